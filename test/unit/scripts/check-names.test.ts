@@ -21,7 +21,7 @@ export class Scales {
 }
 `
 
-test('a type that two files export is found', () => {
+test('finds a type that two files export', () => {
   const sources = new Map([
     ['src/a.ts', one],
     ['src/b.ts', 'export interface Share {}\nexport const Scales = 1\n'],
@@ -29,7 +29,7 @@ test('a type that two files export is found', () => {
   expect(doubleTypes(sources)).toEqual(['Share is exported as a type by src/a.ts and src/b.ts'])
 })
 
-test('a method that nothing calls is found, one that something calls or hands over is not', () => {
+test('finds a method that nothing calls or passes on, and no other', () => {
   const caller = 'import { Scales } from "./a.ts"\n\nconst scales = new Scales()\nscales.weigh({ of: 1 })\n'
   expect(
     unusedMembers(

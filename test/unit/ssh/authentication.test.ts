@@ -38,7 +38,7 @@ describe('the order of keys', () => {
     expect(labels([file('id', { isPrivate: false })], [], true)).toEqual([])
   })
 
-  it('comes to files that need a passphrase last, those that hide their key after all others', () => {
+  it('tries files that need a passphrase last, those that hide their public key after all others', () => {
     const files = [
       file('old', { isEncrypted: true, publicKey: undefined }),
       file('new', { isEncrypted: true }),
@@ -79,7 +79,7 @@ describe('the next method', () => {
     expect(nextMethod(['publickey', 'password'], ['password'], () => false)).toBe('password')
   })
 
-  it('is none once all that the server accepts are exhausted', () => {
+  it('is none once all accepted ones have been tried', () => {
     expect(
       nextMethod(['publickey', 'password'], ['publickey', 'gssapi-with-mic'], (name) => name === 'publickey'),
     ).toBeUndefined()

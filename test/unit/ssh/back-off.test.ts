@@ -9,7 +9,7 @@ describe('back-off', () => {
     ])
   })
 
-  it('is spread by a quarter to both sides', () => {
+  it('varies by a quarter in both directions', () => {
     expect(backOffMs(1, 0)).toBe(750)
     expect(backOffMs(6, 0)).toBe(22_500)
     expect(backOffMs(6, 0.999999)).toBe(37_500)

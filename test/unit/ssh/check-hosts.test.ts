@@ -30,7 +30,7 @@ function parts(changes: { fanOut?: number; signal?: AbortSignal } = {}) {
 }
 
 describe('checking hosts', () => {
-  it('tells how long each phase took, and hangs up', async () => {
+  it('reports how long each phase took, and disconnects', async () => {
     const { transport, clock, options } = parts()
     transport.onAttempt = ({ context, succeed }) => {
       clock.advance(2)
@@ -55,7 +55,7 @@ describe('checking hosts', () => {
     expect(transport.connections.get('m1')?.isClosed).toBe(true)
   })
 
-  it('gives the reason of each host that fails, once, and goes on with the others', async () => {
+  it('gives the reason for each failed host once, and continues with the others', async () => {
     const { transport, options } = parts()
     transport.onAttempt = ({ host, succeed, fail }) => {
       if (host === 'm2') {

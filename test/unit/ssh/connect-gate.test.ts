@@ -7,8 +7,8 @@ const enterAll = (gate: ConnectGate, names: readonly string[]) => {
   return { started, leases }
 }
 
-describe('connect gate', () => {
-  it('lets so many in at once, and the next one when one leaves', () => {
+describe('the connect gate', () => {
+  it('admits up to its limit, and the next one when one leaves', () => {
     const { started, leases } = enterAll(new ConnectGate(2), ['a', 'b', 'c', 'd'])
     expect(started).toEqual(['a', 'b'])
     leases[1]?.release()
@@ -17,14 +17,14 @@ describe('connect gate', () => {
     expect(started).toEqual(['a', 'b', 'c'])
   })
 
-  it('never lets in one that gave up while it waited', () => {
+  it('never admits one that gave up while it waited', () => {
     const { started, leases } = enterAll(new ConnectGate(1), ['a', 'b', 'c'])
     leases[1]?.release()
     leases[0]?.release()
     expect(started).toEqual(['a', 'c'])
   })
 
-  it('gives a lent slot to another, and counts it again when it is taken back', () => {
+  it('lends a slot to another, and counts it again when it is taken back', () => {
     const { started, leases } = enterAll(new ConnectGate(1), ['a', 'b', 'c'])
     leases[0]?.lend()
     expect(started).toEqual(['a', 'b'])

@@ -60,7 +60,7 @@ describe('the credential broker', () => {
     expect(await Promise.all(answers)).toEqual(['pw', 'pw'])
   })
 
-  it('lets a host that asks while the dialog is open join it', async () => {
+  it('adds a host that asks while the dialog is open', async () => {
     const { person, dialog, password } = setUp()
     const first = password('m8')
     await dialog(1)
@@ -70,7 +70,7 @@ describe('the credential broker', () => {
     expect(person.requests).toHaveLength(1)
   })
 
-  it('does not ask a straggler for a password that the others were just asked for', async () => {
+  it('does not ask again for a late host that needs the same password', async () => {
     const { person, clock, dialog, password } = setUp()
     const first = password('m8')
     await dialog(1)
@@ -81,7 +81,7 @@ describe('the credential broker', () => {
     expect(person.requests).toHaveLength(1)
   })
 
-  it('forgets the password once nobody has needed it for a while', async () => {
+  it('forgets the password once no host has needed it for a while', async () => {
     const { person, clock, dialog, password } = setUp()
     const first = password('m8')
     await dialog(1)
@@ -106,7 +106,7 @@ describe('the credential broker', () => {
     expect(await Promise.all(again)).toEqual(['right', 'right'])
   })
 
-  it('gives an answer that was wrong somewhere to nobody else', async () => {
+  it('gives an answer that was wrong somewhere to no other host', async () => {
     const { person, dialog, password } = setUp()
     const first = password('m8')
     await dialog(1)
@@ -118,7 +118,7 @@ describe('the credential broker', () => {
     expect(await Promise.all(again)).toEqual(['right', 'right'])
   })
 
-  it('gives a host that was slow to find its answer wrong the newer one without a question', async () => {
+  it('gives a host that rejects its answer late the newer one without a question', async () => {
     const { person, dialog, password } = setUp()
     const first = [password('m8'), password('m9')]
     await dialog(1)
@@ -132,7 +132,7 @@ describe('the credential broker', () => {
     expect(person.requests).toHaveLength(2)
   })
 
-  it('asks users of different names apart, one dialog at a time', async () => {
+  it('asks for different users separately, one dialog at a time', async () => {
     const { person, broker, clock, dialog, live } = setUp()
     const root = broker.password(endpointOf('m8'), false, live)
     const other = broker.password(endpointOf('m9', { user: 'ada' }), false, live)
@@ -146,7 +146,7 @@ describe('the credential broker', () => {
     expect((await other)?.reveal()).toBe('two')
   })
 
-  it('takes prompts that differ by the name of the host alone for one question', async () => {
+  it('treats prompts that differ only by the host name as one question', async () => {
     const { person, broker, dialog, live } = setUp()
     const ask = (host: string) =>
       broker.keyboardInteractive(
@@ -250,7 +250,7 @@ describe('the credential broker', () => {
     expect((await Promise.all(answers)).map((secret) => secret?.reveal())).toEqual(['secret', 'secret'])
   })
 
-  it('declines everything when nobody is there to ask', async () => {
+  it('declines everything when it cannot ask', async () => {
     const broker = createCredentialBroker()
     expect(await broker.password(endpointOf('m8'), false, new AbortController().signal)).toBeUndefined()
   })

@@ -58,7 +58,7 @@ describe('a fleet that connects', () => {
     expect(transport.shell('m1').options).toMatchObject({ term: 'xterm-256color', size: { columns: 80, rows: 24 } })
   })
 
-  it('opens no shell when it is for commands only', async () => {
+  it('opens no shell if it is for commands only', async () => {
     const transport = new FakeTransport()
     const fleet = createFleet({
       transports: { ssh2: transport },
@@ -86,7 +86,7 @@ describe('a fleet that connects', () => {
     expect(transport.attempts.map(({ host }) => host)).toEqual(['m1', 'm2', 'm3'])
   })
 
-  it('lets others connect while one waits for a person, and not during a mere look into a file', async () => {
+  it('lets others connect while one waits for the user, but not while it only reads a file', async () => {
     let answer = (_: Secret | undefined) => {}
     const credentials = {
       ...NO_CREDENTIALS,
@@ -115,7 +115,7 @@ describe('a fleet that connects', () => {
     expect(transport.attempts).toHaveLength(2)
   })
 
-  it('tries an unreachable host again for ever, with a count-down that the state tells', async () => {
+  it('retries an unreachable host for ever, with a countdown in its state', async () => {
     const { fleet, transport, clock } = fleetOf(['m1'])
     transport.onAttempt = ({ fail }) => fail(UNREACHABLE)
     fleet.connect(['m1'])
@@ -132,7 +132,7 @@ describe('a fleet that connects', () => {
     expect(transport.attempts).toHaveLength(9)
   })
 
-  it('stays failed after a refused login, and tries again only when asked', async () => {
+  it('stays failed after a refused login, and retries only when asked', async () => {
     const { fleet, transport, clock } = fleetOf(['m1'])
     transport.onAttempt = ({ fail }) => fail({ kind: 'authentication', phase: 'authentication', reason: 'no key fits' })
     fleet.connect(['m1'])
@@ -146,7 +146,7 @@ describe('a fleet that connects', () => {
     expect(transport.attempts).toHaveLength(2)
   })
 
-  it('makes one attempt only when retries are off', async () => {
+  it('makes only one attempt if retries are off', async () => {
     const { fleet, transport } = fleetOf(['m1'], { retries: false })
     transport.onAttempt = ({ fail }) => fail(UNREACHABLE)
     fleet.connect(['m1'])
@@ -194,7 +194,7 @@ describe('a fleet that loses hosts', () => {
     expect(transport.shell('m1').options.size).toEqual({ columns: 120, rows: 40 })
   })
 
-  it('hears nothing of a connection that it closed itself', async () => {
+  it('ignores events of a connection that it closed itself', async () => {
     const { fleet, transport } = await connectedFleet(['m1'])
     const { context } = transport.connections.get('m1')!
     const { handlers } = transport.shell('m1')
@@ -205,7 +205,7 @@ describe('a fleet that loses hosts', () => {
     expect(fleet.shell('m1')).toEqual({ kind: 'none' })
   })
 
-  it('notices a connection that was lost in the moment in which it was ready', async () => {
+  it('notices a connection that is lost the moment it is ready', async () => {
     const { fleet, transport } = fleetOf(['m1'])
     transport.onAttempt = ({ succeed, context }) => {
       succeed()
@@ -216,7 +216,7 @@ describe('a fleet that loses hosts', () => {
     expect(fleet.session('m1')).toMatchObject({ kind: 'waiting', reason: 'reset' })
   })
 
-  it('gives a shell that the user left only when asked, and leaves a live one alone', async () => {
+  it('reopens a shell that the user ended only when asked, and leaves a live one alone', async () => {
     const { fleet, transport, clock } = await connectedFleet(['m1', 'm2'])
     transport.shell('m1').handlers.onEnd({ kind: 'exit', code: 0 })
     expect(fleet.write(['m1', 'm2'], bytes('x'))).toEqual({
@@ -244,7 +244,7 @@ describe('a fleet that loses hosts', () => {
     expect(fleet.session('m1').kind).toBe('ready')
   })
 
-  it('says why no shell came', async () => {
+  it('says why no shell was opened', async () => {
     const { fleet, transport } = fleetOf(['m1'])
     transport.onAttempt = ({ succeed }) => {
       succeed().shellRefusal = 'the server refused a shell'
@@ -263,7 +263,7 @@ describe('typing into a fleet', () => {
     expect(['m1', 'm2', 'm3'].map((host) => transport.shell(host).text)).toEqual(['ls\r', '', 'ls\r'])
   })
 
-  it('tells for each host that got nothing why', async () => {
+  it('reports why a host got nothing', async () => {
     const { fleet, transport } = fleetOf(['idle', 'asking', 'down', 'closed'])
     transport.onAttempt = ({ host, fail }) => {
       if (host === 'down') fail(UNREACHABLE)
@@ -282,7 +282,7 @@ describe('typing into a fleet', () => {
     ])
   })
 
-  it('keeps the order on a slow host, says that it lags, and holds back no other', async () => {
+  it('keeps the order on a slow host, says that it lags, and delays no other', async () => {
     const { fleet, transport, events } = await connectedFleet(['slow', 'quick'])
     const slow = transport.shell('slow')
     slow.hasRoom = false
@@ -299,7 +299,7 @@ describe('typing into a fleet', () => {
     ])
   })
 
-  it('skips a host whose queue is full, without giving it a part of what was typed', async () => {
+  it('skips a host whose queue is full, without sending it a part of what was typed', async () => {
     const { fleet, transport } = await connectedFleet(['m1'])
     const shell = transport.shell('m1')
     shell.hasRoom = false
@@ -311,7 +311,7 @@ describe('typing into a fleet', () => {
     expect(shell.text.endsWith('\0d')).toBe(true)
   })
 
-  it('drops what waits for a full host in favour of an interrupt, and says so', async () => {
+  it('drops queued input of a full host in favour of an interrupt, and says so', async () => {
     const { fleet, transport } = await connectedFleet(['m1'])
     const shell = transport.shell('m1')
     shell.hasRoom = false
@@ -326,7 +326,7 @@ describe('typing into a fleet', () => {
     expect(shell.text).toBe('a\x03')
   })
 
-  it('keeps an interrupt in its place while there is room', async () => {
+  it('keeps an interrupt in order while there is room', async () => {
     const { fleet, transport } = await connectedFleet(['m1'])
     const shell = transport.shell('m1')
     shell.hasRoom = false
@@ -335,7 +335,7 @@ describe('typing into a fleet', () => {
     expect(shell.text).toBe('ab\x03c')
   })
 
-  it('does not give a new shell what was typed into the old one', async () => {
+  it('does not send to a new shell what was typed into the old one', async () => {
     const { fleet, transport, clock } = await connectedFleet(['m1'])
     transport.shell('m1').hasRoom = false
     fleet.write(['m1'], bytes('a'))
@@ -347,7 +347,7 @@ describe('typing into a fleet', () => {
     expect(transport.shell('m1').text).toBe('ls\r')
   })
 
-  it('gives every host exactly what it reported as sent, in order, whatever fills and drains', async () => {
+  it('sends every host exactly what it reported as sent, in order, whatever fills and drains', async () => {
     const names = ['m1', 'm2', 'm3']
     const step = fc.oneof(
       { weight: 4, arbitrary: fc.subarray(names).map((hosts) => ({ kind: 'write' as const, hosts })) },
@@ -392,7 +392,7 @@ describe('typing into a fleet', () => {
 })
 
 describe('a fleet of shells', () => {
-  it('sends many sizes as one, and not the one that the channel has', async () => {
+  it('sends several resizes as one, and none without a change', async () => {
     const { fleet, transport, clock } = await connectedFleet(['m1'])
     for (const columns of [90, 100, 110]) fleet.resize('m1', { columns, rows: 30 })
     clock.advance(50)
@@ -401,7 +401,7 @@ describe('a fleet of shells', () => {
     expect(transport.shell('m1').sizes).toEqual([{ columns: 110, rows: 30 }])
   })
 
-  it('tells a size that came while the shell was being opened', async () => {
+  it('sends a resize that came while the shell was being opened', async () => {
     const { fleet, transport } = fleetOf(['m1'])
     fleet.connect(['m1'])
     fleet.on((event) => {
@@ -412,7 +412,7 @@ describe('a fleet of shells', () => {
     expect(shell.sizes.at(-1) ?? shell.options.size).toEqual({ columns: 99, rows: 9 })
   })
 
-  it('holds a host back and lets it go', async () => {
+  it('pauses and resumes a host', async () => {
     const { fleet, transport } = await connectedFleet(['m1'])
     fleet.pause('m1')
     expect(transport.shell('m1').isPaused).toBe(true)
@@ -420,13 +420,13 @@ describe('a fleet of shells', () => {
     expect(transport.shell('m1').isPaused).toBe(false)
   })
 
-  it('gives data to its listeners with the host it came from', async () => {
+  it('passes data to its listeners with the host it came from', async () => {
     const { transport, events } = await connectedFleet(['m1'])
     transport.shell('m1').handlers.onData(bytes('hello'))
     expect(events.at(-1)).toEqual({ type: 'data', host: 'm1', bytes: bytes('hello') })
   })
 
-  it('takes hosts in and forgets them while it runs', async () => {
+  it('adds and removes hosts while it runs', async () => {
     const { fleet, transport, events } = await connectedFleet(['m1'])
     expect(() => fleet.add(endpointOf('m1'))).toThrow(MusterError)
     fleet.add(endpointOf('m2', 2))
@@ -439,7 +439,7 @@ describe('a fleet of shells', () => {
     expect(events.at(-1)).toEqual({ type: 'removed', host: 'm1' })
   })
 
-  it('closes everything and stops every clock when it is disposed of', async () => {
+  it('closes everything and stops every timer when it is disposed of', async () => {
     const { fleet, transport, clock, events } = await connectedFleet(['m1', 'm2'])
     transport.connections.get('m2')!.context.onLost('reset')
     const shell = transport.shell('m1')

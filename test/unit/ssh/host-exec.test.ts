@@ -19,7 +19,7 @@ const SILENT: RemoteProcess = {
   close() {},
 }
 
-it('a command that waits for a session has all its time to begin once it has one', async () => {
+it('a command that waits for a session has its full time to start once it has one', async () => {
   const clock = new ManualClock()
   const session = Promise.withResolvers<RemoteProcess>()
   const refuse = () => Promise.reject(new Error('not here'))
@@ -73,7 +73,7 @@ const ended = async (end: ChannelEnd, said: string, begins = false): Promise<Exe
   })
 }
 
-it('a command that never began is no success, whatever the login shell says', async () => {
+it('a command that never started is no success, whatever the login shell says', async () => {
   expect(await ended({ kind: 'exit', code: 0 }, 'Welcome\n')).toMatchObject({
     kind: 'refused',
     reason: expect.stringContaining('without running the command'),
@@ -82,7 +82,7 @@ it('a command that never began is no success, whatever the login shell says', as
   expect(await ended({ kind: 'exit', code: 0 }, 'Welcome\nreadyword\n', true)).toEqual({ kind: 'exit', code: 0 })
 })
 
-it('the name of a signal comes from the host, and does nothing to a terminal', async () => {
+it('the name of a signal comes from the host, and does not act on a terminal', async () => {
   const end = await ended({ kind: 'signal', signal: 'K\x1b[2JILL' }, 'readyword\n', true)
   expect(end).toEqual({ kind: 'signal', signal: 'SIGK\\x1b[2JILL' })
 })

@@ -32,7 +32,7 @@ describe.skipIf(!requirement('ssh-keygen'))('key files', () => {
     expect((await new IdentityFiles().load(file('nowhere'))).kind).toBe('missing')
   })
 
-  it('that others may read are refused with the command that mends it', async () => {
+  it('that others may read are refused with the command that fixes it', async () => {
     const path = makeKey('open', '')
     chmodSync(path, 0o644)
     const identity = await new IdentityFiles().load(path)
@@ -58,12 +58,12 @@ describe.skipIf(!requirement('ssh-keygen'))('key files', () => {
     expect(await new IdentityFiles().load(directory)).toMatchObject({ kind: 'problem', reason: 'is not a file' })
   })
 
-  it('with a passphrase show their public half', async () => {
+  it('with a passphrase give their public half', async () => {
     const identity = await new IdentityFiles().load(makeKey('locked', 'secret'))
     expect(identity).toMatchObject({ kind: 'encrypted', publicKey: { type: 'ssh-ed25519' } })
   })
 
-  it('in the old format show their public half when it lies next to them', async () => {
+  it('in the old format give their public half if it is next to them', async () => {
     spawnSync('ssh-keygen', ['-q', '-t', 'ecdsa', '-m', 'PEM', '-N', 'secret', '-f', file('pem')])
     expect(await new IdentityFiles().load(file('pem'))).toMatchObject({
       kind: 'encrypted',
@@ -73,14 +73,14 @@ describe.skipIf(!requirement('ssh-keygen'))('key files', () => {
     expect(await new IdentityFiles().load(file('pem'))).toMatchObject({ kind: 'encrypted' })
   })
 
-  it('of which only the public half is here serve the agent', async () => {
+  it('with only the public half are used with the agent', async () => {
     const path = makeKey('half', '')
     rmSync(path)
     expect((await new IdentityFiles().load(path)).kind).toBe('public')
     expect((await new IdentityFiles().load(`${path}.pub`)).kind).toBe('public')
   })
 
-  it('are unlocked once for all that ask, by one question', async () => {
+  it('are unlocked once for all hosts, with one question', async () => {
     const path = makeKey('shared', 'secret')
     const files = new IdentityFiles()
     let questions = 0
@@ -93,7 +93,7 @@ describe.skipIf(!requirement('ssh-keygen'))('key files', () => {
     expect(questions).toBe(1)
   })
 
-  it('are asked for again after a wrong passphrase, three times at most', async () => {
+  it('are tried again after a wrong passphrase, three times at most', async () => {
     const path = makeKey('guessed', 'secret')
     const retries: boolean[] = []
     const ask = async (isRetry: boolean) => {
@@ -104,12 +104,12 @@ describe.skipIf(!requirement('ssh-keygen'))('key files', () => {
     expect(retries).toEqual([false, true, true])
   })
 
-  it('are passed over when the passphrase is left empty', async () => {
+  it('are skipped when the passphrase is left empty', async () => {
     const path = makeKey('passed', 'secret')
     expect(await new IdentityFiles().unlock(path, async () => new Secret(''), LIVE)).toEqual({ kind: 'declined' })
   })
 
-  it('are asked for anew when the host that asked goes away', async () => {
+  it('are asked for again when the host that asked goes away', async () => {
     const path = makeKey('left', 'secret')
     const files = new IdentityFiles()
     const abort = new AbortController()

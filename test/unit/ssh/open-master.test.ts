@@ -7,7 +7,7 @@ import { endpointOf } from './fake-transport.ts'
 import { ManualClock } from './manual-clock.ts'
 
 describe('a login with the system’s ssh', () => {
-  it('ends in time though the banner of the host looks like the progress of ssh', async () => {
+  it('ends in time although the banner of the host looks like the progress of ssh', async () => {
     const clock = new ManualClock()
     let ssh: PtyHandlers | undefined
     const spawnPty: PtySpawner = (_, handlers) => {

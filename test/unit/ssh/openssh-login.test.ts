@@ -25,7 +25,7 @@ describe('a question of ssh', () => {
     })
   })
 
-  it('about a host key that cannot be understood is answered by nobody', () => {
+  it('about an unreadable host key is not answered', () => {
     expect(parseAskpassQuestion('m1', 'Are you sure (yes/no)? ', undefined)).toEqual({ kind: 'refuse' })
     expect(parseAskpassQuestion('m1', "Please type 'yes', 'no' or the fingerprint: ", undefined)).toEqual({
       kind: 'refuse',
@@ -40,7 +40,7 @@ describe('a question of ssh', () => {
       'Enter PIN for ED25519-SK key /k: ',
       { kind: 'prompt', text: 'Enter PIN for ED25519-SK key /k: ', isEchoed: false },
     ],
-  ])('is told by its words: %s', (text, question) => {
+  ])('is recognised by its words: %s', (text, question) => {
     expect(parseAskpassQuestion('m1', text, undefined)).toEqual(question)
   })
 
@@ -49,7 +49,7 @@ describe('a question of ssh', () => {
     `(root@m1) \n${newKey}`,
     "(root@m1) Enter passphrase for key '/root/.ssh/id': ",
     "(root@m1) root@m2's password: ",
-  ])('that a server words like one of ssh stays one of the server: %s', (text) => {
+  ])("that a server words like one of ssh is still the server's: %s", (text) => {
     expect(parseAskpassQuestion('m1', text, undefined)).toMatchObject({ kind: 'prompt', text })
   })
 
@@ -57,7 +57,7 @@ describe('a question of ssh', () => {
     expect(parseAskpassQuestion('m1', 'Confirm user presence for key', 'none').kind).toBe('notice')
   })
 
-  it('never becomes a yes by accident, whatever a server writes', () => {
+  it('is never answered with yes by accident, whatever a server writes', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const question = parseAskpassQuestion('m1', text, undefined)
@@ -67,8 +67,8 @@ describe('a question of ssh', () => {
   })
 })
 
-describe('what ssh says while it logs in', () => {
-  it('shows the phase', () => {
+describe('the messages of ssh during a login', () => {
+  it('show the phase', () => {
     expect(phaseOf('debug1: Connecting to 127.0.0.1 [127.0.0.1] port 22.')).toBe('tcp')
     expect(phaseOf('debug1: Next authentication method: publickey')).toBe('authentication')
     expect(phaseOf('Connecting to nobody')).toBeUndefined()
@@ -87,7 +87,7 @@ describe('what ssh says while it logs in', () => {
     expect(failure.reason.length).toBeGreaterThan(10)
   })
 
-  it('names a changed key before the refusal that follows from it', () => {
+  it('name a changed key before the refusal that follows', () => {
     const lines = [
       '@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @',
       'IT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!',
@@ -96,7 +96,7 @@ describe('what ssh says while it logs in', () => {
     expect(failureFromOutput(lines, 'host-key').reason).toBe('the host key is not the one in known_hosts')
   })
 
-  it('is printable whatever a server sends as its banner', () => {
+  it('are printable, whatever a server sends as its banner', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary' })), (lines) => {
         expect(failureFromOutput(lines, 'tcp').reason).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)
@@ -121,7 +121,7 @@ describe('the arguments of ssh', () => {
     expect(args).toContain('IdentityFile="/keys/50%% of mine"')
   })
 
-  it('name the way through jump hosts, and a proxy command with its tokens expanded', () => {
+  it('name the route through jump hosts, and a proxy command with its tokens expanded', () => {
     const jump = [endpointOf('a'), { ...endpointOf('b'), address: '::1', port: 2222 }]
     const way = masterArguments({ ...endpointOf('m1'), jump }, '/c', 't').find((each) =>
       each.startsWith('ProxyCommand='),
@@ -139,7 +139,7 @@ describe('the arguments of ssh', () => {
     expect(clientArguments({ ...endpointOf('m1'), forwardAgent: true }, '/c', [])).toContain('ForwardAgent=yes')
   })
 
-  it('leave no way for a client to connect or ask by itself', () => {
+  it('never let a client connect or ask by itself', () => {
     const args = clientArguments(endpointOf('m1'), '/c', [])
     expect(args).toContain('ProxyCommand=false')
     expect(args).toContain('BatchMode=yes')

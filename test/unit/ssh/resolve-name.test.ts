@@ -21,7 +21,7 @@ describe('name resolution', () => {
     expect(await resolve('fe80::1%eth0', LIVE)).toEqual(['fe80::1%eth0'])
   })
 
-  it('takes all addresses of a name from the hosts file', () => {
+  it('returns all addresses of a name from the hosts file', () => {
     expect(addressesIn('10.0.0.8 m8\n# 10.0.0.9 m8\n::8 x M8\nbad m8', 'm8')).toEqual(['10.0.0.8', '::8'])
   })
 
@@ -50,7 +50,7 @@ describe('name resolution', () => {
     expect(lookups).toBe(0)
   })
 
-  it('asks for a name that many hosts share once', async () => {
+  it('asks once for a name that many hosts share', async () => {
     let queries = 0
     const resolve = createNameResolver(
       sources({
@@ -87,7 +87,7 @@ describe('name resolution', () => {
     await Promise.all(slow)
   })
 
-  it('lets a host go that does not want to wait any longer', async () => {
+  it('releases a host that stops waiting', async () => {
     const abort = new AbortController()
     const answer = createNameResolver(sources({ query: () => new Promise(() => {}) }))('m9', abort.signal)
     abort.abort(new Error('enough'))

@@ -37,7 +37,7 @@ const event: fc.Arbitrary<SessionEvent> = fc.nat({ max: 100_000 }).chain((nowMs)
   ),
 )
 
-describe('transition', () => {
+describe('the transition of a session', () => {
   it('goes from idle to ready through the phases of a connect', () => {
     const kinds: string[] = []
     let state: SessionState = { kind: 'idle' }
@@ -49,24 +49,24 @@ describe('transition', () => {
     expect(kinds).toEqual(['connecting', 'verifying', 'authenticating', 'ready'])
   })
 
-  it('waits and tries again when a host cannot be reached', () => {
+  it('waits and retries when a host cannot be reached', () => {
     const waiting = through(connect, unreachable)
     expect(waiting).toEqual({ kind: 'waiting', attempt: 2, retryAtMs: 1010, reason: 'no: unreachable' })
     expect(transition(waiting, { type: 'due', nowMs: 1010 })).toMatchObject({ kind: 'connecting', attempt: 2 })
   })
 
-  it('never tries again after a refusal, because that may lock an account', () => {
+  it('never retries after a refusal, because that may lock an account', () => {
     for (const kind of KINDS.filter((kind) => kind !== 'unreachable')) {
       const refused: SessionEvent = { type: 'connect-failed', failure: failure(kind), nowMs: 1, random: 0.5 }
       expect(through(connect, refused).kind).toBe('failed')
     }
   })
 
-  it('fails at once when no retry is wanted', () => {
+  it('fails at once if retries are off', () => {
     expect(through(connect, { type: 'connect-failed', failure: failure('unreachable'), nowMs: 1 }).kind).toBe('failed')
   })
 
-  it('waits longer for a host that breaks again and again, and starts anew for one that had proved itself', () => {
+  it('waits longer for a host that fails again and again, and starts over for one that was stable', () => {
     const readyAt = (nowMs: number): SessionEvent => ({ type: 'connected', nowMs })
     const lostAt = (nowMs: number): SessionEvent => ({ type: 'lost', reason: 'gone', nowMs })
     const retry: SessionEvent = { type: 'retry', nowMs: 0, random: 0.5 }
@@ -77,11 +77,11 @@ describe('transition', () => {
     expect(proved).toMatchObject({ kind: 'waiting', attempt: 1, retryAtMs: 1000 })
   })
 
-  it('cuts a wait short when the user asks, and counts from one again', () => {
+  it('cuts a wait short when the user asks, and counts attempts from one again', () => {
     expect(through(connect, unreachable, connect)).toMatchObject({ kind: 'connecting', attempt: 1 })
   })
 
-  it('leaves the very same state when an event has no meaning in it', () => {
+  it('returns the same state for an event that means nothing in it', () => {
     const ready = through(connect, { type: 'connected', nowMs: 1 })
     for (const late of [connect, unreachable, { type: 'phase', phase: 'tcp', nowMs: 2 } satisfies SessionEvent]) {
       expect(transition(ready, late)).toBe(ready)
@@ -106,7 +106,7 @@ describe('transition', () => {
     )
   })
 
-  it('never counts attempts down, except when the user asks or the host had proved itself', () => {
+  it('never reduces the attempts, except when the user asks or the host was stable', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), (events) => {
         let state: SessionState = { kind: 'idle' }

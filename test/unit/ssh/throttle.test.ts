@@ -5,7 +5,7 @@ import { waitUntil } from '../../support/wait-until.ts'
 const LIVE = new AbortController().signal
 
 describe('the throttle of handshakes', () => {
-  it('lets no more than its limit in at once, and each in turn', async () => {
+  it('admits no more than its limit at once, and each in turn', async () => {
     const throttle = new Throttle(2)
     const entered: number[] = []
     const leaves: (() => void)[] = []
@@ -24,13 +24,13 @@ describe('the throttle of handshakes', () => {
     expect(entered).toEqual([0, 1, 2, 3])
   })
 
-  it('keeps servers apart', async () => {
+  it('counts servers separately', async () => {
     const throttle = new Throttle(1)
     await throttle.enter('a', LIVE)
     await expect(throttle.enter('b', LIVE)).resolves.toBeTypeOf('function')
   })
 
-  it('forgets who does not want to wait any longer', async () => {
+  it('forgets one that stops waiting', async () => {
     const throttle = new Throttle(1)
     const leave = await throttle.enter('s', LIVE)
     const abort = new AbortController()
@@ -80,14 +80,14 @@ describe('session slots', () => {
     expect(running).toBe(0)
   })
 
-  it('refuse a command that only shells stand in the way of', async () => {
+  it('refuse a command if only shells are in the way', async () => {
     const slots = new SessionSlots(noWait)
     const { open } = server(1)
     await slots.acquire('shell', open, isLimit)
     await expect(slots.acquire('command', open, isLimit)).rejects.toBeInstanceOf(TooManySessions)
   })
 
-  it('refuse all commands that come together where something lasting stands in the way', async () => {
+  it('refuse all simultaneous commands if something lasting is in the way', async () => {
     const slots = new SessionSlots(noWait)
     const { open } = server(1)
     await slots.acquire('lasting', open, isLimit)
@@ -117,7 +117,7 @@ describe('session slots', () => {
     await expect(shell).resolves.toBeDefined()
   })
 
-  it('ask again when the server has not taken note of an end yet', async () => {
+  it('ask again if the server has not noticed an end yet', async () => {
     const waits: number[] = []
     const slots = new SessionSlots(async (ms) => {
       waits.push(ms)

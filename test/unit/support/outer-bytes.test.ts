@@ -5,7 +5,7 @@ import { findForeignBytes } from '../../support/outer-bytes.ts'
 const find = (text: string): string | undefined => findForeignBytes(Buffer.from(text))
 
 describe('the grammar of outgoing bytes', () => {
-  it('takes frames, text and the taking of the terminal', () => {
+  it('accepts frames, text and the sequences that enter the terminal', () => {
     expect(
       find(
         '\x1b[?1049h\x1b[0m\x1b[H\x1b[2J\x1b[?2026h\x1b[12;3H\x1b[0;1;38;2;1;2;3mcafé 日本 👩‍💻\x1b[4X\x1b[2 q\x1b[?2026l',

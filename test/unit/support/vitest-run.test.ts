@@ -17,7 +17,7 @@ describe('the last line of a test run', () => {
     expect(formatResults(run)).toEqual({ line: '2 passed, 2 failed', isGood: false })
   })
 
-  it('is good only when something ran', () => {
+  it('is a success only if something ran', () => {
     expect(formatResults(results(file('a', 'one'))).isGood).toBe(true)
     expect(formatResults(results()).isGood).toBe(false)
   })
@@ -26,7 +26,7 @@ describe('the last line of a test run', () => {
     ['could not be loaded', unloaded],
     ['was never run', { ...unloaded, state: 'missing' }],
     ['has a hook that failed', { ...file('hook.test.ts', 'one'), state: 'failed' }],
-  ])('counts a file that %s, though no test of it failed', (_, bad) => {
+  ])('counts a file that %s, although none of its tests failed', (_, bad) => {
     expect(formatResults(results(file('a', 'two'), bad))).toMatchObject({
       line: `${1 + bad.tests.length} passed, 1 failed`,
       isGood: false,
@@ -53,7 +53,7 @@ describe('the second try', () => {
     expect(filesToRepeat(results(...Array.from({ length: 9 }, (_, index) => file(`f${index}`, '-x'))))).toEqual([])
   })
 
-  it('counts in the end, and what passed then is told', () => {
+  it('counts in the end, and names what passed then', () => {
     const first = { files: [file('a.test.ts', 'one'), file('b', '-two', 'three'), unloaded], strayErrors: [stray] }
     const second = results(file('a.test.ts', 'one'), file('b', 'two', 'three'), file('broken.test.ts', 'four'))
     const merged = mergeRuns(first, second)

@@ -81,7 +81,7 @@ describe('a recording', () => {
     )
   })
 
-  it('replaces bytes that are no text, also at its end', () => {
+  it('replaces invalid bytes, also at its end', () => {
     const recorder = record()
     recorder.output(Uint8Array.of(0x61, 0xff, 0x62, 0xe6))
     recorder[Symbol.dispose]()
@@ -99,13 +99,13 @@ describe('a recording', () => {
     expect(read(recorder.path).events.map(([at]) => at)).toEqual([5, 5])
   })
 
-  it('can be read by its user alone', () => {
+  it('can be read only by its user', () => {
     const recorder = record()
     recorder[Symbol.dispose]()
     expect(statSync(recorder.path).mode & 0o777).toBe(0o600)
   })
 
-  it('never takes a file or a link that exists', () => {
+  it('never overwrites a file or a link', () => {
     writeFileSync(join(directory, 'm8.cast'), 'kept')
     symlinkSync(join(directory, 'elsewhere'), join(directory, 'm8-2.cast'))
     const recorder = record()
@@ -158,7 +158,7 @@ describe('a recording', () => {
     expect(() => record({ directory: join(directory, 'missing') })).toThrow(/ENOENT/)
   })
 
-  it('takes calls after its end without a complaint', () => {
+  it('ignores calls after its end', () => {
     const recorder = record()
     recorder[Symbol.dispose]()
     recorder.output(Buffer.from('late'))

@@ -63,7 +63,7 @@ function openFeeder(options: Partial<FeederOptions> & { msPerKilobyte?: number }
 const bytes = (count: number, fill = 'x') => Buffer.alloc(count, fill)
 
 describe('the feeder', () => {
-  it('gives each host its bytes, all of them and in order', () => {
+  it('gives each host all its bytes in order', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(3), fc.nat(9000))), (pushes) => {
         const { feeder, addFake, text, run, turn } = openFeeder({ turnMs: 0 })
@@ -83,7 +83,7 @@ describe('the feeder', () => {
     )
   })
 
-  it('parses in a turn of its own, never while output arrives', () => {
+  it('parses in a separate turn, never while output arrives', () => {
     const { feeder, addFake, events, turn } = openFeeder()
     addFake('m1')
     feeder.push('m1', bytes(10))
@@ -97,7 +97,7 @@ describe('the feeder', () => {
     expect(feeder.isIdle).toBe(true)
   })
 
-  it('says how much it parsed of a host since it last said so', () => {
+  it('reports how much of a host it parsed since the last report', () => {
     const told: [string, number][] = []
     const { feeder, addFake, run } = openFeeder({
       turnMs: 2,
@@ -116,7 +116,7 @@ describe('the feeder', () => {
     ])
   })
 
-  it('ends a turn after its time and leaves the rest to the next one', () => {
+  it('ends a turn on time and leaves the rest to the next one', () => {
     const { feeder, addFake, turn, order } = openFeeder({ turnMs: 2, msPerKilobyte: 0.25 })
     addFake('m1')
     feeder.push('m1', bytes(64 * 1024))
@@ -134,7 +134,7 @@ describe('the feeder', () => {
     expect(order()).toEqual(['m1', 'm2', 'm3', 'm1', 'm2', 'm3'])
   })
 
-  it('parses an echo before a flood that was there first, and tells of it at once', () => {
+  it('parses an echo before an earlier flood, and reports it at once', () => {
     const { feeder, addFake, turn, events } = openFeeder({ msPerKilobyte: 0.5 })
     addFake('flood', 'echo')
     feeder.push('flood', bytes(60 * 1024))
@@ -148,7 +148,7 @@ describe('the feeder', () => {
     ])
   })
 
-  it('lets floods move on however many small outputs there are', () => {
+  it('lets floods progress however many small outputs there are', () => {
     const { feeder, addFake, turn, order } = openFeeder({ msPerKilobyte: 10 })
     addFake('flood', 'm1', 'm2', 'm3')
     feeder.push('flood', bytes(20 * 1024))
@@ -159,7 +159,7 @@ describe('the feeder', () => {
     expect(order().filter((host) => host === 'flood').length).toBe(3)
   })
 
-  it('pauses a host that has too much waiting and resumes it when little is left', () => {
+  it('pauses a host with too much waiting output, and resumes it when little is left', () => {
     const { feeder, addFake, turn, events, parsedBytes } = openFeeder({ msPerKilobyte: 1 })
     addFake('m1')
     const paused = () => events.filter(([kind]) => kind === 'pause' || kind === 'resume').map(([kind]) => kind)
@@ -175,7 +175,7 @@ describe('the feeder', () => {
     expect(paused()).toEqual(['pause', 'resume'])
   })
 
-  it('takes output that parsing brings about (an answer that comes back at once)', () => {
+  it('accepts output that parsing causes (an answer that comes back at once)', () => {
     const { feeder, addFake, text, run } = openFeeder()
     addFake('m1')
     const parse = { count: 0 }
@@ -195,7 +195,7 @@ describe('the feeder', () => {
     expect(feeder.isIdle).toBe(true)
   })
 
-  it('forgets a host and what waits for it, and lets a paused one go', () => {
+  it('forgets a host and its waiting output, and resumes a paused one', () => {
     const { feeder, addFake, run, events } = openFeeder()
     addFake('m1')
     feeder.push('m1', bytes(100 * 1024))
@@ -248,7 +248,7 @@ const STALE = Buffer.from('stale \x1b[31mred\x1b[m output\r\n'.repeat(40_000))
 const visible = (screen: Screen) => screen.visibleText().filter((line) => line !== '')
 
 describe('a flood that is interrupted', () => {
-  it('shows the echo of the interrupt and the prompt at once, and the prompt in its own colour', () => {
+  it('shows the echo of the interrupt and the prompt at once, in the right colour', () => {
     const { feeder, screen, send, run, clock } = openFlood()
     send(STALE)
     expect(feeder.dropBacklog('m1')).toBe(true)
@@ -298,7 +298,7 @@ describe('a flood that is interrupted', () => {
     )
   })
 
-  it('waits no longer than a bound for a program that goes on', () => {
+  it('waits only a limited time for a program that continues', () => {
     const { feeder, screen, send, run, clock } = openFlood()
     send(STALE)
     feeder.dropBacklog('m1')
@@ -311,7 +311,7 @@ describe('a flood that is interrupted', () => {
     expect(feeder.isIdle).toBe(true)
   })
 
-  it('waits for no more than a bound of bytes', () => {
+  it('waits only for a limited number of bytes', () => {
     const { feeder, screen, send, run } = openFlood()
     send(STALE)
     feeder.dropBacklog('m1')
@@ -321,7 +321,7 @@ describe('a flood that is interrupted', () => {
     expect(visible(screen).at(-1)).toBe('new')
   })
 
-  it('keeps the modes that the old output switched', () => {
+  it('keeps the modes that the old output set', () => {
     const { feeder, screen, send, run } = openFlood()
     send('\x1b[?1000h\x1b[?2004l\x1b[?25l')
     run()
@@ -334,7 +334,7 @@ describe('a flood that is interrupted', () => {
     expect(screen.cursor.isVisible).toBe(true)
   })
 
-  it('drops nothing of a full-screen program that starts meanwhile', () => {
+  it('drops no output of a full-screen program that starts meanwhile', () => {
     const { feeder, screen, send, run } = openFlood()
     send(STALE)
     feeder.dropBacklog('m1')
@@ -346,7 +346,7 @@ describe('a flood that is interrupted', () => {
     expect(screen.visibleText().slice(0, 3)).toEqual(['top of vim', '', 'third row'])
   })
 
-  it('drops nothing of a full-screen program that runs', () => {
+  it('drops no output of a running full-screen program', () => {
     const { feeder, send, run, parsedBytes } = openFlood()
     send('\x1b[?1049h')
     run()
@@ -410,7 +410,7 @@ describe('a host that does not flood', () => {
     expect(text('m1').endsWith('yyyyy')).toBe(true)
   })
 
-  it('shows all that comes after a flood that was shown, since nothing of it is stale', () => {
+  it('shows everything after a flood that was shown, because none of it is stale', () => {
     const { feeder, screen, send, run, clock } = openFlood()
     send(STALE)
     run()

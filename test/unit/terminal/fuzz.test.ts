@@ -190,7 +190,7 @@ describe(`a screen that gets anything (seed ${seed})`, () => {
     )
   })
 
-  it('is a terminal again after a restart', () => {
+  it('works again after a restart', () => {
     fc.assert(
       fc.property(bytes, (output) => {
         const harness = openScreen().feed(output)
@@ -204,7 +204,7 @@ describe(`a screen that gets anything (seed ${seed})`, () => {
     )
   })
 
-  it('answers the host that asked and nobody else', () => {
+  it('answers only the host that asked', () => {
     fc.assert(
       fc.property(bytes, (output) => {
         const answers = [0, 0]

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 
 const GRAPHEMES = fileURLToPath(new URL('../../../src/terminal/graphemes.ts', import.meta.url))
 
-it('the tables of widths are read whole also where something small was allocated before them', () => {
+it('reads the width tables whole, also after a small allocation', () => {
   const program = `
     const { poolSize: pool, from } = Buffer;
     Buffer.from = (...given) => {

@@ -52,7 +52,7 @@ describe('the width of characters', () => {
     expect(found.map(({ width }) => width)).toEqual([1, 1, 2, 1])
   })
 
-  it('is counted anew after as many joins as a cell may hold', () => {
+  it('starts again after as many joins as a cell may hold', () => {
     const found = clusters(`a${'\u0301'.repeat(100)}`)
     expect(found[0]?.text.length).toBe(16)
     expect(Math.max(...found.map(({ text }) => text.length))).toBe(16)

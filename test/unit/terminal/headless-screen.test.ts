@@ -56,13 +56,13 @@ describe('cells of a screen', () => {
     expect(cellAt(openScreen().feed(`\x1b[${parameter}mx`).cells(), 0, 0).foreground).toBe(colour)
   })
 
-  it('are equal numbers when they look equal', () => {
+  it('are equal numbers if they look equal', () => {
     const spaces = openScreen().feed('\x1b[1;31ma\x1b[32m \x1b[m  b').cells()
     const gaps = openScreen().feed('\x1b[1;38;5;1ma\x1b[m\x1b[5Gb').cells()
     expect(spaces.words).toEqual(gaps.words)
   })
 
-  it('keep what is seen of a blank: its background, its underline', () => {
+  it('keep what is visible of a blank: its background, its underline', () => {
     const cells = openScreen().feed('\x1b[44m \x1b[m\x1b[4;31m \x1b[m').cells()
     expect(cellAt(cells, 0, 0)).toEqual({ text: ' ', foreground: 0, background: paletteColour(4), attributes: 0 })
     expect(cellAt(cells, 1, 0)).toEqual({
@@ -80,19 +80,19 @@ describe('cells of a screen', () => {
     expect(invalidCell(cells)).toBeUndefined()
   })
 
-  it('are blank where a wide character was half overwritten', () => {
+  it('are blank if a wide character was half overwritten', () => {
     const cells = openScreen().feed('漢漢\x1b[2Gx\x1b[5G\x1b[4Gy').cells()
     expect(rowText(cells, 0)).toBe(' x y')
     expect(invalidCell(cells)).toBeUndefined()
   })
 
-  it('hold nothing that would act or hide', () => {
+  it('hold nothing that would act on the terminal or hide text', () => {
     const cells = openScreen({ columns: 40 }).feed('a\u200bb\u202ec\u2066d\ufeffe\u2028f\u00adg\u0301').cells()
     expect(invalidCell(cells)).toBeUndefined()
     expect(rowText(cells, 0)).toMatch(/^a.*b.*c.*d.*e.*f.*g\u0301$/)
   })
 
-  it('show U+FFFD for bytes that are no UTF-8', () => {
+  it('show U+FFFD for invalid UTF-8', () => {
     expect(
       rowText(
         openScreen()
@@ -133,7 +133,7 @@ describe('copying a screen', () => {
     expect([rowText(grid, 0), rowText(grid, 1)]).toEqual(['.abcd', '.'])
   })
 
-  it('counts a revision for what changes the cells', () => {
+  it('increases its revision when cells change', () => {
     const harness = openScreen()
     const revisions = [harness.screen.revision]
     const note = () => revisions.push(harness.screen.revision)
@@ -166,7 +166,7 @@ describe('the view of a screen', () => {
     expect(harness.screen.viewOffset).toBe(17)
   })
 
-  it('stays where it is while old lines are dropped, until they are its own', () => {
+  it('stays where it is while old lines are dropped, until its own lines are', () => {
     const harness = openScreen({ historyLines: 20 }).feed(numbered(40))
     harness.screen.viewOffset = 10
     const before = harness.screen.visibleText()
@@ -179,7 +179,7 @@ describe('the view of a screen', () => {
     expect(harness.screen.visibleText().at(-1)).toBe('last')
   })
 
-  it('takes any offset and keeps within the history', () => {
+  it('accepts any offset and stays within the history', () => {
     const { screen } = openScreen().feed(numbered(20))
     screen.viewOffset = 1e9
     expect(screen.viewOffset).toBe(16)
@@ -187,7 +187,7 @@ describe('the view of a screen', () => {
     expect(screen.viewOffset).toBe(0)
   })
 
-  it('hides the cursor that is out of sight', () => {
+  it('hides a cursor that is out of view', () => {
     const { screen } = openScreen().feed(numbered(20))
     expect(screen.cursor).toMatchObject({ row: 4, column: 0, isVisible: true })
     screen.viewOffset = 1
@@ -217,7 +217,7 @@ describe('the modes of a screen', () => {
     expect(harness.screen.modes).toEqual(before)
   })
 
-  it('have the cursor as the program wants it', () => {
+  it('have the cursor as the program set it', () => {
     const harness = openScreen().feed('\x1b[2;3H\x1b[4 q')
     expect(harness.screen.cursor).toEqual({ column: 2, row: 1, isVisible: true, style: 'underline' })
     harness.feed('\x1b[?25l\x1b[6 q')
@@ -230,7 +230,7 @@ describe('the modes of a screen', () => {
 })
 
 describe('the alternate screen', () => {
-  it('has no history and gives the first screen back', () => {
+  it('has no history, and restores the first screen', () => {
     const harness = openScreen().feed('shell$ ')
     harness.feed(`\x1b[?1049h\x1b[H${numbered(30)}`)
     expect(harness.screen.historyLines).toBe(0)
@@ -240,7 +240,7 @@ describe('the alternate screen', () => {
 })
 
 describe('resizing a screen', () => {
-  it('wraps lines anew', () => {
+  it('rewraps lines', () => {
     const { screen } = openScreen().feed('0123456789abcdefghijKLM')
     expect(screen.visibleText().slice(0, 2)).toEqual(['0123456789abcdefghij', 'KLM'])
     screen.resize(12, 5)
@@ -249,7 +249,7 @@ describe('resizing a screen', () => {
     expect(screen.visibleText()[0]).toBe('0123456789abcdefghijKLM')
   })
 
-  it('goes down to one cell and up to 500 × 200, in the middle of a sequence', () => {
+  it('works down to one cell and up to 500 × 200, in the middle of a sequence', () => {
     const harness = openScreen().feed(`${numbered(50)}漢字\x1b[3`)
     harness.screen.resize(1, 1)
     expect([harness.screen.columns, harness.screen.rows]).toEqual([1, 1])
@@ -271,7 +271,7 @@ describe('the text of a screen', () => {
 })
 
 describe('searching a screen', () => {
-  it('ignores case unless the needle has a capital', () => {
+  it('ignores case unless the search text has a capital', () => {
     const { screen } = openScreen().feed('Error error\r\nERROR')
     expect(screen.search('error')).toEqual([
       { line: 0, column: 0, length: 5 },
@@ -281,7 +281,7 @@ describe('searching a screen', () => {
     expect(screen.search('Error')).toEqual([{ line: 0, column: 0, length: 5 }])
   })
 
-  it('finds what is wrapped, and tells places in cells', () => {
+  it('finds wrapped text, and gives positions in cells', () => {
     const { screen } = openScreen({ columns: 10 }).feed('漢漢needle here')
     expect(screen.search('needle')).toEqual([{ line: 0, column: 4, length: 6 }])
     expect(screen.search('e here')).toEqual([{ line: 0, column: 9, length: 6 }])
@@ -291,13 +291,13 @@ describe('searching a screen', () => {
     ])
   })
 
-  it('finds clusters and keeps places behind letters whose lower case is longer', () => {
+  it('finds clusters, and keeps positions after letters whose lower case is longer', () => {
     const { screen } = openScreen().feed('İé👨‍👩‍👧x')
     expect(screen.search('👨‍👩‍👧')).toEqual([{ line: 0, column: 2, length: 2 }])
     expect(screen.search('x')).toEqual([{ line: 0, column: 4, length: 1 }])
   })
 
-  it('finds text that goes on in the next row, with its spaces and beside a wide character that did not fit', () => {
+  it('finds text that continues in the next row, with its spaces and beside a wide character that did not fit', () => {
     const { screen } = openScreen({ columns: 10 }).feed('0123456789abc  d\r\n12345678  x\r\n123456789漢y')
     expect(allText(screen)).toEqual(['0123456789', 'abc  d', '12345678', 'x', '123456789', '漢y'])
     expect(screen.search('9abc  d')).toEqual([{ line: 0, column: 9, length: 7 }])
@@ -305,7 +305,7 @@ describe('searching a screen', () => {
     expect(screen.search('9漢y')).toEqual([{ line: 4, column: 8, length: 5 }])
   })
 
-  it('finds in the history, the newest thousand', () => {
+  it('finds the newest thousand matches in the history', () => {
     const { screen } = openScreen({ historyLines: 2000 }).feed(numbered(1200))
     const hits = screen.search('line')
     expect(hits.length).toBe(1000)
@@ -313,11 +313,11 @@ describe('searching a screen', () => {
     expect(openScreen().feed(numbered(50)).screen.search('line').length).toBe(50)
   })
 
-  it('finds nothing for nothing', () => {
+  it('finds nothing for an empty text', () => {
     expect(openScreen().feed('abc').screen.search('')).toEqual([])
   })
 
-  it('goes through ten thousand lines', () => {
+  it('searches ten thousand lines', () => {
     const { screen } = openScreen({ columns: 80, historyLines: 10_000 })
     const line = Buffer.from(`${'some words of a log line '.repeat(3)}\r\n`)
     for (let count = 0; count < 10_100; count++) screen.parse(line)
@@ -326,13 +326,13 @@ describe('searching a screen', () => {
   })
 })
 
-describe('what leaves a screen', () => {
-  it('answers the questions of a program', () => {
+describe('what a screen sends', () => {
+  it('answers the queries of a program', () => {
     const { replies } = openScreen().feed('\x1b[c\x1b[5n\x1b[3;4H\x1b[6n\x1b[?2004$p')
     expect(replies).toEqual(['\x1b[?1;2c', '\x1b[0n', '\x1b[3;4R', '\x1b[?2004;2$y'])
   })
 
-  it('answers a flood of questions no faster than a limit', () => {
+  it('answers a flood of queries no faster than a limit', () => {
     const harness = openScreen().feed('\x1b[6n'.repeat(10_000))
     expect(harness.replies.length).toBe(200)
     harness.time += 1000
@@ -340,7 +340,7 @@ describe('what leaves a screen', () => {
     expect(harness.replies.length).toBe(300)
   })
 
-  it('tells the title, printable and short, once a slice', () => {
+  it('reports the title, printable and short, once per slice', () => {
     const { titles } = openScreen()
       .feed('\x1b]0;first\x07\x1b]2;a\u202eb\u200bc\x07')
       .feed(`\x1b]2;${'x'.repeat(5000)}\x07`)
@@ -349,7 +349,7 @@ describe('what leaves a screen', () => {
     expect(titles.length).toBe(2)
   })
 
-  it('rings a few times a second at most', () => {
+  it('rings at most a few times a second', () => {
     const harness = openScreen().feed('\x07'.repeat(1000)).feed('\x07')
     expect(harness.bells).toBe(1)
     harness.time += 1000
@@ -375,7 +375,7 @@ describe('what leaves a screen', () => {
     expect([harness.screen.columns, harness.screen.rows]).toEqual([20, 5])
   })
 
-  it('never repeats what the program said in an answer', () => {
+  it('never repeats text of the program in an answer', () => {
     const { replies } = openScreen().feed('\x1bP$q\rrm -rf /\r\x1b\\\x1b]0;\rrm\r\x07\x1b[21t\x1bP+q726d\x1b\\')
     for (const reply of replies) expect(reply).toMatch(/^\x1b[[P][0-9;?$>rycnRm"pq ]*(\x1b\\)?$/)
   })
@@ -403,7 +403,7 @@ describe('a string that does not end', () => {
     expect(harness.feed('\r\nprompt$ ').screen.visibleText().at(-1)).toBe('prompt$')
   })
 
-  it('shows nothing of a long one that ends', () => {
+  it('shows nothing of a long one that does end', () => {
     const harness = openScreen().feed('a\x1bPq')
     const chunk = Buffer.alloc(64 * 1024, '~')
     for (let sent = 0; sent < 2 * 1024 * 1024; sent += chunk.length) harness.feed(chunk)
@@ -413,7 +413,7 @@ describe('a string that does not end', () => {
 })
 
 describe('a screen whose shell is a new one', () => {
-  it('keeps its text and history, and starts below them as if switched on', () => {
+  it('keeps its text and history, and starts below them with default modes', () => {
     const harness = openScreen().feed(`${numbered(20)}$ vim`)
     const fresh = openScreen().screen.modes
     harness.feed(
@@ -436,7 +436,7 @@ describe('a screen whose shell is a new one', () => {
 })
 
 describe('a screen that is over', () => {
-  it('takes calls after its end without a complaint', () => {
+  it('ignores calls after its end', () => {
     const harness = openScreen().feed('x')
     harness.screen[Symbol.dispose]()
     harness.screen[Symbol.dispose]()

@@ -59,20 +59,20 @@ describe('a hostile host', () => {
     usable(harness)
   })
 
-  it('asks questions without end and gets a bounded number of answers', () => {
+  it('asks endless queries and gets a bounded number of answers', () => {
     const harness = openScreen()
     feedSlices(harness, Buffer.from('\x1b[6n\x1b[c\x1b[?1;2$p\x1bP$qm\x1b\\'.repeat(10_000)), 8)
     expect(harness.replies.length).toBe(200)
     usable(harness)
   })
 
-  it('sends bytes that are no UTF-8', () => {
+  it('sends invalid UTF-8', () => {
     const harness = openScreen()
     feedSlices(harness, Buffer.alloc(MEGABYTE, Buffer.from([0xff, 0xc0, 0x80, 0xed, 0xa0, 0x80, 0xf5, 0xe6, 0xbc])))
     usable(harness)
   })
 
-  it('piles combining marks onto one character: the rest stands in cells of its own', () => {
+  it('piles combining marks onto one character, and the rest gets cells of its own', () => {
     const harness = openScreen()
     feedSlices(harness, Buffer.from(`a${'\u0301'.repeat(MEGABYTE)}`))
     expect(invalidCell(harness.cells())).toBeUndefined()
@@ -80,7 +80,7 @@ describe('a hostile host', () => {
     usable(harness)
   })
 
-  it('invents clusters: other screens still get theirs', () => {
+  it('invents clusters, and other screens still get theirs', () => {
     const hostile = openScreen({ columns: 80, rows: 24 })
     const letters = Array.from({ length: 26 }, (_, index) => String.fromCharCode(97 + index))
     const marks = Array.from({ length: 75 }, (_, index) => String.fromCharCode(0x300 + index))
@@ -96,7 +96,7 @@ describe('a hostile host', () => {
     expect(friendly.screen.visibleText()[0]).toBe('q\u0307\u0323 👨‍👩‍👦')
   })
 
-  it('links every character: no work piles up', () => {
+  it('links every character, and no work piles up', () => {
     const harness = openScreen({ columns: 80, rows: 24, historyLines: 1000 })
     feedSlices(harness, Buffer.from('\x1b]8;id=a;http://h/\x1b\\link\r\n\x1b]8;;\x1b\\'.repeat(5000)))
     usable(harness)
@@ -109,7 +109,7 @@ describe('a hostile host', () => {
     usable(harness)
   })
 
-  it('changes the size of the window and of the page to no effect', () => {
+  it('changes the size of the window and of the page without effect', () => {
     const harness = openScreen().feed('\x1b[8;500;500t\x1b[?40h\x1b[?3h\x1b[200t')
     expect([harness.screen.columns, harness.screen.rows]).toEqual([20, 5])
     expect(harness.cells().words.length).toBe(20 * 5 * 4)

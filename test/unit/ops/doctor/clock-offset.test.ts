@@ -8,7 +8,7 @@ const nanoseconds = (ms: number): string => `${BigInt(Math.round(ms * 1000)) * 1
 const ready = (kind: string): Exchange => ({ answer: `mark ${kind}`, sentAtMs: NOW, receivedAtMs: NOW })
 
 describe('the offset of a clock', () => {
-  test('is never further off than the uncertainty says, whatever the ways take', () => {
+  test('is never further off than the uncertainty, however long the answers take', () => {
     const trip = fc.record({ outMs: fc.nat(400), backMs: fc.nat(400), pauseMs: fc.nat(1000) })
     const trips = fc.array(trip, { minLength: 1, maxLength: 6 })
     const offsets = fc.integer({ min: -1_000_000, max: 1_000_000 })
@@ -34,14 +34,14 @@ describe('the offset of a clock', () => {
     expect(clockOffset([ready('now'), slow, quick])).toEqual({ offsetMs: 0, uncertaintyMs: 6 })
   })
 
-  test('is exact where the host reads whole seconds only, by the moment in which one begins', () => {
+  test('is exact for a host that reads whole seconds, by the moment in which one begins', () => {
     const tick = { answer: nanoseconds(NOW + 7_000), sentAtMs: NOW + 100, receivedAtMs: NOW + 1_010 }
     const echo = { answer: 'echo', sentAtMs: NOW + 1_010, receivedAtMs: NOW + 1_030 }
     const clock = clockOffset([ready('tick'), tick, { ...echo, receivedAtMs: NOW + 1_500 }, echo])
     expect(clock).toEqual({ offsetMs: 6_000, uncertaintyMs: 31 })
   })
 
-  test('is unknown without an answer, or with one that is no time', () => {
+  test('is unknown without an answer, or with an answer that is no time', () => {
     expect(clockOffset([])).toBeUndefined()
     expect(clockOffset([ready('now')])).toBeUndefined()
     expect(clockOffset([ready('now'), { answer: '17000N', sentAtMs: 0, receivedAtMs: 1 }])).toBeUndefined()

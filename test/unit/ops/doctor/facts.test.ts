@@ -5,7 +5,7 @@ import { parseDisk } from '../../../../src/ops/doctor/facts/disk.ts'
 import { captured, factsOf } from './capture.ts'
 
 describe('facts', () => {
-  test('of Debian are read whole', () => {
+  test('of Debian are read completely', () => {
     expect(factsOf('debian-12-dash')).toMatchObject({
       system: {
         kernelName: 'Linux',
@@ -48,7 +48,7 @@ describe('facts', () => {
     ])
   })
 
-  test('of busybox are read as well, after anything that start-up files print', () => {
+  test('of busybox are read too, after any output of start-up files', () => {
     const facts = factsOf('alpine-busybox')
     expect(facts).toMatchObject({
       system: { hostName: 'edge1.example.org', isRoot: false, timeZone: 'Europe/Berlin', utcOffset: '+0100' },
@@ -66,7 +66,7 @@ describe('facts', () => {
     expect(facts.mounts?.at(-1)?.mountPoint).toBe('/home/my files')
   })
 
-  test('of macOS are read as far as it tells them', () => {
+  test('of macOS are read as far as it reports them', () => {
     const facts = factsOf('macos')
     expect(facts).toMatchObject({
       system: { kernelName: 'Darwin', timeZone: 'America/Los_Angeles' },
@@ -92,7 +92,7 @@ describe('facts', () => {
     })
   })
 
-  test('that did not come are unknown, and their probes are named', () => {
+  test('that are missing are unknown, and their probes are named', () => {
     const facts = factsOf('alpine-busybox')
     expect(facts.route).toBeUndefined()
     expect(facts.hanging).toEqual(['disk-home', 'disk-var'])
@@ -105,7 +105,7 @@ describe('facts', () => {
     expect(hanging).toContain('memory')
   })
 
-  test('of hostile bytes are no exception', () => {
+  test('are read from hostile bytes without an exception', () => {
     const names = ['system', 'memory', 'load', 'mounts', 'disk-root', 'sshd', 'open-files', 'python', 'distribution']
     const section = fc
       .tuple(fc.constantFrom(...names), fc.string({ unit: 'binary' }))
@@ -141,7 +141,7 @@ describe('df', () => {
     })
   })
 
-  test('may show more used than there is', () => {
+  test('may show more used than available', () => {
     expect(parseDisk(`/\n${SPACE}\n/dev/sda1 100 120 -20 120% /`)?.availableBytes).toBe(0)
   })
 
@@ -150,12 +150,12 @@ describe('df', () => {
     expect(parseDisk(text)).toMatchObject({ inodes: 0, freeInodes: 0 })
   })
 
-  test('of a hostile host is over before the test is', () => {
+  test('of a hostile host takes bounded time', () => {
     const row = '1 '.repeat(500_000)
     expect(parseDisk(`/\n${SPACE}\n${row}`)).toBeUndefined()
   })
 
-  test('that failed tells nothing', () => {
+  test('that failed says nothing', () => {
     expect(parseDisk('/home')).toBeUndefined()
   })
 })

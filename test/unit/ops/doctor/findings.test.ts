@@ -24,11 +24,11 @@ function found(changes: Partial<Examination>, inventoryName?: string): string[] 
 const withFacts = (facts: Partial<MachineFacts>): Partial<Examination> => ({ facts: { ...NO_FACTS, ...facts } })
 
 describe('a host', () => {
-  test('that is well, or says nothing of itself, has no findings', () => {
+  test('that is healthy, or reports nothing, has no findings', () => {
     expect(found({})).toEqual([])
   })
 
-  test('with a small full /tmp that is noexec has both, the gravest first', () => {
+  test('with a small full noexec /tmp has two findings, the gravest first', () => {
     const facts = { ...factsOf('debian-12-full-tmp'), load: { cores: 2, one: 0.1, five: 0.1, fifteen: 0.1 } }
     expect(found({ facts }, 'm2')).toEqual([
       'blocker disk-full',
@@ -72,28 +72,28 @@ describe('a host', () => {
     ])
   })
 
-  test('with another name than in the inventory is told, but not for its domain', () => {
+  test('with a name that differs from the inventory by more than the domain has a note', () => {
     const facts = withFacts({ system: { hostName: 'Node7.example.org' } })
     expect(found(facts, 'node7')).toEqual([])
     expect(found(facts, 'm7')).toEqual(['note host-name'])
     expect(found(facts, '10.0.0.7')).toEqual([])
   })
 
-  test('whose root went read-only after an error is blocked, by nature only at risk', () => {
+  test('is blocked if its root became read-only after an error, and at risk if it always is', () => {
     const mounted = (options: string[]) => withFacts({ mounts: [{ mountPoint: '/', type: 'ext4', options }] })
     expect(found(mounted(['ro', 'errors=remount-ro']))).toEqual(['blocker root-read-only'])
     expect(found(mounted(['ro']))).toEqual(['risk root-read-only'])
     expect(found(mounted(['rw', 'errors=remount-ro']))).toEqual([])
   })
 
-  test('with a full image that is read-only by nature is not full', () => {
+  test('with a full read-only image is not full', () => {
     const disk = { path: '/', isThere: true, device: 'a', mountPoint: '/', totalBytes: 1e9, availableBytes: 0 }
     const mounts = [{ mountPoint: '/', type: 'squashfs', options: ['ro'] }]
     expect(found(withFacts({ disks: [disk], mounts }))).toEqual(['risk root-read-only'])
     expect(found(withFacts({ disks: [disk] }))).toEqual(['blocker disk-full'])
   })
 
-  test('with one file system under two directories is told once', () => {
+  test('with one file system under two directories has one finding', () => {
     const disk = { isThere: true, device: '/dev/sda1', mountPoint: '/', totalBytes: 1e9, availableBytes: 0 }
     const disks = ['/', '/tmp', '/var'].map((path) => ({ ...disk, path }))
     const [finding, ...others] = hostFindings(examined('m1', withFacts({ disks })))
@@ -101,7 +101,7 @@ describe('a host', () => {
     expect(others).toEqual([])
   })
 
-  test('whose words stand in a command are quoted there', () => {
+  test('has its words quoted in commands', () => {
     const disk = {
       path: '/x',
       isThere: true,
@@ -147,7 +147,7 @@ describe('a large answer', () => {
     largeAnswer: { wantedBytes: 262_144, arrivedBytes, end, durationMs: 10_000 },
   })
 
-  test('of which nothing arrives is a black hole, with the device to fix', () => {
+  test('of which nothing arrives is an MTU black hole, with the device to fix', () => {
     const report = examined('m1', {
       ...large(0, { kind: 'timeout' }),
       facts: { ...NO_FACTS, route: { device: 'eth0', mtuBytes: 9000 }, system: { isRoot: true }, hanging: ['sudo'] },
@@ -161,7 +161,7 @@ describe('a large answer', () => {
     expect(found(large(100_000, { kind: 'timeout' }))).toEqual(['risk link-slow'])
   })
 
-  test('that cannot be given, for want of dd, says so', () => {
+  test('that cannot be sent without dd says so', () => {
     expect(found(large(0, EXIT))).toEqual(['note large-unknown'])
   })
 })
@@ -176,7 +176,7 @@ describe('a clock', () => {
     expect(clock(-400_000)).toEqual(['blocker clock-off'])
   })
 
-  test('is not off when that is within the uncertainty', () => {
+  test('is not off if the offset is within the uncertainty', () => {
     expect(clock(150, 60)).toEqual([])
   })
 
@@ -191,7 +191,7 @@ describe('a clock', () => {
     ])
   })
 
-  test('that all hosts agree on against this machine is the fault of this machine', () => {
+  test('on which all hosts agree is a problem of this machine', () => {
     const offsets = (...all: number[]) =>
       all.map((offsetMs, index) => examined(`m${index + 1}`, { clock: { offsetMs, uncertaintyMs: 5 } }))
     expect(fleetFindings(offsets(5_000, 5_020, 4_990)).map(({ host, id }) => `${host} ${id}`)).toEqual([
@@ -204,7 +204,7 @@ describe('a clock', () => {
   })
 })
 
-describe('hosts together', () => {
+describe('several hosts', () => {
   const kernels = (...releases: (string | undefined)[]) =>
     fleetFindings(
       releases.map((kernelRelease, index) =>
@@ -219,12 +219,12 @@ describe('hosts together', () => {
     expect(kernels('6.1', '6.1', '5.10')).toEqual(['m3: the kernel differs from 2 others: Linux 5.10, there Linux 6.1'])
   })
 
-  test('have one for all of them when there is no majority', () => {
+  test('have one finding for all if there is no majority', () => {
     const cause = 'the kernel is not the same: Linux 6.1 on m1, Linux 5.10 on m2'
     expect(kernels('6.1', '5.10')).toEqual([`m1: ${cause}`, `m2: ${cause}`])
   })
 
-  test('do not differ in what is unknown', () => {
+  test('do not differ in unknown facts', () => {
     expect(kernels('6.1', undefined, '6.1')).toEqual([])
   })
 
@@ -247,14 +247,14 @@ describe('a host that was not reached', () => {
     ])
   })
 
-  test('is mended by the command that its hint ends in', () => {
+  test('has the command at the end of its hint as fix', () => {
     const hint = 'If the machine was reinstalled, remove the old key with: ssh-keygen -f /h -R m1'
     expect(hostFindings({ host: 'm1', connectMs: 1, trouble: { ...trouble, hint } })).toMatchObject([
       { fix: { where: 'here', command: 'ssh-keygen -f /h -R m1' } },
     ])
   })
 
-  test('takes no part in differences', () => {
+  test('is left out of differences', () => {
     expect(fleetFindings([{ host: 'm1', connectMs: 1, trouble }, examined('m2', {})])).toEqual([])
   })
 })

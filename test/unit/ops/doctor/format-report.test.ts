@@ -33,14 +33,14 @@ describe('the report', () => {
     )
   })
 
-  test('does not give a command without the condition that the hint has for it', () => {
+  test('shows no command without the condition in its hint', () => {
     const fix = { where: 'here', command: 'ssh-keygen -R m1' } as const
     const hint = 'If the machine is new, forget the old key with: ssh-keygen -R m1'
     expect(formatFindings([note('m1', { fix, hint })], ORDER)).toBe(`note     m1: busy\n           ${hint}\n`)
     expect(formatFindings([note('m1', { fix })], ORDER)).toBe('note     m1: busy\n           here: ssh-keygen -R m1\n')
   })
 
-  test('tells the same detail once, different ones host by host, and no more than four', () => {
+  test('shows equal details once, and at most four different ones by host', () => {
     const same = ORDER.map((host) => note(host, { detail: 'load 3' }))
     expect(formatFindings(same, ORDER)).toBe('note     m[1-6]: busy [load 3]\n')
     const different = ORDER.map((host, index) => note(host, { detail: `load ${index}` }))
@@ -49,12 +49,12 @@ describe('the report', () => {
     )
   })
 
-  test('shows what the bytes of a host would do instead of doing it', () => {
+  test('shows control characters of a host as text', () => {
     const text = formatFindings([note('m1', { detail: '\u001b[31m\u202e\nblocker  m2: fake' })], ORDER)
     expect(text).toBe('note     m1: busy [\\x1b[31m\\u202e\\x0ablocker  m2: fake]\n')
   })
 
-  test('ends with how many hosts are how', () => {
+  test('ends with the number of hosts in each state', () => {
     expect(formatSummary({ well: 1, risk: 0, blocked: 0, unreachable: 0 })).toBe('1 host: 1 ok\n')
     expect(formatSummary({ well: 6, risk: 1, blocked: 2, unreachable: 3 })).toBe(
       '12 hosts: 6 ok, 1 at risk, 2 blocked, 3 not reached\n',

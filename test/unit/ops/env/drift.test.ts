@@ -65,7 +65,7 @@ describe('the table of drift', () => {
     ]),
   )
 
-  it('has a column for hosts that are alike', () => {
+  it('has one column for equal hosts', () => {
     expect(formatDrift(drift, 80)).toBe(
       [
         '         what         m1      m[2-3]  m4',
@@ -76,7 +76,7 @@ describe('the table of drift', () => {
     )
   })
 
-  it('has a line an item where that is too wide', () => {
+  it('has one line per item if columns are too wide', () => {
     expect(formatDrift(drift, 44)).toBe(
       [
         '         what         m1      others',
@@ -87,7 +87,7 @@ describe('the table of drift', () => {
     )
   })
 
-  it('has a line a value where that is too wide, too', () => {
+  it('has one line per value if that is too wide, too', () => {
     expect(formatDrift(drift, 30)).toBe(
       [
         'blocker  environment',
@@ -122,7 +122,7 @@ describe('packages by the names of files', () => {
     expect(packageOfDist(file)).toBeUndefined()
   })
 
-  it('conda says the build, too', () => {
+  it('conda also names the build', () => {
     const expected = { name: 'nvidia-nccl-cu12', version: '2.18.1', by: 'conda', build: 'h0_1' }
     expect(packageOfCondaFile('nvidia-nccl-cu12-2.18.1-h0_1')).toEqual(expected)
     expect(packageOfCondaFile('history')).toBeUndefined()

@@ -37,8 +37,8 @@ const packagesOf = (facts: PrefixFacts | undefined) =>
     ? [...facts.packages].map(([name, { version }]) => `${name} ${version}`)
     : []
 
-describe('an environment as it lies on the disk', () => {
-  it('is a venv: what pip installed, Python as it runs, and whose list of files is missing', () => {
+describe('an environment on the disk', () => {
+  it('is a venv, with the packages of pip, the running Python and packages without a list of files', () => {
     const site = 'v/lib/python3.11/site-packages'
     write('v/pyvenv.cfg', 'version = 3.11.2\n')
     program('v/bin/python', 'echo python 3.11.7')
@@ -53,7 +53,7 @@ describe('an environment as it lies on the disk', () => {
     expect(facts).not.toHaveProperty('made')
   })
 
-  it('is found by the name of a conda environment: packages of conda, those of pip beside and over them', () => {
+  it('is found by the name of a conda environment, with the packages of conda and pip', () => {
     const prefix = 'miniforge3/envs/lab'
     const site = `${prefix}/lib/python3.11/site-packages`
     for (const stem of ['python-3.11.7-h955ad1f_0', 'numpy-1.26.4-py311h64a7726_0', '_libgcc_mutex-0.1-conda_forge']) {
@@ -70,7 +70,7 @@ describe('an environment as it lies on the disk', () => {
     expect(facts).not.toHaveProperty('python')
   })
 
-  it('is found where conda noted that it is', () => {
+  it('is found at the path that conda noted', () => {
     write('elsewhere/lab.x/conda-meta/history')
     write('.conda/environments.txt', `${root}/elsewhere/labyx\n${root}/elsewhere/lab.x\n`)
     expect(read(prefixFact({ condaName: 'lab.x' }))).toMatchObject({ kind: 'conda', path: `${root}/elsewhere/lab.x` })
@@ -101,7 +101,7 @@ describe('the system', () => {
     expect(systemFact.parse(text, Buffer.from(text))).toEqual(facts)
   })
 
-  it('says nothing about what it does not understand', () => {
+  it('reports nothing that it does not understand', () => {
     expect(systemFact.parse('hello', Buffer.from('hello'))).toBeUndefined()
     expect(systemFact.parse('arch x86_64\nlibc ', Buffer.alloc(0))).toEqual({ architecture: 'x86_64' })
   })
@@ -114,7 +114,7 @@ describe('a daemon of Docker', () => {
     program('bin/docker', `case $1 in version) echo 20.10;; image) echo '${image(id, config)}';; *) exit 1;; esac`)
   const fact = dockerFact('lab/tool:1', 'muster')
 
-  it('has the same image under another id, and another one with another command', () => {
+  it('recognises the same image under another ID, and a different one with another command', () => {
     docker('sha256:1', { Cmd: ['a'], Labels: { x: 'y' } })
     const one = read(fact)?.image
     docker('sha256:2', { Cmd: ['a'], Env: null })
@@ -124,7 +124,7 @@ describe('a daemon of Docker', () => {
     expect(one).toMatchObject({ id: 'sha256:1', layers: ['sha256:a', 'sha256:b'], labels: { x: 'y' } })
   })
 
-  it('is there and has neither image nor container', () => {
+  it('runs, but has neither image nor container', () => {
     program('bin/docker', 'test $1 = version && echo 20.10')
     expect(read(fact)).toEqual({ image: undefined })
   })

@@ -24,7 +24,7 @@ async function apply(
 }
 
 describe('a plan', () => {
-  it('runs the steps of a host one after the other, and the hosts side by side', async () => {
+  it('runs the steps of a host in sequence, and the hosts in parallel', async () => {
     const first = Promise.withResolvers<void>()
     const hosts = new StandInHosts(async (host) => {
       if (host === 'm1') await first.promise
@@ -40,7 +40,7 @@ describe('a plan', () => {
     expect(Object.values(ends)).toEqual(['done', 'done', 'done'])
   })
 
-  it('waits for what comes first on another host', async () => {
+  it('waits for earlier operations on another host', async () => {
     const hosts = new StandInHosts()
     await apply(hosts, [
       operationOf('export', 'm10', ['export']),
@@ -49,7 +49,7 @@ describe('a plan', () => {
     expect(hosts.scripts).toEqual(['m10 export', 'm8 mount'])
   })
 
-  it('stops a host at its first failure, and tells those that wait for it why they do not begin', async () => {
+  it('stops a host at its first failure, and tells waiting operations why they do not start', async () => {
     const hosts = new StandInHosts((_, script) => (script === 'export' ? failure : {}))
     const { ends, isComplete } = await apply(hosts, [
       operationOf('export', 'm10', ['export', 'check']),
@@ -67,7 +67,7 @@ describe('a plan', () => {
     })
   })
 
-  it('does not begin what waits for something that is blocked', async () => {
+  it('does not start what waits for a blocked operation', async () => {
     const finding = { host: 'm10', gravity: 'blocker', id: 'x', cause: 'no disk' } as const
     const blocked: Operation = {
       ...operationOf('export', 'm10', []),
@@ -80,7 +80,7 @@ describe('a plan', () => {
     expect(ends).toEqual({ 'mount@m8/mount': 'skipped: export on m10 is blocked: no disk' })
   })
 
-  it('has no more hosts at work than it may', async () => {
+  it('works on no more hosts at once than allowed', async () => {
     let atWork = 0
     let most = 0
     const hosts = new StandInHosts(async () => {
@@ -95,7 +95,7 @@ describe('a plan', () => {
     expect([isComplete, most, hosts.ran.length]).toEqual([true, 2, 18])
   })
 
-  it('that is cancelled ends what runs and begins nothing more', async () => {
+  it('stops running steps and starts nothing more when it is cancelled', async () => {
     const stop = new AbortController()
     const hosts = new StandInHosts((_, script) => {
       if (script !== 'one') return {}
@@ -108,8 +108,8 @@ describe('a plan', () => {
   })
 })
 
-describe('a plan whose events cannot be told', () => {
-  it('has ended on all hosts before that is thrown', async () => {
+describe('a plan whose events cannot be reported', () => {
+  it('ends on all hosts before that error is thrown', async () => {
     const ran: string[] = []
     const begun = Promise.withResolvers<void>()
     const hosts = new StandInHosts(async (host, script, signal) => {
@@ -140,7 +140,7 @@ describe('a plan whose events cannot be told', () => {
     expect(ran).toEqual(['m2 long begins', 'm1 short begins', 'm1 short ended', 'm2 long ended'])
   })
 
-  it('ends where output cannot be told, too, and not in whoever handed it over', async () => {
+  it('ends also if output cannot be reported, without an error in the source of the output', async () => {
     const hosts: OpsHosts = {
       async exec(_host, _script, { onOutput, signal }) {
         onOutput?.('stdout', 'a line')
@@ -167,12 +167,12 @@ describe('a plan whose events cannot be told', () => {
   })
 })
 
-describe('a step that may begin early', () => {
+describe('a step that may start early', () => {
   const join = (early = 'join early') => [{ id: 'join', run: { script: 'join', early } }]
   const head = operationOf('head', 'm10', ['install', 'start'])
   const worker = (early?: string) => operationOf('worker', 'm8', join(early), ['area/head@m10'])
 
-  it('loads while what it waits for is at work, and goes on when that is done', async () => {
+  it('loads while the operations before it run, and continues when they are done', async () => {
     const hosts = new StandInHosts()
     const { ends, events } = await apply(hosts, [head, worker()])
     expect(hosts.scripts.toSorted()).toEqual(['m10 install', 'm10 start', 'm8 join early'])
@@ -185,14 +185,14 @@ describe('a step that may begin early', () => {
     ])
   })
 
-  it('is ended where its turn does not come', async () => {
+  it('is stopped if its turn does not come', async () => {
     const hosts = new StandInHosts((_, script) => (script === 'start' ? failure : {}))
     const { ends } = await apply(hosts, [head, worker()])
     expect(hosts.turns).toEqual(['join early: ended'])
     expect(ends['worker@m8/join']).toBe('skipped: start failed on m10')
   })
 
-  it('is ended when the plan is cancelled', async () => {
+  it('is stopped when the plan is cancelled', async () => {
     const stop = new AbortController()
     const hosts = new StandInHosts((_, script) => {
       if (script !== 'start') return {}
@@ -204,7 +204,7 @@ describe('a step that may begin early', () => {
     expect(hosts.scripts).not.toContain('m8 join')
   })
 
-  it('is ended where its check holds', async () => {
+  it('is stopped if its check holds', async () => {
     const hosts = new StandInHosts()
     const checked = [{ id: 'join', run: { script: 'join', early: 'join early' }, check: { script: 'joined' } }]
     const { ends } = await apply(hosts, [head, operationOf('worker', 'm8', checked, ['area/head@m10'])])
@@ -212,14 +212,14 @@ describe('a step that may begin early', () => {
     expect(ends['worker@m8/join']).toBe('unneeded')
   })
 
-  it('runs as ever where that has ended by itself', async () => {
+  it('runs normally if the early start has ended by itself', async () => {
     const hosts = new StandInHosts()
     const { ends } = await apply(hosts, [head, worker('one that ends')])
     expect(hosts.scripts.at(-1)).toBe('m8 join')
     expect(ends['worker@m8/join']).toBe('done')
   })
 
-  it('runs as ever where it is no first step, where nothing is waited for, and beyond the hosts at work at once', async () => {
+  it('runs normally if it is not the first step, waits for nothing, or exceeds the limit of hosts at once', async () => {
     const hosts = new StandInHosts()
     await apply(hosts, [operationOf('alone', 'm7', join())])
     await apply(hosts, [head, operationOf('worker', 'm8', ['token', ...join()], ['area/head@m10'])])
@@ -229,7 +229,7 @@ describe('a step that may begin early', () => {
     expect(hosts.turns).toEqual(['join early: went on'])
   })
 
-  it('does not load what is still being changed before what it waits for', async () => {
+  it('does not load what an earlier operation of its host still changes', async () => {
     const hosts = new StandInHosts()
     await apply(hosts, [operationOf('env', 'm10', ['sync']), head, worker()])
     expect(hosts.scripts.slice(0, 1)).toEqual(['m10 sync'])
@@ -238,7 +238,7 @@ describe('a step that may begin early', () => {
 })
 
 describe('a step', () => {
-  it('has more time, and so has its check, where hosts are slow', async () => {
+  it('has more time on slow hosts, as its check has', async () => {
     const limits: number[] = []
     const hosts = new StandInHosts((_, script) => (script === 'is made' && limits.length === 1 ? failure : {}))
     const watched: OpsHosts = {
@@ -254,14 +254,14 @@ describe('a step', () => {
     expect(limits).toEqual([60_000, 21_000, 60_000])
   })
 
-  it('whose check holds is not needed', async () => {
+  it('is skipped if its check holds', async () => {
     const hosts = new StandInHosts()
     const { ends } = await apply(hosts, [operationOf('a', 'm1', [{ id: 'make', check: { script: 'is made' } }])])
     expect(hosts.scripts).toEqual(['m1 is made'])
     expect(ends).toEqual({ 'a@m1/make': 'unneeded' })
   })
 
-  it('whose check does not hold after it has failed, and is undone', async () => {
+  it('fails if its check does not hold afterwards, and is undone', async () => {
     const hosts = new StandInHosts((_, script) => (script === 'is made' ? failure : {}))
     const step = { id: 'make', check: { script: 'is made' }, undo: { title: 'take it back', script: 'unmake' } }
     const { ends } = await apply(hosts, [operationOf('a', 'm1', [step])])
@@ -271,7 +271,7 @@ describe('a step', () => {
     })
   })
 
-  it('says when undoing it failed, too', async () => {
+  it('reports that undoing it failed, too', async () => {
     const hosts = new StandInHosts(() => failure)
     const { ends } = await apply(hosts, [
       operationOf('a', 'm1', [{ id: 'make', undo: { title: 'take it back', script: 'unmake' } }]),
@@ -293,7 +293,7 @@ describe('a step', () => {
     ['area/key@m1'],
   )
 
-  it('reads what another has printed, which runs for it even though its check holds', async () => {
+  it('reads the output of another step, which runs for this even if its check holds', async () => {
     const hosts = new StandInHosts((_, script) => (script === 'make' ? { stdout: 'key abc\n' } : {}))
     const { isComplete } = await apply(hosts, [maker({ script: 'is made' }), reader])
     expect(isComplete).toBe(true)
@@ -305,14 +305,14 @@ describe('a step', () => {
     'key abc; rm -rf /\n',
     '',
     'key ABC',
-  ])('does not begin with what it did not expect: %j', async (stdout) => {
+  ])('does not start with unexpected output: %j', async (stdout) => {
     const hosts = new StandInHosts((_, script) => (script === 'make' ? { stdout } : {}))
     const { ends } = await apply(hosts, [maker(), reader])
     expect(ends['list@m2/write']).toBe('failed: area/key@m1/make printed unexpected output')
     expect(hosts.scripts).toEqual(['m1 make'])
   })
 
-  it('tells its output as it comes and its end with a reason that is printable', async () => {
+  it('reports its output as it comes, and its end with a printable reason', async () => {
     const hosts = new StandInHosts(() => ({ outcome: { kind: 'exit', code: 3 }, stderr: 'bad \u001b[31mthing\n' }))
     const { events } = await apply(hosts, [operationOf('a', 'm1', ['make'])])
     expect(events.map(({ type }) => type)).toEqual(['begin', 'end'])

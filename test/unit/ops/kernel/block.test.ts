@@ -19,7 +19,7 @@ describe('a block', () => {
     )
   })
 
-  it('changes in place, whatever others have written around it', () => {
+  it('changes in place, whatever is written around it', () => {
     fc.assert(
       fc.property(foreign, foreign, fc.array(line), fc.array(line), (above, below, old, lines) => {
         const text = `${above}\n${withBlock('', 'trust', old, 'bottom')}${below}`
@@ -35,7 +35,7 @@ describe('a block', () => {
     expect(withBlock(once, 'trust', ['x'], 'bottom')).toBe(once)
   })
 
-  it('takes the file along that was made for it, unless somebody wrote into it', () => {
+  it('is removed with the file that was created for it, unless that has other content', () => {
     const own = withBlock(undefined, 'trust', ['x'], 'bottom')
     expect(withoutBlock(own, 'trust')).toBeUndefined()
     expect(withoutBlock(`${own}mine\n`, 'trust')).toBe('mine\n')
@@ -47,7 +47,7 @@ describe('a block', () => {
     expect(blockOf(text, 'trust')).toBeUndefined()
   })
 
-  it('loses only the line that is known to be ours when its end was removed', () => {
+  it('loses only the line that is certainly ours if its end was removed', () => {
     const text = withBlock('a\n', 'trust', ['x'], 'bottom').replace(/# <<<.*\n/, '')
     expect(withoutBlock(text, 'trust')).toBe('a\nx\n')
   })

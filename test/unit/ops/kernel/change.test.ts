@@ -64,7 +64,7 @@ async function bringUp(
 }
 
 describe('a change', () => {
-  it('is asked for once, though a host that is away is so for another reason meanwhile', async () => {
+  it('is confirmed once, although a host is now unreachable for another reason', async () => {
     expect(await bringUp([['write'], ['write'], []])).toMatchObject({
       end: 'done',
       plans: 1,
@@ -73,17 +73,17 @@ describe('a change', () => {
     })
   })
 
-  it('is asked for again when something else would be done now', async () => {
+  it('is confirmed again if the plan has changed', async () => {
     const both = [['write'], ['write', 'more'], []]
     expect(await bringUp(both)).toMatchObject({ end: 'done', plans: 2, ran: ['m1 write', 'm1 more'] })
   })
 
-  it('looks once before it where nobody reads the plan, as the hosts are locked then', async () => {
+  it('reads facts only once with --yes, because the hosts are locked first', async () => {
     const told = await bringUp([['write'], []], { isAgreed: true })
     expect(told).toMatchObject({ end: 'done', plans: 1, looks: 2, asked: 2, ran: ['m1 write'] })
   })
 
-  it('looks again behind a lock that somebody else had', async () => {
+  it('reads facts again after a lock that another Muster held', async () => {
     const busy = { outcome: { kind: 'exit', code: 75 }, stdout: 'somebody' } as const
     const told = await bringUp([['write'], ['write', 'more'], []], { isAgreed: true, locks: [busy] })
     expect(told).toMatchObject({ end: 'done', plans: 2, looks: 3, ran: ['m1 write', 'm1 more'] })

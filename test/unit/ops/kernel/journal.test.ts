@@ -21,7 +21,7 @@ describe('the journal', () => {
     expect(readFileSync(join(directory, '1970-01.jsonl'), 'utf8')).toBe('')
   })
 
-  it('says before anything is done that it cannot be written, and what to do', () => {
+  it('reports before any change that it cannot be written, and what to do', () => {
     writeFileSync(join(state, 'muster'), 'a file is in the way')
     const failure = (() => {
       try {

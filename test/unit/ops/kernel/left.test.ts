@@ -25,8 +25,8 @@ const statesOf = (...lines: readonly string[]) => {
   ])
 }
 
-describe('what a host tells about leftovers', () => {
-  it('is a record a line, and lines that are none are passed over', () => {
+describe('what a host reports about leftovers', () => {
+  it('has one record per line, and other lines are ignored', () => {
     const answer = read(
       'part =/root/.muster-01 1 1000 4000 4 - =',
       'part =/x$(reboot) 1 0 1 1 - =',
@@ -38,7 +38,7 @@ describe('what a host tells about leftovers', () => {
     ])
   })
 
-  it('is unknown when it is cut', () => {
+  it('is unknown if it is cut', () => {
     const text = 'self 1000 5000\npart =/a 1 1000 4000 4 - ='
     expect(fact.parse(text, Buffer.from(text))).toBeUndefined()
   })
@@ -57,7 +57,7 @@ describe('what a host tells about leftovers', () => {
 })
 
 describe('what may be removed', () => {
-  it('is nothing that a process uses, that is kept, or that another account has', () => {
+  it('excludes what a process uses, what is kept, and what another account owns', () => {
     expect(
       statesOf(
         'part =/a 1 1000 4000 4 17 =',
@@ -78,7 +78,7 @@ describe('what may be removed', () => {
     ])
   })
 
-  it('is looked at again right before, as root where it is of root', () => {
+  it('is checked again right before, as root if root owns it', () => {
     const answer = read('new =/etc/.muster-new-fstab 1 0 4000 4 - =')
     const [item] = answer === undefined ? [] : leftoversOf(known(answer), KINDS)
     const [step] = item?.state.kind === 'left' ? item.state.steps : []
@@ -90,7 +90,7 @@ describe('what may be removed', () => {
     expect(step?.run.script).toContain('held=$(left_holder "$p")')
   })
 
-  it('is told as unknown where the search was cut', () => {
+  it('is reported as unknown if the search was cut', () => {
     expect(statesOf('cut').map(([, state]) => state)).toEqual(['unknown'])
   })
 })

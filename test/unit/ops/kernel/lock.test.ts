@@ -108,7 +108,7 @@ async function change(hosts: LockedHosts, steps: Readonly<Record<string, readonl
 }
 
 describe('a lock whose holder ends', () => {
-  it('ends the steps on all hosts, and nothing more begins', async () => {
+  it('stops the steps on all hosts, and starts nothing more', async () => {
     const hosts = new LockedHosts()
     hosts.onStep = (host, step) => {
       if (host === 'm1' && step === 'long') hosts.killHolder('m2')
@@ -122,7 +122,7 @@ describe('a lock whose holder ends', () => {
     expect(hosts.story.slice(released).filter((each) => each.includes('ended'))).toEqual([])
   })
 
-  it('lets nothing begin where it went before the first step', async () => {
+  it('starts nothing if the lock is lost before the first step', async () => {
     const hosts = new LockedHosts()
     const { kind, said } = await change(
       hosts,
@@ -137,7 +137,7 @@ describe('a lock whose holder ends', () => {
     expect(hosts.story).toEqual(['m1 locked', 'm1 unlocked'])
   })
 
-  it('is taken again where it went before the plan was made, and hosts are looked at again behind it', async () => {
+  it('is taken again if it is lost before the plan, and facts are read again', async () => {
     const hosts = new LockedHosts()
     const locks = new HostLocks(hosts, { owner: 'a test', signal: new AbortController().signal })
     await locks.tryOnce('m1')
@@ -158,7 +158,7 @@ describe('locks', () => {
     return ended !== -1 && story.findIndex((each) => each.endsWith('unlocked')) > ended
   }
 
-  it('are freed after every step has ended, when a person stops the change', async () => {
+  it('are released after every step has ended, when the user stops the change', async () => {
     const stop = new AbortController()
     const hosts = new LockedHosts()
     hosts.onStep = () => stop.abort()
@@ -168,7 +168,7 @@ describe('locks', () => {
     expect(isLast(hosts.story), hosts.story.join(', ')).toBe(true)
   })
 
-  it('are freed after every step has ended, when the journal cannot be written', async () => {
+  it('are released after every step has ended, when the journal cannot be written', async () => {
     const hosts = new LockedHosts()
     const both = Promise.withResolvers<void>()
     hosts.onStep = (host) => {

@@ -6,7 +6,7 @@ import { serviceScript } from '../../../../src/ops/kernel/services.ts'
 const names = { apt: ['a', 'b'], dnf: ['c'], zypper: [], pacman: [], apk: [] }
 
 describe('packages', () => {
-  it('that are missing are those of the manager that is there', () => {
+  it('that are missing are found with the installed package manager', () => {
     expect(missingPackages(names, { manager: 'apt', installed: new Map([['b', '1']]), own: [] })).toEqual(['a'])
     expect(missingPackages(names, { manager: 'apk', installed: new Map(), own: [] })).toEqual([])
   })
@@ -29,7 +29,7 @@ describe('a service', () => {
     expect(serviceScript(service, manager, action)).toBe(script)
   })
 
-  it('is started and stopped by its own scripts where nobody manages it', () => {
+  it('is started and stopped by its own scripts without a service manager', () => {
     const own = { ...service, byHand }
     const scripts = (['start', 'stop', 'restart', 'enable'] as const).map((action) =>
       serviceScript(own, 'by-hand', action),

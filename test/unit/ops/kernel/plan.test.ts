@@ -35,7 +35,7 @@ function worldsOf(away: Readonly<Record<string, string>> = {}, names = ['area'])
 const idsOf = (operations: readonly Operation[]) => operations.map(({ id }) => id)
 
 describe('the order', () => {
-  it('puts what comes first before, and leaves the rest as it was', () => {
+  it('puts dependencies first, and otherwise keeps the order', () => {
     const operations = [
       operationOf('mount', 'm8', ['x'], ['area/export@m10']),
       operationOf('a', 'm9', ['x']),
@@ -45,7 +45,7 @@ describe('the order', () => {
     expect(idsOf(plan.operations)).toEqual(['area/export@m10', 'area/mount@m8', 'area/a@m9'])
   })
 
-  it('refuses a circle and two of one name', () => {
+  it('refuses a circle, and two operations with one name', () => {
     const circle = [operationOf('a', 'm8', ['x'], ['area/b@m9']), operationOf('b', 'm9', ['x'], ['area/a@m8'])]
     expect(() => makePlan('up', [areaOf(circle)], worldsOf())).toThrow(
       'operations wait for each other: area/a@m8 → area/b@m9 → area/a@m8',
@@ -54,7 +54,7 @@ describe('the order', () => {
     expect(() => makePlan('up', [areaOf(twice)], worldsOf())).toThrow('two operations are called area/a@m8')
   })
 
-  it('holds for any operations whose ways lead downwards', () => {
+  it('holds for any operations without circles', () => {
     fc.assert(
       fc.property(
         fc.array(fc.array(fc.nat({ max: 30 })), { maxLength: 30 }),
@@ -83,7 +83,7 @@ describe('the order', () => {
     )
   })
 
-  it('of areas is turned round for down', () => {
+  it('of areas is reversed for down', () => {
     const areas = ['first', 'second'].map((name) =>
       areaOf([{ ...operationOf('a', 'm8', ['x']), id: `${name}/a@m8`, area: name }], name),
     )
@@ -101,7 +101,7 @@ describe('an operation', () => {
   const verdictOf = (plan: { operations: readonly Operation[] }, id: string) =>
     plan.operations.find((each) => each.id === id)?.verdict
 
-  it('cannot be done when it needs a host that is away', () => {
+  it('is blocked if it needs an unreachable host', () => {
     const plan = makePlan('up', [areaOf(operations.slice(1))], worldsOf({ m10: 'no route' }))
     expect(verdictOf(plan, 'area/mount@m8')).toMatchObject({
       kind: 'blocked',
@@ -113,7 +113,7 @@ describe('an operation', () => {
     })
   })
 
-  it('cannot be done when what it needs is open and not selected', () => {
+  it('is blocked if it needs an operation that is pending and not selected', () => {
     const only = { isSelected: (host: string) => host === 'm8' }
     const plan = makePlan('up', [areaOf(operations)], worldsOf(), only)
     expect(verdictOf(plan, 'area/mount@m8')).toMatchObject({ kind: 'blocked' })
@@ -123,7 +123,7 @@ describe('an operation', () => {
   })
 })
 
-describe('the words of a plan', () => {
+describe('the text of a plan', () => {
   const step = {
     id: 'make',
     title: 'make it',
@@ -136,7 +136,7 @@ describe('the words of a plan', () => {
     worldsOf(),
   )
 
-  it('fold equal hosts, show the difference and explain a no-op', () => {
+  it('folds equal hosts, shows differences and explains a no-op', () => {
     expect(formatPlan(plan, (hosts) => hosts.join('+'))).toBe(`area · it · m8+m9
   make it
     + new
@@ -147,7 +147,7 @@ area · it · m10
 `)
   })
 
-  it('put the hosts that were not reached at the end, each with its reason', () => {
+  it('lists unreachable hosts at the end, each with its reason', () => {
     const of = (away: Readonly<Record<string, string>>) =>
       formatPlan(makePlan('up', [areaOf([operationOf('it', 'm10', ['x'])])], worldsOf(away)), (hosts) =>
         hosts.join('+'),
@@ -165,7 +165,7 @@ area · the host · m8+m9
 `)
   })
 
-  it('count, and have an event without the scripts', () => {
+  it('has counts, and an event without the scripts', () => {
     expect(countPlan(plan)).toEqual({ hosts: 3, toDo: 2, nothing: 1, blocked: 0, steps: 2 })
     expect(hasSteps(plan)).toBe(true)
     expect(plan.operations.map(planEvent).at(-1)).toEqual({
@@ -183,7 +183,7 @@ area · the host · m8+m9
 })
 
 describe('a status', () => {
-  it('is the worst of what is known', () => {
+  it('is the worst of the known ones', () => {
     const differs = operationOf('b', 'm9', ['x'])
     const operations = [
       operationOf('a', 'm8', []),

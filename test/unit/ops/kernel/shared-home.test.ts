@@ -54,7 +54,7 @@ async function share(hosts: Homes, inodes: Readonly<Record<string, string>>): Pr
 }
 
 describe('hosts share a home', () => {
-  it('when each sees what the others wrote, and nothing of it stays', async () => {
+  it('if each sees what the others wrote, of which nothing stays', async () => {
     const hosts = new Homes({ m1: 'a', m2: 'a', m3: 'b', m4: 'b', m5: 'c' })
     expect(await share(hosts, { m1: '7', m2: '7', m3: '7', m4: '7', m5: '7' })).toEqual([
       ['m1', 'm2'],
@@ -63,13 +63,13 @@ describe('hosts share a home', () => {
     expect([...hosts.files.values()].every(({ size }) => size === 0)).toBe(true)
   })
 
-  it('and are not asked when their homes cannot be one', async () => {
+  it('and are not asked if their homes cannot be the same', async () => {
     const hosts = new Homes({ m1: 'a', m2: 'a' })
     expect(await share(hosts, { m1: '7', m2: '8' })).toEqual([])
     expect(hosts.scripts).toEqual([])
   })
 
-  it('with no liar that claims to see what it cannot, but for others that lie', async () => {
+  it('but not with a host that falsely claims to see their files', async () => {
     const hosts = new Homes({ m1: 'a', m2: 'b', m3: 'c', m4: 'a' }, ['m2', 'm3'])
     expect(await share(hosts, { m1: '7', m2: '7', m3: '7', m4: '7' })).toEqual([
       ['m1', 'm4'],
@@ -77,7 +77,7 @@ describe('hosts share a home', () => {
     ])
   })
 
-  it('with no liar that shares with one of them and claims to share with another', async () => {
+  it('but not with a host that shares with one and falsely claims to share with another', async () => {
     // m2 shares with m1 and lies, m3 is its accomplice.
     const hosts = new Homes({ m1: 'a', m2: 'a', m3: 'b' }, ['m2', 'm3'])
     expect(await share(hosts, { m1: '7', m2: '7', m3: '7' })).toEqual([['m1', 'm2']])
@@ -85,7 +85,7 @@ describe('hosts share a home', () => {
 })
 
 describe('the fact of a home', () => {
-  it('takes an inode number and an absolute path and nothing else', () => {
+  it('accepts only an inode number and an absolute path', () => {
     const parse = (text: string) => homeFact.parse(text, Buffer.from(text))
     expect(parse('  1234 /home/ada/.')).toEqual({ inode: '1234', path: '/home/ada' })
     expect(parse('2 //.')).toEqual({ inode: '2', path: '/' })

@@ -38,25 +38,25 @@ function mesh(rate: Rate, hosts: MeshReport['hosts'] = NAMES.map((name) => host(
 
 const words = (report: MeshReport) => judgeMesh(report).map(({ id, text }) => `${id}: ${text}`)
 
-describe('what a mesh means', () => {
-  it('is nothing when all links are alike', () => {
+describe('the findings of a mesh', () => {
+  it('are none if all links are alike', () => {
     expect(words(mesh(() => 941))).toEqual([])
   })
 
-  it('is a slow host, not its many slow links', () => {
+  it('name a slow host, not its many slow links', () => {
     expect(words(mesh((from, to) => (from === 'm3' || to === 'm3' ? 94 : 941)))).toEqual([
       'slow-host: m3 is slow to and from all hosts: it sends at most 94 Mbit/s and receives at most 94 Mbit/s, the others usually 941 Mbit/s: its card, its cable or its port at the switch',
     ])
   })
 
-  it('is a host that is slow in one direction', () => {
+  it('name a host that is slow in one direction', () => {
     expect(words(mesh((from) => (from === 'm3' ? 200 : 941)))).toEqual([
       'slow-sender: m3 sends slowly to all hosts: at most 200 Mbit/s, the others usually 941 Mbit/s; it receives 941 Mbit/s',
     ])
     expect(words(mesh((_, to) => (to === 'm3' ? 200 : 941)))[0]).toContain('slow-receiver: m3 receives slowly')
   })
 
-  it('is a single slow pair, in both directions or in one', () => {
+  it('name a single slow pair, in both directions or in one', () => {
     const isPair = (from: string, to: string) => [from, to].toSorted().join() === 'm2,m4'
     expect(words(mesh((from, to) => (isPair(from, to) ? 100 : 941)))).toEqual([
       'slow-link: m2 ↔ m4 is slow: 100 Mbit/s, though with others both reach 941 Mbit/s: the path between these two',
@@ -66,14 +66,14 @@ describe('what a mesh means', () => {
     ])
   })
 
-  it('is an asymmetry over a fifth, also between two hosts only', () => {
+  it('name an asymmetry over a fifth, also between only two hosts', () => {
     expect(words(mesh((from, to) => (from === 'm4' && to === 'm2' ? 700 : 941)))).toEqual([
       'asymmetric-link: m4 → m2 is 26 % slower than m2 → m4: 700 Mbit/s against 941 Mbit/s',
     ])
     expect(words(mesh((from) => (from === 'm1' ? 800 : 941), [host('m1'), host('m2')]))).toEqual([])
   })
 
-  it('is a lopsided link between two hosts, and blames neither of them', () => {
+  it('name an asymmetric link between two hosts, and blame neither', () => {
     const lopsided: Rate = (from) => (from === 'm1' ? 191 : 16_400)
     const words = ({ hosts, links, pings }: MeshReport) =>
       judgeMesh({ hosts, links, pings }).map(({ gravity, id, text }) => [gravity, id, text])
@@ -88,21 +88,21 @@ describe('what a mesh means', () => {
     expect(words(withThird)).toEqual([['blocker', 'away', 'm3 was not measured: timed out'], finding])
   })
 
-  it('names the receiver of a link whose rate is not known, and blames no host', () => {
+  it('name the receiver of a link of unknown rate, and blame no host', () => {
     const report = mesh((from) => (from === 'm3' ? { kind: 'failed', cause: 'unsteady', reason: 'unknown' } : 200))
     expect(judgeMesh(report).map(({ gravity, id, text }) => [gravity, id, text])).toEqual(
       ['m1', 'm2', 'm4', 'm5'].map((to) => ['risk', 'unsteady', `m3 → ${to}: unknown`]),
     )
   })
 
-  it('tells slow hosts of different speeds from each other', () => {
+  it('distinguish slow hosts of different speeds', () => {
     const rates: Readonly<Record<string, number>> = { m1: 1000, m2: 900, m3: 800, m4: 700, m5: 100 }
     const found = words(mesh((from, to) => Math.min(rates[from] ?? 0, rates[to] ?? 0)))
     expect(found).toHaveLength(1)
     expect(found[0]).toContain('slow-host: m5')
   })
 
-  it('says what a card has negotiated', () => {
+  it('name the rate that a card has negotiated', () => {
     const cards = NAMES.map((name) =>
       host(name, { name: 'eno1', mtuBytes: 1500, linkBitsPerSecond: name === 'm2' ? 1e8 : 1e9 }),
     )
@@ -117,7 +117,7 @@ describe('what a mesh means', () => {
     ])
   })
 
-  it('is an MTU that differs, or one on the way that is smaller', () => {
+  it('name a different MTU, or a smaller one on the way', () => {
     const hosts = NAMES.map((name) => host(name, { name: 'eth0', mtuBytes: name === 'm5' ? 1500 : 9000 }))
     expect(words(mesh(() => 941, hosts))[0]).toBe(
       'mtu-differs: the MTU differs: m[1-4] 9000, m5 1500: large packets may vanish between them',
@@ -129,7 +129,7 @@ describe('what a mesh means', () => {
     expect(words({ ...mesh(() => 941), pings })).toHaveLength(1)
   })
 
-  it('is loss, and what is sent again', () => {
+  it('name loss and retransmits', () => {
     const found = words(
       mesh((from) => (from === 'm1' ? { sentBytes: 1e9, retransmits: 5000, lostFraction: 0.05 } : 941)),
     )
@@ -139,7 +139,7 @@ describe('what a mesh means', () => {
     ])
   })
 
-  it('is what could not be measured, once a host and once a reason', () => {
+  it('name what could not be measured, once per host and reason', () => {
     const hosts = [
       ...NAMES.slice(0, 4).map((name) => host(name)),
       { name: 'm5', cause: 'away' as const, reason: 'timed out' },
@@ -155,7 +155,7 @@ describe('what a mesh means', () => {
 describe('a mesh on a screen', () => {
   const report = mesh((from, to) => (from === 'm3' || to === 'm3' ? 94 : 941))
 
-  it('is a matrix with names where it fits, and one of bars where not', () => {
+  it('is a matrix with names if it fits, and one of bars if not', () => {
     const wide = formatMesh(report, judgeMesh(report), 80, PLAIN_PAINT)
     expect(wide.split('\n').slice(0, 3)).toEqual([
       'from ↓ to    m1    m2    m3    m4    m5',
@@ -177,7 +177,7 @@ describe('a mesh on a screen', () => {
     for (const line of many.slice(0, 62)) expect(line.length).toBeLessThanOrEqual(80)
   })
 
-  it('lets no text of a host act on the terminal, nor a spreadsheet or a browser', () => {
+  it('lets no text of a host act on the terminal, in a spreadsheet or in a browser', () => {
     const reason = '=cmd()\u001b[2J<script>","x'
     const hostile = mesh(() => ({ kind: 'failed', cause: 'broken', reason }))
     const findings = judgeMesh(hostile)
@@ -193,8 +193,8 @@ describe('a mesh on a screen', () => {
   })
 })
 
-describe('results of earlier days', () => {
-  it('are kept for the user only, found by the way they were measured, and compared', () => {
+describe('earlier results', () => {
+  it('are readable by the user only, found by how they were measured, and compared', () => {
     const directory = mkdtempSync(join(tmpdir(), 'muster-net-'))
     try {
       const environment = { XDG_STATE_HOME: directory }

@@ -20,7 +20,7 @@ const mbit = (seconds: number, ...rates: readonly number[]): Answer => ({
   stdout: rates.map((rate) => `arrived ${(rate * 1e6 * seconds) / 8}\n`).join(''),
 })
 
-it('repeats short runs until the two fastest agree, as whatever disturbs a run makes it slower', async () => {
+it('repeats short runs until the two fastest agree, because a disturbance only makes a run slower', async () => {
   expect(
     await measure(
       1,
@@ -49,7 +49,7 @@ it('gives no rate when short runs do not agree', async () => {
   })
 })
 
-it('needs one run where it is long enough for two parts that agree', async () => {
+it('needs one run if that is long enough for two parts that agree', async () => {
   expect(await measure(5, [{ stdout: `${mbit(2, 200).stdout}${mbit(3, 190).stdout}` }])).toEqual({
     outcome: { kind: 'measured', tool: 'ssh', bitsPerSecond: 195e6 },
     runs: 1,
@@ -67,7 +67,7 @@ it('names the command that lets hosts log in to each other', async () => {
   })
 })
 
-it('does not name trust where the host has no ssh', async () => {
+it('does not suggest trust if the host has no ssh', async () => {
   const missing: Answer = { outcome: { kind: 'exit', code: 127 }, stderr: 'sh: ssh: not found\n' }
   expect((await measure(1, [missing])).outcome).toEqual({
     kind: 'failed',
@@ -76,7 +76,7 @@ it('does not name trust where the host has no ssh', async () => {
   })
 })
 
-it('says what failed behind a login that worked', async () => {
+it('says what failed after a successful login', async () => {
   const missing: Answer = { outcome: { kind: 'exit', code: 0 }, stdout: 'arrived 0\n', stderr: 'timeout: not found\n' }
   expect((await measure(1, [missing])).outcome).toEqual({
     kind: 'failed',

@@ -15,7 +15,7 @@ const seen: Omit<Sample, 'atMs'> = {
   gpus: [],
 }
 
-it('is looked at once a second until it is disposed of', async () => {
+it('is sampled once a second until it is disposed of', async () => {
   const clock = new ManualClock()
   let looks = 0
   const changed = { next: Promise.withResolvers<void>() }
@@ -34,7 +34,7 @@ it('is looked at once a second until it is disposed of', async () => {
   expect(looks).toBe(2)
 })
 
-it('says why it cannot be looked at', async () => {
+it('says why it cannot be sampled', async () => {
   const changed = Promise.withResolvers<void>()
   using own = new OwnMachine({
     port: { poll: () => Promise.reject(new Error('no package')) },

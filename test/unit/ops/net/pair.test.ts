@@ -19,9 +19,7 @@ const IPERF2 = `[  1] 0.0000-1.0000 sec  461250000 Bytes  3690000000 bits/sec
 [SUM] 0.0000-2.0012 sec  900000000 Bytes  3600000000 bits/sec
 `
 
-it.each([
-  1, 7, 1000,
-])('reads the seconds however they are cut (%d), without the rest and the report at the end', (size) => {
+it.each([1, 7, 1000])('reads each second however the output is cut (%d), without the final report', (size) => {
   const reader = new IntervalReader(1)
   const parts = Array.from({ length: Math.ceil(IPERF3.length / size) }, (_, at) =>
     IPERF3.slice(at * size, (at + 1) * size),
@@ -32,7 +30,7 @@ it.each([
   ])
 })
 
-it('takes the sum of several streams', () => {
+it('uses the sum of several streams', () => {
   expect(new IntervalReader(2).push(IPERF2)).toEqual([{ second: 1, bitsPerSecond: 3_690_000_800 }])
 })
 

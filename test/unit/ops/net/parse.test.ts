@@ -11,8 +11,8 @@ import { IntervalReader } from '../../../../src/ops/net/pair/measure-pair.ts'
 
 const fixture = (name: string) => readFileSync(join(import.meta.dirname, '../../../fixtures/net', name), 'utf8')
 
-describe('what iperf3 says', () => {
-  it('is what arrived, over all streams', () => {
+describe('the result of iperf3', () => {
+  it('counts what arrived, over all streams', () => {
     const { kind, ...rest } = parseIperf3(fixture('iperf3-tcp.json'))
     expect(kind).toBe('measured')
     expect(rest).toMatchObject({
@@ -34,7 +34,7 @@ describe('what iperf3 says', () => {
   it.each([
     ['iperf3-refused.json', 'unable to connect to server: Connection refused'],
     ['iperf3-busy.json', 'the server is busy running a test. try again later'],
-  ])('is a failure although its exit code was 0: %s', (name, reason) => {
+  ])('is a failure despite exit code 0: %s', (name, reason) => {
     expect(parseIperf3(fixture(name))).toEqual({ kind: 'failed', reason })
   })
 
@@ -45,13 +45,13 @@ describe('what iperf3 says', () => {
     '{"end":{"sum_received":{"bits_per_second":"1"}}}',
     '[]',
     'null',
-  ])('is a failure when it is no result: %j', (text) => {
+  ])('is a failure if it is no result: %j', (text) => {
     expect(parseIperf3(text).kind).toBe('failed')
   })
 })
 
-describe('what iperf 2 says', () => {
-  it('is what its server says that arrived, not what the client has handed over', () => {
+describe('the result of iperf2', () => {
+  it('counts what the server received, not what the client sent', () => {
     expect(parseIperf2(fixture('iperf2-tcp.txt'), fixture('iperf2-tcp-server.txt'), false)).toMatchObject({
       measured: { bitsPerSecond: 4890528323, retransmits: expect.any(Number), loadedRttMs: expect.any(Number) },
     })
@@ -121,7 +121,7 @@ describe('facts of a host', () => {
     [{ network: '192.168.0.0/16' }, { address: '192.168.7.8', card: 'eth1' }],
     [{ network: 'fd00::/64' }, { address: 'fd00::8', card: 'eth1' }],
     [{ isThisMachineOnly: true }, { address: '127.0.0.1', card: 'lo' }],
-  ])('say at which address it is measured: %j', (wish, { address, card }) => {
+  ])('name the measured address: %j', (wish, { address, card }) => {
     expect(chooseAddress(facts, { isThisMachineOnly: false, ...wish })).toMatchObject({ address, card: { name: card } })
   })
 
@@ -130,7 +130,7 @@ describe('facts of a host', () => {
     expect(chooseAddress(facts, { interface: 'eth7', isThisMachineOnly: false })).toEqual({ reason })
   })
 
-  it('pass nothing on that is no address', () => {
+  it('contain only valid addresses', () => {
     expect(parseMeshFacts('login $(reboot)\naddr ;reboot/8 global\naddr -x global\n').addresses).toEqual([])
     expect(parseNetwork('10.0.0.0/33')).toBeUndefined()
     expect(parseNetwork('10.0.0.0')).toBeUndefined()
@@ -156,7 +156,7 @@ it.each([
   expect(shortBitRate(rate)).toBe(short)
 })
 
-describe('numbers that a host tells', () => {
+describe('numbers of a host', () => {
   it.each([
     'NaN',
     '-1',
@@ -164,7 +164,7 @@ describe('numbers that a host tells', () => {
     '1.2.3',
     'x',
     '99999999999999999999',
-  ])('count only where they can be: %j', (number) => {
+  ])('count only if they are possible: %j', (number) => {
     expect(parsePings(`loss 0 ${number}\nping 0 1 2 3\n`, 'm1', ['m2'])).toEqual([])
     expect(parsePings(`loss 0 0\nping 0 1 ${number} 3\n`, 'm1', ['m2'])).toEqual([
       { from: 'm1', to: 'm2', lostFraction: 0 },

@@ -22,7 +22,7 @@ describe('rounds of a mesh', () => {
     )
   })
 
-  it('become slots with every ordered pair once, whatever is measured at the same time', () => {
+  it('become slots that contain every ordered pair once, whatever is measured at the same time', () => {
     fc.assert(
       fc.property(counts, fc.boolean(), fc.boolean(), (count, isSerial, isBidirectional) => {
         const slots = slotsOf(names(count), { isSerial, isBidirectional })

@@ -30,7 +30,7 @@ ${nfs}=
 const read = (text: string): readonly Sample[] => new SampleReader().push(text, 1000)
 
 describe('samples', () => {
-  it('are read from what a real machine prints, from the second on', () => {
+  it('are read from the output of a real machine, starting with the second one', () => {
     const samples = read(captured)
     expect(samples.length).toBeGreaterThanOrEqual(2)
     for (const sample of samples) {
@@ -45,7 +45,7 @@ describe('samples', () => {
     }
   })
 
-  it('are rates of the time that the host says has passed, without loopback', () => {
+  it('are rates over the time that the host reports, without loopback', () => {
     const text = `cores 4\n${second(100, { busy: 100, idle: 100 })}${second(102, { busy: 150, idle: 250, inBytes: 3000, outBytes: 500, sectors: 8 })}`
     expect(read(text)).toEqual([
       expect.objectContaining({
@@ -65,20 +65,20 @@ describe('samples', () => {
     ])
   })
 
-  it('have what NFS moves and how long it takes', () => {
+  it('have the throughput and the latency of NFS', () => {
     const nfs = (bytes: number, operations: number, ms: number) =>
       `device m10:/x mounted on /x with fstype nfs4 statvers=1.1\nbytes:	1 2 3 4 ${bytes} 0 0 0\nREAD: ${operations} 9 0 1 1 0 ${ms} 8 0\n`
     const [sample] = read(second(1, { nfs: nfs(0, 10, 100) }) + second(2, { nfs: nfs(5000, 20, 130) }))
     expect(sample?.nfs).toEqual({ readBytes: 5000, writtenBytes: 0, operations: 10, roundTripMs: 3 })
   })
 
-  it('begin anew where a counter goes back', () => {
+  it('start again if a counter goes back', () => {
     const [sample] = read(second(1, { inBytes: 5000 }) + second(2, { inBytes: 100 }))
     expect(sample?.receivedBytes).toBe(0)
     expect(read(second(100) + second(3))).toEqual([])
   })
 
-  it('know what graphics cards say, and do not take what is not known for nothing', () => {
+  it('have the values of GPUs, and do not treat unknown values as 0', () => {
     const gpus = [
       'nvidia 0, GPU-aa, NVIDIA A100-SXM4-80GB, 87, 40000, 81920, 61, 310.25',
       'nvproc GPU-aa, 4711, 39000',
@@ -118,7 +118,7 @@ describe('samples', () => {
       row: 'card0,N/A,41.0,33.0,128.0,0,203885505,206141652992,297795584,AMD Instinct MI300X,0x74a1',
       gpu: { name: 'AMD Instinct MI300X', busy: 0, celsius: 41, watts: 128, usedBytes: 297795584 },
     },
-  ])('know a card of AMD by the columns of ROCm $release', ({ head, row, gpu }) => {
+  ])('know an AMD card by the columns of ROCm $release', ({ head, row, gpu }) => {
     const said = ['WARNING: AMD GPU device(s) is/are in a low-power state.', '', head, row]
     const [sample] = read(`${said.map((line) => `rocm ${line}\n`).join('')}${second(1)}${second(2)}`)
     expect(sample?.gpus).toEqual([expect.objectContaining({ id: '0', ...gpu })])
@@ -148,7 +148,7 @@ describe('samples', () => {
     expect(kept).toHaveLength(HISTORY_MS / 1000)
   })
 
-  it('are few, whatever a host sends: it may send many at once, for ever', () => {
+  it('are few, however many a host sends', () => {
     const kept: Sample[] = []
     const [sample] = read(second(1) + second(2))
     if (sample === undefined) throw new Error('there is no sample')
@@ -176,7 +176,7 @@ it('is one line that every login shell hands to sh unchanged', () => {
 })
 
 describe('watching', () => {
-  it('starts a script again that has ended, later each time, and never one that is of no use', () => {
+  it('restarts a script that has ended, later each time, and never one that cannot work', () => {
     const clock = new ManualClock()
     const started: { host: string; handlers: WatchHandlers }[] = []
     const troubles: string[] = []

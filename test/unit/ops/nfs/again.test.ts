@@ -184,10 +184,10 @@ const machine: fc.Arbitrary<Machine> = fc
   .map((of) => ({ ...of, own: [], exports: undefined, active: of.foreign, unit: undefined, mounted: undefined }))
 const fresh: fc.Arbitrary<Machines> = fc.record({ m10: machine, m8: machine })
 
-describe('for any server, client and share', () => {
+describe('with any server, client and share', () => {
   const up = (machines: Machines, wanted: Share) => applied(machines, stepsOf(plan('up', machines, wanted)), wanted)
 
-  it('a second up has nothing to do, also after another share was declared before', () => {
+  it('up has nothing to do a second time, also after another share was declared before', () => {
     fc.assert(
       fc.property(fresh, share, share, (machines, before, wanted) => {
         const once = up(machines, wanted)
@@ -199,7 +199,7 @@ describe('for any server, client and share', () => {
     )
   })
 
-  it('what was cut behind any step is carried on to the same end', () => {
+  it('up and down complete a run that was interrupted after any step', () => {
     fc.assert(
       fc.property(fresh, share, fc.nat(), (machines, wanted, cut) => {
         const steps = stepsOf(plan('up', machines, wanted))
@@ -209,7 +209,7 @@ describe('for any server, client and share', () => {
     )
   })
 
-  it('down leaves all as it was before up but the shared directory, and has nothing to do after that', () => {
+  it('down restores everything except the shared directory, and then has nothing to do', () => {
     fc.assert(
       fc.property(fresh, share, (machines, wanted) => {
         const there = up(machines, wanted)

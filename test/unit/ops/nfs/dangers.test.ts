@@ -7,7 +7,7 @@ import { readInventory } from '../../../support/hosts-yaml.ts'
 const hintOf = (findings: readonly { readonly id: string; readonly hint?: string }[]) =>
   findings.find(({ id }) => id === 'export-world')?.hint
 
-it('names the addresses of the clients in place of an export to everybody, and no network that it does not know', () => {
+it('suggests the addresses of the clients in place of an export to everyone, and no unknown network', () => {
   const inventory = readInventory(
     'hosts: { "m[1-6]": }\nnfs:\n  - { server: m1, path: /srv, clients: "m[2-6]", export_to: "*" }\n',
     'hosts.yaml',
@@ -22,7 +22,7 @@ it('names the addresses of the clients in place of an export to everybody, and n
   )
 })
 
-it('says where the clients belong in a line that is not of Muster', () => {
+it("says where the clients belong in a line that is not Muster's", () => {
   const file = parseExports('/data *(rw,sync)\n', '/etc/exports')
   expect(hintOf(dangersOfForeign('m1', file))).toBe(
     'Name the clients in place of *: /data CLIENT(rw,sync), with the address or the network of the clients.',

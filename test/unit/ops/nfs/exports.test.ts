@@ -23,7 +23,7 @@ describe('a file of exports', () => {
     ])
   })
 
-  it('gives options behind a space to the whole areaFacts', () => {
+  it('applies options after a space to everyone', () => {
     expect(parse('/srv 10.0.0.0/24 (rw)').entries).toMatchObject([
       { client: '10.0.0.0/24', options: [], isStray: false },
       { client: '*', options: ['rw'], isStray: true },
@@ -31,7 +31,7 @@ describe('a file of exports', () => {
     expect(parse('/srv (rw)').entries).toMatchObject([{ client: '*', isStray: false }])
   })
 
-  it('says where it is wrong', () => {
+  it('has errors reported with their place', () => {
     expect(said('/srv m8(rw,bogus)')).toEqual(['1:6 unknown keyword "bogus"'])
     expect(said('\n/srv m8(rw')).toEqual(['2:6 the parentheses of m8(rw do not match'])
     expect(said('srv m8(rw)')).toEqual(['1:1 srv is not an absolute path'])

@@ -18,7 +18,7 @@ describe('what is mounted', () => {
     expect(isMountOf(mountAt(mounts, '/')!, 'm10', '/')).toBe(false)
   })
 
-  it('lacks what it was not mounted with', () => {
+  it('lacks options that it was not mounted with', () => {
     const mount = mountAt(mounts, '/nfsroot')!
     expect(missingOptions(mount, ['vers=4'])).toEqual([])
     expect(missingOptions(mount, ['vers=4.2', 'rw'])).toEqual([])
@@ -37,7 +37,7 @@ describe('declarations of mounts', () => {
     ['/', '-.mount'],
   ])('the unit of %s is %s', (point, name) => expect(unitName(point)).toBe(name))
 
-  it('escape what fstab takes for a separator', () => {
+  it('escape separators of fstab', () => {
     expect(fstabLine('m10:/a b', '/mnt/c#', 'vers=4.2')).toBe(
       'm10:/a\\040b /mnt/c\\043 nfs vers=4.2,_netdev,nofail 0 0',
     )

@@ -27,7 +27,7 @@ async function ask(order: RayJobOrder, pieces: readonly string[], outcome: RunOu
 }
 
 describe('jobs of Ray', () => {
-  it('are asked about on the head, at its own dashboard, whatever the words are', async () => {
+  it('are queried on the head, at its own dashboard, whatever the arguments contain', async () => {
     const { asked, end } = await ask(
       {
         do: 'submit',
@@ -42,7 +42,7 @@ describe('jobs of Ray', () => {
     expect(end).toEqual({ kind: 'done' })
   })
 
-  it('come line by line, however the answer is cut, and other words are left out', async () => {
+  it('arrive line by line, however the answer is cut, without other output', async () => {
     const { events } = await ask({ do: 'logs', id: 'one', follow: true }, [
       'a warning\n{"type":"log","te',
       'xt":"\\u001b[1m12\\u001b[0m\\n"}\n{"type":"job","submission_id":"one","status":"FAILED","driver_exit_code":3,"message":"exit code 3, last available logs:\\nx","start_time":5,"end_time":null}\n',
@@ -56,7 +56,7 @@ describe('jobs of Ray', () => {
     ])
   })
 
-  it('are not taken from an answer without end', async () => {
+  it('are not read from an endless answer', async () => {
     const piece = 'x'.repeat(1_000_000)
     const endless = Array.from({ length: 70 }, () => piece)
     expect((await ask({ do: 'logs', id: 'one', follow: false }, ['{"type":"log","text":"', ...endless])).end).toEqual({
@@ -76,7 +76,7 @@ describe('jobs of Ray', () => {
       11_000,
     ],
     ['jobs', '{"type":"job","submission_id":"a"}\n', 'it lists more than 100000 jobs', 101_000],
-  ])('cut off a head that prints %s without end', async (_, line, reason, mostLines) => {
+  ])('stop a head that prints %s without end', async (_, line, reason, mostLines) => {
     const piece = line.repeat(1000)
     let printed = 0
     const hosts = {
@@ -91,7 +91,7 @@ describe('jobs of Ray', () => {
     expect(printed).toBeLessThanOrEqual(mostLines)
   })
 
-  it('end with what Ray says against them, or why the head could not be asked', async () => {
+  it("end with Ray's error, or with the reason why the head could not be asked", async () => {
     const refused = '{"type":"error","reason":"Traceback\\n  File x\\nRuntimeError: Job nope does not exist"}\n'
     expect((await ask({ do: 'stop', id: 'nope' }, [refused])).end).toEqual({
       kind: 'refused',
@@ -106,7 +106,7 @@ describe('jobs of Ray', () => {
     expect(parseJobEvent('null')).toBeUndefined()
   })
 
-  it('have times and exit codes that can be', () => {
+  it('have possible times and exit codes', () => {
     const job = { type: 'job', submission_id: 'a', start_time: 1e300, end_time: -9e15, driver_exit_code: 256 }
     const plain = { type: 'job', job: { id: 'a', status: '', entrypoint: '', message: '' } }
     expect(parseJobEvent(JSON.stringify(job))).toEqual(plain)

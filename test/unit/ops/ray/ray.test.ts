@@ -98,8 +98,8 @@ const declaredWith = (environment: object, files: ReadonlyMap<string, object>) =
     files,
   }) as unknown as Declared
 
-describe('what a host tells about Ray', () => {
-  it('is its processes by role and cluster', () => {
+describe('what a host reports about Ray', () => {
+  it('lists its processes by role and cluster', () => {
     expect(HEAD_RUNS.map(({ role, cluster }) => `${role} ${cluster}`)).toEqual([
       'gcs 10.81.0.1:6333',
       'helper 10.81.0.1:6333',
@@ -115,7 +115,7 @@ describe('what a host tells about Ray', () => {
     expect(processes('12 34 0 raylet --gcs-address=10.81.0.1:6333\ncut off')).toEqual([])
   })
 
-  it('is who listens where, with ss and without', () => {
+  it('lists which process listens where, with and without ss', () => {
     expect(takenBy(LISTENERS, 6333, '0.0.0.0')).toEqual({ port: 6333, address: '0.0.0.0', name: 'gcs_server', pid: 20 })
     expect(takenBy(LISTENERS, 8265, '10.81.0.1')).toBeUndefined()
     const proc =
@@ -124,7 +124,7 @@ describe('what a host tells about Ray', () => {
     expect(parseListeners('LISTEN 0 128 [::]:6333 [::]:*')).toEqual([{ port: 6333, address: '::' }])
   })
 
-  it('is the cluster as the dashboard lists it, dead nodes too', () => {
+  it('lists the cluster as its dashboard does, with dead nodes', () => {
     expect(CLUSTER).toMatchObject({ kind: 'answers', ray: '2.60.0', python: '3.11.2' })
     const nodes = parseNodes(JSON.parse(read('nodes-2.58-one-dead.json')))
     expect(nodes.map(({ ip, isHead, isAlive }) => [ip, isHead, isAlive])).toEqual([
@@ -142,7 +142,7 @@ describe('what a host tells about Ray', () => {
 })
 
 describe('the plan of Ray', () => {
-  it('is nothing where all is as declared', () => {
+  it('is empty if everything is as declared', () => {
     expect(said(up())).toEqual(['m10: nothing', 'm8: nothing'])
   })
 
@@ -163,7 +163,7 @@ describe('the plan of Ray', () => {
     )
   })
 
-  it('makes the token on the head and carries it to workers, where it is declared, and shows it nowhere', () => {
+  it('creates a declared token on the head, passes it to the workers, and shows it nowhere', () => {
     const operations = up(DOWN, DOWN, { hasToken: true })
     expect(said(operations)).toEqual([
       "m10: make the cluster's token",
@@ -187,7 +187,7 @@ describe('the plan of Ray', () => {
     expect(start?.run.script).toContain('RAY_AUTH_TOKEN_PATH=$HOME/.ray/muster/m10-6333/auth_token; export')
   })
 
-  it('loads Ray on workers while the head starts, where the node is a process of the login', () => {
+  it('loads Ray on workers while the head starts, if the node is a process of the login', () => {
     const early = (change: Partial<RayWanted>) =>
       up(DOWN, DOWN, change).flatMap(({ host, verdict }) =>
         verdict.kind === 'steps' && verdict.steps.some(({ run }) => run.early !== undefined) ? [host] : [],
@@ -199,7 +199,7 @@ describe('the plan of Ray', () => {
     expect(early({ workers: [container] })).toEqual([])
   })
 
-  it('joins again a worker whose raylet is gone, or which the head counts as dead', () => {
+  it('restarts a worker whose raylet is gone, or which the head counts as dead', () => {
     expect(said(up({}, { processes: [] }))).toEqual(['m10: nothing', 'm8: join 10.81.0.1:6333'])
     const again = ['m10: nothing', 'm8: end the processes of this cluster', 'm8: join 10.81.0.1:6333']
     expect(said(up({}, { processes: WORKER_RUNS.filter(({ role }) => role !== 'raylet') }))).toEqual(again)
@@ -210,20 +210,20 @@ describe('the plan of Ray', () => {
     expect(changes(operations)[0]).toBe('~ the head does not count it as alive: no heartbeat')
   })
 
-  it('ends the second raylet of a host, which doubled its resources', () => {
+  it('stops the second raylet of a host, which doubled its resources', () => {
     const raylet = WORKER_RUNS.find(({ role }) => role === 'raylet')
     if (raylet === undefined) throw new Error('the fixture has no raylet')
     const operations = up({}, { processes: [...WORKER_RUNS, { ...raylet, pid: 99 }] })
     expect(changes(operations)[0]).toBe('~ 2 raylets serve this cluster, and its resources count 2 times')
   })
 
-  it('starts a node anew when its resources are declared otherwise', () => {
+  it('restarts a node when its declared resources change', () => {
     const operations = up({}, {}, { workers: [node('m8', '10.81.0.2', 8)] })
     expect(changes(operations).slice(0, 1)).toEqual(['~ it has 16 CPU, and 8 is declared'])
     expect(changes(operations)).toContain('- what runs on this node')
   })
 
-  it('starts a node anew when its labels are declared otherwise', () => {
+  it('restarts a node when its declared labels change', () => {
     const labelled = [{ ...node('m8', '10.81.0.2', 16), labels: { rack: '3' } }]
     const operations = up({}, {}, { workers: labelled })
     expect(changes(operations)[0]).toBe('~ it has no label rack=3')
@@ -249,7 +249,7 @@ describe('the plan of Ray', () => {
       expect(said(up(unit, unit, kept))).toEqual(['m10: nothing', 'm8: nothing'])
     })
 
-    it('starts a node anew that it keeps against hosts.yaml, or does not keep', () => {
+    it('restarts a node whose supervision differs from hosts.yaml', () => {
       const worker = [/m8: end/, /m8: join/]
       for (const [index, wanted] of [kept, {}].entries()) {
         const [head, own] = index === 0 ? [unit, {}] : [{}, unit]
@@ -259,14 +259,14 @@ describe('the plan of Ray', () => {
       }
     })
 
-    it('has to be there, and on the host itself', () => {
+    it('must be available, on the host itself', () => {
       const none: Change = { ...DOWN, unit: { kind: 'no-systemd' } }
       expect(said(up(DOWN, none, kept))[1]).toBe('m8: blocker no-systemd')
       const workers = [{ ...node('m8', '10.81.0.2', 16), environment: docker('--network host') }]
       expect(said(up(DOWN, DOWN, { ...kept, workers }))[1]).toBe('m8: blocker no-systemd')
     })
 
-    it('goes with its unit, also where it is not running', () => {
+    it('removes the unit, also if it is not running', () => {
       const left = { ...DOWN, ...unit }
       expect(said(planRay('down', WANTED, areaFacts(left, DOWN)))).toEqual([
         'm8: nothing',
@@ -292,7 +292,7 @@ describe('the plan of Ray', () => {
     expect(start).not.toContain('RAY_AUTH_TOKEN_PATH')
   })
 
-  it('ends old nodes while a new head starts, at once where theirs is gone', () => {
+  it('stops old nodes while a new head starts, and at once if their head is gone', () => {
     const orphans = HEAD_RUNS.filter(({ role }) => role === 'helper')
     const operations = up({ ...DOWN, processes: orphans })
     expect(operations.map(({ id, after }) => [id, after])).toEqual([
@@ -306,7 +306,7 @@ describe('the plan of Ray', () => {
     expect(scripts(planRay('down', WANTED, areaFacts())).filter((script) => script.includes('left=0\n'))).toEqual([])
   })
 
-  it('sweeps what a head left behind, and takes its workers along', () => {
+  it('removes what a head left behind, with its workers', () => {
     const orphans = HEAD_RUNS.filter(({ role }) => role === 'helper')
     const operations = up({ ...DOWN, processes: orphans })
     expect(said(operations)).toEqual([
@@ -318,13 +318,13 @@ describe('the plan of Ray', () => {
     expect(changes(operations)[0]).toBe('~ its GCS is gone, and these processes are left')
   })
 
-  it('ends nothing because a dashboard does not answer', () => {
+  it('stops nothing because a dashboard does not answer', () => {
     const slow = { kind: 'unknown', because: 'a program on the host hangs' } as const
     expect(said(up({ cluster: slow }))).toEqual(['m10: blocker no-dashboard', 'm8: nothing'])
     expect(said(up({ cluster: { kind: 'silent', because: 'timed out' } }))[0]).toBe('m10: blocker no-dashboard')
   })
 
-  it('leaves alone what another user runs', () => {
+  it('leaves processes of another user alone', () => {
     const space = { ...SPACE, uid: 1000 }
     expect(said(planRay('down', WANTED, areaFacts({}, { space })))[0]).toBe('m8: blocker other-user')
     expect(said(up({}, { space }, { workers: [node('m8', '10.81.0.2', 8)] }))).toEqual([
@@ -333,7 +333,7 @@ describe('the plan of Ray', () => {
     ])
   })
 
-  it('goes down with the workers first, whoever is away', () => {
+  it('stops the workers first, even if some hosts are unreachable', () => {
     const operations = planRay('down', WANTED, areaFacts())
     expect(said(operations)).toEqual([
       'm8: end the processes of this cluster',
@@ -348,11 +348,11 @@ describe('the plan of Ray', () => {
   })
 })
 
-describe('what is told before anything starts', () => {
+describe('a finding before anything starts', () => {
   const told = (head: Change = {}, worker: Change = {}, wanted: Partial<RayWanted> = {}) =>
     said(up({ ...DOWN, ...head }, { ...DOWN, ...worker }, wanted)).filter((line) => / blocker /.test(line))
 
-  it('is another version of Ray or Python than the head has', () => {
+  it("names a version of Ray or Python that differs from the head's", () => {
     expect(told({}, { installed: { ...RAY, ray: '2.59.0' } })).toEqual(['m8: blocker ray-version'])
     expect(told({}, { installed: { ...RAY, python: '3.11.7' } })).toEqual(['m8: blocker python-version'])
     const variables = { RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL: 'minor' }
@@ -365,7 +365,7 @@ describe('what is told before anything starts', () => {
     ])
   })
 
-  it('is a head without a dashboard, and a port that is taken', () => {
+  it('names a head without a dashboard, and a port in use', () => {
     expect(told({ installed: { ...RAY, missing: ['aiohttp'] } })).toEqual(['m10: blocker no-dashboard'])
     expect(told({ listeners: [{ port: 6333, address: '127.0.0.1', name: 'nc', pid: 7 }] })).toEqual([
       'm10: blocker port-taken',
@@ -389,7 +389,7 @@ describe('what is told before anything starts', () => {
     ])
   })
 
-  describe('is a Ray that is not there', () => {
+  describe('names a missing Ray', () => {
     const NO_VENV: Installed = { kind: 'absent', hasPython: false }
     const NO_RAY: Installed = { kind: 'absent', hasPython: true }
     const source = (own: Partial<EnvironmentSource> = {}): Partial<RayWanted> => ({
@@ -411,7 +411,7 @@ describe('what is told before anything starts', () => {
     const plan = (installed: Installed, wanted: Partial<RayWanted> = {}, before: readonly Operation[] = []) =>
       planRay('up', { ...WANTED, ...wanted }, areaFacts({ ...DOWN, installed }, { ...DOWN, installed }), before)
 
-    it('where nobody makes the environment this time', () => {
+    it('if this run does not create the environment', () => {
       expect(hints(plan(NO_VENV, source({ namesRay: 'unknown' })))).toEqual(
         ['m10', 'm8'].map(
           (host) =>
@@ -439,12 +439,12 @@ describe('what is told before anything starts', () => {
       ])
     })
 
-    it('where the environment stays as it is, or cannot be made', () => {
+    it('if the environment stays unchanged, or cannot be created', () => {
       expect(said(plan(NO_RAY, source(), both('nothing')))).toEqual(['m10: blocker no-ray', 'm8: blocker no-ray'])
       expect(said(plan(NO_VENV, source(), both('blocked')))).toEqual(['m10: blocker no-ray', 'm8: blocker no-ray'])
     })
 
-    it('but not where the environment is made first, from something that names it', () => {
+    it('but not if the environment is created first, from a list that names Ray', () => {
       expect(said(plan(NO_VENV, source(), both('steps')))).toEqual(START_BOTH)
       expect(said(plan(NO_VENV, source({ namesRay: 'unknown' }), both('steps')))).toEqual(START_BOTH)
       // They share the directory, and one of them makes it for both.
@@ -455,7 +455,7 @@ describe('what is told before anything starts', () => {
       expect(operations.find(({ host }) => host === 'm8')?.after).toContain(env('m10', 'steps').id)
     })
 
-    it('as a risk where another package may bring it, and surely where all are named', () => {
+    it('as a risk if another package may install it, and as a blocker if all packages are listed', () => {
       const operations = plan(NO_VENV, source({ namesRay: 'no' }), both('steps'))
       expect(said(operations)).toEqual(START_BOTH)
       expect(changes(operations)).toContain(
@@ -475,7 +475,7 @@ describe('what is told before anything starts', () => {
     ['uv.lock', '[[package]]\nname = "ray"\n', 'yes'],
     ['uv.lock', '[[package]]\nname = "numpy"\n', 'no'],
     ['requirements.txt', undefined, 'unknown'],
-  ])('reads from %s whether it names Ray: %j', (requirements, text, namesRay) => {
+  ])('finds out from %s whether it names Ray: %j', (requirements, text, namesRay) => {
     const environment = {
       kind: 'venv',
       path: '/opt/ray',
@@ -497,14 +497,14 @@ describe('what is told before anything starts', () => {
     ['https://conda.anaconda.org/conda-forge/linux-64/ray-core-2.9.0-py311h.conda', 'yes'],
     ['- numpy', 'no'],
     ['name: ray', 'no'],
-  ])('reads from what conda is given whether it names Ray: %j', (text, namesRay) => {
+  ])("finds out from conda's input whether it names Ray: %j", (text, namesRay) => {
     const environment = { kind: 'conda', name: 'ray', hosts: [], from: 'm10', file: 'environment.yml' }
     const file = { kind: 'text', path: 'environment.yml', text: `dependencies:\n${text}\n`, digest: '' }
     const declared = declaredWith(environment, new Map([['environment.yml', file]]))
     expect(sourceOf(declared)?.namesRay).toBe(namesRay)
   })
 
-  it('is a Ray that knows no tokens, where one is declared', () => {
+  it('names a Ray without tokens, if one is declared', () => {
     const old: Installed = { ...RAY, ray: '2.51.1' }
     expect(told({ installed: old }, { installed: old }, { hasToken: true })).toEqual([
       'm10: blocker no-tokens',
@@ -513,7 +513,7 @@ describe('what is told before anything starts', () => {
     expect(told({ installed: old }, { installed: old })).toEqual([])
   })
 
-  it('is an address that no other node finds, and a part of a resource', () => {
+  it('names an address that no other node can reach, and a fraction of a resource', () => {
     const third = { ...node('m8', '10.81.0.2', 16), custom: { licence: 0.3 } }
     expect(told({}, {}, { workers: [third] })).toEqual(['m8: blocker part-of-resource'])
     expect(told({}, {}, { workers: [node('m8', '127.0.0.1', 16)] })).toEqual(['m8: blocker loopback-ip'])
@@ -524,7 +524,7 @@ describe('what is told before anything starts', () => {
     expect(changes(up(DOWN, { ...DOWN, ...ssh }, { workers: [nameless] }))[1]).toContain('--node-ip-address=10.81.0.2')
   })
 
-  it('is a label that Ray does not take, or does not know yet', () => {
+  it('names a label that Ray rejects, or does not support yet', () => {
     const labelled = (name: string, label: string) => [{ ...node('m8', '10.81.0.2', 16), labels: { [name]: label } }]
     const old: Installed = { ...RAY, ray: '2.48.0' }
     const both = [{ installed: old }, { installed: old }] as const
@@ -550,7 +550,7 @@ describe('what is told before anything starts', () => {
     changes(operations).flatMap((line) => (line.startsWith('~ risk: ') ? line.slice(8).split(/\. | \(there/, 1) : []))
   const risks = (head: Change, worker: Change) => risksOf(up({ ...DOWN, ...head }, { ...DOWN, ...worker }))
 
-  it('is a way that is closed', () => {
+  it('names a blocked route', () => {
     expect(told({}, closed('m10', [6333, 'silent'], [10_002, 'silent']))).toEqual(['m8: blocker no-way'])
     expect(told({}, closed('m10', [6333, 'noroute']))).toEqual(['m8: blocker no-way'])
     expect(told({}, closed('m10', [6333, 'unknown']))).toEqual(['m8: blocker no-name'])
@@ -567,7 +567,7 @@ describe('what is told before anything starts', () => {
     expect(said(up({}, joins))).toEqual(['m10: nothing', 'm8: blocker no-way'])
   })
 
-  it('names the networks of hosts that have none in common', () => {
+  it('names the networks of hosts without a common one', () => {
     const hint = (...networks: readonly string[]) => {
       const worker = {
         ...closed('m10', [6333, 'silent'], [10_002, 'silent']),
@@ -580,7 +580,7 @@ describe('what is told before anything starts', () => {
     expect(hint('192.168.7.2/24')).toContain('different networks (192.168.7.2/24 here, 10.81.0.1/16 there), or')
   })
 
-  it('is a public address among private ones, whichever of them is the head', () => {
+  it('names a public address among private ones, whichever of them is the head', () => {
     const announced = (head: string, worker: string, third = '10.81.0.3') => {
       const nodes = { head: node('m10', head, 4), workers: [node('m8', worker, 16), node('m9', third, 16)] }
       const at8 = { ...DOWN, addresses: at(worker) }
@@ -602,7 +602,7 @@ describe('what is told before anything starts', () => {
     expect(line).toContain('in both directions. m8 needs an address that the others share: a bridge')
   })
 
-  it('is hosts without a common network between which no way was tried', () => {
+  it('names hosts without a common network between which no route was tried', () => {
     const elsewhere = { own: ['192.168.7.2'], networks: ['127.0.0.1/8', '192.168.7.2/24'] }
     const untried: Known<never> = { kind: 'unknown', because: 'there is no python' }
     const workers = { workers: [node('m8', '192.168.7.2', 16)] }
@@ -614,7 +614,7 @@ describe('what is told before anything starts', () => {
     expect(risks({}, { unreached: untried })).toEqual([])
   })
 
-  it('says what gives a host behind a translating router an address that works', () => {
+  it('says how a host behind NAT gets a working address', () => {
     const [, operation] = up(DOWN, { ...DOWN, addresses: at('172.20.3.4') })
     const findings = operation?.verdict.kind === 'blocked' ? operation.verdict.findings : []
     expect(findings.map(({ id, hint }) => [id, hint])).toEqual([
@@ -622,7 +622,7 @@ describe('what is told before anything starts', () => {
     ])
   })
 
-  it('is a clock that is surely another one, less room for objects than they take', () => {
+  it('names a clock that is certainly wrong, and too little space for objects', () => {
     const clocks = (headMs: number, ownMs: number) => {
       const { facts, away } = areaFacts({ ...DOWN, clock: headMs }, { ...DOWN, clock: ownMs })
       const answered = new Map([...facts].map(([host, own]) => [host, { ...own, atMs: 0, untilMs: 4000 }]))
@@ -637,13 +637,13 @@ describe('what is told before anything starts', () => {
     ])
   })
 
-  it('is a directory of somebody else, a fact that nobody knows', () => {
+  it('names a foreign directory, and an unknown fact', () => {
     expect(told({ space: { ...SPACE, isTempWritable: false } })).toEqual(['m10: blocker temp-dir'])
     expect(told({ processes: { kind: 'unknown', because: 'cut' } })).toEqual(['m10: blocker unknown'])
   })
 })
 
-it('what runs is told with its sums, strangers and an open dashboard', async () => {
+it('reports the running cluster with totals, foreign nodes and an open dashboard', async () => {
   const ids = async (wanted: Partial<RayWanted>) =>
     (await verifyRay({ ...WANTED, ...wanted }, areaFacts())).map(({ id, detail }) =>
       detail === undefined ? id : `${id}: ${detail}`,

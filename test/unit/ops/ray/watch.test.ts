@@ -44,7 +44,7 @@ const NOTHING = new Uint8Array()
 const ENDED: ScriptResult = { outcome: { kind: 'exit', code: 1 }, stdout: NOTHING, stderr: NOTHING, durationMs: 0 }
 
 describe('a head that is watched', () => {
-  it('is told as silent nine seconds after its last sign of life, once, however long the interval is', () => {
+  it('is reported as silent once, nine seconds after its last answer, however long the interval is', () => {
     const { clock, told, say } = watching()
     say('\n')
     say('{"nodes": {}}\n')
@@ -62,7 +62,7 @@ describe('a head that is watched', () => {
     expect(told.slice(2)).toEqual(['down: its GCS does not answer'])
   })
 
-  it('is cut off when it prints line after line, and not when it prints as many in their time', async () => {
+  it('is cut off if it prints too many lines at once, but not if they come over time', async () => {
     const { clock, told, say, reason, end, signal } = watching()
     for (let count = 0; count < 1000; count++) {
       say('\n')

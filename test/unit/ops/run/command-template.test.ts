@@ -7,15 +7,15 @@ import { expandCommand, expandWord, parseInterpreter } from '../../../../src/ops
 const m8 = { host: 'm8', number: 3, user: 'ann' }
 
 describe('the template of a command', () => {
-  it('stands for name, number and user', () => {
+  it('expands name, number and user', () => {
     expect(expandCommand('echo %h %n %u', m8)).toBe('echo m8 3 ann')
   })
 
-  it('leaves a percent sign alone that means something else', () => {
+  it('leaves other percent signs alone', () => {
     expect(expandCommand("date +%s; printf '100%%'; echo %%h", m8)).toBe("date +%s; printf '100%%'; echo %h")
   })
 
-  it('quotes a value that the shell would read otherwise, but not for an argument of a script', () => {
+  it('quotes a value that the shell would interpret, but not for an argument of a script', () => {
     const odd = { ...m8, user: 'a; rm x' }
     expect(expandCommand('id %u', odd)).toBe("id 'a; rm x'")
     expect(expandWord('%u', odd)).toBe('a; rm x')

@@ -17,7 +17,7 @@ function pushInPieces(output: KeptOutput, host: string, bytes: Buffer, sizes: re
   }
 }
 
-describe('output that is looked at', () => {
+describe('output that is shown', () => {
   it('has the lines that were printed, however the bytes were cut', () => {
     const line = fc.stringMatching(/^[ -~äß你🚀]{0,30}$/u)
     fc.assert(
@@ -37,7 +37,7 @@ describe('output that is looked at', () => {
     )
   })
 
-  it('is found line by line also where it is far more than memory holds', () => {
+  it('is searched line by line, also if it exceeds the memory limit by far', () => {
     using output = new KeptOutput(tmpdir())
     const count = 40_000
     const bytes = Buffer.from(Array.from({ length: count }, (_, index) => `line ${index}\n`).join(''))
@@ -47,7 +47,7 @@ describe('output that is looked at', () => {
     for (const index of [0, 127, 128, 12_345, count - 1]) expect(text.line(index).text).toBe(`line ${index}`)
   })
 
-  it('grows while it is looked at', () => {
+  it('grows while it is shown', () => {
     using output = new KeptOutput(tmpdir())
     output.push('m1', 'stdout', Buffer.from('one\ntw'))
     expect(allLines(output.text('m1'))).toEqual(['one', 'tw'])
@@ -55,7 +55,7 @@ describe('output that is looked at', () => {
     expect(allLines(output.text('m1'))).toEqual(['one', 'two', 'three'])
   })
 
-  it('shows what went to stderr after stdout, and as that', () => {
+  it('shows stderr after stdout, marked as stderr', () => {
     using output = new KeptOutput(tmpdir())
     output.push('m1', 'stderr', Buffer.from('trouble\n'))
     output.push('m1', 'stdout', Buffer.from('fine\n'))
@@ -66,7 +66,7 @@ describe('output that is looked at', () => {
     ])
   })
 
-  it('acts on no screen, and tabs are columns', () => {
+  it('does not act on the terminal, and has columns for tabs', () => {
     using output = new KeptOutput(tmpdir())
     output.push('m1', 'stdout', Buffer.from('\x1b]0;owned\x07\x1b[2J\r\na\tb\n\xff\x9b2J', 'latin1'))
     const lines = allLines(output.text('m1'))
@@ -74,7 +74,7 @@ describe('output that is looked at', () => {
     expect(lines.join('')).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
   })
 
-  it('is bounded, says what it dropped, and is not equal to other output then', () => {
+  it('is bounded, says what it dropped, and then equals no other output', () => {
     using output = new KeptOutput(tmpdir())
     const chunk = Buffer.alloc(2 ** 20, 'yes\n')
     for (let sent = 0; sent < KEPT_BYTES; sent += chunk.length) {
@@ -88,7 +88,7 @@ describe('output that is looked at', () => {
     expect(output.of('m1').stdout.sizeBytes).toBe(KEPT_BYTES)
   })
 
-  it('begins anew with a host that is forgotten', () => {
+  it('starts again for a host that was forgotten', () => {
     using output = new KeptOutput(tmpdir())
     output.push('m1', 'stdout', Buffer.from('old\n'))
     output.forget('m1')

@@ -10,7 +10,7 @@ import { diffLines, unifiedDiff } from '../../../../src/ops/run/unified-diff.ts'
 const chunks = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 8 })
 
 describe('the store of outputs', () => {
-  it('gives back every byte, in memory and beyond it', () => {
+  it('returns every byte, from memory and disk', () => {
     using store = new OutputStore(tmpdir())
     const { stdout } = store.of('m1')
     const other = store.of('m2').stdout
@@ -25,7 +25,7 @@ describe('the store of outputs', () => {
     expect(stdout.head(10)).toEqual(Buffer.alloc(10, 0))
   })
 
-  it('knows equal outputs by their digest, however they came', () => {
+  it('recognises equal outputs by their digest, however they arrived', () => {
     fc.assert(
       fc.property(chunks, (pieces) => {
         using store = new OutputStore(tmpdir())
@@ -39,7 +39,7 @@ describe('the store of outputs', () => {
 })
 
 describe('a result as JSON', () => {
-  it('gives back any bytes of stdout and stderr', () => {
+  it('contains any bytes of stdout and stderr', () => {
     fc.assert(
       fc.property(chunks, fc.string({ unit: 'grapheme' }), (pieces, text) => {
         using store = new OutputStore(tmpdir())
@@ -72,16 +72,16 @@ describe('lines of a host', () => {
     return Buffer.concat([...parts, prefixer.flush()].filter((part) => part !== undefined)).toString()
   }
 
-  it('carry its name, and come whole', () => {
+  it('carry its name, and are printed whole', () => {
     expect(lines(false, 'a\nb', 'c\n', '\nd')).toBe('m8: a\nm8: bc\nm8: \nm8: d\n')
   })
 
-  it('are raw where no terminal is, and cannot act on one', () => {
+  it('are raw without a terminal, and cannot act on a terminal', () => {
     expect(lines(false, '\x1b[2J\n')).toBe('m8: \x1b[2J\n')
     expect(lines(true, '\x1b]0;x\x07a\tb\r\n')).toBe('m8: \\x1b]0;x\\x07a\tb\n')
   })
 
-  it.each([1, 3])('are cut on a terminal when they are too long, and say so (in %i pieces)', (count) => {
+  it.each([1, 3])('are cut on a terminal if they are too long, and say so (in %i pieces)', (count) => {
     const text = 'x'.repeat(70_000)
     const size = Math.ceil(text.length / count)
     const pieces = Array.from({ length: count }, (_, index) => text.slice(index * size, (index + 1) * size))
@@ -93,7 +93,7 @@ describe('lines of a host', () => {
 describe('folding', () => {
   const ok = { kind: 'exit', code: 0 } as const
 
-  it('puts hosts with equal output and equal end together, the most first', () => {
+  it('groups hosts with equal output and equal end, the largest group first', () => {
     const groups = foldHosts([
       { host: 'a', outcome: ok, digest: 'x' },
       { host: 'b', outcome: ok, digest: 'y' },
@@ -121,7 +121,7 @@ describe('the summary', () => {
 describe('the difference of two outputs', () => {
   const text = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 30 })
 
-  it('leads from one to the other, with as few changes as there can be', () => {
+  it('turns one into the other, with the fewest possible changes', () => {
     fc.assert(
       fc.property(text, text, (before, after) => {
         const lines = diffLines(before, after)

@@ -34,7 +34,7 @@ function start(hosts: readonly string[], options: { fanOut?: number; timeoutMs?:
 }
 
 describe('a run', () => {
-  it('has no more hosts at once than the fan-out, in their order', () => {
+  it('runs on no more hosts at once than the fan-out, in their order', () => {
     const { exec, run } = start(['a', 'b', 'c'], { fanOut: 2 })
     expect(run.running).toEqual(['a', 'b'])
     exec.end('b')
@@ -50,7 +50,7 @@ describe('a run', () => {
     expect(outcomes()).toEqual({ a: 'unreachable', b: 'exit' })
   })
 
-  it('counts the time limit from the moment in which the command began', () => {
+  it('counts the time limit from the start of the command', () => {
     const { exec, clock, outcomes } = start(['a'], { timeoutMs: 1000 })
     clock.advance(5000)
     exec.handlers.get('a')?.onBegin()
@@ -62,7 +62,7 @@ describe('a run', () => {
     expect(outcomes()).toEqual({ a: 'timeout' })
   })
 
-  it('begins nothing more once it is stopped, and tells every host', async () => {
+  it('starts nothing more once it is stopped, and reports every host', async () => {
     const { exec, run, outcomes } = start(['a', 'b', 'c'], { fanOut: 1 })
     run.stop()
     expect(outcomes()).toEqual({ b: 'cancelled', c: 'cancelled' })
@@ -72,14 +72,14 @@ describe('a run', () => {
     expect(exec.handlers.has('b')).toBe(false)
   })
 
-  it('tells of a lost host as lost even when it was being stopped', () => {
+  it('reports a lost host as lost, even while it is being stopped', () => {
     const { exec, run, outcomes } = start(['a'])
     run.stop()
     exec.end('a', { kind: 'unreachable', reason: 'lost' })
     expect(outcomes()).toEqual({ a: 'unreachable' })
   })
 
-  it('hangs up on everybody when it is abandoned', async () => {
+  it('closes all connections when it is abandoned', async () => {
     const { exec, run } = start(['a', 'b'], { fanOut: 1 })
     run.abandon()
     await run.done

@@ -81,12 +81,12 @@ const wantedOf = (hosts: PlainHosts) => ({
 })
 const madeKey = (name: string) => `ssh-ed25519 ${name.padEnd(68, 'A')}`
 
-describe('for any files of the hosts', () => {
+describe('with any files on the hosts', () => {
   const up = (hosts: PlainHosts) => planTrust('up', wantedOf(hosts), worldOf(hosts))
   const down = (hosts: PlainHosts) => planTrust('down', wantedOf(hosts), worldOf(hosts))
   const open = (operations: readonly Operation[]) => operations.filter(({ verdict }) => verdict.kind !== 'nothing')
 
-  it('a second up has nothing to do', () => {
+  it('up has nothing to do a second time', () => {
     fc.assert(
       fc.property(mesh, (hosts) => {
         expect(open(up(afterwards(hosts, up(hosts), madeKey)))).toEqual([])
@@ -94,7 +94,7 @@ describe('for any files of the hosts', () => {
     )
   })
 
-  it('what was cut anywhere is carried on to the same end', () => {
+  it('up and down complete a run that was interrupted anywhere', () => {
     fc.assert(
       fc.property(mesh, fc.nat(), (hosts, cut) => {
         const plan = up(hosts)
@@ -104,7 +104,7 @@ describe('for any files of the hosts', () => {
     )
   })
 
-  it('down leaves every byte as it was before up, and has nothing to do after that', () => {
+  it('down restores every byte from before up, and then has nothing to do', () => {
     fc.assert(
       fc.property(mesh, (hosts) => {
         const there = afterwards(hosts, up(hosts), madeKey)

@@ -146,7 +146,7 @@ describe('a cluster', () => {
     expect(changedSince(cluster.changeCount)).toEqual([])
   })
 
-  it('shares a shape between equal requests only', () => {
+  it('shares a shape only between equal requests', () => {
     const cluster = new Cluster([{ ...host('m1'), gpus: ['T4', 'G4'] }])
     const of = (...gpuModels: string[]) => cluster.shapeOf(request({ gpuCount: 1, gpuMilli: 500, gpuModels }))
     expect(of('T4', 'G4')).toBe(of('G4', 'T4'))

@@ -27,7 +27,7 @@ describe('the beginning of the NASA iPSC log, submitted 2.5 times as fast', () =
     ])
   })
 
-  test('the default has at most a tenth more longest wait than conservative back-fill, at the same utilisation', () => {
+  test("the default's longest wait exceeds that of conservative back-fill by a tenth at most, at the same utilisation", () => {
     const ours = run('oldest-reserved')
     const conservative = run('conservative')
     expect(ours.maximumWaitS).toBeLessThanOrEqual(1.1 * conservative.maximumWaitS)
@@ -45,7 +45,7 @@ describe('gangs', () => {
     expect(Math.min(...ratios('window', 64))).toBeGreaterThan(0.99)
   })
 
-  test('one by one, it never uses fewer GPUs than Ray', () => {
+  test('placing gangs one by one never uses fewer GPUs than Ray', () => {
     const ours = ratios('window', 1)
     ratios('ray', 1).forEach((ray, index) => {
       expect(ours[index]).toBeGreaterThanOrEqual(ray)

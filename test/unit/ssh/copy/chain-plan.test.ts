@@ -29,7 +29,7 @@ describe('the next source of a host', () => {
   const fourth = hop('fourth', 40, third)
   const all = [first, second, third, fourth]
 
-  it('is the source of the one that failed', () => {
+  it('is the source of the failed one', () => {
     expect(pickSource({ ...third, refused: new Set([second]) }, all)?.name).toBe('first')
   })
 
@@ -39,13 +39,13 @@ describe('the next source of a host', () => {
     second.refused = new Set()
   })
 
-  it('is the host that serves fewest others, and among those has most of the file', () => {
+  it('is the host that serves the fewest others, and among those has most of the file', () => {
     const late = hop('late', 0)
     expect(pickSource(late, [...all, late])?.name).toBe('fourth')
     expect(pickSource(late, [hop('less', 10), hop('more', 20), late])?.name).toBe('more')
   })
 
-  it('is this machine if all others have gone or were refused', () => {
+  it('is this machine if all others are gone or were refused', () => {
     const late = hop('late', 0)
     expect(pickSource({ ...late, refused: new Set([first]) }, [first, { ...second, isUsable: false }])).toBeUndefined()
   })

@@ -205,7 +205,7 @@ describe('a chain', () => {
     expect(HOSTS.map((name) => cluster.sourceOf(name))).toEqual([undefined, 'm5', 'm1', 'm3', 'm4'])
   })
 
-  it('does not hold back a host while too few others are left for one', async () => {
+  it('does not hold back a host while too few others are left for a chain', async () => {
     const cluster = new FakeCluster('auto')
     const host = cluster.host('m1')
     host.step(MIB)
@@ -214,7 +214,7 @@ describe('a chain', () => {
     expect(host.allowedBytes).toBe(Number.POSITIVE_INFINITY)
   })
 
-  it('is not used where they are no faster', async () => {
+  it('is not used if they are no faster', async () => {
     const cluster = new FakeCluster('auto')
     for (const name of HOSTS) cluster.host(name).helper.bitsPerSecond = 1_000_000
     for (const name of HOSTS) cluster.host(name).step(MIB)
@@ -252,7 +252,7 @@ describe('a chain', () => {
   it.each([
     ['before it waits for the file', 0],
     ['while it waits for it', 1],
-  ])('serves a host from here at once whose helper dies %s', async (_when, steps) => {
+  ])('serves a host from here at once if its helper dies %s', async (_when, steps) => {
     const cluster = new FakeCluster('chain')
     for (const name of HOSTS) cluster.host(name).step(MIB)
     await cluster.pass(800)
@@ -310,7 +310,7 @@ describe('a chain', () => {
   it.each([
     [4, []],
     [5, [{ via: 'detour', host: 'm2', reason: 'm1 is slow' }]],
-  ])('whose first host takes little for %s s is then told as', async (seconds, detours) => {
+  ])('bypasses a first host that accepts little only after more than 4 s (%s s)', async (seconds, detours) => {
     const cluster = await startChain('chain')
     const feed = async (bytes: number) => {
       cluster.host('m1').step(bytes)

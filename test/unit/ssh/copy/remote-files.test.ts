@@ -38,7 +38,7 @@ async function startWith(answers: readonly string[]): Promise<RemoteFiles> {
   })
 }
 
-it('takes the bytes that it asked for', async () => {
+it('reads the bytes that it requested', async () => {
   const files = await startWith(['ok 5\nbytes', 'ok 3\nyes'])
   const parts: Buffer[] = []
   await files.pull((bytes) => parts.push(bytes), 5, 'G', './x', 0, 5)
@@ -50,19 +50,19 @@ it.each([
   'ok 6\nbytes!',
   'ok 4\nbyte',
   'ok 99999999999999999999\nbytes',
-])('takes no more and no fewer: %j', async (answer) => {
+])('reads no more and no fewer bytes: %j', async (answer) => {
   const files = await startWith([answer])
   let taken = 0
   await expect(files.pull((bytes) => (taken += bytes.length), 5, 'G', './x', 0)).rejects.toThrow(RemoteLost)
   expect(taken).toBe(0)
 })
 
-it('keeps no answer without an end', async () => {
+it('keeps no endless answer', async () => {
   const files = await startWith(['ok 99999999999\n'])
   await expect(files.call('I', './x')).rejects.toThrow('the answer of the host is too long')
 })
 
-it('names the signal that ended its shell in a way that does nothing to a terminal', async () => {
+it('names the signal that ended its shell, without acting on a terminal', async () => {
   const transport = createHostileTransport({
     onExec: (channel) => channel.end({ kind: 'signal', signal: 'K\x1b[2JILL' }),
   })

@@ -34,7 +34,7 @@ it.each([
   '{"link": 1, "probe": [1048576, 0.4]}',
   '{"file": 1, "have": 1048576}',
   '{"link": 1, "error": "no route"}',
-])('is heard: %s', async (line) => {
+])('a message of the helper is accepted: %s', async (line) => {
   expect(await heard(line)).toEqual([JSON.parse(line), undefined])
 })
 
@@ -48,6 +48,6 @@ it.each([
   '{"file": 1, "have": 1.5}',
   '{"file": 1, "have": -1}',
   '{"link": 1, "error": ["\\u001b]0;title\\u0007"]}',
-])('is not heard, and the last thing that it says: %s', async (line) => {
+])('a message of the helper ends the connection: %s', async (line) => {
   expect(await heard(line)).toEqual([undefined])
 })

@@ -40,7 +40,7 @@ describe('what is in flight to a host', () => {
     ['a narrow link', 200 * KIB, 20],
     ['a narrow link far away', 200 * KIB, 600],
     ['a usual link', 1000 * KIB, 20],
-  ])('is what %s takes within seconds', (_name, bytesPerSecond, wayMs) => {
+  ])('is what %s accepts within seconds', (_name, bytesPerSecond, wayMs) => {
     const { longestMs } = settle(bytesPerSecond, wayMs)
     expect(longestMs).toBeLessThan(wayMs + Math.max(2000, (1000 * 128 * KIB) / bytesPerSecond + 1))
   })
@@ -68,7 +68,7 @@ describe('what is in flight to a host', () => {
     expect(window.bytes).toBe(640 * KIB)
   })
 
-  it('is resized once for segments sent at the same time', () => {
+  it('changes once for segments sent at the same time', () => {
     const clock = new ManualClock()
     const window = new SendWindow(clock)
     window.handleAnswer(window.send(window.bytes))

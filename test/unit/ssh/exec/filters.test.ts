@@ -17,7 +17,7 @@ function cut(text: string, sizes: readonly number[]): Buffer[] {
 const sizes = fc.array(fc.integer({ min: 0, max: 12 }), { maxLength: 10 })
 
 describe('the mark', () => {
-  it('parts what start-up files print from what the command prints', () => {
+  it('separates the output of start-up files from that of the command', () => {
     fc.assert(
       fc.property(sizes, (lengths) => {
         let passed = ''
@@ -35,7 +35,7 @@ describe('the mark', () => {
     )
   })
 
-  it('that never comes lets the complaint of the shell through', () => {
+  it("that never comes lets the shell's error message through", () => {
     let passed = ''
     const filter = new MarkFilter(
       'MARK\n',
@@ -51,7 +51,7 @@ describe('the mark', () => {
 })
 
 describe('a mark that is not found', () => {
-  it('is given up once, after a bound, and what is held stays small', () => {
+  it('is given up once, after a limit, and little is held back', () => {
     let floods = 0
     const filter = new MarkFilter('MARK\n', Boolean, Boolean, () => (floods += 1))
     const piece = Buffer.alloc(1024 * 1024, 'y\n')
@@ -63,7 +63,7 @@ describe('a mark that is not found', () => {
 })
 
 describe('the prompt', () => {
-  it('is taken out of the output wherever it is, and told each time', () => {
+  it('is removed from the output wherever it is, and reported each time', () => {
     fc.assert(
       fc.property(sizes, (lengths) => {
         let passed = ''

@@ -52,7 +52,7 @@ const anyText = fc
   .filter((text) => !text.includes('\0') && text.isWellFormed())
 
 describe('the remote command line', () => {
-  it('has nothing within apostrophes that some login shell reads differently', () => {
+  it('contains nothing in quotation marks that a login shell interprets differently', () => {
     fc.assert(
       fc.property(anyText, anyText, (command, value) => {
         const line = buildRemoteCommand({ ...plain, command, environment: { V: value } })
@@ -64,7 +64,7 @@ describe('the remote command line', () => {
     )
   })
 
-  it.each(SHELLS)('brings any words unchanged through %s', async (shell) => {
+  it.each(SHELLS)('passes any words unchanged through %s', async (shell) => {
     await fc.assert(
       fc.asyncProperty(anyText, anyText, async (word, value) => {
         const command = `printf '%s\\n%s' '${word.replaceAll("'", "'\\''")}' "$V"`
@@ -79,7 +79,7 @@ describe('the remote command line', () => {
     )
   })
 
-  it('lets a command that is held go on when it is told to, also between beats', async () => {
+  it('lets a held command continue on request, also between heartbeats', async () => {
     const printed = await held('echo loaded; read -r go && echo "went on [$go]"; cat', async function* (begun) {
       yield 'b\n'
       await begun()
@@ -93,7 +93,7 @@ describe('the remote command line', () => {
   it.each([
     ['told to end', END],
     ['left', ''],
-  ])('ends a command that is held and %s, before it went on', async (_, word) => {
+  ])('ends a held command that is %s, before it continued', async (_, word) => {
     const printed = await held('echo loaded; read -r go && echo "went on"; exec sleep 1000', async function* (begun) {
       await begun()
       yield word
@@ -101,12 +101,12 @@ describe('the remote command line', () => {
     expect(printed).toBe(`ready1\nbegin${WORD}\nloaded\n`)
   })
 
-  it('holds neither a password nor a place for one', () => {
+  it('contains neither a password nor a placeholder for one', () => {
     const line = buildRemoteCommand({ ...plain, isSudo: true })
     expect(line).toMatch(/^exec \/bin\/sh -c '[^']*exec sudo -S -p "sudo\$b" -- \/bin\/sh -c /)
   })
 
-  it('keeps the word from the environment of the command, whatever the login exports', async () => {
+  it("keeps the secret word out of the command's environment, whatever the login exports", async () => {
     const command = 'env; tr "\\0" "\\n" </proc/$$/cmdline'
     const { output } = await login('bash', buildRemoteCommand({ ...plain, command }), { b: 'b', k: 'k', w: 'w' })
     expect(output).not.toContain(WORD)

@@ -29,12 +29,12 @@ describe('known_hosts files', () => {
   })
   afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
-  it('take a missing file for an empty one', async () => {
+  it('treat a missing file as empty', async () => {
     const naming = await new KnownHostsFiles().read([file, join(directory, 'no', 'such', 'file')])
     expect(naming('m8')).toEqual([])
   })
 
-  it('fail closed on a file that is there and cannot be read', async () => {
+  it('are an error if they exist but cannot be read', async () => {
     mkdirSync(file)
     await expect(new KnownHostsFiles().read([file])).rejects.toMatchObject({ code: 'configuration' })
   })
@@ -50,7 +50,7 @@ describe('known_hosts files', () => {
     expect((await files.read([file]))('m10')).toHaveLength(1)
   })
 
-  it('are made with their directory, for the owner alone', async () => {
+  it('are created with their directory, for the owner only', async () => {
     const inNew = join(directory, '.ssh', 'known_hosts')
     await new KnownHostsFiles().add(inNew, 'm8', KEY, false)
     expect(statSync(inNew).mode & 0o777).toBe(0o600)

@@ -14,28 +14,28 @@ const judge = (lines: readonly string[], endpoint = endpointOf('m8'), key = blob
   judgeHostKey(naming(lines), endpoint, key)
 
 describe('a host key against known_hosts', () => {
-  it('is known when a line has it', () => {
+  it('is known if a line has it', () => {
     expect(judge([line('m8.test', 'ssh-ed25519')]).kind).toBe('known')
   })
 
-  it('is known when one of several lines has it', () => {
+  it('is known if one of several lines has it', () => {
     expect(judge([line('m8.test', 'ssh-ed25519', 1), line('m8.test', 'ssh-ed25519')]).kind).toBe('known')
   })
 
-  it('is unknown when no line names the host', () => {
+  it('is unknown if no line names the host', () => {
     expect(judge([line('m9.test', 'ssh-ed25519')]).kind).toBe('unknown')
   })
 
-  it('has changed when the line of the host has another key', () => {
+  it('has changed if the line of the host has another key', () => {
     const judgement = judge(['', line('m8.test', 'ssh-ed25519', 1)])
     expect(judgement).toMatchObject({ kind: 'changed', offending: { file: '/kh', line: 2 } })
   })
 
-  it('has changed when only a key of another type is known, as with ssh', () => {
+  it('has changed if only a key of another type is known, as with ssh', () => {
     expect(judge([line('m8.test', 'ssh-rsa')]).kind).toBe('changed')
   })
 
-  it('is revoked even where another line trusts it', () => {
+  it('is revoked even if another line trusts it', () => {
     const judgement = judge([line('m8.test', 'ssh-ed25519'), line('@revoked *', 'ssh-ed25519')])
     expect(judgement.kind).toBe('revoked')
   })
@@ -53,7 +53,7 @@ describe('a host key against known_hosts', () => {
     expect(judge([line('@cert-authority *.test', 'ssh-ed25519')]).kind).toBe('authority-only')
   })
 
-  it('is looked up with the port when it is not 22', () => {
+  it('is looked up with the port if that is not 22', () => {
     const endpoint = endpointOf('m8', { port: 2222 })
     expect(lookupNameOf(endpoint)).toBe('[m8.test]:2222')
     expect(judge([line('[m8.test]:2222', 'ssh-ed25519', 1), line('m8.test', 'ssh-ed25519', 2)], endpoint).kind).toBe(
@@ -69,7 +69,7 @@ describe('a host key against known_hosts', () => {
     expect(judge([line('m8.test', 'ssh-ed25519', 1)], endpointOf('m8', { port: 2222 })).kind).toBe('unknown')
   })
 
-  it('is looked up under the alias alone when there is one', () => {
+  it('is looked up only under the alias if there is one', () => {
     const endpoint = endpointOf('m8', { port: 2222, hostKeyAlias: 'lab' })
     expect(judge([line('lab', 'ssh-ed25519')], endpoint).kind).toBe('known')
     expect(judge([line('m8.test', 'ssh-ed25519')], endpoint).kind).toBe('unknown')
@@ -80,7 +80,7 @@ describe('a host key against known_hosts', () => {
     expect(knownAlgorithms(naming(lines), endpointOf('m8'))).toEqual(['rsa-sha2-512', 'rsa-sha2-256'])
   })
 
-  it('names the algorithms of the known keys, RSA by those of today', () => {
+  it('names the algorithms of the known keys, and for RSA the current ones', () => {
     const lines = [line('m8.test', 'ssh-rsa'), line('*', 'ssh-ed25519')]
     expect(knownAlgorithms(naming(lines), endpointOf('m8'))).toEqual(['rsa-sha2-512', 'rsa-sha2-256', 'ssh-ed25519'])
   })

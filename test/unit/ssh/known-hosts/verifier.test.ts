@@ -43,7 +43,7 @@ describe('the host key verifier', () => {
     endpointOf(host, { knownHostsFiles: [file], ...changes })
   const lines = () => readFileSync(file, 'utf8').trim().split('\n')
 
-  it('refuses an unknown key when checking is strict, with its fingerprint and what to do', async () => {
+  it('refuses an unknown key if checking is strict, with its fingerprint and what to do', async () => {
     const verdict = await createHostKeyVerifier().verify(endpoint('m8', { strictHostKeyChecking: 'yes' }), KEY, LIVE)
     expect(verdict).toMatchObject({ ok: false })
     expect(verdict).toHaveProperty('reason', expect.stringContaining(fingerprintOf(KEY)))
@@ -59,7 +59,7 @@ describe('the host key verifier', () => {
     expect(lines()).toHaveLength(1)
   })
 
-  it('hides names in what it records when HashKnownHosts says so', async () => {
+  it('hashes names in what it records if HashKnownHosts says so', async () => {
     await createHostKeyVerifier().verify(
       endpoint('m8', { strictHostKeyChecking: 'accept-new', hashKnownHosts: true }),
       KEY,
@@ -83,7 +83,7 @@ describe('the host key verifier', () => {
     expect(lines()).toHaveLength(1)
   })
 
-  it('fails on a known_hosts file that cannot be read instead of taking the host for unknown', async () => {
+  it('fails on an unreadable known_hosts file instead of treating the host as unknown', async () => {
     mkdirSync(file)
     const verifier = createHostKeyVerifier()
     await expect(verifier.verify(endpoint('m8', { strictHostKeyChecking: 'no' }), KEY, LIVE)).rejects.toMatchObject({
@@ -92,11 +92,11 @@ describe('the host key verifier', () => {
     await expect(verifier.preferredAlgorithms(endpoint('m8'))).rejects.toMatchObject({ code: 'configuration' })
   })
 
-  it('refuses what it would have to ask when nobody is there', async () => {
+  it('refuses what it cannot ask about', async () => {
     expect(await createHostKeyVerifier().verify(endpoint('m8'), KEY, LIVE)).toMatchObject({ ok: false })
   })
 
-  it('has all new keys of a moment reviewed together and records the accepted ones', async () => {
+  it('shows all new keys of one moment in one review, and records the accepted ones', async () => {
     const person = new Person()
     const clock = new ManualClock()
     const verifier = createHostKeyVerifier({ reviewer: person, clock })
@@ -120,7 +120,7 @@ describe('the host key verifier', () => {
     expect(lines()).toHaveLength(2)
   })
 
-  it('reviews keys that came while a review was open in the next one', async () => {
+  it('shows keys that came during a review in the next one', async () => {
     const person = new Person()
     const clock = new ManualClock()
     const verifier = createHostKeyVerifier({ reviewer: person, clock })
@@ -154,7 +154,7 @@ describe('the host key verifier', () => {
     expect(person.signals[0]?.aborted).toBe(true)
   })
 
-  it('goes on with an accepted key that cannot be recorded, and says so', async () => {
+  it('continues with an accepted key that cannot be recorded, and says so', async () => {
     const warnings: string[] = []
     writeFileSync(join(directory, 'in-the-way'), '')
     const verifier = createHostKeyVerifier({ onWarning: (message) => warnings.push(message) })
@@ -166,7 +166,7 @@ describe('the host key verifier', () => {
     expect(warnings[0]).toContain('in-the-way')
   })
 
-  it('remembers for the run a new key that no file keeps: another one has changed', async () => {
+  it('remembers a new key that no file stores for this run, and refuses a different one', async () => {
     const verifier = createHostKeyVerifier()
     for (const strictHostKeyChecking of ['accept-new', 'ask', 'yes'] as const) {
       const host = (name: string) => endpoint(name, { strictHostKeyChecking, knownHostsFiles: ['/dev/null'] })
@@ -179,7 +179,7 @@ describe('the host key verifier', () => {
     }
   })
 
-  it('remembers nothing that no file keeps where checking is off', async () => {
+  it('remembers no unstored key if checking is off', async () => {
     const verifier = createHostKeyVerifier()
     const host = endpoint('m8', { strictHostKeyChecking: 'no', knownHostsFiles: ['/dev/null'] })
     for (const seed of [0, 1])
@@ -195,7 +195,7 @@ describe('the host key verifier', () => {
     expect(person.reviews).toEqual([])
   })
 
-  it('refuses a plain key where only an authority is trusted', async () => {
+  it('refuses a plain key if only an authority is trusted', async () => {
     writeFileSync(
       file,
       `@cert-authority *.test ssh-ed25519 ${Buffer.from(blobOf('ssh-ed25519', 9)).toString('base64')}\n`,

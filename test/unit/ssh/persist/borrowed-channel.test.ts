@@ -23,7 +23,7 @@ function openChannel() {
 }
 
 describe('a borrowed channel', () => {
-  it('calls no handler before its opener has it, though everything comes in one piece', async () => {
+  it('calls no handler before its opener has returned, though everything comes in one piece', async () => {
     const { channel, calls } = openChannel()
     const opened = channel.opened.promise.then(() => calls.push('opened'))
     channel.handleOpened()
@@ -34,7 +34,7 @@ describe('a borrowed channel', () => {
     expect(calls).toEqual(['opened', 'bytes', 'over', 'exit'])
   })
 
-  it('that the opener pauses at once delivers nothing', async () => {
+  it('delivers nothing if the opener pauses it at once', async () => {
     const { channel, calls } = openChannel()
     channel.handleOpened()
     channel.handleBytes(FRAME_KINDS.stdout, Buffer.from('bytes'))
@@ -45,7 +45,7 @@ describe('a borrowed channel', () => {
     expect(calls).toEqual(['bytes'])
   })
 
-  it('that is lost before it was open rejects, and has no end to tell', async () => {
+  it('rejects if it is lost before it is open, and reports no end', async () => {
     const { channel, calls } = openChannel()
     channel.handleLoss('gone')
     await expect(channel.opened.promise).rejects.toThrow('gone')

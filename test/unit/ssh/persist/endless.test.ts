@@ -76,7 +76,7 @@ describe('a keeper that sends without end', () => {
     return { keeper, connecting, id, lost }
   }
 
-  it('is cut off by its first bytes while it has not proved itself', async () => {
+  it('is disconnected after its first bytes while it has not proved itself', async () => {
     const keeper = new Peer()
     const client = new KeeperClient(keeper.socket, TOKEN, () => {})
     const greeted = client.greeted.catch((error: unknown) => error)
@@ -90,7 +90,7 @@ describe('a keeper that sends without end', () => {
     expect(String(error)).toContain('the keeper of warm connections was cut off: it sent a frame of 4294967295 bytes')
   })
 
-  it('is cut off when output comes for a channel that nobody reads', async () => {
+  it('is disconnected if output comes for a channel that nothing reads', async () => {
     const { keeper, connecting, id, lost } = await borrow()
     keeper.say({ type: 'connected', id })
     const connection = await connecting
@@ -108,7 +108,7 @@ describe('a keeper that sends without end', () => {
     expect(lost).toEqual(['the keeper of warm connections was cut off: it sent more than its window allows'])
   })
 
-  it('is cut off when it asks on and on', async () => {
+  it('is disconnected if it asks without end', async () => {
     const { keeper, connecting, id } = await borrow()
     const failed = connecting.catch((error: unknown) => error)
     let question = 0
@@ -146,7 +146,7 @@ describe('a program that sends without end', () => {
     return program
   }
 
-  it('is cut off by its first bytes while it has not proved itself', async () => {
+  it('is disconnected after its first bytes while it has not proved itself', async () => {
     const program = await serve()
     const sent = program.flood(() => {
       program.socket.emit('data', Buffer.alloc(PIECE.length, 0x20))
@@ -155,7 +155,7 @@ describe('a program that sends without end', () => {
     expect(sent).toBe(PIECE.length)
   })
 
-  it('is cut off when its input goes to a command that does not read', async () => {
+  it('is disconnected if its input goes to a command that does not read', async () => {
     const program = await serve()
     const own = newNonce()
     program.say({ type: 'hello', protocol: PROTOCOL, nonce: own })

@@ -17,7 +17,7 @@ const read = (reader: FrameReader, bytes: Buffer): Frame[] => {
 }
 
 describe('frames', () => {
-  it('arrive as they were sent, however the stream is cut', () => {
+  it('arrive unchanged, however the stream is cut', () => {
     const frame = fc.record({
       kind: fc.constantFrom(...Object.values(FRAME_KINDS)),
       channel: fc.nat(0xffffffff),
@@ -40,7 +40,7 @@ describe('frames', () => {
     )
   })
 
-  it('of hostile bytes are frames or an error, never more memory than was sent', () => {
+  it('of hostile bytes are frames or an error, and never need more memory than was sent', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
         try {

@@ -17,26 +17,26 @@ const stats = (changes: object) => ({
 })
 
 describe('the directory of the keeper', () => {
-  it('is refused when somebody else owns it', () => {
+  it('is refused if another user owns it', () => {
     expect(() => requirePrivate('/run/m', stats({ uid: 0 }), 1000, 'directory')).toThrow(/belongs to user 0/)
   })
 
-  it('is refused when others may look into it or change it', () => {
+  it('is refused if others may read or change it', () => {
     for (const mode of [0o40701, 0o40710, 0o40777])
       expect(() => requirePrivate('/run/m', stats({ mode }), 1000, 'directory')).toThrow(MusterError)
   })
 
-  it('is refused when it is a link or a file', () => {
+  it('is refused if it is a link or a file', () => {
     expect(() => requirePrivate('/run/m', stats({ isDirectory: () => false }), 1000, 'directory')).toThrow(
       /not a directory/,
     )
   })
 
-  it('is accepted when it is the user’s alone', () => {
+  it('is accepted if only the user can use it', () => {
     expect(() => requirePrivate('/run/m', stats({}), 1000, 'directory')).not.toThrow()
   })
 
-  it('is in XDG_RUNTIME_DIR only where that is the user’s own', () => {
+  it('is in XDG_RUNTIME_DIR only if that belongs to the user', () => {
     const uid = process.getuid?.() ?? 0
     const own = import.meta.dirname
     expect(keeperDirectory({ XDG_RUNTIME_DIR: '/nowhere/to/be/found' }, uid, '/var/tmp')).toBe(`/var/tmp/muster-${uid}`)
@@ -44,7 +44,7 @@ describe('the directory of the keeper', () => {
     expect(keeperDirectory({}, uid, '/var/tmp')).toBe(`/var/tmp/muster-${uid}`)
   })
 
-  it('has an address that a Unix socket can have, whatever TMPDIR is', () => {
+  it('has a valid address for a Unix socket, whatever TMPDIR is', () => {
     expect(keeperDirectory({}, 1000, `/tmp/${'long/'.repeat(30)}`)).toBe('/tmp/muster-1000')
   })
 })
@@ -52,7 +52,7 @@ describe('the directory of the keeper', () => {
 describe('the proof', () => {
   const token = Buffer.alloc(32, 7)
 
-  it('of the token holds for its side and nonces only', () => {
+  it('of the token is valid only for its side and nonces', () => {
     const [one, other] = [newNonce(), newNonce()]
     const proof = proofOf('keeper', token, one, other)
     expect(isProof(proof, proofOf('keeper', token, one, other))).toBe(true)

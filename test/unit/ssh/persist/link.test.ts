@@ -27,7 +27,7 @@ describe('a link', () => {
     ['no object', frame(FRAME_KINDS.control, 'null')],
     ['a credit that is too short', frame(FRAME_KINDS.credit, 'x')],
     ['a frame of no known kind', frame(9 as FrameKind, 'x')],
-  ])('ends with what it cannot read: %s', (_what, bytes) => {
+  ])('ends on a message that it cannot read: %s', (_what, bytes) => {
     const socket = socketOf()
     new KeeperLink(socket, handlers)
     socket.emit('data', bytes)
@@ -41,7 +41,7 @@ describe('a link', () => {
     expect(socket.destroyed).toBe(true)
   })
 
-  it('does not keep quiet about a defect of ours', () => {
+  it('reports a defect of Muster', () => {
     const socket = socketOf()
     const onMessage = () => {
       throw new Error('a defect')
@@ -52,7 +52,7 @@ describe('a link', () => {
 })
 
 describe('a program at the keeper', () => {
-  it('that does not prove itself is let go', () => {
+  it('that does not prove itself is disconnected', () => {
     const clock = new ManualClock()
     const socket = socketOf()
     const served = new ServedProgram(socket, {

@@ -5,7 +5,7 @@ import type { Connection } from '../../../../src/ssh/transport.ts'
 import { endpointOf } from '../fake-transport.ts'
 import { ManualClock } from '../manual-clock.ts'
 
-describe('warm connections where few files may be open', () => {
+describe('warm connections with few open files allowed', () => {
   const clock = new ManualClock()
   const closed: string[] = []
   const crowded: string[] = []

@@ -7,7 +7,7 @@ const offered = (keyword: string, value: string, known: readonly string[] = []) 
   algorithmsFor(allowed(keyword, value), known, false)
 
 describe('the algorithms that are offered', () => {
-  it('are all that the built-in transport has where ssh_config names all of them', () => {
+  it("are all of the built-in transport's if ssh_config names all", () => {
     const all = algorithmsFor(undefined, [], false)
     const last = algorithmsFor(undefined, [], true)
     const lists = {
@@ -31,12 +31,12 @@ describe('the algorithms that are offered', () => {
     expect((serverHostKey as string[]).slice(0, 3)).toEqual(['ecdsa-sha2-nistp256', 'rsa-sha2-512', 'ssh-ed25519'])
   })
 
-  it('keep an order that somebody gave, whatever key is known', () => {
+  it('keep a configured order, whatever key is known', () => {
     const { serverHostKey } = offered('hostkeyalgorithms', '^rsa-sha2-256', ['ssh-ed25519'])
     expect((serverHostKey as string[]).slice(0, 2)).toEqual(['rsa-sha2-256', 'ssh-ed25519'])
   })
 
-  it('lack what is taken away by a pattern, and have what is added', () => {
+  it('lack what a pattern removes, and include what it adds', () => {
     expect(offered('hostkeyalgorithms', '-ssh-ed25519,ecdsa-*').serverHostKey).toEqual(['rsa-sha2-512', 'rsa-sha2-256'])
     expect(offered('hostkeyalgorithms', '+ssh-rsa').serverHostKey).toContain('ssh-rsa')
     expect(offered('kexalgorithms', '-curve25519-*,ecdh-*').kex).toEqual([
@@ -46,7 +46,7 @@ describe('the algorithms that are offered', () => {
     expect(offered('ciphers', 'aes256-ctr,aes192-ctr').cipher).toEqual(['aes256-ctr'])
   })
 
-  it('are none where ssh_config allows only what the built-in transport lacks, and that is said', () => {
+  it('are none if ssh_config allows only what the built-in transport lacks, and this is reported', () => {
     expect(lacksAlgorithms(new Map([['kexalgorithms', ['sntrup761x25519-sha512@openssh.com']]]))).toBe(
       'KexAlgorithms allows nothing that the built-in transport has (sntrup761x25519-sha512@openssh.com)',
     )

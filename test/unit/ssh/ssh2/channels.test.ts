@@ -34,7 +34,7 @@ function fullChannel() {
 }
 
 describe('a channel that is full', () => {
-  it('has room again although the stream under it holds something and will never drain', async () => {
+  it('has room again although the stream below holds data and never drains', async () => {
     const { process, stream, waiting, release, drained } = fullChannel()
     // More than half of what makes it full, and less than what the stream itself calls full.
     stream.write(Buffer.alloc(40 * 1024))
@@ -44,7 +44,7 @@ describe('a channel that is full', () => {
     expect(drained()).toBe(1)
   })
 
-  it('waits for a stream under it that is full, each time', async () => {
+  it('waits for a full stream below, each time', async () => {
     const { process, stream, waiting, release, drained } = fullChannel()
     stream.write(Buffer.alloc(70 * 1024))
     expect(process.write(Buffer.alloc(60 * 1024))).toBe(false)
