@@ -12,11 +12,11 @@ const problemsOf = (text: string): string => {
   throw new Error('no problem was found')
 }
 
-test('an empty file is the defaults', () => {
+test('uses the defaults for an empty file', () => {
   expect(parsePreferences('', 'p')).toEqual(defaultPreferences)
 })
 
-test('the leader, keys and macros of the user are taken', () => {
+test('uses the leader, keys and macros of the user', () => {
   const preferences = parsePreferences(
     'leader: Ctrl-a\nkeys: { zoom: Z, fold: [e, "="] }\nmacros:\n  - { name: rank, text: "export RANK=%n" }\n',
     'p',
@@ -26,14 +26,14 @@ test('the leader, keys and macros of the user are taken', () => {
   expect(preferences.macros).toEqual([{ name: 'rank', text: 'export RANK=%n' }])
 })
 
-test('every mistake is told with its line and column', () => {
+test('reports every mistake with line and column', () => {
   const problems = problemsOf('theme: pink\npane:\n  columns: wide\nkeys:\n  zoom: Strg-z\n')
   expect(problems).toContain('preferences.yaml:1:1: theme')
   expect(problems).toContain('preferences.yaml:3:3: pane.columns')
   expect(problems).toContain('preferences.yaml:5:3: keys.zoom')
 })
 
-test('what is wrong is said in words', () => {
+test('explains what is wrong', () => {
   const problems = problemsOf('leader: 5\ntheme: pink\npane: { columns: 1, rows: 900 }\nmouse: maybe\nhistory: 1.5\n')
   expect(problems.split('\n').toSorted()).toEqual([
     'preferences.yaml:1:1: leader: must be text',
@@ -46,43 +46,43 @@ test('what is wrong is said in words', () => {
   expect(problemsOf('[]\n')).toBe('preferences.yaml:1:1: the file: must be a mapping of `key: value` lines')
 })
 
-test('a key that is given to two actions is a mistake: one of them would silently not have it', () => {
+test('refuses a key for two actions', () => {
   expect(problemsOf('keys: { zoom: [z, z], fold: z }\n')).toBe(
     'preferences.yaml:1:23: keys.fold: z is the key of zoom, too',
   )
   expect(parsePreferences('keys: { zoom: [z, z], fold: e }\n', 'p').keys.fold).toEqual(['e'])
 })
 
-test('an unknown word is a mistake, not ignored', () => {
+test('refuses an unknown word', () => {
   expect(problemsOf('leadr: Ctrl-a\n')).toContain('leadr')
 })
 
-test('a leader that is a printed character is refused', () => {
+test('refuses a printable character as leader', () => {
   expect(problemsOf('leader: a\n')).toContain('Ctrl or Alt')
 })
 
-test('broken YAML is told with its place', () => {
+test('reports broken YAML with its place', () => {
   expect(problemsOf('theme: [dark\n')).toMatch(/preferences\.yaml:\d+:\d+/)
 })
 
-test('an unknown word is told with its own place and the nearest one that is valid', () => {
+test('reports an unknown word with its place and the nearest valid one', () => {
   const problems = problemsOf('theme: dark\nleeder: Ctrl-a\nkeys:\n  fold: z\n  zooom: z\npane: { colums: 3 }\n')
   expect(problems).toContain('preferences.yaml:2:1: unknown key leeder; did you mean leader?')
   expect(problems).toContain('preferences.yaml:5:3: unknown key zooom; did you mean zoom?')
   expect(problems).toContain('preferences.yaml:6:9: unknown key colums; did you mean columns?')
 })
 
-test('names what a wrong key or macro must be', () => {
+test('says what a wrong key or macro must be', () => {
   const problems = problemsOf('keys: { zoom: 3 }\nmacros: [{ name: z, command: ls }]\n')
   expect(problems).toContain('keys.zoom: must be a key or a list of keys')
   expect(problems).toContain('macros.0: must be { name: …, text: … } or { name: …, command: [program, argument …] }')
 })
 
-test('nothing of the file acts on the terminal that shows its mistakes', () => {
+test('lets nothing of the file act on the terminal', () => {
   expect(problemsOf('"\\e]0;x\\a": 1\n')).toContain('unknown key \\x1b]0;x\\x07')
 })
 
-test('aliases that multiply are a mistake, not a defect', () => {
+test('refuses multiplying aliases', () => {
   const bomb = [
     'a: &a [x, x, x]',
     ...'bcdefgh'.split('').map((name, index) => `${name}: &${name} [${`*${'abcdefg'[index]}, `.repeat(9)}]`),

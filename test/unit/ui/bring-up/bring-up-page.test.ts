@@ -78,7 +78,7 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/a-very-long-na…achine-1 .*\n.*a-very-long-na…achine-2 /)
   })
 
-  it('checks the hosts when first opened, and then on demand', async () => {
+  it('checks the hosts when it is first opened, and then on demand', async () => {
     const { type, port } = await openTab()
     type(`1${LEADER}2`)
     await setImmediate()
@@ -163,7 +163,7 @@ describe('the Bring-up tab', () => {
     expect(port.changes).toEqual([])
   })
 
-  it('shows the plan, and changes nothing without a yes', async () => {
+  it('shows the plan, and changes nothing without confirmation', async () => {
     const { type, port, text, got } = await openTab()
     type('u')
     expect(port.last.order).toMatchObject({ direction: 'up', areas: ['trust'], hosts: ['m1', 'm2', 'm3'] })

@@ -55,7 +55,7 @@ const ask = (stand: Stand, request: Partial<CredentialRequest>): void => {
 }
 
 describe('dialogs', () => {
-  it('say all they have to say at 80 columns', async () => {
+  it('show their whole text at 80 columns', async () => {
     for (const key of ['!', 'c']) {
       const stand = createStand({ size: { columns: 80, rows: 24 } })
       stand.type(`${LEADER}${key}`)
@@ -66,8 +66,8 @@ describe('dialogs', () => {
   })
 })
 
-describe('text from outside', () => {
-  it('acts nowhere in a question that a server words', async () => {
+describe('foreign text', () => {
+  it('does not act on the terminal in a question of a server', async () => {
     const stand = createStand({ size: { columns: 80, rows: 24 } })
     ask(stand, {
       title: 'Pass\x1b[2J\x1b[Hword',
@@ -82,7 +82,7 @@ describe('text from outside', () => {
     expect(rows.join('\n')).toMatch(/\\x1b\[41mcode\\x07/)
   })
 
-  it('acts nowhere in a notice, and stays on its line', async () => {
+  it('does not act on the terminal in a notice, and stays on its line', async () => {
     const stand = createStand({ size: { columns: 80, rows: 24 } })
     stand.console.notice('lost:\n\x1b[1;1Hgone\x9b2J', 'error')
     const rows = await drawChrome(stand)
@@ -98,7 +98,7 @@ describe('a small terminal', () => {
     [10, 3],
     [2, 1],
     [1, 1],
-  ])('of %i×%i takes every dialog', async (columns, rows) => {
+  ])('of %i×%i has room for every dialog', async (columns, rows) => {
     for (const keys of [':', '?', '/', 'g', 'm', 'p', '+', 'x', 'w', '[/', '6']) {
       const stand = createStand({ size: { columns, rows } })
       for (const key of keys) stand.type(key === keys[0] ? LEADER + key : key)
@@ -107,7 +107,7 @@ describe('a small terminal', () => {
     }
   })
 
-  it('of 20×5 shows the line that is typed and what leads back', async () => {
+  it('of 20×5 shows the typed line and the key that leads back', async () => {
     const stand = createStand({ size: { columns: 20, rows: 5 } })
     stand.type(`${LEADER}/m[1-2]`)
     const text = (await drawChrome(stand)).join('\n')
@@ -115,7 +115,7 @@ describe('a small terminal', () => {
     expect(text).toContain('Esc')
   })
 
-  it('of 20×5 shows which action would be done', async () => {
+  it('of 20×5 shows which action would run', async () => {
     const stand = createStand({ size: { columns: 20, rows: 5 } })
     stand.type(`${LEADER}:zoom`)
     const text = (await drawChrome(stand)).join('\n')
@@ -123,10 +123,10 @@ describe('a small terminal', () => {
   })
 })
 
-describe('a prompt that is a sentence', () => {
+describe('a long prompt', () => {
   const PROMPT = 'Enter the code of six digits that your authenticator shows now, or one of the backup codes: '
 
-  it('is told whole, and what is typed is seen', async () => {
+  it('is shown whole, with the typed text', async () => {
     const stand = createStand({ size: { columns: 80, rows: 24 } })
     ask(stand, { prompts: [{ text: PROMPT, isEchoed: true }] })
     stand.type('123456')
@@ -142,13 +142,13 @@ describe('a prompt that is a sentence', () => {
 describe('long names', () => {
   const LONG = 'a'.repeat(60)
 
-  it('leave the keys that answer a question', async () => {
+  it('leave room for the keys that answer a question', async () => {
     const stand = createStand({ size: { columns: 80, rows: 24 }, hosts: [LONG, 'b'] })
     stand.type(`${LEADER}x`)
     expect((await drawChrome(stand)).join('\n')).toMatch(/y close a+….*Esc cancel/)
   })
 
-  it('leave the hints of the footer, in every mode', async () => {
+  it('leave room for the hints of the footer, in every mode', async () => {
     const stand = createStand({ size: { columns: 80, rows: 24 }, hosts: [LONG, 'b'] })
     expect((await drawChrome(stand)).at(-1)).toContain('help')
     stand.type(`${LEADER}[`)
@@ -157,7 +157,7 @@ describe('long names', () => {
 })
 
 describe('a console without hosts', () => {
-  it('says how to get some, and how to leave', async () => {
+  it('says how to add some, and how to quit', async () => {
     const stand = createStand({ size: { columns: 80, rows: 24 }, hosts: ['m1'] })
     stand.type(`${LEADER}x`)
     stand.type('y')
@@ -168,7 +168,7 @@ describe('a console without hosts', () => {
 })
 
 describe('a dialog', () => {
-  it('tells the whole of an error', async () => {
+  it('shows the whole text of an error', async () => {
     const stand = createStand({ size: { columns: 80, rows: 24 } })
     stand.type(`${LEADER}/m[1-`)
     const text = (await drawChrome(stand)).map((row) => row.replace(/^.*?│|│.*$/g, '').trim()).join(' ')
@@ -176,7 +176,7 @@ describe('a dialog', () => {
     expect(text).not.toContain('…')
   })
 
-  it('has the footer to itself: no keys that it does not take', async () => {
+  it('shows in the footer only keys that it handles', async () => {
     const stand = createStand({ size: { columns: 80, rows: 24 } })
     stand.type(`${LEADER}/`)
     expect((await drawChrome(stand)).at(-1)).not.toContain('Ctrl-]')

@@ -34,7 +34,7 @@ const output = fc.oneof(
   ),
 )
 
-describe('what the terminal shows equals what was composed', () => {
+describe('the terminal shows what was composed', () => {
   test.each(sizes)('after random output and scenes at %i×%i', (columns, rows) => {
     fc.assert(
       fc.property(
@@ -101,7 +101,7 @@ describe('what the terminal shows equals what was composed', () => {
   })
 })
 
-test('an echo is drawn before the next frame of the clock', () => {
+test('draws an echo before the next frame', () => {
   const { compositor, terminal, screen, runSoon } = stageOf(1)
   screen.parse(Buffer.from('x'))
   compositor.invalidateNow(['m0'])
@@ -109,7 +109,7 @@ test('an echo is drawn before the next frame of the clock', () => {
   expect(terminal.screen.visibleText()[2]).toContain('x')
 })
 
-test('nothing is written when nothing changed', () => {
+test('writes nothing if nothing changed', () => {
   const { compositor, terminal, frame } = stageOf(1)
   const { bytes } = terminal
   compositor.invalidate('m0')
@@ -118,7 +118,7 @@ test('nothing is written when nothing changed', () => {
   expect(compositor.isIdle).toBe(true)
 })
 
-test('one changed cell costs a few bytes, not a screen', () => {
+test('writes a few bytes for one changed cell, not a whole screen', () => {
   const { compositor, terminal, screen, frame } = stageOf(1)
   const { bytes } = terminal
   screen.parse(Buffer.from('\x1b[5;5Hx'))
@@ -127,12 +127,12 @@ test('one changed cell costs a few bytes, not a screen', () => {
   expect(terminal.bytes - bytes).toBeLessThan(100)
 })
 
-test('every frame is a synchronized update', () => {
+test('writes every frame as a synchronized update', () => {
   const { terminal } = stageOf(1)
   expect(terminal.last).toMatch(/^\u001b\[\?2026h[\s\S]*\u001b\[\?2026l$/)
 })
 
-test('a redraw writes the whole screen again', () => {
+test('writes the whole screen again on a redraw', () => {
   const { compositor, terminal, frame } = stageOf(1)
   terminal.screen.parse(Buffer.from('\x1b[2J\x1b[Hgarbage'))
   compositor.redraw()
@@ -140,7 +140,7 @@ test('a redraw writes the whole screen again', () => {
   expect(terminal.screen.visibleText().join('\n')).not.toContain('garbage')
 })
 
-test('while the terminal does not drain, frames are skipped and the last state comes when it does', () => {
+test('skips frames while the terminal does not drain, and then draws the last state', () => {
   const { compositor, terminal, screen, frame } = stageOf(1)
   terminal.isDraining = true
   const { bytes } = terminal
@@ -154,7 +154,7 @@ test('while the terminal does not drain, frames are skipped and the last state c
   expect(terminal.screen.visibleText()[2]).toContain('held')
 })
 
-test('hostile cells print nothing but blanks', () => {
+test('prints hostile cells as blanks', () => {
   const { compositor, terminal, scene, frame } = stageOf(1)
   const { words } = scene.chrome
   const hostile = [0x1b, 0x07, 0x9b, 0x90, 0x200e, 0xd800, 0x202e, 0x1fffff]
@@ -168,7 +168,7 @@ test('hostile cells print nothing but blanks', () => {
   expect(sequences).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u200e\u202e]/)
 })
 
-test('a clock that is set back by an hour stops no frame', () => {
+test('draws frames although the clock is set back by an hour', () => {
   const { screen, clock, compositor, frame, shown } = stageOf(1)
   clock.set(-3_600_000)
   screen.parse(Buffer.from('still drawn'))
@@ -177,7 +177,7 @@ test('a clock that is set back by an hour stops no frame', () => {
   expect(shown()).toContain('still drawn')
 })
 
-test('with sixteen colours and with none the colours are brought down', () => {
+test('reduces colours for terminals with sixteen colours or none', () => {
   for (const [colourDepth, wanted] of [
     ['16', /\u001b\[0;91m/],
     ['none', /\u001b\[0mred/],
@@ -194,7 +194,7 @@ test('with sixteen colours and with none the colours are brought down', () => {
   }
 })
 
-test('a pane that covers half of a wide character of an older picture leaves no other half', () => {
+test('leaves no half of a wide character that a new pane covers in part', () => {
   const { compositor, terminal, frame } = start(20, 6)
   const chrome = createCellGrid(20, 6)
   // Across the left and the right edge of the pane, on its upper, middle and lower rows.

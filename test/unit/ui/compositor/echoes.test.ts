@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { putSpans } from '../../../../src/ui/compositor/canvas.ts'
 import { stageOf, style } from './stage.ts'
 
-test('the echoes of 64 panes that come together are one write', () => {
+test('draws simultaneous echoes of 64 panes in one write', () => {
   const { compositor, terminal, type, runSoon, shown } = stageOf(64, 240, 67)
   const { writes } = terminal
   for (let host = 0; host < 64; host++) {
@@ -14,7 +14,7 @@ test('the echoes of 64 panes that come together are one write', () => {
   expect(terminal.writes).toBe(writes + 1)
 })
 
-test('an echo that comes while the last one rests is drawn as soon as that is over', () => {
+test('draws an echo that comes during the pause after the last one as soon as that is over', () => {
   const { compositor, terminal, type, turn, runSoon, shown } = stageOf(2)
   type(0, 'a')
   compositor.invalidateNow(['m0'])
@@ -31,7 +31,7 @@ test('an echo that comes while the last one rests is drawn as soon as that is ov
   expect(terminal.writes).toBe(writes + 1)
 })
 
-test('a frame that comes before the echo takes the echo along', () => {
+test('draws an echo with a frame that comes first', () => {
   const { compositor, type, frame, shown } = stageOf(2)
   type(0, 'echo')
   compositor.invalidateNow(['m0'])
@@ -42,7 +42,7 @@ test('a frame that comes before the echo takes the echo along', () => {
   expect(compositor.isIdle).toBe(true)
 })
 
-test('an echo passes a new scene that waits for its frame', () => {
+test('draws an echo before a new scene that waits for its frame', () => {
   const { compositor, scene, type, runSoon, shown } = stageOf(2)
   putSpans(scene.chrome, 0, 0, 80, [{ text: 'changed', style }])
   compositor.setScene({ ...scene })
@@ -54,7 +54,7 @@ test('an echo passes a new scene that waits for its frame', () => {
   expect(compositor.isIdle).toBe(false)
 })
 
-test('a host that the new scene no longer has is not drawn any more', () => {
+test('no longer draws a host that the new scene does not have', () => {
   const { compositor, scene, type, runSoon, shown } = stageOf(2)
   compositor.setScene({ ...scene, panes: scene.panes.slice(1) })
   type(0, 'gone')
@@ -63,7 +63,7 @@ test('a host that the new scene no longer has is not drawn any more', () => {
   expect(shown()).not.toContain('gone')
 })
 
-test('echoes do not delay the frames of the clock', () => {
+test('does not delay regular frames by echoes', () => {
   const { compositor, clock, type, runSoon, shown } = stageOf(2)
   type(1, 'log')
   compositor.invalidate('m1')
@@ -76,7 +76,7 @@ test('echoes do not delay the frames of the clock', () => {
   expect(shown()).toMatch(/xxxxxx.*log/)
 })
 
-test('while the terminal is busy an echo waits, and is drawn when it has drained', () => {
+test('delays an echo while the terminal is busy, and draws it when that has drained', () => {
   const { compositor, clock, terminal, type, runSoon, shown } = stageOf(1)
   terminal.isDraining = true
   type(0, 'held')
@@ -89,7 +89,7 @@ test('while the terminal is busy an echo waits, and is drawn when it has drained
   expect(shown()).toContain('held')
 })
 
-test('a terminal that is late gets half as many frames, until it has kept up for some time', () => {
+test('sends a slow terminal half as many frames, until it has kept up for some time', () => {
   const { compositor, clock, terminal, type } = stageOf(1)
   const framesIn = (ms: number): number => {
     const { writes } = terminal

@@ -38,39 +38,39 @@ test.each([
   'a\u2028',
   '\ud800',
   '',
-])('a cluster of %j is written as blanks', (text) => {
+])('writes a cluster of %j as blanks', (text) => {
   vi.mocked(clusters.clusterText).mockReturnValueOnce(text)
   const to = line('')
   to.words[0] = (CLUSTER_BIT | (1 << 24) | 5) >>> 0
   expect(encode(line(''), to)).toBe('\x1b[1;1H\x1b[0m ')
 })
 
-test('a soft hyphen is written as the hyphen that it looks like', () => {
+test('writes a soft hyphen as a hyphen', () => {
   const grid = line('a b')
   grid.words[WORDS_PER_CELL] = (1 << 24) | 0xad
   expect(encode(line(''), grid)).toContain('a-b')
 })
 
-test('a terminal that is not UTF-8 gets ASCII, in the same columns', () => {
+test('writes ASCII in the same columns to a terminal without UTF-8', () => {
   const text = '┌ m1 · 漢! ● ▁█ e\u0301 😀. ┐'
   expect(encode(line(''), line(text), false)).toBe('\x1b[1;1H\x1b[0m+ m1 - ? ! * _# e ? . +')
 })
 
-test('only what changed is written, and a short gap is written again', () => {
+test('writes only changes, and short gaps between them', () => {
   expect(encode(line('one two three'), line('one tWo Three'))).toBe('\x1b[1;6H\x1b[0mWo T')
 })
 
-test('over a longer gap the cursor moves', () => {
+test('moves the cursor over a longer gap', () => {
   expect(encode(line('aaaaaaaaaaaaaaaaaaaaaaaa'), line('baaaaaaabaaaaaaaaaaaaaab'))).toBe(
     '\x1b[1;1H\x1b[0mb\x1b[7Cb\x1b[24Gb',
   )
 })
 
-test('a row that becomes empty is erased, not written', () => {
+test('erases a row that becomes empty', () => {
   expect(encode(line('x'.repeat(30)), line('x'))).toBe('\x1b[1;2H\x1b[0m\x1b[29X')
 })
 
-test('a colour that changes alone costs no reset', () => {
+test('changes a single colour without a reset', () => {
   const to = createCellGrid(40, 1)
   putSpans(to, 0, 0, 40, [
     { text: 'a', style: { ...style, attributes: BOLD, foreground: rgbColour(0x010203) } },
@@ -80,17 +80,17 @@ test('a colour that changes alone costs no reset', () => {
   expect(encode(line(''), to)).toBe('\x1b[1;1H\x1b[0;1;38;2;1;2;3ma\x1b[39mb\x1b[0mc')
 })
 
-test('an emoji of several code points is written over blanks, and what stands after it once more', () => {
+test('writes an emoji of several code points over blanks, and then what follows it again', () => {
   const from = line('xxxxxxxxxxxxxxxxxxxx')
   const to = line('❤️xxxxxxxxxxxxxxxxxx')
   expect(encode(from, to)).toBe('\x1b[1;1H\x1b[0m  \x1b[1G❤️\x1b[1;3Hxxxxxxxx')
 })
 
-test('a grid that equals the other needs nothing', () => {
+test('writes nothing for an equal grid', () => {
   expect(encode(line('漢字 é 👩‍👩‍👧'), line('漢字 é 👩‍👩‍👧'))).toBe('')
 })
 
-test('half of a wide character that is overwritten leaves no other half', () => {
+test('leaves no half of a wide character that is overwritten in part', () => {
   const from = line('漢字')
   const to = line('漢字')
   putSpans(to, 1, 0, 1, [{ text: 'x', style }])
@@ -101,7 +101,7 @@ test('half of a wide character that is overwritten leaves no other half', () => 
   )
 })
 
-test('half a wide character without its other half is a blank, and the frame comes to its end', () => {
+test('writes a blank for half a wide character, and completes the frame', () => {
   const to = line('xxxxx')
   to.words.fill(WIDE_TAIL, 2 * WORDS_PER_CELL, 3 * WORDS_PER_CELL)
   const from = line('')

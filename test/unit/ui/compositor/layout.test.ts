@@ -9,22 +9,22 @@ const shapeOf = (width: number, height: number, count: number) => {
   return { columns, rows, paneWidth, paneHeight }
 }
 
-test('six hosts fit on one page of 80×24', () => {
+test('fits six hosts on one page of 80×24', () => {
   expect(shapeOf(80, 22, 6)).toEqual({ columns: 2, rows: 3, paneWidth: 40, paneHeight: 7 })
 })
 
-test('one host has the whole area', () => {
+test('gives one host the whole area', () => {
   expect(shapeOf(80, 22, 1)).toEqual({ columns: 1, rows: 1, paneWidth: 80, paneHeight: 22 })
 })
 
-test('64 hosts at 240×67 go on pages of readable panes', () => {
+test('divides 64 hosts at 240×67 into pages of readable panes', () => {
   const { columns, rows, paneWidth, paneHeight } = shapeOf(240, 65, 64)
   expect(paneWidth).toBeGreaterThanOrEqual(38)
   expect(paneHeight).toBeGreaterThanOrEqual(7)
   expect(Math.ceil(64 / (columns * rows))).toBe(2)
 })
 
-test('slots tile the area: each cell belongs to exactly one', () => {
+test('assigns each cell to exactly one slot', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 250 }),
@@ -48,7 +48,7 @@ test('slots tile the area: each cell belongs to exactly one', () => {
   )
 })
 
-test('slots differ by one cell at most, and none is smaller than the grid says', () => {
+test('makes slots that differ by one cell at most, and none below the minimum', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 40, max: 250 }),

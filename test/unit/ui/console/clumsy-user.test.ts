@@ -28,7 +28,7 @@ function askQuestion(stand: Stand): { readonly keys: string[]; readonly isShown:
   return { keys, isShown: () => isShown }
 }
 
-describe('a question that comes up by itself', () => {
+describe('a question that opens by itself', () => {
   test('waits after a command as after typing', () => {
     const stand = createStand()
     stand.type(`${LEADER}a`)
@@ -42,7 +42,7 @@ describe('a question that comes up by itself', () => {
     expect(question.isShown()).toBe(true)
   })
 
-  test('does not take the keys that follow the answer of another dialog', () => {
+  test('does not accept the keys that follow the answer of another dialog', () => {
     const stand = createStand()
     stand.type(`${LEADER}/`)
     const question = askQuestion(stand)
@@ -60,7 +60,7 @@ describe('a question that comes up by itself', () => {
     expect(question.isShown()).toBe(false)
   })
 
-  test('gives back the looking back that it interrupted', async () => {
+  test('restores the scroll mode that it interrupted', async () => {
     const stand = createStand()
     await stand.print('m1', 'x\r\n'.repeat(100))
     stand.type(`${LEADER}[`)
@@ -98,7 +98,7 @@ describe('a bell', () => {
       .badges.map(({ text }) => text)
       .join('')
 
-  test('is shown, and no longer after a moment in which nobody did anything', async () => {
+  test('is shown, and disappears after an idle moment', async () => {
     const stand = createStand()
     await stand.print('m1', '\x07')
     expect(badges(stand)).toContain('♪')
@@ -112,7 +112,7 @@ describe('the mouse', () => {
   const drag = (column: number, row: number) => `\x1b[<32;${column};${row}M`
   const release = (column: number, row: number) => `\x1b[<0;${column};${row}m`
 
-  test('belongs to the pane where the button went down until it goes up', async () => {
+  test('belongs to the pane where the button was pressed until it is released', async () => {
     const stand = createStand({ hosts: ['m1', 'm2'], size: { columns: 120, rows: 20 } })
     for (const host of ['m1', 'm2']) await stand.print(host, '\x1b[?1002h\x1b[?1006h')
     stand.type(press(5, 5) + drag(6, 5) + drag(80, 5) + release(80, 5))
@@ -121,7 +121,7 @@ describe('the mouse', () => {
     expect(stand.got('m2')).toBe('')
   })
 
-  test('that was pressed outside of a program does not act on it when it is dragged there', async () => {
+  test('that was pressed outside a program does not act on it when it is dragged there', async () => {
     const stand = createStand({ hosts: ['m1', 'm2'], size: { columns: 120, rows: 20 } })
     await stand.print('m2', '\x1b[?1002h\x1b[?1006h')
     stand.type(press(5, 5) + drag(80, 5) + release(80, 5))
@@ -130,7 +130,7 @@ describe('the mouse', () => {
 })
 
 describe('a narrow terminal', () => {
-  test.each([80, 60, 40, 30, 20, 14])('says at %i columns who receives', (columns) => {
+  test.each([80, 60, 40, 30, 20, 14])('shows the receivers at %i columns', (columns) => {
     const stand = createStand({ size: { columns, rows: 10 }, hosts: ['m1', 'm2', 'm3'] })
     const { left, right } = headerBars(stand.console.state, themes.dark, stand.console.arrangement)
     const text = [...left, ...right].map((part) => part.text).join('')

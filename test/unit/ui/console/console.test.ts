@@ -10,19 +10,19 @@ const header = ({ console }: Stand): string => barText(headerBars(console.state,
 const footer = ({ console }: Stand): string => barText(footerBars(console.state, themes.dark, console.options.keymap))
 
 describe('typing', () => {
-  test('goes to every receiver as it was typed', () => {
+  test('sends typed keys unchanged to every receiver', () => {
     const stand = createStand()
     stand.type('uptime\r')
     expect([stand.got('m1'), stand.got('m4')]).toEqual(['uptime\r', 'uptime\r'])
   })
 
-  test('the leader twice sends the leader', () => {
+  test('sends the leader when it is typed twice', () => {
     const stand = createStand()
     stand.type(LEADER + LEADER)
     expect(stand.got('m2')).toBe(LEADER)
   })
 
-  test('a key after the leader is a command and reaches nobody', () => {
+  test('treats a key after the leader as a command that reaches no host', () => {
     const stand = createStand()
     stand.type(`${LEADER}n`)
     stand.type('x')
@@ -30,14 +30,14 @@ describe('typing', () => {
     expect(footer(stand)).toContain('no receivers: Ctrl-] a selects all hosts')
   })
 
-  test('a key that is no command is said so and reaches nobody', () => {
+  test('reports an unknown command key, which reaches no host', () => {
     const stand = createStand()
     stand.type(`${LEADER}Y`)
     expect(stand.got('m1')).toBe('')
     expect(footer(stand)).toContain('unknown command: Y')
   })
 
-  test('says who was left out and why', () => {
+  test('says which hosts were skipped, and why', () => {
     const stand = createStand()
     stand.fleet.away.set('m3', 'reconnecting')
     stand.type('x')
@@ -58,20 +58,20 @@ describe('typing', () => {
     expect(stand.console.state.log.at(-1)?.text).toContain('m3 dropped 12 bytes')
   })
 
-  test('an arrow is sent as each host asked for it', async () => {
+  test('sends an arrow key as each host requested it', async () => {
     const stand = createStand()
     await stand.print('m2', '\x1b[?1h')
     stand.type('\x1b[A')
     expect([stand.got('m1'), stand.got('m2')]).toEqual(['\x1b[A', '\x1bOA'])
   })
 
-  test('an answer of the terminal is never typed into a host', () => {
+  test('never types an answer of the terminal into a host', () => {
     const stand = createStand()
     stand.type('\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?62c')
     expect(stand.got('m1')).toBe('')
   })
 
-  test('a query of one host is answered to that host alone', async () => {
+  test('answers a query of one host only to that host', async () => {
     const stand = createStand()
     await stand.print('m2', '\x1b[6n')
     expect(stand.got('m2')).toBe('\x1b[1;1R')
@@ -80,11 +80,11 @@ describe('typing', () => {
 })
 
 describe('receivers', () => {
-  test('all at the start, and the header says so', () => {
+  test('are all hosts at the start, and the header says so', () => {
     expect(header(createStand())).toContain('TYPING INTO ALL 4: m[1-4]')
   })
 
-  test('toggle takes the focused host out, and typing goes on without it', () => {
+  test('lose the focused host on toggle, and typing continues without it', () => {
     const stand = createStand()
     stand.type(`${LEADER} `)
     stand.type('ls')
@@ -92,7 +92,7 @@ describe('receivers', () => {
     expect(stand.got('m2')).toBe('ls')
   })
 
-  test('arrows and Space go on choosing; another key types again', () => {
+  test('are selected with arrows and Space until another key is typed', () => {
     const stand = createStand()
     stand.type(`${LEADER} `)
     stand.type('\x1b[C \x1b[B ')
@@ -101,7 +101,7 @@ describe('receivers', () => {
     expect(stand.got('m3')).toBe('q')
   })
 
-  test('alone, and back to the receivers of before', () => {
+  test('are one host only, and then the earlier ones again', () => {
     const stand = createStand()
     stand.type(`${LEADER} `)
     stand.type(`\r${LEADER}s`)
@@ -110,13 +110,13 @@ describe('receivers', () => {
     expect(stand.receivers()).toBe('m2,m3,m4')
   })
 
-  test('invert', () => {
+  test('are inverted', () => {
     const stand = createStand()
     stand.type(`${LEADER} \r${LEADER}i`)
     expect(stand.receivers()).toBe('m1')
   })
 
-  test('a host set, previewed while one types it; a wrong one is explained and changes nothing', () => {
+  test('are a host set, with a preview while it is typed; a wrong one is explained and changes nothing', () => {
     const stand = createStand()
     stand.type(`${LEADER}/m[2-3`)
     const { mode } = stand.console.state
@@ -129,20 +129,20 @@ describe('receivers', () => {
     expect([stand.got('m1'), stand.got('m2')]).toEqual(['', 'x'])
   })
 
-  test('a group from hosts.yaml', () => {
+  test('are a group of hosts.yaml', () => {
     const stand = createStand({ groups: new Map([['workers', ['m3', 'm4']]]) })
     stand.type(`${LEADER}gworkers\r`)
     expect(stand.receivers()).toBe('m3,m4')
   })
 
-  test('only hosts that differ from the majority', async () => {
+  test('are only hosts that differ from the majority', async () => {
     const stand = createStand()
     for (const host of ['m1', 'm2', 'm3', 'm4']) await stand.print(host, host === 'm3' ? 'kernel 6.2' : 'kernel 6.1')
     stand.type(`${LEADER}f`)
     expect(stand.receivers()).toBe('m3')
   })
 
-  test('beyond the page they are counted, in the colour of danger', () => {
+  test('are counted when they are out of view, in the colour of danger', () => {
     const stand = createStand({
       hosts: Array.from({ length: 30 }, (_, index) => `m${index + 1}`),
       size: { columns: 80, rows: 24 },
@@ -154,8 +154,8 @@ describe('receivers', () => {
   })
 })
 
-describe('who differs', () => {
-  test('is counted in the header, also when nobody does', async () => {
+describe('the number of different hosts', () => {
+  test('is in the header, also if it is zero', async () => {
     const stand = createStand({ size: { columns: 120, rows: 40 } })
     for (const host of ['m1', 'm2', 'm3', 'm4']) await stand.print(host, 'kernel 6.1')
     stand.type(`${LEADER}d`)
@@ -175,7 +175,7 @@ describe('who differs', () => {
 })
 
 describe('panes', () => {
-  test('all terminals have the same size, and zoom gives one the whole', () => {
+  test('have equal terminals, and zoom gives one the whole screen', () => {
     const stand = createStand()
     const sizes = new Set([...stand.fleet.sizes.values()].map(({ columns, rows }) => `${columns}x${rows}`))
     expect([...sizes]).toEqual(['58x17'])
@@ -184,7 +184,7 @@ describe('panes', () => {
     expect(stand.fleet.sizes.get('m2')).toEqual({ columns: 58, rows: 17 })
   })
 
-  test('moving over the lower edge turns the page', () => {
+  test('turn the page when the focus moves over the lower edge', () => {
     const stand = createStand({
       hosts: Array.from({ length: 30 }, (_, index) => `m${index + 1}`),
       size: { columns: 80, rows: 24 },
@@ -196,12 +196,12 @@ describe('panes', () => {
     expect(stand.console.arrangement.page).toBe(1)
   })
 
-  test('six hosts fit on 80×24', () => {
+  test('fit six hosts on 80×24', () => {
     const stand = createStand({ hosts: ['m1', 'm2', 'm3', 'm4', 'm5', 'm6'], size: { columns: 80, rows: 24 } })
     expect(stand.console.arrangement.placed).toHaveLength(6)
   })
 
-  test('output of a host on another page is news until its page was shown', async () => {
+  test('show new output on other pages until the page is shown', async () => {
     const stand = createStand({
       hosts: Array.from({ length: 8 }, (_, index) => `m${index + 1}`),
       size: { columns: 80, rows: 24 },
@@ -212,7 +212,7 @@ describe('panes', () => {
     expect(header(stand)).not.toContain(' new')
   })
 
-  test('fold puts equal screens into one pane, and splits them when they come to differ', async () => {
+  test('fold equal screens into one pane, and split when they differ', async () => {
     const stand = createStand()
     for (const host of ['m1', 'm2', 'm3', 'm4']) await stand.print(host, `root@${host}:~# `)
     stand.type(`${LEADER}=`)
@@ -224,7 +224,7 @@ describe('panes', () => {
     expect(stand.console.arrangement.units).toHaveLength(4)
   })
 
-  test('a click focuses, a click on the title toggles', () => {
+  test('are focused by a click, and toggled by a click on the title', () => {
     const stand = createStand()
     stand.type('\x1b[<0;70;10M')
     expect(stand.console.state.focus).toBe('m2')
@@ -232,7 +232,7 @@ describe('panes', () => {
     expect(stand.receivers()).toBe('m1,m3,m4')
   })
 
-  test('a program that asked for the mouse gets the events inside its pane', async () => {
+  test('pass mouse events inside a pane to a program that requested them', async () => {
     const stand = createStand()
     await stand.print('m2', '\x1b[?1000h\x1b[?1006h')
     stand.type('\x1b[<0;70;10M')
@@ -240,7 +240,7 @@ describe('panes', () => {
     expect(stand.got('m1')).toBe('')
   })
 
-  test('a program that fills the screen without the mouse gets the wheel as arrows, in its mode and it alone', async () => {
+  test('turn the wheel into arrow keys for a full-screen program without mouse support', async () => {
     const stand = createStand()
     await stand.print('m1', '\x1b[?1049h')
     await stand.print('m2', '\x1b[?1049h\x1b[?1h')
@@ -252,7 +252,7 @@ describe('panes', () => {
 })
 
 describe('pastes', () => {
-  test('are counted as they are read: a line break at the end begins no line', () => {
+  test('are counted without a line for a line break at the end', () => {
     for (const [text, title] of [
       ['one\ntwo\n', 'Paste 2 lines into 4 hosts'],
       ['one\ntwo\nthree', 'Paste 3 lines into 4 hosts'],
@@ -266,14 +266,14 @@ describe('pastes', () => {
 
   const paste = (text: string): string => `\x1b[200~${text}\x1b[201~`
 
-  test('one line goes out at once, bracketed where the host asked for it', async () => {
+  test('send one line at once, bracketed if the host requested it', async () => {
     const stand = createStand()
     await stand.print('m2', '\x1b[?2004h')
     stand.type(paste('ls -l'))
     expect([stand.got('m1'), stand.got('m2')]).toEqual(['ls -l', '\x1b[200~ls -l\x1b[201~'])
   })
 
-  test('several lines to several hosts are held for review', () => {
+  test('of several lines to several hosts are held for review', () => {
     const stand = createStand()
     stand.type(paste('one\ntwo'))
     expect(stand.got('m1')).toBe('')
@@ -283,7 +283,7 @@ describe('pastes', () => {
     expect(stand.got('m1')).toBe('one\rtwo\r\r')
   })
 
-  test('what was not sent is kept', () => {
+  test('keep what was not sent', () => {
     const stand = createStand()
     stand.type(paste('one\ntwo'))
     stand.type('\x1b')
@@ -291,14 +291,14 @@ describe('pastes', () => {
     expect(stand.got('m1')).toBe('one\rtwo')
   })
 
-  test('several lines to one host are not held', () => {
+  test('of several lines to one host are not held', () => {
     const stand = createStand()
     stand.type(`${LEADER}s`)
     stand.type(paste('one\ntwo'))
     expect(stand.got('m1')).toBe('one\rtwo')
   })
 
-  test('pasted control characters do not act', () => {
+  test('let no control characters act', () => {
     const stand = createStand()
     stand.type(paste('rm\x03\x1b[A'))
     expect(stand.got('m1')).toBe('rm[A')
@@ -306,7 +306,7 @@ describe('pastes', () => {
 })
 
 describe('dialogs', () => {
-  test('keys of a dialog reach no host', () => {
+  test('send no keys to a host', () => {
     const stand = createStand()
     stand.type(`${LEADER}?`)
     stand.type('jjG')
@@ -315,27 +315,27 @@ describe('dialogs', () => {
     expect(stand.console.state.mode.kind).toBe('typing')
   })
 
-  test('the palette finds an action by a word and does it', () => {
+  test('find an action by a word and run it, in the palette', () => {
     const stand = createStand()
     stand.type(`${LEADER}:select no\r`)
     expect(stand.receivers()).toBe('')
   })
 
-  test('the palette says why an action cannot be done', () => {
+  test('say why an action cannot run, in the palette', () => {
     const stand = createStand()
     stand.type(`${LEADER}:reconnect all\r`)
     const { mode } = stand.console.state
     expect(mode.kind === 'dialog' && mode.dialog.input?.error).toBe('no host is lost')
   })
 
-  test('a macro is expanded for each host', () => {
+  test('expand a macro for each host', () => {
     const stand = createStand()
     stand.type(`${LEADER}mtext\r`)
     stand.type('rank=%n of %h %%\r')
     expect([stand.got('m1'), stand.got('m3')]).toEqual(['rank=1 of m1 %', 'rank=3 of m3 %'])
   })
 
-  test('closing a host asks, and only y closes', () => {
+  test('ask before a host is closed, and close it only after y', () => {
     const stand = createStand()
     stand.type(`${LEADER}x`)
     stand.type('\r')
@@ -346,7 +346,7 @@ describe('dialogs', () => {
     expect(stand.console.state.focus).toBe('m2')
   })
 
-  test('a host that is added does not receive unless all do', async () => {
+  test('add a host as a receiver only if all hosts are receivers', async () => {
     const stand = createStand()
     stand.type(`${LEADER} \r${LEADER}+m9\r`)
     await Promise.resolve()
@@ -355,7 +355,7 @@ describe('dialogs', () => {
     expect(stand.receivers()).toBe('m2,m3,m4')
   })
 
-  test('a question from outside waits until nobody types', () => {
+  test('open for an outside question only when the keyboard is idle', () => {
     const stand = createStand()
     stand.type('x')
     let isShown = false
@@ -375,8 +375,8 @@ describe('dialogs', () => {
   })
 })
 
-describe('looking back', () => {
-  test('keys scroll and search, and reach no host', async () => {
+describe('scrolling back', () => {
+  test('scrolls and searches with keys that reach no host', async () => {
     const stand = createStand()
     await stand.print('m1', Array.from({ length: 100 }, (_, index) => `line ${index}\r\n`).join(''))
     stand.type(`${LEADER}[`)
@@ -391,7 +391,7 @@ describe('looking back', () => {
     expect(stand.got('m1')).toBe('')
   })
 
-  test('typing brings the view back to the output', async () => {
+  test('returns to the latest output when the user types', async () => {
     const stand = createStand()
     await stand.print('m1', 'x\r\n'.repeat(100))
     stand.type('\x1b[<64;5;5M')
@@ -401,7 +401,7 @@ describe('looking back', () => {
   })
 })
 
-test('what a lost host says: why, and when it is tried again', () => {
+test('shows why a host is lost, and when it is tried again', () => {
   const stand = createStand()
   stand.fleet.events.emit({
     type: 'session',
@@ -412,13 +412,13 @@ test('what a lost host says: why, and when it is tried again', () => {
   expect(stand.console.state.log.at(-1)).toMatchObject({ host: 'm2', text: 'attempt 2 in 3 s: no answer for 15 s' })
 })
 
-test('quit', () => {
+test('quits', () => {
   const stand = createStand()
   stand.type(`${LEADER}q`)
   expect(stand.quits()).toBe(1)
 })
 
-test('the user gives an action another key', () => {
+test('uses keys that the user configured', () => {
   const stand = createStand({ preferences: { keys: { zoom: ['F11'] } } })
   stand.type(`${LEADER}\x1b[23~`)
   expect(stand.console.state.isZoomed).toBe(true)

@@ -12,7 +12,7 @@ describe('the directory of a recording', () => {
   })
   afterEach(() => rmSync(state, { recursive: true }))
 
-  it('belongs to one recording, whoever else begins one in the same second, and to the user alone', () => {
+  it('belongs to one recording, also if another starts in the same second, and only to the user', () => {
     const nowMs = Date.UTC(2026, 10, 21, 10, 15, 30)
     const made = [0, 1, 999].map((ms) => createRecordingDirectory({ XDG_STATE_HOME: state }, nowMs + ms))
     const all = join(state, 'muster', 'recordings')
@@ -22,7 +22,7 @@ describe('the directory of a recording', () => {
     for (const directory of made) expect(statSync(directory).mode & 0o777).toBe(0o700)
   })
 
-  it('is told with its place and what to do where it cannot be made', () => {
+  it('is reported with its place and what to do if it cannot be created', () => {
     writeFileSync(join(state, 'muster'), '')
     expect(() => createRecordingDirectory({ XDG_STATE_HOME: state }, 0)).toThrow(
       `${join(state, 'muster', 'recordings')}: part of its path is not a directory (set XDG_STATE_HOME to use another directory)`,

@@ -41,7 +41,7 @@ describe('keys', () => {
     expect(labels(bytes)).toEqual([label])
   })
 
-  test('Esc waits for what may follow, and is itself when nothing does', () => {
+  test('decode Esc only when nothing follows it in time', () => {
     const decoder = new InputDecoder()
     expect(decoder.push(Buffer.from('\x1b'))).toEqual([])
     expect(decoder.isWaiting).toBe(true)
@@ -49,26 +49,26 @@ describe('keys', () => {
     expect(decoder.isWaiting).toBe(false)
   })
 
-  test('keys that come together stay apart', () => {
+  test('stay separate if they arrive together', () => {
     expect(labels('\x1dz\x1b[Bls\r')).toEqual(['Ctrl-]', 'z', 'Down', 'l', 's', 'Enter'])
   })
 })
 
 describe('pastes', () => {
-  test('a paste is one event, whatever is in it', () => {
+  test('are one event, whatever they contain', () => {
     expect(decode('\x1b[200~echo 1\x1b[31m\n\x1d\x1b[201~x')).toMatchObject([
       { type: 'paste', text: 'echo 1\x1b[31m\n\x1d' },
       { type: 'key' },
     ])
   })
 
-  test('a paste that does not end is not typed', () => {
+  test('without an end are not typed', () => {
     const decoder = new InputDecoder()
     expect([...decoder.push(Buffer.from('\x1b[200~rm -rf\n')), ...decoder.flush()]).toEqual([])
     expect(decoder.push(Buffer.from(' x\x1b[201~'))).toMatchObject([{ type: 'paste', text: 'rm -rf\n x' }])
   })
 
-  test('a paste whose end is lost can be ended, and keys are keys again', () => {
+  test('whose end is lost can be ended, and keys work again', () => {
     const decoder = new InputDecoder()
     decoder.push(Buffer.from('\x1b[200~half a pas\x1b[2'))
     expect(decoder.isPasting).toBe(true)
@@ -76,13 +76,13 @@ describe('pastes', () => {
     expect(decoder.push(Buffer.from('x'))).toMatchObject([{ type: 'key', key: { name: 'x' } }])
   })
 
-  test('a paste cannot break out of its brackets', () => {
+  test('cannot break out of their brackets', () => {
     expect(Buffer.from(encodePaste('a\x1b[201~b\nc\x03', { isBracketedPaste: true })).toString()).toBe(
       '\x1b[200~a[201~b\rc\x1b[201~',
     )
   })
 
-  test('16 MB go through in pieces', () => {
+  test('of 16 MB go through in pieces', () => {
     const decoder = new InputDecoder()
     const piece = Buffer.alloc(64 * 1024, 'x')
     decoder.push(Buffer.from('\x1b[200~'))
@@ -108,7 +108,7 @@ describe('the terminal', () => {
     ['\x1b]11;rgb:00', '00/0000/0000\x1b\\'],
     ['\x1b[?62', ';22c'],
     ['\x1b[<0;1', ';5M'],
-  ])('what comes late of %j is not typed', (begin, rest) => {
+  ])('does not type a late part of %j', (begin, rest) => {
     const decoder = new InputDecoder()
     expect([...decoder.push(Buffer.from(begin)), ...decoder.flush()]).toEqual([])
     expect(decoder.push(Buffer.from(rest)).map(({ type }) => type)).not.toContain('key')
@@ -122,7 +122,7 @@ describe('the terminal', () => {
     expect(events.map(({ type }) => type)).toEqual(['report', 'key'])
   })
 
-  test('mouse events have button, place and modifiers', () => {
+  test('reports mouse events with button, position and modifiers', () => {
     expect(decode('\x1b[<16;3;2M\x1b[<0;3;2m\x1b[<64;1;1M\x1b[<32;5;6M')).toMatchObject([
       { type: 'mouse', action: 'press', button: 'left', ctrl: true, column: 2, row: 1 },
       { type: 'mouse', action: 'release', button: 'left' },
@@ -150,7 +150,7 @@ const pieces = fc.oneof(
   fc.string({ maxLength: 3 }),
 )
 
-test('any split of the bytes gives the same events', () => {
+test('gives the same events for any split of the bytes', () => {
   fc.assert(
     fc.property(
       fc.array(pieces, { maxLength: 12 }),
@@ -175,7 +175,7 @@ test('any split of the bytes gives the same events', () => {
   )
 })
 
-test('random bytes: nothing is lost and nothing is invented', () => {
+test('neither loses nor invents anything in random bytes', () => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),
     fc
@@ -194,7 +194,7 @@ test('random bytes: nothing is lost and nothing is invented', () => {
   )
 })
 
-describe('what a host gets', () => {
+describe('a host', () => {
   const key = (bytes: string) => {
     const [event] = decode(bytes)
     if (event?.type !== 'key') throw new Error('no key')
@@ -203,25 +203,25 @@ describe('what a host gets', () => {
   const encoded = (bytes: string, isApplicationCursor = false): string =>
     Buffer.from(encodeKey(key(bytes), { isApplicationCursor })).toString()
 
-  test('an arrow in the form that the host asked for', () => {
+  test('gets an arrow key in the form that it requested', () => {
     expect(encoded('\x1b[A')).toBe('\x1b[A')
     expect(encoded('\x1b[A', true)).toBe('\x1bOA')
     expect(encoded('\x1bOA')).toBe('\x1b[A')
     expect(encoded('\x1b[1;5A', true)).toBe('\x1b[1;5A')
   })
 
-  test('extended keys in their plain form', () => {
+  test('gets extended keys in their plain form', () => {
     expect(encoded('\x1b[99;5u')).toBe('\x03')
     expect(encoded('\x1b[97;3u')).toBe('\x1ba')
     expect(encoded('\x1b[13;2u')).toBe('\r')
   })
 
-  test('the very bytes of every other key', () => {
+  test('gets the exact bytes of every other key', () => {
     const event = key('ü')
     expect(encodeKey(event, { isApplicationCursor: true })).toBe(event.raw)
   })
 
-  test('mouse events only as far as the program asked', () => {
+  test('gets only the mouse events that the program requested', () => {
     const [press, , , drag] = decode('\x1b[<0;3;2M\x1b[<0;3;2m\x1b[<64;1;1M\x1b[<32;5;6M')
     if (press?.type !== 'mouse' || drag?.type !== 'mouse') throw new Error('no mouse')
     expect(encodeMouse(press, { mouse: 'none', isMouseSgr: true })).toBeUndefined()

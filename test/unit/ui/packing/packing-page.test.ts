@@ -140,7 +140,7 @@ describe('what if', () => {
   })
 })
 
-describe('what is there', () => {
+describe('the current placement', () => {
   it('is shown in the titles of boxes, from Ray while hosts are not sampled', async () => {
     const { stand, ray } = await open()
     expect(screen(stand)).not.toContain('uses')

@@ -17,7 +17,7 @@ describe('tabs', () => {
     expect(keys).toEqual(TABS.map(({ key }) => key))
   })
 
-  it('are chosen by a number alone where no key is typed into hosts, and by the leader everywhere', () => {
+  it('open by their number where keys do not go to hosts, and with the leader everywhere', () => {
     const stand = createStand({ hosts: ['m1', 'm2'] })
     stand.type('6')
     expect([stand.console.state.tab, stand.fleet.received.get('m1')]).toEqual(['shells', '6'])
@@ -30,7 +30,7 @@ describe('tabs', () => {
     expect(stand.fleet.received.get('m1')).toBe('6')
   })
 
-  it('have one page each, whose keys reach no host', () => {
+  it('have one page each, and its keys reach no host', () => {
     const stand = createStand({ hosts: ['m1'] })
     for (const at of [1, 2, 3]) stand.console.log('m1', `line ${at}`)
     stand.type(`${LEADER}6kk`)

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import { expect, it } from 'vitest'
 import { catchPrints } from '../../../../src/ui/tty/library-prints.ts'
 
-it('what libraries print and Node warns of goes elsewhere, until it is given back', () => {
+it('redirects output of libraries and warnings of Node, until it is restored', () => {
   const printed: string[] = []
   const before = console.warn
   const process = new EventEmitter()

@@ -94,7 +94,7 @@ const ENTERED = ['raw', 'enter']
 const LEFT = ['leave', 'cooked']
 
 describe('the terminal of a console', () => {
-  it('is entered and given back, once', () => {
+  it('is entered and restored once', () => {
     const { log, session } = open()
     session[Symbol.dispose]()
     session[Symbol.dispose]()
@@ -116,7 +116,7 @@ describe('the terminal of a console', () => {
     }
   })
 
-  it('stays raw when it was raw before', () => {
+  it('stays raw if it was raw before', () => {
     const log: string[] = []
     const stdin = new FakeKeyboard(log)
     stdin.isRaw = true
@@ -125,7 +125,7 @@ describe('the terminal of a console', () => {
     expect(stdin.isRaw).toBe(true)
   })
 
-  it('passes on bytes and sizes until it is given back', async () => {
+  it('passes on bytes and sizes until it is restored', async () => {
     const { log, stdin, stdout, session } = open()
     stdin.write('a\u001b[A')
     await nextTurn()
@@ -146,7 +146,7 @@ describe('the terminal of a console', () => {
     expect(stdin.listenerCount('data')).toBe(0)
   })
 
-  it('drops frames that are drawn after it was given back', () => {
+  it('drops frames that are drawn after it was restored', () => {
     const { log, writer, host } = open({ onFatal: () => {} })
     host.emit('SIGTERM')
     writer.write(Buffer.from('a late frame'))
@@ -154,19 +154,19 @@ describe('the terminal of a console', () => {
   })
 })
 
-describe('a program that is ended from outside', () => {
+describe('a program that is stopped from outside', () => {
   it.each([
     ['SIGHUP', 129],
     ['SIGINT', 130],
     ['SIGQUIT', 131],
     ['SIGTERM', 143],
-  ])('gives the terminal back on %s and ends with %i', (signal, code) => {
+  ])('restores the terminal on %s and exits with %i', (signal, code) => {
     const { log, host } = open()
     host.emit(signal)
     expect(log).toEqual([...ENTERED, ...LEFT, `exit ${code}`])
   })
 
-  it('ends after the limit when nobody disposes of it', () => {
+  it('ends after the time limit if nothing disposes of it', () => {
     const { log, host, clock } = open({ onFatal: () => {} })
     host.emit('SIGTERM')
     clock.advance(FATAL_LIMIT_MS - 1)
@@ -182,7 +182,7 @@ describe('a program that is ended from outside', () => {
     expect(log).toEqual([...ENTERED, ...LEFT, 'exit 143'])
   })
 
-  it('gives the terminal back first, and ends in the turn after it was disposed of', async () => {
+  it('restores the terminal first, and ends in the turn after it was disposed of', async () => {
     const { log, host, session, clock } = open({ onFatal: () => void log.push('closing') })
     host.emit('SIGHUP')
     session[Symbol.dispose]()
@@ -225,7 +225,7 @@ describe('a program that is ended from outside', () => {
     expect(log.at(-1)).toBe('exit 129')
   })
 
-  it('gives the terminal back when something else ends the process', () => {
+  it('restores the terminal when something else ends the process', () => {
     const { log, host } = open()
     host.exit(3)
     expect(log).toEqual([...ENTERED, 'exit 3', ...LEFT])
@@ -233,20 +233,20 @@ describe('a program that is ended from outside', () => {
 })
 
 describe('a program that is suspended', () => {
-  it('gives the terminal back, stops, and takes it again when it goes on', () => {
+  it('restores the terminal, stops, and takes it over again when it continues', () => {
     const { log, host } = open()
     host.emit('SIGTSTP')
     host.emit('SIGCONT')
     expect(log).toEqual([...ENTERED, ...LEFT, 'kill 4711 SIGSTOP', ...ENTERED, 'resumed'])
   })
 
-  it('takes the terminal anew when it was stopped without being told', () => {
+  it('takes over the terminal again after it was stopped without notice', () => {
     const { log, host } = open()
     host.emit('SIGCONT')
     expect(log).toEqual([...ENTERED, ...LEFT, ...ENTERED, 'resumed'])
   })
 
-  it('asks for the size when it goes on, since nobody told it in the background', () => {
+  it('asks for the size when it continues, because it was not notified in the background', () => {
     const { log, stdout, host } = open()
     Object.assign(stdout, { _refreshSize: () => stdout.emit('resize') })
     host.emit('SIGTSTP')
@@ -255,7 +255,7 @@ describe('a program that is suspended', () => {
     expect(log.slice(-2)).toEqual(['resize 100x30', 'resumed'])
   })
 
-  it('tells a change of size that is heard before it goes on when it has gone on', () => {
+  it('reports a resize that comes before it continues once it has continued', () => {
     const { log, stdout, host } = open()
     host.emit('SIGTSTP')
     Object.assign(stdout, { columns: 100, rows: 30 }).emit('resize')
@@ -264,7 +264,7 @@ describe('a program that is suspended', () => {
     expect(log.filter((line) => line.startsWith('resize'))).toHaveLength(1)
   })
 
-  it('does not give back again what it has already given back', () => {
+  it('does not restore the terminal twice', () => {
     const { log, host } = open()
     host.emit('SIGTSTP')
     host.emit('SIGTSTP')
@@ -272,7 +272,7 @@ describe('a program that is suspended', () => {
     expect(log).toEqual([...ENTERED, ...LEFT, 'kill 4711 SIGSTOP', 'exit 143'])
   })
 
-  it('does not come back after its end', () => {
+  it('does not continue after its end', () => {
     const { log, host } = open({ onFatal: () => {} })
     host.emit('SIGTERM')
     host.emit('SIGCONT')

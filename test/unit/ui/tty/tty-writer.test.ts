@@ -41,7 +41,7 @@ function open(terminal: Writable) {
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('the writer to the terminal', () => {
-  it('is ready at once when the terminal took the whole frame', async () => {
+  it('is ready at once if the terminal accepted the whole frame', async () => {
     const terminal = new FastTerminal()
     const { writer, log } = open(terminal)
     expect(writer.write(frame('one'))).toBe(true)
@@ -51,7 +51,7 @@ describe('the writer to the terminal', () => {
     expect(terminal.taken).toEqual(['one'])
   })
 
-  it('drains until the terminal has taken the frame, and says so once', async () => {
+  it('drains until the terminal has accepted the frame, and reports it once', async () => {
     const terminal = new SlowTerminal()
     const { writer, log } = open(terminal)
     expect(writer.write(frame('one'))).toBe(false)
@@ -62,7 +62,7 @@ describe('the writer to the terminal', () => {
     expect(log).toEqual(['drain'])
   })
 
-  it('loses nothing of a caller that does not wait, and drains after the last frame only', async () => {
+  it('loses nothing of a caller that does not wait, and drains only after the last frame', async () => {
     const terminal = new SlowTerminal()
     const { writer, log } = open(terminal)
     writer.write(frame('one'))
@@ -119,7 +119,7 @@ describe('the writer to the terminal', () => {
     expect(terminal.taken).toEqual(['last'])
   })
 
-  it('says nothing of a frame that was on its way when it was suspended', async () => {
+  it('reports nothing about a frame in flight when it was suspended', async () => {
     const terminal = new SlowTerminal()
     const { writer, log } = open(terminal)
     writer.write(frame('one'))

@@ -104,7 +104,7 @@ describe('the terminal that Ink draws on', () => {
     }
   })
 
-  it('is whole again when the components took up the new size too late', async () => {
+  it('is whole again if the components adopted the new size too late', async () => {
     const stdout = openStdout([120, 40])
     const ink = renderOn(stdout, <Full size={[120, 40]} label="before" />)
     const told = new Promise((resolve) => stdout.stream.once('resize', resolve))
@@ -129,7 +129,7 @@ describe('the terminal that Ink draws on', () => {
     expect(stdout.grid.columns).toBe(120)
   })
 
-  it('tells of a resize once, with the last size', async () => {
+  it('reports a resize once, with the last size', async () => {
     const stdout = openStdout([80, 24])
     const told: Size[] = []
     const done = Promise.withResolvers<void>()
@@ -143,7 +143,7 @@ describe('the terminal that Ink draws on', () => {
     expect(told).toEqual([[120, 40]])
   })
 
-  it('tells of a frame once, with its cells in the grid', async () => {
+  it('reports a frame once, with its cells in the grid', async () => {
     const stdout = openStdout([80, 24])
     const ink = renderOn(stdout, <Full size={[80, 24]} label="one" />)
     await Promise.resolve()
@@ -154,7 +154,7 @@ describe('the terminal that Ink draws on', () => {
     expect(stdout.draws()).toBe(before + 1)
   })
 
-  it('gives the colours and attributes that were asked for', () => {
+  it('has the requested colours and attributes', () => {
     const stdout = openStdout([80, 24])
     renderOn(
       stdout,
@@ -171,14 +171,14 @@ describe('the terminal that Ink draws on', () => {
     expect(cell(stdout, 2, 0).slice(1)).toEqual([paletteColour(1), 0, 0])
   })
 
-  it('cuts a line that is wider than Ink thought, and moves no other line', async () => {
+  it('cuts a line that is wider than Ink assumed, and moves no other line', async () => {
     const stdout = openStdout([10, 3])
     stdout.stream.write(`${'x'.repeat(14)}\nsecond`)
     await Promise.resolve()
     expect(textOf(stdout)).toEqual(['xxxxxxxxxx', 'second', ''])
   })
 
-  it('takes what Ink writes after it was disposed of', () => {
+  it('accepts what Ink writes after it was disposed of', () => {
     const stdout = openStdout([80, 24])
     renderOn(stdout, <Full size={[80, 24]} label="last" />)
     stdout[Symbol.dispose]()
@@ -186,7 +186,7 @@ describe('the terminal that Ink draws on', () => {
   })
 })
 
-describe('the input that Ink is given', () => {
+describe('the input of Ink', () => {
   it('is a terminal that never yields anything', () => {
     const stdin = createVirtualStdin()
     expect(stdin.isTTY).toBe(true)

@@ -10,25 +10,25 @@ const panel: Panel = openPanel(startRun('uptime', ['m1']))
 const layout = (columns: number, rows: number, change: Partial<Panel> = {}, tab = 'shells') =>
   layoutPanel({ columns, rows, tab, panel: { ...panel, ...change } })
 
-describe('where the panel goes', () => {
-  it('beside the shells, and they keep every other column', () => {
+describe('the panel', () => {
+  it('is beside the shells, which keep the other columns', () => {
     const { shells, panel: rect, areShellsShown } = layout(121, 40)
     expect(areShellsShown).toBe(true)
     expect(shells).toEqual({ column: 0, row: 1, width: 61, height: 38 })
     expect(rect).toEqual({ column: 61, row: 1, width: 60, height: 38 })
   })
 
-  it('below the shells on a narrow, high terminal', () => {
+  it('is below the shells on a narrow, high terminal', () => {
     expect(layout(80, 60)).toMatchObject({ shells: { row: 1, height: 29 }, panel: { row: 30, height: 29, width: 80 } })
   })
 
-  it('in their place on a small one while it has the keys, without resizing their terminals', () => {
+  it('replaces the shells on a small terminal while it has the keys, without resizing them', () => {
     const full = { column: 0, row: 1, width: 80, height: 22 }
     expect(layout(80, 24)).toEqual({ shells: full, areShellsShown: false, panel: full })
     expect(layout(80, 24, { hasKeys: false })).toEqual({ shells: full, areShellsShown: true, panel: undefined })
   })
 
-  it('on the whole of a large one while zoomed; the shells keep their size', () => {
+  it('fills a large terminal while it is zoomed, and the shells keep their size', () => {
     const wide = layout(200, 50, { isWide: true })
     expect(wide.panel?.width).toBe(200)
     expect(wide.areShellsShown).toBe(false)
@@ -36,7 +36,7 @@ describe('where the panel goes', () => {
     expect(layout(200, 50, { isWide: true, hasKeys: false }).areShellsShown).toBe(true)
   })
 
-  it('nowhere while the log is shown', () => {
+  it('is hidden while the log is shown', () => {
     expect(layout(200, 50, {}, 'log').panel).toBeUndefined()
   })
 
@@ -45,7 +45,7 @@ describe('where the panel goes', () => {
     [2, 2],
     [20, 5],
     [100, 3],
-  ])('somewhere on a terminal of %i×%i', (columns, rows) => {
+  ])('fits on a terminal of %i×%i', (columns, rows) => {
     const { shells, panel: rect } = layout(columns, rows)
     for (const area of [shells, rect]) expect(Math.min(area?.width ?? 1, area?.height ?? 1)).toBeGreaterThanOrEqual(1)
   })
