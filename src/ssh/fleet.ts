@@ -73,7 +73,6 @@ export function createFleetTransport(fleet: Pick<Fleet, 'connection' | 'session'
       return {
         openShell: (options, handlers) => connection.openShell(options, handlers),
         exec: (command, handlers, options) => connection.exec(command, handlers, options),
-        forward: (address, port) => connection.forward(address, port),
         close: () => undefined,
       }
     },

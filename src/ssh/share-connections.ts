@@ -55,7 +55,6 @@ class HostConnections implements Disposable {
     const first = await this.#connection(at, login)
     return {
       openShell: (...args) => first.openShell(...args),
-      forward: (...args) => first.forward(...args),
       close() {},
       exec: async (command, handlers, options = {}) => {
         const { isLasting = false, waitsForRoom = true } = options

@@ -1,8 +1,3 @@
-/**
- * The ports to hosts: a transport turns an endpoint into a connection, which all shells, commands and forwards of the host share.
- * Implementations call no handler after `close`, lose and reorder no byte, and buffer a bounded amount.
- */
-import type { Duplex } from 'node:stream'
 import { messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Endpoint, TransportName } from '../inventory/host.ts'
@@ -73,8 +68,6 @@ export type ExecOptions = {
 export interface Connection {
   openShell(options: ShellOptions, handlers: ShellHandlers): Promise<Shell>
   exec(command: string, handlers: ExecHandlers, options?: ExecOptions): Promise<RemoteProcess>
-  /** A byte stream to an address as the remote side sees it. */
-  forward(address: string, port: number): Promise<Duplex>
   close(): void
 }
 

@@ -1,7 +1,6 @@
 /** The transport `local`: this machine without SSH. A login shell in a pseudo-terminal, commands in process groups of their own. */
 
 import { accessSync, constants, statSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
 import { homedir } from 'node:os'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
@@ -35,8 +34,8 @@ export function createLocalTransport(options: LocalTransportOptions): Transport 
   }
 
   function connection(endpoint: Endpoint): Connection {
-    const open = new Set<Shell | RemoteProcess | Socket>()
-    const own = <T extends Shell | RemoteProcess | Socket>(opened: T): T => {
+    const open = new Set<Shell | RemoteProcess>()
+    const own = <T extends Shell | RemoteProcess>(opened: T): T => {
       open.add(opened)
       return opened
     }
@@ -81,18 +80,8 @@ export function createLocalTransport(options: LocalTransportOptions): Transport 
         )
         return own(remote)
       },
-      forward: (address, port) =>
-        new Promise((resolve, reject) => {
-          const socket = own(connect({ host: address, port }))
-          socket.once('close', () => open.delete(socket))
-          socket.once('connect', () => resolve(socket))
-          socket.once('error', reject)
-        }),
       close() {
-        for (const each of open) {
-          if ('destroy' in each) each.destroy()
-          else each.close()
-        }
+        for (const each of open) each.close()
         open.clear()
       },
     }

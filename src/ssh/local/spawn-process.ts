@@ -1,7 +1,6 @@
 /** A command of this machine as a RemoteProcess, in a process group of its own so that ending it ends all of it. */
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { basename } from 'node:path'
-import { Duplex, type Readable, type Writable } from 'node:stream'
 import type { Clock } from '../../base/clock.ts'
 import { signalGroup } from '../../base/processes.ts'
 import type { Pty, PtyOptions, PtySpawner } from '../../base/pty.ts'
@@ -124,21 +123,4 @@ export function openPtyShell(
       pty.close()
     },
   }
-}
-
-/** A child's stdin and stdout as one byte stream; destroying it calls `end`. */
-export function processStream(child: ChildProcessByStdio<Writable, Readable, Readable>, end: () => void): Duplex {
-  const stream = new Duplex({
-    read: () => void child.stdout.resume(),
-    write: (bytes, _encoding, done) => void child.stdin.write(bytes, done),
-    final: (done) => void child.stdin.end(() => done()),
-    destroy(error, done) {
-      end()
-      done(error)
-    },
-  })
-  child.stdout.on('data', (bytes: Buffer) => {
-    if (!stream.push(bytes)) child.stdout.pause()
-  })
-  return stream
 }

@@ -3,23 +3,20 @@
  * in to each host, and its questions come through SSH_ASKPASS; shells, commands and forwards go through its socket.
  */
 
-import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
-import type { Duplex } from 'node:stream'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
-import { printable } from '../../base/printable.ts'
 import type { PtySpawner } from '../../base/pty.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { openPtyShell, processStream, spawnProcess } from '../local/spawn-process.ts'
+import { openPtyShell, spawnProcess } from '../local/spawn-process.ts'
 import type { HostKeyReviewer } from '../questions.ts'
 import { HANDSHAKES_PER_SERVER, Throttle } from '../ssh2/session-slots.ts'
 import { type ChannelEnd, ConnectError, type Connection, type Transport } from '../transport.ts'
 import { type AskpassServer, startAskpassServer } from './askpass-server.ts'
 import { type Master, type MasterOptions, openMaster } from './open-master.ts'
-import { clientArguments, option, socketAddress } from './ssh-arguments.ts'
+import { clientArguments, option } from './ssh-arguments.ts'
 
 type OpensshTransportOptions = {
   readonly spawnPty: PtySpawner
@@ -142,21 +139,6 @@ function connectionOf(endpoint: Endpoint, master: Master, options: ClientOptions
       open.add(remote)
       return remote
     },
-    async forward(address, port) {
-      const stream = forwardStream(
-        sshFile,
-        clientArguments(endpoint, controlPath, [
-          '-W',
-          socketAddress({ address, port }),
-          ...option('LogLevel', 'ERROR'),
-        ]),
-        environment,
-      )
-      const closing = { close: () => stream.destroy() }
-      open.add(closing)
-      stream.once('close', () => open.delete(closing))
-      return stream
-    },
     close() {
       for (const each of open) each.close()
       open.clear()
@@ -181,21 +163,4 @@ async function findProgram(file: string, path = ''): Promise<void> {
     reason: `the program ${file} is not installed`,
     hint: 'Install the OpenSSH client, or use the transport ssh2 for this host.',
   })
-}
-
-/** ssh does not say when the other side has connected: a refused target shows as an error of the stream. */
-function forwardStream(file: string, args: readonly string[], environment: Record<string, string>): Duplex {
-  const child = spawn(file, args, { env: environment, stdio: 'pipe' })
-  let complaint = ''
-  const stream = processStream(child, () => child.kill())
-  child.stdin.on('error', (error) => stream.destroy(error))
-  child.stderr.on('data', (bytes: Buffer) => {
-    complaint = (complaint + bytes.toString()).slice(-1000)
-  })
-  child.on('error', (error) => stream.destroy(error))
-  child.on('close', (code) => {
-    if (code === 0 || stream.destroyed) stream.push(null)
-    else stream.destroy(new Error(printable(complaint.trim().split('\n').at(-1) || 'the forward was closed')))
-  })
-  return stream
 }

@@ -59,10 +59,6 @@ export class BorrowedChannel implements Shell, RemoteProcess {
     this.opened.promise.catch(() => {})
   }
 
-  get isOver(): boolean {
-    return this.#isOver
-  }
-
   /** False: it waits for `onDrain`; these bytes are kept. */
   write(bytes: Uint8Array): boolean {
     if (this.#isOver || this.#endsInput) return false

@@ -2,7 +2,6 @@
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { Duplex } from 'node:stream'
 import { onAbort } from '../../base/abort.ts'
 import type { Clock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
@@ -317,46 +316,6 @@ function borrowedConnection(
           onEnd: (end) => handlers.onEnd(end),
         },
       ),
-    async forward(address, port) {
-      let written: (() => void) | undefined
-      let channel: BorrowedChannel | undefined
-      const continueWriting = () => {
-        const done = written
-        written = undefined
-        done?.()
-      }
-      const stream = new Duplex({
-        read: () => channel?.resume(),
-        write: (bytes: Buffer, _encoding, done) => {
-          // The other side has closed: as with ssh, the bytes are dropped.
-          if (channel === undefined || channel.isOver || channel.write(bytes)) done()
-          else written = done
-        },
-        final: (done) => {
-          channel?.endInput()
-          done()
-        },
-        destroy: (error, done) => {
-          channel?.close()
-          done(error)
-        },
-      })
-      channel = await open(
-        { kind: 'forward', address, port },
-        {
-          onBytes: (_kind, bytes) => {
-            if (!stream.push(bytes)) channel?.pause()
-          },
-          onDrain: continueWriting,
-          onEnd: (end) => {
-            if (end.kind === 'lost') return stream.destroy(new Error(end.reason))
-            stream.push(null)
-            continueWriting()
-          },
-        },
-      )
-      return stream
-    },
     close: release,
   }
 }

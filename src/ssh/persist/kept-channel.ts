@@ -1,7 +1,3 @@
-/** The keeper's end of a shell, command or forward: output goes out as the program's window allows, input once the host takes it. */
-import type { Duplex } from 'node:stream'
-import { messageOf } from '../../base/errors.ts'
-import { printable } from '../../base/printable.ts'
 import {
   type Channel,
   type ChannelEnd,
@@ -13,8 +9,8 @@ import {
 import { FRAME_KINDS, IncomingWindow, type KeeperLink, OutgoingWindow, type StreamKind, UNBOUNDED } from './link.ts'
 import type { FromKeeper, OpenRequest, ToKeeper } from './messages.ts'
 
-/** A shell, a command or a forward. */
-type Source = Channel & Partial<Pick<Shell, 'resize'> & Pick<RemoteProcess, 'signal'>>
+/** A shell, whose input has no end, or a command. */
+type Source = Channel & Partial<Pick<Shell, 'resize'> & Pick<RemoteProcess, 'signal' | 'endInput'>>
 
 export class KeptChannel {
   readonly #id: number
@@ -23,8 +19,6 @@ export class KeptChannel {
   readonly #outgoing = new OutgoingWindow()
   readonly #incoming: IncomingWindow
   #source: Source | undefined
-  /** Undefined: a shell, whose input has no end. */
-  #endInput: (() => void) | undefined
   #isPaused = false
   #isOver = false
   #hasEnded = false
@@ -67,7 +61,7 @@ export class KeptChannel {
   handleMessage(message: ToKeeper & { channel: number }): void {
     if (message.type === 'resize') this.#source?.resize?.(message.size)
     else if (message.type === 'signal') this.#source?.signal?.(message.name)
-    else if (message.type === 'end-stdin') this.#endInput?.()
+    else if (message.type === 'end-stdin') this.#source?.endInput?.()
     else if (message.type === 'close') this.close()
   }
 
@@ -75,7 +69,7 @@ export class KeptChannel {
   close(): void {
     if (this.#isOver) return
     this.#finish()
-    this.#endInput?.()
+    this.#source?.endInput?.()
     this.#source?.close()
   }
 
@@ -85,7 +79,6 @@ export class KeptChannel {
   }
 
   async #openSource(connection: Connection, what: OpenRequest): Promise<Source> {
-    const onEnd = (end: ChannelEnd) => this.#end(end)
     // The answer goes out before the first byte, also where both come in one packet.
     let isTold = false
     const tell = () => {
@@ -98,24 +91,15 @@ export class KeptChannel {
     }
     const onStdout = (bytes: Uint8Array) => emit(FRAME_KINDS.stdout, bytes)
     const onStderr = (bytes: Uint8Array) => emit(FRAME_KINDS.stderr, bytes)
-    const ended = (end: ChannelEnd) => {
-      tell()
-      onEnd(end)
-    }
     const onDrain = () => this.#grant()
-    let source: Source
-    if (what.kind === 'exec') {
-      const remote = await connection.exec(what.command, { onStdout, onStderr, onDrain, onEnd: ended }, what.options)
-      this.#endInput = () => remote.endInput()
-      source = remote
-    } else if (what.kind === 'shell') {
-      const { kind: _kind, ...options } = what
-      source = await connection.openShell(options, { onData: onStdout, onDrain, onEnd: ended })
-    } else {
-      const stream = await connection.forward(what.address, what.port)
-      this.#endInput = () => stream.end()
-      source = forwardSource(stream, onStdout, onDrain, ended)
+    const onEnd = (end: ChannelEnd) => {
+      tell()
+      this.#end(end)
     }
+    const source =
+      what.kind === 'exec'
+        ? await connection.exec(what.command, { onStdout, onStderr, onDrain, onEnd }, what.options)
+        : await connection.openShell(what, { onData: onStdout, onDrain, onEnd })
     tell()
     return source
   }
@@ -143,28 +127,5 @@ export class KeptChannel {
   #finish(): void {
     this.#isOver = true
     this.#onOver()
-  }
-}
-
-function forwardSource(
-  stream: Duplex,
-  onBytes: (bytes: Uint8Array) => void,
-  onDrain: () => void,
-  onEnd: (end: ChannelEnd) => void,
-): Source {
-  let trouble: string | undefined
-  stream.on('data', onBytes)
-  stream.on('drain', onDrain)
-  // As Node's own sockets do, it ends its side when the other has ended.
-  stream.on('end', () => stream.end())
-  stream.on('error', (error) => {
-    trouble = printable(messageOf(error))
-  })
-  stream.on('close', () => onEnd(trouble === undefined ? { kind: 'exit', code: 0 } : { kind: 'lost', reason: trouble }))
-  return {
-    write: (bytes) => stream.writable && stream.write(bytes),
-    pause: () => stream.pause(),
-    resume: () => stream.resume(),
-    close: () => stream.destroy(),
   }
 }

@@ -7,7 +7,7 @@ import type { CredentialPrompt, HostKeyVerdict } from '../questions.ts'
 import type { Askers, ChannelEnd, ConnectFailure, ConnectPhase, ExecOptions, ShellSize } from '../transport.ts'
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
-export const PROTOCOL = 3
+export const PROTOCOL = 4
 
 /** What a connection in the making asks the program that wants it. */
 export type Question =
@@ -31,7 +31,6 @@ export type OpenRequest =
       readonly environment?: Readonly<Record<string, string>>
     }
   | { readonly kind: 'exec'; readonly command: string; readonly options?: ExecOptions }
-  | { readonly kind: 'forward'; readonly address: string; readonly port: number }
 
 /** A warm connection as `muster hosts --persisted` shows it. Times in ms since the epoch. */
 export type WarmConnection = {

@@ -95,6 +95,7 @@ export class Ssh2Connection implements Connection {
     )
   }
 
+  /** A byte stream to an address as the remote side sees it: hosts behind a jump host. */
   async forward(address: string, port: number): Promise<Duplex> {
     const { client, endpoint } = this.#parts
     const what = `${remoteText(address)}:${port} from ${describeEndpoint(endpoint)}`

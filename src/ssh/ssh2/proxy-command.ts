@@ -2,11 +2,10 @@
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Duplex, Readable, Writable } from 'node:stream'
+import { Duplex, type Readable, type Writable } from 'node:stream'
 import { messageOf } from '../../base/errors.ts'
 import { signalGroup } from '../../base/processes.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { processStream } from '../local/spawn-process.ts'
 import { abortedError, describeEndpoint, misconfigured, remoteText } from './failures.ts'
 
 const STDERR_LIMIT = 4096
@@ -47,18 +46,29 @@ export async function startProxyCommand(endpoint: Endpoint, command: string, sig
   return { stream: streamOf(child), complaint, hasEnded: () => ending !== undefined }
 }
 
-/** Destroying it ends the process group. */
+/** The child's stdin and stdout as one stream; destroying it ends the process group. */
 function streamOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Duplex {
-  const stream = processStream(child, () => {
-    for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy()
-    if (child.exitCode !== null || child.signalCode !== null) return
-    signalGroup(child.pid, 'SIGTERM')
-    const timer = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), KILL_AFTER_MS)
-    child.once('exit', () => clearTimeout(timer))
+  const { stdin, stdout, stderr } = child
+  const stream = new Duplex({
+    allowHalfOpen: false,
+    read: () => void stdout.resume(),
+    write: (bytes, _encoding, done) => void stdin.write(bytes, done),
+    final: (done) => void stdin.end(() => done()),
+    destroy(error, done) {
+      for (const pipe of [stdin, stdout, stderr]) pipe.destroy()
+      if (child.exitCode === null && child.signalCode === null) {
+        signalGroup(child.pid, 'SIGTERM')
+        const timer = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), KILL_AFTER_MS)
+        child.once('exit', () => clearTimeout(timer))
+      }
+      done(error)
+    },
   })
-  stream.allowHalfOpen = false
-  for (const pipe of [child.stdin, child.stdout]) pipe.on('error', () => stream.destroy())
-  child.stdout.once('end', () => stream.push(null))
+  stdout.on('data', (bytes: Buffer) => {
+    if (!stream.push(bytes)) stdout.pause()
+  })
+  for (const pipe of [stdin, stdout]) pipe.on('error', () => stream.destroy())
+  stdout.once('end', () => stream.push(null))
   child.once('close', () => stream.push(null))
   return stream
 }

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -116,17 +115,6 @@ describe('the transport local', () => {
     await expect(spawnProcess(options, handlers)).rejects.toThrow('ENOENT')
     await setImmediate()
     expect(onEnd).not.toHaveBeenCalled()
-  })
-
-  it('forwards to a port of this machine', async () => {
-    const server = createServer((socket) => socket.end('hello')).listen(0, '127.0.0.1')
-    await waitUntil(() => server.listening, 'the server')
-    const { port } = server.address() as { port: number }
-    const stream = await connection.forward('127.0.0.1', port)
-    let text = ''
-    for await (const bytes of stream) text += String(bytes)
-    expect(text).toBe('hello')
-    server.close()
   })
 })
 

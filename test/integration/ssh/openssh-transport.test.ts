@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
@@ -129,24 +128,6 @@ describe.skipIf(!requirement('ssh', 'sshd', 'ssh-keygen'))("the system's ssh as 
       else expect(stdout).toMatch(/^\[\]\n/)
       other.close()
     }
-  })
-
-  it('forwards to a port of the other side', async () => {
-    const target = createServer((socket) => socket.end('hello')).listen(0, '127.0.0.1')
-    await waitUntil(() => target.listening, 'the server')
-    const stream = await connection.forward('127.0.0.1', (target.address() as { port: number }).port)
-    let text = ''
-    for await (const bytes of stream) text += String(bytes)
-    expect(text).toBe('hello')
-    target.close()
-  })
-
-  it('says when a forward is refused', async () => {
-    const stream = await connection.forward('127.0.0.1', await freePort())
-    const refused = (async () => {
-      for await (const _ of stream) expect.unreachable('nobody is there to send')
-    })()
-    await expect(refused).rejects.toThrow(/open failed|refused/)
   })
 
   it('shows a new host key for review, and accepts a no', async () => {

@@ -131,13 +131,6 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
     await other.stop()
   })
 
-  it('carries a stream to an address behind the host', async () => {
-    const stream = await connection.forward('127.0.0.1', server.port)
-    const banner = await new Promise<string>((resolve) => stream.once('data', (bytes) => resolve(String(bytes))))
-    expect(banner).toMatch(/^SSH-2\.0-OpenSSH/)
-    stream.destroy()
-  })
-
   it('passes output of many windows whole', async () => {
     const { shell, received, ended } = await counted('head -c 30000000 /dev/zero; exit\n')
     await ended

@@ -99,7 +99,6 @@ export function createHostileTransport({ onExec, onBytes = () => {} }: HostileHa
       const none = () => Promise.reject(new Error('there is nothing but commands'))
       const connection: Connection = {
         openShell: none,
-        forward: none,
         async exec(command, handlers) {
           const channel = new HostileChannel(command, handlers, onBytes)
           channels.push(channel)

@@ -89,10 +89,6 @@ export class FakeConnection implements Connection {
     throw new Error('The fake transport runs no commands.')
   }
 
-  forward(): never {
-    throw new Error('The fake transport forwards nothing.')
-  }
-
   close(): void {
     this.isClosed = true
   }
