@@ -5,7 +5,7 @@ export function onAbort(signal: AbortSignal | undefined, callback: () => void): 
   return { [Symbol.dispose]: () => signal?.removeEventListener('abort', callback) }
 }
 
-/** What the promise becomes, or the signal's reason if it is aborted before. */
+/** The result of the promise, or a rejection with the signal's reason if that is aborted first. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   using _abort = onAbort(signal, () => aborted.reject(signal.reason))

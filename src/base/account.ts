@@ -1,9 +1,9 @@
-/** Whose account this is. Its number may have neither a name nor a home, as in a container. */
+/** The user's account. Its number may have no name and no home directory, as in a container. */
 import { userInfo } from 'node:os'
 
 export type Account = { readonly name: string; readonly uid: number; readonly home: string }
 
-/** `ask`: of the system; it throws where the number has no name. */
+/** `ask`: queries the system; throws if the number has no name. */
 export function currentAccount(ask = userInfo, environment = process.env): Account {
   try {
     const { username, uid, homedir } = ask()

@@ -1,10 +1,10 @@
-/** What is shown where the locale is not UTF-8: each character as one of ASCII, so that columns stay where they are. */
+/** Output for a locale that is not UTF-8: each character becomes one of ASCII, so that columns keep their places. */
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 export function isUtf8Locale(environment: Environment): boolean {
   const locale = environment.LC_ALL || environment.LC_CTYPE || environment.LANG || ''
-  // No locale at all is a bare container, whose terminal almost always takes UTF-8; `C` and `POSIX` are said on purpose.
+  // No locale at all means a bare container, whose terminal almost always supports UTF-8; `C` and `POSIX` are set on purpose.
   return locale === '' || /utf-?8/i.test(locale)
 }
 
@@ -41,7 +41,7 @@ const BRAILLE_LAST = 0x28ff
 /** The four dots of the upper half of a braille cell. */
 const UPPER_DOTS = 0b0001_1011
 
-/** One character of ASCII for one of any kind; `?` where nothing looks like it. */
+/** One character of ASCII for any character; `?` if none is similar. */
 export function asciiLike(character: string): string {
   const code = character.codePointAt(0) ?? 0x20
   if (code < 0x80) return character.slice(0, 1)
@@ -54,7 +54,7 @@ export function asciiLike(character: string): string {
   return plain >= ' ' && plain <= '~' ? plain : '?'
 }
 
-/** Charts are drawn with these: eight dots in a cell. */
+/** Used for charts: eight dots in a cell. */
 function brailleLike(dots: number): string {
   if (dots === 0) return ' '
   if ((dots & UPPER_DOTS) === 0) return '.'

@@ -9,12 +9,12 @@ export interface Clock {
 
 const LONGEST_MS = 2 ** 31 - 1
 
-/** Also where the clock was set back meanwhile. */
+/** Also true if the clock was set back meanwhile. */
 export function hasPassed(sinceMs: number, forMs: number, nowMs: number): boolean {
   return nowMs < sinceMs || nowMs - sinceMs >= forMs
 }
 
-/** What is left of a pause that began at `sinceMs`: none where the clock was set back meanwhile, so that nobody waits for hours. */
+/** The rest of a pause that began at `sinceMs`; 0 if the clock was set back meanwhile, so that nothing waits for hours. */
 export function remainingMs(sinceMs: number, forMs: number, nowMs: number): number {
   return hasPassed(sinceMs, forMs, nowMs) ? 0 : sinceMs + forMs - nowMs
 }
@@ -26,7 +26,7 @@ export function sleep(clock: Clock, ms: number): Promise<void> {
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(delayMs, callback) {
-    // Node takes what is longer for no time at all.
+    // Node treats a longer time as none.
     const timer = setTimeout(callback, Math.min(delayMs, LONGEST_MS))
     return { [Symbol.dispose]: () => clearTimeout(timer) }
   },

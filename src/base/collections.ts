@@ -7,7 +7,7 @@ export function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return made
 }
 
-/** Works on all items in their order, `most` of them at once. Rejects as the first that fails. */
+/** Works on all items in their order, on `most` at once. Rejects with the first failure. */
 export async function eachAtOnce<T>(items: Iterable<T>, most: number, work: (item: T) => Promise<void>): Promise<void> {
   const rest = [...items].values()
   const workOnRest = async () => {

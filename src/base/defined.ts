@@ -1,4 +1,4 @@
-/** Leaves out what is undefined, as `exactOptionalPropertyTypes` wants it. */
+/** Leaves out undefined values, as `exactOptionalPropertyTypes` requires. */
 export function defined<T extends object>(values: T): Defined<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
 }

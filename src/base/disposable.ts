@@ -1,10 +1,10 @@
-/** Ownership: what is acquired is put into a store, and the store's owner disposes of all of it, newest first. */
+/** Ownership: resources are put into a store, and the store's owner disposes of all of them, newest first. */
 
 export class DisposableStore implements Disposable {
   readonly #disposables: Disposable[] = []
   #isDisposed = false
 
-  /** Takes ownership. A store that is already disposed disposes of the newcomer at once, so nothing leaks. */
+  /** Takes ownership. A store that is already disposed of disposes of the resource at once, so that nothing leaks. */
   own<T extends Disposable>(disposable: T): T {
     if (this.#isDisposed) disposable[Symbol.dispose]()
     else this.#disposables.push(disposable)

@@ -6,7 +6,7 @@ export class Emitter<E> {
   readonly #listeners = new Set<Listener<E>>()
 
   on(listener: Listener<E>): Disposable {
-    // A wrapper of its own, so that the same function registered twice is two listeners.
+    // A separate wrapper each time, so that a function registered twice is two listeners.
     const entry: Listener<E> = (event) => listener(event)
     this.#listeners.add(entry)
     return { [Symbol.dispose]: () => this.#listeners.delete(entry) }

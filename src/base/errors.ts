@@ -1,5 +1,5 @@
 /**
- * The one root class of what crosses layers and is unexpected. What can merely happen to a host (unreachable, refused,
+ * The root class of errors that cross layers. What merely happens to a host (unreachable, refused,
  * a non-zero exit) is a value, not an error.
  */
 import { printable } from './printable.ts'
@@ -15,7 +15,7 @@ export type ErrorCode =
 export class MusterError extends Error {
   override readonly name = 'MusterError'
   readonly code: ErrorCode
-  /** What the user does next, as one sentence. */
+  /** What to do next, as one sentence. */
   readonly hint: string | undefined
 
   constructor(code: ErrorCode, message: string, options: { hint?: string; cause?: unknown } = {}) {
@@ -31,12 +31,12 @@ export function sentenceOf(error: unknown): string {
   return `${error.message}${/[.!?:…]$/.test(error.message) ? '' : '.'} ${error.hint}`
 }
 
-/** The sentence of anything thrown, for a line on a screen. */
+/** The message of anything thrown, for a line on a screen. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** What this machine or its limits did not give, in one line: no defect, wherever it was thrown. */
+/** For an error that comes from this machine or its limits and is no defect of Muster: one line that says so. */
 export function shortageOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const { code } = error as NodeJS.ErrnoException
@@ -63,7 +63,7 @@ export function fileReason(error: unknown): string {
   return REASONS[(error as NodeJS.ErrnoException).code ?? ''] ?? printable(messageOf(error))
 }
 
-/** Of what would be kept in the user's state directory, in a line. */
+/** For an error of writing to the user's state directory: one line. */
 export function notKept(path: string, error: unknown): string {
   return `${printable(path)}: ${fileReason(error)} (set XDG_STATE_HOME to use another directory)`
 }

@@ -1,5 +1,5 @@
 /**
- * Who but the user could have written what is read, or could replace what is written: another owner, or a mode that lets
+ * Whether another user could have written a file that is read, or could replace one that is written: another owner, or a mode that lets
  * others in. Root is trusted, as it can do everything anyway.
  */
 import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
@@ -15,9 +15,9 @@ const STICKY = 0o1000
 const ownId = (): number | undefined => process.geteuid?.()
 
 /**
- * Words for why another user could have written this file; undefined where none could.
+ * Says why another user could have written this file; undefined if none could.
  * @param path of a file that exists
- * @param uid of the user; undefined where the system has no such numbers
+ * @param uid of the user; undefined if the system has no user IDs
  */
 export function foreignFile(path: string, uid: number | undefined = ownId()): string | undefined {
   if (uid === undefined) return undefined
@@ -31,20 +31,20 @@ export function foreignFile(path: string, uid: number | undefined = ownId()): st
   )
 }
 
-/** As `foreignFile`: why another user could replace what is in a directory that exists. */
+/** As `foreignFile`, for a directory that exists: why another user could replace its content. */
 export function foreignDirectory(path: string, uid: number | undefined = ownId()): string | undefined {
   return uid === undefined ? undefined : foreignReason(statSync(path), uid, 'it')
 }
 
 /**
- * Where Muster keeps something for the user alone; what is missing is made with mode 0700.
- * @throws MusterError `configuration` where another user could change what is kept there, else what the system says
+ * A directory for the user alone; missing ones are created with mode 0700.
+ * @throws MusterError `configuration` if another user could change its content, otherwise the error of the system
  */
 export function makeOwnDirectories(path: string): void {
   makeDirectories(path, 0o700)
   const stats = statSync(path)
   const uid = ownId()
-  // In a sticky directory another user could leave links for what is written later.
+  // In a sticky directory, another user could leave links at paths that are written later.
   const owner = uid === undefined ? undefined : foreignOwner(stats, uid, 'it')
   const reason = owner ?? (uid === undefined ? undefined : openTo(stats, 'it'))
   if (reason === undefined) return
@@ -62,7 +62,7 @@ export function notOwn(shown: string, reason: string, remedy: string): MusterErr
 function foreignReason(stats: Stats, uid: number, what: string): string | undefined {
   const owner = foreignOwner(stats, uid, what)
   if (owner !== undefined) return owner
-  // Permissions of a link mean nothing, and in a sticky directory nobody replaces another user's file.
+  // Permissions of a link mean nothing, and in a sticky directory no user can replace another user's file.
   if (stats.isSymbolicLink() || (stats.isDirectory() && (stats.mode & STICKY) !== 0)) return undefined
   return openTo(stats, what)
 }
@@ -73,7 +73,7 @@ function foreignOwner({ uid: owner }: Stats, uid: number, what: string): string 
 
 function openTo({ mode, uid, gid }: Stats, what: string): string | undefined {
   if ((mode & OTHERS_WRITE) !== 0) return `${what} can be changed by every user of this machine`
-  // Where useradd gives each user a private group of the same number, umask is 002 and the group is the user alone.
+  // If useradd gives each user a private group of the same number, umask is 002 and the group has only this user.
   const isPrivateGroup = gid === uid && uid !== 0
   if ((mode & GROUP_WRITES) !== 0 && !isPrivateGroup) return `${what} can be changed by its group`
   return undefined

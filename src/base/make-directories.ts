@@ -1,11 +1,11 @@
 /**
- * `mkdir -p` with a truthful error. Node's own recursive one says of a read-only file system that nothing is there, and never
- * returns from one that has no room for directories at all (/proc).
+ * `mkdir -p` with a correct error. Node's recursive one reports a read-only file system as missing, and never
+ * returns from a file system that allows no directories at all (/proc).
  */
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** `mode`: of directories that are made. @throws what the system says */
+/** `mode`: of new directories. @throws the error of the system */
 export function makeDirectories(path: string | Buffer, mode = 0o777): void {
   const make = () => {
     try {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 export type OpenFiles = { readonly limit: number; readonly used: number }
 
-/** Undefined: not known, or there is no limit. */
+/** Undefined: unknown or unlimited. */
 export function openFiles(): OpenFiles | undefined {
   const limit = fileLimit()
   if (limit === undefined || !Number.isFinite(limit)) return undefined
@@ -14,7 +14,7 @@ export function openFiles(): OpenFiles | undefined {
   }
 }
 
-/** Infinity: not known, or there is no limit. */
+/** Infinity: unknown or unlimited. */
 export function freeFiles(files: OpenFiles | undefined = openFiles()): number {
   return files === undefined ? Number.POSITIVE_INFINITY : files.limit - files.used
 }

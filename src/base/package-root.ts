@@ -1,4 +1,4 @@
-/** The directory of Muster's package.json, from the sources and from the bundled program alike, which lie at other depths. */
+/** The directory of Muster's package.json, for the sources and for the bundled program, which are at different depths. */
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 

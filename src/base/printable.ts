@@ -1,6 +1,6 @@
 /**
- * Text from outside (host names, banners, file names, errors of a server) on its way to a terminal or a log line:
- * control characters, bidirectional overrides and lone surrogates become visible escapes, so nothing can act.
+ * Makes text from outside (host names, banners, file names, errors of a server) safe for a terminal or a log line:
+ * control characters, bidirectional overrides and lone surrogates become visible escapes.
  */
 
 // C0, DEL, C1, line and paragraph separators, zero-width, annotation and bidirectional controls, lone surrogates.
@@ -14,7 +14,7 @@ export function printable(text: string): string {
   })
 }
 
-/** The same where lines stay lines, and tabs tabs. */
+/** The same, but keeps line breaks and tabs. */
 export function printableLines(text: string): string {
   return text.replace(/[^\n\t]+/g, printable)
 }

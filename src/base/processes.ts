@@ -1,4 +1,4 @@
-/** Processes of this machine, by their ids. */
+/** Processes of this machine, by their IDs. */
 
 /** Whether it runs, as this user or another. */
 export function isRunning(pid: number): boolean {

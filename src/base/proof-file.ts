@@ -1,6 +1,6 @@
 /**
- * A file that shows which hosts see the same directory, such as a home over NFS: one host writes it under a name that nobody can
- * guess, and the others look for that name. Their own paths, device numbers and host names prove nothing.
+ * A file that shows which hosts see the same directory, such as a home over NFS: one host writes it under a name that cannot be
+ * guessed, and the others look for that name. Their own paths, device numbers and host names prove nothing.
  */
 import { randomBytes } from 'node:crypto'
 
@@ -14,7 +14,7 @@ export function newProofName(): string {
 
 /** POSIX sh, a function a line. Looking for a new name asks the server, whatever a network file system has cached. */
 export const PROOF_FUNCTIONS = [
-  // prove DIRECTORY NAME: writes the file. unprove removes it; whoever uses them calls it when the shell ends.
+  // prove DIRECTORY NAME: writes the file. unprove removes it; the script that uses them calls it when the shell ends.
   `PROOF=; unprove() { [ -z "$PROOF" ] || rm -f "$PROOF"; PROOF=; }`,
   `prove() { PROOF=$1/${PROOF_FILE}$2; (umask 077; set -C; : >"$PROOF") 2>/dev/null || { PROOF=; return 1; }; }`,
   // sweep_proofs DIRECTORY: removes files that a killed shell left over an hour ago.

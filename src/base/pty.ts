@@ -1,4 +1,4 @@
-/** Programs in pseudo-terminals, as a port: `terminal` opens them, and `ssh` is handed the function that does. */
+/** A port for programs in pseudo-terminals: `terminal` implements it, and `ssh` gets it as a function. */
 
 export type PtyOptions = {
   readonly file: string
@@ -14,7 +14,7 @@ export type PtyOptions = {
 export type PtyHandlers = {
   /** The buffer is not reused. */
   onData(bytes: Uint8Array): void
-  /** The program takes input again after `write` returned false. */
+  /** The program accepts input again after `write` returned false. */
   onDrain?(): void
   /** After the last byte. */
   onExit(end: { readonly code: number } | { readonly signal: string }): void

@@ -1,4 +1,4 @@
-/** Bounded reads: a file or stream that never ends, as /dev/zero, is an error instead of all memory. */
+/** Bounded reads: an endless file or stream, such as /dev/zero, is an error and does not fill the memory. */
 import { closeSync, openSync, readSync } from 'node:fs'
 
 /** A hosts.yaml with ten thousand hosts, each on a line of its own, has a quarter of it. */
@@ -7,7 +7,7 @@ export const TOO_LARGE = 'it is larger than 4 MiB'
 
 const CHUNK_BYTES = 64 * 1024
 
-/** The whole file. @throws as node:fs does, or an Error with a sentence when it is larger than `MAX_TEXT_BYTES` */
+/** The whole file. @throws as node:fs does, or an Error if it is larger than `MAX_TEXT_BYTES` */
 export function readBoundedSync(path: string): Buffer {
   const file = openSync(path, 'r')
   try {
@@ -25,7 +25,7 @@ export function readBoundedSync(path: string): Buffer {
   }
 }
 
-/** All that a stream gives. @throws what `tooLarge` makes when that is more than `mostBytes` */
+/** Everything from a stream. @throws the result of `tooLarge` if that exceeds `mostBytes` */
 export async function readStream(
   stream: AsyncIterable<Uint8Array | string>,
   mostBytes: number,

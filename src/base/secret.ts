@@ -10,7 +10,7 @@ export class Secret {
     this.#value = value
   }
 
-  /** The secret itself: call it at the last moment, where it goes onto the wire. */
+  /** The secret itself. Call it at the last moment, where it is sent. */
   reveal(): string {
     return this.#value
   }

@@ -1,5 +1,5 @@
 /**
- * One word of a POSIX shell that stands for `text` and nothing else, as Python's `shlex.quote` writes it: words of harmless
+ * Quotes `text` as one word of a POSIX shell, as Python's `shlex.quote` does: words of harmless
  * characters stay as they are.
  */
 export function shellQuote(text: string): string {

@@ -15,7 +15,7 @@ export function keepHeapSmall() {
   const collect: unknown = runInNewContext('globalThis.gc')
   let sizeBytes = 0
   return {
-    /** So many bytes came and were dealt with. */
+    /** Called with the number of bytes that arrived and were processed. */
     passed(more: number): void {
       sizeBytes += more
       if (sizeBytes < COLLECT_EVERY_BYTES || typeof collect !== 'function') return

@@ -1,4 +1,4 @@
-/** Partial files of copies, `.muster-HASH.MACHINE.PID`, that nobody resumed for a week: they are shown, and removed by the next copy. */
+/** Partial files of copies, `.muster-HASH.MACHINE.PID`, that were not resumed for a week: they are shown, and removed by the next copy. */
 
 export const STALE_MS = 7 * 86_400_000
 

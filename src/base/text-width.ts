@@ -1,7 +1,7 @@
-/** Columns that a text takes on a terminal, by the same rules as Ink's layout. */
+/** The width of a text in columns of a terminal, by the same rules as Ink's layout. */
 import stringWidth from 'string-width'
 
-/** Matches a text of which each character is one column. */
+/** Matches a text in which each character is one column wide. */
 export const ASCII = /^[ -~]*$/
 
 export const textWidth = (text: string): number => (ASCII.test(text) ? text.length : stringWidth(text))
@@ -26,7 +26,7 @@ export function clip(text: string, columns: number): string {
 
 const NAME_END = 8
 
-/** A machine's name: its domain goes first, then the middle, because names of machines differ at their ends. */
+/** Shortens a host name: first its domain is cut, then its middle, because host names differ at their ends. */
 export function clipName(name: string, columns: number): string {
   if (textWidth(name) <= columns) return name
   const label = /^[^.]*[^\d.][^.]*(?=\.)/.exec(name)?.[0]

@@ -1,4 +1,4 @@
-/** Changes hosts.yaml as a careful person would: one entry more, every other byte as it was. */
+/** Adds an entry to hosts.yaml, and keeps every other byte. */
 import { isDeepStrictEqual } from 'node:util'
 import {
   type Alias,
@@ -23,7 +23,7 @@ import { writeFileAtomically } from './write-file.ts'
 import { parseYaml } from './yaml-reader.ts'
 import { formatScalar } from './yaml-text.ts'
 
-/** Where an inventory is read from: the name of its file, and the areas' parts of it. */
+/** The name of an inventory's file, and the areas' sections of it. */
 type Origin = { readonly file: string; readonly sections: readonly Section[] }
 
 const keyOf = ({ key }: Pair): string =>
@@ -51,7 +51,7 @@ function insertIntoBlock(text: string, map: YAMLMap, entry: string): string {
   const first = map.items[0]
   const start = isScalar(first?.key) ? (first.key.range?.[0] ?? 0) : 0
   const indent = start - (text.lastIndexOf('\n', start - 1) + 1)
-  // The map's range ends behind what follows its last value: go back over empty lines and comments of the next section.
+  // The map's range includes what follows its last value: go back over empty lines and comments of the next section.
   const last = map.items.at(-1)
   const value = last?.value as { range?: [number, number, number] | null } | null
   const key = last?.key as { range?: [number, number, number] | null }
@@ -79,7 +79,7 @@ function insertEntry(text: string, key: string, value: string): string | undefin
   return isNode(known.value) ? replaceInText(text, document, known.value, value) : undefined
 }
 
-/** What cannot be inserted by hand goes through the library, which keeps comments but may lay lines out anew. */
+/** What cannot be inserted directly goes through the library, which keeps comments but may reformat lines. */
 function setEntry(text: string, key: string, value: string): string {
   const document = parseYaml(text)
   keepAliasedValues(document, document.getIn(['groups', key], true))
@@ -96,14 +96,14 @@ function inventoryOf(text: string, { file, sections }: Origin): Inventory | Must
   }
 }
 
-/** What a text says besides one group. */
+/** The content of a text without one group. */
 function restOf(text: string, key: string): unknown {
   const { groups, ...rest } = Object(parseYaml(text).toJS({ maxAliasCount: -1 }))
   const { [key]: _, ...others } = Object(groups)
   return [rest, others]
 }
 
-/** The group is there, and everything else means what it meant before. */
+/** Checks that the group is there, and that everything else means the same as before. */
 function isExtended(before: string, after: string, key: string, origin: Origin): boolean {
   const [old, inventory] = [inventoryOf(before, origin), inventoryOf(after, origin)]
   if (inventory instanceof MusterError || !inventory.groups.has(key)) return false
@@ -111,8 +111,8 @@ function isExtended(before: string, after: string, key: string, origin: Origin):
 }
 
 /**
- * The text with one more group, or the group with another host set.
- * @throws MusterError `usage` for a name that cannot be, InventoryError when the file is or would become wrong
+ * The text with a new group, or with another host set for an existing group.
+ * @throws MusterError `usage` for an invalid name, InventoryError if the file is or would become invalid
  */
 export function withGroup(text: string, name: string, expression: string, origin: Origin): string {
   const { file, sections } = origin
@@ -153,7 +153,7 @@ type Replaced = Node & { readonly range?: [number, number, number] | null }
 /** Anchors and tags in front of a value, on its line or the one before. */
 const PROPERTIES = /(?:[&!][^\s,[\]{}]*\s+)+$/
 
-/** Every alias outside a value that means it, or something in it. */
+/** Every alias outside a value that refers to it, or to something in it. */
 function aliasesInto(document: Document, value: Node): readonly { readonly alias: Alias; readonly target: Node }[] {
   const inside = new Set<unknown>()
   visit(value, { Node: (_, node) => void inside.add(node) })
@@ -179,7 +179,7 @@ const startOf = (text: string, { range }: Replaced): number => {
   return start - (PROPERTIES.exec(text.slice(0, start))?.[0].length ?? 0)
 }
 
-/** Changes no other byte. Undefined: not possible in this way, as for a moved value of several lines. */
+/** Changes no other byte. Undefined: not possible, as for a moved value of several lines. */
 function replaceInText(text: string, document: Document, value: Replaced, wanted: string): string | undefined {
   if (!value.range) return undefined
   const edits = [{ from: startOf(text, value), to: value.range[1], inserted: wanted }]
@@ -199,7 +199,7 @@ function replaceInText(text: string, document: Document, value: Replaced, wanted
     .reduce((sum, { from, to, inserted }) => sum.slice(0, from) + inserted + sum.slice(to), text)
 }
 
-/** The same within a document, for `document.toString()`: aliases get what they meant. To be called before the value is replaced. */
+/** The same within a document, for `document.toString()`: aliases get the value they refer to. Call it before the value is replaced. */
 function keepAliasedValues(document: Document, value: unknown): void {
   if (!isNode(value) || isAlias(value)) return
   const nodes = new Map<Alias, Node>()

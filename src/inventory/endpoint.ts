@@ -1,4 +1,4 @@
-/** One host's endpoint out of what hosts.yaml and ssh_config say: a pure merge, but for looking which key files exist. */
+/** Merges hosts.yaml and ssh_config into the endpoint of a host: pure, except that it checks which key files exist. */
 import { defined } from '../base/defined.ts'
 import { printable } from '../base/printable.ts'
 import { matchesGlob } from './glob.ts'
@@ -12,7 +12,7 @@ import type { SshConfigQuestion } from './ssh-config/source.ts'
 import { expandPath, expandTokens, type LocalUser, type TokenValues } from './ssh-config/tokens.ts'
 import { isYes, parseSeconds, type SshConfigValues, settingOf, splitPaths } from './ssh-config/values.ts'
 
-/** What is wrong with one host's way; many hosts may have the same. */
+/** What is wrong with the route to a host; many hosts may share it. */
 export class EndpointProblem extends Error {}
 
 export type EndpointSettings = {
@@ -21,7 +21,7 @@ export type EndpointSettings = {
   readonly sshConfigFile?: string
   /** Wins over ConnectTimeout. */
   readonly connectTimeoutMs?: number
-  /** Where ssh_config says nothing either; 10 s unless given. */
+  /** Used if ssh_config sets none; 10 s unless given. */
   readonly usualConnectTimeoutMs?: number
   /** Forward the agent to every host that does not say otherwise in hosts.yaml. */
   readonly forwardAgent?: boolean
@@ -155,8 +155,8 @@ export function createEndpoint(
 }
 
 /**
- * As ssh tries them: those of ssh_config and the default ones only where they exist (or their public half, which
- * picks a key of the agent). Those of hosts.yaml stay even when they are missing, so that somebody says so.
+ * In the order of ssh: those of ssh_config and the default ones only if they exist (or their public half, which
+ * selects a key of the agent). Those of hosts.yaml are kept even if they are missing, so that this is reported.
  */
 function identityFilesOf(
   question: SshConfigQuestion,
@@ -183,7 +183,7 @@ function agentSocketOf(values: SshConfigValues, tokens: TokenValues, { env }: Su
   return expandPath(written, tokens, env)
 }
 
-/** ForwardAgent may also name a socket or a variable: then ssh_config asks for it as well. */
+/** ForwardAgent may also name a socket or a variable, which means yes. */
 const isForwarding = (value: string | undefined): boolean => value !== undefined && value !== 'no' && value !== 'false'
 
 function milliseconds(values: SshConfigValues, keyword: string): number | undefined {

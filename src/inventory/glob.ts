@@ -1,4 +1,4 @@
-/** Globs of host names: `*` any run of characters, `?` one. Linear in practice: a star is tried again only from the last one. */
+/** Globs of host names: `*` any run of characters, `?` one. Linear in practice, because only the last star is tried again. */
 export function matchesGlob(glob: string, name: string): boolean {
   let g = 0
   let n = 0

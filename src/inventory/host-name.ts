@@ -1,4 +1,4 @@
-/** What may name a machine, and how `user@host:port` is read. Nothing that ssh or a shell could take for an option or a command. */
+/** Valid names of machines, and the parser of `user@host:port`. Excludes what ssh or a shell could treat as an option or a command. */
 import { isIPv6 } from 'node:net'
 
 export type HostSpec = { readonly user?: string; readonly host: string; readonly port?: number }
@@ -7,10 +7,10 @@ const MAX_NAME_LENGTH = 255
 const HOST_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M}_.-]*$/u
 const ADDRESS = /^[\p{L}\p{N}_:][\p{L}\p{N}\p{M}_.:-]*(?:%[\w.-]+)?$/u
 const GROUP_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}\p{M}_.:/-]*$/u
-// As ssh's own check of user names, and no white space: what a shell or `ssh -l` could take for something else.
+// The same as ssh's check of user names, and no white space, because a shell or `ssh -l` could misinterpret it.
 const USER_NAME = /^[^\s\p{C}'"`;&<>|(){}$,!^*?[\]-][^\s\p{C}'"`;&<>|(){}$,!^*?[\]]*$/u
 
-/** Words of the host set language that no host may be called. */
+/** Words of the host set language, which cannot be names of hosts. */
 export const RESERVED_NAMES: readonly string[] = ['all']
 
 /** A key of hosts.yaml's `hosts`: letters, digits, `_`, `.`, `-`. */
@@ -49,7 +49,7 @@ export function parseHostSpec(text: string): HostSpec | undefined {
   return { host, ...(user === undefined ? {} : { user }), ...(port === undefined ? {} : { port }) }
 }
 
-/** True for `user@host`, `host:port` and the like: what names a machine outright rather than by an alias. */
+/** True for `user@host`, `host:port` and the like, which name a machine directly and not by an alias. */
 export function isExplicitSpec(text: string): boolean {
   return /[@:]/.test(text)
 }

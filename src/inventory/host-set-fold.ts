@@ -15,7 +15,7 @@ function compareNumbers(a: string, b: string): number {
   return left.length - right.length || compareText(left, right)
 }
 
-/** Texts and numbers of a name in turn, to compare many names without taking each apart again. */
+/** Alternating texts and numbers of a name, to compare many names without splitting each again. */
 function naturalKey(name: string): readonly string[] {
   return name.split(DIGITS)
 }
@@ -33,12 +33,12 @@ function compareNaturalKeys(left: readonly string[], right: readonly string[]): 
   return left.length - right.length || padding
 }
 
-// What stands for itself in an expression; every other name is written as a quoted string.
+// Names that need no quotes in an expression.
 const PLAIN_NAME = /^[\p{L}\p{N}_.:%][\p{L}\p{N}\p{M}_.:%+/@-]*$/u
 
 /** Numbers along one dimension, ascending, and how they are written inside the brackets. */
 type Axis = { readonly numbers: readonly number[]; readonly text: string }
-/** A product of axes: it stands for every combination. */
+/** A product of axes: every combination of their numbers. */
 type Block = readonly Axis[]
 
 function createAxis(numbers: readonly number[], width: number): Axis {
@@ -112,7 +112,7 @@ function foldFamily({ texts, widths, rows }: Family): string[] {
   })
 }
 
-/** Texts and numbers in turn, texts at both ends; a number too long to be exact belongs to the text around it. */
+/** Alternating texts and numbers, with texts at both ends; a number too long to be exact belongs to the text around it. */
 function splitName(name: string): string[] {
   const chunks: string[] = ['']
   name.split(DIGITS).forEach((chunk, index) => {
@@ -140,7 +140,7 @@ function familiesOf(texts: readonly string[], rows: readonly (readonly string[])
   return [...families.values()]
 }
 
-/** Folds names into one expression, in natural order. Any string is taken; `expandHostSet` gives the same set back. */
+/** Folds names into one expression, in natural order. Accepts any string; `expandHostSet` returns the same set. */
 export function foldHostSet(names: Iterable<string>): string {
   const pieces: string[] = []
   const bySkeleton = new Map<string, { texts: string[]; rows: string[][] }>()

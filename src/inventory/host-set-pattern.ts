@@ -2,7 +2,7 @@
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 
-/** The most names that one expression may stand for. */
+/** The most names that one expression may expand to. */
 export const MAX_NAMES = 100_000
 // Beyond 15 digits a number is no longer exact: such a chunk is text.
 export const MAX_RANGE_DIGITS = 15
@@ -100,8 +100,8 @@ function parseParts(atom: string, offset: number, expression: string): Part[] {
 }
 
 /**
- * The names that a pattern stands for, the last range running fastest.
- * @throws HostSetError when it is malformed or stands for more than MAX_NAMES names; nothing is expanded before that is known.
+ * Expands a pattern to its names; the last range varies fastest.
+ * @throws HostSetError if it is malformed or has more than MAX_NAMES names; this is checked before anything is expanded
  */
 export function expandPattern(atom: string, offset = 0, expression = atom): string[] {
   if (!atom.includes('[') && !atom.includes(']')) return [atom]

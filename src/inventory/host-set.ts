@@ -13,16 +13,16 @@ import { nearestWord } from './nearest-word.ts'
 export { foldHostSet } from './host-set-fold.ts'
 export { HostSetError } from './host-set-pattern.ts'
 
-/** What the words of an expression mean. Everything is optional: without an inventory each name stands for itself. */
+/** Defines the names in an expression. Everything is optional: without an inventory each name means itself. */
 export type HostSetContext = {
   /** `all`, and what globs are matched against, in the inventory's order. */
   readonly names?: readonly string[]
   /** The members of a group; undefined: no such group. */
   group?(name: string): Iterable<string> | undefined
   readonly groupNames?: readonly string[]
-  /** What `-` stands for; each entry may be an expression of its own. */
+  /** The names for `-`; each entry may be an expression. */
   readonly stdinNames?: readonly string[]
-  /** False: no such host. Without it every name is taken. */
+  /** False: no such host. Without it every name is valid. */
   isHost?(name: string): boolean
 }
 
@@ -32,7 +32,7 @@ const WORD_END = /[\s,!&^()]/
 
 type Operator = ',' | '!' | '&' | '^'
 
-/** `root@h1:22` is also meant by `h1`. */
+/** `h1` also names `root@h1:22`. */
 function bareName(name: string): string {
   return /[@:]/.test(name) ? (parseHostSpec(name)?.host ?? name) : name
 }
@@ -206,7 +206,7 @@ class Evaluator {
 }
 
 /**
- * The names that an expression stands for, each once, in the order in which it names them.
+ * The names in an expression, each once, in its order.
  * @throws HostSetError with the place in the expression and what to write instead.
  */
 export function expandHostSet(expression: string, context: HostSetContext = {}): string[] {

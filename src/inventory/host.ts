@@ -12,23 +12,23 @@ export type Resources = {
   readonly custom?: Readonly<Record<string, number>>
 }
 
-/** A machine as hosts.yaml or a target on the command line names it, before ssh_config was asked. */
+/** A machine as hosts.yaml or a target on the command line describes it, without ssh_config. */
 export type Host = {
-  /** The alias: unique, valid in a host set, and what every line on the screen calls it. */
+  /** The alias: unique, valid in a host set, and shown everywhere. */
   readonly name: string
-  /** Its place in the inventory, from 1: what `%n` stands for in commands and macros. */
+  /** Its place in the inventory, from 1: the value of `%n` in commands and macros. */
   readonly number: number
   readonly address?: string
   readonly port?: number
   readonly user?: string
   readonly transport?: TransportName
-  /** Jump hosts in the order in which they are passed: names of the inventory or `[user@]host[:port]`. */
+  /** Jump hosts, the first one reached first: names of the inventory or `[user@]host[:port]`. */
   readonly jump?: readonly string[]
   readonly identityFiles?: readonly string[]
   readonly forwardAgent?: boolean
-  /** How long its connection stays warm after its last use; 0: not at all. */
+  /** How long its connection is kept after its last use; 0: not at all. */
   readonly persistMs?: number
-  /** What the shell runs instead of the login shell. */
+  /** The program that runs in place of the login shell. */
   readonly shell?: string
   readonly resources?: Resources
   readonly labels?: Readonly<Record<string, string>>
@@ -57,11 +57,11 @@ export type Endpoint = {
   readonly proxyCommand?: string
   readonly knownHostsFiles: readonly string[]
   readonly globalKnownHostsFiles: readonly string[]
-  /** The name under which the key is looked up and kept; undefined: the address (with the port if it is not 22). */
+  /** The name under which the host key is looked up and stored; undefined: the address (with the port if it is not 22). */
   readonly hostKeyAlias?: string
   readonly strictHostKeyChecking: 'yes' | 'ask' | 'accept-new' | 'no'
   readonly hashKnownHosts: boolean
-  /** What ssh_config restricts or orders of what the built-in transport offers; undefined: nothing. */
+  /** Restrictions and orders of ssh_config for what the built-in transport offers; undefined: none. */
   readonly algorithms?: Algorithms
   /** Shorter RSA keys are refused, of the host and of the user; undefined: 1024. */
   readonly requiredRsaBits?: number
@@ -69,12 +69,12 @@ export type Endpoint = {
   /** 0: no keep-alive. */
   readonly keepAliveIntervalMs: number
   readonly keepAliveMaxMissed: number
-  /** How long its connection stays warm after its last use; undefined: it ends with the program. */
+  /** How long its connection is kept after its last use; undefined: it ends with the program. */
   readonly persistMs?: number
   /** Which of `publickey`, `keyboard-interactive`, `password` may be tried, in order. */
   readonly authentications: readonly string[]
   readonly shell?: string
-  /** What SetEnv and SendEnv of ssh_config hand to the remote side. */
+  /** The variables of SetEnv and SendEnv in ssh_config. */
   readonly environment?: Readonly<Record<string, string>>
   /** The ssh_config that was read instead of the user's and the system's own (`ssh -F`). */
   readonly sshConfigFile?: string

@@ -22,13 +22,13 @@ import {
 
 export interface SectionContext {
   readonly hosts: readonly Host[]
-  /** The hosts of a set; a set without hosts is a problem. */
+  /** The hosts of a set; an empty set is a problem. */
   expand(set: Located<string>): readonly string[]
   /** The same; absent: all hosts. */
   expandOrAll(set: Located<string> | undefined): readonly string[]
-  /** The name; a problem where the file has no such host. */
+  /** The name; a problem if the file has no such host. */
   knownHost(name: Located<string>): string
-  /** What another section of the file says; undefined where it is absent. */
+  /** The value of another section of the file; undefined if it is absent. */
   other<T>(section: Section<T>): T | undefined
   /** Reports a problem; `offset`: where it is in the text. */
   fail(offset: number, message: string): void
@@ -50,7 +50,7 @@ export function defineSection<Raw, T>(
   return { key, field, resolve }
 }
 
-/** What hosts.yaml says in a section; undefined where it is absent. */
+/** The value of a section of hosts.yaml; undefined if it is absent. */
 export function sectionOf<T>({ sections }: Pick<Inventory, 'sections'>, { key }: Section<T>): T | undefined {
   // Only `resolve` of the same section puts a value under its key.
   return sections?.get(key) as T | undefined
@@ -75,7 +75,7 @@ export const memory = scalar(
   'a size such as 512GiB, 64GB or a whole number of bytes',
 )
 
-/** Labels are text, but `rack: 3` is clear enough. */
+/** Labels are text, but `rack: 3` is accepted. */
 export const label: Schema<string> = {
   type: 'text',
   read(node, reader, where) {
@@ -198,7 +198,7 @@ const fields = {
 
 const core = object(fields)
 
-/** The schema of the whole file; what sections read stands under their keys. */
+/** The schema of the whole file; the values of sections are under their keys. */
 export function hostsYamlSchema(
   sections: readonly Section[],
 ): Schema<(typeof core extends Schema<infer T> ? T : never) & Readonly<Record<string, unknown>>> {

@@ -32,7 +32,7 @@ type HostEntry = NonNullable<HostsFile['hosts']>[number]
 type GroupEntry = NonNullable<HostsFile['groups']>[number]
 type ConnectionKeys = NonNullable<HostsFile['defaults']>
 
-/** `%n` the last number in the name, `%h` the name, `%%` a percent sign; a string that begins with `!` says what is wrong. */
+/** Expands `%n` (last number in the name), `%h` (name) and `%%`; a result that begins with `!` is an error message. */
 export function expandAddress(template: string, name: string): { address: string } | { wrong: string } {
   const number = /(\d+)\D*$/.exec(name)?.[1]?.replace(/^0+(?=\d)/, '')
   let wrong: string | undefined
@@ -60,7 +60,7 @@ class HostsFileBuilder {
   readonly #openGroups: string[] = []
   readonly #context: HostSetContext
   readonly #sections: ReadonlyMap<string, Section>
-  /** What the sections that were asked for declare. */
+  /** The values of the requested sections. */
   readonly #resolved = new Map<string, unknown>()
 
   constructor(reader: YamlReader, content: HostsFile, sections: readonly Section[]) {
@@ -169,7 +169,7 @@ class HostsFileBuilder {
     })
   }
 
-  /** Jumps that come back to where they began. Hops outside the file are ssh's business. */
+  /** Circular jumps. Hops outside the file are left to ssh. */
   #checkJumps(): void {
     const byName = new Map(this.#hosts.map((host) => [host.name, host]))
     const reported = new Set<number>()
@@ -186,7 +186,7 @@ class HostsFileBuilder {
     }
   }
 
-  /** The members of a group, found when first asked for. */
+  /** The members of a group, resolved on first use. */
   #group(name: string): readonly string[] | undefined {
     const known = this.#groups.get(name)
     const entry = this.#groupEntries.get(name)
@@ -240,11 +240,11 @@ class HostsFileBuilder {
     return value
   }
 
-  /** What a section declares; undefined: nothing, or the file has a mistake in it. */
+  /** The value of a section; undefined: absent, or the file has a mistake in it. */
   #section(key: string): unknown {
     const raw = this.#content[key]
     if (raw !== undefined && !this.#resolved.has(key)) {
-      // A section that asks for itself through others gets undefined.
+      // A section that refers to itself through others gets undefined.
       this.#resolved.set(key, undefined)
       this.#resolved.set(key, this.#sections.get(key)?.resolve(raw as never, this.#sectionContext))
     }
@@ -261,7 +261,7 @@ class HostsFileBuilder {
   }
 }
 
-/** The names along a circle of jump hosts that begins at `start`, or undefined. Each host's first hop decides its own way. */
+/** The names in a circle of jump hosts that begins at `start`, or undefined. The first hop of each host decides its route. */
 function findJumpLoop(start: string, hosts: ReadonlyMap<string, Host>): string[] | undefined {
   const visit = (name: string, trail: readonly string[]): string[] | undefined => {
     const at = trail.indexOf(name)
@@ -279,7 +279,7 @@ function findJumpLoop(start: string, hosts: ReadonlyMap<string, Host>): string[]
 
 /**
  * Reads the text of a hosts.yaml.
- * @throws InventoryError with every problem; `file` is what its lines begin with.
+ * @throws InventoryError with every problem; each line begins with `file`.
  */
 export function parseHostsYaml(text: string, file: string, sections: readonly Section[]): Inventory {
   const reader = new YamlReader(text)

@@ -1,4 +1,4 @@
-/** The machines that one run of Muster knows: from hosts.yaml, or from a target on the command line alone. */
+/** The hosts of one run of Muster: from hosts.yaml, or only from a target on the command line. */
 import { getOrMake } from '../base/collections.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
@@ -19,7 +19,7 @@ export type Inventory = {
 }
 
 export type TargetOptions = {
-  /** A target that is left out. */
+  /** Hosts to leave out. */
   readonly exclude?: string
   /** What `-` stands for. */
   readonly stdinNames?: readonly string[]
@@ -34,7 +34,7 @@ export function groupsByHost(inventory: Inventory): ReadonlyMap<string, readonly
 }
 
 /**
- * One named machine as a host: of the inventory (`bob@m8` is m8 with another user), or one that the text itself
+ * The host for one name: from the inventory (`bob@m8` is m8 with another user), or one that the text itself
  * describes.
  */
 function hostOf(spec: string, byName: ReadonlyMap<string, Host>, name: string, number: number): Host | undefined {
@@ -50,7 +50,7 @@ function hostOf(spec: string, byName: ReadonlyMap<string, Host>, name: string, n
   return base ? { ...base, name, ...login } : { name, number, ...login }
 }
 
-/** Names specs by their host alone where that is clear, else in full: `h1`, but `127.0.0.1:2201` and `127.0.0.1:2202`. */
+/** Names specs only by their host if that is unique, otherwise in full: `h1`, but `127.0.0.1:2201` and `127.0.0.1:2202`. */
 function namesOf(specs: readonly string[]): string[] {
   const bare = specs.map((spec) => parseHostSpec(spec)?.host ?? spec)
   const counts = new Map<string, number>()
@@ -80,8 +80,8 @@ function whyNoHost(spec: string): string {
 }
 
 /**
- * The hosts that a target names: of the inventory, or described in full (`user@host`, `host:port`).
- * @throws MusterError `usage` when the expression is wrong, names an unknown host or leaves nobody.
+ * The hosts of a target: from the inventory, or given in full (`user@host`, `host:port`).
+ * @throws MusterError `usage` if the expression is wrong, names an unknown host or leaves no host.
  */
 export function resolveTarget(
   inventory: Inventory,
@@ -133,7 +133,7 @@ function difference(wanted: readonly string[], excluded: readonly string[]): str
 }
 
 /**
- * An inventory of just the hosts that a target names, without any file: `m[8-10]`, `root@h1,h2:2222`.
+ * An inventory of the hosts of a target, without any file: `m[8-10]`, `root@h1,h2:2222`.
  * @throws MusterError `usage`
  */
 export function inventoryFromTarget(expression: string, options: TargetOptions = {}): Inventory {

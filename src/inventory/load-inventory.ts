@@ -1,4 +1,4 @@
-/** Finds and reads the inventory: `--hosts FILE`, else ./hosts.yaml, else the one of the configuration directory. */
+/** Finds and reads the inventory: `--hosts FILE`, otherwise ./hosts.yaml, otherwise the one in the configuration directory. */
 import { constants, existsSync } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
@@ -15,11 +15,11 @@ import { type Inventory, inventoryFromTarget, resolveTarget, type TargetOptions 
 import { nearestWord } from './nearest-word.ts'
 
 export type InventorySource = {
-  /** What `--hosts` says; `none`: no file at all. */
+  /** The value of `--hosts`; `none`: no file. */
   readonly file?: string
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The areas' parts of the file; loaded when there is a file. */
+  /** The areas' sections; loaded when there is a file. */
   sections(): Promise<readonly Section[]>
   /** Ends the wait for a file that is a pipe. */
   readonly signal?: AbortSignal
@@ -32,7 +32,7 @@ function configurationFile(env: InventorySource['env']): string {
   return join(configurationDirectory(env), 'muster', FILE_NAME)
 }
 
-/** The absolute path of the hosts.yaml that is meant, or undefined where there is none. */
+/** The absolute path of the hosts.yaml to read, or undefined if there is none. */
 export function findHostsFile({ file, cwd, env }: InventorySource): string | undefined {
   if (file === 'none') return undefined
   if (file !== undefined) return resolve(cwd, file)
@@ -51,7 +51,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
       },
     )
   }
-  // A file below the working directory is called as the user would call it.
+  // A file below the working directory is named as the user would name it.
   const near = relative(source.cwd, path)
   const shown = near !== '' && !near.startsWith('..') ? near : path
   if (source.file === undefined) refuseForeignFile(path, shown)
@@ -71,7 +71,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
 export type Selection = { readonly inventory: Inventory; readonly hosts: readonly Host[] }
 
 /**
- * The inventory and the hosts of it that one command is about. A target alone needs no file.
+ * The inventory and the selected hosts. A target of full addresses needs no file.
  * @throws MusterError `configuration` or `usage`
  */
 export async function selectHosts(
@@ -94,8 +94,8 @@ export async function selectHosts(
 }
 
 /**
- * A target that has nothing to do with a hosts.yaml which merely lies in the working directory: none of its names is in
- * it, and none looks like a misspelt one of it. So `muster m[8-10]` means the aliases of ssh_config wherever it is typed.
+ * Whether a target is unrelated to a hosts.yaml that happens to be in the working directory: none of its names is in
+ * it, and none looks like a misspelt one of it. So `muster m[8-10]` means the aliases of ssh_config in any directory.
  */
 function outsideTarget(inventory: Inventory, target: string, options: TargetOptions): Inventory | undefined {
   const names = inventory.hosts.map((host) => host.name)
@@ -109,7 +109,7 @@ function outsideTarget(inventory: Inventory, target: string, options: TargetOpti
 }
 
 /**
- * A hosts.yaml in the working directory can name programs that Muster runs: it counts only where no other user could have put it.
+ * A hosts.yaml in the working directory can name programs that Muster runs, so it is used only if no other user could have written it.
  * `path` exists; `shown` is what messages call it. @throws MusterError `configuration`
  */
 export function refuseForeignFile(path: string, shown: string, uid: number | undefined = process.geteuid?.()): void {
@@ -123,7 +123,7 @@ export function refuseForeignFile(path: string, shown: string, uid: number | und
 
 type ReadOptions = { readonly signal?: AbortSignal; readonly clock?: Clock }
 
-/** For whoever writes into a named pipe to open it. */
+/** How long to wait for a writer of a named pipe. */
 const WRITER_LIMIT_MS = 3_000
 const LOOK_MS = 20
 const CHUNK_BYTES = 64 * 1024
@@ -150,7 +150,7 @@ export async function readHostsFile(path: string, { signal, clock = systemClock 
   }
 }
 
-/** Of no length: the end, or nobody has opened it for writing. */
+/** Empty: the end, or nothing has opened it for writing. */
 async function readSome(pipe: FileHandle): Promise<Buffer | 'nothing yet'> {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
   try {

@@ -19,7 +19,7 @@ export function parseMemorySize(text: string): number | undefined {
   const unit = UNITS[match?.[2] ?? 'B']
   if (!match || unit === undefined) return undefined
   const product = Number(match[1]) * unit
-  // 4.1 × 10⁹ is 4099999999.9999995 in binary fractions.
+  // 4.1 × 10⁹ is 4099999999.9999995 in floating point.
   const bytes = Number.isInteger(product) ? product : Number(product.toPrecision(15))
   return Number.isSafeInteger(bytes) ? bytes : undefined
 }

@@ -43,7 +43,7 @@ const MAX_ROUNDS = 32
 
 const currentUser = (): LocalUser => ({ ...currentAccount(), hostName: hostname() })
 
-/** `ssh -G` where ssh is installed, else a library that reads the same files. */
+/** `ssh -G` if ssh is installed, otherwise a library that reads the same files. */
 export function createSshConfigSource({ env, sshConfigFile, localUser }: EndpointOptions): SshConfigSource {
   const ssh = findSsh(env)
   const file = sshConfigFile === undefined ? {} : { configFile: sshConfigFile }
@@ -82,7 +82,7 @@ class EndpointResolver {
 
   async resolve(hosts: readonly Host[]): Promise<readonly Endpoint[]> {
     const source = this.#options.source ?? createSshConfigSource(this.#options)
-    // Jump hosts are known only when ssh_config has answered for those behind them: one round a hop.
+    // Jump hosts are known only when ssh_config has answered for the hosts behind them: one round per hop.
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const problems = new Map<string, string[]>()
       const endpoints = hosts.map((host) => {
@@ -124,7 +124,7 @@ class EndpointResolver {
     }
   }
 
-  /** Undefined: a question has to be answered first. `trail`: the hosts that are reached through this one. */
+  /** Undefined: ssh must be asked first. `trail`: the hosts that are reached through this one. */
   #endpoint(host: Host, trail: readonly string[]): Endpoint | undefined {
     if (host.transport === 'local') {
       if (trail.length > 0) throw new EndpointProblem(`jump host ${printable(host.name)} has transport: local`)
@@ -161,7 +161,7 @@ class EndpointResolver {
       if (trail.includes(hop.name)) {
         throw new EndpointProblem(`jump hosts form a loop: ${printable([...trail, hop.name].join(' → '))}`)
       }
-      // A later hop is reached through the one before it, whatever its own way would be.
+      // A later hop is reached through the one before it, whatever its own route would be.
       const endpoint = this.#endpoint(index === 0 ? hop : { ...hop, jump: [] }, trail)
       if (endpoint === undefined) isComplete = false
       else if (index === 0) {
@@ -195,7 +195,7 @@ function problemsError(problems: ReadonlyMap<string, readonly string[]>): Muster
 }
 
 /**
- * Resolves hosts into endpoints, in their order; one round of `ssh -G` a hop, side by side.
+ * Resolves hosts into endpoints, in their order, with one parallel round of `ssh -G` per hop.
  * @throws MusterError `configuration` with a line for each problem, the hosts that have it folded.
  */
 export async function resolveEndpoints(

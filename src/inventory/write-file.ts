@@ -1,4 +1,4 @@
-/** Files are changed whole: a temporary file beside them, then a rename. */
+/** Replaces files as a whole: writes a temporary file beside them, then renames it. */
 import { randomBytes } from 'node:crypto'
 import { link, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -32,7 +32,7 @@ export async function writeFileAtomically(
     temporary = `${target}.${randomBytes(6).toString('hex')}.tmp`
     const file = await open(temporary, 'wx', existing === undefined ? 0o644 : existing.mode & 0o7777)
     try {
-      // The process's umask does not apply to what was there before.
+      // The process's umask does not apply to a mode that existed before.
       if (existing) await file.chmod(existing.mode & 0o7777)
       await file.writeFile(text)
       await file.sync()
@@ -41,7 +41,7 @@ export async function writeFileAtomically(
     }
     if (options.isOverwriting) await rename(temporary, target)
     else {
-      // Unlike rename, link fails when somebody was faster.
+      // Unlike rename, link fails if the file exists by now.
       await link(temporary, target)
       await rm(temporary)
     }

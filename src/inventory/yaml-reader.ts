@@ -1,4 +1,4 @@
-/** Reads a YAML document by a schema: all problems at once, each with its place, and no value that the schema does not name. */
+/** Reads a YAML document by a schema: reports all problems at once, each with its place, and accepts no unknown key. */
 import {
   type Document,
   type DocumentOptions,
@@ -22,10 +22,10 @@ import { didYouMean } from './nearest-word.ts'
 /** `line` and `column` count from 1. */
 export type YamlProblem = { readonly line: number; readonly column: number; readonly message: string }
 
-/** A value and where it stands: an offset into the text. */
+/** A value and its place: an offset into the text. */
 export type Located<T> = { readonly value: T; readonly offset: number }
 
-/** How one kind of value is read and what the reference says about it. */
+/** How one kind of value is read, and its text for the reference. */
 export interface Schema<T> {
   /** `text`, `number`, `host set`, … */
   readonly type: string
@@ -40,7 +40,7 @@ export type Field<T = unknown> = {
   /** One or two sentences for the reference. */
   readonly about: string
   readonly example?: string
-  /** What holds when the key is absent, in words. */
+  /** What applies if the key is absent, in words. */
   readonly fallback?: string
   readonly isRequired?: boolean
 }
