@@ -2,9 +2,8 @@
  * The plan for a conda environment on each host: made once on the followed host, and its prefix copied to the same path on the
  * others, which then need no relocation, solver, channel or conda. Pure.
  */
-
-import { type Known, knownValue } from '../kernel/fact.ts'
-import { ifKnown, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
+import { knownValue } from '../kernel/fact.ts'
+import { blocked, ifKnown, nothing, type Operation, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import {
   finishRemoval,
   isPackedPrefix,
@@ -14,51 +13,42 @@ import {
   unpackArchive,
   unpackPrefix,
 } from './conda-scripts.ts'
-import { type PrefixFacts, removeParcel, type SystemFacts } from './facts.ts'
+import { type PrefixFacts, removeParcel } from './facts.ts'
 import {
-  blocked,
   type EnvAreaFacts,
-  keptBy,
+  envId,
   keptElsewhere,
-  nothing,
   type OwnFacts,
-  oneStep,
   operation,
-  step,
-  steps,
+  type Prefix,
+  packageChanges,
+  prefixFactOf,
 } from './plan.ts'
-import { AREA, contentOf, type EnvWanted, parcelOf } from './wanted.ts'
+import { contentOf, type EnvWanted, parcelOf } from './wanted.ts'
 
 type Wanted = EnvWanted<'conda'>
-type Prefix = Extract<PrefixFacts, { kind: 'venv' | 'conda' }>
 
 const TITLE = 'conda environment'
-const prefixOf = (own: OwnFacts): Known<PrefixFacts> => own.content as Known<PrefixFacts>
 
 export function planCondaUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[] {
   const { facts } = areaFacts
-  const { spec } = wanted
+  const { from, name } = wanted.spec
   const elsewhere = keptElsewhere('up', wanted, areaFacts)
-  const source = facts.get(spec.from)?.facts
-  const followed = source === undefined ? undefined : knownValue(prefixOf(source))
+  const source = facts.get(from)?.facts
+  const followed = source === undefined ? undefined : knownValue(prefixFactOf(source))
   const prefix = followed !== undefined && 'packages' in followed ? followed : undefined
   const path = prefix?.path ?? (followed?.kind === 'none' ? newPathOf(wanted) : undefined)
-  const system = source === undefined ? undefined : knownValue(source.system)
   const takes = [...facts].flatMap(([host, { facts: own }]) => {
-    if (host === spec.from) return []
+    if (host === from) return []
     const kept = elsewhere.get(host)
-    if (kept !== undefined) return [operation('conda', host, TITLE, keptBy(kept))]
+    if (kept !== undefined) return [operation('conda', host, TITLE, kept)]
     const verdict =
       path === undefined
-        ? blocked(
-            host,
-            'nothing-to-follow',
-            `${spec.from} has no conda environment ${spec.name} for the others to follow`,
+        ? blocked(host, 'nothing-to-follow', `${from} has no conda environment ${name} for the others to follow`)
+        : ifKnown(host, TITLE, prefixFactOf(own), (content) =>
+            takeVerdict(wanted, host, content, prefix ?? path, isSameMachine(own, source)),
           )
-        : ifKnown(host, TITLE, prefixOf(own), (content) =>
-            takeVerdict(wanted, host, content, prefix ?? path, isSameMachine(knownValue(own.system), system)),
-          )
-    return [operation('conda', host, TITLE, verdict, [operationId(AREA, 'file', spec.from)])]
+    return [operation('conda', host, TITLE, verdict, [envId('file', from)])]
   })
   const isCarried = takes.some(({ verdict }) => verdict.kind === 'steps')
   return [
@@ -69,8 +59,10 @@ export function planCondaUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[
   ]
 }
 
-function isSameMachine(one: SystemFacts | undefined, two: SystemFacts | undefined): boolean {
-  return one === undefined || two === undefined || one.architecture === two.architecture
+/** Also where one of the two is unknown. */
+function isSameMachine(own: OwnFacts, source: OwnFacts | undefined): boolean {
+  const [one, two] = [own, source].map((facts) => facts && knownValue(facts.system)?.architecture)
+  return one === undefined || two === undefined || one === two
 }
 
 /** The path to make it at; conda finds names there in every home. Undefined: no file says what to install. */
@@ -78,22 +70,24 @@ function newPathOf({ spec, file }: Wanted): string | undefined {
   return file?.kind === 'text' ? (spec.prefix ?? `~/.conda/envs/${spec.name}`) : undefined
 }
 
+function inTheWay(host: string, path: string, because: string): Verdict {
+  return blocked(host, 'in-the-way', `${path}: ${because}`, 'Move it away.')
+}
+
 function followedOperation(wanted: Wanted, source: OwnFacts): Operation {
   const { spec, file: declared, key } = wanted
   const { from: host, name, prefix } = spec
-  const verdict = ifKnown(host, TITLE, prefixOf(source), (content) => {
+  const verdict = ifKnown(host, TITLE, prefixFactOf(source), (content) => {
     if ('packages' in content) return nothing(`the other hosts follow it: ${content.path}`)
     const path = newPathOf(wanted)
-    if (path !== undefined && content.kind === 'other') {
-      return blocked(host, 'in-the-way', `${path}: ${content.because}`, 'Move it away.')
-    }
+    if (path !== undefined && content.kind === 'other') return inTheWay(host, path, content.because)
     if (path !== undefined && declared?.kind === 'text') {
       const isYaml = /\.ya?ml$/i.test(declared.path)
       const title = `create ${path} from ${declared.path}`
       const run = isPackedPrefix(declared.path)
         ? unpackArchive(path, declared.path, parcelOf(wanted), key)
         : makeCondaPrefix({ prefix: path, text: declared.text, isYaml, key })
-      return oneStep('missing', 'conda', host, 'make', { title, changes: [`+ ${path}`], run })
+      return steps('missing', [{ id: 'make', title, changes: [`+ ${path}`], run }])
     }
     const place = prefix === undefined ? `--name ${name}` : `--prefix ${prefix}`
     const hint = `Create it there (conda create ${place}), or name its packages in hosts.yaml (file).`
@@ -113,7 +107,7 @@ function takeVerdict(
   const { from } = wanted.spec
   const path = typeof followed === 'string' ? followed : followed.path
   if (!isSame) return blocked(host, 'architecture', `its processor architecture differs from that of ${from}`)
-  if (content.kind === 'other') return blocked(host, 'in-the-way', `${path}: ${content.because}`, 'Move it away.')
+  if (content.kind === 'other') return inTheWay(host, path, content.because)
   if ('packages' in content && !isPath(content.path, path)) {
     const cause = `it is ${content.path} here and ${path} on ${from}: conda environments cannot be moved`
     return blocked(host, 'elsewhere', cause, 'Give its prefix in hosts.yaml, the same for all.')
@@ -123,13 +117,9 @@ function takeVerdict(
   if (typeof followed !== 'string' && changes.length === 0) {
     return nothing(`${path} holds the ${followed.packages.size} packages of ${from}`)
   }
+  const title = `${isThere ? 'replace' : 'create'} ${path} ${isThere ? 'with' : 'from'} the environment of ${from}`
   const run = unpackPrefix(path, parcelOf(wanted), from, isThere && content.made === undefined)
-  const take = {
-    title: `${isThere ? 'replace' : 'create'} ${path} ${isThere ? 'with' : 'from'} the environment of ${from}`,
-    changes,
-    run,
-  }
-  return oneStep(isThere ? 'differs' : 'missing', 'conda', host, 'take', take)
+  return steps(isThere ? 'differs' : 'missing', [{ id: 'take', title, changes, run }])
 }
 
 function isPath(absolute: string, path: string): boolean {
@@ -138,89 +128,76 @@ function isPath(absolute: string, path: string): boolean {
 
 function changesOf(content: PrefixFacts, followed: Prefix | string, path: string): string[] {
   if (!('packages' in content)) return [`+ ${path}`]
-  return typeof followed === 'string' ? [`~ ${path}: all of it`] : differences(content, followed)
-}
-
-function differences(content: Prefix, followed: Prefix): string[] {
-  const word = ({ version, build = '' }: { version: string; build?: string }) => `${version} ${build}`.trim()
-  const there = [...followed.packages].flatMap(([name, one]) => {
-    const own = content.packages.get(name)
-    if (own === undefined) return [`+ ${name} ${word(one)}`]
-    return word(own) === word(one) ? [] : [`~ ${name} ${word(own)} → ${word(one)}`]
-  })
-  const extra = [...content.packages].flatMap(([name, own]) =>
-    followed.packages.has(name) ? [] : [`- ${name} ${word(own)}`],
+  if (typeof followed === 'string') return [`~ ${path}: all of it`]
+  const [there, wanted] = [content, followed].map(
+    ({ packages }) =>
+      new Map([...packages].map(([name, { version, build = '' }]) => [name, `${version} ${build}`.trim()])),
   )
   const python = content.python === followed.python ? [] : [`~ Python ${content.python ?? 'that does not run'}`]
-  return [...python, ...there, ...extra]
+  return [...python, ...packageChanges(there ?? new Map(), wanted ?? new Map())]
 }
 
 function pack(wanted: Wanted, path: string): Operation {
   const host = wanted.spec.from
   const parcel = parcelOf(wanted)
   const run = packPrefix(path, parcel, contentOf(wanted))
-  const verdict = oneStep('missing', 'file', host, 'pack', {
-    title: `pack ${path} for the others`,
-    changes: [`+ ${parcel}`],
-    run,
-  })
-  return operation('file', host, 'environment as a file', verdict, [operationId(AREA, 'conda', host)])
+  const step = { id: 'pack', title: `pack ${path} for the others`, changes: [`+ ${parcel}`], run }
+  return operation('file', host, 'environment as a file', steps('missing', [step]), [envId('conda', host)])
 }
+
+const isLeft = (own: OwnFacts | undefined) => own !== undefined && knownValue(own.parcel)?.isThere === true
 
 /** Removes the file when all hosts have it, also one that an interrupted run left. */
 function tidy(wanted: Wanted, areaFacts: EnvAreaFacts, takes: readonly Operation[], isCarried: boolean): Operation[] {
-  const { facts } = areaFacts
   const { from } = wanted.spec
   const elsewhere = keptElsewhere('up', wanted, areaFacts, 'parcel')
-  const isLeft = (host: string) => {
-    const own = facts.get(host)?.facts
-    return own !== undefined && knownValue(own.parcel)?.isThere === true
-  }
+  const isLeftOn = (host: string) => isLeft(areaFacts.facts.get(host)?.facts)
   const tidied = (host: string, after: readonly string[] = []) =>
-    operation('tidy', host, 'environment as a file', oneStep('differs', 'tidy', host, 'remove', removal(wanted)), after)
-  const cut = takes.filter(({ host, verdict }) => verdict.kind === 'nothing' && isLeft(host) && !elsewhere.has(host))
-  const all = takes.map(({ id }) => id)
+    operation('tidy', host, 'environment as a file', steps('differs', [removal(wanted, 'remove')]), after)
+  const cut = takes.filter(({ host, verdict }) => verdict.kind === 'nothing' && isLeftOn(host) && !elsewhere.has(host))
   return [
     ...cut.map(({ host }) => tidied(host)),
-    ...(facts.has(from) && (isCarried || isLeft(from)) ? [tidied(from, all)] : []),
+    ...(areaFacts.facts.has(from) && (isCarried || isLeftOn(from))
+      ? [
+          tidied(
+            from,
+            takes.map(({ id }) => id),
+          ),
+        ]
+      : []),
   ]
 }
 
-function removal(wanted: Wanted): Omit<Step, 'id'> {
+function removal(wanted: Wanted, id: string): Step {
   const parcel = parcelOf(wanted)
   const run = { script: removeParcel(parcel) }
-  return { title: 'remove the file of the environment', changes: [`- ${parcel}`], run }
+  return { id, title: 'remove the file of the environment', changes: [`- ${parcel}`], run }
 }
 
 export function planCondaDown(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[] {
-  const { facts } = areaFacts
   const elsewhere = keptElsewhere('down', wanted, areaFacts)
-  return [...facts].map(([host, { facts: own }]) => {
-    const verdict = ifKnown(host, TITLE, prefixOf(own), (content) => {
-      const kept = elsewhere.get(host)
-      if (kept !== undefined) return keptBy(kept)
-      const all = [
-        ...restoring(host, content),
-        ...(knownValue(own.parcel)?.isThere === true ? [step('conda', host, 'file', removal(wanted))] : []),
-      ]
-      if (all.length > 0) return steps('differs', all)
-      return nothing('packages' in content ? `${content.path} was not created by Muster: it stays` : 'it is not there')
+  return [...areaFacts.facts].map(([host, { facts: own }]) => {
+    const verdict = ifKnown(host, TITLE, prefixFactOf(own), (content) => {
+      const otherwise =
+        'packages' in content ? `${content.path} was not created by Muster: it stays` : 'it is not there'
+      const all = [restoring(content), isLeft(own) && removal(wanted, 'file')]
+      return elsewhere.get(host) ?? steps('differs', all, otherwise)
     })
     return operation('conda', host, TITLE, verdict)
   })
 }
 
 /** Removes what Muster made, also after an interruption, and restores what was there before. */
-function restoring(host: string, content: PrefixFacts): Step[] {
+function restoring(content: PrefixFacts): Step | undefined {
   if ('packages' in content) {
     const { path, made } = content
-    if (made === undefined) return []
+    if (made === undefined) return undefined
     const changes = [`- ${path}`, `+ ${path} as it was before, where there was one`]
-    return [step('conda', host, 'remove', { title: `remove ${path}`, changes, run: removePrefix(path) })]
+    return { id: 'remove', title: `remove ${path}`, changes, run: removePrefix(path) }
   }
-  if (content.kind !== 'none' || content.left === undefined) return []
+  if (content.kind !== 'none' || content.left === undefined) return undefined
   const { what, path } = content.left
   const half = { title: `remove ${path}, which is incomplete`, changes: [`- ${path}`] }
   const before = { title: `restore ${path} as it was before`, changes: [`+ ${path}`] }
-  return [step('conda', host, 'finish', { ...(what === 'half' ? half : before), run: finishRemoval(path) })]
+  return { id: 'finish', ...(what === 'half' ? half : before), run: finishRemoval(path) }
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { basename, dirname } from 'node:path'
 import { type Known, knownValue } from '../kernel/fact.ts'
-import { ifKnown, type Operation, operationId, type Verdict } from '../kernel/operation.ts'
+import { blocked, ifKnown, nothing, type Operation, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import {
   bringImage,
   buildImage,
@@ -26,22 +26,16 @@ import {
   startContainer,
   UNFINISHED,
 } from './docker.ts'
-import {
-  blocked,
-  type EnvAreaFacts,
-  keptElsewhere,
-  nothing,
-  type OwnFacts,
-  oneStep,
-  operation,
-  step,
-  steps,
-} from './plan.ts'
-import { AREA, type EnvWanted, parcelOf } from './wanted.ts'
+import { type EnvAreaFacts, envId, keptElsewhere, type OwnFacts, operation } from './plan.ts'
+import { type EnvWanted, parcelOf } from './wanted.ts'
 
 type Wanted = EnvWanted<'docker'>
+/** The host that receives the file of the image for a host: itself, or the one whose home it shares. */
+type KeeperOf = (host: string) => string
 
+const FILE = 'image as a file'
 const short = (image: DockerImage) => image.digest.slice(0, 12)
+const hasSteps = ({ verdict }: Operation) => verdict.kind === 'steps'
 
 /** Blocked if the daemon cannot be used. */
 function onDocker(host: string, own: OwnFacts, decide: (facts: DockerFacts) => Verdict): Verdict {
@@ -52,34 +46,30 @@ function onDocker(host: string, own: OwnFacts, decide: (facts: DockerFacts) => V
 
 export function planDockerUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[] {
   const { facts } = areaFacts
-  const { spec } = wanted
-  const source = facts.get(spec.from)?.facts
+  const { from } = wanted.spec
+  const source = facts.get(from)?.facts
   const made = source === undefined ? undefined : makeImage(wanted, source)
   // The image that the others should have; undefined until it is made.
-  const followed = made?.verdict.kind === 'nothing' ? imageOf(source) : undefined
+  const followed =
+    made?.verdict.kind === 'nothing' ? knownValue(source?.content as Known<DockerFacts>)?.image : undefined
   const elsewhere = keptElsewhere('up', wanted, areaFacts, 'parcel')
-  const keeperOf = (host: string) => elsewhere.get(host)?.keeper ?? host
+  const keeperOf: KeeperOf = (host) => elsewhere.get(host)?.keeper ?? host
   const loads = [...facts]
-    .filter(([host]) => host !== spec.from)
+    .filter(([host]) => host !== from)
     .map(([host, { facts: own }]) => takeImage(wanted, host, own, source === undefined, followed, keeperOf(host)))
-  const isCarried = loads.some(({ verdict }) => verdict.kind === 'steps')
   const containers = [...facts].map(([host, { facts: own }]) => {
     const isImageThere = [made, ...loads].some((each) => each?.host === host && each.verdict.kind === 'nothing')
     return holdContainer(wanted, host, own, isImageThere)
   })
   return [
     ...(made === undefined ? [] : [made]),
-    ...(isCarried ? [packImage(wanted)] : []),
+    ...(loads.some(hasSteps) ? [packImage(wanted)] : []),
     ...bringImages(wanted, loads, keeperOf),
     ...loads,
     ...containers,
     // Last: a host stops at its first failure.
     ...tidy(wanted, areaFacts, loads, keeperOf),
   ]
-}
-
-function imageOf(own: OwnFacts | undefined): DockerImage | undefined {
-  return own === undefined ? undefined : knownValue(own.content as Known<DockerFacts>)?.image
 }
 
 /** On the followed host: build or pull the image, or keep it. */
@@ -89,48 +79,40 @@ function makeImage(wanted: Wanted, source: OwnFacts): Operation {
   const verdict = onDocker(host, source, ({ image: there }) => {
     if (file?.kind !== 'text') {
       if (there !== undefined) return nothing(`${image} is there (${short(there)})`)
-      const pull = { title: `pull ${image}`, changes: [`+ ${image}`], run: pullImage(image, parcelOf(wanted), host) }
-      return oneStep('missing', 'image', host, 'pull', pull)
+      const run = pullImage(image, parcelOf(wanted), host)
+      return steps('missing', [{ id: 'pull', title: `pull ${image}`, changes: [`+ ${image}`], run }])
     }
     if (there?.labels[SOURCE_LABEL] === key) return nothing(`${image} is built from ${file.path} (${short(there)})`)
     const context = { from: undefined, path: dirname(file.path), to: `${parcelOf(wanted)}/context` }
-    const build = {
-      title: `build ${image} from ${file.path}`,
-      changes: [`${there === undefined ? '+' : '~'} ${image}`],
-      run: buildImage(image, key, basename(file.path), context),
-    }
-    return oneStep(there === undefined ? 'missing' : 'differs', 'image', host, 'build', build)
+    const run = buildImage(image, key, basename(file.path), context)
+    return imageSteps(there, { id: 'build', title: `build ${image} from ${file.path}`, run }, image)
   })
   return operation('image', host, 'image', verdict)
+}
+
+/** `there`: the image that this step replaces. */
+function imageSteps(there: DockerImage | undefined, step: Omit<Step, 'changes'>, image: string): Verdict {
+  const [state, sign] = there === undefined ? (['missing', '+'] as const) : (['differs', '~'] as const)
+  return steps(state, [{ ...step, changes: [`${sign} ${image}`] }])
 }
 
 function packImage(wanted: Wanted): Operation {
   const { from: host, image } = wanted.spec
   const parcel = parcelOf(wanted)
-  const pack = {
-    title: `write ${image} to a file for the others`,
-    changes: [`+ ${parcel}`],
-    run: saveImage(image, parcel),
-  }
-  const after = [operationId(AREA, 'image', host)]
-  return operation('file', host, 'image as a file', oneStep('missing', 'file', host, 'save', pack), after)
+  const title = `write ${image} to a file for the others`
+  const step = { id: 'save', title, changes: [`+ ${parcel}`], run: saveImage(image, parcel) }
+  return operation('file', host, FILE, steps('missing', [step]), [envId('image', host)])
 }
 
 /** Copies the file to each home where an image will be loaded, except the followed host's. */
-function bringImages(
-  wanted: Wanted,
-  loads: readonly Operation[],
-  keeperOf: (host: string) => string,
-): readonly Operation[] {
+function bringImages(wanted: Wanted, loads: readonly Operation[], keeperOf: KeeperOf): readonly Operation[] {
   const { from, image } = wanted.spec
   const parcel = parcelOf(wanted)
-  const keepers = new Set(loads.filter(({ verdict }) => verdict.kind === 'steps').map(({ host }) => keeperOf(host)))
+  const keepers = new Set(loads.filter(hasSteps).map(({ host }) => keeperOf(host)))
   keepers.delete(from)
-  return [...keepers].map((host) => {
-    const bring = { title: `bring ${image} from ${from}`, changes: [`+ ${parcel}`], run: bringImage(parcel, from) }
-    const verdict = oneStep('missing', 'file', host, 'bring', bring)
-    return operation('file', host, 'image as a file', verdict, [operationId(AREA, 'file', from)])
-  })
+  const run = bringImage(parcel, from)
+  const step = { id: 'bring', title: `bring ${image} from ${from}`, changes: [`+ ${parcel}`], run }
+  return [...keepers].map((host) => operation('file', host, FILE, steps('missing', [step]), [envId('file', from)]))
 }
 
 /** `keeper`: the host that receives the file for their shared home. */
@@ -145,20 +127,16 @@ function takeImage(
   const { image, from } = wanted.spec
   const verdict = onDocker(host, own, ({ image: there }) => {
     if (isSourceAway) {
-      if (there !== undefined)
-        return nothing(`${image} is there (${short(there)}); ${from}, which it follows, cannot be reached`)
-      return blocked(host, 'not-reached', `${from}, which has the image, cannot be reached`)
+      return there === undefined
+        ? blocked(host, 'not-reached', `${from}, which has the image, cannot be reached`)
+        : nothing(`${image} is there (${short(there)}); ${from}, which it follows, cannot be reached`)
     }
     if (there !== undefined && there.digest === followed?.digest)
       return nothing(`${image} is the one of ${from} (${short(there)})`)
-    const load = {
-      title: `load ${image} from ${from}`,
-      changes: [`${there === undefined ? '+' : '~'} ${image}`],
-      run: loadImage(parcelOf(wanted), host),
-    }
-    return oneStep(there === undefined ? 'missing' : 'differs', 'image', host, 'load', load)
+    const run = loadImage(parcelOf(wanted), host)
+    return imageSteps(there, { id: 'load', title: `load ${image} from ${from}`, run }, image)
   })
-  return operation('image', host, 'image', verdict, isSourceAway ? [] : [operationId(AREA, 'file', keeper)])
+  return operation('image', host, 'image', verdict, isSourceAway ? [] : [envId('file', keeper)])
 }
 
 function hasNote(own: OwnFacts, note: string): boolean {
@@ -170,25 +148,24 @@ function tidy(
   wanted: Wanted,
   { facts }: EnvAreaFacts,
   loads: readonly Operation[],
-  keeperOf: (host: string) => string,
+  keeperOf: KeeperOf,
 ): readonly Operation[] {
   const parcel = parcelOf(wanted)
-  const { from } = wanted.spec
-  const isCarried = loads.some(({ verdict }) => verdict.kind === 'steps')
   return [...facts].flatMap(([host, { facts: own }]) => {
-    const ownLoads = loads.filter((load) => keeperOf(load.host) === host)
+    const awaited = host === wanted.spec.from ? loads : loads.filter((load) => keeperOf(load.host) === host)
     const isLoaded = loads.some((load) => load.host === host && load.verdict.kind === 'nothing')
-    const isUsed = host === from ? isCarried : ownLoads.some(({ verdict }) => verdict.kind === 'steps')
-    const removal = { title: 'remove the file of the image', changes: [`- ${parcel}`], run: removeImageFile(parcel) }
     const note = { title: 'note that Muster loaded the image', changes: [], run: noteLoaded(parcel, host) }
-    const all = [
-      ...(isLoaded && hasNote(own, LOADING) ? [step('tidy', host, 'note', note)] : []),
-      ...(keeperOf(host) === host && (isUsed || hasNote(own, UNFINISHED))
-        ? [step('tidy', host, 'remove', removal)]
-        : []),
-    ]
-    const after = (host === from ? loads : ownLoads).map(({ id }) => id)
-    return all.length === 0 ? [] : [operation('tidy', host, 'image as a file', steps('differs', all), after)]
+    const removal = { title: 'remove the file of the image', changes: [`- ${parcel}`], run: removeImageFile(parcel) }
+    const isLeft = keeperOf(host) === host && (awaited.some(hasSteps) || hasNote(own, UNFINISHED))
+    const all = [isLoaded && hasNote(own, LOADING) && { id: 'note', ...note }, isLeft && { id: 'remove', ...removal }]
+    const tidied = operation(
+      'tidy',
+      host,
+      FILE,
+      steps('differs', all),
+      awaited.map(({ id }) => id),
+    )
+    return hasSteps(tidied) ? [tidied] : []
   })
 }
 
@@ -204,68 +181,58 @@ function holdContainer(wanted: Wanted, host: string, own: OwnFacts, isImageThere
   const container = containerOf(wanted)
   const { name, image, mark } = container
   const verdict = onDocker(host, own, ({ container: there, image: present }) => {
-    const run = (change: '+' | '~', why: string) =>
-      step('container', host, 'run', {
-        title: `run ${name}${why}`,
-        changes: [`${change} container ${name} of ${image}`],
-        run: runContainer(container),
-        check: containerRuns(container),
-      })
+    const check = containerRuns(container)
+    const run = (change: '+' | '~', why: string): Step => ({
+      id: 'run',
+      title: `run ${name}${why}`,
+      changes: [`${change} container ${name} of ${image}`],
+      run: runContainer(container),
+      check,
+    })
     if (there === undefined) return steps('missing', [run('+', '')])
-    const own = there.labels[CONTAINER_LABEL]
-    if (own === undefined) {
+    const label = there.labels[CONTAINER_LABEL]
+    if (label === undefined) {
       const hint = `Remove it (docker rm ${name}), or choose another name in hosts.yaml.`
       return blocked(host, 'in-the-way', `a container ${name} exists that Muster did not create`, hint)
     }
     if (!isImageThere || there.imageId !== present?.id)
       return steps('differs', [run('~', ' again: its image has changed')])
-    if (own !== mark) return steps('differs', [run('~', ' again: its settings in hosts.yaml have changed')])
+    if (label !== mark) return steps('differs', [run('~', ' again: its settings in hosts.yaml have changed')])
     if (there.state === 'running') return nothing(`the container ${name} runs`)
-    const start = {
-      title: `start ${name}, which is ${there.state}`,
-      changes: [`~ container ${name}`],
-      run: startContainer(name),
-      check: containerRuns(container),
-    }
-    return oneStep('differs', 'container', host, 'start', start)
+    const start = { title: `start ${name}, which is ${there.state}`, run: startContainer(name) }
+    return steps('differs', [{ id: 'start', ...start, changes: [`~ container ${name}`], check }])
   })
-  return operation('container', host, 'container', verdict, [operationId(AREA, 'image', host)])
+  return operation('container', host, 'container', verdict, [envId('image', host)])
 }
 
 export function planDockerDown(wanted: Wanted, { facts }: EnvAreaFacts): Operation[] {
   const { name, image } = wanted.spec
   const parcel = parcelOf(wanted)
-  return [...facts].flatMap(([host, { facts: own }]) => [
-    operation(
-      'container',
-      host,
-      'container',
-      onDocker(host, own, ({ container }) => {
-        if (container === undefined) return nothing(`there is no container ${name}`)
-        if (container.labels[CONTAINER_LABEL] === undefined)
-          return nothing(`the container ${name} was not created by Muster: it stays`)
-        const title = `stop and remove ${name}`
-        const remove = { title, changes: [`- container ${name}`], run: removeContainer(name) }
-        return oneStep('differs', 'container', host, 'remove', remove)
-      }),
-    ),
-    operation(
-      'image',
-      host,
-      'image',
-      onDocker(host, own, ({ image: there }) => {
-        const isOwn = there !== undefined && (hasNote(own, LOADED) || there.labels[SOURCE_LABEL] !== undefined)
-        const remove = { title: `remove ${image}`, changes: [`- ${image}`], run: removeImage(image) }
-        const removeFiles = { title: `remove ${parcel}`, changes: [`- ${parcel}`], run: forgetImage(parcel, host) }
-        const all = [
-          ...(isOwn ? [step('image', host, 'remove', remove)] : []),
-          ...(knownValue(own.parcel)?.isThere === true ? [step('image', host, 'files', removeFiles)] : []),
-        ]
-        if (all.length > 0) return steps('differs', all)
-        return nothing(
-          there === undefined ? `there is no image ${image}` : `${image} was not brought by Muster: it stays`,
-        )
-      }),
-    ),
-  ])
+  const remove = (id: string, title: string, what: string, run: Step['run']): Step => ({
+    id,
+    title,
+    changes: [`- ${what}`],
+    run,
+  })
+  return [...facts].flatMap(([host, { facts: own }]) => {
+    const container = onDocker(host, own, ({ container: there }) => {
+      if (there === undefined) return nothing(`there is no container ${name}`)
+      if (there.labels[CONTAINER_LABEL] === undefined)
+        return nothing(`the container ${name} was not created by Muster: it stays`)
+      const title = `stop and remove ${name}`
+      return steps('differs', [remove('remove', title, `container ${name}`, removeContainer(name))])
+    })
+    const images = onDocker(host, own, ({ image: there }) => {
+      const isOwn = there !== undefined && (hasNote(own, LOADED) || there.labels[SOURCE_LABEL] !== undefined)
+      const hasFiles = knownValue(own.parcel)?.isThere === true
+      const otherwise =
+        there === undefined ? `there is no image ${image}` : `${image} was not brought by Muster: it stays`
+      const all = [
+        isOwn && remove('remove', `remove ${image}`, image, removeImage(image)),
+        hasFiles && remove('files', `remove ${parcel}`, parcel, forgetImage(parcel, host)),
+      ]
+      return steps('differs', all, otherwise)
+    })
+    return [operation('container', host, 'container', container), operation('image', host, 'image', images)]
+  })
 }

@@ -1,7 +1,7 @@
 /** What the plans for venv, conda and Docker share. Pure. */
 import type { AreaFacts, ChangeDirection } from '../kernel/area.ts'
-import { type KnownFacts, knownValue } from '../kernel/fact.ts'
-import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
+import { type Known, type KnownFacts, knownValue } from '../kernel/fact.ts'
+import { blocked, type Operation, operationId, operationOf, type Verdict } from '../kernel/operation.ts'
 import { keepersOf, sharedHomeSentence } from '../kernel/shared-home.ts'
 import type { DockerFacts } from './docker.ts'
 import type { InHome, ParcelFacts, PrefixFacts, SystemFacts } from './facts.ts'
@@ -16,48 +16,35 @@ export type EnvFacts = {
 }
 export type OwnFacts = KnownFacts<EnvFacts>
 export type EnvAreaFacts = AreaFacts<EnvFacts>
+export type Prefix = Extract<PrefixFacts, { kind: 'venv' | 'conda' }>
+
+export const prefixFactOf = ({ content }: OwnFacts) => content as Known<PrefixFacts>
+
+export const envId = (name: string, host: string): string => operationId(AREA, name, host)
 
 export function operation(
   name: string,
   host: string,
   title: string,
   verdict: Verdict,
-  after: readonly string[] = [],
+  after?: readonly string[],
 ): Operation {
-  return { id: operationId(AREA, name, host), area: AREA, host, title, after, verdict }
+  return operationOf(AREA, host, name, title, verdict, after)
 }
 
-export function nothing(because: string): Verdict {
-  return { kind: 'nothing', because }
-}
-
-/** Another host maintains it. */
-export function keptBy({ keeper, because }: Kept): Verdict {
-  return { kind: 'nothing', because, keeper }
-}
-
-export function blocked(host: string, id: string, cause: string, hint?: string): Verdict {
-  return blockedBy({ host, gravity: 'blocker', id, cause, ...(hint === undefined ? {} : { hint }) })
-}
-
-export function steps(state: 'missing' | 'differs', all: readonly Step[]): Verdict {
-  return { kind: 'steps', state, steps: all }
-}
-
-/** A step; its id derives from the operation's. */
-export function step(name: string, host: string, word: string, rest: Omit<Step, 'id'>): Step {
-  return { id: `${operationId(AREA, name, host)}/${word}`, ...rest }
-}
-
-/** A verdict of one step. */
-export function oneStep(
-  state: 'missing' | 'differs',
-  name: string,
-  host: string,
-  word: string,
-  rest: Omit<Step, 'id'>,
-): Verdict {
-  return steps(state, [step(name, host, word, rest)])
+/** What makes the packages (name to version) of an environment those that are wanted, as lines of a diff. */
+export function packageChanges(
+  there: ReadonlyMap<string, string>,
+  wanted: ReadonlyMap<string, string>,
+  broken: readonly string[] = [],
+): string[] {
+  const changes = [...wanted].flatMap(([name, version]) => {
+    const own = there.get(name)
+    if (own === undefined) return [`+ ${name} ${version}`]
+    if (own !== version) return [`~ ${name} ${own} → ${version}`]
+    return broken.includes(name) ? [`~ ${name} ${version}: its list of files is missing`] : []
+  })
+  return [...changes, ...[...there].flatMap(([name, own]) => (wanted.has(name) ? [] : [`- ${name} ${own}`]))]
 }
 
 /** Blocks all hosts if the file of the environment cannot be read. */
@@ -67,16 +54,13 @@ export function fileTrouble({ spec, file }: EnvWanted): Operation[] | undefined 
   return spec.hosts.map((host) => operation('file', host, 'what it is made from', blocked(host, 'no-file', cause)))
 }
 
-/** The host that maintains an environment for another one, and why. */
-type Kept = { readonly keeper: string; readonly because: string }
-
-/** Hosts that share their environment (or the parcel) with another host: on an NFS share of hosts.yaml, or in a shared home. */
+/** By host the verdict for what another host takes care of: on an NFS share of hosts.yaml, or in a shared home. */
 export function keptElsewhere(
   direction: ChangeDirection,
   { spec, sharedBy }: EnvWanted,
   { facts, sharedHomes = [] }: EnvAreaFacts,
   what: keyof InHome = 'environment',
-): ReadonlyMap<string, Kept> {
+): ReadonlyMap<string, Verdict & { readonly keeper: string }> {
   const isInHome = (host: string): boolean => {
     const fact = facts.get(host)?.facts.inHome
     return fact !== undefined && knownValue(fact)?.[what] === true
@@ -87,14 +71,11 @@ export function keptElsewhere(
     hosts: hosts.filter(isInHome).toSorted((one, two) => Number(isFirst(two)) - Number(isFirst(one))),
     path,
   }))
-  return new Map([
-    ...[...keepersOf(homes)].map(
-      ([host, shared]) => [host, { keeper: shared.keeper, because: sharedHomeSentence(shared) }] as const,
+  const kept = [
+    ...[...keepersOf(homes)].map(([host, shared]) => [host, shared.keeper, sharedHomeSentence(shared)] as const),
+    ...[...sharedBy].map(
+      ([host, keeper]) => [host, keeper, `it is on an NFS share, and ${keeper} takes care of it`] as const,
     ),
-    ...[...sharedBy].map(([host, keeper]) => [host, { keeper, because: sharedSentence(keeper) }] as const),
-  ])
-}
-
-function sharedSentence(owner: string): string {
-  return `it is on an NFS share, and ${owner} takes care of it`
+  ]
+  return new Map(kept.map(([host, keeper, because]) => [host, { kind: 'nothing', because, keeper }]))
 }

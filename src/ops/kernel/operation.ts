@@ -2,6 +2,7 @@
  * Operations as data: what would bring a host to its declared state. A pure function makes them from what is wanted and the
  * facts; they execute nothing. Ids are `AREA/NAME@HOST`, those of steps `AREA/NAME@HOST/WORD`.
  */
+import { defined } from '../../base/defined.ts'
 import type { Known } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { FileDelivery } from './host-port.ts'
@@ -77,19 +78,51 @@ export function operationId(area: string, name: string, host: string): string {
   return `${area}/${name}@${host}`
 }
 
+/** The ids of its steps are words (`make`), which get its own id in front. */
+export function operationOf(
+  area: string,
+  host: string,
+  name: string,
+  title: string,
+  verdict: Verdict,
+  after: readonly string[] = [],
+): Operation {
+  const id = operationId(area, name, host)
+  const base = { id, area, host, title, after }
+  if (verdict.kind !== 'steps') return { ...base, verdict }
+  return { ...base, verdict: { ...verdict, steps: verdict.steps.map((step) => ({ ...step, id: `${id}/${step.id}` })) } }
+}
+
+export function nothing(because: string): Verdict {
+  return { kind: 'nothing', because }
+}
+
+/** The steps that are needed; where none is, there is nothing to do, with this reason. */
+export function steps(
+  state: 'missing' | 'differs',
+  all: readonly (Step | false | undefined)[],
+  otherwise = 'it is as declared',
+): Verdict {
+  const needed = all.filter((step) => step !== undefined && step !== false)
+  return needed.length === 0 ? nothing(otherwise) : { kind: 'steps', state, steps: needed }
+}
+
 /** `blocked` by one finding. */
 export function blockedBy(finding: Finding): Verdict {
   return { kind: 'blocked', findings: [finding] }
 }
 
+export function blocked(host: string, id: string, cause: string, hint?: string): Verdict {
+  return blockedBy({ host, gravity: 'blocker', id, cause, ...defined({ hint }) })
+}
+
 /** What `decide` says of a fact that is known; blocked where it is unknown. */
 export function ifKnown<T>(host: string, what: string, fact: Known<T>, decide: (value: T) => Verdict): Verdict {
   if (fact.kind === 'known') return decide(fact.value)
-  return blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: `cannot determine ${what}: ${fact.because}` })
+  return blocked(host, 'unknown', `cannot determine ${what}: ${fact.because}`)
 }
 
 /** In place of all others of a host that other hosts cannot reach. */
 export function unusableHost(area: string, host: string, cause: string): Operation {
-  const verdict = blockedBy({ host, gravity: 'blocker', id: 'no-address', cause })
-  return { id: operationId(area, 'host', host), area, host, title: 'the host', after: [], verdict }
+  return operationOf(area, host, 'host', 'the host', blocked(host, 'no-address', cause))
 }
