@@ -3,9 +3,10 @@
  * and nothing else (`/var/lib/muster/packages-AREA` names it, written before the first of it is installed). A package manager
  * that somebody else uses is waited for within a bound, and that is said.
  */
+import { defined } from '../../base/defined.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from './fact.ts'
-import { type Action, type Check, operationId, type Step, type Verdict } from './operation.ts'
+import { type Action, type Check, type Step, steps, type Verdict } from './operation.ts'
 
 export type PackageManager = 'apt' | 'dnf' | 'zypper' | 'pacman' | 'apk'
 
@@ -125,36 +126,32 @@ const REMOVALS: Readonly<Record<PackageManager, string>> = {
   apk: 'patiently apk del "$@"',
 }
 
-const idOf = (host: string, area: string, word: string) => `${operationId(area, 'packages', host)}/${word}`
-
 /** What is missing is installed; `check` is of the step. */
 export function installVerdict(
-  host: string,
   area: string,
   manager: PackageManager,
   missing: readonly string[],
   check?: Check,
 ): Verdict {
   const step: Step = {
-    id: idOf(host, area, 'install'),
+    id: 'install',
     title: `install ${missing.join(' and ')} with ${manager}`,
     changes: missing.map((name) => `+ package ${name}`),
     run: installPackages(manager, missing, area),
-    ...(check === undefined ? {} : { check }),
+    ...defined({ check }),
   }
-  return { kind: 'steps', state: 'missing', steps: [step] }
+  return steps('missing', [step])
 }
 
 /** What Muster installed for the area is taken away; `because`: it has installed nothing. */
-export function removalVerdict(host: string, area: string, { manager, own }: Packages, because: string): Verdict {
-  if (own.length === 0) return { kind: 'nothing', because }
+export function removalVerdict(area: string, { manager, own }: Packages, because = ''): Verdict {
   const step: Step = {
-    id: idOf(host, area, 'remove'),
+    id: 'remove',
     title: 'remove the packages that Muster installed',
     changes: own.map((name) => `- package ${name}`),
     run: removePackages(manager, own, area),
   }
-  return { kind: 'steps', state: 'differs', steps: [step] }
+  return steps('differs', [own.length > 0 && step], because)
 }
 
 /** Installs packages that are missing, and notes them as the area's. */

@@ -2,7 +2,7 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type Fact, type FactSet, type Known, type KnownFacts, knownValue } from '../kernel/fact.ts'
 import { type FileState, fileFact } from '../kernel/files.ts'
-import { operationId, type Verdict } from '../kernel/operation.ts'
+import { blocked, type Operation, operationId, operationOf, type Verdict } from '../kernel/operation.ts'
 import { type PackageNames, type Packages, packagesFact } from '../kernel/packages.ts'
 import { type SystemService, type SystemServiceState, serviceFact } from '../kernel/services.ts'
 import { type ActiveExport, type Exports, parseActiveExports, parseExports } from './exports.ts'
@@ -265,6 +265,17 @@ export const exportsId = (server: string): string => operationId(AREA, 'exports'
 export const serviceId = (server: string): string => operationId(AREA, 'server', server)
 export const mountId = (host: string, point: string): string => operationId(AREA, `mount ${point}`, host)
 
+export const packagesOperation = (host: string, verdict: Verdict): Operation =>
+  operationOf(AREA, host, 'packages', 'NFS packages', verdict)
+export const exportsOperation = (host: string, verdict: Verdict, after?: readonly string[]): Operation =>
+  operationOf(AREA, host, 'exports', 'exports', verdict, after)
+export const mountOperation = (
+  host: string,
+  { point }: { readonly point: string },
+  verdict: Verdict,
+  after?: readonly string[],
+): Operation => operationOf(AREA, host, `mount ${point}`, `mount at ${point}`, verdict, after)
+
 const TITLES: Readonly<Record<string, string>> = {
   mounts: 'the mounts',
   fstab: '/etc/fstab',
@@ -281,12 +292,12 @@ export function allKnown<K extends keyof NfsFacts>(
   host: string,
   own: HostFactsOfNfs,
   names: readonly K[],
-): { readonly [N in K]: NfsFacts[N] } | Extract<Verdict, { kind: 'blocked' }> {
+): { readonly [N in K]: NfsFacts[N] } | Verdict {
   for (const name of names) {
     const fact = own[name]
     if (fact.kind === 'unknown') {
       const cause = `cannot determine ${TITLES[String(name)] ?? name.replace('unit', 'the unit of')}: ${fact.because}`
-      return { kind: 'blocked', findings: [{ host, gravity: 'blocker', id: 'unknown', cause }] }
+      return blocked(host, 'unknown', cause)
     }
   }
   return Object.fromEntries(names.map((name) => [name, knownValue(own[name])])) as { readonly [N in K]: NfsFacts[N] }

@@ -16,17 +16,18 @@ import {
   leftoversOf,
   unknownOf,
 } from '../kernel/left.ts'
-import { operationId, type Verdict } from '../kernel/operation.ts'
+import type { Operation } from '../kernel/operation.ts'
 import { packagesFact, removalVerdict } from '../kernel/packages.ts'
 import {
   AREA,
   clientFacts,
-  exportsId,
+  exportsOperation,
   type HostFactsOfNfs,
-  mountId,
+  mountOperation,
   type NfsClientFacts,
   type NfsFacts,
   type NfsServerFacts,
+  packagesOperation,
   SERVER_PACKAGES,
   serverFacts,
 } from './facts.ts'
@@ -94,7 +95,7 @@ export const left = defineLeft<Facts>({
     const unexport = planUnexport(host, facts as unknown as HostFactsOfNfs)
     return [
       ...mountsOf(host, facts, shares),
-      ...leftOf(host, exportsId(host), 'exports', unexport, isServer),
+      ...leftOf(exportsOperation(host, unexport), isServer),
       ...packagesOf(host, facts, isServer || isClient),
       ...leftoversOf(facts.found, KINDS),
     ]
@@ -137,7 +138,7 @@ function mountsOf(host: string, facts: KnownFacts<Facts>, shares: readonly Share
       ...(hasUnit ? {} : { [`unit ${point}`]: known({ kind: 'none' }), hasSystemd: known(false) }),
     }
     const verdict = planUnmount(host, stateOf, { point })
-    return leftOf(host, mountId(host, point), `mount at ${point}`, verdict, declared)
+    return leftOf(mountOperation(host, { point }, verdict), declared)
   })
 }
 
@@ -151,17 +152,9 @@ function packagesOf(
   if (own === undefined) return []
   const others = (knownValue(foreignExports)?.entries.length ?? 0) > 0 || (knownValue(mounts) ?? []).some(isNfs)
   const usedBy = others ? 'the host exports or mounts something' : undefined
-  const verdict = removalVerdict(host, AREA, own, '')
-  return leftOf(host, operationId(AREA, 'packages', host), 'NFS packages', verdict, isDeclared, usedBy)
+  return leftOf(packagesOperation(host, removalVerdict(AREA, own)), isDeclared, usedBy)
 }
 
-function leftOf(
-  host: string,
-  id: string,
-  title: string,
-  verdict: Verdict,
-  isDeclared: boolean,
-  usedBy?: string,
-): readonly Leftover[] {
-  return leftOfOperations([{ id, area: AREA, host, title, after: [], verdict }], isDeclared ? AREA : undefined, usedBy)
+function leftOf(operation: Operation, isDeclared: boolean, usedBy?: string): readonly Leftover[] {
+  return leftOfOperations([operation], isDeclared ? AREA : undefined, usedBy)
 }

@@ -1,15 +1,18 @@
 /** NFS: a server's exports and the mounts of its clients, as hosts.yaml declares them. */
 import { type AreaFacts, type ChangeDirection, defineArea } from '../kernel/area.ts'
-import { ifKnown, type Operation, operationId, unusableHost, type Verdict } from '../kernel/operation.ts'
+import { ifKnown, nothing, type Operation, operationOf, unusableHost } from '../kernel/operation.ts'
 import { installVerdict, missingPackages, removalVerdict } from '../kernel/packages.ts'
 import {
   AREA,
   exportsId,
+  exportsOperation,
   type HostFactsOfNfs,
   mountId,
+  mountOperation,
   type NfsFacts,
   nfsFacts,
   packagesOf,
+  packagesOperation,
   serviceId,
 } from './facts.ts'
 import { planMount, planUnmount } from './plan-client.ts'
@@ -36,53 +39,35 @@ function planUp(
   served: readonly Share[],
   mounted: readonly Share[],
 ): Operation[] {
-  const install = operation(
-    host,
-    operationId(AREA, 'packages', host),
-    'NFS packages',
-    ifKnown(host, 'the packages', own.packages, (packages) => {
-      const names = packagesOf(wanted, host)
-      const missing = missingPackages(names, packages)
-      if (missing.length === 0)
-        return { kind: 'nothing', because: `${names[packages.manager].join(' and ')} installed` }
-      return installVerdict(host, AREA, packages.manager, missing)
-    }),
-  )
+  const install = ifKnown(host, 'the packages', own.packages, (packages) => {
+    const names = packagesOf(wanted, host)
+    const missing = missingPackages(names, packages)
+    return missing.length === 0
+      ? nothing(`${names[packages.manager].join(' and ')} installed`)
+      : installVerdict(AREA, packages.manager, missing)
+  })
   const serving =
     served.length === 0
       ? []
       : [
-          operation(host, exportsId(host), 'exports', planExports(host, own, served)),
-          operation(host, serviceId(host), 'NFS server', planService(host, own)),
+          exportsOperation(host, planExports(host, own, served)),
+          operationOf(AREA, host, 'server', 'NFS server', planService(host, own)),
         ]
-  const mounting = mounted.map((share) => ({
-    ...operation(host, mountId(host, share.point), `mount at ${share.point}`, planMount(host, own, share)),
-    after: [exportsId(share.server), serviceId(share.server)],
-  }))
-  return [install, ...serving, ...mounting]
+  const mounting = mounted.map((share) =>
+    mountOperation(host, share, planMount(host, own, share), [exportsId(share.server), serviceId(share.server)]),
+  )
+  return [packagesOperation(host, install), ...serving, ...mounting]
 }
 
 /** Clients first, then their servers, then packages. */
 function planDown(host: string, own: HostFactsOfNfs, served: readonly Share[], mounted: readonly Share[]): Operation[] {
-  const unmounting = mounted.map((share) =>
-    operation(host, mountId(host, share.point), `mount at ${share.point}`, planUnmount(host, own, share)),
-  )
+  const unmounting = mounted.map((share) => mountOperation(host, share, planUnmount(host, own, share)))
   const after = served.flatMap(({ clients, point }) => clients.map((client) => mountId(client, point)))
-  const serving =
-    served.length === 0 ? [] : [{ ...operation(host, exportsId(host), 'exports', planUnexport(host, own)), after }]
-  const removal = operation(
-    host,
-    operationId(AREA, 'packages', host),
-    'NFS packages',
-    ifKnown(host, 'the packages', own.packages, (packages) =>
-      removalVerdict(host, AREA, packages, 'Muster installed no package for NFS'),
-    ),
+  const serving = served.length === 0 ? [] : [exportsOperation(host, planUnexport(host, own), after)]
+  const removal = ifKnown(host, 'the packages', own.packages, (packages) =>
+    removalVerdict(AREA, packages, 'Muster installed no package for NFS'),
   )
-  return [...unmounting, ...serving, removal]
-}
-
-function operation(host: string, id: string, title: string, verdict: Verdict): Operation {
-  return { id, area: AREA, host, title, after: [], verdict }
+  return [...unmounting, ...serving, packagesOperation(host, removal)]
 }
 
 /** NFS: a server's exports and the mounts of its clients, as hosts.yaml declares them. */

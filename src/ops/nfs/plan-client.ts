@@ -5,9 +5,8 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
-import type { Finding } from '../kernel/finding.ts'
-import { type Action, blockedBy, type Step, type Verdict } from '../kernel/operation.ts'
-import { allKnown, type HostFactsOfNfs, mountId, type Point, pointAt, unitPath } from './facts.ts'
+import { type Action, blocked, nothing, type Step, steps, type Verdict } from '../kernel/operation.ts'
+import { allKnown, type HostFactsOfNfs, type Point, pointAt, unitPath } from './facts.ts'
 import { fstabLine, isMountOf, isNfs, missingOptions, mountAt, pointOf, unitName } from './mounts.ts'
 import { type Share, sourceOf } from './wanted.ts'
 
@@ -35,18 +34,15 @@ export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verd
   const there = mounted !== undefined && mounted.type !== 'autofs' ? mounted : undefined
   const isRight = there !== undefined && isMountOf(there, share.serverAddress, share.path)
   const obstacle = isRight ? undefined : obstacleOf(host, share, there, point)
-  if (obstacle !== undefined) return blockedBy(obstacle)
+  if (obstacle !== undefined) return obstacle
 
   const file = mountFileOf(share, facts)
-  if (file.was.kind === 'other') {
-    return blockedBy({ host, gravity: 'blocker', id: 'not-a-file', cause: `${file.path}: ${file.was.because}` })
-  }
+  if (file.was.kind === 'other') return blocked(host, 'not-a-file', `${file.path}: ${file.was.because}`)
   const isOthers = hasSystemd && file.was.kind === 'file' && !file.was.text.startsWith(UNIT_HEAD)
   const foreign = foreignLines(facts.fstab, share)
   if (isOthers || (foreign.length > 0 && !isRight)) {
     const cause = `${isOthers ? file.path : '/etc/fstab'} declares ${share.point} already, but not from Muster`
-    const hint = 'Remove that, or leave this mount out of hosts.yaml.'
-    return blockedBy({ host, gravity: 'blocker', id: 'mount-declared', cause, hint })
+    return blocked(host, 'mount-declared', cause, 'Remove that, or leave this mount out of hosts.yaml.')
   }
 
   const old = file.lines
@@ -54,39 +50,33 @@ export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verd
   const lines = declarationOf(share, hasSystemd, isMade)
   const differing = isRight ? missingOptions(there, share.mountOptions) : []
   const isStale = isRight && point?.kind === 'stale'
-  const id = mountId(host, share.point)
-  const steps: Step[] = []
-  if (foreign.length === 0 && lines.join('\n') !== old.join('\n')) {
-    const write = writeFile(file, { content: [bytesOf(file.render(lines) ?? '')], mode: '644' })
-    const reload = hasSystemd
-      ? `\nsystemctl daemon-reload && systemctl enable --quiet ${shellQuote(unitName(share.point))}`
-      : ''
-    const shown = lines.filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('['))
-    steps.push({
-      id: `${id}/declare`,
-      title: hasSystemd ? `write ${file.path} and enable it` : `add ${share.point} to /etc/fstab`,
-      changes: [
-        ...old.filter((line) => !lines.includes(line)).map((line) => `- ${line}`),
-        ...shown.flatMap((line) => (old.includes(line) ? [] : [`+ ${line}`])),
-      ],
-      run: { ...write, script: `${write.script}${reload}`, asRoot: true },
-    })
+  const write = writeFile(file, { content: [bytesOf(file.render(lines) ?? '')], mode: '644' })
+  const reload = hasSystemd
+    ? `\nsystemctl daemon-reload && systemctl enable --quiet ${shellQuote(unitName(share.point))}`
+    : ''
+  const declare = {
+    id: 'declare',
+    title: hasSystemd ? `write ${file.path} and enable it` : `add ${share.point} to /etc/fstab`,
+    changes: [
+      ...old.filter((line) => !lines.includes(line)).map((line) => `- ${line}`),
+      ...shownLines(lines).flatMap((line) => (old.includes(line) ? [] : [`+ ${line}`])),
+    ],
+    run: { ...write, script: `${write.script}${reload}`, asRoot: true },
   }
   const why = isStale ? 'its handle is stale' : `${differing.join(', ')} is not in effect`
   const isOther = isStale || differing.length > 0
-  if (isOther) {
-    steps.push({
-      id: `${id}/unmount`,
-      title: `unmount ${share.point}: ${why}`,
-      changes: [`- ${there?.source} on ${share.point}`],
-      run: unmount(share.point, isStale),
-    })
-  }
-  if (!isRight || isOther) steps.push(mountStep(id, share, hasSystemd))
-  if (steps.length > 0) {
-    return { kind: 'steps', state: isRight ? 'differs' : 'missing', ...(isOther ? { because: why } : {}), steps }
-  }
-  return { kind: 'nothing', because: `${sourceOf(share)} is mounted at ${share.point}` }
+  const needed = [
+    foreign.length === 0 && lines.join('\n') !== old.join('\n') && declare,
+    isOther && unmountStep(share, there?.source, isStale, why),
+    (!isRight || isOther) && mountStep(share, hasSystemd),
+  ]
+  const because = `${sourceOf(share)} is mounted at ${share.point}`
+  return { ...steps(isRight ? 'differs' : 'missing', needed, because), ...(isOther ? { because: why } : {}) }
+}
+
+/** The lines of a declaration that say something. */
+function shownLines(lines: readonly string[]): readonly string[] {
+  return lines.filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('['))
 }
 
 function obstacleOf(
@@ -94,28 +84,19 @@ function obstacleOf(
   { point: path }: Share,
   there: { readonly source: string; readonly type: string } | undefined,
   point: Point | undefined,
-): Finding | undefined {
-  const of = (id: string, cause: string, hint: string): Finding => ({ host, gravity: 'blocker', id, cause, hint })
+): Verdict | undefined {
   if (there !== undefined) {
     const hint = 'Unmount it, or mount at another directory.'
-    return of('mount-point-taken', `${there.source} (${there.type}) is mounted at ${path}`, hint)
+    return blocked(host, 'mount-point-taken', `${there.source} (${there.type}) is mounted at ${path}`, hint)
   }
   if (point === undefined || point.kind === 'silent' || point.kind === 'stale') {
-    return of(
-      'mount-point-silent',
-      `${path} does not answer`,
-      'Something above it is mounted from a server that is gone.',
-    )
+    const hint = 'Something above it is mounted from a server that is gone.'
+    return blocked(host, 'mount-point-silent', `${path} does not answer`, hint)
   }
-  if (point.kind === 'other') return of('not-a-directory', `${path} is not a directory`, 'Move it away.')
-  if (point.kind === 'directory' && !point.isEmpty) {
-    return of(
-      'files-below',
-      `there are files in ${path}, which a mount would hide`,
-      `Move them away; ls -A ${shellQuote(path)} shows them.`,
-    )
-  }
-  return undefined
+  if (point.kind === 'other') return blocked(host, 'not-a-directory', `${path} is not a directory`, 'Move it away.')
+  if (point.kind !== 'directory' || point.isEmpty) return undefined
+  const hint = `Move them away; ls -A ${shellQuote(path)} shows them.`
+  return blocked(host, 'files-below', `there are files in ${path}, which a mount would hide`, hint)
 }
 
 function mountFileOf(
@@ -200,7 +181,7 @@ const HINTS = `case $said in
   *'No such file'*) echo 'hint: with NFSv4 the path begins below an export with fsid=0, if the server has one' >&2;;
 esac`
 
-function mountStep(id: string, share: Share, hasSystemd: boolean): Step {
+function mountStep(share: Share, hasSystemd: boolean): Step {
   const unit = shellQuote(unitName(share.point))
   const point = shellQuote(share.point)
   const command = hasSystemd
@@ -208,7 +189,7 @@ function mountStep(id: string, share: Share, hasSystemd: boolean): Step {
 [ $status -eq 0 ] || said=$(journalctl -q -o cat -n 4 -u ${unit} 2> /dev/null | grep mount || printf '%s\\n' "$said")`
     : `said=$(timeout -k 5 ${MOUNT_LIMIT_S} mount ${point} 2>&1 < /dev/null); status=$?`
   return {
-    id: `${id}/mount`,
+    id: 'mount',
     title: `mount ${sourceOf(share)} at ${share.point}`,
     changes: [`+ ${sourceOf(share)} on ${share.point} (${share.mountOptions.join(',')})`],
     run: {
@@ -223,6 +204,11 @@ exit $status`,
     },
     check: { script: mountedCheck(share), asRoot: true },
   }
+}
+
+function unmountStep({ point }: Pick<Share, 'point'>, source: string | undefined, isForced: boolean, why = ''): Step {
+  const title = `unmount ${point}${why === '' ? '' : `: ${why}`}`
+  return { id: 'unmount', title, changes: [`- ${source} on ${point}`], run: unmount(point, isForced) }
 }
 
 /**
@@ -259,23 +245,11 @@ export function planUnmount(host: string, own: HostFactsOfNfs, share: Pick<Share
   const { mounts, hasSystemd } = facts
   const file = mountFileOf(share, facts)
   const isOwn = hasSystemd ? file.lines[0] === UNIT_HEAD : file.lines.length > 0
-  if (file.was.kind !== 'file' || !isOwn) {
-    return { kind: 'nothing', because: `Muster declares no mount at ${share.point}` }
-  }
+  if (file.was.kind !== 'file' || !isOwn) return nothing(`Muster declares no mount at ${share.point}`)
   const point = pointAt(own, share.point)
   const there = mountAt(mounts, share.point)
-  const id = mountId(host, share.point)
+  const isGone = point === undefined || point.kind === 'silent' || point.kind === 'stale'
   const unit = shellQuote(unitName(share.point))
-  const steps: Step[] = []
-  if (there !== undefined && isNfs(there)) {
-    const isGone = point === undefined || point.kind === 'silent' || point.kind === 'stale'
-    steps.push({
-      id: `${id}/unmount`,
-      title: `unmount ${share.point}`,
-      changes: [`- ${there.source} on ${share.point}`],
-      run: unmount(share.point, isGone),
-    })
-  }
   const rest = file.render([])
   const change = { path: file.path, was: file.was }
   const write =
@@ -283,16 +257,16 @@ export function planUnmount(host: string, own: HostFactsOfNfs, share: Pick<Share
   const disable = hasSystemd ? `systemctl disable --quiet ${unit} 2> /dev/null || :\n` : ''
   const reload = hasSystemd ? '\nsystemctl daemon-reload' : ''
   const isMade = file.lines.includes(MADE)
-  steps.push({
-    id: `${id}/forget`,
+  const forget = {
+    id: 'forget',
     title: hasSystemd ? `remove ${file.path}` : `remove ${share.point} from /etc/fstab`,
-    changes: file.lines.filter((line) => !line.startsWith('#') && !line.startsWith('[')).map((line) => `- ${line}`),
+    changes: shownLines(file.lines).map((line) => `- ${line}`),
     // The directory is removed first, because the file that is removed next notes that Muster made it.
     run: {
       ...write,
       script: `${isMade ? `rmdir ${shellQuote(share.point)} 2> /dev/null\n` : ''}${disable}${write.script}${reload}`,
       asRoot: true,
     },
-  })
-  return { kind: 'steps', state: 'differs', steps }
+  }
+  return steps('differs', [there !== undefined && isNfs(there) && unmountStep(share, there.source, isGone), forget])
 }

@@ -5,19 +5,10 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
 import type { Finding } from '../kernel/finding.ts'
-import { type Action, blockedBy, ifKnown, type Step, type Verdict } from '../kernel/operation.ts'
+import { type Action, blocked, ifKnown, nothing, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import { type SystemServiceState, serviceScript } from '../kernel/services.ts'
 import { agrees, type Exports, formatExport, isSameExport, problemOfOptions } from './exports.ts'
-import {
-  allKnown,
-  EXPORTS_FILE,
-  exportsId,
-  type HostFactsOfNfs,
-  type Point,
-  pointAt,
-  SERVICE,
-  serviceId,
-} from './facts.ts'
+import { allKnown, EXPORTS_FILE, type HostFactsOfNfs, type Point, pointAt, SERVICE } from './facts.ts'
 import type { Share } from './wanted.ts'
 
 const HEAD = '# Made by Muster from hosts.yaml: changes here are lost.'
@@ -45,22 +36,20 @@ export function planExports(host: string, own: HostFactsOfNfs, shares: readonly 
   })
   const text = ownExports.kind === 'file' ? ownExports.text : ''
   const content = lines.length === 0 ? '' : `${[HEAD, ...notesOf(text, service), ...lines].join('\n')}\n`
-  const id = exportsId(host)
-  const directories = shares.flatMap((share): Step[] => {
-    const point = pointAt(own, share.path)
+  const directories = shares.map(({ path, mode: declared }): Step | false => {
+    const point = pointAt(own, path)
     const isMissing = point?.kind === 'absent'
-    const mode = share.mode ?? '755'
-    if (!isMissing && (share.mode === undefined || (point?.kind === 'directory' && isMode(point.mode, share.mode))))
-      return []
-    const word = shellQuote(share.path)
-    return [
-      {
-        id: `${id}/directory ${share.path}`,
-        title: isMissing ? `create ${share.path}` : `set the mode of ${share.path} to ${mode}`,
-        changes: [`${isMissing ? '+' : '~'} ${share.path} (mode ${mode})`],
+    const mode = declared ?? '755'
+    const isAsDeclared = declared === undefined || (point?.kind === 'directory' && isMode(point.mode, declared))
+    const word = shellQuote(path)
+    return (
+      (isMissing || !isAsDeclared) && {
+        id: `directory ${path}`,
+        title: isMissing ? `create ${path}` : `set the mode of ${path} to ${mode}`,
+        changes: [`${isMissing ? '+' : '~'} ${path} (mode ${mode})`],
         run: { script: `mkdir -p ${word} && chmod ${mode} ${word}`, asRoot: true },
-      },
-    ]
+      }
+    )
   })
   const isActive = shares.every((share) =>
     share.exportTo.every((client) =>
@@ -69,17 +58,13 @@ export function planExports(host: string, own: HostFactsOfNfs, shares: readonly 
       ),
     ),
   )
-  const isWritten = text === content
-  if (directories.length === 0 && isWritten && isActive) {
-    return { kind: 'nothing', because: `${shares.map(({ path }) => path).join(' and ')} exported` }
-  }
-  const apply = isWritten && isActive ? [] : [exportStep(id, ownExports, text, content, shares)]
-  const state = text === '' && !isActive ? 'missing' : 'differs'
-  return { kind: 'steps', state, steps: [...directories, ...apply] }
+  const apply = (text !== content || !isActive) && exportStep(ownExports, text, content, shares)
+  const because = `${shares.map(({ path }) => path).join(' and ')} exported`
+  return steps(text === '' && !isActive ? 'missing' : 'differs', [...directories, apply], because)
 }
 
 /** Writes the file, runs exportfs, checks its exit code, its messages and the exports, and restores the old file on failure. */
-function exportStep(id: string, was: FileState, text: string, content: string, shares: readonly Share[]): Step {
+function exportStep(was: FileState, text: string, content: string, shares: readonly Share[]): Step {
   const write: Action =
     content === '' && was.kind === 'file'
       ? removeFile({ path: EXPORTS_FILE, was })
@@ -88,7 +73,7 @@ function exportStep(id: string, was: FileState, text: string, content: string, s
   const stdin = isChanged ? write.stdin : undefined
   const expected = shares.flatMap(({ path, exportTo }) => exportTo.map((client) => `${path} ${client}`))
   return {
-    id: `${id}/apply`,
+    id: 'apply',
     title: isChanged ? `write ${EXPORTS_FILE} and reload the exports` : 'reload the exports',
     changes: isChanged
       ? differencesOf(text, content)
@@ -143,22 +128,19 @@ function restore(was: FileState): Action & { readonly title: string } {
 export function planService(host: string, own: HostFactsOfNfs): Verdict {
   return ifKnown(host, 'the NFS server', own.service, (service) => {
     if (service.isRunning && service.isEnabled !== false) {
-      return { kind: 'nothing', because: `the NFS server is running (${service.manager})` }
+      return nothing(`the NFS server is running (${service.manager})`)
     }
-    const id = serviceId(host)
-    const steps = [
-      ...(service.isEnabled === false ? [serviceStep(id, service, 'enable', 'start the NFS server at boot')] : []),
-      ...(service.isRunning ? [] : [serviceStep(id, service, 'start', 'start the NFS server')]),
-    ].filter((step) => step !== undefined)
-    if (steps.length === 0) {
-      return blockedBy(blocker(host, 'no-service', 'cannot start the NFS server: nothing on the host manages services'))
-    }
-    return { kind: 'steps', state: service.isRunning ? 'differs' : 'missing', steps }
+    const verdict = steps(service.isRunning ? 'differs' : 'missing', [
+      service.isEnabled === false && serviceStep(service, 'enable', 'start the NFS server at boot'),
+      !service.isRunning && serviceStep(service, 'start', 'start the NFS server'),
+    ])
+    return verdict.kind === 'steps'
+      ? verdict
+      : blocked(host, 'no-service', 'cannot start the NFS server: nothing on the host manages services')
   })
 }
 
 function serviceStep(
-  id: string,
   { manager }: SystemServiceState,
   action: 'enable' | 'start' | 'stop' | 'disable',
   title: string,
@@ -175,7 +157,7 @@ function serviceStep(
   const sign = action === 'enable' || action === 'start' ? '+' : '-'
   const state = action === 'enable' || action === 'disable' ? 'at boot' : 'running'
   return {
-    id: `${id}/${action}`,
+    id: action,
     title,
     changes: [`${sign} NFS server ${state} (${manager})`],
     run: { script: `${script}${more}`, asRoot: true },
@@ -187,26 +169,26 @@ export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
   const facts = allKnown(host, own, ['ownExports', 'foreignExports', 'service'])
   if ('kind' in facts) return facts as Verdict
   const { ownExports, foreignExports, service } = facts
-  if (ownExports.kind !== 'file') return { kind: 'nothing', because: `there is no ${EXPORTS_FILE}` }
+  if (ownExports.kind !== 'file') return nothing(`there is no ${EXPORTS_FILE}`)
   const text = ownExports.text
-  const id = exportsId(host)
   const isLast = foreignExports.entries.length === 0 && foreignExports.problems.length === 0
   const { script } = removeFile({ path: EXPORTS_FILE, was: ownExports })
-  const steps = [
-    isLast && text.includes(STARTED) && service.isRunning
-      ? serviceStep(id, service, 'stop', 'stop the NFS server, which Muster started')
-      : undefined,
-    isLast && text.includes(ENABLED) && service.isEnabled === true
-      ? serviceStep(id, service, 'disable', 'do not start it at boot, as before')
-      : undefined,
+  return steps('differs', [
+    isLast &&
+      text.includes(STARTED) &&
+      service.isRunning &&
+      serviceStep(service, 'stop', 'stop the NFS server, which Muster started'),
+    isLast &&
+      text.includes(ENABLED) &&
+      service.isEnabled === true &&
+      serviceStep(service, 'disable', 'do not start it at boot, as before'),
     {
-      id: `${id}/remove`,
+      id: 'remove',
       title: `remove ${EXPORTS_FILE} and end its exports`,
       changes: differencesOf(text, ''),
       run: { script: `${script}rmdir /etc/exports.d 2> /dev/null\nexportfs -ra`, asRoot: true },
     },
-  ]
-  return { kind: 'steps', state: 'differs', steps: steps.filter((step) => step !== undefined) }
+  ])
 }
 
 /** The notes of the file stay; one is added for what this run will do. */

@@ -8,12 +8,14 @@ import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
 import { type Known, type KnownFacts, knownValue } from '../kernel/fact.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
 import {
-  type Action,
-  blockedBy,
+  blocked,
   ifKnown,
+  nothing,
   type Operation,
   operationId,
+  operationOf,
   type StdinPart,
+  steps,
   unusableHost,
   type Verdict,
 } from '../kernel/operation.ts'
@@ -70,7 +72,7 @@ export function planTrust(
     const all = direction === 'up' ? planUp(host, own, wanted, known, keepers) : planDown(host, own)
     const shared = keepers.get(host)
     if (shared === undefined) return all
-    const verdict: Verdict = { kind: 'nothing', because: sharedHomeSentence(shared) }
+    const verdict = nothing(sharedHomeSentence(shared))
     return all.map((each) =>
       each.id === operationId(AREA, 'host-keys', host) ? each : { ...each, after: [], verdict },
     )
@@ -88,10 +90,9 @@ function planUp(
   const holders = members.filter(({ name }) => !keepers.has(name))
   const makers = holders.filter(({ name }) => knownValue(all.get(name)?.key ?? UNKNOWN)?.kind === 'none')
   return [
-    operation(host, 'host-keys', 'host keys', own.hostKeys, (keys) => ({
-      kind: 'nothing',
-      because: `its server has ${keys.length === 1 ? 'one key' : `${keys.length} keys`}`,
-    })),
+    operation(host, 'host-keys', 'host keys', own.hostKeys, (keys) =>
+      nothing(`its server has ${keys.length === 1 ? 'one key' : `${keys.length} keys`}`),
+    ),
     operation(host, 'key', 'SSH key', own.key, (key) => makeKey(host, key)),
     {
       ...operation(host, 'authorized-keys', 'authorized keys', own.authorizedKeys, (state) => {
@@ -125,15 +126,13 @@ function operation<T>(
   fact: Known<T>,
   decide: (value: T) => Verdict,
 ): Operation {
-  const verdict = ifKnown(host, title, fact, decide)
-  return { id: operationId(AREA, name, host), area: AREA, host, title, after: [], verdict }
+  return operationOf(AREA, host, name, title, ifKnown(host, title, fact, decide))
 }
 
 function makeKey(host: string, key: OwnKey): Verdict {
-  if (key.kind === 'key') return { kind: 'nothing', because: '~/.ssh/id_muster exists' }
+  if (key.kind === 'key') return nothing('~/.ssh/id_muster exists')
   if (key.kind === 'unusable') {
-    const cause = `cannot use ~/.ssh/id_muster: ${key.because}`
-    return blockedBy({ host, gravity: 'blocker', id: 'key-unusable', cause, hint: 'Move it away.' })
+    return blocked(host, 'key-unusable', `cannot use ~/.ssh/id_muster: ${key.because}`, 'Move it away.')
   }
   // Made under another name, so that an end at any moment leaves no half of a key behind.
   const script = `umask 077
@@ -145,20 +144,16 @@ if [ ! -e "$f" ]; then
   mv -f "$f.new.pub" "$f.pub" && mv -f "$f.new" "$f" || exit 1
 fi
 ssh-keygen -y -P '' -f "$f" | cut -d ' ' -f 1,2`
-  return {
-    kind: 'steps',
-    state: 'missing',
-    steps: [
-      {
-        id: `${operationId(AREA, 'key', host)}/make`,
-        title: 'create a key; the private key never leaves the host',
-        changes: ['+ ~/.ssh/id_muster', '+ ~/.ssh/id_muster.pub'],
-        run: { script },
-        check: { script: `ssh-keygen -y -P '' -f "$HOME/.ssh/id_muster" > /dev/null` },
-        undo: { title: 'remove the unfinished key', script: 'rm -f "$HOME"/.ssh/id_muster.new*' },
-      },
-    ],
-  }
+  return steps('missing', [
+    {
+      id: 'make',
+      title: 'create a key; the private key never leaves the host',
+      changes: ['+ ~/.ssh/id_muster', '+ ~/.ssh/id_muster.pub'],
+      run: { script },
+      check: { script: `ssh-keygen -y -P '' -f "$HOME/.ssh/id_muster" > /dev/null` },
+      undo: { title: 'remove the unfinished key', script: 'rm -f "$HOME"/.ssh/id_muster.new*' },
+    },
+  ])
 }
 
 function authorizedLines(name: string, facts: Facts | undefined, kept: (name: string) => readonly string[]): Line[] {
@@ -190,16 +185,12 @@ function changeBlock(
   const old = text === undefined ? [] : (blockOf(text, BLOCK) ?? [])
   const future = lines.map((line) => (typeof line === 'string' ? line : `${PLACEHOLDER}${line.step} ${line.comment}`))
   const whole = withBlock(text, BLOCK, future, place)
-  if (whole === text) return { kind: 'nothing', because: `${path} has all lines of the mesh` }
+  if (whole === text) return nothing(`${path} has all lines of the mesh`)
   const run = writeFile({ path, was: state }, { content: partsOf(whole), mode: '600' })
   const title = `${text === undefined ? 'write' : 'change'} ${path}`
-  return oneStep(
-    `${operationId(AREA, name, host)}/write`,
-    title,
-    differences(old, lines),
-    old.length === 0 ? 'missing' : 'differs',
-    run,
-  )
+  return steps(old.length === 0 ? 'missing' : 'differs', [
+    { id: 'write', title, changes: differences(old, lines), run },
+  ])
 }
 
 /** The text with what other steps will print in the place of the placeholders. */
@@ -228,17 +219,7 @@ function shortened(line: string): string {
 }
 
 function notAFile(host: string, path: string, because: string): Verdict {
-  return blockedBy({ host, gravity: 'blocker', id: 'not-a-file', cause: `${path} cannot be changed: ${because}` })
-}
-
-function oneStep(
-  id: string,
-  title: string,
-  changes: readonly string[],
-  state: 'missing' | 'differs',
-  run: Action,
-): Verdict {
-  return { kind: 'steps', state, steps: [{ id, title, changes, run }] }
+  return blocked(host, 'not-a-file', `${path} cannot be changed: ${because}`)
 }
 
 /** Keys of the host's SSH server are not needed for it. */
@@ -249,7 +230,7 @@ export function planDown(host: string, own: Omit<Facts, 'hostKeys'>): Operation[
     file('authorized-keys', 'authorized keys', own.authorizedKeys),
     file('known-hosts', 'known host keys', own.knownHosts),
     file('config', 'SSH configuration', own.config),
-    operation(host, 'key', 'SSH key', own.key, (key) => removeKey(host, key)),
+    operation(host, 'key', 'SSH key', own.key, removeKey),
   ]
 }
 
@@ -257,22 +238,20 @@ function removeBlock(host: string, name: FileName, state: FileState): Verdict {
   const path = FILES[name]
   if (state.kind === 'other') return notAFile(host, path, state.because)
   const old = state.kind === 'file' ? blockOf(state.text, BLOCK) : undefined
-  if (state.kind === 'none' || old === undefined)
-    return { kind: 'nothing', because: `${path} has no lines from Muster` }
+  if (state.kind === 'none' || old === undefined) return nothing(`${path} has no lines from Muster`)
   const rest = withoutBlock(state.text, BLOCK)
   const change = { path, was: state }
   const run =
     rest === undefined ? removeFile(change) : writeFile(change, { content: [bytesOf(rest)], mode: '600', copy: 'drop' })
   const title = rest === undefined ? `remove ${path}, which Muster made` : `remove Muster's lines from ${path}`
-  return oneStep(`${operationId(AREA, name, host)}/write`, title, differences(old, []), 'differs', run)
+  return steps('differs', [{ id: 'write', title, changes: differences(old, []), run }])
 }
 
-function removeKey(host: string, key: OwnKey): Verdict {
-  if (key.kind === 'none') return { kind: 'nothing', because: 'there is no key ~/.ssh/id_muster' }
-  const id = `${operationId(AREA, 'key', host)}/remove`
+function removeKey(key: OwnKey): Verdict {
   const changes = ['- ~/.ssh/id_muster', '- ~/.ssh/id_muster.pub']
   const run = { script: 'rm -f "$HOME/.ssh/id_muster" "$HOME/.ssh/id_muster.pub"' }
-  return { kind: 'steps', state: 'differs', steps: [{ id, title: 'remove the key', changes, run }] }
+  const step = { id: 'remove', title: 'remove the key', changes, run }
+  return steps('differs', [key.kind !== 'none' && step], 'there is no key ~/.ssh/id_muster')
 }
 
 /** The lines that trust writes into the files of ~/.ssh. Pure. */

@@ -3,9 +3,9 @@
  * that is removed.
  */
 import { type Area, areaOf } from '../../kernel/area.ts'
-import { type Fact, type HostFacts, type Known, knownValue } from '../../kernel/fact.ts'
+import { type Fact, type KnownFacts, knownValue } from '../../kernel/fact.ts'
 import { defineLeft, leftOfOperations } from '../../kernel/left.ts'
-import { blockedBy, type Operation, operationId, type Verdict } from '../../kernel/operation.ts'
+import { blocked, ifKnown, nothing, operationOf, type Verdict } from '../../kernel/operation.ts'
 import {
   installVerdict,
   missingPackages,
@@ -45,12 +45,11 @@ export function iperfArea(hosts: readonly string[], tool: IperfTool): Area {
       hostsOf: (names) => names,
       factsOf: () => ({ hasProgram: programFact(tool), packages: packagesFact(NAMES[tool], AREA) }),
       plan: (direction, names, { facts }) =>
-        names.flatMap((host): Operation[] => {
-          const known = facts.get(host)
-          if (known === undefined) return []
-          const verdict = direction === 'up' ? planUp(host, tool, known) : planDown(host, known)
-          const id = operationId(AREA, 'packages', host)
-          return [{ id, area: AREA, host, title: PROGRAMS[tool], after: [], verdict }]
+        names.flatMap((host) => {
+          const own = facts.get(host)?.facts
+          if (own === undefined) return []
+          const verdict = direction === 'up' ? planUp(host, tool, own) : planDown(host, own)
+          return [operationOf(AREA, host, 'packages', PROGRAMS[tool], verdict)]
         }),
     },
     hosts,
@@ -65,11 +64,9 @@ export const iperfLeft = defineLeft<{ packages: Packages; processes: readonly st
     const own = knownValue(packages)
     // Without a package manager Muster has installed nothing.
     if (own === undefined) return []
-    const id = operationId(AREA, 'packages', host)
-    const verdict = removalVerdict(host, AREA, own, '')
     const [first] = knownValue(processes) ?? []
     const used = first === undefined ? undefined : `process ${first} is an iperf that is running`
-    return leftOfOperations([{ id, area: AREA, host, title: 'iperf', after: [], verdict }], undefined, used)
+    return leftOfOperations([operationOf(AREA, host, 'packages', 'iperf', removalVerdict(AREA, own))], undefined, used)
   },
 })
 
@@ -78,25 +75,18 @@ const serversFact: Fact<readonly string[]> = {
   parse: (text) => [...text.matchAll(/^\/proc\/(\d+)\/comm$/gm)].map(([, pid = '']) => pid),
 }
 
-function planUp(host: string, tool: IperfTool, { facts: { hasProgram, packages } }: HostFacts<IperfFacts>): Verdict {
+function planUp(host: string, tool: IperfTool, { hasProgram, packages }: KnownFacts<IperfFacts>): Verdict {
   const program = PROGRAMS[tool]
-  if (hasProgram.kind === 'known' && hasProgram.value) return { kind: 'nothing', because: `${program} is there` }
-  if (packages.kind === 'unknown') return unknown(host, packages)
-  const { manager } = packages.value
-  const missing = missingPackages(NAMES[tool], packages.value)
-  if (missing.length === 0) {
-    const cause = `${program} is missing, and ${manager} has no package for it or says it is installed`
-    return blockedBy({ host, gravity: 'blocker', id: 'no-package', cause })
-  }
-  return installVerdict(host, AREA, manager, missing, { script: FIND(tool) })
+  if (knownValue(hasProgram) === true) return nothing(`${program} is there`)
+  return ifKnown(host, 'the packages', packages, (there) => {
+    const missing = missingPackages(NAMES[tool], there)
+    if (missing.length > 0) return installVerdict(AREA, there.manager, missing, { script: FIND(tool) })
+    const cause = `${program} is missing, and ${there.manager} has no package for it or says it is installed`
+    return blocked(host, 'no-package', cause)
+  })
 }
 
-function planDown(host: string, { facts: { packages } }: HostFacts<IperfFacts>): Verdict {
-  if (packages.kind === 'unknown') return unknown(host, packages)
-  return removalVerdict(host, AREA, packages.value, 'Muster has not installed iperf here')
-}
-
-function unknown(host: string, { because }: Extract<Known<Packages>, { kind: 'unknown' }>): Verdict {
-  const cause = `cannot list the packages: ${because}`
-  return blockedBy({ host, gravity: 'blocker', id: 'unknown', cause })
+function planDown(host: string, { packages }: KnownFacts<IperfFacts>): Verdict {
+  const because = 'Muster has not installed iperf here'
+  return ifKnown(host, 'the packages', packages, (there) => removalVerdict(AREA, there, because))
 }
