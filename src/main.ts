@@ -2,9 +2,8 @@
 import { writeSync } from 'node:fs'
 import { formatBytes } from './base/format-bytes.ts'
 import { EXIT } from './cli/command-line/context.ts'
-import { describeError } from './cli/command-line/errors.ts'
 import { keepToAscii } from './cli/output/ascii-output.ts'
-import { runProgram } from './cli/program.ts'
+import { describeError, runProgram } from './cli/program.ts'
 import { watchMemory } from './memory-watch.ts'
 import { tameNodeWarnings } from './node-warnings.ts'
 

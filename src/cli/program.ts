@@ -2,14 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CommanderError, InvalidArgumentError } from 'commander'
-import { MusterError, messageOf } from '../base/errors.ts'
+import { type ErrorCode, MusterError, messageOf, shortageOf } from '../base/errors.ts'
 import { packageRoot } from '../base/package-root.ts'
 import { printable } from '../base/printable.ts'
 import { nearestWord } from '../inventory/nearest-word.ts'
 import { type CliContext, EXIT, type GlobalOptions } from './command-line/context.ts'
-import { describeError, exitCodeOf } from './command-line/errors.ts'
 import { declares, refuseIneffective, TAKES_A_VALUE } from './command-line/options.ts'
-import { TimeLimit } from './command-line/time-limit.ts'
 import { pathOf, VerbTree } from './command-line/tree.ts'
 import type { Verb, VerbTable } from './command-line/verb.ts'
 import { CONSOLE, VERBS } from './verbs.ts'
@@ -127,4 +125,59 @@ function explain(error: unknown, { signal, stderr }: CliContext): number {
   }
   stderr.write(describeError(error))
   return exitCodeOf(error)
+}
+
+const CODES: Readonly<Record<ErrorCode, number>> = {
+  usage: EXIT.usage,
+  configuration: EXIT.configuration,
+  unreachable: EXIT.unreachable,
+  refused: EXIT.unreachable,
+  interrupted: EXIT.interrupted,
+  internal: EXIT.failed,
+}
+
+export function exitCodeOf(error: unknown): number {
+  return error instanceof MusterError ? CODES[error.code] : EXIT.failed
+}
+
+const PLACE = /^[^\n]+:\d+:\d+: /
+
+/** Lines for stderr, with the hint; a bug of Muster with its stack. */
+export function describeError(error: unknown): string {
+  // Problems of a file begin with file, line and column, so that an editor finds them.
+  const prefix = error instanceof MusterError && PLACE.test(error.message) ? '' : 'muster: '
+  if (error instanceof MusterError)
+    return `${prefix}${error.message}${error.hint === undefined ? '' : `\n${error.hint}`}\n`
+  const shortage = shortageOf(error)
+  if (shortage !== undefined) return `muster: ${shortage}\n`
+  const text = error instanceof Error ? `a defect of muster itself: ${error.stack ?? error.message}` : messageOf(error)
+  // A stack may quote what a host said.
+  return `muster: ${text.split('\n').map(printable).join('\n')}\n`
+}
+
+export class TimeLimit implements Disposable {
+  readonly #over = new AbortController()
+  readonly #stopped: AbortSignal
+  #timer: NodeJS.Timeout | undefined
+  /** For the verb. */
+  readonly context: CliContext
+
+  constructor(context: CliContext) {
+    this.#stopped = context.signal
+    this.context = { ...context, signal: AbortSignal.any([context.signal, this.#over.signal]) }
+  }
+
+  begin(seconds: number): void {
+    this.#timer = setTimeout(() => {
+      if (!this.#stopped.aborted) this.#over.abort()
+    }, seconds * 1000)
+  }
+
+  get isOver(): boolean {
+    return this.#over.signal.aborted
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer)
+  }
 }

@@ -73,8 +73,12 @@ export const CONSOLE = console(
 
 export const VERBS: VerbTable = {
   run: changes('run a command on every host of the target', CHANGE, () => import('./run/run.ts')),
-  copy: changes('copy files and directories to every host of the target', HOSTS, () => import('./copy/copy.ts')),
-  fetch: changes('fetch files and directories from every host of the target', HOSTS, () => import('./copy/fetch.ts')),
+  copy: changes('copy files and directories to every host of the target', HOSTS, () =>
+    import('./copy/copy.ts').then(({ copy }) => copy),
+  ),
+  fetch: changes('fetch files and directories from every host of the target', HOSTS, () =>
+    import('./copy/copy.ts').then(({ fetch }) => fetch),
+  ),
   demo: console('open the console on embedded SSH hosts, without any setup', ['color'], () => import('./demo/demo.ts')),
   hosts: reads('list hosts, how each is reached, and whether it answers', HOSTS, () => import('./hosts/hosts.ts'), {
     changesWith: ['stop'],

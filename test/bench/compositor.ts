@@ -3,8 +3,8 @@
 import { createCellGrid } from '../../src/terminal/cells.ts'
 import { createScreen } from '../../src/terminal/headless-screen.ts'
 import { Compositor } from '../../src/ui/compositor/compositor.ts'
-import { createGrid, slotRect } from '../../src/ui/compositor/layout.ts'
 import type { PaneView, Scene } from '../../src/ui/compositor/scene.ts'
+import { createGrid, slotRect } from '../../src/ui/console/panes.ts'
 import { formatNumber, formatTable, median, percentile, type Row } from './support/statistics.ts'
 
 const COLUMNS = 240

@@ -14,7 +14,7 @@ import type { AreaEntry } from '../../ops/kernel/area-entry.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { endpointOptions, inventorySource, selectionOf } from '../connect/endpoints.ts'
-import { openOpsHosts } from '../connect/open-ops-hosts.ts'
+import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { AREAS, loadAreas } from './areas.ts'
 

@@ -1,4 +1,6 @@
 /** What operations need of hosts, over SSH: scripts on one shared login a host, ended with everything that they started. */
+
+import { randomBytes } from 'node:crypto'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
@@ -9,9 +11,13 @@ import { outcomeOf } from '../../ops/run/outcome.ts'
 import { createHostExec, type ExecEnd, type ExecFile, type HostExecutor } from '../../ssh/exec/host-exec.ts'
 import { ScriptShell, type ScriptShellHandlers } from '../../ssh/exec/script-shell.ts'
 import { createFleetTransport, type Fleet } from '../../ssh/fleet.ts'
+import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
 import { shareConnections } from '../../ssh/share-connections.ts'
+import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import type { CarrierWires, FileCarrier } from './carry-files.ts'
-import type { Wires } from './transports.ts'
+import { fanOutFor, requireRoomFor } from './fan-out.ts'
+import { askSudoOnce } from './sudo-password.ts'
+import { createVerbWires, type Wires } from './transports.ts'
 
 /** How hosts are reached; a host without an endpoint is not. */
 type Access = {
@@ -253,6 +259,36 @@ function fileOf(bytes: Uint8Array): ExecFile {
     sizeBytes: bytes.length,
     async *open() {
       yield bytes
+    },
+  }
+}
+
+export type OpenedHosts = Disposable & { readonly hosts: Required<OpsHosts> & ShellHosts; readonly fanOut: number }
+
+/** `changed`: the hosts on which root may be needed (default: all). Disposing closes the logins. */
+export function openOpsHosts(
+  endpoints: readonly Endpoint[],
+  options: GlobalOptions,
+  context: CliContext,
+  dialog: CredentialDialog & HostKeyReviewer,
+  changed: readonly string[] = endpoints.map(({ host }) => host),
+): OpenedHosts {
+  const wires = createVerbWires(context, options.persist, dialog)
+  requireRoomFor(endpoints.length)
+  const fanOut = fanOutFor(endpoints.length, options, context)
+  const hosts = createOpsHosts(endpoints, {
+    ...wires,
+    fanOut,
+    token: randomBytes(8).toString('hex'),
+    signal: context.signal,
+    sudoPassword: askSudoOnce(dialog, changed),
+  })
+  return {
+    hosts,
+    fanOut,
+    [Symbol.dispose]() {
+      hosts[Symbol.dispose]()
+      wires[Symbol.dispose]()
     },
   }
 }

@@ -1,35 +1,95 @@
-/** `muster copy TARGET SRC… DEST`: files and directories of this machine to every host. */
+/** `muster copy TARGET SRC… DEST`: files and directories of this machine to every host; `muster fetch TARGET SRC… DIR`: of every host into DIR/HOST here. */
 import { resolve } from 'node:path'
 import { Option } from 'commander'
+import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
+import type { Endpoint } from '../../inventory/host.ts'
 import { expandWord } from '../../ops/run/command-template.ts'
 import { bytePathOf } from '../../ssh/copy/byte-path.ts'
 import { copyToHosts } from '../../ssh/copy/copy-to-hosts.ts'
-import type { CopyVia } from '../../ssh/copy/events.ts'
+import type { CopyEvent, CopyVia, PathEvent } from '../../ssh/copy/events.ts'
+import { fetchFromHosts } from '../../ssh/copy/fetch-from-hosts.ts'
+import type { CopyWires } from '../../ssh/copy/on-each-host.ts'
 import { scanSources } from '../../ssh/copy/source.ts'
 import type { CliContext } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
-import { prepareCopy, splitPaths } from './prepare.ts'
-import type { CopyReportOptions } from './report.ts'
+import { selectEndpoints } from '../connect/endpoints.ts'
+import { fanOutFor } from '../connect/fan-out.ts'
+import { createVerbWires } from '../connect/transports.ts'
+import { TtyDialog } from '../connect/tty-dialog.ts'
+import { CopyReport, type CopyReportOptions } from './report.ts'
+
+/**
+ * Sources, and the last path. An empty one is a variable that was never set: as the current directory it would copy all of that.
+ * @throws MusterError `usage`
+ */
+function splitPaths(paths: readonly string[], last: string, example: string): [readonly string[], string] {
+  const end = paths.at(-1)
+  if (end === undefined || paths.length < 2)
+    throw new MusterError('usage', `copying needs a source and a ${last}`, { hint: `Example: ${example}` })
+  if (paths.includes(''))
+    throw new MusterError('usage', 'a path is empty', {
+      hint: 'Is a variable not set? Write . for the current directory, and ~ for the home directory of a host.',
+    })
+  return [paths.slice(0, -1), end]
+}
 
 type CopyOptions = CopyReportOptions & { readonly via: CopyVia; readonly specialBits?: boolean }
 
-export const verb: VerbCode = {
+type CopyCall = {
+  readonly endpoints: readonly Endpoint[]
+  readonly wires: CopyWires
+  readonly report: CopyReport
+  readonly sources: readonly string[]
+  /** The last path. */
+  readonly destination: string
+  readonly options: CopyOptions
+  readonly workingDirectory: string
+}
+
+type CopyWords = {
+  /** In the help of the paths and of `--dry-run`. */
+  readonly paths: string
+  readonly done: string
+  readonly last: string
+  readonly example: string
+  readonly help: string
+}
+
+/** `work` returns the exit code. */
+const copyVerb = (
+  { paths, done, last, example, help }: CopyWords,
+  work: (call: CopyCall) => Promise<number>,
+): VerbCode => ({
   define: (command) =>
     command
       .argument('<target>', 'hosts: m[8-10], @workers, all, root@h1,h2:2222')
-      .argument('<paths...>', 'one or more local sources, then the destination on the hosts')
-      .option('--dry-run', 'check the hosts and show what would be copied')
-      .option('--special-bits', 'keep setuid, setgid and sticky bits where the owner is the same (default: drop them)')
-      .addOption(
-        new Option(
-          '--via <path>',
-          'send large files to every host from here (direct), from host to host (chain), or the faster way (auto)',
-        )
-          .choices(['auto', 'chain', 'direct'])
-          .default('auto'),
-      ),
-  help: `
+      .argument('<paths...>', `one or more ${paths}`)
+      .option('--dry-run', `check the hosts and show what would be ${done}`)
+      .option('--special-bits', 'keep setuid, setgid and sticky bits where the owner is the same (default: drop them)'),
+  help,
+  async run(target: string, given: readonly string[], options: CopyOptions, context: CliContext) {
+    const [sources, destination] = splitPaths(given, last, example)
+    const { endpoints } = await selectEndpoints(target, options, context)
+    if (endpoints.length === 0) throw new MusterError('usage', 'the target names no host')
+    const fanOut = fanOutFor(endpoints.length, options, context)
+    const hosts = endpoints.map(({ host }) => host)
+    using report = new CopyReport(hosts, options, context)
+    using verbWires = createVerbWires(context, options.persist, report.quietly(new TtyDialog()))
+    const { signal, workingDirectory } = context
+    const onEvent = (event: CopyEvent) => report.handle(event)
+    const wires = { ...verbWires, clock: systemClock, fanOut, signal, onEvent }
+    return await work({ endpoints, wires, report, sources, destination, options, workingDirectory })
+  },
+})
+
+const sends = copyVerb(
+  {
+    paths: 'local sources, then the destination on the hosts',
+    done: 'copied',
+    last: 'destination',
+    example: 'muster copy m[8-10] app.conf /etc/app/',
+    help: `
 Examples:
   muster copy all app.conf /etc/app/             copy into a directory; the trailing slash creates it if missing
   muster copy @workers data model.bin /srv       directories and files, with modes and times
@@ -45,36 +105,72 @@ If hosts share the destination (such as a home directory over NFS), one host wri
 With --via auto, a large file for three or more hosts goes from host to host if Muster measures that this is faster.
 Exit codes: 0 all ok, 1 something failed on a host, 4 a host could not be reached, 130 interrupted.
 `,
-  run: copy,
-}
-
-async function copy(
-  target: string,
-  paths: readonly string[],
-  options: CopyOptions,
-  context: CliContext,
-): Promise<number> {
-  const [given, destination] = splitPaths(paths, 'destination', 'muster copy m[8-10] app.conf /etc/app/')
-  using prepared = await prepareCopy(target, options, context)
-  const { endpoints, wires, report } = prepared
-  const sources = given.map((path) => {
-    // `site/.` means what is in it: resolve would drop the dot.
-    const absolute = resolve(context.workingDirectory, path)
-    return bytePathOf(/(^|\/)\.\/*$/.test(path) ? `${absolute}/.` : absolute)
-  })
-  const tree = await scanSources(sources, { keepsSpecialBits: options.specialBits === true })
-  for (const problem of tree.problems) report.problem(problem)
-  if (tree.entries.length === 0) throw new MusterError('usage', 'there is nothing to copy')
-  await copyToHosts(
-    endpoints,
-    {
+  },
+  async ({ endpoints, wires, report, sources, destination, options, workingDirectory }) => {
+    const paths = sources.map((path) => {
+      // `site/.` means what is in it: resolve would drop the dot.
+      const absolute = resolve(workingDirectory, path)
+      return bytePathOf(/(^|\/)\.\/*$/.test(path) ? `${absolute}/.` : absolute)
+    })
+    const tree = await scanSources(paths, { keepsSpecialBits: options.specialBits === true })
+    for (const problem of tree.problems) report.problem(problem)
+    if (tree.entries.length === 0) throw new MusterError('usage', 'there is nothing to copy')
+    const request = {
       tree,
       isDryRun: options.dryRun === true,
       via: options.via,
-      onPath: (event) => report.path(event),
-      destinationOf: (endpoint) => expandWord(destination, endpoint),
-    },
-    { ...wires, onEvent: (event) => report.handle(event) },
-  )
-  return report.finish(tree.problems)
+      onPath: (event: PathEvent) => report.path(event),
+      destinationOf: (endpoint: Endpoint) => expandWord(destination, endpoint),
+    }
+    await copyToHosts(endpoints, request, wires)
+    return report.finish(tree.problems)
+  },
+)
+
+export const copy: VerbCode = {
+  ...sends,
+  define(command) {
+    sends.define?.(command)
+    command.addOption(
+      new Option(
+        '--via <path>',
+        'send large files by this path: from here to every host (direct), or from host to host (chain)',
+      )
+        .choices(['auto', 'chain', 'direct'])
+        .default('auto'),
+    )
+  },
 }
+
+export const fetch = copyVerb(
+  {
+    paths: 'sources on the hosts, then a local directory',
+    done: 'fetched',
+    last: 'directory',
+    example: 'muster fetch m[8-10] /etc/hosts ./etc',
+    help: `
+Examples:
+  muster fetch all /etc/hosts ./etc              etc/m8/hosts, etc/m9/hosts, …
+  muster fetch @workers results logs ./out       directories and files, with modes and times
+  muster fetch all '/var/log/%h.log' ./logs      a different name on each host: %h name, %n number, %u user
+  muster fetch all '~/data/.' ./data             the contents of a directory, without its name
+
+Sources without a leading slash are in the home directory; patterns are not expanded. Identical files (by SHA-256) are skipped.
+Others are replaced without asking, once their checksum matches. After an interruption, the same command continues where it
+stopped. Sources that would overwrite each other (a/x and b/x, or x and X where case is ignored) are refused before anything is
+written. Setuid, setgid and sticky bits are kept only with --special-bits, and only if the host reports your user ID as the owner.
+Anyone on this machine can then run such a program with your rights, so use --special-bits only with hosts that you trust.
+Exit codes: 0 all ok, 1 something failed on a host, 4 a host could not be reached, 130 interrupted.
+`,
+  },
+  async ({ endpoints, wires, report, sources, destination, options, workingDirectory }) => {
+    const request = {
+      sourcesOf: (endpoint: Endpoint) => sources.map((path) => expandWord(path, endpoint)),
+      directory: resolve(workingDirectory, destination),
+      isDryRun: options.dryRun === true,
+      keepsSpecialBits: options.specialBits === true,
+    }
+    await fetchFromHosts(endpoints, request, wires)
+    return report.finish([])
+  },
+)

@@ -8,13 +8,12 @@ import type { Inventory } from '../../inventory/inventory.ts'
 import { embeddedEndpoints, startEmbeddedHosts } from '../../ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../terminal/local-pty.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
-import { wholeNumber } from '../command-line/values.ts'
+import { wholeNumber } from '../command-line/options.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { requireTerminal, runConsole } from '../console/run-console.ts'
 import { demoResources } from './demo-jobs.ts'
 import type { DemoQueue } from './demo-queue.ts'
-import { formatHostsFile, HOSTS_FILE, musterCommand, STATE } from './muster-command.ts'
-import { TRAIN_COMMAND } from './train-command.ts'
+import { formatHostsFile, HOSTS_FILE, musterCommand, STATE, TRAIN_COMMAND } from './muster-command.ts'
 
 export const verb: VerbCode = {
   define: (command) => command.option('--count <n>', 'start N hosts', wholeNumber(1, 200), 6),

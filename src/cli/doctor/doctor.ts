@@ -1,6 +1,10 @@
 /** `muster doctor [TARGET]`: what would make the next step fail, on every host, with the command that fixes it. */
+
+import { randomBytes } from 'node:crypto'
 import { systemClock } from '../../base/clock.ts'
+import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { type Examination, examineHost } from '../../ops/doctor/examine-host.ts'
 import {
@@ -14,20 +18,24 @@ import {
   hostFindings,
   summaryEvent,
 } from '../../ops/doctor/report.ts'
+import { prepareAreas } from '../../ops/kernel/area.ts'
+import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import type { Finding } from '../../ops/kernel/finding.ts'
+import { makePlan } from '../../ops/kernel/plan.ts'
 import { checkHosts, type LoginCheck } from '../../ssh/check-hosts.ts'
+import { loadAreas } from '../bring-up/areas.ts'
 import { limitFactorOf, newMark } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { endpointOptions, selectEndpoints } from '../connect/endpoints.ts'
 import { fanOutFor } from '../connect/fan-out.ts'
+import { createOpsHosts, type OpsHostsOptions } from '../connect/ops-hosts.ts'
 import { createVerbWires } from '../connect/transports.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { painterOf } from '../output/colour.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { LiveScreen } from '../output/live-screen.ts'
 import { createDoctorHost } from './doctor-host.ts'
-import { declaresAreas, upFindings } from './doctor-up.ts'
 
 export const verb: VerbCode = {
   define: (command) => command.argument('[target]', 'hosts to examine (default: all)'),
@@ -155,4 +163,59 @@ const COLOURS = { blocker: 'red', risk: 'yellow', note: 'dim' } as const
 function progressOf(waiting: ReadonlySet<string>, count: number): string {
   const names = waiting.size > 8 ? `${waiting.size} hosts` : foldHostSet([...waiting])
   return `examined ${count - waiting.size} of ${count}${waiting.size === 0 ? '' : `, waiting for ${names}`}`
+}
+
+export type UpFindingsOptions = Omit<OpsHostsOptions, 'token' | 'sudoPassword'> & {
+  readonly inventory: Inventory
+  /** Of all hosts of the inventory. */
+  readonly endpoints: readonly Endpoint[]
+  /** The hosts that answered: only these are asked. */
+  readonly answered: ReadonlySet<string>
+  readonly limitFactor: number
+  now(): number
+}
+
+const ASK_LIMIT_MS = 15_000
+/** About another host, which the doctor examines by itself or was not asked about. */
+const OF_OTHERS = ['away', 'needs-other', 'not-reached']
+
+export function declaresAreas({ sections }: Inventory): boolean {
+  return (sections?.size ?? 0) > 0
+}
+
+export async function upFindings(options: UpFindingsOptions): Promise<Finding[]> {
+  const { inventory, endpoints, answered, limitFactor, signal, now } = options
+  const { areas } = await prepareAreas(await loadAreas(), inventory, endpoints)
+  if (areas.length === 0 || answered.size === 0) return []
+  const token = randomBytes(8).toString('hex')
+  using hosts = createOpsHosts(endpoints, { ...options, token, sudoPassword: async () => undefined })
+  const factsByArea = await gatherAreaFacts(areas, {
+    hosts,
+    signal,
+    mark: `m${token}`,
+    now,
+    limitFactor,
+    before: async (host) =>
+      answered.has(host) ? undefined : { kind: 'away', host, outcome: 'unreachable', reason: 'it was not examined' },
+  })
+  const plan = makePlan('up', areas, factsByArea, { isSelected: (host) => answered.has(host) })
+  const blocked = plan.operations.flatMap(({ area, verdict }) =>
+    verdict.kind === 'blocked'
+      ? verdict.findings.map((finding) => ({ ...finding, cause: `up ${area}: ${finding.cause}` }))
+      : [],
+  )
+  const asked = await Promise.all(
+    areas
+      .flatMap((area) => area.preflights(plan.operations))
+      .map(async ({ host, script, findingsOf }) => {
+        const { stdout } = await hosts.exec(host, script, {
+          timeoutMs: ASK_LIMIT_MS * limitFactor,
+          signal,
+          isBrief: true,
+        })
+        return findingsOf(Buffer.from(stdout).toString())
+      }),
+  )
+  const own = blocked.filter(({ host, id }) => answered.has(host) && !OF_OTHERS.includes(id))
+  return [...own, ...asked.flat()]
 }

@@ -1,6 +1,6 @@
 /** Jobs on the command line, and the options that describe one. */
 import { type Command, InvalidArgumentError } from 'commander'
-import { numberFrom, wholeNumber } from '../command-line/values.ts'
+import { numberFrom, wholeNumber } from '../command-line/options.ts'
 
 const MOST_IDS = 1_000_000
 

@@ -7,7 +7,7 @@ import type { JobHosts } from '../../scheduler/jobs/host-line.ts'
 import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { endpointOptions } from '../connect/endpoints.ts'
-import { openOpsHosts } from '../connect/open-ops-hosts.ts'
+import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 
 /** A program has to be over by then, whatever its host does. */

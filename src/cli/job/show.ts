@@ -16,7 +16,7 @@ import {
 import { JOB_COLUMNS, requestText } from '../../scheduler/jobs/job-columns.ts'
 import { metricJson } from '../../scheduler/jobs/metric.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
-import { wholeNumber } from '../command-line/values.ts'
+import { wholeNumber } from '../command-line/options.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'

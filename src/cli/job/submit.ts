@@ -26,7 +26,7 @@ import {
   WHOLE_MILLI,
 } from '../../scheduler/model/resources.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
-import { repeatable, wholeNumber } from '../command-line/values.ts'
+import { repeatable, wholeNumber } from '../command-line/options.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withRequest } from './arguments.ts'

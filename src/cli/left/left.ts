@@ -1,25 +1,30 @@
 /** `muster left [TARGET]`: asks hosts what Muster left there, and shows it as a table or removes it as a change with a plan. */
 import { statSync } from 'node:fs'
 import { MusterError } from '../../base/errors.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
+import type { LeftSearch } from '../../base/left.ts'
 import { printable } from '../../base/printable.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
-import { pathWord } from '../../ops/kernel/files.ts'
-import { type HostLeftover, type LeftAreas, leftAreas } from '../../ops/kernel/left.ts'
-import type { OwnQueue } from '../../scheduler/jobs/left.ts'
+import { filesLeft, pathWord } from '../../ops/kernel/files.ts'
+import { formatDuration } from '../../ops/kernel/finding.ts'
+import { type HostLeftover, type LeftAreas, type LeftRoom, leftAreas, roomOfSearch } from '../../ops/kernel/left.ts'
+import { iperfLeft } from '../../ops/net/mesh/install-iperf.ts'
+import { jobsLeft, type OwnQueue } from '../../scheduler/jobs/left.ts'
+import { copyLeft, execLeft, persistLeft } from '../../ssh/left.ts'
+import { AREAS } from '../bring-up/areas.ts'
 import { changeAreas } from '../bring-up/change.ts'
 import { limitFactorOf, newMark } from '../bring-up/prepare.ts'
 import { BringUpReport } from '../bring-up/report.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { endpointOptions, selectTarget } from '../connect/endpoints.ts'
-import { openOpsHosts } from '../connect/open-ops-hosts.ts'
+import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { queuePath, readQueue } from '../job/open-queue.ts'
-import { formatLeft, leftEvent } from './format-left.ts'
-import { leftRooms } from './rooms.ts'
+import { formatTable } from '../output/table.ts'
 
 type LeftOptions = GlobalOptions & {
   readonly remove?: boolean
@@ -142,4 +147,57 @@ function absoluteWord(path: string): string {
   if (!path.startsWith('/') && !path.startsWith('~/'))
     throw new MusterError('usage', `--also ${printable(path)}: give an absolute path, or one that begins with ~/`)
   return pathWord(path)
+}
+
+const HEADER = ['HOST', 'AREA', 'STATE', 'SIZE', 'CHANGED', 'WHAT']
+
+export function formatLeft(items: readonly HostLeftover[], nowMs: number): string {
+  return formatTable(
+    HEADER,
+    items.map((item) => rowOf(item, nowMs)),
+  )
+}
+
+function rowOf({ host, area, what, bytes, changedS, state }: HostLeftover, nowMs: number): readonly string[] {
+  const why = state.kind === 'left' ? '' : ` (${state.because})`
+  const age = changedS === undefined ? '' : `${formatDuration(Math.max(0, nowMs - changedS * 1000))} ago`
+  return [host, area, state.kind, bytes === undefined ? '' : formatBytes(bytes), age, `${what}${why}`]
+}
+
+/** docs/schema/bring-up.schema.json */
+export function leftEvent({ host, area, what, bytes, changedS, state }: HostLeftover): object {
+  const because = state.kind === 'left' ? null : state.because
+  const changed = changedS === undefined ? null : new Date(changedS * 1000).toISOString()
+  return { type: 'left', host, area, state: state.kind, what, bytes: bytes ?? null, changed, because }
+}
+
+/** What Muster keeps for its user on this machine: listed, but not removed, except what Muster can create again. */
+const recordsLeft: LeftSearch = {
+  name: 'records',
+  find: `state=\${XDG_STATE_HOME:-$HOME/.local/state}/muster
+for each in "$state"/*; do
+  case \${each##*/} in
+    '*') ;;
+    jobs)
+      for file in "$each"/*.db; do [ ! -f "$file" ] || left_found queue "$file"; done
+      for file in "$each"/work-*.sh; do [ ! -f "$file" ] || left_found service "$file"; done;;
+    *) left_found records "$each";;
+  esac
+done
+for each in "$HOME"/.config/systemd/user/muster-job-*.service /etc/systemd/system/muster-job-*.service; do
+  [ ! -f "$each" ] || left_found service "$each"
+done
+[ ! -d "\${XDG_CACHE_HOME:-$HOME/.cache}/muster/compiled" ] || left_found compiled "\${XDG_CACHE_HOME:-$HOME/.cache}/muster/compiled"`,
+  kinds: {
+    queue: { title: 'queue of jobs', keep: 'your data; delete it by hand when you need none of its jobs' },
+    records: { title: 'records', keep: 'your data (results, recordings, journals); delete it by hand' },
+    service: { title: 'scheduler as a service', keep: 'to remove it: muster job work --uninstall' },
+    compiled: { title: 'compiled code', remove: `rm -rf "$p" && rmdir "\${p%/*}" 2> /dev/null; :`, isBrief: true },
+  },
+}
+
+export async function leftRooms(queue: OwnQueue | undefined): Promise<readonly LeftRoom[]> {
+  const areas = await Promise.all(AREAS.map(({ load }) => load()))
+  const searches = [jobsLeft(queue), copyLeft, execLeft, persistLeft, filesLeft, recordsLeft]
+  return [...areas.flatMap(({ left = [] }) => left), iperfLeft, ...searches.map(roomOfSearch)]
 }

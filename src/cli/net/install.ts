@@ -5,7 +5,7 @@ import { changeAreas } from '../bring-up/change.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
-import { type OpenedHosts, openOpsHosts } from '../connect/open-ops-hosts.ts'
+import { type OpenedHosts, openOpsHosts } from '../connect/ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 
 type InstallOptions = GlobalOptions & { readonly dryRun?: boolean }

@@ -14,7 +14,7 @@ import { type MeshOptions, type MeshReport, measureMesh } from '../../ops/net/me
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
-import { type OpenedHosts, openOpsHosts } from '../connect/open-ops-hosts.ts'
+import { type OpenedHosts, openOpsHosts } from '../connect/ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { MeshScreen } from './mesh-screen.ts'

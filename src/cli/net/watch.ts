@@ -1,24 +1,27 @@
 /** `muster net watch`: live resources of all hosts, on a screen, as JSON, or from a recording. */
+
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
-import { MusterError } from '../../base/errors.ts'
+import { fileReason, MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import type { OpsHosts } from '../../ops/kernel/host-port.ts'
-import { reasonOfResult } from '../../ops/kernel/host-port.ts'
+import { type OpsHosts, reasonOfResult } from '../../ops/kernel/host-port.ts'
+import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { HostWatch, OwnMachine, type WatchPort } from '../../ops/net/watch/watch-hosts.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
-import { wholeNumber } from '../command-line/values.ts'
+import { wholeNumber } from '../command-line/options.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
-import { openOpsHosts } from '../connect/open-ops-hosts.ts'
+import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { requireTerminal } from '../console/run-console.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { createOwnMachine } from './own-machine.ts'
 import { signIn, terminalOf } from './terminal.ts'
-import { openReplay, type SampleRecorder, startRecording } from './watch-recording.ts'
 
 type WatchCommandOptions = GlobalOptions & {
   readonly count?: number
@@ -185,4 +188,53 @@ async function print(
   await done.promise
   if (signal.aborted) return EXIT.interrupted
   return failed.size > 0 ? EXIT.unreachable : EXIT.ok
+}
+
+export type SampleRecorder = Disposable & { write(host: string, sample: Sample): void }
+
+const TICK_MS = 250
+
+/** @throws MusterError `usage` when the file is there already, or cannot be made. */
+export function startRecording(path: string, { workingDirectory }: CliContext): SampleRecorder {
+  let descriptor: number
+  try {
+    descriptor = openSync(resolve(workingDirectory, path), 'wx', 0o600)
+  } catch (error) {
+    throw new MusterError('usage', `--record ${printable(path)}: ${fileReason(error)}`)
+  }
+  return {
+    write(host, sample) {
+      writeSync(descriptor, recordingLine({ host, sample }))
+    },
+    [Symbol.dispose]() {
+      closeSync(descriptor)
+    },
+  }
+}
+
+/** The recording as a screen shows it: p halts it, the arrows step through it. */
+export async function openReplay(path: string, speed: number, { workingDirectory }: CliContext) {
+  let text: string
+  try {
+    text = await readFile(resolve(workingDirectory, path), 'utf8')
+  } catch (error) {
+    throw new MusterError('usage', `cannot read --replay ${printable(path)}: ${fileReason(error)}`)
+  }
+  const lines = parseRecording(text)
+  if (lines.length === 0) throw new MusterError('usage', `${printable(path)} is not a recording of muster net watch`)
+  const replay = new Replay(lines)
+  const changes = new Emitter<void>()
+  const timer = setInterval(() => {
+    if (replay.advance(TICK_MS * speed)) changes.emit()
+  }, TICK_MS)
+  return {
+    hosts: () => replay.hosts(),
+    now: () => replay.nowMs,
+    subscribe: (changed: () => void) => changes.on(changed),
+    title: () => replay.title,
+    handleKey: (label: string) => replay.handleKey(label),
+    [Symbol.dispose]() {
+      clearInterval(timer)
+    },
+  }
 }

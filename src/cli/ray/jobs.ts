@@ -9,7 +9,7 @@ import { askForJobs, type RayJob, type RayJobEvent, type RayJobOrder } from '../
 import { wantedRay } from '../../ops/ray/wanted.ts'
 import { prepareBringUp } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
-import { numberFrom } from '../command-line/values.ts'
+import { numberFrom } from '../command-line/options.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'

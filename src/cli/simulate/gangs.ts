@@ -8,11 +8,10 @@ import {
   runGangs,
 } from '../../scheduler/simulate/gang-instances.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
-import { wholeNumber } from '../command-line/values.ts'
+import { wholeNumber } from '../command-line/options.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { formatBar } from '../output/picture.ts'
-import { formatTable } from '../output/table.ts'
+import { formatBar, formatTable } from '../output/table.ts'
 import { oneOf, readTrace } from './input.ts'
 
 type Options = GlobalOptions & { readonly policy: GangPolicyName; readonly window: number }

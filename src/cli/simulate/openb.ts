@@ -13,11 +13,10 @@ import {
 } from '../../scheduler/simulate/openb-trace.ts'
 import { percentile, type ReplayResult, replayArrivals } from '../../scheduler/simulate/replay.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
-import { wholeNumber } from '../command-line/values.ts'
+import { wholeNumber } from '../command-line/options.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { formatBar, formatCurve } from '../output/picture.ts'
-import { formatTable } from '../output/table.ts'
+import { formatBar, formatCurve, formatTable } from '../output/table.ts'
 import { POLICY_NAMES, policyOption, readTrace } from './input.ts'
 
 type Options = GlobalOptions & {

@@ -4,8 +4,7 @@ import { type QueueRunResult, runQueue } from '../../scheduler/simulate/queue-ru
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { formatBar } from '../output/picture.ts'
-import { formatTable } from '../output/table.ts'
+import { formatBar, formatTable } from '../output/table.ts'
 import { readTrace } from './input.ts'
 
 type Options = GlobalOptions & {

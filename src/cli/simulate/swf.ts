@@ -4,11 +4,10 @@ import { DEFAULT_QUEUE_POLICY, QUEUE_POLICIES, type QueuePolicyName } from '../.
 import { runLog, type SwfResult } from '../../scheduler/simulate/swf-run.ts'
 import { parseWorkloadLog, scaleSubmitTimes } from '../../scheduler/simulate/swf-trace.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
-import { numberAbove0, wholeNumber } from '../command-line/values.ts'
+import { numberAbove0, wholeNumber } from '../command-line/options.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { formatCurve } from '../output/picture.ts'
-import { formatTable } from '../output/table.ts'
+import { formatCurve, formatTable } from '../output/table.ts'
 import { policyOption, readTrace } from './input.ts'
 
 type Options = GlobalOptions & {

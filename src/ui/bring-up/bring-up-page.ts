@@ -2,9 +2,16 @@
 import type { ChangeDirection } from '../../ops/kernel/area.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
 import { commandOf } from '../keys/key-table.ts'
-import { centredOn, documentRows, firstRow, type RowDocument, type ScrollPlace } from '../rows/row-document.ts'
-import { rowsPane } from '../rows/rows-pane.ts'
-import { splitColumns, splitRows } from '../rows/split-rect.ts'
+import {
+  centredOn,
+  documentRows,
+  firstRow,
+  type RowDocument,
+  rowsPane,
+  type ScrollPlace,
+  splitColumns,
+  splitRows,
+} from '../rows/rows-pane.ts'
 import type { Page, PageContext } from '../tabs/page.ts'
 import { tabOfKey } from '../tabs/tabs.ts'
 import { type Theme, themes } from '../theme/theme.ts'

@@ -6,12 +6,11 @@ import { hostsWithSteps } from '../../ops/kernel/change.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
 import { countPlan, type LineKind, planLines } from '../../ops/kernel/format-plan.ts'
 import type { Style } from '../compositor/scene.ts'
-import { documentOf, type Row, type RowDocument } from '../rows/row-document.ts'
-import { ageText, timeText } from '../rows/time-text.ts'
+import { documentOf, type Row, type RowDocument } from '../rows/rows-pane.ts'
+import { ageText, timeText } from '../rows/short-text.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme, type ThemeColour } from '../theme/theme.ts'
 import { type BringUpView, type ChangeView, cellKey, cellOf, type StepView, stepsOf, toneOf } from './bring-up-view.ts'
-import { cellText } from './status-text.ts'
-import { phaseText, type TableContext } from './table-document.ts'
+import { cellText, phaseText, type TableContext } from './table-document.ts'
 
 /** Collects rows; long text continues in the next row, indented. */
 class Writer {

@@ -1,14 +1,16 @@
 /** Hosts × areas as rows: each cell a sign and a word, then the time of the last check. Pure. */
 import { clip, clipName, padEnd, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import type { StatusWord } from '../../ops/kernel/bring-up.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import type { Span } from '../compositor/scene.ts'
-import { documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/row-document.ts'
-import { ageText } from '../rows/time-text.ts'
-import { boldStyle, labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/rows-pane.ts'
+import { ageText } from '../rows/short-text.ts'
+import { boldStyle, labelStyle, mutedStyle, styleOf, type Theme, type ThemeColour } from '../theme/theme.ts'
 import type { AreaColumn } from './bring-up-port.ts'
 import {
   type BringUpView,
+  type Cell,
   type ChangeView,
   cellKey,
   cellOf,
@@ -17,7 +19,6 @@ import {
   isEnded,
   oldestFactMs,
 } from './bring-up-view.ts'
-import { cellText, statusText } from './status-text.ts'
 
 export type TableContext = RowContext & { readonly nowMs: number }
 
@@ -150,5 +151,47 @@ export function phaseText({ phase, steps, isStopping }: ChangeView): string {
       return 'verifying'
     case 'ended':
       return 'ended'
+  }
+}
+
+/** `short`: for narrow cells. */
+type CellText = {
+  readonly sign: string
+  readonly text: string
+  readonly short?: string
+  readonly colour: ThemeColour
+}
+
+/** The signs are those of a plan: `+` adds, `~` changes, `!` is blocked. */
+const STATUSES: Readonly<
+  Record<StatusWord, readonly [string, string, 'ok' | 'warning' | 'danger' | 'accent' | 'muted', string?]>
+> = {
+  good: ['✓', 'good', 'ok'],
+  missing: ['+', 'missing', 'accent'],
+  differs: ['~', 'differs', 'warning'],
+  failed: ['✗', 'failed', 'danger'],
+  blocked: ['!', 'blocked', 'danger'],
+  away: ['?', 'no answer', 'danger', 'away'],
+  unasked: ['·', 'not checked', 'muted', 'skipped'],
+}
+
+export function statusText(status: StatusWord, theme: Theme): CellText {
+  const [sign, text, colour, short = text] = STATUSES[status]
+  return { sign, text, short, colour: theme[colour] }
+}
+
+export function cellText(cell: Cell, theme: Theme): CellText {
+  switch (cell.kind) {
+    case 'undeclared':
+      return { sign: '-', text: 'not declared', short: '', colour: theme.muted }
+    case 'unknown':
+      return { sign: '?', text: 'unknown', colour: theme.muted }
+    case 'changing': {
+      const steps = `${cell.ended}/${cell.steps}`
+      if (cell.isBad) return { sign: '✗', text: `failed ${steps}`, short: steps, colour: theme.danger }
+      return { sign: '…', text: `changing ${steps}`, short: steps, colour: theme.warning }
+    }
+    case 'status':
+      return statusText(cell.status.status, theme)
   }
 }

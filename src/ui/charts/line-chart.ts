@@ -5,7 +5,7 @@
 
 import Line from 'blessed-contrib/lib/widget/charts/line.js'
 import { Canvas } from 'drawille-canvas-blessed-contrib'
-import type { Row } from '../rows/row-document.ts'
+import type { Row } from '../rows/rows-pane.ts'
 import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 
 export type Series = { readonly values: readonly number[] }

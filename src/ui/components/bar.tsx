@@ -1,8 +1,9 @@
 /** A line across the whole screen: parts from the left, parts from the right, the bar's colour between. */
-import { Box } from 'ink'
+import { Box, Text } from 'ink'
+import type { ReactNode } from 'react'
+import { defined } from '../../base/defined.ts'
 import { textWidth } from '../../base/text-width.ts'
-import type { Theme } from '../theme/theme.ts'
-import { Themed, type ThemedProps } from './themed.tsx'
+import type { Theme, ThemeColour } from '../theme/theme.ts'
 
 export type BarPart = Omit<ThemedProps, 'isDim' | 'children'> & { readonly text: string }
 
@@ -33,5 +34,28 @@ export function Bar({ theme, columns, left, right }: BarProps) {
       <Themed fill={theme.bar}>{gap}</Themed>
       {right.map(draw)}
     </Box>
+  )
+}
+
+export type ThemedProps = {
+  readonly colour?: ThemeColour
+  readonly fill?: ThemeColour
+  readonly isFilled?: boolean
+  readonly isBold?: boolean
+  readonly isDim?: boolean
+  readonly children?: ReactNode
+}
+
+export function Themed({ colour, fill, isFilled = false, isBold = false, isDim = false, children }: ThemedProps) {
+  return (
+    <Text
+      wrap="truncate"
+      bold={isBold}
+      dimColor={isDim}
+      inverse={isFilled && fill === undefined}
+      {...defined({ color: colour, backgroundColor: fill })}
+    >
+      {children}
+    </Text>
   )
 }

@@ -6,9 +6,8 @@ import { footerBars, headerBars, type PageInfo } from '../console/header.ts'
 import type { Keymap } from '../keys/registry.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { type Theme, themes, toneColour } from '../theme/theme.ts'
-import { Bar } from './bar.tsx'
+import { Bar, Themed } from './bar.tsx'
 import { DialogBox } from './dialog-box.tsx'
-import { Themed } from './themed.tsx'
 
 export type ChromeSource = {
   subscribe(onChange: () => void): () => void

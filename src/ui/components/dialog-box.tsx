@@ -7,7 +7,7 @@ import { clip, padEnd, textWidth, wrapText } from '../../base/text-width.ts'
 import type { Rect } from '../compositor/scene.ts'
 import type { DialogLine, DialogView } from '../dialogs/dialog.ts'
 import { type Theme, type ThemeColour, toneColour } from '../theme/theme.ts'
-import { Themed } from './themed.tsx'
+import { Themed } from './bar.tsx'
 
 const ERROR_ROWS = 3
 

@@ -6,13 +6,12 @@ import { oldestFactMs } from '../bring-up/bring-up-view.ts'
 import type { BarPart } from '../components/bar.tsx'
 import { disabledReasonOf, type Keymap, keysOf, LEADER_HINTS } from '../keys/registry.ts'
 import { rayWords } from '../ray/ray-view.ts'
-import { ageText } from '../rows/time-text.ts'
+import { ageText } from '../rows/short-text.ts'
 import { type ConsoleState, isLive, type Mode, receiverList } from '../state/console-state.ts'
 import { pageHints } from '../tabs/page-keys.ts'
 import { TABS, titleOf } from '../tabs/tabs.ts'
 import { type Theme, toneColour } from '../theme/theme.ts'
-import { panelName } from '../work-views/panel.ts'
-import { panelHints } from '../work-views/panel-keys.ts'
+import { panelHints, panelName } from '../work-views/panel.ts'
 
 export type Bars = { readonly left: readonly BarPart[]; readonly right: readonly BarPart[] }
 

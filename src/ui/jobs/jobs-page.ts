@@ -7,9 +7,17 @@ import type { PaneView, Rect } from '../compositor/scene.ts'
 import { confirmDialog } from '../dialogs/confirm-dialog.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
-import { centredOn, documentOf, documentRows, firstRow, type RowDocument, wrapRows } from '../rows/row-document.ts'
-import { rowsPane } from '../rows/rows-pane.ts'
-import { splitColumns, splitRows } from '../rows/split-rect.ts'
+import {
+  centredOn,
+  documentOf,
+  documentRows,
+  firstRow,
+  type RowDocument,
+  rowsPane,
+  splitColumns,
+  splitRows,
+  wrapRows,
+} from '../rows/rows-pane.ts'
 import type { Page, PageContext } from '../tabs/page.ts'
 import { boldStyle, mutedStyle, type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'

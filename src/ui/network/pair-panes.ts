@@ -1,11 +1,9 @@
 /** The traffic between two hosts, as charts. Pure. */
 import type { PaneView } from '../compositor/scene.ts'
-import { documentOf } from '../rows/row-document.ts'
-import { rowsPane } from '../rows/rows-pane.ts'
-import { splitRows } from '../rows/split-rect.ts'
+import { documentOf, rowsPane, splitRows } from '../rows/rows-pane.ts'
+import { shortAmount } from '../rows/short-text.ts'
 import { boldStyle, styleOf, type ThemeColour } from '../theme/theme.ts'
 import type { PaneContext } from './pane-screen.ts'
-import { shortAmount } from './short-numbers.ts'
 
 export type PairView = {
   readonly first: string

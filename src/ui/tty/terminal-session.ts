@@ -4,12 +4,11 @@
 import type { EventEmitter } from 'node:events'
 import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
-import { inspect } from 'node:util'
+import { format, inspect } from 'node:util'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { shortageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { catchPrints } from './library-prints.ts'
 import { type TtyWriter, writeAllSync } from './tty-writer.ts'
 
 export type TerminalInput = Readable & { readonly isRaw?: boolean; setRawMode?(isRaw: boolean): unknown }
@@ -195,4 +194,25 @@ function refreshSize(stdout: TerminalOutput): void {
 function listen(owner: DisposableStore, source: EventEmitter, event: string, listener: (value: any) => void): void {
   source.on(event, listener)
   owner.defer(() => source.off(event, listener))
+}
+
+const METHODS = ['debug', 'error', 'info', 'log', 'trace', 'warn'] as const
+
+/** Until it is disposed of, `onText` gets these texts instead of the terminal. */
+export function catchPrints(host: EventEmitter, onText: (text: string) => void): Disposable {
+  const methods = METHODS.map((name) => [name, console[name]] as const)
+  const print = (...words: readonly unknown[]): void => onText(format(...words))
+  for (const name of METHODS) console[name] = print
+  // Node's own listener would print them.
+  const listeners = host.listeners('warning') as ((warning: Error) => void)[]
+  host.removeAllListeners('warning')
+  const warn = (warning: Error): void => onText(`${warning.name}: ${warning.message}`)
+  host.on('warning', warn)
+  return {
+    [Symbol.dispose]() {
+      for (const [name, method] of methods) console[name] = method
+      host.off('warning', warn)
+      for (const listener of listeners) host.on('warning', listener)
+    },
+  }
 }

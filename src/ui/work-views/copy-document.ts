@@ -2,7 +2,7 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import { padEnd, textWidth, wrapText } from '../../base/text-width.ts'
 import type { HostResult } from '../../ssh/copy/events.ts'
-import { documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/row-document.ts'
+import { documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/rows-pane.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { type CopyHost, type CopyView, isCopying, totalOf } from './copy-view.ts'
 

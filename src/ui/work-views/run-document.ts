@@ -3,7 +3,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { OutputLine, OutputText } from '../../ops/run/kept-output.ts'
 import { formatOutcome, formatSummary, isSuccess, type RunOutcome, summarize } from '../../ops/run/outcome.ts'
 import type { Span, Style } from '../compositor/scene.ts'
-import { type Row, type RowContext, type RowDocument, skipColumns, wrapRows } from '../rows/row-document.ts'
+import { type Row, type RowContext, type RowDocument, skipColumns, wrapRows } from '../rows/rows-pane.ts'
 import { boldStyle, labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import {
   groupOf,

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { BringUpReport } from '../../../../src/cli/bring-up/report.ts'
 import type { CliContext } from '../../../../src/cli/command-line/context.ts'
-import { formatLeft, leftEvent } from '../../../../src/cli/left/format-left.ts'
+import { formatLeft, leftEvent } from '../../../../src/cli/left/left.ts'
 import type { HostLeftover } from '../../../../src/ops/kernel/left.ts'
 import { ROOT } from '../../../support/console-options.ts'
 

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { formatDrift } from '../../../../src/cli/env/format-drift.ts'
+import { formatDrift } from '../../../../src/cli/env/check.ts'
 import { driftOf, itemsOf } from '../../../../src/ops/env/drift.ts'
 import {
   differingPart,

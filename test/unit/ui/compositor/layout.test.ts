@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createGrid, slotRect } from '../../../../src/ui/compositor/layout.ts'
+import { createGrid, slotRect } from '../../../../src/ui/console/panes.ts'
 
 const minimum = { columns: 40, rows: 8 }
 const area = (width: number, height: number) => ({ column: 0, row: 1, width, height })

@@ -3,8 +3,8 @@ import { BOLD, type CellGrid, createCellGrid } from '../../../../src/terminal/ce
 import { createScreen, type Screen } from '../../../../src/terminal/headless-screen.ts'
 import { putSpans } from '../../../../src/ui/compositor/canvas.ts'
 import { Compositor } from '../../../../src/ui/compositor/compositor.ts'
-import { createGrid, slotRect } from '../../../../src/ui/compositor/layout.ts'
 import type { PaneView, Scene, Style } from '../../../../src/ui/compositor/scene.ts'
+import { createGrid, slotRect } from '../../../../src/ui/console/panes.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 
 export const style: Style = { foreground: 0, background: 0, attributes: 0 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseRayLine } from '../../../../src/ui/ray/parse-ray.ts'
+import { parseRayLine } from '../../../../src/ui/ray/ray-line.ts'
 
 describe('a line about Ray', () => {
   it('ignores lines that start with another word', () => {

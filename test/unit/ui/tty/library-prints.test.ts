@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { expect, it } from 'vitest'
-import { catchPrints } from '../../../../src/ui/tty/library-prints.ts'
+import { catchPrints } from '../../../../src/ui/tty/terminal-session.ts'
 
 it('redirects output of libraries and warnings of Node, until it is restored', () => {
   const printed: string[] = []
