@@ -1,7 +1,7 @@
 /**
  * Applies a plan: hosts in parallel, the operations of a host in sequence, each after those that it waits for. A host stops at its
  * first failure, and operations elsewhere that wait for it are skipped with the reason. It can be interrupted at any time: nothing
- * is remembered, and the next plan is made from new facts. When it returns, nothing of it runs any more.
+ * is remembered, and the next plan is made from new facts. When it returns, nothing that it started is running.
  */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -43,7 +43,7 @@ export type ApplyOptions = {
   readonly signal: AbortSignal
   /** Hosts at work at once. */
   readonly fanOut: number
-  /** Multiplies every limit of time, for hosts that are slow; 1 unless given. */
+  /** Multiplies every time limit, for slow hosts; 1 unless given. */
   readonly limitFactor?: number
   now(): number
   onEvent(event: ApplyEvent): void
@@ -57,10 +57,10 @@ export type ApplyResult = {
 
 const TIMEOUT_MS = 60_000
 const CHECK_TIMEOUT_MS = 20_000
-/** What another step may hand over. */
+/** Limit of the output that another step may read. */
 const OUTPUT_CHARACTERS = 16_384
 
-/** Where `onEvent` throws, everything that runs is ended, and then it rejects with that. */
+/** If `onEvent` throws, everything that runs is stopped, and then it rejects with that error. */
 export async function applyPlan(plan: Plan, options: ApplyOptions): Promise<ApplyResult> {
   const run = new Application(options)
   await run.all(plan.operations.filter(({ verdict }) => verdict.kind !== 'nothing'))
@@ -68,7 +68,7 @@ export async function applyPlan(plan: Plan, options: ApplyOptions): Promise<Appl
   return { ends, isComplete: [...ends.values()].every(({ kind }) => kind === 'done' || kind === 'unneeded') }
 }
 
-/** Undefined: all steps are done; else why the operations after it cannot run. */
+/** Undefined: all steps are done; otherwise why the operations after it cannot run. */
 type OperationEnd = string | undefined
 
 /** `begun`: everything that it waits for has ended. */
@@ -136,7 +136,7 @@ class Application {
     onBegin: () => void,
   ): Promise<OperationEnd> {
     const all = Promise.all([before, ...others.map(({ ended }) => ended)])
-    // Once those that it waits for are at work: what comes before them may change what it loads.
+    // Once the operations that it waits for are running: earlier ones may change what it loads.
     const isFirst = await Promise.all([before, ...others.map(({ begun }) => begun)]).then(([why]) => why === undefined)
     await using early = isFirst && others.length > 0 ? this.#startEarly(operation) : undefined
     const reasons = await all
@@ -178,7 +178,7 @@ class Application {
       try {
         this.#options.onEvent({ type: 'output', operation, step, stream, text })
       } catch (error) {
-        // The code that hands over the output cannot report it.
+        // The source of the output cannot report this error.
         this.#break(error)
       }
     }
@@ -220,7 +220,7 @@ class Application {
     return end({ kind: 'failed', outcome: failure.outcome, reason, isUndone: undone === undefined })
   }
 
-  /** Undefined: it holds; else what it said. */
+  /** Undefined: it holds; otherwise its message. */
   async #holds({ host }: Operation, check: NonNullable<Step['check']>): Promise<string | undefined> {
     const { hosts, limitFactor = 1 } = this.#options
     const signal = this.#signal
@@ -306,7 +306,7 @@ class EarlyStart implements AsyncDisposable {
     })
   }
 
-  /** Its turn has come: how it ends. Undefined: it has ended before, whatever the reason. */
+  /** Called when its turn has come: how it ends. Undefined: it ended before, for whatever reason. */
   async goOn(): Promise<ScriptResult | undefined> {
     if (this.#state === 'ended') return undefined
     this.#state = 'goes'
@@ -326,7 +326,7 @@ function failureOf(result: ScriptResult): { outcome: RunOutcome; reason: string 
   return { outcome, reason: printable(reasonOfResult(result, formatOutcome)) }
 }
 
-/** At most `count` at once, in the order in which they came. */
+/** At most `count` at once, in the order of arrival. */
 class Slots {
   #free: number
   readonly #waiting: (() => void)[] = []

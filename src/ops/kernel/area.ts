@@ -35,10 +35,10 @@ export type Declared = {
   readonly files?: ReadonlyMap<string, DeclaredFile>
 }
 
-/** What the doctor asks of a host before an area is brought up there, besides the facts. */
+/** A requirement of `up` that the doctor checks on a host, besides the facts. */
 export type Preflight = {
   readonly host: string
-  /** For POSIX sh; it only reads. */
+  /** POSIX sh that changes nothing. */
   readonly script: string
   findingsOf(answer: string): Finding[]
 }
@@ -63,13 +63,13 @@ export type AreaSpec<W, F> = {
   hostsOf(wanted: W): readonly string[]
   /** Files that hosts.yaml names for it. */
   filesOf?(inventory: Inventory): readonly FileRequest[]
-  /** Jobs of the queue may use what it brings: `down` names those that run. */
+  /** Whether jobs of the queue may use it: `down` names those that run. */
   readonly isUsedByJobs?: boolean
   preflights?(wanted: W, operations: readonly Operation[]): readonly Preflight[]
   readonly areFactsRoot?: boolean
   factsOf(wanted: W, host: string): FactSet<F>
   /**
-   * Operations of the hosts that answered, for what is wanted (`up`) or for nothing of it (`down`). `before`: those of the areas
+   * Operations of the hosts that answered, which create what is wanted (`up`) or remove it (`down`). `before`: those of the areas
    * that come first, on all hosts. Pure.
    */
   plan(
@@ -120,9 +120,9 @@ export function defineArea<W, F>(spec: AreaSpec<W, F>): AreaMaker {
   }
 }
 
-/** The area for something wanted that does not come from hosts.yaml. */
+/** The area for a wanted state that does not come from hosts.yaml. */
 export function areaOf<W, F>(spec: Omit<AreaSpec<W, F>, 'wantedOf'>, wanted: W): Area {
-  // Facts travel through the kernel without their type: it hands an area the answers to its own questions only.
+  // Facts pass through the kernel without their type: it gives each area only the answers to its own facts.
   const own = (areaFacts: AreaFacts<AnyFacts>) => areaFacts as unknown as AreaFacts<F>
   return {
     name: spec.name,
@@ -138,7 +138,7 @@ export function areaOf<W, F>(spec: Omit<AreaSpec<W, F>, 'wantedOf'>, wanted: W):
 
 const MAX_BYTES = 8 * 1024 * 1024
 
-/** `endpoints`: of all hosts of the inventory. Files are read anew each time, as they may have changed. */
+/** `endpoints`: of all hosts of the inventory. Files are read again each time, because they may have changed. */
 export async function prepareAreas(
   makers: readonly AreaMaker[],
   inventory: Inventory,
@@ -157,7 +157,7 @@ async function readDeclaredFile({ name, kind }: FileRequest, hostsFile = '.'): P
   const path = resolve(dirname(hostsFile), name)
   try {
     const { size, mtimeMs } = await stat(path)
-    // An archive may be large, so its size and time stand for its content.
+    // An archive may be large, so its size and time represent its content.
     if (kind === 'archive') return { kind: 'text', path, text: '', digest: `${size} ${mtimeMs}` }
     if (size > MAX_BYTES) return { kind: 'unreadable', path, because: 'it is too large' }
     const text = await readFile(path, 'utf8')

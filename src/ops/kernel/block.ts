@@ -1,20 +1,20 @@
 /**
- * Lines of ours in a file that others write, too: a block between two comment lines. Every other byte of the file stays as it
- * is, and removing the block gives what was there before. Pure; a character stands for a byte.
+ * Lines of Muster in a file that others write, too: a block between two comment lines. Every other byte of the file stays as it
+ * is, and removing the block restores the file. Pure; a character represents a byte.
  */
 
 const OPEN = '# >>> muster '
 const CLOSE = '# <<< muster '
-/** Said in the first line of the block, so that removing it can give back what was there. */
+/** Noted in the first line of the block, so that removing it can restore the file. */
 const NEW_FILE = ' (in a file of its own)'
 const CUT_LINE = ' (after a line without an end)'
 
-/** The lines of the block, or undefined where there is none. */
+/** The lines of the block, or undefined if there is none. */
 export function blockOf(text: string, name: string): readonly string[] | undefined {
   return findBlock(text, name)?.lines
 }
 
-/** The text with the block, where it is already, else at its top or bottom. Undefined: there is no file yet. */
+/** The text with the block: in its place if there is one, otherwise at the top or bottom. Undefined: there is no file yet. */
 export function withBlock(
   text: string | undefined,
   name: string,
@@ -26,7 +26,7 @@ export function withBlock(
   return `${before}${block.join('\n')}${after}`
 }
 
-/** The text without the block; undefined: the file was made for it, and nothing else is in it. */
+/** The text without the block; undefined: the file was created for it, and has no other content. */
 export function withoutBlock(text: string, name: string): string | undefined {
   const found = findBlock(text, name)
   if (found === undefined) return text
@@ -53,7 +53,7 @@ function findBlock(text: string, name: string): Block | undefined {
   const first = lines.findIndex((line) => line.startsWith(`${OPEN}${name}:`) || line.startsWith(`${OPEN}${name} (`))
   if (first < 0) return undefined
   const last = lines.indexOf(`${CLOSE}${name} <<<`, first)
-  // Where somebody removed the last line, only the first is known to be ours.
+  // If the last line was removed, only the first is certainly ours.
   const end = last < 0 ? first : last
   return {
     before: lines

@@ -27,7 +27,7 @@ export type AreaFactsOptions = Pick<ProofOptions, 'newName'> & {
 }
 
 /**
- * Asks all hosts of these areas side by side, each once (twice, where facts need root and others do not), and those that may
+ * Asks all hosts of these areas in parallel, each once (twice if some facts need root and others do not), and those that may
  * share a home once more.
  */
 export async function gatherAreaFacts(areas: readonly Area[], options: AreaFactsOptions): Promise<FactsByArea> {
@@ -61,7 +61,7 @@ export async function gatherAreaFacts(areas: readonly Area[], options: AreaFacts
       }),
     ),
   )
-  // In the order of hosts.yaml, not of the answers.
+  // In the order of hosts.yaml, not in that of the answers.
   const known = [...names].flatMap((host) => {
     const home = homes.get(host)
     return home === undefined ? [] : [[host, home] as const]

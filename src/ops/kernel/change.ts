@@ -33,10 +33,10 @@ export interface ChangeHandlers {
   onPhase?(phase: ChangePhase): void
   /** `isAgain`: the hosts have changed since it was shown, and this is the plan now. */
   onPlan(plan: Plan, isAgain: boolean): void
-  /** Whether it is to be done. */
+  /** Whether to apply it. */
   confirm(plan: Plan): Promise<boolean>
   onEvent(event: ApplyEvent): void
-  /** A message about a host's lock, printable. `isDetail`: it is no problem. */
+  /** A printable message about a host's lock. `isDetail`: it is no problem. */
   onSay(text: string, isDetail: boolean): void
 }
 

@@ -8,23 +8,23 @@ import { type OpsHosts, reasonOfResult, type ScriptResult } from './host-port.ts
 
 export type Fact<T> = {
   /**
-   * The body of a POSIX shell function that only reads. `limited COMMAND` runs a program that may hang under a time limit;
-   * `overdue STATUS` tells that it was ended by it, and then that status is to be returned. `tell FILE PREFIX` prints a file,
-   * each line behind the prefix. stderr is thrown away.
+   * The body of a POSIX shell function that changes nothing. `limited COMMAND` runs a program that may hang with a time limit;
+   * `overdue STATUS` is true if the limit ended it, and then the function returns that status. `tell FILE PREFIX` prints a file,
+   * each line after the prefix. stderr is discarded.
    */
   readonly script: string
-  /** What sets variables for it (and for others with the same): run once, before all facts, where nothing may hang. */
+  /** Sets variables for it (and for others with the same setup): runs once before all facts, and must not hang. */
   readonly before?: string
   /** The output without trailing line breaks. Undefined: it cannot be parsed, and the fact is unknown. Pure. */
   parse(text: string, bytes: Buffer): T | undefined
   /**
-   * It touches what may not answer for ever (a mount of a dead server). Such facts run side by side and beside the others, and
-   * are given up after 3 s; of their answers 2000 bytes count. One of the others that hangs takes those after it along.
+   * It uses something that may never answer (a mount of a dead server). Such facts run in parallel and beside the others, and
+   * are unknown after 3 s; 2000 bytes of their answers are used. If one of the others hangs, those after it are unknown, too.
    */
   readonly mayHang?: boolean
   /**
-   * In place of `script`: parts that may hang, each by itself; one that is not so (`when`) is left out. What they said are lines
-   * of the answer in any order, and those that said nothing are missing in it.
+   * In place of `script`: parts that may each hang; one whose `when` is false is left out. Their outputs are lines
+   * of the answer in any order; parts without output are missing in it.
    */
   readonly parts?: readonly { readonly when: string; readonly script: string }[]
 }
@@ -70,13 +70,13 @@ export type GatherOptions = {
 
 /** A single program that hangs is killed after this long, where `timeout` or perl can do that. */
 export const PROGRAM_LIMIT_S = 3
-/** What `timeout` (coreutils 124 and 137, busybox 143) and perl's alarm (142) leave as exit status. */
+/** Exit statuses of `timeout` (coreutils 124 and 137, busybox 143) and perl's alarm (142). */
 export const STATUSES_OF_LIMIT: readonly number[] = [124, 137, 142, 143]
 
 /** After this a fact that may hang is unknown, and after the second all that have not answered. */
 const HANG_LIMIT_S = PROGRAM_LIMIT_S
 const SEQUENCE_LIMIT_S = 20
-/** For the host to say that, and a slow link. */
+/** Time for the host to report that, and for a slow link. */
 const ANSWER_LIMIT_MS = (HANG_LIMIT_S + SEQUENCE_LIMIT_S) * 1000 + 6_000
 const HANGING_CHARACTERS = 2000
 
@@ -84,7 +84,7 @@ export function known<T>(value: T): Known<T> {
   return { kind: 'known', value }
 }
 
-/** The value, or undefined where it is unknown. */
+/** The value, or undefined if it is unknown. */
 export function knownValue<T>(fact: Known<T>): T | undefined {
   return fact.kind === 'known' ? fact.value : undefined
 }
@@ -120,7 +120,7 @@ export function awayBy(host: string, outcome: RunOutcome): Away | undefined {
 }
 
 function readAnswers(facts: FactSet<AnyFacts>, names: readonly string[], result: ScriptResult, mark: string) {
-  // Latin-1 keeps every byte; each fact gets its own as text and as they are.
+  // Latin-1 keeps every byte; each fact gets its answer as text and as bytes.
   const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
   const sections = sectionsOf(textOf(result.stdout), mark)
   const besides = sectionsOf(textOf(result.stderr), mark)
@@ -163,9 +163,9 @@ function joined(parts: readonly AnswerSection[], hasAnswered: boolean): AnswerSe
 }
 
 /**
- * The script. The facts that do not hang follow each other in one process and print as they go. Only answers that are written in
- * one piece may come side by side: those that may hang are short, and have stderr for themselves. What is given up is ended with
- * all that it started. Every process that this takes counts: on some hosts a program takes 20 ms and more to start.
+ * The script. Facts that do not hang run one after the other in one process and print as they go. Only answers that are written in
+ * one piece may come in parallel: those that may hang are short, and use stderr. A fact that takes too long is stopped with
+ * all that it started. The number of processes matters: on some hosts a program takes 20 ms and more to start.
  */
 export function gatherScript(facts: readonly Fact<unknown>[], mark: string, limitFactor = 1): string {
   const hangS = Math.ceil(HANG_LIMIT_S * limitFactor)
@@ -253,16 +253,16 @@ kill $clock
 }
 
 /**
- * The parts of a POSIX script that asks many things at once: each by itself in the background, so that one that hangs costs
- * the others nothing, and each answer behind a line that nothing else on the host prints. It writes no file.
+ * The parts of a POSIX script that asks many things at once: each runs in the background, so that one that hangs does not delay
+ * the others, and each answer follows a line that nothing else on the host prints. It writes no file.
  */
 
-/** `limited COMMAND` runs a program under the time limit, times the factor; `overdue STATUS` tells that it was ended by it. */
+/** `limited COMMAND` runs a program with the time limit, times the factor; `overdue STATUS` is true if the limit ended it. */
 export function limitedFunctions(limitFactor = 1): string {
   return `${trial(limitFactor)}\n${OVERDUE}`
 }
 
-/** The same for a script that may not need it: what the host has for it is tried at the first use, not before. */
+/** The same for a script that may not need it: the host's way to do it is found on first use. */
 export function lazyLimitedFunctions(limitFactor = 1): string {
   return `limited() {\n${trial(limitFactor)}\nlimited "$@"\n}\n${OVERDUE}`
 }
@@ -279,16 +279,16 @@ fi`
 const OVERDUE = `overdue() { case $1 in ${STATUSES_OF_LIMIT.join(' | ')}) ;; *) return 1 ;; esac; }`
 
 /**
- * `flatten` makes one line of `$said`, for answers that are written side by side: bash writes what it prints line by line, so
- * that only single lines stay whole. Line breaks become 0x1f and empty lines vanish; to be called in a subshell.
+ * `flatten` makes one line of `$said`, for answers that are written in parallel: bash writes its output line by line, so
+ * only single lines stay whole. Line breaks become 0x1f and empty lines vanish. Call it in a subshell.
  */
 export const FLATTEN = `us='\x1f'; nl='
 '
 flatten() { set -f; IFS=$nl; set -- $said; IFS=$us; said=$*; }`
 
 /**
- * `tell FILE PREFIX` prints a file with something before each line. What is short takes no process: to start one is slow on some
- * hosts. It is read to the end by a program where it is long, as a shell reads byte by byte.
+ * `tell FILE PREFIX` prints a file with a prefix before each line. A short file needs no process, because starting one is slow on some
+ * hosts. The rest of a long one is read by a program, because a shell reads byte by byte.
  */
 export const TELL = `tell() {
   {
@@ -305,12 +305,12 @@ const UNIT_SEPARATOR = '\x1f'
 
 export type AnswerSection = { readonly status: number; readonly text: string }
 
-/** The last words of an answer. */
+/** The end of an answer. */
 export function endMark(mark: string): string {
   return `\n${mark} end 0\n`
 }
 
-/** The sections of an answer, whole or cut off: `NAME STATUS` and the text on the lines below, or in the same line flattened. */
+/** The sections of an answer, whole or cut off: `NAME STATUS`, and the text on the lines below or flattened in the same line. */
 export function sectionsOf(answer: string, mark: string): ReadonlyMap<string, AnswerSection> {
   const sections = new Map<string, AnswerSection>()
   for (const section of answer.split(`\n${mark} `).slice(1)) {

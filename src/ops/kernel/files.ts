@@ -1,7 +1,7 @@
 /**
- * Files of a host changed whole: written beside the old one, synced, renamed, after a copy of what was there is kept as
- * FILE.muster-before. A file that somebody else changed since it was read is left alone; a full disk, or an end at any
- * moment, leaves the old one.
+ * Replaces files of a host as a whole: the new file is written beside the old one, synced and renamed, and the old one is kept as
+ * FILE.muster-before. A file that has changed since it was read is left alone; a full disk, or an interruption at any
+ * moment, leaves the old file.
  */
 
 import type { LeftSearch } from '../../base/left.ts'
@@ -9,10 +9,10 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from './fact.ts'
 import type { Action, StdinPart } from './operation.ts'
 
-/** A small file as it is on a host; `sum` (cksum(1)) tells whether it is still the same. */
+/** A small file on a host; `sum` (cksum(1)) shows whether it has changed. */
 export type FileState =
   | { readonly kind: 'none' }
-  /** `text` has a character (U+0000 to U+00FF) for each byte, so that what is written back is what was read. */
+  /** `text` has a character (U+0000 to U+00FF) for each byte, so that the same bytes can be written back. */
   | { readonly kind: 'file'; readonly text: string; readonly mode: string; readonly sum: string }
   /** A directory or a device, too large, not readable, no text. */
   | { readonly kind: 'other'; readonly because: string }
@@ -26,11 +26,11 @@ export type FileChange = {
 }
 
 export type NewContent = {
-  /** Strings in UTF-8; what comes from `FileState.text` goes through `bytesOf`. */
+  /** Strings in UTF-8; text of a `FileState` goes through `bytesOf`. */
   readonly content: readonly StdinPart[]
-  /** Octal, of a new file; one that is there keeps its mode and owner. */
+  /** Octal, of a new file; an existing one keeps its mode and owner. */
   readonly mode: string
-  /** The copy of what was there: kept, or removed because the file is as it was before Muster. */
+  /** The backup copy: kept, or removed because the file is as it was before Muster. */
   readonly copy?: 'keep' | 'drop'
 }
 
@@ -62,9 +62,9 @@ cat "$f"`,
       if (head.startsWith('other ')) return { kind: 'other', because: head.slice('other '.length) }
       const [, mode = '', size] = /^file ([0-7]{1,4}) (\d+)$/.exec(head) ?? []
       const content = bytes.subarray(end + 1)
-      // It was changed meanwhile, or did not arrive whole.
+      // It changed meanwhile, or did not arrive whole.
       if (size === undefined || content.length !== Number(size)) return undefined
-      // Scripts of shells that take it for text would lose them.
+      // A shell that treats it as text would lose these bytes.
       if (content.includes(0)) return { kind: 'other', because: 'it holds zero bytes' }
       return { kind: 'file', mode, sum: cksum(content), text: content.toString('latin1') }
     },
@@ -77,7 +77,7 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc
 })
 
-/** As cksum(1) tells it, with a dash between: the CRC of POSIX over the bytes and the digits of their number. */
+/** The output of cksum(1), with a dash: POSIX's CRC over the bytes and their number. */
 export function cksum(bytes: Uint8Array): string {
   let crc = 0
   const add = (byte: number) => {
@@ -88,7 +88,7 @@ export function cksum(bytes: Uint8Array): string {
   return `${~crc >>> 0}-${bytes.length}`
 }
 
-/** $f: the file itself, behind links; $b: the copy of what was there. Ends when the file is not as it was read. */
+/** Sets $f, the file itself behind links, and $b, its backup copy. Exits if the file has changed since it was read. */
 function head({ path, was }: FileChange): string {
   return `f=${pathWord(path)}
 [ ! -L "$f" ] || f=$(readlink -f "$f") || exit 1
@@ -99,12 +99,12 @@ b=$f.muster-before
 `
 }
 
-/** Its directory is made where it is missing: mode 0700 below `~`, else 0755. */
+/** A missing directory is created: mode 0700 below `~`, otherwise 0755. */
 export function writeFile(change: FileChange, { content, mode, copy = 'keep' }: NewContent): Action {
   const directoryMode = change.path.startsWith('~/') ? '700' : '755'
   const keep = `[ ! -e "$f" ] || cp -p "$f" "$b" || exit 1\n`
   return {
-    // What is written has the old file's mode and owner from the beginning, as it begins as a copy.
+    // The new file starts as a copy, so that it has the old mode and owner from the beginning.
     script: `${head(change)}umask 077
 d=\${f%/*}
 [ -d "$d" ] || mkdir -p -m ${directoryMode} "$d" || exit 1
@@ -122,7 +122,7 @@ ${copy === 'drop' ? 'rm -f "$b"\n' : ''}`,
   }
 }
 
-/** Removes the file, and the copy of it. */
+/** Removes the file and its backup copy. */
 export function removeFile(change: FileChange): Action {
   return {
     script: `${head(change)}rm -f "$f" "$b"\n`,
@@ -130,7 +130,7 @@ export function removeFile(change: FileChange): Action {
   }
 }
 
-/** What changing files (files.ts) may leave: a new file that was cut, and the copy of a file whose lines of Muster are gone. */
+/** What changing files may leave: an unfinished new file, and the backup copy of a file from which Muster's lines are gone. */
 
 export const filesLeft: LeftSearch = {
   name: 'files',

@@ -11,13 +11,13 @@ export type Finding = {
   readonly gravity: Gravity
   /** A stable word for scripts: `disk-full`, `clock-off`. */
   readonly id: string
-  /** The same words for every host that has it, so that they stand in one line. May hold text of the host: not printable yet. */
+  /** The same text for every host, so that hosts are grouped by it. May contain text of the host: not printable yet. */
   readonly cause: string
-  /** What is the host's own: a number, a version. */
+  /** What differs by host: a number, a version. */
   readonly detail?: string
-  /** The command that mends it, and where it runs: on the host, or on this machine. */
+  /** The command that fixes it, and where to run it: on the host, or on this machine. */
   readonly fix?: { readonly where: 'host' | 'here'; readonly command: string }
-  /** What a person has to know or do; where there is a command, too, this says it with its condition. */
+  /** What the user has to know or do; if there is a command, too, this repeats it with its condition. */
   readonly hint?: string
 }
 
@@ -28,12 +28,12 @@ export function onHost(command: string): NonNullable<Finding['fix']> {
   return { where: 'host', command }
 }
 
-/** `sudo ` in front of what needs it. */
+/** Adds `sudo ` if needed. */
 export function asRoot(isRoot: boolean | undefined, command: string): string {
   return isRoot === true ? command : `sudo ${command}`
 }
 
-/** `12 ms`, `3.4 s`, `2 h 5 min`: as exact as a person needs it. */
+/** `12 ms`, `3.4 s`, `2 h 5 min`: rounded for people. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
   if (ms < 120_000) return `${Number((ms / 1000).toFixed(1))} s`

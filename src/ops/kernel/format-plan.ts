@@ -1,11 +1,11 @@
-/** A plan for people, as a readable difference of each host, and for programs. Words only. */
+/** The text of a plan: for people as a diff of each host, and as JSON. */
 import { printable } from '../../base/printable.ts'
 import { formatFinding } from './finding.ts'
 import type { Operation } from './operation.ts'
 import type { Plan } from './plan.ts'
 import type { SharedHome } from './shared-home.ts'
 
-/** What a line does: adds, removes, changes, stands in the way; `head` is over its operation's lines. */
+/** The kind of a line: adds, removes, changes, blocks; `head` is the title of an operation. */
 export type LineKind = '+' | '-' | '~' | '!' | 'head' | 'plain'
 
 /** Printable. */
@@ -14,8 +14,8 @@ export type PlanLine = { readonly kind: LineKind; readonly text: string }
 export type PaintChange = (kind: LineKind, text: string) => string
 
 /**
- * Hosts with the same words stand together; those that were not reached stand at the end, each with its reason. What has
- * nothing to be done is one line with the reason. `fold` writes a set of hosts: `m[8-10]`.
+ * Hosts with the same text are grouped; unreachable ones are at the end, each with its reason. An operation with
+ * nothing to do is one line with the reason. `fold` formats a set of hosts: `m[8-10]`.
  */
 export function planLines(plan: Plan, fold: (hosts: readonly string[]) => string): PlanLine[] {
   const reached = plan.operations.filter((operation) => !isAway(operation))
@@ -102,7 +102,7 @@ export function countPlan({ operations }: Plan): PlanCounts {
   }
 }
 
-/** One object an operation: docs/schema/bring-up.schema.json. Scripts and what they read are left out. */
+/** One object per operation: docs/schema/bring-up.schema.json. Scripts and their stdin are left out. */
 export function planEvent({ id, area, host, title, after, verdict }: Operation): object {
   const base = { type: 'operation', id, area, host, title, after, verdict: verdict.kind }
   switch (verdict.kind) {

@@ -1,22 +1,22 @@
-/** What operations need of the hosts: scripts that run to an end. Whoever wires the program provides it. */
+/** The port for scripts on hosts, which `cli` implements. */
 import type { RunOutcome } from '../run/outcome.ts'
 
 export type ScriptOptions = {
-  /** What the script reads; empty unless given. Delivered whole before the script begins, or the script does not run. */
+  /** The script's stdin; empty unless given. Delivered whole before the script starts, otherwise the script does not run. */
   readonly stdin?: Uint8Array
   /**
-   * Until then the script waits at its stdin, which has one empty line from then on; with no `stdin` of its own. If the caller
-   * goes away before, the script is ended.
+   * Until this resolves, the script waits for its stdin, which then gets one empty line; not together with `stdin`. If the caller
+   * goes away before, the script is stopped.
    */
   readonly turn?: Promise<void>
-  /** As root: directly where the login is root, else through sudo, whose password is asked once for all hosts. */
+  /** Run as root: directly if the login is root, otherwise through sudo, whose password is asked once for all hosts. */
   readonly asRoot?: boolean
-  /** From the script's beginning or its turn; infinite for what goes on until it is stopped. */
+  /** Counts from the script's start or its turn; infinite for a script that runs until it is stopped. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
-  /** It changes nothing and ends by itself before long: where the link is lost without a word it may go on until then. */
+  /** It changes nothing and ends soon by itself, so it may continue until then if the link is lost silently. */
   readonly isBrief?: boolean
-  /** Where the link is lost it ends on the host after everything else of this caller that runs there. */
+  /** If the link is lost, it ends on the host after everything else of this caller. */
   readonly endsLast?: boolean
   /** Output as it comes, beside the result; UTF-8 cut between characters, not printable yet. */
   onOutput?(stream: 'stdout' | 'stderr', text: string): void
@@ -30,34 +30,34 @@ export type ScriptResult = {
   readonly durationMs: number
 }
 
-/** What is in a directory of a host (undefined: of this machine, where it may be one file), for a directory of another one. */
+/** The content of a directory of one host (undefined: this machine, where it may be one file), for a directory of another one. */
 export type FileDelivery = {
   readonly from: string | undefined
   /** Absolute, or `~/…`. */
   readonly path: string
-  /** As `path`; it is made (mode 0700) where it is missing. */
+  /** As `path`; created (mode 0700) if missing. */
   readonly to: string
 }
 
 export type DeliverOptions = Pick<ScriptOptions, 'signal' | 'onOutput'> & {
-  /** How many hosts, at most, are to be brought the same about now: large files go from host to host then. */
+  /** How many hosts, at most, get the same files about now: large files then go from host to host. */
   readonly together: number
 }
 
 export interface OpsHosts {
   /**
    * Runs a script of POSIX sh on a host; other users of the host can see it (secrets go to stdin). When the caller is gone
-   * the script's processes are ended. Never rejects: what goes wrong is the outcome.
+   * the script's processes are stopped. Never rejects: a failure is an outcome.
    */
   exec(host: string, script: string, options: ScriptOptions): Promise<ScriptResult>
   /**
-   * Brings files to a host through this machine: what is there already and the same is not sent again, what is new appears
-   * whole. Never rejects. Undefined: files cannot be brought this way.
+   * Copies files to a host through this machine: identical ones are not sent again, new ones appear
+   * whole. Never rejects. Undefined: files cannot be copied this way.
    */
   deliver?(host: string, delivery: FileDelivery, options: DeliverOptions): Promise<ScriptResult>
 }
 
-/** The reason of an end that is no success, for people: what was said on stderr, or how it ended. */
+/** Why it failed, for people: the stderr output, or how it ended. */
 export function reasonOfResult(
   { outcome, stderr, stdout }: ScriptResult,
   format: (outcome: RunOutcome) => string,

@@ -1,6 +1,6 @@
 /**
- * What was done, by whom, with what result: one JSON line a step begun and a step ended, in
- * `$XDG_STATE_HOME/muster/journal/YYYY-MM.jsonl` (mode 0600). No script, no output and no secret is in it.
+ * The record of changes: one JSON line for the start and the end of each step, in
+ * `$XDG_STATE_HOME/muster/journal/YYYY-MM.jsonl` (mode 0600), without scripts, output and secrets.
  */
 import { appendFileSync } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
@@ -22,13 +22,13 @@ export type JournalOptions = {
   now(): number
 }
 
-/** Both throw MusterError `configuration` where nothing can be written; each line is on its way to the disk when `write` returns. */
+/** Both throw MusterError `configuration` if nothing can be written; each line has been passed to the system when `write` returns. */
 export function openJournal({ environment, now }: JournalOptions): Journal & { readonly directory: string } {
   const directory = join(stateDirectory(environment), 'journal')
   const append = (time: string, text: string) =>
     orExplain(directory, () => appendFileSync(join(directory, `${time.slice(0, 7)}.jsonl`), text, { mode: 0o600 }))
   orExplain(directory, () => makeOwnDirectories(directory))
-  // Found out now, and not between two steps.
+  // Checked now, not between two steps.
   append(new Date(now()).toISOString(), '')
   const who = `${accountName()}@${hostname()}`
   return {
@@ -52,7 +52,7 @@ export function openJournal({ environment, now }: JournalOptions): Journal & { r
   }
 }
 
-/** A step that ended, as the journal has it. */
+/** A finished step in the journal. */
 export type JournalLine = {
   /** ISO 8601. */
   readonly time: string
@@ -62,10 +62,10 @@ export type JournalLine = {
   readonly reason?: string
 }
 
-/** Of the newest file, from its end. */
+/** How much is read from the end of the newest file. */
 const READ_BYTES = 256 * 1024
 
-/** The last steps that ended on a host in an area, the newest first; texts are not printable yet. None where there is no journal. */
+/** The last finished steps of an area on a host, the newest first; texts are not printable yet. None without a journal. */
 export async function readJournal(
   environment: JournalOptions['environment'],
   { area, host }: { readonly area: string; readonly host: string },
@@ -97,7 +97,7 @@ async function readEnd(path: string): Promise<string> {
   }
 }
 
-/** Undefined: it is about something else, or was cut. */
+/** Undefined: another kind of line, or a partial one. */
 function parseLine(line: string, area: string, host: string): JournalLine | undefined {
   try {
     const entry = JSON.parse(line) as Readonly<Record<string, unknown>>

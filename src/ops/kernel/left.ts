@@ -25,7 +25,7 @@ export type Leftover = {
     | { readonly kind: 'declared'; readonly because: string }
     /** User data, or owned by another account. */
     | { readonly kind: 'kept'; readonly because: string }
-    /** The host did not say. */
+    /** The host did not report it. */
     | { readonly kind: 'unknown'; readonly because: string }
 }
 
@@ -36,10 +36,10 @@ export type LeftSpec<F> = {
   itemsOf(facts: KnownFacts<F>, declared: Declared, host: string): readonly Leftover[]
 }
 
-/** What a room leaves, without the type of its facts. */
+/** A search for leftovers, without the type of its facts. */
 export type LeftRoom = LeftSpec<AnyFacts>
 
-/** Erases the type of the facts: each room gets only the answers to its own facts. */
+/** Erases the type of the facts: each search gets only the answers to its own facts. */
 export function defineLeft<F>(spec: LeftSpec<F>): LeftRoom {
   return spec as unknown as LeftRoom
 }
@@ -133,14 +133,14 @@ export function unknownOf(what: string, because: string): Leftover {
 }
 
 /**
- * How a host tells what is left on it: a line for each thing, `KIND =PATH COUNT UID MTIME KILOBYTES PROCESS =REASON`. Names of files
- * are hostile: all but plain characters travel as octal escapes, which printf(1) turns back into the same bytes on the host.
+ * How a host reports what is left on it: a line for each thing, `KIND =PATH COUNT UID MTIME KILOBYTES PROCESS =REASON`. Names of files
+ * are hostile: all but plain characters are sent as octal escapes, which printf(1) turns back into the same bytes on the host.
  */
 
-/** One thing, or many of one kind. `-` was not told. */
+/** One thing, or many of one kind. `-`: not reported. */
 export type LeftRecord = {
   readonly kind: string
-  /** As it travels. */
+  /** Still escaped. */
   readonly path: string
   readonly count: number
   readonly uid?: number
@@ -156,16 +156,16 @@ export type LeftAnswer = {
   readonly records: readonly LeftRecord[]
   /** Of the login. */
   readonly uid: number
-  /** What the host's clock says, in seconds since the epoch. */
+  /** The host's clock, in seconds since the epoch. */
   readonly nowS: number
-  /** There are more, or the search was given up. */
+  /** There are more, or the search was stopped. */
   readonly isCut: boolean
 }
 
 const MOST_RECORDS = 400
 const MOST_NAMES = 2000
 const DEPTH = 7
-/** Of what other processes say about themselves. */
+/** Limit of what other processes report about themselves. */
 const MOST_WORDS = 4000
 
 const ENCODE = `left_encode() {
@@ -176,8 +176,8 @@ const ENCODE = `left_encode() {
 }`
 
 /**
- * `left_holder PATH`: a process that has it or something below it open, as its directory or program, or in its command line. What
- * asks is none of them: the processes of its session, and those that started it, have its script among their words.
+ * `left_holder PATH`: a process that has it or something below it open, as its directory or program, or in its command line. The
+ * search itself is excluded: the processes of its session, and those that started it, have its script in their arguments.
  */
 export const LEFT_HOLDER = `left_asking() {
   cat /proc/[0-9]*/stat 2> /dev/null | awk -v self=$$ '
@@ -212,7 +212,7 @@ left_holder() {
       } }'
 }`
 
-/** What finds things calls these. */
+/** Functions for the scripts that search. */
 function functions(also: readonly string[]): string {
   return `${ENCODE}
 ${LEFT_HOLDER}
@@ -259,7 +259,7 @@ NAMES
 }`
 }
 
-/** What a script that calls these functions finds. `also`: words of the shell, more directories to search. */
+/** The fact with the results of a script that calls these functions. `also`: more directories to search, as shell words. */
 export function leftFact(find: string, also: readonly string[]): Fact<LeftAnswer> {
   return {
     before: functions(also),
@@ -304,20 +304,20 @@ function recordOf(line: string): LeftRecord | undefined {
   }
 }
 
-/** For people, or as a path where it is UTF-8. */
+/** For people, or as a path if it is UTF-8. */
 export function decodeWord(word: string): string {
   const bytes = word.replace(/\\0([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8) & 0xff))
   return Buffer.from(bytes, 'latin1').toString()
 }
 
-/** Sets $p to the path as it was told. */
+/** Sets $p to the reported path. */
 export function setPath(word: string): string {
   return `p=$(printf '%b.' '${word}'); p=\${p%.}`
 }
 
 /** Leftovers that are files: decides from the answer of a host what may be removed, and how. Pure. */
 
-/** Something that changed so lately may belong to a command that is just beginning. */
+/** Something that changed this recently may belong to a command that is just starting. */
 const BRIEF_S = 10
 
 export function roomOfSearch(search: LeftSearch): LeftRoom {
@@ -328,7 +328,7 @@ export function roomOfSearch(search: LeftSearch): LeftRoom {
   })
 }
 
-/** `stateOf`: what an area knows better of one thing. */
+/** `stateOf`: the state of one thing, if an area knows it better. */
 export function leftoversOf(
   found: Known<LeftAnswer>,
   kinds: LeftSearch['kinds'],
@@ -372,7 +372,7 @@ function removal(record: LeftRecord, kind: LeftKind, path: string, { uid }: Left
   const asRoot = record.uid === 0 && uid !== 0
   const p = setPath(record.path)
   const there = `{ [ -e "$p" ] || [ -L "$p" ]; }`
-  // It is looked at again right before it goes.
+  // It is checked again right before it is removed.
   const guard =
     kind.isSum === true
       ? ''

@@ -1,7 +1,7 @@
 /**
- * One bring-up at a time on a host: a process there holds a lock of the kernel (flock(2) on /run, which every login may open
- * and which is no file of anybody) for as long as its owner's connection lives, and a little longer than what the owner runs
- * there. An owner that died holds nothing soon after; an owner that was away for too long learns that it has no lock any more.
+ * One bring-up at a time on a host: a process there holds a kernel lock (flock(2) on /run, which every login may open
+ * and no user owns) while the connection of its owner lives, and slightly longer than what the owner runs
+ * there. Soon after an owner died it holds nothing; an owner that was away for too long learns that its lock is lost.
  */
 
 import { printable } from '../../base/printable.ts'
@@ -10,21 +10,21 @@ import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
 import { type OpsHosts, reasonOfResult } from './host-port.ts'
 
 export type Lock =
-  /** `isReal`: false where the host has no flock(1), and nothing is held. */
+  /** `isReal`: false if the host has no flock(1), so that nothing is held. */
   | { readonly kind: 'held'; readonly isReal: boolean }
-  /** Words about who holds it; printable. */
+  /** Which user and process hold it; printable. */
   | { readonly kind: 'busy'; readonly owner: string }
   | { readonly kind: 'failed'; readonly reason: string; readonly outcome: RunOutcome }
 
 const BUSY_CODE = 75
 const NO_FLOCK_CODE = 76
 const LOST_CODE = 77
-/** An owner that ends or was killed keeps its lock for a moment longer. */
+/** An owner that ended or was killed keeps its lock for a moment longer. */
 const WAIT_S = 5
 const TIMEOUT_MS = 30_000
 
 /**
- * The sleep does not keep the channel open, so that the end of a killed holder is seen at once. The owner is in the argument list of
+ * The sleep does not keep the channel open, so that the end of a killed holder is noticed at once. The owner is in the arguments of
  * the holder, where another Muster that finds the lock taken reads it; a process that only waits has another name. If the holder is
  * this owner's, which reached the same machine under another name, the lock is already held.
  */
@@ -56,7 +56,7 @@ exec /bin/sh -c "$stay" muster-lock-holder "$1"
 ' muster-lock-waiter ${shellQuote(owner)}`
 }
 
-/** Lines before a script, which runs only while process PID holds the lock: after a minute of sleep there may be none. */
+/** Lines before a script, so that it runs only while process PID holds the lock: a laptop that slept may have lost it. */
 function guardScript(owner: string, pid: string): string {
   return `tr '\\000' '\\n' 2> /dev/null < /proc/${pid}/cmdline | grep -q -F -x -e ${shellQuote(owner)} || {
 echo 'the lock of this host is lost' >&2; exit ${LOST_CODE}; }
@@ -66,11 +66,11 @@ echo 'the lock of this host is lost' >&2; exit ${LOST_CODE}; }
 export type LockOptions = {
   /** Shown to others that find the host locked. */
   readonly owner: string
-  /** Ends attempts; what is held is kept until it is released. */
+  /** Ends attempts; held locks are kept until they are released. */
   readonly signal: AbortSignal
-  /** For hosts that are slow. */
+  /** For slow hosts. */
   readonly limitFactor?: number | undefined
-  /** For an owner that is just leaving; 3 unless given. */
+  /** Attempts while an owner is just ending; 3 unless given. */
   readonly waitS?: number
 }
 
@@ -84,9 +84,9 @@ export class HostLocks implements Disposable {
   readonly #options: LockOptions
   readonly #attempts = new Map<string, Attempt>()
   readonly #held = new Map<string, Lock>()
-  /** What scripts begin with, where there is a lock. */
+  /** Lines before scripts, if there is a lock. */
   readonly #guards = new Map<string, string>()
-  /** Ids of the processes that hold the locks, on their hosts. */
+  /** IDs of the processes that hold the locks, on their hosts. */
   readonly #holders = new Map<string, string>()
   /** Lost locks, with the reason. */
   readonly #lost = new Map<string, string>()
@@ -106,7 +106,7 @@ export class HostLocks implements Disposable {
     return [...this.#lost].map(([host, reason]) => ({ host, reason }))
   }
 
-  /** Aborted as soon as a lock is lost, or at once where one is; of the last call only. */
+  /** Aborted as soon as a lock is lost, or at once if one already is; of the last call only. */
   watch(): AbortSignal {
     const over = new AbortController()
     this.#onLost = () => over.abort()
@@ -114,7 +114,7 @@ export class HostLocks implements Disposable {
     return over.signal
   }
 
-  /** Where it is free. Once a host. */
+  /** Takes it if it is free. Once per host. */
   async tryOnce(host: string): Promise<Lock> {
     return await (this.#attempts.get(host)?.lock ?? this.#attempt(host, { waitS: 0 }))
   }
@@ -125,14 +125,14 @@ export class HostLocks implements Disposable {
   }
 
   keepOnly(names: readonly string[]): void {
-    // The process of another name of the same machine may hold the lock for one that is kept.
+    // If the same machine has another name here, that name's process may hold the lock.
     const kept = new Set(names.map((host) => this.#holders.get(host)))
     const isNeeded = (host: string): boolean =>
       names.includes(host) || (this.#holders.has(host) && kept.has(this.#holders.get(host)))
     for (const host of [...this.#attempts.keys()]) if (!isNeeded(host)) this.#release(host)
   }
 
-  /** The same hosts, on which a script begins only while its host's lock is held. */
+  /** The same hosts, on which a script starts only while the host's lock is held. */
   guarded(): OpsHosts {
     const { deliver } = this.#hosts
     const exec: OpsHosts['exec'] = (host, script, options) =>
@@ -184,10 +184,10 @@ export class HostLocks implements Disposable {
   }
 }
 
-/** `holder`: the id of the process. */
+/** `holder`: the process ID. */
 type HeldLock = { readonly lock: Lock; readonly guard: string; readonly holder?: string }
 
-/** Takes the lock of a host, and keeps it until `until`. `lost`: why it is gone, where it was held and the end came before. */
+/** Takes the lock of a host, and keeps it until `until`. `lost`: why it is gone, if it was held and ended before. */
 function lockHost(
   hosts: OpsHosts,
   host: string,
@@ -200,7 +200,7 @@ function lockHost(
   const limit = setTimeout(stopWaiting, TIMEOUT_MS * limitFactor)
   signal.addEventListener('abort', stopWaiting, { once: true })
   if (signal.aborted) stopWaiting()
-  // From here on only its release ends it: when a change is stopped, its steps are stopped first.
+  // From here on only a release ends it: when a change is stopped, its steps are stopped first.
   const settle = (lock: Lock, holder?: string): void => {
     clearTimeout(limit)
     signal.removeEventListener('abort', stopWaiting)

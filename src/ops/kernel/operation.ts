@@ -1,6 +1,6 @@
 /**
- * Operations as data: what would bring a host to its declared state. A pure function makes them from what is wanted and the
- * facts; they execute nothing. Ids are `AREA/NAME@HOST`, those of steps `AREA/NAME@HOST/WORD`.
+ * Operations as data: what would bring a host to its declared state. A pure function makes them from the wanted state and the
+ * facts; they execute nothing. IDs are `AREA/NAME@HOST`, those of steps `AREA/NAME@HOST/WORD`.
  */
 import { defined } from '../../base/defined.ts'
 import type { Known } from './fact.ts'
@@ -8,12 +8,12 @@ import type { Finding } from './finding.ts'
 import type { FileDelivery } from './host-port.ts'
 
 /**
- * The stdin of a script, in pieces: text, bytes, or what another step printed (such as a key created on another host).
+ * The stdin of a script, in pieces: text, bytes, or the output of another step (such as a key created on another host).
  * That output is one line and must match `pattern` as a whole, or the step fails before it starts.
  */
 export type StdinPart = string | Uint8Array | { readonly output: string; readonly pattern: string }
 
-/** A script of POSIX sh, which other users of the host can see while it runs; what is secret goes to stdin. */
+/** A script of POSIX sh, which other users of the host can see while it runs; secrets go to stdin. */
 export type Action = {
   readonly script: string
   readonly stdin?: readonly StdinPart[]
@@ -23,7 +23,7 @@ export type Action = {
   /** 60,000 unless given. */
   readonly timeoutMs?: number
   /**
-   * The same as `script`, to begin before its turn where it waits for other hosts: it loads what it needs, and changes and prints
+   * The same as `script`, for an early start while the step waits for other hosts: it loads what it needs, and changes and prints
    * nothing until it has read a line. It runs in place of `script` unless it has ended by then.
    */
   readonly early?: string
@@ -31,7 +31,7 @@ export type Action = {
   readonly isProof?: boolean
 }
 
-/** Only reads; exit code 0 means that it holds. */
+/** Changes nothing; exit code 0 means that it holds. */
 export type Check = Omit<Action, 'stdin' | 'files' | 'early' | 'isProof'>
 
 export type Step = {
@@ -116,13 +116,13 @@ export function blocked(host: string, id: string, cause: string, hint?: string):
   return blockedBy({ host, gravity: 'blocker', id, cause, ...defined({ hint }) })
 }
 
-/** What `decide` says of a fact that is known; blocked where it is unknown. */
+/** The result of `decide` for a known fact; blocked if it is unknown. */
 export function ifKnown<T>(host: string, what: string, fact: Known<T>, decide: (value: T) => Verdict): Verdict {
   if (fact.kind === 'known') return decide(fact.value)
   return blocked(host, 'unknown', `cannot determine ${what}: ${fact.because}`)
 }
 
-/** In place of all others of a host that other hosts cannot reach. */
+/** Replaces all operations of a host that other hosts cannot reach. */
 export function unusableHost(area: string, host: string, cause: string): Operation {
   return operationOf(area, host, 'host', 'the host', blocked(host, 'no-address', cause))
 }

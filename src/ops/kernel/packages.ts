@@ -1,7 +1,7 @@
 /**
- * Packages through apt, dnf, zypper, pacman and apk: what is installed, installing, and removing what was installed for an area
- * and nothing else (`/var/lib/muster/packages-AREA` names it, written before the first of it is installed). A package manager
- * that somebody else uses is waited for within a bound, and that is said.
+ * Packages through apt, dnf, zypper, pacman and apk: queries, installs, and removes what was installed for an area
+ * and nothing else (`/var/lib/muster/packages-AREA` lists it, written before the first installation). If the package manager
+ * is in use, Muster reports that and waits for a limited time.
  */
 import { defined } from '../../base/defined.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
@@ -10,12 +10,12 @@ import { type Action, type Check, type Step, steps, type Verdict } from './opera
 
 export type PackageManager = 'apt' | 'dnf' | 'zypper' | 'pacman' | 'apk'
 
-/** What the same thing is called by each; none: it is part of the system there, or does not exist. */
+/** The name of the package with each manager; none: it is part of the system there, or does not exist. */
 export type PackageNames = Readonly<Record<PackageManager, readonly string[]>>
 
 export type Packages = {
   readonly manager: PackageManager
-  /** Those of the wanted ones that are installed, with their versions. */
+  /** The wanted packages that are installed, with their versions. */
   readonly installed: ReadonlyMap<string, string>
   /** What Muster installed for the area. */
   readonly own: readonly string[]
@@ -29,7 +29,7 @@ const PROGRAMS: Readonly<Record<PackageManager, string>> = {
   pacman: 'pacman',
   apk: 'apk',
 }
-/** Seconds to wait for somebody else's run. */
+/** Seconds to wait for another run. */
 const LOCK_WAIT_S = 120
 const INSTALL_TIMEOUT_MS = 15 * 60_000
 
@@ -72,7 +72,7 @@ export function missingPackages(names: PackageNames, { manager, installed }: Pac
   return names[manager].filter((name) => !installed.has(name))
 }
 
-/** What each says while another run holds its lock. */
+/** The message of each while another run holds its lock. */
 const LOCKED = [
   'Could not get lock',
   'Unable to acquire the dpkg frontend lock',
@@ -86,7 +86,7 @@ const LOCKED = [
   'Unable to lock database',
 ].join('|')
 
-/** Runs its arguments, again while the package manager is in use; what they print is shown. The script ends where that never ends. */
+/** Runs its arguments, again while the package manager is in use; shows their output. Exits if that does not end in time. */
 const PATIENTLY = `patiently() {
   waited=0
   while :; do
@@ -107,7 +107,7 @@ export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
 const APT = 'apt-get -q -y -o DPkg::Lock::Timeout=0'
 const INSTALLS: Readonly<Record<PackageManager, string>> = {
-  // What an earlier run left half configured comes first; the lists may be old, or not there at all.
+  // Packages that an earlier run left half configured come first; the lists may be old or missing.
   apt: `[ -z "$(dpkg --audit)" ] || patiently dpkg --configure -a || exit 1
 patiently ${APT} --no-install-recommends install "$@" || {
   echo 'trying again with fresh lists'
@@ -126,7 +126,7 @@ const REMOVALS: Readonly<Record<PackageManager, string>> = {
   apk: 'patiently apk del "$@"',
 }
 
-/** What is missing is installed; `check` is of the step. */
+/** Installs missing packages; `check` belongs to the step. */
 export function installVerdict(
   area: string,
   manager: PackageManager,
@@ -143,7 +143,7 @@ export function installVerdict(
   return steps('missing', [step])
 }
 
-/** What Muster installed for the area is taken away; `because`: it has installed nothing. */
+/** Removes what Muster installed for the area; `because`: the reason if it installed nothing. */
 export function removalVerdict(area: string, { manager, own }: Packages, because = ''): Verdict {
   const step: Step = {
     id: 'remove',
@@ -154,9 +154,9 @@ export function removalVerdict(area: string, { manager, own }: Packages, because
   return steps('differs', [own.length > 0 && step], because)
 }
 
-/** Installs packages that are missing, and notes them as the area's. */
+/** Installs missing packages, and records them as the area's. */
 export function installPackages(manager: PackageManager, names: readonly string[], area: string): Action {
-  // apt says beforehand what comes along; the others take what is not needed any more away by themselves.
+  // apt says in advance which dependencies it installs; the others remove unneeded ones by themselves.
   const all =
     manager === 'apt'
       ? `{ printf '%s\\n' "$@"; ${APT} -s --no-install-recommends install "$@" | sed -n 's/^Inst \\([^ ]*\\).*/\\1/p'; }`
@@ -172,7 +172,7 @@ ${INSTALLS[manager]}`,
   }
 }
 
-/** Removes what Muster installed for the area, as far as it is there. */
+/** Removes what Muster installed for the area, if it is still there. */
 export function removePackages(manager: PackageManager, own: readonly string[], area: string): Action {
   const there = manager === 'apt' || manager === 'pacman' || manager === 'apk' ? QUERIES[manager] : QUERIES.dnf
   return {

@@ -10,7 +10,7 @@ export type Plan = {
   readonly direction: ChangeDirection
   /** Sorted by `after`; the operations of one host run in this order. */
   readonly operations: readonly Operation[]
-  /** Of the hosts that were asked, the first changes what stands there. */
+  /** The first of these hosts changes what they share. */
   readonly sharedHomes?: readonly SharedHome[]
 }
 
@@ -28,7 +28,7 @@ export function makePlan(
 ): Plan {
   const ordered = direction === 'up' ? areas : areas.toReversed()
   const all: Operation[] = []
-  // Through a selected host; but what hosts share is taken away only where it is to be taken from all of them.
+  // Through a selected host; but what hosts share is removed only if all of them are selected.
   const rankOf = (host: string) => Number(isSelected(host) === (direction === 'down'))
   const sharedHomes = ([...factsByArea.values()][0]?.sharedHomes ?? []).map(({ hosts, path }) => ({
     hosts: hosts.toSorted((one, two) => rankOf(one) - rankOf(two)),

@@ -1,12 +1,12 @@
-/** Services where systemd, OpenRC or the scripts of /etc/init.d manage them, and by hand where nobody does (a container). */
+/** Services with systemd, OpenRC or the scripts of /etc/init.d, and without a service manager (in a container). */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from './fact.ts'
 
 export type ServiceManager = 'systemd' | 'openrc' | 'sysv' | 'by-hand'
 
 /**
- * A service's name with each manager, and the scripts that stand in where there is none (exit code 0: it is so, it is done).
- * Whether it runs they tell in the place of a script of init.d, too, which starts a dozen programs to say it.
+ * A service's name with each manager, and the scripts that replace a missing one (exit code 0: true, or done).
+ * Their check also replaces that of a script of init.d, which starts a dozen programs.
  */
 export type SystemService = {
   readonly systemd: string
@@ -18,7 +18,7 @@ export type SystemService = {
 export type SystemServiceState = {
   readonly manager: ServiceManager
   readonly isRunning: boolean
-  /** It starts with the machine; undefined: nobody says. */
+  /** Whether it starts with the machine; undefined: unknown. */
   readonly isEnabled: boolean | undefined
 }
 
@@ -65,7 +65,7 @@ enabled; echo "$manager $running $?"`,
 
 export type ServiceAction = 'start' | 'stop' | 'restart' | 'reload' | 'enable' | 'disable'
 
-/** The script for an action, as root; undefined: with this manager there is no such thing. */
+/** The script for an action, as root; undefined: this manager has no such action. */
 export function serviceScript(
   service: SystemService,
   manager: ServiceManager,
@@ -77,17 +77,17 @@ export function serviceScript(
       return `systemctl ${action} ${shellQuote(systemd)}`
     case 'openrc':
       if (action === 'enable') return `rc-update add ${shellQuote(openrc)} default`
-      // It fails where there is nothing to remove.
+      // It fails if there is nothing to remove.
       if (action === 'disable') {
         return `rc-update del ${shellQuote(openrc)} default || ! rc-update show default | grep -q -w ${shellQuote(openrc)}`
       }
       return `rc-service ${shellQuote(openrc)} ${action}`
     case 'sysv':
       if (action === 'disable') return `update-rc.d ${shellQuote(sysv)} disable`
-      // Links that were made and switched off stay so with `defaults`.
+      // `defaults` keeps links that exist and are disabled.
       if (action === 'enable')
         return `update-rc.d ${shellQuote(sysv)} defaults && update-rc.d ${shellQuote(sysv)} enable`
-      // What the script starts must not hold the connection's streams, nor end with it.
+      // The started service must neither hold the connection's streams nor end with it.
       return `service ${shellQuote(sysv)} ${action} < /dev/null`
     case 'by-hand':
       if (byHand === undefined) return undefined
@@ -97,7 +97,7 @@ export function serviceScript(
   }
 }
 
-/** Units of systemd: where those of a login are, who manages them, and words in them. systemd.unit(5), systemd.syntax(7) */
+/** Units of systemd: where those of a login are, how they are managed, and quoting. systemd.unit(5), systemd.syntax(7) */
 
 /** Sets $units, where the login's units are, and $manager, options of systemctl; `ctl` is systemctl with these. */
 export const CTL = `if [ "$(id -u)" = 0 ]; then units=/etc/systemd/system manager=--system
@@ -112,13 +112,13 @@ can_supervise() {
 }
 `
 
-/** systemd.syntax(7): in quotes, and with %% for what would be a specifier. */
+/** systemd.syntax(7): in quotes, with %% for a percent sign. */
 export function unitWord(text: string): string {
   const plain = text.replaceAll(/[\\"]/g, '\\$&').replaceAll('%', '%%')
   return `"${plain.replaceAll('\n', '\\n')}"`
 }
 
-/** In a command line variables are replaced, too. */
+/** In a command line, variables must be escaped, too. */
 export function execWord(text: string): string {
   return unitWord(text).replaceAll('$', '$$$$')
 }

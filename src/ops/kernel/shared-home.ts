@@ -1,14 +1,14 @@
 /**
- * Home directories that hosts share (NFS, or one machine under two names). What stands in such a home is changed through one of
- * its hosts. Hosts whose home has the same inode number are asked for a proof: each writes a file with a name of its own that
- * nobody can guess, and tells which files of the others it sees. Two hosts share a home only when each sees the other's file,
- * so a host that lies can pass for one that shares with no honest host that sees no file of it.
+ * Home directories that hosts share (NFS, or one machine under two names). The content of such a home is changed through one of
+ * its hosts. Hosts whose home has the same inode number are asked for a proof: each writes a file with a name that
+ * cannot be guessed, and reports which files of the others it sees. Two hosts share a home only if each sees the other's file,
+ * so a lying host cannot pretend to share with an honest host that does not see its file.
  */
 import { newProofName, PROOF_FUNCTIONS } from '../../base/proof-file.ts'
 import type { Fact } from './fact.ts'
 import type { OpsHosts } from './host-port.ts'
 
-/** The first of the hosts changes what stands in the home. `path`: where the home is on it, not printable yet. */
+/** The first of the hosts changes the content. `path`: where the home is on it, not printable yet. */
 export type SharedHome = { readonly hosts: readonly string[]; readonly path: string }
 
 export type Home = { readonly inode: string; readonly path: string }
@@ -17,12 +17,12 @@ export type ProofOptions = {
   readonly hosts: OpsHosts
   readonly signal: AbortSignal
   readonly limitFactor?: number
-  /** Letters and digits that nobody guesses, other ones each time. */
+  /** Letters and digits that cannot be guessed, new each time. */
   readonly newName?: () => string
 }
 
 const TIMEOUT_MS = 10_000
-/** The file goes with the shell, which waits for its turn to end. */
+/** The file is removed with the shell, which waits for its turn to end. */
 const PROOF_SCRIPT = `${PROOF_FUNCTIONS.join('\n')}
 trap unprove EXIT
 trap 'exit 1' HUP INT TERM
@@ -36,7 +36,7 @@ export const homeFact: Fact<Home> = {
   },
 }
 
-/** Where hosts may share a home they are asked; elsewhere nothing is. Never rejects: what is not proved is not shared. */
+/** Asks only hosts that may share a home. Never rejects: what is not proved is not shared. */
 export async function findSharedHomes(
   homes: ReadonlyMap<string, Home>,
   { newName = newProofName, ...options }: ProofOptions,
@@ -52,7 +52,7 @@ export async function findSharedHomes(
   return found.flat()
 }
 
-/** The hosts whose files each host sees. All files are there before anybody looks, and until everybody has looked. */
+/** The hosts whose files each host sees. All files exist from before the first check until after the last one. */
 async function whoSeesWhom(
   names: ReadonlyMap<string, string>,
   { hosts, signal, limitFactor = 1 }: Omit<ProofOptions, 'newName'>,
@@ -68,7 +68,7 @@ async function whoSeesWhom(
       `${PROOF_SCRIPT}sweep_proofs "$HOME"\nprove "$HOME" ${name} || exit 1\necho written\nread -r muster_turn || :`,
       {
         timeoutMs: limitMs,
-        // The limit above counts from the turn on, which a host that hangs would keep from coming.
+        // The limit above counts from the turn, which a hanging host would delay for ever.
         signal: AbortSignal.any([signal, AbortSignal.timeout(limitMs)]),
         turn: looked.promise,
         onOutput: (stream, text) => {
@@ -94,7 +94,7 @@ async function whoSeesWhom(
   return new Map(seen)
 }
 
-/** Each host in the first group in which all see it, and it all. */
+/** Puts each host into the first group in which it sees all others, and all see it. */
 function groupsOf(seen: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   const groups: string[][] = []
   for (const host of seen.keys()) {
@@ -117,7 +117,7 @@ export function keepersOf(
   )
 }
 
-/** The sentence for what is done through another host. */
+/** The sentence for a change through another host. */
 export function sharedHomeSentence({ keeper, path }: { readonly keeper: string; readonly path: string }): string {
   return `it shares ${path} with ${keeper}, and what is there is changed through ${keeper}`
 }

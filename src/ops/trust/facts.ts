@@ -1,4 +1,4 @@
-/** What trust asks of a host: the account's SSH files, its key for the mesh, and the public host keys. */
+/** The facts for trust: the account's SSH files, its key for the mesh, and the public host keys. */
 import type { Fact, FactSet } from '../kernel/fact.ts'
 import { type FileState, fileFact } from '../kernel/files.ts'
 
@@ -35,8 +35,8 @@ ssh-keygen -y -P '' -f "$f" || echo 'unusable ssh-keygen cannot read it'`,
 }
 
 /**
- * The keys of the server that runs this session: the sshd above this process, with the configuration that it was started
- * with. Root asks sshd itself and reads the private halves; others read the public ones beside them.
+ * The keys of the server of this session: the sshd above this process, with the configuration that it was started
+ * with. Root asks sshd itself and reads the private keys; others read the public keys beside them.
  */
 const hostKeysFact: Fact<readonly string[]> = {
   script: `p=$$ file=/etc/ssh/sshd_config

@@ -1,4 +1,4 @@
-/** What trust leaves where hosts.yaml does not declare it any more, or was cut: what `down` would remove, and halves of keys. */
+/** What trust leaves if hosts.yaml no longer declares it, or if it was interrupted: what `down` would remove, and partial keys. */
 import type { LeftKind } from '../../base/left.ts'
 import type { FactSet } from '../kernel/fact.ts'
 import { defineLeft, type LeftAnswer, leftFact, leftOfOperations, leftoversOf } from '../kernel/left.ts'
@@ -6,7 +6,7 @@ import type { Operation } from '../kernel/operation.ts'
 import { type TrustFacts, trustFacts } from './facts.ts'
 import { planDown, trustWantedOf } from './plan.ts'
 
-/** Keys of the host's SSH server are of no account here. */
+/** Keys of the host's SSH server do not matter here. */
 type Facts = Omit<TrustFacts, 'hostKeys'> & { readonly found: LeftAnswer }
 
 const FIND = `for file in "$HOME"/.ssh/id_muster.new "$HOME"/.ssh/id_muster.new.pub; do
@@ -23,7 +23,7 @@ const NAMES: Readonly<Record<string, string>> = {
   key: 'SSH key ~/.ssh/id_muster',
 }
 
-/** By where it is, not by what it is good for. */
+/** Identified by its place, not by its purpose. */
 function named(operation: Operation): Operation {
   const name = operation.id.slice(operation.id.indexOf('/') + 1, operation.id.lastIndexOf('@'))
   return { ...operation, title: NAMES[name] ?? operation.title }

@@ -1,4 +1,4 @@
-/** What trust would do on each host of the mesh. Pure: out of what is wanted and the facts. */
+/** Plans trust on each host of the mesh, from hosts.yaml and the facts. Pure. */
 
 import { createHash, createHmac } from 'node:crypto'
 import { printable } from '../../base/printable.ts'
@@ -25,12 +25,12 @@ import { section } from './section.ts'
 
 export type TrustWanted = {
   readonly members: readonly Member[]
-  /** Hosts of the mesh that nobody can log in to, with the reason. */
+  /** Hosts of the mesh that no other can log in to, with the reason. */
   readonly unusable: ReadonlyMap<string, string>
 }
 
 type Facts = KnownFacts<TrustFacts>
-/** A line of a block: as it will be, or what a key that is still to be made will be. */
+/** A line of a block: its text, or a placeholder for a key that does not exist yet. */
 type Line = string | { readonly step: string; readonly comment: string }
 
 const AREA = 'trust'
@@ -134,7 +134,7 @@ function makeKey(host: string, key: OwnKey): Verdict {
   if (key.kind === 'unusable') {
     return blocked(host, 'key-unusable', `cannot use ~/.ssh/id_muster: ${key.because}`, 'Move it away.')
   }
-  // Made under another name, so that an end at any moment leaves no half of a key behind.
+  // Created under another name, so that an interruption leaves no partial key behind.
   const script = `umask 077
 f=$HOME/.ssh/id_muster
 if [ ! -e "$f" ]; then
@@ -163,13 +163,13 @@ function authorizedLines(name: string, facts: Facts | undefined, kept: (name: st
   return [...kept(name)]
 }
 
-/** Lines that the block has for a host that could not be asked: they stay. */
+/** Lines of the block for a host that could not be asked: they are kept. */
 function keptLines(state: FileState): (name: string) => string[] {
   const lines = state.kind === 'file' ? (blockOf(state.text, BLOCK) ?? []) : []
   return (name) => lines.filter((line) => line.endsWith(` ${commentOf(name)}`))
 }
 
-/** Stands for a key that is still to be made, until its bytes are written. */
+/** A placeholder for a key that does not exist yet, until its bytes are written. */
 const PLACEHOLDER = '\u0000'
 
 function changeBlock(
@@ -193,7 +193,7 @@ function changeBlock(
   ])
 }
 
-/** The text with what other steps will print in the place of the placeholders. */
+/** The text with the output of other steps in place of the placeholders. */
 function partsOf(text: string): StdinPart[] {
   return text.split(PLACEHOLDER).flatMap((part, index): StdinPart[] => {
     if (index === 0) return [bytesOf(part)]
@@ -213,7 +213,7 @@ function differences(old: readonly string[], lines: readonly Line[]): string[] {
   return [...removed, ...added]
 }
 
-/** Keys by their beginning and end: nobody reads all of one. */
+/** Abbreviates keys to their beginning and end. */
 function shortened(line: string): string {
   return printable(line).replace(/ ([A-Za-z0-9+/]{12})[A-Za-z0-9+/]{24,}([A-Za-z0-9+/=]{8})(?= |$)/g, ' $1…$2')
 }
@@ -222,7 +222,7 @@ function notAFile(host: string, path: string, because: string): Verdict {
   return blocked(host, 'not-a-file', `${path} cannot be changed: ${because}`)
 }
 
-/** Keys of the host's SSH server are not needed for it. */
+/** Does not need keys of the host's SSH server. */
 export function planDown(host: string, own: Omit<Facts, 'hostKeys'>): Operation[] {
   const file = (name: FileName, title: string, fact: Known<FileState>) =>
     operation(host, name, title, fact, (state) => removeBlock(host, name, state))
@@ -259,12 +259,12 @@ function removeKey(key: OwnKey): Verdict {
 /** A host of the mesh as the others reach it. */
 export type Member = { readonly name: string; readonly address: string; readonly port: number; readonly user: string }
 
-/** Stands behind a key, so that its line can be told from those of other hosts. */
+/** The comment after a key, which distinguishes its line from those of other hosts. */
 export function commentOf(name: string): string {
   return `muster-trust@${name}`
 }
 
-/** sshd(8), SSH_KNOWN_HOSTS FILE FORMAT: the names in plain text, or each hashed in a line of its own. */
+/** sshd(8), SSH_KNOWN_HOSTS FILE FORMAT: the names in plain text, or each hashed in a separate line. */
 export function knownHostsLines(member: Member, keys: readonly string[], isHashed: boolean): string[] {
   const { name, address, port } = member
   const lookups = [...new Set([name, address].map((each) => each.toLowerCase()))].map((each) =>
@@ -274,7 +274,7 @@ export function knownHostsLines(member: Member, keys: readonly string[], isHashe
   return keys.flatMap((key) => fields.map((field) => `${field} ${key} ${commentOf(name)}`))
 }
 
-/** The salt is the name's own, so that the same line comes out each time. */
+/** The salt depends on the name, so that the line is the same each time. */
 function hashed(lookup: string): string {
   const salt = createHash('sha1').update(`muster ${lookup}`).digest()
   return `|1|${salt.toString('base64')}|${createHmac('sha1', salt).update(lookup).digest('base64')}`
@@ -285,8 +285,8 @@ export function hasHashedNames(knownHosts: string): boolean {
 }
 
 /**
- * ssh_config(5): the first value wins, so the block stands at the top; `Match all` gives what follows it back to every host.
- * Host keys that ssh would learn by itself stay out of known_hosts, as nobody would remove them.
+ * ssh_config(5): the first value wins, so the block is at the top; after `Match all`, the following lines apply to every host again.
+ * Host keys that ssh would learn by itself stay out of known_hosts, because nothing would remove them.
  */
 export function configLines(members: readonly Member[]): string[] {
   const namesOf = ({ name, address }: Member) => [...new Set([name, address])].join(' ')

@@ -1,4 +1,5 @@
-/** Trust: the hosts of a mesh log in to each other without a password. Keys are made on the hosts and stay there; public keys and
+/**
+ * Trust: the hosts of a mesh log in to each other without a password. Keys are created on the hosts and stay there; public keys and
  * host keys travel over the connections that Muster has authenticated, never through ssh-keyscan.
  */
 import { printable } from '../../base/printable.ts'
@@ -27,7 +28,7 @@ export async function verifyTrust(
   const reached = members.filter(({ name }) => areaFacts.facts.has(name))
   const found = await Promise.all(
     reached.map(async ({ name: host }, index) => {
-      // Each begins with its neighbour, so that nobody is the first of all.
+      // Each starts with its neighbour, so that no host is the first target of all.
       const peers = [...reached.slice(index + 1), ...reached.slice(0, index)].map(({ name }) => name)
       if (peers.length === 0) return []
       const result = await hostExec.exec(host, loginScript(peers), { timeoutMs: TIMEOUT_MS })
@@ -48,8 +49,8 @@ export async function verifyTrust(
 }
 
 /**
- * Prints `PEER ok`, or `PEER` and what ssh said last. All the others may be at a slow host at once, which then turns some away
- * before they have said who they are (MaxStartups), or keeps them waiting until ssh gives up without a word: they come again.
+ * Prints `PEER ok`, or `PEER` and the last message of ssh. All others may log in to a slow host at once, which then rejects some
+ * before authentication (MaxStartups), or keeps them waiting until ssh gives up silently: these try again.
  */
 function loginScript(peers: readonly string[]): string {
   return `try() {
@@ -80,11 +81,6 @@ function answersOf(text: string): ReadonlyMap<string, string> {
     }),
   )
 }
-
-/**
- * Trust: the hosts of a mesh log in to each other without a password. Keys are made on the hosts and stay there; public keys and
- * host keys travel over the connections that Muster has authenticated, never through ssh-keyscan.
- */
 
 export { left } from './left.ts'
 
