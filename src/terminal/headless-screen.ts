@@ -1,9 +1,8 @@
 /**
  * A screen on a headless emulator in this thread. It owns the emulator and all that a remote program can make it do: answer
- * queries (a limited number, to its own host), set a title, ring the bell. No other remote byte may leave it.
+ * queries (a limited number, to its own host) and ring the bell. No other remote byte may leave it; titles are dropped.
  */
 import headless, { type Terminal } from '@xterm/headless'
-import { printable } from '../base/printable.ts'
 import { textOfCells, writeRow } from './cell-row.ts'
 import { BLANK, type CellGrid, WIDE_TAIL, WORDS_PER_CELL } from './cells.ts'
 import { type ClusterBudget, cellText } from './clusters.ts'
@@ -19,7 +18,6 @@ const RESTART = Buffer.from('\x18\x1b[?1049l\x1b[?9;1000;1002;1003;1006;1015;101
 
 /** What the string guard looks at in one go. */
 const PARSE_SLICE_BYTES = 16 * 1024
-const MAX_TITLE_LENGTH = 256
 /** A program that probes its terminal asks a dozen things; a flood of answers would be typed into the host. */
 const REPLIES = { burst: 200, perSecond: 100 }
 const BELLS = { burst: 1, perSecond: 4 }
@@ -66,8 +64,6 @@ class HeadlessScreen implements Disposable {
   #columns: number
   #rows: number
   #revision = 0
-  #title = ''
-  #newTitle: string | undefined
   #hasRung = false
   #isDisposed = false
   #line = new Uint32Array(0)
@@ -87,9 +83,6 @@ class HeadlessScreen implements Disposable {
     })
     this.#terminal.onBell(() => {
       this.#hasRung = true
-    })
-    this.#terminal.onTitleChange((title) => {
-      this.#newTitle = title
     })
   }
 
@@ -179,14 +172,6 @@ class HeadlessScreen implements Disposable {
     if (this.#hasRung) {
       this.#hasRung = false
       if (this.#bells.take()) this.#handlers.onBell?.()
-    }
-    if (this.#newTitle !== undefined) {
-      const title = printable(this.#newTitle.slice(0, MAX_TITLE_LENGTH)).slice(0, MAX_TITLE_LENGTH)
-      this.#newTitle = undefined
-      if (title !== this.#title) {
-        this.#title = title
-        this.#handlers.onTitle?.(title)
-      }
     }
   }
 
@@ -330,8 +315,6 @@ type ScreenHandlers = {
   onReply(bytes: Uint8Array): void
   /** At most a few times a second. */
   onBell?(): void
-  /** Printable already, and short. Once a `parse` at most. */
-  onTitle?(title: string): void
 }
 
 export type Screen = Pick<HeadlessScreen, keyof HeadlessScreen>

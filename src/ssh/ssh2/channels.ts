@@ -38,17 +38,12 @@ export class Ssh2Channel implements Shell, RemoteProcess {
   #isFull = false
   #isAwaitingDrain = false
 
-  /** `windowBytes`: the window that the channel was opened with, where that was not ssh2's own. */
-  constructor(
-    host: ChannelHost,
-    channel: ClientChannel,
-    windowBytes: number | undefined,
-    handlers: Ssh2ChannelHandlers,
-  ) {
+  /** `windowBytes`: the window that the channel was opened with. */
+  constructor(host: ChannelHost, channel: ClientChannel, windowBytes: number, handlers: Ssh2ChannelHandlers) {
     this.#host = host
     this.#channel = channel
     this.#handlers = handlers
-    const consumed = windowBytes === undefined ? () => {} : consumeWith(host.client, channel, windowBytes)
+    const consumed = consumeWith(host.client, channel, windowBytes)
     channel.on('data', (bytes: Buffer) => {
       consumed(bytes.length)
       if (!this.#isOver) handlers.onStdout(bytes)

@@ -127,14 +127,12 @@ export class Ssh2Connection implements Connection {
     const host = { client, stream, lostReason: () => this.#lostReason, isHungUp: () => this.#isHungUp }
     const isLimit = (error: unknown) => /^open failed$/i.test(openFailure((error as ConnectError).cause))
     const open = async (agentForward: boolean): Promise<Ssh2Channel> => {
-      let isWindowSmall = false
       const take = (channel: ClientChannel) => ({
-        session: new Ssh2Channel(host, channel, isWindowSmall ? windowBytes : undefined, handlers),
+        session: new Ssh2Channel(host, channel, windowBytes, handlers),
         closed: once(channel, 'close'),
       })
-      const askForIt = (callback: ChannelCallback) => {
-        isWindowSmall = withSessionWindow(client, windowBytes, () => ask(agentForward, callback))
-      }
+      const askForIt = (callback: ChannelCallback) =>
+        withSessionWindow(client, windowBytes, () => ask(agentForward, callback))
       const { value, release } = await this.#slots.acquire(kind, () => this.#open(what, take, askForIt), isLimit)
       value.closed.then(release, release)
       return value.session

@@ -1,6 +1,6 @@
 /**
- * The ssh2 package, and the only place that reaches into its fields. Each such place is optional: where a later ssh2 looks
- * different inside, the package behaves as it would without it, and a test fails.
+ * The ssh2 package, and the only place that reaches into its fields. Its version is pinned and bundled; tests fail where a later
+ * one looks different inside.
  */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import ssh2, { type ClientChannel, type Client as Ssh2Client } from 'ssh2'
@@ -8,16 +8,16 @@ import ssh2, { type ClientChannel, type Client as Ssh2Client } from 'ssh2'
 export const { Client, BaseAgent, OpenSSHAgent, utils } = ssh2
 
 type Protocol = {
-  session?: (localChannel: number, initialWindow: number, maxPacket: number) => unknown
-  channelWindowAdjust?: (remoteChannel: number, amount: number) => unknown
-  signal?: (remoteChannel: number, name: string) => unknown
-  requestFailure?: () => unknown
-  _onHandshakeComplete?: (...details: unknown[]) => unknown
-  _cipher?: Cipher
-  _decipher?: Cipher
-  _handlers?: {
-    USERAUTH_FAILURE?: (protocol: unknown, methods: string[], isPartial: boolean) => unknown
-    GLOBAL_REQUEST?: (protocol: unknown, name: string, wantsReply: boolean, data: unknown) => unknown
+  session(localChannel: number, initialWindow: number, maxPacket: number): unknown
+  channelWindowAdjust(remoteChannel: number, amount: number): unknown
+  signal(remoteChannel: number, name: string): unknown
+  requestFailure(): unknown
+  _onHandshakeComplete(...details: unknown[]): unknown
+  _cipher: Cipher
+  _decipher: Cipher
+  readonly _handlers: {
+    USERAUTH_FAILURE(protocol: unknown, methods: string[], isPartial: boolean): unknown
+    GLOBAL_REQUEST(protocol: unknown, name: string, wantsReply: boolean, data: unknown): unknown
   }
 }
 
@@ -33,18 +33,18 @@ const PACKET_KEYS = [
 ] as const
 
 type Cipher = {
-  encrypt?: (packet: Buffer) => unknown
-  _onWrite?: (piece: Buffer) => unknown
+  encrypt: (packet: Buffer) => unknown
+  _onWrite: (piece: Buffer) => unknown
 } & { [name in (typeof PACKET_KEYS)[number]]?: Buffer | KeyObject }
 
-type Inside = { readonly _protocol?: Protocol; _remoteVer?: string }
+type Inside = { readonly _protocol: Protocol; readonly _remoteVer?: string }
 
 type ChannelInside = {
-  readonly incoming?: { window: number }
-  readonly outgoing?: { readonly id: number; readonly state: string }
+  readonly incoming: { window: number }
+  readonly outgoing: { readonly id: number; readonly state: string }
 }
 
-const protocolOf = (client: Ssh2Client): Protocol | undefined => (client as unknown as Inside)._protocol
+const protocolOf = (client: Ssh2Client): Protocol => (client as unknown as Inside)._protocol
 
 /** What the server calls itself: `OpenSSH_9.2p1`; undefined before its banner. */
 export function serverVersion(client: Ssh2Client): string | undefined {
@@ -52,29 +52,22 @@ export function serverVersion(client: Ssh2Client): string | undefined {
 }
 
 /** `open` asks for a session channel, whose window becomes `windowBytes` in place of ssh2's 2 MB; then call `consumeWith` on it. */
-export function withSessionWindow(client: Ssh2Client, windowBytes: number, open: () => void): boolean {
+export function withSessionWindow(client: Ssh2Client, windowBytes: number, open: () => void): void {
   const protocol = protocolOf(client)
-  const original = protocol?.session
-  if (protocol === undefined || original === undefined || protocol.channelWindowAdjust === undefined) {
-    open()
-    return false
-  }
-  protocol.session = function (this: Protocol, localChannel, _initialWindow, maxPacket) {
-    return original.call(this, localChannel, windowBytes, maxPacket)
-  }
+  const original = protocol.session
+  protocol.session = (localChannel, _initialWindow, maxPacket) =>
+    original.call(protocol, localChannel, windowBytes, maxPacket)
   try {
     open()
   } finally {
     protocol.session = original
   }
-  return true
 }
 
 /** ssh2 never opens the window of this channel again; the returned function does, once half of it was consumed. */
 export function consumeWith(client: Ssh2Client, channel: ClientChannel, windowBytes: number): (bytes: number) => void {
   const { incoming, outgoing } = channel as unknown as ChannelInside
   const protocol = protocolOf(client)
-  if (incoming === undefined || outgoing === undefined) return () => {}
   // Far above the threshold below which ssh2 would announce room for its own 2 MB.
   incoming.window = Number.MAX_SAFE_INTEGER
   let consumed = 0
@@ -83,15 +76,14 @@ export function consumeWith(client: Ssh2Client, channel: ClientChannel, windowBy
     if (consumed < windowBytes / 2 || (outgoing.state !== 'open' && outgoing.state !== 'eof')) return
     const amount = consumed
     consumed = 0
-    protocol?.channelWindowAdjust?.(outgoing.id, amount)
+    protocol.channelWindowAdjust(outgoing.id, amount)
   }
 }
 
 /** Calls back with what each refusal of the server still allows. ssh2 itself forgets it for keys of an agent. */
 export function watchRefusals(client: Ssh2Client, onRefused: (methods: readonly string[], isPartial: boolean) => void) {
-  const handlers = protocolOf(client)?._handlers
-  const original = handlers?.USERAUTH_FAILURE
-  if (handlers === undefined || original === undefined) return
+  const handlers = protocolOf(client)._handlers
+  const original = handlers.USERAUTH_FAILURE
   handlers.USERAUTH_FAILURE = (protocol, methods, isPartial) => {
     onRefused(methods, isPartial)
     return original(protocol, methods, isPartial)
@@ -101,21 +93,18 @@ export function watchRefusals(client: Ssh2Client, onRefused: (methods: readonly 
 /** ssh2 has each host key that OpenSSH announces after the login proved: a third of the server's work, for nothing used here. */
 export function ignoreAnnouncedHostKeys(client: Ssh2Client): void {
   const protocol = protocolOf(client)
-  const handlers = protocol?._handlers
-  const original = handlers?.GLOBAL_REQUEST
-  if (handlers === undefined || original === undefined) return
+  const handlers = protocol._handlers
+  const original = handlers.GLOBAL_REQUEST
   handlers.GLOBAL_REQUEST = (self, name, wantsReply, data) => {
     if (name !== 'hostkeys-00@openssh.com') return original(self, name, wantsReply, data)
-    return wantsReply ? protocol?.requestFailure?.() : undefined
+    return wantsReply ? protocol.requestFailure() : undefined
   }
 }
 
 /** ssh2's own `signal` does nothing once stdin has ended. Throws on a name that SSH does not have. */
 export function signalChannel(client: Ssh2Client, channel: ClientChannel, name: string): void {
   const { outgoing } = channel as unknown as ChannelInside
-  const protocol = protocolOf(client)
-  if (protocol?.signal === undefined || outgoing === undefined) channel.signal(name)
-  else if (outgoing.state === 'open' || outgoing.state === 'eof') protocol.signal(outgoing.id, name)
+  if (outgoing.state === 'open' || outgoing.state === 'eof') protocolOf(client).signal(outgoing.id, name)
 }
 
 /**
@@ -124,11 +113,10 @@ export function signalChannel(client: Ssh2Client, channel: ClientChannel, name: 
  */
 export function makePacketsCheap(client: Ssh2Client): void {
   const protocol = protocolOf(client)
-  const original = protocol?._onHandshakeComplete
-  if (protocol === undefined || original === undefined) return
+  const original = protocol._onHandshakeComplete
   protocol._onHandshakeComplete = (...details) => {
-    for (const cipher of [protocol._cipher, protocol._decipher]) if (cipher !== undefined) parseKeysOnce(cipher)
-    if (protocol._cipher !== undefined) writePacketsWhole(protocol._cipher)
+    for (const cipher of [protocol._cipher, protocol._decipher]) parseKeysOnce(cipher)
+    writePacketsWhole(protocol._cipher)
     return original(...details)
   }
 }
@@ -142,7 +130,6 @@ function parseKeysOnce(cipher: Cipher): void {
 
 function writePacketsWhole(cipher: Cipher): void {
   const { encrypt, _onWrite: write } = cipher
-  if (encrypt === undefined || write === undefined) return
   let pieces: Buffer[] = []
   cipher._onWrite = (piece) => pieces.push(piece)
   cipher.encrypt = (packet) => {

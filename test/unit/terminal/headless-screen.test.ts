@@ -340,15 +340,6 @@ describe('what a screen sends', () => {
     expect(harness.replies.length).toBe(300)
   })
 
-  it('reports the title, printable and short, once per slice', () => {
-    const { titles } = openScreen()
-      .feed('\x1b]0;first\x07\x1b]2;a\u202eb\u200bc\x07')
-      .feed(`\x1b]2;${'x'.repeat(5000)}\x07`)
-    expect(titles[0]).toBe('a\\u202eb\\u200bc')
-    expect(titles[1]).toBe('x'.repeat(256))
-    expect(titles.length).toBe(2)
-  })
-
   it('rings at most a few times a second', () => {
     const harness = openScreen().feed('\x07'.repeat(1000)).feed('\x07')
     expect(harness.bells).toBe(1)
@@ -358,6 +349,7 @@ describe('what a screen sends', () => {
   })
 
   it.each([
+    ['titles', '\x1b]0;first\x07\x1b]2;a\u202eb\u200bc\x07'],
     ['the clipboard', '\x1b]52;c;aGVsbG8=\x07'],
     ['a question for the clipboard', '\x1b]52;c;?\x07'],
     ['a hyperlink', '\x1b]8;;http://example.com/\x07'],
@@ -370,7 +362,6 @@ describe('what a screen sends', () => {
   ])('is nothing for %s', (_, sequence) => {
     const harness = openScreen().feed(`a${sequence}b`)
     expect(harness.replies).toEqual([])
-    expect(harness.titles).toEqual([])
     expect(harness.screen.visibleText()[0]).toBe('ab')
     expect([harness.screen.columns, harness.screen.rows]).toEqual([20, 5])
   })

@@ -15,7 +15,6 @@ import { createScreen, type Screen } from '../../../src/terminal/headless-screen
 export type Harness = {
   readonly screen: Screen
   readonly replies: string[]
-  readonly titles: string[]
   bells: number
   /** Milliseconds; the screen's clock. */
   time: number
@@ -25,7 +24,7 @@ export type Harness = {
 
 export function openScreen(options: { columns?: number; rows?: number; historyLines?: number } = {}): Harness {
   const { columns = 20, rows = 5, historyLines = 100 } = options
-  const harness = { replies: [] as string[], titles: [] as string[], bells: 0, time: 1_000_000 }
+  const harness = { replies: [] as string[], bells: 0, time: 1_000_000 }
   const screen = createScreen(
     {
       columns,
@@ -33,7 +32,6 @@ export function openScreen(options: { columns?: number; rows?: number; historyLi
       historyLines,
       handlers: {
         onReply: (bytes) => harness.replies.push(Buffer.from(bytes).toString('latin1')),
-        onTitle: (title) => harness.titles.push(title),
         onBell: () => {
           harness.bells++
         },

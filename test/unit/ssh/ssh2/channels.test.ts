@@ -9,7 +9,7 @@ function fullChannel() {
   const held = (queue: (() => void)[]) =>
     new Duplex({ highWaterMark: 64 * 1024, read() {}, write: (_chunk, _encoding, done) => void queue.push(done) })
   const stream = held(waiting.stream)
-  const channel = Object.assign(held(waiting.channel), { stderr: new PassThrough() })
+  const channel = Object.assign(held(waiting.channel), { stderr: new PassThrough(), incoming: {}, outgoing: {} })
   let drainedCount = 0
   const host = {
     client: {} as Client,
@@ -17,7 +17,7 @@ function fullChannel() {
     lostReason: () => undefined,
     isHungUp: () => false,
   }
-  const process = new Ssh2Channel(host, channel as unknown as ClientChannel, undefined, {
+  const process = new Ssh2Channel(host, channel as unknown as ClientChannel, 65_536, {
     onStdout() {},
     onStderr() {},
     onEnd() {},
