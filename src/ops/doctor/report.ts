@@ -2,7 +2,7 @@
 
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { type Complaint, type Finding, GRAVITIES, type Gravity } from '../kernel/finding.ts'
+import { type Complaint, type Finding, GRAVITIES, type Gravity, sortByGravity } from '../kernel/finding.ts'
 import type { Examination } from './examine-host.ts'
 import { connectionComplaints } from './findings/connection.ts'
 import { differenceFindings } from './findings/differences.ts'
@@ -65,10 +65,6 @@ function connectComplaint({ outcome, kind, phase, reason, hint }: ConnectTrouble
     ...(command === undefined ? {} : { fix: { where: 'here', command } }),
     ...(hint === undefined ? {} : { hint }),
   }
-}
-
-export function sortByGravity<T extends { readonly gravity: Gravity }>(items: readonly T[]): T[] {
-  return items.toSorted((one, other) => GRAVITIES.indexOf(one.gravity) - GRAVITIES.indexOf(other.gravity))
 }
 
 /** The health of a host, by its gravest finding, notes not counted. */

@@ -1,5 +1,5 @@
 /** Drift: how the environments of hosts differ, and how bad each difference is. Pure. */
-import type { Gravity } from '../kernel/finding.ts'
+import { GRAVITIES, type Gravity, sortByGravity } from '../kernel/finding.ts'
 import type { DockerFacts } from './docker.ts'
 import { differingPart, type PrefixFacts, type SystemFacts } from './facts.ts'
 
@@ -84,14 +84,13 @@ function keyOf({ kind, name }: Pick<Item, 'kind' | 'name'>): string {
 /** Compares with the followed host if it has an environment, else with the majority. */
 export function driftOf(followed: string, hosts: ReadonlyMap<string, HostItems>): Drift {
   const own = hosts.get(followed)
-  const isThere = own !== undefined && !LACKS.some((key) => own.get(key)?.value === ABSENT)
-  const keys = new Map([...hosts.values()].flatMap((items) => [...items].map(([key, item]) => [key, item] as const)))
-  const bare = [...hosts].filter(([, items]) => LACKS.some((key) => items.get(key)?.value === ABSENT))
-  const without = new Set(bare.map(([host]) => host))
+  const isBare = (items: HostItems) => LACKS.some((key) => items.get(key)?.value === ABSENT)
+  const isThere = own !== undefined && !isBare(own)
+  const keys = new Map([...hosts.values()].flatMap((items) => [...items]))
   const rows = [...keys].flatMap(([key, { kind, name }]): DriftRow[] => {
     const isOfContent = kind === 'package' || kind === 'python'
     // One row is enough for a host without an environment.
-    const asked = [...hosts].filter(([host]) => !(isOfContent && without.has(host)))
+    const asked = [...hosts].filter(([, items]) => !(isOfContent && isBare(items)))
     const usual = isThere ? own.get(key) : mostCommon(asked.map(([, items]) => items.get(key)))
     // A missing environment is no reference.
     const reference = LACKS.includes(key) && usual?.value === ABSENT ? undefined : usual
@@ -102,17 +101,13 @@ export function driftOf(followed: string, hosts: ReadonlyMap<string, HostItems>)
     const told = reference === undefined ? undefined : shown(reference, differing[0]?.[1].get(key))
     return [{ kind, name, gravity, values, ...(told === undefined ? {} : { reference: told }) }]
   })
-  const order = rows.toSorted(
-    (one, two) =>
-      GRAVITIES.indexOf(one.gravity) - GRAVITIES.indexOf(two.gravity) ||
-      KINDS.indexOf(one.kind) - KINDS.indexOf(two.kind) ||
-      (one.name < two.name ? -1 : 1),
+  const byKind = rows.toSorted(
+    (one, two) => KINDS.indexOf(one.kind) - KINDS.indexOf(two.kind) || (one.name < two.name ? -1 : 1),
   )
-  return { hosts: [...hosts.keys()], rows: order, ...(isThere ? { followed } : {}) }
+  return { hosts: [...hosts.keys()], rows: sortByGravity(byKind), ...(isThere ? { followed } : {}) }
 }
 
 const LACKS = ['environment environment', 'image image']
-const GRAVITIES: readonly Gravity[] = ['blocker', 'risk', 'note']
 const KINDS: readonly ItemKind[] = ['system', 'environment', 'image', 'container', 'python', 'package']
 
 function isSame(one: Item | undefined, two: Item | undefined): boolean {

@@ -6,11 +6,10 @@
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { type ChangeDirection, defineArea, type FileRequest } from '../kernel/area.ts'
-import { type FactSet, knownValue } from '../kernel/fact.ts'
+import type { FactSet } from '../kernel/fact.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { isPackedPrefix } from './conda-scripts.ts'
 import { dockerFact, imageParcelFact } from './docker.ts'
-import { type Drift, driftOf, type HostItems, itemsOf } from './drift.ts'
 import { findPrefix, inHomeFact, parcelFact, prefixFact, prefixOf, systemFact } from './facts.ts'
 import { type EnvAreaFacts, type EnvFacts, fileTrouble } from './plan.ts'
 import { planCondaDown, planCondaUp } from './plan-conda.ts'
@@ -75,13 +74,4 @@ const PLANNERS: { readonly [Kind in EnvironmentSpec['kind']]: Planner<Kind> } = 
 function planEnv(direction: ChangeDirection, wanted: EnvWanted, areaFacts: EnvAreaFacts): readonly Operation[] {
   const trouble = direction === 'up' ? fileTrouble(wanted) : undefined
   return trouble ?? (PLANNERS[wanted.spec.kind] as unknown as Planner)[direction](wanted, areaFacts)
-}
-
-/** In what the hosts that answered differ. */
-export function envDriftOf(followed: string, areaFacts: Pick<EnvAreaFacts, 'facts'>): Drift {
-  const items = [...areaFacts.facts].map(([host, { facts }]): [string, HostItems] => [
-    host,
-    itemsOf(knownValue(facts.system), knownValue(facts.content)),
-  ])
-  return driftOf(followed, new Map(items))
 }

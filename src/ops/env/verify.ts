@@ -5,7 +5,7 @@ import { knownValue } from '../kernel/fact.ts'
 import type { Finding } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'
-import { driftOf, itemsOf } from './drift.ts'
+import { type Drift, driftOf, type HostItems, itemsOf } from './drift.ts'
 import type { EnvAreaFacts } from './plan.ts'
 import type { EnvWanted } from './wanted.ts'
 
@@ -18,13 +18,7 @@ export async function verifyEnv(
   hostExec: HostExec,
   depth: 'status' | 'check',
 ): Promise<readonly Finding[]> {
-  const items = new Map(
-    [...areaFacts.facts].map(([host, { facts }]) => [
-      host,
-      itemsOf(knownValue(facts.system), knownValue(facts.content)),
-    ]),
-  )
-  const { rows, followed } = driftOf(spec.from, items)
+  const { rows, followed } = envDriftOf(spec.from, areaFacts)
   const drift = rows.flatMap(({ name, gravity, reference, values }) =>
     [...values].map(([host, value]): Finding => {
       const cause = `${name} is ${value ?? 'not there'}, and ${reference ?? 'not there'} on ${followed ?? 'most hosts'}`
@@ -42,4 +36,13 @@ export async function verifyEnv(
     return [{ host, gravity: 'risk', id: 'python-incomplete', cause, detail: reasonOfResult(result, formatOutcome) }]
   })
   return [...drift, ...(await Promise.all(checks)).flat()]
+}
+
+/** In what the hosts that answered differ. */
+export function envDriftOf(followed: string, { facts }: Pick<EnvAreaFacts, 'facts'>): Drift {
+  const items = [...facts].map(([host, { facts: own }]): [string, HostItems] => [
+    host,
+    itemsOf(knownValue(own.system), knownValue(own.content)),
+  ])
+  return driftOf(followed, new Map(items))
 }

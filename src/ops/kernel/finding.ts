@@ -6,6 +6,11 @@ export type Gravity = 'blocker' | 'risk' | 'note'
 
 export const GRAVITIES: readonly Gravity[] = ['blocker', 'risk', 'note']
 
+/** The worst first. */
+export function sortByGravity<T extends { readonly gravity: Gravity }>(items: readonly T[]): T[] {
+  return items.toSorted((one, other) => GRAVITIES.indexOf(one.gravity) - GRAVITIES.indexOf(other.gravity))
+}
+
 export type Finding = {
   readonly host: string
   readonly gravity: Gravity

@@ -1,5 +1,7 @@
 /** What is read from a host before a measurement (addresses, cards, programs), and the choice of its address. */
+
 import { BlockList, isIP } from 'node:net'
+import { defined } from '../../../base/defined.ts'
 
 export type NetworkCard = {
   readonly name: string
@@ -63,15 +65,8 @@ export function parseMeshFacts(text: string): MeshFacts {
       if (isUsable) addresses.push({ card, address, prefixBits: Number(bits ?? (address.includes(':') ? 128 : 32)) })
     }
   }
-  return {
-    ...(loginAddress === undefined ? {} : { loginAddress }),
-    addresses,
-    cards,
-    ...(iperf3 === undefined ? {} : { iperf3 }),
-    ...(iperf2 === undefined ? {} : { iperf2 }),
-    hasPing: programs.has('ping'),
-    hasTimeout: programs.has('timeout'),
-  }
+  const has = { hasPing: programs.has('ping'), hasTimeout: programs.has('timeout') }
+  return { addresses, cards, ...has, ...defined({ loginAddress, iperf3, iperf2 }) }
 }
 
 function cardOf(name: string, mtu: string, speed: string, duplex: string): NetworkCard {

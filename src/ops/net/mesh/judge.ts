@@ -3,7 +3,7 @@
  * incoming one. A pair slower than both ends is a slow link; a host whose best is far below the others' is a slow host. Pure.
  */
 import { foldHostSet } from '../../../inventory/host-set.ts'
-import type { Gravity } from '../../kernel/finding.ts'
+import { type Gravity, sortByGravity } from '../../kernel/finding.ts'
 import { formatBitRate, formatMs, type LinkResult, type OrderedPair } from './link.ts'
 import type { MeshReport, ReadyHost } from './measure-mesh.ts'
 
@@ -47,26 +47,40 @@ export function abilitiesOf(names: readonly string[], links: readonly LinkResult
 }
 
 export function judgeMesh(report: MeshReport): readonly NetFinding[] {
-  const { hosts, links, pings } = report
+  const { hosts, links } = report
   const ready = hosts.filter((host): host is ReadyHost => 'facts' in host)
+  const measured = measuredOf(links)
   const abilities = abilitiesOf(
     hosts.map(({ name }) => name),
     links,
   )
-  const findings = [
+  return sortByGravity([
     ...failures(report),
     ...slowHosts(abilities),
-    ...slowLinks(abilities, measuredOf(links)),
+    ...slowLinks(abilities, measured),
     ...cards(ready, abilities),
     ...frames(ready),
     ...wholePackets(report),
-    ...losses(measuredOf(links)),
-    ...processors(measuredOf(links)),
-    ...slowAnswers(pings),
-    ...plainOnes(measuredOf(links)),
-  ]
-  const order: readonly Gravity[] = ['blocker', 'risk', 'note']
-  return findings.toSorted((one, other) => order.indexOf(one.gravity) - order.indexOf(other.gravity))
+    ...losses(measured),
+    ...limits(measured),
+    ...slowAnswers(report.pings),
+    ...overSsh(measured),
+  ])
+}
+
+/** One finding about all of these pairs; none without a pair. */
+function aboutPairs(gravity: Gravity, id: string, pairs: readonly OrderedPair[], text: string): NetFinding[] {
+  return pairs.length === 0 ? [] : [{ gravity, id, hosts: endsOf(pairs), text }]
+}
+
+export function endsOf(pairs: readonly OrderedPair[]): string[] {
+  return [...new Set(pairs.flatMap(({ from, to }) => [from, to]))]
+}
+
+/** The first of them in words, and how many more there are. */
+export function listed<P extends OrderedPair>(pairs: readonly P[], words: (pair: P) => string, most = 3): string {
+  const shown = pairs.slice(0, most).map((pair) => `${pair.from} → ${pair.to} ${words(pair)}`)
+  return `${shown.join(', ')}${pairs.length > most ? ` and ${pairs.length - most} more` : ''}`
 }
 
 export function median(values: readonly number[]): number | undefined {
@@ -86,55 +100,59 @@ function isComparable(abilities: readonly Ability[]): boolean {
 
 function slowHosts(abilities: readonly Ability[]): readonly NetFinding[] {
   if (!isComparable(abilities)) return []
-  const others = (name: string, key: 'sends' | 'receives') =>
-    median(abilities.flatMap((each) => (each.name === name ? [] : (each[key] ?? []))))
   return abilities.flatMap(({ name, sends, receives }): NetFinding[] => {
-    const usual = { sends: others(name, 'sends'), receives: others(name, 'receives') }
-    const isSlow = (value: number | undefined, of: number | undefined) =>
-      value !== undefined && of !== undefined && value < SLOW * of
-    const [out, into] = [isSlow(sends, usual.sends), isSlow(receives, usual.receives)]
-    const say = (id: string, text: string): NetFinding[] => [{ gravity: 'risk', id, hosts: [name], text }]
-    if (out && into) {
-      const text = `${name} is slow to and from all hosts: it sends at most ${formatBitRate(sends ?? 0)} and receives at most ${formatBitRate(receives ?? 0)}, the others usually ${formatBitRate(usual.sends ?? 0)}: its card, its cable or its port at the switch`
-      return say('slow-host', text)
-    }
-    if (out) {
-      const text = `${name} sends slowly to all hosts: at most ${formatBitRate(sends ?? 0)}, the others usually ${formatBitRate(usual.sends ?? 0)}${receives === undefined ? '' : `; it receives ${formatBitRate(receives)}`}`
-      return say('slow-sender', text)
-    }
-    if (into) {
-      const text = `${name} receives slowly from all hosts: at most ${formatBitRate(receives ?? 0)}, the others usually ${formatBitRate(usual.receives ?? 0)}${sends === undefined ? '' : `; it sends ${formatBitRate(sends)}`}`
-      return say('slow-receiver', text)
-    }
-    return []
+    const usualOf = (key: 'sends' | 'receives') =>
+      median(abilities.flatMap((each) => (each.name === name ? [] : (each[key] ?? []))))
+    const [usualSends, usualReceives] = [usualOf('sends'), usualOf('receives')]
+    const isSlow = (value: number | undefined, usual: number | undefined) =>
+      value !== undefined && usual !== undefined && value < SLOW * usual
+    const [out, into] = [isSlow(sends, usualSends), isSlow(receives, usualReceives)]
+    if (!out && !into) return []
+    const [id, text] =
+      out && into
+        ? [
+            'slow-host',
+            `is slow to and from all hosts: it sends at most ${rate(sends)} and receives at most ${rate(receives)}, the others usually ${rate(usualSends)}: its card, its cable or its port at the switch`,
+          ]
+        : out
+          ? [
+              'slow-sender',
+              `sends slowly to all hosts: at most ${rate(sends)}, the others usually ${rate(usualSends)}${receives === undefined ? '' : `; it receives ${rate(receives)}`}`,
+            ]
+          : [
+              'slow-receiver',
+              `receives slowly from all hosts: at most ${rate(receives)}, the others usually ${rate(usualReceives)}${sends === undefined ? '' : `; it sends ${rate(sends)}`}`,
+            ]
+    return [{ gravity: 'risk', id, hosts: [name], text: `${name} ${text}` }]
   })
 }
+
+const rate = (bitsPerSecond = 0) => formatBitRate(bitsPerSecond)
 
 /** Links that are slower than both of their ends, in both directions or in one. */
 function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): readonly NetFinding[] {
   const byName = new Map(abilities.map((ability) => [ability.name, ability]))
   const key = (from: string, to: string) => JSON.stringify([from, to])
   const rates = new Map(links.map(({ from, to, outcome }) => [key(from, to), outcome.bitsPerSecond]))
-  const possible = ({ from, to }: { readonly from: string; readonly to: string }) =>
-    Math.min(byName.get(from)?.sends ?? 0, byName.get(to)?.receives ?? 0)
+  const possible = ({ from, to }: OrderedPair) => Math.min(byName.get(from)?.sends ?? 0, byName.get(to)?.receives ?? 0)
   const findings: (NetFinding & { readonly part: number })[] = []
   const canCompare = isComparable(abilities)
   for (const link of links) {
     const { from, to, outcome } = link
-    const rate = outcome.bitsPerSecond
+    const own = outcome.bitsPerSecond
     const back = rates.get(key(to, from))
-    const part = rate / possible(link)
+    const part = own / possible(link)
     const backPart = back === undefined ? 1 : back / possible({ from: to, to: from })
     const isBoth = part < SLOW && backPart < SLOW
     // One finding if both directions are slow.
     if (isBoth && from > to) continue
     if (part < SLOW) {
       const arrow = isBoth ? '↔' : '→'
-      const rest = isBoth || back === undefined ? '' : `; ${to} → ${from} is not: ${formatBitRate(back)}`
-      const text = `${from} ${arrow} ${to} is slow: ${formatBitRate(rate)}, though with others both reach ${formatBitRate(possible(link))}: the path between these two${rest}`
+      const rest = isBoth || back === undefined ? '' : `; ${to} → ${from} is not: ${rate(back)}`
+      const text = `${from} ${arrow} ${to} is slow: ${rate(own)}, though with others both reach ${rate(possible(link))}: the path between these two${rest}`
       findings.push({ gravity: 'risk', id: 'slow-link', hosts: [from, to], text, part })
     } else if (back !== undefined && (!canCompare || part < backPart * (1 - ASYMMETRY))) {
-      const finding = asymmetryOf({ from, to, rate, back })
+      const finding = asymmetryOf({ from, to, rate: own, back })
       // With several hosts, the other links show which end is slow.
       if (finding !== undefined) findings.push({ ...finding, ...(canCompare ? { gravity: 'note' } : {}), part })
     }
@@ -143,24 +161,15 @@ function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): read
     if (sends === undefined || receives === undefined || !canCompare) return []
     const [less, more] = [Math.min(sends, receives), Math.max(sends, receives)]
     if (less >= more * (1 - ASYMMETRY) || less < SLOW * more) return []
-    const text = `${name} sends at most ${formatBitRate(sends)} and receives at most ${formatBitRate(receives)}`
+    const text = `${name} sends at most ${rate(sends)} and receives at most ${rate(receives)}`
     return [{ gravity: 'note', id: 'asymmetric-host', hosts: [name], text }]
   })
   const worst = findings.toSorted((one, other) => one.part - other.part)
   const shown = worst.slice(0, MAX_LINKS).map(({ part: _, ...finding }) => finding)
   const left = worst.slice(MAX_LINKS)
+  const text = `${left.length} more links are slower than expected`
   const names = [...new Set(left.flatMap((finding) => finding.hosts))]
-  const more: NetFinding[] =
-    left.length === 0
-      ? []
-      : [
-          {
-            gravity: 'note',
-            id: 'more-links',
-            hosts: names,
-            text: `${left.length} more links are slower than expected`,
-          },
-        ]
+  const more: NetFinding[] = left.length === 0 ? [] : [{ gravity: 'note', id: 'more-links', hosts: names, text }]
   return [...shown, ...more, ...hosts]
 }
 
@@ -168,76 +177,55 @@ function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): read
 export function asymmetryOf({
   from,
   to,
-  rate,
+  rate: there,
   back,
 }: OrderedPair & { readonly rate: number; readonly back: number }): NetFinding | undefined {
-  if (rate >= back * (1 - ASYMMETRY)) return undefined
-  return {
-    gravity: rate < SLOW * back ? 'risk' : 'note',
-    id: 'asymmetric-link',
-    hosts: [from, to],
-    text: `${from} → ${to} is ${percent(1 - rate / back)} slower than ${to} → ${from}: ${formatBitRate(rate)} against ${formatBitRate(back)}`,
-  }
+  if (there >= back * (1 - ASYMMETRY)) return undefined
+  const gravity = there < SLOW * back ? 'risk' : 'note'
+  const text = `${from} → ${to} is ${percent(1 - there / back)} slower than ${to} → ${from}: ${rate(there)} against ${rate(back)}`
+  return { gravity, id: 'asymmetric-link', hosts: [from, to], text }
 }
 
 /** What the network cards report, apart from measurements. */
 function cards(hosts: readonly ReadyHost[], abilities: readonly Ability[]): readonly NetFinding[] {
-  const speeds = hosts.flatMap(({ place }) => place.card?.linkBitsPerSecond ?? [])
-  const usual = median(speeds)
-  return hosts.flatMap(({ name, place }): NetFinding[] => {
-    const { card } = place
+  const usual = median(hosts.flatMap(({ place }) => place.card?.linkBitsPerSecond ?? []))
+  return hosts.flatMap(({ name, place: { card } }): NetFinding[] => {
     if (card === undefined) return []
-    const link = card.linkBitsPerSecond
+    const link = card.linkBitsPerSecond ?? 0
     const ability = abilities.find((each) => each.name === name)
     const best = Math.max(ability?.sends ?? 0, ability?.receives ?? 0)
-    const say = (id: string, text: string): NetFinding => ({ gravity: 'risk', id, hosts: [name], text })
-    return [
-      ...(card.isHalfDuplex === true
-        ? [
-            say(
-              'half-duplex',
-              `${name}: ${card.name} has negotiated half duplex: it cannot send and receive at the same time`,
-            ),
-          ]
-        : []),
-      ...(link !== undefined && usual !== undefined && link < usual / 2
-        ? [
-            say(
-              'slow-card',
-              `${name}: ${card.name} has auto-negotiated ${formatBitRate(link)} only, the others ${formatBitRate(usual)}: its cable, or its port at the switch`,
-            ),
-          ]
-        : []),
-      ...(link !== undefined && best > 0 && best < LINK_USE * link
-        ? [
-            say(
-              'below-card',
-              `${name} reaches ${formatBitRate(best)} at best, ${percent(best / link)} of the ${formatBitRate(link)} that ${card.name} has negotiated`,
-            ),
-          ]
-        : []),
+    const negotiated = `${name}: ${card.name} has negotiated`
+    const judgements: readonly (readonly [isSo: boolean, id: string, text: string])[] = [
+      [
+        card.isHalfDuplex === true,
+        'half-duplex',
+        `${negotiated} half duplex: it cannot send and receive at the same time`,
+      ],
+      [
+        link > 0 && usual !== undefined && link < usual / 2,
+        'slow-card',
+        `${name}: ${card.name} has auto-negotiated ${rate(link)} only, the others ${rate(usual)}: its cable, or its port at the switch`,
+      ],
+      [
+        best > 0 && best < LINK_USE * link,
+        'below-card',
+        `${name} reaches ${rate(best)} at best, ${percent(best / link)} of the ${rate(link)} that ${card.name} has negotiated`,
+      ],
     ]
+    return judgements.flatMap(([isSo, id, text]) => (isSo ? { gravity: 'risk', id, hosts: [name], text } : []))
   })
 }
 
 function frames(hosts: readonly ReadyHost[]): readonly NetFinding[] {
-  const sizes = Map.groupBy(
-    hosts.flatMap(({ name, place: { card } }) =>
-      card?.mtuBytes === undefined || card.name === 'lo' ? [] : [{ name, size: card.mtuBytes, card: card.name }],
-    ),
-    ({ size }) => size,
-  )
+  const real = hosts.filter(({ place: { card } }) => card?.mtuBytes !== undefined && card.name !== 'lo')
+  const sizes = Map.groupBy(real, ({ place }) => place.card?.mtuBytes)
   if (sizes.size < 2) return []
-  const groups = [...sizes].toSorted(([, one], [, other]) => other.length - one.length)
-  const words = groups.map(([size, each]) => `${foldHostSet(each.map(({ name }) => name))} ${size}`)
-  return [
-    {
-      gravity: 'risk',
-      id: 'mtu-differs',
-      hosts: groups.slice(1).flatMap(([, each]) => each.map(({ name }) => name)),
-      text: `the MTU differs: ${words.join(', ')}: large packets may vanish between them`,
-    },
-  ]
+  const groups = [...sizes]
+    .toSorted(([, one], [, other]) => other.length - one.length)
+    .map(([size, group]) => ({ size, names: group.map(({ name }) => name) }))
+  const words = groups.map(({ size, names }) => `${foldHostSet(names)} ${size}`)
+  const text = `the MTU differs: ${words.join(', ')}: large packets may vanish between them`
+  return [{ gravity: 'risk', id: 'mtu-differs', hosts: groups.slice(1).flatMap(({ names }) => names), text }]
 }
 
 function wholePackets({ pings }: MeshReport): readonly NetFinding[] {
@@ -245,51 +233,22 @@ function wholePackets({ pings }: MeshReport): readonly NetFinding[] {
   const byPair = Map.groupBy(cut, ({ from, to }) => JSON.stringify([from, to].toSorted()))
   return [...byPair.values()].slice(0, MAX_LINKS).map(([ping]) => {
     const { from = '', to = '' } = ping ?? {}
-    return {
-      gravity: 'risk',
-      id: 'mtu-path',
-      hosts: [from, to],
-      text: `packets of the full MTU of ${from} and ${to} do not pass between them: a device on the path has a smaller MTU`,
-    }
+    const text = `packets of the full MTU of ${from} and ${to} do not pass between them: a device on the path has a smaller MTU`
+    return { gravity: 'risk', id: 'mtu-path', hosts: [from, to], text }
   })
 }
 
 function losses(links: readonly Rated[]): readonly NetFinding[] {
-  const lossy = links
-    .filter(({ outcome }) => (outcome.lostFraction ?? 0) > LOST)
-    .toSorted((one, other) => (other.outcome.lostFraction ?? 0) - (one.outcome.lostFraction ?? 0))
-  const resent = links
-    .flatMap((link) => {
-      const a = retransmitsAGigabyte(link.outcome)
-      return a !== undefined && a > RETRANSMITS_A_GB ? [{ link, a }] : []
-    })
-    .toSorted((one, other) => other.a - one.a)
-  const name = ({ from, to }: LinkResult) => `${from} → ${to}`
-  const list = (words: readonly string[]) =>
-    words.length <= 3 ? words.join(', ') : `${words.slice(0, 3).join(', ')} and ${words.length - 3} more`
-  const ends = (all: readonly LinkResult[]) => [...new Set(all.flatMap(({ from, to }) => [from, to]))]
-  return [
-    ...(lossy.length === 0
-      ? []
-      : [
-          {
-            gravity: 'risk' as const,
-            id: 'loss',
-            hosts: ends(lossy),
-            text: `packet loss: ${list(lossy.map((link) => `${name(link)} ${percent(link.outcome.lostFraction ?? 0)}`))}`,
-          },
-        ]),
-    ...(resent.length === 0
-      ? []
-      : [
-          {
-            gravity: 'note' as const,
-            id: 'retransmits',
-            hosts: ends(resent.map(({ link }) => link)),
-            text: `retransmits: ${list(resent.map(({ link, a }) => `${name(link)} ${Math.round(a)} a GB`))}`,
-          },
-        ]),
-  ]
+  const above = (most: number, amount: (outcome: Rated['outcome']) => number | undefined) =>
+    links
+      .map(({ from, to, outcome }) => ({ from, to, value: amount(outcome) ?? 0 }))
+      .filter(({ value }) => value > most)
+      .toSorted((one, other) => other.value - one.value)
+  const lossy = above(LOST, ({ lostFraction }) => lostFraction)
+  const resent = above(RETRANSMITS_A_GB, retransmitsAGigabyte)
+  const lost = `packet loss: ${listed(lossy, ({ value }) => percent(value))}`
+  const again = `retransmits: ${listed(resent, ({ value }) => `${Math.round(value)} a GB`)}`
+  return [...aboutPairs('risk', 'loss', lossy, lost), ...aboutPairs('note', 'retransmits', resent, again)]
 }
 
 /** Undefined: unknown, or too little was sent. */
@@ -299,67 +258,28 @@ export function retransmitsAGigabyte({ retransmits, sentBytes }: Rated['outcome'
     : (retransmits / sentBytes) * 1e9
 }
 
-function processors(links: readonly Rated[]): readonly NetFinding[] {
+function limits(links: readonly Rated[]): readonly NetFinding[] {
   const busy = links.filter(({ outcome }) => (outcome.cpuFraction ?? 0) > BUSY_CPU)
-  if (busy.length === 0) return []
-  const names = [...new Set(busy.flatMap(({ from, to }) => [from, to]))]
-  return [
-    {
-      gravity: 'note',
-      id: 'cpu-bound',
-      hosts: names,
-      text: `on ${busy.length === 1 ? 'one link' : `${busy.length} links`} a processor was busy all the time (${foldHostSet(names)}): the network may be faster than this; --parallel-streams with iperf3 from 3.16 on uses more cores`,
-    },
-  ]
+  const where = busy.length === 1 ? 'one link' : `${busy.length} links`
+  const text = `on ${where} a processor was busy all the time (${foldHostSet(endsOf(busy))}): the network may be faster than this; --parallel-streams with iperf3 from 3.16 on uses more cores`
+  return aboutPairs('note', 'cpu-bound', busy, text)
 }
 
 function slowAnswers(pings: MeshReport['pings']): readonly NetFinding[] {
-  const times = pings.flatMap(({ meanMs }) => meanMs ?? [])
-  const usual = median(times)
-  const slow = pings.filter(
-    ({ meanMs }) => meanMs !== undefined && usual !== undefined && meanMs > Math.max(2, 5 * usual),
-  )
+  const usual = median(pings.flatMap(({ meanMs }) => meanMs ?? [])) ?? 0
+  const slow = pings.filter(({ meanMs = 0 }) => meanMs > Math.max(2, 5 * usual))
   const lossy = pings.filter(({ lostFraction }) => lostFraction > 0 && lostFraction < 1)
-  const list = (all: typeof pings, words: (ping: (typeof pings)[number]) => string) =>
-    `${all.slice(0, 3).map(words).join(', ')}${all.length > 3 ? ` and ${all.length - 3} more` : ''}`
-  const ends = (all: typeof pings) => [...new Set(all.flatMap(({ from, to }) => [from, to]))]
-  return [
-    ...(slow.length === 0
-      ? []
-      : [
-          {
-            gravity: 'note' as const,
-            id: 'slow-answers',
-            hosts: ends(slow),
-            text: `long round-trip times: ${list(slow, ({ from, to, meanMs = 0 }) => `${from} → ${to} ${formatMs(meanMs)}`)}; the median is ${formatMs(usual ?? 0)}`,
-          },
-        ]),
-    ...(lossy.length === 0
-      ? []
-      : [
-          {
-            gravity: 'note' as const,
-            id: 'lost-pings',
-            hosts: ends(lossy),
-            text: `pings lost on an idle network: ${list(lossy, ({ from, to, lostFraction }) => `${from} → ${to} ${percent(lostFraction)}`)}`,
-          },
-        ]),
-  ]
+  const long = `long round-trip times: ${listed(slow, ({ meanMs = 0 }) => formatMs(meanMs))}; the median is ${formatMs(usual)}`
+  const lost = `pings lost on an idle network: ${listed(lossy, ({ lostFraction }) => percent(lostFraction))}`
+  return [...aboutPairs('note', 'slow-answers', slow, long), ...aboutPairs('note', 'lost-pings', lossy, lost)]
 }
 
 /** What ssh does not measure. */
-function plainOnes(links: readonly Rated[]): readonly NetFinding[] {
+function overSsh(links: readonly Rated[]): readonly NetFinding[] {
   const plain = links.filter(({ outcome }) => outcome.tool === 'ssh')
-  if (plain.length === 0) return []
-  const names = [...new Set(plain.flatMap(({ from, to }) => [from, to]))]
-  return [
-    {
-      gravity: 'note',
-      id: 'over-ssh',
-      hosts: names,
-      text: `${plain.length === 1 ? 'one link was' : `${plain.length} links were`} measured over ssh, as these hosts have no iperf in common: encryption may be the limit; jitter, loss and retransmits are unknown`,
-    },
-  ]
+  const were = plain.length === 1 ? 'one link was' : `${plain.length} links were`
+  const text = `${were} measured over ssh, as these hosts have no iperf in common: encryption may be the limit; jitter, loss and retransmits are unknown`
+  return aboutPairs('note', 'over-ssh', plain, text)
 }
 
 function percent(fraction: number): string {
@@ -371,38 +291,33 @@ function failures({ hosts, links }: MeshReport): readonly NetFinding[] {
   const failed = links.flatMap(({ from, to, outcome }) =>
     outcome.kind === 'failed' && outcome.cause !== 'cancelled' ? [{ from, to, ...outcome }] : [],
   )
-  const aways = hosts.flatMap((host): NetFinding[] =>
-    'facts' in host
-      ? []
-      : [
-          {
-            gravity: 'blocker',
-            id: host.cause,
-            hosts: [host.name],
-            text: `${host.name} was not measured: ${host.reason}`,
-          },
-        ],
-  )
+  const aways = hosts.flatMap((host): NetFinding[] => {
+    if ('facts' in host) return []
+    const text = `${host.name} was not measured: ${host.reason}`
+    return [{ gravity: 'blocker', id: host.cause, hosts: [host.name], text }]
+  })
   const known = new Set(aways.flatMap((finding) => finding.hosts))
+  const others = failed.filter(({ from, to }) => !known.has(from) && !known.has(to))
   const lost = Map.groupBy(
-    failed.filter(({ cause, from, to }) => cause === 'away' && !known.has(from) && !known.has(to)),
+    others.filter(({ cause }) => cause === 'away'),
     ({ reason }) => reason,
   )
   const pairs = Map.groupBy(
-    failed.filter(({ cause, from, to }) => cause !== 'away' && !known.has(from) && !known.has(to)),
+    others.filter(({ cause }) => cause !== 'away'),
     // Rates that are not known differ from sender to sender.
     ({ cause, to, from }) => (cause === 'unsteady' ? `${cause} ${to} ${from}` : `${cause} ${to}`),
   )
   return [
     ...aways,
-    ...[...lost].map(
-      ([reason, each]): NetFinding => ({
+    ...[...lost].map(([reason, each]): NetFinding => {
+      const text = `lost while it was measured: ${reason} (${each.length} ${each.length === 1 ? 'link' : 'links'} not measured)`
+      return {
         gravity: 'blocker',
         id: 'lost',
-        hosts: [...new Set(each.flatMap(({ from, to }) => [from, to]))].filter((name) => reason.startsWith(`${name}:`)),
-        text: `lost while it was measured: ${reason} (${each.length} ${each.length === 1 ? 'link' : 'links'} not measured)`,
-      }),
-    ),
+        hosts: endsOf(each).filter((name) => reason.startsWith(`${name}:`)),
+        text,
+      }
+    }),
     ...[...pairs.values()].map((each): NetFinding => {
       const [first] = each
       const froms = each.map(({ from }) => from)

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { foreignDirectory, makeOwnDirectories } from '../../../base/foreign-place.ts'
 import { stateDirectory } from '../../../base/user-directories.ts'
-import { measuredOf, median, type NetFinding } from './judge.ts'
+import { endsOf, listed, measuredOf, median, type NetFinding } from './judge.ts'
 import { formatBitRate, type LinkResult } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
 import type { PingResult } from './scripts.ts'
@@ -100,28 +100,13 @@ export function compareMesh(links: readonly LinkResult[], { time, links: earlier
   const tell = (all: typeof changes, isSlower: boolean): NetFinding[] => {
     if (all.length === 0) return []
     const sorted = all.toSorted((one, other) => (isSlower ? one.ratio - other.ratio : other.ratio - one.ratio))
-    const words = sorted
-      .slice(0, SHOWN)
-      .map(({ from, to, was, now }) => `${from} → ${to} ${formatBitRate(was)} → ${formatBitRate(now)}`)
-    const more = all.length > SHOWN ? ` and ${all.length - SHOWN} more` : ''
-    return [
-      {
-        gravity: isSlower ? 'risk' : 'note',
-        id: isSlower ? 'slower-than-before' : 'faster-than-before',
-        hosts: [...new Set(all.flatMap(({ from, to }) => [from, to]))],
-        text: `${isSlower ? 'slower' : 'faster'} than at ${since}: ${words.join(', ')}${more}`,
-      },
-    ]
+    const words = listed(sorted, ({ was, now }) => `${formatBitRate(was)} → ${formatBitRate(now)}`, SHOWN)
+    const [gravity, id] = isSlower ? (['risk', 'slower'] as const) : (['note', 'faster'] as const)
+    return [{ gravity, id: `${id}-than-before`, hosts: endsOf(all), text: `${id} than at ${since}: ${words}` }]
   }
   const slower = changes.filter(({ ratio }) => ratio < 1 - CHANGE)
   const faster = changes.filter(({ ratio }) => ratio > 1 / (1 - CHANGE))
   if (slower.length > 0 || faster.length > 0) return [...tell(slower, true), ...tell(faster, false)]
-  return [
-    {
-      gravity: 'note',
-      id: 'as-before',
-      hosts: [],
-      text: `as fast as at ${since}, within ${CHANGE * 100} % on every link`,
-    },
-  ]
+  const text = `as fast as at ${since}, within ${CHANGE * 100} % on every link`
+  return [{ gravity: 'note', id: 'as-before', hosts: [], text }]
 }

@@ -35,7 +35,7 @@ import {
   type SshTarget,
   serverScript,
 } from './scripts.ts'
-import { type ServerStart, startServer } from './server.ts'
+import { type ServerStart, type StartOptions, startServer } from './server.ts'
 
 const FACTS_TIMEOUT_MS = 20_000
 const PING_TIMEOUT_MS = 30_000
@@ -102,7 +102,7 @@ type Ready = {
   readonly tool: NetTool
 }
 type Prepared = { readonly pair: OrderedPair } & (
-  | { readonly kind: 'failed'; readonly outcome: LinkOutcome }
+  | Extract<LinkOutcome, { kind: 'failed' }>
   | ({ readonly kind: 'ready'; readonly server?: Extract<ServerStart, { kind: 'listening' }> } & Ready)
 )
 
@@ -165,8 +165,9 @@ class Mesh {
       prepared = signal.aborted ? Promise.resolve([]) : this.#prepare(slots[index + 1] ?? [])
       await Promise.all(
         now.map(async (each) => {
-          const outcome = each.kind === 'failed' ? each.outcome : await this.#run(each)
-          const link = { ...each.pair, outcome }
+          const { pair } = each
+          const outcome = each.kind === 'failed' ? failed(each.cause, each.reason) : await this.#run(each)
+          const link = { ...pair, outcome }
           links.push(link)
           onEvent({ type: 'link', link })
         }),
@@ -185,11 +186,7 @@ class Mesh {
   }
 
   async #preparePair(pair: OrderedPair): Promise<Prepared> {
-    const fail = (cause: LinkFailure, reason: string): Prepared => ({
-      pair,
-      kind: 'failed',
-      outcome: { kind: 'failed', cause, reason },
-    })
+    const fail = (cause: LinkFailure, reason: string): Prepared => ({ pair, ...failed(cause, reason) })
     const from = this.#hosts.get(pair.from)
     const to = this.#hosts.get(pair.to)
     for (const end of [from, to]) {
@@ -203,30 +200,21 @@ class Mesh {
     const ready: Ready = { pair, from, to, tool }
     if (tool === 'ssh') return { kind: 'ready', ...ready }
     const { hosts, signal, clock, onEvent } = this.#context
+    const start = (this.#ports.get(pair.to) ?? this.#options.ports.first) - this.#options.ports.first
     const server = await startServer(hosts, {
       host: pair.to,
-      script: (port) => serverScript(tool, { address: to.place.address, port, facts: to.facts }, this.#options),
-      ports: this.#portsOf(pair.to),
-      limitMs: (2 * limitSeconds(this.#options) + 5) * 1000,
+      ...serverOptions(tool, to, start, this.#options),
       signal,
       clock,
       onTaken: (port) => onEvent({ type: 'port-taken', host: pair.to, port }),
     })
     if (server.kind === 'failed') {
-      if (signal.aborted) return { pair, kind: 'failed', outcome: CANCELLED }
+      if (signal.aborted) return { pair, ...CANCELLED }
       if (server.isAway) this.#lose(pair.to, server.reason)
       return fail(server.isAway ? 'away' : 'no-server', `${pair.to}: ${server.reason}`)
     }
     this.#ports.set(pair.to, server.port + 1)
     return { kind: 'ready', ...ready, server }
-  }
-
-  /** All of them, starting after the last one used. */
-  #portsOf(host: string): readonly number[] {
-    const { first, last } = this.#options.ports
-    const count = last - first + 1
-    const start = (this.#ports.get(host) ?? first) - first
-    return Array.from({ length: count }, (_, index) => first + ((start + index) % count))
   }
 
   /** Its remaining pairs are not tried. */
@@ -258,32 +246,18 @@ class Mesh {
     if (hasFailed || (tool === 'iperf2' && isUdp)) server?.stop()
     const served = await server?.ended
     if (signal.aborted || outcome.kind === 'cancelled') return CANCELLED
-    if (outcome.kind === 'unreachable') {
-      this.#lose(pair.from, outcome.reason)
-      return { kind: 'failed', cause: 'away', reason: `${pair.from}: ${outcome.reason}` }
+    for (const [name, ended] of [
+      [pair.from, outcome],
+      [pair.to, served?.result.outcome],
+    ] as const) {
+      if (ended?.kind !== 'unreachable') continue
+      this.#lose(name, ended.reason)
+      return failed('away', `${name}: ${ended.reason}`)
     }
-    if (served?.result.outcome.kind === 'unreachable') {
-      this.#lose(pair.to, served.result.outcome.reason)
-      return { kind: 'failed', cause: 'away', reason: `${pair.to}: ${served.result.outcome.reason}` }
-    }
-    if (outcome.kind === 'timeout') {
-      return { kind: 'failed', cause: 'broken', reason: `no result within ${timeoutMs / 1000} s` }
-    }
-    return this.#read(ready, tool, result, served?.text ?? '')
-  }
-
-  #read(
-    { pair, server }: Extract<Prepared, { kind: 'ready' }>,
-    tool: Exclude<NetTool, 'ssh'>,
-    result: ScriptResult,
-    served: string,
-  ): LinkOutcome {
-    const stdout = Buffer.from(result.stdout).toString()
-    const stderr = Buffer.from(result.stderr).toString()
+    if (outcome.kind === 'timeout') return failed('broken', `no result within ${timeoutMs / 1000} s`)
+    const [stdout, stderr] = [result.stdout, result.stderr].map((bytes) => Buffer.from(bytes).toString())
     const parsed =
-      tool === 'iperf3'
-        ? parseIperf3(text(result))
-        : parseIperf2(`${stdout}\n${stderr}`, served, this.#options.udpBitsPerSecond !== undefined)
+      tool === 'iperf3' ? parseIperf3(text(result)) : parseIperf2(`${stdout}\n${stderr}`, served?.text ?? '', isUdp)
     if (parsed.kind === 'measured') return { kind: 'measured', tool, ...parsed.measured }
     return explainFailure(parsed.reason, pair, server?.port ?? 0)
   }
@@ -312,7 +286,24 @@ function text({ stdout, stderr }: ScriptResult): string {
   return Buffer.from(stdout.some((byte) => byte > 32) ? stdout : stderr).toString()
 }
 
-const CANCELLED: LinkOutcome = { kind: 'failed', cause: 'cancelled', reason: 'stopped before it was measured' }
+const failed = (cause: LinkFailure, reason: string) => ({ kind: 'failed', cause, reason }) as const
+const CANCELLED = failed('cancelled', 'stopped before it was measured')
+
+/** `start`: the first of the ports to try, counted from the first of all. */
+export function serverOptions(
+  tool: Exclude<NetTool, 'ssh'>,
+  { place: { address }, facts }: ReadyHost,
+  start: number,
+  options: MeasureOptions & Pick<MeshOptions, 'ports'> & { readonly isLive?: boolean },
+): Pick<StartOptions, 'script' | 'ports' | 'limitMs'> {
+  const { first, last } = options.ports
+  const count = last - first + 1
+  return {
+    script: (port) => serverScript(tool, { address, port, facts }, options),
+    ports: Array.from({ length: count }, (_, index) => first + ((start + index) % count)),
+    limitMs: (2 * limitSeconds(options) + 5) * 1000,
+  }
+}
 
 export function chooseTool(
   from: MeshFacts,
@@ -331,15 +322,14 @@ export function chooseTool(
 
 /** Explains messages of iperf and of the kernel. */
 export function explainFailure(said: string, { from, to }: OrderedPair, port: number): LinkOutcome {
-  const fail = (cause: LinkFailure, reason: string): LinkOutcome => ({ kind: 'failed', cause, reason })
   if (/timed out|in progress|no route|unreachable/i.test(said)) {
-    return fail(
+    return failed(
       'no-answer',
       `${to} listens on port ${port}, but nothing from ${from} arrives: a firewall drops it, or there is no route (${said})`,
     )
   }
   if (/refused|prohibited|reset/i.test(said)) {
-    return fail('refused', `${to} refuses ${from} on port ${port}, where a server listens: a firewall (${said})`)
+    return failed('refused', `${to} refuses ${from} on port ${port}, where a server listens: a firewall (${said})`)
   }
-  return fail('broken', said)
+  return failed('broken', said)
 }

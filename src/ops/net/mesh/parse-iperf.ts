@@ -1,4 +1,5 @@
 /** Parses the output of iperf3 and iperf 2. Pure. */
+import { defined } from '../../../base/defined.ts'
 import { amountOf } from '../amount.ts'
 import type { Measured } from './link.ts'
 
@@ -31,25 +32,21 @@ export function parseIperf3(text: string): Parsed {
   if (bitsPerSecond === undefined || !(bitsPerSecond > 0)) return { kind: 'failed', reason: 'nothing arrived' }
   const streams = at(end, 'streams')
   const rtts = (Array.isArray(streams) ? streams : []).flatMap((stream) => numberAt(stream, 'sender', 'mean_rtt') || [])
-  const cpu = [
-    numberAt(end, 'cpu_utilization_percent', 'host_total'),
-    numberAt(end, 'cpu_utilization_percent', 'remote_total'),
-  ]
-  return {
-    kind: 'measured',
-    measured: {
-      bitsPerSecond,
-      ...known('sentBytes', numberAt(end, 'sum_sent', 'bytes')),
-      ...known('retransmits', numberAt(end, 'sum_sent', 'retransmits')),
-      ...known('jitterMs', numberAt(udp, 'jitter_ms')),
-      ...known('lostFraction', lostFraction),
-      ...known(
-        'loadedRttMs',
-        rtts.length === 0 ? undefined : rtts.reduce((sum, rtt) => sum + rtt, 0) / rtts.length / 1000,
-      ),
-      ...known('cpuFraction', scale(Math.max(...cpu.map((percent) => percent ?? -1)), 0.01)),
-    },
+  const cpu = ['host_total', 'remote_total'].map((name) => numberAt(end, 'cpu_utilization_percent', name) ?? -1)
+  const known = {
+    sentBytes: numberAt(end, 'sum_sent', 'bytes'),
+    retransmits: numberAt(end, 'sum_sent', 'retransmits'),
+    jitterMs: numberAt(udp, 'jitter_ms'),
+    lostFraction,
+    loadedRttMs: meanMs(rtts),
+    cpuFraction: scale(Math.max(...cpu), 0.01),
   }
+  return { kind: 'measured', measured: { bitsPerSecond, ...defined(known) } }
+}
+
+/** Of times in microseconds. */
+function meanMs(times: readonly number[]): number | undefined {
+  return times.length === 0 ? undefined : times.reduce((sum, time) => sum + time, 0) / times.length / 1000
 }
 
 function at(value: unknown, ...path: readonly string[]): unknown {
@@ -66,10 +63,6 @@ function numberAt(value: unknown, ...path: readonly string[]): number | undefine
 
 function scale(value: number | undefined, factor: number): number | undefined {
   return value === undefined || value < 0 ? undefined : value * factor
-}
-
-function known<K extends keyof Measured>(key: K, value: number | undefined): { readonly [key in K]?: number } {
-  return value === undefined ? {} : ({ [key]: value } as { readonly [key in K]: number })
 }
 
 /** `[  1] 0.0000-1.0239 sec  576716860 Bytes  4506146135 bits/sec  …`; columns that follow depend on the line. */
@@ -94,15 +87,9 @@ function parseTcp(client: string, server: string): Parsed {
   // `4400/0  2  2557K/3417(5816) us`: writes/errors, retransmits, window/round-trip time.
   const retransmits = amountOf(/^\d+\/\d+\s+(\d+)/.exec(sum?.rest ?? '')?.[1])
   const rtts = sent.flatMap(({ rest }) => amountOf(/K\/(\d+)(?:\(\d+\))? us/.exec(rest)?.[1]) ?? [])
-  return {
-    kind: 'measured',
-    measured: {
-      bitsPerSecond: arrived.bitsPerSecond,
-      ...(sum === undefined ? {} : { sentBytes: sum.bytes }),
-      ...(retransmits === undefined ? {} : { retransmits }),
-      ...(rtts.length === 0 ? {} : { loadedRttMs: rtts.reduce((all, rtt) => all + rtt, 0) / rtts.length / 1000 }),
-    },
-  }
+  const { bitsPerSecond } = arrived
+  const known = defined({ sentBytes: sum?.bytes, retransmits, loadedRttMs: meanMs(rtts) })
+  return { kind: 'measured', measured: { bitsPerSecond, ...known } }
 }
 
 /** The lines after `Server Report:`, one a stream. */

@@ -14,9 +14,10 @@ import {
   type MeshContext,
   type MeshHost,
   type ReadyHost,
+  serverOptions,
 } from '../mesh/measure-mesh.ts'
 import { parseIperf3 } from '../mesh/parse-iperf.ts'
-import { clientScript, limitSeconds, serverScript } from '../mesh/scripts.ts'
+import { clientScript, limitSeconds } from '../mesh/scripts.ts'
 import { startServer } from '../mesh/server.ts'
 
 /** One a second: an hour. */
@@ -53,16 +54,10 @@ export async function measurePair(
   context: PairContext,
 ): Promise<void> {
   const [one, other] = await Promise.all([inspectHost(first, options, context), inspectHost(second, options, context)])
-  const failed = [one, other].filter((host) => !('facts' in host))
-  for (const host of failed) {
+  for (const host of [one, other]) {
     if ('facts' in host) continue
-    context.onEvent({
-      type: 'failed',
-      from: first,
-      to: second,
-      isAway: host.cause === 'away',
-      reason: `${host.name}: ${host.reason}`,
-    })
+    const reason = `${host.name}: ${host.reason}`
+    context.onEvent({ type: 'failed', from: first, to: second, isAway: host.cause === 'away', reason })
   }
   if (!isReady(one) || !isReady(other)) return
   const pinging = new AbortController()
@@ -100,15 +95,11 @@ async function measureWay(
   if (tool === 'ssh') return fail(`${pair.from} and ${pair.to} have no iperf in common`)
   const reader = new IntervalReader(options.streams)
   const { first, last } = options.ports
-  const count = last - first + 1
   // Two hosts may be one machine, where iperf 2 listens twice on a port of UDP.
-  const start = from.name < to.name ? 0 : Math.floor(count / 2)
+  const start = from.name < to.name ? 0 : Math.floor((last - first + 1) / 2)
   const server = await startServer(hosts, {
     host: pair.to,
-    script: (port) =>
-      serverScript(tool, { address: to.place.address, port, facts: to.facts }, { ...options, isLive: true }),
-    ports: Array.from({ length: count }, (_, index) => first + ((start + index) % count)),
-    limitMs: (2 * limitSeconds(options) + 5) * 1000,
+    ...serverOptions(tool, to, start, { ...options, isLive: true }),
     signal,
     clock,
     onTaken() {},

@@ -1,4 +1,5 @@
 /** What is known about a host at one second. Rates are per second; unknown values are left out, never 0. */
+import { defined } from '../../../base/defined.ts'
 import { amountOf } from '../amount.ts'
 
 export type CardTraffic = { readonly name: string; readonly receivedBytes: number; readonly sentBytes: number }
@@ -168,26 +169,11 @@ export class SampleReader {
       case 'fs':
         return this.#fileSystem(rest)
       case 'nvidia':
-        return this.#nvidia(
-          line
-            .slice(7)
-            .split(',')
-            .map((word) => word.trim()),
-        )
+        return this.#nvidia(fieldsOf(line))
       case 'nvproc':
-        return this.#process(
-          line
-            .slice(7)
-            .split(',')
-            .map((word) => word.trim()),
-        )
+        return this.#process(fieldsOf(line))
       case 'rocm':
-        return this.#rocm(
-          line
-            .slice(5)
-            .split(',')
-            .map((word) => word.trim()),
-        )
+        return this.#rocm(fieldsOf(line))
       case 'pswpin':
       case 'pswpout':
         now.swapped = (now.swapped ?? 0) + (amountOf(rest[0]) ?? 0)
@@ -267,16 +253,9 @@ export class SampleReader {
     // A new round: its processes follow.
     const processes = this.#processes.get(uuid)
     this.#processes.delete(uuid)
-    this.#gpus.set(id, {
-      id,
-      name,
-      ...(busy === undefined ? {} : { busy: busy / 100 }),
-      ...(used === undefined ? {} : { usedBytes: used * 2 ** 20 }),
-      ...(total === undefined ? {} : { totalBytes: total * 2 ** 20 }),
-      ...(celsius === undefined ? {} : { celsius }),
-      ...(watts === undefined ? {} : { watts }),
-      ...(processes === undefined ? {} : { processes }),
-    })
+    const [usedBytes, totalBytes] = [used && used * 2 ** 20, total && total * 2 ** 20]
+    const known = { busy: busy && busy / 100, usedBytes, totalBytes, celsius, watts, processes }
+    this.#gpus.set(id, { id, name, ...defined(known) })
   }
 
   #process([uuid = '', pid = '']: readonly string[]): undefined {
@@ -290,24 +269,21 @@ export class SampleReader {
       this.#rocmHead = fields
       return
     }
-    const match = /^card(\d+)$/.exec(fields[0] ?? '')
-    if (match === null || !this.#hasRoomFor(match[1] ?? '')) return
+    const id = /^card(\d+)$/.exec(fields[0] ?? '')?.[1]
+    if (id === undefined || !this.#hasRoomFor(id)) return
     const text = (pattern: RegExp) => fields[this.#rocmHead.findIndex((name) => pattern.test(name))]
     const find = (pattern: RegExp) => amountOf(text(pattern))
-    const busy = find(/GPU use \(%\)/i)
+    const percent = find(/GPU use \(%\)/i)
     const totalBytes = find(/VRAM Total Memory \(B\)/i)
     const usedBytes = find(/VRAM Total Used Memory \(B\)/i)
     // Instinct cards from MI300 on have no sensor at the edge, or say N/A.
     const celsius = find(/Temperature.*edge/i) ?? find(/Temperature.*junction/i)
     const watts = find(/Power.*\(W\)/i)
-    this.#gpus.set(match[1] ?? '', {
-      id: match[1] ?? '',
-      name: text(/^Card series$/i) || 'AMD',
-      ...(busy === undefined ? {} : { busy: busy / 100 }),
-      ...(usedBytes === undefined ? {} : { usedBytes }),
-      ...(totalBytes === undefined ? {} : { totalBytes }),
-      ...(celsius === undefined ? {} : { celsius }),
-      ...(watts === undefined ? {} : { watts }),
+    const name = text(/^Card series$/i) || 'AMD'
+    this.#gpus.set(id, {
+      id,
+      name,
+      ...defined({ busy: percent && percent / 100, usedBytes, totalBytes, celsius, watts }),
     })
   }
 
@@ -334,6 +310,7 @@ export class SampleReader {
       const then = before.disks.get(name)
       return then === undefined ? [] : [{ disk, then }]
     })
+    const busiest = Math.max(...disks.map(({ disk, then }) => rate(disk.busyMs, then.busyMs) / 1000))
     const real = cards.filter(({ name }) => isRealCard(name))
     const sum = <T>(all: readonly T[], pick: (each: T) => number) => all.reduce((total, each) => total + pick(each), 0)
     const { memory } = now
@@ -345,7 +322,11 @@ export class SampleReader {
       upSeconds: now.upMs / 1000,
       cores: this.#cores,
       cpu: ticks > 0 ? Math.min(1, Math.max(0, ((now.busy ?? 0) - (before.busy ?? 0)) / ticks)) : 0,
-      ...(now.load === undefined ? {} : { load: now.load }),
+      ...defined({
+        load: now.load,
+        fullest: this.#fullest,
+        diskBusy: disks.length === 0 ? undefined : Math.min(1, busiest),
+      }),
       memoryBytes,
       memoryUsedBytes: Math.max(0, memoryBytes - available),
       swapBytes: memory.SwapTotal ?? 0,
@@ -355,10 +336,6 @@ export class SampleReader {
         : { swapped: rate(now.swapped, before.swapped) }),
       readBytes: sum(disks, ({ disk, then }) => rate(disk.read, then.read)),
       writtenBytes: sum(disks, ({ disk, then }) => rate(disk.written, then.written)),
-      ...(disks.length === 0
-        ? {}
-        : { diskBusy: Math.min(1, Math.max(...disks.map(({ disk, then }) => rate(disk.busyMs, then.busyMs) / 1000))) }),
-      ...(this.#fullest === undefined ? {} : { fullest: this.#fullest }),
       receivedBytes: sum(real, ({ receivedBytes }) => receivedBytes),
       sentBytes: sum(real, ({ sentBytes }) => sentBytes),
       cards,
@@ -366,6 +343,14 @@ export class SampleReader {
       gpus: [...this.#gpus.values()],
     }
   }
+}
+
+/** What is behind the first word, at its commas. */
+function fieldsOf(line: string): readonly string[] {
+  return line
+    .slice(line.indexOf(' ') + 1)
+    .split(',')
+    .map((word) => word.trim())
 }
 
 function nfsOf(now: Nfs, before: Nfs, rate: (later: number, earlier: number) => number): NfsTraffic {
