@@ -134,7 +134,7 @@ export const copy: VerbCode = {
     command.addOption(
       new Option(
         '--via <path>',
-        'send large files by this path: from here to every host (direct), or from host to host (chain)',
+        'send large files to every host from here (direct), from host to host (chain), or the faster way (auto)',
       )
         .choices(['auto', 'chain', 'direct'])
         .default('auto'),
