@@ -45,16 +45,14 @@ const GAP = 4
 const ERASED = 8
 /** Terminals that do not join a cluster show its parts side by side, over up to this many cells after it. */
 const SPILL = 8
-/** The most bytes that one cell can need: a move, a full SGR, the longest cluster. */
-const ROOM_PER_CELL = 256
-
 const SOFT_HYPHEN = 0xad
+const HYPHEN = 0x2d
+const BLANKS = { 1: ' ', 2: '  ' } as const
 
 export class FrameEncoder {
   readonly #mapColour: (colour: Colour) => Colour
   readonly #isUtf8: boolean
-  #out: Buffer = Buffer.allocUnsafe(64 * 1024)
-  #length = 0
+  #out = ''
   // The terminal's pen; -1: unknown.
   #column = -1
   #row = -1
@@ -68,50 +66,41 @@ export class FrameEncoder {
     this.#isUtf8 = isUtf8
   }
 
-  /** Bytes so far. */
+  /** Characters so far. */
   get length(): number {
-    return this.#length
+    return this.#out.length
   }
 
   begin(): void {
-    this.#length = 0
-    this.#column = -1
-    this.#row = -1
+    this.#out = ''
+    this.#losePlace()
     this.#foreground = -1
     this.#background = -1
     this.#attributes = -1
   }
 
-  /** A copy, since the buffer is reused. */
   finish(): Buffer {
-    return Buffer.from(this.#out.subarray(0, this.#length))
+    return Buffer.from(this.#out)
   }
 
   ascii(text: string): void {
-    this.#reserve(text.length)
-    this.#length += this.#out.write(text, this.#length, 'latin1')
+    this.#out += text
   }
 
   moveTo(column: number, row: number): void {
-    this.#reserve(32)
     if (row === this.#row && column === this.#column) return
-    this.#byte(0x1b)
-    this.#byte(0x5b)
     const ahead = column - this.#column
-    if (row === this.#row && this.#column >= 0 && ahead > 0 && ahead < 10) {
-      if (ahead > 1) this.#number(ahead)
-      this.#byte(0x43)
-    } else if (row === this.#row) {
-      this.#number(column + 1)
-      this.#byte(0x47)
-    } else {
-      this.#number(row + 1)
-      this.#byte(0x3b)
-      this.#number(column + 1)
-      this.#byte(0x48)
-    }
+    if (row !== this.#row) this.#out += `\x1b[${row + 1};${column + 1}H`
+    else if (this.#column >= 0 && ahead > 0 && ahead < 10) this.#out += ahead > 1 ? `\x1b[${ahead}C` : '\x1b[C'
+    else this.#out += `\x1b[${column + 1}G`
     this.#row = row
     this.#column = column
+  }
+
+  /** Terminals disagree about what was just written: the next cell sets its own position. */
+  #losePlace(): void {
+    this.#column = -1
+    this.#row = -1
   }
 
   /** Writes the cells that differ inside the rectangle and makes `front` equal to `back` there. Returns their number. */
@@ -181,12 +170,8 @@ export class FrameEncoder {
 
   /** The cursor stays where it is. */
   #erase(count: number): void {
-    this.#reserve(ROOM_PER_CELL)
     this.#pen(COLOUR_DEFAULT, COLOUR_DEFAULT, 0)
-    this.#byte(0x1b)
-    this.#byte(0x5b)
-    this.#number(count)
-    this.#byte(0x58)
+    this.#out += `\x1b[${count}X`
   }
 
   /** A narrow character in the current pen. */
@@ -203,144 +188,60 @@ export class FrameEncoder {
 
   /** Writes one cell at the pen and returns its width. */
   #cell(words: Uint32Array, at: number): number {
-    this.#reserve(ROOM_PER_CELL)
     this.#pen(this.#mapColour(words[at + 1] ?? 0), this.#mapColour(words[at + 2] ?? 0), words[at + 3] ?? 0)
     const word = words[at] ?? 0
     const width = cellWidth(word) === 2 ? 2 : 1
-    if (!this.#isUtf8) {
-      this.#asciiCell(word, width)
-      return width
-    }
-    if (word & CLUSTER_BIT) {
-      this.#cluster(clusterText(word & CODE_MASK), width)
-      return width
-    }
-    const code = word & CODE_MASK
-    if (code >= 0x20 && code < 0x7f) this.#byte(code)
+    const isCluster = (word & CLUSTER_BIT) !== 0
     // Terminals disagree whether a soft hyphen is visible; here it has a cell, so it is.
-    else if (code === SOFT_HYPHEN) this.#byte(0x2d)
-    else if (code !== 0 && isPrintableCode(code)) this.#codePoint(code)
-    else this.#blanks(width)
-    if (code > 0xffff) {
-      this.#column = -1
-      this.#row = -1
-    } else this.#column += width
+    const own = word & CODE_MASK
+    const code = own === SOFT_HYPHEN && !isCluster ? HYPHEN : own
+    if (!this.#isUtf8) {
+      const byte = asciiLike(isCluster ? clusterText(code) : String.fromCodePoint(code)).charCodeAt(0)
+      this.#out += String.fromCharCode(byte >= 0x20 && byte < 0x7f ? byte : 0x20).padEnd(width)
+      this.#column += width
+    } else if (isCluster) this.#cluster(clusterText(code), width)
+    else {
+      this.#out += code !== 0 && isPrintableCode(code) ? String.fromCodePoint(code) : BLANKS[width]
+      if (code > 0xffff) this.#losePlace()
+      else this.#column += width
+    }
     return width
-  }
-
-  #asciiCell(word: number, width: 1 | 2): void {
-    const code = word & CODE_MASK
-    const text = word & CLUSTER_BIT ? clusterText(code) : String.fromCodePoint(code === SOFT_HYPHEN ? 0x2d : code)
-    const byte = asciiLike(text).charCodeAt(0)
-    this.#byte(byte >= 0x20 && byte < 0x7f ? byte : 0x20)
-    this.#blanks(width - 1)
-    this.#column += width
   }
 
   #cluster(text: string, width: 1 | 2): void {
     const column = this.#column
     const row = this.#row
     // A terminal that takes it for a narrow character would keep the old right half.
-    if (width === 2 || !isSafe(text)) this.#blanks(width)
+    if (width === 2 || !isSafe(text)) this.#out += BLANKS[width]
     if (isSafe(text)) {
       this.#column += width
       this.moveTo(column, row)
-      this.#length += this.#out.write(text, this.#length, 'utf8')
+      this.#out += text
     }
-    // Terminals differ in its width: the next cell sets its own position.
-    this.#column = -1
-    this.#row = -1
-  }
-
-  #blanks(width: number): void {
-    for (let count = 0; count < width; count++) this.#byte(0x20)
+    this.#losePlace()
   }
 
   #pen(foreground: Colour, background: Colour, attributes: number): void {
     if (foreground === this.#foreground && background === this.#background && attributes === this.#attributes) return
     const isReset = attributes !== this.#attributes
-    this.#byte(0x1b)
-    this.#byte(0x5b)
-    if (isReset) {
-      this.#byte(0x30)
-      if (attributes !== 0) {
-        for (const [bit, code] of SGR_CODES) {
-          if ((attributes & bit) === 0) continue
-          this.#byte(0x3b)
-          this.#number(code)
-        }
-      }
-      if (foreground !== COLOUR_DEFAULT) this.#colour(foreground, 30, true)
-      if (background !== COLOUR_DEFAULT) this.#colour(background, 40, true)
-    } else {
-      const isOther = foreground !== this.#foreground
-      if (isOther) this.#colour(foreground, 30, false)
-      if (background !== this.#background) this.#colour(background, 40, isOther)
-    }
-    this.#byte(0x6d)
+    let codes = isReset ? ';0' : ''
+    if (isReset) for (const [bit, code] of SGR_CODES) if ((attributes & bit) !== 0) codes += `;${code}`
+    if (foreground !== (isReset ? COLOUR_DEFAULT : this.#foreground)) codes += colourCodes(foreground, 30)
+    if (background !== (isReset ? COLOUR_DEFAULT : this.#background)) codes += colourCodes(background, 40)
+    this.#out += `\x1b[${codes.slice(1)}m`
     this.#foreground = foreground
     this.#background = background
     this.#attributes = attributes
   }
+}
 
-  #colour(colour: Colour, base: 30 | 40, isFurther: boolean): void {
-    if (isFurther) this.#byte(0x3b)
-    const mode = colour >>> COLOUR_MODE_SHIFT
-    if (mode === COLOUR_DEFAULT) this.#number(base + 9)
-    else if (mode === COLOUR_PALETTE) {
-      const index = colour & 0xff
-      if (index < 8) this.#number(base + index)
-      else if (index < 16) this.#number(base + 60 + index - 8)
-      else {
-        this.#number(base + 8)
-        this.ascii(';5;')
-        this.#number(index)
-      }
-    } else {
-      this.#number(base + 8)
-      this.ascii(';2;')
-      this.#number((colour >>> 16) & 0xff)
-      this.#byte(0x3b)
-      this.#number((colour >>> 8) & 0xff)
-      this.#byte(0x3b)
-      this.#number(colour & 0xff)
-    }
-  }
-
-  #codePoint(code: number): void {
-    if (code < 0x80) this.#byte(code)
-    else if (code < 0x800) {
-      this.#byte(0xc0 | (code >> 6))
-      this.#byte(0x80 | (code & 0x3f))
-    } else if (code < 0x10000) {
-      this.#byte(0xe0 | (code >> 12))
-      this.#byte(0x80 | ((code >> 6) & 0x3f))
-      this.#byte(0x80 | (code & 0x3f))
-    } else {
-      this.#byte(0xf0 | (code >> 18))
-      this.#byte(0x80 | ((code >> 12) & 0x3f))
-      this.#byte(0x80 | ((code >> 6) & 0x3f))
-      this.#byte(0x80 | (code & 0x3f))
-    }
-  }
-
-  #number(value: number): void {
-    if (value >= 1000) this.#byte(0x30 + (Math.floor(value / 1000) % 10))
-    if (value >= 100) this.#byte(0x30 + (Math.floor(value / 100) % 10))
-    if (value >= 10) this.#byte(0x30 + (Math.floor(value / 10) % 10))
-    this.#byte(0x30 + (value % 10))
-  }
-
-  #byte(byte: number): void {
-    this.#out[this.#length++] = byte
-  }
-
-  #reserve(bytes: number): void {
-    if (this.#length + bytes <= this.#out.length) return
-    const larger = Buffer.allocUnsafe(Math.max(this.#out.length * 2, this.#length + bytes))
-    this.#out.copy(larger, 0, 0, this.#length)
-    this.#out = larger
-  }
+function colourCodes(colour: Colour, base: 30 | 40): string {
+  const mode = colour >>> COLOUR_MODE_SHIFT
+  const index = colour & 0xff
+  if (mode === COLOUR_DEFAULT) return `;${base + 9}`
+  if (mode !== COLOUR_PALETTE) return `;${base + 8};2;${(colour >>> 16) & 0xff};${(colour >>> 8) & 0xff};${index}`
+  if (index < 16) return `;${index < 8 ? base + index : base + 52 + index}`
+  return `;${base + 8};5;${index}`
 }
 
 function isEqual(front: Uint32Array, back: Uint32Array, at: number): boolean {
