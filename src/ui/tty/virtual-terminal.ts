@@ -6,30 +6,20 @@ import { Readable, Writable } from 'node:stream'
 import { type CellGrid, createCellGrid } from '../../terminal/cells.ts'
 import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
 
-class VirtualStdin extends Readable {
-  readonly isTTY = true
-  readonly fd = -1
-  isRaw = false
-
-  override _read(): void {}
-
-  setRawMode(isRaw: boolean): this {
-    this.isRaw = isRaw
-    return this
-  }
-
-  ref(): this {
-    return this
-  }
-
-  unref(): this {
-    return this
-  }
-}
-
 export function createVirtualStdin(): NodeJS.ReadStream {
+  const stdin = Object.assign(new Readable({ read() {} }), {
+    isTTY: true,
+    fd: -1,
+    isRaw: false,
+    setRawMode(isRaw: boolean) {
+      stdin.isRaw = isRaw
+      return stdin
+    },
+    ref: () => stdin,
+    unref: () => stdin,
+  })
   // Ink asks for the type of process.stdin and uses the part that is here.
-  return new VirtualStdin() as unknown as NodeJS.ReadStream
+  return stdin as unknown as NodeJS.ReadStream
 }
 
 export type VirtualStdoutOptions = {
@@ -46,29 +36,9 @@ export type VirtualStdoutOptions = {
 const PREPARE = Buffer.from('\x1b[?1049h\x1b[20h\x1b[?7l\x1b[?25l\x1b[H')
 const END_OF_FRAME = Buffer.from('\x1b[?2026l')
 
-class VirtualStream extends Writable {
-  readonly isTTY = true
-  columns: number
-  rows: number
-  readonly #onBytes: (bytes: Buffer) => void
-
-  constructor(columns: number, rows: number, onBytes: (bytes: Buffer) => void) {
-    super()
-    this.columns = columns
-    this.rows = rows
-    this.#onBytes = onBytes
-  }
-
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.#onBytes(chunk)
-    done()
-  }
-}
-
 export class VirtualStdout implements Disposable {
   /** What Ink writes to. */
   readonly stream: NodeJS.WriteStream
-  readonly #stream: VirtualStream
   readonly #screen: Screen
   readonly #onDraw: () => void
   #grid: CellGrid
@@ -81,13 +51,15 @@ export class VirtualStdout implements Disposable {
     this.#onDraw = options.onDraw
     this.#screen = createScreen({ columns, rows, historyLines: 0, handlers: { onReply: () => {} } })
     this.#grid = createCellGrid(columns, rows)
-    this.#stream = new VirtualStream(columns, rows, (bytes) => {
-      if (this.#isDisposed || bytes.length === 0) return
-      this.#screen.parse(bytes)
-      this.#markStale()
-      if (bytes.subarray(-END_OF_FRAME.length).equals(END_OF_FRAME)) this.#draw()
-    })
-    this.stream = this.#stream as unknown as NodeJS.WriteStream
+    const write = (bytes: Buffer, _: BufferEncoding, done: () => void): void => {
+      this.#take(bytes)
+      done()
+    }
+    this.stream = Object.assign(new Writable({ write }), {
+      isTTY: true,
+      columns,
+      rows,
+    }) as unknown as NodeJS.WriteStream
     this.#screen.parse(PREPARE)
   }
 
@@ -103,7 +75,7 @@ export class VirtualStdout implements Disposable {
   resize(newColumns: number, newRows: number): void {
     const columns = Math.max(1, newColumns)
     const rows = Math.max(1, newRows)
-    const stream = this.#stream
+    const { stream } = this
     if (this.#isDisposed || (columns === stream.columns && rows === stream.rows)) return
     Object.assign(stream, { columns, rows })
     this.#screen.resize(columns, rows)
@@ -118,6 +90,13 @@ export class VirtualStdout implements Disposable {
     if (this.#isDisposed) return
     this.#isDisposed = true
     this.#screen[Symbol.dispose]()
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#isDisposed || bytes.length === 0) return
+    this.#screen.parse(bytes)
+    this.#markStale()
+    if (bytes.subarray(-END_OF_FRAME.length).equals(END_OF_FRAME)) this.#draw()
   }
 
   /** Ink writes a frame in several pieces within one turn. */
