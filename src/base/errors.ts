@@ -1,7 +1,4 @@
-/**
- * The root class of errors that cross layers. What merely happens to a host (unreachable, refused,
- * a non-zero exit) is a value, not an error.
- */
+/** The root class of errors that cross layers. What merely happens to a host (a refusal, an exit code) is a value, not an error. */
 import { printable } from './printable.ts'
 
 export type ErrorCode =

@@ -1,7 +1,4 @@
-/**
- * Whether another user could have written a file that is read, or could replace one that is written: another owner, or a mode that lets
- * others in. Root is trusted, as it can do everything anyway.
- */
+/** Whether another user could write what is read, or replace what is written. Root is trusted, as it can do everything anyway. */
 import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { MusterError } from './errors.ts'
@@ -14,11 +11,7 @@ const STICKY = 0o1000
 
 const ownId = (): number | undefined => process.geteuid?.()
 
-/**
- * Says why another user could have written this file; undefined if none could.
- * @param path of a file that exists
- * @param uid of the user; undefined if the system has no user IDs
- */
+/** Why another user could have written this file, which exists; undefined if none could. `uid` undefined: there are none here. */
 export function foreignFile(path: string, uid: number | undefined = ownId()): string | undefined {
   if (uid === undefined) return undefined
   const real = realpathSync(path)

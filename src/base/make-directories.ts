@@ -1,7 +1,4 @@
-/**
- * `mkdir -p` with a correct error. Node's recursive one reports a read-only file system as missing, and never
- * returns from a file system that allows no directories at all (/proc).
- */
+/** `mkdir -p` with a correct error: Node's own is wrong for a read-only file system, and never returns from /proc. */
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 

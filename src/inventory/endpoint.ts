@@ -69,10 +69,7 @@ export function createLocalEndpoint(host: Host, surroundings: Surroundings): End
   }
 }
 
-/**
- * One host's endpoint: what ssh_config answered (where what hosts.yaml says already won), and our defaults.
- * @throws EndpointProblem
- */
+/** One host's endpoint: what ssh_config answered (hosts.yaml already won there), and our defaults. @throws EndpointProblem */
 export function createEndpoint(
   host: Host,
   question: SshConfigQuestion,

@@ -277,10 +277,7 @@ function findJumpLoop(start: string, hosts: ReadonlyMap<string, Host>): string[]
   return visit(start, [])
 }
 
-/**
- * Reads the text of a hosts.yaml.
- * @throws InventoryError with every problem; each line begins with `file`.
- */
+/** Reads the text of a hosts.yaml. @throws InventoryError with every problem; each line begins with `file`. */
 export function parseHostsYaml(text: string, file: string, sections: readonly Section[]): Inventory {
   const reader = new YamlReader(text)
   let inventory: Omit<Inventory, 'file'> | undefined

@@ -33,10 +33,7 @@ export function groupsByHost(inventory: Inventory): ReadonlyMap<string, readonly
   return groups
 }
 
-/**
- * The host for one name: from the inventory (`bob@m8` is m8 with another user), or one that the text itself
- * describes.
- */
+/** The host for one name: of the inventory (`bob@m8` is m8 with another user), or one that the text itself describes. */
 function hostOf(spec: string, byName: ReadonlyMap<string, Host>, name: string, number: number): Host | undefined {
   const known = byName.get(spec)
   if (known) return known
@@ -132,10 +129,7 @@ function difference(wanted: readonly string[], excluded: readonly string[]): str
   return wanted.filter((name) => !set.has(name) && !set.has(parseHostSpec(name)?.host ?? name))
 }
 
-/**
- * An inventory of the hosts of a target, without any file: `m[8-10]`, `root@h1,h2:2222`.
- * @throws MusterError `usage`
- */
+/** An inventory of the hosts of a target, without any file: `m[8-10]`, `root@h1,h2:2222`. @throws MusterError `usage` */
 export function inventoryFromTarget(expression: string, options: TargetOptions = {}): Inventory {
   const context = options.stdinNames === undefined ? {} : { stdinNames: options.stdinNames }
   const specs = expandTarget(expression, options, context, false)

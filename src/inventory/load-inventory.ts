@@ -70,10 +70,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
 
 export type Selection = { readonly inventory: Inventory; readonly hosts: readonly Host[] }
 
-/**
- * The inventory and the selected hosts. A target of full addresses needs no file.
- * @throws MusterError `configuration` or `usage`
- */
+/** The inventory and the selected hosts. A target of full addresses needs no file. @throws MusterError `configuration` or `usage` */
 export async function selectHosts(
   source: InventorySource,
   target: string | undefined,

@@ -28,10 +28,7 @@ export type FleetEvent =
   /** Bytes typed to a host wait because its channel is full (0: it has caught up). */
   | { readonly type: 'lagging'; readonly host: string; readonly queuedBytes: number }
 
-/**
- * What became of typed bytes. `sent`: taken whole for the host's shell, at once or behind what waits for it.
- * `skipped` says why in a few words: `reconnecting`, `shell ended`, `queue full`.
- */
+/** What became of typed bytes. `skipped` says why in a few words: `reconnecting`, `shell ended`, `queue full`. */
 export type WriteReport = {
   readonly sent: readonly string[]
   readonly skipped: readonly { readonly host: string; readonly reason: string }[]

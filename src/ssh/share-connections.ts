@@ -1,7 +1,4 @@
-/**
- * Transports that use one login a host for everything. A lost connection is made again when it is next needed; where the
- * server allows no more sessions, another login is made.
- */
+/** Transports that use one login a host. A lost connection is made again when needed, another login where sessions run out. */
 
 import type { Clock } from '../base/clock.ts'
 import { getOrMake } from '../base/collections.ts'

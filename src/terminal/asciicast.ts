@@ -1,7 +1,4 @@
-/**
- * Records what a host prints as asciicast v2 (https://docs.asciinema.org/manual/asciicast/v2/): a header line, then one JSON
- * array a line. Each recording has a new file that only the user may read. What is typed is not recorded, as passwords are.
- */
+/** Records what a host prints as asciicast v2 (docs.asciinema.org). What is typed is not recorded, as passwords are typed. */
 
 import { closeSync, constants, openSync, write, writeSync } from 'node:fs'
 import { join } from 'node:path'

@@ -59,10 +59,7 @@ function colour(word: number): number {
   return mode === 3 ? 0x200_0000 | (word & 0xff_ffff) : 0x100_0000 | (word & 0xff)
 }
 
-/**
- * Writes the first `width` cells of a row to `target` from word `offset` on. What the row lacks is blank; a wide character
- * that the width cuts is blank.
- */
+/** What the row lacks is blank, and so is a wide character that `width` cuts. `offset`: in words of the target. */
 export function writeRow(
   row: SourceRow | undefined,
   width: number,

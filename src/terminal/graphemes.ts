@@ -1,7 +1,4 @@
-/**
- * Character widths: the grapheme tables of the emulator's addon, shared by all screens, with a bound on how many code
- * points join into one cell (a host can send combining marks for ever, and the emulator would keep them all).
- */
+/** Character widths: the tables of the emulator's addon, with a bound on how many code points a host can join into one cell. */
 import './unpooled-buffers.ts'
 
 import addon from '@xterm/addon-unicode-graphemes'

@@ -1,7 +1,4 @@
-/**
- * A screen on a headless emulator in this thread. It owns the emulator and all that a remote program can make it do: answer
- * queries (a limited number, to its own host) and ring the bell. No other remote byte may leave it; titles are dropped.
- */
+/** A screen on a headless emulator. Of remote bytes only replies (limited, to their own host) and the bell leave it. */
 import headless, { type Terminal } from '@xterm/headless'
 import { textOfCells, writeRow } from './cell-row.ts'
 import { BLANK, type CellGrid, WIDE_TAIL, WORDS_PER_CELL } from './cells.ts'

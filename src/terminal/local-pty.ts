@@ -1,7 +1,4 @@
-/**
- * A program of this machine in a pseudo-terminal: the wire of the transports `local` and `openssh`. The only importer of
- * node-pty. It signals no process that it did not start, and loses no byte that the program wrote before it ended.
- */
+/** A program in a pseudo-terminal, and the only importer of node-pty. It loses no byte that the program wrote before it ended. */
 import { readFileSync, writeSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { ReadStream } from 'node:tty'
@@ -134,10 +131,7 @@ function signalName(signal: number): string {
   return entry ? entry[0] : `SIG${signal}`
 }
 
-/**
- * A process id may be given to another program once its owner has ended, so a group is signalled only if /proc says that it still
- * belongs to the session of the program (systems without /proc: the program's own group only).
- */
+/** A process id may be reused, so a group is signalled only if /proc says that it belongs to the session (without it: own group). */
 type ProcessState = { readonly group: number; readonly session: number; readonly foreground: number }
 
 /** proc_pid_stat(5): after the command in parentheses come state, ppid, pgrp, session, tty_nr, tpgid. */

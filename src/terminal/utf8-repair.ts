@@ -1,7 +1,4 @@
-/**
- * Makes any byte stream valid UTF-8: a character that is split between two chunks is held back until it is whole, and what
- * can never become a character turns into U+FFFD. Text that is valid already passes untouched and uncopied.
- */
+/** Makes any byte stream valid UTF-8: a split character waits until it is whole. Valid text passes untouched and uncopied. */
 import { isUtf8 } from 'node:buffer'
 
 const EMPTY = new Uint8Array(0)

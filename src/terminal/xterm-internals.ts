@@ -1,7 +1,4 @@
-/**
- * The one file that touches private parts of the emulator, whose version is pinned and bundled: it parses at once, and rows are
- * read as numbers. test/unit/terminal/xterm-internals.test.ts compares them with the public interface.
- */
+/** The one file that touches private parts of the emulator (its version is pinned and bundled): rows as numbers, parsing at once. */
 import type { Terminal } from '@xterm/headless'
 import type { SourceRow } from './cell-row.ts'
 

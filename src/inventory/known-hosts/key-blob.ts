@@ -1,7 +1,4 @@
-/**
- * Public keys in SSH wire format (RFC 4253 section 6.6): which algorithm, which fingerprint. Only reads bytes; whether a
- * key is the right one is decided elsewhere.
- */
+/** Public keys in SSH wire format (RFC 4253, section 6.6): which algorithm, which fingerprint. Pure. */
 import { createHash } from 'node:crypto'
 
 /** The key type that the blob names (`ssh-ed25519`), or undefined when it is no key blob. */

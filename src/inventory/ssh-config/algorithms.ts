@@ -1,7 +1,4 @@
-/**
- * What HostKeyAlgorithms, KexAlgorithms, Ciphers and MACs of ssh_config leave of what the built-in transport can do. The
- * lists here are all that it can, in the order of OpenSSH's own defaults.
- */
+/** What ssh_config leaves of what the built-in transport can do: the lists are all that it can, in the order of OpenSSH. */
 import { matchesGlob } from '../glob.ts'
 import { type SshConfigValues, settingOf } from './values.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Asks `ssh -G`, the truth about a host's configuration. One ssh process a host where its Match blocks can ask anything,
- * but started by a few shells: starting 200 processes from here costs a third of a second of this process's time.
- */
+/** Asks `ssh -G`: one ssh process a host, started by a few shells, as starting 200 processes from here takes a third of a second. */
 
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'

@@ -38,10 +38,7 @@ export function parseSeconds(text: string): number | undefined {
   return seconds
 }
 
-/**
- * File names of one line, apart at spaces. `ssh -G` prints names with spaces without their quotes, so a word that does
- * not begin like a path belongs to the name before it.
- */
+/** File names of one line. `ssh -G` prints no quotes: a word that does not begin like a path belongs to the name before it. */
 export function splitPaths(line: string | undefined): string[] {
   const paths: string[] = []
   for (const word of (line ?? '').split(/\s+/)) {

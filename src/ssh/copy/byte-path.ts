@@ -1,7 +1,4 @@
-/**
- * Paths of any bytes: a name on a POSIX system is bytes, not text. A path here is a string with one character per byte (latin1),
- * so that it can be split and compared like text without loss.
- */
+/** Paths of any bytes, as a name on a POSIX system is bytes, not text: strings with one character per byte (latin1). */
 import { createHash } from 'node:crypto'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'

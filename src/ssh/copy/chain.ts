@@ -1,7 +1,4 @@
-/**
- * Large files along a chain of hosts: this machine sends each file to one host, and the hosts relay it over their own links while
- * they receive it. Each host verifies the checksum of what it wrote over its own connection to this machine.
- */
+/** Large files along a chain of hosts: this machine sends to one host, the hosts relay, and each verifies the checksum itself. */
 
 import type { Clock } from '../../base/clock.ts'
 import { getOrMake } from '../../base/collections.ts'

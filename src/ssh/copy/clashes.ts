@@ -1,7 +1,4 @@
-/**
- * Finds entries that would overwrite each other because their targets are equal or differ only in case. Pure. Directories with
- * the same target are merged, as by cp.
- */
+/** Finds entries that would overwrite each other, as their targets are equal or differ only in case. Pure. */
 import { type BytePath, bytesOf, parentOf, showPath } from './byte-path.ts'
 
 export type Placed = { readonly target: BytePath; readonly source: BytePath; readonly isDirectory: boolean }

@@ -1,7 +1,4 @@
-/**
- * One host's part of a copy: directories, then files (compared first, sent only if they differ, resumed where an earlier copy
- * stopped), links, and last the times of directories. A file gets its name only when the host has computed the same checksum.
- */
+/** One host's part: directories, files (compared first), links, times. A file gets its name once its checksum is verified. */
 import { eachAtOnce } from '../../base/collections.ts'
 import { type BytePath, joinPath, parentOf, partialOf, showPath, withoutDash } from './byte-path.ts'
 import { type Clash, describeClash, findRealClash } from './clashes.ts'

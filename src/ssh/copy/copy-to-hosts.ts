@@ -27,10 +27,7 @@ export type CopyRequest = {
   onPath?(event: PathEvent): void
 }
 
-/**
- * Each host ends with a `result` event. Returns how many bytes this machine read.
- * @throws MusterError `usage`: two sources would become the same file
- */
+/** Each host ends with a `result` event. Returns the bytes read here. @throws MusterError `usage`: two sources would be one file */
 export async function copyToHosts(
   endpoints: readonly Endpoint[],
   request: CopyRequest,

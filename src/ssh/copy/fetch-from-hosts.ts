@@ -1,8 +1,4 @@
-/**
- * `muster fetch` without a command line: files of many hosts into a directory of this machine for each. On a host: a listing,
- * directories, then files (left alone if they are the same, resumed where an earlier fetch was cut), links after all files, and
- * last the times of directories. A host is not trusted: nothing is written through a link, or outside of the host's own directory.
- */
+/** `muster fetch`: files of many hosts, each into its own directory. No host is trusted: nothing is written through a link. */
 
 import { chmod, lstat, mkdir, readlink, utimes } from 'node:fs/promises'
 import { eachAtOnce } from '../../base/collections.ts'
@@ -36,10 +32,7 @@ export type FetchRequest = {
   readonly keepsSpecialBits?: boolean
 }
 
-/**
- * Each host ends with a `result` event.
- * @throws MusterError `usage`: the files of two hosts would go into one directory
- */
+/** Each host ends with a `result` event. @throws MusterError `usage`: the files of two hosts would go into one directory */
 export async function fetchFromHosts(
   endpoints: readonly Endpoint[],
   { sourcesOf, directory, isDryRun, keepsSpecialBits = false }: FetchRequest,

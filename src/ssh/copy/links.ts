@@ -1,7 +1,4 @@
-/**
- * Links between hosts that relay files: made once for each pair through the helpers of both ends, and measured. Each link has its
- * own secret, which reaches both ends over their SSH connections.
- */
+/** Links between hosts, made once for each pair by their helpers, and measured. Each has its own secret, sent over SSH. */
 
 import { generateKeyPairSync, sign } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'

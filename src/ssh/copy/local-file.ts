@@ -1,7 +1,4 @@
-/**
- * A file that is being fetched: written to a partial file beside its target, verified, and renamed. It resumes what an earlier
- * process of this machine left, follows no link, and replaces only files and links.
- */
+/** A file that is being fetched: a partial file beside its target, verified and renamed. It is resumed, and no link is followed. */
 
 import { createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'

@@ -1,7 +1,4 @@
-/**
- * Works on many hosts at once: connects to each under the fan-out limit, starts the remote script, does the work and reports the
- * result. A host that fails or is slow delays no other; nothing is retried.
- */
+/** Works on many hosts under the fan-out limit. A host that fails or is slow delays no other; nothing is retried. */
 import { onAbort } from '../../base/abort.ts'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'

@@ -1,7 +1,4 @@
-/**
- * One large file on its way to all hosts that want it: first from this machine to each, then, if that was measured to be faster,
- * from host to host. A host that fails, stalls or is slow is bypassed; one that finds no source gets the rest from this machine.
- */
+/** One large file on its way: from this machine to each host, then, if that was measured to be faster, from host to host. */
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { PathEvent } from './events.ts'
@@ -29,10 +26,7 @@ export function orderChain<T>(hops: readonly T[], rateOf: (hop: T) => number): r
   return [...hops.filter((hop) => !isSlow(hop)), ...slow]
 }
 
-/**
- * The next source for a host: the source of its present one, else the host that serves the fewest others and has most of the file.
- * Undefined: this machine.
- */
+/** The source of the present one, else the host that serves fewest and has most of the file. Undefined: this machine. */
 export function pickSource<T extends Hop>(hop: T, hops: readonly T[]): T | undefined {
   const children = (candidate: T) => hops.filter(({ source }) => source === candidate).length
   const usable = hops.filter(

@@ -1,7 +1,4 @@
-/**
- * One host's files: orders to the remote script and their answers, in order, over one channel. Orders may be sent before earlier
- * ones are answered; they wait while the channel is full.
- */
+/** One host's files: orders to the remote script and their answers, in order, over one channel; they wait while it is full. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'

@@ -1,7 +1,4 @@
-/**
- * The helper (helper-script.ts) on one host, over its own channel. A host without Python, or with a limit of one session, has none:
- * then everything goes through the shell.
- */
+/** The helper (helper-script.ts) on one host. A host without Python, or with one session, has none: the shell does everything. */
 
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'

@@ -1,7 +1,4 @@
-/**
- * Sends the bytes of one file to its partial file on a host, from this machine or from other hosts, and resumes an earlier copy.
- * It does not rename the file.
- */
+/** Sends one file to its partial file on a host, from this machine or other hosts, and resumes an earlier copy. No rename. */
 import type { Clock } from '../../base/clock.ts'
 import type { BytePath } from './byte-path.ts'
 import { CHAIN_BYTES } from './chain.ts'

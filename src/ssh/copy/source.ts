@@ -1,7 +1,4 @@
-/**
- * The sources of a copy on this machine: a walk over them, and their bytes, which are read once for all hosts that keep up. It
- * writes nothing.
- */
+/** The sources of a copy on this machine: a walk over them, and their bytes, read once for all hosts that keep up. */
 import { createHash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { lstat, open, readdir, readlink, stat } from 'node:fs/promises'
@@ -112,10 +109,7 @@ export async function scanSources(
 export const BLOCK_BYTES = 256 * 1024
 const KEPT_BYTES = 32 * 1024 * 1024
 
-/**
- * Reads blocks of files for many hosts and keeps the latest ones, so that hosts that keep up share one read. A host that falls
- * behind causes its own reads. The checksum of a file comes from the first read.
- */
+/** Reads blocks for many hosts and keeps the latest ones: a host that falls behind causes its own reads. */
 export class SourceReader {
   readonly #blocks = new Map<string, Promise<Buffer>>()
   readonly #digests = new Map<CopySource, FileDigest>()

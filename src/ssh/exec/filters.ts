@@ -105,10 +105,7 @@ export type MarkedProgram = {
 
 const KEPT_ERROR_BYTES = 1000
 
-/**
- * Starts a program on a host. What its login shell prints before the mark is dropped; `onEnd` gets a reason in one printable line.
- * Rejects with ConnectError, or with the reason why the mark did not come.
- */
+/** Starts a program and drops what its login shell prints before the mark. Rejects with ConnectError or the reason. */
 export async function startMarked(
   connection: Connection,
   { mark, command, input, options, clock, limitMs, signal }: MarkedProgram,

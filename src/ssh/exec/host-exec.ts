@@ -1,7 +1,4 @@
-/**
- * Commands on hosts that leave nothing behind: the wrapper of remote-command.ts on a channel of its own, files delivered on
- * its stdin, sudo's prompt answered, and an end that reaches the remote processes. What goes wrong with a host is its end.
- */
+/** Commands that leave nothing behind: the wrapper of remote-command.ts on a channel, files on its stdin, sudo answered. */
 import { randomBytes } from 'node:crypto'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { printable } from '../../base/printable.ts'

@@ -56,10 +56,7 @@ export function formatVariables(variables: Readonly<Record<string, string>>): Bu
 
 const WHOLE = '# whole'
 
-/**
- * What the program says, with the word that it was sent: `begin` on a line of stdout when the command begins, `prompt` on stderr
- * when sudo asks, `deliver` on a line of stdout when sudo is through and the files may come.
- */
+/** With the word that it was sent: `begin` and `deliver` (files may come) are lines of stdout; `prompt` is sudo asking on stderr. */
 export function wordsFor(word: string): { readonly begin: string; readonly prompt: string; readonly deliver: string } {
   return { begin: `begin${word}`, prompt: `sudo${word}`, deliver: `deliver${word}` }
 }

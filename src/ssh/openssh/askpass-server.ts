@@ -1,7 +1,4 @@
-/**
- * Where the system's ssh asks: SSH_ASKPASS names a small program that carries the question to this process over a socket, so
- * that no prompt appears in a terminal that receives broadcast keys. Answers are not kept.
- */
+/** SSH_ASKPASS names a program that carries questions to this process, so that no prompt is in a terminal with broadcast keys. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'

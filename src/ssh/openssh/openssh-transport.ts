@@ -1,7 +1,4 @@
-/**
- * The transport `openssh`: the system's ssh, for what ssh2 cannot do (GSSAPI, security keys, certificates). A ControlMaster logs
- * in to each host, and its questions come through SSH_ASKPASS; shells, commands and forwards go through its socket.
- */
+/** The system's ssh, for what ssh2 cannot do (GSSAPI, security keys, certificates): clients of a ControlMaster for each host. */
 
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'

@@ -103,10 +103,7 @@ function preferredAuthentications(authentications: readonly string[]): string {
   return [...others, ...authentications].join(',')
 }
 
-/**
- * The route through the last jump host, which goes through those before it. Not ProxyJump: ssh passes none of this command
- * line's options to a jump host, so its keys and known_hosts would not be those of the inventory.
- */
+/** Through the last jump host, and those before it. Not ProxyJump: ssh would not pass on keys and known_hosts of the inventory. */
 function jumpCommand(endpoint: Endpoint, sshFile: string): string | undefined {
   const last = endpoint.jump.at(-1)
   if (last === undefined) return undefined

@@ -1,7 +1,4 @@
-/**
- * The keeper's directory, and the proof that both ends belong to one user: Node cannot ask a Unix socket for its peer
- * (SO_PEERCRED), so each side shows, without sending it, that it can read a secret in a directory that only its owner enters.
- */
+/** The keeper's directory. Node cannot ask a socket for its peer's user, so each side proves that it can read a secret there. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { constants, lstatSync, type Stats } from 'node:fs'
 import { link, lstat, mkdir, open, unlink, writeFile } from 'node:fs/promises'

@@ -1,7 +1,4 @@
-/**
- * The algorithms that the ssh2 transport offers. Each choice costs 2–4 ms of CPU, but group exchange blocks the event loop for
- * 1.5 s: it is offered only after all others were refused, or where ssh_config puts it first.
- */
+/** What the ssh2 transport offers. Group exchange blocks the event loop for 1.5 s: it comes last, unless ssh_config puts it first. */
 import type { Algorithms as Ssh2Algorithms } from 'ssh2'
 import { type AlgorithmChoice, type Algorithms, HOST_KEYS, MACS } from '../../inventory/ssh-config/algorithms.ts'
 

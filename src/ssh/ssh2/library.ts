@@ -1,7 +1,4 @@
-/**
- * The ssh2 package, and the only place that reaches into its fields. Its version is pinned and bundled; tests fail where a later
- * one looks different inside.
- */
+/** The ssh2 package. Only this file reaches into its fields: its version is pinned and bundled, and tests fail with another one. */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import ssh2, { type ClientChannel, type Client as Ssh2Client } from 'ssh2'
 
@@ -107,10 +104,7 @@ export function signalChannel(client: Ssh2Client, channel: ClientChannel, name: 
   if (outgoing.state === 'open' || outgoing.state === 'eof') protocolOf(client).signal(outgoing.id, name)
 }
 
-/**
- * Makes packets cheap where ssh2 works without its native part: a cipher takes 2 µs with a key object and 10 µs with a raw key,
- * and a packet goes out in one write instead of three. Call it before the handshake; it holds for new keys, too.
- */
+/** A cipher takes 2 µs with a key object, 10 µs with a raw key, and one write a packet is enough. Call it before the handshake. */
 export function makePacketsCheap(client: Ssh2Client): void {
   const protocol = protocolOf(client)
   const original = protocol._onHandshakeComplete

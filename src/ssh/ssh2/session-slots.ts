@@ -1,7 +1,4 @@
-/**
- * How many sessions a connection may carry (MaxSessions, 10 by default), learned from the first refusal: then a command waits for
- * the end of another one. Where only shells are open, which may stay for ever, the refusal is the answer.
- */
+/** How many sessions a connection may carry (MaxSessions) is learned from the first refusal; then commands wait for an end. */
 import { onAbort } from '../../base/abort.ts'
 import { getOrMake } from '../../base/collections.ts'
 
