@@ -163,7 +163,7 @@ class HeadlessScreen implements Disposable {
     this.#guard.note(wasInString, internals.isInString, text.length)
   }
 
-  /** What a slice of output changed, told once. */
+  /** What a slice of output changed, reported once. */
   #report(): void {
     this.#revision++
     if (this.#hasRung) {

@@ -1,5 +1,5 @@
 /**
- * The user's own settings: `$XDG_CONFIG_HOME/muster/preferences.yaml`. Every mistake is told at once with its line and
+ * The user's own settings: `$XDG_CONFIG_HOME/muster/preferences.yaml`. Every mistake is reported at once with its line and
  * column; a file that is wrong stops the start, so that a key does not silently do something else.
  */
 import { join } from 'node:path'

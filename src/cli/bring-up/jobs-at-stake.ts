@@ -27,7 +27,7 @@ export function jobsAtStake(
     using store = new JobStore(path)
     return sentencesAbout(plan, areas, store.active())
   } catch (error) {
-    return [`cannot tell which jobs of the queue run there: ${messageOf(error)}`]
+    return [`cannot determine which jobs of the queue run there: ${messageOf(error)}`]
   }
 }
 

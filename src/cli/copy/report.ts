@@ -113,8 +113,8 @@ export class CopyReport implements Disposable {
       if (state.failures.length <= FAILURES_SHOWN) this.#screen.err(`${host}: ${path}: ${reason}\n`)
       return
     }
-    const isTold = action === 'would-copy' || (this.#options.verbose === true && action === 'copied')
-    if (isTold) this.#print(event, `${host}: ${action.replace('-', ' ')} ${path} (${formatBytes(sizeBytes)})`)
+    const isShown = action === 'would-copy' || (this.#options.verbose === true && action === 'copied')
+    if (isShown) this.#print(event, `${host}: ${action.replace('-', ' ')} ${path} (${formatBytes(sizeBytes)})`)
   }
 
   #json(event: object): void {

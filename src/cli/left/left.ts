@@ -62,7 +62,7 @@ Exit codes: 0 listed or removed, 4 a host could not be reached, 5 something coul
 
 /** Home directories are searched: that takes longer than other facts do. */
 const SEARCH_FACTOR = 5
-/** Of a longer list no host is told: all jobs of the queue are left alone then. */
+/** Longer lists are not sent to hosts: all jobs of the queue are then left alone. */
 const MOST_KEPT = 1000
 
 /** @throws MusterError `usage` or `configuration` */

@@ -63,7 +63,7 @@ type ImportSource = {
   readonly text?: string
   readonly cwd: string
   readonly home: string
-  /** Where the files of the whole machine are; `/etc` unless told. */
+  /** The directory of the machine's files; `/etc` unless given. */
   readonly etc?: string
   readonly env: Readonly<Record<string, string | undefined>>
 }

@@ -1,7 +1,7 @@
 /**
  * Spares `ssh -G` for hosts that no block of ssh_config tells apart: two of them are asked, and where the two answers
  * differ in nothing but the name, the others get the same answer with their own. ssh itself says which files it has read;
- * they are only searched for Host and Match here. Whatever might tell hosts apart in another way, or looks unfamiliar,
+ * they are only searched for Host and Match here. Whatever might distinguish hosts in another way, or is unknown,
  * means that every host is asked.
  */
 
@@ -66,7 +66,7 @@ function shapeOf({ alias, address, ...rest }: SshConfigQuestion): string | undef
   return JSON.stringify([address !== undefined, rest])
 }
 
-/** Every pattern of every Host block; undefined: hosts may be told apart by something else. */
+/** Every pattern of every Host block; undefined: something else may distinguish hosts. */
 function patternsIn(remarks: readonly string[], read: (path: string) => string): readonly string[] | undefined {
   // Without a word from ssh, nothing is known about what it has read.
   if (!remarks.some((line) => line.startsWith('OpenSSH_'))) return undefined

@@ -72,9 +72,9 @@ export async function examineHost(host: DoctorHost, options: ExamineOptions): Pr
   const clock = clockOffset(exchanges)
 
   const stdin = factScript(mark, limitFactor)
-  const told = await host.exec(SHELL, { ...limited(FACTS_LIMIT_MS), stdin, until: endMark(mark) })
-  const answer = Buffer.from(told.stdout).toString()
-  const isTold = answer.includes(`\n${mark} `)
+  const result = await host.exec(SHELL, { ...limited(FACTS_LIMIT_MS), stdin, until: endMark(mark) })
+  const answer = Buffer.from(result.stdout).toString()
+  const hasFacts = answer.includes(`\n${mark} `)
 
   // A host that starts shells slowly needs the same time again.
   const silenceMs = (SILENCE_LIMIT_MS + 2 * durationMs) * limitFactor
@@ -82,7 +82,7 @@ export async function examineHost(host: DoctorHost, options: ExamineOptions): Pr
   return {
     startup,
     ...(clock === undefined ? {} : { clock }),
-    ...(isTold ? { facts: parseFacts(answer, mark) } : { factsEnd: told.end }),
+    ...(hasFacts ? { facts: parseFacts(answer, mark) } : { factsEnd: result.end }),
     largeAnswer: asLargeAnswer(large),
   }
 }

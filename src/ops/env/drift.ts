@@ -98,8 +98,8 @@ export function driftOf(followed: string, hosts: ReadonlyMap<string, HostItems>)
     if (differing.length === 0) return []
     const values = new Map(differing.map(([host, items]) => [host, shown(items.get(key), reference)]))
     const gravity = worst(differing.map(([, items]) => gravityOf({ kind, name }, reference, items.get(key))))
-    const told = reference === undefined ? undefined : shown(reference, differing[0]?.[1].get(key))
-    return [{ kind, name, gravity, values, ...(told === undefined ? {} : { reference: told }) }]
+    const referenceText = reference === undefined ? undefined : shown(reference, differing[0]?.[1].get(key))
+    return [{ kind, name, gravity, values, ...(referenceText === undefined ? {} : { reference: referenceText }) }]
   })
   const byKind = rows.toSorted(
     (one, two) => KINDS.indexOf(one.kind) - KINDS.indexOf(two.kind) || (one.name < two.name ? -1 : 1),

@@ -22,10 +22,10 @@ function findScript(wanted: EnvWanted | undefined): string {
   return `${declared}
 declared=$p
 is_declared() { [ -n "$declared" ] && { [ "$1" = "$declared" ] || [ "$1" -ef "$declared" ]; }; }
-told=$nl
-tell_once() {
-  case $told in *"$nl$2$nl"*) return;; esac
-  told="$told$2$nl"
+reported=$nl
+report_once() {
+  case $reported in *"$nl$2$nl"*) return;; esac
+  reported="$reported$2$nl"
   left_found "$1" "$2"
 }
 mark() {
@@ -33,20 +33,20 @@ mark() {
   case $each in *.muster-new) return;; esac
   [ ! -d "$each/conda-meta" ] || kind=conda
   ! is_declared "$each" || kind=declared
-  tell_once $kind "$each"
+  report_once $kind "$each"
 }
 half() {
   kind=half
   ! is_declared "\${1%${HALF}}" || kind=declared
-  tell_once $kind "$1"
+  report_once $kind "$1"
 }
-new() { [ ! -f "$1/${MARK_FILE}" ] || tell_once unpacked "$1"; }
-old() { [ ! -f "$1/${MARK_FILE}" ] || tell_once unpacked "$1"; }
+new() { [ ! -f "$1/${MARK_FILE}" ] || report_once unpacked "$1"; }
+old() { [ ! -f "$1/${MARK_FILE}" ] || report_once unpacked "$1"; }
 before() {
   [ -d "$1/conda-meta" ] || return 0
   each=\${1%.muster-before}
   [ ! -f "$each/${MARK_FILE}" ] && [ ! -e "$each${HALF}" ] || return 0
-  if [ -e "$each" ]; then tell_once others "$1"; else tell_once replaced "$1"; fi
+  if [ -e "$each" ]; then report_once others "$1"; else report_once replaced "$1"; fi
 }
 # A place that hosts.yaml names may lie where nobody searches.
 [ -z "$declared" ] || [ ! -f "$declared/${MARK_FILE}" ] || mark "$declared/${MARK_FILE}"

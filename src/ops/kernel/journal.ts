@@ -104,8 +104,8 @@ function parseLine(line: string, area: string, host: string): JournalLine | unde
     const { event, host: where, step, time, who, title, result, reason } = entry
     const isMeant = event === 'end' && where === host && typeof step === 'string' && step.startsWith(`${area}/`)
     if (!isMeant) return undefined
-    const told = reason === undefined ? {} : { reason: String(reason) }
-    return { time: String(time), who: String(who), title: String(title), result: String(result), ...told }
+    const reasonPart = reason === undefined ? {} : { reason: String(reason) }
+    return { time: String(time), who: String(who), title: String(title), result: String(result), ...reasonPart }
   } catch {
     return undefined
   }

@@ -129,7 +129,7 @@ export function declaredWith(area: string): Leftover['state'] {
 }
 
 export function unknownOf(what: string, because: string): Leftover {
-  return { what, state: { kind: 'unknown', because: `cannot tell: ${because}` } }
+  return { what, state: { kind: 'unknown', because: `could not be determined: ${because}` } }
 }
 
 /**

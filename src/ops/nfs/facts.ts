@@ -112,7 +112,7 @@ echo end`,
   },
 }
 
-/** What exportfs has told the kernel: the same as \`exportfs -s\`, which needs root. */
+/** The exports of the kernel: the same as \`exportfs -s\`, which needs root. */
 const activeFact: Fact<readonly ActiveExport[]> = {
   script: 'if [ -e /var/lib/nfs/etab ]; then tell /var/lib/nfs/etab; echo; fi; echo end',
   parse: (text) => (text.endsWith('end') ? parseActiveExports(text.slice(0, -3)) : undefined),

@@ -97,15 +97,15 @@ type Start = {
 function startOf(wanted: RayWanted, node: RayNode, { facts, headIp, before, isAnew }: Start): Verdict {
   const ip = ipOf(node, facts)
   const running = runningOn(wanted, node, facts, headIp)
-  const untold = isAnew ? undefined : whyUntold(wanted, node, facts, running)
-  if (untold !== undefined) return blockedBy(untold)
+  const missing = isAnew ? undefined : findingOfMissingFacts(wanted, node, facts, running)
+  if (missing !== undefined) return blockedBy(missing)
   const wrong = isAnew ? ['the head restarts'] : differences(wanted, node, facts, ip, running)
   if (wrong.length === 0) {
     const head = facts.get(wanted.head.host)?.facts.cluster
-    const isTold = head !== undefined && knownValue(head)?.kind === 'answers'
+    const isReported = head !== undefined && knownValue(head)?.kind === 'answers'
     return {
       kind: 'nothing',
-      because: `its node runs at ${ip}${isTold ? ' and is alive' : ', and the head did not report more'}`,
+      because: `its node runs at ${ip}${isReported ? ' and is alive' : ', and the head did not report more'}`,
     }
   }
   const foreign = findingOfOwner(node, facts, running)
@@ -162,7 +162,7 @@ function hasGcs(wanted: RayWanted, facts: FactsOfHosts, headIp: string | undefin
  * A finding if the state of a running cluster is unknown: nothing is stopped because its dashboard is slow or dead. The finding is
  * about the head; its workers stay as they are.
  */
-function whyUntold(
+function findingOfMissingFacts(
   wanted: RayWanted,
   { host, isHead }: RayNode,
   facts: FactsOfHosts,

@@ -97,7 +97,7 @@ class Run implements HostRun {
   }
 
   stop(): void {
-    for (const host of this.#waiting.splice(0).reverse()) this.#tell(host, { kind: 'cancelled' }, 0)
+    for (const host of this.#waiting.splice(0).reverse()) this.#report(host, { kind: 'cancelled' }, 0)
     for (const turn of [...this.#turns.values()]) turn.stop()
     this.#next()
   }
@@ -150,7 +150,7 @@ class Run implements HostRun {
       onEnd: (end) => {
         timer?.[Symbol.dispose]()
         this.#turns.delete(host)
-        this.#tell(host, outcomeOf(end, cause), clock.now() - sinceMs)
+        this.#report(host, outcomeOf(end, cause), clock.now() - sinceMs)
         this.#next()
       },
     })
@@ -164,7 +164,7 @@ class Run implements HostRun {
     if (this.#isPaused) command.pause()
   }
 
-  #tell(host: string, outcome: RunOutcome, durationMs: number): void {
+  #report(host: string, outcome: RunOutcome, durationMs: number): void {
     this.#options.onEvent({ type: 'end', host, outcome, durationMs })
   }
 }

@@ -1,4 +1,4 @@
-/** What will be free when, on each device, as far as estimates tell: a copy of the cluster for each step of time. */
+/** What will be free when, on each device, by estimates: a copy of the cluster for each step of time. */
 import { findGang } from '../gangs/search-gang.ts'
 import type { Cluster, Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/resources.ts'

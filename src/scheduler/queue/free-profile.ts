@@ -1,4 +1,4 @@
-/** What queue policies see (widths and whole seconds, no hosts), and how much is free when, as far as estimates tell. */
+/** What queue policies see (widths and whole seconds, no hosts), and how much is free when, by estimates. */
 
 export type QueuedJob = {
   /** In the order of submission; unique. */

@@ -21,7 +21,7 @@ export class Chain implements ChainState, Disposable {
   /** False: not tried yet. */
   isProven = false
   isGivenUp = false
-  readonly tell: (event: PathEvent) => void
+  readonly report: (event: PathEvent) => void
   readonly #candidates: Set<string>
   readonly #peers = new Map<string, Peer>()
   readonly #relays = new Map<CopySource, Relay>()
@@ -33,7 +33,7 @@ export class Chain implements ChainState, Disposable {
     this.hosts = hosts
     this.via = via
     this.clock = clock
-    this.tell = onPath
+    this.report = onPath
     this.#candidates = new Set(hosts)
     this.links = new Links(clock, (link, reason) => {
       for (const relay of this.#relays.values()) relay.handleLinkLost(link, reason)

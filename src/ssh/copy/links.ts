@@ -7,7 +7,7 @@ import type { HelperMessage } from './remote-helper.ts'
 /** The helper, as links and chains use it. */
 export interface LinkHelper {
   readonly isLost: boolean
-  tell(order: object): void
+  send(order: object): void
   /** Undefined: the helper has ended. */
   onMessage(listener: (message: HelperMessage | undefined) => void): void
 }
@@ -66,7 +66,7 @@ export class Links implements Disposable {
   drop(link: Link): void {
     if (!this.#standing.delete(link.number)) return
     this.#made.delete(`${link.from.host}\n${link.to.host}`)
-    for (const { helper } of [link.from, link.to]) helper.tell({ op: 'drop', link: link.number })
+    for (const { helper } of [link.from, link.to]) helper.send({ op: 'drop', link: link.number })
   }
 
   /** A report of a peer's helper, which counts for the links of this peer only. */
@@ -98,20 +98,20 @@ export class Links implements Disposable {
     const secret = createLinkCertificate()
     try {
       const listening = this.#answer(link, [to], SETUP_LIMIT_MS, ({ at }) => at !== undefined)
-      to.helper.tell({ op: 'listen', link, address: to.address, ...secret })
+      to.helper.send({ op: 'listen', link, address: to.address, ...secret })
       const { at } = await listening
       const up = this.#answer(link, [from, to], SETUP_LIMIT_MS, (message) => message.up === true)
       const probed = this.#answer(link, [from, to], SETUP_LIMIT_MS + PROBE_LIMIT_MS, ({ probe }) => probe !== undefined)
-      from.helper.tell({ op: 'connect', link, to: at, ...secret })
+      from.helper.send({ op: 'connect', link, to: at, ...secret })
       // Do not wait: with a slow connection to this machine, each order takes long.
-      from.helper.tell({ op: 'probe', link, ...PROBE })
+      from.helper.send({ op: 'probe', link, ...PROBE })
       await up
       const [bytes, seconds] = (await this.#within(PROBE_LIMIT_MS, probed)).probe ?? [0, 1]
       const made = { number: link, from, to, bitsPerSecond: (8 * bytes) / seconds }
       this.#standing.set(link, made)
       return made
     } catch (error) {
-      for (const { helper } of [from, to]) helper.tell({ op: 'drop', link })
+      for (const { helper } of [from, to]) helper.send({ op: 'drop', link })
       throw error
     }
   }

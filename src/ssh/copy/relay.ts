@@ -55,7 +55,7 @@ export interface ChainState {
   isGivenUp: boolean
   /** Enough hosts may still join. */
   readonly isPossible: boolean
-  tell(event: PathEvent): void
+  report(event: PathEvent): void
   /** Until the copy is over. */
   after(delayMs: number, callback: () => void): void
   handleChange(): void
@@ -112,7 +112,7 @@ export class Relay {
   join(peer: Peer, path: string, have: number, onHave: (bytes: number) => void): RelayHop {
     const hop = new RelayHop(this, peer, have, onHave)
     const { sizeBytes: size, isSparse: sparse } = this.file
-    peer.helper.tell({ op: 'file', file: this.number, path, have, size, sparse })
+    peer.helper.send({ op: 'file', file: this.number, path, have, size, sparse })
     this.#hops.push(hop)
     if (this.#state === 'chain') void this.#detour(hop, undefined)
     else if (this.#state === 'waiting' && this.#active.length >= FEWEST[this.chain.via]) {
@@ -125,7 +125,7 @@ export class Relay {
   }
 
   forget(): void {
-    for (const { peer } of this.#hops) peer.helper.tell({ op: 'forget', file: this.number })
+    for (const { peer } of this.#hops) peer.helper.send({ op: 'forget', file: this.number })
   }
 
   handleFile(peer: Peer, message: HelperMessage): void {
@@ -225,13 +225,13 @@ export class Relay {
       this.#state = 'direct'
       chain.isGivenUp = true
       for (const link of links) chain.links.drop(link)
-      chain.tell({ via: 'direct', reason })
+      chain.report({ via: 'direct', reason })
       return
     }
     this.#state = 'chain'
     chain.isProven = true
     const hosts = order.map(({ peer }) => peer.host)
-    chain.tell({ via: 'chain', hosts, betweenBitsPerSecond: between, hereBitsPerSecond: this.#hereBitsPerSecond })
+    chain.report({ via: 'chain', hosts, betweenBitsPerSecond: between, hereBitsPerSecond: this.#hereBitsPerSecond })
     const detours: (() => Promise<void>)[] = []
     for (const [index, each] of tried.entries()) {
       const [source, hop] = [order[index], order[index + 1]]
@@ -293,7 +293,7 @@ export class Relay {
         const link = await chain.links.between(source.peer, hop.peer)
         if (hop.isGone || hop.isDone || hop.source !== source) return
         if (source.isUsable) {
-          if (why !== undefined) chain.tell({ via: 'detour', host, from: source.peer.host, reason: why })
+          if (why !== undefined) chain.report({ via: 'detour', host, from: source.peer.host, reason: why })
           return this.#attach(hop, source, link)
         }
       } catch (error) {
@@ -301,7 +301,7 @@ export class Relay {
       }
       hop.refused.add(source)
     }
-    if (why !== undefined) chain.tell({ via: 'detour', host, reason: why })
+    if (why !== undefined) chain.report({ via: 'detour', host, reason: why })
     hop.release()
   }
 
@@ -313,7 +313,7 @@ export class Relay {
     for (const each of behind) each.refused.add(slow)
     if (first.link !== undefined) this.chain.links.drop(first.link)
     first.release()
-    this.chain.tell({ via: 'detour', host: first.peer.host, reason })
+    this.chain.report({ via: 'detour', host: first.peer.host, reason })
     await Promise.all(others.map((each) => this.#detour(each, reason)))
   }
 }
@@ -366,7 +366,7 @@ export class RelayHop implements Hop {
   /** The host has the file up to there, sent from this machine. */
   advance(haveBytes: number): void {
     this.#move(haveBytes)
-    this.peer.helper.tell({ op: 'have', file: this.#relay.number, have: this.have })
+    this.peer.helper.send({ op: 'have', file: this.#relay.number, have: this.have })
     if (this.isDone) this.#relay.chain.handleChange()
   }
 
@@ -392,8 +392,8 @@ export class RelayHop implements Hop {
   serve(): void {
     if (this.waiting === undefined || this.link === undefined || this.source === undefined) return
     const { number } = this.#relay
-    this.peer.helper.tell({ op: 'take', link: this.link.number, file: number })
-    this.source.peer.helper.tell({ op: 'serve', link: this.link.number, file: number, from: this.have })
+    this.peer.helper.send({ op: 'take', link: this.link.number, file: number })
+    this.source.peer.helper.send({ op: 'serve', link: this.link.number, file: number, from: this.have })
   }
 
   /** No host brings it any more: it has everything, or takes the rest from this machine. */

@@ -89,7 +89,7 @@ export class RemoteHelper {
   }
 
   /** An order without an answer. */
-  tell(order: object): void {
+  send(order: object): void {
     this.#write(Buffer.from(`${JSON.stringify(order)}\n`))
   }
 
@@ -123,7 +123,7 @@ export class RemoteHelper {
 
   #keepAlive(): void {
     this.#ping = this.#clock.after(PING_MS, () => {
-      this.tell({ op: 'ping' })
+      this.send({ op: 'ping' })
       this.#keepAlive()
     })
   }

@@ -125,7 +125,7 @@ class Execution {
 
   async run(): Promise<void> {
     try {
-      // A loss is told by the channel, after the last output; before there is a channel, opening it fails.
+      // The channel reports a loss after the last output; before there is a channel, opening it fails.
       const connection = await connectTo(this.#endpoint, this.#options, this.#abort.signal)
       if (this.#isOver()) return connection.close()
       this.#connection = connection

@@ -78,17 +78,17 @@ function connectionOf(endpoint: Endpoint, master: Master, options: ClientOptions
   const { controlPath } = master
 
   /** A client that ends with 255 in the same moment as its master did not exit: it was cut off. */
-  const tellEnd = (end: ChannelEnd, tell: (end: ChannelEnd) => void) => {
-    if (end.kind !== 'exit' || end.code !== CONNECTION_FAILED) return tell(end)
-    let isTold = false
-    const tellOnce = (each: ChannelEnd) => {
-      if (isTold) return
-      isTold = true
+  const reportEnd = (end: ChannelEnd, report: (end: ChannelEnd) => void) => {
+    if (end.kind !== 'exit' || end.code !== CONNECTION_FAILED) return report(end)
+    let isReported = false
+    const reportOnce = (each: ChannelEnd) => {
+      if (isReported) return
+      isReported = true
       timer[Symbol.dispose]()
-      tell(each)
+      report(each)
     }
-    const timer = clock.after(MASTER_ENDS_WITHIN_MS, () => tellOnce(end))
-    master.onGone((reason) => tellOnce({ kind: 'lost', reason }))
+    const timer = clock.after(MASTER_ENDS_WITHIN_MS, () => reportOnce(end))
+    master.onGone((reason) => reportOnce({ kind: 'lost', reason }))
   }
 
   return {
@@ -111,7 +111,7 @@ function connectionOf(endpoint: Endpoint, master: Master, options: ClientOptions
         handlers,
         (end) => {
           open.delete(shell)
-          tellEnd(end, (told) => handlers.onEnd(told))
+          reportEnd(end, (known) => handlers.onEnd(known))
         },
       )
       open.add(shell)
@@ -129,7 +129,7 @@ function connectionOf(endpoint: Endpoint, master: Master, options: ClientOptions
           ...handlers,
           onEnd: (end) => {
             open.delete(remote)
-            tellEnd(end, (told) => handlers.onEnd(told))
+            reportEnd(end, (known) => handlers.onEnd(known))
           },
         },
       )

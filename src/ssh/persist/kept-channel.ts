@@ -80,27 +80,27 @@ export class KeptChannel {
 
   async #openSource(connection: Connection, what: OpenRequest): Promise<Source> {
     // The answer goes out before the first byte, also where both come in one packet.
-    let isTold = false
-    const tell = () => {
-      if (!isTold && !this.#isOver) this.#link.send({ type: 'opened', channel: this.#id })
-      isTold = true
+    let isReported = false
+    const reportOpen = () => {
+      if (!isReported && !this.#isOver) this.#link.send({ type: 'opened', channel: this.#id })
+      isReported = true
     }
     const emit = (kind: StreamKind, bytes: Uint8Array) => {
-      tell()
+      reportOpen()
       this.#emit(kind, bytes)
     }
     const onStdout = (bytes: Uint8Array) => emit(FRAME_KINDS.stdout, bytes)
     const onStderr = (bytes: Uint8Array) => emit(FRAME_KINDS.stderr, bytes)
     const onDrain = () => this.#grant()
     const onEnd = (end: ChannelEnd) => {
-      tell()
+      reportOpen()
       this.#end(end)
     }
     const source =
       what.kind === 'exec'
         ? await connection.exec(what.command, { onStdout, onStderr, onDrain, onEnd }, what.options)
         : await connection.openShell(what, { onData: onStdout, onDrain, onEnd })
-    tell()
+    reportOpen()
     return source
   }
 

@@ -185,7 +185,7 @@ function report(host: HostProcess, error: unknown): void {
   else writeAllSync(host.stderr.fd, Buffer.from(text))
 }
 
-/** A stopped program is not told of a change of size, and Node asks the terminal only in this private method. */
+/** A stopped program is not notified of a resize, and Node asks the terminal only in this private method. */
 function refreshSize(stdout: TerminalOutput): void {
   ;(stdout as { _refreshSize?(): void })._refreshSize?.()
 }

@@ -69,7 +69,7 @@ export class VirtualStdout implements Disposable {
   }
 
   /**
-   * Ink is told a turn of the event loop later, when the components have taken up the new size: else it would first draw
+   * Ink is notified one turn of the event loop later, when the components have the new size: otherwise it would first draw
    * the old tree on the new screen. It draws within that turn.
    */
   resize(newColumns: number, newRows: number): void {

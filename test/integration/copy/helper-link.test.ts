@@ -40,7 +40,7 @@ class Helper {
     })
   }
 
-  tell(order: object): void {
+  send(order: object): void {
     this.#process.stdin.write(`${JSON.stringify(order)}\n`)
   }
 
@@ -83,9 +83,9 @@ describe.skipIf(!canRun)('helpers that relay a file', () => {
 
   const link = async () => {
     const secret = createLinkCertificate()
-    taker.tell({ op: 'listen', link: 1, address: '127.0.0.1', ...secret })
+    taker.send({ op: 'listen', link: 1, address: '127.0.0.1', ...secret })
     const { at } = await taker.said((message) => message.at !== undefined)
-    source.tell({ op: 'connect', link: 1, to: at, ...secret })
+    source.send({ op: 'connect', link: 1, to: at, ...secret })
     await taker.said(({ up }) => up === true)
   }
 
@@ -95,14 +95,14 @@ describe.skipIf(!canRun)('helpers that relay a file', () => {
     writeFileSync(theirs, bytes)
     writeFileSync(ours, bytes.subarray(0, PART_BYTES))
     const file = { op: 'file', file: 1, size: bytes.length, sparse: false }
-    source.tell({ ...file, path: theirs, have: bytes.length })
-    taker.tell({ ...file, path: ours, have: 0 })
+    source.send({ ...file, path: theirs, have: bytes.length })
+    taker.send({ ...file, path: ours, have: 0 })
     await link()
     const before = taker.readBytes
-    taker.tell({ op: 'take', link: 1, file: 1 })
-    source.tell({ op: 'serve', link: 1, file: 1, from: PART_BYTES })
+    taker.send({ op: 'take', link: 1, file: 1 })
+    source.send({ op: 'serve', link: 1, file: 1, from: PART_BYTES })
     await waitUntil(() => taker.readBytes >= before + PART_BYTES, 'the bytes on the link')
-    taker.tell({ op: 'have', file: 1, have: PART_BYTES })
+    taker.send({ op: 'have', file: 1, have: PART_BYTES })
     await taker.said(({ have }) => have === bytes.length)
     expect(readFileSync(ours).equals(bytes)).toBe(true)
   })
@@ -115,18 +115,18 @@ describe.skipIf(!canRun)('helpers that relay a file', () => {
     ]
     writeFileSync(theirs, randomBytes(3 * PART_BYTES))
     const [small, granted, notGranted] = [1, 1, 2]
-    source.tell({ op: 'file', file: granted, path: theirs, have: 3 * PART_BYTES, size: 3 * PART_BYTES, sparse: false })
-    source.tell({ op: 'file', file: notGranted, path: theirs, have: PART_BYTES, size: PART_BYTES, sparse: false })
+    source.send({ op: 'file', file: granted, path: theirs, have: 3 * PART_BYTES, size: 3 * PART_BYTES, sparse: false })
+    source.send({ op: 'file', file: notGranted, path: theirs, have: PART_BYTES, size: PART_BYTES, sparse: false })
     // To the one that takes it, the file is shorter than what comes.
-    taker.tell({ op: 'file', file: small, path: ours, have: 0, size: PART_BYTES, sparse: false })
-    taker.tell({ op: 'file', file: notGranted, path: other, have: 0, size: PART_BYTES, sparse: false })
+    taker.send({ op: 'file', file: small, path: ours, have: 0, size: PART_BYTES, sparse: false })
+    taker.send({ op: 'file', file: notGranted, path: other, have: 0, size: PART_BYTES, sparse: false })
     await link()
     const before = taker.readBytes
-    taker.tell({ op: 'take', link: 1, file: small })
-    source.tell({ op: 'serve', link: 1, file: granted, from: 0 })
-    source.tell({ op: 'serve', link: 1, file: notGranted, from: 0 })
+    taker.send({ op: 'take', link: 1, file: small })
+    source.send({ op: 'serve', link: 1, file: granted, from: 0 })
+    source.send({ op: 'serve', link: 1, file: notGranted, from: 0 })
     await waitUntil(() => taker.readBytes >= before + 4 * PART_BYTES, 'the bytes on the link')
-    taker.tell({ op: 'take', link: 1, file: notGranted })
+    taker.send({ op: 'take', link: 1, file: notGranted })
     await taker.said(({ file, have }) => file === notGranted && have === PART_BYTES)
     expect(readFileSync(ours).length).toBeLessThanOrEqual(PART_BYTES)
   })
@@ -138,10 +138,10 @@ describe.skipIf(!canRun)('helpers that relay a file', () => {
     await Promise.all([source.close(), taker.close()])
     ;[source, taker] = [new Helper(bare), new Helper(bare)]
     const secret = createLinkCertificate()
-    taker.tell({ op: 'listen', link: 1, address: '127.0.0.1', ...secret })
+    taker.send({ op: 'listen', link: 1, address: '127.0.0.1', ...secret })
     const answer = await taker.said(({ at, error }) => at !== undefined || error !== undefined)
     expect(answer.error).toBeUndefined()
-    source.tell({ op: 'connect', link: 1, to: answer.at, ...secret })
+    source.send({ op: 'connect', link: 1, to: answer.at, ...secret })
     const made = await taker.said(({ up, error }) => up === true || error !== undefined)
     expect(made.error).toBeUndefined()
     expect(readdirSync(temporary)).toEqual([])
@@ -150,7 +150,7 @@ describe.skipIf(!canRun)('helpers that relay a file', () => {
   it.skipIf(!canBare)('say what is missing when they cannot connect', async () => {
     await source.close()
     source = new Helper(['env', 'TMPDIR=/nowhere', 'unshare', '--mount', 'sh', '-c', `${READ_ONLY} && ${BARE}`, 'sh'])
-    source.tell({ op: 'listen', link: 1, address: '127.0.0.1', ...createLinkCertificate() })
+    source.send({ op: 'listen', link: 1, address: '127.0.0.1', ...createLinkCertificate() })
     const { error } = await source.said((message) => message.error !== undefined)
     expect(error).toMatch(
       /^the key of the link cannot be handed over: no \/dev\/fd; \/nowhere: No such file or directory, \/tmp: /,

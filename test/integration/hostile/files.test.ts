@@ -182,7 +182,7 @@ describe('a hostile host in a chain', () => {
       chain.add('m2', '10.0.0.2', helper)
       for (const name of ['m1', 'm3']) {
         let say: (message: never) => void = () => {}
-        const tell = (order: { op: string; link?: number }) => {
+        const send = (order: { op: string; link?: number }) => {
           orders.push(order)
           const { op, link } = order
           const answer =
@@ -197,7 +197,7 @@ describe('a hostile host in a chain', () => {
         }
         chain.add(name, `10.0.0.${name.slice(1)}`, {
           isLost: false,
-          tell: tell as never,
+          send: send as never,
           onMessage: (listener) => (say = listener as never),
         })
       }

@@ -28,7 +28,7 @@ export const area = defineArea<SlurmSpec, Facts>({
       const missing = nodes.filter((node) => !states.has(node))
       const verdict =
         own.nodes.kind === 'unknown'
-          ? blocked('unknown', `cannot tell the states of the nodes: ${own.nodes.because}`)
+          ? blocked('unknown', `cannot determine the states of the nodes: ${own.nodes.because}`)
           : missing.length > 0
             ? blocked('not-a-node', `Slurm does not know ${missing.join(', ')}`)
             : ({ kind: 'nothing', because: `Slurm knows all ${nodes.length} nodes` } as const)

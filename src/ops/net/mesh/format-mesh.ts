@@ -187,9 +187,9 @@ export function meshSvg({ hosts, links }: MeshReport, findings: readonly NetFind
       const outcome = outcomes.get(JSON.stringify([from, to]))
       const [fill, ink] = COLOURS[heatOf(outcome, usual)]
       const label = outcome?.kind === 'measured' ? shortBitRate(outcome.bitsPerSecond) : '–'
-      const told = outcome?.kind === 'measured' ? formatBitRate(outcome.bitsPerSecond) : (outcome?.reason ?? '')
+      const result = outcome?.kind === 'measured' ? formatBitRate(outcome.bitsPerSecond) : (outcome?.reason ?? '')
       const [x, y] = [LEFT + column * CELL, TOP + row * ROW]
-      return `<g><title>${escapeXml(`${from} → ${to}: ${told}`)}</title><rect x="${x}" y="${y}" width="${CELL - 2}" height="${ROW - 2}" rx="4" fill="${fill}"/><text x="${x + CELL / 2 - 1}" y="${y + 18}" text-anchor="middle" fill="${ink}">${escapeXml(label)}</text></g>`
+      return `<g><title>${escapeXml(`${from} → ${to}: ${result}`)}</title><rect x="${x}" y="${y}" width="${CELL - 2}" height="${ROW - 2}" rx="4" fill="${fill}"/><text x="${x + CELL / 2 - 1}" y="${y + 18}" text-anchor="middle" fill="${ink}">${escapeXml(label)}</text></g>`
     }),
   )
   const names = hosts.flatMap(({ name }, index) => [

@@ -46,7 +46,7 @@ export class Clearing {
     else if (changeCount - this.#searchedAt >= Math.max(LEAST_CHANGES, CHANGES * hostCount)) {
       this.#searchedAt = changeCount
       const shape = this.#largest()
-      this.#clear(shape === undefined || !this.#ages.isTold ? -1 : this.#soonest(shape), shape)
+      this.#clear(shape === undefined || !this.#ages.isKnown ? -1 : this.#soonest(shape), shape)
     }
   }
 

@@ -35,7 +35,7 @@ export class HostAges {
   }
 
   /** Whether enough requests have left for ages to mean something. */
-  get isTold(): boolean {
+  get isKnown(): boolean {
     return this.#releases > this.#cluster.hostCount
   }
 
@@ -52,7 +52,7 @@ export class HostAges {
 
   /** Renews one more host each time. */
   refresh(): void {
-    if (!this.isTold) return
+    if (!this.isKnown) return
     this.#next = (this.#next + 1) % this.#cluster.hostCount
     const level = this.#levelOf(this.#next)
     if (level === this.#levels[this.#next]) return
@@ -66,7 +66,7 @@ export class HostAges {
   }
 
   #levelOf(host: number): number {
-    if (!this.isTold) return 0
+    if (!this.isKnown) return 0
     const { deviceStart } = this.#cluster
     let oldest = 0
     for (let device = deviceStart[host] as number; device < (deviceStart[host + 1] as number); device++)

@@ -105,7 +105,7 @@ class StrandingScorer implements HostScorer {
       this.#idleHostMilli = idleHostMilli
       this.#revalueAll()
     }
-    const openMilli = WEIGHTS.openMilli - this.#room.level(this.#ages.isTold) * WEIGHTS.crowdMilli
+    const openMilli = WEIGHTS.openMilli - this.#room.level(this.#ages.isKnown) * WEIGHTS.crowdMilli
     if (openMilli === this.#openMilli) return
     this.#openMilli = openMilli
     this.#repriced++

@@ -32,7 +32,7 @@ class FakeHelper implements LinkHelper {
     this.#listener = listener
   }
 
-  tell(order: Order): void {
+  send(order: Order): void {
     if (this.isLost) return
     this.orders.push(order)
     const { op, link = 0 } = order
@@ -424,7 +424,7 @@ describe('a chain', () => {
       const helper = {
         isLost: false,
         onMessage() {},
-        tell: (order: object) => void orders.get(host)?.push(order as Order),
+        send: (order: object) => void orders.get(host)?.push(order as Order),
       }
       return { host, address: host, helper }
     }) as [Peer, Peer, Peer]
