@@ -1,7 +1,6 @@
 /** The job queue for the console: the file that the verbs use, opened when one of its tabs is first shown. */
 import { setImmediate } from 'node:timers/promises'
 import { MusterError } from '../../base/errors.ts'
-import { KeptPromise } from '../../base/kept-promise.ts'
 import type { JobEvent } from '../../scheduler/jobs/job.ts'
 import type { JobAction, JobDetails, JobsPort, QueueStatus } from '../../ui/jobs/jobs-port.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
@@ -24,8 +23,15 @@ export function declaredQueue(
 }
 
 export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>): JobsPort & Disposable {
-  const opening = new KeptPromise(openQueue)
-  const open = () => opening.get()
+  let opening: Promise<ConsoleQueue> | undefined
+  const open = (): Promise<ConsoleQueue> => {
+    opening ??= openQueue()
+    // A failed open is tried again at the next read.
+    opening.catch(() => {
+      opening = undefined
+    })
+    return opening
+  }
   return {
     read: async (): Promise<QueueStatus | undefined> => (await open()).read(),
     tryOut: async (whatIf) => (await open()).tryOut(whatIf),
@@ -42,7 +48,7 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>): JobsP
       return count
     },
     [Symbol.dispose]() {
-      opening.made?.then(
+      opening?.then(
         (queue) => queue[Symbol.dispose](),
         () => undefined,
       )

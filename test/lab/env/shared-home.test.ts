@@ -41,8 +41,8 @@ describe.skipIf(!canRun)('muster env on hosts that share a home', { timeout: 300
     expect(up.stderr).toBe('')
     expect(up.stdout).toMatch(/^m\[1,4\] share \/root$/m)
     expect(up.stdout).toMatch(/^m\[2-3\] share \/root$/m)
-    expect(up.stdout.match(/^m\d: (?:make|bring|install).*: done/gm)?.map((line) => line.slice(0, 7))).toEqual(
-      expect.arrayContaining(['m1: mak', 'm1: ins', 'm2: bri', 'm2: mak', 'm2: ins']),
+    expect(up.stdout.match(/^m\d: (?:create|copy|install).*: done/gm)?.map((line) => line.slice(0, 7))).toEqual(
+      expect.arrayContaining(['m1: cre', 'm1: ins', 'm2: cop', 'm2: cre', 'm2: ins']),
     )
     expect(up.stdout).not.toMatch(/^m[34]: |FAILED|blocker/m)
     expect(up.code).toBe(0)

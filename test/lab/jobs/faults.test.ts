@@ -57,6 +57,8 @@ describe.skipIf(!canRun)('jobs when something fails', { timeout: 300_000 }, () =
     const other = await queue.submit('--on', 'm2', '--', UNTIL('killed'))
     const { seen, ended } = queue.work()
     for (const id of [plain, again, gang, other]) await seen(isJob(id, 'running'))
+    // A bundle reports its start just before its command begins.
+    await waitUntil(async () => (await on('m1', 'cat ran')).trim().split('\n').length === 3, 'all commands on m1')
     await lab.host('m1').crash()
     await seen(down('m1'))
     await on('m2', 'touch killed')
