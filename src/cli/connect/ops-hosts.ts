@@ -2,13 +2,14 @@
 
 import { randomBytes } from 'node:crypto'
 import { systemClock } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { DeliverOptions, FileDelivery, OpsHosts, ScriptOptions, ScriptResult } from '../../ops/kernel/host-port.ts'
 import { outcomeOf } from '../../ops/run/outcome.ts'
-import { createHostExec, type ExecEnd, type ExecFile, type HostExecutor } from '../../ssh/exec/host-exec.ts'
+import { createHostExec, type ExecEnd, fileOf, type HostExecutor } from '../../ssh/exec/host-exec.ts'
 import { ScriptShell, type ScriptShellHandlers } from '../../ssh/exec/script-shell.ts'
 import { createFleetTransport, type Fleet } from '../../ssh/fleet.ts'
 import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
@@ -179,7 +180,7 @@ class SshOpsHosts implements OpsHosts, Disposable {
           isHeld: turn !== undefined,
           // It waits for an earlier script of its own host, which must not wait for it.
           isLasting: turn !== undefined || !Number.isFinite(timeoutMs),
-          ...(stdin === undefined ? {} : { stdin: fileOf(stdin) }),
+          ...defined({ stdin: fileOf(stdin) }),
           ...(isSudo ? { sudoPassword: () => this.#access.sudoPassword() } : {}),
         },
         {
@@ -251,15 +252,6 @@ class Kept {
 
   bytes(): Uint8Array {
     return Buffer.concat(this.#chunks)
-  }
-}
-
-function fileOf(bytes: Uint8Array): ExecFile {
-  return {
-    sizeBytes: bytes.length,
-    async *open() {
-      yield bytes
-    },
   }
 }
 

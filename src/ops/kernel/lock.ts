@@ -227,7 +227,7 @@ function lockHost(
       if (isHeld) return lost.resolve(printable(formatOutcome(outcome)))
       if (outcome.kind === 'exit' && outcome.code === NO_FLOCK_CODE) return settle({ kind: 'held', isReal: false })
       if (outcome.kind === 'exit' && outcome.code === BUSY_CODE) {
-        return settle({ kind: 'busy', owner: printable(printed.trim()) || 'somebody' })
+        return settle({ kind: 'busy', owner: printable(printed.trim()) || 'unknown owner' })
       }
       settle({ kind: 'failed', reason: printable(reasonOfResult(result, formatOutcome)), outcome })
     })

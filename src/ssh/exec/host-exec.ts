@@ -337,7 +337,7 @@ class Execution {
   }
 }
 
-function fileOf(bytes: Uint8Array | undefined): ExecFile | undefined {
+export function fileOf(bytes: Uint8Array | undefined): ExecFile | undefined {
   if (bytes === undefined) return undefined
   return {
     sizeBytes: bytes.length,
