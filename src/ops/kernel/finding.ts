@@ -29,6 +29,15 @@ export type Finding = {
 /** A finding before its host is known. */
 export type Complaint = Omit<Finding, 'host'>
 
+export function complaint(
+  gravity: Gravity,
+  id: string,
+  cause: string,
+  more: Pick<Finding, 'detail' | 'fix' | 'hint'> = {},
+): Complaint {
+  return { gravity, id, cause, ...more }
+}
+
 export function onHost(command: string): NonNullable<Finding['fix']> {
   return { where: 'host', command }
 }

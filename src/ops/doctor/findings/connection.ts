@@ -1,7 +1,7 @@
 /** The login: start-up files, sshd's limits, large packets, missing facts. */
 
 import { formatBytes } from '../../../base/format-bytes.ts'
-import { asRoot, type Complaint, formatDuration, onHost } from '../../kernel/finding.ts'
+import { asRoot, type Complaint, complaint, formatDuration, onHost } from '../../kernel/finding.ts'
 import type { Examination, LargeAnswer, Startup } from '../examine-host.ts'
 import type { DoctorEnd } from '../host-port.ts'
 
@@ -19,7 +19,9 @@ export function connectionComplaints(examination: Examination): Complaint[] {
     ...startupComplaints(startup, facts?.system?.loginShell),
     ...large,
     ...sshdComplaints(examination),
-    ...(factsEnd === undefined || isLossy ? [] : [noFacts(factsEnd)]),
+    ...(factsEnd === undefined || isLossy
+      ? []
+      : [complaint('risk', 'no-facts', `could not read the facts of the machine: ${why(factsEnd)}`)]),
     ...(isLossy ? [] : (facts?.hanging ?? []).map(hangingComplaint)),
   ]
 }
@@ -30,50 +32,26 @@ function startupComplaints(startup: Startup, shell: string | undefined): Complai
   const files = isBash ? '~/.bashrc' : 'the start-up files of the login shell'
   const fix = isBash ? { fix: onHost(`sed -i '1i ${GUARD}' ~/.bashrc`) } : {}
   if (end.kind === 'timeout') {
-    return [
-      {
-        gravity: 'blocker',
-        id: 'startup-hangs',
-        cause: `the login shell did not run a command within ${formatDuration(durationMs)}: a start-up file or ForceCommand waits for something`,
-        hint: `No command finishes, so log in by other means (console, sftp) and begin ~/.bashrc with: ${GUARD}`,
-      },
-    ]
+    const cause = `the login shell did not run a command within ${formatDuration(durationMs)}: a start-up file or ForceCommand waits for something`
+    const hint = `No command finishes, so log in by other means (console, sftp) and begin ~/.bashrc with: ${GUARD}`
+    return [complaint('blocker', 'startup-hangs', cause, { hint })]
   }
-  if (end.kind !== 'exit') return [{ gravity: 'blocker', id: 'no-command', cause: `cannot run commands: ${why(end)}` }]
+  if (end.kind !== 'exit') return [complaint('blocker', 'no-command', `cannot run commands: ${why(end)}`)]
   const complaints: Complaint[] = []
   if (end.code !== 0) {
-    complaints.push({
-      gravity: 'blocker',
-      id: 'no-command',
-      cause: `the login shell does not run commands: \`true\` ended with ${end.code}`,
-      detail: firstLine(stderr) || firstLine(stdout),
-      hint: 'Check the login shell of the user, and ForceCommand in sshd_config.',
-    })
+    const cause = `the login shell does not run commands: \`true\` ended with ${end.code}`
+    const hint = 'Check the login shell of the user, and ForceCommand in sshd_config.'
+    complaints.push(complaint('blocker', 'no-command', cause, { detail: firstLine(stderr) || firstLine(stdout), hint }))
   } else if (stdout !== '') {
-    complaints.push({
-      gravity: 'risk',
-      id: 'startup-prints',
-      cause: `${files} print${isBash ? 's' : ''} something before every command: scp, sftp and rsync break`,
-      detail: firstLine(stdout),
-      ...fix,
-    })
+    const cause = `${files} print${isBash ? 's' : ''} something before every command: scp, sftp and rsync break`
+    complaints.push(complaint('risk', 'startup-prints', cause, { detail: firstLine(stdout), ...fix }))
   } else if (stderr !== '') {
-    complaints.push({
-      gravity: 'note',
-      id: 'startup-complains',
-      cause: `${files} write${isBash ? 's' : ''} errors before every command`,
-      detail: firstLine(stderr),
-      ...fix,
-    })
+    const cause = `${files} write${isBash ? 's' : ''} errors before every command`
+    complaints.push(complaint('note', 'startup-complains', cause, { detail: firstLine(stderr), ...fix }))
   }
   if (durationMs > SLOW_START_MS) {
-    complaints.push({
-      gravity: 'risk',
-      id: 'startup-slow',
-      cause: 'the login shell is slow to start, for every command',
-      detail: formatDuration(durationMs),
-      ...fix,
-    })
+    const cause = 'the login shell is slow to start, for every command'
+    complaints.push(complaint('risk', 'startup-slow', cause, { detail: formatDuration(durationMs), ...fix }))
   }
   return complaints
 }
@@ -87,19 +65,13 @@ function largeAnswerComplaints(answer: LargeAnswer, { facts }: Examination): Com
     return [{ gravity: 'risk', id: 'link-slow', cause: 'the connection to this host is slow', detail }]
   }
   if (end.kind !== 'timeout' && end.kind !== 'lost') {
-    return [{ gravity: 'note', id: 'large-unknown', cause: `could not test large answers: ${why(end)}` }]
+    return [complaint('note', 'large-unknown', `could not test large answers: ${why(end)}`)]
   }
   const { device, mtuBytes } = facts?.route ?? {}
-  const isRoot = facts?.system?.isRoot
-  return [
-    {
-      gravity: 'blocker',
-      id: 'mtu',
-      cause: 'small answers arrive, large ones do not: full-size packets are lost on the way (MTU)',
-      detail: mtuBytes === undefined ? arrived : `${arrived}; ${device} sends up to ${mtuBytes} bytes`,
-      fix: onHost(asRoot(isRoot, `ip link set dev ${device ?? 'DEVICE'} mtu ${Math.min(1280, mtuBytes ?? 1280)}`)),
-    },
-  ]
+  const command = `ip link set dev ${device ?? 'DEVICE'} mtu ${Math.min(1280, mtuBytes ?? 1280)}`
+  const detail = mtuBytes === undefined ? arrived : `${arrived}; ${device} sends up to ${mtuBytes} bytes`
+  const cause = 'small answers arrive, large ones do not: full-size packets are lost on the way (MTU)'
+  return [complaint('blocker', 'mtu', cause, { detail, fix: onHost(asRoot(facts?.system?.isRoot, command)) })]
 }
 
 function sshdComplaints({ facts }: Examination): Complaint[] {
@@ -111,22 +83,13 @@ function sshdComplaints({ facts }: Examination): Complaint[] {
     )
   const complaints: Complaint[] = []
   if (maxSessions !== undefined && maxSessions < 4) {
-    complaints.push({
-      gravity: 'risk',
-      id: 'max-sessions',
-      cause: 'sshd allows few sessions per connection: next to an open shell, commands wait or fail',
-      detail: `MaxSessions ${maxSessions}`,
-      fix: setting('MaxSessions 10'),
-    })
+    const cause = 'sshd allows few sessions per connection: next to an open shell, commands wait or fail'
+    const more = { detail: `MaxSessions ${maxSessions}`, fix: setting('MaxSessions 10') }
+    complaints.push(complaint('risk', 'max-sessions', cause, more))
   }
   if (maxStartups !== undefined && maxStartups.start < 4) {
-    complaints.push({
-      gravity: 'risk',
-      id: 'max-startups',
-      cause: 'sshd drops connections when a few log in at once',
-      detail: `MaxStartups ${maxStartups.start}`,
-      fix: setting('MaxStartups 10:30:100'),
-    })
+    const more = { detail: `MaxStartups ${maxStartups.start}`, fix: setting('MaxStartups 10:30:100') }
+    complaints.push(complaint('risk', 'max-startups', 'sshd drops connections when a few log in at once', more))
   }
   return complaints
 }
@@ -143,16 +106,9 @@ const HANGING: Readonly<Record<string, string>> = {
 function hangingComplaint(probe: string): Complaint {
   const cause = HANGING[probe] ?? `reading ${probe.replaceAll('-', ' ')} got no answer`
   const isDisk = probe.startsWith('disk-')
-  return {
-    gravity: isDisk || probe === 'sudo' ? 'risk' : 'note',
-    id: isDisk ? 'disk-hangs' : 'hangs',
-    cause,
-    ...(isDisk ? { fix: onHost("grep -E ' (nfs4?|cifs|fuse[^ ]*) ' /proc/mounts") } : {}),
-  }
-}
-
-function noFacts(end: DoctorEnd): Complaint {
-  return { gravity: 'risk', id: 'no-facts', cause: `could not read the facts of the machine: ${why(end)}` }
+  const gravity = isDisk || probe === 'sudo' ? 'risk' : 'note'
+  const fix = isDisk ? { fix: onHost("grep -E ' (nfs4?|cifs|fuse[^ ]*) ' /proc/mounts") } : {}
+  return complaint(gravity, isDisk ? 'disk-hangs' : 'hangs', cause, fix)
 }
 
 function why(end: DoctorEnd): string {

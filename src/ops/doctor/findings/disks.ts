@@ -2,7 +2,7 @@
 
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
-import { asRoot, type Complaint, onHost } from '../../kernel/finding.ts'
+import { asRoot, type Complaint, complaint, onHost } from '../../kernel/finding.ts'
 import type { MachineFacts } from '../fact-script.ts'
 import type { Disk, MountedDisk } from '../facts/disk.ts'
 
@@ -19,10 +19,14 @@ export function diskComplaints(facts: MachineFacts): Complaint[] {
   const isRoot = facts.system?.isRoot
   const mountOf = (point: string | undefined) => facts.mounts?.find(({ mountPoint }) => mountPoint === point)
   const complaints: Complaint[] = []
-  for (const [disk, ...others] of fileSystems(facts.disks)) {
+  for (const group of fileSystems(facts.disks)) {
+    const [disk] = group
+    if (disk === undefined) continue
     const mount = mountOf(disk.mountPoint)
-    const paths = [disk, ...others].map(({ path }) => path)
-    const place = placeOf(disk.mountPoint ?? disk.path, paths)
+    const place = placeOf(
+      disk.mountPoint ?? disk.path,
+      group.map(({ path }) => path),
+    )
     // A read-only image is always full.
     if (mount?.options.includes('ro')) continue
     complaints.push(...spaceComplaints(disk, place, isRoot), ...inodeComplaints(disk, place, isRoot))
@@ -31,56 +35,34 @@ export function diskComplaints(facts: MachineFacts): Complaint[] {
   if (root?.options.includes('ro')) complaints.push(readOnlyRoot(root, isRoot))
   const tmp = facts.disks.find(({ path }) => path === '/tmp')
   if (mountOf(tmp?.mountPoint)?.options.includes('noexec')) {
-    complaints.push({
-      gravity: 'risk',
-      id: 'tmp-noexec',
-      cause: '/tmp is mounted noexec: installers that unpack programs there fail',
-      fix: onHost(asRoot(isRoot, `mount -o remount,exec ${shellQuote(tmp?.mountPoint ?? '/tmp')}`)),
-    })
+    const cause = '/tmp is mounted noexec: installers that unpack programs there fail'
+    const fix = onHost(asRoot(isRoot, `mount -o remount,exec ${shellQuote(tmp?.mountPoint ?? '/tmp')}`))
+    complaints.push(complaint('risk', 'tmp-noexec', cause, { fix }))
   }
   const shm = facts.disks.find(({ path }) => path === '/dev/shm')
   if (shm?.isThere && shm.mountPoint === '/dev/shm' && (shm.totalBytes ?? SMALL_SHM_BYTES) < SMALL_SHM_BYTES) {
-    complaints.push({
-      gravity: 'note',
-      id: 'shm-small',
-      cause: '/dev/shm is small: shared memory (the object store of Ray) does not fit',
-      detail: formatBytes(shm.totalBytes ?? 0),
-      fix: onHost(asRoot(isRoot, 'mount -o remount,size=30% /dev/shm')),
-    })
+    const cause = '/dev/shm is small: shared memory (the object store of Ray) does not fit'
+    const fix = onHost(asRoot(isRoot, 'mount -o remount,size=30% /dev/shm'))
+    complaints.push(complaint('note', 'shm-small', cause, { detail: formatBytes(shm.totalBytes ?? 0), fix }))
   }
-  const tmpMissing = facts.disks.find(({ path, isThere }) => path === '/tmp' && !isThere)
-  if (tmpMissing !== undefined) {
-    complaints.push({
-      gravity: 'blocker',
-      id: 'tmp-missing',
-      cause: 'there is no /tmp',
-      fix: onHost(asRoot(isRoot, 'mkdir -m 1777 /tmp')),
-    })
+  if (tmp?.isThere === false) {
+    const fix = onHost(asRoot(isRoot, 'mkdir -m 1777 /tmp'))
+    complaints.push(complaint('blocker', 'tmp-missing', 'there is no /tmp', { fix }))
   }
   if (facts.partials !== undefined) {
     const { count, bytes, example } = facts.partials
-    complaints.push({
-      gravity: 'note',
-      id: 'unfinished-copies',
-      cause: 'unfinished copies that are older than a week',
-      detail: `${count === 1 ? '' : `${count} files, `}${formatBytes(bytes)}${count === 1 ? '' : ', such as'} ${example}`,
-      fix: { where: 'here', command: 'muster left --area copy --remove' },
-    })
+    const detail = `${count === 1 ? '' : `${count} files, `}${formatBytes(bytes)}${count === 1 ? '' : ', such as'} ${example}`
+    const fix = { where: 'here', command: 'muster left --area copy --remove' } as const
+    const cause = 'unfinished copies that are older than a week'
+    complaints.push(complaint('note', 'unfinished-copies', cause, { detail, fix }))
   }
   return complaints
 }
 
 /** Directories of the same file system are one. */
-function fileSystems(disks: readonly Disk[]): (readonly [Disk, ...Disk[]])[] {
-  const groups = new Map<string, [Disk, ...Disk[]]>()
-  for (const disk of disks) {
-    if (!disk.isThere) continue
-    const key = JSON.stringify([disk.device, disk.mountPoint])
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, [disk])
-    else group.push(disk)
-  }
-  return [...groups.values()]
+function fileSystems(disks: readonly Disk[]): Disk[][] {
+  const there = disks.filter(({ isThere }) => isThere)
+  return [...Map.groupBy(there, ({ device, mountPoint }) => JSON.stringify([device, mountPoint])).values()]
 }
 
 function placeOf(mountPoint: string, paths: readonly string[]): string {
@@ -117,12 +99,9 @@ function inodeComplaints(disk: Disk, place: string, isRoot: boolean | undefined)
 /** With `errors=remount-ro` the kernel does this by itself when the disk fails. */
 function readOnlyRoot(root: MountedDisk, isRoot: boolean | undefined): Complaint {
   const isAfterError = root.options.includes('errors=remount-ro')
-  return {
-    gravity: isAfterError ? 'blocker' : 'risk',
-    id: 'root-read-only',
-    cause: isAfterError
-      ? 'the root file system is read-only: the kernel does this after a disk error'
-      : 'the root file system is read-only: nothing can be installed',
-    fix: onHost(asRoot(isRoot, isAfterError ? 'dmesg | grep -i -E "ext4|xfs|i/o error"' : 'mount -o remount,rw /')),
-  }
+  const [gravity, why, command] = isAfterError
+    ? (['blocker', 'the kernel does this after a disk error', 'dmesg | grep -i -E "ext4|xfs|i/o error"'] as const)
+    : (['risk', 'nothing can be installed', 'mount -o remount,rw /'] as const)
+  const fix = onHost(asRoot(isRoot, command))
+  return complaint(gravity, 'root-read-only', `the root file system is read-only: ${why}`, { fix })
 }

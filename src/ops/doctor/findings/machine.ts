@@ -1,7 +1,7 @@
 /** Memory, load, limits, rights, names, languages and the clock of one machine. */
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
-import { asRoot, type Complaint, type Finding, formatDuration, onHost } from '../../kernel/finding.ts'
+import { asRoot, type Complaint, complaint, type Finding, formatDuration, onHost } from '../../kernel/finding.ts'
 import type { ClockOffset } from '../clock-offset.ts'
 import type { MachineFacts } from '../fact-script.ts'
 import type { TimeService } from '../facts/machine.ts'
@@ -25,80 +25,58 @@ function memoryComplaints({ memory }: MachineFacts): Complaint[] {
   const { availableBytes, totalBytes, swapFreeBytes = 0, swapTotalBytes = 0 } = memory
   const swap = swapTotalBytes === 0 ? 'no swap' : `${formatBytes(swapFreeBytes)} of ${formatBytes(swapTotalBytes)} swap`
   const detail = `${formatBytes(availableBytes)} of ${formatBytes(totalBytes)} available, ${swap}`
-  const fix = onHost('ps -eo rss,pid,user,comm | sort -rn | head -n 15')
+  const more = { detail, fix: onHost('ps -eo rss,pid,user,comm | sort -rn | head -n 15') }
   if (availableBytes < 64 * MIB && swapFreeBytes < 64 * MIB) {
-    return [{ gravity: 'blocker', id: 'memory-full', cause: 'memory is used up', detail, fix }]
+    return [complaint('blocker', 'memory-full', 'memory is used up', more)]
   }
   const isSwapping = swapTotalBytes > 0 && swapFreeBytes / swapTotalBytes < 0.5 && availableBytes / totalBytes < 0.2
   if (availableBytes / totalBytes >= 0.05 && !isSwapping) return []
-  return [{ gravity: 'risk', id: 'memory-scarce', cause: 'memory is almost used up', detail, fix }]
+  return [complaint('risk', 'memory-scarce', 'memory is almost used up', more)]
 }
 
 function loadComplaints({ load }: MachineFacts): Complaint[] {
   if (load?.one === undefined || load.cores === undefined) return []
   const share = Math.min(load.one, load.five ?? load.one) / load.cores
   if (share < 1) return []
-  return [
-    {
-      gravity: share < 2 ? 'note' : 'risk',
-      id: 'load',
-      cause: share < 2 ? 'all processors are busy' : 'more processes want to run than there are processors',
-      detail: `load ${load.one} on ${load.cores} ${load.cores === 1 ? 'core' : 'cores'}`,
-      fix: onHost('ps -eo pcpu,pid,user,comm | sort -rn | head -n 15'),
-    },
-  ]
+  const detail = `load ${load.one} on ${load.cores} ${load.cores === 1 ? 'core' : 'cores'}`
+  const fix = onHost('ps -eo pcpu,pid,user,comm | sort -rn | head -n 15')
+  const cause = share < 2 ? 'all processors are busy' : 'more processes want to run than there are processors'
+  return [complaint(share < 2 ? 'note' : 'risk', 'load', cause, { detail, fix })]
 }
 
 function limitComplaints({ openFiles, system }: MachineFacts): Complaint[] {
   if (openFiles === undefined || openFiles.soft === 'unlimited' || openFiles.soft >= 1024) return []
   const { soft, hard } = openFiles
   const line = shellQuote(`${system?.user ?? '*'} - nofile 65536`)
-  const isHardEnough = hard === 'unlimited' || hard >= 1024
-  return [
-    {
-      gravity: soft < 256 ? 'risk' : 'note',
-      id: 'open-files',
-      cause: 'the limit on open files is low',
-      detail: `ulimit -n is ${soft}`,
-      fix: onHost(
-        isHardEnough
-          ? 'ulimit -S -n "$(ulimit -H -n)"'
-          : `echo ${line} | ${asRoot(system?.isRoot, 'tee -a /etc/security/limits.d/muster.conf')}`,
-      ),
-    },
-  ]
+  const fix = onHost(
+    hard === 'unlimited' || hard >= 1024
+      ? 'ulimit -S -n "$(ulimit -H -n)"'
+      : `echo ${line} | ${asRoot(system?.isRoot, 'tee -a /etc/security/limits.d/muster.conf')}`,
+  )
+  const detail = `ulimit -n is ${soft}`
+  return [complaint(soft < 256 ? 'risk' : 'note', 'open-files', 'the limit on open files is low', { detail, fix })]
 }
 
 function sudoComplaints({ sudo, system }: MachineFacts): Complaint[] {
   if (sudo === 'missing') {
-    return [
-      {
-        gravity: 'risk',
-        id: 'sudo-missing',
-        cause: `there is no sudo, and ${system?.user ?? 'the user'} is not root: nothing can be installed or mounted`,
-        hint: 'Log in as root (user: root in hosts.yaml), or install sudo there.',
-      },
-    ]
+    const cause = `there is no sudo, and ${system?.user ?? 'the user'} is not root: nothing can be installed or mounted`
+    const hint = 'Log in as root (user: root in hosts.yaml), or install sudo there.'
+    return [complaint('risk', 'sudo-missing', cause, { hint })]
   }
   if (sudo !== 'password') return []
-  const user = system?.user ?? '$USER'
-  const rule = `echo ${shellQuote(`${user} ALL=(ALL) NOPASSWD: ALL`)} | sudo EDITOR='tee -a' visudo -f /etc/sudoers.d/muster`
-  return [{ gravity: 'note', id: 'sudo-password', cause: 'sudo asks for a password', fix: onHost(rule) }]
+  const rule = `echo ${shellQuote(`${system?.user ?? '$USER'} ALL=(ALL) NOPASSWD: ALL`)}`
+  const fix = onHost(`${rule} | sudo EDITOR='tee -a' visudo -f /etc/sudoers.d/muster`)
+  return [complaint('note', 'sudo-password', 'sudo asks for a password', { fix })]
 }
 
 function pythonComplaints({ python, distribution, system }: MachineFacts): Complaint[] {
   if (python !== 'missing') return []
-  const command = installCommand(distribution?.id, 'python3')
-  return [
-    {
-      gravity: 'note',
-      id: 'python-missing',
-      cause: 'there is no python3: environments and Ray need it',
-      ...(command === undefined ? {} : { fix: onHost(asRoot(system?.isRoot, command)) }),
-    },
-  ]
+  const installer = INSTALLERS[distribution?.id ?? '']
+  const fix = installer === undefined ? {} : { fix: onHost(asRoot(system?.isRoot, `${installer} python3`)) }
+  return [complaint('note', 'python-missing', 'there is no python3: environments and Ray need it', fix)]
 }
 
+/** By the ID of os-release(5). */
 const INSTALLERS: Readonly<Record<string, string>> = {
   debian: 'apt-get install',
   ubuntu: 'apt-get install',
@@ -114,25 +92,13 @@ const INSTALLERS: Readonly<Record<string, string>> = {
   'opensuse-leap': 'zypper install',
 }
 
-/** The package manager by the ID of os-release(5); undefined where it is not known. */
-function installCommand(id: string | undefined, packageName: string): string | undefined {
-  const installer = INSTALLERS[id ?? '']
-  return installer === undefined ? undefined : `${installer} ${packageName}`
-}
-
 function localeComplaints({ system }: MachineFacts): Complaint[] {
   const isUtf8 = (text: string) => /utf-?8/i.test(text)
   const { charmap, locale } = system ?? {}
   if (charmap === undefined ? locale === undefined || isUtf8(locale) : isUtf8(charmap)) return []
-  return [
-    {
-      gravity: 'note',
-      id: 'locale',
-      cause: 'commands do not use UTF-8: text beyond ASCII is garbled',
-      detail: locale === undefined ? 'LANG is not set' : `LANG is ${locale}`,
-      fix: onHost(`echo 'LANG=C.UTF-8' | ${asRoot(system?.isRoot, 'tee -a /etc/environment')}`),
-    },
-  ]
+  const detail = locale === undefined ? 'LANG is not set' : `LANG is ${locale}`
+  const fix = onHost(`echo 'LANG=C.UTF-8' | ${asRoot(system?.isRoot, 'tee -a /etc/environment')}`)
+  return [complaint('note', 'locale', 'commands do not use UTF-8: text beyond ASCII is garbled', { detail, fix })]
 }
 
 function nameComplaints({ system }: MachineFacts, inventoryName: string | undefined): Complaint[] {
@@ -141,7 +107,7 @@ function nameComplaints({ system }: MachineFacts, inventoryName: string | undefi
   if (own === undefined || inventoryName === undefined || /^[\d.]+$|:/.test(inventoryName)) return []
   const short = (name: string) => name.split('.')[0]?.toLowerCase()
   if (short(own) === short(inventoryName)) return []
-  return [{ gravity: 'note', id: 'host-name', cause: "the machine's own host name differs", detail: own }]
+  return [complaint('note', 'host-name', "the machine's own host name differs", { detail: own })]
 }
 
 const NOTE_MS = 100
@@ -164,18 +130,13 @@ export function clockComplaints(
   const { offsetMs, uncertaintyMs } = clock
   const sureMs = Math.abs(offsetMs) - uncertaintyMs
   if (sureMs <= NOTE_MS) return []
-  const direction = offsetMs > 0 ? 'ahead of' : 'behind'
-  return [
-    {
-      gravity: sureMs > BLOCKER_MS ? 'blocker' : sureMs > RISK_MS ? 'risk' : 'note',
-      id: 'clock-off',
-      cause: `the clock is ${direction} this machine's`,
-      detail: formatOffset(clock),
-      ...(service === undefined
-        ? { hint: 'Install a time service there (chrony, systemd-timesyncd).' }
-        : { fix: onHost(asRoot(isRoot, FIXES[service])) }),
-    },
-  ]
+  const gravity = sureMs > BLOCKER_MS ? 'blocker' : sureMs > RISK_MS ? 'risk' : 'note'
+  const remedy =
+    service === undefined
+      ? { hint: 'Install a time service there (chrony, systemd-timesyncd).' }
+      : { fix: onHost(asRoot(isRoot, FIXES[service])) }
+  const cause = `the clock is ${offsetMs > 0 ? 'ahead of' : 'behind'} this machine's`
+  return [complaint(gravity, 'clock-off', cause, { detail: formatOffset(clock), ...remedy })]
 }
 
 /** `3.2 s (± 12 ms)` */
