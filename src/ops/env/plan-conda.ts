@@ -35,7 +35,7 @@ export function planCondaUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[
   const { from, name } = wanted.spec
   const elsewhere = keptElsewhere('up', wanted, areaFacts)
   const source = facts.get(from)?.facts
-  const followed = source === undefined ? undefined : knownValue(prefixFactOf(source))
+  const followed = knownValue(source && prefixFactOf(source))
   const prefix = followed !== undefined && 'packages' in followed ? followed : undefined
   const path = prefix?.path ?? (followed?.kind === 'none' ? newPathOf(wanted) : undefined)
   const takes = [...facts].flatMap(([host, { facts: own }]) => {
@@ -61,7 +61,7 @@ export function planCondaUp(wanted: Wanted, areaFacts: EnvAreaFacts): Operation[
 
 /** Also where one of the two is unknown. */
 function isSameMachine(own: OwnFacts, source: OwnFacts | undefined): boolean {
-  const [one, two] = [own, source].map((facts) => facts && knownValue(facts.system)?.architecture)
+  const [one, two] = [own, source].map((facts) => knownValue(facts?.system)?.architecture)
   return one === undefined || two === undefined || one === two
 }
 
@@ -145,7 +145,7 @@ function pack(wanted: Wanted, path: string): Operation {
   return operation('file', host, 'environment as a file', steps('missing', [step]), [envId('conda', host)])
 }
 
-const isLeft = (own: OwnFacts | undefined) => own !== undefined && knownValue(own.parcel)?.isThere === true
+const isLeft = (own: OwnFacts | undefined) => knownValue(own?.parcel)?.isThere === true
 
 /** Removes the file when all hosts have it, also one that an interrupted run left. */
 function tidy(wanted: Wanted, areaFacts: EnvAreaFacts, takes: readonly Operation[], isCarried: boolean): Operation[] {

@@ -61,10 +61,7 @@ export function keptElsewhere(
   { facts, sharedHomes = [] }: EnvAreaFacts,
   what: keyof InHome = 'environment',
 ): ReadonlyMap<string, Verdict & { readonly keeper: string }> {
-  const isInHome = (host: string): boolean => {
-    const fact = facts.get(host)?.facts.inHome
-    return fact !== undefined && knownValue(fact)?.[what] === true
-  }
+  const isInHome = (host: string): boolean => knownValue(facts.get(host)?.facts.inHome)?.[what] === true
   // The followed host comes first: it has the environment, or makes it.
   const isFirst = (host: string) => direction === 'up' && host === spec.from
   const homes = sharedHomes.map(({ hosts, path }) => ({

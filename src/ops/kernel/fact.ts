@@ -84,9 +84,9 @@ export function known<T>(value: T): Known<T> {
   return { kind: 'known', value }
 }
 
-/** The value, or undefined if it is unknown. */
-export function knownValue<T>(fact: Known<T>): T | undefined {
-  return fact.kind === 'known' ? fact.value : undefined
+/** The value, or undefined where it is unknown or was not asked. */
+export function knownValue<T>(fact: Known<T> | undefined): T | undefined {
+  return fact?.kind === 'known' ? fact.value : undefined
 }
 
 /** Asks one host for all of these facts at once. Never rejects. */

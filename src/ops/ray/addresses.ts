@@ -6,8 +6,7 @@ import type { RayNode } from './wanted.ts'
 
 /** The address that the node announces to the others; undefined: unknown. */
 export function ipOf({ ip, host }: RayNode, facts: FactsOfHosts): string | undefined {
-  const addresses = facts.get(host)?.facts.addresses
-  return ip ?? (addresses === undefined ? undefined : knownValue(addresses)?.ssh)
+  return ip ?? knownValue(facts.get(host)?.facts.addresses)?.ssh
 }
 
 /** Private, shared by carriers (and VPNs), this host, link-local: RFC 1918, 6598, 1122, 3927. */
@@ -33,8 +32,7 @@ export function apartFrom(
   other: string,
 ): { readonly here: readonly string[]; readonly there: readonly string[] } | undefined {
   const [here = [], there = []] = [host, other].map((name) => {
-    const addresses = facts.get(name)?.facts.addresses
-    const networks = addresses === undefined ? [] : (knownValue(addresses)?.networks ?? [])
+    const { networks = [] } = knownValue(facts.get(name)?.facts.addresses) ?? {}
     return networks.filter((network) => !network.startsWith('127.'))
   })
   const known = new Set(here.map(networkOf))

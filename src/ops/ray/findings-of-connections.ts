@@ -53,8 +53,7 @@ function untriedConnections(wanted: RayWanted, { host }: RayNode, facts: FactsOf
 }
 
 function closedConnections(wanted: RayWanted, { host }: RayNode, facts: FactsOfHosts): Finding[] {
-  const own = facts.get(host)?.facts
-  const unreached = own === undefined ? undefined : knownValue(own.unreached)
+  const unreached = knownValue(facts.get(host)?.facts.unreached)
   return nodesOf(wanted).flatMap((other): Finding[] => {
     const ports = [...(unreached?.get(other.host) ?? [])]
     // A host that is away has a finding of its own.

@@ -1,21 +1,16 @@
 /** Whether Ray is installed on a node (or will be), is complete, and has the head's version. Pure. */
+import { defined } from '../../base/defined.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { knownValue } from '../kernel/fact.ts'
-import { type Finding, type Gravity, onHost } from '../kernel/finding.ts'
+import { complaint, type Finding, onHost } from '../kernel/finding.ts'
 import type { Operation } from '../kernel/operation.ts'
 import type { FactsOfHosts, Installed } from './facts.ts'
 import { placeName } from './place.ts'
 import type { RayNode, RayWanted } from './wanted.ts'
 
 /** About the host of a node. */
-export function finding(
-  { host }: RayNode,
-  gravity: Gravity,
-  id: string,
-  cause: string,
-  more: Pick<Finding, 'detail' | 'fix' | 'hint'> = {},
-): Finding {
-  return { host, gravity, id, cause, ...more }
+export function finding({ host }: Pick<RayNode, 'host'>, ...words: Parameters<typeof complaint>): Finding {
+  return { host, ...complaint(...words) }
 }
 
 export function findingsOfInstallation(
@@ -24,7 +19,7 @@ export function findingsOfInstallation(
   facts: FactsOfHosts,
   before: readonly Operation[],
 ): Finding[] {
-  const installed = installedOn(node.host, facts)
+  const installed = knownValue(facts.get(node.host)?.facts.installed)
   if (installed === undefined) return []
   const fate = fateOf(node, before)
   if (fate === 'made') {
@@ -32,15 +27,14 @@ export function findingsOfInstallation(
     if (doubt !== undefined) return [doubt]
   }
   if (installed.kind === 'absent') return fate === 'made' ? [] : [noRay(wanted, node, installed, fate)]
-  if (wanted.hasToken && isBefore(installed.ray, FIRST_WITH_TOKENS)) {
-    const cause = `Ray ${installed.ray} does not support tokens, and hosts.yaml declares one (ray.auth)`
-    const fix = pipIn(node, `ray[default]>=${FIRST_WITH_TOKENS.join('.')}`)
-    return [finding(node, 'blocker', 'no-tokens', cause, { fix })]
-  }
-  if (Object.keys(node.labels).length > 0 && isBefore(installed.ray, FIRST_WITH_LABELS)) {
-    const cause = `Ray ${installed.ray} does not support labels, and hosts.yaml declares some (ray.labels)`
-    const fix = pipIn(node, `ray[default]>=${FIRST_WITH_LABELS.join('.')}`)
-    return [finding(node, 'blocker', 'no-labels', cause, { fix })]
+  const needs = [
+    { isDeclared: wanted.hasToken, what: 'tokens', setting: 'one (ray.auth)', first: [2, 52] },
+    { isDeclared: Object.keys(node.labels).length > 0, what: 'labels', setting: 'some (ray.labels)', first: [2, 49] },
+  ] as const
+  for (const { isDeclared, what, setting, first } of needs) {
+    if (!isDeclared || !isBefore(installed.ray, first)) continue
+    const cause = `Ray ${installed.ray} does not support ${what}, and hosts.yaml declares ${setting}`
+    return [finding(node, 'blocker', `no-${what}`, cause, { fix: pipIn(node, `ray[default]>=${first.join('.')}`) })]
   }
   const complete = `ray[default]==${installed.ray}`
   const missing =
@@ -53,11 +47,6 @@ export function findingsOfInstallation(
         ]
       : []
   return [...missing, ...(node.isHead ? [] : findingsOfVersions(wanted, node, facts, installed))]
-}
-
-function installedOn(host: string, facts: FactsOfHosts): Installed | undefined {
-  const own = facts.get(host)?.facts
-  return own === undefined ? undefined : knownValue(own.installed)
 }
 
 /** What happens to a node's environment before the node starts. `unplanned`: this run does not handle it. */
@@ -82,7 +71,7 @@ function fateOf({ host }: RayNode, before: readonly Operation[]): Fate {
 function findingOfSource({ source }: RayWanted, node: RayNode, facts: FactsOfHosts): Finding | undefined {
   if (source === undefined) {
     const { from = node.host } = node.environment ?? {}
-    if (from === node.host || installedOn(from, facts)?.kind !== 'absent') return undefined
+    if (from === node.host || knownValue(facts.get(from)?.facts.installed)?.kind !== 'absent') return undefined
     const cause = `ray will be missing in ${placeName(node.environment)}, as it is on ${from}`
     return finding(node, 'blocker', 'no-ray', cause, { hint: `Install it on ${from}, then: muster up.` })
   }
@@ -120,9 +109,6 @@ function lineFor({ environment }: RayNode, path: string): string {
   return environment?.kind === 'conda' ? `Add ray-default to ${path}` : `Add the line ray[default] to ${path}`
 }
 
-const FIRST_WITH_TOKENS = [2, 52] as const
-const FIRST_WITH_LABELS = [2, 49] as const
-
 function isBefore(version: string, [major, minor]: readonly [number, number]): boolean {
   const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
   return ownMajor < major || (ownMajor === major && ownMinor < minor)
@@ -133,13 +119,11 @@ type Versions = { readonly ray: string; readonly python?: string }
 /** Of the cluster that runs, else of what the head would start. */
 function versionsOfHead({ head }: RayWanted, facts: FactsOfHosts): Versions | undefined {
   const own = facts.get(head.host)?.facts
-  if (own === undefined) return undefined
-  const cluster = knownValue(own.cluster)
-  const installed = knownValue(own.installed)
+  const cluster = knownValue(own?.cluster)
+  const installed = knownValue(own?.installed)
   const files = installed?.kind === 'ray' ? installed : undefined
   if (cluster?.kind !== 'answers') return files
-  const python = cluster.python ?? files?.python
-  return { ray: cluster.ray, ...(python === undefined ? {} : { python }) }
+  return { ray: cluster.ray, ...defined({ python: cluster.python ?? files?.python }) }
 }
 
 function findingsOfVersions(
@@ -166,13 +150,10 @@ function findingsOfVersions(
   return [finding(node, 'blocker', 'python-version', cause, { detail: `${python}, ${name} has ${head.python}`, hint })]
 }
 
-function pip(what: string) {
-  return onHost(`python3 -m pip install ${shellQuote(what)}`)
-}
-
 function pipIn({ environment }: RayNode, what: string) {
-  if (environment?.kind === 'venv') return onHost(`${environment.path}/bin/python -m pip install ${shellQuote(what)}`)
-  if (environment?.kind === 'conda')
-    return onHost(`conda run -n ${shellQuote(environment.name)} pip install ${shellQuote(what)}`)
-  return pip(what)
+  const pip =
+    environment?.kind === 'conda'
+      ? `conda run -n ${shellQuote(environment.name)} pip`
+      : `${environment?.kind === 'venv' ? `${environment.path}/bin/python` : 'python3'} -m pip`
+  return onHost(`${pip} install ${shellQuote(what)}`)
 }

@@ -42,25 +42,16 @@ export function findingsBeforeStart(
 /** Risks of what hosts.yaml declares. */
 export function findingsOfDeclaration({ head, dashboardHost, hasToken }: RayWanted): readonly Finding[] {
   if (hasToken || /^(127\.|localhost$|::1$)/.test(dashboardHost)) return []
-  return [
-    finding(
-      head,
-      'risk',
-      'open-dashboard',
-      `anyone who can reach the dashboard at ${dashboardHost} can run programs on all nodes`,
-      {
-        hint: 'It has no password. Muster needs it at 127.0.0.1 only: remove dashboard_host, or set ray.auth: token.',
-      },
-    ),
-  ]
+  const cause = `anyone who can reach the dashboard at ${dashboardHost} can run programs on all nodes`
+  const hint = 'It has no password. Muster needs it at 127.0.0.1 only: remove dashboard_host, or set ray.auth: token.'
+  return [finding(head, 'risk', 'open-dashboard', cause, { hint })]
 }
 
-function unknownFacts({ host }: RayNode, own: Own): Finding[] {
+function unknownFacts(node: RayNode, own: Own): Finding[] {
   const needed = ['installed', 'processes', 'addresses'] as const
-  return needed.flatMap((name): Finding[] => {
+  return needed.flatMap((name) => {
     const fact = own[name]
-    if (fact.kind === 'known') return []
-    return [{ host, gravity: 'blocker', id: 'unknown', cause: `cannot determine ${name}: ${fact.because}` }]
+    return fact.kind === 'known' ? [] : finding(node, 'blocker', 'unknown', `cannot determine ${name}: ${fact.because}`)
   })
 }
 
@@ -103,18 +94,16 @@ function findingsOfKeeping({ isSupervised }: RayWanted, node: RayNode, own: Own)
     ]
   }
   if (!isSupervised || knownValue(own.unit)?.kind !== 'no-systemd') return []
-  return [
-    finding(node, 'blocker', 'no-systemd', 'systemd does not manage services for this login', { hint: NO_SUPERVISE }),
-  ]
+  const cause = 'systemd does not manage services for this login'
+  return [finding(node, 'blocker', 'no-systemd', cause, { hint: NO_SUPERVISE })]
 }
 
 function findingsOfAddress(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
   const ip = ipOf(node, facts)
   const declare = `Set the address in hosts.yaml under ray: node_ips: { ${node.host}: IP }.`
   if (ip === undefined) {
-    return [
-      finding(node, 'blocker', 'no-ip', 'hosts.yaml has no IP address that the node can announce', { hint: declare }),
-    ]
+    const cause = 'hosts.yaml has no IP address that the node can announce'
+    return [finding(node, 'blocker', 'no-ip', cause, { hint: declare })]
   }
   if (ip.startsWith('127.') && nodesOf(wanted).length > 1) {
     const cause = `it would announce ${ip}, a loopback address, at which other nodes reach themselves`
@@ -123,12 +112,9 @@ function findingsOfAddress(wanted: RayWanted, node: RayNode, facts: FactsOfHosts
   const addresses = knownValue(own.addresses)?.own ?? []
   if (addresses.length === 0 || addresses.includes(ip)) return []
   const others = addresses.filter((address) => !address.startsWith('127.'))
-  return [
-    finding(node, 'blocker', 'foreign-ip', `${ip} is not an address of the host, so its node cannot listen on it`, {
-      detail: `it has ${others.join(', ')}`,
-      hint: `It is behind a router or a bridge that translates addresses (NAT, WSL2). ${declare} It must be an address of the host that the others can reach: they need ${WHAT_JOINS_NETWORKS}.`,
-    }),
-  ]
+  const cause = `${ip} is not an address of the host, so its node cannot listen on it`
+  const hint = `It is behind a router or a bridge that translates addresses (NAT, WSL2). ${declare} It must be an address of the host that the others can reach: they need ${WHAT_JOINS_NETWORKS}.`
+  return [finding(node, 'blocker', 'foreign-ip', cause, { detail: `it has ${others.join(', ')}`, hint })]
 }
 
 function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, own: Own): Finding[] {
@@ -141,23 +127,19 @@ function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, 
   // Without ss the owner of a port is unknown; it may be ours.
   const isBlind = ours.size > 0 && listeners.every(({ pid }) => pid === undefined)
   const everywhere = '0.0.0.0'
-  const { nodeManager, objectManager } = ports
   const needed = [
-    ...(node.isHead
-      ? [
-          { port, address: everywhere, key: 'port', what: 'the head' },
-          { port: dashboardPort, address: dashboardHost, key: 'dashboard_port', what: 'the dashboard' },
-        ]
-      : []),
-    ...(nodeManager === undefined
-      ? []
-      : [{ port: nodeManager, address: everywhere, key: 'ports.node_manager', what: 'the raylet' }]),
-    ...(objectManager === undefined
-      ? []
-      : [{ port: objectManager, address: everywhere, key: 'ports.object_manager', what: 'objects' }]),
+    { port: node.isHead ? port : undefined, address: everywhere, key: 'port', what: 'the head' },
+    {
+      port: node.isHead ? dashboardPort : undefined,
+      address: dashboardHost,
+      key: 'dashboard_port',
+      what: 'the dashboard',
+    },
+    { port: ports.nodeManager, address: everywhere, key: 'ports.node_manager', what: 'the raylet' },
+    { port: ports.objectManager, address: everywhere, key: 'ports.object_manager', what: 'objects' },
   ]
   return needed.flatMap((need): Finding[] => {
-    const taken = takenBy(listeners, need.port, need.address)
+    const taken = need.port === undefined ? undefined : takenBy(listeners, need.port, need.address)
     if (taken === undefined || isBlind || ours.has(taken.pid ?? 0)) return []
     const cluster = processes.find(({ pid }) => pid === taken.pid)?.cluster
     const holder = taken.pid === undefined ? 'a process of another user' : `${taken.name} (process ${taken.pid})`
@@ -187,7 +169,7 @@ function findingsOfClock({ head }: RayWanted, node: RayNode, facts: FactsOfHosts
 /** How far a host's clock is from this machine's. */
 function clockOf(host: string, facts: FactsOfHosts): { readonly leastMs: number; readonly mostMs: number } | undefined {
   const own = facts.get(host)
-  const clock = own === undefined ? undefined : knownValue(own.facts.clock)
+  const clock = knownValue(own?.facts.clock)
   if (own?.untilMs === undefined || clock === undefined) return undefined
   return { leastMs: clock - own.untilMs, mostMs: clock - own.atMs }
 }
@@ -218,11 +200,10 @@ function findingsOfSpace({ objectStoreBytes, tempDirectory }: RayWanted, node: R
     const cause = `/dev/shm is smaller than the object store, which will use the disk instead`
     const what = objectStoreBytes === undefined ? "Ray's choice" : 'object_store'
     const detail = `${formatBytes(space.sharedBytes)}, ${what} is ${formatBytes(wantedBytes)}`
-    const inContainer = {
-      hint: `Lower ray.object_store, or add --shm-size ${size} to the container's options.`,
-    }
-    const fix = { fix: onHost(`mount -o remount,size=${size} /dev/shm`) }
-    const more = node.environment?.kind === 'docker' ? inContainer : fix
+    const more =
+      node.environment?.kind === 'docker'
+        ? { hint: `Lower ray.object_store, or add --shm-size ${size} to the container's options.` }
+        : { fix: onHost(`mount -o remount,size=${size} /dev/shm`) }
     findings.push(finding(node, 'risk', 'small-shm', cause, { detail, ...more }))
   }
   return findings

@@ -1,9 +1,19 @@
 /** The plan of Ray for each host, from what is declared and the facts: the head first, then its workers in parallel. Pure. */
+import { defined } from '../../base/defined.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { AreaFacts, ChangeDirection } from '../kernel/area.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { type Finding, formatFinding } from '../kernel/finding.ts'
-import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../kernel/operation.ts'
+import {
+  blocked,
+  blockedBy,
+  nothing,
+  type Operation,
+  operationId,
+  type Step,
+  steps,
+  type Verdict,
+} from '../kernel/operation.ts'
 import { ipOf } from './addresses.ts'
 import type { FactsOfHosts, RayFacts } from './facts.ts'
 import { findingsBeforeStart } from './findings.ts'
@@ -38,14 +48,8 @@ export function planRay(
 }
 
 function operation(node: RayNode, after: readonly string[], verdict: Verdict): Operation {
-  return {
-    id: nodeId(node),
-    area: AREA,
-    host: node.host,
-    title: node.isHead ? 'head node' : 'worker node',
-    after,
-    verdict,
-  }
+  const { host, isHead } = node
+  return { id: nodeId(node), area: AREA, host, title: isHead ? 'head node' : 'worker node', after, verdict }
 }
 
 function planUp(
@@ -58,11 +62,8 @@ function planUp(
     environmentOperations(host, before).flatMap((each) =>
       each.host !== host && each.verdict.kind === 'steps' ? each.id : [],
     )
-  const head = operation(
-    wanted.head,
-    made(wanted.head),
-    startOf(wanted, wanted.head, { facts, headIp, before, isAnew: false }),
-  )
+  const start = startOf(wanted, wanted.head, { facts, headIp, before, isAnew: false })
+  const head = operation(wanted.head, made(wanted.head), start)
   const isHeadStarted = head.verdict.kind === 'steps'
   const workers = wanted.workers.flatMap((worker) => {
     const verdict = startOf(wanted, worker, { facts, headIp, before, isAnew: isHeadStarted })
@@ -81,8 +82,8 @@ function aside(worker: RayNode, verdict: Verdict, after: readonly string[]): Ope
     id: operationId(AREA, 'old-node', worker.host),
     title: 'node of the old head',
   }
-  const steps = verdict.steps.filter((step) => step !== stop)
-  return [old, operation(worker, [...after, old.id], { kind: 'steps', state: 'missing', steps })]
+  const rest = verdict.steps.filter((step) => step !== stop)
+  return [old, operation(worker, [...after, old.id], steps('missing', rest))]
 }
 
 type Start = {
@@ -101,41 +102,32 @@ function startOf(wanted: RayWanted, node: RayNode, { facts, headIp, before, isAn
   if (missing !== undefined) return blockedBy(missing)
   const wrong = isAnew ? ['the head restarts'] : differences(wanted, node, facts, ip, running)
   if (wrong.length === 0) {
-    const head = facts.get(wanted.head.host)?.facts.cluster
-    const isReported = head !== undefined && knownValue(head)?.kind === 'answers'
-    return {
-      kind: 'nothing',
-      because: `its node runs at ${ip}${isReported ? ' and is alive' : ', and the head did not report more'}`,
-    }
+    const isReported = knownValue(facts.get(wanted.head.host)?.facts.cluster)?.kind === 'answers'
+    return nothing(`its node runs at ${ip}${isReported ? ' and is alive' : ', and the head did not report more'}`)
   }
   const foreign = findingOfOwner(node, facts, running)
   const findings = [...(foreign === undefined ? [] : [foreign]), ...findingsBeforeStart(wanted, node, facts, before)]
   const blockers = findings.filter(({ gravity }) => gravity === 'blocker')
   if (blockers.length > 0 || ip === undefined || headIp === undefined) {
-    const { host } = node
-    const cause = `the address of ${wanted.head.host} is unknown`
-    return {
-      kind: 'blocked',
-      findings: blockers.length > 0 ? findings : [{ host, gravity: 'blocker', id: 'no-head', cause }],
-    }
+    if (blockers.length > 0) return { kind: 'blocked', findings }
+    return blocked(node.host, 'no-head', `the address of ${wanted.head.host} is unknown`)
   }
   // Without details, which may differ at the next check.
   const risks = findings.map(({ detail: _, ...each }) => `~ risk: ${formatFinding(each)}`)
   const start = startStep(wanted, node, ip, headIp, risks)
   const starts = [...tokenSteps(wanted, node, nodeId(node)), start]
   const hasUnit = unitOf(node, facts)?.kind === 'there'
-  if (running.length === 0 && !hasUnit) return { kind: 'steps', state: 'missing', steps: starts }
+  if (running.length === 0 && !hasUnit) return steps('missing', starts)
   const isOrphaned = isAnew
     ? !hasGcs(wanted, facts, headIp)
     : node.isHead && !running.some(({ role }) => role === 'gcs')
-  const steps = [stopStep(wanted, node, headIp, running, { hasUnit, isOrphaned, because: wrong }), ...starts]
-  return { kind: 'steps', state: 'differs', because: wrong.join(', '), steps }
+  const stop = stopStep(wanted, node, headIp, running, { hasUnit, isOrphaned, because: wrong })
+  return { kind: 'steps', state: 'differs', because: wrong.join(', '), steps: [stop, ...starts] }
 }
 
 /** Only the login's own processes can be stopped. */
 function findingOfOwner({ host }: RayNode, facts: FactsOfHosts, running: readonly RayProcess[]): Finding | undefined {
-  const space = facts.get(host)?.facts.space
-  const uid = space === undefined ? undefined : knownValue(space)?.uid
+  const uid = knownValue(facts.get(host)?.facts.space)?.uid
   const other = running.find((process) => process.uid !== uid)
   if (uid === undefined || uid === 0 || other === undefined) return undefined
   const cause = 'this cluster belongs to another user, and only that user can stop it'
@@ -149,9 +141,8 @@ function runningOn(
   facts: FactsOfHosts,
   headIp: string | undefined,
 ): readonly RayProcess[] {
-  const processes = facts.get(host)?.facts.processes
-  if (headIp === undefined || processes === undefined) return []
-  return processesOf(knownValue(processes) ?? [], headIp, wanted.port)
+  const processes = knownValue(facts.get(host)?.facts.processes) ?? []
+  return headIp === undefined ? [] : processesOf(processes, headIp, wanted.port)
 }
 
 function hasGcs(wanted: RayWanted, facts: FactsOfHosts, headIp: string | undefined): boolean {
@@ -175,19 +166,22 @@ function findingOfMissingFacts(
     own.cluster.kind === 'known' ? own.cluster.value : { kind: 'silent' as const, because: own.cluster.because }
   if (asked.kind === 'answers') return undefined
   const asking = `the head runs, and its dashboard at ${dashboardAddress(wanted)}`
-  if (asked.kind === 'foreign') {
-    const hint = 'If the cluster has its own token, set ray.auth: token.'
-    return { host, gravity: 'blocker', id: 'no-dashboard', cause: `${asking} gives no answer: ${asked.because}`, hint }
-  }
-  const cause = `${asking} does not answer`
-  const hint =
-    'If this persists, restart the cluster, which stops everything that runs on it: muster ray down, muster ray up.'
-  return { host, gravity: 'blocker', id: 'no-dashboard', cause, detail: asked.because, hint }
+  const more =
+    asked.kind === 'foreign'
+      ? {
+          cause: `${asking} gives no answer: ${asked.because}`,
+          hint: 'If the cluster has its own token, set ray.auth: token.',
+        }
+      : {
+          cause: `${asking} does not answer`,
+          detail: asked.because,
+          hint: 'If this persists, restart the cluster, which stops everything that runs on it: muster ray down, muster ray up.',
+        }
+  return { host, gravity: 'blocker', id: 'no-dashboard', ...more }
 }
 
 function unitOf({ host }: RayNode, facts: FactsOfHosts): UnitState | undefined {
-  const unit = facts.get(host)?.facts.unit
-  return unit === undefined ? undefined : knownValue(unit)
+  return knownValue(facts.get(host)?.facts.unit)
 }
 
 /** Why the node must be (re)started; empty if it is as declared. */
@@ -211,8 +205,7 @@ function differences(
     return ['systemd does not supervise it, but hosts.yaml asks for that']
   if (!wanted.isSupervised && unit?.kind === 'there')
     return ['systemd supervises it, but hosts.yaml does not ask for that']
-  const head = facts.get(wanted.head.host)?.facts
-  const cluster = head === undefined ? undefined : knownValue(head.cluster)
+  const cluster = knownValue(facts.get(wanted.head.host)?.facts.cluster)
   if (cluster?.kind !== 'answers') return []
   const listed = cluster.nodes.find(({ isAlive, ...other }) => isAlive && other.ip === ip)
   if (listed === undefined) {
@@ -233,12 +226,7 @@ function differencesOfLabels({ labels }: RayNode, listed: ClusterNode): readonly
 }
 
 function differencesOfResources(node: RayNode, { resources }: ClusterNode): readonly string[] {
-  const wanted = {
-    ...node.custom,
-    ...(node.cpu === undefined ? {} : { CPU: node.cpu }),
-    ...(node.gpu === undefined ? {} : { GPU: node.gpu }),
-    ...(node.memoryBytes === undefined ? {} : { memory: node.memoryBytes }),
-  }
+  const wanted = { ...node.custom, ...defined({ CPU: node.cpu, GPU: node.gpu, memory: node.memoryBytes }) }
   return Object.entries(wanted).flatMap(([name, amount]) => {
     // Ray does not list a resource with amount 0.
     const there = resources[name] ?? 0
@@ -257,14 +245,10 @@ function startStep(wanted: RayWanted, node: RayNode, ip: string, headIp: string,
       script: startScript(wanted, node, ip, headIp),
       timeoutMs: START_TIMEOUT_MS,
       isProof: node.isHead,
-      ...(early === undefined ? {} : { early }),
+      ...defined({ early }),
     },
     check: { script: startCheck(wanted, node, headIp) },
-    undo: {
-      title: 'end what it started',
-      script: stopNode(wanted, node, headIp, false),
-      timeoutMs: STOP_TIMEOUT_MS,
-    },
+    undo: { title: 'end what it started', script: stopNode(wanted, node, headIp, false), timeoutMs: STOP_TIMEOUT_MS },
   }
 }
 
@@ -295,10 +279,7 @@ function stopStep(
       ...running.map(({ pid, program }) => `- ${program} (process ${pid})`),
       ...(running.some(({ role }) => role === 'raylet') ? ['- what runs on this node'] : []),
     ],
-    run: {
-      script: stopNode(wanted, node, headIp, isOrphaned),
-      timeoutMs: STOP_TIMEOUT_MS,
-    },
+    run: { script: stopNode(wanted, node, headIp, isOrphaned), timeoutMs: STOP_TIMEOUT_MS },
   }
 }
 
@@ -318,19 +299,14 @@ function planDown(wanted: RayWanted, facts: FactsOfHosts, headIp: string | undef
 function stopOf(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, headIp: string | undefined): Verdict {
   const processes = facts.get(node.host)?.facts.processes
   if (processes?.kind === 'unknown') {
-    const cause = `cannot list the processes: ${processes.because}`
-    return blockedBy({ host: node.host, gravity: 'blocker', id: 'unknown', cause })
+    return blocked(node.host, 'unknown', `cannot list the processes: ${processes.because}`)
   }
   const running = runningOn(wanted, node, facts, headIp)
   const hasUnit = unitOf(node, facts)?.kind === 'there'
   if (headIp === undefined || (running.length === 0 && !hasUnit)) {
-    return { kind: 'nothing', because: 'this cluster is not running' }
+    return nothing('this cluster is not running')
   }
   const foreign = findingOfOwner(node, facts, running)
   if (foreign !== undefined) return blockedBy(foreign)
-  return {
-    kind: 'steps',
-    state: 'differs',
-    steps: [stopStep(wanted, node, headIp, running, { hasUnit, isOrphaned: false, because: [] })],
-  }
+  return steps('differs', [stopStep(wanted, node, headIp, running, { hasUnit, isOrphaned: false, because: [] })])
 }
