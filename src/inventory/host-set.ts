@@ -8,7 +8,7 @@ import { printable } from '../base/printable.ts'
 import { matchesGlob } from './glob.ts'
 import { parseHostSpec } from './host-name.ts'
 import { expandPattern, HostSetError, MAX_NAMES } from './host-set-pattern.ts'
-import { nearestWord } from './nearest-word.ts'
+import { didYouMean, nearestWord } from './nearest-word.ts'
 
 export { foldHostSet } from './host-set-fold.ts'
 export { HostSetError } from './host-set-pattern.ts'
@@ -199,9 +199,7 @@ class Evaluator {
 
   #check(name: string, at: number): void {
     if (this.#context.isHost?.(name) ?? true) return
-    const nearest = nearestWord(name, this.#context.names ?? [])
-    const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`
-    this.#fail(`there is no host ${printable(name)}${hint}`, at)
+    this.#fail(`there is no host ${printable(name)}${didYouMean(name, this.#context.names ?? [])}`, at)
   }
 }
 

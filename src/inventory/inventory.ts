@@ -5,7 +5,7 @@ import { printable } from '../base/printable.ts'
 import type { Host } from './host.ts'
 import { isExplicitSpec, isPort, parseHostSpec } from './host-name.ts'
 import { expandHostSet, type HostSetContext, HostSetError } from './host-set.ts'
-import { nearestWord } from './nearest-word.ts'
+import { didYouMean } from './nearest-word.ts'
 
 export type Inventory = {
   /** The file it was read from; undefined for a target without a file. */
@@ -139,6 +139,5 @@ export function inventoryFromTarget(expression: string, options: TargetOptions =
 /** What is wrong with a name that is meant to be a host of the inventory, or undefined. */
 export function unknownHost(inventoryNames: readonly string[], name: string): string | undefined {
   if (inventoryNames.includes(name)) return undefined
-  const nearest = nearestWord(name, inventoryNames)
-  return `there is no host ${printable(name)}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`
+  return `there is no host ${printable(name)}${didYouMean(name, inventoryNames)}`
 }

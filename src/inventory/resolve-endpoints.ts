@@ -21,7 +21,7 @@ import type { Inventory } from './inventory.ts'
 import { type ReadAuthorities, readAuthorities } from './known-hosts/parse.ts'
 import { createLibrarySource } from './ssh-config/library-source.ts'
 import { type ReadSmallFile, readSmallFile } from './ssh-config/openssh-only.ts'
-import { createOpenSshSource, findSsh } from './ssh-config/openssh-source.ts'
+import { createOpenSshSource, findProgram } from './ssh-config/openssh-source.ts'
 import type { SshConfigAnswer, SshConfigQuestion, SshConfigSource } from './ssh-config/source.ts'
 import type { LocalUser } from './ssh-config/tokens.ts'
 import { type SshConfigValues, settingOf } from './ssh-config/values.ts'
@@ -45,7 +45,7 @@ const currentUser = (): LocalUser => ({ ...currentAccount(), hostName: hostname(
 
 /** `ssh -G` if ssh is installed, otherwise a library that reads the same files. */
 export function createSshConfigSource({ env, sshConfigFile, localUser }: EndpointOptions): SshConfigSource {
-  const ssh = findSsh(env)
+  const ssh = findProgram('ssh', env.PATH)
   const file = sshConfigFile === undefined ? {} : { configFile: sshConfigFile }
   return ssh === undefined
     ? createLibrarySource({ ...file, localUser: localUser ?? currentUser() })

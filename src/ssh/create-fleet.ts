@@ -5,17 +5,18 @@ import { MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Endpoint } from '../inventory/host.ts'
 import { ConnectGate, type Lease, lendWhileAsking } from './connect-gate.ts'
-import type { Fleet, FleetEvent, ShellState, WriteReport } from './fleet.ts'
-import { HostShell, type ShellEnvironment } from './host-shell.ts'
+import { type FleetEvent, HostShell, type ShellEnvironment, type ShellState, type WriteReport } from './host-shell.ts'
 import { isAttempting, type SessionEvent, type SessionState, transition } from './session-transition.ts'
 import {
   type Askers,
+  ConnectError,
   type ConnectFailure,
   type Connection,
   type ConnectPhase,
   connectTo,
   failureOf,
   type ShellSize,
+  type Transport,
   type Transports,
 } from './transport.ts'
 
@@ -48,9 +49,13 @@ type Member = {
   wantsShell: boolean
 }
 
+export type { FleetEvent, ShellState, WriteReport } from './host-shell.ts'
+export type Fleet = Pick<SessionFleet, keyof SessionFleet>
+
 export const createFleet = (options: FleetOptions): Fleet => new SessionFleet(options)
 
-class SessionFleet implements Fleet {
+/** The connections to all hosts, with one shell on each. A slow or dead host never holds back another. */
+class SessionFleet implements Disposable {
   readonly #options: FleetOptions
   readonly #clock: Clock
   readonly #retries: boolean
@@ -85,6 +90,7 @@ class SessionFleet implements Fleet {
     return this.#members.get(host)?.shell.state ?? { kind: 'none' }
   }
 
+  /** For commands; undefined when the session is not ready. */
   connection(host: string): Connection | undefined {
     return this.#members.get(host)?.connection
   }
@@ -93,6 +99,7 @@ class SessionFleet implements Fleet {
     return this.#emitter.on(listener)
   }
 
+  /** In state idle; an error if the name is taken. */
   add(endpoint: Endpoint): void {
     const { host } = endpoint
     if (this.#members.has(host)) {
@@ -111,6 +118,7 @@ class SessionFleet implements Fleet {
     this.#emit({ type: 'added', host })
   }
 
+  /** Closes and forgets the host. */
   remove(host: string): void {
     const member = this.#members.get(host)
     if (member === undefined) return
@@ -121,10 +129,12 @@ class SessionFleet implements Fleet {
     this.#emit({ type: 'removed', host })
   }
 
+  /** Connects hosts that are idle, closed, failed, lost or waiting, at once. A shell is opened when the session is ready. */
   connect(hosts: readonly string[]): void {
     for (const member of this.#named(hosts)) if (needsConnect(member)) this.#connect(member)
   }
 
+  /** Like `connect`; a ready host whose shell ended gets a new shell; a live one is left alone. */
   reconnect(hosts: readonly string[]): void {
     for (const member of this.#named(hosts)) {
       if (needsConnect(member)) this.#connect(member)
@@ -135,10 +145,12 @@ class SessionFleet implements Fleet {
     }
   }
 
+  /** Hangs up and stays closed until `connect`. */
   close(hosts: readonly string[]): void {
     for (const member of this.#named(hosts)) this.#close(member)
   }
 
+  /** Typed bytes, in order, side by side. Never throws, never waits. The buffer must not be changed afterwards. */
   write(hosts: readonly string[], bytes: Uint8Array): WriteReport {
     const sent: string[] = []
     const skipped: { host: string; reason: string }[] = []
@@ -157,6 +169,7 @@ class SessionFleet implements Fleet {
     return discarded.length === 0 ? { sent, skipped } : { sent, skipped, discarded }
   }
 
+  /** The size that the host's shell has or will be opened with. */
   resize(host: string, size: ShellSize): void {
     const shell = this.#members.get(host)?.shell
     if (shell === undefined || !shell.resize(size)) return
@@ -322,4 +335,29 @@ function notReadyReason({ state, wasReady }: Member): string {
 
 function phaseOf(state: SessionState): ConnectPhase {
   return state.kind === 'connecting' ? state.phase : state.kind === 'verifying' ? 'host-key' : 'authentication'
+}
+
+export function createFleetTransport(fleet: Pick<Fleet, 'connection' | 'session'>): Transport {
+  return {
+    async connect({ host }) {
+      const connection = fleet.connection(host)
+      if (connection === undefined) throw new ConnectError(noConnection(fleet.session(host)))
+      return {
+        openShell: (options, handlers) => connection.openShell(options, handlers),
+        exec: (command, handlers, options) => connection.exec(command, handlers, options),
+        close: () => undefined,
+      }
+    },
+  }
+}
+
+function noConnection(state: SessionState): ConnectFailure {
+  if (state.kind === 'failed') return state.failure
+  const reason =
+    state.kind === 'waiting' || state.kind === 'lost'
+      ? `no connection: ${printable(state.reason)}`
+      : state.kind === 'closed' || state.kind === 'idle'
+        ? 'it is not connected'
+        : 'it is still being connected'
+  return { kind: 'unreachable', phase: 'shell', reason }
 }

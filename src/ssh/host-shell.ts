@@ -1,8 +1,33 @@
 /** One host's interactive shell in the fleet: its channel, its size, and the bytes that wait for it. A reconnect opens a new channel. */
+
 import { ByteQueue } from '../base/byte-queue.ts'
 import { messageOf } from '../base/errors.ts'
-import type { FleetEvent, ShellState } from './fleet.ts'
+import type { SessionState } from './session-transition.ts'
 import type { ChannelEnd, Connection, Shell, ShellSize } from './transport.ts'
+
+export type ShellState =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'opening' }
+  | { readonly kind: 'open' }
+  | { readonly kind: 'ended'; readonly end: ChannelEnd }
+
+export type FleetEvent =
+  | { readonly type: 'added'; readonly host: string }
+  | { readonly type: 'removed'; readonly host: string }
+  | { readonly type: 'session'; readonly host: string; readonly state: SessionState }
+  | { readonly type: 'shell'; readonly host: string; readonly state: ShellState }
+  /** Bytes of the host's shell. Every listener sees them in order; the buffer is not reused. */
+  | { readonly type: 'data'; readonly host: string; readonly bytes: Uint8Array }
+  /** Bytes typed to a host wait because its channel is full (0: it has caught up). */
+  | { readonly type: 'lagging'; readonly host: string; readonly queuedBytes: number }
+
+/** What became of typed bytes. `skipped` says why in a few words: `reconnecting`, `shell ended`, `queue full`. */
+export type WriteReport = {
+  readonly sent: readonly string[]
+  readonly skipped: readonly { readonly host: string; readonly reason: string }[]
+  /** Hosts where an interrupt (^C) found the queue full: these earlier bytes, reported as sent, were dropped for it. */
+  readonly discarded?: readonly { readonly host: string; readonly bytes: number }[]
+}
 
 const LAGGING_FROM_BYTES = 4096
 export const WRITE_QUEUE_LIMIT_BYTES = 1024 * 1024

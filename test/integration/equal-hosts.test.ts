@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
-import { createOpenSshSource, findSsh } from '../../src/inventory/ssh-config/openssh-source.ts'
+import { createOpenSshSource, findProgram } from '../../src/inventory/ssh-config/openssh-source.ts'
 import type { SshConfigAnswer, SshConfigQuestion } from '../../src/inventory/ssh-config/source.ts'
 import { requirement } from '../support/requirements.ts'
 
@@ -94,7 +94,7 @@ describe.skipIf(!requirement('ssh'))('ssh -G for hosts that match the same block
     answer?.ok ? [...answer.values].filter(([keyword]) => keyword !== 'stdinnull') : answer
 
   it('gives each host the answer that ssh gives for it alone', async () => {
-    const ssh = findSsh(process.env)
+    const ssh = findProgram('ssh', process.env.PATH)
     if (ssh === undefined) throw new Error('ssh is not in PATH')
     const source = createOpenSshSource({ ssh, configFile, env: process.env })
     await fc.assert(

@@ -8,7 +8,7 @@ import { gatherAreaFacts, type HostStatus, statusesOf, verifyAreas } from '../..
 import { changeHosts } from '../../ops/kernel/change.ts'
 import { openJournal, readJournal } from '../../ops/kernel/journal.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
-import type { Fleet } from '../../ssh/fleet.ts'
+import type { Fleet } from '../../ssh/create-fleet.ts'
 import type { CredentialDialog } from '../../ssh/questions.ts'
 import type { BringUpPort } from '../../ui/bring-up/bring-up-port.ts'
 import { AREAS, loadAreas } from '../bring-up/areas.ts'

@@ -29,19 +29,20 @@ const TIMEOUT_MS = 60_000
 // -n (no stdin) means nothing to -G: it fills the places of a host that needs fewer options than others.
 const FILLER = '-n'
 
-/** The absolute path of ssh in PATH, or undefined where it is not installed. */
-export function findSsh(env: OpenSshOptions['env']): string | undefined {
-  for (const directory of (env.PATH ?? '').split(delimiter)) {
-    if (!directory.startsWith('/')) continue
-    const path = join(directory, 'ssh')
-    try {
-      accessSync(path, constants.X_OK)
-      return path
-    } catch {
-      // Not here.
-    }
+/** The absolute path of a program in PATH, or undefined where it is not installed. A name with a slash is a path itself. */
+export function findProgram(name: string, path = ''): string | undefined {
+  if (name.includes('/')) return isExecutable(name) ? name : undefined
+  const directories = path.split(delimiter).filter((directory) => directory.startsWith('/'))
+  return directories.map((directory) => join(directory, name)).find(isExecutable)
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
   }
-  return undefined
 }
 
 /** A shell program whose text depends on the number of options alone; everything of the user comes as arguments. */

@@ -1,8 +1,7 @@
 /** Sends one file to its partial file on a host, from this machine or other hosts, and resumes an earlier copy. No rename. */
 import type { Clock } from '../../base/clock.ts'
 import type { BytePath } from './byte-path.ts'
-import { CHAIN_BYTES } from './chain.ts'
-import type { RelayHop } from './relay.ts'
+import { CHAIN_BYTES, type RelayHop } from './chain.ts'
 import { type RemoteFiles, RemoteRefusal } from './remote-files.ts'
 import type { RemoteHelper } from './remote-helper.ts'
 import { UNIT_BYTES } from './remote-script.ts'

@@ -61,19 +61,8 @@ export class SharedTargets {
     const name = newProofName()
     const answer = await remote.call('H', path, name)
     const [, length = '0', suffix = '', directory = ''] = /^(\d+) (\S+) (.*)$/s.exec(answer) ?? []
-    const limited = (work: Promise<unknown>) => this.#limited(work)
-    const own = {
-      name,
-      rest: restOf(path, length),
-      target: new SharedTarget({
-        writer: host,
-        directory: showPath(directory),
-        kind,
-        everyone: this.everyone,
-        handleArrival: (member) => this.handleArrival(member),
-        limited,
-      }),
-    }
+    const target = new SharedTarget(this, { writer: host, directory: showPath(directory), kind })
+    const own = { name, rest: restOf(path, length), target }
     const before = [...this.#proofs]
     this.#proofs.push(own)
     const seen = before.length === 0 ? '' : await remote.call('J', path, ...before.map((proof) => proof.name))
@@ -99,7 +88,8 @@ export class SharedTargets {
     if (this.#awaited.size === 0) this.#everyone.resolve()
   }
 
-  async #limited(work: Promise<unknown>): Promise<void> {
+  /** Resolves when the work is over, has failed, or takes too long. */
+  async limited(work: Promise<unknown>): Promise<void> {
     const late = Promise.withResolvers<void>()
     using _limit = this.#options.clock.after(CLAIM_LIMIT_MS, late.resolve)
     await Promise.race([work.catch(() => {}), late.promise])
@@ -111,13 +101,6 @@ function restOf(path: BytePath, length: string): BytePath {
   return path.slice(Number(length)).replace(/^\/+/, '')
 }
 
-type TargetOptions = Pick<SharedTarget, 'writer' | 'directory' | 'kind'> & {
-  readonly everyone: Promise<void>
-  handleArrival(host: string): void
-  /** Resolves when the work is over, has failed, or takes too long. */
-  limited(work: Promise<unknown>): Promise<void>
-}
-
 export class SharedTarget {
   /** The first host that writes. */
   readonly writer: string
@@ -125,27 +108,24 @@ export class SharedTarget {
   readonly directory: string
   /** What the writer saw at the destination before it wrote anything. */
   readonly kind: DestinationKind
-  readonly #options: TargetOptions
+  readonly #targets: SharedTargets
   /** By the names of their machines. */
   readonly #members = new Map<string, Member & { readonly suffix: string }>()
   #writing: Promise<void> | undefined
   #isUntouched = true
   #isWritten = false
 
-  constructor(options: TargetOptions) {
-    this.#options = options
-    this.writer = options.writer
-    this.directory = options.directory
-    this.kind = options.kind
+  constructor(targets: SharedTargets, own: Pick<SharedTarget, 'writer' | 'directory' | 'kind'>) {
+    this.#targets = targets
+    this.writer = own.writer
+    this.directory = own.directory
+    this.kind = own.kind
   }
 
-  /**
-   * One member at a time until one has finished, then the others all at once. `isFirst`: nothing has been written before. Rejects
-   * as `work` does.
-   */
+  /** One member at a time until one has finished, then all others at once. `isFirst`: nothing was written. Rejects as `work` does. */
   async write(suffix: string, member: Member, work: (isFirst: boolean) => Promise<void>): Promise<void> {
     this.#members.set(nodeOf(suffix), { ...member, suffix })
-    this.#options.handleArrival(member.host)
+    this.#targets.handleArrival(member.host)
     while (!this.#isWritten && this.#writing !== undefined) await member.remote.orLost(this.#writing)
     if (this.#isWritten) return await work(false)
     const writing = work(this.#isUntouched)
@@ -165,19 +145,13 @@ export class SharedTarget {
    * Takes over a partial file that an earlier copy wrote through another host: only that host can tell whether the process is dead.
    * `suffixes`: of the partial files there. Resolves with the size in bytes of the partial file that `remote` owns afterwards.
    */
-  async takeOver(
-    remote: RemoteFiles,
-    file: CopySource,
-    partial: BytePath,
-    suffixes: readonly string[],
-  ): Promise<number> {
-    const { everyone, limited } = this.#options
+  async takeOver(remote: RemoteFiles, file: CopySource, partial: BytePath, suffixes: readonly string[]) {
     for (const node of new Set(suffixes.map(nodeOf))) {
-      if (!this.#members.has(node)) await limited(everyone)
+      if (!this.#members.has(node)) await this.#targets.limited(this.#targets.everyone)
       const member = this.#members.get(node)
       if (member === undefined || member.remote === remote) continue
       let claimed = 0
-      await limited(member.claim(file).then((size) => (claimed = size)))
+      await this.#targets.limited(member.claim(file).then((size) => (claimed = size)))
       if (claimed > 0) return Number(await remote.call('adopt', `${partial}.${member.suffix}`, partial))
     }
     return 0

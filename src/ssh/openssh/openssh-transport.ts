@@ -1,12 +1,10 @@
 /** The system's ssh, for what ssh2 cannot do (GSSAPI, security keys, certificates): clients of a ControlMaster for each host. */
 
-import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
-import { delimiter, join } from 'node:path'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import type { PtySpawner } from '../../base/pty.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { findProgram } from '../../inventory/ssh-config/openssh-source.ts'
 import { openPtyShell, spawnProcess } from '../local/spawn-process.ts'
 import type { HostKeyReviewer } from '../questions.ts'
 import { HANDSHAKES_PER_SERVER, Throttle } from '../ssh2/session-slots.ts'
@@ -36,12 +34,16 @@ export function createOpensshTransport(options: OpensshTransportOptions): Transp
   const { spawnPty, clock = systemClock, sshFile = 'ssh' } = options
   const environment = defined(options.environment ?? process.env) as Record<string, string>
   const throttle = new Throttle(HANDSHAKES_PER_SERVER)
-  let program: Promise<void> | undefined
   let askpass: Promise<AskpassServer> | undefined
   return {
     async connect(endpoint, context) {
-      program ??= findProgram(sshFile, environment.PATH)
-      await program
+      if (findProgram(sshFile, environment.PATH) === undefined)
+        throw new ConnectError({
+          kind: 'configuration',
+          phase: 'name',
+          reason: `the program ${sshFile} is not installed`,
+          hint: 'Install the OpenSSH client, or use the transport ssh2 for this host.',
+        })
       askpass ??= startAskpassServer()
       const masterOptions: MasterOptions = {
         sshFile,
@@ -148,16 +150,4 @@ function connectionOf(endpoint: Endpoint, master: Master, options: ClientOptions
 function firstServerOf(endpoint: Endpoint): string {
   const { address, port } = endpoint.jump[0] ?? endpoint
   return `${address}:${port}`
-}
-
-async function findProgram(file: string, path = ''): Promise<void> {
-  const candidates = file.includes('/') ? [file] : path.split(delimiter).map((directory) => join(directory, file))
-  const found = await Promise.allSettled(candidates.map((candidate) => access(candidate, constants.X_OK)))
-  if (found.some(({ status }) => status === 'fulfilled')) return
-  throw new ConnectError({
-    kind: 'configuration',
-    phase: 'name',
-    reason: `the program ${file} is not installed`,
-    hint: 'Install the OpenSSH client, or use the transport ssh2 for this host.',
-  })
 }

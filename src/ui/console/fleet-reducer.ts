@@ -1,7 +1,7 @@
 /** How the fleet's events change the hosts in the state, and what the log and notices say about them. Pure. */
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { FleetEvent, WriteReport } from '../../ssh/fleet.ts'
+import type { FleetEvent, WriteReport } from '../../ssh/create-fleet.ts'
 import type { SessionState } from '../../ssh/session-transition.ts'
 import type { HostState, LogEntry, NoticeTone } from '../state/console-state.ts'
 import { shellEnd } from './pane-view.ts'

@@ -2,7 +2,7 @@
  * The emulated screen behind each pane, fed from the fleet's bytes, and its recording. Replies of the emulator go only to
  * the host that asked.
  */
-import type { Fleet, FleetEvent } from '../../ssh/fleet.ts'
+import type { Fleet, FleetEvent } from '../../ssh/create-fleet.ts'
 import type { Feeder } from '../../terminal/feeder.ts'
 import { createScreen, type Screen } from '../../terminal/headless-screen.ts'
 

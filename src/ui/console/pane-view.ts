@@ -2,7 +2,7 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import { clip, clipName, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { ShellState } from '../../ssh/fleet.ts'
+import type { ShellState } from '../../ssh/create-fleet.ts'
 import { BOLD } from '../../terminal/cells.ts'
 import type { Screen } from '../../terminal/headless-screen.ts'
 import type { FrameLines, PaneView, Rect, Span, Style } from '../compositor/scene.ts'

@@ -1,5 +1,5 @@
 /** What the console knows and shows: the hosts, the view (focus, receivers, mode), and messages (notice, log). */
-import type { ShellState } from '../../ssh/fleet.ts'
+import type { ShellState } from '../../ssh/create-fleet.ts'
 import type { SessionState } from '../../ssh/session-transition.ts'
 import type { BringUpView } from '../bring-up/bring-up-view.ts'
 import type { DialogView } from '../dialogs/dialog.ts'

@@ -1,7 +1,7 @@
 /** Makes the pages of the tabs, the panel of runs and copies, and what several of them share. */
 import { DisposableStore } from '../../base/disposable.ts'
 import type { OwnMachinePort } from '../../ops/net/watch/watch-hosts.ts'
-import type { Fleet } from '../../ssh/fleet.ts'
+import type { Fleet } from '../../ssh/create-fleet.ts'
 import { BringUpPage } from '../bring-up/bring-up-page.ts'
 import type { BringUpPort } from '../bring-up/bring-up-port.ts'
 import type { ConsoleParts } from '../console/console-app.ts'

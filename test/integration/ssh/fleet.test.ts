@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { checkHosts } from '../../../src/ssh/check-hosts.ts'
-import { createFleet } from '../../../src/ssh/create-fleet.ts'
+import { createFleet, type Fleet } from '../../../src/ssh/create-fleet.ts'
 import {
   type EmbeddedHosts,
   embeddedEndpoints,
   startEmbeddedHosts,
 } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
-import type { Fleet } from '../../../src/ssh/fleet.ts'
 import { createHostKeyVerifier } from '../../../src/ssh/known-hosts/verifier.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'

@@ -7,7 +7,7 @@ import type { Endpoint } from '../../../src/inventory/host.ts'
 import { inventoryFromTarget } from '../../../src/inventory/inventory.ts'
 import { type EndpointOptions, resolveEndpoints } from '../../../src/inventory/resolve-endpoints.ts'
 import { createLibrarySource } from '../../../src/inventory/ssh-config/library-source.ts'
-import { findSsh } from '../../../src/inventory/ssh-config/openssh-source.ts'
+import { findProgram } from '../../../src/inventory/ssh-config/openssh-source.ts'
 import { readInventory } from '../../support/hosts-yaml.ts'
 import { ann, createRecordedSource, FIXTURES } from './ssh-config/recorded-source.ts'
 
@@ -275,18 +275,21 @@ describe('ssh itself and the library', () => {
     expect([included?.port, matched?.port, matched?.user]).toEqual([2400, 2300, 'carl'])
   })
 
-  test.skipIf(findSsh(process.env) === undefined)('the installed ssh agrees with the library', async () => {
-    const { username, uid, homedir } = userInfo()
-    const localUser = { name: username, uid, home: homedir, hostName: 'here' }
-    const options = { localUser, sshConfigFile: config, env: { PATH: process.env.PATH }, files: noFiles }
-    const inventory = inventoryFromTarget(ALIASES)
-    const bySsh = await resolveEndpoints(inventory, inventory.hosts, options)
-    const source = createLibrarySource({ configFile: config, localUser })
-    expect(bySsh).toEqual(await resolveEndpoints(inventory, inventory.hosts, { ...options, source }))
-    expect(bySsh.map(({ port }) => port)).toEqual([22, 2207, 22, 22, 22, 22, 22, 2400, 2300, 22, 99])
-  })
+  test.skipIf(findProgram('ssh', process.env.PATH) === undefined)(
+    'the installed ssh agrees with the library',
+    async () => {
+      const { username, uid, homedir } = userInfo()
+      const localUser = { name: username, uid, home: homedir, hostName: 'here' }
+      const options = { localUser, sshConfigFile: config, env: { PATH: process.env.PATH }, files: noFiles }
+      const inventory = inventoryFromTarget(ALIASES)
+      const bySsh = await resolveEndpoints(inventory, inventory.hosts, options)
+      const source = createLibrarySource({ configFile: config, localUser })
+      expect(bySsh).toEqual(await resolveEndpoints(inventory, inventory.hosts, { ...options, source }))
+      expect(bySsh.map(({ port }) => port)).toEqual([22, 2207, 22, 22, 22, 22, 22, 2400, 2300, 22, 99])
+    },
+  )
 
-  test.skipIf(findSsh(process.env) === undefined)(
+  test.skipIf(findProgram('ssh', process.env.PATH) === undefined)(
     'a mistake in ssh_config is reported with file and line',
     async () => {
       const broken = join(directory, 'broken')
@@ -298,13 +301,16 @@ describe('ssh itself and the library', () => {
     },
   )
 
-  test.skipIf(findSsh(process.env) === undefined)('values of hosts.yaml reach ssh unchanged', async () => {
-    const inventory = readInventory(
-      'hosts: { a: { address: "fe80::1%%eth0", port: 2222, user: ann, identity_file: "~/my key" }, b: }',
-      join(directory, 'hosts.yaml'),
-    )
-    const options = { env: { PATH: process.env.PATH }, sshConfigFile: '/dev/null', localUser: ann }
-    const [a] = await resolveEndpoints(inventory, inventory.hosts, options)
-    expect(a).toMatchObject({ address: 'fe80::1%eth0', port: 2222, user: 'ann', identityFiles: ['/home/ann/my key'] })
-  })
+  test.skipIf(findProgram('ssh', process.env.PATH) === undefined)(
+    'values of hosts.yaml reach ssh unchanged',
+    async () => {
+      const inventory = readInventory(
+        'hosts: { a: { address: "fe80::1%%eth0", port: 2222, user: ann, identity_file: "~/my key" }, b: }',
+        join(directory, 'hosts.yaml'),
+      )
+      const options = { env: { PATH: process.env.PATH }, sshConfigFile: '/dev/null', localUser: ann }
+      const [a] = await resolveEndpoints(inventory, inventory.hosts, options)
+      expect(a).toMatchObject({ address: 'fe80::1%eth0', port: 2222, user: 'ann', identityFiles: ['/home/ann/my key'] })
+    },
+  )
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Hop, isBelow, orderChain, pickSource } from '../../../../src/ssh/copy/relay.ts'
+import { type Hop, isBelow, orderChain, pickSource } from '../../../../src/ssh/copy/chain.ts'
 
 type TestHop = { -readonly [K in keyof Hop]: Hop[K] } & { readonly name: string; source: TestHop | undefined }
 
