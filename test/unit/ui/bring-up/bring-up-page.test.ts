@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
-import { createStand } from '../console/stand.ts'
+import { createConsoleHarness } from '../console/console-harness.ts'
 import { FakeBringUp, planOf, statusOf, stepOf } from './fake-bring-up.ts'
 
 const LEADER = '\x1d'
@@ -15,26 +15,26 @@ const SIZES = [
 
 async function openTab(columns = 80, rows = 24) {
   const port = new FakeBringUp()
-  const stand = createStand({ hosts: ['m1', 'm2', 'm3'], size: { columns, rows }, bringUp: port })
-  const nowMs = stand.clock.now()
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], size: { columns, rows }, bringUp: port })
+  const nowMs = harness.clock.now()
   port.statuses = [statusOf('m1', 'good', nowMs), statusOf('m2', 'missing', nowMs), statusOf('m3', 'away')]
   /** What is written inside the frames, row after row. */
   const text = (): string => {
-    const { state, page } = stand.console
+    const { state, page } = harness.console
     const panes = page?.panes(areaOf(state), themes.none) ?? []
     return panes.flatMap(({ notice }) => notice.map((row) => row.map((span) => span.text).join(''))).join('\n')
   }
   const bar = (bars: typeof headerBars | typeof footerBars): string => {
-    const { console } = stand
+    const { console } = harness
     const { left, right } =
       bars === footerBars
         ? footerBars(console.state, themes.none, console.options.keymap)
         : headerBars(console.state, themes.none, console.arrangement)
     return [...left, ...right].map((part) => part.text).join('')
   }
-  stand.type(`${LEADER}2`)
+  harness.type(`${LEADER}2`)
   await setImmediate()
-  return { ...stand, port, text, header: () => bar(headerBars), footer: () => bar(footerBars) }
+  return { ...harness, port, text, header: () => bar(headerBars), footer: () => bar(footerBars) }
 }
 
 /** A change whose plan is there and was agreed to. */
@@ -286,7 +286,7 @@ describe('the Bring-up tab', () => {
     port.areas = async () => {
       throw new Error('hosts.yaml:3:1: no')
     }
-    const { type, console } = createStand({ hosts: ['m1'], size: { columns: 80, rows: 24 }, bringUp: port })
+    const { type, console } = createConsoleHarness({ hosts: ['m1'], size: { columns: 80, rows: 24 }, bringUp: port })
     type(`${LEADER}2`)
     await setImmediate()
     const rows = console.page?.panes(areaOf(console.state), themes.none)[0]?.notice ?? []

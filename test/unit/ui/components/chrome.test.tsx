@@ -9,7 +9,7 @@ import { Chrome } from '../../../../src/ui/components/chrome.tsx'
 import { credentialDialog } from '../../../../src/ui/dialogs/credential-dialog.ts'
 import { createVirtualStdin, VirtualStdout } from '../../../../src/ui/tty/virtual-terminal.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
-import { createStand, type Stand } from '../console/stand.ts'
+import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
 
 const LEADER = '\x1d'
 const opened: Disposable[] = []
@@ -23,7 +23,7 @@ afterEach(() => {
 })
 
 /** The rows of the chrome layer. */
-async function drawChrome({ console }: Stand): Promise<string[]> {
+async function drawChrome({ console }: ConsoleHarness): Promise<string[]> {
   const { columns, rows } = console.state
   let draws = 0
   const stdout = new VirtualStdout({ columns, rows, onDraw: () => draws++ })
@@ -42,7 +42,7 @@ async function drawChrome({ console }: Stand): Promise<string[]> {
   return Array.from({ length: rows }, (_, row) => textOfCells(grid.words, row * columns * WORDS_PER_CELL, columns))
 }
 
-const ask = (stand: Stand, request: Partial<CredentialRequest>): void => {
+const ask = (harness: ConsoleHarness, request: Partial<CredentialRequest>): void => {
   const whole = {
     title: 'Password for root',
     instruction: '',
@@ -51,15 +51,15 @@ const ask = (stand: Stand, request: Partial<CredentialRequest>): void => {
     isRetry: false,
     ...request,
   } as CredentialRequest
-  stand.console.dialogs.openWhenQuiet(credentialDialog(whole, () => undefined))
+  harness.console.dialogs.openWhenQuiet(credentialDialog(whole, () => undefined))
 }
 
 describe('dialogs', () => {
   it('show their whole text at 80 columns', async () => {
     for (const key of ['!', 'c']) {
-      const stand = createStand({ size: { columns: 80, rows: 24 } })
-      stand.type(`${LEADER}${key}`)
-      const text = (await drawChrome(stand)).join('\n')
+      const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+      harness.type(`${LEADER}${key}`)
+      const text = (await drawChrome(harness)).join('\n')
       expect(text).toContain(key === '!' ? 'for that.' : 'interrupted copy.')
       expect(text).not.toContain('…')
     }
@@ -68,13 +68,13 @@ describe('dialogs', () => {
 
 describe('foreign text', () => {
   it('does not act on the terminal in a question of a server', async () => {
-    const stand = createStand({ size: { columns: 80, rows: 24 } })
-    ask(stand, {
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+    ask(harness, {
       title: 'Pass\x1b[2J\x1b[Hword',
       instruction: 'first\r\nsecond\x1b[1;1HTYPING INTO NO HOST\u202edrow',
       prompts: [{ text: '\x1b[41mcode\x07', isEchoed: true }],
     })
-    const rows = await drawChrome(stand)
+    const rows = await drawChrome(harness)
     expect(rows[0]).toMatch(/^ muster lab .*TYPING INTO ALL 4: m\[1-4\]/)
     expect(rows.join('\n')).toMatch(/Pass\\x1b\[2J\\x1b\[Hword/)
     expect(rows.join('\n')).toMatch(/first\\x0d\\x0asecond\\x1b\[1;1HTYPING INTO NO HOST\\u202edrow/)
@@ -83,9 +83,9 @@ describe('foreign text', () => {
   })
 
   it('does not act on the terminal in a notice, and stays on its line', async () => {
-    const stand = createStand({ size: { columns: 80, rows: 24 } })
-    stand.console.notice('lost:\n\x1b[1;1Hgone\x9b2J', 'error')
-    const rows = await drawChrome(stand)
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+    harness.console.notice('lost:\n\x1b[1;1Hgone\x9b2J', 'error')
+    const rows = await drawChrome(harness)
     expect(rows.at(-1)).toContain('lost:\\x0a\\x1b[1;1Hgone\\x9b2J')
     expect(rows[0]).toMatch(/^ muster lab/)
   })
@@ -100,25 +100,25 @@ describe('a small terminal', () => {
     [1, 1],
   ])('of %i×%i has room for every dialog', async (columns, rows) => {
     for (const keys of [':', '?', '/', 'g', 'm', 'p', '+', 'x', 'w', '[/', '6']) {
-      const stand = createStand({ size: { columns, rows } })
-      for (const key of keys) stand.type(key === keys[0] ? LEADER + key : key)
-      const drawn = await drawChrome(stand)
+      const harness = createConsoleHarness({ size: { columns, rows } })
+      for (const key of keys) harness.type(key === keys[0] ? LEADER + key : key)
+      const drawn = await drawChrome(harness)
       expect(drawn).toHaveLength(rows)
     }
   })
 
   it('of 20×5 shows the typed line and the key that leads back', async () => {
-    const stand = createStand({ size: { columns: 20, rows: 5 } })
-    stand.type(`${LEADER}/m[1-2]`)
-    const text = (await drawChrome(stand)).join('\n')
+    const harness = createConsoleHarness({ size: { columns: 20, rows: 5 } })
+    harness.type(`${LEADER}/m[1-2]`)
+    const text = (await drawChrome(harness)).join('\n')
     expect(text).toContain('m[1-2]')
     expect(text).toContain('Esc')
   })
 
   it('of 20×5 shows which action would run', async () => {
-    const stand = createStand({ size: { columns: 20, rows: 5 } })
-    stand.type(`${LEADER}:zoom`)
-    const text = (await drawChrome(stand)).join('\n')
+    const harness = createConsoleHarness({ size: { columns: 20, rows: 5 } })
+    harness.type(`${LEADER}:zoom`)
+    const text = (await drawChrome(harness)).join('\n')
     expect(text).toMatch(/▸ ?zoom/)
   })
 })
@@ -127,10 +127,10 @@ describe('a long prompt', () => {
   const PROMPT = 'Enter the code of six digits that your authenticator shows now, or one of the backup codes: '
 
   it('is shown whole, with the typed text', async () => {
-    const stand = createStand({ size: { columns: 80, rows: 24 } })
-    ask(stand, { prompts: [{ text: PROMPT, isEchoed: true }] })
-    stand.type('123456')
-    const text = (await drawChrome(stand))
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+    ask(harness, { prompts: [{ text: PROMPT, isEchoed: true }] })
+    harness.type('123456')
+    const text = (await drawChrome(harness))
       .map((row) => row.replace(/^.*?│|│.*$/g, '').trim())
       .join(' ')
       .replace(/ +/g, ' ')
@@ -143,42 +143,42 @@ describe('long names', () => {
   const LONG = 'a'.repeat(60)
 
   it('leave room for the keys that answer a question', async () => {
-    const stand = createStand({ size: { columns: 80, rows: 24 }, hosts: [LONG, 'b'] })
-    stand.type(`${LEADER}x`)
-    expect((await drawChrome(stand)).join('\n')).toMatch(/y close a+….*Esc cancel/)
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 }, hosts: [LONG, 'b'] })
+    harness.type(`${LEADER}x`)
+    expect((await drawChrome(harness)).join('\n')).toMatch(/y close a+….*Esc cancel/)
   })
 
   it('leave room for the hints of the footer, in every mode', async () => {
-    const stand = createStand({ size: { columns: 80, rows: 24 }, hosts: [LONG, 'b'] })
-    expect((await drawChrome(stand)).at(-1)).toContain('help')
-    stand.type(`${LEADER}[`)
-    expect((await drawChrome(stand)).at(-1)).toMatch(/SCROLL a+….*Esc back/)
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 }, hosts: [LONG, 'b'] })
+    expect((await drawChrome(harness)).at(-1)).toContain('help')
+    harness.type(`${LEADER}[`)
+    expect((await drawChrome(harness)).at(-1)).toMatch(/SCROLL a+….*Esc back/)
   })
 })
 
 describe('a console without hosts', () => {
   it('says how to add some, and how to quit', async () => {
-    const stand = createStand({ size: { columns: 80, rows: 24 }, hosts: ['m1'] })
-    stand.type(`${LEADER}x`)
-    stand.type('y')
-    expect((await drawChrome(stand)).slice(1, -1).join('\n')).toMatch(/No hosts.*Ctrl-\] \+.*Ctrl-\] q/)
-    stand.type('ls')
-    expect((await drawChrome(stand)).at(-1)).toContain('no hosts: Ctrl-] + adds one')
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 }, hosts: ['m1'] })
+    harness.type(`${LEADER}x`)
+    harness.type('y')
+    expect((await drawChrome(harness)).slice(1, -1).join('\n')).toMatch(/No hosts.*Ctrl-\] \+.*Ctrl-\] q/)
+    harness.type('ls')
+    expect((await drawChrome(harness)).at(-1)).toContain('no hosts: Ctrl-] + adds one')
   })
 })
 
 describe('a dialog', () => {
   it('shows the whole text of an error', async () => {
-    const stand = createStand({ size: { columns: 80, rows: 24 } })
-    stand.type(`${LEADER}/m[1-`)
-    const text = (await drawChrome(stand)).map((row) => row.replace(/^.*?│|│.*$/g, '').trim()).join(' ')
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+    harness.type(`${LEADER}/m[1-`)
+    const text = (await drawChrome(harness)).map((row) => row.replace(/^.*?│|│.*$/g, '').trim()).join(' ')
     expect(text).toMatch(/\[ without \] after it; write a range as m\[1-3\]|write a range/)
     expect(text).not.toContain('…')
   })
 
   it('shows in the footer only keys that it handles', async () => {
-    const stand = createStand({ size: { columns: 80, rows: 24 } })
-    stand.type(`${LEADER}/`)
-    expect((await drawChrome(stand)).at(-1)).not.toContain('Ctrl-]')
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+    harness.type(`${LEADER}/`)
+    expect((await drawChrome(harness)).at(-1)).not.toContain('Ctrl-]')
   })
 })

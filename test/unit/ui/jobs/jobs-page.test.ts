@@ -7,7 +7,7 @@ import { footerBars } from '../../../../src/ui/console/header.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
-import { createStand } from '../console/stand.ts'
+import { createConsoleHarness } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from './fake-queue.ts'
 
 const LEADER = '\x1d'
@@ -33,26 +33,26 @@ async function openTab(key: string, columns = 80, rows = 24, jobs: readonly Job[
     fanOut: 1,
     spillDirectory: '',
   }
-  const stand = createStand({ hosts: ['n1', 'n2', 'n3'], size: { columns, rows }, jobs: queue, work })
+  const harness = createConsoleHarness({ hosts: ['n1', 'n2', 'n3'], size: { columns, rows }, jobs: queue, work })
   const text = (): string => {
-    const { state, page } = stand.console
+    const { state, page } = harness.console
     const panes = page?.panes(areaOf(state), themes.none) ?? []
     return panes.flatMap(({ notice }) => notice.map((row) => row.map((span) => span.text).join(''))).join('\n')
   }
   const titles = (): string[] => {
-    const panes = stand.console.page?.panes(areaOf(stand.console.state), themes.none) ?? []
+    const panes = harness.console.page?.panes(areaOf(harness.console.state), themes.none) ?? []
     return panes.map(({ title }) => title.map((span) => span.text).join(''))
   }
   const press = async (keys: string) => {
-    stand.type(keys)
+    harness.type(keys)
     await setImmediate()
   }
   const hints = (): string => {
-    const { left } = footerBars(stand.console.state, themes.none, stand.console.options.keymap)
+    const { left } = footerBars(harness.console.state, themes.none, harness.console.options.keymap)
     return left.map((part) => part.text).join('')
   }
   await press(`${LEADER}${key}`)
-  return { ...stand, queue, logs, text, titles, hints, press }
+  return { ...harness, queue, logs, text, titles, hints, press }
 }
 
 describe('the Jobs tab', () => {
@@ -256,7 +256,7 @@ describe('the queue', () => {
   it('is not read before one of its tabs is opened', async () => {
     const jobs: readonly Job[] = []
     const queue = new FakeQueue(jobs, statusOf(hostSpecs(1), jobs))
-    createStand({ hosts: ['n1'], jobs: queue })
+    createConsoleHarness({ hosts: ['n1'], jobs: queue })
     expect(queue.reads).toBe(0)
   })
 })

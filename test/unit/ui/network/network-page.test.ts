@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
-import { createStand } from '../console/stand.ts'
+import { createConsoleHarness } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, statusOf } from '../jobs/fake-queue.ts'
 
 const LEADER = '\x1d'
@@ -25,16 +25,16 @@ it('samples the hosts from the first opening of the tab on, shows the samples, a
     fanOut: 64,
     spillDirectory: '',
   }
-  const stand = createStand({ hosts: ['m1', 'm2'], work })
-  const page = stand.console.pages.network
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2'], work })
+  const page = harness.console.pages.network
   const text = () =>
     page
       .panes({ column: 0, row: 1, width: 80, height: 22 }, themes.none)
       .flatMap(({ notice }) => notice.map((row) => row.map((span) => span.text).join('')))
       .join('\n')
   expect(started.size).toBe(0)
-  stand.type(`${LEADER}3`)
-  expect(stand.console.state.tab).toBe('network')
+  harness.type(`${LEADER}3`)
+  expect(harness.console.state.tab).toBe('network')
   expect([...started.keys()]).toEqual(['m1', 'm2'])
   expect(started.get('m1')?.[1]).toMatch(/^exec \/bin\/sh -c '[^']*'$/)
   expect(text()).toContain('collecting data…')
@@ -43,19 +43,19 @@ it('samples the hosts from the first opening of the tab on, shows the samples, a
   m1?.onBegin()
   m1?.onStdout(Buffer.from(second(1, 0) + second(2, 100)))
   m2?.onEnd({ kind: 'unreachable', reason: 'no connection' })
-  stand.clock.advance(1000)
+  harness.clock.advance(1000)
   expect(text()).toMatch(/^ m1 +50% .*60%/m)
   expect(text()).toMatch(/^ m2 +unreachable: no connection$/m)
-  stand.type('s')
-  expect(stand.console.state.watch.view.sort).toBe('cpu')
-  stand.type('\r')
-  expect(stand.console.state.watch.view).toMatchObject({ isDetailed: true, selected: 'm1' })
-  stand.type('qq')
-  expect(stand.console.state.tab).toBe('shells')
+  harness.type('s')
+  expect(harness.console.state.watch.view.sort).toBe('cpu')
+  harness.type('\r')
+  expect(harness.console.state.watch.view).toMatchObject({ isDetailed: true, selected: 'm1' })
+  harness.type('qq')
+  expect(harness.console.state.tab).toBe('shells')
   // Sampling continues until the console closes.
   expect(stopped).toEqual([])
-  expect(stand.fleet.received.get('m1')).toBeUndefined()
-  stand.console[Symbol.dispose]()
+  expect(harness.fleet.received.get('m1')).toBeUndefined()
+  harness.console[Symbol.dispose]()
   expect(stopped).toContain('m1')
 })
 
@@ -75,44 +75,44 @@ it('records what it shows, and replays recordings, newest first', async () => {
     }
     const hosts = hostSpecs(1).map((host) => ({ ...host, name: 'm1' }))
     const jobs = new FakeQueue([], statusOf(hosts, []))
-    const stand = createStand({ hosts: ['m1'], jobs, work, environment: { XDG_STATE_HOME: directory } })
-    const table = () => stand.console.pages.network.panes({ column: 0, row: 1, width: 80, height: 8 }, themes.none)
+    const harness = createConsoleHarness({ hosts: ['m1'], jobs, work, environment: { XDG_STATE_HOME: directory } })
+    const table = () => harness.console.pages.network.panes({ column: 0, row: 1, width: 80, height: 8 }, themes.none)
     const text = () => table().flatMap(({ notice, badges }) => [...notice.flat(), ...badges].map((span) => span.text))
     const say = (up: number, busy: number) => handlers[0]?.onStdout(Buffer.from(second(up, busy)))
-    stand.type(`${LEADER}3o`)
-    expect(stand.console.state.notice?.text).toContain('no recordings yet')
+    harness.type(`${LEADER}3o`)
+    expect(harness.console.state.notice?.text).toContain('no recordings yet')
     say(1, 0)
-    stand.type('r')
+    harness.type('r')
     expect(text()).toContain(' ● recording ')
     say(2, 100)
-    stand.clock.advance(1000)
+    harness.clock.advance(1000)
     say(3, 100)
-    stand.type('r')
+    harness.type('r')
     expect(text()).not.toContain(' ● recording ')
     const [time = ''] = readdirSync(join(directory, 'muster', 'recordings'))
     const file = join(directory, 'muster', 'recordings', time, 'network.jsonl')
     expect(statSync(file).mode & 0o777).toBe(0o600)
-    stand.clock.advance(60_000)
+    harness.clock.advance(60_000)
     say(4, 700)
     expect(text().join('')).toContain('86%')
-    stand.type('o')
+    harness.type('o')
     expect(text().join('')).toMatch(/ m1 +50%.*replay \d\d:\d\d:\d\d UTC · 1 of 1/)
     // The tab Packing goes on showing what is used now.
-    stand.type('4')
+    harness.type('4')
     await new Promise((resolve) => setImmediate(resolve))
-    const packing = stand.console.page?.panes({ column: 0, row: 1, width: 120, height: 22 }, themes.none) ?? []
+    const packing = harness.console.page?.panes({ column: 0, row: 1, width: 120, height: 22 }, themes.none) ?? []
     expect(packing.flatMap(({ title }) => title.map((span) => span.text)).join('')).toContain('uses 86 % cpu')
-    stand.type('3')
-    stand.type('p')
+    harness.type('3')
+    harness.type('p')
     expect(text().join('')).toContain('halted')
-    stand.type('\x1b[C')
+    harness.type('\x1b[C')
     expect(text().join('')).toMatch(/ m1 +0%.*the end/)
-    stand.type('o')
-    expect(stand.console.state.notice?.text).toContain('no older recording')
-    stand.type('q')
-    expect(stand.console.state.tab).toBe('network')
+    harness.type('o')
+    expect(harness.console.state.notice?.text).toContain('no older recording')
+    harness.type('q')
+    expect(harness.console.state.tab).toBe('network')
     expect(text().join('')).toContain('86%')
-    stand.console[Symbol.dispose]()
+    harness.console[Symbol.dispose]()
   } finally {
     rmSync(directory, { recursive: true })
   }

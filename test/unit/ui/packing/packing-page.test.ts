@@ -4,36 +4,36 @@ import { footerBars } from '../../../../src/ui/console/header.ts'
 import { exampleWhatIf, formatWhatIf, parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
-import { createStand, type Stand } from '../console/stand.ts'
+import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
 import { fakeRay, nodeUsage, usageOf } from '../ray/fake-ray.ts'
 
 const LEADER = '\x1d'
-const stands: Stand[] = []
+const stands: ConsoleHarness[] = []
 
 async function open(columns = 120, rows = 40) {
   const jobs = [jobOf(1, runningOn('m1', 0))]
   const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
   const queue = new FakeQueue(jobs, statusOf(specs, jobs))
   const ray = fakeRay()
-  const stand = createStand({ hosts: ['m1', 'm2', 'm3'], jobs: queue, ray, size: { columns, rows } })
-  stands.push(stand)
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], jobs: queue, ray, size: { columns, rows } })
+  stands.push(harness)
   await settle()
-  stand.type(`${LEADER}4`)
+  harness.type(`${LEADER}4`)
   await settle()
-  return { stand, queue, ray }
+  return { harness, queue, ray }
 }
 
 const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }
-const screen = ({ console }: Stand): string =>
+const screen = ({ console }: ConsoleHarness): string =>
   console.pages.packing
     .panes(areaOf(console.state), themes.none)
     .flatMap((pane) => [pane.title, ...pane.notice].map((row) => row.map(({ text }) => text).join('')))
     .join('\n')
 
-const hints = ({ console }: Stand): string =>
+const hints = ({ console }: ConsoleHarness): string =>
   footerBars(console.state, themes.none, console.options.keymap)
     .left.map(({ text }) => text)
     .join('')
@@ -44,60 +44,60 @@ afterEach(() => {
 
 describe('what if', () => {
   it('shows where a gang would go with other strategies, policies and one more bundle, and submits nothing', async () => {
-    const { stand, queue } = await open()
+    const { harness, queue } = await open()
     queue.trial = { places: [{ host: 'm2', devices: [0, 1] }], why: [] }
-    stand.type('w--gpu 2 --cpu 8\r')
+    harness.type('w--gpu 2 --cpu 8\r')
     await settle()
-    expect(screen(stand)).toContain('1 × (8 CPU + 2 GPU) PACK: + on m2')
-    expect(screen(stand)).toMatch(/^\++ \++$/m)
-    expect(screen(stand)).toMatch(/^cpu \++·+ +8\/16$/m)
+    expect(screen(harness)).toContain('1 × (8 CPU + 2 GPU) PACK: + on m2')
+    expect(screen(harness)).toMatch(/^\++ \++$/m)
+    expect(screen(harness)).toMatch(/^cpu \++·+ +8\/16$/m)
     queue.trial = { places: undefined, why: ['too few GPUs are free'] }
-    stand.type('sp+')
+    harness.type('sp+')
     await settle()
     expect(queue.tried.at(-1)).toMatchObject({ strategy: 'SPREAD', by: 'ray', bundles: 2 })
-    expect(screen(stand)).toContain('2 × (8 CPU + 2 GPU) SPREAD: too few GPUs are free')
-    stand.type('w')
-    expect(screen(stand)).not.toContain('+')
+    expect(screen(harness)).toContain('2 × (8 CPU + 2 GPU) SPREAD: too few GPUs are free')
+    harness.type('w')
+    expect(screen(harness)).not.toContain('+')
     expect(queue.changes).toEqual([])
   })
 
   it('moves the marked slider with the arrow keys, in both directions', async () => {
-    const { stand, queue } = await open(80, 24)
+    const { harness, queue } = await open(80, 24)
     queue.trial = { places: [{ host: 'm2', devices: [0] }], why: [] }
-    stand.type('w--gpu 1 --bundles 2\r')
+    harness.type('w--gpu 1 --bundles 2\r')
     await settle()
-    expect(screen(stand)).toMatch(/strategy ●─── PACK .*▸policy ●─{9} muster .*bundles 2/)
-    stand.type('\x1b[C\x1b[C')
+    expect(screen(harness)).toMatch(/strategy ●─── PACK .*▸policy ●─{9} muster .*bundles 2/)
+    harness.type('\x1b[C\x1b[C')
     await settle()
     expect(queue.tried.at(-1)).toMatchObject({ by: 'least-stranding' })
-    expect(screen(stand)).toMatch(/▸policy ──●─{7} least-stranding/)
-    stand.type('\x1b[D\x1b[D\x1b[D')
+    expect(screen(harness)).toMatch(/▸policy ──●─{7} least-stranding/)
+    harness.type('\x1b[D\x1b[D\x1b[D')
     await settle()
     expect(queue.tried.at(-1)).toMatchObject({ by: 'random' })
-    stand.type('\t\x1b[C\t\x1b[D')
+    harness.type('\t\x1b[C\t\x1b[D')
     await settle()
     expect(queue.tried.at(-1)).toMatchObject({ by: 'random', bundles: 3, strategy: 'STRICT_SPREAD' })
-    expect(screen(stand)).toMatch(/▸strategy ───● STRICT_SPREAD .*bundles 3/)
+    expect(screen(harness)).toMatch(/▸strategy ───● STRICT_SPREAD .*bundles 3/)
   })
 
   it('takes an example when nothing is typed, and later the last what-if', async () => {
-    const { stand, queue } = await open()
-    stand.type('w')
-    expect(stand.console.state.mode).toMatchObject({
+    const { harness, queue } = await open()
+    harness.type('w')
+    expect(harness.console.state.mode).toMatchObject({
       dialog: { input: { text: '', placeholder: '--bundles 2 --cpu 1 --gpu 1 --strategy SPREAD' } },
     })
-    stand.type('\r')
+    harness.type('\r')
     await settle()
-    expect(screen(stand)).toContain('2 × (1 CPU + 1 GPU) SPREAD')
-    stand.type('+\x1b[Cw')
-    expect(stand.console.state.queue.whatIf).toBeUndefined()
-    stand.type('w\r')
+    expect(screen(harness)).toContain('2 × (1 CPU + 1 GPU) SPREAD')
+    harness.type('+\x1b[Cw')
+    expect(harness.console.state.queue.whatIf).toBeUndefined()
+    harness.type('w\r')
     await settle()
     expect(queue.tried.at(-1)).toMatchObject({ bundles: 3, by: 'ray', strategy: 'SPREAD' })
-    stand.type('ww--cpu 2 --memory 512MiB\r')
+    harness.type('ww--cpu 2 --memory 512MiB\r')
     await settle()
     expect(queue.tried.at(-1)).toMatchObject({ bundles: 1, by: 'muster', request: { cpuMilli: 2000 } })
-    expect(screen(stand)).toContain('1 × (2 CPU + 512MiB) PACK')
+    expect(screen(harness)).toContain('1 × (2 CPU + 512MiB) PACK')
   })
 
   it('asks for no GPU in its example when no host has one, and parses its own text', () => {
@@ -114,17 +114,17 @@ describe('what if', () => {
   })
 
   it('shows only keys that apply now in the footer', async () => {
-    const { stand, queue } = await open(160)
-    expect(hints(stand)).toMatch(/Esc shells +w what-if *$/)
-    stand.type('w\r')
+    const { harness, queue } = await open(160)
+    expect(hints(harness)).toMatch(/Esc shells +w what-if *$/)
+    harness.type('w\r')
     await settle()
-    expect(hints(stand)).toMatch(/w clear what-if .*Right next option .*Tab next slider *$/)
-    stand.type('w')
+    expect(hints(harness)).toMatch(/w clear what-if .*Right next option .*Tab next slider *$/)
+    harness.type('w')
     const specs = hostSpecs(40, 2)
     queue.next = statusOf(specs, [])
-    stand.clock.advance(1000)
+    harness.clock.advance(1000)
     await settle()
-    expect(hints(stand)).toMatch(/w what-if .*Down more hosts *$/)
+    expect(hints(harness)).toMatch(/w what-if .*Down more hosts *$/)
   })
 
   it.each([
@@ -142,27 +142,27 @@ describe('what if', () => {
 
 describe('the current placement', () => {
   it('is shown in the titles of boxes, from Ray while hosts are not sampled', async () => {
-    const { stand, ray } = await open()
-    expect(screen(stand)).not.toContain('uses')
+    const { harness, ray } = await open()
+    expect(screen(harness)).not.toContain('uses')
     const memory = { used: 12 * 2 ** 30, total: 64 * 2 ** 30 }
     const nodes = [nodeUsage('10.9.0.1', { cpuPercent: 34, memory }), nodeUsage('10.9.0.2')]
     ray.watches[0]?.options.onUsage(usageOf({ nodes }), '')
-    expect(screen(stand)).toContain('m1 · uses 34 % cpu, 12G')
+    expect(screen(harness)).toContain('m1 · uses 34 % cpu, 12G')
   })
 
   it('shows what Ray has placed, on demand', async () => {
-    const { stand, ray } = await open()
+    const { harness, ray } = await open()
     const bundles = [{ index: 0, resources: { CPU: 2 }, nodeId: 'id-10.9.0.1' }]
     const groups = [{ id: 'a', name: 'train', state: 'CREATED', scheduling: '', bundles }]
     const logical = new Map([['CPU', { used: 3, total: 4 }]])
     const nodes = [nodeUsage('10.9.0.1', { logical }), nodeUsage('10.9.0.2')]
     ray.watches[0]?.options.onUsage(usageOf({ nodes, groups }), '')
-    stand.type('y')
-    expect(screen(stand)).toContain('packing of Ray')
-    expect(screen(stand)).toMatch(/^cpu A+\*+·+ +3\/4$/m)
-    stand.type(`${LEADER}1${LEADER}:ray watch\r`)
-    expect(stand.console.state.tab).toBe('packing')
+    harness.type('y')
+    expect(screen(harness)).toContain('packing of Ray')
+    expect(screen(harness)).toMatch(/^cpu A+\*+·+ +3\/4$/m)
+    harness.type(`${LEADER}1${LEADER}:ray watch\r`)
+    expect(harness.console.state.tab).toBe('packing')
     ray.watches[0]?.options.onUsage(undefined, 'refused')
-    expect(screen(stand)).toContain('GPUs')
+    expect(screen(harness)).toContain('GPUs')
   })
 })

@@ -3,10 +3,10 @@ import { headerBars } from '../../../../src/ui/console/header.ts'
 import { actionSpecs } from '../../../../src/ui/keys/registry.ts'
 import { TABS } from '../../../../src/ui/tabs/tabs.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
-import { createStand, type Stand } from '../console/stand.ts'
+import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
 
 const LEADER = '\x1d'
-const header = ({ console }: Stand): string => {
+const header = ({ console }: ConsoleHarness): string => {
   const { left, right } = headerBars(console.state, themes.none, console.arrangement)
   return [...left, ...right].map(({ text }) => text).join('')
 }
@@ -18,25 +18,25 @@ describe('tabs', () => {
   })
 
   it('open by their number where keys do not go to hosts, and with the leader everywhere', () => {
-    const stand = createStand({ hosts: ['m1', 'm2'] })
-    stand.type('6')
-    expect([stand.console.state.tab, stand.fleet.received.get('m1')]).toEqual(['shells', '6'])
-    stand.type(`${LEADER}6`)
-    expect(stand.console.state.tab).toBe('log')
-    expect(header(stand)).toContain('LOG · hosts get no keys')
-    stand.type('x1')
-    expect(stand.console.state.tab).toBe('shells')
-    expect(header(stand)).toContain('TYPING INTO ALL 2: m[1-2]')
-    expect(stand.fleet.received.get('m1')).toBe('6')
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    harness.type('6')
+    expect([harness.console.state.tab, harness.fleet.received.get('m1')]).toEqual(['shells', '6'])
+    harness.type(`${LEADER}6`)
+    expect(harness.console.state.tab).toBe('log')
+    expect(header(harness)).toContain('LOG · hosts get no keys')
+    harness.type('x1')
+    expect(harness.console.state.tab).toBe('shells')
+    expect(header(harness)).toContain('TYPING INTO ALL 2: m[1-2]')
+    expect(harness.fleet.received.get('m1')).toBe('6')
   })
 
   it('have one page each, and its keys reach no host', () => {
-    const stand = createStand({ hosts: ['m1'] })
-    for (const at of [1, 2, 3]) stand.console.log('m1', `line ${at}`)
-    stand.type(`${LEADER}6kk`)
-    expect(stand.console.state.logOffset).toBe(2)
-    stand.type('j\x1b[B')
-    expect(stand.console.state.logOffset).toBe(0)
-    expect(stand.fleet.received.get('m1')).toBeUndefined()
+    const harness = createConsoleHarness({ hosts: ['m1'] })
+    for (const at of [1, 2, 3]) harness.console.log('m1', `line ${at}`)
+    harness.type(`${LEADER}6kk`)
+    expect(harness.console.state.logOffset).toBe(2)
+    harness.type('j\x1b[B')
+    expect(harness.console.state.logOffset).toBe(0)
+    expect(harness.fleet.received.get('m1')).toBeUndefined()
   })
 })

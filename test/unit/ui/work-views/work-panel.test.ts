@@ -5,7 +5,7 @@ import type { CommandHandlers } from '../../../../src/ops/run/run-hosts.ts'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
 import { themes } from '../../../../src/ui/theme/theme.ts'
 import type { CopyOrder, WorkPort } from '../../../../src/ui/work-views/work-port.ts'
-import { createStand, type Stand } from '../console/stand.ts'
+import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
 
 const LEADER = '\x1d'
 
@@ -49,29 +49,29 @@ function fakeWork(): FakeWork {
   }
 }
 
-const stands: Stand[] = []
-const open = (columns = 120, rows = 40): { stand: Stand; work: FakeWork } => {
+const stands: ConsoleHarness[] = []
+const open = (columns = 120, rows = 40): { harness: ConsoleHarness; work: FakeWork } => {
   const work = fakeWork()
-  const stand = createStand({ work, size: { columns, rows } })
-  stands.push(stand)
-  return { stand, work }
+  const harness = createConsoleHarness({ work, size: { columns, rows } })
+  stands.push(harness)
+  return { harness, work }
 }
 
 afterEach(() => {
   for (const { console } of stands.splice(0)) console[Symbol.dispose]()
 })
 
-const header = ({ console }: Stand): string => {
+const header = ({ console }: ConsoleHarness): string => {
   const { left, right } = headerBars(console.state, themes.dark, console.arrangement)
   return [...left, ...right].map(({ text }) => text).join('')
 }
-const footer = ({ console }: Stand): string =>
+const footer = ({ console }: ConsoleHarness): string =>
   footerBars(console.state, themes.dark, console.options.keymap)
     .left.map(({ text }) => text)
     .join('')
 
 /** The rows of the panel. */
-function panelRows({ console }: Stand): string[] {
+function panelRows({ console }: ConsoleHarness): string[] {
   const rect = { column: 0, row: 0, width: 90, height: 40 }
   const pane = console.work.pane(rect, themes.dark)
   return (pane?.notice ?? []).map((row) =>
@@ -91,45 +91,45 @@ const end = (work: FakeWork, host: string, output: string, code = 0): void => {
 
 describe('the panel of a run', () => {
   it('starts on the receivers and takes the keys; no host receives any', () => {
-    const { stand, work } = open()
-    stand.type(`${LEADER} `)
-    stand.type('\r')
-    stand.type(`${LEADER}!uptime\r`)
+    const { harness, work } = open()
+    harness.type(`${LEADER} `)
+    harness.type('\r')
+    harness.type(`${LEADER}!uptime\r`)
     expect([...work.commands.keys()]).toEqual(['m2', 'm3', 'm4'])
-    expect(header(stand)).toContain(' RUN VIEW · hosts get no keys ')
-    expect(footer(stand)).toMatch(/^ RUN VIEW {2}Tab shells {2}c stop/)
-    stand.type('kgbnGhl ')
-    stand.type('\x1b[200~rm -rf /\x1b[201~')
-    for (const host of ['m1', 'm2', 'm3', 'm4']) expect(stand.got(host)).toBe('')
-    stand.type('\thello')
-    expect(header(stand)).toContain(' TYPING INTO 3: m[2-4] ')
-    expect(stand.got('m2')).toBe('hello')
+    expect(header(harness)).toContain(' RUN VIEW · hosts get no keys ')
+    expect(footer(harness)).toMatch(/^ RUN VIEW {2}Tab shells {2}c stop/)
+    harness.type('kgbnGhl ')
+    harness.type('\x1b[200~rm -rf /\x1b[201~')
+    for (const host of ['m1', 'm2', 'm3', 'm4']) expect(harness.got(host)).toBe('')
+    harness.type('\thello')
+    expect(header(harness)).toContain(' TYPING INTO 3: m[2-4] ')
+    expect(harness.got('m2')).toBe('hello')
   })
 
   it('keeps the keys over a leader command and a dialog, and after the log', () => {
-    const { stand } = open()
-    stand.type(`${LEADER}!uptime\r`)
-    stand.type(`${LEADER}n`)
-    expect(header(stand)).toContain('RUN VIEW · hosts get no keys')
-    stand.type(`${LEADER}a${LEADER}?`)
-    stand.type('\x1b')
-    stand.type(`${LEADER}6`)
-    expect(header(stand)).not.toContain('RUN VIEW')
-    stand.type('\x1b')
-    expect(header(stand)).toContain('RUN VIEW')
-    stand.type('hello')
-    expect(stand.got('m1')).toBe('')
+    const { harness } = open()
+    harness.type(`${LEADER}!uptime\r`)
+    harness.type(`${LEADER}n`)
+    expect(header(harness)).toContain('RUN VIEW · hosts get no keys')
+    harness.type(`${LEADER}a${LEADER}?`)
+    harness.type('\x1b')
+    harness.type(`${LEADER}6`)
+    expect(header(harness)).not.toContain('RUN VIEW')
+    harness.type('\x1b')
+    expect(header(harness)).toContain('RUN VIEW')
+    harness.type('hello')
+    expect(harness.got('m1')).toBe('')
   })
 
   it('folds hosts with equal output, failures first', () => {
-    const { stand, work } = open()
-    stand.type(`${LEADER}!id\r`)
+    const { harness, work } = open()
+    harness.type(`${LEADER}!id\r`)
     end(work, 'm1', 'same\n')
     end(work, 'm2', 'same\n')
     end(work, 'm3', 'bad\n', 7)
     work.commands.get('m4')?.handlers.onBegin()
-    stand.clock.advance(1000)
-    expect(panelRows(stand)).toEqual(
+    harness.clock.advance(1000)
+    expect(panelRows(harness)).toEqual(
       expect.arrayContaining([
         ' $ id',
         expect.stringMatching(/^ 3 of 4 done, 1 failed, running 1\.0 s: m4$/),
@@ -138,88 +138,88 @@ describe('the panel of a run', () => {
         expect.stringMatching(/^ {2}✓ m\[1-2\] \(2\) {2}ok/),
       ]),
     )
-    expect(panelRows(stand).filter((row) => row === '   same')).toHaveLength(1)
+    expect(panelRows(harness).filter((row) => row === '   same')).toHaveLength(1)
   })
 
   it('retries only on failed hosts, and says when there are none', () => {
-    const { stand, work } = open()
-    stand.type(`${LEADER}!id\r`)
+    const { harness, work } = open()
+    harness.type(`${LEADER}!id\r`)
     for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `${host}\n`, host === 'm3' ? 1 : 0)
     work.commands.clear()
-    stand.type('r')
+    harness.type('r')
     expect([...work.commands.keys()]).toEqual(['m3'])
     end(work, 'm3', 'now\n')
-    stand.clock.advance(1000)
-    expect(panelRows(stand)).toContain('   now')
-    expect(panelRows(stand)).not.toContain('   m3')
-    stand.type('r')
-    expect(footer(stand)).toContain('no host failed')
+    harness.clock.advance(1000)
+    expect(panelRows(harness)).toContain('   now')
+    expect(panelRows(harness)).not.toContain('   m3')
+    harness.type('r')
+    expect(footer(harness)).toContain('no host failed')
   })
 
   it('stops on Ctrl-C, and does not start again while it runs', () => {
-    const { stand, work } = open()
-    stand.type(`${LEADER}!sleep 9\r`)
-    stand.type(`${LEADER}!other\r`)
-    expect(stand.console.state.mode.kind).toBe('dialog')
-    stand.type('\x1b')
+    const { harness, work } = open()
+    harness.type(`${LEADER}!sleep 9\r`)
+    harness.type(`${LEADER}!other\r`)
+    expect(harness.console.state.mode.kind).toBe('dialog')
+    harness.type('\x1b')
     expect([...work.commands.values()].every(({ command }) => command === 'sleep 9')).toBe(true)
-    stand.type('\x03')
+    harness.type('\x03')
     expect([...work.commands.values()].map(({ ends }) => ends)).toEqual(Array(4).fill(['stop']))
-    expect(panelRows(stand)).toContain(' 4 hosts: 4 cancelled')
+    expect(panelRows(harness)).toContain(' 4 hosts: 4 cancelled')
   })
 
   it('asks before the console closes, and stops running work when it does', () => {
-    const { stand, work } = open()
-    stand.type(`${LEADER}!sleep 9\r`)
-    stand.type(`${LEADER}q`)
-    expect(stand.quits()).toBe(0)
-    stand.type('\x1b')
-    expect(header(stand)).toContain('RUN VIEW')
-    stand.type(`${LEADER}qy`)
-    expect(stand.quits()).toBe(1)
-    stand.console[Symbol.dispose]()
+    const { harness, work } = open()
+    harness.type(`${LEADER}!sleep 9\r`)
+    harness.type(`${LEADER}q`)
+    expect(harness.quits()).toBe(0)
+    harness.type('\x1b')
+    expect(header(harness)).toContain('RUN VIEW')
+    harness.type(`${LEADER}qy`)
+    expect(harness.quits()).toBe(1)
+    harness.console[Symbol.dispose]()
     expect(work.commands.get('m1')?.ends).toEqual(['abandon'])
   })
 
   it('closes without a question when nothing is running', () => {
-    const { stand, work } = open()
-    stand.type(`${LEADER}!id\r`)
+    const { harness, work } = open()
+    harness.type(`${LEADER}!id\r`)
     for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, '')
-    stand.type(`${LEADER}q`)
-    expect(stand.quits()).toBe(1)
+    harness.type(`${LEADER}q`)
+    expect(harness.quits()).toBe(1)
   })
 
   it('closes and opens again; Esc in a group goes back to all groups', () => {
-    const { stand, work } = open()
-    stand.type(`${LEADER}!id\r`)
+    const { harness, work } = open()
+    harness.type(`${LEADER}!id\r`)
     for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `${host}\n`)
-    stand.clock.advance(200)
-    stand.type('j\r')
-    expect(panelRows(stand)).not.toContain('   m1')
-    stand.type('\x1b')
-    expect(panelRows(stand)).toContain('   m1')
-    stand.type('\x1b')
-    expect(stand.console.state.panel).toBeUndefined()
-    stand.type(`hi${LEADER}o`)
-    expect(stand.got('m1')).toBe('hi')
-    expect(panelRows(stand)).toContain('   m1')
+    harness.clock.advance(200)
+    harness.type('j\r')
+    expect(panelRows(harness)).not.toContain('   m1')
+    harness.type('\x1b')
+    expect(panelRows(harness)).toContain('   m1')
+    harness.type('\x1b')
+    expect(harness.console.state.panel).toBeUndefined()
+    harness.type(`hi${LEADER}o`)
+    expect(harness.got('m1')).toBe('hi')
+    expect(panelRows(harness)).toContain('   m1')
   })
 
   it('makes the hosts of a group the receivers', () => {
-    const { stand, work } = open()
-    stand.type(`${LEADER}!id\r`)
+    const { harness, work } = open()
+    harness.type(`${LEADER}!id\r`)
     for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, host === 'm2' || host === 'm4' ? 'odd\n' : 'even\n')
-    stand.clock.advance(200)
-    stand.type('Gt')
-    expect(stand.receivers()).toBe('m2,m4')
-    stand.type('x')
-    expect(stand.got('m4')).toBe('x')
+    harness.clock.advance(200)
+    harness.type('Gt')
+    expect(harness.receivers()).toBe('m2,m4')
+    harness.type('x')
+    expect(harness.got('m4')).toBe('x')
   })
 
   it('saves to the directory typed', () => {
-    const { stand, work } = open()
-    stand.type(`${LEADER}!id\r`)
-    stand.type('skept\r')
+    const { harness, work } = open()
+    harness.type(`${LEADER}!id\r`)
+    harness.type('skept\r')
     expect(work.saved).toEqual([{ directory: 'kept', hosts: ['m1', 'm2', 'm3', 'm4'] }])
   })
 
@@ -229,28 +229,28 @@ describe('the panel of a run', () => {
     [2, 1],
     [1, 1],
   ])('is drawn and handles its keys on a terminal of %i×%i', (columns, rows) => {
-    const { stand, work } = open(columns, rows)
-    stand.type(`${LEADER}!id\r`)
+    const { harness, work } = open(columns, rows)
+    harness.type(`${LEADER}!id\r`)
     end(work, 'm1', 'x'.repeat(300))
-    stand.clock.advance(200)
+    harness.clock.advance(200)
     for (const key of ['j', 'k', ' ', 'b', 'g', 'G', 'h', 'l', 'z', 'd', '\r', '\x1b', 'n', 'N']) {
-      stand.type(key)
+      harness.type(key)
       const rect = { column: 0, row: 0, width: columns, height: rows }
-      expect(stand.console.work.pane(rect, themes.dark)?.notice.length).toBe(Math.max(0, rows - 2))
+      expect(harness.console.work.pane(rect, themes.dark)?.notice.length).toBe(Math.max(0, rows - 2))
     }
   })
 })
 
 describe('the panel of a copy', () => {
   it('shows the progress of each host and of all, and failures', () => {
-    const { stand, work } = open()
-    stand.type(`${LEADER}con m[1-2]: a 'b c' /srv/\r`)
+    const { harness, work } = open()
+    harness.type(`${LEADER}con m[1-2]: a 'b c' /srv/\r`)
     const [order] = work.orders
     expect(order).toMatchObject({ hosts: ['m1', 'm2'], sources: ['a', 'b c'], destination: '/srv/' })
     for (const host of ['m1', 'm2']) order?.onEvent({ type: 'begin', host, files: 2, totalBytes: 1000 })
     order?.onEvent({ type: 'progress', host: 'm1', bytes: 500 })
-    stand.clock.advance(200)
-    expect(panelRows(stand)).toEqual(
+    harness.clock.advance(200)
+    expect(panelRows(harness)).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^ 0 of 2 hosts done {2}\[####-+\] {2}25 % {2}500 B of 2\.0 KiB$/),
         expect.stringMatching(/^ … m1 {2}\[########-+\] {2}50 %/),
@@ -266,8 +266,8 @@ describe('the panel of a copy', () => {
       reason: 'No space left',
     })
     order?.onEvent({ type: 'result', host: 'm2', result: { outcome: 'failed', ...none } })
-    stand.clock.advance(200)
-    const rows = panelRows(stand)
+    harness.clock.advance(200)
+    const rows = panelRows(harness)
     expect(rows.findIndex((row) => row.startsWith(' ✗ m2'))).toBeLessThan(
       rows.findIndex((row) => row.startsWith(' … m1')),
     )
@@ -275,9 +275,9 @@ describe('the panel of a copy', () => {
   })
 
   it('is cancelled by its signal', () => {
-    const { stand, work } = open()
-    stand.type(`${LEADER}ca /srv/\r`)
-    stand.type('c')
+    const { harness, work } = open()
+    harness.type(`${LEADER}ca /srv/\r`)
+    harness.type('c')
     expect(work.orders[0]?.signal.aborted).toBe(true)
   })
 })

@@ -117,7 +117,7 @@ const resolveHosts: ResolveHosts = (expression, known, groups) =>
     isHost: (name) => known.includes(name),
   })
 
-export type Stand = {
+export type ConsoleHarness = {
   readonly console: ConsoleApp
   readonly fleet: FakeFleet
   readonly clock: ManualClock
@@ -130,7 +130,7 @@ export type Stand = {
   got(host: string): string
 }
 
-export function createStand(
+export function createConsoleHarness(
   options: {
     hosts?: readonly string[]
     size?: { columns: number; rows: number }
@@ -142,7 +142,7 @@ export function createStand(
     jobs?: JobsPort
     ray?: RayPort
   } = {},
-): Stand {
+): ConsoleHarness {
   const hosts = options.hosts ?? ['m1', 'm2', 'm3', 'm4']
   const fleet = new FakeFleet()
   const clock = new ManualClock()
