@@ -16,27 +16,37 @@ export type AsciicastOptions = {
   onError(error: Error): void
 }
 
+const MAX_WAITING_BYTES = 8 * 1024 * 1024
+/** So many recordings of one host in one directory. */
+const MAX_NUMBER = 1000
+
+/** The file grows by whole lines, and never holds up the host: lines are gathered while a write is under way. */
 export class AsciicastRecorder implements Disposable {
   readonly path: string
-  readonly #file: LineFile
+  readonly #descriptor: number
   readonly #clock: Clock
+  readonly #onError: (error: Error) => void
   readonly #startedMs: number
   // Characters that are split between chunks are joined; what is no UTF-8 becomes U+FFFD, as JSON demands.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #lastSeconds = 0
   #lostBytes = 0
+  #position = 0
+  #lines: Buffer[] = []
+  #waitingBytes = 0
+  #writing: Buffer | undefined
+  #hasFailed = false
   #isDisposed = false
 
   /** @throws what opening a file throws */
   constructor({ directory, host, columns, rows, term, clock, onError }: AsciicastOptions) {
-    const { path, descriptor } = createExclusive(directory, fileStem(host), '.cast')
-    this.path = path
-    this.#file = new LineFile(descriptor, onError)
+    ;[this.path, this.#descriptor] = createExclusive(directory, fileStem(host))
+    this.#onError = onError
     this.#clock = clock
     this.#startedMs = clock.now()
     const timestamp = Math.floor(this.#startedMs / 1000)
     const header = { version: 2, width: columns, height: rows, timestamp, title: host, env: { TERM: term } }
-    this.#file.writeLine(JSON.stringify(header))
+    this.#writeLine(JSON.stringify(header))
   }
 
   output(bytes: Uint8Array): void {
@@ -50,10 +60,19 @@ export class AsciicastRecorder implements Disposable {
   /** Writes what is left before it returns. */
   [Symbol.dispose](): void {
     if (this.#isDisposed) return
-    this.#isDisposed = true
     this.#output(this.#decoder.decode(), 0)
     if (this.#lostBytes > 0) this.#reportLoss(true)
-    this.#file[Symbol.dispose]()
+    this.#isDisposed = true
+    try {
+      const rest = Buffer.concat([...(this.#writing ? [this.#writing] : []), ...this.#lines])
+      for (let at = 0; at < rest.length; ) {
+        at += writeSync(this.#descriptor, rest, at, rest.length - at, this.#position + at)
+      }
+    } catch {
+      // The disk is full or gone, and nobody listens any more.
+    }
+    // A write that is under way still uses the descriptor, and closes it.
+    if (!this.#writing) closeSync(this.#descriptor)
   }
 
   #output(text: string, bytes: number): void {
@@ -70,7 +89,40 @@ export class AsciicastRecorder implements Disposable {
   #write(kind: 'o' | 'r' | 'm', data: string, isLast = false): boolean {
     // A clock that is set back must not make the times of a recording go back.
     this.#lastSeconds = Math.max(this.#lastSeconds, (this.#clock.now() - this.#startedMs) / 1000)
-    return this.#file.writeLine(`[${this.#lastSeconds.toFixed(6)},"${kind}",${JSON.stringify(data)}]`, isLast)
+    return this.#writeLine(`[${this.#lastSeconds.toFixed(6)},"${kind}",${JSON.stringify(data)}]`, isLast)
+  }
+
+  /** False: the line was not taken, since too much waits for the disk already (a line that `isLast` always is). */
+  #writeLine(text: string, isLast = false): boolean {
+    if (this.#hasFailed) return true
+    const line = Buffer.from(`${text}\n`)
+    if (!isLast && this.#waitingBytes > 0 && this.#waitingBytes + line.length > MAX_WAITING_BYTES) return false
+    this.#lines.push(line)
+    this.#waitingBytes += line.length
+    if (!this.#writing) this.#continueWriting()
+    return true
+  }
+
+  #continueWriting(): void {
+    if (!this.#writing) {
+      if (this.#lines.length === 0) return
+      this.#writing = Buffer.concat(this.#lines)
+      this.#lines = []
+    }
+    const bytes = this.#writing
+    // At a place of its own, so that `dispose` can write the same bytes again if this write has not come back by then.
+    write(this.#descriptor, bytes, 0, bytes.length, this.#position, (error, written) => {
+      if (this.#isDisposed) return closeSync(this.#descriptor)
+      this.#writing = !error && written < bytes.length ? bytes.subarray(written) : undefined
+      if (error) {
+        this.#hasFailed = true
+        this.#lines = []
+        return this.#onError(error)
+      }
+      this.#position += written
+      this.#waitingBytes -= written
+      this.#continueWriting()
+    })
   }
 }
 
@@ -83,97 +135,14 @@ export function fileStem(host: string): string {
   return stem === '' ? 'host' : stem
 }
 
-const MAX_WAITING_BYTES = 8 * 1024 * 1024
-/** So many recordings of one host in one directory. */
-const MAX_NUMBER = 1000
-
-/** A new file `stem.ext`, `stem-2.ext`, …, readable and writable by the user alone; an existing file or link is never opened. */
-function createExclusive(
-  directory: string,
-  stem: string,
-  extension: string,
-): { readonly path: string; readonly descriptor: number } {
+/** A new file `stem.cast`, `stem-2.cast`, …, for the user alone, and its descriptor; an existing file or link is never opened. */
+function createExclusive(directory: string, stem: string): [path: string, descriptor: number] {
   for (let number = 1; ; number++) {
-    const path = join(directory, `${stem}${number === 1 ? '' : `-${number}`}${extension}`)
+    const path = join(directory, `${stem}${number === 1 ? '' : `-${number}`}.cast`)
     try {
-      const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
-      return { path, descriptor: openSync(path, flags, 0o600) }
+      return [path, openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)]
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || number === MAX_NUMBER) throw error
     }
-  }
-}
-
-/** Grows by whole lines and never holds up its writer: lines are gathered while a write is under way. Owns its descriptor. */
-class LineFile implements Disposable {
-  readonly #descriptor: number
-  readonly #onError: (error: Error) => void
-  #position = 0
-  #lines: Buffer[] = []
-  #waitingBytes = 0
-  #writing: Buffer | undefined
-  #hasFailed = false
-  #isDisposed = false
-
-  /** The file is empty. */
-  constructor(descriptor: number, onError: (error: Error) => void) {
-    this.#descriptor = descriptor
-    this.#onError = onError
-  }
-
-  /** False: the line was not taken, since too much waits for the disk already (a line that `isLast` always is). */
-  writeLine(text: string, isLast = false): boolean {
-    if (this.#isDisposed || this.#hasFailed) return true
-    const line = Buffer.from(`${text}\n`)
-    if (!isLast && this.#waitingBytes > 0 && this.#waitingBytes + line.length > MAX_WAITING_BYTES) return false
-    this.#lines.push(line)
-    this.#waitingBytes += line.length
-    if (!this.#writing) this.#writeNext()
-    return true
-  }
-
-  #writeNext(): void {
-    if (this.#lines.length === 0) return
-    this.#writing = Buffer.concat(this.#lines)
-    this.#lines = []
-    this.#continueWriting()
-  }
-
-  #continueWriting(): void {
-    const bytes = this.#writing as Buffer
-    // At a place of its own, so that `dispose` can write the same bytes again if this write has not come back by then.
-    write(this.#descriptor, bytes, 0, bytes.length, this.#position, (error, written) => {
-      if (this.#isDisposed) return closeSync(this.#descriptor)
-      if (error) return this.#fail(error)
-      this.#position += written
-      this.#waitingBytes -= written
-      this.#writing = written < bytes.length ? bytes.subarray(written) : undefined
-      if (this.#writing) this.#continueWriting()
-      else this.#writeNext()
-    })
-  }
-
-  #fail(error: Error): void {
-    this.#hasFailed = true
-    this.#writing = undefined
-    this.#lines = []
-    this.#waitingBytes = 0
-    this.#onError(error)
-  }
-
-  /** Writes what is left before it returns. */
-  [Symbol.dispose](): void {
-    if (this.#isDisposed) return
-    this.#isDisposed = true
-    try {
-      const rest = Buffer.concat([...(this.#writing ? [this.#writing] : []), ...this.#lines])
-      for (let at = 0; at < rest.length; ) {
-        at += writeSync(this.#descriptor, rest, at, rest.length - at, this.#position + at)
-      }
-    } catch {
-      // The disk is full or gone, and nobody listens any more.
-    }
-    // A write that is under way still uses the descriptor, and closes it.
-    if (!this.#writing) closeSync(this.#descriptor)
   }
 }

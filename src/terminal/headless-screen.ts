@@ -4,10 +4,8 @@ import { textOfCells, writeRow } from './cell-row.ts'
 import { BLANK, type CellGrid, WIDE_TAIL, WORDS_PER_CELL } from './cells.ts'
 import { type ClusterBudget, cellText } from './clusters.ts'
 import { installGraphemes } from './graphemes.ts'
-import { RateLimit } from './rate-limit.ts'
+import { CANCEL, RateLimit, StringGuard, Utf8Repair } from './output-guards.ts'
 import { type SearchHit, searchLines } from './screen-search.ts'
-import { CANCEL, StringGuard } from './string-guard.ts'
-import { Utf8Repair } from './utf8-repair.ts'
 import { openInternals, type XtermInternals } from './xterm-internals.ts'
 
 /** Cancel, first screen, mouse modes off, soft reset (DECSTR: cursor, regions, colours, the other modes). */
@@ -52,7 +50,7 @@ class HeadlessScreen implements Disposable {
   readonly #terminal: Terminal
   readonly #buffers: Terminal['buffer']
   readonly #internals: XtermInternals
-  readonly #handlers: ScreenHandlers
+  readonly #handlers: ScreenOptions['handlers']
   readonly #repair = new Utf8Repair()
   readonly #guard: StringGuard
   readonly #replies: RateLimit
@@ -96,7 +94,8 @@ class HeadlessScreen implements Disposable {
     return this.#revision
   }
 
-  get modes(): ScreenModes {
+  /** Modes that the remote program switched on and that change what typed keys, pastes and mouse events become. */
+  get modes() {
     const modes = this.#terminal.modes
     return {
       isBracketedPaste: modes.bracketedPasteMode,
@@ -109,13 +108,15 @@ class HeadlessScreen implements Disposable {
     }
   }
 
-  get cursor(): CursorState {
+  /** Relative to the visible rows, always inside them. */
+  get cursor() {
     const buffer = this.#buffers.active
     const row = buffer.cursorY + buffer.baseY - buffer.viewportY
     return {
       // After the last column the emulator's cursor stands beyond it, until the next character wraps.
       column: Math.min(buffer.cursorX, this.#columns - 1),
       row: Math.min(row, this.#rows - 1),
+      // False also when the view is scrolled away from it.
       isVisible: this.#internals.isCursorVisible && row < this.#rows,
       style: this.#internals.cursorStyle,
     }
@@ -144,7 +145,10 @@ class HeadlessScreen implements Disposable {
     const text = this.#repair.push(bytes)
     for (let at = 0; at < text.length; at += PARSE_SLICE_BYTES)
       this.#parseSlice(text.subarray(at, at + PARSE_SLICE_BYTES))
-    this.#report()
+    this.#revision++
+    if (!this.#hasRung) return
+    this.#hasRung = false
+    if (this.#bells.take()) this.#handlers.onBell?.()
   }
 
   #parseSlice(text: Uint8Array): void {
@@ -161,15 +165,6 @@ class HeadlessScreen implements Disposable {
     }
     internals.parse(slice)
     this.#guard.note(wasInString, internals.isInString, text.length)
-  }
-
-  /** What a slice of output changed, reported once. */
-  #report(): void {
-    this.#revision++
-    if (this.#hasRung) {
-      this.#hasRung = false
-      if (this.#bells.take()) this.#handlers.onBell?.()
-    }
   }
 
   resize(columns: number, rows: number): void {
@@ -223,16 +218,10 @@ class HeadlessScreen implements Disposable {
     if (this.#isDisposed) return
     this.#repair.reset()
     this.#internals.parse(RESTART)
-    const lastRow = this.#lastRowWithText()
+    let lastRow = this.#rows - 1
+    while (lastRow >= 0 && this.#textOf(this.#buffers.active.baseY + lastRow) === '') lastRow--
     this.#internals.parse(Buffer.from(lastRow < 0 ? '\x1b[H' : `\x1b[${lastRow + 1}H\r\n`))
     this.#revision++
-  }
-
-  /** Of the rows at the bottom; -1: they are blank. */
-  #lastRowWithText(): number {
-    let row = this.#rows - 1
-    while (row >= 0 && this.#textOf(this.#buffers.active.baseY + row) === '') row--
-    return row
   }
 
   [Symbol.dispose](): void {
@@ -260,20 +249,12 @@ class HeadlessScreen implements Disposable {
   /** The text of a row that the next one continues: with its spaces, without the cell that a wide character left empty. */
   #wholeText(line: number): string {
     const cells = this.#cellsOf(line)
-    const isLastBlank = cells[(this.#columns - 1) * WORDS_PER_CELL] === BLANK
     const text = textOfCells(cells, 0, this.#columns)
+    let missing = 0
+    while (missing < this.#columns && cells[(this.#columns - 1 - missing) * WORDS_PER_CELL] === BLANK) missing++
     const next = this.#cellsOf(line + 1)
     const isWideNext = this.#columns > 1 && next[0] !== BLANK && next[WORDS_PER_CELL] === WIDE_TAIL
-    const missing = this.#columns - this.#widthOf(line)
-    return text + ' '.repeat(isLastBlank && isWideNext ? Math.max(0, missing - 1) : missing)
-  }
-
-  /** The column after the last one that is not blank. */
-  #widthOf(line: number): number {
-    const cells = this.#cellsOf(line)
-    let width = this.#columns
-    while (width > 0 && cells[(width - 1) * WORDS_PER_CELL] === BLANK) width--
-    return width
+    return text + ' '.repeat(isWideNext ? Math.max(0, missing - 1) : missing)
   }
 
   #columnsOf(line: number): number[] {
@@ -288,37 +269,17 @@ class HeadlessScreen implements Disposable {
   }
 }
 
-/** Modes that the remote program switched on and that change what typed keys, pastes and mouse events become. */
-export type ScreenModes = {
-  readonly isBracketedPaste: boolean
-  readonly isApplicationCursor: boolean
-  readonly isApplicationKeypad: boolean
-  readonly isAlternateScreen: boolean
-  readonly mouse: 'none' | 'x10' | 'vt200' | 'drag' | 'any'
-  readonly isMouseSgr: boolean
-  readonly isFocusReporting: boolean
-}
-
-type CursorState = {
-  /** Relative to the visible rows, always inside them. `isVisible` is false also when the view is scrolled away from it. */
-  readonly column: number
-  readonly row: number
-  readonly isVisible: boolean
-  readonly style: 'block' | 'underline' | 'bar'
-}
-
-type ScreenHandlers = {
-  /** The emulator answers a query of the remote program: bytes for that host only. Bounded per second. */
-  onReply(bytes: Uint8Array): void
-  /** At most a few times a second. */
-  onBell?(): void
-}
-
 export type Screen = Pick<HeadlessScreen, keyof HeadlessScreen>
+export type ScreenModes = Readonly<Screen['modes']>
 
 type ScreenOptions = {
   columns: number
   rows: number
   historyLines: number
-  handlers: ScreenHandlers
+  handlers: {
+    /** The emulator answers a query of the remote program: bytes for that host only. Bounded per second. */
+    onReply(bytes: Uint8Array): void
+    /** At most a few times a second. */
+    onBell?(): void
+  }
 }

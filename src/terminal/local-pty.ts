@@ -40,8 +40,8 @@ class NodePty implements Pty {
     this.pid = pty.pid
     this.#pty = pty
     // Private, and needed: `destroy` below.
-    this.#stream = (pty as unknown as { _socket: ReadStream })._socket
-    const stream = this.#stream
+    const { _socket: stream, fd } = pty as unknown as { readonly _socket: ReadStream; readonly fd: number }
+    this.#stream = stream
     const destroy = stream.destroy.bind(stream)
     this.#destroyStream = () => destroy()
     // node-pty destroys the stream 200 ms after the program's end, read or not. An error (EIO: all was read) passes.
@@ -53,12 +53,9 @@ class NodePty implements Pty {
     }
     // What comes after the end of the program or of the terminal (EIO, EPIPE) is no news.
     stream.on('error', () => {})
-    this.#writer = new PtyWriter({
-      fileDescriptor: (pty as unknown as { readonly fd: number }).fd,
-      isClosed: () => this.#isClosed || stream.destroyed,
-      onDrain: () => {
-        if (!this.#isClosed) handlers.onDrain?.()
-      },
+    const isClosed = () => this.#isClosed || stream.destroyed
+    this.#writer = new PtyWriter(fd, isClosed, () => {
+      if (!this.#isClosed) handlers.onDrain?.()
     })
     stream.on('data', (bytes: Uint8Array) => {
       this.#readAt = performance.now()
@@ -114,14 +111,14 @@ class NodePty implements Pty {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    const foreground = foregroundGroup(this.pid)
+    const foreground = processState(this.pid)?.foreground ?? 0
     // Closing our end hangs the terminal up: SIGHUP to the session's leader and to the foreground group.
     this.#destroyStream()
     if (this.#hasExited) return
     signalGroup(this.pid, this.pid, 'SIGHUP')
     setTimeout(() => {
       if (!this.#hasExited) signalGroup(this.pid, this.pid, 'SIGKILL')
-      if (foreground !== undefined) signalGroup(foreground, this.pid, 'SIGKILL')
+      if (foreground !== this.pid) signalGroup(foreground, this.pid, 'SIGKILL')
     }, GRACE_MS).unref()
   }
 }
@@ -131,11 +128,8 @@ function signalName(signal: number): string {
   return entry ? entry[0] : `SIG${signal}`
 }
 
-/** A process id may be reused, so a group is signalled only if /proc says that it belongs to the session (without it: own group). */
-type ProcessState = { readonly group: number; readonly session: number; readonly foreground: number }
-
 /** proc_pid_stat(5): after the command in parentheses come state, ppid, pgrp, session, tty_nr, tpgid. */
-function processState(pid: number): ProcessState | undefined {
+function processState(pid: number) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -145,13 +139,10 @@ function processState(pid: number): ProcessState | undefined {
   }
 }
 
-/** The foreground group of the session that `leader` leads, if it is another one than the leader's own. */
-function foregroundGroup(leader: number): number | undefined {
-  const foreground = processState(leader)?.foreground
-  return foreground !== undefined && foreground > 1 && foreground !== leader ? foreground : undefined
-}
-
-/** Signals a group of the session that `leader` leads; nothing when the group's leader is gone or is somebody else's. */
+/**
+ * Signals a group of the session that `leader` leads. A process id may be reused: nothing is signalled unless /proc says that
+ * the group belongs to the session, or, without /proc, it is the leader's own.
+ */
 function signalGroup(group: number, leader: number, signal: NodeJS.Signals): void {
   const state = processState(group)
   const isOurs = state ? state.session === leader && state.group === group : group === leader && !hasProc
@@ -165,72 +156,56 @@ function signalGroup(group: number, leader: number, signal: NodeJS.Signals): voi
 
 const hasProc = processState(process.pid) !== undefined
 
-type PtyWriterOptions = {
-  /** Non-blocking. */
-  readonly fileDescriptor: number
-  /** The descriptor is closed, and may soon be another file's. */
-  isClosed(): boolean
-  /** All that waited was taken. */
-  onDrain(): void
-}
-
 /** There is no event for 'can be written' in Node: it is tried again, soon at first, then more calmly. */
 const FIRST_RETRY_MS = 2
 const LAST_RETRY_MS = 50
 
 /** Never blocks: libuv takes the terminal's own end for a blocking file, and would wait for ever for a program that waits for us. */
 class PtyWriter {
-  readonly #options: PtyWriterOptions
+  readonly #fileDescriptor: number
+  readonly #isClosed: () => boolean
+  readonly #onDrain: () => void
   #waiting: Uint8Array[] = []
   #retryMs = FIRST_RETRY_MS
 
-  constructor(options: PtyWriterOptions) {
-    this.#options = options
+  /** Non-blocking; once closed, the descriptor may soon be another file's. `onDrain`: all that waited was taken. */
+  constructor(fileDescriptor: number, isClosed: () => boolean, onDrain: () => void) {
+    this.#fileDescriptor = fileDescriptor
+    this.#isClosed = isClosed
+    this.#onDrain = onDrain
   }
 
   /** False: the program does not read; the bytes wait for it. */
   write(bytes: Uint8Array): boolean {
-    if (this.#waiting.length > 0) {
-      this.#waiting.push(bytes)
-      return false
-    }
-    const rest = this.#writeSome(bytes)
-    if (rest.length === 0) return true
-    this.#waiting.push(rest)
-    this.#retryLater()
-    return false
+    return this.#waiting.push(bytes) === 1 && this.#writeWaiting()
   }
 
-  #retryLater(): void {
-    setTimeout(() => this.#retry(), this.#retryMs)
-    this.#retryMs = Math.min(2 * this.#retryMs, LAST_RETRY_MS)
-  }
-
-  #retry(): void {
-    while (this.#waiting.length > 0) {
-      const first = this.#waiting[0] as Uint8Array
+  #writeWaiting(): boolean {
+    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
       const rest = this.#writeSome(first)
       if (rest.length < first.length) this.#retryMs = FIRST_RETRY_MS
       if (rest.length > 0) {
         this.#waiting[0] = rest
-        return this.#retryLater()
+        setTimeout(() => this.#writeWaiting() && this.#onDrain(), this.#retryMs)
+        this.#retryMs = Math.min(2 * this.#retryMs, LAST_RETRY_MS)
+        return false
       }
       this.#waiting.shift()
     }
-    this.#options.onDrain()
+    return true
   }
 
   /** What is left. A terminal that is gone takes everything, as nobody will read it. */
   #writeSome(bytes: Uint8Array): Uint8Array {
     let rest = bytes
-    while (rest.length > 0 && !this.#options.isClosed()) {
+    while (rest.length > 0 && !this.#isClosed()) {
       try {
-        rest = rest.subarray(writeSync(this.#options.fileDescriptor, rest))
+        rest = rest.subarray(writeSync(this.#fileDescriptor, rest))
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return rest
         return new Uint8Array()
       }
     }
-    return this.#options.isClosed() ? new Uint8Array() : rest
+    return this.#isClosed() ? new Uint8Array() : rest
   }
 }

@@ -20,13 +20,12 @@ const MOST_HITS = 1000
 export function searchLines(source: SearchSource, needle: string): SearchHit[] {
   if (needle === '') return []
   const isFolded = needle === foldCase(needle)
-  const wanted = isFolded ? foldCase(needle) : needle
   const groups: SearchHit[][] = []
   let found = 0
   for (let last = source.lines - 1; last >= 0 && found < MOST_HITS; ) {
     let first = last
     while (first > 0 && source.isWrapped(first)) first--
-    const hits = searchLogicalLine(source, first, last, wanted, isFolded)
+    const hits = searchLogicalLine(source, first, last, needle, isFolded)
     if (hits.length > 0) groups.push(hits)
     found += hits.length
     last = first - 1
