@@ -96,7 +96,7 @@ export class BringUpReport {
     if (this.#isJson) {
       for (const { area, host, status, because, atMs } of statuses) {
         const at = atMs === undefined ? null : new Date(atMs).toISOString()
-        this.#event({ type: 'standing', area, host, standing: status, because, at })
+        this.#event({ type: 'status', area, host, status, because, at })
       }
       return
     }

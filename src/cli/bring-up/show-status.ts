@@ -33,7 +33,7 @@ export async function showStatus(
   if (service !== undefined && names.length === 0) report.service(service)
   const counts = countStatuses(statuses)
   const words = Object.entries(counts).flatMap(([word, count]) => (count > 0 ? [`${count} ${word}`] : []))
-  report.summary({ standings: statuses.length, ...counts }, words.join(', '))
+  report.summary({ statuses: statuses.length, ...counts }, words.join(', '))
   if (counts.away > 0) return EXIT.unreachable
   return counts.good === statuses.length ? EXIT.ok : EXIT.failed
 }

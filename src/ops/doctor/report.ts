@@ -102,7 +102,7 @@ export function hostEvent(report: DoctorReport, findings: readonly Finding[]): o
     type: 'host',
     host,
     outcome: 'trouble' in report ? report.trouble.outcome : 'ok',
-    standing: healthOf(report, findings),
+    status: healthOf(report, findings),
     blockers: count('blocker'),
     risks: count('risk'),
     notes: count('note'),

@@ -45,7 +45,7 @@ export class Links implements Disposable {
   readonly #clock: Clock
   readonly #onLost: (link: Link, reason: string) => void
   readonly #made = new Map<string, Promise<Link>>()
-  readonly #standing = new Map<number, Link>()
+  readonly #open = new Map<number, Link>()
   readonly #waiting = new Set<Waiting>()
   #lastNumber = 0
 
@@ -64,7 +64,7 @@ export class Links implements Disposable {
   }
 
   drop(link: Link): void {
-    if (!this.#standing.delete(link.number)) return
+    if (!this.#open.delete(link.number)) return
     this.#made.delete(`${link.from.host}\n${link.to.host}`)
     for (const { helper } of [link.from, link.to]) helper.send({ op: 'drop', link: link.number })
   }
@@ -81,7 +81,7 @@ export class Links implements Disposable {
       this.#waiting.delete(each)
       each.settle(message)
     }
-    const link = this.#standing.get(message.link ?? 0)
+    const link = this.#open.get(message.link ?? 0)
     if (message.error === undefined || link === undefined || (link.from !== peer && link.to !== peer)) return
     this.drop(link)
     this.#onLost(link, message.error)
@@ -108,7 +108,7 @@ export class Links implements Disposable {
       await up
       const [bytes, seconds] = (await this.#within(PROBE_LIMIT_MS, probed)).probe ?? [0, 1]
       const made = { number: link, from, to, bitsPerSecond: (8 * bytes) / seconds }
-      this.#standing.set(link, made)
+      this.#open.set(link, made)
       return made
     } catch (error) {
       for (const { helper } of [from, to]) helper.send({ op: 'drop', link })

@@ -55,7 +55,7 @@ describe('muster doctor', () => {
     })
     expect(events.filter(({ type }) => type === 'host')).toMatchObject([
       { host: 'here', time, outcome: 'ok', facts: { route: null, system: { home: directory } } },
-      { host: 'nobody', time, outcome: 'unreachable', standing: 'unreachable', phase: 'tcp', blockers: 1 },
+      { host: 'nobody', time, outcome: 'unreachable', status: 'unreachable', phase: 'tcp', blockers: 1 },
     ])
     expect(events.at(-1)).toMatchObject({ type: 'summary', hosts: 2, unreachable: 1 })
   })

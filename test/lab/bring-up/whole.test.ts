@@ -81,11 +81,11 @@ describe.skipIf(!canRun)('the whole bring-up', { timeout: 1_200_000 }, () => {
     expect(again.stdout).toContain('12 hosts: no change: everything is as declared')
     const status = await muster('status', ...AREAS, '--json')
     expect([status.code, status.stderr], status.stdout).toEqual([0, ''])
-    const standings = eventsOf(status, 'standing').map(({ area, host, standing }) => `${area} ${host} ${standing}`)
+    const statuses = eventsOf(status, 'status').map(({ area, host, status }) => `${area} ${host} ${status}`)
     const guests = lab.kernelHosts.map(({ name }) => name)
     const expected = (area: string, hosts: readonly string[]) => hosts.map((host) => `${area} ${host} good`)
     const all = [...lab.names, ...guests]
-    expect(standings.toSorted()).toEqual(
+    expect(statuses.toSorted()).toEqual(
       [...expected('trust', all), ...expected('env', all), ...expected('nfs', guests)].toSorted(),
     )
   })

@@ -120,7 +120,7 @@ describe.skipIf(!canRun)('muster doctor', () => {
         .toSorted(),
     ).toEqual(NAMES.toSorted())
     const well = eventsOf('host').find(({ host }) => host === 'well')
-    expect(well).toMatchObject({ outcome: 'ok', standing: 'risk', blockers: 0, facts: { sudo: 'root', hanging: [] } })
+    expect(well).toMatchObject({ outcome: 'ok', status: 'risk', blockers: 0, facts: { sudo: 'root', hanging: [] } })
     expect(Math.abs(Number(well?.clockOffsetMs))).toBeLessThanOrEqual(Number(well?.clockUncertaintyMs))
     expect(eventsOf('host').find(({ host }) => host === 'silent')).toMatchObject({
       outcome: 'unreachable',

@@ -53,7 +53,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
   it('reports that nothing is set up', async () => {
     const status = await muster('status', 'trust', '--json')
     expect(status.code).toBe(1)
-    expect(eventsOf(status, 'standing').map(({ host, standing }) => [host, standing])).toEqual(
+    expect(eventsOf(status, 'status').map(({ host, status }) => [host, status])).toEqual(
       lab.names.map((name) => [name, 'missing']),
     )
   })
@@ -110,8 +110,8 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     await mustExec('m5', 'ip route del unreachable 10.81.0.9')
     await mustExec('m9', 'ip route del unreachable 10.81.0.5')
     expect(status.code).toBe(1)
-    const failed = eventsOf(status, 'standing').filter(({ standing }) => standing !== 'good')
-    expect(failed.map(({ host, standing }) => `${host} ${standing}`)).toEqual(['m5 failed', 'm9 failed'])
+    const failed = eventsOf(status, 'status').filter(({ status }) => status !== 'good')
+    expect(failed.map(({ host, status }) => `${host} ${status}`)).toEqual(['m5 failed', 'm9 failed'])
     expect(eventsOf(status, 'finding').map(({ host, cause }) => `${host}: ${cause}`)).toEqual([
       'm5: cannot log in to m9',
       'm9: cannot log in to m5',
