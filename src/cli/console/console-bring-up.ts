@@ -19,41 +19,33 @@ import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
 import { SudoPassword } from '../connect/sudo-password.ts'
 import type { Wires } from '../connect/transports.ts'
 
-/** What hosts.yaml declares; endpoints are resolved when first needed. */
-export type DeclaredSource = {
-  readonly inventory: Inventory
-  endpoints(): Promise<readonly Endpoint[]>
-}
-
-export type ConsoleBringUpOptions = {
+/** What works over the connections of the console's shells. */
+export type ConsoleConnections = {
   readonly fleet: Fleet
   readonly wires: Wires
   readonly dialog: CredentialDialog
   readonly fanOut: number
   /** Multiplies every timeout. */
   readonly limitFactor: number
-  readonly declared: DeclaredSource
+  /** What hosts.yaml declares. */
+  readonly inventory: Inventory
+  /** Of all its hosts; resolved when first needed. */
+  endpoints(): Promise<readonly Endpoint[]>
   readonly context: CliContext
 }
 
 const JOURNAL_LINES = 12
 
-export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPort {
-  const { fleet, wires, fanOut, limitFactor, context } = options
+export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
+  const { fleet, wires, fanOut, limitFactor, inventory, context } = options
   const { now, environment } = context
   const sudo = new SudoPassword(options.dialog)
   const token = randomBytes(8).toString('hex')
   const hosts = sudo.watch(createFleetOpsHosts(fleet, { ...wires, token, sudoPassword: () => sudo.ask() }))
   const mark = newMark()
-  let endpoints: Promise<readonly Endpoint[]> | undefined
-  // Prepared each time, since the files that hosts.yaml names may have changed. Endpoints are resolved once.
-  const prepare = async (): Promise<readonly Area[]> => {
-    endpoints ??= options.declared.endpoints()
-    endpoints.catch(() => {
-      endpoints = undefined
-    })
-    return (await prepareAreas(await loadAreas(), options.declared.inventory, await endpoints)).areas
-  }
+  // Prepared each time, since the files that hosts.yaml names may have changed.
+  const prepare = async (): Promise<readonly Area[]> =>
+    (await prepareAreas(await loadAreas(), inventory, await options.endpoints())).areas
   const begin = async (): Promise<readonly Area[]> => {
     const areas = await prepare()
     sudo.begin([...new Set(areas.flatMap((area) => area.hosts))])
@@ -98,8 +90,7 @@ export function createConsoleBringUp(options: ConsoleBringUpOptions): BringUpPor
           ...handlers,
           onPlan(plan, isAgain) {
             handlers.onPlan(plan, isAgain)
-            for (const text of jobsAtStake(plan, areas, options.declared.inventory, context))
-              handlers.onSay(printable(text), false)
+            for (const text of jobsAtStake(plan, areas, inventory, context)) handlers.onSay(printable(text), false)
           },
         },
       )

@@ -1,6 +1,7 @@
 /** The job queue for the console: the file that the verbs use, opened when one of its tabs is first shown. */
 import { setImmediate } from 'node:timers/promises'
 import { MusterError } from '../../base/errors.ts'
+import { KeptPromise } from '../../base/kept-promise.ts'
 import type { JobEvent } from '../../scheduler/jobs/job.ts'
 import type { JobAction, JobDetails, JobsPort, QueueStatus } from '../../ui/jobs/jobs-port.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
@@ -23,15 +24,8 @@ export function declaredQueue(
 }
 
 export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>): JobsPort & Disposable {
-  let opening: Promise<ConsoleQueue> | undefined
-  const open = (): Promise<ConsoleQueue> => {
-    opening ??= openQueue()
-    // A failed open is tried again at the next read.
-    opening.catch(() => {
-      opening = undefined
-    })
-    return opening
-  }
+  const opening = new KeptPromise(openQueue)
+  const open = () => opening.get()
   return {
     read: async (): Promise<QueueStatus | undefined> => (await open()).read(),
     tryOut: async (whatIf) => (await open()).tryOut(whatIf),
@@ -48,7 +42,7 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>): JobsP
       return count
     },
     [Symbol.dispose]() {
-      opening?.then(
+      opening.made?.then(
         (queue) => queue[Symbol.dispose](),
         () => undefined,
       )

@@ -9,42 +9,24 @@ import { section } from '../../ops/ray/section.ts'
 import { nodesOf, type RayWanted, wantedRay } from '../../ops/ray/wanted.ts'
 import { watchCluster } from '../../ops/ray/watch.ts'
 import type { CommandEnd, CommandHandlers } from '../../ops/run/run-hosts.ts'
-import type { Fleet } from '../../ssh/create-fleet.ts'
 import type { RayCommand, RayPort } from '../../ui/ray/ray-port.ts'
 import type { CliContext } from '../command-line/context.ts'
 import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
-import type { Wires } from '../connect/transports.ts'
 import { answerTimeoutMs, JobReport } from '../ray/jobs.ts'
 import { packDirectory } from '../ray/pack-directory.ts'
-import type { DeclaredSource } from './console-bring-up.ts'
+import type { ConsoleConnections } from './console-bring-up.ts'
 
 /** What ends a command: `onStop` changes while it runs. */
 type Running = { readonly signal: AbortSignal; onStop(): unknown }
 
-export type ConsoleRayOptions = {
-  readonly fleet: Fleet
-  readonly wires: Wires
-  readonly declared: DeclaredSource
-  readonly context: CliContext
-}
-
-export function createConsoleRay({ fleet, wires, declared, context }: ConsoleRayOptions): RayPort {
+export function createConsoleRay({ fleet, wires, inventory, endpoints, context }: ConsoleConnections): RayPort {
   const hosts = createFleetOpsHosts(fleet, {
     ...wires,
     token: randomBytes(8).toString('hex'),
     sudoPassword: async () => undefined,
   })
-  const { inventory } = declared
-  let asked: Promise<RayWanted | undefined> | undefined
-  const wantedNow = (): Promise<RayWanted | undefined> => {
-    asked ??= declared
-      .endpoints()
-      .then((endpoints) => wantedRay({ inventory, endpoints: new Map(endpoints.map((one) => [one.host, one])) }))
-    asked.catch(() => {
-      asked = undefined
-    })
-    return asked
-  }
+  const wantedNow = async (): Promise<RayWanted | undefined> =>
+    wantedRay({ inventory, endpoints: new Map((await endpoints()).map((one) => [one.host, one])) })
 
   const run = async (order: RayCommand, handlers: CommandHandlers, running: Running): Promise<CommandEnd> => {
     const wanted = sectionOf(inventory, section) === undefined ? undefined : await wantedNow()

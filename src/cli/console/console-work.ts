@@ -8,23 +8,16 @@ import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
 import { bytePathOf } from '../../ssh/copy/byte-path.ts'
 import { copyToHosts } from '../../ssh/copy/copy-to-hosts.ts'
 import { scanSources } from '../../ssh/copy/source.ts'
-import { createFleetTransport, type Fleet } from '../../ssh/create-fleet.ts'
 import { createHostExec } from '../../ssh/exec/host-exec.ts'
+import { createFleetTransport } from '../../ssh/create-fleet.ts'
 import type { WorkPort } from '../../ui/work-views/work-port.ts'
 import type { CliContext } from '../command-line/context.ts'
-import type { Wires } from '../connect/transports.ts'
 import { OutputDirectory } from '../run/exec-files.ts'
-
-export type ConsoleWorkOptions = {
-  readonly fleet: Fleet
-  readonly wires: Wires
-  readonly fanOut: number
-  readonly context: CliContext
-}
+import type { ConsoleConnections } from './console-bring-up.ts'
 
 const NOT_HERE = { kind: 'unreachable', reason: 'it was closed in the console' } as const
 
-export function createConsoleWork({ fleet, wires, fanOut, context }: ConsoleWorkOptions): WorkPort {
+export function createConsoleWork({ fleet, wires, fanOut, context }: ConsoleConnections): WorkPort {
   const transport = createFleetTransport(fleet)
   const overFleet = { ...wires, transports: { ssh2: transport, openssh: transport, local: transport } }
   const exec = createHostExec({ ...overFleet, clock: systemClock, token: randomBytes(8).toString('hex') })

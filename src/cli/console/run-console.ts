@@ -1,5 +1,6 @@
 /** Opens the console for a verb: preferences, colours, connections, and the resolution of host sets. */
 import { MusterError } from '../../base/errors.ts'
+import { KeptPromise } from '../../base/kept-promise.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { expandHostSet } from '../../inventory/host-set.ts'
 import type { ColourDepth } from '../../ui/compositor/colours.ts'
@@ -11,7 +12,7 @@ import { fanOutFor, requireRoomFor } from '../connect/fan-out.ts'
 import { createShellFleet, createWires } from '../connect/transports.ts'
 import type { ConsoleQueue } from '../job/console-queue.ts'
 import { createOwnMachine } from '../net/own-machine.ts'
-import { createConsoleBringUp, type DeclaredSource } from './console-bring-up.ts'
+import { type ConsoleConnections, createConsoleBringUp } from './console-bring-up.ts'
 import { createConsoleJobs, declaredQueue } from './console-jobs.ts'
 import { createConsoleRay } from './console-ray.ts'
 import { createConsoleWork } from './console-work.ts'
@@ -22,7 +23,7 @@ export type ConsoleRequest = {
   readonly groups: ReadonlyMap<string, readonly string[]>
   readonly options: GlobalOptions
   /** For bring-up: all hosts of hosts.yaml, even if the console is open on some of them only. */
-  readonly declared: DeclaredSource
+  readonly declared: Pick<ConsoleConnections, 'inventory' | 'endpoints'>
   resolveNewHosts(expression: string): Promise<Endpoint[]>
   /** Instead of the queue of hosts.yaml; opened when one of its tabs is first shown. */
   readonly openQueue?: () => Promise<ConsoleQueue>
@@ -77,20 +78,23 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
       const isDeclared = declared.inventory.file !== undefined
       const jobs = createConsoleJobs(request.openQueue ?? declaredQueue(request.options, context, isDeclared))
       own(jobs)
+      const endpoints = new KeptPromise(() => declared.endpoints())
+      const connections: ConsoleConnections = {
+        fleet,
+        wires,
+        dialog: questions,
+        fanOut,
+        limitFactor: limitFactorOf(request.options),
+        inventory: declared.inventory,
+        endpoints: () => endpoints.get(),
+        context,
+      }
       return {
         fleet,
         jobs,
-        ray: createConsoleRay({ fleet, wires, declared, context }),
-        work: createConsoleWork({ fleet, wires, fanOut, context }),
-        bringUp: createConsoleBringUp({
-          fleet,
-          wires,
-          dialog: questions,
-          fanOut,
-          limitFactor: limitFactorOf(request.options),
-          declared,
-          context,
-        }),
+        ray: createConsoleRay(connections),
+        work: createConsoleWork(connections),
+        bringUp: createConsoleBringUp(connections),
       }
     },
     resolveHosts: (expression, known, groups) => {

@@ -2,16 +2,10 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import { foldHostSet } from '../../inventory/host-set-fold.ts'
 import type { CopyEvent, HostResult, PathEvent } from '../../ssh/copy/events.ts'
+import { type CopyHost, describeResult, formatShare, reduceHost, totalOf, WAITING } from '../../ssh/copy/progress.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { LiveScreen, type TerminalDialog } from '../output/live-screen.ts'
-
-type HostState = {
-  totalBytes: number
-  doneBytes: number
-  result: HostResult | undefined
-  failures: { path: string; reason: string }[]
-}
 
 const HOSTS_SHOWN = 12
 const FAILURES_SHOWN = 5
@@ -22,7 +16,7 @@ export type CopyReportOptions = GlobalOptions & { readonly dryRun?: boolean }
 export class CopyReport implements Disposable {
   readonly #context: CliContext
   readonly #options: CopyReportOptions
-  readonly #hosts: ReadonlyMap<string, HostState>
+  readonly #hosts: Map<string, CopyHost>
   readonly #screen: LiveScreen
   /** By the host that writes: the directory, and the hosts that check. */
   readonly #shared = new Map<string, { readonly path: string; readonly hosts: readonly string[] }>()
@@ -31,7 +25,7 @@ export class CopyReport implements Disposable {
     const { stdout, stderr } = context
     this.#context = context
     this.#options = options
-    this.#hosts = new Map(hosts.map((host) => [host, { totalBytes: 0, doneBytes: 0, result: undefined, failures: [] }]))
+    this.#hosts = new Map(hosts.map((host) => [host, WAITING]))
     this.#screen = new LiveScreen({ stdout, stderr, live: () => this.#progress() })
   }
 
@@ -40,19 +34,14 @@ export class CopyReport implements Disposable {
   }
 
   handle(event: CopyEvent): void {
-    const state = this.#hosts.get(event.host)
-    if (state === undefined) return
-    if (event.type === 'begin') state.totalBytes = event.totalBytes
-    if (event.type === 'progress') state.doneBytes += event.bytes
-    if (event.type === 'file') this.#handleFile(event, state)
+    const known = this.#hosts.get(event.host)
+    if (known === undefined) return
+    const host = reduceHost(known, event)
+    this.#hosts.set(event.host, host)
+    if (event.type === 'file') this.#handleFile(event, host)
     if (event.type === 'shared') this.#handleShared(event)
-    if (event.type === 'result') {
-      state.result = event.result
-      this.#print(
-        { type: 'result', host: event.host, ...event.result },
-        describeResult(event.host, state, this.#options.dryRun === true),
-      )
-    }
+    if (event.type === 'result')
+      this.#print({ type: 'result', host: event.host, ...event.result }, this.#resultLine(event))
     this.#screen.refresh()
   }
 
@@ -105,16 +94,21 @@ export class CopyReport implements Disposable {
     return `muster: ${foldHostSet(hosts)} share ${path}${isWhole ? ': written once, checked on each' : ''}\n`
   }
 
-  #handleFile(event: Extract<CopyEvent, { type: 'file' }>, state: HostState): void {
+  #handleFile(event: Extract<CopyEvent, { type: 'file' }>, { failures }: CopyHost): void {
     const { host, path, action, sizeBytes, reason = '' } = event
     if (this.#options.json === true) return this.#json(event)
     if (action === 'failed') {
-      state.failures.push({ path, reason })
-      if (state.failures.length <= FAILURES_SHOWN) this.#screen.err(`${host}: ${path}: ${reason}\n`)
+      if (failures.length <= FAILURES_SHOWN) this.#screen.err(`${host}: ${path}: ${reason}\n`)
       return
     }
     const isShown = action === 'would-copy' || (this.#options.verbose === true && action === 'copied')
     if (isShown) this.#print(event, `${host}: ${action.replace('-', ' ')} ${path} (${formatBytes(sizeBytes)})`)
+  }
+
+  #resultLine({ host, result }: Extract<CopyEvent, { type: 'result' }>): string {
+    const unsaid = result.outcome === 'ok' || result.reason === undefined ? result.failed - FAILURES_SHOWN : 0
+    const more = unsaid > 0 ? ` (${unsaid} more failures not shown; --json shows all)` : ''
+    return `${host}: ${describeResult(result, this.#options.dryRun === true)}${more}`
   }
 
   #json(event: object): void {
@@ -130,39 +124,17 @@ export class CopyReport implements Disposable {
     const all = [...this.#hosts]
     const running = all.filter(([, { result, totalBytes }]) => result === undefined && totalBytes > 0)
     if (running.length === 0) return []
-    const states = all.map(([, state]) => state)
-    const total = {
-      totalBytes: states.reduce((sum, { totalBytes }) => sum + totalBytes, 0),
-      doneBytes: states.reduce((sum, { doneBytes }) => sum + doneBytes, 0),
-    }
-    const ended = states.filter(({ result }) => result !== undefined).length
+    const total = totalOf(this.#hosts.values())
     return [
       ...running.slice(0, HOSTS_SHOWN).map(([host, state]) => `${host}: ${formatShare(state)}`),
       ...(running.length > HOSTS_SHOWN ? [`and ${running.length - HOSTS_SHOWN} more`] : []),
-      `${ended} of ${all.length} hosts done, ${formatShare(total)}`,
+      `${total.ended} of ${all.length} hosts done, ${formatShare(total)}`,
     ]
   }
 
   [Symbol.dispose](): void {
     this.#screen[Symbol.dispose]()
   }
-}
-
-function describeResult(host: string, { result, failures }: HostState, isDryRun: boolean): string {
-  if (result === undefined) return host
-  const { outcome, reason, copied, identical, failed, sentBytes, passedOnBytes = 0, durationMs } = result
-  if (outcome !== 'ok' && reason !== undefined) {
-    return `${host}: ${outcome}${outcome === reason ? '' : `: ${reason}`}${copied > 0 ? ` (${copied} copied before)` : ''}`
-  }
-  const parts = [
-    isDryRun ? `${copied} would be copied` : `${copied} copied`,
-    ...(identical > 0 ? [`${identical} identical`] : []),
-    ...(failed > 0 ? [`${failed} failed`] : []),
-  ]
-  const unsaid = failures.length - FAILURES_SHOWN
-  const more = unsaid > 0 ? ` (${unsaid} more failures not shown; --json shows all)` : ''
-  const amount = isDryRun ? '' : `, ${formatBytes(sentBytes + passedOnBytes)} in ${(durationMs / 1000).toFixed(1)} s`
-  return `${host}: ${parts.join(', ')}${amount}${more}`
 }
 
 export function describePath(event: PathEvent): string {
@@ -179,9 +151,4 @@ export function describePath(event: PathEvent): string {
 function formatRate(bitsPerSecond: number): string {
   const [value, unit] = bitsPerSecond >= 1e9 ? [bitsPerSecond / 1e9, 'Gbit/s'] : [bitsPerSecond / 1e6, 'Mbit/s']
   return `${value >= 10 ? Math.round(value) : value.toFixed(1)} ${unit}`
-}
-
-function formatShare({ doneBytes, totalBytes }: { doneBytes: number; totalBytes: number }): string {
-  const share = totalBytes === 0 ? 100 : Math.min(100, Math.floor((100 * doneBytes) / totalBytes))
-  return `${String(share).padStart(3)} %  ${formatBytes(doneBytes)} of ${formatBytes(totalBytes)}`
 }

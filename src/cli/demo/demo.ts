@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MusterError } from '../../base/errors.ts'
+import { KeptPromise } from '../../base/kept-promise.ts'
 import { watchDirectory } from '../../base/watch-directory.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { embeddedEndpoints, startEmbeddedHosts } from '../../ssh/embedded/start-embedded-hosts.ts'
@@ -12,7 +13,6 @@ import { wholeNumber } from '../command-line/options.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { requireTerminal, runConsole } from '../console/run-console.ts'
 import { demoResources } from './demo-jobs.ts'
-import type { DemoQueue } from './demo-queue.ts'
 import { formatHostsFile, HOSTS_FILE, musterCommand, STATE, TRAIN_COMMAND } from './muster-command.ts'
 
 export const verb: VerbCode = {
@@ -33,20 +33,14 @@ Examples:
     const endpoints = embeddedEndpoints(embedded)
     const inventory = demoInventory(endpoints.map(({ host }) => host))
     await writeFile(join(directory, HOSTS_FILE), formatHostsFile(inventory))
-    let opening: Promise<DemoQueue> | undefined
-    const openQueue = (): Promise<DemoQueue> => {
-      opening ??= import('./demo-queue.ts').then(({ openDemoQueue }) =>
-        openDemoQueue({ directory, inventory, endpoints, context }),
-      )
-      opening.catch(() => {
-        opening = undefined
-      })
-      return opening
-    }
+    const opening = new KeptPromise(async () => {
+      const { openDemoQueue } = await import('./demo-queue.ts')
+      return await openDemoQueue({ directory, inventory, endpoints, context })
+    })
     await using _queue = {
       // Also one that is still opening when the user leaves.
       async [Symbol.asyncDispose]() {
-        await opening?.then(
+        await opening.made?.then(
           (demo) => demo[Symbol.asyncDispose](),
           () => undefined,
         )
@@ -54,7 +48,7 @@ Examples:
     }
     // Jobs that hosts submit open the queue. Where the system cannot watch the directory, its tab does.
     mkdirSync(join(directory, STATE))
-    using _wanted = watchDirectory(join(directory, STATE), () => void openQueue().catch(() => undefined))
+    using _wanted = watchDirectory(join(directory, STATE), () => void opening.get().catch(() => undefined))
     return await runConsole(context, {
       cluster: 'demo',
       endpoints,
@@ -64,7 +58,7 @@ Examples:
         inventory: { hosts: [], groups: new Map() },
         endpoints: async () => endpoints,
       },
-      openQueue: async () => (await openQueue()).queue,
+      openQueue: async () => (await opening.get()).queue,
       resolveNewHosts: () =>
         Promise.reject(
           new MusterError('usage', 'the demo has only its own hosts', { hint: 'To open real ones: muster TARGET' }),

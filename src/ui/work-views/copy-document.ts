@@ -2,9 +2,10 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import { padEnd, textWidth, wrapText } from '../../base/text-width.ts'
 import type { HostResult } from '../../ssh/copy/events.ts'
+import { type CopyHost, describeResult, formatShare, shareOf, totalOf } from '../../ssh/copy/progress.ts'
 import { documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/rows-pane.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
-import { type CopyHost, type CopyView, isCopying, totalOf } from './copy-view.ts'
+import { type CopyView, isCopying } from './copy-view.ts'
 
 const NAME_COLUMNS = 24
 const BAR_COLUMNS = 16
@@ -28,12 +29,12 @@ function rank({ result, hasBegun }: CopyHost): number {
 }
 
 function headRows(view: CopyView, theme: Theme): Row[] {
-  const total = totalOf(view)
+  const total = totalOf(view.hosts.values())
   const count = view.hosts.size
   const title = ` ${view.sources.join(' ')} → ${view.destination}`
   const results = [...view.hosts.values()].flatMap(({ result }) => result ?? [])
   const failed = results.filter(({ outcome }) => outcome !== 'ok').length
-  const progress = `${view.isStopping ? ', stopping' : ''}  ${bar(share(total))} ${formatShare(total)}`
+  const progress = `${view.isStopping ? ', stopping' : ''}  ${bar(shareOf(total))} ${formatShare(total)}`
   const spans: Row = isCopying(view)
     ? [
         { text: ` ${total.ended} of ${count} hosts done`, style: boldStyle(theme.text) },
@@ -54,19 +55,11 @@ function summaryOf(results: readonly HostResult[], count: number): string {
   return `${count} ${count === 1 ? 'host' : 'hosts'}: ${parts.join(', ')}; ${formatBytes(sentBytes)} sent`
 }
 
-type Amount = Pick<CopyHost, 'doneBytes' | 'totalBytes'>
-
-const share = ({ doneBytes, totalBytes }: Amount): number =>
-  totalBytes === 0 ? 0 : Math.min(1, doneBytes / totalBytes)
-
 /** In ASCII: one column per character on every terminal. */
 function bar(done: number): string {
   const filled = Math.floor(BAR_COLUMNS * done)
   return `[${'#'.repeat(filled)}${'-'.repeat(BAR_COLUMNS - filled)}]`
 }
-
-const formatShare = (amount: Amount): string =>
-  `${String(Math.floor(100 * share(amount))).padStart(3)} %  ${formatBytes(amount.doneBytes)} of ${formatBytes(amount.totalBytes)}`
 
 function hostRows(host: string, state: CopyHost, nameColumns: number, theme: Theme, columns: number): Row[] {
   const { result, hasBegun, failures } = state
@@ -76,13 +69,13 @@ function hostRows(host: string, state: CopyHost, nameColumns: number, theme: The
     const isChecking = sharesWith !== undefined && doneBytes === 0
     const progress = isChecking
       ? `shares the directory with ${sharesWith}`
-      : `${bar(share(state))} ${formatShare(state)}`
+      : `${bar(shareOf(state))} ${formatShare(state)}`
     const text = hasBegun ? progress : 'waiting to start'
     return [[{ text: ` … ${name}  ${text}`, style: hasBegun ? styleOf(theme.warning) : mutedStyle(theme) }]]
   }
   const isOk = result.outcome === 'ok'
   const style = styleOf(isOk ? theme.ok : theme.danger)
-  const [first = '', ...more] = wrapText(describe(result), Math.max(8, columns - nameColumns - 5))
+  const [first = '', ...more] = wrapText(describeResult(result), Math.max(8, columns - nameColumns - 5))
   const hidden = result.failed - failures.length
   return [
     [{ text: ` ${isOk ? '✓' : '✗'} ${name}  ${first}`, style }],
@@ -90,15 +83,4 @@ function hostRows(host: string, state: CopyHost, nameColumns: number, theme: The
     ...failures.flatMap(({ path, reason }) => wrapRows(`${path}: ${reason}`, columns, '     ', style)),
     ...(hidden > 0 ? wrapRows(`… and ${hidden} more`, columns, '     ', style) : []),
   ]
-}
-
-function describe({ outcome, reason, copied, identical, failed, sentBytes, durationMs }: HostResult): string {
-  const counts = [
-    `${copied} copied`,
-    ...(identical > 0 ? [`${identical} identical`] : []),
-    ...(failed > 0 ? [`${failed} failed`] : []),
-  ].join(', ')
-  if (outcome === 'ok' || reason === undefined)
-    return `${counts}, ${formatBytes(sentBytes)} in ${(durationMs / 1000).toFixed(1)} s`
-  return `${reason === outcome ? outcome : `${outcome}: ${reason}`}${copied > 0 ? ` (${copied} copied before)` : ''}`
 }
