@@ -12,8 +12,7 @@ import type { CommandEnd, CommandHandlers } from '../../ops/run/run-hosts.ts'
 import type { RayCommand, RayPort } from '../../ui/ray/ray-port.ts'
 import type { CliContext } from '../command-line/context.ts'
 import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
-import { answerTimeoutMs, JobReport } from '../ray/jobs.ts'
-import { packDirectory } from '../ray/pack-directory.ts'
+import { answerTimeoutMs, JobReport, packDirectory } from '../ray/jobs.ts'
 import type { ConsoleConnections } from './console-bring-up.ts'
 
 /** What ends a command: `onStop` changes while it runs. */

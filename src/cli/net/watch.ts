@@ -137,12 +137,12 @@ async function watch(
 }
 
 type Shown = Pick<
-  Parameters<typeof import('../../ui/network/watch-screen.ts').openWatchScreen>[0],
+  Parameters<typeof import('../../ui/network/pane-screen.ts').openWatchScreen>[0],
   'hosts' | 'now' | 'subscribe' | 'handleKey' | 'title'
 >
 
 async function show({ color }: GlobalOptions, context: CliContext, shown: Shown): Promise<void> {
-  const { openWatchScreen } = await import('../../ui/network/watch-screen.ts')
+  const { openWatchScreen } = await import('../../ui/network/pane-screen.ts')
   await openWatchScreen({ ...shown, ...terminalOf(color, context) })
 }
 

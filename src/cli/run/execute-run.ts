@@ -20,8 +20,7 @@ import { createWires } from '../connect/transports.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { LiveScreen } from '../output/live-screen.ts'
 import { OutputDirectory } from './exec-files.ts'
-import { lastRunFile, writeLastRun } from './last-run.ts'
-import type { RunPlan, RunVerbOptions } from './plan-run.ts'
+import { lastRunFile, type RunPlan, type RunVerbOptions, writeLastRun } from './plan-run.ts'
 import { foldReport, jsonReport, type ReportOptions, type RunReport, streamReport } from './reports.ts'
 
 const MAX_LIVE_LINES = 12

@@ -1,6 +1,13 @@
 /** What each action of the registry does. */
 import type { ActionId } from '../keys/registry.ts'
-import * as receivers from '../state/receivers.ts'
+import {
+  allReceive,
+  differentReceive,
+  invertReceivers,
+  noneReceive,
+  toggleReceivers,
+  toggleSolo,
+} from '../state/console-state.ts'
 import { TABS, type Tab } from '../tabs/tabs.ts'
 import type { ConsoleApp } from './console-app.ts'
 import { openMacros } from './macros.ts'
@@ -29,14 +36,14 @@ const tabActions = Object.fromEntries(
 
 export const actions: Readonly<Record<ActionId, Effect>> = {
   ...tabActions,
-  'receive-toggle': (app) => app.change((state) => receivers.toggleReceivers(state, app.focusedHosts())),
-  'receive-all': (app) => app.change(receivers.allReceive),
-  'receive-none': (app) => app.change(receivers.noneReceive),
-  'receive-invert': (app) => app.change(receivers.invertReceivers),
-  'receive-different': (app) => app.change((state) => receivers.differentReceive(state, app.comparison.refresh())),
+  'receive-toggle': (app) => app.change((state) => toggleReceivers(state, app.focusedHosts())),
+  'receive-all': (app) => app.change(allReceive),
+  'receive-none': (app) => app.change(noneReceive),
+  'receive-invert': (app) => app.change(invertReceivers),
+  'receive-different': (app) => app.change((state) => differentReceive(state, app.comparison.refresh())),
   'receive-group': dialogs.openGroups,
   'receive-expression': dialogs.openHostSet,
-  'receive-solo': (app) => app.change((state) => receivers.toggleSolo(state, app.focusedHosts())),
+  'receive-solo': (app) => app.change((state) => toggleSolo(state, app.focusedHosts())),
   'focus-left': (app) => app.moveFocus('left'),
   'focus-right': (app) => app.moveFocus('right'),
   'focus-up': (app) => app.moveFocus('up'),

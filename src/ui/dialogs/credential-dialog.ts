@@ -1,13 +1,13 @@
 /**
- * A password, a passphrase, a one-time code: asked once for all hosts that ask the same. What is typed stays in this
- * closure and leaves it as a `Secret`; it is never in the store, the log or a recording.
+ * Questions of connections, asked once for all hosts that ask the same: a password, a passphrase, a one-time code, new host
+ * keys. What is typed stays in a closure and leaves it as a `Secret`; it is never in the store, the log or a recording.
  */
 import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
 import { textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { CredentialRequest } from '../../ssh/questions.ts'
-import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from './dialog.ts'
+import type { CredentialRequest, NewHostKey } from '../../ssh/questions.ts'
+import { closeOnce, type DialogFactory, type DialogLine, isCancelKey, windowAround } from './dialog.ts'
 import { editLine, emptyLine, insertText, type Line } from './line-editor.ts'
 
 /** A longer prompt is shown above the input, so that there is room for the answer. */
@@ -78,5 +78,55 @@ export const credentialDialog =
         onChange()
       },
       cancel: () => finish(undefined),
+    }
+  }
+
+const COMPARE = 'First connection. To compare, run on the host: ssh-keygen -lf /etc/ssh/ssh_host_…_key.pub'
+
+/** `onAnswer` gets the hosts whose keys are trusted. */
+export const hostKeyDialog =
+  (keys: readonly NewHostKey[], onAnswer: (accepted: ReadonlySet<string>) => void): DialogFactory =>
+  ({ onClose, onChange }) => {
+    const accepted = new Set(keys.map(({ host }) => host))
+    let selected = 0
+    const close = closeOnce(onClose)
+    const answer = (hosts: ReadonlySet<string>): void => {
+      if (close()) onAnswer(hosts)
+    }
+    return {
+      view({ rows }) {
+        const height = Math.max(2, rows - 11)
+        const start = windowAround(selected, keys.length, height)
+        const nameWidth = Math.max(...keys.map(({ host }) => host.length))
+        const lines: DialogLine[] = keys.slice(start, start + height).map((key, index) => ({
+          text: `${accepted.has(key.host) ? '[x]' : '[ ]'} ${key.host.padEnd(nameWidth)}  ${key.algorithm.replace(/^ssh-/, '')}  ${key.fingerprint}`,
+          isSelected: start + index === selected,
+          ...(key.lookupName === key.host ? {} : { right: key.lookupName }),
+        }))
+        return {
+          id: 'host-keys',
+          title: `New host keys: ${keys.length}`,
+          lines: [{ text: COMPARE, tone: 'muted' }, ...lines],
+          keys: [
+            ['y', `trust ${accepted.size} and record`],
+            ['Space', 'toggle'],
+            ['Esc', 'trust none'],
+          ],
+          tone: 'danger',
+          width: 110,
+        }
+      },
+      key(label) {
+        if (label === 'y' || label === 'Y') return answer(accepted)
+        if (isCancelKey(label) || label === 'n') return answer(new Set())
+        if (label === 'Down' || label === 'j') selected = Math.min(keys.length - 1, selected + 1)
+        else if (label === 'Up' || label === 'k') selected = Math.max(0, selected - 1)
+        else if (label === 'Space') {
+          const host = keys[selected]?.host
+          if (host !== undefined && !accepted.delete(host)) accepted.add(host)
+        } else return
+        onChange()
+      },
+      cancel: () => answer(new Set()),
     }
   }

@@ -1,4 +1,4 @@
-/** Text to read and scroll through: the help. */
+/** Text to read: the help, to scroll through, or a question that is answered with yes or no. */
 import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from './dialog.ts'
 
 export type TextOptions = {
@@ -43,6 +43,40 @@ export const textDialog =
         if (target === undefined) return
         offset = clamp(target)
         onChange()
+      },
+      cancel: close,
+    }
+  }
+
+export type ConfirmOptions = {
+  readonly id: string
+  readonly title: string
+  readonly lines: readonly DialogLine[]
+  readonly yesTitle: string
+  readonly noTitle?: string
+  onYes(): void
+}
+
+export const confirmDialog =
+  ({ id, title, lines, yesTitle, noTitle = 'cancel', onYes }: ConfirmOptions): DialogFactory =>
+  ({ onClose }) => {
+    const close = closeOnce(onClose)
+    return {
+      view: () => ({
+        id,
+        title,
+        lines,
+        tone: 'danger',
+        keys: [
+          ['y', yesTitle],
+          ['Esc', noTitle],
+        ],
+      }),
+      key(label) {
+        if (label === 'y' || label === 'Y') {
+          close()
+          onYes()
+        } else if (isCancelKey(label) || label === 'n' || label === 'N') close()
       },
       cancel: close,
     }

@@ -4,8 +4,8 @@ import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
-import { confirmDialog } from '../dialogs/confirm-dialog.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
+import { confirmDialog } from '../dialogs/text-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import {
   centredOn,

@@ -1,6 +1,7 @@
 /** Panes that fill the terminal, for a verb; at the end the terminal is as it was. */
 import { systemClock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
+import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { createCellGrid } from '../../terminal/cells.ts'
 import type { lineChart } from '../charts/line-chart.ts'
 import type { ColourDepth } from '../compositor/colours.ts'
@@ -8,10 +9,14 @@ import { Compositor } from '../compositor/compositor.ts'
 import type { PaneView, Rect } from '../compositor/scene.ts'
 import { InputDecoder } from '../keys/decode-input.ts'
 import { keyLabel } from '../keys/key-label.ts'
+import { hintsOf } from '../keys/key-table.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { mutedStyle, type Theme, type ThemeName, themes } from '../theme/theme.ts'
 import { enterTerminal } from '../tty/terminal-session.ts'
 import { TtyWriter } from '../tty/tty-writer.ts'
+import { changeWatch, watchKeys } from './watch-keys.ts'
+import { watchPanes } from './watch-panes.ts'
+import { FIRST_VIEW, type WatchView } from './watch-view.ts'
 
 export type PaneContext = {
   readonly rect: Rect
@@ -114,4 +119,37 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
   options.signal.addEventListener('abort', quit, { once: true })
   await done.promise
   options.signal.removeEventListener('abort', quit)
+}
+
+export type WatchScreenOptions = PaneTerminal & {
+  /** Called for each drawing. */
+  hosts(): readonly WatchedHost[]
+  /** Milliseconds since the epoch; in a replay, of the recording. */
+  now(): number
+  /** For keys that the table does not know: true when something has changed. */
+  handleKey?(label: string): boolean
+  /** In the frame, before the keys. */
+  title?(): string
+  /** Calls back when there is something new to draw, until disposed. */
+  subscribe(changed: () => void): Disposable
+}
+
+/** Resolves when the user has left and the terminal is as it was. */
+export async function openWatchScreen(options: WatchScreenOptions): Promise<void> {
+  let view: WatchView = FIRST_VIEW
+  await openPaneScreen({
+    ...options,
+    panes: (context) => watchPanes(options.hosts(), view, { ...context, nowMs: options.now() }),
+    words() {
+      const hints = hintsOf(watchKeys, view).map(([key, words]) => `${key} ${words}`)
+      return [...(options.title === undefined ? [] : [options.title()]), ...hints].join(' · ')
+    },
+    handleKey(label) {
+      const next = changeWatch(view, options.hosts(), label)
+      if (next === 'leave') return next
+      if (next === undefined) return options.handleKey?.(label) === true
+      view = next
+      return true
+    },
+  })
 }
