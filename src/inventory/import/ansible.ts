@@ -1,4 +1,4 @@
-/** Ansible: hosts and groups with children, and the variables that say how a host is reached. */
+/** Ansible: hosts, groups with children, and the variables for connecting to a host. */
 
 import { getOrMake } from '../../base/collections.ts'
 import { messageOf } from '../../base/errors.ts'

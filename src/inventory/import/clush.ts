@@ -1,6 +1,6 @@
 /**
  * ClusterShell: local groups files (`name: node[1-9],@other`) and YAML groups files (a source, its groups), as
- * groups.conf(5) describes them. Group sources that run a command are not run: they are said to be left out.
+ * groups.conf(5) describes them. Group sources that run a command are not run, but reported as skipped.
  */
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -19,7 +19,7 @@ type Definition = {
 
 const groupKey = (source: string, name: string): string => (source === '' ? name : `${source}:${name}`)
 
-/** `name: set` lines; comments, and lines that ClusterShell would not read either, are passed over. */
+/** `name: set` lines; skips comments, and lines that ClusterShell would not read either. */
 export function readLocalGroups({ path, text }: SourceFile): Definition[] {
   return text.split(/\r?\n/).flatMap((raw, index) => {
     const match = /^\s*([^#\s:][^:]*?)\s*:\s*([^#]*)/.exec(raw)
@@ -59,7 +59,7 @@ export type GroupsConf = {
   readonly files: readonly string[]
 }
 
-/** groups.conf itself: where groups are kept. `directory` is what `$CFGDIR` stands for. */
+/** groups.conf itself: the places of groups. `directory` is the value of `$CFGDIR`. */
 export function readGroupsConf(
   { path, text }: SourceFile,
   directory: string,
@@ -87,7 +87,7 @@ export function readGroupsConf(
   return { defaultSource, directories, files }
 }
 
-/** Takes the definitions of all files together, as they refer to each other. */
+/** Reads the definitions of all files together, because they refer to each other. */
 export function importGroups(definitions: readonly Definition[], inventory: ImportedInventory): void {
   const byKey = new Map(definitions.map((definition) => [groupKey(definition.source, definition.name), definition]))
   const find = (reference: string, from: Definition): Definition | undefined =>

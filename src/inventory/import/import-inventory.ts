@@ -1,4 +1,4 @@
-/** Finds the files of another tool, reads them and writes hosts.yaml out of them. */
+/** Finds the files of another tool, and converts them to hosts.yaml. */
 import { existsSync, globSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileReason, MusterError } from '../../base/errors.ts'
@@ -59,7 +59,7 @@ type ImportSource = {
   readonly kind: ImportKind
   /** A file instead of the ones that the tool itself reads. */
   readonly file?: string
-  /** The text of `file` where it does not come from the disk. */
+  /** The text of `file` if it is not on disk. */
   readonly text?: string
   readonly cwd: string
   readonly home: string
@@ -124,7 +124,7 @@ function importClush(source: ImportSource, inventory: ImportedInventory): void {
     join(home, '.local/etc/clustershell'),
     inEtc(source, 'clustershell'),
   ].filter((directory) => directory !== undefined)
-  // As in ClusterShell, the first groups.conf that exists is the one.
+  // As in ClusterShell, the first groups.conf that exists is used.
   const [main, ...rest] =
     source.file === undefined
       ? sourcesOf(
@@ -195,8 +195,8 @@ const IMPORTERS: Readonly<Record<ImportKind, (source: ImportSource, inventory: I
 }
 
 /**
- * Reads another tool's files into the text of a hosts.yaml that loads.
- * @throws MusterError `configuration` when there is nothing to read, no host in it, or its groups form a loop
+ * Converts another tool's files to the text of a valid hosts.yaml.
+ * @throws MusterError `configuration` if there is nothing to read, no host in it, or its groups form a loop
  */
 export function importInventory(source: ImportSource): ImportResult {
   const inventory = new ImportedInventory()
@@ -214,7 +214,7 @@ function sortNotes(notes: readonly ImportNote[]): ImportNote[] {
   return notes.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.line - b.line))
 }
 
-/** `FILE:LINE: what was left behind`. */
+/** `FILE:LINE: what was skipped`. */
 export function formatNote({ path, line, text }: ImportNote): string {
   return `${printable(path)}${line === 0 ? '' : `:${line}`}: ${text}`
 }
@@ -224,7 +224,7 @@ function piecesOf(folded: string): string[] {
   return folded.match(/(?:[^,[]|\[[^\]]*\])+/g) ?? []
 }
 
-/** A group without a host is none in hosts.yaml, and neither is one of such groups alone. Names of those that remain. */
+/** The names of groups with hosts: hosts.yaml has no empty groups, and no groups of only empty groups. */
 function withoutEmpty(groups: ImportedInventory['groups']): ReadonlySet<string> {
   const names = new Set(groups.keys())
   for (let before = Number.POSITIVE_INFINITY; names.size < before; ) {

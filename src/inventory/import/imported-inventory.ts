@@ -1,4 +1,4 @@
-/** What an importer collects, whatever the format: hosts and groups on their way to hosts.yaml, and what was left behind. */
+/** What every importer collects: hosts and groups for hosts.yaml, and notes about what it skipped. */
 import { getOrMake } from '../../base/collections.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -10,7 +10,7 @@ export type SourceFile = { readonly path: string; readonly text: string }
 
 export type ImportedHost = HostKeys
 
-/** Something that could not be carried over. `line` counts from 1; 0: the whole file. */
+/** Something that could not be imported. `line` counts from 1; 0: the whole file. */
 export type ImportNote = { readonly path: string; readonly line: number; readonly text: string }
 
 type Group = { readonly hosts: Set<string>; readonly groups: Set<string> }
@@ -28,7 +28,7 @@ export class ImportedInventory {
     }
   }
 
-  /** Adds a machine, or finds it again; returns its name in hosts.yaml, or undefined when it cannot have one. */
+  /** Adds a machine, or finds it again; returns its name in hosts.yaml, or undefined if no valid name is possible. */
   addHost(wanted: string, host: ImportedHost, path: string, line: number): string | undefined {
     const problem = problemOf(wanted, host)
     if (problem !== undefined) {
@@ -56,7 +56,7 @@ export class ImportedInventory {
     return this.addHost(host, login, path, line)
   }
 
-  /** The group by its name in the source, made when it is new. */
+  /** The group by its name in the source, created if new. */
   group(wanted: string, path: string, line: number): Group {
     const name = this.groupName(wanted, path, line)
     return getOrMake(this.groups, name, () => ({ hosts: new Set(), groups: new Set() }))
@@ -82,7 +82,7 @@ export class ImportedInventory {
     const parts = isHostName(wanted) ? [host.user, wanted, host.port] : ['host', wanted]
     const joined = parts.filter((part) => part !== undefined).join('-')
     const plain = joined.replace(/[^\p{L}\p{N}_.-]+/gu, '-').slice(0, 200)
-    // Whatever is left of the user's or the host's name, this is a host name.
+    // A valid host name, whatever remains of the user's or the host's name.
     const base = isHostName(plain) ? plain : `host${plain}`
     let name = base
     for (let count = 2; this.hosts.has(name); count += 1) name = `${base}-${count}`
@@ -107,7 +107,7 @@ export function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The mapping that the file holds; an empty one, with a note, when it holds none. */
+/** The mapping in the file; an empty one, with a note, if there is none. */
 export function readTree({ path, text }: SourceFile, inventory: ImportedInventory): Tree {
   try {
     const document = parseYaml(text, { prettyErrors: true })

@@ -23,7 +23,7 @@ const FIELDS: ReadonlyMap<string, number> = new Map([
 ])
 const ED25519_BYTES = 32
 
-/** Whether the blob is a whole key of a type that ssh knows: it takes no notice of others, so they are no changed key. */
+/** Whether the blob is a whole key of a type that ssh knows: ssh ignores others, so they do not count as a changed key. */
 export function isWholeKey(blob: Uint8Array): boolean {
   const type = keyTypeOf(blob)
   const expected = type === undefined ? undefined : FIELDS.get(type)
@@ -35,7 +35,7 @@ export function isWholeKey(blob: Uint8Array): boolean {
 /** RequiredRSASize of ssh_config(5), unless it is set. */
 export const LEAST_RSA_BITS = 1024
 
-/** That an RSA key is too short, as a clause; undefined: it is long enough, or of another type. */
+/** Says that an RSA key is too short, as a clause; undefined: it is long enough, or of another type. */
 export function tooShortRsa(blob: Uint8Array, requiredBits = LEAST_RSA_BITS): string | undefined {
   const modulus = keyTypeOf(blob) === 'ssh-rsa' ? fieldsOf(blob)?.[2] : undefined
   if (modulus === undefined) return undefined

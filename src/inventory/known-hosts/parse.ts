@@ -1,6 +1,6 @@
 /**
  * The known_hosts format of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT": markers, hashed names, patterns with `*`, `?` and
- * `!`, `[host]:port`. Pure: text in, entries out. A line that is none is skipped, as ssh does.
+ * `!`, `[host]:port`. Pure: text in, entries out. Invalid lines are skipped, as in ssh.
  */
 import { hash, randomBytes } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
@@ -14,17 +14,17 @@ type KnownHostsMarker = 'none' | 'revoked' | 'cert-authority'
 
 export type KnownHostsEntry = {
   readonly file: string
-  /** From 1; 0: accepted in this run, and in no file. */
+  /** Counts from 1; 0: accepted in this run, and in no file. */
   readonly line: number
   readonly marker: KnownHostsMarker
   /** `ssh-ed25519`, … */
   readonly keyType: string
   readonly blob: Uint8Array
-  /** Whether the entry speaks about this lookup name (`host`, `[host]:port`, or an alias). */
+  /** Whether the entry is for this lookup name (`host`, `[host]:port`, or an alias). */
   matches(name: string): boolean
 }
 
-/** Entries by the name that they speak about. Hashed names cost a hash an entry, so each name is looked for once. */
+/** Entries by their name. Hashed names cost one hash per entry, so each name is searched once. */
 export class KnownHosts {
   readonly #entries: readonly KnownHostsEntry[]
   readonly #byName = new Map<string, readonly KnownHostsEntry[]>()
@@ -113,7 +113,7 @@ function patternMatcher(field: string): KnownHostsEntry['matches'] {
   }
 }
 
-/** One line for a key, with its line feed. `isHashed`: the name is kept as `|1|salt|hash`. */
+/** One line for a key, with its line feed. `isHashed`: the name is stored as `|1|salt|hash`. */
 export function formatKnownHostsLine(name: string, blob: Uint8Array, isHashed: boolean): string {
   const salt = randomBytes(SHA1_BYTES)
   const lower = name.toLowerCase()
@@ -131,16 +131,16 @@ export function lookupNameOf({ address, port, hostKeyAlias }: Named): string {
   return port === DEFAULT_PORT ? address : `[${address}]:${port}`
 }
 
-/** Where nothing is known about the name with its port, ssh looks for the address without it; undefined: it does not. */
+/** If the name with its port is unknown, ssh searches for the address without the port; undefined: it does not. */
 export function secondLookupNameOf({ address, port, hostKeyAlias }: Named): string | undefined {
   return hostKeyAlias === undefined && port !== DEFAULT_PORT ? address : undefined
 }
 
-/** The lines of a file that name authorities; none where it cannot be read, which the check of the host key will say. */
+/** The lines of a file that name authorities; none if it cannot be read, which the check of the host key reports. */
 export type ReadAuthorities = (path: string) => KnownHosts
 
 const MARKER = '@cert-authority'
-/** Far above any known_hosts; what is larger is no such file. */
+/** Far above any known_hosts file. */
 const MAX_BYTES = 64 * 1024 * 1024
 
 export const readAuthorities: ReadAuthorities = (path) => {
@@ -149,7 +149,7 @@ export const readAuthorities: ReadAuthorities = (path) => {
   return new KnownHosts(parseKnownHosts(text, path).filter(({ marker }) => marker === 'cert-authority'))
 }
 
-/** Where a certificate authority is named for this host, which only ssh can check, as a clause, or undefined. */
+/** Says which line names a certificate authority for this host, which only ssh can check, as a clause, or undefined. */
 export function knownByAuthority(named: Named, files: readonly string[], read: ReadAuthorities): string | undefined {
   const names = [lookupNameOf(named), secondLookupNameOf(named)].filter((name) => name !== undefined)
   for (const file of files) {

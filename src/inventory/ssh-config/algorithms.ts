@@ -1,15 +1,15 @@
-/** What ssh_config leaves of what the built-in transport can do: the lists are all that it can, in the order of OpenSSH. */
+/** The algorithms of the built-in transport that ssh_config allows: the lists contain all of them, in the order of OpenSSH. */
 import { matchesGlob } from '../glob.ts'
 import { type SshConfigValues, settingOf } from './values.ts'
 
 /** Names in the order of ssh_config. */
 export type AlgorithmChoice = {
   readonly names: readonly string[]
-  /** The order is one that no default of OpenSSH has, so somebody means it: nothing else is put first. */
+  /** The order differs from all defaults of OpenSSH, so it is intended: nothing else is put first. */
   readonly isOrdered: boolean
 }
 
-/** Undefined where ssh_config leaves everything as it is. */
+/** Undefined if ssh_config changes nothing. */
 export type Algorithms = {
   readonly hostKeys?: AlgorithmChoice
   readonly keyExchanges?: AlgorithmChoice
@@ -21,9 +21,9 @@ type Kind = {
   readonly field: keyof Algorithms
   readonly option: string
   readonly usual: readonly string[]
-  /** What is used only where ssh_config names it. */
+  /** Used only if ssh_config names it. */
   readonly onRequest: readonly string[]
-  /** The order of other versions of OpenSSH, where it differs. */
+  /** The order of other versions of OpenSSH, if it differs. */
   readonly otherOrder?: readonly string[]
 }
 
@@ -94,7 +94,7 @@ export function algorithmsOf(values: SshConfigValues): Algorithms | undefined {
   return choices.length === 0 ? undefined : Object.fromEntries(choices)
 }
 
-/** Why the built-in transport has nothing that ssh_config allows, as a clause, or undefined. */
+/** Says that the built-in transport has nothing that ssh_config allows, as a clause, or undefined. */
 export function lacksAlgorithms(values: SshConfigValues): string | undefined {
   const choices = algorithmsOf(values) ?? {}
   const kind = KINDS.find(({ field }) => choices[field]?.names.length === 0)

@@ -1,8 +1,8 @@
 /**
- * Spares `ssh -G` for hosts that no block of ssh_config tells apart: two of them are asked, and where the two answers
- * differ in nothing but the name, the others get the same answer with their own. ssh itself says which files it has read;
+ * Saves `ssh -G` for hosts that match the same blocks of ssh_config: ssh is asked about two of them, and if the two answers
+ * differ only in the name, the others get the same answer with their own name. ssh itself says which files it has read;
  * they are only searched for Host and Match here. Whatever might distinguish hosts in another way, or is unknown,
- * means that every host is asked.
+ * means that ssh is asked about every host.
  */
 
 import { readFileSync } from 'node:fs'
@@ -10,17 +10,17 @@ import { matchesGlob } from '../glob.ts'
 import type { SshConfigAnswer, SshConfigQuestion } from './source.ts'
 import { type SshConfigValues, settingOf } from './values.ts'
 
-/** What ssh said: its answer, and with `-v` its remarks on the way. */
+/** The output of ssh: its answer, and with `-v` its debug messages. */
 export type SshReply = { readonly answer: SshConfigAnswer; readonly remarks: readonly string[] }
 
 export type AskSsh = (questions: readonly SshConfigQuestion[]) => Promise<readonly SshReply[]>
 
 /** Fewer are asked one by one. */
 const WORTHWHILE = 4
-/** Names that ssh takes as they are: no user, no port, no URI, no capitals. */
+/** Names that ssh uses unchanged: no user, no port, no URI, no capitals. */
 const PLAIN_NAME = /^[a-z0-9][a-z0-9._-]*$/
 const PLAIN_ADDRESS = /^[a-z0-9][a-z0-9.:_-]*$/
-/** The line of ssh's remarks; longer paths would be cut there. */
+/** The line of ssh's debug messages; longer paths would be cut there. */
 const FILE_REMARK = /^debug1: Reading configuration data (.*)$/
 const LONGEST_PATH = 190
 
@@ -59,7 +59,7 @@ export async function askAboutEqualHosts(
   return questions.map((question) => answers.get(question) ?? { ok: false, reason: 'ssh -G did not answer' })
 }
 
-/** Equal for questions that differ in their names at most; undefined: this one is asked by itself. */
+/** Equal for questions that differ at most in their names; undefined: this one is asked separately. */
 function shapeOf({ alias, address, ...rest }: SshConfigQuestion): string | undefined {
   if (!PLAIN_NAME.test(alias)) return undefined
   if (address !== undefined && !PLAIN_ADDRESS.test(address)) return undefined
@@ -68,7 +68,7 @@ function shapeOf({ alias, address, ...rest }: SshConfigQuestion): string | undef
 
 /** Every pattern of every Host block; undefined: something else may distinguish hosts. */
 function patternsIn(remarks: readonly string[], read: (path: string) => string): readonly string[] | undefined {
-  // Without a word from ssh, nothing is known about what it has read.
+  // Without ssh's messages, it is unknown which files it has read.
   if (!remarks.some((line) => line.startsWith('OpenSSH_'))) return undefined
   const files = remarks.flatMap((line) => FILE_REMARK.exec(line)?.[1] ?? [])
   const patterns = new Set<string>()
@@ -100,14 +100,14 @@ function patternsIn(remarks: readonly string[], read: (path: string) => string):
   return [...patterns]
 }
 
-/** Says of a name which patterns match it, with and without regard to case: ssh need not be understood better than that. */
+/** The patterns that match a name, with and without regard to case: nothing else about ssh's matching matters. */
 function matcherOf(patterns: readonly string[]): (name: string) => string {
   const matches = (pattern: string, name: string) => (matchesGlob(pattern, name) ? '1' : '0')
   return (name) =>
     patterns.map((each) => matches(each, name) + matches(each.toLowerCase(), name.toLowerCase())).join('')
 }
 
-/** Fills in the answers of a group of which two were asked, where they bear each other out. */
+/** Fills in the answers of a group of which two were asked, if these two agree. */
 function derive(
   group: readonly SshConfigQuestion[],
   answers: Map<SshConfigQuestion, SshConfigAnswer>,
@@ -131,7 +131,7 @@ function derive(
   }
 }
 
-/** An answer without its names, and how it comes by the name to connect to; undefined: nothing to conclude from. */
+/** An answer without its names, and how it derives the name to connect to; undefined: not conclusive. */
 function templateOf(question: SshConfigQuestion, values: SshConfigValues) {
   const { alias, address } = question
   const hostName = settingOf(values, 'hostname')
@@ -148,7 +148,7 @@ function templateOf(question: SshConfigQuestion, values: SshConfigValues) {
   }
 }
 
-/** One, and another with a name and an address of its own: what these two share (a hash, say) is not made of either. */
+/** Two hosts with different names and addresses: what their answers share (such as a hash) does not depend on either. */
 function samplesOf(group: readonly SshConfigQuestion[]): readonly SshConfigQuestion[] {
   const [first] = group
   if (first === undefined) return []

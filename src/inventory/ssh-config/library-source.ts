@@ -18,7 +18,7 @@ export type LibraryOptions = {
 const SYSTEM_FILE = '/etc/ssh/ssh_config'
 const MAX_INCLUDE_DEPTH = 16
 const DEFAULT_KEYS = ['rsa', 'ecdsa', 'ecdsa_sk', 'ed25519', 'ed25519_sk', 'xmss', 'dsa']
-// The library compares these by their usual spelling; ssh does not care about case.
+// The library compares these by their usual spelling; ssh ignores case.
 const SPELLING: Readonly<Record<string, string>> = { hostname: 'HostName', user: 'User', host: 'Host', match: 'Match' }
 
 /** `keyword value`, `keyword=value`; undefined for comments and empty lines. */
@@ -30,7 +30,7 @@ function splitLine(line: string): { keyword: string; value: string } | undefined
 const wordsOf = (value: string): string[] =>
   [...value.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
 
-/** As ssh does with the user's own file and what it includes (readconf.c, SSHCONF_CHECKPERM): they can name commands. */
+/** As ssh checks the user's own file and what it includes (readconf.c, SSHCONF_CHECKPERM), because they can name commands. */
 function requireOwn(path: string): void {
   const { uid, mode } = statSync(path)
   const isOwn = uid === 0 || uid === (process.getuid?.() ?? uid)
@@ -96,7 +96,7 @@ function valuesOf(text: string, question: SshConfigQuestion, { localUser }: Libr
   fill('identityfile', ...DEFAULT_KEYS.map((kind) => `~/.ssh/id_${kind}`))
   fill('userknownhostsfile', '~/.ssh/known_hosts ~/.ssh/known_hosts2')
   fill('globalknownhostsfile', '/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2')
-  // Whichever of the two comes first in the files wins; then the other means nothing.
+  // The first of the two in the files wins, and the other is ignored.
   const keywords = Object.keys(computed)
   const isJump = keywords.indexOf('proxyjump') < keywords.indexOf('proxycommand')
   if (values.has('proxyjump') && values.has('proxycommand')) values.delete(isJump ? 'proxycommand' : 'proxyjump')
@@ -112,7 +112,7 @@ export function createLibrarySource(options: LibraryOptions): SshConfigSource {
     const user = join(home, '.ssh/config')
     const system = options.systemFile ?? SYSTEM_FILE
     const lines = existsSync(user) ? readWithIncludes(user, join(home, '.ssh'), home, true) : []
-    // The lines before the first Host of the system's file are for every host.
+    // The lines before the first Host of the system's file apply to every host.
     if (existsSync(system)) lines.push('Host *', ...readWithIncludes(system, '/etc/ssh', home))
     return lines.join('\n')
   }

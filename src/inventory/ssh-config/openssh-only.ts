@@ -1,4 +1,4 @@
-/** What ssh_config may ask for that only the system's ssh can do. */
+/** Settings of ssh_config that only the system's ssh supports. */
 import { readFileSync } from 'node:fs'
 import { lacksAlgorithms } from './algorithms.ts'
 import { isYes, type SshConfigValues, settingOf } from './values.ts'
@@ -6,7 +6,7 @@ import { isYes, type SshConfigValues, settingOf } from './values.ts'
 const BUILT_IN_METHODS: readonly string[] = ['publickey', 'keyboard-interactive', 'password']
 const MAX_KEY_FILE_BYTES = 64 * 1024
 
-/** Reads a small file; undefined when it is not there or may not be read. */
+/** Reads a small file; undefined if it is missing or not readable. */
 export type ReadSmallFile = (path: string) => Buffer | undefined
 
 export const readSmallFile: ReadSmallFile = (path) => {

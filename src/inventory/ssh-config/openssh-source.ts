@@ -1,4 +1,4 @@
-/** Asks `ssh -G`: one ssh process a host, started by a few shells, as starting 200 processes from here takes a third of a second. */
+/** Asks `ssh -G`: one ssh process per host, started by a few shells, because starting 200 processes from here takes a third of a second. */
 
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
@@ -15,21 +15,21 @@ import { parseSshConfigValues } from './values.ts'
 export type OpenSshOptions = {
   /** Absolute path of the program. */
   readonly ssh: string
-  /** `ssh -F`: this file alone. */
+  /** `ssh -F`: read only this file. */
   readonly configFile?: string
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
 const MAX_SHELLS = 4
-/** A shell has three pipes here, and twice as many ends and two more while it starts. */
+/** Open files per shell: three pipes, with twice as many ends and two more while it starts. */
 const FILES_A_SHELL = 8
 // Far below the smallest ARG_MAX of the platforms (macOS: 1 MiB for arguments and environment).
 const MAX_QUESTIONS_A_SHELL = 500
 const TIMEOUT_MS = 60_000
-// -n (no stdin) means nothing to -G: it fills the places of a host that needs fewer options than others.
+// -n (no stdin) has no effect with -G: it fills the places of a host that needs fewer options than others.
 const FILLER = '-n'
 
-/** The absolute path of a program in PATH, or undefined where it is not installed. A name with a slash is a path itself. */
+/** The absolute path of a program in PATH, or undefined if it is not installed. A name with a slash is a path itself. */
 export function findProgram(name: string, path = ''): string | undefined {
   if (name.includes('/')) return isExecutable(name) ? name : undefined
   const directories = path.split(delimiter).filter((directory) => directory.startsWith('/'))
@@ -45,14 +45,14 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** A shell program whose text depends on the number of options alone; everything of the user comes as arguments. */
+/** A shell program whose text depends only on the number of options; all user input comes as arguments. */
 function scriptFor(arity: number): string {
   const places = Array.from({ length: arity }, (_, index) => `"\${${index + 1}}"`).join(' ')
   const ask = `"$MUSTER_SSH" -v -G ${places} -- "\${${arity + 1}}"`
   return `while [ $# -gt 0 ]; do ${ask} 2>&1 </dev/null; printf '\\0%d\\0' $?; shift ${arity + 1}; done`
 }
 
-/** The lines of ssh that say why, without its remarks. */
+/** The error messages of ssh, without its debug messages. */
 function reasonIn(output: string): string {
   const lines = output
     .split(/\r?\n/)

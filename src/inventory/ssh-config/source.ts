@@ -1,7 +1,7 @@
-/** Who answers what ssh_config says about hosts: `ssh -G` where OpenSSH is installed, else a library. */
+/** The source of ssh_config's settings for hosts: `ssh -G` if OpenSSH is installed, otherwise a library. */
 import type { SshConfigValues } from './values.ts'
 
-/** A host as ssh would be asked for it; all but `alias` are what hosts.yaml or the target already decided. */
+/** A question to ssh about a host; everything except `alias` was already set by hosts.yaml or the target. */
 export type SshConfigQuestion = {
   readonly alias: string
   readonly address?: string
@@ -12,11 +12,11 @@ export type SshConfigQuestion = {
 
 export type SshConfigAnswer =
   | { readonly ok: true; readonly values: SshConfigValues }
-  /** Printable; what ssh said, usually with file and line. */
+  /** Printable: the message of ssh, usually with file and line. */
   | { readonly ok: false; readonly reason: string }
 
 export interface SshConfigSource {
-  /** One answer a question, in their order. */
+  /** One answer per question, in their order. */
   ask(questions: readonly SshConfigQuestion[], signal?: AbortSignal): Promise<readonly SshConfigAnswer[]>
 }
 

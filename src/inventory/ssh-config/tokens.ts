@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 
-/** What the tokens stand for on this machine. */
+/** The values of the tokens on this machine. */
 export type LocalUser = {
   readonly name: string
   readonly uid: number
@@ -42,7 +42,7 @@ export function expandTokens(text: string, values: TokenValues): string {
   return text.replace(/%(.)/g, (token, letter: string) => (letter === 'C' ? hashed() : (texts[letter] ?? token)))
 }
 
-/** A file name with everything expanded. A variable that is not set, or another user's `~name`, stays as it is written. */
+/** A file name with everything expanded. An unset variable, or another user's `~name`, stays as it is. */
 export function expandPath(
   path: string,
   values: TokenValues,

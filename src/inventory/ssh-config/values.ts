@@ -1,4 +1,4 @@
-/** What ssh_config says about one host: the output form of `ssh -G`, a keyword and its value a line. */
+/** The settings of ssh_config for one host, in the output format of `ssh -G`: a keyword and its value per line. */
 import { getOrMake } from '../../base/collections.ts'
 
 /** Keywords in lower case to their values, in order (several for `identityfile` and the like). */
@@ -15,7 +15,7 @@ export function parseSshConfigValues(output: string): SshConfigValues {
   return values
 }
 
-/** The single value of a keyword; undefined where it is absent or `none`. */
+/** The single value of a keyword; undefined if it is absent or `none`. */
 export function settingOf(values: SshConfigValues, keyword: string): string | undefined {
   const value = values.get(keyword)?.[0]
   return value === undefined || value === '' || value === 'none' ? undefined : value
@@ -28,7 +28,7 @@ export function isYes(values: SshConfigValues, keyword: string, fallback: boolea
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 
-/** Seconds of ssh_config's time format (`90`, `1m30s`; sshd_config(5), TIME FORMATS); undefined when it is none. */
+/** Seconds in ssh_config's time format (`90`, `1m30s`; sshd_config(5), TIME FORMATS); undefined if invalid. */
 export function parseSeconds(text: string): number | undefined {
   if (!/^(?:\d+[smhdw]?)+$/i.test(text)) return undefined
   let seconds = 0
