@@ -2,24 +2,24 @@
 import { Box } from 'ink'
 import { useSyncExternalStore } from 'react'
 import { clip, clipName, padEnd } from '../../base/text-width.ts'
-import { footerBars, headerBars, type PageInfo } from '../console/header.ts'
+import type { ThrottledChrome } from '../console/chrome-source.ts'
+import { footerBars, headerBars } from '../console/header.ts'
 import type { Keymap } from '../keys/registry.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { type Theme, themes, toneColour } from '../theme/theme.ts'
 import { Bar, Themed } from './bar.tsx'
 import { DialogBox } from './dialog-box.tsx'
 
-export type ChromeSource = {
-  subscribe(onChange: () => void): () => void
-  /** The state to draw: the same object until it changes. */
-  state(): ConsoleState
-  pageInfo(state: ConsoleState): PageInfo
-}
-
-export function Chrome({ source, keymap }: { source: ChromeSource; keymap: Keymap }) {
+export function Chrome({
+  source,
+  keymap,
+}: {
+  source: Pick<ThrottledChrome, 'subscribe' | 'state' | 'pageInfo'>
+  keymap: Keymap
+}) {
   const state = useSyncExternalStore(source.subscribe, source.state)
   const theme = themes[state.themeName]
-  const header = headerBars(state, theme, source.pageInfo(state))
+  const header = headerBars(state, theme, source.pageInfo())
   const footer = footerBars(state, theme, keymap)
   const { columns, rows } = state
   return (

@@ -1,14 +1,13 @@
 /** The state that the chrome draws: at once after a key, otherwise at most ten times a second. */
 import type { Clock } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
-import type { ChromeSource } from '../components/chrome.tsx'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import type { ConsoleApp } from './console-app.ts'
 
 const EVERY_MS = 100
 
-export class ThrottledChrome implements ChromeSource, Disposable {
+export class ThrottledChrome implements Disposable {
   readonly #app: ConsoleApp
   readonly #showing: ThrottledAction
   readonly #changes = new Emitter<void>()
@@ -30,6 +29,7 @@ export class ThrottledChrome implements ChromeSource, Disposable {
     return () => listener[Symbol.dispose]()
   }
 
+  /** The state to draw: the same object until it changes. */
   readonly state = (): ConsoleState => this.#shown
 
   pageInfo() {

@@ -2,6 +2,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { textWidth } from '../../base/text-width.ts'
 import type { PaneView } from '../compositor/scene.ts'
+import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { styleOf, type Theme } from '../theme/theme.ts'
 import type { HostViews } from './host-views.ts'
@@ -22,25 +23,23 @@ const sameGroups = (a: readonly (readonly string[])[], b: readonly (readonly str
 export class Comparison implements Disposable {
   readonly #options: ComparisonOptions
   readonly #texts = new Map<string, { revision: number; text: HostText }>()
-  #timer: Disposable | undefined
+  readonly #comparing: ThrottledAction
 
   constructor(options: ComparisonOptions) {
     this.#options = options
+    const { clock } = options
+    this.#comparing = new ThrottledAction({ clock, everyMs: 0, gatherMs: COMPARE_EVERY_MS }, () => void this.refresh())
   }
 
   /** No changed screen waits to be compared. */
   get isIdle(): boolean {
-    return this.#timer === undefined
+    return !this.#comparing.isWaiting
   }
 
   /** A screen changed: compares soon if the comparison is shown. */
   noteChange(): void {
-    const { state, clock } = this.#options
-    if (this.#timer || !(state().isFolded || state().showsDifferences)) return
-    this.#timer = clock.after(COMPARE_EVERY_MS, () => {
-      this.#timer = undefined
-      this.refresh()
-    })
+    const { isFolded, showsDifferences } = this.#options.state()
+    if (isFolded || showsDifferences) this.#comparing.soon()
   }
 
   /** Compares now and returns the groups. */
@@ -81,7 +80,7 @@ export class Comparison implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#timer?.[Symbol.dispose]()
+    this.#comparing[Symbol.dispose]()
   }
 }
 

@@ -7,68 +7,39 @@ export type ThemeName = 'dark' | 'light' | 'none'
 /** `#rrggbb`, or undefined for the terminal's own colour. */
 export type ThemeColour = string | undefined
 
-type ColourName =
-  | 'text'
-  | 'muted'
-  | 'accent'
+/** What a colour is for, and how it looks on a dark and on a light background. */
+const COLOURS = {
+  text: [undefined, undefined],
+  muted: ['#8a929e', '#6b7280'],
+  accent: ['#7fb4ff', '#0b5cad'],
   /** Receivers: the colour that cannot be overlooked. */
-  | 'receiving'
-  | 'receivingText'
+  receiving: ['#ffb454', '#a85500'],
+  receivingText: ['#1b1200', '#ffffff'],
   /** Trouble, and receivers that are out of view. */
-  | 'danger'
-  | 'dangerText'
-  | 'ok'
-  | 'warning'
-  | 'bar'
-  | 'barText'
-  | 'dialog'
-  | 'frame'
-  | 'match'
-  | 'matchText'
+  danger: ['#ff5f6d', '#b3001b'],
+  dangerText: ['#1c0003', '#ffffff'],
+  ok: ['#8fd16f', '#2d7a12'],
+  warning: ['#ffd866', '#8a6100'],
+  bar: ['#20242c', '#e4e8ee'],
+  barText: ['#d5dae3', '#20242c'],
+  dialog: ['#262b35', '#eef1f5'],
+  frame: ['#4a515e', '#a3abb8'],
+  match: ['#ffd866', '#ffe08a'],
+  matchText: ['#1b1200', '#20242c'],
+} as const
 
-export type Theme = { readonly name: ThemeName } & Readonly<Record<ColourName, ThemeColour>>
+export type Theme = { readonly name: ThemeName } & Readonly<Record<keyof typeof COLOURS, ThemeColour>>
 
-const dark: Theme = {
-  name: 'dark',
-  text: undefined,
-  muted: '#8a929e',
-  accent: '#7fb4ff',
-  receiving: '#ffb454',
-  receivingText: '#1b1200',
-  danger: '#ff5f6d',
-  dangerText: '#1c0003',
-  ok: '#8fd16f',
-  warning: '#ffd866',
-  bar: '#20242c',
-  barText: '#d5dae3',
-  dialog: '#262b35',
-  frame: '#4a515e',
-  match: '#ffd866',
-  matchText: '#1b1200',
+const themeOf = (name: ThemeName, index: number): Theme => {
+  const colours = Object.entries(COLOURS).map(([key, pair]) => [key, pair[index]])
+  return { name, ...Object.fromEntries(colours) }
 }
 
-const light: Theme = {
-  name: 'light',
-  text: undefined,
-  muted: '#6b7280',
-  accent: '#0b5cad',
-  receiving: '#a85500',
-  receivingText: '#ffffff',
-  danger: '#b3001b',
-  dangerText: '#ffffff',
-  ok: '#2d7a12',
-  warning: '#8a6100',
-  bar: '#e4e8ee',
-  barText: '#20242c',
-  dialog: '#eef1f5',
-  frame: '#a3abb8',
-  match: '#ffe08a',
-  matchText: '#20242c',
+export const themes: Readonly<Record<ThemeName, Theme>> = {
+  dark: themeOf('dark', 0),
+  light: themeOf('light', 1),
+  none: themeOf('none', 2),
 }
-
-const none = Object.fromEntries(Object.keys(dark).map((key) => [key, key === 'name' ? 'none' : undefined])) as Theme
-
-export const themes: Readonly<Record<ThemeName, Theme>> = { dark, light, none }
 
 const wordOf = (colour: ThemeColour): number =>
   colour === undefined ? 0 : rgbColour(Number.parseInt(colour.slice(1), 16))

@@ -90,17 +90,16 @@ export class WorkPanel implements Disposable {
 
   /** Opens the dialog for a run or a copy. */
   ask(verb: WorkRequest['verb']): void {
-    questions.openWork(this.#context, this.#target, verb)
+    questions.openWork(this.#context, this, verb)
   }
 
   /** A line of the palette that is a run or a copy; undefined: it is neither. */
   readLine(text: string): LineCheck | undefined {
-    return questions.readWorkLine(this.#context, this.#target, text)
+    return questions.readWorkLine(this.#context, this, text)
   }
 
-  get #target(): questions.WorkTarget {
-    const { resolveHosts } = this.#ports
-    return { busyReason: this.busyReason, resolveHosts, begin: (request, hosts) => this.begin(request, hosts) }
+  get resolveHosts(): questions.ResolveHosts {
+    return this.#ports.resolveHosts
   }
 
   begin(request: WorkRequest | RayWork, hosts: readonly string[]): void {
