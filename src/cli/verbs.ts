@@ -145,7 +145,7 @@ export const VERBS: VerbTable = {
         import('./job/change.ts').then(({ requeue }) => requeue),
       ),
       wait: reads('wait until all jobs have ended', QUEUE, () => import('./job/change.ts').then(({ wait }) => wait)),
-      edit: changes('change waiting or held jobs', QUEUE, () => import('./job/edit.ts')),
+      edit: changes('change waiting or held jobs', QUEUE, () => import('./job/change.ts')),
       clean: changes(
         'delete what ended jobs left on the hosts: output and scripts',
         CLUSTER,

@@ -16,9 +16,8 @@ import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
 import { shareConnections } from '../../ssh/share-connections.ts'
 import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import type { CarrierWires, FileCarrier } from './carry-files.ts'
-import { fanOutFor, requireRoomFor } from './fan-out.ts'
-import { askSudoOnce } from './sudo-password.ts'
-import { createVerbWires, type Wires } from './transports.ts'
+import { createVerbWires, fanOutFor, requireRoomFor, type Wires } from './transports.ts'
+import { askSudoOnce } from './tty-dialog.ts'
 
 /** How hosts are reached; a host without an endpoint is not. */
 type Access = {

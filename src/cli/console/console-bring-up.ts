@@ -16,8 +16,8 @@ import { jobsAtStake } from '../bring-up/jobs-at-stake.ts'
 import { newMark, ownerWords } from '../bring-up/prepare.ts'
 import type { CliContext } from '../command-line/context.ts'
 import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
-import { SudoPassword } from '../connect/sudo-password.ts'
 import type { Wires } from '../connect/transports.ts'
+import { SudoPassword } from '../connect/tty-dialog.ts'
 
 /** What works over the connections of the console's shells. */
 export type ConsoleConnections = {

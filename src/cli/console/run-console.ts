@@ -1,21 +1,34 @@
 /** Opens the console for a verb: preferences, colours, connections, and the resolution of host sets. */
+
+import { randomBytes } from 'node:crypto'
+import { homedir, tmpdir } from 'node:os'
+import { resolve } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { expandHostSet } from '../../inventory/host-set.ts'
+import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
+import type { JobEvent } from '../../scheduler/jobs/job.ts'
+import { bytePathOf } from '../../ssh/copy/byte-path.ts'
+import { copyToHosts } from '../../ssh/copy/copy-to-hosts.ts'
+import { scanSources } from '../../ssh/copy/source.ts'
+import { createFleetTransport } from '../../ssh/create-fleet.ts'
+import { createHostExec } from '../../ssh/exec/host-exec.ts'
 import type { ColourDepth } from '../../ui/compositor/colours.ts'
+import type { JobAction, JobDetails, JobsPort, QueueStatus } from '../../ui/jobs/queue-view.ts'
 import { openConsole } from '../../ui/open-console.tsx'
 import { loadPreferences } from '../../ui/preferences.ts'
+import type { WorkPort } from '../../ui/work-views/work-port.ts'
 import { limitFactorOf } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
-import { fanOutFor, requireRoomFor } from '../connect/fan-out.ts'
-import { createShellFleet, createWires } from '../connect/transports.ts'
+import { createShellFleet, createWires, fanOutFor, requireRoomFor } from '../connect/transports.ts'
 import type { ConsoleQueue } from '../job/console-queue.ts'
 import { createOwnMachine } from '../net/own-machine.ts'
+import { OutputDirectory } from '../run/exec-files.ts'
 import { type ConsoleConnections, createConsoleBringUp } from './console-bring-up.ts'
-import { createConsoleJobs, declaredQueue } from './console-jobs.ts'
 import { createConsoleRay } from './console-ray.ts'
-import { createConsoleWork } from './console-work.ts'
 
 export type ConsoleRequest = {
   readonly cluster: string
@@ -109,4 +122,96 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
     ownMachine: createOwnMachine(),
   })
   return signal.aborted ? EXIT.interrupted : EXIT.ok
+}
+
+const CHUNK = 200
+const WITHOUT_FILE = 'no job queue: the console is open on hosts that are not from a hosts.yaml'
+
+/** The queue of hosts.yaml, if the console is open on its hosts: the hosts.yaml of the working directory says nothing about others. */
+export function declaredQueue(
+  options: GlobalOptions,
+  context: CliContext,
+  isDeclared: boolean,
+): () => Promise<ConsoleQueue> {
+  return async () => {
+    if (!isDeclared) throw new MusterError('configuration', WITHOUT_FILE)
+    const { openConsoleQueue } = await import('../job/console-queue.ts')
+    return await openConsoleQueue(options, context)
+  }
+}
+
+export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>): JobsPort & Disposable {
+  const opening = new KeptPromise(openQueue)
+  const open = () => opening.get()
+  return {
+    read: async (): Promise<QueueStatus | undefined> => (await open()).read(),
+    tryOut: async (whatIf) => (await open()).tryOut(whatIf),
+    details: async (id): Promise<JobDetails | undefined> => (await open()).details(id),
+    sweep: async (id) => (await open()).sweep(id),
+    members: async (spec, kinds) => (await open()).members(spec, kinds),
+    async change(action, ids) {
+      const queue = await open()
+      let count = 0
+      for (let at = 0; at < ids.length; at += CHUNK) {
+        count += queue.change(eventOf(action), ids.slice(at, at + CHUNK))
+        await setImmediate()
+      }
+      return count
+    },
+    [Symbol.dispose]() {
+      opening.made?.then(
+        (queue) => queue[Symbol.dispose](),
+        () => undefined,
+      )
+    },
+  }
+}
+
+const eventOf = (action: JobAction): JobEvent =>
+  action === 'cancel' ? { kind: 'stop', reason: 'cancelled' } : { kind: action }
+
+const NOT_HERE = { kind: 'unreachable', reason: 'it was closed in the console' } as const
+
+function createConsoleWork({ fleet, wires, fanOut, context }: ConsoleConnections): WorkPort {
+  const transport = createFleetTransport(fleet)
+  const overFleet = { ...wires, transports: { ssh2: transport, openssh: transport, local: transport } }
+  const exec = createHostExec({ ...overFleet, clock: systemClock, token: randomBytes(8).toString('hex') })
+  const here = (path: string): string => localPath(path, context)
+  return {
+    fanOut,
+    spillDirectory: tmpdir(),
+    startCommand(host, command, handlers) {
+      const endpoint = fleet.endpoint(host)
+      if (endpoint !== undefined) return exec.start(endpoint, { command: expandCommand(command, endpoint) }, handlers)
+      queueMicrotask(() => handlers.onEnd(NOT_HERE))
+      return { stop() {}, abandon() {}, pause() {}, resume() {} }
+    },
+    async copy({ hosts, sources, destination, signal, onEvent, onProblems }) {
+      const tree = await scanSources(sources.map((source) => bytePathOf(here(source))))
+      onProblems(tree.problems.map(({ path, reason }) => `${path}: ${reason}`))
+      if (tree.entries.length === 0) throw new MusterError('usage', 'there is nothing to copy')
+      await copyToHosts(
+        hosts.flatMap((host) => fleet.endpoint(host) ?? []),
+        { tree, isDryRun: false, destinationOf: (endpoint) => expandWord(destination, endpoint) },
+        { ...overFleet, clock: systemClock, fanOut, signal, onEvent },
+      )
+      for (const host of hosts) {
+        if (fleet.endpoint(host) !== undefined) continue
+        const none = { copied: 0, identical: 0, failed: 0, sentBytes: 0, durationMs: 0 }
+        onEvent({ type: 'result', host, result: { outcome: 'unreachable', reason: NOT_HERE.reason, ...none } })
+      }
+    },
+    async saveOutput(directory, outputs) {
+      const files = new OutputDirectory(here(directory), [...outputs.keys()], false)
+      for (const [host, output] of outputs) files.write(host, output)
+      return files.path
+    },
+  }
+}
+
+/** A path as a local shell would read it. `site/.` means the contents of `site`: resolve would drop the dot. */
+function localPath(path: string, { workingDirectory, environment }: CliContext): string {
+  const home = environment.HOME ?? homedir()
+  const absolute = resolve(workingDirectory, path.replace(/^~(?=\/|$)/, home))
+  return /(^|\/)\.\/*$/.test(path) ? `${absolute}/.` : absolute
 }

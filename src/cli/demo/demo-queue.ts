@@ -11,11 +11,10 @@ import { formatCleanProgram } from '../../scheduler/jobs/left.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import type { CliContext } from '../command-line/context.ts'
 import { type ConsoleQueue, consoleQueueOf } from '../job/console-queue.ts'
-import { driveQueue } from '../job/drive-queue.ts'
 import { type ConnectedHosts, connectEndpoints } from '../job/hosts.ts'
 import type { OpenQueue } from '../job/open-queue.ts'
-import { firstJobs, nextJob } from './demo-jobs.ts'
-import { STATE } from './muster-command.ts'
+import { driveQueue } from '../job/work.ts'
+import { firstJobs, nextJob, STATE } from './demo-jobs.ts'
 
 export type DemoQueueOptions = {
   /** Private; it goes with the demo. */

@@ -12,8 +12,7 @@ import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { requireTerminal, runConsole } from '../console/run-console.ts'
-import { demoResources } from './demo-jobs.ts'
-import { formatHostsFile, HOSTS_FILE, musterCommand, STATE, TRAIN_COMMAND } from './muster-command.ts'
+import { demoResources, formatHostsFile, HOSTS_FILE, musterCommand, STATE, TRAIN_COMMAND } from './demo-jobs.ts'
 
 export const verb: VerbCode = {
   define: (command) => command.option('--count <n>', 'start N hosts', wholeNumber(1, 200), 6),

@@ -6,12 +6,12 @@ import type { VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
-import type { CheckHosts, HostCheck } from './check.ts'
+import type { CheckHosts, HostCheck } from './connections.ts'
 
 type Options = GlobalOptions & { readonly check?: boolean; readonly persisted?: boolean; readonly stop?: boolean }
 
 export const verb = hostsVerb(async function* (...check) {
-  yield* (await import('./check.ts')).checkHosts(...check)
+  yield* (await import('./connections.ts')).checkHosts(...check)
 })
 
 /** `check`: replaced in tests. */
@@ -36,7 +36,7 @@ Examples:
     async run(target: string | undefined, options: Options, context: CliContext) {
       if (!options.persisted && !options.stop)
         return await listHosts(target, options, context, options.check ? check : undefined)
-      const { showWarmHosts } = await import('./warm-hosts.ts')
+      const { showWarmHosts } = await import('./connections.ts')
       const selected = target === undefined ? undefined : await selectEndpoints(target, options, context)
       return await showWarmHosts(selected?.endpoints, { ...options, isStop: options.stop === true }, context)
     },

@@ -1,13 +1,17 @@
 /** `muster job cancel`, `hold`, `release`, `retry`, `requeue` and `wait`. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isActive, isFinal, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
+import { defined } from '../../base/defined.ts'
+import { resolveTarget } from '../../inventory/inventory.ts'
+import { isActive, isFinal, type Job, type JobEvent, type JobSpec } from '../../scheduler/jobs/job.ts'
 import { hostsToForget } from '../../scheduler/jobs/store.ts'
+import { type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { withJobs } from './arguments.ts'
+import { withJobs, withRequest } from './arguments.ts'
 import { type OpenQueue, openQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
+import { checkCommand, requestOf, type SubmitOptions } from './submit.ts'
 
 type JobChange = 'cancel' | 'hold' | 'release' | 'retry' | 'requeue'
 
@@ -105,4 +109,55 @@ async function waitForJobs(ids: readonly number[], options: GlobalOptions, conte
       context.stdout.write(jsonLine({ type: 'ended', job: id, state: states[index] }))
     })
   return states.every((kind) => kind === 'done') ? EXIT.ok : EXIT.failed
+}
+
+type EditOptions = GlobalOptions &
+  Partial<
+    Pick<
+      SubmitOptions,
+      'name' | 'priority' | 'estimate' | 'limit' | 'retries' | 'cpu' | 'memory' | 'gpu' | 'on' | 'dir'
+    >
+  > & { readonly command?: string }
+
+export const verb: VerbCode = {
+  define: (command) => withRequest(withJobs(command)).option('--command <line>', 'command line for sh'),
+  help: `
+Examples:
+  muster job edit 17 --priority 5    while it waits
+
+Options that are not given stay unchanged.
+`,
+  run: editJobs,
+}
+
+async function editJobs(ids: readonly number[], options: EditOptions, context: CliContext): Promise<number> {
+  if (options.command !== undefined) checkCommand(options.command)
+  using queue = await openQueue(options, context)
+  const results = queue.store.editAll(ids, (job) => ({
+    spec: editSpec(job.spec, options, queue),
+    priority: options.priority ?? job.priority,
+  }))
+  return reportChanges('edit', ids, results, queue, options, context)
+}
+
+function editSpec(spec: Job['spec'], options: EditOptions, queue: OpenQueue): JobSpec {
+  const { name, estimate, limit, retries, dir, command } = options
+  return {
+    ...spec,
+    request: editRequest(spec.request, options, queue),
+    ...defined({ name, estimateS: estimate, limitS: limit, retries, directory: dir, command }),
+  }
+}
+
+/** What is not named stays. */
+function editRequest(
+  before: ResourceRequest,
+  { cpu, memory, gpu, on }: EditOptions,
+  queue: OpenQueue,
+): ResourceRequest {
+  const hosts = on === undefined ? undefined : resolveTarget(queue.inventory, on, {}).map(({ name }) => name)
+  const gpus = before.gpuMilli < WHOLE_MILLI ? before.gpuMilli / WHOLE_MILLI : before.gpuCount
+  const asked = { cpu: cpu ?? before.cpuMilli / 1000, gpu: gpu ?? (before.gpuCount === 0 ? 0 : gpus) }
+  const after = requestOf(memory === undefined ? asked : { ...asked, memory }, hosts)
+  return { ...before, ...after, memoryBytes: memory === undefined ? before.memoryBytes : after.memoryBytes }
 }

@@ -22,7 +22,7 @@ import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import { withJob } from './arguments.ts'
 import { type OpenQueue, readQueue } from './open-queue.ts'
-import { type ServiceState, serviceState } from './service/state.ts'
+import { type ServiceState, serviceState } from './service/service.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 type ListOptions = GlobalOptions & { readonly state?: string; readonly limit: number }

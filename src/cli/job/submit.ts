@@ -11,7 +11,8 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { parseMemorySize } from '../../inventory/memory-size.ts'
-import { section as envSection } from '../../ops/env/section.ts'
+import { FIND_TOOL } from '../../ops/env/conda-scripts.ts'
+import { type EnvironmentSpec, section as envSection } from '../../ops/env/section.ts'
 import { findGang } from '../../scheduler/gangs/search-gang.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
@@ -31,7 +32,6 @@ import type { VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withRequest } from './arguments.ts'
 import { ENGINES } from './engines.ts'
-import { inEnvironment, parseJobEnvironment } from './from-env.ts'
 import { hostsOf, type OpenQueue, openQueue } from './open-queue.ts'
 import { expandVariants } from './variants.ts'
 
@@ -185,7 +185,7 @@ async function placeOf(options: SubmitOptions, queue: OpenQueue, context: CliCon
   const on = options.on === undefined ? undefined : resolveTarget(inventory, options.on, {}).map(({ name }) => name)
   if (options.copyDir === undefined || options.dryRun) return { on, directory: options.dir }
   if (options.dir !== undefined) throw new MusterError('usage', '--copy-dir and --dir cannot be used together')
-  const { copyDirectory } = await import('./copy-directory.ts')
+  const { copyDirectory } = await import('./hosts.ts')
   const names = on ?? inventory.hosts.map(({ name }) => name)
   const { directory, hosts } = await copyDirectory(options.copyDir, names, queue, options, context)
   return { on: hosts, directory }
@@ -394,4 +394,79 @@ async function* linesOf(file: string, context: CliContext): AsyncGenerator<reado
     throw new MusterError('usage', `cannot read ${printable(file)}: ${fileReason(error)}`)
   }
   if (rest.trim() !== '') yield [rest]
+}
+
+type JobEnvironment =
+  | { readonly kind: 'venv'; readonly path: string }
+  | { readonly kind: 'conda'; readonly name: string }
+  | { readonly kind: 'image'; readonly image: string; readonly options: string }
+
+const FORMS = '`declared` (the one of hosts.yaml), venv:PATH, conda:NAME (or its path), or image:NAME for docker'
+
+/** @throws MusterError 'usage' for a word that is none, 'configuration' when hosts.yaml declares none. */
+function parseJobEnvironment(word: string, declared: EnvironmentSpec | undefined): JobEnvironment {
+  if (word === 'declared') {
+    if (declared === undefined)
+      throw new MusterError('configuration', 'hosts.yaml declares no environment', {
+        hint: `--from-env takes ${FORMS}.`,
+      })
+    switch (declared.kind) {
+      case 'venv':
+        return { kind: 'venv', path: declared.path }
+      case 'conda':
+        return { kind: 'conda', name: declared.prefix ?? declared.name }
+      case 'docker':
+        return { kind: 'image', image: declared.image, options: declared.options }
+    }
+  }
+  const [, kind, name = ''] = /^(venv|conda|image):(.+)$/.exec(word) ?? []
+  if (kind === 'venv') return { kind, path: name }
+  if (kind === 'conda') return { kind, name }
+  if (kind === 'image') return { kind, image: name, options: '' }
+  throw new MusterError('usage', `--from-env ${printable(word)}: it takes ${FORMS}`)
+}
+
+/** For sh. `variables`: names that a container is to have besides Muster's own; `gpus`: whether it asked for some. */
+function inEnvironment(
+  command: string,
+  environment: JobEnvironment,
+  variables: readonly string[],
+  gpus: boolean,
+): string {
+  switch (environment.kind) {
+    case 'venv':
+      return `. ${homePath(environment.path)}/bin/activate || exit 126\n${command}`
+    case 'conda': {
+      const { name } = environment
+      const which = /[/~]/.test(name) ? `-p ${homePath(name)}` : `-n ${shellQuote(name)}`
+      return `${FIND_TOOL}case $tool in */micromamba) o=;; *) o=--no-capture-output;; esac
+exec "$tool" run $o ${which} sh -c ${shellQuote(command)}`
+    }
+    case 'image': {
+      const { image, options } = environment
+      const names = [...OURS, ...variables].map((name) => `-e ${name}`).join(' ')
+      return `exec docker run --rm --init --network host --name "muster-$MUSTER_JOB-$MUSTER_ATTEMPT-$RANK" ${gpus ? '--gpus all ' : ''}${names} -v "$PWD:$PWD" -w "$PWD" ${options} ${shellQuote(image)} sh -c ${shellQuote(command)}`
+    }
+  }
+}
+
+const OURS = [
+  'CUDA_VISIBLE_DEVICES',
+  'ROCR_VISIBLE_DEVICES',
+  'MUSTER_JOB',
+  'MUSTER_ATTEMPT',
+  'MUSTER_RANK',
+  'MUSTER_WORLD_SIZE',
+  'MUSTER_HOSTS',
+  'MUSTER_GPU_MILLI',
+  'RANK',
+  'WORLD_SIZE',
+  'LOCAL_RANK',
+  'MASTER_ADDR',
+  'MASTER_PORT',
+]
+
+/** `~/` is the home directory, nothing else in it means anything. */
+function homePath(path: string): string {
+  return path.startsWith('~/') ? `"$HOME"/${shellQuote(path.slice(2))}` : shellQuote(path)
 }

@@ -1,20 +1,29 @@
 /** `muster job work`: runs the scheduler of this cluster's queue until it is stopped, or stands by while another one does. Running jobs continue. */
+
+import { spawn } from 'node:child_process'
+import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { InvalidArgumentError } from 'commander'
+import { accountName } from '../../base/account.ts'
+import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
+import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import type { DriverEvent } from '../../scheduler/jobs/driver.ts'
+import { isRunning } from '../../base/processes.ts'
+import { type DriverEvent, type DriverOptions, driveJobs, isEmpty, LEASE_MS } from '../../scheduler/jobs/driver.ts'
+import type { LeaseToken } from '../../scheduler/jobs/driver-lease.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'
+import { isQueueFull } from '../../scheduler/jobs/queue-errors.ts'
+import { watchStore } from '../../scheduler/jobs/queue-file.ts'
 import { type CliContext, EXIT } from '../command-line/context.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import type { VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
-import { driveQueue } from './drive-queue.ts'
 import { driverEngines, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
-import { Notifier } from './notify.ts'
-import { openQueue } from './open-queue.ts'
+import { driverHost, type OpenQueue, openQueue } from './open-queue.ts'
 import type { WorkOptions } from './service/install.ts'
 
 export const verb: VerbCode = {
@@ -112,4 +121,176 @@ function detailOf(job: Job): string {
   if (state.kind === 'queued' && state.last !== undefined) return ` again (${state.last})`
   const where = hostsText(job)
   return where === undefined ? '' : ` on ${where}`
+}
+
+type DriveRequest = Omit<DriverOptions, 'store' | 'lease' | 'hosts' | 'clock' | 'watchStore'> & {
+  readonly queue: OpenQueue
+  now(): number
+  /** One line for the user. */
+  say(text: string): void
+}
+
+/** Between two tries to take over. */
+const STANDBY_MS = 500
+const FULL_MS = 2_000
+/** After writing for this long without an error, the disk has room again. */
+const ROOM_MS = 10_000
+
+export async function driveQueue(request: DriveRequest): Promise<void> {
+  const { signal, now, say } = request
+  const full = new RepeatFilter(ROOM_MS)
+  for (;;) {
+    const sinceMs = now()
+    try {
+      const lease = await becomeDriver(request)
+      if (lease !== undefined) await drive(request, lease)
+      return
+    } catch (error) {
+      // It was silent for too long, and another scheduler has taken over: this one stands by.
+      if (isLeaseLost(error, request)) continue
+      if (!isQueueFull(error)) throw error
+      if (full.isNews(sinceMs, now()))
+        say(`${messageOf(error)}: running jobs continue, and new ones start when there is room`)
+      await sleep(FULL_MS, undefined, { signal }).catch(() => undefined)
+    }
+  }
+}
+
+async function drive({ queue, ...rest }: DriveRequest, lease: LeaseToken): Promise<void> {
+  const { store, inventory, path } = queue
+  try {
+    await driveJobs({
+      ...rest,
+      store,
+      lease,
+      hosts: inventory.hosts.map(driverHost),
+      clock: systemClock,
+      watchStore: (onWrite) => watchStore(path, onWrite),
+    })
+  } finally {
+    store.lease.give(lease)
+  }
+}
+
+/** Waits until no other scheduler runs; undefined: stopped before that, or nothing left to do. */
+async function becomeDriver({ queue, isUntilEmpty, signal, now, say }: DriveRequest): Promise<LeaseToken | undefined> {
+  const { store } = queue
+  const here = `${accountName()}@${hostname()}, process `
+  // A lease under this process's own name was left by a run that could not give it back.
+  const isGone = (owner: string) => {
+    const pid = Number(owner.slice(here.length))
+    return owner.startsWith(here) && (pid === process.pid || !isRunning(pid))
+  }
+  let reported = ''
+  while (!signal.aborted) {
+    const lease = store.lease.take(`${here}${process.pid}`, now(), LEASE_MS, isGone)
+    if (lease !== undefined) return lease
+    if (isUntilEmpty && isEmpty(store)) return undefined
+    const driver = printable(store.lease.owner(now()) ?? 'unknown')
+    if (driver !== reported) say(`another scheduler is running: ${driver}. This one takes over when it ends.`)
+    reported = driver
+    await sleep(STANDBY_MS, undefined, { signal }).catch(() => undefined)
+  }
+  return undefined
+}
+
+function isLeaseLost(error: unknown, { signal }: DriveRequest): boolean {
+  return error instanceof MusterError && error.code === 'interrupted' && !signal.aborted
+}
+
+/** Reports a lasting trouble once, and again only when it comes back after all went well for a while. */
+export class RepeatFilter {
+  readonly #overAfterMs: number
+  #isReported = false
+
+  constructor(overAfterMs: number) {
+    this.#overAfterMs = overAfterMs
+  }
+
+  /** For each time that it happens. `wellSinceMs`: since when all had gone well. */
+  isNews(wellSinceMs: number, nowMs: number): boolean {
+    const isNews = !this.#isReported || nowMs - wellSinceMs >= this.#overAfterMs
+    this.#isReported = true
+    return isNews
+  }
+}
+
+type Hooks = Pick<WorkOptions, 'onEnd' | 'onFail'>
+
+type NotifierContext = Pick<CliContext, 'stderr' | 'environment'>
+
+const AT_ONCE = 4
+const LIMIT_MS = 60_000
+
+export class Notifier {
+  readonly #hooks: Hooks
+  readonly #context: NotifierContext
+  readonly #waiting: (readonly [command: string, job: Job])[] = []
+  #running = 0
+  #idle = Promise.withResolvers<void>()
+
+  constructor(hooks: Hooks, context: NotifierContext) {
+    this.#hooks = hooks
+    this.#context = context
+  }
+
+  notify(job: Job): void {
+    if (!isFinal(job.state)) return
+    const { onEnd, onFail } = this.#hooks
+    if (onEnd !== undefined) this.#waiting.push([onEnd, job])
+    if (onFail !== undefined && job.state.kind !== 'done') this.#waiting.push([onFail, job])
+    this.#next()
+  }
+
+  /** Resolves when all commands have run. */
+  async finish(): Promise<void> {
+    while (this.#running > 0 || this.#waiting.length > 0) await this.#idle.promise
+  }
+
+  #next(): void {
+    while (this.#running < AT_ONCE) {
+      const next = this.#waiting.shift()
+      if (next === undefined) return
+      this.#running++
+      void this.#run(...next).then(() => {
+        this.#running--
+        this.#next()
+        if (this.#running > 0) return
+        this.#idle.resolve()
+        this.#idle = Promise.withResolvers()
+      })
+    }
+  }
+
+  /** Never rejects. */
+  #run(command: string, job: Job): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const child = spawn('/bin/sh', ['-c', command], {
+      env: { ...this.#context.environment, ...variablesOf(job) },
+      stdio: 'ignore',
+      timeout: LIMIT_MS,
+    })
+    const complain = (why: string) =>
+      this.#context.stderr.write(`muster: the --on-end or --on-fail command of job ${job.id}: ${printable(why)}\n`)
+    child.once('error', (error) => {
+      complain(messageOf(error))
+      resolve()
+    })
+    child.once('exit', (code, signal) => {
+      if (code !== 0) complain(signal === null ? `exit ${code}` : `ended by ${signal}`)
+      resolve()
+    })
+    return promise
+  }
+}
+
+function variablesOf({ id, user, attempt, state, spec }: Job): Record<string, string> {
+  return {
+    MUSTER_JOB: String(id),
+    MUSTER_JOB_STATE: state.kind,
+    MUSTER_JOB_NAME: printable(spec.name),
+    MUSTER_JOB_USER: printable(user),
+    MUSTER_JOB_ATTEMPT: String(attempt),
+    MUSTER_JOB_REASON: isFinal(state) ? printable(state.reason ?? '') : '',
+  }
 }

@@ -1,7 +1,6 @@
 import { keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import type { JobAction } from './jobs-port.ts'
-import { CHANGED_KINDS, chosenLine, countOf, hasMetrics, type JobLine } from './queue-view.ts'
+import { CHANGED_KINDS, chosenLine, countOf, hasMetrics, type JobAction, type JobLine } from './queue-view.ts'
 
 type Test = (state: ConsoleState) => boolean
 

@@ -22,22 +22,22 @@ import type { Page, PageContext } from '../tabs/page.ts'
 import { boldStyle, mutedStyle, type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
-import { jobDocument } from './job-document.ts'
 import { type JobsCommand, jobsKeys } from './jobs-keys.ts'
-import type { JobAction, JobsPort, QueueStatus } from './jobs-port.ts'
-import { listDocument } from './list-document.ts'
-import { LogTail } from './log-tail.ts'
+import { jobDocument, listDocument } from './list-document.ts'
 import {
   CHANGED_KINDS,
   chosenLine,
   FILTERS,
   hasMetrics,
+  type JobAction,
   type JobLine,
+  type JobsPort,
   KINDS,
+  type QueueStatus,
   type QueueView,
   shownLines,
 } from './queue-view.ts'
-import type { QueueWatch } from './queue-watch.ts'
+import { LogTail, type QueueWatch } from './queue-watch.ts'
 import { nextOrder, sortSweep, sweepDocument } from './sweep-table.ts'
 
 const PAGE = 10

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'vitest'
-import { hostEvent, linkEvent } from '../../../src/cli/net/mesh-screen.ts'
+import { hostEvent, linkEvent } from '../../../src/cli/net/mesh.ts'
 import { formatMesh, meshCsv, meshSvg, PLAIN_PAINT } from '../../../src/ops/net/mesh/format-mesh.ts'
 import { judgeMesh } from '../../../src/ops/net/mesh/judge.ts'
 import { type MeshEvent, type MeshOptions, measureMesh } from '../../../src/ops/net/mesh/measure-mesh.ts'

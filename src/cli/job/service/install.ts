@@ -2,20 +2,37 @@
 import { homedir } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { MusterError } from '../../../base/errors.ts'
+import { shellQuote } from '../../../base/shell-quote.ts'
 import { stateDirectory } from '../../../base/user-directories.ts'
 import type { Inventory } from '../../../inventory/inventory.ts'
 import { loadInventory } from '../../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../../inventory/resolve-endpoints.ts'
+import { type Area, areaOf, type ChangeDirection } from '../../../ops/kernel/area.ts'
+import { withBlock, withoutBlock } from '../../../ops/kernel/block.ts'
+import type { Fact, HostFacts } from '../../../ops/kernel/fact.ts'
+import { bytesOf, type FileState, fileFact, removeFile, writeFile } from '../../../ops/kernel/files.ts'
+import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../../../ops/kernel/operation.ts'
+import { CTL } from '../../../ops/kernel/services.ts'
 import { changeAreas } from '../../bring-up/change.ts'
 import type { CliContext, GlobalOptions } from '../../command-line/context.ts'
 import { ownCommand } from '../../command-line/own-command.ts'
 import { inventorySource } from '../../connect/endpoints.ts'
 import { openOpsHosts } from '../../connect/ops-hosts.ts'
 import { TtyDialog } from '../../connect/tty-dialog.ts'
-import type { Hooks } from '../notify.ts'
 import { queueName } from '../open-queue.ts'
-import { serviceArea } from './area.ts'
-import type { Service } from './texts.ts'
+import {
+  cronLines,
+  LINGER_NOTE,
+  logFile,
+  pidFile,
+  SERVICE_HEAD,
+  type Service,
+  scriptFile,
+  scriptText,
+  unitFile,
+  unitOf,
+  unitText,
+} from './service.ts'
 
 export type WorkOptions = GlobalOptions & {
   readonly untilEmpty?: boolean
@@ -24,7 +41,9 @@ export type WorkOptions = GlobalOptions & {
   readonly install?: boolean
   readonly uninstall?: boolean
   readonly dryRun?: boolean
-} & Hooks
+  readonly onEnd?: string
+  readonly onFail?: string
+}
 
 /** As the machine is called in the plan. */
 const HERE = 'localhost'
@@ -92,4 +111,254 @@ function kept(environment: CliContext['environment'], names: readonly string[]):
       return value === undefined || value === '' ? [] : [[name, value] as const]
     }),
   )
+}
+
+const AREA = 'job-service'
+
+type Manager = 'systemd' | 'cron' | 'none'
+
+type Facts = {
+  readonly manager: Manager
+  readonly unit: FileState
+  /** Systemd's words: `active enabled`. */
+  readonly state: string
+  readonly hasLinger: boolean
+  readonly script: FileState
+  /** Empty if there is none. */
+  readonly crontab: string
+  readonly isRunning: boolean
+}
+
+/** Whether a test of the shell succeeds. */
+const whether = (test: string): Fact<boolean> => ({
+  script: `if ${test}; then echo yes; else echo no; fi`,
+  parse: (text) => (text === 'yes' ? true : text === 'no' ? false : undefined),
+})
+
+const facts = (service: Service) => ({
+  manager: {
+    script: `${CTL}if can_supervise; then echo systemd; elif command -v crontab > /dev/null; then echo cron; else echo none; fi`,
+    parse: (text: string) => (['systemd', 'cron', 'none'] as const).find((each) => each === text),
+  } satisfies Fact<Manager>,
+  unit: fileFact(unitFile(service)),
+  state: {
+    script: `${CTL}can_supervise || return 0
+echo "$(limited systemctl $manager is-active ${shellQuote(unitOf(service))}) $(limited systemctl $manager is-enabled ${shellQuote(unitOf(service))})"`,
+    parse: (text: string) => text.trim(),
+  } satisfies Fact<string>,
+  hasLinger: whether(`[ "$(id -u)" = 0 ] || [ -e "/var/lib/systemd/linger/$(id -un)" ]`),
+  script: fileFact(scriptFile(service)),
+  crontab: {
+    script: 'command -v crontab > /dev/null || return 0; crontab -l',
+    parse: (_: string, bytes: Buffer) => bytes.toString('latin1'),
+  } satisfies Fact<string>,
+  isRunning: whether(isRunning(service)),
+})
+
+/** Cron's script runs: the process that it noted is still this script. */
+function isRunning(service: Service): string {
+  return `{ read -r pid < ${shellQuote(pidFile(service))} && tr '\\000' '\\n' < "/proc/$pid/cmdline" | grep -q -x -F ${shellQuote(scriptFile(service))}; } 2> /dev/null`
+}
+
+function serviceArea(service: Service, host: string): Area {
+  return areaOf<Service, Facts>(
+    {
+      name: AREA,
+      hostsOf: () => [host],
+      factsOf: () => facts(service),
+      plan: (direction, _, areaFacts) =>
+        [...areaFacts.facts.values()].map((own) => operationOf(direction, service, host, own)),
+    },
+    service,
+  )
+}
+
+function operationOf(direction: ChangeDirection, service: Service, host: string, own: HostFacts<Facts>): Operation {
+  const id = operationId(AREA, 'service', host)
+  const title = `scheduler of ${service.cluster} as a service`
+  return { id, area: AREA, host, title, after: [], verdict: verdictOf(direction, service, host, id, own.facts) }
+}
+
+type KnownFacts = HostFacts<Facts>['facts']
+
+function verdictOf(direction: ChangeDirection, service: Service, host: string, id: string, own: KnownFacts): Verdict {
+  const blocked = (cause: string, hint?: string) =>
+    blockedBy({ host, gravity: 'blocker', id: 'service', cause, ...(hint === undefined ? {} : { hint }) })
+  const known: Partial<Record<keyof Facts, unknown>> = {}
+  for (const [name, fact] of Object.entries(own)) {
+    if (fact.kind === 'unknown') return blocked(`cannot determine ${name}: ${fact.because}`)
+    known[name as keyof Facts] = fact.value
+  }
+  const found = known as Facts
+  const { unit, script, manager } = found
+  for (const [file, state] of [
+    [unitFile(service), unit],
+    [scriptFile(service), script],
+  ] as const) {
+    const isOurs = state.kind === 'none' || (state.kind === 'file' && state.text.includes(SERVICE_HEAD))
+    if (!isOurs) return blocked(`${file} exists, and Muster did not make it`, 'Move it away.')
+  }
+  if (direction === 'down') return removal(service, id, found)
+  switch (manager) {
+    case 'systemd':
+      return withSystemd(service, id, found)
+    case 'cron':
+      return withCron(service, id, found)
+    case 'none':
+      return blocked(
+        'this machine has neither systemd for this login nor cron',
+        'Install cron, or run this when the machine boots: muster job work',
+      )
+  }
+}
+
+function withSystemd(service: Service, id: string, { unit, state, hasLinger }: Facts): Verdict {
+  const isNoted = unit.kind === 'file' && unit.text.includes(LINGER_NOTE)
+  const text = unitText(service, isNoted || !hasLinger)
+  const [old, wanted] = [unit.kind === 'file' ? unit.text : '', Buffer.from(text).toString('latin1')]
+  const name = shellQuote(unitOf(service))
+  const steps: Omit<Step, 'id'>[] = []
+  if (!hasLinger) {
+    steps.push({
+      title: 'let units of this login run without a session (loginctl enable-linger)',
+      changes: ['+ lingering'],
+      run: {
+        script: `loginctl enable-linger || { echo "as root: loginctl enable-linger $(id -un)" >&2; exit 1; }`,
+      },
+    })
+  }
+  if (old !== wanted) {
+    const write = writeFile({ path: unitFile(service), was: unit }, { content: [text], mode: '600', copy: 'drop' })
+    steps.push({
+      title: `write ${unitFile(service)} and enable it`,
+      changes: differencesOf(old, wanted),
+      run: { ...write, script: `${write.script}\n${CTL}ctl daemon-reload && ctl enable --quiet ${name}` },
+    })
+  }
+  if (old !== wanted || state !== 'active enabled') {
+    steps.push({
+      title: `start ${unitOf(service)}`,
+      changes: [`+ ${unitOf(service)} runs, also after a restart of the machine`],
+      run: {
+        script: `${CTL}ctl enable --quiet ${name} && ctl reset-failed ${name} 2> /dev/null
+ctl restart ${name} || exit 1
+# A program that cannot start ends within a moment.
+for again in 1 2 3 4 5 6; do
+  state=$(ctl show --property SubState ${name})
+  [ "$state" = SubState=running ] || { echo "it does not stay up ($state): journalctl $manager -u "${name} >&2; exit 1; }
+  sleep 0.5
+done`,
+      },
+    })
+  }
+  if (steps.length === 0) return { kind: 'nothing', because: `${unitOf(service)} runs, and starts with the machine` }
+  return verdictWith(id, old === '' ? 'missing' : 'differs', steps)
+}
+
+function withCron(service: Service, id: string, { script, crontab, isRunning: runs }: Facts): Verdict {
+  const text = scriptText(service)
+  const [old, wanted] = [script.kind === 'file' ? script.text : '', Buffer.from(text).toString('latin1')]
+  const lines = cronLines(service)
+  const write = writeFile({ path: scriptFile(service), was: script }, { content: [text], mode: '700', copy: 'drop' })
+  const table = withBlock(crontab === '' ? undefined : crontab, blockName(service), lines, 'bottom')
+  const steps: Omit<Step, 'id'>[] = []
+  if (old !== wanted) {
+    steps.push({
+      title: `write ${scriptFile(service)}`,
+      changes: [`+ ${service.words.join(' ')}`],
+      run: { ...write, script: `( umask 077; mkdir -p ${shellQuote(dirname(scriptFile(service)))} )\n${write.script}` },
+    })
+  }
+  if (table !== crontab) {
+    steps.push({
+      title: 'add a line to the crontab: start at boot',
+      changes: lines.map((line) => `+ ${line}`),
+      run: { script: 'crontab -', stdin: [bytesOf(table)] },
+    })
+  }
+  if (old !== wanted || !runs) {
+    steps.push({
+      title: 'start it',
+      changes: ['+ muster job work'],
+      run: {
+        script: `${stopScript(service)}\nsetsid /bin/sh ${shellQuote(scriptFile(service))} < /dev/null > /dev/null 2>&1 &`,
+      },
+      check: {
+        script: `for again in 1 2 3 4 5 6 7 8 9 10; do ${isRunning(service)} && exit 0; sleep 0.2; done
+echo "it does not run: see "${shellQuote(logFile(service))} >&2; exit 1`,
+      },
+    })
+  }
+  if (steps.length === 0) return { kind: 'nothing', because: 'it runs, and cron starts it at boot' }
+  return verdictWith(id, old === '' ? 'missing' : 'differs', steps)
+}
+
+function removal(service: Service, id: string, { unit, script, crontab, isRunning: runs }: Facts): Verdict {
+  const name = shellQuote(unitOf(service))
+  const steps: Omit<Step, 'id'>[] = []
+  if (unit.kind === 'file') {
+    const { script: remove } = removeFile({ path: unitFile(service), was: unit })
+    steps.push({
+      title: `stop and remove ${unitOf(service)}; running jobs continue`,
+      changes: [`- ${unitFile(service)}`],
+      run: {
+        script: `${CTL}! can_supervise || { ctl disable --quiet ${name}; ctl stop ${name}; }
+${remove}rm -f "$units"/*.wants/${name}
+! can_supervise || { ctl daemon-reload; ctl reset-failed ${name} 2> /dev/null; }
+:`,
+      },
+    })
+    if (unit.text.includes(LINGER_NOTE)) {
+      steps.push({
+        title: 'end lingering, which Muster enabled, unless another unit of the login needs it',
+        changes: ['- lingering'],
+        run: {
+          script: `for each in "$HOME"/.config/systemd/user/*.wants/*; do [ ! -e "$each" ] || exit 0; done
+loginctl disable-linger`,
+        },
+      })
+    }
+  }
+  const rest = crontab === '' ? crontab : (withoutBlock(crontab, blockName(service)) ?? '')
+  if (rest !== crontab) {
+    steps.push({
+      title: 'remove the line from the crontab',
+      changes: cronLines(service).map((line) => `- ${line}`),
+      run: rest === '' ? { script: 'crontab -r' } : { script: 'crontab -', stdin: [bytesOf(rest)] },
+    })
+  }
+  if (script.kind === 'file' || runs) {
+    const files = [scriptFile(service), pidFile(service), logFile(service), `${logFile(service)}.old`]
+    steps.push({
+      title: 'stop it and remove its script; running jobs continue',
+      changes: [`- ${scriptFile(service)}`],
+      run: { script: `${stopScript(service)}\nrm -f ${files.map(shellQuote).join(' ')}` },
+    })
+  }
+  if (steps.length === 0) return { kind: 'nothing', because: 'it is not installed' }
+  return verdictWith(id, 'differs', steps)
+}
+
+function stopScript(service: Service): string {
+  return `if ${isRunning(service)}; then
+  kill "$pid"
+  for again in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do ${isRunning(service)} || break; sleep 0.5; done
+fi`
+}
+
+function blockName({ cluster }: Service): string {
+  return `job work ${cluster}`
+}
+
+function verdictWith(id: string, state: 'missing' | 'differs', steps: readonly Omit<Step, 'id'>[]): Verdict {
+  return { kind: 'steps', state, steps: steps.map((step, index) => ({ ...step, id: `${id}/${index + 1}` })) }
+}
+
+function differencesOf(old: string, wanted: string): string[] {
+  const lines = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const [was, will] = [lines(old), lines(wanted)]
+  return [
+    ...was.filter((line) => !will.includes(line)).map((line) => `- ${line}`),
+    ...will.filter((line) => !was.includes(line)).map((line) => `+ ${Buffer.from(line, 'latin1').toString()}`),
+  ]
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../../../src/base/secret.ts'
-import { SudoPassword } from '../../../../src/cli/connect/sudo-password.ts'
+import { SudoPassword } from '../../../../src/cli/connect/tty-dialog.ts'
 import type { ScriptResult } from '../../../../src/ops/kernel/host-port.ts'
 import type { RunOutcome } from '../../../../src/ops/run/outcome.ts'
 

@@ -3,8 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { demoResources } from '../../../../src/cli/demo/demo-jobs.ts'
-import { formatHostsFile, musterCommand, STATE } from '../../../../src/cli/demo/muster-command.ts'
+import { demoResources, formatHostsFile, musterCommand, STATE } from '../../../../src/cli/demo/demo-jobs.ts'
 import { loadInventory } from '../../../../src/inventory/load-inventory.ts'
 
 const inventory = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RepeatFilter } from '../../../../src/cli/job/drive-queue.ts'
+import { RepeatFilter } from '../../../../src/cli/job/work.ts'
 
 test('reports a full disk once, and again only after there was space for a while', () => {
   const filter = new RepeatFilter(10_000)

@@ -2,8 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { serviceState } from '../../../../src/cli/job/service/state.ts'
-import { pidFile } from '../../../../src/cli/job/service/texts.ts'
+import { pidFile, serviceState } from '../../../../src/cli/job/service/service.ts'
 import { parseHostsYaml } from '../../../../src/inventory/hosts-yaml.ts'
 
 let home: string

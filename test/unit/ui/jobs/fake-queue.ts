@@ -3,7 +3,7 @@ import { isActive, type Job, type JobSpec, type JobState } from '../../../../src
 import { type KnownHost, packHosts } from '../../../../src/scheduler/jobs/packing.ts'
 import type { Sweep } from '../../../../src/scheduler/jobs/results.ts'
 import type { HostCapacity } from '../../../../src/scheduler/model/resources.ts'
-import type { JobAction, JobsPort, QueueStatus } from '../../../../src/ui/jobs/jobs-port.ts'
+import type { JobAction, JobsPort, QueueStatus } from '../../../../src/ui/jobs/queue-view.ts'
 import type { Trial, WhatIf } from '../../../../src/ui/packing/what-if.ts'
 
 export const jobOf = (id: number, state: JobState, spec: Partial<JobSpec> = {}): Job => ({

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { CliContext } from '../../../../src/cli/command-line/context.ts'
-import { createConsoleJobs, declaredQueue } from '../../../../src/cli/console/console-jobs.ts'
+import { createConsoleJobs, declaredQueue } from '../../../../src/cli/console/run-console.ts'
 
 let directory: string
 beforeEach(() => {

@@ -1,9 +1,14 @@
-/** `muster hosts --persisted` and `--stop`: the connections that the background process keeps. */
+/** The connections of `muster hosts`: which hosts answer (`--check`), and those that the background process keeps (`--persisted`, `--stop`). */
+
+import { systemClock } from '../../base/clock.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { checkHosts as checkAll } from '../../ssh/check-hosts.ts'
 import { keeperDirectory } from '../../ssh/persist/keeper-directory.ts'
 import type { WarmConnection } from '../../ssh/persist/messages.ts'
 import { findKeeper } from '../../ssh/persist/persist-transport.ts'
+import { withHint } from '../../ssh/transport.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { createVerbWires, fanOutFor } from '../connect/transports.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 
@@ -55,3 +60,30 @@ function formatWarm(warm: readonly WarmConnection[], isStop: boolean, nowMs: num
 }
 
 const seconds = (ms: number): string => `${Math.max(0, Math.round(ms / 1000))} s`
+
+/** Whether a host answers, as `muster hosts --check` reports it. */
+export type HostCheck = {
+  readonly host: string
+  readonly outcome: 'ok' | 'unreachable' | 'refused'
+  readonly durationMs: number
+  /** Why not, printable, one line. */
+  readonly reason?: string
+}
+
+/** Tries every host and yields each as soon as it is known. */
+export type CheckHosts = (
+  endpoints: readonly Endpoint[],
+  options: GlobalOptions,
+  context: CliContext,
+) => AsyncIterable<HostCheck>
+
+export const checkHosts: CheckHosts = async function* (endpoints, options, context) {
+  // A connection that is kept open would not show whether the user can log in.
+  using wires = createVerbWires(context, 0)
+  const fanOut = fanOutFor(endpoints.length, options, context)
+  const checks = checkAll(endpoints, { ...wires, clock: systemClock, fanOut, signal: context.signal })
+  for await (const { host, outcome, durationMs, failure } of checks) {
+    const reason = failure === undefined ? {} : { reason: withHint(failure) }
+    yield { host, outcome, durationMs, ...reason }
+  }
+}
