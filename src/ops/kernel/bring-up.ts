@@ -1,4 +1,5 @@
 /** Gathers the facts of all areas with one command a host, and verifies areas. apply.ts applies a plan. */
+import { defined } from '../../base/defined.ts'
 import type { Area, AreaFacts, HostExec } from './area.ts'
 import { type AnyFacts, type Away, type FactSet, type Gathered, gatherFacts, type HostFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
@@ -82,11 +83,8 @@ function joined(sets: readonly (readonly [string, FactSet<AnyFacts>])[]): FactSe
 }
 
 function partOf({ facts, ...times }: HostFacts<AnyFacts>, area: string, set: FactSet<AnyFacts>): HostFacts<AnyFacts> {
-  const own = Object.keys(set).flatMap((name) => {
-    const fact = facts[`${area}.${name}`]
-    return fact === undefined ? [] : [[name, fact] as const]
-  })
-  return { ...times, facts: Object.fromEntries(own) }
+  const own = Object.keys(set).map((name) => [name, facts[`${area}.${name}`]])
+  return { ...times, facts: defined(Object.fromEntries(own)) }
 }
 
 function sorted({ facts, away }: AreaFacts<AnyFacts>, hosts: readonly string[]): AreaFacts<AnyFacts> {
@@ -183,35 +181,19 @@ function statusOf(
     verdict.kind === 'blocked' ? verdict.findings.map((finding) => ({ ...finding, area })) : [],
   )
   const seen = findings.filter((finding) => finding.area === area && finding.host === host)
-  const of = (status: StatusWord, because: readonly string[]): HostStatus => ({
-    area,
-    host,
-    status,
-    because,
-    findings: [...blocking, ...seen],
-    ...(atMs === undefined ? {} : { atMs }),
-  })
-  if (blocking.length > 0)
-    return of(
-      'blocked',
-      blocking.map(({ cause }) => cause),
-    )
+  const of = (status: StatusWord, because: readonly string[]): HostStatus => {
+    return { area, host, status, because, findings: [...blocking, ...seen], ...defined({ atMs }) }
+  }
+  const causes = (all: readonly Finding[]) => all.map(({ cause }) => cause)
+  if (blocking.length > 0) return of('blocked', causes(blocking))
   const open = own.flatMap(({ verdict, title }) => (verdict.kind === 'steps' ? [{ title, ...verdict }] : []))
   if (open.length > 0) {
     const isMissing = open.every(({ state }) => state === 'missing')
-    return of(
-      isMissing ? 'missing' : 'differs',
-      open.map(({ title, state, because }) => `${title}: ${because ?? state}`),
-    )
+    const reasons = open.map(({ title, state, because }) => `${title}: ${because ?? state}`)
+    return of(isMissing ? 'missing' : 'differs', reasons)
   }
   const broken = seen.filter(({ gravity }) => gravity === 'blocker')
-  if (broken.length > 0)
-    return of(
-      'failed',
-      broken.map(({ cause }) => cause),
-    )
-  return of(
-    'good',
-    own.flatMap(({ verdict }) => (verdict.kind === 'nothing' ? [verdict.because] : [])),
-  )
+  if (broken.length > 0) return of('failed', causes(broken))
+  const reasons = own.flatMap(({ verdict }) => (verdict.kind === 'nothing' ? [verdict.because] : []))
+  return of('good', reasons)
 }

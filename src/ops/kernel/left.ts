@@ -9,7 +9,7 @@ import type { LeftKind, LeftSearch } from '../../base/left.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type Area, type AreaFacts, areaOf, type Declared } from './area.ts'
 import type { AnyFacts, Fact, FactSet, HostFacts, Known, KnownFacts } from './fact.ts'
-import { blockedBy, type Operation, operationId, type Step, type Verdict } from './operation.ts'
+import { blocked, nothing, type Operation, type Step, steps, type Verdict } from './operation.ts'
 
 export type Leftover = {
   /** Not printable yet. */
@@ -67,7 +67,7 @@ export function leftAreas(
           name: room.name,
           hostsOf: () => hosts,
           factsOf: (_, host) => room.factsOf(declared, host, also),
-          plan: (_, __, { facts }) => [...facts].flatMap(([host, own]) => itemsOn(room, host, own).map(operationOf)),
+          plan: (_, __, { facts }) => [...facts].flatMap(([host, own]) => itemsOn(room, host, own).map(removalOf)),
         },
         null,
       ),
@@ -82,27 +82,26 @@ export function leftAreas(
   }
 }
 
-function operationOf(item: HostLeftover, index: number): Operation {
+function _operationOf(item: HostLeftover, index: number): Operation {
   const { area, host, what } = item
-  const id = operationId(area, `left-${index + 1}`, host)
-  return { id, area, host, title: what, after: [], isAlone: true, verdict: verdictOf(item, id) }
+  return { ..._operationOf(area, host, `left-${index + 1}`, what, verdictOf(item)), isAlone: true }
 }
 
-function verdictOf({ state, host, bytes }: HostLeftover, id: string): Verdict {
+function verdictOf({ state, host, bytes }: HostLeftover): Verdict {
   switch (state.kind) {
     case 'left': {
       const size = bytes === undefined ? '' : ` (${formatBytes(bytes)})`
-      const steps = state.steps.map((step, index) => ({
+      const all = state.steps.map((step, index) => ({
         ...step,
-        id: `${id}/${index + 1}`,
+        id: String(index + 1),
         changes: step.changes.map((line, at) => (index + at === 0 ? `${line}${size}` : line)),
       }))
-      return { kind: 'steps', state: 'differs', steps }
+      return steps('differs', all)
     }
     case 'unknown':
-      return blockedBy({ host, gravity: 'blocker', id: 'unknown', cause: state.because })
+      return blocked(host, 'unknown', state.because)
     default:
-      return { kind: 'nothing', because: state.because }
+      return nothing(state.because)
   }
 }
 

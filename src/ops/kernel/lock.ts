@@ -6,7 +6,7 @@
 
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import { formatOutcome, type RunOutcome } from '../run/outcome.ts'
+import { formatOutcome, isSuccess, type RunOutcome } from '../run/outcome.ts'
 import { type OpsHosts, reasonOfResult } from './host-port.ts'
 
 export type Lock =
@@ -76,7 +76,8 @@ export type LockOptions = {
 
 export type LostLock = { readonly host: string; readonly reason: string }
 
-type Attempt = { readonly own: AbortController; readonly lock: Promise<Lock> }
+/** `held`: once it is. */
+type Attempt = { readonly own: AbortController; readonly lock: Promise<Lock>; held?: HeldLock }
 
 /** The locks of one change, each kept until it is released, all of them are disposed of, or its holder ends. */
 export class HostLocks implements Disposable {
@@ -84,10 +85,6 @@ export class HostLocks implements Disposable {
   readonly #options: LockOptions
   readonly #attempts = new Map<string, Attempt>()
   readonly #held = new Map<string, Lock>()
-  /** Lines before scripts, if there is a lock. */
-  readonly #guards = new Map<string, string>()
-  /** IDs of the processes that hold the locks, on their hosts. */
-  readonly #holders = new Map<string, string>()
   /** Lost locks, with the reason. */
   readonly #lost = new Map<string, string>()
   #onLost = (): void => {}
@@ -98,7 +95,7 @@ export class HostLocks implements Disposable {
   }
 
   isHeld(host: string): boolean {
-    return this.#held.has(host)
+    return this.#attempts.get(host)?.held !== undefined
   }
 
   /** Locks that were lost and not taken again. */
@@ -121,30 +118,30 @@ export class HostLocks implements Disposable {
 
   /** Waits a few seconds for an owner that is about to release it. */
   async take(host: string): Promise<Lock> {
-    return this.#held.get(host) ?? (await this.#attempt(host, {}))
+    return this.#attempts.get(host)?.held?.lock ?? (await this.#attempt(host, {}))
   }
 
   keepOnly(names: readonly string[]): void {
     // If the same machine has another name here, that name's process may hold the lock.
-    const kept = new Set(names.map((host) => this.#holders.get(host)))
-    const isNeeded = (host: string): boolean =>
-      names.includes(host) || (this.#holders.has(host) && kept.has(this.#holders.get(host)))
-    for (const host of [...this.#attempts.keys()]) if (!isNeeded(host)) this.#release(host)
+    const kept = new Set(names.map((host) => this.#attempts.get(host)?.held?.holder))
+    for (const [host, { held }] of [...this.#attempts]) {
+      const isNeeded = names.includes(host) || (held?.holder !== undefined && kept.has(held.holder))
+      if (!isNeeded) this.#release(host)
+    }
   }
 
   /** The same hosts, on which a script starts only while the host's lock is held. */
   guarded(): OpsHosts {
     const { deliver } = this.#hosts
     const exec: OpsHosts['exec'] = (host, script, options) =>
-      this.#hosts.exec(host, `${this.#guards.get(host) ?? ''}${script}`, options)
+      this.#hosts.exec(host, `${this.#attempts.get(host)?.held?.guard ?? ''}${script}`, options)
     if (deliver === undefined) return { exec }
     return {
       exec,
       deliver: async (host, delivery, options) => {
         const { signal } = options
         const asked = await exec(host, ':', { signal, timeoutMs: TIMEOUT_MS, isBrief: true })
-        const isHeld = asked.outcome.kind === 'exit' && asked.outcome.code === 0
-        return isHeld ? await deliver.call(this.#hosts, host, delivery, options) : asked
+        return isSuccess(asked.outcome) ? await deliver.call(this.#hosts, host, delivery, options) : asked
       },
     }
   }
@@ -156,13 +153,13 @@ export class HostLocks implements Disposable {
   #attempt(host: string, more: Pick<LockOptions, 'waitS'>): Promise<Lock> {
     const own = new AbortController()
     const attempt = lockHost(this.#hosts, host, { ...this.#options, ...more, until: own.signal })
-    const lock = attempt.taken.then(({ lock: taken, guard, holder }) => {
-      if (taken.kind !== 'held' || own.signal.aborted) return taken
-      this.#held.set(host, taken)
-      this.#guards.set(host, guard)
-      if (holder !== undefined) this.#holders.set(host, holder)
-      this.#lost.delete(host)
-      return taken
+    const lock = attempt.taken.then((held) => {
+      const known = this.#attempts.get(host)
+      if (held.lock.kind === 'held' && known?.own === own) {
+        known.held = held
+        this.#lost.delete(host)
+      }
+      return held.lock
     })
     void attempt.lost.then((reason) => {
       if (this.#attempts.get(host)?.own !== own) return
@@ -177,9 +174,6 @@ export class HostLocks implements Disposable {
   #release(host: string): void {
     this.#attempts.get(host)?.own.abort()
     this.#attempts.delete(host)
-    this.#held.delete(host)
-    this.#guards.delete(host)
-    this.#holders.delete(host)
     this.#lost.delete(host)
   }
 }

@@ -2,8 +2,7 @@
 import { MusterError } from '../../base/errors.ts'
 import type { Area, AreaFacts, ChangeDirection } from './area.ts'
 import type { AnyFacts } from './fact.ts'
-import type { Finding } from './finding.ts'
-import type { Operation } from './operation.ts'
+import { blocked, type Operation, operationOf } from './operation.ts'
 import type { SharedHome } from './shared-home.ts'
 
 export type Plan = {
@@ -50,9 +49,7 @@ export function hasSteps({ operations }: Plan): boolean {
 }
 
 function absentOperation(area: string, host: string, reason: string): Operation {
-  const finding: Finding = { host, gravity: 'blocker', id: 'away', cause: `not reached: ${reason}` }
-  const verdict = { kind: 'blocked' as const, findings: [finding] }
-  return { id: `${area}/host@${host}`, area, host, title: 'the host', after: [], verdict }
+  return operationOf(area, host, 'host', 'the host', blocked(host, 'away', `not reached: ${reason}`))
 }
 
 /** Blocked if it waits for an operation on a host that is away or not selected. */
@@ -69,8 +66,7 @@ function blockedByOthers(
     const cause = away.has(other)
       ? `it needs ${id}, and ${other} cannot be reached: ${away.get(other)}`
       : `it needs ${id}, which has not been done and is not selected`
-    const finding: Finding = { host: operation.host, gravity: 'blocker', id: 'needs-other', cause }
-    return { ...operation, verdict: { kind: 'blocked', findings: [finding] } }
+    return { ...operation, verdict: blocked(operation.host, 'needs-other', cause) }
   }
   return operation
 }

@@ -2,6 +2,7 @@
  * The server: one file of Muster's own in /etc/exports.d, and the service. Other files are read and never changed. Because
  * `exportfs -ra` reads them all, and an error in one would end exports in use, nothing is done while one has an error.
  */
+import { defined } from '../../base/defined.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
 import type { Finding } from '../kernel/finding.ts'
@@ -89,11 +90,11 @@ new=$said
   echo "exportfs -ra: exit $status" >&2
   exit 1
 }`,
-      ...(stdin === undefined ? {} : { stdin }),
+      ...defined({ stdin }),
       asRoot: true,
     },
     check: { script: exportedCheck(expected, isChanged ? content : undefined), asRoot: true },
-    ...(isChanged ? { undo: restore(was) } : {}),
+    ...defined({ undo: isChanged ? restore(was) : undefined }),
   }
 }
 
@@ -147,11 +148,11 @@ function serviceStep(
 ): Step | undefined {
   const script = serviceScript(SERVICE, manager, action)
   if (script === undefined) return undefined
-  const running = 'read -r threads < /proc/fs/nfsd/threads && [ "$threads" -gt 0 ]'
+  const running = SERVICE.byHand?.isRunning
   // A script of init.d may start nothing and still exit with 0.
   const checks = { start: running, stop: `! { ${running}; } 2> /dev/null`, enable: undefined, disable: undefined }
   const checked = checks[action]
-  const check = checked === undefined ? {} : { check: { script: checked, asRoot: true } }
+  const check = checked === undefined ? undefined : { script: checked, asRoot: true }
   // Scripts of init.d stop the threads with a signal, which newer kernels ignore.
   const more = action === 'stop' ? '\nrpc.nfsd 0 2> /dev/null || :' : ''
   const sign = action === 'enable' || action === 'start' ? '+' : '-'
@@ -161,7 +162,7 @@ function serviceStep(
     title,
     changes: [`${sign} NFS server ${state} (${manager})`],
     run: { script: `${script}${more}`, asRoot: true },
-    ...check,
+    ...defined({ check }),
   }
 }
 
@@ -210,27 +211,17 @@ function obstaclesOf(host: string, share: Share, point: Point | undefined, forei
   if (problem !== undefined)
     return [blocker(host, 'export-options', `the options of ${path} in hosts.yaml: ${problem}`)]
   const found: Finding[] = []
-  if (
-    point.kind === 'directory' &&
-    NEEDS_FSID.includes(point.filesystem) &&
-    !options.some((each) => each.startsWith('fsid='))
-  ) {
-    found.push({
-      ...blocker(host, 'fsid', `${path} is on ${point.filesystem}, which has no UUID`),
-      hint: `Write options: "${options.join(',')},fsid=1" in hosts.yaml (another number for each such export).`,
-    })
+  const hasId = options.some((each) => each.startsWith('fsid='))
+  if (point.kind === 'directory' && NEEDS_FSID.includes(point.filesystem) && !hasId) {
+    const hint = `Write options: "${options.join(',')},fsid=1" in hosts.yaml (another number for each such export).`
+    found.push(blocker(host, 'fsid', `${path} is on ${point.filesystem}, which has no UUID`, hint))
   }
   for (const client of exportTo) {
     const other = foreignExports.entries.find((entry) => entry.path === path && entry.client === client)
     if (other === undefined || isSameExport(other.options, options)) continue
-    found.push({
-      ...blocker(
-        host,
-        'export-conflict',
-        `${other.file}:${other.line} exports ${path} to ${client} with other options (${other.options.join(',')})`,
-      ),
-      hint: `Remove that line, or write its options in hosts.yaml: the first of two lines would win.`,
-    })
+    const cause = `${other.file}:${other.line} exports ${path} to ${client} with other options (${other.options.join(',')})`
+    const hint = 'Remove that line, or write its options in hosts.yaml: the first of two lines would win.'
+    found.push(blocker(host, 'export-conflict', cause, hint))
   }
   return found
 }
@@ -252,14 +243,14 @@ function duplicatesOf(host: string, shares: readonly Share[]): Finding[] {
 }
 
 function problemsOf(host: string, { problems }: Exports): Finding[] {
-  return problems.map(({ file, line, column, message }) => ({
-    ...blocker(host, 'exports-syntax', `${file}:${line}:${column}: ${message}`),
-    hint: 'Fix that line first: exportfs -ra would remove its exports.',
-  }))
+  const hint = 'Fix that line first: exportfs -ra would remove its exports.'
+  return problems.map(({ file, line, column, message }) =>
+    blocker(host, 'exports-syntax', `${file}:${line}:${column}: ${message}`, hint),
+  )
 }
 
-function blocker(host: string, id: string, cause: string): Finding {
-  return { host, gravity: 'blocker', id, cause }
+function blocker(host: string, id: string, cause: string, hint?: string): Finding {
+  return { host, gravity: 'blocker', id, cause, ...defined({ hint }) }
 }
 
 function differencesOf(text: string, content: string): string[] {

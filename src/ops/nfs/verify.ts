@@ -34,12 +34,8 @@ export async function verifyNfs(
       const directories = [
         { host: share.server, directory: share.path },
         ...share.clients.map((host) => ({ host, directory: share.point })),
-      ]
-      return await prove(
-        share,
-        directories.filter(({ host }) => areaFacts.facts.has(host) && !silent.has(host)),
-        hostExec,
-      )
+      ].filter(({ host }) => areaFacts.facts.has(host) && !silent.has(host))
+      return await prove(share, directories, hostExec)
     }),
   )
   return [...found, ...proofs.flat()]
@@ -120,12 +116,10 @@ async function prove(share: Share, directories: readonly TestDirectory[], hostEx
 
 /** A directory that root cannot write is as declared if it is read-only, or if the server maps root to nobody. */
 function unwritten(share: Share, { host, directory }: TestDirectory, reason: string): Finding {
-  const isSquashed = !share.options.includes('no_root_squash') && /Permission denied/i.test(reason)
-  const isReadOnly = /Read-only file system/i.test(reason)
-  if (isReadOnly) {
+  if (/Read-only file system/i.test(reason)) {
     return { host, gravity: 'note', id: 'read-only', cause: `${directory} is read-only` }
   }
-  if (isSquashed) {
+  if (!share.options.includes('no_root_squash') && /Permission denied/i.test(reason)) {
     const cause = `root cannot write to ${directory}: root_squash maps root to nobody there`
     const hint = 'Other users can write if its permissions allow it; mode: "1777" in hosts.yaml allows everyone.'
     return { host, gravity: 'note', id: 'squashed', cause, hint }
@@ -166,16 +160,11 @@ type Danger = Pick<Finding, 'id' | 'cause' | 'hint'>
 
 /** Of lines that are not Muster's. */
 export function dangersOfForeign(host: string, { entries }: Exports): Finding[] {
-  return entries.flatMap((entry) => {
-    const place = `${entry.file}:${entry.line}`
-    return dangersOf(entry).map(({ id, cause, hint }) => ({
-      host,
-      gravity: 'risk' as const,
-      id,
-      cause: `${place}: ${cause}`,
-      ...(hint === undefined ? {} : { hint }),
-    }))
-  })
+  return entries.flatMap((entry) =>
+    dangersOf(entry).map(({ cause, ...danger }): Finding => {
+      return { host, gravity: 'risk', ...danger, cause: `${entry.file}:${entry.line}: ${cause}` }
+    }),
+  )
 }
 
 /** Dangers that hosts.yaml declares. */
@@ -184,8 +173,8 @@ export function dangersOfShare(host: string, share: Share, point: Point | undefi
     dangersOf({ path: share.path, client, options: share.options, isStray: false }, share.clientAddresses),
   )
   const once = found.filter(({ id }, index) => found.findIndex((other) => other.id === id) === index)
-  const notes = once.map(({ id, cause, hint }): Finding => {
-    return { host, gravity: 'note', id, cause: `as declared: ${cause}`, ...(hint === undefined ? {} : { hint }) }
+  const notes = once.map(({ cause, ...danger }): Finding => {
+    return { host, gravity: 'note', ...danger, cause: `as declared: ${cause}` }
   })
   return [...notes, ...modeOf(host, share, point)]
 }
@@ -203,16 +192,10 @@ function dangersOf(
   { path, client, options, isStray }: Pick<ExportEntry, 'path' | 'client' | 'options' | 'isStray'>,
   addresses?: readonly string[],
 ): Danger[] {
-  const isWritten = options.includes('rw')
   const found: Danger[] = []
   if (isStray) {
-    return [
-      {
-        id: 'export-space',
-        cause: `the space before (${options.join(',')}) gives the client in front of it the defaults, and these options to the whole world`,
-        hint: `Write ${path} CLIENT(${options.join(',')}) without a space.`,
-      },
-    ]
+    const cause = `the space before (${options.join(',')}) gives the client in front of it the defaults, and these options to the whole world`
+    return [{ id: 'export-space', cause, hint: `Write ${path} CLIENT(${options.join(',')}) without a space.` }]
   }
   if (client === '*') {
     const hint =
@@ -223,13 +206,10 @@ function dangersOf(
   }
   if (options.includes('no_root_squash')) {
     const cause = `no_root_squash: root of ${client === '*' ? 'any machine' : 'every client'} is root in ${path}`
-    found.push({
-      id: 'export-root',
-      cause,
-      hint: 'Write root_squash, or all_squash,anonuid=UID,anongid=GID for one shared account.',
-    })
+    const hint = 'Write root_squash, or all_squash,anonuid=UID,anongid=GID for one shared account.'
+    found.push({ id: 'export-root', cause, hint })
   }
-  if (isWritten && options.includes('async')) {
+  if (options.includes('rw') && options.includes('async')) {
     const cause = `async: what clients wrote to ${path} is lost if the server crashes, although the server had confirmed the write`
     found.push({ id: 'export-async', cause, hint: 'Write sync.' })
   }
@@ -257,13 +237,6 @@ export function findingsOfLocks(host: string, { mountOptions, point }: Share, mo
     return [{ host, gravity: 'note', id: 'nolock', cause, hint: 'It may be left out of mount_options.' }]
   }
   const cause = `nolock at ${point}: with NFS ${version} a lock of one host is not seen by the others`
-  return [
-    {
-      host,
-      gravity: 'risk',
-      id: 'nolock',
-      cause,
-      hint: 'Write mount_options: "vers=4.2" where files are locked (SQLite, caches).',
-    },
-  ]
+  const hint = 'Write mount_options: "vers=4.2" where files are locked (SQLite, caches).'
+  return [{ host, gravity: 'risk', id: 'nolock', cause, hint }]
 }
