@@ -9,7 +9,7 @@ import type { LeftKind, LeftSearch } from '../../base/left.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type Area, type AreaFacts, areaOf, type Declared } from './area.ts'
 import type { AnyFacts, Fact, FactSet, HostFacts, Known, KnownFacts } from './fact.ts'
-import { blocked, nothing, type Operation, type Step, steps, type Verdict } from './operation.ts'
+import { blocked, nothing, type Operation, operationOf, type Step, steps, type Verdict } from './operation.ts'
 
 export type Leftover = {
   /** Not printable yet. */
@@ -82,9 +82,9 @@ export function leftAreas(
   }
 }
 
-function _operationOf(item: HostLeftover, index: number): Operation {
+function removalOf(item: HostLeftover, index: number): Operation {
   const { area, host, what } = item
-  return { ..._operationOf(area, host, `left-${index + 1}`, what, verdictOf(item)), isAlone: true }
+  return { ...operationOf(area, host, `left-${index + 1}`, what, verdictOf(item)), isAlone: true }
 }
 
 function verdictOf({ state, host, bytes }: HostLeftover): Verdict {

@@ -84,7 +84,6 @@ export class HostLocks implements Disposable {
   readonly #hosts: OpsHosts
   readonly #options: LockOptions
   readonly #attempts = new Map<string, Attempt>()
-  readonly #held = new Map<string, Lock>()
   /** Lost locks, with the reason. */
   readonly #lost = new Map<string, string>()
   #onLost = (): void => {}
