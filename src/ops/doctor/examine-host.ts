@@ -7,7 +7,7 @@
 import { endMark } from '../kernel/fact.ts'
 import { CLOCK_QUESTIONS, type ClockOffset, clockOffset, clockScript } from './clock-offset.ts'
 import { factScript, type MachineFacts, parseFacts } from './fact-script.ts'
-import type { CommandResult, DoctorEnd, DoctorHost } from './host-port.ts'
+import type { DoctorEnd, DoctorHost } from './host-port.ts'
 
 /** How the login shell, with its start-up files, runs a command that prints nothing. */
 export type Startup = {
@@ -83,12 +83,13 @@ export async function examineHost(host: DoctorHost, options: ExamineOptions): Pr
     startup,
     ...(clock === undefined ? {} : { clock }),
     ...(hasFacts ? { facts: parseFacts(answer, mark) } : { factsEnd: result.end }),
-    largeAnswer: asLargeAnswer(large),
+    largeAnswer: {
+      wantedBytes: LARGE_BYTES,
+      arrivedBytes: large.stdout.length,
+      end: large.end,
+      durationMs: large.durationMs,
+    },
   }
-}
-
-function asLargeAnswer({ stdout, end, durationMs }: CommandResult): LargeAnswer {
-  return { wantedBytes: LARGE_BYTES, arrivedBytes: stdout.length, end, durationMs }
 }
 
 function shown(bytes: Uint8Array): string {

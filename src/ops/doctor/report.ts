@@ -1,8 +1,9 @@
 /** The doctor's report on a host, as events for programs, and as lines for a terminal. */
 
+import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { type Complaint, type Finding, GRAVITIES, type Gravity, sortByGravity } from '../kernel/finding.ts'
+import { type Complaint, complaint, type Finding, GRAVITIES, type Gravity, sortByGravity } from '../kernel/finding.ts'
 import type { Examination } from './examine-host.ts'
 import { connectionComplaints } from './findings/connection.ts'
 import { differenceFindings } from './findings/differences.ts'
@@ -29,7 +30,7 @@ export type DoctorReport = {
 export function hostFindings(report: DoctorReport): Finding[] {
   const { host } = report
   const complaints = 'trouble' in report ? [connectComplaint(report.trouble)] : examinationComplaints(report)
-  return sortByGravity(complaints.map((complaint) => ({ host, ...complaint })))
+  return sortByGravity(complaints.map((each) => ({ host, ...each })))
 }
 
 /** Findings that need all hosts to be compared. */
@@ -58,13 +59,8 @@ function examinationComplaints({
 function connectComplaint({ outcome, kind, phase, reason, hint }: ConnectTrouble): Complaint {
   const command = /: (ssh(?:-keygen|-copy-id)? .+)$/.exec(hint ?? '')?.[1]
   const word = kind === 'authentication' || kind === 'host-key' ? kind : outcome
-  return {
-    gravity: 'blocker',
-    id: word,
-    cause: `${outcome} (${phase}): ${reason}`,
-    ...(command === undefined ? {} : { fix: { where: 'here', command } }),
-    ...(hint === undefined ? {} : { hint }),
-  }
+  const fix = command === undefined ? undefined : ({ where: 'here', command } as const)
+  return complaint('blocker', word, `${outcome} (${phase}): ${reason}`, defined({ fix, hint }))
 }
 
 /** The health of a host, by its gravest finding, notes not counted. */
@@ -170,9 +166,7 @@ function describeDetails(findings: readonly Finding[]): string {
 export function formatSummary(counts: Counts): string {
   const { well, risk, blocked, unreachable } = counts
   const total = well + risk + blocked + unreachable
-  const words = [`${well} ok`]
-  if (risk > 0) words.push(`${risk} at risk`)
-  if (blocked > 0) words.push(`${blocked} blocked`)
-  if (unreachable > 0) words.push(`${unreachable} not reached`)
+  const others = Object.entries({ 'at risk': risk, blocked, 'not reached': unreachable })
+  const words = [`${well} ok`, ...others.flatMap(([word, count]) => (count > 0 ? [`${count} ${word}`] : []))]
   return `${total} ${total === 1 ? 'host' : 'hosts'}: ${words.join(', ')}\n`
 }

@@ -6,7 +6,7 @@ import type { Inventory } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'
-import { inside, OPENER, placeName, placeScript, tokenScript } from './place.ts'
+import { inside, OPENER, placeScript, pythonScript, tokenScript } from './place.ts'
 import { LIST_RAY } from './processes.ts'
 import { section } from './section.ts'
 import { dashboardAddress, nodesOf, type RayWanted, wantedRay } from './wanted.ts'
@@ -127,13 +127,6 @@ case "$(list_ray | grep ' gcs_server ' | tr '\\n' ' ')" in
 esac`
 }
 
-function headScript(wanted: RayWanted): string {
-  const { environment } = wanted.head
-  return `${placeScript(environment)}
-[ -n "$py" ] || { echo ${shellQuote(`there is no ray in ${placeName(environment)}`)} >&2; exit 1; }
-${tokenScript(wanted, wanted.head)}`
-}
-
 /** Ray's own is 3 s between TERM and KILL; other jobs have 10. */
 const STOP_WAIT = { RAY_JOB_STOP_WAIT_TIME_S: '10' }
 
@@ -219,7 +212,7 @@ type LogPiece = {
 
 function logScript(wanted: RayWanted, { key, rank, fromByte, mostBytes }: LogPiece): string {
   const words = [dashboardAddress(wanted), key, OUTPUT_MARK, String(rank ?? ''), String(fromByte), String(mostBytes)]
-  const script = `${headScript(wanted)}exec "$py" -c ${shellQuote(LOG_PROGRAM)} ${words.map(shellQuote).join(' ')}`
+  const script = `${pythonScript(wanted, wanted.head)}exec "$py" -c ${shellQuote(LOG_PROGRAM)} ${words.map(shellQuote).join(' ')}`
   return inside(wanted, wanted.head, script)
 }
 

@@ -2,12 +2,14 @@
  * Jobs of a Ray cluster, through Ray's own client on its head: submitted, listed, followed, stopped. A job belongs to the
  * cluster and continues when Muster ends.
  */
+
+import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'
 import { type JsonRecord, Lines, numberOf, parseJson, record, TOO_LONG, textOf } from './json-lines.ts'
-import { GUARD, inside, OPENER, placeName, placeScript, tokenScript } from './place.ts'
+import { GUARD, inside, OPENER, pythonScript } from './place.ts'
 import { dashboardAddress, type RayWanted } from './wanted.ts'
 
 export type RayJob = {
@@ -75,9 +77,7 @@ export async function askForJobs(
 ): Promise<JobEnd> {
   const { head } = wanted
   const archive = order.do === 'submit' ? order.job.archive : undefined
-  const script = `${placeScript(head.environment)}
-[ -n "$py" ] || { echo ${shellQuote(`there is no ray in ${placeName(head.environment)}`)} >&2; exit 1; }
-${tokenScript(wanted, head)}exec "$py" -c ${shellQuote(JOB_PROGRAM)} ${shellQuote(JSON.stringify(requestOf(order, dashboardAddress(wanted))))}`
+  const script = `${pythonScript(wanted, head)}exec "$py" -c ${shellQuote(JOB_PROGRAM)} ${shellQuote(JSON.stringify(requestOf(order, dashboardAddress(wanted))))}`
   let reason: string | undefined
   let jobCount = 0
   let otherLineCount = 0
@@ -136,7 +136,8 @@ export function parseJobEvent(
     case 'submitted':
       return { type: 'submitted', id: textOf(event.id) }
     case 'log':
-      return { type: 'log', text: stripColours(textOf(event.text)) }
+      // Ray's own messages have colours wherever they are printed.
+      return { type: 'log', text: textOf(event.text).replace(/\u001b\[[\d;]*m/g, '') }
     case 'stopped':
       return { type: 'stopped', isStopped: event.isStopped === true }
     case 'error':
@@ -146,11 +147,6 @@ export function parseJobEvent(
     default:
       return undefined
   }
-}
-
-/** Ray's own messages have colours wherever they are printed. */
-function stripColours(text: string): string {
-  return text.replace(/\u001b\[[\d;]*m/g, '')
 }
 
 /** ECMA-262: the last millisecond that a date can have. */
@@ -165,7 +161,8 @@ function dateOf(value: unknown): number | undefined {
 
 function jobOf(event: JsonRecord): RayJob {
   const [startMs, endMs] = [event.start_time, event.end_time].map(dateOf)
-  const exitCode = numberOf(event.driver_exit_code)
+  const code = numberOf(event.driver_exit_code)
+  const exitCode = Number.isInteger(code) && Math.abs(code ?? 0) <= MOST_EXIT_CODE ? code : undefined
   return {
     // What was started by ray.init and not submitted has a number only.
     id: textOf(event.submission_id) || textOf(event.job_id),
@@ -173,11 +170,7 @@ function jobOf(event: JsonRecord): RayJob {
     entrypoint: textOf(event.entrypoint),
     // The end of its output follows, which is in its log anyway.
     message: textOf(event.message).split(/, last available logs|\n/, 1)[0] ?? '',
-    ...(startMs ? { startMs } : {}),
-    ...(endMs ? { endMs } : {}),
-    ...(exitCode === undefined || !Number.isInteger(exitCode) || Math.abs(exitCode) > MOST_EXIT_CODE
-      ? {}
-      : { exitCode }),
+    ...defined({ startMs: startMs || undefined, endMs: endMs || undefined, exitCode }),
   }
 }
 

@@ -45,24 +45,26 @@ export function startArguments(wanted: RayWanted, node: RayNode, ip: string, hea
   const { port, ports, dashboardHost, dashboardPort, objectStoreBytes, tempDirectory } = wanted
   const { cpu, gpu, memoryBytes, custom, isHead } = node
   const labels = Object.entries(node.labels).map(([name, label]) => `${name}=${label}`)
+  const given = {
+    'node-manager-port': ports.nodeManager,
+    'object-manager-port': ports.objectManager,
+    'min-worker-port': ports.workers?.[0],
+    'max-worker-port': ports.workers?.[1],
+    'num-cpus': cpu,
+    'num-gpus': gpu,
+    memory: memoryBytes,
+    resources: Object.keys(custom).length === 0 ? undefined : JSON.stringify(custom),
+    labels: labels.join(',') || undefined,
+    'object-store-memory': objectStoreBytes,
+    // A worker gets it from the head.
+    'temp-dir': isHead && tempDirectory !== DEFAULT_TEMP_DIRECTORY ? tempDirectory : undefined,
+  }
   return [
     'start',
     ...(isHead ? ['--head', `--port=${port}`] : [`--address=${headIp}:${port}`]),
     `--node-ip-address=${ip}`,
     ...(isHead ? [`--dashboard-host=${dashboardHost}`, `--dashboard-port=${dashboardPort}`] : []),
-    ...(ports.nodeManager === undefined ? [] : [`--node-manager-port=${ports.nodeManager}`]),
-    ...(ports.objectManager === undefined ? [] : [`--object-manager-port=${ports.objectManager}`]),
-    ...(ports.workers === undefined
-      ? []
-      : [`--min-worker-port=${ports.workers[0]}`, `--max-worker-port=${ports.workers[1]}`]),
-    ...(cpu === undefined ? [] : [`--num-cpus=${cpu}`]),
-    ...(gpu === undefined ? [] : [`--num-gpus=${gpu}`]),
-    ...(memoryBytes === undefined ? [] : [`--memory=${memoryBytes}`]),
-    ...(Object.keys(custom).length === 0 ? [] : [`--resources=${JSON.stringify(custom)}`]),
-    ...(labels.length === 0 ? [] : [`--labels=${labels.join(',')}`]),
-    ...(objectStoreBytes === undefined ? [] : [`--object-store-memory=${objectStoreBytes}`]),
-    // A worker gets it from the head.
-    ...(isHead && tempDirectory !== DEFAULT_TEMP_DIRECTORY ? [`--temp-dir=${tempDirectory}`] : []),
+    ...Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
     ...(isHead ? ['--disable-usage-stats'] : []),
   ]
 }

@@ -174,3 +174,10 @@ export const OPENER = `${TOKEN}
 from urllib.request import build_opener, ProxyHandler
 opener = build_opener(ProxyHandler({}))
 if token: opener.addheaders.append(("Authorization", "Bearer " + token))`
+
+/** Sets $py to the Python of the environment, with the cluster's token; without Ray there it ends. */
+export function pythonScript(wanted: RayWanted, node: RayNode): string {
+  return `${placeScript(node.environment)}
+[ -n "$py" ] || { echo ${shellQuote(`there is no ray in ${placeName(node.environment)}`)} >&2; exit 1; }
+${tokenScript(wanted, node)}`
+}

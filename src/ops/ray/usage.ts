@@ -2,6 +2,7 @@
  * What a Ray cluster does, from answers of its dashboard that are the same with both autoscalers: `/nodes?view=summary`,
  * `/api/v0/placement_groups?detail=1`, `/api/v0/actors` and `/api/cluster_status?format=1`. Pure.
  */
+import { defined } from '../../base/defined.ts'
 import { list, numberOf, parseJson, record, textOf } from './json-lines.ts'
 
 /** Bytes for memory and object_store_memory. */
@@ -82,7 +83,6 @@ export function parseNodeUsages(body: unknown): readonly NodeUsage[] {
     if (raylet === undefined || id === '') return []
     const [total, , , used] = Array.isArray(entry.mem) ? entry.mem.map(numberOf) : []
     const [objectUsed, free] = [numberOf(raylet.objectStoreUsedMemory), numberOf(raylet.objectStoreAvailableMemory)]
-    const cpuPercent = numberOf(entry.cpu)
     return [
       {
         id,
@@ -92,11 +92,12 @@ export function parseNodeUsages(body: unknown): readonly NodeUsage[] {
         message: textOf(raylet.stateMessage),
         logical: parseAmounts(textOf(logical?.[id])),
         gpuPercents: list(entry.gpus).map((gpu) => numberOf(gpu.utilizationGpu) ?? 0),
-        ...(cpuPercent === undefined ? {} : { cpuPercent }),
-        ...(total === undefined || used === undefined ? {} : { memory: { used, total } }),
-        ...(objectUsed === undefined || free === undefined
-          ? {}
-          : { objectStore: { used: objectUsed, total: objectUsed + free } }),
+        ...defined({
+          cpuPercent: numberOf(entry.cpu),
+          memory: total === undefined || used === undefined ? undefined : { used, total },
+          objectStore:
+            objectUsed === undefined || free === undefined ? undefined : { used: objectUsed, total: objectUsed + free },
+        }),
       },
     ]
   })
@@ -121,15 +122,12 @@ export function parsePlacementGroups(body: unknown): readonly PlacementGroup[] {
         ...(nodeId === '' ? {} : { nodeId }),
       }
     })
-    return [
-      {
-        id: textOf(group.placement_group_id),
-        name: textOf(group.name),
-        state: textOf(group.state),
-        scheduling: textOf(record(group.stats)?.scheduling_state),
-        bundles,
-      },
+    const [id, name, state] = [group.placement_group_id, group.name, group.state].map(textOf) as [
+      string,
+      string,
+      string,
     ]
+    return [{ id, name, state, scheduling: textOf(record(group.stats)?.scheduling_state), bundles }]
   })
 }
 
@@ -235,7 +233,7 @@ export function parseClusterView(text: string): ClusterView | undefined {
 
 /** The body of `/api/v0/nodes?detail=1`. */
 export function parseNodes(body: unknown): readonly ClusterNode[] {
-  return list(record(record(record(body)?.data)?.result)?.result).flatMap((node): ClusterNode[] => {
+  return resultOf(body).flatMap((node): ClusterNode[] => {
     if (typeof node.node_id !== 'string') return []
     const amounts = Object.entries(record(node.resources_total) ?? {}).filter(
       (pair): pair is [string, number] => typeof pair[1] === 'number',

@@ -1,5 +1,6 @@
 /** What hosts.yaml declares about Ray: the head, its workers, and their resources. Pure. */
 import { isIPv4 } from 'node:net'
+import { defined } from '../../base/defined.ts'
 import type { Host } from '../../inventory/host.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { type EnvironmentSpec, section as envSection } from '../env/section.ts'
@@ -67,12 +68,7 @@ export function wantedRay(declared: Declared): RayWanted | undefined {
 /** Ray takes whole numbers of processors only. */
 function resourcesOf(host: Host | undefined) {
   const { cpu, gpu, memoryBytes, custom = {} } = host?.resources ?? {}
-  return {
-    custom,
-    ...(cpu === undefined ? {} : { cpu: Math.floor(cpu) }),
-    ...(gpu === undefined ? {} : { gpu }),
-    ...(memoryBytes === undefined ? {} : { memoryBytes }),
-  }
+  return { custom, ...defined({ cpu: cpu && Math.floor(cpu), gpu, memoryBytes }) }
 }
 
 function labelsOf(host: Host | undefined, names: readonly string[]): Record<string, string> {

@@ -2,6 +2,7 @@
  * The output of a run, kept to be shown line by line: bounded for each stream; what is dropped is counted and reported. Lines are
  * safe for a screen, whatever the bytes are.
  */
+import { getOrMake } from '../../base/collections.ts'
 import { showLine } from './line-prefixer.ts'
 import { type HostOutput, OutputStore, type StreamStore } from './output-store.ts'
 
@@ -65,12 +66,7 @@ export class KeptOutput implements Disposable {
   }
 
   #text(host: string): HostText {
-    let text = this.#texts.get(host)
-    if (text === undefined) {
-      text = new HostText(this.#store.of(host))
-      this.#texts.set(host, text)
-    }
-    return text
+    return getOrMake(this.#texts, host, () => new HostText(this.#store.of(host)))
   }
 }
 

@@ -1,5 +1,7 @@
 /** The outcome of a command on a host, and the summary of a run. Pure. */
 
+import { getOrMake } from '../../base/collections.ts'
+
 export type RunOutcome =
   | { readonly kind: 'exit'; readonly code: number }
   /** `SIGKILL` */
@@ -85,10 +87,8 @@ export type FoldedGroup = { readonly hosts: readonly string[]; readonly outcome:
 export function foldHosts(hosts: Iterable<FoldedHost>): readonly FoldedGroup[] {
   const groups = new Map<string, { hosts: string[]; outcome: RunOutcome }>()
   for (const { host, outcome, digest } of hosts) {
-    const key = `${formatOutcome(outcome)}\n${digest}`
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, { hosts: [host], outcome })
-    else group.hosts.push(host)
+    const newGroup = () => ({ hosts: [], outcome })
+    getOrMake(groups, `${formatOutcome(outcome)}\n${digest}`, newGroup).hosts.push(host)
   }
   return [...groups.values()].sort((a, b) => b.hosts.length - a.hosts.length)
 }

@@ -6,6 +6,7 @@ import { isUtf8 } from 'node:buffer'
 import { createHash, randomUUID } from 'node:crypto'
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { getOrMake } from '../../base/collections.ts'
 
 /** Kept in memory for each stream. */
 const MEMORY_BYTES = 16 * 1024
@@ -139,14 +140,7 @@ export class StreamStore {
 
   /** The first bytes, at most so many. */
   head(limitBytes: number): Buffer {
-    const pieces: Uint8Array[] = []
-    let length = 0
-    for (const piece of this.read()) {
-      pieces.push(piece)
-      length += piece.length
-      if (length >= limitBytes) break
-    }
-    return Buffer.concat(pieces).subarray(0, limitBytes)
+    return this.slice(0, limitBytes)
   }
 
   #keep(bytes: Uint8Array): void {
@@ -191,12 +185,8 @@ export class OutputStore implements Disposable {
   }
 
   of(host: string): HostOutput {
-    let output = this.#hosts.get(host)
-    if (output === undefined) {
-      output = { stdout: new StreamStore(this.#spill), stderr: new StreamStore(this.#spill) }
-      this.#hosts.set(host, output)
-    }
-    return output
+    const newOutput = () => ({ stdout: new StreamStore(this.#spill), stderr: new StreamStore(this.#spill) })
+    return getOrMake(this.#hosts, host, newOutput)
   }
 
   /** Frees its memory. */

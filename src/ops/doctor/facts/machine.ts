@@ -1,4 +1,5 @@
 /** What a machine is and has: kernel, names, processors, memory, open files; and how logins and commands are admitted. */
+import { defined } from '../../../base/defined.ts'
 import type { Fact } from '../../kernel/fact.ts'
 
 /** No name or version of a machine is longer; a finding shows them. */
@@ -64,7 +65,7 @@ echo "timezone=$(head -n 1 /etc/timezone)"
     if (!pairs.has('kernel') && !pairs.has('uid')) return undefined
     const uid = pairs.get('uid')
     const zone = /zoneinfo\/(?:posix\/|right\/)?(.+)$/.exec(pairs.get('localtime') ?? '')?.[1]
-    const facts = {
+    return defined({
       kernelName: pairs.get('kernel'),
       kernelRelease: pairs.get('release'),
       architecture: pairs.get('machine'),
@@ -77,8 +78,7 @@ echo "timezone=$(head -n 1 /etc/timezone)"
       locale: pairs.get('locale'),
       timeZone: zone ?? pairs.get('timezone') ?? pairs.get('zone'),
       utcOffset: pairs.get('offset'),
-    }
-    return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as SystemInfo
+    })
   },
 }
 
@@ -99,7 +99,7 @@ fi
     if (id === undefined) return undefined
     const version = value('VERSION_ID')
     const name = value('PRETTY_NAME') ?? [id, version].filter((word) => word !== undefined).join(' ')
-    return { id, name, ...(version === undefined ? {} : { version }) }
+    return { id, name, ...defined({ version }) }
   },
 }
 
@@ -175,13 +175,9 @@ fi
     const available = bytes.get('MemAvailable') ?? estimate
     const swapTotal = bytes.get('SwapTotal')
     const swapFree = bytes.get('SwapFree')
-    return {
-      totalBytes: total,
-      ...(available === undefined ? {} : { availableBytes: available }),
-      ...(swapTotal === undefined || swapFree === undefined
-        ? {}
-        : { swapTotalBytes: swapTotal, swapFreeBytes: swapFree }),
-    }
+    const hasSwap = swapTotal !== undefined && swapFree !== undefined
+    const swap = hasSwap ? { swapTotalBytes: swapTotal, swapFreeBytes: swapFree } : {}
+    return { totalBytes: total, ...defined({ availableBytes: available }), ...swap }
   },
 }
 
@@ -252,10 +248,8 @@ limited "$program" -T \${file:+-f "$file"} -C "user=$(id -un),host=\${from:-loca
     const full = /^maxstartups (\d+)(?::\d+:(\d+))?$/m.exec(text) ?? /of (\d+)-(\d+) startups/.exec(text)
     const start = parseCount(full?.[1])
     if (sessions === undefined && start === undefined) return undefined
-    return {
-      ...(sessions === undefined ? {} : { maxSessions: sessions }),
-      ...(start === undefined ? {} : { maxStartups: { start, full: parseCount(full?.[2]) ?? start } }),
-    }
+    const maxStartups = start === undefined ? undefined : { start, full: parseCount(full?.[2]) ?? start }
+    return defined({ maxSessions: sessions, maxStartups })
   },
 }
 
@@ -276,9 +270,7 @@ echo "mtu=$(cat "/sys/class/net/$device/mtu")"
   parse(text) {
     const pairs = parsePairs(text)
     const device = pairs.get('device')
-    const mtu = parseCount(pairs.get('mtu'))
-    if (device === undefined) return undefined
-    return { device, ...(mtu === undefined ? {} : { mtuBytes: mtu }) }
+    return device === undefined ? undefined : { device, ...defined({ mtuBytes: parseCount(pairs.get('mtu')) }) }
   },
 }
 
