@@ -234,12 +234,6 @@ class HostsFileBuilder {
     }
   }
 
-  #knownHost({ value, offset }: Located<string>): string {
-    const wrong = unknownHost(this.#names, value)
-    if (wrong !== undefined) this.#reader.fail(offset, wrong)
-    return value
-  }
-
   /** The value of a section; undefined: absent, or the file has a mistake in it. */
   #section(key: string): unknown {
     const raw = this.#content[key]
@@ -255,7 +249,11 @@ class HostsFileBuilder {
     hosts: this.#hosts,
     expand: (set) => this.#expand(set),
     expandOrAll: (set) => (set === undefined ? [...this.#names] : this.#expand(set)),
-    knownHost: (name) => this.#knownHost(name),
+    knownHost: ({ value, offset }) => {
+      const wrong = unknownHost(this.#names, value)
+      if (wrong !== undefined) this.#reader.fail(offset, wrong)
+      return value
+    },
     other: <T>({ key }: Section<T>) => this.#section(key) as T | undefined,
     fail: (offset, message) => this.#reader.fail(offset, message),
   }

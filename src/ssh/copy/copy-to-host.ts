@@ -42,14 +42,9 @@ const BATCHES_AHEAD = 3
 /** Files that are checked at once, so that small ones do not wait for a round trip each. */
 const FILES_AT_ONCE = 16
 
-/** @throws RemoteRefusal the destination cannot be used; RemoteLost */
-export async function copyToHost(remote: RemoteFiles, task: CopyTask): Promise<void> {
-  await new HostCopy(remote, task).run()
-}
-
 const NOTHING_SENT: Sent = { resumedBytes: 0, isRelayed: false }
 
-class HostCopy {
+export class HostCopy {
   readonly #remote: RemoteFiles
   readonly #task: CopyTask
   /** Where each source goes. */
@@ -68,6 +63,7 @@ class HostCopy {
     this.#sender = new FileSender(remote, task)
   }
 
+  /** @throws RemoteRefusal the destination cannot be used; RemoteLost */
   async run(): Promise<void> {
     const { destination, host, isDryRun, shared } = this.#task
     const path = withoutDash(destination.replace(/^~(?=\/|$)/, '.').replace(/(?<=.)\/+$/, ''))

@@ -6,7 +6,7 @@ import { connectLimits } from '../connect-limits.ts'
 import { bytePathOf, joinPath } from './byte-path.ts'
 import { CHAIN_BYTES, Chain, FEWEST } from './chain.ts'
 import { type Clash, describeClash, findClashes } from './clashes.ts'
-import { copyToHost } from './copy-to-host.ts'
+import { HostCopy } from './copy-to-host.ts'
 import type { CopyEvent, CopyVia, PathEvent } from './events.ts'
 import { type CopyWires, onEachHost } from './on-each-host.ts'
 import { RemoteHelper } from './remote-helper.ts'
@@ -83,7 +83,7 @@ export async function copyToHosts(
       return close()
     }
     try {
-      await copyToHost(remote, {
+      const copy = new HostCopy(remote, {
         clock,
         tree,
         clashes,
@@ -97,6 +97,7 @@ export async function copyToHosts(
         ...(chain && { joinRelay: (file, path, have) => chain.join(host, file, path, have, report.onPassedOn) }),
         ...report,
       })
+      await copy.run()
       isKept = true
     } finally {
       if (!isKept) await end()

@@ -18,17 +18,10 @@ export function masterArguments(
   return [
     '-N',
     '-n',
-    ...option('ControlMaster', 'yes'),
-    ...option('ControlPath', controlPath),
-    ...option('ControlPersist', 'no'),
-    ...option('PermitLocalCommand', 'yes'),
-    ...option('LocalCommand', `echo ${loginMarker(token)}`),
-    ...option('RemoteCommand', 'none'),
-    ...option('RequestTTY', 'no'),
+    ...optionsOf({ ControlMaster: 'yes', ControlPath: controlPath, ControlPersist: 'no', RequestTTY: 'no' }),
+    ...optionsOf({ PermitLocalCommand: 'yes', LocalCommand: `echo ${loginMarker(token)}`, RemoteCommand: 'none' }),
     // The phases of the login are read from the messages of this level.
-    ...option('LogLevel', 'DEBUG1'),
-    ...option('BatchMode', 'no'),
-    ...option('ForkAfterAuthentication', 'no'),
+    ...optionsOf({ LogLevel: 'DEBUG1', BatchMode: 'no', ForkAfterAuthentication: 'no' }),
     // Forwards of the user's configuration belong to the user's own ssh: a second one could not listen.
     ...option('ClearAllForwardings', 'yes'),
     ...endpointOptions(endpoint, sshFile),
@@ -45,14 +38,8 @@ export function clientArguments(
   command?: string,
 ): readonly string[] {
   return [
-    ...option('ControlMaster', 'no'),
-    ...option('ControlPath', controlPath),
-    ...option('ProxyCommand', 'false'),
-    ...option('BatchMode', 'yes'),
-    ...option('PermitLocalCommand', 'no'),
-    ...option('RemoteCommand', 'none'),
-    ...option('ClearAllForwardings', 'yes'),
-    ...option('EscapeChar', 'none'),
+    ...optionsOf({ ...NO_COMMANDS, ControlPath: controlPath, ProxyCommand: 'false', BatchMode: 'yes' }),
+    ...optionsOf({ ClearAllForwardings: 'yes', EscapeChar: 'none' }),
     // Of the master and its client, both have to want it.
     ...option('ForwardAgent', yesNo(endpoint.forwardAgent)),
     ...options,
@@ -66,35 +53,37 @@ export function option(name: string, value: string): readonly string[] {
   return ['-o', `${name}=${value}`]
 }
 
+const NO_COMMANDS = { ControlMaster: 'no', PermitLocalCommand: 'no', RemoteCommand: 'none' }
+
 function endpointOptions(endpoint: Endpoint, sshFile: string): readonly string[] {
-  // Else the user's own and the system's.
-  const options: string[] = endpoint.sshConfigFile === undefined ? [] : ['-F', endpoint.sshConfigFile]
-  const set = (name: string, value: string | undefined) => {
-    if (value !== undefined) options.push(...option(name, value))
-  }
-  set('HostName', endpoint.address)
-  set('Port', String(endpoint.port))
-  set('User', endpoint.user)
-  for (const file of endpoint.identityFiles) set('IdentityFile', quoted(file))
-  set('IdentitiesOnly', yesNo(endpoint.identitiesOnly))
-  set('IdentityAgent', endpoint.agentSocket === undefined ? 'none' : quoted(endpoint.agentSocket))
-  set('ForwardAgent', yesNo(endpoint.forwardAgent))
-  // Its tokens are expanded already.
-  set('ProxyCommand', (jumpCommand(endpoint, sshFile) ?? endpoint.proxyCommand)?.replaceAll('%', '%%'))
-  if (endpoint.knownHostsFiles.length > 0) set('UserKnownHostsFile', endpoint.knownHostsFiles.map(quoted).join(' '))
-  if (endpoint.globalKnownHostsFiles.length > 0) {
-    set('GlobalKnownHostsFile', endpoint.globalKnownHostsFiles.map(quoted).join(' '))
-  }
-  set('HostKeyAlias', endpoint.hostKeyAlias)
-  set('StrictHostKeyChecking', endpoint.strictHostKeyChecking)
-  set('HashKnownHosts', yesNo(endpoint.hashKnownHosts))
-  set('ConnectTimeout', String(Math.max(1, Math.ceil(connectLimits(endpoint).stepMs / 1000))))
-  set('ServerAliveInterval', String(Math.ceil(endpoint.keepAliveIntervalMs / 1000)))
-  set('ServerAliveCountMax', String(Math.max(1, endpoint.keepAliveMaxMissed)))
-  if (endpoint.authentications.length > 0) {
-    set('PreferredAuthentications', preferredAuthentications(endpoint.authentications))
-  }
-  return options
+  const { knownHostsFiles, globalKnownHostsFiles, authentications } = endpoint
+  const files = (all: readonly string[]) => (all.length === 0 ? undefined : all.map(quoted).join(' '))
+  return [
+    // Else the user's own and the system's.
+    ...(endpoint.sshConfigFile === undefined ? [] : ['-F', endpoint.sshConfigFile]),
+    ...optionsOf({ HostName: endpoint.address, Port: String(endpoint.port), User: endpoint.user }),
+    ...endpoint.identityFiles.flatMap((file) => option('IdentityFile', quoted(file))),
+    ...optionsOf({
+      IdentitiesOnly: yesNo(endpoint.identitiesOnly),
+      IdentityAgent: endpoint.agentSocket === undefined ? 'none' : quoted(endpoint.agentSocket),
+      ForwardAgent: yesNo(endpoint.forwardAgent),
+      // Its tokens are expanded already.
+      ProxyCommand: (jumpCommand(endpoint, sshFile) ?? endpoint.proxyCommand)?.replaceAll('%', '%%'),
+      UserKnownHostsFile: files(knownHostsFiles),
+      GlobalKnownHostsFile: files(globalKnownHostsFiles),
+      HostKeyAlias: endpoint.hostKeyAlias,
+      StrictHostKeyChecking: endpoint.strictHostKeyChecking,
+      HashKnownHosts: yesNo(endpoint.hashKnownHosts),
+      ConnectTimeout: String(Math.max(1, Math.ceil(connectLimits(endpoint).stepMs / 1000))),
+      ServerAliveInterval: String(Math.ceil(endpoint.keepAliveIntervalMs / 1000)),
+      ServerAliveCountMax: String(Math.max(1, endpoint.keepAliveMaxMissed)),
+      PreferredAuthentications: authentications.length === 0 ? undefined : preferredAuthentications(authentications),
+    }),
+  ]
+}
+
+function optionsOf(values: Readonly<Record<string, string | undefined>>): readonly string[] {
+  return Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : option(name, value)))
 }
 
 /** GSSAPI and host-based logins are why an endpoint is here: they are not taken away. */
@@ -110,11 +99,7 @@ function jumpCommand(endpoint: Endpoint, sshFile: string): string | undefined {
   const jump = { ...last, jump: endpoint.jump.slice(0, -1) }
   const args = [
     ...['-W', socketAddress(endpoint)],
-    ...option('ControlMaster', 'no'),
-    ...option('ControlPath', 'none'),
-    ...option('BatchMode', 'no'),
-    ...option('PermitLocalCommand', 'no'),
-    ...option('RemoteCommand', 'none'),
+    ...optionsOf({ ...NO_COMMANDS, ControlPath: 'none', BatchMode: 'no' }),
     ...endpointOptions(jump, sshFile),
     '--',
     jump.alias ?? jump.host,

@@ -198,25 +198,40 @@ export class KeeperClient implements Disposable {
   }
 
   #connectionOf(id: number, borrow: Borrow): Connection {
-    return borrowedConnection(
-      async (what, handlers) => {
-        if (this.#isGone || this.#borrows.get(id) !== borrow)
-          throw new ConnectError({ kind: 'unreachable', phase: 'shell', reason: 'the connection is gone' })
-        const channel = new BorrowedChannel(this.#nextId(), this.#link, handlers, () => {
-          this.#channels.delete(channel.id)
-          borrow.channels.delete(channel)
-        })
-        this.#channels.set(channel.id, channel)
-        borrow.channels.add(channel)
-        this.#link.send({ type: 'open', id, channel: channel.id, what })
-        await channel.opened.promise
-        return channel
-      },
-      () => {
+    const open = async (what: OpenRequest, handlers: ChannelHandlers) => {
+      if (this.#isGone || this.#borrows.get(id) !== borrow)
+        throw new ConnectError({ kind: 'unreachable', phase: 'shell', reason: 'the connection is gone' })
+      const channel = new BorrowedChannel(this.#nextId(), this.#link, handlers, () => {
+        this.#channels.delete(channel.id)
+        borrow.channels.delete(channel)
+      })
+      this.#channels.set(channel.id, channel)
+      borrow.channels.add(channel)
+      this.#link.send({ type: 'open', id, channel: channel.id, what })
+      await channel.opened.promise
+      return channel
+    }
+    return {
+      openShell: (options, handlers) =>
+        open(
+          { kind: 'shell', ...options },
+          {
+            onBytes: (_kind, bytes) => handlers.onData(bytes),
+            onDrain: () => handlers.onDrain(),
+            onEnd: (end) => handlers.onEnd(end),
+          },
+        ),
+      exec: (command, { onStdout, onStderr, onDrain = () => {}, onEnd }, options) =>
+        open(
+          { kind: 'exec', command, ...(options && { options }) },
+          { onBytes: (kind, bytes) => (kind === FRAME_KINDS.stderr ? onStderr : onStdout)(bytes), onDrain, onEnd },
+        ),
+      // Closing it gives it back; it stays warm.
+      close: () => {
         for (const channel of [...borrow.channels]) channel.drop()
         this.#release(id)
       },
-    )
+    }
   }
 
   async #answer({ id, question, what }: FromKeeper & { type: 'ask' }): Promise<void> {
@@ -290,32 +305,4 @@ export class KeeperClient implements Disposable {
 
 function notOurs(what: string): MusterError {
   return new MusterError('configuration', `what listens at the socket for warm connections ${what}`)
-}
-
-/** `open` rejects with ConnectError. */
-function borrowedConnection(
-  open: (what: OpenRequest, handlers: ChannelHandlers) => Promise<BorrowedChannel>,
-  release: () => void,
-): Connection {
-  return {
-    openShell: (options, handlers) =>
-      open(
-        { kind: 'shell', ...options },
-        {
-          onBytes: (_kind, bytes) => handlers.onData(bytes),
-          onDrain: () => handlers.onDrain(),
-          onEnd: (end) => handlers.onEnd(end),
-        },
-      ),
-    exec: (command, handlers, options) =>
-      open(
-        { kind: 'exec', command, ...(options && { options }) },
-        {
-          onBytes: (kind, bytes) => (kind === FRAME_KINDS.stderr ? handlers.onStderr(bytes) : handlers.onStdout(bytes)),
-          onDrain: () => handlers.onDrain?.(),
-          onEnd: (end) => handlers.onEnd(end),
-        },
-      ),
-    close: release,
-  }
 }
