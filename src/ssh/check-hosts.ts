@@ -20,7 +20,6 @@ export type LoginCheck = {
   readonly durationMs: number
   /** `refused`: the host answered, but not with a login. */
   readonly outcome: 'ok' | 'unreachable' | 'refused'
-  /** Undefined when all is well. */
   readonly failure: ConnectFailure | undefined
 }
 

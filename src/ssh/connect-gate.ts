@@ -8,7 +8,6 @@ export interface Lease {
   lend(): void
   /** The answer came: counts again, even beyond the limit, because the server's login grace time is running. */
   takeBack(): void
-  /** The attempt is over, or is not wanted any more. */
   release(): void
 }
 

@@ -90,7 +90,6 @@ class SessionFleet implements Disposable {
     return this.#members.get(host)?.shell.state ?? { kind: 'none' }
   }
 
-  /** For commands; undefined when the session is not ready. */
   connection(host: string): Connection | undefined {
     return this.#members.get(host)?.connection
   }
@@ -118,7 +117,6 @@ class SessionFleet implements Disposable {
     this.#emit({ type: 'added', host })
   }
 
-  /** Closes and forgets the host. */
   remove(host: string): void {
     const member = this.#members.get(host)
     if (member === undefined) return
@@ -169,7 +167,6 @@ class SessionFleet implements Disposable {
     return discarded.length === 0 ? { sent, skipped } : { sent, skipped, discarded }
   }
 
-  /** The size that the host's shell has or will be opened with. */
   resize(host: string, size: ShellSize): void {
     const shell = this.#members.get(host)?.shell
     if (shell === undefined || !shell.resize(size)) return

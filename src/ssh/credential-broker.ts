@@ -25,7 +25,6 @@ export type CredentialBrokerOptions = {
 }
 
 type Question = {
-  /** Equal for hosts that ask the same. */
   readonly key: string
   readonly kind: CredentialRequest['kind']
   readonly instruction: string
@@ -51,24 +50,7 @@ type Group = {
   finishGathering: (() => void) | undefined
 }
 
-export function createCredentialBroker(options: CredentialBrokerOptions = {}): CredentialAsker & Disposable {
-  const broker = new CredentialBroker(options)
-  return {
-    passphrase: async (keyFile, endpoint, isRetry, signal) => {
-      const answer = await broker.ask(passphraseQuestion(keyFile), endpoint.host, isRetry, signal)
-      return answer?.[0]
-    },
-    password: async (endpoint, isRetry, signal) => {
-      const answer = await broker.ask(passwordQuestion(endpoint), endpoint.host, isRetry, signal)
-      return answer?.[0]
-    },
-    keyboardInteractive: (endpoint, instruction, prompts, isRetry, signal) =>
-      broker.ask(interactiveQuestion(endpoint, instruction, prompts), endpoint.host, isRetry, signal),
-    [Symbol.dispose]: () => broker.dispose(),
-  }
-}
-
-class CredentialBroker {
+export class CredentialBroker implements CredentialAsker, Disposable {
   readonly #dialog: CredentialDialog | undefined
   readonly #clock: Clock
   readonly #formatHosts: (hosts: readonly string[]) => string
@@ -79,13 +61,27 @@ class CredentialBroker {
   #dialogIsFree: Promise<unknown> = Promise.resolve()
   #lastId = 0
 
-  constructor(options: CredentialBrokerOptions) {
+  constructor(options: CredentialBrokerOptions = {}) {
     this.#dialog = options.dialog
     this.#clock = options.clock ?? systemClock
     this.#formatHosts = options.formatHosts ?? listHosts
   }
 
-  async ask(
+  async passphrase(keyFile: string, { host }: Endpoint, isRetry: boolean, signal: AbortSignal) {
+    return (await this.#ask(passphraseQuestion(keyFile), host, isRetry, signal))?.[0]
+  }
+
+  async password(endpoint: Endpoint, isRetry: boolean, signal: AbortSignal) {
+    return (await this.#ask(passwordQuestion(endpoint), endpoint.host, isRetry, signal))?.[0]
+  }
+
+  keyboardInteractive(
+    ...[endpoint, instruction, prompts, isRetry, signal]: Parameters<CredentialAsker['keyboardInteractive']>
+  ) {
+    return this.#ask(interactiveQuestion(endpoint, instruction, prompts), endpoint.host, isRetry, signal)
+  }
+
+  async #ask(
     question: Question,
     host: string,
     isRetry: boolean,
@@ -105,7 +101,7 @@ class CredentialBroker {
     return answer.secrets
   }
 
-  dispose(): void {
+  [Symbol.dispose](): void {
     for (const key of [...this.#remembered.keys()]) this.#forget(key)
     for (const group of [...this.#groups.values()]) {
       group.abort.abort()
@@ -194,7 +190,6 @@ class CredentialBroker {
         group.abort.signal,
       )
     } catch {
-      // A dialog that broke has not been answered.
       secrets = undefined
     }
     if (group.abort.signal.aborted) return
@@ -211,7 +206,6 @@ class CredentialBroker {
     for (const member of [...group.members]) member.settle(answer)
   }
 
-  /** The answer, remembered for another while. */
   #recall(question: Question, answer: Answer): Answer {
     this.#forget(question.key)
     const timer = this.#clock.after(REMEMBER_MS, () => this.#forget(question.key))

@@ -35,7 +35,6 @@ const INTERRUPT = 0x03
 const NONE: ShellState = { kind: 'none' }
 
 export type ShellEnvironment = {
-  /** TERM of the remote side. */
   readonly term: string
   readonly environment?: Readonly<Record<string, string>>
 }

@@ -6,7 +6,6 @@ import { printable } from '../base/printable.ts'
 import type { Secret } from '../base/secret.ts'
 import { BaseAgent, OpenSSHAgent, utils } from './ssh2/library.ts'
 
-/** Asks for the passphrase; undefined: declined. */
 type AskPassphrase = (isRetry: boolean) => Promise<Secret | undefined>
 
 export type Identity = { readonly path: string } & (

@@ -13,7 +13,6 @@ export type ChannelEnd =
 
 export type ShellOptions = {
   readonly size: ShellSize
-  /** TERM of the remote side. */
   readonly term: string
   readonly environment?: Readonly<Record<string, string>>
 }

@@ -57,7 +57,6 @@ export class AsciicastRecorder implements Disposable {
     if (!this.#isDisposed) this.#write('r', `${columns}x${rows}`)
   }
 
-  /** Writes what is left before it returns. */
   [Symbol.dispose](): void {
     if (this.#isDisposed) return
     this.#output(this.#decoder.decode(), 0)

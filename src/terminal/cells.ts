@@ -47,14 +47,12 @@ export type Colour = number
 export const paletteColour = (index: number): Colour => ((COLOUR_PALETTE << COLOUR_MODE_SHIFT) | (index & 0xff)) >>> 0
 export const rgbColour = (rgb: number): Colour => ((COLOUR_RGB << COLOUR_MODE_SHIFT) | (rgb & 0xffffff)) >>> 0
 
-/** A rectangle of cells, row after row. */
 export type CellGrid = {
   readonly columns: number
   readonly rows: number
   readonly words: Uint32Array
 }
 
-/** A grid of empty cells. */
 export function createCellGrid(columns: number, rows: number): CellGrid {
   const words = new Uint32Array(columns * rows * WORDS_PER_CELL)
   for (let index = 0; index < words.length; index += WORDS_PER_CELL) words[index] = BLANK

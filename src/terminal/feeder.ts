@@ -75,7 +75,6 @@ export class Feeder implements Disposable {
     this.#lanes.set(host, lane)
   }
 
-  /** Forgets the host and its output. */
   remove(host: string): void {
     const lane = this.#lanes.get(host)
     if (!lane) return

@@ -8,7 +8,7 @@ import { packageRoot } from '../../base/package-root.ts'
 import type { TransportName } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { createFleet, type Fleet } from '../../ssh/create-fleet.ts'
-import { createCredentialBroker } from '../../ssh/credential-broker.ts'
+import { CredentialBroker } from '../../ssh/credential-broker.ts'
 import { createHostKeyVerifier } from '../../ssh/known-hosts/verifier.ts'
 import { createLocalTransport } from '../../ssh/local/local-transport.ts'
 import { createOpensshTransport } from '../../ssh/openssh/openssh-transport.ts'
@@ -44,7 +44,7 @@ export type WiresOptions = {
 
 export function createWires({ dialog, reviewer, environment, persist, onWarning }: WiresOptions): Wires {
   const openssh = createOpensshTransport({ spawnPty: spawnLocalPty, environment, ...(reviewer ? { reviewer } : {}) })
-  const credentials = createCredentialBroker({ dialog, formatHosts: foldHostSet })
+  const credentials = new CredentialBroker({ dialog, formatHosts: foldHostSet })
   const kept = createKeptTransport({ direct: createSsh2Transport(), persist, environment, onWarning })
   return {
     transports: {

@@ -9,12 +9,10 @@ export function bytePathOf(text: string): BytePath {
   return Buffer.from(text, 'utf8').toString('latin1')
 }
 
-/** For node:fs. */
 export function bytesOf(path: BytePath): Buffer {
   return Buffer.from(path, 'latin1')
 }
 
-/** For people: printable UTF-8. */
 export function showPath(path: BytePath): string {
   return printable(bytesOf(path).toString('utf8'))
 }

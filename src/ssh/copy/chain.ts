@@ -7,7 +7,6 @@ import { type Link, type LinkHelper, Links, type Peer } from './links.ts'
 import type { HelperMessage } from './remote-helper.ts'
 import type { CopySource } from './source.ts'
 
-/** Smaller files are not worth a link. */
 export const CHAIN_BYTES = 4 * 1024 * 1024
 
 type ChainOptions = Pick<Chain, 'via' | 'clock' | 'hosts'> & { onPath(event: PathEvent): void }
@@ -47,7 +46,6 @@ export class Chain implements Disposable {
     return this.#candidates.size >= FEWEST[this.via]
   }
 
-  /** The host takes nothing, or has ended. */
   exclude(host: string): void {
     this.#candidates.delete(host)
   }
@@ -91,7 +89,6 @@ export class Chain implements Disposable {
     for (const resolve of waiting) resolve()
   }
 
-  /** Until the chain is disposed. */
   after(delayMs: number, callback: () => void): void {
     const timer = this.clock.after(delayMs, () => {
       this.#timers.delete(timer)
@@ -154,13 +151,11 @@ export function pickSource<T extends Hop>(hop: T, hops: readonly T[]): T | undef
   return above ?? usable.toSorted((one, other) => children(one) - children(other) || other.have - one.have)[0]
 }
 
-/** Takes the file, directly or not, from that host. */
 export function isBelow(hop: Hop, above: Hop): boolean {
   for (let each = hop.source; each !== undefined; each = each.source) if (each === above) return true
   return false
 }
 
-/** Hosts that make a chain. */
 export const FEWEST = { chain: 2, auto: 3 } as const
 const OBSERVE_MS = 700
 /** A file that takes less time than this goes from this machine. */
@@ -174,7 +169,6 @@ const TRIES = 3
 /** In flight to each host while it is measured, and while the orders that make links share the connection. */
 const UNDECIDED_BYTES = 768 * 1024
 const LINKING_BYTES = 64 * 1024
-/** Of its share of what this machine sends. */
 const SLOW_SHARE = 0.3
 const SLOW_SECONDS = 5
 
@@ -478,7 +472,6 @@ export class RelayHop implements Hop {
     return this.waiting.promise
   }
 
-  /** What its helper reports. */
   handleHave(have: number): void {
     const bytes = Math.min(have, this.#relay.file.sizeBytes) - this.have
     if (bytes <= 0 || this.waiting === undefined) return

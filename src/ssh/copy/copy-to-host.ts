@@ -37,7 +37,6 @@ export type CopyTask = SendTask & {
 
 /** Files up to this size go into an order, so that the host starts no program for their bytes. */
 const WORD_BYTES = 2048
-/** Batches of small files in flight. */
 const BATCHES_AHEAD = 3
 /** Files that are checked at once, so that small ones do not wait for a round trip each. */
 const FILES_AT_ONCE = 16
@@ -47,7 +46,6 @@ const NOTHING_SENT: Sent = { resumedBytes: 0, isRelayed: false }
 export class HostCopy {
   readonly #remote: RemoteFiles
   readonly #task: CopyTask
-  /** Where each source goes. */
   #roots: readonly BytePath[] = []
   /** Directories that could not be made: everything below them is skipped. */
   readonly #unusable = new Set<BytePath>()

@@ -1,9 +1,6 @@
-/** The events of a copy to or from hosts, and its result on each host. */
-
 export type CopyAction = 'copied' | 'identical' | 'failed' | 'would-copy'
 
 export type CopyEvent =
-  /** The files of this host are known. */
   | { readonly type: 'begin'; readonly host: string; readonly files: number; readonly totalBytes: number }
   /** Bytes that have arrived or need not be sent, since the previous event of this type. */
   | { readonly type: 'progress'; readonly host: string; readonly bytes: number }
@@ -30,7 +27,6 @@ export type CopyEvent =
 
 export type HostResult = {
   readonly outcome: 'ok' | 'failed' | 'unreachable' | 'refused' | 'cancelled'
-  /** Why the copy stopped. */
   readonly reason?: string
   readonly copied: number
   readonly identical: number

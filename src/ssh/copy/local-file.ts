@@ -31,13 +31,11 @@ export async function sizeOfTarget(path: BytePath): Promise<number | undefined> 
   return facts.size
 }
 
-/** SHA-256 of a local file, in hexadecimal. */
 export async function digestOfFile(path: BytePath): Promise<string> {
   await using handle = await open(bytesOf(path), constants.O_RDONLY | constants.O_NOFOLLOW)
   return await digestOfHandle(handle, Number.POSITIVE_INFINITY)
 }
 
-/** Partial files that this process is writing. */
 const namesInUse = new Set<BytePath>()
 
 export class ArrivingFile implements AsyncDisposable {
@@ -45,7 +43,6 @@ export class ArrivingFile implements AsyncDisposable {
   readonly #partial: BytePath
   readonly #isSparse: boolean
   #at = 0
-  /** Bytes that an earlier fetch left. */
   readonly partialBytes: number
 
   constructor(handle: FileHandle, partial: BytePath, isSparse: boolean, partialBytes: number) {
@@ -67,12 +64,10 @@ export class ArrivingFile implements AsyncDisposable {
     }
   }
 
-  /** SHA-256 of its first bytes. */
   async digestOfFirst(bytes: number): Promise<string> {
     return await digestOfHandle(this.#handle, bytes)
   }
 
-  /** Keeps only the first bytes. */
   async cut(bytes: number): Promise<void> {
     this.#at = bytes
     await this.#handle.truncate(bytes)
@@ -96,7 +91,6 @@ export class ArrivingFile implements AsyncDisposable {
     return { sizeBytes: (await this.#handle.stat()).size, sha256 }
   }
 
-  /** Sets its time and mode, and renames it. */
   async finish(target: BytePath, { mode, mtimeNs }: Facts): Promise<void> {
     const seconds = Number(mtimeNs) / 1e9
     await this.#handle.utimes(seconds, seconds)
@@ -147,7 +141,6 @@ const PARTIAL = /^(\.muster-[0-9a-f]{16})\.(.+)\.(\d+)(?:-\d+)?$/
 export class PartialFiles {
   readonly #byDirectory = new Map<BytePath, Promise<readonly FoundPartial[]>>()
 
-  /** Renames what was left for a target. */
   async claim(target: BytePath, partial: BytePath): Promise<void> {
     const directory = parentOf(target)
     const wanted = baseName(partialOf(target))

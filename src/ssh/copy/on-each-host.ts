@@ -24,13 +24,11 @@ export type HostReport = {
   onBegin(files: number, totalBytes: number): void
   onFile(path: string, action: CopyAction, sizeBytes: number, more?: { resumedBytes?: number; reason?: string }): void
   onProgress(bytes: number, isSent: boolean): void
-  /** Bytes that another host relayed. */
   onPassedOn(bytes: number): void
 }
 
 export type HostConnection = {
   readonly remote: RemoteFiles
-  /** For more channels. */
   readonly connection: Connection
   readonly endpoint: Endpoint
 }

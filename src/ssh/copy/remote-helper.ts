@@ -12,12 +12,10 @@ export type HelperMessage = {
   readonly id?: number
   /** For an offer: `same`, `need`, or `!` and the reason of a refusal; for directories: nothing, or the reason. */
   readonly answers?: readonly string[]
-  /** For a pack. */
   readonly failures?: readonly (readonly [index: number, reason: string])[]
   readonly link?: number
   readonly at?: readonly [address: string, port: number]
   readonly up?: true
-  /** Bytes and seconds. */
   readonly probe?: readonly [number, number]
   readonly file?: number
   readonly have?: number
@@ -88,7 +86,6 @@ export class RemoteHelper {
     this.#listeners.add(listener)
   }
 
-  /** An order without an answer. */
   send(order: object): void {
     this.#write(Buffer.from(`${JSON.stringify(order)}\n`))
   }
@@ -162,7 +159,6 @@ export class RemoteHelper {
   }
 }
 
-/** The helper ended; the shell may still run. */
 export class HelperLost extends Error {
   override readonly name = 'HelperLost'
   constructor() {

@@ -4,7 +4,6 @@ import { type Facts, MODE_BITS, type Owner } from './source.ts'
 
 export type RemoteEntry = Facts & {
   readonly owner: Owner
-  /** On the host. */
   readonly path: BytePath
   /** Relative to the source; empty: the source itself. */
   readonly below: BytePath

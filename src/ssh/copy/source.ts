@@ -115,7 +115,6 @@ export class SourceReader {
   readonly #digests = new Map<CopySource, FileDigest>()
   #readBytes = 0
 
-  /** For measurements. */
   get readBytes(): number {
     return this.#readBytes
   }
@@ -150,7 +149,6 @@ export class SourceReader {
     }
   }
 
-  /** SHA-256 of the whole file, in hexadecimal. */
   digest(file: CopySource): Promise<string> {
     const digest = this.#digestOf(file)
     digest.whole ??= (async () => {
@@ -164,7 +162,6 @@ export class SourceReader {
     return digest.whole
   }
 
-  /** SHA-256 of the first bytes of a file. */
   async prefixDigest(file: CopySource, bytes: number): Promise<string> {
     const hash = createHash('sha256')
     for (let index = 0; index * BLOCK_BYTES < bytes; index += 1) {

@@ -8,7 +8,6 @@ import { ChildProcesses, type ServeContext, serveConnection } from './serve-conn
 import type { HostHome } from './write-host-home.ts'
 
 const ADDRESS = '127.0.0.1'
-/** Between the hang-up and the kill. */
 const GRACE_MS = 1_000
 const SOFTWARE = 'muster_demo'
 
@@ -19,7 +18,6 @@ type Setup = Pick<ServeContext, 'name' | 'spawnPty' | 'authentications' | 'passw
 export class EmbeddedHost {
   readonly name: string
   readonly address = ADDRESS
-  /** `ssh-ed25519 AAAA…` */
   readonly publicKeyLine: string
   readonly #setup: Setup
   readonly #ssh: ssh2.Server
@@ -77,7 +75,6 @@ export class EmbeddedHost {
     if (address !== null && typeof address === 'object') this.#port = address.port
   }
 
-  /** Stops listening, and cuts connections. */
   async stop(): Promise<void> {
     const listener = this.#listener
     this.#listener = undefined
@@ -85,7 +82,6 @@ export class EmbeddedHost {
     if (listener !== undefined) await new Promise<void>((resolve) => listener.close(() => resolve()))
   }
 
-  /** Like `stop`, and ends every program. */
   async close(): Promise<void> {
     await this.stop()
     await this.#children.end(GRACE_MS)

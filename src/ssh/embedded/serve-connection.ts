@@ -67,7 +67,6 @@ export class ChildProcesses {
 
 export type EmbeddedAuthentication = 'publickey' | 'password' | 'keyboard-interactive'
 
-/** What a host lends to its connections. */
 export type ServeContext = {
   readonly name: string
   readonly home: HostHome
@@ -76,7 +75,6 @@ export type ServeContext = {
   readonly authentications: readonly EmbeddedAuthentication[]
   readonly password: string | undefined
   readonly clientKey: ParsedKey
-  /** The loopback port of an embedded host of that name. */
   portOf(name: string): number | undefined
   log(line: string): void
   /** What the host ends when it closes, whatever became of the connection. */

@@ -109,7 +109,6 @@ export async function startEmbeddedHosts(options: EmbeddedHostsOptions) {
 
   return {
     hosts,
-    /** The account that the shells run as: this one. */
     user,
     /** Temporary, private, removed by `close`. Each host's home is a directory of it. */
     directory,
@@ -120,7 +119,6 @@ export async function startEmbeddedHosts(options: EmbeddedHostsOptions) {
       if (host === undefined) throw new MusterError('usage', `There is no embedded host named ${name}.`)
       return host
     },
-    /** Ends everything: connections, children, files. */
     close,
     [Symbol.asyncDispose]: close,
   }
@@ -169,7 +167,6 @@ function environmentOf(name: string, user: string, path: string, home: HostHome)
   }
 }
 
-/** Never rejects. */
 async function endLeftPrograms(directory: string): Promise<void> {
   const child = spawn('/bin/sh', ['-c', END_LEFT_PROGRAMS, 'sh', directory], { cwd: '/', stdio: 'ignore' })
   await once(child, 'close').catch(() => {})

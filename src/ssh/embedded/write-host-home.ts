@@ -13,10 +13,8 @@ export type HostCommand = {
 
 export type HostHome = {
   readonly directory: string
-  /** Commands of this host, first in PATH. */
   readonly binDirectory: string
   readonly shellFile: string
-  /** Arguments for an interactive shell. */
   readonly shellArguments: readonly string[]
   readonly logFile: string
 }
@@ -25,13 +23,11 @@ export type HostHomeOptions = {
   /** An existing directory in which the host gets one of its own. */
   readonly parent: string
   readonly name: string
-  /** From 1. */
   readonly number: number
   readonly port: number
   readonly user: string
   /** A bash, or any POSIX shell. */
   readonly shellFile: string
-  /** PATH of the machine. */
   readonly path: string
   readonly commands: readonly HostCommand[]
 }

@@ -99,7 +99,6 @@ export type MarkedProgram = {
   readonly options?: ExecOptions
   readonly clock: Clock
   readonly limitMs: number
-  /** Ends the wait for the mark. */
   readonly signal?: AbortSignal
 }
 

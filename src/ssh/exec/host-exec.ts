@@ -36,7 +36,6 @@ export type ExecRequest = {
   readonly isForSh?: boolean
   /** It ends by itself before long, whatever becomes of the link, which is not watched for it then. */
   readonly isBrief?: boolean
-  /** It runs until it is stopped. */
   readonly isLasting?: boolean
   /** Where the link is lost, the remote side ends it after every other command of this caller. */
   readonly endsLast?: boolean
@@ -65,11 +64,9 @@ export type ExecEnd =
   | { readonly kind: 'cancelled' }
 
 export type HostExecHandlers = {
-  /** The command runs. */
   onBegin(): void
   onStdout(bytes: Uint8Array): void
   onStderr(bytes: Uint8Array): void
-  /** Once, last. */
   onEnd(end: ExecEnd): void
 }
 

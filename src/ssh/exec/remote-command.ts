@@ -18,7 +18,6 @@ export type Delivery = {
     readonly interpreter: readonly string[]
     readonly args: readonly string[]
   }
-  /** The command's stdin. */
   readonly stdin?: { readonly sizeBytes: number }
 }
 

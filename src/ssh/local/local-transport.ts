@@ -14,7 +14,6 @@ import { openPtyShell, spawnProcess } from './spawn-process.ts'
 export type LocalTransportOptions = {
   readonly spawnPty: PtySpawner
   readonly clock?: Clock
-  /** Default: this process's. */
   readonly environment?: Readonly<Record<string, string | undefined>>
   readonly homeDirectory?: string
 }

@@ -14,7 +14,6 @@ type ProcessOptions = {
   readonly clock: Clock
 }
 
-/** Between the hang-up and the kill. */
 const GRACE_MS = 2_000
 
 /** Rejects with the system's error when the program cannot be started. `onEnd` comes after the last output. */

@@ -113,7 +113,6 @@ export type MasterOptions = {
 
 export interface Master {
   readonly controlPath: string
-  /** Calls back when the master ends by itself (at once, if it has). */
   onGone(callback: (reason: string) => void): void
   close(): void
 }

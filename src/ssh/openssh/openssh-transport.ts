@@ -20,7 +20,6 @@ type OpensshTransportOptions = {
   readonly reviewer?: HostKeyReviewer
   /** Default `ssh`, found in PATH. */
   readonly sshFile?: string
-  /** Default: this process's. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 

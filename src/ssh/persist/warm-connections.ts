@@ -19,7 +19,6 @@ type WarmRequest = {
   onLost(reason: string, isClosed: boolean): void
 }
 
-/** One program's use of a connection. */
 export interface Hold {
   readonly connection: Connection
   release(): void

@@ -24,7 +24,6 @@ export class SessionSlots {
   #limit = Number.POSITIVE_INFINITY
   #open = 0
   #commands = 0
-  /** How many have ended so far. */
   #ended = 0
   readonly #waiting: (() => void)[] = []
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import ssh2, { type AuthContext, type Connection, type ServerChannel } from 'ssh2'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
-import { createCredentialBroker } from '../../../src/ssh/credential-broker.ts'
+import { CredentialBroker } from '../../../src/ssh/credential-broker.ts'
 import type { CredentialRequest } from '../../../src/ssh/questions.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { failureOf, openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
@@ -17,7 +17,7 @@ const transport = createSsh2Transport()
 /** A user who gives these answers one after the other, then dismisses what is asked. */
 function personWith(...answers: string[]) {
   const requests: CredentialRequest[] = []
-  const credentials = createCredentialBroker({
+  const credentials = new CredentialBroker({
     dialog: {
       ask: async (request) => {
         requests.push(request)
@@ -214,7 +214,7 @@ describe('a login', () => {
   it('lets the user take longer than the time limit, but not the server', async () => {
     const server = await startInProcessServer(withPassword('pw'))
     const clock = new ManualClock()
-    const credentials = createCredentialBroker({
+    const credentials = new CredentialBroker({
       dialog: {
         ask: async () => {
           clock.advance(3_600_000)
@@ -239,7 +239,7 @@ describe('a login', () => {
     const server = await startInProcessServer(withPassword('pw'))
     const abort = new AbortController()
     let isAsked = false
-    const credentials = createCredentialBroker({
+    const credentials = new CredentialBroker({
       dialog: {
         ask: () => {
           isAsked = true

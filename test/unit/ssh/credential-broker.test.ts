@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
-import { createCredentialBroker } from '../../../src/ssh/credential-broker.ts'
+import { CredentialBroker } from '../../../src/ssh/credential-broker.ts'
 import type { CredentialDialog, CredentialRequest } from '../../../src/ssh/questions.ts'
 import { endpointOf } from '../../support/endpoint.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -33,7 +33,7 @@ class Person implements CredentialDialog {
 function setUp() {
   const person = new Person()
   const clock = new ManualClock()
-  const broker = createCredentialBroker({ dialog: person, clock, formatHosts: (hosts) => hosts.join('+') })
+  const broker = new CredentialBroker({ dialog: person, clock, formatHosts: (hosts) => hosts.join('+') })
   const live = new AbortController().signal
   const dialog = async (count: number) => {
     clock.advance(200)
@@ -251,7 +251,7 @@ describe('the credential broker', () => {
   })
 
   it('declines everything when it cannot ask', async () => {
-    const broker = createCredentialBroker()
+    const broker = new CredentialBroker()
     expect(await broker.password(endpointOf('m8'), false, new AbortController().signal)).toBeUndefined()
   })
 
