@@ -143,7 +143,7 @@ class Change {
     const words = [
       ...(this.#options.dryRun === true ? [`${counts.steps} steps would be done`] : []),
       ...(result === undefined && this.#options.dryRun !== true
-        ? [counts.blocked > away ? 'nothing to apply' : 'no change: everything is as declared']
+        ? [counts.blocked > away ? 'nothing to apply' : 'no change: nothing to do']
         : []),
       ...(result === undefined ? [] : [`${done} done`]),
       ...(failed > 0 ? [`${failed} failed or not started`] : []),

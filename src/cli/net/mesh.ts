@@ -42,7 +42,7 @@ export const verb: VerbCode = {
       .option('--bidirectional', 'measure both directions of a pair at the same time')
       .option('--csv <file>', 'write one line for each link to this file')
       .option('--svg <file>', 'write an SVG image to this file')
-      .option('--install', 'install iperf3 where it is missing, after asking')
+      .option('--install', 'install iperf3 on hosts where it is missing; asks first')
       .option('--dry-run', 'show what would be measured, and how long it takes'),
   help: `
 Examples:

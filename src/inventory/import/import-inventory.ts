@@ -35,7 +35,7 @@ function importSshAliases(
       block = { aliases: words.filter((word) => !/[*?!]/.test(word)), line: index + 1 }
     } else if (keyword === 'match') {
       finish()
-      inventory.note(path, index + 1, `Match ${printable(words.join(' '))} names no host of its own`)
+      inventory.note(path, index + 1, `Match ${printable(words.join(' '))} names no host`)
     } else if (keyword === 'include') include(words)
     else if (keyword === 'hostname' && block) block.hostName ??= words[0] ?? ''
   }

@@ -64,7 +64,7 @@ function readWithIncludes(path: string, includeDirectory: string, home: string, 
       const hasBlocks = included.some((inner) => /^\s*(?:host|match)\b/i.test(inner))
       if (block !== undefined && hasBlocks) {
         throw new Error(
-          `${path}:${index + 1}: an Include inside Host or Match brings blocks of its own; only ssh can read that`,
+          `${path}:${index + 1}: an Include inside Host or Match contains Host or Match blocks, which only ssh can read`,
         )
       }
       lines.push(...included)

@@ -76,7 +76,7 @@ docker_names | while read -r state name; do
 done
 dock image ls --filter label=${SOURCE_LABEL} --format '{{.ID}} {{.Repository}}:{{.Tag}}' | head -n 100 | while read -r id name; do
   if [ "$name" = ${spec?.kind === 'docker' ? shellQuote(spec.image.includes(':') ? spec.image : `${spec.image}:latest`) : "''"} ]; then left_sum declared "image $name" 1
-  elif [ -n "$(dock ps --all --quiet --filter "ancestor=$id" | head -n 1)" ]; then left_sum image "$id" 1 - - 'a container is made of it'
+  elif [ -n "$(dock ps --all --quiet --filter "ancestor=$id" | head -n 1)" ]; then left_sum image "$id" 1 - - 'a container uses it'
   else left_sum image "$id" 1; fi
 done`
 }

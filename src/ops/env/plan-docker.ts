@@ -78,7 +78,7 @@ function makeImage(wanted: Wanted, source: OwnFacts): Operation {
   const { from: host, image } = spec
   const verdict = onDocker(host, source, ({ image: there }) => {
     if (file?.kind !== 'text') {
-      if (there !== undefined) return nothing(`${image} is there (${short(there)})`)
+      if (there !== undefined) return nothing(`${image} exists (${short(there)})`)
       const run = pullImage(image, parcelOf(wanted), host)
       return steps('missing', [{ id: 'pull', title: `pull ${image}`, changes: [`+ ${image}`], run }])
     }
@@ -129,7 +129,7 @@ function takeImage(
     if (isSourceAway) {
       return there === undefined
         ? blocked(host, 'not-reached', `${from}, which has the image, cannot be reached`)
-        : nothing(`${image} is there (${short(there)}); ${from}, which it follows, cannot be reached`)
+        : nothing(`${image} exists (${short(there)}); ${from}, which it follows, cannot be reached`)
     }
     if (there !== undefined && there.digest === followed?.digest)
       return nothing(`${image} is the one of ${from} (${short(there)})`)

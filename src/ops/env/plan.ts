@@ -51,7 +51,7 @@ export function packageChanges(
 export function fileTrouble({ spec, file }: EnvWanted): Operation[] | undefined {
   if (file?.kind !== 'unreadable') return undefined
   const cause = `${file.path} cannot be read: ${file.because}`
-  return spec.hosts.map((host) => operation('file', host, 'what it is made from', blocked(host, 'no-file', cause)))
+  return spec.hosts.map((host) => operation('file', host, 'source of the environment', blocked(host, 'no-file', cause)))
 }
 
 /** By host the verdict for what another host takes care of: on an NFS share of hosts.yaml, or in a shared home. */

@@ -119,5 +119,5 @@ export function keepersOf(
 
 /** The sentence for a change through another host. */
 export function sharedHomeSentence({ keeper, path }: { readonly keeper: string; readonly path: string }): string {
-  return `it shares ${path} with ${keeper}, and what is there is changed through ${keeper}`
+  return `it shares ${path} with ${keeper}, which makes the changes there`
 }

@@ -141,7 +141,7 @@ class HostFetch {
     // Finding out whether case matters takes a test file, which a dry run does not make.
     const clash = await findRealClash(findClashes(placed), async (path) => !this.#task.isDryRun && ignoresCase(path))
     if (clash === undefined) return
-    throw new Error(`${describeClash(clash)}. Fetch each into a directory of its own.`)
+    throw new Error(`${describeClash(clash)}. Fetch each into a separate directory.`)
   }
 
   async #list(source: BytePath): Promise<readonly Wanted[]> {

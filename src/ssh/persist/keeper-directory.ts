@@ -32,7 +32,7 @@ export const socketAddress = (directory: string): string => join(directory, `kee
 /** Makes the directory if it is missing. Throws MusterError when it is not the user's alone. */
 export async function preparePrivateDirectory(directory: string): Promise<void> {
   await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw refused(directory, `cannot be made: ${error.code ?? error.message}`)
+    if (error.code !== 'EEXIST') throw refused(directory, `cannot be created: ${error.code ?? error.message}`)
   })
   requirePrivate(directory, await lstat(directory), userId(), 'directory')
   // A user who can replace it can sit between the two ends and relay their proofs.

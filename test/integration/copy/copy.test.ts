@@ -558,7 +558,7 @@ describe('copying to hosts', () => {
     const out = join(directory, 'out')
     const { result } = await fetch(embeddedEndpoints(embedded), [join(source, 'a', 'x'), join(source, 'b', 'x')], out)
     for (const { name } of embedded.hosts) {
-      const reason = `${source}/a/x and ${source}/b/x would both become ${out}/${name}/x. Fetch each into a directory of its own.`
+      const reason = `${source}/a/x and ${source}/b/x would both become ${out}/${name}/x. Fetch each into a separate directory.`
       expect(result(name)).toMatchObject({ outcome: 'failed', reason, copied: 0 })
     }
     expect(readdirSync(directory)).toEqual(['source'])

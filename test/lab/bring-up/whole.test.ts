@@ -78,7 +78,7 @@ describe.skipIf(!canRun)('the whole bring-up', { timeout: 1_200_000 }, () => {
   it('finds nothing to do the second time, and reports everything as good', async () => {
     const again = await muster('up', ...AREAS)
     expect([again.code, again.stderr], again.stdout).toEqual([0, ''])
-    expect(again.stdout).toContain('12 hosts: no change: everything is as declared')
+    expect(again.stdout).toContain('12 hosts: no change: nothing to do')
     const status = await muster('status', ...AREAS, '--json')
     expect([status.code, status.stderr], status.stdout).toEqual([0, ''])
     const statuses = eventsOf(status, 'status').map(({ area, host, status }) => `${area} ${host} ${status}`)

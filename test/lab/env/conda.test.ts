@@ -57,7 +57,7 @@ describe.skipIf(!canRun)('muster env with a conda environment', { timeout: 200_0
         'history\nnumpy-1.26.4-py311h64a7726_0.json\npython-3.11.7-h955ad1f_0.json\npython3\n',
       )
     }
-    expect((await env('up')).stdout).toContain('no change: everything is as declared')
+    expect((await env('up')).stdout).toContain('no change: nothing to do')
     expect((await env('check')).stdout).toBe('3 hosts compared with m1: no drift\n')
 
     const down = await env('down', '--yes')
@@ -102,7 +102,7 @@ describe.skipIf(!canRun)('muster env with a conda environment', { timeout: 200_0
       )
       expect(said).toBe('/root/.conda/envs/real\nreal\n')
     }
-    expect((await lab.run([...real, 'up'])).stdout).toContain('no change: everything is as declared')
+    expect((await lab.run([...real, 'up'])).stdout).toContain('no change: nothing to do')
     expect((await lab.run([...real, 'check'])).stdout).toBe('3 hosts compared with m1: no drift\n')
     await killAtStep(lab, [...real, 'down', '--yes'], /env\/conda@m[23]\/remove/)
     const down = await lab.run([...real, 'down', '--yes'])

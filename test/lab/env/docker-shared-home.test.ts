@@ -49,7 +49,7 @@ describe.skipIf(!canRun)('muster env with Docker on hosts that share homes', { t
     expect(await onAll("docker inspect -f '{{.State.Status}}' tool")).toEqual(Array(4).fill('running\n'))
     expect(new Set(await onAll("docker image inspect -f '{{json .RootFS.Layers}}' lab/tool:1")).size).toBe(1)
     expect(await onAll('find /root -name "image.tar*" -o -name ".muster-*"')).toEqual(['', '', '', ''])
-    expect((await env('up')).stdout).toContain('4 hosts: no change: everything is as declared')
+    expect((await env('up')).stdout).toContain('4 hosts: no change: nothing to do')
   })
 
   it('removes from one host only what belongs to it', async () => {

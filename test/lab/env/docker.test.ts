@@ -89,7 +89,7 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
 
   it('finds nothing to do the second time, and no drift', async () => {
     const up = await env('up')
-    expect(up.stdout).toContain('2 hosts: no change: everything is as declared')
+    expect(up.stdout).toContain('2 hosts: no change: nothing to do')
     const check = await env('check')
     expect([check.code, check.stdout]).toEqual([0, '2 hosts compared with m1: no drift\n'])
   })
@@ -102,7 +102,7 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
     await runDocker(lab.host('m2'))
     const state = async () => await exec('m2', "docker inspect -f '{{.State.Running}}' tool")
     await waitUntil(async () => (await state()) === 'true\n', 'the container')
-    expect((await env('up')).stdout).toContain('2 hosts: no change: everything is as declared')
+    expect((await env('up')).stdout).toContain('2 hosts: no change: nothing to do')
   })
 
   it('repairs a container that ended, and a wrong image', async () => {
@@ -127,7 +127,7 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
       expect(await exec(name, `docker inspect -f '{{json .Config.Env}}' tool`)).toContain('"ROLE=two"')
       expect(await exec(name, 'docker images --quiet --all | sort -u | wc -l')).toMatch(/^\d\n$/)
     }
-    expect((await env('up')).stdout).toContain('no change: everything is as declared')
+    expect((await env('up')).stdout).toContain('no change: nothing to do')
   })
 
   it('removes what it created, and leaves a foreign container alone', async () => {
@@ -147,6 +147,6 @@ mkdir -p /home/ann/.ssh && cp .ssh/authorized_keys /home/ann/.ssh && chown -R 15
         ),
       ).toBe('')
     }
-    expect((await env('down')).stdout).toContain('no change: everything is as declared')
+    expect((await env('down')).stdout).toContain('no change: nothing to do')
   })
 })

@@ -101,7 +101,7 @@ describe.skipIf(!canRun)('muster env with a virtual environment', { timeout: 400
 
   it('finds nothing to do the second time, and no drift', async () => {
     const up = await muster('up', 'env')
-    expect(up.stdout).toContain('3 hosts: no change: everything is as declared')
+    expect(up.stdout).toContain('3 hosts: no change: nothing to do')
     expect(up.code).toBe(0)
     const check = await muster('env', 'check')
     expect([check.code, check.stdout]).toEqual([0, '3 hosts compared with m1: no drift\n'])
@@ -187,7 +187,7 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
     expect(up.stdout).not.toMatch(/FAILED/)
     expect([up.code, up.stderr]).toEqual([0, ''])
     for (const name of lab.names) expect(await exec(name, freeze)).toBe(`${pins.toSorted().join('\n')}\n`)
-    expect((await locked('up')).stdout).toContain('3 hosts: no change: everything is as declared')
+    expect((await locked('up')).stdout).toContain('3 hosts: no change: nothing to do')
     expect((await locked('down', '--yes')).code).toBe(0)
     await exec('m1', 'rm -r ~/mine')
     for (const name of lab.names) await exec(name, 'rm ~/uv')
@@ -268,6 +268,6 @@ printf 'black-24.1.0.dist-info/METADATA,,\\nblack-24.1.0.dist-info/RECORD,,\\n' 
     expect(await homes()).toEqual(before)
     expect(readFileSync(join(lab.directory, 'requirements.txt'), 'utf8')).toContain('requests<3')
     const again = await muster('env', 'down')
-    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('no change: everything is as declared')])
+    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('no change: nothing to do')])
   })
 })

@@ -73,7 +73,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
 
   it('finds nothing to do the second time', async () => {
     const { code, stdout } = await nfs.run('up', '--yes')
-    expect(stdout).toContain('no change: everything is as declared')
+    expect(stdout).toContain('no change: nothing to do')
     expect(code).toBe(0)
   })
 

@@ -143,7 +143,7 @@ ray:
     expect(await on(host, `ls ${units}; pgrep -x "raylet|gcs_server|monitor.py" || :`)).toBe('')
     const listed = await lab.run(['ssh', `${login}@${host}`, `${ctl} list-units --all --no-legend "muster-*"`])
     expect(listed).toMatchObject({ code: 0, stdout: '' })
-    expect((await muster(host, 'ray', 'down', '--yes')).stdout).toContain('no change: everything is as declared')
+    expect((await muster(host, 'ray', 'down', '--yes')).stdout).toContain('no change: nothing to do')
   })
 
   it('are started inside containers of two hosts, run jobs, and leave the containers running', async () => {

@@ -224,7 +224,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
 
   it('changes nothing the second time', async () => {
     const { code, stdout } = await ray('up', '--yes')
-    expect(stdout).toContain('no change: everything is as declared')
+    expect(stdout).toContain('no change: nothing to do')
     expect(code).toBe(0)
   })
 
@@ -292,6 +292,6 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
           ),
       ).toEqual(host === 'm8' ? [expect.stringContaining(BYSTANDER)] : [])
     }
-    expect((await ray('down', '--yes')).stdout).toContain('no change: everything is as declared')
+    expect((await ray('down', '--yes')).stdout).toContain('no change: nothing to do')
   })
 })

@@ -77,7 +77,7 @@ const serversFact: Fact<readonly string[]> = {
 
 function planUp(host: string, tool: IperfTool, { hasProgram, packages }: KnownFacts<IperfFacts>): Verdict {
   const program = PROGRAMS[tool]
-  if (knownValue(hasProgram) === true) return nothing(`${program} is there`)
+  if (knownValue(hasProgram) === true) return nothing(`${program} is installed`)
   return ifKnown(host, 'the packages', packages, (there) => {
     const missing = missingPackages(NAMES[tool], there)
     if (missing.length > 0) return installVerdict(AREA, there.manager, missing, { script: FIND(tool) })

@@ -18,7 +18,7 @@ export function parseIperf3(text: string): Parsed {
     report = JSON.parse(start < 0 ? '' : text.slice(start))
   } catch {
     const said = text.trim().split('\n').at(-1) ?? ''
-    return { kind: 'failed', reason: said === '' || said.length > 200 ? 'iperf3 gave no whole answer' : said }
+    return { kind: 'failed', reason: said === '' || said.length > 200 ? 'the answer of iperf3 is incomplete' : said }
   }
   const error = at(report, 'error')
   if (typeof error === 'string') return { kind: 'failed', reason: error }

@@ -190,7 +190,7 @@ describe('ssh', () => {
     expect(inventory.hosts.map(({ name }) => name).toSorted()).toEqual(['db', 'equals', 'quoted', 'web1', 'web2'])
     expect(notes).toEqual([
       'home/.ssh/config:4: db.example.org: other names of db',
-      'home/.ssh/config:9: Match host db exec true names no host of its own',
+      'home/.ssh/config:9: Match host db exec true names no host',
     ])
   })
 
