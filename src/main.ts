@@ -1,7 +1,7 @@
 /** The composition root: arguments → context → one verb → exit code. */
 import { writeSync } from 'node:fs'
 import { formatBytes } from './base/format-bytes.ts'
-import { EXIT } from './cli/command-line/context.ts'
+import { EXIT } from './cli/command-line/verb.ts'
 import { keepToAscii } from './cli/output/ascii-output.ts'
 import { describeError, runProgram } from './cli/program.ts'
 import { watchMemory } from './memory-watch.ts'

@@ -8,8 +8,7 @@ import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, readStream, TOO_LARGE } from '../base/read-bounded.ts'
 import { formatNote, IMPORT_KINDS, type ImportKind, importInventory } from '../inventory/import/import-inventory.ts'
 import { writeFileAtomically } from '../inventory/write-file.ts'
-import { type CliContext, EXIT, type GlobalOptions } from './command-line/context.ts'
-import type { VerbCode } from './command-line/verb.ts'
+import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from './command-line/verb.ts'
 
 type Options = GlobalOptions & { readonly output?: string }
 

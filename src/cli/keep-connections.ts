@@ -2,8 +2,7 @@
 import { systemClock } from '../base/clock.ts'
 import { runKeeper } from '../ssh/persist/keeper.ts'
 import { createSsh2Transport } from '../ssh/ssh2/transport.ts'
-import type { CliContext, GlobalOptions } from './command-line/context.ts'
-import type { VerbCode } from './command-line/verb.ts'
+import type { CliContext, GlobalOptions, VerbCode } from './command-line/verb.ts'
 
 export const verb: VerbCode = {
   define: (command) => command.argument('<directory>', 'directory of its socket'),

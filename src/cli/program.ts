@@ -6,10 +6,9 @@ import { type ErrorCode, MusterError, messageOf, shortageOf } from '../base/erro
 import { packageRoot } from '../base/package-root.ts'
 import { printable } from '../base/printable.ts'
 import { nearestWord } from '../inventory/nearest-word.ts'
-import { type CliContext, EXIT, type GlobalOptions } from './command-line/context.ts'
 import { declares, refuseIneffective, TAKES_A_VALUE } from './command-line/options.ts'
 import { pathOf, VerbTree } from './command-line/tree.ts'
-import type { Verb, VerbTable } from './command-line/verb.ts'
+import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './command-line/verb.ts'
 import { CONSOLE, VERBS } from './verbs.ts'
 
 /** Runs one verb. Never throws; what went wrong is on stderr. */

@@ -1,7 +1,6 @@
 /** One command line of `muster` in this process, with streams of its own. */
 import { PassThrough, Readable } from 'node:stream'
-import type { CliContext } from '../../src/cli/command-line/context.ts'
-import type { VerbTable } from '../../src/cli/command-line/verb.ts'
+import type { CliContext, VerbTable } from '../../src/cli/command-line/verb.ts'
 import { runProgram } from '../../src/cli/program.ts'
 
 export type RunMusterOptions = Partial<Omit<CliContext, 'stdin' | 'stdout' | 'stderr'>> & {

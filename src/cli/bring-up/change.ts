@@ -9,7 +9,7 @@ import { type Checked, changeHosts, hostsWithSteps } from '../../ops/kernel/chan
 import { countPlan } from '../../ops/kernel/format-plan.ts'
 import { openJournal } from '../../ops/kernel/journal.ts'
 import { hasSteps, type Plan } from '../../ops/kernel/plan.ts'
-import { type CliContext, EXIT } from '../command-line/context.ts'
+import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { jobsAtStake } from './jobs-at-stake.ts'
 import { type BringUpOptions, limitFactorOf, newMark, ownerWords, type Prepared, prepareBringUp } from './prepare.ts'
 import { BringUpReport } from './report.ts'

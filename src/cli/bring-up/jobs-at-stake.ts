@@ -9,7 +9,7 @@ import type { Plan } from '../../ops/kernel/plan.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isActive, type Job } from '../../scheduler/jobs/job.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
-import type { CliContext } from '../command-line/context.ts'
+import type { CliContext } from '../command-line/verb.ts'
 import { queuePath } from '../job/open-queue.ts'
 
 const MOST_NAMED = 20

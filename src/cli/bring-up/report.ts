@@ -7,7 +7,7 @@ import { formatDuration, formatFinding } from '../../ops/kernel/finding.ts'
 import { formatPlan, type PaintChange, planEvent, sharedHomeLine } from '../../ops/kernel/format-plan.ts'
 import type { Plan } from '../../ops/kernel/plan.ts'
 import type { SharedHome } from '../../ops/kernel/shared-home.ts'
-import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { painterOf } from '../output/colour.ts'
 import { writeEvent } from '../output/json-lines.ts'
 

@@ -1,7 +1,7 @@
 /** `status`: gathers facts, compares, verifies without writing anything, and reports. */
 import { gatherAreaFacts, type HostStatus, statusesOf, verifyAreas } from '../../ops/kernel/bring-up.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
-import { type CliContext, EXIT } from '../command-line/context.ts'
+import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { serviceState } from '../job/service/service.ts'
 import { type BringUpOptions, prepareBringUp } from './prepare.ts'
 import { BringUpReport } from './report.ts'

@@ -1,8 +1,7 @@
 /** `muster up`, `down` and `status` for all areas, and the same for one (`muster nfs up`). */
 import type { Command } from 'commander'
 import type { AreaEntry } from '../../ops/kernel/area-entry.ts'
-import type { CliContext } from '../command-line/context.ts'
-import type { VerbCode } from '../command-line/verb.ts'
+import type { CliContext, VerbCode } from '../command-line/verb.ts'
 import { AREAS } from './areas.ts'
 import type { BringUpOptions } from './prepare.ts'
 

@@ -1,8 +1,7 @@
 /** The options that verbs share. All are accepted everywhere; a verb's help lists those of its groups (`takes` in `verbs.ts`). */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
-import type { GlobalOptions } from './context.ts'
-import type { OptionGroup, Verb } from './verb.ts'
+import type { GlobalOptions, OptionGroup, Verb } from './verb.ts'
 
 const DAY_S = 86_400
 

@@ -1,9 +1,8 @@
 /** The table of verbs as a tree of commands. A verb's own arguments, options and examples come with its code, when it is loaded. */
 import { Command } from 'commander'
 import { printable } from '../../base/printable.ts'
-import type { CliContext } from './context.ts'
 import { addSharedOptions, declares, sharedOptionsOf } from './options.ts'
-import type { Verb, VerbCode, VerbGroup, VerbTable } from './verb.ts'
+import type { CliContext, Verb, VerbCode, VerbGroup, VerbTable } from './verb.ts'
 
 export type CallVerb = (command: Command, verb: Verb, code: VerbCode) => Promise<void>
 

@@ -6,7 +6,7 @@ import type { Endpoint } from '../../inventory/host.ts'
 import { type InventorySource, type Selection, selectHosts } from '../../inventory/load-inventory.ts'
 import { type EndpointOptions, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { areaSections } from '../bring-up/areas.ts'
-import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 
 const MAX_STDIN_BYTES = 16 * 2 ** 20
 

@@ -14,7 +14,7 @@ import { createHostExec, type ExecEnd, fileOf, type HostExecutor } from '../../s
 import { ScriptShell, type ScriptShellHandlers } from '../../ssh/exec/script-shell.ts'
 import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
 import { shareConnections } from '../../ssh/share-connections.ts'
-import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import type { CarrierWires, FileCarrier } from './carry-files.ts'
 import { createVerbWires, fanOutFor, requireRoomFor, type Wires } from './transports.ts'
 import { askSudoOnce } from './tty-dialog.ts'

@@ -18,8 +18,8 @@ import type { CredentialAsker, CredentialDialog, HostKeyReviewer, HostKeyVerifie
 import { createSsh2Transport } from '../../ssh/ssh2/transport.ts'
 import type { Transport } from '../../ssh/transport.ts'
 import { spawnLocalPty } from '../../terminal/local-pty.ts'
-import type { CliContext, GlobalOptions } from '../command-line/context.ts'
 import { ownCommand } from '../command-line/own-command.ts'
+import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { TtyDialog } from './tty-dialog.ts'
 
 /** TERM of the shells. */

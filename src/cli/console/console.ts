@@ -6,8 +6,7 @@ import { inventoryFromTarget, resolveTarget } from '../../inventory/inventory.ts
 import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { areaSections } from '../bring-up/areas.ts'
-import type { CliContext, GlobalOptions } from '../command-line/context.ts'
-import type { VerbCode } from '../command-line/verb.ts'
+import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
 import { endpointOptions, inventorySource } from '../connect/endpoints.ts'
 
 export const verb: VerbCode = {

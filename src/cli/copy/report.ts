@@ -3,7 +3,7 @@ import { formatBytes } from '../../base/format-bytes.ts'
 import { foldHostSet } from '../../inventory/host-set-fold.ts'
 import type { CopyEvent, HostResult, PathEvent } from '../../ssh/copy/events.ts'
 import { type CopyHost, describeResult, formatShare, reduceHost, totalOf, WAITING } from '../../ssh/copy/progress.ts'
-import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { LiveScreen, type TerminalDialog } from '../output/live-screen.ts'
 

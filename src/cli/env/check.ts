@@ -11,8 +11,7 @@ import { envDriftOf } from '../../ops/env/verify.ts'
 import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
 import { BringUpReport } from '../bring-up/report.ts'
-import { type CliContext, EXIT } from '../command-line/context.ts'
-import type { VerbCode } from '../command-line/verb.ts'
+import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { formatTable } from '../output/table.ts'
 
 const USUAL_COLUMNS = 100

@@ -1,8 +1,7 @@
 /** `muster hosts [TARGET]`: the resolved inventory, and with `--check` whether each host answers. */
 import type { Endpoint } from '../../inventory/host.ts'
 import { groupsByHost } from '../../inventory/inventory.ts'
-import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
-import type { VerbCode } from '../command-line/verb.ts'
+import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'

@@ -7,7 +7,7 @@ import { RAY_ENGINE } from '../../ops/ray/job-engine.ts'
 import type { EngineOrder, JobEngine } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
-import type { CliContext } from '../command-line/context.ts'
+import type { CliContext } from '../command-line/verb.ts'
 
 export type EngineKind = Omit<JobEngine, 'round'> & {
   /** For `muster job submit --help`: what places and runs the job. */

@@ -10,7 +10,7 @@ import type { KnownHost } from '../../scheduler/jobs/packing.ts'
 import type { DriverHost } from '../../scheduler/jobs/place-record.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import { milliOf } from '../../scheduler/model/resources.ts'
-import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { inventorySource } from '../connect/endpoints.ts'
 
 export type OpenQueue = Disposable & { readonly store: JobStore; readonly inventory: Inventory; readonly path: string }

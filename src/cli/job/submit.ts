@@ -26,9 +26,8 @@ import {
   type Strategy,
   WHOLE_MILLI,
 } from '../../scheduler/model/resources.ts'
-import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { repeatable, wholeNumber } from '../command-line/options.ts'
-import type { VerbCode } from '../command-line/verb.ts'
+import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withRequest } from './arguments.ts'
 import { ENGINES } from './engines.ts'

@@ -17,8 +17,7 @@ import {
   type MeshReport,
   measureMesh,
 } from '../../ops/net/mesh/measure-mesh.ts'
-import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
-import type { VerbCode } from '../command-line/verb.ts'
+import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { type OpenedHosts, openOpsHosts } from '../connect/ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'

@@ -4,8 +4,8 @@ import { defined } from '../../base/defined.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { parseNetwork } from '../../ops/net/mesh/host-facts.ts'
 import type { NetTool } from '../../ops/net/mesh/link.ts'
-import type { GlobalOptions } from '../command-line/context.ts'
 import { wholeNumber } from '../command-line/options.ts'
+import type { GlobalOptions } from '../command-line/verb.ts'
 
 export type LinkOptions<Tool extends NetTool = NetTool> = GlobalOptions & {
   readonly time: number

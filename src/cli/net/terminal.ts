@@ -2,7 +2,7 @@
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import type { PaneTerminal } from '../../ui/network/pane-screen.ts'
 import { guessTheme } from '../../ui/theme/theme.ts'
-import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { colourDepthOf } from '../console/run-console.ts'
 
 export function terminalOf(color: GlobalOptions['color'], context: CliContext): PaneTerminal {

@@ -1,6 +1,6 @@
 /** Colours on stdout: as `--color` says, by default on a terminal unless NO_COLOR is set. */
 import { styleText } from 'node:util'
-import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 
 type Paint = (format: Parameters<typeof styleText>[0], text: string) => string
 

@@ -1,6 +1,6 @@
 /** What `--json` prints: one object a line. A terminal may be at the other end of stdout, so no text of a host acts on it. */
 import { printable, printableLines } from '../../base/printable.ts'
-import type { CliContext } from '../command-line/context.ts'
+import type { CliContext } from '../command-line/verb.ts'
 
 export function jsonLine(event: object): string {
   return `${JSON.stringify(event, safe)}\n`

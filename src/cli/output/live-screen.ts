@@ -4,7 +4,7 @@
  */
 import { printable } from '../../base/printable.ts'
 import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
-import type { CliContext } from '../command-line/context.ts'
+import type { CliContext } from '../command-line/verb.ts'
 
 /** The live lines are rewritten at most this often. */
 const LIVE_MS = 100

@@ -1,8 +1,7 @@
 /** `muster ray restart TARGET`: stops workers and lets them join again. */
 import { change } from '../bring-up/change.ts'
 import type { BringUpOptions } from '../bring-up/prepare.ts'
-import { type CliContext, EXIT } from '../command-line/context.ts'
-import type { VerbCode } from '../command-line/verb.ts'
+import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 
 export const verb: VerbCode = {
   define: (command) => command.argument('<target>', 'hosts of workers: m8, m[8-9]'),

@@ -14,9 +14,8 @@ import {
 import { nodesOf, wantedRay } from '../../ops/ray/wanted.ts'
 import { watchCluster } from '../../ops/ray/watch.ts'
 import { prepareBringUp } from '../bring-up/prepare.ts'
-import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { numberFrom } from '../command-line/options.ts'
-import type { VerbCode } from '../command-line/verb.ts'
+import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 

@@ -14,7 +14,7 @@ import { expandCommand, expandWord, parseInterpreter } from '../../ops/run/comma
 import type { ExecFile } from '../../ssh/exec/host-exec.ts'
 import { MAX_COMMAND_BYTES, wordsBytes } from '../../ssh/exec/remote-command.ts'
 import { areaSections } from '../bring-up/areas.ts'
-import type { CliContext, GlobalOptions } from '../command-line/context.ts'
+import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { endpointOptions, selectionOf } from '../connect/endpoints.ts'
 import { execFile, execStdin } from './exec-files.ts'
 

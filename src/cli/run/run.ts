@@ -1,7 +1,6 @@
 /** `muster run TARGET -- COMMAND…`: one command on every host of the target, with nothing left behind. */
 import { Option } from 'commander'
-import { type CliContext, EXIT } from '../command-line/context.ts'
-import type { VerbCode } from '../command-line/verb.ts'
+import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import type { RunVerbOptions } from './plan-run.ts'
 

@@ -1,9 +1,8 @@
 /** `muster simulate fleet`: how fast a policy decides on a large fleet that is full of running gangs. */
 import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../scheduler/policies/policies.ts'
 import { runFleet } from '../../scheduler/simulate/fleet-run.ts'
-import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { wholeNumber } from '../command-line/options.ts'
-import type { VerbCode } from '../command-line/verb.ts'
+import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar, formatTable } from '../output/table.ts'
 import { POLICY_NAMES, policyOption } from './input.ts'

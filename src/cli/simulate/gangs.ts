@@ -7,9 +7,8 @@ import {
   parseGangInstances,
   runGangs,
 } from '../../scheduler/simulate/gang-instances.ts'
-import { type CliContext, EXIT, type GlobalOptions } from '../command-line/context.ts'
 import { wholeNumber } from '../command-line/options.ts'
-import type { VerbCode } from '../command-line/verb.ts'
+import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar, formatTable } from '../output/table.ts'
 import { oneOf, readTrace } from './input.ts'

@@ -1,12 +1,12 @@
 /** The state of the Bring-up tab: status of the hosts, selection, and the running change. Pure. */
 import { printable } from '../../base/printable.ts'
 import type { ApplyEvent, StepEnd } from '../../ops/kernel/apply.ts'
+import type { ChangeDirection } from '../../ops/kernel/area.ts'
 import type { HostStatus, StatusWord } from '../../ops/kernel/bring-up.ts'
-import type { ChangePhase } from '../../ops/kernel/change.ts'
+import type { ChangeHandlers, ChangePhase } from '../../ops/kernel/change.ts'
 import type { JournalLine } from '../../ops/kernel/journal.ts'
 import type { Operation, Step } from '../../ops/kernel/operation.ts'
 import type { Plan } from '../../ops/kernel/plan.ts'
-import type { AreaColumn, ChangeOrder, ChangeResult } from './bring-up-port.ts'
 
 export type StepState =
   | { readonly kind: 'waiting' }
@@ -208,4 +208,32 @@ function nextStep(known: StepView, event: ApplyEvent, nowMs: number): StepView {
       return { ...known, output: lines.slice(-OUTPUT_LINES).map((line) => line.slice(0, LINE_CHARACTERS)) }
     }
   }
+}
+
+/** A part of bring-up. `hosts`: undefined when hosts.yaml does not declare it. */
+export type AreaColumn = { readonly name: string; readonly hosts: readonly string[] | undefined }
+
+export type ChangeOrder = {
+  readonly direction: ChangeDirection
+  readonly areas: readonly string[]
+  /** Hosts that may be changed; the others are only checked. */
+  readonly hosts: readonly string[]
+  readonly signal: AbortSignal
+}
+
+/** How a change ended; `statuses`: of its areas afterwards, when it verified them. */
+export type ChangeResult = {
+  readonly kind: 'unchanged' | 'declined' | 'locked' | 'lost' | 'cancelled' | 'done'
+  readonly statuses?: readonly HostStatus[]
+}
+
+/** Uses only the connections of the shells, and asks no questions. */
+export interface BringUpPort {
+  /** All areas, in the order of bring-up; rejects when hosts.yaml cannot be read. */
+  areas(): Promise<readonly AreaColumn[]>
+  /** Reads the facts of all hosts and verifies what is declared, without changes. `onHost`: a host has answered. */
+  check(signal: AbortSignal, onHost: (host: string) => void): Promise<readonly HostStatus[]>
+  change(order: ChangeOrder, handlers: ChangeHandlers): Promise<ChangeResult>
+  /** The newest first. */
+  journal(area: string, host: string): Promise<readonly JournalLine[]>
 }

@@ -7,8 +7,8 @@ import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { PageContext } from '../tabs/page.ts'
-import type { BringUpPort } from './bring-up-port.ts'
 import {
+  type BringUpPort,
   type BringUpView,
   beginChange,
   type ChangeView,

@@ -7,8 +7,8 @@ import type { Span } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/rows-pane.ts'
 import { ageText } from '../rows/short-text.ts'
 import { boldStyle, labelStyle, mutedStyle, styleOf, type Theme, type ThemeColour } from '../theme/theme.ts'
-import type { AreaColumn } from './bring-up-port.ts'
 import {
+  type AreaColumn,
   type BringUpView,
   type Cell,
   type ChangeView,

@@ -1,7 +1,6 @@
 /** Text that differs from host to host: `%h` name, `%n` number, `%u` user, `%a` address, `%%` a percent sign. */
 import { execFile } from 'node:child_process'
-import { listDialog } from '../dialogs/list-dialog.ts'
-import { promptDialog } from '../dialogs/prompt-dialog.ts'
+import { listDialog, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { receiverList } from '../state/console-state.ts'
 import type { ConsoleApp } from './console-app.ts'
 

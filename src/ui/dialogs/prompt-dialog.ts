@@ -1,6 +1,6 @@
-/** A dialog of one line: a host set, a host to add, a text to search. Each key checks and previews what is typed. */
+/** Dialogs with a line of input: one that checks and previews what is typed, and one that finds an item of many. */
 import { defined } from '../../base/defined.ts'
-import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from './dialog.ts'
+import { closeOnce, type DialogFactory, type DialogLine, isCancelKey, windowAround } from './dialog.ts'
 import { editLine, emptyLine, insertText, type Line, lineOf } from './line-editor.ts'
 
 export type PromptCheck = { readonly error?: string; readonly preview?: readonly DialogLine[] }
@@ -67,3 +67,109 @@ export const promptDialog =
       cancel: close,
     }
   }
+
+export type ListItem = {
+  readonly id: string
+  readonly label: string
+  readonly detail?: string
+  /** Searched, not shown. */
+  readonly keywords?: string
+  /** At the right: the key that does the same. */
+  readonly keyHint?: string
+  readonly disabledReason?: string | undefined
+}
+
+export type ListOptions = {
+  readonly id: string
+  readonly title: string
+  readonly label: string
+  readonly submitTitle: string
+  readonly items: readonly ListItem[]
+  readonly emptyText: string
+  /** A text that is a command of its own, which Enter runs; undefined: the text filters. */
+  readLine?(text: string): LineCheck | undefined
+  onSubmit(item: ListItem): void
+}
+
+export function filterItems(items: readonly ListItem[], needle: string): ListItem[] {
+  const words = needle.toLowerCase().split(/\s+/).filter(Boolean)
+  const found = items.filter((item) => {
+    const text = `${item.label} ${item.detail ?? ''} ${item.keywords ?? ''}`.toLowerCase()
+    return words.every((word) => text.includes(word))
+  })
+  const [first] = words
+  if (first === undefined) return found
+  const rank = ({ label }: ListItem): number =>
+    label.toLowerCase().startsWith(first) ? 0 : label.toLowerCase().includes(first) ? 1 : 2
+  return found.sort((a, b) => rank(a) - rank(b))
+}
+
+export const listDialog =
+  (options: ListOptions): DialogFactory =>
+  ({ onClose, onChange }) => {
+    const { id, title, label, items, emptyText, submitTitle, onSubmit } = options
+    let line: Line = emptyLine
+    let selected = 0
+    let error: string | undefined
+    const found = (): ListItem[] => filterItems(items, line.text)
+    const close = closeOnce(onClose)
+    const move = (by: number): void => {
+      const count = found().length
+      if (count > 0) selected = (selected + by + count) % count
+      error = undefined
+      onChange()
+    }
+    const edit = (next: Line): void => {
+      line = next
+      selected = 0
+      error = undefined
+      onChange()
+    }
+    const submit = (): void => {
+      const read = options.readLine?.(line.text)
+      const item = found()[selected]
+      if (read ? read.error !== undefined : !item) return
+      if (!read && item?.disabledReason !== undefined) {
+        error = item.disabledReason
+        return onChange()
+      }
+      close()
+      if (read) read.submit()
+      else if (item) onSubmit(item)
+    }
+    const shownItems = (rows: number): readonly DialogLine[] => {
+      const all = found()
+      if (all.length === 0) return [{ text: items.length === 0 ? emptyText : 'no match', tone: 'muted' }]
+      const height = Math.max(3, rows - 9)
+      const start = windowAround(selected, all.length, height)
+      return all.slice(start, start + height).map((item, index) => ({
+        text: item.detail ? `${item.label}  ${item.detail}` : item.label,
+        isSelected: start + index === selected,
+        ...(item.disabledReason === undefined ? {} : { tone: 'muted' as const }),
+        ...defined({ right: (item.disabledReason ?? item.keyHint) || undefined }),
+      }))
+    }
+    return {
+      view({ rows }) {
+        const read = options.readLine?.(line.text)
+        const shown = read ? read.error : error
+        const input = { label, ...line, ...defined({ error: shown }) }
+        if (read) return { id, title, input, lines: read.preview ?? [], keys: [['Enter', submitTitle], CANCEL] }
+        return { id, title, input, lines: shownItems(rows), keys: [['↑↓', 'select'], ['Enter', submitTitle], CANCEL] }
+      },
+      key(label, event) {
+        if (isCancelKey(label)) return void close()
+        if (label === 'Enter') return submit()
+        if (label === 'Down' || label === 'Ctrl-n' || label === 'Tab') return move(1)
+        if (label === 'Up' || label === 'Ctrl-p' || label === 'Shift-Tab') return move(-1)
+        if (label === 'PageDown') return move(Math.min(10, Math.max(1, found().length - 1 - selected)))
+        if (label === 'PageUp') return move(-Math.min(10, Math.max(1, selected)))
+        const next = editLine(line, event)
+        if (next) edit(next)
+      },
+      paste: (text) => edit(insertText(line, text.trim())),
+      cancel: close,
+    }
+  }
+
+const CANCEL = ['Esc', 'cancel'] as const

@@ -6,7 +6,7 @@ import { type LineCheck, type PromptCheck, promptDialog } from '../dialogs/promp
 import type { PageContext } from '../tabs/page.ts'
 import { OPEN_QUOTE, takeWord } from '../work-views/parse-work.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
-import type { RayCluster, RayCommand } from './ray-port.ts'
+import type { RayCluster, RayCommand } from './ray-view.ts'
 
 const HELP: readonly DialogLine[] = [
   { text: 'submit --cpus 2 python train.py     jobs     logs ID     stop ID', tone: 'muted' },

@@ -1,7 +1,8 @@
-/** The state of the Ray cluster, and its short form for the header. Pure. */
+/** The Ray cluster and its jobs for the console, as src/cli implements them; its state, and the short form for the header. Pure. */
 import { printable } from '../../base/printable.ts'
+import type { RayJobOrder, RayJobSpec } from '../../ops/ray/jobs.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
-import type { RayCluster } from './ray-port.ts'
+import type { CommandHandlers, RunningCommand } from '../../ops/run/run-hosts.ts'
 
 /** `usage` undefined: the head does not answer. */
 export type RayStatus = { readonly view: RayView; readonly usage: ClusterUsage | undefined }
@@ -74,4 +75,42 @@ export function rayNews(before: RayView, after: RayView, head: string): { text: 
   if (gone.length > 0) return { text: `Ray: ${gone.join(', ')} left the cluster`, isBad: true }
   const isNew = before.kind !== 'up' || after.missing.length < before.missing.length
   return isNew ? { text: `Ray: ${after.alive} of ${after.declared} nodes are alive`, isBad: false } : undefined
+}
+
+/** As hosts.yaml declares it. */
+export type RayCluster = {
+  readonly head: string
+  /** Hosts by the addresses of their nodes, the head first. */
+  readonly nodes: ReadonlyMap<string, string>
+}
+
+/** `directory`: on this machine, as typed. */
+export type RayCommand =
+  | Exclude<RayJobOrder, { do: 'submit' }>
+  | {
+      readonly do: 'submit'
+      readonly job: Omit<RayJobSpec, 'archive'>
+      readonly directory: string | undefined
+      readonly follow: boolean
+    }
+
+export type RayWatchOptions = {
+  readonly signal: AbortSignal
+  readonly intervalMs: number
+  /** `usage` undefined: Ray did not answer this time; the reason is printable. */
+  onUsage(usage: ClusterUsage | undefined, reason: string): void
+  /** The head is silent; called once until it reports again. The reason is printable. */
+  onSilent(reason: string): void
+}
+
+export interface RayPort {
+  /** As hosts.yaml declares it; undefined: it declares none. */
+  cluster(): Promise<RayCluster | undefined>
+  /** Until the signal, over the head's connection; resolves with the reason (printable) when the head cannot be reached. */
+  watch(options: RayWatchOptions): Promise<string | undefined>
+  /**
+   * Prints what `muster ray submit`, `jobs`, `logs` and `stop` print. `stop` stops a followed job, `abandon` leaves it
+   * running. Never throws, and calls back only after it returned.
+   */
+  start(order: RayCommand, handlers: CommandHandlers): RunningCommand
 }

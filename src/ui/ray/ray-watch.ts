@@ -8,8 +8,7 @@ import { printable } from '../../base/printable.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import type { Fleet } from '../../ssh/create-fleet.ts'
 import type { PageContext } from '../tabs/page.ts'
-import type { RayCluster, RayPort } from './ray-port.ts'
-import { type RayView, rayNews, viewOf } from './ray-view.ts'
+import { type RayCluster, type RayPort, type RayView, rayNews, viewOf } from './ray-view.ts'
 
 const REPORT_EVERY_MS = 4000
 const RETRY_MS = 10_000

@@ -8,7 +8,7 @@ import { shellQuote } from '../../../base/shell-quote.ts'
 import { stateDirectory } from '../../../base/user-directories.ts'
 import type { Inventory } from '../../../inventory/inventory.ts'
 import { execWord, unitWord } from '../../../ops/kernel/services.ts'
-import type { CliContext } from '../../command-line/context.ts'
+import type { CliContext } from '../../command-line/verb.ts'
 import { queueName } from '../open-queue.ts'
 
 export type Service = {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { CliContext } from '../../../../src/cli/command-line/context.ts'
+import type { CliContext } from '../../../../src/cli/command-line/verb.ts'
 import { createConsoleJobs, declaredQueue } from '../../../../src/cli/console/run-console.ts'
 
 let directory: string

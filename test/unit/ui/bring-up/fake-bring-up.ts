@@ -4,7 +4,7 @@ import type { HostStatus } from '../../../../src/ops/kernel/bring-up.ts'
 import type { ChangeHandlers } from '../../../../src/ops/kernel/change.ts'
 import type { Operation, Step } from '../../../../src/ops/kernel/operation.ts'
 import type { Plan } from '../../../../src/ops/kernel/plan.ts'
-import type { AreaColumn, BringUpPort, ChangeOrder, ChangeResult } from '../../../../src/ui/bring-up/bring-up-port.ts'
+import type { AreaColumn, BringUpPort, ChangeOrder, ChangeResult } from '../../../../src/ui/bring-up/bring-up-view.ts'
 
 export const stepOf = (host: string, word = 'make'): Step => ({
   id: `trust/key@${host}/${word}`,

@@ -1,7 +1,7 @@
 /** A Ray cluster as the console's port tells it: what its head says, and which orders it gets. */
 import type { ClusterUsage, NodeUsage } from '../../../../src/ops/ray/usage.ts'
 import type { CommandHandlers } from '../../../../src/ops/run/run-hosts.ts'
-import type { RayCommand, RayPort, RayWatchOptions } from '../../../../src/ui/ray/ray-port.ts'
+import type { RayCommand, RayPort, RayWatchOptions } from '../../../../src/ui/ray/ray-view.ts'
 
 export const ADDRESSES = new Map([
   ['10.9.0.1', 'm1'],
