@@ -23,7 +23,7 @@ import {
   summarize,
 } from '../../ops/run/outcome.ts'
 import { OutputStore, type StreamStore } from '../../ops/run/output-store.ts'
-import { type HostRun, type RunEvent, runOnHosts } from '../../ops/run/run-hosts.ts'
+import { HostRun, type RunEvent } from '../../ops/run/run-hosts.ts'
 import { unifiedDiff } from '../../ops/run/unified-diff.ts'
 import { createHostExec } from '../../ssh/exec/host-exec.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
@@ -116,7 +116,7 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
     heap?.passed(event.bytes.length)
     screen.refresh()
   }
-  const running = runOnHosts(
+  const running = new HostRun(
     names,
     {
       start(host, handlers) {

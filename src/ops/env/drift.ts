@@ -42,10 +42,8 @@ export function itemsOf(system: SystemFacts | undefined, content: PrefixFacts | 
   const items: Item[] = []
   if (system !== undefined) {
     const { architecture, libc, nvidiaDriver, cuda } = system
-    items.push({ kind: 'system', name: 'architecture', value: architecture })
-    if (libc !== undefined) items.push({ kind: 'system', name: 'C library', value: libc })
-    if (nvidiaDriver !== undefined) items.push({ kind: 'system', name: 'NVIDIA driver', value: nvidiaDriver })
-    if (cuda !== undefined) items.push({ kind: 'system', name: 'CUDA', value: cuda })
+    const named = { architecture, 'C library': libc, 'NVIDIA driver': nvidiaDriver, CUDA: cuda }
+    for (const [name, value] of Object.entries(named)) if (value) items.push({ kind: 'system', name, value })
   }
   if (content !== undefined) items.push(...('image' in content ? dockerItems(content) : prefixItems(content)))
   return new Map(items.map((item) => [keyOf(item), item]))

@@ -42,13 +42,9 @@ export function envPreflights(spec: EnvironmentSpec, operations: readonly Operat
     ]
     if (parts.length === 0) return []
     const script = parts.map((part) => part.script).join('\n')
-    return [
-      {
-        host,
-        script,
-        findingsOf: (said) => parts.flatMap(({ complain }) => complain(said)).map((each) => ({ host, ...each })),
-      },
-    ]
+    const findingsOf: Preflight['findingsOf'] = (said) =>
+      parts.flatMap(({ complain }) => complain(said)).map((each) => ({ host, ...each }))
+    return [{ host, script, findingsOf }]
   })
 }
 

@@ -3,6 +3,7 @@
  * first failure, and operations elsewhere that wait for it are skipped with the reason. It can be interrupted at any time: nothing
  * is remembered, and the next plan is made from new facts. When it returns, nothing that it started is running.
  */
+import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { formatOutcome, isSuccess, type RunOutcome } from '../run/outcome.ts'
@@ -20,23 +21,12 @@ export type StepEnd =
   /** It did not start, because something before it failed. */
   | { readonly kind: 'skipped'; readonly reason: string }
 
-export type ApplyEvent =
-  | { readonly type: 'begin'; readonly operation: Operation; readonly step: Step }
-  | {
-      readonly type: 'output'
-      readonly operation: Operation
-      readonly step: Step
-      readonly stream: 'stdout' | 'stderr'
-      /** Not printable yet. */
-      readonly text: string
-    }
-  | {
-      readonly type: 'end'
-      readonly operation: Operation
-      readonly step: Step
-      readonly end: StepEnd
-      readonly durationMs: number
-    }
+export type ApplyEvent = { readonly operation: Operation; readonly step: Step } & (
+  | { readonly type: 'begin' }
+  /** The text is not printable yet. */
+  | { readonly type: 'output'; readonly stream: 'stdout' | 'stderr'; readonly text: string }
+  | { readonly type: 'end'; readonly end: StepEnd; readonly durationMs: number }
+)
 
 export type ApplyOptions = {
   readonly hosts: OpsHosts
@@ -192,11 +182,8 @@ class Application {
     if (signal.aborted) return end({ kind: 'cancelled' })
     onEvent({ type: 'begin', operation, step })
     // A step whose output another step needs has to run anyway.
-    if (
-      step.check !== undefined &&
-      !this.#used.has(step.id) &&
-      (await this.#holds(operation, step.check)) === undefined
-    ) {
+    const first = this.#used.has(step.id) ? undefined : step.check
+    if (first !== undefined && (await this.#holds(operation, first)) === undefined) {
       return end({ kind: 'unneeded' })
     }
     const stdin = this.#stdinOf(step.run.stdin ?? [])
@@ -238,22 +225,13 @@ class Application {
     const signal = this.#signal
     if (files !== undefined) {
       const together = this.#deliveries.get(JSON.stringify(files)) ?? 1
-      const brought = await hosts.deliver?.(host, files, {
-        signal,
-        together,
-        ...(onOutput === undefined ? {} : { onOutput }),
-      })
+      const brought = await hosts.deliver?.(host, files, { signal, together, ...defined({ onOutput }) })
       if (brought === undefined) throw new MusterError('internal', 'these hosts cannot be brought files')
       if (!isSuccess(brought.outcome)) return brought
     }
     const bytes = Buffer.from(stdin)
-    return await hosts.exec(host, script, {
-      asRoot,
-      timeoutMs: timeoutMs * limitFactor,
-      signal,
-      ...(bytes.length === 0 ? {} : { stdin: bytes }),
-      ...(onOutput === undefined ? {} : { onOutput }),
-    })
+    const more = defined({ stdin: bytes.length === 0 ? undefined : bytes, onOutput })
+    return await hosts.exec(host, script, { asRoot, timeoutMs: timeoutMs * limitFactor, signal, ...more })
   }
 
   /** The bytes, or why there are none. */

@@ -1,4 +1,5 @@
 /** The text of a plan: for people as a diff of each host, and as JSON. */
+import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { formatFinding } from './finding.ts'
 import type { Operation } from './operation.ts'
@@ -114,13 +115,9 @@ export function planEvent({ id, area, host, title, after, verdict }: Operation):
       return {
         ...base,
         state: verdict.state,
-        steps: verdict.steps.map((step) => ({
-          id: step.id,
-          title: step.title,
-          changes: step.changes,
-          asRoot: step.run.asRoot ?? false,
-          ...(step.undo === undefined ? {} : { undo: step.undo.title }),
-        })),
+        steps: verdict.steps.map(({ id: step, title: what, changes, run, undo }) => {
+          return { id: step, title: what, changes, asRoot: run.asRoot ?? false, ...defined({ undo: undo?.title }) }
+        }),
       }
   }
 }

@@ -49,27 +49,11 @@ export type RunOptions = {
   onEvent(event: RunEvent): void
 }
 
-export interface HostRun {
-  /** Resolves when every host has ended, also after `abandon`. */
-  readonly done: Promise<void>
-  readonly running: readonly string[]
-  /** Hosts that have not started. */
-  readonly waitingCount: number
-  /** Stops what runs, and starts nothing more. */
-  stop(): void
-  abandon(): void
-  /** Holds back the output of all hosts. */
-  pause(): void
-  resume(): void
-}
-
 type Turn = { readonly command: RunningCommand; stop(): void }
 
-export function runOnHosts(hosts: readonly string[], exec: RunExec, options: RunOptions): HostRun {
-  return new Run(hosts, exec, options)
-}
-
-class Run implements HostRun {
+/** Begins at once. */
+export class HostRun {
+  /** Resolves when every host has ended, also after `abandon`. */
   readonly done: Promise<void>
   readonly #exec: RunExec
   readonly #options: RunOptions
@@ -92,10 +76,12 @@ class Run implements HostRun {
     return [...this.#turns.keys()]
   }
 
+  /** Hosts that have not started. */
   get waitingCount(): number {
     return this.#waiting.length
   }
 
+  /** Stops what runs, and starts nothing more. */
   stop(): void {
     for (const host of this.#waiting.splice(0).reverse()) this.#report(host, { kind: 'cancelled' }, 0)
     for (const turn of [...this.#turns.values()]) turn.stop()
@@ -109,6 +95,7 @@ class Run implements HostRun {
     this.#next()
   }
 
+  /** Holds back the output of all hosts. */
   pause(): void {
     this.#isPaused = true
     for (const { command } of this.#turns.values()) command.pause()

@@ -5,7 +5,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { KeptOutput, type OutputText } from '../../ops/run/kept-output.ts'
 import type { HostOutput } from '../../ops/run/output-store.ts'
-import { type HostRun, type RunEvent, runOnHosts } from '../../ops/run/run-hosts.ts'
+import { HostRun, type RunEvent } from '../../ops/run/run-hosts.ts'
 import { unifiedDiff } from '../../ops/run/unified-diff.ts'
 import { findIn } from './run-document.ts'
 import {
@@ -139,7 +139,7 @@ export class RunWork implements Disposable {
   #start(hosts: readonly string[]): void {
     const { clock, port, onDirty } = this.#options
     const { command } = this.view
-    this.#run = runOnHosts(
+    this.#run = new HostRun(
       hosts,
       { start: (host, handlers) => port.startCommand(host, command, handlers) },
       { fanOut: port.fanOut, clock, onEvent: (event) => this.#handle(event) },

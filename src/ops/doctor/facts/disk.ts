@@ -52,24 +52,21 @@ export function parseDisk(text: string): Disk | undefined {
   const { device, mountPoint } = space
   const totalKiB = space.numbers.get('1024-blocks') ?? space.numbers.get('1K-blocks')
   const availableKiB = space.numbers.get('Available')
-  const counted = inodes?.numbers.get('Inodes') ?? sum(inodes?.numbers.get('iused'), inodes?.numbers.get('ifree'))
+  const hasSpace = totalKiB !== undefined && availableKiB !== undefined
+  const [used, unused] = [inodes?.numbers.get('iused'), inodes?.numbers.get('ifree')]
+  const both = used === undefined || unused === undefined ? undefined : used + unused
+  const counted = inodes?.numbers.get('Inodes') ?? both
   // busybox uses the same headings for both tables, except for the first number.
   const busyboxFree = inodes?.numbers.has('Inodes') ? inodes.numbers.get('Available') : undefined
-  const free = inodes?.numbers.get('IFree') ?? inodes?.numbers.get('ifree') ?? busyboxFree
+  const free = inodes?.numbers.get('IFree') ?? unused ?? busyboxFree
   return {
     path,
     isThere: true,
     device,
     mountPoint,
-    ...(totalKiB === undefined || availableKiB === undefined
-      ? {}
-      : { totalBytes: totalKiB * 1024, availableBytes: availableKiB * 1024 }),
+    ...(hasSpace ? { totalBytes: totalKiB * 1024, availableBytes: availableKiB * 1024 } : {}),
     ...(counted === undefined || free === undefined ? {} : { inodes: counted, freeInodes: free }),
   }
-}
-
-function sum(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? undefined : one + other
 }
 
 /** Numbers are found from the right, because a device name may contain spaces; a mount point begins with a slash. */

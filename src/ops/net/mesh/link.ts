@@ -40,6 +40,8 @@ export type LinkOutcome =
   | ({ readonly kind: 'measured'; readonly tool: NetTool } & Measured)
   | { readonly kind: 'failed'; readonly cause: LinkFailure; readonly reason: string }
 
+export const failed = (cause: LinkFailure, reason: string) => ({ kind: 'failed', cause, reason }) as const
+
 export type LinkResult = { readonly from: string; readonly to: string; readonly outcome: LinkOutcome }
 
 /** `941 Mbit/s`, `9.4 Gbit/s`: three digits that count, powers of 1000. */

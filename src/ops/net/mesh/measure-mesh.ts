@@ -14,6 +14,7 @@ import {
   parseMeshFacts,
 } from './host-facts.ts'
 import {
+  failed,
   type LinkFailure,
   type LinkOutcome,
   type LinkResult,
@@ -286,7 +287,6 @@ function text({ stdout, stderr }: ScriptResult): string {
   return Buffer.from(stdout.some((byte) => byte > 32) ? stdout : stderr).toString()
 }
 
-const failed = (cause: LinkFailure, reason: string) => ({ kind: 'failed', cause, reason }) as const
 const CANCELLED = failed('cancelled', 'stopped before it was measured')
 
 /** `start`: the first of the ports to try, counted from the first of all. */

@@ -5,7 +5,7 @@
 import { type OpsHosts, reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import { amountOf } from '../amount.ts'
-import { formatBitRate, type LinkOutcome, type MeasureOptions, type NetTool, type OrderedPair } from './link.ts'
+import { failed, formatBitRate, type LinkOutcome, type MeasureOptions, type NetTool, type OrderedPair } from './link.ts'
 import { limitSeconds, SSH_WARM_UP_S, type SshTarget, sshParts, sshScript } from './scripts.ts'
 
 const MOST_RUNS = 5
@@ -29,12 +29,8 @@ export async function measureOverSsh(
   for (let run = 0; run < MOST_RUNS; run += 1) {
     const result = await hosts.exec(pair.from, sshScript(target, options), { timeoutMs, signal })
     const { outcome } = result
-    if (outcome.kind === 'unreachable') {
-      return { kind: 'failed', cause: 'away', reason: `${pair.from}: ${outcome.reason}` }
-    }
-    if (outcome.kind === 'timeout') {
-      return { kind: 'failed', cause: 'broken', reason: `no result within ${timeoutMs / 1000} s` }
-    }
+    if (outcome.kind === 'unreachable') return failed('away', `${pair.from}: ${outcome.reason}`)
+    if (outcome.kind === 'timeout') return failed('broken', `no result within ${timeoutMs / 1000} s`)
     const arrived = ratesOf(result, seconds)
     if (arrived.length === 0) return explain(pair, options, result)
     rates.push(...arrived)
@@ -46,17 +42,14 @@ export async function measureOverSsh(
   const install = options.tool === 'ssh' ? ', or with iperf' : ', or with --install'
   const [least, most] = [Math.min(...rates), Math.max(...rates)].map(formatBitRate)
   const reason = `its rate over ssh varies too much: ${MOST_RUNS} runs of ${seconds} s gave ${least} to ${most}. Run: muster net mesh --time ${longer}${install}`
-  return { kind: 'failed', cause: 'unsteady', reason }
+  return failed('unsteady', reason)
 }
 
 /** Of each part of a run, in bits a second; none when nothing arrived. */
 function ratesOf({ stdout }: ScriptResult, seconds: number): readonly number[] {
   const parts = sshParts(seconds)
-  const matches = [
-    ...Buffer.from(stdout)
-      .toString()
-      .matchAll(/^arrived (\d+)$/gm),
-  ]
+  const said = Buffer.from(stdout).toString()
+  const matches = [...said.matchAll(/^arrived (\d+)$/gm)]
   // Numbers before these may come from the start-up files of the other host's shell.
   const counts = matches.slice(-parts.length).map((match) => amountOf(match[1]))
   const rates = parts.map((part, index) => ((counts[index] ?? 0) * 8) / part)
@@ -67,12 +60,11 @@ function explain({ from, to }: OrderedPair, { tool }: Options, result: ScriptRes
   const said = reasonOfResult(result, formatOutcome)
   // sh(1): 127 is a program that is not there. ssh(1): 255 is an error of its own, before or beside the command.
   if (result.outcome.kind === 'exit' && result.outcome.code === 127) {
-    return { kind: 'failed', cause: 'no-tool', reason: `${from} cannot log in to ${to}: ${said}` }
+    return failed('no-tool', `${from} cannot log in to ${to}: ${said}`)
   }
   if (result.outcome.kind !== 'exit' || result.outcome.code !== 255) {
-    return { kind: 'failed', cause: 'broken', reason: `nothing arrived over ssh: ${said}` }
+    return failed('broken', `nothing arrived over ssh: ${said}`)
   }
   const install = tool === 'ssh' ? '' : ', or measure with --install'
-  const reason = `${from} cannot log in to ${to}: ${said}. Run: muster up trust${install}`
-  return { kind: 'failed', cause: 'no-tool', reason }
+  return failed('no-tool', `${from} cannot log in to ${to}: ${said}. Run: muster up trust${install}`)
 }

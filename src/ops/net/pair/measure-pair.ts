@@ -12,7 +12,6 @@ import {
   explainFailure,
   inspectHost,
   type MeshContext,
-  type MeshHost,
   type ReadyHost,
   serverOptions,
 } from '../mesh/measure-mesh.ts'
@@ -33,16 +32,10 @@ export type PairOptions = MeasureOptions &
 
 export type PairEvent =
   | ({ readonly type: 'interval' } & OrderedPair & Interval)
-  | { readonly type: 'round-trip'; readonly from: string; readonly to: string; readonly ms: number }
+  | ({ readonly type: 'round-trip'; readonly ms: number } & OrderedPair)
   /** At the end: one direction is much slower than the other. */
   | { readonly type: 'finding'; readonly finding: NetFinding }
-  | {
-      readonly type: 'failed'
-      readonly from: string
-      readonly to: string
-      readonly isAway: boolean
-      readonly reason: string
-    }
+  | ({ readonly type: 'failed'; readonly isAway: boolean; readonly reason: string } & OrderedPair)
 
 export type PairContext = Omit<MeshContext, 'onEvent'> & { onEvent(event: PairEvent): void }
 
@@ -59,7 +52,7 @@ export async function measurePair(
     const reason = `${host.name}: ${host.reason}`
     context.onEvent({ type: 'failed', from: first, to: second, isAway: host.cause === 'away', reason })
   }
-  if (!isReady(one) || !isReady(other)) return
+  if (!('facts' in one) || !('facts' in other)) return
   const pinging = new AbortController()
   const ping = pingAlong(one, other, options, { ...context, signal: AbortSignal.any([context.signal, pinging.signal]) })
   const ways = options.isOneWay
@@ -74,8 +67,6 @@ export async function measurePair(
     asymmetryOf({ from: second, to: first, rate: back, back: there })
   if (finding !== undefined) context.onEvent({ type: 'finding', finding })
 }
-
-const isReady = (host: MeshHost): host is ReadyHost => 'facts' in host
 
 /** The median of what arrived each second; undefined: it failed, or nothing arrived. */
 async function measureWay(

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest'
 import {
   type CommandEnd,
   type CommandHandlers,
+  HostRun,
   type RunEvent,
   type RunningCommand,
-  runOnHosts,
 } from '../../../../src/ops/run/run-hosts.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 
@@ -27,7 +27,7 @@ function start(hosts: readonly string[], options: { fanOut?: number; timeoutMs?:
   const exec = new FakeHosts()
   const clock = new ManualClock()
   const events: RunEvent[] = []
-  const run = runOnHosts(hosts, exec, { fanOut: 64, clock, onEvent: (event) => events.push(event), ...options })
+  const run = new HostRun(hosts, exec, { fanOut: 64, clock, onEvent: (event) => events.push(event), ...options })
   const outcomes = () =>
     Object.fromEntries(events.flatMap((event) => (event.type === 'end' ? [[event.host, event.outcome.kind]] : [])))
   return { exec, clock, events, run, outcomes }
