@@ -25,7 +25,7 @@ const DEADLINE_MS = 60_000
 const PROMPT = /[#$>]$/
 const LEADER = 'Ctrl-]'
 
-/** As `PtyHandlers.onExit` tells it. */
+/** As `PtyHandlers.onExit` reports it. */
 export type Ending = { readonly code: number } | { readonly signal: string }
 export type Expectation = {
   readonly timeoutMs?: number

@@ -1,4 +1,4 @@
-/** An endpoint for tests: nobody is behind it. */
+/** An endpoint for tests, with no host behind it. */
 import type { Endpoint } from '../../src/inventory/host.ts'
 
 export function endpointOf(host: string, changes: Partial<Endpoint> = {}): Endpoint {

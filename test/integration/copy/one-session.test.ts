@@ -1,4 +1,4 @@
-/** Copies to real sshd where a connection has room for one session only: the helper has none there, and nobody waits for it. */
+/** Copies to a real sshd that allows one session per connection: there is none for the helper, and nothing waits for it. */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** The verb on this machine without SSH and on an address where nobody answers: events, lines, exit codes. */
+/** The verb on this machine without SSH, and on an address where nothing answers: events, lines, exit codes. */
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'

@@ -1,4 +1,4 @@
-/** Whoever is at the other end of a keeper's socket and cannot read its secret: nothing is connected, told or asked for it. */
+/** A stranger at a keeper's socket that cannot read its secret: the keeper connects, reports and asks nothing for it. */
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { describe, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** How soon a head of which something is gone is told: the program that the head runs, in a time of the test's own. */
+/** How soon a head with a dead part is reported: the program that runs on the head, with a fake clock. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

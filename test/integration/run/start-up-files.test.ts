@@ -1,4 +1,4 @@
-/** Commands where start-up files of the login shell, on a real sshd, claim that the command has begun or that sudo asks. */
+/** Commands on a real sshd whose start-up files claim that the command has started or that sudo asks. */
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -118,7 +118,7 @@ describe('the transport local', () => {
   })
 })
 
-/** A zombie that nobody has reaped yet does not count. */
+/** Zombies do not count. */
 function isRunning(pid: number): boolean {
   const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
   return stdout.trim() !== '' && !stdout.startsWith('Z')

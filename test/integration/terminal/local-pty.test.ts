@@ -52,7 +52,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Polls: the kernel tells nobody that a process that is not our child has ended. */
+/** Polls, because the kernel does not report the end of a process that is not our child. */
 async function untilGone(pid: number): Promise<void> {
   while (isRunning(pid)) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -16,12 +16,12 @@ environment: { conda: { name: lab, from: k1 } }
 nfs:
   - { server: k1, path: /srv/share, options: "rw,sync,no_root_squash,no_subtree_check", clients: "k[2-3]", mount: /mnt/share }
 `
-/** There is no NFS server, and what conda leaves, with an interpreter that tells its version: the guests have no Python. */
+/** There is no NFS server; a conda prefix has an interpreter that only prints its version, because the guests have no Python. */
 const PREPARE = `apt-get -q -y purge nfs-kernel-server > /dev/null 2>&1 || exit 1
 mkdir -p ${ENVIRONMENT}/conda-meta ${ENVIRONMENT}/bin && cd ${ENVIRONMENT} && : > conda-meta/history
 echo '{}' > conda-meta/python-3.11.7-h955ad1f_0.json; echo '{}' > conda-meta/numpy-1.26.4-py311h64a7726_0.json
 printf '#!/bin/sh\\necho python 3.11.7\\n' > bin/python; chmod 755 bin/python`
-/** Files with their modes and contents, but for those that somebody locks or makes anew each time. */
+/** Files with their modes and contents, except lock files and those that are recreated each time. */
 const filesBelow = (...roots: readonly string[]) => {
   const those = `${roots.join(' ')} ! -name '.*.lock' ! -path /etc/ld.so.cache`
   return `find ${those} -printf '%p %y %m %l\\n' | sort; find ${those} -type f -exec cksum {} + | sort`

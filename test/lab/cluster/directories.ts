@@ -17,10 +17,10 @@ import { join } from 'node:path'
 import { signalProcess, startTimeOf } from './processes.ts'
 
 const OWNERS = 'owners'
-/** A directory that names nobody belongs to a lab that is just being made, unless it is older than this. */
+/** A directory without an owner belongs to a lab that is just starting, unless it is older than this. */
 const NAMELESS_MS = 60_000
 
-/** `/tmp/muster-labs-UID`, made private; an error if somebody else made it. */
+/** `/tmp/muster-labs-UID`, private; an error if another user created it. */
 export function labsDirectory(): string {
   const uid = process.getuid?.() ?? 0
   const directory = join(tmpdir(), `muster-labs-${uid}`)
@@ -49,7 +49,7 @@ export function livingOwners(directory: string): number[] {
     .map(({ pid }) => pid)
 }
 
-/** Removes what killed owners left; labs that somebody still uses are not touched. */
+/** Removes what killed owners left; labs in use are not touched. */
 export function sweepLabs(): string[] {
   const root = labsDirectory()
   const abandoned = readdirSync(root)

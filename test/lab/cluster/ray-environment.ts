@@ -17,7 +17,7 @@ const REQUIREMENTS = join(import.meta.dirname, 'ray-requirements.txt')
 const BUILD = join(import.meta.dirname, 'scripts', 'ray-environment.sh')
 const BUILD_MS = 1_200_000
 
-/** The directory to mount at RAY_PLACE, made if it is not there; whoever comes meanwhile waits for the same build. */
+/** The directory to mount at RAY_PLACE, created if missing; others that need it meanwhile wait for the same build. */
 export async function rayEnvironment(): Promise<string> {
   const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'muster-lab')
   mkdirSync(cache, { recursive: true })

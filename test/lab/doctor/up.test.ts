@@ -1,4 +1,4 @@
-/** What `muster up` would stumble over, told by the doctor on hosts without a network. */
+/** The doctor reports what would stop `muster up` on hosts without a network. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

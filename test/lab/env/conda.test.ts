@@ -1,4 +1,4 @@
-/** `muster env` with a prefix as conda leaves it, on hosts without conda: taken over whole, mended, and given back. */
+/** `muster env` with a conda prefix on hosts without conda: replaced whole, repaired, and restored. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

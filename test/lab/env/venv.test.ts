@@ -1,4 +1,4 @@
-/** `muster env` on hosts without a network: real packages, gathered on one host, installed on all, drift found and mended. */
+/** `muster env` on hosts without a network: real packages are gathered on one host and installed on all; drift is found and repaired. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -18,7 +18,7 @@ hosts: { here: { transport: local, resources: { cpu: 2, gpu: 0, memory: 1GiB } }
 const HERE = '/mnt'
 const UNIT = 'muster-job-of_mine.service'
 const FILES = `find . /etc/systemd/system -newer started \\( -type f -o -type l \\) ! -path '*/tsx-*' | sort`
-/** As crontab(1), which no lab host has: a table of the login, told, replaced and removed. */
+/** Like crontab(1), which no lab host has: prints, replaces and removes the login's table. */
 const CRONTAB = `#!/bin/sh
 case $1 in
   -l) [ -e ~/.table ] || { echo "no crontab for $(id -un)" >&2; exit 1; }; cat ~/.table;;

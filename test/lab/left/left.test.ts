@@ -1,4 +1,4 @@
-/** `muster left` after a day of work on hosts: it tells what is there and what is in use, removes what nothing uses, and leaves the hosts as they were. */
+/** `muster left` after a day of work: it lists leftovers and what is in use, removes what nothing uses, and restores the hosts. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -14,7 +14,7 @@ import { pidNamespaceOf, processesIn, signalProcess } from '../cluster/processes
 const canRun = requirement('root', 'namespaces', 'sshd', 'ssh', 'ip', 'nsenter', 'pdsh', 'clush', 'parallel-ssh')
 
 const SSH_OPTIONS = '-oBatchMode=yes'
-/** By its program: the arguments before the command, with a limit of so many seconds. */
+/** By program: the arguments before the command, with a limit in seconds. */
 const PEERS: Readonly<Record<string, (limitS: number) => readonly string[]>> = {
   pdsh: (limitS) => ['-R', 'ssh', '-w', 'm1,m2', '-u', String(limitS)],
   clush: (limitS) => ['-w', 'm1,m2', '-o', SSH_OPTIONS, '-u', String(limitS)],

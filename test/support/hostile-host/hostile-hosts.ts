@@ -21,7 +21,7 @@ const OUTCOMES: Readonly<Record<HostileEnd, RunOutcome>> = {
   silent: { kind: 'timeout' },
 }
 
-/** As createOpsHosts gives it: cut after so much, and refused where it has no end and nobody reads along. */
+/** As createOpsHosts does: cuts long output, and refuses endless output that nothing reads. */
 export function resultOf(answer: HostileAnswer, good: GoodAnswer, options: ScriptOptions): ScriptResult {
   const isStdout = good.stdout !== undefined
   const decoder = new TextDecoder()

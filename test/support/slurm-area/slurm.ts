@@ -1,4 +1,4 @@
-/** The states of Slurm's nodes, as its controller tells them. */
+/** The states of Slurm's nodes, as its controller reports them. */
 import { sectionOf } from '../../../src/inventory/hosts-yaml-schema.ts'
 import { defineArea } from '../../../src/ops/kernel/area.ts'
 import { blockedBy, operationId } from '../../../src/ops/kernel/operation.ts'

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 
 const MODULE = join(import.meta.dirname, '../../../src/base/small-heap.ts')
 
-/** In a process of its own, as it cannot be undone: 400 MB in pieces that nobody keeps, and the most that was there. */
+/** In a separate process, because it cannot be undone: 400 MB in pieces that nothing keeps, and the peak memory. */
 const PROGRAM = `
 const { keepHeapSmall } = await import(${JSON.stringify(MODULE)})
 const heap = keepHeapSmall()

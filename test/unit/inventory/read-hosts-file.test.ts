@@ -1,4 +1,4 @@
-/** Hosts files that are pipes: read while somebody writes, an error when nobody does, and never a wait that nothing ends. */
+/** Hosts files that are pipes: read while something writes, an error if nothing does, and never an endless wait. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** A transport without wires: a test decides what each host does, and sees what it was told. */
+/** A transport without a network: a test decides what each host does, and sees what it received. */
 import type { Endpoint } from '../../../src/inventory/host.ts'
 import {
   type ConnectContext,

@@ -1,4 +1,4 @@
-/** The start of a worker that waits for its turn, with a program in place of Ray that tells what it does. */
+/** The start of a worker that waits for its turn, with a program in place of Ray that prints what it does. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {

@@ -10,7 +10,7 @@ import { LIST_RAY, processesFact } from '../../../../src/ops/ray/processes.ts'
 import { requirement } from '../../../support/requirements.ts'
 
 const canRun = requirement('python3', 'awk') && process.platform === 'linux'
-/** An address and ports of nobody: the real ones are looked for on this machine. */
+/** An unused address and unused ports: the real ones would be found on this machine. */
 const IP = '127.83.0.1'
 const OURS = `--gcs-address=${IP}:46333`
 const WAITS = `import signal, subprocess, sys

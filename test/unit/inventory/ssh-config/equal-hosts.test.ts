@@ -5,7 +5,7 @@ import type { SshConfigQuestion } from '../../../../src/inventory/ssh-config/sou
 const nodes = (count: number): SshConfigQuestion[] =>
   Array.from({ length: count }, (_, index) => ({ alias: `node${index + 1}` }))
 
-/** An ssh that has read one file with this text and answers with these lines; tells how often it was asked. */
+/** An ssh that has read one file with this text and answers with these lines; counts how often it was asked. */
 function standIn(config: string, linesOf: (alias: string) => readonly (readonly [string, string])[] = () => []) {
   const asked: string[] = []
   const ask = async (questions: readonly SshConfigQuestion[]): Promise<SshReply[]> =>

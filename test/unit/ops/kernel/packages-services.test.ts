@@ -1,4 +1,4 @@
-/** What is missing, and what each manager of services is told. */
+/** Missing packages, and the commands for each service manager. */
 import { describe, expect, it } from 'vitest'
 import { missingPackages } from '../../../../src/ops/kernel/packages.ts'
 import { serviceScript } from '../../../../src/ops/kernel/services.ts'

@@ -105,7 +105,7 @@ describe('least-stranding, while requests come and go', () => {
   })
 })
 
-/** Host 2 is full; host 0 was begun right after host 1, long ago. */
+/** Host 2 is full; host 0 was opened right after host 1, long ago. */
 function twoBegun() {
   const fleet = new Fleet()
   fleet.put(2, [0, 1, 2, 3, 4, 5, 6])

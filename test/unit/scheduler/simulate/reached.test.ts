@@ -1,4 +1,4 @@
-/** What queue policies and gangs reach on slices of the data that docs/benchmarks.md tells of: it may get better, not worse. */
+/** The results of queue policies and gangs on parts of the data of docs/benchmarks.md: they may get better, not worse. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'

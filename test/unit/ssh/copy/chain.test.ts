@@ -1,4 +1,4 @@
-/** Chains among helpers that answer, fall silent and die as the test says, in time that stands still: nobody waits for ever. */
+/** Chains among helpers that answer, fall silent and die as the test says, with a fake clock: no host waits for ever. */
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

@@ -5,7 +5,7 @@ import { ManualClock } from '../manual-clock.ts'
 
 const KIB = 1024
 
-/** A link that takes so many bytes a second, behind a way there and back: how much is in flight once it has settled. */
+/** A link with this many bytes a second and this round-trip time: how much is in flight once it has settled. */
 function settle(bytesPerSecond: number, wayMs: number): { readonly window: SendWindow; readonly longestMs: number } {
   const clock = new ManualClock()
   const window = new SendWindow(clock)

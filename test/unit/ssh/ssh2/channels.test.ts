@@ -3,7 +3,7 @@ import type { Client, ClientChannel } from 'ssh2'
 import { describe, expect, it } from 'vitest'
 import { Ssh2Channel } from '../../../../src/ssh/ssh2/channels.ts'
 
-/** A channel over a stream; both keep what is written until they are told to go on. */
+/** A channel over a stream; both keep what is written until they are told to continue. */
 function fullChannel() {
   const waiting = { channel: [] as (() => void)[], stream: [] as (() => void)[] }
   const held = (queue: (() => void)[]) =>

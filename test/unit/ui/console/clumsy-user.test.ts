@@ -8,7 +8,7 @@ import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
 
 const LEADER = '\x1d'
 
-/** A question from outside; what it was told is kept. */
+/** A question from outside; the answer is kept. */
 function askQuestion(harness: ConsoleHarness): { readonly keys: string[]; readonly isShown: () => boolean } {
   const keys: string[] = []
   let isShown = false

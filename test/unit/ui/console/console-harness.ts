@@ -1,4 +1,4 @@
-/** A console on fakes: a fleet that keeps what was written, real screens and feeder, time that the test moves. */
+/** A console on fakes: a fleet that keeps what was written, real screens and feeder, and a fake clock. */
 
 import { tmpdir } from 'node:os'
 import { Emitter } from '../../../../src/base/emitter.ts'

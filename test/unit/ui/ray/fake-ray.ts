@@ -1,4 +1,4 @@
-/** A Ray cluster as the console's port tells it: what its head says, and which orders it gets. */
+/** A Ray cluster behind the console's port: what its head reports, and which orders it gets. */
 import type { ClusterUsage, NodeUsage } from '../../../../src/ops/ray/usage.ts'
 import type { CommandHandlers } from '../../../../src/ops/run/run-hosts.ts'
 import type { RayCommand, RayPort, RayWatchOptions } from '../../../../src/ui/ray/ray-view.ts'
