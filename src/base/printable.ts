@@ -1,7 +1,4 @@
-/**
- * Makes text from outside (host names, banners, file names, errors of a server) safe for a terminal or a log line:
- * control characters, bidirectional overrides and lone surrogates become visible escapes.
- */
+/** Text from outside, safe for a terminal or a log: controls, bidirectional overrides and lone surrogates become visible escapes. */
 
 // C0, DEL, C1, line and paragraph separators, zero-width, annotation and bidirectional controls, lone surrogates.
 const UNSAFE =

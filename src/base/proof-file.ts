@@ -1,7 +1,4 @@
-/**
- * A file that shows which hosts see the same directory, such as a home over NFS: one host writes it under a name that cannot be
- * guessed, and the others look for that name. Their own paths, device numbers and host names prove nothing.
- */
+/** A file that shows which hosts see the same directory: one writes it under a secret name, the others look for it. */
 import { randomBytes } from 'node:crypto'
 
 export const PROOF_FILE = '.muster-proof-'

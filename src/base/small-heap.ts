@@ -1,7 +1,4 @@
-/**
- * Less memory for a little more time, for a program that holds hundreds of connections: V8 lets its young generation grow
- * to 48 MB, and does not see that a dead view of a hundred bytes keeps 64 KB of what came from a socket.
- */
+/** For hundreds of connections: V8 lets its young generation grow to 48 MB, and a dead view of 100 bytes keeps 64 KB of a socket. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 

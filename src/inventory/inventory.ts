@@ -1,5 +1,7 @@
 /** The hosts of one run of Muster: from hosts.yaml, or only from a target on the command line. */
+
 import { getOrMake } from '../base/collections.ts'
+import { defined } from '../base/defined.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Host } from './host.ts'
@@ -39,10 +41,7 @@ function hostOf(spec: string, byName: ReadonlyMap<string, Host>, name: string, n
   if (known) return known
   const parsed = parseHostSpec(spec)
   if (!parsed) return undefined
-  const login = {
-    ...(parsed.user === undefined ? {} : { user: parsed.user }),
-    ...(parsed.port === undefined ? {} : { port: parsed.port }),
-  }
+  const login = defined({ user: parsed.user, port: parsed.port })
   const base = byName.get(parsed.host)
   return base ? { ...base, name, ...login } : { name, number, ...login }
 }

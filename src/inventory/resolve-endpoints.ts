@@ -5,6 +5,7 @@ import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { currentAccount } from '../base/account.ts'
 import { getOrMake } from '../base/collections.ts'
+import { defined } from '../base/defined.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import {
@@ -115,13 +116,7 @@ class EndpointResolver {
     const alias = parseHostSpec(host.name)?.host ?? host.name
     const base = this.#inventory.file === undefined ? '.' : dirname(this.#inventory.file)
     const identityFiles = host.identityFiles?.map((path) => (/^[~/$%]/.test(path) ? path : resolve(base, path)))
-    return {
-      alias,
-      ...(host.address === undefined ? {} : { address: host.address }),
-      ...(host.port === undefined ? {} : { port: host.port }),
-      ...(host.user === undefined ? {} : { user: host.user }),
-      ...(identityFiles === undefined ? {} : { identityFiles }),
-    }
+    return { alias, ...defined({ address: host.address, port: host.port, user: host.user, identityFiles }) }
   }
 
   /** Undefined: ssh must be asked first. `trail`: the hosts that are reached through this one. */
@@ -179,11 +174,7 @@ class EndpointResolver {
     const spec = parseHostSpec(hop)
     if (spec === undefined) throw new EndpointProblem(`${printable(hop)} is not a jump host`)
     const known = this.#byName.get(hop) ?? this.#byName.get(spec.host)
-    return {
-      ...(known ?? { name: spec.host, number: 0 }),
-      ...(spec.user === undefined ? {} : { user: spec.user }),
-      ...(spec.port === undefined ? {} : { port: spec.port }),
-    }
+    return { ...(known ?? { name: spec.host, number: 0 }), ...defined({ user: spec.user, port: spec.port }) }
   }
 }
 

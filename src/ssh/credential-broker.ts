@@ -1,7 +1,4 @@
-/**
- * Hosts that ask the same question share one dialog. An answer that was wrong anywhere is given to no other host, so that one
- * typing error does not lock an account on every machine. A password is kept only for the stragglers of the same connect.
- */
+/** Hosts that ask the same share one dialog. A wrong answer goes to no other host, so that a typing error does not lock accounts. */
 import { type Clock, systemClock } from '../base/clock.ts'
 import { printable } from '../base/printable.ts'
 import type { Secret } from '../base/secret.ts'

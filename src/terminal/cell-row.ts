@@ -1,8 +1,4 @@
-/**
- * From the emulator's cells (three words: content, foreground, background) to ours (cells.ts), and from ours to text.
- * Normalises: the emulator leaves stale colour bits behind default and palette colours, has two kinds of blanks, and keeps
- * the attributes of characters that are no longer there.
- */
+/** From the emulator's cells (content, foreground, background) to ours (cells.ts), normalised, and from ours to text. */
 import {
   BLANK,
   BLINK,

@@ -1,8 +1,4 @@
-/**
- * The shared table of clusters: texts of more than one code point that stand in one cell (a base letter with its combining
- * marks, an emoji sequence). Cells hold an index, so they stay comparable numbers. The table only grows, up to a bound; it
- * must never hold a control character, since its texts end up on the user's terminal.
- */
+/** The shared, bounded table of texts of several code points in one cell. It never holds a control character: texts reach the terminal. */
 import { CLUSTER_BIT, CODE_MASK, WIDTH_SHIFT } from './cells.ts'
 
 const UNKNOWN = 0

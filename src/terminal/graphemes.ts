@@ -49,10 +49,7 @@ function boundJoins(provider: IUnicodeVersionProvider): IUnicodeVersionProvider 
   }
 }
 
-/**
- * Format characters, for which the tables have a column and programs (wcwidth) have none. They go into the cell before
- * them, where they do not show; behind a control sequence there is none, and they take a blank cell.
- */
+/** Format characters, which programs (wcwidth) give no column: they go into the cell before them, or take a blank cell. */
 function isZeroWidth(code: number): boolean {
   if (code < 0x200b) return false
   if (code <= 0x206f)

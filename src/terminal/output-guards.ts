@@ -36,10 +36,7 @@ const SUB = 0x1a
 
 export const CANCEL = Uint8Array.of(CAN)
 
-/**
- * Bounds the strings inside a stream (OSC, DCS, APC, PM, SOS), which show nothing, may be long (an image) and may never end
- * (a cut connection, a binary file): the first part is parsed, the rest skipped, and at a limit the string is cancelled.
- */
+/** Bounds strings (OSC, DCS, APC, PM, SOS), which may never end: most of one is skipped, and it is cancelled in time. */
 export class StringGuard {
   readonly #now: () => number
   #bytes = 0
@@ -74,26 +71,23 @@ export class StringGuard {
 
 /** A budget that refills with time: so much at once, so much a second. */
 export class RateLimit {
-  readonly #burst: number
-  readonly #perSecond: number
-  readonly #now: () => number
+  readonly #options: { readonly burst: number; readonly perSecond: number; readonly now: () => number }
   #left: number
   #at: number
 
   /** `now` in milliseconds. */
   constructor(options: { readonly burst: number; readonly perSecond: number; readonly now: () => number }) {
-    this.#burst = options.burst
-    this.#perSecond = options.perSecond
-    this.#now = options.now
+    this.#options = options
     this.#left = options.burst
     this.#at = options.now()
   }
 
   /** Takes `amount` if there is that much, else nothing. */
   take(amount = 1): boolean {
-    const now = this.#now()
+    const { burst, perSecond } = this.#options
+    const now = this.#options.now()
     // A clock that was set back refills nothing.
-    this.#left = Math.min(this.#burst, this.#left + (Math.max(0, now - this.#at) / 1000) * this.#perSecond)
+    this.#left = Math.min(burst, this.#left + (Math.max(0, now - this.#at) / 1000) * perSecond)
     this.#at = now
     if (this.#left < amount) return false
     this.#left -= amount

@@ -1,4 +1,5 @@
 /** Finds the files of another tool, and converts them to hosts.yaml. */
+
 import { existsSync, globSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileReason, MusterError } from '../../base/errors.ts'
@@ -7,6 +8,7 @@ import { readBoundedSync } from '../../base/read-bounded.ts'
 import { configurationDirectory } from '../../base/user-directories.ts'
 import { foldHostSet } from '../host-set.ts'
 import { parseHostsYaml } from '../hosts-yaml.ts'
+import { splitLine, wordsOf } from '../ssh-config/library-source.ts'
 import { formatHostKeys, formatScalar } from '../yaml-text.ts'
 import { importAnsible, readAnsibleIni, readAnsibleYaml } from './ansible.ts'
 import { importGroups, readGroupsConf, readLocalGroups, readYamlGroups } from './clush.ts'
@@ -27,9 +29,8 @@ function importSshAliases(
     block = undefined
   }
   for (const [index, raw] of text.split(/\r?\n/).entries()) {
-    const match = /^\s*([A-Za-z]\w*)(?:\s*=\s*|\s+)(.*?)\s*$/.exec(raw)
-    const keyword = match?.[1]?.toLowerCase()
-    const words = [...(match?.[2] ?? '').matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+    const { keyword, value = '' } = splitLine(raw) ?? {}
+    const words = wordsOf(value)
     if (keyword === 'host') {
       finish()
       block = { aliases: words.filter((word) => !/[*?!]/.test(word)), line: index + 1 }

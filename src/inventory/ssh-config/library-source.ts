@@ -22,12 +22,12 @@ const DEFAULT_KEYS = ['rsa', 'ecdsa', 'ecdsa_sk', 'ed25519', 'ed25519_sk', 'xmss
 const SPELLING: Readonly<Record<string, string>> = { hostname: 'HostName', user: 'User', host: 'Host', match: 'Match' }
 
 /** `keyword value`, `keyword=value`; undefined for comments and empty lines. */
-function splitLine(line: string): { keyword: string; value: string } | undefined {
+export function splitLine(line: string): { keyword: string; value: string } | undefined {
   const match = /^\s*([A-Za-z][A-Za-z0-9]*)(?:\s*=\s*|\s+)(.*?)\s*$/.exec(line)
   return match ? { keyword: (match[1] ?? '').toLowerCase(), value: match[2] ?? '' } : undefined
 }
 
-const wordsOf = (value: string): string[] =>
+export const wordsOf = (value: string): string[] =>
   [...value.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
 
 /** As ssh checks the user's own file and what it includes (readconf.c, SSHCONF_CHECKPERM), because they can name commands. */

@@ -1,8 +1,4 @@
-/**
- * Hosts of one copy whose destination is the same directory, such as a home over NFS: one of them writes, then the others check.
- * Each host writes a proof file (base/proof-file.ts) at its destination and looks for those of the hosts before it. A host that
- * lies about what it sees delays only itself, because every host compares every file in the end.
- */
+/** Hosts whose destination is one directory (a home over NFS), shown by proof files: one writes, then the others check every file. */
 import type { Clock } from '../../base/clock.ts'
 import { newProofName } from '../../base/proof-file.ts'
 import { type BytePath, showPath } from './byte-path.ts'

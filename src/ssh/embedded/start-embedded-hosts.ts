@@ -19,10 +19,7 @@ const SHELLS = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homeb
 /** Of this process's environment, what a shell on the machine itself would have too. */
 const INHERITED = ['LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TERMINFO', 'TERMINFO_DIRS']
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-/**
- * Ends programs that left their process groups (jobs, `setsid`, `nohup`), found by the HOME in their environment. For sh; $1: the
- * directory of the homes. TERM first, KILL after about a second; finds programs that start meanwhile, too.
- */
+/** Ends programs that left their groups, found by the HOME in their environment: TERM, then KILL. For sh; $1: the homes. */
 const END_LEFT_PROGRAMS = `n=0
 while p=$(grep -lszF "HOME=$1/" /proc/[0-9]*/environ | tr -dc '0-9\\n'); [ -n "$p" ] && [ $n -lt 40 ]; do
   if [ $n -lt 20 ]; then kill $p; else kill -KILL $p; fi

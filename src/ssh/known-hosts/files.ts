@@ -1,8 +1,4 @@
-/**
- * known_hosts files: cached reads, safe appends, never rewritten. A line is one `write` with O_APPEND, so nobody's line is lost;
- * `<file>.muster-lock` keeps two Musters from recording a key twice; and since `ssh-keygen -R` replaces the file, the line is
- * written again where the path no longer is the file that was written to.
- */
+/** known_hosts files: cached reads, appends in one write under a lock, again where ssh-keygen -R replaced the file meanwhile. */
 import { constants } from 'node:fs'
 import { chmod, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'

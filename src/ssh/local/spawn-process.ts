@@ -56,14 +56,8 @@ export function spawnProcess(options: ProcessOptions, handlers: ExecHandlers): P
     write: (bytes) => child.stdin.write(bytes),
     endInput: () => child.stdin.end(),
     signal: (name) => signal(`SIG${name.replace(/^SIG/, '')}` as NodeJS.Signals),
-    pause: () => {
-      child.stdout.pause()
-      child.stderr.pause()
-    },
-    resume: () => {
-      child.stdout.resume()
-      child.stderr.resume()
-    },
+    pause: () => void [child.stdout, child.stderr].map((output) => output.pause()),
+    resume: () => void [child.stdout, child.stderr].map((output) => output.resume()),
     close: () => {
       if (isClosed) return
       isClosed = true

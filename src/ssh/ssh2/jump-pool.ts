@@ -8,8 +8,6 @@ import type { Ssh2Connection } from './connection.ts'
 /** Connects to a jump host, maybe through others. */
 export type ConnectJump = (jumpHost: Endpoint, context: ConnectContext) => Promise<Ssh2Connection>
 
-export type JumpLease = { readonly connection: Ssh2Connection; release(): void }
-
 type Entry = {
   readonly connecting: Promise<Ssh2Connection>
   readonly abort: AbortController
@@ -25,7 +23,7 @@ export class JumpPool {
   }
 
   /** `jumpHost` has the jump hosts before it in its own `jump`. Rejects with its ConnectError, or when aborted. */
-  async acquire(jumpHost: Endpoint, context: ConnectContext): Promise<JumpLease> {
+  async acquire(jumpHost: Endpoint, context: ConnectContext) {
     const key = keyOf(jumpHost)
     const entry = this.#entries.get(key) ?? this.#start(key, jumpHost, context)
     entry.users += 1
