@@ -27,31 +27,24 @@ Examples:
 
 Settings without a counterpart in hosts.yaml are listed on stderr, line by line.
 `,
-  run: importTo,
-}
-
-async function importTo(
-  kind: ImportKind,
-  file: string | undefined,
-  options: Options,
-  context: CliContext,
-): Promise<number> {
-  const { environment: env, workingDirectory: cwd } = context
-  const tooLarge = () => new MusterError('configuration', `cannot read stdin: ${TOO_LARGE}`)
-  const text = file === '-' ? (await readStream(context.stdin, MAX_TEXT_BYTES, tooLarge)).toString('utf8') : undefined
-  const home = env.HOME || homedir()
-  const result = importInventory({ kind, cwd, env, home, ...defined({ file, text }) })
-  for (const note of result.notes) context.stderr.write(`${formatNote(note)}\n`)
-  if (options.output === undefined) {
-    context.stdout.write(result.text)
+  async run(kind: ImportKind, file: string | undefined, options: Options, context: CliContext) {
+    const { environment: env, workingDirectory: cwd } = context
+    const tooLarge = () => new MusterError('configuration', `cannot read stdin: ${TOO_LARGE}`)
+    const text = file === '-' ? (await readStream(context.stdin, MAX_TEXT_BYTES, tooLarge)).toString('utf8') : undefined
+    const home = env.HOME || homedir()
+    const result = importInventory({ kind, cwd, env, home, ...defined({ file, text }) })
+    for (const note of result.notes) context.stderr.write(`${formatNote(note)}\n`)
+    if (options.output === undefined) {
+      context.stdout.write(result.text)
+      return EXIT.ok
+    }
+    const path = resolve(cwd, options.output)
+    if (!(await writeFileAtomically(path, result.text, { isOverwriting: options.yes ?? false }))) {
+      throw new MusterError('usage', `${printable(options.output)} already exists`, {
+        hint: 'Add --yes to replace it, or name another file.',
+      })
+    }
+    context.stderr.write(`${printable(options.output)}: ${result.hosts} hosts\n`)
     return EXIT.ok
-  }
-  const path = resolve(cwd, options.output)
-  if (!(await writeFileAtomically(path, result.text, { isOverwriting: options.yes ?? false }))) {
-    throw new MusterError('usage', `${printable(options.output)} already exists`, {
-      hint: 'Add --yes to replace it, or name another file.',
-    })
-  }
-  context.stderr.write(`${printable(options.output)}: ${result.hosts} hosts\n`)
-  return EXIT.ok
+  },
 }

@@ -4,7 +4,7 @@
  */
 import type { AreaEntry } from '../ops/kernel/area-entry.ts'
 import { AREAS } from './bring-up/areas.ts'
-import type { Effect, OptionGroup, Verb, VerbGroup, VerbTable } from './command-line/verb.ts'
+import type { Effect, OptionGroup, Verb, VerbCode, VerbGroup, VerbTable } from './command-line/verb.ts'
 
 const entryFor =
   (effect: Effect) =>
@@ -20,6 +20,17 @@ const changes = entryFor('changes')
 const plans = entryFor('plans')
 const console = entryFor('console')
 
+/** One of several verbs in a module. */
+const one =
+  <Name extends string>(load: () => Promise<Readonly<Record<Name, VerbCode>>>, name: Name): Verb['load'] =>
+  async () =>
+    (await load())[name]
+const bringUp = () => import('./bring-up/verbs.ts')
+const copies = () => import('./copy/copy.ts')
+const jobChanges = () => import('./job/change.ts')
+const jobTables = () => import('./job/show.ts')
+const rayJobs = () => import('./ray/jobs.ts')
+
 const QUEUE = ['inventory', 'json'] as const
 const CLUSTER = ['inventory', 'json', 'connection'] as const
 const HOSTS = ['inventory', 'exclude', 'json', 'connection'] as const
@@ -33,14 +44,10 @@ const OWN_VERBS: Readonly<Record<string, VerbTable>> = {
   },
   ray: {
     restart: plans('restart workers', CHANGE, () => import('./ray/restart.ts')),
-    submit: changes('run a command on the cluster, and show its output until it ends', CLUSTER, () =>
-      import('./ray/jobs.ts').then(({ submit }) => submit),
-    ),
-    jobs: reads('list the jobs of the cluster, newest last', CLUSTER, () =>
-      import('./ray/jobs.ts').then(({ jobs }) => jobs),
-    ),
-    logs: reads('show the output of a job', CLUSTER, () => import('./ray/jobs.ts').then(({ logs }) => logs)),
-    stop: changes('stop a job', CLUSTER, () => import('./ray/jobs.ts').then(({ stop }) => stop)),
+    submit: changes('run a command on the cluster, and show its output until it ends', CLUSTER, one(rayJobs, 'submit')),
+    jobs: reads('list the jobs of the cluster, newest last', CLUSTER, one(rayJobs, 'jobs')),
+    logs: reads('show the output of a job', CLUSTER, one(rayJobs, 'logs')),
+    stop: changes('stop a job', CLUSTER, one(rayJobs, 'stop')),
     watch: reads('watch nodes, placement groups and pending requests', CLUSTER, () => import('./ray/watch.ts')),
   },
 }
@@ -58,7 +65,7 @@ const groupOf = ({ name, summary, verbs }: AreaEntry): VerbGroup => {
   const own = Object.entries(verbs).map(([word, about]) => {
     const verb = word as keyof typeof verbs
     const [entry, takes] = AREA_VERBS[verb]
-    const load = () => import('./bring-up/verbs.ts').then(({ areaVerb }) => areaVerb(name, verb))
+    const load = () => bringUp().then(({ areaVerb }) => areaVerb(name, verb))
     return [verb, entry(about, takes, load)] as const
   })
   return { summary, verbs: { ...Object.fromEntries(own), ...OWN_VERBS[name] } }
@@ -73,12 +80,8 @@ export const CONSOLE = console(
 
 export const VERBS: VerbTable = {
   run: changes('run a command on every host of the target', CHANGE, () => import('./run/run.ts')),
-  copy: changes('copy files and directories to every host of the target', HOSTS, () =>
-    import('./copy/copy.ts').then(({ copy }) => copy),
-  ),
-  fetch: changes('fetch files and directories from every host of the target', HOSTS, () =>
-    import('./copy/copy.ts').then(({ fetch }) => fetch),
-  ),
+  copy: changes('copy files and directories to every host of the target', HOSTS, one(copies, 'copy')),
+  fetch: changes('fetch files and directories from every host of the target', HOSTS, one(copies, 'fetch')),
   demo: console('open the console on embedded SSH hosts, without any setup', ['color'], () => import('./demo/demo.ts')),
   hosts: reads('list hosts, how each is reached, and whether it answers', HOSTS, () => import('./hosts/hosts.ts'), {
     changesWith: ['stop'],
@@ -88,11 +91,9 @@ export const VERBS: VerbTable = {
     REPORT,
     () => import('./doctor/doctor.ts'),
   ),
-  up: plans('apply hosts.yaml to its hosts', CHANGE, () => import('./bring-up/verbs.ts').then(({ up }) => up)),
-  down: plans('undo what up did on the hosts', CHANGE, () => import('./bring-up/verbs.ts').then(({ down }) => down)),
-  status: reads('compare the hosts with hosts.yaml', REPORT, () =>
-    import('./bring-up/verbs.ts').then(({ status }) => status),
-  ),
+  up: plans('apply hosts.yaml to its hosts', CHANGE, one(bringUp, 'up')),
+  down: plans('undo what up did on the hosts', CHANGE, one(bringUp, 'down')),
+  status: reads('compare the hosts with hosts.yaml', REPORT, one(bringUp, 'status')),
   left: plans('list what Muster left on hosts, or remove it', CHANGE, () => import('./left/left.ts')),
   ...Object.fromEntries(AREAS.map((entry) => [entry.name, groupOf(entry)])),
   net: {
@@ -106,8 +107,10 @@ export const VERBS: VerbTable = {
         () => import('./net/watch.ts'),
         { changesWith: ['record'] },
       ),
-      uninstall: plans('remove what net mesh --install installed', CHANGE, () =>
-        import('./net/install.ts').then(({ uninstall }) => uninstall),
+      uninstall: plans(
+        'remove what net mesh --install installed',
+        CHANGE,
+        one(() => import('./net/install.ts'), 'uninstall'),
       ),
     },
   },
@@ -121,30 +124,20 @@ export const VERBS: VerbTable = {
     summary: 'queue jobs, and run them on the hosts as soon as they fit',
     verbs: {
       submit: changes('put a job into the queue, and print its number', CLUSTER, () => import('./job/submit.ts')),
-      list: reads('list the latest jobs', QUEUE, () => import('./job/show.ts').then(({ list }) => list)),
-      show: reads('show everything about a job, and why it waits', QUEUE, () =>
-        import('./job/show.ts').then(({ show }) => show),
-      ),
+      list: reads('list the latest jobs', QUEUE, one(jobTables, 'list')),
+      show: reads('show everything about a job, and why it waits', QUEUE, one(jobTables, 'show')),
       results: reads(
         'show parameters and metrics of jobs submitted together, best first',
         QUEUE,
         () => import('./job/results.ts'),
       ),
       logs: reads('show the output of a job', CLUSTER, () => import('./job/logs.ts')),
-      cancel: changes('stop running jobs, and remove waiting ones from the queue', QUEUE, () =>
-        import('./job/change.ts').then(({ cancel }) => cancel),
-      ),
-      hold: changes('hold jobs, so that they do not start', QUEUE, () =>
-        import('./job/change.ts').then(({ hold }) => hold),
-      ),
-      release: changes('release held jobs, so that they can start', QUEUE, () =>
-        import('./job/change.ts').then(({ release }) => release),
-      ),
-      retry: changes('queue ended jobs again', QUEUE, () => import('./job/change.ts').then(({ retry }) => retry)),
-      requeue: changes('stop running jobs, and queue them again', QUEUE, () =>
-        import('./job/change.ts').then(({ requeue }) => requeue),
-      ),
-      wait: reads('wait until all jobs have ended', QUEUE, () => import('./job/change.ts').then(({ wait }) => wait)),
+      cancel: changes('stop running jobs, and remove waiting ones from the queue', QUEUE, one(jobChanges, 'cancel')),
+      hold: changes('hold jobs, so that they do not start', QUEUE, one(jobChanges, 'hold')),
+      release: changes('release held jobs, so that they can start', QUEUE, one(jobChanges, 'release')),
+      retry: changes('queue ended jobs again', QUEUE, one(jobChanges, 'retry')),
+      requeue: changes('stop running jobs, and queue them again', QUEUE, one(jobChanges, 'requeue')),
+      wait: reads('wait until all jobs have ended', QUEUE, one(jobChanges, 'wait')),
       edit: changes('change waiting or held jobs', QUEUE, () => import('./job/change.ts')),
       clean: changes(
         'delete what ended jobs left on the hosts: output and scripts',

@@ -10,6 +10,7 @@ import { countPlan } from '../../ops/kernel/format-plan.ts'
 import { openJournal } from '../../ops/kernel/journal.ts'
 import { hasSteps, type Plan } from '../../ops/kernel/plan.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
+import type { TtyDialog } from '../connect/tty-dialog.ts'
 import { jobsAtStake } from './jobs-at-stake.ts'
 import { type BringUpOptions, limitFactorOf, newMark, ownerWords, type Prepared, prepareBringUp } from './prepare.ts'
 import { BringUpReport } from './report.ts'
@@ -51,115 +52,105 @@ async function changePrepared(
   options: BringUpOptions,
   context: CliContext,
 ): Promise<number> {
-  return await new Change(prepared, new BringUpReport(options, context), options, context).run(direction)
+  const report = new BringUpReport(options, context)
+  const { signal, now, environment } = context
+  const { dryRun: isDryRun = false, yes: isAgreed = false, verbose = false } = options
+  let atStake: readonly string[] = []
+  const end = await changeHosts(
+    {
+      ...prepared,
+      direction,
+      signal,
+      now,
+      isDryRun,
+      isAgreed,
+      openJournal: () => openJournal({ environment, now }),
+    },
+    {
+      onPlan(plan, isAgain) {
+        if (isAgain) report.say('the hosts have changed; the plan is now:')
+        report.plan(plan)
+        atStake = prepared.atStake?.(plan) ?? []
+        for (const sentence of atStake) report.say(sentence)
+      },
+      confirm: async (plan) => isAgreed || (await confirm(plan, atStake.length > 0, prepared.dialog, signal)),
+      onEvent: (event) => report.apply(event),
+      onSay(text, isDetail) {
+        if (!isDetail || verbose) report.say(text)
+      },
+    },
+  )
+  const finish = (checked: Checked, result?: ApplyResult, findings: readonly AreaFinding[] = []) =>
+    finishChange(checked, result, findings, isDryRun, report, signal)
+  switch (end.kind) {
+    case 'unchanged':
+      return finish(end)
+    case 'declined':
+      return EXIT.interrupted
+    case 'locked':
+      return EXIT.incomplete
+    case 'lost':
+      if (end.result !== undefined) finish(end, end.result)
+      return EXIT.incomplete
+    case 'cancelled':
+      return end.applied === undefined ? EXIT.interrupted : finish(end.applied, end.applied.result)
+    case 'done':
+      return finish(end, end.result, end.findings)
+  }
 }
 
-class Change {
-  readonly #prepared: Changed
-  readonly #report: BringUpReport
-  readonly #options: BringUpOptions
-  readonly #context: CliContext
-  #atStake: readonly string[] = []
-
-  constructor(prepared: Changed, report: BringUpReport, options: BringUpOptions, context: CliContext) {
-    this.#prepared = prepared
-    this.#report = report
-    this.#options = options
-    this.#context = context
+async function confirm(plan: Plan, isAtStake: boolean, dialog: TtyDialog, signal: AbortSignal): Promise<boolean> {
+  const { steps } = countPlan(plan)
+  const on = foldHostSet(hostsWithSteps(plan))
+  const answer = await dialog.confirm(
+    `Apply ${steps === 1 ? '1 step' : `${steps} steps`} on ${on}${isAtStake ? ', where jobs run' : ''}?`,
+    signal,
+  )
+  if (answer === undefined) {
+    throw new MusterError('usage', 'cannot ask for confirmation: there is no terminal', {
+      hint: 'Add --yes to apply the plan, or --dry-run to only show it.',
+    })
   }
+  return answer
+}
 
-  async run(direction: ChangeDirection): Promise<number> {
-    const { signal, now, environment } = this.#context
-    const { dryRun: isDryRun = false, yes: isAgreed = false, verbose = false } = this.#options
-    const end = await changeHosts(
-      {
-        ...this.#prepared,
-        direction,
-        signal,
-        now,
-        isDryRun,
-        isAgreed,
-        openJournal: () => openJournal({ environment, now }),
-      },
-      {
-        onPlan: (plan, isAgain) => {
-          if (isAgain) this.#report.say('the hosts have changed; the plan is now:')
-          this.#report.plan(plan)
-          this.#atStake = this.#prepared.atStake?.(plan) ?? []
-          for (const sentence of this.#atStake) this.#report.say(sentence)
-        },
-        confirm: (plan) => this.#confirm(plan),
-        onEvent: (event) => this.#report.apply(event),
-        onSay: (text, isDetail) => {
-          if (!isDetail || verbose) this.#report.say(text)
-        },
-      },
-    )
-    switch (end.kind) {
-      case 'unchanged':
-        return this.#finish(end, undefined, [])
-      case 'declined':
-        return EXIT.interrupted
-      case 'locked':
-        return EXIT.incomplete
-      case 'lost':
-        if (end.result !== undefined) this.#finish(end, end.result, [])
-        return EXIT.incomplete
-      case 'cancelled':
-        return end.applied === undefined ? EXIT.interrupted : this.#finish(end.applied, end.applied.result, [])
-      case 'done':
-        return this.#finish(end, end.result, end.findings)
-    }
-  }
-
-  async #confirm(plan: Plan): Promise<boolean> {
-    if (this.#options.yes === true) return true
-    const { steps } = countPlan(plan)
-    const on = foldHostSet(hostsWithSteps(plan))
-    const answer = await this.#prepared.dialog.confirm(
-      `Apply ${steps === 1 ? '1 step' : `${steps} steps`} on ${on}${this.#atStake.length === 0 ? '' : ', where jobs run'}?`,
-      this.#context.signal,
-    )
-    if (answer === undefined) {
-      throw new MusterError('usage', 'cannot ask for confirmation: there is no terminal', {
-        hint: 'Add --yes to apply the plan, or --dry-run to only show it.',
-      })
-    }
-    return answer
-  }
-
-  /** `plan`: what is left to do. */
-  #finish({ plan, factsByArea }: Checked, result: ApplyResult | undefined, findings: readonly AreaFinding[]): number {
-    this.#report.findings(findings)
-    const { signal } = this.#context
-    const counts = countPlan(plan)
-    const ends = [...(result?.ends.values() ?? [])]
-    const count = (kind: string) => ends.filter((end) => end.kind === kind).length
-    const away = new Set([...factsByArea.values()].flatMap((areaFacts) => [...areaFacts.away.keys()])).size
-    const done = count('done')
-    const failed = count('failed') + count('skipped')
-    const cancelled = count('cancelled')
-    const blockers = findings.filter(({ gravity }) => gravity === 'blocker').length
-    const words = [
-      ...(this.#options.dryRun === true ? [`${counts.steps} steps would be done`] : []),
-      ...(result === undefined && this.#options.dryRun !== true
-        ? [counts.blocked > away ? 'nothing to apply' : 'no change: nothing to do']
-        : []),
-      ...(result === undefined ? [] : [`${done} done`]),
-      ...(failed > 0 ? [`${failed} failed or not started`] : []),
-      ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
-      ...(counts.blocked > away ? [`${counts.blocked - away} blocked`] : []),
-      ...(away > 0 ? [`${away} not reached`] : []),
-      ...(blockers > 0 ? [`${blockers} not working`] : []),
-    ]
-    const hosts = new Set(plan.operations.map(({ host }) => host)).size
-    this.#report.summary(
-      { hosts, done, failed, cancelled, blocked: counts.blocked, unreachable: away, findings: findings.length },
-      `${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${printable(words.join(', '))}`,
-    )
-    if (signal.aborted) return EXIT.interrupted
-    if (failed > 0 || blockers > 0 || counts.blocked > away) return EXIT.incomplete
-    if (away > 0) return EXIT.unreachable
-    return result !== undefined && hasSteps(plan) ? EXIT.incomplete : EXIT.ok
-  }
+/** `plan`: what is left to do. */
+function finishChange(
+  { plan, factsByArea }: Checked,
+  result: ApplyResult | undefined,
+  findings: readonly AreaFinding[],
+  isDryRun: boolean,
+  report: BringUpReport,
+  signal: AbortSignal,
+): number {
+  report.findings(findings)
+  const counts = countPlan(plan)
+  const ends = [...(result?.ends.values() ?? [])]
+  const count = (kind: string) => ends.filter((end) => end.kind === kind).length
+  const away = new Set([...factsByArea.values()].flatMap((areaFacts) => [...areaFacts.away.keys()])).size
+  const done = count('done')
+  const failed = count('failed') + count('skipped')
+  const cancelled = count('cancelled')
+  const blockers = findings.filter(({ gravity }) => gravity === 'blocker').length
+  const words = [
+    ...(isDryRun ? [`${counts.steps} steps would be done`] : []),
+    ...(result === undefined && !isDryRun
+      ? [counts.blocked > away ? 'nothing to apply' : 'no change: nothing to do']
+      : []),
+    ...(result === undefined ? [] : [`${done} done`]),
+    ...(failed > 0 ? [`${failed} failed or not started`] : []),
+    ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
+    ...(counts.blocked > away ? [`${counts.blocked - away} blocked`] : []),
+    ...(away > 0 ? [`${away} not reached`] : []),
+    ...(blockers > 0 ? [`${blockers} not working`] : []),
+  ]
+  const hosts = new Set(plan.operations.map(({ host }) => host)).size
+  report.summary(
+    { hosts, done, failed, cancelled, blocked: counts.blocked, unreachable: away, findings: findings.length },
+    `${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${printable(words.join(', '))}`,
+  )
+  if (signal.aborted) return EXIT.interrupted
+  if (failed > 0 || blockers > 0 || counts.blocked > away) return EXIT.incomplete
+  if (away > 0) return EXIT.unreachable
+  return result !== undefined && hasSteps(plan) ? EXIT.incomplete : EXIT.ok
 }

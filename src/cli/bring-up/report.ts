@@ -11,7 +11,25 @@ import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { painterOf } from '../output/colour.ts'
 import { writeEvent } from '../output/json-lines.ts'
 
+/** How often each of these kinds was found. */
+export function tally<Kind extends string>(kinds: readonly Kind[], found: readonly Kind[]): Record<Kind, number> {
+  const counts = kinds.map((kind) => [kind, found.filter((each) => each === kind).length])
+  return Object.fromEntries(counts) as Record<Kind, number>
+}
+
+/** `2 good`, for those that are there. */
+export const tallyWords = (counts: Readonly<Record<string, number>>): string[] =>
+  Object.entries(counts).flatMap(([kind, count]) => (count > 0 ? [`${count} ${kind}`] : []))
+
 const COLOURS = { '+': 'green', '-': 'red', '~': 'yellow', '!': 'red', head: 'bold' } as const
+
+const END_WORDS = {
+  done: 'done',
+  unneeded: 'already done',
+  cancelled: 'cancelled',
+  failed: 'FAILED',
+  skipped: 'not started',
+} as const
 
 export class BringUpReport {
   readonly #context: CliContext
@@ -62,19 +80,8 @@ export class BringUpReport {
       return
     }
     const { end, durationMs } = event
-    const head = `${operation.host}: ${step.title}`
-    switch (end.kind) {
-      case 'done':
-        return this.lines([`${head}: done (${formatDuration(durationMs)})`])
-      case 'unneeded':
-        return this.lines([`${head}: already done`])
-      case 'cancelled':
-        return this.lines([`${head}: cancelled`])
-      case 'failed':
-        return this.lines([`${head}: FAILED: ${end.reason}`])
-      case 'skipped':
-        return this.lines([`${head}: not started: ${end.reason}`])
-    }
+    const why = 'reason' in end ? `: ${end.reason}` : end.kind === 'done' ? ` (${formatDuration(durationMs)})` : ''
+    this.lines([`${operation.host}: ${step.title}: ${END_WORDS[end.kind]}${why}`])
   }
 
   findings(findings: readonly AreaFinding[]): void {

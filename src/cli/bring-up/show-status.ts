@@ -1,10 +1,10 @@
 /** `status`: gathers facts, compares, verifies without writing anything, and reports. */
-import { gatherAreaFacts, type HostStatus, statusesOf, verifyAreas } from '../../ops/kernel/bring-up.ts'
+import { gatherAreaFacts, statusesOf, verifyAreas } from '../../ops/kernel/bring-up.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { serviceState } from '../job/service/service.ts'
 import { type BringUpOptions, prepareBringUp } from './prepare.ts'
-import { BringUpReport } from './report.ts'
+import { BringUpReport, tally, tallyWords } from './report.ts'
 
 /** A status should come soon, also while hosts are down. */
 const CONNECT_TIMEOUT_MS = 4_000
@@ -31,21 +31,11 @@ export async function showStatus(
   report.findings(statuses.flatMap((status) => status.findings))
   const service = await serviceState(prepared.inventory, context)
   if (service !== undefined && names.length === 0) report.service(service)
-  const counts = countStatuses(statuses)
-  const words = Object.entries(counts).flatMap(([word, count]) => (count > 0 ? [`${count} ${word}`] : []))
-  report.summary({ statuses: statuses.length, ...counts }, words.join(', '))
+  const counts = tally(
+    ['good', 'missing', 'differs', 'failed', 'blocked', 'away'],
+    statuses.map(({ status: kind }) => kind),
+  )
+  report.summary({ statuses: statuses.length, ...counts }, tallyWords(counts).join(', '))
   if (counts.away > 0) return EXIT.unreachable
   return counts.good === statuses.length ? EXIT.ok : EXIT.failed
-}
-
-function countStatuses(statuses: readonly HostStatus[]) {
-  const count = (wanted: HostStatus['status']) => statuses.filter(({ status }) => status === wanted).length
-  return {
-    good: count('good'),
-    missing: count('missing'),
-    differs: count('differs'),
-    failed: count('failed'),
-    blocked: count('blocked'),
-    away: count('away'),
-  }
 }

@@ -101,6 +101,16 @@ export function seconds(text: string): number {
   return Math.min(numberAbove0(text), LONGEST_S)
 }
 
+/** NAME=VALUE, after those that were given before. */
+export function variable(
+  text: string,
+  before: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const [, name, value = ''] = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(text) ?? []
+  if (name === undefined) throw new InvalidArgumentError('It must be NAME=VALUE.')
+  return { ...before, [name]: value }
+}
+
 /** An option that may be given several times; its value is a list. */
 export function repeatable(flags: string, description: string): Option {
   return new Option(flags, `${description}; can be given several times`)

@@ -10,7 +10,7 @@ import { section } from '../../ops/env/section.ts'
 import { envDriftOf } from '../../ops/env/verify.ts'
 import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
-import { BringUpReport } from '../bring-up/report.ts'
+import { BringUpReport, tally } from '../bring-up/report.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { formatTable } from '../output/table.ts'
 
@@ -25,57 +25,62 @@ Examples:
 
 Exit codes: 0 no differences except notes, 1 something differs or is unknown, 4 a host could not be reached.
 `,
-  run: checkEnvironment,
-}
-
-/** @throws MusterError */
-async function checkEnvironment(options: BringUpOptions, context: CliContext): Promise<number> {
-  using prepared = await prepareBringUp(['env'], options, context)
-  const { areas, hosts, mark, limitFactor, isSelected, inventory } = prepared
-  const { signal, now, stdout } = context
-  const factsByArea = await gatherAreaFacts(areas, { hosts, signal, mark, now, limitFactor })
-  if (signal.aborted) return EXIT.interrupted
-  // The facts of this area, which the kernel hands on without their type.
-  const areaFacts = factsByArea.get('env') as unknown as EnvAreaFacts
-  const from = sectionOf(inventory, section)?.from ?? ''
-  const facts = new Map([...areaFacts.facts].filter(([host]) => isSelected(host) || host === from))
-  const drift = envDriftOf(from, { facts })
-  const away = new Map([...areaFacts.away].filter(([host]) => isSelected(host)))
-  const report = new BringUpReport(options, context)
-  const unknown = [...facts].flatMap(([host, { facts: own }]) =>
-    Object.entries(own).flatMap(([name, fact]) =>
-      fact.kind === 'unknown' ? [{ host, name: NAMES[name] ?? name, because: fact.because }] : [],
-    ),
-  )
-  for (const row of drift.rows) {
-    const { values, reference = null, ...rest } = row
-    const hosts = Object.fromEntries([...values].map(([host, value]) => [host, value ?? null]))
-    report.event({ type: 'drift', ...rest, reference, hosts })
-  }
-  for (const each of unknown) report.event({ type: 'unknown', ...each })
-  for (const [host, reason] of away) report.event({ type: 'away', host, reason })
-  if (options.json !== true) {
-    stdout.write(formatDrift(drift, stdout.columns ?? USUAL_COLUMNS))
-    const lines = [
-      ...groups(unknown.map(({ host, name, because }) => [host, `cannot determine ${name}: ${because}`])),
-      ...groups([...away].map(([host, reason]) => [host, `not reached: ${reason}`])),
-    ]
-    report.lines(lines)
-  }
-  const count = (gravity: string) => drift.rows.filter((row) => row.gravity === gravity).length
-  const counts = { blocker: count('blocker'), risk: count('risk'), note: count('note') }
-  const words = Object.entries(counts).flatMap(([word, number]) =>
-    number === 0 ? [] : [`${number} ${word}${number === 1 ? '' : 's'}`],
-  )
-  const compared = drift.followed === undefined ? 'with what most of them have' : `with ${drift.followed}`
-  const head = `${facts.size} ${facts.size === 1 ? 'host' : 'hosts'} compared ${compared}`
-  const unreached = away.size === 0 ? [] : [`${away.size} not reached`]
-  report.summary(
-    { hosts: facts.size, followed: drift.followed ?? null, ...counts, unknown: unknown.length, unreachable: away.size },
-    `${head}: ${[...(words.length === 0 ? ['no drift'] : words), ...unreached].join(', ')}`,
-  )
-  if (away.size > 0) return EXIT.unreachable
-  return counts.blocker + counts.risk + unknown.length > 0 ? EXIT.failed : EXIT.ok
+  async run(options: BringUpOptions, context: CliContext) {
+    using prepared = await prepareBringUp(['env'], options, context)
+    const { areas, hosts, mark, limitFactor, isSelected, inventory } = prepared
+    const { signal, now, stdout } = context
+    const factsByArea = await gatherAreaFacts(areas, { hosts, signal, mark, now, limitFactor })
+    if (signal.aborted) return EXIT.interrupted
+    // The facts of this area, which the kernel hands on without their type.
+    const areaFacts = factsByArea.get('env') as unknown as EnvAreaFacts
+    const from = sectionOf(inventory, section)?.from ?? ''
+    const facts = new Map([...areaFacts.facts].filter(([host]) => isSelected(host) || host === from))
+    const drift = envDriftOf(from, { facts })
+    const away = new Map([...areaFacts.away].filter(([host]) => isSelected(host)))
+    const report = new BringUpReport(options, context)
+    const unknown = [...facts].flatMap(([host, { facts: own }]) =>
+      Object.entries(own).flatMap(([name, fact]) =>
+        fact.kind === 'unknown' ? [{ host, name: NAMES[name] ?? name, because: fact.because }] : [],
+      ),
+    )
+    for (const row of drift.rows) {
+      const { values, reference = null, ...rest } = row
+      const hosts = Object.fromEntries([...values].map(([host, value]) => [host, value ?? null]))
+      report.event({ type: 'drift', ...rest, reference, hosts })
+    }
+    for (const each of unknown) report.event({ type: 'unknown', ...each })
+    for (const [host, reason] of away) report.event({ type: 'away', host, reason })
+    if (options.json !== true) {
+      stdout.write(formatDrift(drift, stdout.columns ?? USUAL_COLUMNS))
+      const lines = [
+        ...groups(unknown.map(({ host, name, because }) => [host, `cannot determine ${name}: ${because}`])),
+        ...groups([...away].map(([host, reason]) => [host, `not reached: ${reason}`])),
+      ]
+      report.lines(lines)
+    }
+    const counts = tally(
+      ['blocker', 'risk', 'note'],
+      drift.rows.map(({ gravity }) => gravity),
+    )
+    const words = Object.entries(counts).flatMap(([word, number]) =>
+      number === 0 ? [] : [`${number} ${word}${number === 1 ? '' : 's'}`],
+    )
+    const compared = drift.followed === undefined ? 'with what most of them have' : `with ${drift.followed}`
+    const head = `${facts.size} ${facts.size === 1 ? 'host' : 'hosts'} compared ${compared}`
+    const unreached = away.size === 0 ? [] : [`${away.size} not reached`]
+    report.summary(
+      {
+        hosts: facts.size,
+        followed: drift.followed ?? null,
+        ...counts,
+        unknown: unknown.length,
+        unreachable: away.size,
+      },
+      `${head}: ${[...(words.length === 0 ? ['no drift'] : words), ...unreached].join(', ')}`,
+    )
+    if (away.size > 0) return EXIT.unreachable
+    return counts.blocker + counts.risk + unknown.length > 0 ? EXIT.failed : EXIT.ok
+  },
 }
 
 const NAMES: Readonly<Record<string, string>> = { system: 'the system', content: 'the environment' }

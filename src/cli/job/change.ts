@@ -46,7 +46,18 @@ Examples:
 
 Exit codes: 0 all are done, 1 a job ended otherwise.
 `,
-  run: waitForJobs,
+  async run(ids: readonly number[], options: GlobalOptions, context: CliContext) {
+    using queue = await openQueue(options, context)
+    for (const id of ids)
+      for (let job = jobOr(queue, id); !isFinal(job.state); job = jobOr(queue, id))
+        await sleep(CHECK_MS, undefined, { signal: context.signal })
+    const states = ids.map((id) => jobOr(queue, id).state.kind)
+    if (options.json)
+      ids.forEach((id, index) => {
+        context.stdout.write(jsonLine({ type: 'ended', job: id, state: states[index] }))
+      })
+    return states.every((kind) => kind === 'done') ? EXIT.ok : EXIT.failed
+  },
 }
 
 async function changeJobs(
@@ -97,19 +108,6 @@ export function reportChanges(
   return results.every((hasChanged) => hasChanged) ? EXIT.ok : EXIT.failed
 }
 
-async function waitForJobs(ids: readonly number[], options: GlobalOptions, context: CliContext): Promise<number> {
-  using queue = await openQueue(options, context)
-  for (const id of ids)
-    for (let job = jobOr(queue, id); !isFinal(job.state); job = jobOr(queue, id))
-      await sleep(CHECK_MS, undefined, { signal: context.signal })
-  const states = ids.map((id) => jobOr(queue, id).state.kind)
-  if (options.json)
-    ids.forEach((id, index) => {
-      context.stdout.write(jsonLine({ type: 'ended', job: id, state: states[index] }))
-    })
-  return states.every((kind) => kind === 'done') ? EXIT.ok : EXIT.failed
-}
-
 type EditOptions = GlobalOptions &
   Partial<
     Pick<
@@ -126,17 +124,15 @@ Examples:
 
 Options that are not given stay unchanged.
 `,
-  run: editJobs,
-}
-
-async function editJobs(ids: readonly number[], options: EditOptions, context: CliContext): Promise<number> {
-  if (options.command !== undefined) checkCommand(options.command)
-  using queue = await openQueue(options, context)
-  const results = queue.store.editAll(ids, (job) => ({
-    spec: editSpec(job.spec, options, queue),
-    priority: options.priority ?? job.priority,
-  }))
-  return reportChanges('edit', ids, results, queue, options, context)
+  async run(ids: readonly number[], options: EditOptions, context: CliContext) {
+    if (options.command !== undefined) checkCommand(options.command)
+    using queue = await openQueue(options, context)
+    const results = queue.store.editAll(ids, (job) => ({
+      spec: editSpec(job.spec, options, queue),
+      priority: options.priority ?? job.priority,
+    }))
+    return reportChanges('edit', ids, results, queue, options, context)
+  },
 }
 
 function editSpec(spec: Job['spec'], options: EditOptions, queue: OpenQueue): JobSpec {

@@ -29,34 +29,32 @@ export const verb: VerbCode = {
 Examples:
   muster job clean --older-than 30 --dry-run
 `,
-  run: cleanHosts,
-}
-
-async function cleanHosts(options: CleanOptions, context: CliContext): Promise<number> {
-  using queue = await openQueue(options, context)
-  const { store, inventory } = queue
-  using hosts = await connectHosts(inventory, options, context)
-  // Also what jobs of other hosts need: hosts may share a home.
-  const kept = store.keptDirectories()
-  const codes = await Promise.all(
-    inventory.hosts.map(async ({ name }) => {
-      const program = formatCleanProgram(store.id, kept, options.olderThan, options.dryRun ?? false)
-      const result = await hosts.exec(name, program, context.signal)
-      const { outcome, stdout } = result
-      const count = Number(/^removed (\d+)$/m.exec(Buffer.from(stdout).toString())?.[1] ?? Number.NaN)
-      const isWell = outcome.kind === 'exit' && outcome.code === 0 && Number.isSafeInteger(count)
-      const reason = isWell ? undefined : printable(reasonOfResult(result, formatOutcome))
-      const word = options.dryRun ? 'would be deleted' : 'deleted'
-      if (options.json)
-        context.stdout.write(jsonLine({ type: 'cleaned', host: name, directories: isWell ? count : null, reason }))
-      else if (isWell) context.stdout.write(`${name}: ${count} directories ${word}\n`)
-      else context.stderr.write(`muster: ${name}: ${reason}\n`)
-      if (isWell) return EXIT.ok
-      return outcome.kind === 'exit' ? EXIT.failed : EXIT.unreachable
-    }),
-  )
-  if (options.records) forgetRecords(store, options, context)
-  return Math.max(...codes, EXIT.ok)
+  async run(options: CleanOptions, context: CliContext) {
+    using queue = await openQueue(options, context)
+    const { store, inventory } = queue
+    using hosts = await connectHosts(inventory, options, context)
+    // Also what jobs of other hosts need: hosts may share a home.
+    const kept = store.keptDirectories()
+    const codes = await Promise.all(
+      inventory.hosts.map(async ({ name }) => {
+        const program = formatCleanProgram(store.id, kept, options.olderThan, options.dryRun ?? false)
+        const result = await hosts.exec(name, program, context.signal)
+        const { outcome, stdout } = result
+        const count = Number(/^removed (\d+)$/m.exec(Buffer.from(stdout).toString())?.[1] ?? Number.NaN)
+        const isWell = outcome.kind === 'exit' && outcome.code === 0 && Number.isSafeInteger(count)
+        const reason = isWell ? undefined : printable(reasonOfResult(result, formatOutcome))
+        const word = options.dryRun ? 'would be deleted' : 'deleted'
+        if (options.json)
+          context.stdout.write(jsonLine({ type: 'cleaned', host: name, directories: isWell ? count : null, reason }))
+        else if (isWell) context.stdout.write(`${name}: ${count} directories ${word}\n`)
+        else context.stderr.write(`muster: ${name}: ${reason}\n`)
+        if (isWell) return EXIT.ok
+        return outcome.kind === 'exit' ? EXIT.failed : EXIT.unreachable
+      }),
+    )
+    if (options.records) forgetRecords(store, options, context)
+    return Math.max(...codes, EXIT.ok)
+  },
 }
 
 /** In parts, so that a scheduler and submissions are not kept waiting. */

@@ -30,47 +30,45 @@ export const verb: VerbCode = {
 Examples:
   muster job logs 17 -f              the output of a job, until it ends
 `,
-  run: showLogs,
-}
-
-async function showLogs(id: number, options: LogOptions, context: CliContext): Promise<number> {
-  using queue = await readQueue(options, context)
-  const job = jobOr(queue, id)
-  const isOnHosts = job.spec.engine === undefined
-  const place = 'places' in job.state ? job.state.places?.[isOnHosts ? options.rank : 0] : undefined
-  if (place === undefined)
-    throw new MusterError('usage', `job ${id} is ${job.state.kind}: bundle ${options.rank} has no output`)
-  const engines = isOnHosts ? new Map() : await openEngines(queue.inventory, context)
-  const whole = { rank: options.rank, fromByte: 0, mostBytes: PIECE_BYTES }
-  const host = engineLog(engines, queue.store.id, job, whole)?.host ?? place.host
-  const names = new Set(queue.inventory.hosts.map(({ name }) => name))
-  if (!names.has(host))
-    throw new MusterError('configuration', `it ran on ${placeTitle(host)}, which hosts.yaml no longer declares`)
-  using hosts = await connectHosts(queue.inventory, options, context)
-  const key = bundleKey(queue.store.id, job, options.rank)
-  const files = [
-    { name: 'out', stream: context.stdout, at: 0, decoder: new TextDecoder() },
-    // An engine keeps both in one.
-    ...(isOnHosts ? [{ name: 'err', stream: context.stderr, at: 0, decoder: new TextDecoder() }] : []),
-  ]
-  for (;;) {
-    // Checked before reading, so that everything it wrote before it ended is read.
-    const current = jobOr(queue, id)
-    const hasEnded = current.attempt !== job.attempt || isFinal(current.state)
-    let count = 0
-    for (const file of files) {
-      const program =
-        engineLog(engines, queue.store.id, job, { ...whole, fromByte: file.at })?.script ??
-        `cd ${JOBS_DIRECTORY}/${key} && tail -c +${file.at + 1} ${file.name} 2>/dev/null | head -c ${PIECE_BYTES}`
-      const result = await hosts.exec(host, program, context.signal)
-      if (result.outcome.kind !== 'exit')
-        throw new MusterError('unreachable', `${host}: ${reasonOfResult(result, formatOutcome)}`)
-      file.at += result.stdout.length
-      count += result.stdout.length
-      file.stream.write(printableLines(file.decoder.decode(result.stdout, { stream: true })))
+  async run(id: number, options: LogOptions, context: CliContext) {
+    using queue = await readQueue(options, context)
+    const job = jobOr(queue, id)
+    const isOnHosts = job.spec.engine === undefined
+    const place = 'places' in job.state ? job.state.places?.[isOnHosts ? options.rank : 0] : undefined
+    if (place === undefined)
+      throw new MusterError('usage', `job ${id} is ${job.state.kind}: bundle ${options.rank} has no output`)
+    const engines = isOnHosts ? new Map() : await openEngines(queue.inventory, context)
+    const whole = { rank: options.rank, fromByte: 0, mostBytes: PIECE_BYTES }
+    const host = engineLog(engines, queue.store.id, job, whole)?.host ?? place.host
+    const names = new Set(queue.inventory.hosts.map(({ name }) => name))
+    if (!names.has(host))
+      throw new MusterError('configuration', `it ran on ${placeTitle(host)}, which hosts.yaml no longer declares`)
+    using hosts = await connectHosts(queue.inventory, options, context)
+    const key = bundleKey(queue.store.id, job, options.rank)
+    const files = [
+      { name: 'out', stream: context.stdout, at: 0, decoder: new TextDecoder() },
+      // An engine keeps both in one.
+      ...(isOnHosts ? [{ name: 'err', stream: context.stderr, at: 0, decoder: new TextDecoder() }] : []),
+    ]
+    for (;;) {
+      // Checked before reading, so that everything it wrote before it ended is read.
+      const current = jobOr(queue, id)
+      const hasEnded = current.attempt !== job.attempt || isFinal(current.state)
+      let count = 0
+      for (const file of files) {
+        const program =
+          engineLog(engines, queue.store.id, job, { ...whole, fromByte: file.at })?.script ??
+          `cd ${JOBS_DIRECTORY}/${key} && tail -c +${file.at + 1} ${file.name} 2>/dev/null | head -c ${PIECE_BYTES}`
+        const result = await hosts.exec(host, program, context.signal)
+        if (result.outcome.kind !== 'exit')
+          throw new MusterError('unreachable', `${host}: ${reasonOfResult(result, formatOutcome)}`)
+        file.at += result.stdout.length
+        count += result.stdout.length
+        file.stream.write(printableLines(file.decoder.decode(result.stdout, { stream: true })))
+      }
+      if (count > 0) continue
+      if (!options.follow || hasEnded) return EXIT.ok
+      await sleep(CHECK_MS, undefined, { signal: context.signal })
     }
-    if (count > 0) continue
-    if (!options.follow || hasEnded) return EXIT.ok
-    await sleep(CHECK_MS, undefined, { signal: context.signal })
-  }
+  },
 }

@@ -22,32 +22,37 @@ export const verb: VerbCode = {
 Examples:
   muster job results 17 --sort lr    all jobs that were submitted together with job 17
 `,
-  run: showResults,
-}
-
-async function showResults(id: number, options: ResultsOptions, context: CliContext): Promise<number> {
-  using queue = await readQueue(options, context)
-  const { spec } = jobOr(queue, id)
-  const { metrics, parameters, rows, count } = queue.store.results.sweep(queue.store.groupOf(id) ?? 0, spec)
-  const sorted = sortRows(rows, metrics, parameters, options.sort).slice(0, options.limit)
-  if (options.json) {
-    for (const { id: job, kind, attempt, parameters: own, values } of sorted) {
-      const numbers = Object.entries(values).map(([name, value]) => [name, metricJson(value)])
-      const line = { type: 'result', job, state: kind, attempt, parameters: own, metrics: Object.fromEntries(numbers) }
-      context.stdout.write(jsonLine(line))
+  async run(id: number, options: ResultsOptions, context: CliContext) {
+    using queue = await readQueue(options, context)
+    const { spec } = jobOr(queue, id)
+    const { metrics, parameters, rows, count } = queue.store.results.sweep(queue.store.groupOf(id) ?? 0, spec)
+    const sorted = sortRows(rows, metrics, parameters, options.sort).slice(0, options.limit)
+    if (options.json) {
+      for (const { id: job, kind, attempt, parameters: own, values } of sorted) {
+        const numbers = Object.entries(values).map(([name, value]) => [name, metricJson(value)])
+        const line = {
+          type: 'result',
+          job,
+          state: kind,
+          attempt,
+          parameters: own,
+          metrics: Object.fromEntries(numbers),
+        }
+        context.stdout.write(jsonLine(line))
+      }
+      return EXIT.ok
     }
+    const names = metrics.map(({ name }) => name)
+    const cells = sorted.map(({ id: job, kind, parameters: own, values }) => [
+      String(job),
+      kind,
+      ...parameters.map((name) => own[name] ?? ''),
+      ...names.map((name) => values[name] ?? '-'),
+    ])
+    context.stdout.write(formatTable(['JOB', 'STATE', ...parameters, ...names], cells))
+    if (sorted.length < count) context.stdout.write(`\n${sorted.length} of ${count}: --limit shows more\n`)
     return EXIT.ok
-  }
-  const names = metrics.map(({ name }) => name)
-  const cells = sorted.map(({ id: job, kind, parameters: own, values }) => [
-    String(job),
-    kind,
-    ...parameters.map((name) => own[name] ?? ''),
-    ...names.map((name) => values[name] ?? '-'),
-  ])
-  context.stdout.write(formatTable(['JOB', 'STATE', ...parameters, ...names], cells))
-  if (sorted.length < count) context.stdout.write(`\n${sorted.length} of ${count}: --limit shows more\n`)
-  return EXIT.ok
+  },
 }
 
 /** @throws MusterError `usage` for an unknown name */

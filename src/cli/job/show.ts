@@ -37,7 +37,32 @@ export const list: VerbCode = {
 Examples:
   muster job list --state running,failed
 `,
-  run: listJobs,
+  async run(options: ListOptions, context: CliContext) {
+    using queue = await readQueue(options, context)
+    const jobs = queue.store.list(statesOf(options.state), options.limit)
+    if (options.json) {
+      for (const job of jobs) context.stdout.write(jsonLine(jobJson(job)))
+      return EXIT.ok
+    }
+    const columns = JOB_COLUMNS.filter(({ isNeeded }) => isNeeded?.(jobs) !== false)
+    const nowMs = context.now()
+    const rows = jobs
+      .toReversed()
+      .map((job) => columns.map(({ text, most = 1000 }) => clip(printable(text(job, nowMs)), most)))
+    context.stdout.write(
+      formatTable(
+        columns.map(({ title }) => title),
+        rows,
+      ),
+    )
+    const counts = [...queue.store.counts()].map(([kind, count]) => `${count} ${kind}`)
+    const driver = queue.store.lease.owner(context.now())
+    const service = driver === undefined ? await serviceState(queue.inventory, context) : undefined
+    context.stdout.write(
+      `${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${driver === undefined ? `no scheduler running${serviceWords(service)}` : `scheduler: ${printable(driver)}`}\n`,
+    )
+    return EXIT.ok
+  },
 }
 
 export const show: VerbCode = {
@@ -46,34 +71,49 @@ export const show: VerbCode = {
 Examples:
   muster job show 17                 everything about a job, and why it waits
 `,
-  run: showJob,
-}
-
-async function listJobs(options: ListOptions, context: CliContext): Promise<number> {
-  using queue = await readQueue(options, context)
-  const jobs = queue.store.list(statesOf(options.state), options.limit)
-  if (options.json) {
-    for (const job of jobs) context.stdout.write(jsonLine(jobJson(job)))
+  async run(id: number, options: GlobalOptions, context: CliContext) {
+    using queue = await readQueue(options, context)
+    const job = jobOr(queue, id)
+    const why = whyWaiting(job, queue, context.now())
+    const values = Object.entries(queue.store.results.of(id))
+    if (options.json) {
+      const metrics = values.length === 0 ? {} : { metrics: Object.fromEntries(values.map(asNumber)) }
+      context.stdout.write(jsonLine({ ...jobJson(job), spec: job.spec, state: job.state, ...why, ...metrics }))
+      return EXIT.ok
+    }
+    const { state, spec } = job
+    const lines: (readonly [string, string])[] = [
+      ['job', String(id)],
+      ['name', spec.name],
+      ['command', spec.command],
+      ['state', state.kind],
+      ['user', `${job.user}, priority ${job.priority}`],
+      ['requests', requestText(job)],
+      ['submitted', new Date(job.submittedMs).toISOString()],
+      ['attempt', String(job.attempt)],
+    ]
+    if ('places' in state && state.places) {
+      const { down = {} } = queue.store.report() ?? {}
+      lines.push(['since', new Date(state.startedMs ?? 0).toISOString()])
+      state.places.forEach(({ host, devices }, rank) => {
+        const bundle = state.bundles?.[rank]
+        const trouble = isActive(state) && bundle?.kind !== 'ended' ? down[host] : undefined
+        const how = bundle === undefined ? '' : bundleWords(bundle, spec, trouble)
+        lines.push([
+          `bundle ${rank}`,
+          `${placeTitle(host)}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`,
+        ])
+      })
+    }
+    if (isFinal(state))
+      lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
+    for (const [name, value] of values) lines.push([name, value])
+    if (state.kind === 'queued' && state.last !== undefined) lines.push(['last attempt', state.last])
+    if (why.expected !== undefined) lines.push(['expected', why.expected])
+    for (const line of why.why) lines.push(['why not now', line])
+    context.stdout.write(lines.map(([name, text]) => `${`${name}:`.padEnd(14)}${printable(text)}\n`).join(''))
     return EXIT.ok
-  }
-  const columns = JOB_COLUMNS.filter(({ isNeeded }) => isNeeded?.(jobs) !== false)
-  const nowMs = context.now()
-  const rows = jobs
-    .toReversed()
-    .map((job) => columns.map(({ text, most = 1000 }) => clip(printable(text(job, nowMs)), most)))
-  context.stdout.write(
-    formatTable(
-      columns.map(({ title }) => title),
-      rows,
-    ),
-  )
-  const counts = [...queue.store.counts()].map(([kind, count]) => `${count} ${kind}`)
-  const driver = queue.store.lease.owner(context.now())
-  const service = driver === undefined ? await serviceState(queue.inventory, context) : undefined
-  context.stdout.write(
-    `${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${driver === undefined ? `no scheduler running${serviceWords(service)}` : `scheduler: ${printable(driver)}`}\n`,
-  )
-  return EXIT.ok
+  },
 }
 
 function serviceWords(service: ServiceState | undefined): string {
@@ -81,50 +121,6 @@ function serviceWords(service: ServiceState | undefined): string {
 }
 
 const UNLIMITED = '; its memory is not limited there (needs root and cgroup v2)'
-
-async function showJob(id: number, options: GlobalOptions, context: CliContext): Promise<number> {
-  using queue = await readQueue(options, context)
-  const job = jobOr(queue, id)
-  const why = whyWaiting(job, queue, context.now())
-  const values = Object.entries(queue.store.results.of(id))
-  if (options.json) {
-    const metrics = values.length === 0 ? {} : { metrics: Object.fromEntries(values.map(asNumber)) }
-    context.stdout.write(jsonLine({ ...jobJson(job), spec: job.spec, state: job.state, ...why, ...metrics }))
-    return EXIT.ok
-  }
-  const { state, spec } = job
-  const lines: (readonly [string, string])[] = [
-    ['job', String(id)],
-    ['name', spec.name],
-    ['command', spec.command],
-    ['state', state.kind],
-    ['user', `${job.user}, priority ${job.priority}`],
-    ['requests', requestText(job)],
-    ['submitted', new Date(job.submittedMs).toISOString()],
-    ['attempt', String(job.attempt)],
-  ]
-  if ('places' in state && state.places) {
-    const { down = {} } = queue.store.report() ?? {}
-    lines.push(['since', new Date(state.startedMs ?? 0).toISOString()])
-    state.places.forEach(({ host, devices }, rank) => {
-      const bundle = state.bundles?.[rank]
-      const trouble = isActive(state) && bundle?.kind !== 'ended' ? down[host] : undefined
-      const how = bundle === undefined ? '' : bundleWords(bundle, spec, trouble)
-      lines.push([
-        `bundle ${rank}`,
-        `${placeTitle(host)}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`,
-      ])
-    })
-  }
-  if (isFinal(state))
-    lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
-  for (const [name, value] of values) lines.push([name, value])
-  if (state.kind === 'queued' && state.last !== undefined) lines.push(['last attempt', state.last])
-  if (why.expected !== undefined) lines.push(['expected', why.expected])
-  for (const line of why.why) lines.push(['why not now', line])
-  context.stdout.write(lines.map(([name, text]) => `${`${name}:`.padEnd(14)}${printable(text)}\n`).join(''))
-  return EXIT.ok
-}
 
 const asNumber = ([name, value]: readonly [string, string]) => [name, metricJson(value)] as const
 

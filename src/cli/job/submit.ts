@@ -26,7 +26,7 @@ import {
   type Strategy,
   WHOLE_MILLI,
 } from '../../scheduler/model/resources.ts'
-import { repeatable, wholeNumber } from '../command-line/options.ts'
+import { repeatable, variable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withRequest } from './arguments.ts'
@@ -49,7 +49,7 @@ export type SubmitOptions = GlobalOptions & {
   readonly array?: string
   readonly grid: readonly string[]
   readonly metric: readonly string[]
-  readonly env: readonly string[]
+  readonly env: Readonly<Record<string, string>>
   readonly dir?: string
   readonly copyDir?: string
   readonly fromEnv?: string
@@ -93,7 +93,11 @@ export const verb: VerbCode = {
           'collect the number that the job prints as NAME=0.1 or NAME: 0.1, or that this pattern (sed -E) finds; max:NAME if higher is better',
         ),
       )
-      .addOption(repeatable('--env <name=value>', 'set a variable for the command'))
+      .addOption(
+        new Option('--env <name=value>', 'set a variable for the command; can be given several times')
+          .argParser(variable)
+          .default({}, 'none'),
+      )
       .option('--copy-dir <path>', 'copy this local directory to the hosts now, and run in it')
       .option(
         '--from-env <what>',
@@ -128,44 +132,42 @@ Examples:
 A job finds its devices in CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES. RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, MUSTER_JOB,
 MUSTER_RANK and MUSTER_HOSTS are set as well.
 `,
-  run: submitJob,
-}
-
-async function submitJob(words: readonly string[], options: SubmitOptions, context: CliContext): Promise<number> {
-  using queue = await openQueue(options, context)
-  const variants = expandVariants(options.array, options.grid)
-  const rest = {
-    user: options.user ?? accountName(),
-    priority: options.priority,
-    isHeld: options.hold ?? false,
-    after: options.after,
-    variants,
-  }
-  const place = await placeOf(options, queue, context)
-  const submit = (specs: readonly JobSpec[]) => {
-    const submissions = specs.map((spec) => ({ spec, ...rest }))
-    for (const ids of queue.store.submitAll(submissions, context.now())) printIds(ids, options, context)
-  }
-  if (options.from === undefined) {
-    const spec = specOf(words, options, place, queue)
-    if (options.dryRun) return tryOut(spec, queue, options, context)
-    checkRoom(spec, queue, options, context)
-    submit([spec])
-  } else {
-    if (words.length > 0 || options.dryRun)
-      throw new MusterError('usage', '--from cannot be used with a command or with --dry-run')
-    let isChecked = false
-    for await (const lines of linesOf(options.from, context)) {
-      const specs = lines.map((line) => specOf([line], options, place, queue))
-      // All lines ask for the same.
-      if (!isChecked && specs[0] !== undefined) checkRoom(specs[0], queue, options, context)
-      isChecked = true
-      submit(specs)
+  async run(words: readonly string[], options: SubmitOptions, context: CliContext) {
+    using queue = await openQueue(options, context)
+    const variants = expandVariants(options.array, options.grid)
+    const rest = {
+      user: options.user ?? accountName(),
+      priority: options.priority,
+      isHeld: options.hold ?? false,
+      after: options.after,
+      variants,
     }
-  }
-  if (queue.store.lease.owner(context.now()) === undefined)
-    context.stderr.write('muster: no scheduler running. Run: muster job work\n')
-  return EXIT.ok
+    const place = await placeOf(options, queue, context)
+    const submit = (specs: readonly JobSpec[]) => {
+      const submissions = specs.map((spec) => ({ spec, ...rest }))
+      for (const ids of queue.store.submitAll(submissions, context.now())) printIds(ids, options, context)
+    }
+    if (options.from === undefined) {
+      const spec = specOf(words, options, place, queue)
+      if (options.dryRun) return tryOut(spec, queue, options, context)
+      checkRoom(spec, queue, options, context)
+      submit([spec])
+    } else {
+      if (words.length > 0 || options.dryRun)
+        throw new MusterError('usage', '--from cannot be used with a command or with --dry-run')
+      let isChecked = false
+      for await (const lines of linesOf(options.from, context)) {
+        const specs = lines.map((line) => specOf([line], options, place, queue))
+        // All lines ask for the same.
+        if (!isChecked && specs[0] !== undefined) checkRoom(specs[0], queue, options, context)
+        isChecked = true
+        submit(specs)
+      }
+    }
+    if (queue.store.lease.owner(context.now()) === undefined)
+      context.stderr.write('muster: no scheduler running. Run: muster job work\n')
+    return EXIT.ok
+  },
 }
 
 function printIds(ids: readonly number[], { json }: SubmitOptions, { stdout }: CliContext): void {
@@ -204,7 +206,7 @@ function specOf(
   if (options.bundles > MOST_BUNDLES) throw new MusterError('usage', `too many bundles: at most ${MOST_BUNDLES}`)
   if (words.length === 0) throw new MusterError('usage', 'the command is missing')
   const own = words.length === 1 ? (words[0] as string) : words.map(shellQuote).join(' ')
-  const environment = Object.fromEntries(options.env.map(parseVariable))
+  const environment = options.env
   const names = [
     ...Object.keys(environment),
     ...options.grid.map((text) => text.slice(0, text.indexOf('='))),
@@ -314,13 +316,6 @@ export function requestOf(
   }
   checkRequest(request)
   return request
-}
-
-function parseVariable(text: string): readonly [string, string] {
-  const at = text.indexOf('=')
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(text.slice(0, at)))
-    throw new MusterError('usage', `--env ${printable(text)}: write it as NAME=value`)
-  return [text.slice(0, at), text.slice(at + 1)]
 }
 
 /** What is not known of a host yet may be as much as one likes. */

@@ -17,7 +17,7 @@ import { copyLeft, execLeft, persistLeft } from '../../ssh/left.ts'
 import { AREAS } from '../bring-up/areas.ts'
 import { changeAreas } from '../bring-up/change.ts'
 import { limitFactorOf, newMark } from '../bring-up/prepare.ts'
-import { BringUpReport } from '../bring-up/report.ts'
+import { BringUpReport, tally, tallyWords } from '../bring-up/report.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { endpointOptions, selectTarget } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
@@ -56,27 +56,24 @@ kept: your data, or another account's · unknown: could not be determined.
 The home directory and the directories for temporary files are searched, 7 levels deep, on one file system each.
 Exit codes: 0 listed or removed, 4 a host could not be reached, 5 something could not be removed, 130 declined or interrupted.
 `,
-  run: showOrRemove,
+  async run(target: string | undefined, options: LeftOptions, context: CliContext) {
+    const { inventory, hosts: names, endpoints } = await selectedHosts(target, options, context)
+    const rooms = await chosenRooms(await ownQueue(inventory, options, context), options.area)
+    const declared = { inventory, endpoints: new Map(endpoints.map((endpoint) => [endpoint.host, endpoint])) }
+    const left = leftAreas(rooms, declared, names, (options.also ?? []).map(absoluteWord))
+    const dialog = new TtyDialog()
+    using opened = openOpsHosts(endpoints, options, context, dialog, names)
+    const { hosts, fanOut } = opened
+    const search = { hosts, mark: newMark(), limitFactor: limitFactorOf(options) * SEARCH_FACTOR }
+    if (options.remove !== true) return await show(left, search, options, context)
+    return await changeAreas('down', left.areas, { ...search, dialog, fanOut }, options, context)
+  },
 }
 
 /** Home directories are searched: that takes longer than other facts do. */
 const SEARCH_FACTOR = 5
 /** Longer lists are not sent to hosts: all jobs of the queue are then left alone. */
 const MOST_KEPT = 1000
-
-/** @throws MusterError `usage` or `configuration` */
-async function showOrRemove(target: string | undefined, options: LeftOptions, context: CliContext): Promise<number> {
-  const { inventory, hosts: names, endpoints } = await selectedHosts(target, options, context)
-  const rooms = await chosenRooms(await ownQueue(inventory, options, context), options.area)
-  const declared = { inventory, endpoints: new Map(endpoints.map((endpoint) => [endpoint.host, endpoint])) }
-  const left = leftAreas(rooms, declared, names, (options.also ?? []).map(absoluteWord))
-  const dialog = new TtyDialog()
-  using opened = openOpsHosts(endpoints, options, context, dialog, names)
-  const { hosts, fanOut } = opened
-  const search = { hosts, mark: newMark(), limitFactor: limitFactorOf(options) * SEARCH_FACTOR }
-  if (options.remove !== true) return await show(left, search, options, context)
-  return await changeAreas('down', left.areas, { ...search, dialog, fanOut }, options, context)
-}
 
 async function show(
   { areas, itemsOf }: LeftAreas,
@@ -93,15 +90,11 @@ async function show(
   if (options.json) for (const item of items) report.event(leftEvent(item))
   else context.stdout.write(formatLeft(items, now()))
   for (const [host, reason] of away) report.say(`${host}: ${reason}`)
-  const count = (kind: HostLeftover['state']['kind']) => items.filter(({ state }) => state.kind === kind).length
-  const counts = {
-    left: count('left'),
-    used: count('used'),
-    declared: count('declared'),
-    kept: count('kept'),
-    unknown: count('unknown'),
-  }
-  const words = Object.entries(counts).flatMap(([kind, number]) => (number > 0 ? [`${number} ${kind}`] : []))
+  const counts = tally(
+    ['left', 'used', 'declared', 'kept', 'unknown'],
+    items.map(({ state }) => state.kind),
+  )
+  const words = tallyWords(counts)
   if (away.size > 0) words.push(`${away.size} not reached`)
   const hint = counts.left > 0 ? '; to remove it: muster left --remove' : ''
   report.summary({ ...counts, unreachable: away.size }, `${words.join(', ') || 'Muster left nothing'}${hint}`)

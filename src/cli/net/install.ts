@@ -28,13 +28,10 @@ export const uninstall: VerbCode = {
 Examples:
   muster net uninstall m[8-9] --dry-run
 `,
-  run: netUninstall,
-}
-
-/** @throws MusterError */
-async function netUninstall(target: string | undefined, options: InstallOptions, context: CliContext): Promise<number> {
-  const { endpoints } = await selectEndpoints(target, options, context)
-  using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
-  const names = endpoints.map(({ host }) => host)
-  return await changeIperf('down', names, 'iperf3', opened, options, context)
+  async run(target: string | undefined, options: InstallOptions, context: CliContext) {
+    const { endpoints } = await selectEndpoints(target, options, context)
+    using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
+    const names = endpoints.map(({ host }) => host)
+    return await changeIperf('down', names, 'iperf3', opened, options, context)
+  },
 }

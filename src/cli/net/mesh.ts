@@ -57,45 +57,42 @@ one measurement, and then exits. Results are stored in $XDG_STATE_HOME/muster/ne
 Ctrl-C, the finished measurements are kept.
 Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not be reached, 130 interrupted.
 `,
-  run: netMesh,
+  async run(target: string | undefined, options: MeshCommandOptions, context: CliContext) {
+    const { endpoints } = await selectEndpoints(target, options, context)
+    const names = endpoints.map(({ host }) => host)
+    if (names.length < 2) throw new MusterError('usage', 'a measurement needs two or more hosts')
+    const meshOptions = optionsOf(options, endpoints)
+    using screen = new MeshScreen(options, context)
+    using opened = openOpsHosts(endpoints, options, context, screen.quietly(new TtyDialog()))
+    const installed = options.install === true ? await install(names, opened, options, context) : EXIT.ok
+    // Where the installation failed on a host, the others are measured anyway.
+    if (installed === EXIT.interrupted) return installed
+    if (options.dryRun === true) return printPlan(names, meshOptions, options.json === true, context)
+    screen.begin()
+    const report = await measureMesh(names, meshOptions, {
+      hosts: opened.hosts,
+      signal: context.signal,
+      clock: systemClock,
+      onEvent: (event) => screen.event(event),
+    })
+    const way = wayOf(meshOptions)
+    const last = lastMesh(context.environment, way, names)
+    const findings = [...judgeMesh(report), ...(last === undefined ? [] : compareMesh(report.links, last))]
+    keep(report, way, context)
+    if (options.csv !== undefined) write(context, '--csv', options.csv, meshCsv(report))
+    if (options.svg !== undefined) {
+      const time = new Date(context.now()).toISOString()
+      const title = `${names.length} hosts, ${time.slice(0, 10)} ${time.slice(11, 16)} UTC`
+      write(context, '--svg', options.svg, meshSvg(report, findings, title))
+    }
+    screen.report(report, findings)
+    const measured = exitCodeOf(report, context)
+    return measured === EXIT.ok ? installed : measured
+  },
 }
 
 /** What a step takes beyond its measurement, for the estimate. */
 const OVERHEAD_S = 0.5
-
-/** @throws MusterError */
-async function netMesh(target: string | undefined, options: MeshCommandOptions, context: CliContext): Promise<number> {
-  const { endpoints } = await selectEndpoints(target, options, context)
-  const names = endpoints.map(({ host }) => host)
-  if (names.length < 2) throw new MusterError('usage', 'a measurement needs two or more hosts')
-  const meshOptions = optionsOf(options, endpoints)
-  using screen = new MeshScreen(options, context)
-  using opened = openOpsHosts(endpoints, options, context, screen.quietly(new TtyDialog()))
-  const installed = options.install === true ? await install(names, opened, options, context) : EXIT.ok
-  // Where the installation failed on a host, the others are measured anyway.
-  if (installed === EXIT.interrupted) return installed
-  if (options.dryRun === true) return printPlan(names, meshOptions, options.json === true, context)
-  screen.begin()
-  const report = await measureMesh(names, meshOptions, {
-    hosts: opened.hosts,
-    signal: context.signal,
-    clock: systemClock,
-    onEvent: (event) => screen.event(event),
-  })
-  const way = wayOf(meshOptions)
-  const last = lastMesh(context.environment, way, names)
-  const findings = [...judgeMesh(report), ...(last === undefined ? [] : compareMesh(report.links, last))]
-  keep(report, way, context)
-  if (options.csv !== undefined) write(context, '--csv', options.csv, meshCsv(report))
-  if (options.svg !== undefined) {
-    const time = new Date(context.now()).toISOString()
-    const title = `${names.length} hosts, ${time.slice(0, 10)} ${time.slice(11, 16)} UTC`
-    write(context, '--svg', options.svg, meshSvg(report, findings, title))
-  }
-  screen.report(report, findings)
-  const measured = exitCodeOf(report, context)
-  return measured === EXIT.ok ? installed : measured
-}
 
 async function install(
   names: readonly string[],

@@ -45,40 +45,33 @@ Examples:
 
 Keys: s sort, Enter charts of a host, q quit. Nothing is installed on the hosts: one line of sh reads /proc once a second.
 `,
-  run: netWatch,
-}
-
-/** @throws MusterError */
-async function netWatch(
-  target: string | undefined,
-  options: WatchCommandOptions,
-  context: CliContext,
-): Promise<number> {
-  const isText = options.json === true || options.count !== undefined
-  if (!isText) requireTerminal(context)
-  if (options.replay !== undefined) {
-    if (isText) throw new MusterError('usage', '--replay shows a recording on the screen; its file is JSON already')
-    using replay = await openReplay(options.replay, options.speed, context)
-    await show(options, context, replay)
-    return context.signal.aborted ? EXIT.interrupted : EXIT.ok
-  }
-  const { endpoints } = await selectEndpoints(target, options, context)
-  const names = endpoints.map(({ host }) => host)
-  using recorder = options.record === undefined ? undefined : startRecording(options.record, context)
-  const stop = new AbortController()
-  const signal = AbortSignal.any([context.signal, stop.signal])
-  using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
-  if (!isText) await signIn(names, opened.hosts, context)
-  const port = watchPort(opened.hosts, signal)
-  try {
-    return isText
-      ? await print(names, port, options, context, recorder)
-      : await watch(names, port, options, context, recorder)
-  } finally {
-    stop.abort()
-    // What runs on the hosts is stopped here, not left to notice by itself.
-    await port.ended()
-  }
+  async run(target: string | undefined, options: WatchCommandOptions, context: CliContext) {
+    const isText = options.json === true || options.count !== undefined
+    if (!isText) requireTerminal(context)
+    if (options.replay !== undefined) {
+      if (isText) throw new MusterError('usage', '--replay shows a recording on the screen; its file is JSON already')
+      using replay = await openReplay(options.replay, options.speed, context)
+      await show(options, context, replay)
+      return context.signal.aborted ? EXIT.interrupted : EXIT.ok
+    }
+    const { endpoints } = await selectEndpoints(target, options, context)
+    const names = endpoints.map(({ host }) => host)
+    using recorder = options.record === undefined ? undefined : startRecording(options.record, context)
+    const stop = new AbortController()
+    const signal = AbortSignal.any([context.signal, stop.signal])
+    using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
+    if (!isText) await signIn(names, opened.hosts, context)
+    const port = watchPort(opened.hosts, signal)
+    try {
+      return isText
+        ? await print(names, port, options, context, recorder)
+        : await watch(names, port, options, context, recorder)
+    } finally {
+      stop.abort()
+      // What runs on the hosts is stopped here, not left to notice by itself.
+      await port.ended()
+    }
+  },
 }
 
 /** Over each host's login; `ended` resolves when everything that was started has ended. */

@@ -27,20 +27,18 @@ Examples:
 A letter is a job, as wide as its share of the device; · is free. If hosts.yaml declares a Ray cluster, Muster also asks its
 head: there, a letter is a placement group, and * is outside any group. Ray does not report which device a bundle uses.
 `,
-  run: showPacking,
-}
-
-async function showPacking(options: PackOptions, context: CliContext): Promise<number> {
-  using queue = await readQueue(options, context)
-  if (options.engine !== 'ray') showQueue(queue, options, context)
-  if (
-    options.engine === 'embedded' ||
-    (sectionOf(queue.inventory, raySection) === undefined && options.engine !== 'ray')
-  )
-    return EXIT.ok
-  const { askRay, showRay } = await import('./ray.ts')
-  const snapshot = await askRay(options, context)
-  return snapshot === undefined ? EXIT.ok : showRay(snapshot, (group) => jobOf(group, queue), options, context)
+  async run(options: PackOptions, context: CliContext) {
+    using queue = await readQueue(options, context)
+    if (options.engine !== 'ray') showQueue(queue, options, context)
+    if (
+      options.engine === 'embedded' ||
+      (sectionOf(queue.inventory, raySection) === undefined && options.engine !== 'ray')
+    )
+      return EXIT.ok
+    const { askRay, showRay } = await import('./ray.ts')
+    const snapshot = await askRay(options, context)
+    return snapshot === undefined ? EXIT.ok : showRay(snapshot, (group) => jobOf(group, queue), options, context)
+  },
 }
 
 /** Groups of the queue's jobs are named after them. */

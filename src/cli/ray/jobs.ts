@@ -13,7 +13,7 @@ import { formatDuration } from '../../ops/kernel/finding.ts'
 import { askForJobs, type RayJob, type RayJobEvent, type RayJobOrder } from '../../ops/ray/jobs.ts'
 import { wantedRay } from '../../ops/ray/wanted.ts'
 import { prepareBringUp } from '../bring-up/prepare.ts'
-import { numberFrom } from '../command-line/options.ts'
+import { numberFrom, variable } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
@@ -96,12 +96,6 @@ Examples:
   muster ray stop ID
 `,
   run: (id: string, options: GlobalOptions, context: CliContext) => ask({ do: 'stop', id }, options, context),
-}
-
-function variable(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
-  const match = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(text)
-  if (match === null) throw new InvalidArgumentError('It must be NAME=VALUE.')
-  return { ...before, [match[1] ?? '']: match[2] ?? '' }
 }
 
 function resource(text: string, before: Readonly<Record<string, number>> = {}): Readonly<Record<string, number>> {

@@ -31,47 +31,45 @@ Examples:
   muster ray watch                  nodes, placement groups and pending requests, until Ctrl-C
   muster ray watch --json           one object for each check
 `,
-  run: watchRay,
-}
-
-async function watchRay(options: WatchOptions, context: CliContext): Promise<number> {
-  using prepared = await prepareBringUp(['ray'], options, context)
-  const wanted = wantedRay(prepared.declared)
-  if (wanted === undefined) throw new MusterError('internal', 'the area is prepared and nothing is declared')
-  const { stdout, stderr, signal } = context
-  const names = new Map(nodesOf(wanted).map(({ host, address }) => [address, host]))
-  const isScreen = stdout.isTTY === true && options.once !== true && options.json !== true
-  let isSilent = true
-  let rowCount = 0
-  let reported = ''
-  const report = (reason: string) => {
-    rowCount = 0
-    if (reason === reported) return
-    reported = reason
-    stderr.write(`muster: Ray: the head on ${wanted.head.host} does not answer: ${reason}\n`)
-  }
-  const reason = await watchCluster(wanted, {
-    hosts: prepared.hosts,
-    clock: systemClock,
-    signal,
-    intervalMs: options.interval * 1000,
-    rounds: options.once === true ? 1 : 0,
-    onUsage: (usage, why) => {
-      isSilent = usage === undefined
-      if (usage !== undefined) reported = ''
-      if (usage === undefined) report(why)
-      else if (options.json === true) writeEvent(usageEvent(usage), context)
-      else if (isScreen) rowCount = redraw(stdout, formatUsage(usage, names), rowCount)
-      else stdout.write(formatUsage(usage, names))
-    },
-    onSilent: report,
-  })
-  if (reason !== undefined) {
-    stderr.write(`muster: ${wanted.head.host}: ${reason}\n`)
-    return EXIT.unreachable
-  }
-  if (options.once === true) return isSilent ? EXIT.failed : EXIT.ok
-  return EXIT.interrupted
+  async run(options: WatchOptions, context: CliContext) {
+    using prepared = await prepareBringUp(['ray'], options, context)
+    const wanted = wantedRay(prepared.declared)
+    if (wanted === undefined) throw new MusterError('internal', 'the area is prepared and nothing is declared')
+    const { stdout, stderr, signal } = context
+    const names = new Map(nodesOf(wanted).map(({ host, address }) => [address, host]))
+    const isScreen = stdout.isTTY === true && options.once !== true && options.json !== true
+    let isSilent = true
+    let rowCount = 0
+    let reported = ''
+    const report = (reason: string) => {
+      rowCount = 0
+      if (reason === reported) return
+      reported = reason
+      stderr.write(`muster: Ray: the head on ${wanted.head.host} does not answer: ${reason}\n`)
+    }
+    const reason = await watchCluster(wanted, {
+      hosts: prepared.hosts,
+      clock: systemClock,
+      signal,
+      intervalMs: options.interval * 1000,
+      rounds: options.once === true ? 1 : 0,
+      onUsage: (usage, why) => {
+        isSilent = usage === undefined
+        if (usage !== undefined) reported = ''
+        if (usage === undefined) report(why)
+        else if (options.json === true) writeEvent(usageEvent(usage), context)
+        else if (isScreen) rowCount = redraw(stdout, formatUsage(usage, names), rowCount)
+        else stdout.write(formatUsage(usage, names))
+      },
+      onSilent: report,
+    })
+    if (reason !== undefined) {
+      stderr.write(`muster: ${wanted.head.host}: ${reason}\n`)
+      return EXIT.unreachable
+    }
+    if (options.once === true) return isSilent ? EXIT.failed : EXIT.ok
+    return EXIT.interrupted
+  },
 }
 
 /** Replaces what was drawn before, as far as the terminal has room; returns the rows it takes. */

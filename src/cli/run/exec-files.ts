@@ -1,5 +1,5 @@
 /** Local files that a run sends to its hosts, and files that it writes here. */
-import { closeSync, createReadStream, existsSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, createReadStream, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -84,7 +84,7 @@ export class OutputDirectory {
       const descriptor = openSync(part, 'wx')
       try {
         try {
-          for (const bytes of stream.read()) writeAll(descriptor, bytes)
+          for (const bytes of stream.read()) writeFileSync(descriptor, bytes)
         } finally {
           closeSync(descriptor)
         }
@@ -95,10 +95,6 @@ export class OutputDirectory {
       }
     }
   }
-}
-
-function writeAll(descriptor: number, bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at)
 }
 
 /** A host's name as a file name: nothing that a path could mean. */

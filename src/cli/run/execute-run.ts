@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
+import { onAbort } from '../../base/abort.ts'
 import { systemClock } from '../../base/clock.ts'
+import { getOrMake } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError, messageOf, notKept } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -29,6 +31,7 @@ import { createHostExec } from '../../ssh/exec/host-exec.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { createWires, fanOutFor } from '../connect/transports.ts'
 import { askSudoOnce, TtyDialog } from '../connect/tty-dialog.ts'
+import { painterOf } from '../output/colour.ts'
 import { LiveScreen } from '../output/live-screen.ts'
 import { OutputDirectory } from './exec-files.ts'
 import { lastRunFile, type RunPlan, type RunVerbOptions, writeLastRun } from './plan-run.ts'
@@ -80,7 +83,13 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
     persist: options.persist,
     onWarning: (message) => screen.err(`muster: ${message}\n`),
   })
-  const report = chooseReport(options, names, { screen, store, ...terminalsOf(options, context) })
+  const report = chooseReport(options, names, {
+    screen,
+    store,
+    isStdoutTerminal: context.stdout.isTTY === true,
+    isStderrTerminal: context.stderr.isTTY === true,
+    isBold: painterOf(options, context) !== undefined,
+  })
   const isKept = options.json === true || directory !== undefined || report.onOutput === undefined
   let reporting = Promise.resolve()
   /** Why output cannot be kept any more, as on a full disk: then everything stops. */
@@ -149,10 +158,8 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
     screen.err('muster: stopping the command on the hosts (Ctrl-C again: exit at once)\n')
     running.stop()
   }
-  if (context.signal.aborted) stop()
-  context.signal.addEventListener('abort', stop, { once: true })
+  using _abort = onAbort(context.signal, stop)
   await running.done
-  context.signal.removeEventListener('abort', stop)
   await reporting
   run = undefined
   if (failure !== undefined) {
@@ -175,12 +182,6 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
 function exitCodeOf({ hosts, exit0, unreachable }: RunSummary): number {
   if (unreachable > 0) return EXIT.unreachable
   return exit0 === hosts ? EXIT.ok : EXIT.failed
-}
-
-function terminalsOf({ color }: RunVerbOptions, { stdout, stderr, environment }: CliContext) {
-  const isStdoutTerminal = stdout.isTTY === true
-  const isBold = color === 'always' || (color !== 'never' && isStdoutTerminal && !environment.NO_COLOR)
-  return { isStdoutTerminal, isStderrTerminal: stderr.isTTY === true, isBold }
 }
 
 function chooseReport(options: RunVerbOptions, order: readonly string[], parts: ReportOptions): RunReport {
@@ -255,18 +256,11 @@ type ReportOptions = {
 /** Lines as they come, each with its host's name. */
 function streamReport({ screen, isStdoutTerminal, isStderrTerminal }: ReportOptions): RunReport {
   const prefixers = new Map<string, Record<'stdout' | 'stderr', LinePrefixer>>()
-  const of = (host: string) => {
-    let pair = prefixers.get(host)
-    if (pair === undefined) {
-      const prefix = `${host}: `
-      pair = {
-        stdout: new LinePrefixer({ prefix, isSanitized: isStdoutTerminal }),
-        stderr: new LinePrefixer({ prefix, isSanitized: isStderrTerminal }),
-      }
-      prefixers.set(host, pair)
-    }
-    return pair
-  }
+  const of = (host: string) =>
+    getOrMake(prefixers, host, () => ({
+      stdout: new LinePrefixer({ prefix: `${host}: `, isSanitized: isStdoutTerminal }),
+      stderr: new LinePrefixer({ prefix: `${host}: `, isSanitized: isStderrTerminal }),
+    }))
   const write = (stream: 'stdout' | 'stderr', lines: Buffer | undefined) => {
     if (lines === undefined) return
     if (stream === 'stdout') screen.out(lines)

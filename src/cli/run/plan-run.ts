@@ -13,9 +13,8 @@ import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { expandCommand, expandWord, parseInterpreter } from '../../ops/run/command-template.ts'
 import type { ExecFile } from '../../ssh/exec/host-exec.ts'
 import { MAX_COMMAND_BYTES, wordsBytes } from '../../ssh/exec/remote-command.ts'
-import { areaSections } from '../bring-up/areas.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
-import { endpointOptions, selectionOf } from '../connect/endpoints.ts'
+import { endpointOptions, inventorySource, selectionOf } from '../connect/endpoints.ts'
 import { execFile, execStdin } from './exec-files.ts'
 
 export type RunVerbOptions = GlobalOptions & {
@@ -24,7 +23,7 @@ export type RunVerbOptions = GlobalOptions & {
   readonly out?: string
   readonly script?: string
   readonly stdin?: string
-  readonly env?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
   readonly sudo?: boolean
   readonly raw?: boolean
   readonly retryFailed?: boolean
@@ -56,7 +55,7 @@ export async function planRun(
   context: CliContext,
 ): Promise<RunPlan> {
   const { environment: env, stdin } = context
-  const environment = parseVariables(options.env ?? [])
+  const environment = options.env ?? {}
   const last = options.retryFailed ? await readLastRun(env) : undefined
   if (last !== undefined) checkRetry(last, target, words, environment)
   const record =
@@ -70,13 +69,10 @@ export async function planRun(
     throw new MusterError('usage', 'stdin cannot provide both the host names and the input of the command')
   }
 
-  const source = {
-    cwd: record.directory,
-    env,
-    signal: context.signal,
-    sections: areaSections,
-    ...defined({ file: record.hostsFile }),
-  }
+  const source = inventorySource(defined({ hosts: record.hostsFile }), {
+    ...context,
+    workingDirectory: record.directory,
+  })
   const selection = defined({ exclude: options.exclude, stdinNames: record.stdinNames })
   const { inventory, hosts } = await selectHosts(source, record.target, selection)
   const failed = last === undefined ? undefined : new Set(last.failed)
@@ -172,19 +168,6 @@ function checkRetry(
       hint: `Give them again: --env ${printable(missing[0] ?? '')}=…`,
     })
   }
-}
-
-function parseVariables(assignments: readonly string[]): Record<string, string> {
-  const variables: Record<string, string> = {}
-  for (const assignment of assignments) {
-    const match = /^(?<name>[A-Za-z_]\w*)=(?<value>.*)$/s.exec(assignment)
-    const { name, value } = match?.groups ?? {}
-    if (name === undefined || value === undefined) {
-      throw new MusterError('usage', `--env ${printable(assignment)} must be NAME=VALUE`)
-    }
-    variables[name] = value
-  }
-  return variables
 }
 
 export type LastRun = {

@@ -1,5 +1,6 @@
 /** `muster run TARGET -- COMMAND…`: one command on every host of the target, with nothing left behind. */
 import { Option } from 'commander'
+import { variable } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import type { RunVerbOptions } from './plan-run.ts'
@@ -16,9 +17,7 @@ export const verb: VerbCode = {
       .option('--script <file>', 'run this local file')
       .option('--stdin <file>', 'send this file to the command (-: stdin)')
       .addOption(
-        new Option('--env <k=v>', 'set a variable for the command; can be given several times').argParser(
-          (value: string, previous: readonly string[] = []) => [...previous, value],
-        ),
+        new Option('--env <k=v>', 'set a variable for the command; can be given several times').argParser(variable),
       )
       .option('--sudo', 'run as root')
       .option('--raw', 'do not expand %h, %n and %u in the command')

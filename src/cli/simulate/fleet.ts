@@ -25,47 +25,45 @@ export const verb: VerbCode = {
 Examples:
   muster simulate fleet --nodes 10000 --gangs 100000 --json
 `,
-  run: simulateFleet,
-}
-
-function simulateFleet({ nodes, gangs, seed, policy, json }: Options, context: CliContext): number {
-  const rows = policy.map((name) => {
-    const result = runFleet({
-      hostCount: nodes,
-      gangCount: gangs,
-      seed,
-      createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, seed),
-      now: () => performance.now(),
+  run({ nodes, gangs, seed, policy, json }: Options, context: CliContext) {
+    const rows = policy.map((name) => {
+      const result = runFleet({
+        hostCount: nodes,
+        gangCount: gangs,
+        seed,
+        createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, seed),
+        now: () => performance.now(),
+      })
+      const memoryBytes = process.memoryUsage.rss()
+      const round = (value: number) => Number(value.toFixed(2))
+      if (json)
+        context.stdout.write(
+          jsonLine({
+            type: 'simulation',
+            policy: name,
+            nodes,
+            gangs: result.gangs,
+            placements: result.placements,
+            placementsPerSecond: Math.round(result.placementsPerSecond),
+            p50Us: round(result.p50Us),
+            p99Us: round(result.p99Us),
+            allocationPercent: round(result.allocationPercent),
+            memoryBytes,
+          }),
+        )
+      return [
+        name,
+        String(nodes),
+        String(result.gangs),
+        String(Math.round(result.placementsPerSecond)),
+        result.p50Us.toFixed(1),
+        result.p99Us.toFixed(1),
+        `${Math.round(memoryBytes / 2 ** 20)} MiB`,
+        `${formatBar([[result.allocationPercent / 100, '█']], 20)} ${result.allocationPercent.toFixed(1)} %`,
+      ]
     })
-    const memoryBytes = process.memoryUsage.rss()
-    const round = (value: number) => Number(value.toFixed(2))
-    if (json)
-      context.stdout.write(
-        jsonLine({
-          type: 'simulation',
-          policy: name,
-          nodes,
-          gangs: result.gangs,
-          placements: result.placements,
-          placementsPerSecond: Math.round(result.placementsPerSecond),
-          p50Us: round(result.p50Us),
-          p99Us: round(result.p99Us),
-          allocationPercent: round(result.allocationPercent),
-          memoryBytes,
-        }),
-      )
-    return [
-      name,
-      String(nodes),
-      String(result.gangs),
-      String(Math.round(result.placementsPerSecond)),
-      result.p50Us.toFixed(1),
-      result.p99Us.toFixed(1),
-      `${Math.round(memoryBytes / 2 ** 20)} MiB`,
-      `${formatBar([[result.allocationPercent / 100, '█']], 20)} ${result.allocationPercent.toFixed(1)} %`,
-    ]
-  })
-  const header = ['POLICY', 'HOSTS', 'GANGS', 'PLACED/s', 'P50 µs', 'P99 µs', 'MEMORY', 'GPUS ALLOCATED']
-  if (!json) context.stdout.write(formatTable(header, rows))
-  return EXIT.ok
+    const header = ['POLICY', 'HOSTS', 'GANGS', 'PLACED/s', 'P50 µs', 'P99 µs', 'MEMORY', 'GPUS ALLOCATED']
+    if (!json) context.stdout.write(formatTable(header, rows))
+    return EXIT.ok
+  },
 }

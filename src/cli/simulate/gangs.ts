@@ -29,20 +29,18 @@ export const verb: VerbCode = {
 Examples:
   muster simulate gangs gangs.json --policy ray --json
 `,
-  run: simulateGangs,
-}
-
-async function simulateGangs(file: string, { policy, window, json }: Options, context: CliContext): Promise<number> {
-  const instances = parseGangInstances(await readTrace(file, context.workingDirectory))
-  const results = instances.map((instance) => runGangs(instance, policy, window))
-  const ratios = results.flatMap(({ ratioToBest }) => ratioToBest ?? [])
-  const summary = {
-    mean: ratios.length === 0 ? undefined : ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length,
-    minimum: ratios.length === 0 ? undefined : Math.min(...ratios),
-  }
-  if (json) context.stdout.write(formatJson(policy, results, summary))
-  else context.stdout.write(formatResults(results, summary))
-  return EXIT.ok
+  async run(file: string, { policy, window, json }: Options, context: CliContext) {
+    const instances = parseGangInstances(await readTrace(file, context.workingDirectory))
+    const results = instances.map((instance) => runGangs(instance, policy, window))
+    const ratios = results.flatMap(({ ratioToBest }) => ratioToBest ?? [])
+    const summary = {
+      mean: ratios.length === 0 ? undefined : ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length,
+      minimum: ratios.length === 0 ? undefined : Math.min(...ratios),
+    }
+    if (json) context.stdout.write(formatJson(policy, results, summary))
+    else context.stdout.write(formatResults(results, summary))
+    return EXIT.ok
+  },
 }
 
 type Summary = { readonly mean: number | undefined; readonly minimum: number | undefined }

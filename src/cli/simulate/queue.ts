@@ -26,20 +26,18 @@ Examples:
 The file: {"hosts": [{"name", "cpu", "memoryGiB", "gpus"}], "jobs": [{"submitS", "runS", "estimateS", "user", "priority",
 "isPreemptible", "strategy", "bundles", "cpu", "memoryGiB", "gpuMilli"}], "reservations": [{"hosts", "fromS", "untilS", "users"}]}
 `,
-  run: simulateQueue,
-}
-
-async function simulateQueue(file: string, options: Options, context: CliContext): Promise<number> {
-  const { hosts, jobs, reservations } = parseQueueFile(await readTrace(file, context.workingDirectory))
-  const result = runQueue({
-    hosts,
-    reservations,
-    jobs: options.estimates ? jobs : jobs.map((job) => ({ ...job, estimateS: undefined })),
-    isPreempting: options.preempt ?? false,
-    isFairShare: options.fairShare ?? false,
-  })
-  context.stdout.write(options.json ? jsonLine(resultJson(result)) : formatResult(result))
-  return EXIT.ok
+  async run(file: string, options: Options, context: CliContext) {
+    const { hosts, jobs, reservations } = parseQueueFile(await readTrace(file, context.workingDirectory))
+    const result = runQueue({
+      hosts,
+      reservations,
+      jobs: options.estimates ? jobs : jobs.map((job) => ({ ...job, estimateS: undefined })),
+      isPreempting: options.preempt ?? false,
+      isFairShare: options.fairShare ?? false,
+    })
+    context.stdout.write(options.json ? jsonLine(resultJson(result)) : formatResult(result))
+    return EXIT.ok
+  },
 }
 
 function resultJson({ averageWaitByUserS, ...result }: QueueRunResult): object {

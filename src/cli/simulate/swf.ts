@@ -31,24 +31,22 @@ Examples:
   muster simulate swf NASA-iPSC-1993-3.1-cln.swf.gz --policy fcfs,easy,conservative,default
   muster simulate swf NASA-iPSC-1993-3.1-cln.swf.gz --submit-scale 0.5 --policy easy --json
 `,
-  run: simulateSwf,
-}
-
-async function simulateSwf(file: string, options: Options, context: CliContext): Promise<number> {
-  const log = parseWorkloadLog(await readTrace(file, context.workingDirectory))
-  const processors = options.processors || log.processors
-  if (processors === undefined)
-    throw new MusterError('usage', `${file} does not say how many processors the machine has`, {
-      hint: 'Add --processors N.',
+  async run(file: string, options: Options, context: CliContext) {
+    const log = parseWorkloadLog(await readTrace(file, context.workingDirectory))
+    const processors = options.processors || log.processors
+    if (processors === undefined)
+      throw new MusterError('usage', `${file} does not say how many processors the machine has`, {
+        hint: 'Add --processors N.',
+      })
+    const jobs = scaleSubmitTimes(log.jobs, options.submitScale)
+    const rows = options.policy.map((name) => {
+      const result = runLog(jobs, processors, QUEUE_POLICIES[name]())
+      if (options.json) context.stdout.write(jsonLine(rowJson(name, options.submitScale, result)))
+      return { name, result }
     })
-  const jobs = scaleSubmitTimes(log.jobs, options.submitScale)
-  const rows = options.policy.map((name) => {
-    const result = runLog(jobs, processors, QUEUE_POLICIES[name]())
-    if (options.json) context.stdout.write(jsonLine(rowJson(name, options.submitScale, result)))
-    return { name, result }
-  })
-  if (!options.json) context.stdout.write(formatRows(rows))
-  return EXIT.ok
+    if (!options.json) context.stdout.write(formatRows(rows))
+    return EXIT.ok
+  },
 }
 
 function rowJson(policy: QueuePolicyName, submitScale: number, result: SwfResult): object {
