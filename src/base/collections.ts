@@ -7,6 +7,17 @@ export function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return made
 }
 
+/** The first index from which `isBefore` is false, if it is true for all earlier ones. */
+export function lowerBound(length: number, isBefore: (index: number) => boolean): number {
+  let [low, high] = [0, length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isBefore(middle)) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
 /** Works on all items in their order, on `most` at once. Rejects with the first failure. */
 export async function eachAtOnce<T>(items: Iterable<T>, most: number, work: (item: T) => Promise<void>): Promise<void> {
   const rest = [...items].values()

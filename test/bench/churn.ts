@@ -9,8 +9,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { WorkloadMix } from '../../src/scheduler/model/mix.ts'
 import { DEFAULT_POLICY } from '../../src/scheduler/policies/policies.ts'
-import { type ChurnResult, replayChurn } from '../../src/scheduler/simulate/churn.ts'
-import { layOver } from '../../src/scheduler/simulate/churn-load.ts'
+import { type ChurnResult, layOver, replayChurn } from '../../src/scheduler/simulate/churn.ts'
 import {
   inRankOrder,
   parseNodes,

@@ -8,7 +8,7 @@ import {
   spanOf,
   timesOf,
   turn,
-} from '../../src/scheduler/simulate/churn-load.ts'
+} from '../../src/scheduler/simulate/churn.ts'
 
 const MOST_FASTER = 1e6
 const HALVINGS = 40

@@ -10,7 +10,7 @@ import {
   overdue,
   type SeenBundle,
 } from '../../src/scheduler/jobs/job.ts'
-import { PlanPass } from '../../src/scheduler/jobs/plan-pass.ts'
+import { PlanPass } from '../../src/scheduler/jobs/plan-jobs.ts'
 import { JobStore, type Submission } from '../../src/scheduler/jobs/store.ts'
 import type { HostCapacity } from '../../src/scheduler/model/resources.ts'
 

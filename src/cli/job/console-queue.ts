@@ -1,7 +1,7 @@
 /** What the console's tabs read of the queue and write to it: short calls, each far below the time of a frame. */
 import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
-import { findGang } from '../../scheduler/gangs/search-gang.ts'
-import { whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
+import { findGang } from '../../scheduler/gangs/place-gang.ts'
+import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
 import type { Job, JobEvent } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'

@@ -1,5 +1,5 @@
 /** Why a job does not run yet, from what is stored alone. */
-import { whyNotGang } from '../../scheduler/gangs/why-not-gang.ts'
+import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job, missedWords } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'

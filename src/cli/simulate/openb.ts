@@ -2,8 +2,7 @@
 import { MusterError } from '../../base/errors.ts'
 import { WorkloadMix } from '../../scheduler/model/mix.ts'
 import { createPolicy, DEFAULT_POLICY, type PolicyName } from '../../scheduler/policies/policies.ts'
-import { type ChurnResult, replayChurn } from '../../scheduler/simulate/churn.ts'
-import { layOver } from '../../scheduler/simulate/churn-load.ts'
+import { type ChurnResult, layOver, replayChurn } from '../../scheduler/simulate/churn.ts'
 import {
   inRankOrder,
   parseNodes,

@@ -1,6 +1,5 @@
 /** `muster simulate queue`: how long jobs wait that queue for the devices of some hosts. */
-import { parseQueueFile } from '../../scheduler/simulate/queue-file.ts'
-import { type QueueRunResult, runQueue } from '../../scheduler/simulate/queue-run.ts'
+import { parseQueueFile, type QueueRunResult, runQueue } from '../../scheduler/simulate/queue-run.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar, formatTable } from '../output/table.ts'

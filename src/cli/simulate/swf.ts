@@ -1,8 +1,7 @@
 /** `muster simulate swf`: how long the jobs of a log wait that queue for one machine. */
 import { MusterError } from '../../base/errors.ts'
 import { DEFAULT_QUEUE_POLICY, QUEUE_POLICIES, type QueuePolicyName } from '../../scheduler/queue/queue-policies.ts'
-import { runLog, type SwfResult } from '../../scheduler/simulate/swf-run.ts'
-import { parseWorkloadLog, scaleSubmitTimes } from '../../scheduler/simulate/swf-trace.ts'
+import { parseWorkloadLog, runLog, type SwfResult, scaleSubmitTimes } from '../../scheduler/simulate/swf.ts'
 import { numberAbove0, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'

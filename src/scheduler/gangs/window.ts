@@ -1,7 +1,6 @@
 /**
- * Chooses which gangs of a window of the queue are placed, so that they use the most GPUs together: tries orders (large and
- * strict gangs first, then small changes to the best), each filled greedily. Deterministic. It may pass over gangs for ever; the
- * queue has to prevent that.
+ * Chooses gangs of a window of the queue that use the most GPUs together: tries orders, each filled greedily. It may pass
+ * over gangs for ever; the queue has to prevent that.
  */
 import type { Cluster, Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/resources.ts'
@@ -18,8 +17,8 @@ type Filling = {
 }
 
 /**
- * Places gangs with GPUs first, then those without, which must leave cores for idle GPUs. A gang alone goes to the emptiest
- * hosts, as in Ray, so that later gangs that need several hosts find some room on each.
+ * Gangs with GPUs go first; those without must leave cores for idle GPUs. A gang alone goes to the emptiest hosts, as in
+ * Ray, so that later gangs that need several hosts find some room on each.
  */
 export function placeWindow(cluster: Cluster, window: readonly Gang[]): ReadonlyMap<Gang, readonly Placement[]> {
   const [only] = window

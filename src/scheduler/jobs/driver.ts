@@ -1,16 +1,13 @@
 /**
  * The scheduler's loop: applies what hosts and engines report, plans, and sends orders. All of its state is in the store or on
- * the hosts, so it may stop at any moment and another scheduler carries on. Bundles report when they begin and end; polls find
- * what was not reported.
+ * the hosts, so it may stop at any moment and another scheduler carries on.
  */
-import { hasPassed } from '../../base/clock.ts'
-import type { LeaseToken } from './driver-lease.ts'
-import { HostRounds, type RoundsOptions } from './host-rounds.ts'
+import { type Clock, hasPassed } from '../../base/clock.ts'
+import { HostRounds, pollSoon, type RoundsOptions } from './host-rounds.ts'
 import { isActive, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
 import { parseBundleKey } from './orders.ts'
-import { Pause, PlanPace } from './pause.ts'
-import { pollSoon } from './place-record.ts'
-import { PlanPass } from './plan-pass.ts'
+import { PlanPass } from './plan-jobs.ts'
+import type { LeaseToken } from './queue-file.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
 
 export type DriverOptions = RoundsOptions & {
@@ -241,5 +238,82 @@ class JobDriver {
       const { end } = event.bundle
       if (end.kind !== 'exit' || end.code !== 0) this.#mayOrphan = true
     }
+  }
+}
+
+export class Pause {
+  readonly #clock: Clock
+  /** Something has come since `reset`. */
+  #isAwake = false
+  #isResting = false
+  #resume = () => {}
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get isAwake(): boolean {
+    return this.#isAwake
+  }
+
+  /** What comes from now on ends the next pause. */
+  reset(): void {
+    this.#isAwake = false
+  }
+
+  wake(): void {
+    if (this.#isAwake) return
+    this.#isAwake = true
+    if (!this.#isResting) this.#resume()
+  }
+
+  /** Ends the first part of the pause as well. */
+  end(): void {
+    this.#isAwake = true
+    this.#resume()
+  }
+
+  async take(restMs: number, thenMs: number): Promise<void> {
+    this.#isResting = true
+    await this.#wait(restMs)
+    this.#isResting = false
+    if (!this.#isAwake) await this.#wait(thenMs)
+  }
+
+  async #wait(forMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#resume = resolve
+    using _ = this.#clock.after(forMs, resolve)
+    await promise
+  }
+}
+
+/** Plans for others' writes take at most a fifth of the driver's time, so that many small writes do not keep it busy. */
+const SHARE = 5
+
+export class PlanPace {
+  readonly #mostMs: number
+  #hasNews = false
+  #plannedMs = 0
+  #tookMs = 0
+
+  /** `mostMs`: the longest time between two plans. */
+  constructor(mostMs: number) {
+    this.#mostMs = mostMs
+  }
+
+  noteNews(): void {
+    this.#hasNews = true
+  }
+
+  notePlan(fromMs: number, toMs: number): void {
+    this.#hasNews = false
+    this.#plannedMs = fromMs
+    this.#tookMs = Math.max(0, toMs - fromMs)
+  }
+
+  isDue(nowMs: number): boolean {
+    const restMs = this.#hasNews ? Math.min(this.#mostMs, this.#tookMs * SHARE) : this.#mostMs
+    return hasPassed(this.#plannedMs, restMs, nowMs)
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Engines place and run jobs in Muster's stead: Ray, and others to come. A job of an engine has one bundle, on a place that is no
- * host and is named after the engine. The queue keeps its number, turn, retries, limit and dependencies; the engine does the rest.
+ * Engines (Ray) place and run jobs in Muster's stead. Such a job has one bundle, on a place named after the engine; the
+ * queue keeps its number, turn, retries, limit and dependencies.
  */
-import { type BundleState, ENDED_SILENTLY, type JobSpec } from './job.ts'
+import { type BundleEnd, type BundleState, ENDED_SILENTLY, type JobSpec } from './job.ts'
 
 export const enginePlace = (engine: string): string => `@${engine}`
 
@@ -10,7 +10,7 @@ export const enginePlace = (engine: string): string => `@${engine}`
 export const placeTitle = (place: string): string =>
   place.startsWith('@') ? place.slice(1, 2).toUpperCase() + place.slice(2) : place
 
-/** `key` is made of queue, job and attempt: under it the engine finds a job again and starts it once, also for another scheduler. */
+/** `key` is made of queue, job and attempt, so the engine starts it once, also for another scheduler. */
 export type EngineOrder =
   | {
       readonly kind: 'start'
@@ -22,20 +22,11 @@ export type EngineOrder =
   | { readonly kind: 'check' | 'stop'; readonly key: string }
 
 /**
- * What an engine knows of a job: its exit code, or a word. `waiting`: not started yet, or started again. `unable`: the engine gave
- * up on it before it began, so it returns to the queue. `barred`: stopped before the engine had it. `lost`: it ended without an
- * exit code. `forgotten`: it ran, and the engine does not know it any more. `cancelled`: stopped in the engine itself.
+ * An exit code, or a word. `waiting`: not started, or started again. `unable`: given up before it began, so it is queued
+ * again. `barred`: stopped before the engine had it. `lost`: ended without an exit code. `forgotten`: it ran, and the
+ * engine no longer knows it.
  */
-export type EngineReport =
-  | number
-  | 'waiting'
-  | 'running'
-  | 'unable'
-  | 'barred'
-  | 'lost'
-  | 'forgotten'
-  | 'refused'
-  | 'cancelled'
+export type EngineReport = number | 'waiting' | 'running' | 'unable' | 'barred' | 'cancelled' | keyof typeof GONE
 
 export interface JobEngine {
   /** As in `--engine` and in the queue's file. */
@@ -45,8 +36,8 @@ export interface JobEngine {
   /** Between two rounds: `soon` after something changed, then longer and longer, up to `late`. */
   readonly pollMs: { readonly soon: number; readonly late: number }
   /**
-   * Carries out orders, each of which may be given twice. Reports by key: nothing follows from a key that is missing, it is asked
-   * about again. `trouble`: why the engine cannot be used now. Never rejects.
+   * Carries out orders, each of which may be given twice, and reports by key; missing keys are asked about again. Never
+   * rejects. `trouble`: why the engine cannot be used now.
    */
   round(
     orders: readonly EngineOrder[],
@@ -54,26 +45,19 @@ export interface JobEngine {
   ): Promise<{ readonly trouble: string | undefined; readonly reports: ReadonlyMap<string, EngineReport> }>
 }
 
+const GONE = {
+  lost: () => ENDED_SILENTLY,
+  forgotten: (title: string) => `${title} no longer knows it`,
+  refused: (title: string) => `${title} refused it`,
+}
+
 export function engineBundle(report: EngineReport, engine: string): BundleState {
+  if (report === 'waiting') return { kind: 'sent' }
+  if (report === 'running') return { kind: 'begun' }
   const title = placeTitle(enginePlace(engine))
-  const gone = (reason: string): BundleState => ({ kind: 'ended', end: { kind: 'gone', reason } })
-  switch (report) {
-    case 'waiting':
-      return { kind: 'sent' }
-    case 'running':
-      return { kind: 'begun' }
-    case 'unable':
-    case 'barred':
-      return { kind: 'ended', end: { kind: report } }
-    case 'lost':
-      return gone(ENDED_SILENTLY)
-    case 'forgotten':
-      return gone(`${title} no longer knows it`)
-    case 'refused':
-      return gone(`${title} refused it`)
-    case 'cancelled':
-      return { kind: 'ended', end: { kind: 'gone', reason: `cancelled in ${title}`, isCancelled: true } }
-    default:
-      return { kind: 'ended', end: { kind: 'exit', code: report } }
-  }
+  const ended = (end: BundleEnd): BundleState => ({ kind: 'ended', end })
+  if (typeof report === 'number') return ended({ kind: 'exit', code: report })
+  if (report === 'unable' || report === 'barred') return ended({ kind: report })
+  if (report === 'cancelled') return ended({ kind: 'gone', reason: `cancelled in ${title}`, isCancelled: true })
+  return ended({ kind: 'gone', reason: GONE[report](title) })
 }

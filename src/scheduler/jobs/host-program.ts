@@ -1,13 +1,10 @@
 /**
  * The protocol with a host: a shell of POSIX sh reads functions from its stdin, then one command a round with orders for bundles,
  * and prints lines. Every order may be given twice: a bundle begins by creating the file `claim`, which only one process can, and
- * is identified by boot, process and start time. It runs in a session of its own and survives Muster. It reports its beginning
- * and end at once (`+KEY …`) as long as the shell that began it lives. `true >FILE` creates a file; a failing `: >FILE` would end
- * the shell.
+ * is identified by boot, process and start time. It survives Muster, and reports its start and end (`+KEY …`) while the shell that
+ * started it lives. `true >FILE` creates a file; a failing `: >FILE` would end the shell.
  */
 import { shellQuote } from '../../base/shell-quote.ts'
-import { END_BUNDLE, END_FUNCTIONS, END_REST } from './host-end.ts'
-import { type BundleLimits, END_LIMITED, formatLimit, LIMITED, TELL_MEMORY } from './host-limits.ts'
 import { type BundleEnd, type BundleTimes, ENDED_SILENTLY, type SeenBundle } from './job.ts'
 
 export type BundleOrder =
@@ -41,11 +38,10 @@ export const JOBS_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster/jo
 export const NOTICE = '+'
 
 /**
- * The functions of a shell, sent once. Each line that it and bundles print begins with the mark, so that what start-up files
- * print is not taken for an answer. The mark is sent by stdin alone, never as an argument or environment variable. Descriptor 3
- * is a pipe to a reader that passes on what bundles report; a bundle that still has it when the shell is gone keeps no channel
- * open and does not block. Its name contains `pipe`, which differs for each shell: hosts that share a home may use the same
- * process ids. For the same reason each host tries the disk with a file of its own.
+ * The functions of a shell, sent once by stdin. Each line that it and bundles print begins with the mark, so that nothing
+ * else is taken for an answer. Descriptor 3 is a pipe to a reader that passes on what bundles report, so that a bundle
+ * keeps no channel open and does not block. Hosts that share a home may use the same process ids, so names contain `pipe`
+ * or the boot.
  */
 export const formatPrelude = (
   mark: string,
@@ -145,7 +141,7 @@ export type Round = {
   readonly besides: string
 }
 
-/** One compound command: half of it does nothing. What it starts is no child of the shell, which may live long. */
+/** One compound command: half of it does nothing. */
 export function formatRound({ number, orders, wantsFacts, besides }: Round): string {
   const started = orders.flatMap(({ kind, key }) => (kind === 'start' ? [key] : []))
   const lines = [
@@ -182,8 +178,8 @@ function formatOrder(order: BundleOrder): string {
 const COPIED = /^\.\.\/[0-9a-f]+-copied-[0-9a-f]+$/
 
 /**
- * The process that creates `claim` runs it. On a full disk, where no line can be written, an empty file carries the exit code in
- * its name. Muster's files are private; the command has the umask of its user.
+ * The process that creates `claim` runs it. On a full disk an empty file carries the exit code in its name. Muster's files
+ * are private; the command has the umask of its user.
  */
 function formatRun({ command, directory, environment, limits }: BundleRun): string {
   const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${shellQuote(value)}\n`)
@@ -272,3 +268,142 @@ function bundleState(word: string, code: string, more: readonly string[]): SeenB
       return undefined
   }
 }
+
+export type BundleLimits = { readonly memoryBytes: number; readonly cpuMilli: number }
+
+/** `cpu.weight` of one core; the kernel takes 1 to 10,000. */
+const CORE_WEIGHT = 100
+const MOST_WEIGHT = 10_000
+
+/** Sets `g` to the directory, or `u` to ` unlimited` where there can be none. */
+export function formatLimit({ memoryBytes, cpuMilli }: BundleLimits): string {
+  const weight = Math.min(MOST_WEIGHT, Math.max(1, Math.round((cpuMilli * CORE_WEIGHT) / 1000)))
+  return `limit() {
+  while read -r x y t z; do [ "$t" = cgroup2 ] && break; done </proc/mounts
+  [ "$t" = cgroup2 ] && [ -w "$y/cgroup.procs" ] || return
+  read -r x <"$y/cgroup.controllers"; case " $x " in *" memory "*) ;; *) return 1;; esac
+  g=$y/muster/$k; mkdir -p "$g/main" || return
+  for x in "$y" "$y/muster"; do echo +memory >"$x/cgroup.subtree_control"; echo +cpu >"$x/cgroup.subtree_control"; done
+  echo ${memoryBytes} >"$g/memory.max" && echo "$g" >cgroup || { rmdir "$g/main" "$g"; return 1; }
+  echo 1 >"$g/memory.oom.group"; echo 0 >"$g/memory.swap.max"; echo ${weight} >"$g/cpu.weight"; :
+}
+g=; limit 2>/dev/null || { g=; u=' unlimited'; true >unlimited; }
+`
+}
+
+/** What comes after it is inside. */
+export const LIMITED = `[ -z "$g" ] || { echo 0 >"$g/main/cgroup.procs"; } 2>/dev/null || true >unlimited
+`
+
+/** After the command, whose exit code is `c`: kills what it left running and tells whether memory ran out. */
+export const TELL_MEMORY = `[ -z "$g" ] || {
+  [ $c = 0 ] || while read -r x y; do [ "$x" = oom_kill ] && [ "$y" != 0 ] && f=' memory'; done <"$g/memory.events"
+  echo 1 >"$g/cgroup.kill"
+} 2>/dev/null
+`
+
+/** At the very end: removes the directories once the last process in them is gone. */
+export const END_LIMITED = `[ -z "$g" ] || for x in 1 2 3 4 5 6 7 8 9; do
+  find "$g" -depth -type d -exec rmdir {} \\; 2>/dev/null
+  [ -d "$g" ] || break; sleep 0.2
+done
+`
+
+/** In hundredths of a second after TERM: a little less than the 10 s of the order; the first process is killed last. */
+const KILL_AFTER = 990
+const KILL_FIRST_AFTER = 1500
+
+/**
+ * The name of the mark `term.TIME` holds the time of TERM, so that it fits on a full disk; its lines are the processes of that
+ * moment. The job may create such files itself, so a name that cannot be the time of an earlier TERM is ignored (`marked`). The
+ * text is quoted as a whole and contains no apostrophe. Only numbers are evaluated, as processes may have any name.
+ */
+export const END_FUNCTIONS = `state() {
+  case $1 in ""|*[!0-9]*) return 1;; esac
+  s=; { read -r s <"/proc/$1/stat"; } 2>/dev/null
+  set -- \${s##*) }
+  parent=$2 group=$3 session=$4 born=\${20}
+  case $1 in ""|Z|X) return 1;; esac
+  case $parent,$session,$born in ,*|*,,*|*,|*[!0-9,]*) return 1;; esac
+}
+now() { read -r x y </proc/uptime; up=$((\${x%.*} * 100 + 1\${x#*.} - 100)); }
+marked() {
+  at=\${1##*term.}
+  case $at in ""|0?*|*[!0-9]*) return 1;; esac
+  [ -e "$1" ] && [ "$at" -le "$up" ]
+}
+scan() {
+  for f in /proc/[0-9]*; do
+    n=\${f#/proc/}
+    state "$n" && eval "of_$session=\\"\\$of_$session $n\\" kids_$parent=\\"\\$kids_$parent $n\\""
+  done
+}
+members() {
+  r=; more=
+  for f in "$1"/term.*; do
+    { while read -r n x; do state "$n" && [ "$born" = "$x" ] && more="$more $n"; done <"$f"; } 2>/dev/null
+  done
+  [ -z "$g" ] || more="$more $(find "$g" -name cgroup.procs -exec cat {} + 2>/dev/null)"
+  eval "more=\\"$p \\$of_$p \\$more\\""
+  while set -- $more && [ $# -gt 0 ]; do
+    more=
+    for n; do
+      case "$r " in *" $n "*) continue;; esac
+      state "$n" || continue
+      [ "$n" = "$p" ] || [ "$n" = "$me" ] || r="$r $n"
+      eval "more=\\"\\$more \\$kids_$n\\""
+    done
+  done
+}
+rest() {
+  now; marked "$1" 2>/dev/null || return
+  while r=$(trap "" TERM; read -r me x </proc/self/stat; scan; members .; echo $r); do
+    now
+    [ -n "$r" ] && [ $((up - at)) -lt ${KILL_FIRST_AFTER} ] || break
+    [ $((up - at)) -lt 1000 ] || kill -KILL $r
+    sleep 0.2 || sleep 1
+  done 2>/dev/null
+}
+`
+
+/** For the bundle's own shell, after the command: it reports the end only when everything that was to end has ended. */
+export const END_REST = `p=$$; for x in term.*; do rest "$x"; done
+`
+
+/**
+ * `end KEY SIGNAL` for the host's shell, with `p` from `alive`; all processes are read once a round. A bundle that got no signal
+ * yet gets TERM, even when a late order says KILL. Where no mark can be made, the order alone decides. As the job may have
+ * written to its directory, only its own cgroup is touched.
+ */
+export const END_BUNDLE = `me=
+end() {
+  case $p in ""|*[!0-9]*) return;; esac
+  g=; { read -r g <"$1/cgroup"; } 2>/dev/null
+  case $g in *..*) g=;; */muster/"$1") ;; *) g=;; esac
+  now
+  for f in "$1"/term.* ""; do marked "$f" && break; done || at=
+  [ -n "$scanned" ] || { scan; scanned=1; }
+  if [ -z "$at" ] && { { true >"$1/term.$up"; } 2>/dev/null || [ "$2" = TERM ]; }; then
+    members "$1"
+    for n in $r; do state "$n" && echo "$n $born"; done >"$1/term.$up"
+    kill -TERM "-$p"
+    tell "$1"
+  elif [ "$2" = KILL ] && [ $((up - \${at:-0})) -ge ${KILL_AFTER} ]; then
+    [ -z "$g" ] || echo 1 >"$g/cgroup.kill"
+    members "$1"
+    [ -z "$r" ] || kill -KILL $r
+    [ $((up - \${at:-0})) -lt ${KILL_FIRST_AFTER} ] || kill -KILL "-$p"
+  else
+    members "$1"
+    tell "$1"
+  fi
+} 2>/dev/null
+tell() {
+  told=; while read -r n; do told="$told $n"; done <"$1/told"
+  for n in $r; do
+    state "$n" && [ "$group" != "$p" ] || continue
+    case "$r " in *" $parent "*) continue;; esac
+    case "$told " in *" $n:$born "*) ;; *) echo "$n:$born" >>"$1/told" && kill -TERM "$n";; esac
+  done
+}
+`

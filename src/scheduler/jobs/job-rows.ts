@@ -2,8 +2,8 @@
 
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { isActive, type Job, type JobSpec, type JobState } from './job.ts'
-import { damaged } from './queue-errors.ts'
 import type { QueueFile, SqlRow } from './queue-file.ts'
+import { damaged } from './queue-file.ts'
 
 const SELECT = 'SELECT id, spec, environment, user, submitted_ms, priority, attempt, failures, state, after FROM jobs'
 

@@ -1,10 +1,10 @@
 /**
- * The life of a job as one pure function of state and event. What has to be done on hosts follows from the state alone
- * (orders.ts), may be done twice, and is found again after a crash.
+ * The life of a job as one pure function of state and event. What has to be done on hosts follows from the state alone (orders.ts).
  *
  *   held ⇄ queued → starting → running → (ending) → done | failed | timed-out | lost | cancelled
  *            ↑______________________________|  retried, requeued or preempted
  */
+import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import type { ResourceRequest, Strategy } from '../model/resources.ts'
 import type { Metric } from './metric.ts'
@@ -38,9 +38,8 @@ export type JobSpec = {
 export type BundlePlace = { readonly host: string; readonly devices: readonly number[] }
 
 /**
- * How a bundle ended. `barred`: it never began and cannot any more; `unable`: the same, because its place could not start it.
- * `gone`: without an exit code; `isCancelled`: because somebody stopped it in its engine. `isUnwritten`: the disk had no room for
- * its end, nor perhaps for its output.
+ * `barred`: it can no longer begin; `unable`: its place could not start it; `gone`: no exit code. `isCancelled`: in its
+ * engine. `isUnwritten`: the disk was full.
  */
 export type BundleEnd =
   | { readonly kind: 'exit'; readonly code: number; readonly isUnwritten?: boolean; readonly isOutOfMemory?: boolean }
@@ -73,16 +72,19 @@ type Active = {
 } & Waited
 
 /** When its wait began, if not at its submission: the time of earlier attempts does not count. */
-type Waited = { readonly waitsFromMs?: number }
-
-/** The bundle end that caused it, if one did. */
-type Ending = { readonly cause?: BundleEnd }
+type Waited = { readonly waitsFromMs?: number | undefined }
 
 export type JobState =
   | ({ readonly kind: 'held' } & Waited)
   | ({ readonly kind: 'queued'; readonly notBeforeMs?: number; readonly last?: string } & Waited)
   | ({ readonly kind: 'starting' | 'running' } & Active)
-  | ({ readonly kind: 'ending'; readonly stop: StopReason | undefined; readonly sinceMs: number } & Ending & Active)
+  /** `cause`: the bundle end that caused it, if one did. */
+  | ({
+      readonly kind: 'ending'
+      readonly stop: StopReason | undefined
+      readonly sinceMs: number
+      readonly cause?: BundleEnd
+    } & Active)
   | ({ readonly kind: FinalKind; readonly endedMs: number; readonly reason?: string } & Partial<Active>)
 
 export type FinalKind = 'done' | 'failed' | 'timed-out' | 'lost' | 'cancelled'
@@ -114,8 +116,6 @@ export type Job = {
   readonly after: readonly number[]
 }
 
-type Life = Pick<Job, 'attempt' | 'failures' | 'state'>
-
 export const FINAL_KINDS: readonly FinalKind[] = ['done', 'failed', 'timed-out', 'lost', 'cancelled']
 
 /** Before the first retry; doubled with each failure. */
@@ -131,43 +131,42 @@ export function isActive(state: JobState): state is ActiveState {
 }
 
 /** Unchanged where the event has no meaning. */
-export function transition(job: Job, event: JobEvent, nowMs: number): Life {
-  const { state } = job
-  const stay: Life = { attempt: job.attempt, failures: job.failures, state }
+export function transition(job: Job, event: JobEvent, nowMs: number): Job {
+  const { state, attempt } = job
+  const to = (next: JobState): Job => ({ ...job, state: next })
   switch (event.kind) {
     case 'placed': {
-      if (state.kind !== 'queued') return stay
+      if (state.kind !== 'queued') return job
       const bundles = event.places.map((): BundleState => ({ kind: 'sent' }))
-      const waited = keptWait(state)
-      return { ...stay, state: { kind: 'starting', places: event.places, bundles, startedMs: nowMs, ...waited } }
+      const { waitsFromMs } = state
+      return to({ kind: 'starting', places: event.places, bundles, startedMs: nowMs, waitsFromMs })
     }
     case 'seen':
-      return isActive(state) ? seen(job, state, event.rank, event.bundle, nowMs) : stay
-    case 'stop':
-      if (isFinal(state)) return stay
-      if (!isActive(state)) {
-        if (event.reason !== 'cancelled') return stay
-        const reason = event.because === undefined ? {} : { reason: event.because }
-        return { ...stay, state: { kind: 'cancelled', endedMs: nowMs, ...reason } }
-      }
-      if (state.kind === 'ending' && (state.stop === 'cancelled' || event.reason !== 'cancelled')) return stay
-      return { ...stay, state: { ...state, kind: 'ending', stop: event.reason, sinceMs: nowMs } }
+      return isActive(state) ? seen(job, state, event.rank, event.bundle, nowMs) : job
+    case 'stop': {
+      const { reason: stop, because } = event
+      if (isFinal(state) || (stop !== 'cancelled' && (!isActive(state) || state.kind === 'ending'))) return job
+      if (!isActive(state)) return to({ kind: 'cancelled', endedMs: nowMs, ...defined({ reason: because }) })
+      if (state.kind === 'ending' && state.stop === 'cancelled') return job
+      return to({ ...state, kind: 'ending', stop, sinceMs: nowMs })
+    }
     case 'forget':
       return forgotten(job, event.hosts, nowMs)
     case 'hold':
-      return state.kind === 'queued' ? { ...stay, state: { kind: 'held', ...keptWait(state) } } : stay
+      return state.kind === 'queued' ? to({ kind: 'held', waitsFromMs: state.waitsFromMs }) : job
     case 'release':
-      return state.kind === 'held' ? { ...stay, state: { kind: 'queued', ...keptWait(state) } } : stay
+      return state.kind === 'held' ? to({ kind: 'queued', waitsFromMs: state.waitsFromMs }) : job
     case 'requeue':
-      return isActive(state) ? transition(job, { kind: 'stop', reason: 'requeued' }, nowMs) : stay
+      return isActive(state) ? transition(job, { kind: 'stop', reason: 'requeued' }, nowMs) : job
     case 'retry':
-      return isFinal(state)
-        ? { attempt: job.attempt + 1, failures: 0, state: { kind: 'queued', waitsFromMs: nowMs } }
-        : stay
+      if (!isFinal(state)) return job
+      return { ...job, attempt: attempt + 1, failures: 0, state: { kind: 'queued', waitsFromMs: nowMs } }
   }
 }
 
-function forgotten(job: Job, hosts: readonly string[], nowMs: number): Life {
+const endsOf = (bundles: readonly BundleState[]) => bundles.flatMap((one) => (one.kind === 'ended' ? [one.end] : []))
+
+function forgotten(job: Job, hosts: readonly string[], nowMs: number): Job {
   const { state } = job
   const cancel = { kind: 'stop', reason: 'cancelled' } as const
   if (!isActive(state)) return transition(job, cancel, nowMs)
@@ -176,31 +175,30 @@ function forgotten(job: Job, hosts: readonly string[], nowMs: number): Life {
     return isGivenUp ? { kind: 'ended', end: GIVEN_UP } : bundle
   })
   if (bundles.every((bundle, rank) => bundle === state.bundles[rank])) return transition(job, cancel, nowMs)
-  const life = transition({ ...job, state: { ...state, bundles } }, cancel, nowMs)
-  const ends = bundles.flatMap((one) => (one.kind === 'ended' ? [one.end] : []))
-  return isActive(life.state) && ends.length === bundles.length ? ended(job, life.state, ends, nowMs) : life
+  const next = transition({ ...job, state: { ...state, bundles } }, cancel, nowMs)
+  const ends = endsOf(bundles)
+  return isActive(next.state) && ends.length === bundles.length ? ended(job, next.state, ends, nowMs) : next
 }
 
-function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, nowMs: number): Life {
-  const stay: Life = { attempt: job.attempt, failures: job.failures, state }
+function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, nowMs: number): Job {
   const before = state.bundles[rank]
   if (before === undefined || before.kind === 'ended' || (bundle.kind === 'missing' && before.kind === 'sent'))
-    return stay
+    return job
   const isUnlimited = before.kind === 'begun' && before.isUnlimited === true
   // It ran, at least in part: this attempt must not begin again.
   const now: BundleState = bundle.kind === 'missing' ? { kind: 'ended', end: NOTHING_LEFT } : withKiller(state, bundle)
   const timed = withTimes(before, now, state.placedMs ?? state.startedMs, nowMs)
   const bundles = state.bundles.with(rank, isUnlimited && timed.kind === 'ended' ? { ...timed, isUnlimited } : timed)
   state = { ...state, ...startOf(state, bundles) }
-  const ends = bundles.flatMap((one) => (one.kind === 'ended' ? [one.end] : []))
+  const ends = endsOf(bundles)
   if (ends.length === bundles.length) return ended(job, { ...state, bundles }, ends, nowMs)
-  if (state.kind === 'ending') return { ...stay, state: { ...state, bundles } }
+  if (state.kind === 'ending') return { ...job, state: { ...state, bundles } }
   // When one bundle of a gang fails, the others are stopped.
   const cause = ends.find((end) => !isWell(end))
   if (cause !== undefined)
-    return { ...stay, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles, cause } }
+    return { ...job, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles, cause } }
   const kind = bundles.some((one) => one.kind === 'sent') ? 'starting' : 'running'
-  return { ...stay, state: { ...state, kind, bundles } }
+  return { ...job, state: { ...state, kind, bundles } }
 }
 
 export const ENDED_SILENTLY = 'its process ended without an exit code'
@@ -222,10 +220,7 @@ function withKiller(state: ActiveState, bundle: BundleState): BundleState {
 
 const GIVEN_UP = { kind: 'gone', reason: 'abandoned: its host did not answer' } as const
 
-/**
- * A host's times count as far as they are possible: not before the order was sent, and not after the report arrived. A time that
- * it does not report is that of the report.
- */
+/** A host's times count between the order and the report; a time that it does not report is that of the report. */
 function withTimes(before: BundleState, bundle: BundleState, sentMs: number, nowMs: number): BundleState {
   if (bundle.kind === 'sent') return bundle
   const within = (ms: number, leastMs: number) => Math.max(leastMs, Math.min(ms, nowMs))
@@ -246,23 +241,26 @@ const NOTHING_LEFT: BundleEnd = {
   reason: 'no trace of it on its host: the host was reset or its files were deleted',
 }
 
-function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: number): Life {
+function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: number): Job {
   const stop = state.kind === 'ending' ? state.stop : undefined
   const { places, bundles, startedMs, placedMs = startedMs } = state
   const waitsFromMs = nowMs - Math.max(0, startedMs - waitsFrom(job))
-  const base = { places, bundles, startedMs, placedMs, endedMs: endOf(bundles) ?? nowMs }
-  const life = (own: JobState): Life => ({ attempt: job.attempt, failures: job.failures, state: own })
-  const again = (own: { readonly notBeforeMs?: number; readonly last: string }, failures = job.failures): Life => ({
+  const endsMs = bundles.flatMap((one) =>
+    one.kind === 'ended' && one.beganMs !== undefined && one.ranMs !== undefined ? [one.beganMs + one.ranMs] : [],
+  )
+  const base = { places, bundles, startedMs, placedMs, endedMs: endsMs.length === 0 ? nowMs : Math.max(...endsMs) }
+  const over = (kind: FinalKind, reason?: string): Job => ({ ...job, state: { ...base, kind, ...defined({ reason }) } })
+  const again = (own: { readonly notBeforeMs?: number; readonly last: string }, failures = job.failures): Job => ({
+    ...job,
     attempt: job.attempt + 1,
     failures,
     state: { kind: 'queued', ...own, waitsFromMs },
   })
   // A job that succeeded before the stop reached it has succeeded.
-  if (ends.every(isWell)) return life({ ...base, kind: 'done' })
+  if (ends.every(isWell)) return over('done')
   if (stop === 'cancelled') {
     const isGivenUp = ends.some((end) => end.kind === 'gone' && end.reason === GIVEN_UP.reason)
-    const reason = isGivenUp ? { reason: 'abandoned on hosts that did not answer' } : {}
-    return life({ ...base, kind: 'cancelled', ...reason })
+    return over('cancelled', isGivenUp ? 'abandoned on hosts that did not answer' : undefined)
   }
   if (stop === 'preempted') return again({ last: 'stopped for a job of higher priority' })
   if (stop === 'requeued') return again({ last: 'requeued' })
@@ -270,39 +268,25 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   const first = cause ?? ends.find((end) => !isWell(end) && end.kind !== 'barred') ?? (ends[0] as BundleEnd)
   if (stop === undefined && first.kind === 'unable')
     return again({ notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first) })
-  if (stop === undefined && first.kind === 'gone' && first.isCancelled)
-    return life({ ...base, kind: 'cancelled', reason: first.reason })
+  if (stop === undefined && first.kind === 'gone' && first.isCancelled) return over('cancelled', first.reason)
   const kind = stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' ? 'failed' : 'lost'
   const reason =
     stop === 'timed-out'
       ? `ran longer than its limit of ${job.spec.limitS} s`
       : formatEnd(first, job.spec.request.memoryBytes)
-  if (job.failures >= job.spec.retries) return life({ ...base, kind, reason })
+  if (job.failures >= job.spec.retries) return over(kind, reason)
   const notBeforeMs = nowMs + Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** job.failures)
   return again({ notBeforeMs, last: `${kind}: ${reason}` }, job.failures + 1)
 }
 
-/** When its present wait began, without the run times of earlier attempts. */
 export function waitsFrom({ state, submittedMs }: Pick<Job, 'state' | 'submittedMs'>): number {
   return isFinal(state) ? submittedMs : (state.waitsFromMs ?? submittedMs)
-}
-
-function keptWait({ waitsFromMs }: Waited): Waited {
-  return waitsFromMs === undefined ? {} : { waitsFromMs }
-}
-
-function endOf(bundles: readonly BundleState[]): number | undefined {
-  const ends = bundles.flatMap((one) =>
-    one.kind === 'ended' && one.beganMs !== undefined && one.ranMs !== undefined ? [one.beganMs + one.ranMs] : [],
-  )
-  return ends.length === 0 ? undefined : Math.max(...ends)
 }
 
 function isWell(end: BundleEnd): boolean {
   return end.kind === 'exit' && end.code === 0
 }
 
-/** Why a job never runs that waits for another one. */
 export function missedWords(id: number, kind: FinalKind): string {
   const words = {
     done: 'is done',
@@ -320,22 +304,15 @@ export function formatBundle(bundle: BundleState, askedBytes?: number): string {
 }
 
 function formatEnd(end: BundleEnd, askedBytes = 0): string {
-  switch (end.kind) {
-    case 'exit':
-      if (end.isOutOfMemory) return `killed by the kernel: more memory than it asked for (${formatBytes(askedBytes)})`
-      return `exit ${end.code}${end.isUnwritten ? '; the disk was full, so output may be missing' : ''}`
-    case 'barred':
-      return 'never started'
-    case 'unable':
-      return 'its host could not start it'
-    case 'gone':
-      return end.reason
-  }
+  if (end.kind === 'gone') return end.reason
+  if (end.kind !== 'exit') return end.kind === 'barred' ? 'never started' : 'its host could not start it'
+  if (end.isOutOfMemory) return `killed by the kernel: more memory than it asked for (${formatBytes(askedBytes)})`
+  return `exit ${end.code}${end.isUnwritten ? '; the disk was full, so output may be missing' : ''}`
 }
 
 /**
- * Jobs that exceed their --limit. A gang runs from its first bundle on: a host that has not answered since the start was sent
- * must not keep the others running for ever.
+ * Jobs that exceed their --limit, which counts from the first bundle: a host that does not answer must not keep a gang
+ * running.
  */
 export function overdue(active: readonly Job[], nowMs: number): readonly Job[] {
   return active.filter(({ state, spec: { limitS } }) => {

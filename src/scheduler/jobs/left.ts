@@ -1,6 +1,5 @@
 /**
- * What jobs leave on a host: directories of ended jobs and of other queues. Nothing of a job that may still run is removed: one
- * that is alive, that the queue knows as unfinished, or, on storage that hosts share, that may run on another host.
+ * What jobs leave on a host. Nothing of a job that may still run is removed, also on another host that shares the storage.
  */
 
 import type { LeftSearch } from '../../base/left.ts'
@@ -95,9 +94,8 @@ const LEAST_MINUTES = 1
 const MINUTES_A_DAY = 1440
 
 /**
- * Deletes directories of this queue alone, except those in `kept` and those that changed recently. Keys are part of the script,
- * as program arguments are limited in size. Names that a job made up are left alone. Where hosts share a home, only one host can
- * rename a directory, and only that one counts it.
+ * Deletes directories of this queue, except those in `kept` and those that changed recently. Keys are part of the script,
+ * as program arguments are limited in size. Where hosts share a home, only one can rename a directory and counts it.
  */
 export function formatCleanProgram(
   storeId: string,

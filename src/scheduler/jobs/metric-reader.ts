@@ -1,7 +1,4 @@
-/**
- * Which metrics to read on which host now: of running jobs from time to time, of ended ones once more, along with the driver's
- * polls. What it remembers is also in the store. It owns the program for hosts and its parser.
- */
+/** Reads metrics along with the driver's polls: of running jobs from time to time, of ended ones once more. */
 import { hasPassed } from '../../base/clock.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { isActive, isFinal, type Job } from './job.ts'

@@ -1,4 +1,4 @@
-/** What jobs hold of each host, as data for a picture, and which free GPUs no job could use. */
+/** What jobs hold of each host, and which free GPUs no job could use. */
 import { type HostCapacity, WHOLE_MILLI } from '../model/resources.ts'
 import { isActive, type Job } from './job.ts'
 
@@ -68,8 +68,8 @@ function packHost({ name, gpus = [], cpuMilli, memoryBytes, unknown }: KnownHost
 }
 
 /**
- * Of all hosts together. Each part of a device counts once: held, free (a whole device), fragmented (free on a shared device),
- * stranded (free where no core is), or down.
+ * Of all hosts together; each part of a device counts once. Fragmented (`pieces`): free on a shared device. Stranded: free
+ * where no core is.
  */
 export type PackingFigures = {
   readonly devices: number

@@ -1,16 +1,15 @@
 /**
- * The file of a queue: an SQLite database that only its user may read. What a call wrote is on disk when it returns (write-ahead
- * log, synced at each commit), and a crash at any moment leaves earlier calls whole. Several programs may use it at once.
+ * The file of a queue: an SQLite database that only its user may read, and the lease that lets one scheduler at a time write to it.
+ * What a call wrote is on disk when it returns, and a crash at any moment leaves earlier calls whole.
  */
 
 import { randomBytes } from 'node:crypto'
 import { chmodSync, closeSync, existsSync, lstatSync, openSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
-import { MusterError } from '../../base/errors.ts'
+import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
 import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
 import { watchDirectory } from '../../base/watch-directory.ts'
-import { damaged, isSqlite, unusable } from './queue-errors.ts'
 
 export type SqlRow = Readonly<Record<string, SQLOutputValue>>
 
@@ -162,7 +161,7 @@ function requireOwnFile(path: string): void {
   if (reason !== undefined) throw notOwn(`the queue ${path}`, reason, 'check its owner and mode')
 }
 
-/** Calls back when another program may have written to the queue: perhaps too often, or never, as file systems differ. */
+/** Calls back when another program may have written to the queue: perhaps too often, or never. */
 export function watchStore(path: string, onWrite: () => void): Disposable {
   const log = `${basename(path)}-wal`
   return watchDirectory(dirname(path), (name) => {
@@ -196,8 +195,8 @@ export const SCHEMA = `
 `
 
 /**
- * Parts of later versions; earlier ones ignore them. `tally` counts jobs by kind, so that a million ended ones are not counted
- * again and again. In `results`, `attempt` is the one that was read and `is_final` says that it had ended.
+ * Parts of later versions; earlier ones ignore them. `tally` saves counting a million ended jobs. In `results`, `attempt`
+ * is the one that was read and `is_final` says that it had ended.
  */
 export const LATER_PARTS = `
   CREATE INDEX IF NOT EXISTS jobs_by_spec ON jobs (spec, kind);
@@ -230,3 +229,122 @@ export const HAS_LATER_PARTS = `SELECT 1 WHERE 10 = (SELECT count(*) FROM sqlite
 /** The number of `alikeOf`, which later parts need; null where a version that does not know it submitted the job. */
 export const ADD_ALIKE = 'ALTER TABLE jobs ADD COLUMN alike INTEGER'
 export const HAS_ALIKE = "SELECT 1 FROM pragma_table_info('jobs') WHERE name = 'alike'"
+
+const FULL = 13
+/** SQLITE_IOERR_SHMSIZE: the file beside it cannot grow. */
+const NO_ROOM_BESIDE = 4874
+
+const BUSY_HINT = 'Another program has locked the file. Try again.'
+const DAMAGED_HINT =
+  'Move it and its -wal and -shm files away to start with an empty queue; running jobs continue. `sqlite3 FILE .recover` may recover data.'
+
+/** Primary result codes (sqlite.org/rescode.html), with what to do. */
+const HINTS: Readonly<Record<number, string>> = {
+  5: BUSY_HINT,
+  6: BUSY_HINT,
+  7: 'This machine is short of memory. Free some and try again.',
+  8: 'Its file system is mounted read-only, or another user owns the file.',
+  10: 'Its disk fails to read or write. Check the kernel log.',
+  11: DAMAGED_HINT,
+  [FULL]: 'Its disk is full, and nothing was stored. Make room and try again.',
+  14: 'Check the owner and mode of its directory, or set XDG_STATE_HOME to another directory.',
+  15: BUSY_HINT,
+  26: DAMAGED_HINT,
+}
+const DIRECTORY_HINT = 'Check the owner, mode and mount of its directory, or set XDG_STATE_HOME to another directory.'
+const BUG_HINT =
+  'The file is not damaged; leave it where it is. Nothing was stored. Please report this as a bug in Muster.'
+
+export function isSqlite(error: unknown): error is Error & { readonly errcode: number } {
+  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
+}
+
+/** `what`: the file, for people. */
+export function unusable(error: unknown, what: string): MusterError {
+  if (error instanceof MusterError) return error
+  const hint = hintOf(error)
+  // The file is not to blame: a constraint, a wrong statement, a value that cannot be stored.
+  if (hint === undefined)
+    return new MusterError('internal', `${what} refused a call: ${messageOf(error)}`, { hint: BUG_HINT, cause: error })
+  return new MusterError('configuration', `${what} cannot be used: ${reasonOf(error)}`, { hint, cause: error })
+}
+
+export function damaged(what: string, cause?: unknown): MusterError {
+  const reason = cause === undefined ? 'it is damaged' : `it is damaged: ${messageOf(cause)}`
+  return new MusterError('configuration', `${what} cannot be used: ${reason}`, { hint: DAMAGED_HINT, cause })
+}
+
+const isOfSystem = (error: unknown): boolean => error instanceof Error && 'syscall' in error
+
+function reasonOf(error: unknown): string {
+  return isOfSystem(error) ? fileReason(error) : messageOf(error)
+}
+
+function hintOf(error: unknown): string | undefined {
+  if (isSqlite(error)) return HINTS[isWithoutRoom(error) ? FULL : error.errcode & 0xff]
+  return isOfSystem(error) ? DIRECTORY_HINT : undefined
+}
+
+/** The disk of the queue is full: the call may succeed later. */
+export function isQueueFull(error: unknown): boolean {
+  return error instanceof MusterError && isSqlite(error.cause) && isWithoutRoom(error.cause)
+}
+
+function isWithoutRoom({ errcode }: { readonly errcode: number }): boolean {
+  return (errcode & 0xff) === FULL || errcode === NO_ROOM_BESIDE
+}
+
+const MOST_MS = 60_000
+
+export type LeaseToken = { readonly token: number }
+
+export class DriverLease {
+  readonly #file: QueueFile
+
+  constructor(file: QueueFile) {
+    this.#file = file
+  }
+
+  /** Undefined while another scheduler holds it. `isGone`: whether that owner has ended without giving it back. */
+  take(owner: string, nowMs: number, forMs: number, isGone = (_: string) => false): LeaseToken | undefined {
+    return this.#file.transaction(() => {
+      const { token, until_ms, owner: before } = this.#row()
+      if (isHeld(until_ms, nowMs) && !isGone(String(before))) return undefined
+      const next = Number(token) + 1
+      this.#file.run('UPDATE lease SET token = ?, owner = ?, until_ms = ?', next, owner, nowMs + forMs)
+      return { token: next }
+    })
+  }
+
+  /** @throws MusterError 'interrupted' when another scheduler has taken it. */
+  renew(lease: LeaseToken, nowMs: number, forMs: number): void {
+    this.#file.transaction(() => {
+      this.check(lease)
+      this.#file.run('UPDATE lease SET until_ms = ?', nowMs + forMs)
+    })
+  }
+
+  give({ token }: LeaseToken): void {
+    this.#file.transaction(() => this.#file.run('UPDATE lease SET until_ms = 0 WHERE token = ?', token))
+  }
+
+  /** For people: `root@vm (pid 3533)`; undefined: no scheduler is running. */
+  owner(nowMs: number): string | undefined {
+    const { owner, until_ms } = this.#row()
+    return isHeld(until_ms, nowMs) ? String(owner).replace(/, process (\d+)$/, ' (pid $1)') : undefined
+  }
+
+  /** @throws MusterError 'interrupted' when another scheduler has taken it. */
+  check({ token }: LeaseToken): void {
+    if (Number(this.#row().token) === token) return
+    throw new MusterError('interrupted', 'another scheduler has taken over this queue')
+  }
+
+  #row(): SqlRow {
+    return this.#file.one('SELECT token, owner, until_ms FROM lease') ?? {}
+  }
+}
+
+function isHeld(untilMs: unknown, nowMs: number): boolean {
+  return Number(untilMs) > nowMs && Number(untilMs) <= nowMs + MOST_MS
+}

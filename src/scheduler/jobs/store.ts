@@ -2,8 +2,6 @@
 
 import { MusterError } from '../../base/errors.ts'
 import type { HostCapacity } from '../model/resources.ts'
-import { Accounting } from './accounting.ts'
-import { DriverLease, type LeaseToken } from './driver-lease.ts'
 import {
   FINAL_KINDS,
   type FinalKind,
@@ -18,8 +16,8 @@ import {
 } from './job.ts'
 import { JobRows, KeptActive, parse } from './job-rows.ts'
 import { bundleKey } from './orders.ts'
-import { QueueFile } from './queue-file.ts'
-import { JobResults, type Reading } from './results.ts'
+import { DriverLease, type LeaseToken, QueueFile } from './queue-file.ts'
+import { Accounting, JobResults, type Reading } from './results.ts'
 import { alikeOf, type StoredLine, WaitingLines } from './waiting-lines.ts'
 
 export type Submission = {
@@ -49,13 +47,6 @@ export type JobGroup = {
   readonly first: number
   readonly count: number
   readonly counts: ReadonlyMap<string, number>
-}
-
-type ApplyOptions = {
-  /** As the scheduler. */
-  readonly lease?: LeaseToken | undefined
-  /** Called with each job after the change, before it is on disk. */
-  onChange?(job: Job): void
 }
 
 export class JobStore implements Disposable {
@@ -110,15 +101,12 @@ export class JobStore implements Disposable {
   }
 
   get(id: number): Job | undefined {
-    const kept = this.#active.find(this.file.version(), id)
-    if (kept !== undefined) return kept
-    return this.#rows.read('WHERE jobs.id = ?', id)[0]
+    return this.#active.find(this.file.version(), id) ?? this.#rows.read('WHERE jobs.id = ?', id)[0]
   }
 
   /** The latest first. `kinds`: empty for all. */
   list(kinds: readonly string[], limit: number): readonly Job[] {
-    const where = kinds.length === 0 ? '' : `WHERE kind IN (${kinds.map(() => '?').join()})`
-    return this.#rows.read(`${where} ORDER BY jobs.id DESC LIMIT ?`, ...kinds, limit)
+    return this.#rows.read(`WHERE ${isOneOf(kinds)} ORDER BY jobs.id DESC LIMIT ?`, ...kinds, limit)
   }
 
   counts(): ReadonlyMap<string, number> {
@@ -143,10 +131,8 @@ export class JobStore implements Disposable {
 
   /** Jobs of one submission. `kinds`: empty for all. */
   idsOf(spec: number, kinds: readonly string[]): readonly number[] {
-    const where = kinds.length === 0 ? '' : `AND kind IN (${kinds.map(() => '?').join()})`
-    return this.file
-      .all(`SELECT id FROM jobs WHERE spec = ? ${where} ORDER BY id`, spec, ...kinds)
-      .map(({ id }) => Number(id))
+    const rows = this.file.all(`SELECT id FROM jobs WHERE spec = ? AND ${isOneOf(kinds)} ORDER BY id`, spec, ...kinds)
+    return rows.map(({ id }) => Number(id))
   }
 
   active(): readonly Job[] {
@@ -171,13 +157,13 @@ export class JobStore implements Disposable {
   }
 
   /**
-   * All of them or none.
+   * All of them or none. `lease`: as the scheduler; `onChange`: called with each job after the change, before it is on disk.
    * @throws MusterError 'interrupted' when another scheduler has taken the lease.
    */
   applyAll(
     events: readonly { readonly id: number; readonly event: JobEvent }[],
     nowMs: number,
-    { lease, onChange }: ApplyOptions = {},
+    { lease, onChange }: { readonly lease?: LeaseToken | undefined; onChange?(job: Job): void } = {},
   ): readonly (boolean | undefined)[] {
     if (events.length === 0) return []
     return this.together(() => {
@@ -187,12 +173,12 @@ export class JobStore implements Disposable {
       const results = events.map(({ id, event }) => {
         const job = this.get(id)
         if (job === undefined) return undefined
-        const { attempt, failures, state } = transition(job, event, nowMs)
+        const next = transition(job, event, nowMs)
+        const { attempt, failures, state } = next
         if (state === job.state) return false
         const endedMs = isFinal(state) ? state.endedMs : null
         const ranMs = isFinal(state) && state.startedMs !== undefined ? state.endedMs - state.startedMs : null
         this.file.run(UPDATE_JOB, attempt, failures, state.kind, JSON.stringify(state), endedMs, ranMs, id)
-        const next = { ...job, attempt, failures, state }
         this.#active.note(next)
         onChange?.(next)
         if (state.kind === 'queued') this.#waiting.forget()
@@ -252,13 +238,13 @@ export class JobStore implements Disposable {
     return [...running, ...this.#copiedDirectories()]
   }
 
-  /** Those that `--copy-dir` brought there. It reads every unfinished job. */
+  /** Those that `--copy-dir` brought there. */
   #copiedDirectories(): readonly string[] {
     const start = `../${this.id}-`
     // Few specifications name one, so only those are parsed.
     const rows = this.file.all(
       `SELECT DISTINCT jobs.spec AS spec FROM jobs JOIN specs ON specs.id = jobs.spec
-        WHERE kind IN ('held', 'queued', 'starting', 'running', 'ending') AND instr(specs.spec, ?) > 0`,
+        WHERE kind IN (${UNFINISHED}) AND instr(specs.spec, ?) > 0`,
       JSON.stringify(start).slice(0, -1),
     )
     const directories = rows.flatMap(({ spec }) => {
@@ -333,10 +319,13 @@ export class JobStore implements Disposable {
   }
 }
 
+const isOneOf = (kinds: readonly string[]): string =>
+  kinds.length === 0 ? 'true' : `kind IN (${kinds.map(() => '?').join()})`
 const SAFE_NAME = /^[0-9a-z./-]+$/
+const UNFINISHED = "'held', 'queued', 'starting', 'running', 'ending'"
 const FORGETTABLE = `FROM jobs WHERE ended_ms IS NOT NULL AND ended_ms < ? AND id NOT IN
   (SELECT each.value FROM jobs AS waiting JOIN json_each(waiting.after) AS each
-    WHERE waiting.kind IN ('held', 'queued', 'starting', 'running', 'ending') AND waiting.after IS NOT NULL)`
+    WHERE waiting.kind IN (${UNFINISHED}) AND waiting.after IS NOT NULL)`
 const NEVER_DONE = FINAL_KINDS.filter((kind) => kind !== 'done')
   .map((kind) => `'${kind}'`)
   .join()
@@ -348,8 +337,8 @@ const UPDATE_JOB =
   'UPDATE jobs SET attempt = ?, failures = ?, kind = ?, state = ?, ended_ms = ?, ran_ms = ? WHERE id = ?'
 
 /**
- * Which hosts not to wait for when these jobs are given up: those that were down at the last report or are unknown, such as
- * engines and hosts that left hosts.yaml. A host that answers is waited for: its bundles still hold devices.
+ * Which hosts not to wait for when these jobs are given up: those that were down at the last report or are unknown. A host
+ * that answers is waited for: its bundles still hold devices.
  */
 export function hostsToForget(jobs: readonly Job[], report: SchedulerReport | undefined): readonly string[] {
   if (report === undefined) return []

@@ -1,7 +1,6 @@
 /**
- * The jobs that may begin now, as lines: jobs of one user and priority that are placed alike (`alikeOf`), the longest waiting
- * first. The plan needs the head of each line, and more only when the head begins, so no line is kept out by the length of
- * another. Lines are read on demand and cached until something changes.
+ * The jobs that may begin now, as lines of jobs of one user and priority that are placed alike (`alikeOf`), the longest
+ * waiting first. Lines are read on demand and cached until something changes, so the length of one keeps no other out.
  */
 import { createHash } from 'node:crypto'
 import type { SQLInputValue } from 'node:sqlite'

@@ -1,6 +1,6 @@
 /**
- * What is free on which device of which host, in typed arrays of integers. A host's number is its index in the list that the
- * cluster was made from. It decides nothing: policies choose spots, and `take` refuses what does not fit.
+ * What is free on which device of which host. A host's number is its index in the list that the cluster was made from.
+ * Policies choose spots; `take` refuses what does not fit.
  */
 import { MusterError } from '../../base/errors.ts'
 import { CustomInstances } from './custom-instances.ts'
@@ -154,10 +154,7 @@ export class Cluster {
     this.#journal?.push({ isTake: false, placement })
   }
 
-  /**
-   * A scratch cluster with the same free amounts and shapes. It keeps no list of placements, so placements of this one can be
-   * released in it.
-   */
+  /** A scratch cluster with the same free amounts and shapes, in which placements of this one can be released. */
   copy(): Cluster {
     const twin = new Cluster(this.hosts)
     twin.#isScratch = true
@@ -216,10 +213,7 @@ export class Cluster {
     this.#noteChange(host)
   }
 
-  /**
-   * Runs `work` and undoes what it took and released unless it returns a value. A placement that it released becomes live again.
-   * Does not nest.
-   */
+  /** Runs `work` and undoes what it took and released unless it returns a value. Does not nest. */
   attempt<T>(work: () => T | undefined): T | undefined {
     if (this.#journal) throw new MusterError('internal', 'an attempt within an attempt')
     const journal: Change[] = []

@@ -1,7 +1,4 @@
-/**
- * A request prepared for a cluster: plain amounts and the hosts that could ever hold it. Equal requests share a shape, so
- * policies cache by `shape.id`.
- */
+/** A request prepared for a cluster. Equal requests share a shape, so policies cache by `shape.id`. */
 import type { HostCapacity, ResourceRequest } from './resources.ts'
 
 export type Shape = {

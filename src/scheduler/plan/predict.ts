@@ -1,7 +1,6 @@
 /**
- * Jobs as the planner sees them (gangs on devices, whole seconds), and how long they run when they have no estimate: as long as the last
- * two of the same user on average (Tsafrir, Etsion, Feitelson, "Backfilling using system-generated predictions", 2007), an hour
- * while there are none.
+ * Jobs as the planner sees them. Without an estimate a job is expected to run as long as the last two of its user on
+ * average (Tsafrir, Etsion, Feitelson, "Backfilling using system-generated predictions", 2007), or an hour.
  */
 import type { Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/resources.ts'
@@ -53,9 +52,8 @@ export function predictS(
 }
 
 /**
- * When a running job is expected to end. One that exceeded its estimate is taken to need as long again as it is late: its
- * estimate may be far off, and nothing may rely on the next second for ever. One that exceeded a prediction is taken to run as
- * long again as it has.
+ * When a running job is expected to end. One that exceeded its estimate is taken to need as long again as it is late, one
+ * that exceeded a prediction as long again as it ran, so that nothing relies on the next second for ever.
  */
 export function expectedEndS(
   job: { user: string; estimateS: number | undefined; startS: number },

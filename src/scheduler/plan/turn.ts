@@ -1,7 +1,8 @@
 /**
- * The turn of waiting jobs: by priority, which grows by one each day; then users who consumed less; then jobs that have waited
- * for an hour, by submission; then those with the longest wait in relation to their length.
+ * The turn of waiting jobs: by priority, which grows by one each day; then users who consumed less; then jobs that have
+ * waited for an hour, by submission; then the longest wait in relation to the length.
  */
+import { lowerBound } from '../../base/collections.ts'
 import type { WaitingJob } from './predict.ts'
 
 /** Waiting this long adds one to the priority, so that no job starves. */
@@ -53,13 +54,8 @@ export class Turns<Job extends WaitingJob> {
   follow({ line, index }: Head<Job>): void {
     const head = this.#headOf(line, index + 1)
     if (head === undefined) return
-    let [from, to] = [0, this.#heads.length]
-    while (from < to) {
-      const middle = (from + to) >> 1
-      if (compare(this.#heads[middle] as Head<Job>, head) > 0) from = middle + 1
-      else to = middle
-    }
-    this.#heads.splice(from, 0, head)
+    const isLater = (index: number) => compare(this.#heads[index] as Head<Job>, head) > 0
+    this.#heads.splice(lowerBound(this.#heads.length, isLater), 0, head)
   }
 
   #headOf(line: QueueLine<Job>, index: number): Head<Job> | undefined {

@@ -1,9 +1,15 @@
 /** Placement policies by name. */
 import type { Cluster } from '../model/cluster.ts'
 import type { WorkloadMix } from '../model/mix.ts'
-import { createFgd } from './fgd.ts'
 import { createLeastStranding } from './least-stranding/least-stranding.ts'
-import { createBestFit, createDotProduct, createFirstFit, createGpuClustering, createGpuPacking } from './published.ts'
+import {
+  createBestFit,
+  createDotProduct,
+  createFgd,
+  createFirstFit,
+  createGpuClustering,
+  createGpuPacking,
+} from './published.ts'
 import { createRandom } from './random.ts'
 import type { PlacementPolicy } from './scored-policy.ts'
 

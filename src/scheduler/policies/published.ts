@@ -1,13 +1,13 @@
 /**
- * The baselines of the FGD paper (Weng et al., USENIX ATC '23) with their scores from 0 to 100, cut to whole numbers as in the
- * published simulator: its curves are reproduced within 0.01 point.
+ * FGD and the baselines of its paper (Weng et al., "Beware of Fragmentation", USENIX ATC '23). As in the published simulator, scores
+ * are cut to whole numbers from 0 to 100: its curves are reproduced within 0.01 point.
  */
 import type { Cluster } from '../model/cluster.ts'
-import { tightestDevice } from '../model/fits.ts'
+import { countDevices, tightestDevice, tightestDevices } from '../model/fits.ts'
+import type { WorkloadMix } from '../model/mix.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
-import { NO_FIT } from './score-index.ts'
-import { type HostScorer, ScoredPolicy } from './scored-policy.ts'
+import { type HostScorer, NO_FIT, ScoredPolicy } from './scored-policy.ts'
 
 /** The largest host of the published fleet. */
 const MAX_CPU_MILLI = 128_000
@@ -85,4 +85,161 @@ export function createTightestPolicy(name: string, cluster: Cluster, scoreHost: 
 
 export function createFirstFit(cluster: Cluster): ScoredPolicy {
   return createTightestPolicy('first-fit', cluster, () => 0)
+}
+
+/** `gain`: by how many milli the unusable amount shrinks; `leftMilli`: what is left of each GPU that is taken from. */
+type Score = (gain: number, shape: Shape, host: number, leftMilli: number) => number
+
+export function createFgd(cluster: Cluster, mix: WorkloadMix): ScoredPolicy {
+  return createByFragments('fgd', cluster, mix, (gain) => Math.trunc((1 / (1 + Math.exp(-gain / WHOLE_MILLI))) * 100))
+}
+
+export function createByFragments(name: string, cluster: Cluster, mix: WorkloadMix, score: Score): ScoredPolicy {
+  return new ScoredPolicy(name, cluster, new FragmentScorer(cluster, mix, score))
+}
+
+class FragmentScorer implements HostScorer {
+  device = 0
+  readonly #cluster: Cluster
+  readonly #score: Score
+  readonly #cpuMilli: Int32Array
+  readonly #gpuMilli: Int32Array
+  readonly #gpuCount: Int32Array
+  readonly #part: Float64Array
+  /** By typical request and model: 1 where the model is acceptable. */
+  readonly #takesModel: readonly Uint8Array[]
+  /** What is left on each device of the present host. */
+  readonly #left: Int32Array
+  #deviceCount = 0
+
+  constructor(cluster: Cluster, mix: WorkloadMix, score: Score) {
+    const typical = typicalRequests(mix)
+    this.#cluster = cluster
+    this.#score = score
+    this.#cpuMilli = Int32Array.from(typical, (request) => request.cpuMilli)
+    this.#gpuMilli = Int32Array.from(typical, (request) => request.gpuMilli)
+    this.#gpuCount = Int32Array.from(typical, (request) => request.gpuCount)
+    this.#part = Float64Array.from(typical, (request) => request.part)
+    this.#takesModel = typical.map(({ gpuModels }) =>
+      Uint8Array.from(cluster.models, (model) => (gpuModels.length === 0 || gpuModels.includes(model) ? 1 : 0)),
+    )
+    this.#left = new Int32Array(Math.max(1, ...cluster.hosts.map((host) => host.gpus?.length ?? 0)))
+  }
+
+  score(shape: Shape, host: number): number {
+    if (countDevices(this.#cluster, shape, host) < shape.gpuCount) return NO_FIT
+    const start = this.#cluster.deviceStart[host] as number
+    this.#deviceCount = (this.#cluster.deviceStart[host + 1] as number) - start
+    for (let device = 0; device < this.#deviceCount; device++)
+      this.#left[device] = this.#cluster.deviceLeftMilli[start + device] as number
+    const cpuLeft = this.#cluster.cpuLeftMilli[host] as number
+    const model = this.#deviceCount === 0 ? 0 : (this.#cluster.deviceModel[start] as number)
+    const before = this.#fragment(cpuLeft, model)
+    const cpuAfter = cpuLeft - shape.cpuMilli
+    if (shape.gpuCount !== 1 || shape.gpuMilli === WHOLE_MILLI) {
+      this.device = 0
+      for (const device of tightestDevices(this.#cluster, shape, host) ?? []) this.#left[device] = 0
+      return this.#score(before - this.#fragment(cpuAfter, model), shape, host, WHOLE_MILLI)
+    }
+    let best = NO_FIT
+    for (let device = 0; device < this.#deviceCount; device++) {
+      const left = this.#left[device] as number
+      if (left < shape.gpuMilli || shape.takesModel[this.#cluster.deviceModel[start + device] as number] !== 1) continue
+      this.#left[device] = left - shape.gpuMilli
+      const score = this.#score(before - this.#fragment(cpuAfter, model), shape, host, left)
+      this.#left[device] = left
+      if (score > best) {
+        best = score
+        this.device = device
+      }
+    }
+    return best
+  }
+
+  /**
+   * The average milli-GPU of the host that a typical request cannot use, added in the published order, so that rounding is
+   * as published.
+   */
+  #fragment(cpuLeft: number, model: number): number {
+    const lefts = this.#left
+    const devices = this.#deviceCount
+    let total = 0
+    for (let device = 0; device < devices; device++) total += lefts[device] as number
+    let lackBoth = 0
+    let lackGpu = 0
+    let lackCpu = 0
+    let cpuOnlyFits = 0
+    let cpuOnlyLacks = 0
+    let noAccess = 0
+    for (let index = 0; index < this.#part.length; index++) {
+      const part = this.#part[index] as number
+      const hasCpu = cpuLeft >= (this.#cpuMilli[index] as number)
+      const milli = this.#gpuMilli[index] as number
+      if (milli === 0) {
+        if (hasCpu) cpuOnlyFits += part * total
+        else cpuOnlyLacks += part * total
+        continue
+      }
+      if ((this.#takesModel[index] as Uint8Array)[model] !== 1) {
+        noAccess += part * total
+        continue
+      }
+      let count = 0
+      let tooSmall = 0
+      for (let device = 0; device < devices; device++) {
+        const left = lefts[device] as number
+        if (left >= milli) count++
+        else tooSmall += left
+      }
+      const hasGpu = count >= (this.#gpuCount[index] as number)
+      if (hasGpu && hasCpu) lackGpu += part * tooSmall
+      else if (hasGpu) lackCpu += part * total
+      else if (hasCpu) lackGpu += part * total
+      else lackBoth += part * total
+    }
+    return lackBoth + lackGpu + lackCpu + cpuOnlyFits + cpuOnlyLacks + noAccess
+  }
+}
+
+export type TypicalRequest = {
+  readonly cpuMilli: number
+  readonly gpuCount: number
+  readonly gpuMilli: number
+  readonly gpuModels: readonly string[]
+  /** Its fraction of all of them; the fractions add up to 1. */
+  readonly part: number
+}
+
+/** The most frequent ones, until they cover 95 % of all requests. */
+const COVERED = 0.95
+
+/** The shapes that make up nearly all of a workload: by CPU, GPUs and models, without memory. */
+export function typicalRequests(mix: WorkloadMix): readonly TypicalRequest[] {
+  const groups = new Map<string, Omit<TypicalRequest, 'part'> & { count: number; models: string }>()
+  for (const { request, count } of mix.entries()) {
+    const { cpuMilli, gpuCount, gpuModels = [] } = request
+    const gpuMilli = gpuCount === 0 ? 0 : request.gpuMilli
+    const models = gpuModels.join('|')
+    const key = `${cpuMilli} ${gpuMilli} ${gpuCount} ${models}`
+    const group = groups.get(key)
+    if (group) group.count += count
+    else groups.set(key, { cpuMilli, gpuCount, gpuMilli, gpuModels, models, count })
+  }
+  const sorted = [...groups.values()].sort(
+    (left, right) =>
+      right.count - left.count ||
+      right.cpuMilli - left.cpuMilli ||
+      right.gpuMilli - left.gpuMilli ||
+      right.gpuCount - left.gpuCount ||
+      (left.models < right.models ? 1 : -1),
+  )
+  let covered = 0
+  const typical: typeof sorted = []
+  for (const group of sorted) {
+    if (covered >= COVERED * mix.total) break
+    typical.push(group)
+    covered += group.count
+  }
+  // Divided twice, as the published program does: the last bit decides whether a score is cut to 49 or 50.
+  return typical.map(({ count, models: _, ...rest }) => ({ ...rest, part: count / mix.total / (covered / mix.total) }))
 }

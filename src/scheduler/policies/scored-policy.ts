@@ -7,12 +7,11 @@ import type { Cluster, Spot } from '../model/cluster.ts'
 import { fitsBesidesDevices, tightestDevices } from '../model/fits.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
-import { EmptyHosts, HostGroups, NO_FIT, ScoreIndex } from './score-index.ts'
 
 export interface HostScorer {
   /**
-   * NO_FIT, or how good the host is, within ±2^20; labels, CPU, memory and custom resources are known to suffice. For a share it
-   * leaves the device within the host in `device`.
+   * NO_FIT, or how good the host is, within ±2^20; all but devices is known to suffice. For a share it leaves the device
+   * within the host in `device`.
    */
   score(shape: Shape, host: number): number
   device: number
@@ -53,8 +52,7 @@ export class ScoredPolicy implements PlacementPolicy {
     this.#searches[shape.id] ??= this.#searchFor(shape)
     const { scored, groups } = this.#searches[shape.id] as Search
     const index = this.#indexOf(scored)
-    const first = this.#best(shape, index, groups)
-    const host = first < 0 || !allowed || allowed(first) ? first : this.#bestAllowed(shape, index, groups, allowed)
+    const host = this.#best(shape, index, groups, allowed)
     if (host < 0) return undefined
     if (shape.gpuCount === 1 && shape.gpuMilli < WHOLE_MILLI) return { host, devices: [index.devices[host] as number] }
     const devices = tightestDevices(this.#cluster, shape, host)
@@ -71,11 +69,11 @@ export class ScoredPolicy implements PlacementPolicy {
     return { scored: isMixed ? shape : this.#cluster.shapeOf({ ...shape.request, gpuModels: [] }), groups }
   }
 
-  #best(shape: Shape, index: ScoreIndex, groups: readonly number[]): number {
+  #best(shape: Shape, index: ScoreIndex, groups: readonly number[], allowed?: HostFilter): number {
     let best = -1
     let bestScore = Number.NEGATIVE_INFINITY
     for (const group of groups) {
-      const host = index.bestOf(group)
+      const host = this.#bestIn(group, index, allowed)
       if (host < 0) continue
       const score = (index.scores[host] as number) + (this.#scorer.groupBonus?.(shape, group) ?? 0)
       if (score > bestScore || (score === bestScore && host < best)) {
@@ -86,20 +84,16 @@ export class ScoredPolicy implements PlacementPolicy {
     return best
   }
 
-  #bestAllowed(shape: Shape, index: ScoreIndex, groups: readonly number[], allowed: HostFilter): number {
+  #bestIn(group: number, index: ScoreIndex, allowed?: HostFilter): number {
+    const first = index.bestOf(group)
+    if (first < 0 || !allowed || allowed(first)) return first
     let best = -1
-    let bestScore = Number.NEGATIVE_INFINITY
-    for (const group of groups) {
-      const bonus = this.#scorer.groupBonus?.(shape, group) ?? 0
-      for (const host of this.groups.members[group] as Int32Array) {
-        const own = index.scores[host] as number
-        if (own === NO_FIT) continue
-        const score = own + bonus
-        if ((score > bestScore || (score === bestScore && host < best)) && allowed(host)) {
-          best = host
-          bestScore = score
-        }
-      }
+    let bestScore = NO_FIT
+    for (const host of this.groups.members[group] as Int32Array) {
+      const score = index.scores[host] as number
+      if (score <= bestScore || !allowed(host)) continue
+      best = host
+      bestScore = score
     }
     return best
   }
@@ -108,7 +102,8 @@ export class ScoredPolicy implements PlacementPolicy {
     let index = this.#indexes.get(shape.id)
     if (index === undefined) {
       index = new ScoreIndex(this.#cluster.hostCount, this.groups)
-      if (this.#indexes.size >= KEPT_SHAPES) this.#forgetOne()
+      const [oldest] = this.#indexes.size >= KEPT_SHAPES ? this.#indexes.keys() : []
+      if (oldest !== undefined) this.#indexes.delete(oldest)
     } else if (this.#indexes.size >= KEPT_SHAPES / 2) this.#indexes.delete(shape.id) // Comes back as the youngest.
     this.#indexes.set(shape.id, index)
     const stamp = this.#scorer.stampOf?.(shape) ?? 0
@@ -118,13 +113,6 @@ export class ScoredPolicy implements PlacementPolicy {
     }
     this.#refresh(shape, index)
     return index
-  }
-
-  #forgetOne(): void {
-    for (const oldest of this.#indexes.keys()) {
-      this.#indexes.delete(oldest)
-      return
-    }
   }
 
   #refresh(shape: Shape, index: ScoreIndex): void {
@@ -194,4 +182,141 @@ export interface PlacementPolicy {
   readonly name: string
   /** The best spot now, without taking it; undefined only when no (allowed) host holds it. */
   choose(shape: Shape, allowed?: HostFilter): Spot | undefined
+}
+
+/** The host does not hold the shape; all scores are larger. */
+export const NO_FIT = -0x8000_0000
+
+export class ScoreIndex {
+  readonly scores: Int32Array
+  /** For shares: the device within the host that the score is for. */
+  readonly devices: Int16Array
+  /** The cluster's `changeCount` up to which it is valid. */
+  cursor = -1
+  /** The scorer's stamp when it was made. */
+  stamp = 0
+  readonly #groups: HostGroups
+  /** By group: node 1 is the root, node n has the children 2n and 2n + 1; each is a host, or -1. */
+  readonly #trees: readonly Int32Array[]
+
+  constructor(hostCount: number, groups: HostGroups) {
+    this.scores = new Int32Array(hostCount).fill(NO_FIT)
+    this.devices = new Int16Array(hostCount)
+    this.#groups = groups
+    this.#trees = groups.members.map((members) => new Int32Array(2 * members.length).fill(-1))
+  }
+
+  /** After all scores were written. */
+  rebuild(): void {
+    this.#trees.forEach((tree, group) => {
+      const members = this.#groups.members[group] as Int32Array
+      const leaves = members.length
+      for (let slot = 0; slot < leaves; slot++) tree[leaves + slot] = members[slot] as number
+      for (let node = leaves - 1; node > 0; node--)
+        tree[node] = this.#better(tree[2 * node] as number, tree[2 * node + 1] as number)
+    })
+  }
+
+  /** After the score of one host was written. */
+  update(host: number): void {
+    const tree = this.#trees[this.#groups.groupOf[host] as number] as Int32Array
+    let node = (tree.length / 2 + (this.#groups.slotOf[host] as number)) >> 1
+    for (; node > 0; node >>= 1) {
+      const before = tree[node] as number
+      const best = this.#better(tree[2 * node] as number, tree[2 * node + 1] as number)
+      tree[node] = best
+      // The host was not the best here and is not now, so nothing changes further up.
+      if (best === before && best !== host) return
+    }
+  }
+
+  /** The best host of a group; -1: none holds the shape. */
+  bestOf(group: number): number {
+    const tree = this.#trees[group] as Int32Array
+    const host = tree[1] as number
+    return host >= 0 && this.scores[host] !== NO_FIT ? host : -1
+  }
+
+  #better(left: number, right: number): number {
+    const difference = (this.scores[left] as number) - (this.scores[right] as number)
+    if (difference !== 0) return difference > 0 ? left : right
+    return left < right ? left : right
+  }
+}
+
+/** Empty hosts of one kind (CPU, memory, GPU models in order, nothing custom) are interchangeable. */
+export class EmptyHosts {
+  readonly #cluster: Cluster
+  /** By host: its kind; -1: like no other. */
+  readonly #kindOf: Int32Array
+  readonly #cpuMilli: Int32Array
+  readonly #memoryBytes: Float64Array
+  /** By kind: the first empty host that was asked about; -1: none. */
+  readonly #first: Int32Array
+
+  constructor(cluster: Cluster) {
+    const kinds = new Map<string, number>()
+    this.#cluster = cluster
+    this.#kindOf = Int32Array.from(cluster.hosts, ({ cpuMilli, memoryBytes, gpus = [], custom }) => {
+      if (custom !== undefined) return -1
+      const key = JSON.stringify([cpuMilli, memoryBytes, gpus])
+      const kind = kinds.get(key) ?? kinds.size
+      kinds.set(key, kind)
+      return kind
+    })
+    this.#cpuMilli = Int32Array.from(cluster.hosts, ({ cpuMilli }) => cpuMilli)
+    this.#memoryBytes = Float64Array.from(cluster.hosts, ({ memoryBytes }) => memoryBytes)
+    this.#first = new Int32Array(kinds.size)
+  }
+
+  forget(): void {
+    this.#first.fill(-1)
+  }
+
+  /** The first empty host of its kind since `forget`, if the host is empty; else the host itself. */
+  twinOf(host: number): number {
+    const kind = this.#kindOf[host] as number
+    const { cpuLeftMilli, memoryLeftBytes, gpuLeftMilli, deviceStart } = this.#cluster
+    if (kind < 0 || cpuLeftMilli[host] !== this.#cpuMilli[host] || memoryLeftBytes[host] !== this.#memoryBytes[host])
+      return host
+    const gpus = (deviceStart[host + 1] as number) - (deviceStart[host] as number)
+    if (gpuLeftMilli[host] !== gpus * WHOLE_MILLI) return host
+    const first = this.#first[kind] as number
+    if (first >= 0) return first
+    this.#first[kind] = host
+    return host
+  }
+}
+
+/** Hosts grouped by their GPU models. */
+export class HostGroups {
+  /** By group: its hosts, ascending; never empty. */
+  readonly members: readonly Int32Array[]
+  readonly groupOf: Uint16Array
+  /** By host: its index in `members` of its group. */
+  readonly slotOf: Int32Array
+  /** By group: its model numbers. */
+  readonly models: readonly (readonly number[])[]
+
+  constructor(cluster: Cluster) {
+    const members: number[][] = []
+    const models: (readonly number[])[] = []
+    const groupByModels = new Map<string, number>()
+    this.groupOf = new Uint16Array(cluster.hostCount)
+    this.slotOf = new Int32Array(cluster.hostCount)
+    for (let host = 0; host < cluster.hostCount; host++) {
+      const range = cluster.deviceModel.subarray(cluster.deviceStart[host], cluster.deviceStart[host + 1])
+      const own = [...new Set(range)].sort((left, right) => left - right)
+      let group = groupByModels.get(own.join())
+      if (group === undefined) {
+        group = members.push([]) - 1
+        models.push(own)
+        groupByModels.set(own.join(), group)
+      }
+      this.groupOf[host] = group
+      this.slotOf[host] = (members[group]?.push(host) ?? 1) - 1
+    }
+    this.members = members.map((hosts) => Int32Array.from(hosts))
+    this.models = models
+  }
 }

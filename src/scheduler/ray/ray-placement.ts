@@ -1,11 +1,10 @@
 /**
  * Predicts which hosts Ray chooses for a placement group, after
- * src/ray/raylet/scheduling/policy/{bundle_scheduling_policy,scorer}.cc: hosts are sums, devices count only when bundles are
- * prepared, so [0.5, 0.5] looks as if it held 0.8. Where Ray depends on the order of a hash map, the lowest host number wins
- * here. Ray has no limit of bundles per host; custom resources are not predicted yet.
+ * src/ray/raylet/scheduling/policy/{bundle_scheduling_policy,scorer}.cc: hosts are sums, so [0.5, 0.5] looks as if it held
+ * 0.8. Where Ray depends on the order of a hash map, the lowest host number wins here. Custom resources are not predicted.
  */
 
-import { gpuOf } from '../gangs/place-gang.ts'
+import { gpuOf, sumOf } from '../gangs/place-gang.ts'
 import type { Cluster, Placement } from '../model/cluster.ts'
 import { spotOn } from '../model/fits.ts'
 import type { Gang } from '../model/resources.ts'
@@ -32,17 +31,10 @@ export function placeAsRay(cluster: Cluster, gang: Gang): readonly Placement[] |
 }
 
 function chooseHosts(sums: HostSums, { strategy }: Gang, shapes: readonly Shape[]): readonly number[] | undefined {
-  switch (strategy) {
-    case 'STRICT_PACK': {
-      const host = sums.best(shapes)
-      return host === undefined ? undefined : shapes.map(() => host)
-    }
-    case 'PACK':
-      return pack(sums, shapes)
-    case 'SPREAD':
-    case 'STRICT_SPREAD':
-      return spread(sums, shapes, strategy === 'SPREAD')
-  }
+  if (strategy === 'PACK') return pack(sums, shapes)
+  if (strategy !== 'STRICT_PACK') return spread(sums, shapes, strategy === 'SPREAD')
+  const host = sums.best(shapes)
+  return host === undefined ? undefined : shapes.map(() => host)
 }
 
 function pack(sums: HostSums, shapes: readonly Shape[]): readonly number[] | undefined {
@@ -75,7 +67,7 @@ function spread(sums: HostSums, shapes: readonly Shape[], mayShare: boolean): re
 
 type Amounts = readonly [cpuMilli: number, memoryBytes: number, gpuMilli: number]
 
-export class HostSums {
+class HostSums {
   readonly #cluster: Cluster
   readonly #left: Amounts[]
 
@@ -91,8 +83,7 @@ export class HostSums {
   take(shape: Shape, host: number): boolean {
     if (this.#score([shape], host) === undefined) return false
     const [cpu, memory, gpu] = this.#left[host] as Amounts
-    const [askedCpu, askedMemory, askedGpu] = sumOf([shape])
-    this.#left[host] = [cpu - askedCpu, memory - askedMemory, gpu - askedGpu]
+    this.#left[host] = [cpu - shape.cpuMilli, memory - shape.memoryBytes, gpu - gpuOf(shape)]
     return true
   }
 
@@ -113,21 +104,11 @@ export class HostSums {
     if (this.#cluster.isClosed[host] === 1 || shapes.some(({ allowedOn }) => allowedOn[host] !== 1)) return undefined
     const left = this.#left[host] as Amounts
     let score = 0
-    for (const [index, asked] of sumOf(shapes).entries()) {
+    for (const [index, asked] of Object.values(sumOf(shapes)).entries()) {
       const available = left[index] as number
       if (available < asked) return undefined
       if (asked > 0) score += (available - asked) / available
     }
     return score
   }
-}
-
-function sumOf(shapes: readonly Shape[]): Amounts {
-  let [cpu, memory, gpu] = [0, 0, 0]
-  for (const { cpuMilli, memoryBytes, gpuCount, gpuMilli } of shapes) {
-    cpu += cpuMilli
-    memory += memoryBytes
-    gpu += gpuCount * gpuMilli
-  }
-  return [cpu, memory, gpu]
 }

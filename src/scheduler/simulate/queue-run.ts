@@ -1,11 +1,14 @@
 /** Jobs come, wait, run and end under the planner of the job queue. */
+
+import { z } from 'zod'
 import { MusterError } from '../../base/errors.ts'
-import { findGang } from '../gangs/search-gang.ts'
+import { findGang } from '../gangs/place-gang.ts'
 import { Cluster } from '../model/cluster.ts'
 import type { HostCapacity, ResourceRequest } from '../model/resources.ts'
 import { planQueue } from '../plan/plan-queue.ts'
 import type { ActiveJob, Reservation, WaitingJob } from '../plan/predict.ts'
 import { FairShare } from '../plan/turn.ts'
+import { bundlesOf, gpuMilli, hostOf, parseJson, strategy } from './json-input.ts'
 import { TimeQueue, waitFigures } from './time-queue.ts'
 
 export type QueueRunJob = WaitingJob & { readonly runS: number; readonly isPreemptible: boolean }
@@ -126,5 +129,62 @@ function summarise(
     averageWaitByUserS: new Map(
       [...byUser].map(([user, own]) => [user, waitFigures(own, startsS).figures.averageWaitS]),
     ),
+  }
+}
+
+const whole = z.int().min(0)
+const file = z.strictObject({
+  hosts: z
+    .array(z.strictObject({ name: z.string(), cpu: whole, memoryGiB: whole, gpus: whole.max(1024).default(0) }))
+    .min(1),
+  jobs: z.array(
+    z.strictObject({
+      submitS: whole,
+      runS: whole.min(1),
+      estimateS: whole.min(1).optional(),
+      user: z.string().default(''),
+      priority: z.int().default(0),
+      isPreemptible: z.boolean().default(false),
+      strategy: strategy.default('PACK'),
+      bundles: whole.min(1).max(100_000).default(1),
+      cpu: whole.default(1),
+      memoryGiB: whole.default(0),
+      gpuMilli: gpuMilli.default(0),
+    }),
+  ),
+  reservations: z
+    .array(
+      z.strictObject({
+        hosts: z.array(z.string()),
+        fromS: whole,
+        untilS: whole,
+        users: z.array(z.string()).default([]),
+      }),
+    )
+    .default([]),
+})
+
+/** @throws MusterError 'configuration' with the first mistake. */
+export function parseQueueFile(text: string) {
+  const { hosts, jobs, reservations } = parseJson(text, 'queue', file)
+  return {
+    hosts: hosts.map(({ name, ...host }) => hostOf(name, host)),
+    jobs: jobs.map(({ strategy: own, bundles, cpu, memoryGiB, gpuMilli: milli, estimateS, ...rest }, order) => {
+      const bundle = { cpu, memoryGiB, gpuMilli: milli }
+      return {
+        ...rest,
+        order,
+        estimateS,
+        gang: { name: `job${order}`, strategy: own, bundles: bundlesOf(bundles, bundle) },
+      }
+    }),
+    reservations: reservations.map((reservation) => ({
+      ...reservation,
+      hosts: reservation.hosts.map((name) => {
+        const index = hosts.findIndex((host) => host.name === name)
+        if (index < 0) throw new MusterError('configuration', `a reservation names '${name}', which is not a host`)
+        return index
+      }),
+    })),
   }
 }

@@ -1,55 +1,28 @@
 /** What the simulations of queues have in common: events in time, and how long jobs waited. */
+import { lowerBound } from '../../base/collections.ts'
 
-type Entry<T> = { readonly timeS: number; readonly order: number; readonly value: T }
-
-/** A heap by time; of equal times, what was added first. */
+/** Events by time; of equal times, what was added first. */
 export class TimeQueue<T> {
-  readonly #heap: Entry<T>[] = []
-  #added = 0
+  /** The last one is next. */
+  readonly #events: { readonly timeS: number; readonly value: T }[] = []
 
-  first(): { readonly timeS: number; readonly value: T } | undefined {
-    return this.#heap[0]
+  first() {
+    return this.#events.at(-1)
   }
 
   /** The earlier of this time and that of the first event. */
   next(timeS = Number.POSITIVE_INFINITY): number {
-    return Math.min(timeS, this.#heap[0]?.timeS ?? Number.POSITIVE_INFINITY)
+    return Math.min(timeS, this.first()?.timeS ?? Number.POSITIVE_INFINITY)
   }
 
   add(timeS: number, value: T): void {
-    const heap = this.#heap
-    const entry = { timeS, order: this.#added++, value }
-    let at = heap.push(entry) - 1
-    while (at > 0) {
-      const parent = (at - 1) >> 1
-      const above = heap[parent] as Entry<T>
-      if (!isBefore(entry, above)) break
-      heap[at] = above
-      at = parent
-    }
-    heap[at] = entry
+    const isLater = (index: number) => (this.#events[index]?.timeS ?? 0) > timeS
+    this.#events.splice(lowerBound(this.#events.length, isLater), 0, { timeS, value })
   }
 
   removeFirst(): void {
-    const heap = this.#heap
-    const last = heap.pop()
-    if (last === undefined || heap.length === 0) return
-    let at = 0
-    for (;;) {
-      let child = 2 * at + 1
-      if (child >= heap.length) break
-      if (child + 1 < heap.length && isBefore(heap[child + 1] as Entry<T>, heap[child] as Entry<T>)) child++
-      const below = heap[child] as Entry<T>
-      if (!isBefore(below, last)) break
-      heap[at] = below
-      at = child
-    }
-    heap[at] = last
+    this.#events.pop()
   }
-}
-
-function isBefore(one: Entry<unknown>, other: Entry<unknown>): boolean {
-  return one.timeS < other.timeS || (one.timeS === other.timeS && one.order < other.order)
 }
 
 const SLOWDOWN_BOUND_S = 10

@@ -1,7 +1,7 @@
 /** A queue that keeps a million ended jobs, beside an empty one: what each costs, and what it takes to forget half of them. */
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { PlanPass } from '../../../src/scheduler/jobs/plan-pass.ts'
+import { PlanPass } from '../../../src/scheduler/jobs/plan-jobs.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import { formatNumber, formatPair, type Row } from '../support/statistics.ts'
 import { SPEC, submission } from './store.ts'

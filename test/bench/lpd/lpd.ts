@@ -5,7 +5,7 @@
 import type { Cluster } from '../../../src/scheduler/model/cluster.ts'
 import type { WorkloadMix } from '../../../src/scheduler/model/mix.ts'
 import { WHOLE_MILLI } from '../../../src/scheduler/model/resources.ts'
-import { createByFragments } from '../../../src/scheduler/policies/fgd.ts'
+import { createByFragments } from '../../../src/scheduler/policies/published.ts'
 import type { PlacementPolicy } from '../../../src/scheduler/policies/scored-policy.ts'
 import { STEP_MILLI, solveConfigurationLp } from './configuration-lp.ts'
 

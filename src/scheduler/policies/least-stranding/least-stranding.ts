@@ -9,14 +9,11 @@ import { countDevices, hasDevice } from '../../model/fits.ts'
 import type { WorkloadMix } from '../../model/mix.ts'
 import { WHOLE_MILLI } from '../../model/resources.ts'
 import type { Shape } from '../../model/shape.ts'
-import { HostGroups, NO_FIT } from '../score-index.ts'
-import { type HostFilter, type HostScorer, ScoredPolicy } from '../scored-policy.ts'
-import { BegunRoom } from './begun-room.ts'
-import { Clearing, IdleHostPrice } from './clearing.ts'
-import { HostAges } from './host-ages.ts'
+import { type HostFilter, HostGroups, type HostScorer, NO_FIT, ScoredPolicy } from '../scored-policy.ts'
+import { BegunRoom, ShareWaste } from './begun-room.ts'
+import { Clearing, HostAges, IdleHostPrice } from './clearing.ts'
 import { HostStranding } from './host-stranding.ts'
 import { ModelTension } from './model-tension.ts'
-import { ShareWaste } from './share-waste.ts'
 
 /** Weights of the parts, chosen on replays (docs/scheduler.md says which). */
 const WEIGHTS = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { demoResources, firstJobs, nextJob } from '../../../../src/cli/demo/demo-jobs.ts'
 import { driverHost } from '../../../../src/cli/job/open-queue.ts'
-import { findGang } from '../../../../src/scheduler/gangs/search-gang.ts'
+import { findGang } from '../../../../src/scheduler/gangs/place-gang.ts'
 import { gangOf, occupy } from '../../../../src/scheduler/jobs/plan-jobs.ts'
 import type { Submission } from '../../../../src/scheduler/jobs/store.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { findGang } from '../../../../src/scheduler/gangs/search-gang.ts'
-import { whyNotGang } from '../../../../src/scheduler/gangs/why-not-gang.ts'
+import { findGang } from '../../../../src/scheduler/gangs/place-gang.ts'
+import { whyNotGang } from '../../../../src/scheduler/gangs/why-not.ts'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
 import type { Gang, Strategy } from '../../../../src/scheduler/model/resources.ts'
 

@@ -1,7 +1,7 @@
 /** Random histories of a queue: nothing starves, only the more important end others, limits hold. A failure prints its seed. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { findGang } from '../../../../src/scheduler/gangs/search-gang.ts'
+import { findGang } from '../../../../src/scheduler/gangs/place-gang.ts'
 import { isActive, type Job, type JobSpec } from '../../../../src/scheduler/jobs/job.ts'
 import { gangOf, occupy, waitingLine } from '../../../../src/scheduler/jobs/plan-jobs.ts'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'

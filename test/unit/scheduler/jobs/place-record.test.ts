@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { hasPassed } from '../../../../src/base/clock.ts'
 import { HostClock, type HostLine } from '../../../../src/scheduler/jobs/host-line.ts'
-import { isDue, type JobOrder, newHostRecord, wantsFacts } from '../../../../src/scheduler/jobs/place-record.ts'
+import { isDue, type JobOrder, newHostRecord, wantsFacts } from '../../../../src/scheduler/jobs/host-rounds.ts'
 
 const spec = { name: 'a', address: 'a', gpuCount: 0, labels: {}, custom: undefined }
 const NOW_MS = 1_000_000_000

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PlanPace } from '../../../../src/scheduler/jobs/pause.ts'
+import { PlanPace } from '../../../../src/scheduler/jobs/driver.ts'
 
 test('plans at once for writes of others while plans are cheap, and spends at most a fifth of the time otherwise', () => {
   const planned = (tookMs: number) => {

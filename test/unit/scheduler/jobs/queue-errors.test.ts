@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { unusable } from '../../../../src/scheduler/jobs/queue-errors.ts'
-import { QueueFile } from '../../../../src/scheduler/jobs/queue-file.ts'
+import { QueueFile, unusable } from '../../../../src/scheduler/jobs/queue-file.ts'
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB; all others leave the file as it is. */
 const DAMAGED = new Set([11, 26])

@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { whyNotGang } from '../../../../src/scheduler/gangs/why-not-gang.ts'
+import { reasonsOf, whyNotGang } from '../../../../src/scheduler/gangs/why-not.ts'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
 import { fits, spotOn } from '../../../../src/scheduler/model/fits.ts'
 import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
-import { reasonsOf } from '../../../../src/scheduler/model/why-not.ts'
 
 const GIB = 2 ** 30
 

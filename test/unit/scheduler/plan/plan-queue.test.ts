@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { findGang } from '../../../../src/scheduler/gangs/search-gang.ts'
+import { findGang } from '../../../../src/scheduler/gangs/place-gang.ts'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
 import type { Gang, Strategy } from '../../../../src/scheduler/model/resources.ts'
 import { planQueue, type QueueSnapshot } from '../../../../src/scheduler/plan/plan-queue.ts'

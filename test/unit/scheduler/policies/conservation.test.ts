@@ -3,7 +3,7 @@ import { Cluster, type Placement } from '../../../../src/scheduler/model/cluster
 import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
 import { createPolicy } from '../../../../src/scheduler/policies/policies.ts'
 import { createRandomNumbers } from '../../../../src/scheduler/policies/random.ts'
-import { createSyntheticGangs, syntheticHosts } from '../../../../src/scheduler/simulate/synthetic-fleet.ts'
+import { createSyntheticGangs, syntheticHosts } from '../../../../src/scheduler/simulate/fleet-run.ts'
 
 /** `MUSTER_ROUNDS=1000000` for a long run. */
 const OPERATIONS = Number(process.env.MUSTER_ROUNDS ?? 5000)

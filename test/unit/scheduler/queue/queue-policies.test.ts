@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { QueuedJob, QueueState } from '../../../../src/scheduler/queue/free-profile.ts'
-import { FreeProfile } from '../../../../src/scheduler/queue/free-profile.ts'
-import { QUEUE_POLICIES, type QueuePolicyName } from '../../../../src/scheduler/queue/queue-policies.ts'
-import { runLog } from '../../../../src/scheduler/simulate/swf-run.ts'
-import type { TimedJob } from '../../../../src/scheduler/simulate/swf-trace.ts'
+import type { QueuedJob, QueueState } from '../../../../src/scheduler/queue/queue-policies.ts'
+import { FreeProfile, QUEUE_POLICIES, type QueuePolicyName } from '../../../../src/scheduler/queue/queue-policies.ts'
+import type { TimedJob } from '../../../../src/scheduler/simulate/swf.ts'
+import { runLog } from '../../../../src/scheduler/simulate/swf.ts'
 
 const NAMES = Object.keys(QUEUE_POLICIES) as QueuePolicyName[]
 const PROCESSORS = 8

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
 import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
 import { createPolicy } from '../../../../src/scheduler/policies/policies.ts'
-import { replayChurn } from '../../../../src/scheduler/simulate/churn.ts'
-import { layOver, type TimedRequest } from '../../../../src/scheduler/simulate/churn-load.ts'
+import { layOver, replayChurn, type TimedRequest } from '../../../../src/scheduler/simulate/churn.ts'
 import { pressTogether } from '../../../support/press-together.ts'
 
 const hostsOf = (gpus: number): HostCapacity[] => [

@@ -5,8 +5,7 @@ import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { QUEUE_POLICIES, type QueuePolicyName } from '../../../../src/scheduler/queue/queue-policies.ts'
 import { type GangPolicyName, parseGangInstances, runGangs } from '../../../../src/scheduler/simulate/gang-instances.ts'
-import { runLog } from '../../../../src/scheduler/simulate/swf-run.ts'
-import { parseWorkloadLog, scaleSubmitTimes } from '../../../../src/scheduler/simulate/swf-trace.ts'
+import { parseWorkloadLog, runLog, scaleSubmitTimes } from '../../../../src/scheduler/simulate/swf.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/queue')
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { QUEUE_POLICIES } from '../../../../src/scheduler/queue/queue-policies.ts'
-import { runLog } from '../../../../src/scheduler/simulate/swf-run.ts'
-import { parseWorkloadLog, scaleSubmitTimes } from '../../../../src/scheduler/simulate/swf-trace.ts'
+import { parseWorkloadLog, runLog, scaleSubmitTimes } from '../../../../src/scheduler/simulate/swf.ts'
 
 const REST = '-1 -1 -1 -1 -1 -1 -1 -1 -1'
 const LOG = `; Version: 2.2

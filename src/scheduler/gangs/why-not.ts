@@ -1,0 +1,112 @@
+/** Why a gang does not fit now: what each host lacks for a bundle, or that there is too little room for all bundles together. */
+import type { Cluster } from '../model/cluster.ts'
+import { countDevices, fits } from '../model/fits.ts'
+import { type Gang, holds, type Strategy, WHOLE_MILLI } from '../model/resources.ts'
+import { type Shape, tolerates } from '../model/shape.ts'
+import { findGang } from './place-gang.ts'
+
+export type GangWhyNot = {
+  /** It would not fit even if all hosts were idle. */
+  readonly isImpossible: boolean
+  /** For people: what is in the way, and which single changes would help. */
+  readonly lines: readonly string[]
+}
+
+/** Undefined: it fits. The cluster stays as it is. */
+export function whyNotGang(cluster: Cluster, gang: Gang): GangWhyNot | undefined {
+  const goesIn = (other: Gang, where = cluster) => findGang(where.copy(), other) !== undefined
+  if (goesIn(gang)) return undefined
+  const { bundles, strategy, maxBundlesPerHost, ...rest } = gang
+  const seen = new Set<number>()
+  const lines = bundles.flatMap((bundle, index) => {
+    const shape = cluster.shapeOf(bundle)
+    if (seen.has(shape.id)) return []
+    seen.add(shape.id)
+    if (goesIn({ name: '', strategy: 'PACK', bundles: [bundle] })) return []
+    const byReason = Map.groupBy(cluster.hosts.keys(), (host) => reasonsOf(cluster, shape, host).join('; '))
+    return [
+      ...(bundles.length > 1 ? [`Bundle ${index + 1} fits on no host:`] : []),
+      ...[...byReason].map(([text, hosts]) => `${hosts.map((host) => cluster.hosts[host]?.name).join(',')}: ${text}`),
+    ]
+  })
+  if (lines.length === 0) {
+    const count = mostBundles(gang, goesIn)
+    const softer: Strategy = strategy === 'STRICT_SPREAD' ? 'SPREAD' : 'PACK'
+    lines.push(`Only ${count} of ${bundles.length} bundles ${count === 1 ? 'fits' : 'fit'} (${strategy}).`)
+    if (strategy.startsWith('STRICT') && goesIn({ ...gang, strategy: softer }))
+      lines.push(`It would fit with ${softer}.`)
+    if (maxBundlesPerHost !== undefined && goesIn({ ...rest, bundles, strategy }))
+      lines.push('It would fit without a limit of bundles per host.')
+    if (count > 0) lines.push(`It would fit with ${count} ${count === 1 ? 'bundle' : 'bundles'}.`)
+  }
+  const isImpossible = !goesIn(gang, emptied(cluster))
+  return {
+    isImpossible,
+    lines: isImpossible ? ['Too large for these hosts, even when they are idle.', ...lines] : lines,
+  }
+}
+
+/** How many of its first bundles fit. */
+function mostBundles(gang: Gang, goesIn: (gang: Gang) => boolean): number {
+  let low = 0
+  let high = gang.bundles.length - 1
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (goesIn({ ...gang, bundles: gang.bundles.slice(0, middle) })) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
+function emptied(cluster: Cluster): Cluster {
+  const empty = cluster.copy()
+  for (const placement of cluster.placements()) empty.release(placement)
+  for (let host = 0; host < empty.hostCount; host++) empty.close(host, false)
+  return empty
+}
+
+/** Empty when the host holds the shape. */
+export function reasonsOf(cluster: Cluster, shape: Shape, host: number): readonly string[] {
+  const spec = cluster.hosts[host]
+  if (spec === undefined || fits(cluster, shape, host)) return []
+  const { request, cpuMilli, memoryBytes } = shape
+  const reasons: string[] = []
+  if (cluster.isClosed[host] === 1) reasons.push('is drained')
+  if (!tolerates(request, spec)) {
+    const taints = spec.taints?.filter((taint) => !request.tolerates?.includes(taint))
+    reasons.push(`has taints: ${taints?.join(', ')}`)
+  }
+  const missed = (request.selectors ?? []).filter((selector) => !holds(selector, spec))
+  if (missed.length > 0) reasons.push(`does not match on ${[...new Set(missed.map(({ label }) => label))].join(', ')}`)
+  const cpuLeft = cluster.cpuLeftMilli[host] as number
+  if (cpuLeft < cpuMilli)
+    reasons.push(`needs ${cpuMilli / 1000} cores, ${cpuLeft / 1000} of ${spec.cpuMilli / 1000} free`)
+  const memoryLeft = cluster.memoryLeftBytes[host] as number
+  if (memoryLeft < memoryBytes)
+    reasons.push(`needs ${gib(memoryBytes)} GiB of memory, ${gib(memoryLeft)} of ${gib(spec.memoryBytes)} free`)
+  for (const { name, amount } of shape.custom) {
+    const custom = cluster.custom.get(name)
+    if (!custom?.fits(host, amount)) reasons.push(`needs ${amount} ${name}, ${custom?.leftOn(host) ?? 0} free`)
+  }
+  const gpu = gpuReason(cluster, shape, host)
+  return gpu === undefined ? reasons : [...reasons, gpu]
+}
+
+function gpuReason(cluster: Cluster, shape: Shape, host: number): string | undefined {
+  const { gpuCount, gpuMilli } = shape
+  const able = countDevices(cluster, shape, host)
+  if (able >= gpuCount) return undefined
+  let [total, freeMilli] = [0, 0]
+  for (let device = cluster.deviceStart[host] as number; device < (cluster.deviceStart[host + 1] as number); device++) {
+    if (shape.takesModel[cluster.deviceModel[device] as number] !== 1) continue
+    total++
+    freeMilli += cluster.deviceLeftMilli[device] as number
+  }
+  const own = [...new Set(cluster.hosts[host]?.gpus ?? [])]
+  if (total === 0) return own.length > 0 ? `has other GPUs: ${own.join(', ')}` : 'has no GPU'
+  if (gpuMilli === WHOLE_MILLI)
+    return `needs ${gpuCount} idle GPU${gpuCount === 1 ? '' : 's'}, ${able} of ${total} idle`
+  return `needs ${gpuMilli / 1000} of one GPU; none has that free (all ${total} together: ${freeMilli / 1000})`
+}
+
+const gib = (bytes: number): string => (bytes / 2 ** 30).toFixed(1)
