@@ -28,9 +28,8 @@ export type PackedHost = {
 
 export type KnownHost = HostCapacity & { readonly unknown?: Unknown }
 
-export function packHosts(hosts: readonly KnownHost[], active: readonly Job[]): readonly PackedHost[] {
-  return hosts.map((host) => packHost(host, active))
-}
+export const packHosts = (hosts: readonly KnownHost[], active: readonly Job[]): readonly PackedHost[] =>
+  hosts.map((host) => packHost(host, active))
 
 function packHost({ name, gpus = [], cpuMilli, memoryBytes, unknown }: KnownHost, active: readonly Job[]): PackedHost {
   const devices: DeviceShare[][] = gpus.map(() => [])
@@ -41,18 +40,13 @@ function packHost({ name, gpus = [], cpuMilli, memoryBytes, unknown }: KnownHost
       place.host === name && state.bundles[rank]?.kind !== 'ended' ? [place] : [],
     )
     if (ranks.length === 0) continue
-    const { request } = spec
-    holdings.push({
-      job: id,
-      cpuMilli: request.cpuMilli * ranks.length,
-      memoryBytes: request.memoryBytes * ranks.length,
-    })
-    for (const place of ranks)
-      for (const device of place.devices) devices[device]?.push({ job: id, milli: request.gpuMilli })
+    const { cpuMilli: cores, memoryBytes: bytes, gpuMilli: milli } = spec.request
+    holdings.push({ job: id, cpuMilli: cores * ranks.length, memoryBytes: bytes * ranks.length })
+    for (const device of ranks.flatMap((place) => place.devices)) devices[device]?.push({ job: id, milli })
   }
-  const cpuUsedMilli = holdings.reduce((sum, one) => sum + one.cpuMilli, 0)
-  const memoryUsedBytes = holdings.reduce((sum, one) => sum + one.memoryBytes, 0)
-  const freeMilli = devices.reduce((sum, shares) => sum + freeOf(shares), 0)
+  const cpuUsedMilli = sum(holdings, (one) => one.cpuMilli)
+  const memoryUsedBytes = sum(holdings, (one) => one.memoryBytes)
+  const freeMilli = sum(devices, freeOf)
   return {
     name,
     devices,
@@ -67,39 +61,22 @@ function packHost({ name, gpus = [], cpuMilli, memoryBytes, unknown }: KnownHost
   }
 }
 
-/**
- * Of all hosts together; each part of a device counts once. Fragmented (`pieces`): free on a shared device. Stranded: free
- * where no core is.
- */
-export type PackingFigures = {
-  readonly devices: number
-  readonly heldMilli: number
-  readonly freeDevices: number
-  /** Free, but on hosts that are down. */
-  readonly downMilli: number
-  readonly piecesMilli: number
-  readonly strandedMilli: number
-  readonly cpuMilli: number
-  readonly cpuUsedMilli: number
-}
-
 /** `down`: by name of a host that cannot be used now. */
-export function packingFigures(
-  hosts: readonly PackedHost[],
-  down: Readonly<Record<string, unknown>> = {},
-): PackingFigures {
+export function packingFigures(hosts: readonly PackedHost[], down: Readonly<Record<string, unknown>> = {}) {
   const up = hosts.filter(({ name }) => down[name] === undefined)
   const [all, there] = [hosts.flatMap(devicesOf), up.flatMap(devicesOf)]
   const usable = up.filter(({ strandedMilli }) => strandedMilli === 0).flatMap(devicesOf)
   const shared = usable.filter((shares) => shares.length > 0)
-  const sum = <T>(of: readonly T[], amount: (one: T) => number) => of.reduce((total, one) => total + amount(one), 0)
   const freeMilli = sum(all, freeOf)
   return {
     devices: all.length,
     heldMilli: all.length * WHOLE_MILLI - freeMilli,
     freeDevices: usable.length - shared.length,
+    /** Free, but on hosts that are down. */
     downMilli: freeMilli - sum(there, freeOf),
+    /** Free on a shared device. */
     piecesMilli: sum(shared, freeOf),
+    /** Free where no core is. */
     strandedMilli: sum(up, ({ strandedMilli }) => strandedMilli),
     cpuMilli: sum(hosts, ({ cpuMilli }) => cpuMilli),
     cpuUsedMilli: sum(hosts, ({ cpuUsedMilli }) => cpuUsedMilli),
@@ -107,6 +84,8 @@ export function packingFigures(
 }
 
 const devicesOf = ({ devices }: PackedHost) => devices
+
+const sum = <T>(of: readonly T[], amount: (one: T) => number) => of.reduce((total, one) => total + amount(one), 0)
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 

@@ -82,9 +82,7 @@ export function firstInTurn<Job extends WaitingJob>(
 ): readonly Job[] {
   const turns = new Turns(lines, options)
   const first: Job[] = []
-  while (first.length < count) {
-    const head = turns.take()
-    if (head === undefined) break
+  for (let head = turns.take(); head !== undefined && first.length < count; head = turns.take()) {
     first.push(head.job)
     turns.follow(head)
   }
@@ -97,10 +95,11 @@ export function rankOf({ priority, submitS }: WaitingJob, nowS: number): number 
 }
 
 function compare(one: Head<WaitingJob>, other: Head<WaitingJob>): number {
-  if (one.rank !== other.rank) return other.rank - one.rank
-  if (one.had !== other.had) return one.had - other.had
-  if (one.slowdown !== other.slowdown) return other.slowdown - one.slowdown
-  return one.job.submitS - other.job.submitS || one.job.order - other.job.order
+  const first = other.rank - one.rank || one.had - other.had
+  // Two slowdowns may both be infinite.
+  if (first !== 0 || one.slowdown === other.slowdown)
+    return first || one.job.submitS - other.job.submitS || one.job.order - other.job.order
+  return other.slowdown - one.slowdown
 }
 
 /** Users count as equal within a factor of two. */

@@ -12,18 +12,9 @@ import type { PlacementPolicy } from '../policies/scored-policy.ts'
 import type { TracePod } from './openb-trace.ts'
 import { TimeQueue } from './time-queue.ts'
 
-export type ChurnResult = {
-  readonly requests: number
-  /** Of all GPUs, from the first arrival to the last. */
-  readonly allocationPercent: number
-  /** Over all requests; one that is never placed waits until the last arrival. */
-  readonly averageWaitS: number
-  readonly maximumWaitS: number
-  readonly waitedPercent: number
-  readonly placements: number
-}
+export type ChurnResult = ReturnType<typeof replayChurn>
 
-export type ChurnInput = {
+type ChurnInput = {
   readonly hosts: readonly HostCapacity[]
   /** In order of arrival. */
   readonly requests: readonly TimedRequest[]
@@ -35,7 +26,8 @@ export type ChurnInput = {
 
 type Job = TimedRequest & { readonly shape: Shape }
 
-export function replayChurn({ hosts, requests, mix, isLearning, createPolicy }: ChurnInput): ChurnResult {
+/** Waits are over all requests; one that is never placed waits until the last arrival. */
+export function replayChurn({ hosts, requests, mix, isLearning, createPolicy }: ChurnInput) {
   const cluster = new Cluster(hosts)
   const policy = createPolicy(cluster, mix)
   const leaving = new TimeQueue<Placement>()
@@ -104,6 +96,7 @@ export function replayChurn({ hosts, requests, mix, isLearning, createPolicy }: 
   }
   return {
     requests: requests.length,
+    /** Of all GPUs, from the first arrival to the last. */
     allocationPercent: (100 * milliSeconds) / Math.max(1, endS * cluster.totalGpuMilli),
     averageWaitS: waitedS / requests.length,
     maximumWaitS: longestS,

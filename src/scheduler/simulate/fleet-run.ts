@@ -8,20 +8,7 @@ import type { HostCapacity, ResourceRequest } from '../model/resources.ts'
 import { createRandomNumbers } from '../policies/random.ts'
 import type { PlacementPolicy } from '../policies/scored-policy.ts'
 
-export type FleetResult = {
-  /** In the end; fewer than wanted when the fleet does not hold them. */
-  readonly gangs: number
-  /** Bundles placed while measuring. */
-  readonly placements: number
-  /** The time includes what left and what did not fit. */
-  readonly placementsPerSecond: number
-  /** Per bundle. */
-  readonly p50Us: number
-  readonly p99Us: number
-  readonly allocationPercent: number
-}
-
-export type FleetInput = {
+type FleetInput = {
   readonly hostCount: number
   readonly gangCount: number
   readonly seed: number
@@ -36,7 +23,7 @@ const ENOUGH_FAILURES = 200
 /** The policy learns the mix from this many earlier gangs. */
 const PAST_GANGS = 5000
 
-export function runFleet({ hostCount, gangCount, seed, createPolicy, now }: FleetInput): FleetResult {
+export function runFleet({ hostCount, gangCount, seed, createPolicy, now }: FleetInput) {
   const hosts = syntheticHosts(hostCount, seed)
   const past = createSyntheticGangs(hosts, gangCount, seed + 1)
   const next = createSyntheticGangs(hosts, gangCount, seed + 2)
@@ -72,9 +59,13 @@ export function runFleet({ hostCount, gangCount, seed, createPolicy, now }: Flee
   const seconds = (now() - startMs) / 1000
   const sorted = Float64Array.from(durationsUs).sort()
   return {
+    /** In the end; fewer than wanted when the fleet does not hold them. */
     gangs: running.length,
+    /** Bundles placed while measuring. */
     placements,
+    /** The time includes what left and what did not fit. */
     placementsPerSecond: placements / seconds,
+    /** Per bundle. */
     p50Us: sorted[Math.floor(sorted.length * 0.5)] ?? 0,
     p99Us: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
     allocationPercent: (100 * cluster.usedGpuMilli) / Math.max(1, cluster.totalGpuMilli),

@@ -18,16 +18,10 @@ export type GangInstance = {
 export const GANG_POLICIES = ['window', 'ray'] as const
 export type GangPolicyName = (typeof GANG_POLICIES)[number]
 
-export type GangResult = {
-  readonly name: string
-  readonly gpuPercent: number
-  readonly ratioToBest: number | undefined
-  readonly placed: number
-  readonly gangs: number
-}
+export type GangResult = ReturnType<typeof runGangs>
 
 /** `ray` takes gangs one by one, whatever the window. */
-export function runGangs(instance: GangInstance, policy: GangPolicyName, windowSize: number): GangResult {
+export function runGangs(instance: GangInstance, policy: GangPolicyName, windowSize: number) {
   const cluster = new Cluster(instance.hosts)
   const { gangs, name, bestKnownGpuPercent } = instance
   let placed = 0
@@ -48,13 +42,7 @@ const instances = z.array(
     name: z.string(),
     hosts: z.object({ count: count.min(1).max(100_000), cpu: amount, memoryGiB: amount, gpus: count.max(1024) }),
     gangs: z.array(
-      z.object({
-        bundles: count.min(1).max(100_000),
-        gpuMilli,
-        cpu: amount,
-        memoryGiB: amount,
-        strategy,
-      }),
+      z.object({ bundles: count.min(1).max(100_000), gpuMilli, cpu: amount, memoryGiB: amount, strategy }),
     ),
     bestKnownGpuPercent: z.number().min(0).nullish(),
   }),

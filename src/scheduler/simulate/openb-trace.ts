@@ -22,13 +22,6 @@ export type TracePod = {
   readonly deletedAtS?: number
 }
 
-export type ArrivalSequence = {
-  /** Rows of the pod list in order of arrival, possibly repeated. */
-  readonly pods: readonly number[]
-  /** By row of the node list; of equals the lowest rank wins. */
-  readonly ranks: readonly number[]
-}
-
 /** @throws MusterError 'configuration' with the line of the mistake. */
 export function parseNodes(text: string): readonly HostCapacity[] {
   return parseCsv(text, 'node list', ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model']).map((row) => ({
@@ -63,25 +56,22 @@ export function parsePods(text: string): readonly TracePod[] {
 }
 
 /**
- * Two lines for each variant and seed: `VARIANT SEED P row…` and `VARIANT SEED N rank…`.
+ * Two lines for each variant and seed: `VARIANT SEED P row…` (of the pod list, in order of arrival) and `VARIANT SEED N rank…` (by
+ * row of the node list; of equals the lowest rank wins).
  * @throws MusterError 'configuration' when it is missing or does not fit the lists.
  */
 export function parseSequence(
   text: string,
   { variant, seed }: { readonly variant: string; readonly seed: number },
   { nodeCount, podCount }: { readonly nodeCount: number; readonly podCount: number },
-): ArrivalSequence {
+) {
   const find = (kind: string): readonly number[] => {
     const start = `${variant} ${seed} ${kind} `
     const at = text.startsWith(start) ? 0 : text.indexOf(`\n${start}`) + 1
     if (at === 0 && !text.startsWith(start))
       throw wrong(`it has no line that begins with '${start.trim()}'`, sequencesOf(text))
-    const end = text.indexOf('\n', at)
-    return text
-      .slice(at + start.length, end < 0 ? undefined : end)
-      .split(/\s+/)
-      .filter(Boolean)
-      .map(Number)
+    const [line = ''] = text.slice(at + start.length).split('\n', 1)
+    return line.split(/\s+/).filter(Boolean).map(Number)
   }
   const pods = find('P')
   const ranks = find('N')
@@ -99,11 +89,8 @@ export function parseSequence(
 
 /** By rank, so that a host's number is its rank. */
 export function inRankOrder(hosts: readonly HostCapacity[], ranks: readonly number[]): readonly HostCapacity[] {
-  const ordered = [...hosts]
-  hosts.forEach((host, row) => {
-    ordered[ranks[row] as number] = host
-  })
-  return ordered
+  const rows = [...hosts.keys()].sort((one, other) => (ranks[one] as number) - (ranks[other] as number))
+  return rows.map((row) => hosts[row] as HostCapacity)
 }
 
 function parseCsv(text: string, what: string, required: readonly string[]) {

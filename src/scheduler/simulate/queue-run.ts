@@ -13,7 +13,7 @@ import { TimeQueue, waitFigures } from './time-queue.ts'
 
 export type QueueRunJob = WaitingJob & { readonly runS: number; readonly isPreemptible: boolean }
 
-export type QueueRunInput = {
+type QueueRunInput = {
   readonly hosts: readonly HostCapacity[]
   readonly jobs: readonly QueueRunJob[]
   readonly reservations?: readonly Reservation[]
@@ -21,23 +21,12 @@ export type QueueRunInput = {
   readonly isFairShare: boolean
 }
 
-export type QueueRunResult = {
-  readonly jobs: number
-  /** Never fit on these hosts. */
-  readonly impossible: number
-  readonly averageWaitS: number
-  readonly averageBoundedSlowdown: number
-  readonly maximumWaitS: number
-  readonly preempted: number
-  /** Of capacity × time from the first submission to the last end; preempted work is lost. */
-  readonly cpuPercent: number
-  readonly gpuPercent: number
-  readonly averageWaitByUserS: ReadonlyMap<string, number>
-}
+export type QueueRunResult = ReturnType<typeof runQueue>
 
 type Event = { readonly kind: 'end'; readonly job: QueueRunJob; readonly startS: number } | { readonly kind: 'replan' }
 
-export function runQueue(input: QueueRunInput): QueueRunResult {
+/** `impossible`: jobs that never fit on these hosts. */
+export function runQueue(input: QueueRunInput) {
   const { hosts, reservations = [], isPreempting, isFairShare } = input
   const cluster = new Cluster(hosts)
   const jobs = input.jobs
@@ -105,11 +94,8 @@ function sizeOf({ gang }: WaitingJob): number {
   return gang.bundles.reduce((sum, { cpuMilli, gpuCount, gpuMilli }) => sum + (gpuCount * gpuMilli || cpuMilli), 0)
 }
 
-function summarise(
-  hosts: readonly HostCapacity[],
-  jobs: readonly QueueRunJob[],
-  startsS: ReadonlyMap<number, number>,
-): Omit<QueueRunResult, 'impossible' | 'preempted'> {
+/** Percent of capacity × time from the first submission to the last end; preempted work is lost. */
+function summarise(hosts: readonly HostCapacity[], jobs: readonly QueueRunJob[], startsS: ReadonlyMap<number, number>) {
   const { figures, spanS } = waitFigures(jobs, startsS)
   const sum = <T>(of: readonly T[], amount: (one: T) => number) => of.reduce((total, one) => total + amount(one), 0)
   const used = (amount: (bundle: ResourceRequest) => number) =>

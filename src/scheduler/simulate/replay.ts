@@ -7,18 +7,9 @@ import type { WorkloadMix } from '../model/mix.ts'
 import type { HostCapacity, ResourceRequest } from '../model/resources.ts'
 import type { PlacementPolicy } from '../policies/scored-policy.ts'
 
-export type ReplayResult = {
-  /** By percent of the cluster's GPUs requested: percent in use, averaged over the requests of that percent. */
-  readonly curve: ReadonlyMap<number, number>
-  readonly placements: number
-  readonly dropped: number
-  /** Microseconds per decision, placing included, in order of arrival. */
-  readonly durationsUs: Float64Array
-  /** In the end. */
-  readonly cluster: Cluster
-}
+export type ReplayResult = ReturnType<typeof replayArrivals>
 
-export type ReplayInput = {
+type ReplayInput = {
   readonly hosts: readonly HostCapacity[]
   readonly arrivals: readonly ResourceRequest[]
   readonly mix: WorkloadMix
@@ -29,14 +20,11 @@ export type ReplayInput = {
   readonly now: () => number
 }
 
-export function replayArrivals({
-  hosts,
-  arrivals,
-  mix,
-  isLearning = false,
-  createPolicy,
-  now,
-}: ReplayInput): ReplayResult {
+/**
+ * `curve`: by percent of the GPUs requested, percent in use, averaged over the requests of that percent. `durationsUs`: per
+ * decision, placing included, in order of arrival.
+ */
+export function replayArrivals({ hosts, arrivals, mix, isLearning = false, createPolicy, now }: ReplayInput) {
   const cluster = new Cluster(hosts)
   const policy = createPolicy(cluster, mix)
   const buckets = new Map<number, { sum: number; count: number }>()

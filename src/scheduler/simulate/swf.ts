@@ -3,28 +3,15 @@ import { MusterError } from '../../base/errors.ts'
 import type { QueuedJob, QueuePolicy, RunningJob } from '../queue/queue-policies.ts'
 import { TimeQueue, waitFigures } from './time-queue.ts'
 
-export type SwfResult = {
-  readonly jobs: number
-  /** Wider than the machine: left out. */
-  readonly tooWide: number
-  readonly averageWaitS: number
-  /** (wait + run) / max(10 s, run), at least 1, averaged. */
-  readonly averageBoundedSlowdown: number
-  readonly maximumWaitS: number
-  /** Of processors × time from the first submission to the last end. */
-  readonly utilisationPercent: number
-  /** Waiting jobs at 120 evenly spread moments. */
-  readonly queueLengths: readonly number[]
-}
+export type SwfResult = ReturnType<typeof runLog>
 
 const MOMENTS = 120
 
-type Ended = { readonly job: TimedJob; readonly running: RunningJob }
-
-export function runLog(log: readonly TimedJob[], processors: number, policy: QueuePolicy): SwfResult {
+/** `tooWide`: jobs wider than the machine, which are left out. */
+export function runLog(log: readonly TimedJob[], processors: number, policy: QueuePolicy) {
   const jobs = log.filter(({ width }) => width <= processors)
   const startsS = new Map<number, number>()
-  const ends = new TimeQueue<Ended>()
+  const ends = new TimeQueue<{ readonly job: TimedJob; readonly running: RunningJob }>()
   const running = new Set<RunningJob>()
   let waiting: TimedJob[] = []
   let free = processors
@@ -57,11 +44,7 @@ export function runLog(log: readonly TimedJob[], processors: number, policy: Que
   return { ...summarise(jobs, startsS, processors), tooWide: log.length - jobs.length }
 }
 
-function summarise(
-  jobs: readonly TimedJob[],
-  startsS: ReadonlyMap<number, number>,
-  processors: number,
-): Omit<SwfResult, 'tooWide'> {
+function summarise(jobs: readonly TimedJob[], startsS: ReadonlyMap<number, number>, processors: number) {
   const { figures, firstS, spanS } = waitFigures(jobs, startsS)
   const used = jobs.reduce((sum, { width, runS }) => sum + width * runS, 0)
   const changes = new Int32Array(MOMENTS + 1)
@@ -75,7 +58,9 @@ function summarise(
   let length = 0
   return {
     ...figures,
+    /** Of processors × time from the first submission to the last end. */
     utilisationPercent: (100 * used) / (processors * spanS),
+    /** Waiting jobs at 120 evenly spread moments. */
     queueLengths: [...changes.subarray(0, MOMENTS)].map((change) => {
       length += change
       return length
