@@ -96,7 +96,7 @@ function helpAsOption(args: readonly string[], verbs: VerbTable): readonly strin
     const entry = Object.hasOwn(table, word) ? table[word] : undefined
     if (entry === undefined && help !== undefined) {
       const meant = nearestWord(word, shownVerbs(table))
-      const hint = meant === undefined ? `${path} --help shows all.` : `Did you mean ${path} ${meant}?`
+      const hint = meant === undefined ? `Run: ${path} --help` : `Did you mean ${path} ${meant}?`
       throw new MusterError('usage', `unknown command: ${printable(word)}`, { hint })
     }
     if (entry === undefined || !('verbs' in entry)) break

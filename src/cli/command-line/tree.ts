@@ -19,7 +19,7 @@ export class VerbTree {
       .description(root.summary)
       .helpOption('-h, --help', 'show this help')
       .helpCommand(false)
-      .showHelpAfterError('(muster --help shows how)')
+      .showHelpAfterError('Run: muster --help')
       .exitOverride()
       .configureOutput({
         writeOut: (text) => stdout.write(text),
@@ -71,7 +71,7 @@ export class VerbTree {
       command
         .description(entry.summary)
         .helpCommand(false)
-        .showHelpAfterError(`(muster ${pathOf(command)} --help shows how)`)
+        .showHelpAfterError(`Run: muster ${pathOf(command)} --help`)
       this.#entries.set(command, entry)
       if ('verbs' in entry) this.#grow(command, entry.verbs)
     }

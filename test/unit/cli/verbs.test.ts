@@ -72,7 +72,7 @@ describe('a planted verb', () => {
     expect((await muster('helo')).messages).toContain('(Did you mean muster hello?)')
     expect(await muster('hello --spam')).toMatchObject({
       exitCode: 2,
-      messages: "muster: unknown option '--spam'\n(muster hello --help shows how)\n",
+      messages: "muster: unknown option '--spam'\nRun: muster hello --help\n",
     })
   })
 
@@ -147,7 +147,7 @@ describe('the table of verbs', () => {
       ['help simulat', 'simulat', 'Did you mean muster simulate?'],
       ['help job submt', 'submt', 'Did you mean muster job submit?'],
       ['job help submt', 'submt', 'Did you mean muster job submit?'],
-      ['help xyzzy', 'xyzzy', 'muster --help shows all.'],
+      ['help xyzzy', 'xyzzy', 'Run: muster --help'],
     ] as const)
       expect(await muster(args)).toEqual({
         exitCode: 2,
