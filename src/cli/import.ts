@@ -6,8 +6,8 @@ import { defined } from '../base/defined.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, readStream, TOO_LARGE } from '../base/read-bounded.ts'
+import { writeFileAtomically } from '../inventory/edit-hosts-yaml.ts'
 import { formatNote, IMPORT_KINDS, type ImportKind, importInventory } from '../inventory/import/import-inventory.ts'
-import { writeFileAtomically } from '../inventory/write-file.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from './command-line/verb.ts'
 
 type Options = GlobalOptions & { readonly output?: string }

@@ -1,4 +1,8 @@
-/** Adds an entry to hosts.yaml, and keeps every other byte. */
+/** Writes hosts.yaml: as a whole, or with a new entry and every other byte kept. */
+import { randomBytes } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { link, open, realpath, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import {
   type Alias,
@@ -19,9 +23,17 @@ import { isGroupName } from './host-name.ts'
 import { parseHostsYaml } from './hosts-yaml.ts'
 import type { Section } from './hosts-yaml-schema.ts'
 import type { Inventory } from './inventory.ts'
-import { writeFileAtomically } from './write-file.ts'
 import { parseYaml } from './yaml-reader.ts'
-import { formatScalar } from './yaml-text.ts'
+
+// Words that YAML, of this version or an older one, takes for something else than text.
+const NOT_TEXT = /^(?:true|false|null|yes|no|on|off|y|n|~|[-+.]?\d.*)$/i
+
+/** A scalar: plain where that is safe everywhere, else in double quotes (JSON's strings are YAML's). */
+export function formatScalar(text: string): string {
+  const isAddress = /^\d+\.\d+\.\d+\.\d+$/.test(text)
+  const isPlain = /^[A-Za-z_/~][\w./~-]*$/.test(text) && !NOT_TEXT.test(text)
+  return isAddress || isPlain ? text : JSON.stringify(text)
+}
 
 /** The name of an inventory's file, and the areas' sections of it. */
 type Origin = { readonly file: string; readonly sections: readonly Section[] }
@@ -212,4 +224,42 @@ function keepAliasedValues(document: Document, value: unknown): void {
     nodes.set(alias, node)
   }
   visit(document, { Alias: (_, alias) => nodes.get(alias) })
+}
+
+/**
+ * Writes a file so that readers see the old or the new text, never a part. A link is followed, the mode is kept.
+ * Resolves to false, with nothing written, when the file exists and may not be overwritten.
+ * @throws MusterError `configuration`
+ */
+export async function writeFileAtomically(
+  path: string,
+  text: string,
+  options: { readonly isOverwriting: boolean },
+): Promise<boolean> {
+  let temporary: string | undefined
+  try {
+    const existing = statSync(path, { throwIfNoEntry: false })
+    if (existing && !options.isOverwriting) return false
+    const target = existing ? await realpath(path) : path
+    temporary = `${target}.${randomBytes(6).toString('hex')}.tmp`
+    const mode = existing === undefined ? 0o644 : existing.mode & 0o7777
+    {
+      await using file = await open(temporary, 'wx', mode)
+      // The process's umask does not apply to a mode that existed before.
+      if (existing) await file.chmod(mode)
+      await file.writeFile(text)
+      await file.sync()
+    }
+    // Unlike rename, link fails if the file exists by now.
+    await (options.isOverwriting ? rename : link)(temporary, target)
+    if (!options.isOverwriting) await rm(temporary)
+    return true
+  } catch (error) {
+    if (temporary !== undefined) await rm(temporary, { force: true })
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw new MusterError('configuration', `${printable(path)} cannot be written: ${printable(messageOf(error))}`, {
+      cause: error,
+      hint: `Check that ${printable(dirname(path))} exists and may be written.`,
+    })
+  }
 }

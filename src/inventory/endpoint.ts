@@ -8,9 +8,18 @@ import { LEAST_RSA_BITS } from './known-hosts/key-blob.ts'
 import { knownByAuthority, type ReadAuthorities } from './known-hosts/parse.ts'
 import { algorithmsOf } from './ssh-config/algorithms.ts'
 import { authenticationsOf, needsOpenSsh, type ReadSmallFile } from './ssh-config/openssh-only.ts'
-import type { SshConfigQuestion } from './ssh-config/source.ts'
-import { expandPath, expandTokens, type LocalUser, type TokenValues } from './ssh-config/tokens.ts'
-import { isYes, parseSeconds, type SshConfigValues, settingOf, splitPaths } from './ssh-config/values.ts'
+import {
+  expandPath,
+  expandTokens,
+  isYes,
+  type LocalUser,
+  parseSeconds,
+  type SshConfigQuestion,
+  type SshConfigValues,
+  settingOf,
+  splitPaths,
+  type TokenValues,
+} from './ssh-config/source.ts'
 
 /** What is wrong with the route to a host; many hosts may share it. */
 export class EndpointProblem extends Error {}

@@ -24,6 +24,9 @@ export class HostSetError extends MusterError {
 
 /** Numbers from `start` to `end`; `width` 0: no zero padding. */
 type Range = { readonly start: number; readonly end: number; readonly step: number; readonly width: number }
+/** The pieces of a union, apart at its commas outside brackets. */
+export const piecesOf = (set: string): string[] => set.match(/(?:[^,[]|\[[^\]]*\])+/g) ?? []
+
 type Part = { readonly text: string } | { readonly ranges: readonly (Range | string)[]; readonly count: number }
 
 function parseRange(item: string, offset: number, expression: string): Range | string {

@@ -23,9 +23,14 @@ import { type ReadAuthorities, readAuthorities } from './known-hosts/parse.ts'
 import { createLibrarySource } from './ssh-config/library-source.ts'
 import { type ReadSmallFile, readSmallFile } from './ssh-config/openssh-only.ts'
 import { createOpenSshSource, findProgram } from './ssh-config/openssh-source.ts'
-import type { SshConfigAnswer, SshConfigQuestion, SshConfigSource } from './ssh-config/source.ts'
-import type { LocalUser } from './ssh-config/tokens.ts'
-import { type SshConfigValues, settingOf } from './ssh-config/values.ts'
+import {
+  type LocalUser,
+  type SshConfigAnswer,
+  type SshConfigQuestion,
+  type SshConfigSource,
+  type SshConfigValues,
+  settingOf,
+} from './ssh-config/source.ts'
 
 export type EndpointOptions = EndpointSettings & {
   readonly signal?: AbortSignal

@@ -6,6 +6,7 @@ import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { isExplicitSpec } from '../host-name.ts'
 import { expandHostSet } from '../host-set.ts'
+import { piecesOf } from '../host-set-pattern.ts'
 import { type ImportedInventory, isTree, readTree, type SourceFile } from './imported-inventory.ts'
 
 /** One group's definition. `source` is empty for groups of the default source. */
@@ -51,23 +52,13 @@ export function readYamlGroups(
   })
 }
 
-export type GroupsConf = {
-  readonly defaultSource: string | undefined
-  /** Directories of further groups.conf files and of YAML groups files; variables of ClusterShell replaced. */
-  readonly directories: readonly string[]
-  /** Local groups files that the shipped commands of a source read. */
-  readonly files: readonly string[]
-}
-
 /** groups.conf itself: the places of groups. `directory` is the value of `$CFGDIR`. */
-export function readGroupsConf(
-  { path, text }: SourceFile,
-  directory: string,
-  inventory: ImportedInventory,
-): GroupsConf {
+export function readGroupsConf({ path, text }: SourceFile, directory: string, inventory: ImportedInventory) {
   let section = ''
   let defaultSource: string | undefined
+  /** Of further groups.conf files and of YAML groups files; variables of ClusterShell replaced. */
   const directories: string[] = []
+  /** Local groups files that the shipped commands of a source read. */
   const files: string[] = []
   for (const [index, raw] of text.split(/\r?\n/).entries()) {
     const header = /^\[([^\]]+)\]/.exec(raw)
@@ -114,10 +105,11 @@ export function importGroups(definitions: readonly Definition[], inventory: Impo
           continue
         }
         for (const host of members({ ...definition, set: operand }, [definition])) {
-          const name = isExplicitSpec(host)
-            ? inventory.addSpec(host, path, line)
-            : inventory.addHost(host, {}, path, line)
-          if (name !== undefined) group.hosts.add(name)
+          if (isExplicitSpec(host)) inventory.addSpec(host, path, line, group)
+          else {
+            const name = inventory.addHost(host, {}, path, line)
+            if (name !== undefined) group.hosts.add(name)
+          }
         }
       }
     } catch (error) {
@@ -135,5 +127,5 @@ const separate = (set: string): string =>
 
 /** The operands of a plain union; a set with other operators is one operand. */
 function operandsOf(set: string): string[] {
-  return /[!&^]/.test(set) ? [set] : (set.match(/(?:[^,[]|\[[^\]]*\])+/g) ?? [])
+  return /[!&^]/.test(set) ? [set] : piecesOf(set)
 }

@@ -3,9 +3,10 @@
  * comments, a backslash at the end of a continued line, and {a,b} and {1..9} as a shell expands them (cssh(1), FILES).
  */
 import { printable } from '../../base/printable.ts'
+import { MAX_NAMES } from '../host-set-pattern.ts'
 import type { ImportedInventory, SourceFile } from './imported-inventory.ts'
 
-const MAX_WORDS = 100_000
+const tooMany = () => new RangeError(`it names more than ${MAX_NAMES} hosts`)
 
 /** Expands the last braces of a word, then the rest; a word without braces is itself. */
 export function expandBraces(word: string): string[] {
@@ -17,7 +18,7 @@ export function expandBraces(word: string): string[] {
     const items = match ? alternatives(inside) : undefined
     if (items === undefined) results.push(next)
     else for (const item of items.toReversed()) pending.push(before + item + after)
-    if (results.length + pending.length > MAX_WORDS) throw new RangeError(`it names more than ${MAX_WORDS} hosts`)
+    if (results.length + pending.length > MAX_NAMES) throw tooMany()
   }
   return [...new Set(results)]
 }
@@ -28,10 +29,8 @@ function alternatives(inside: string): string[] | undefined {
   const [, first = '', last = ''] = range
   const from = Number(first)
   const to = Number(last)
-  if (Math.abs(to - from) >= MAX_WORDS) throw new RangeError(`it names more than ${MAX_WORDS} hosts`)
-  const width = [first, last].some((text) => text.length > 1 && text.startsWith('0'))
-    ? Math.max(first.length, last.length)
-    : 0
+  if (Math.abs(to - from) >= MAX_NAMES) throw tooMany()
+  const width = [first, last].some((text) => /^0./.test(text)) ? Math.max(first.length, last.length) : 0
   const step = from <= to ? 1 : -1
   return Array.from({ length: Math.abs(to - from) + 1 }, (_, index) => String(from + index * step).padStart(width, '0'))
 }
@@ -51,30 +50,18 @@ function linesOf({ text, path }: SourceFile, inventory: ImportedInventory): Line
     }
     const words = `${pending}${line}`.split(/\s+/).filter((word) => word !== '')
     pending = ''
-    const [first = '', ...rest] = words
-    if (words.length === 0) continue
-    if (words[1] === '=') {
-      inventory.note(path, start, `${printable(first)} is a setting of ClusterSSH`)
-      continue
-    }
-    const expanded = [first, ...rest].flatMap((word) => {
-      try {
-        return expandBraces(word)
-      } catch (error) {
-        inventory.note(path, start, `${printable(word)} is left out: ${(error as Error).message}`)
-        return []
-      }
-    })
-    lines.push({ number: start, words: expanded })
+    const [first] = words
+    if (first === undefined) continue
+    if (words[1] === '=') inventory.note(path, start, `${printable(first)} is a setting of ClusterSSH`)
+    else
+      lines.push({ number: start, words: words.flatMap((word) => inventory.expand(word, expandBraces, path, start)) })
   }
   return lines
 }
 
-type Cluster = Line & { readonly path: string }
-
 /** A tag that is defined again replaces the one before, as in ClusterSSH. */
 export function importClusters(files: readonly SourceFile[], inventory: ImportedInventory): void {
-  const clusters = new Map<string, Cluster>()
+  const clusters = new Map<string, Line & { readonly path: string }>()
   for (const file of files) {
     for (const line of linesOf(file, inventory)) {
       const tag = line.words[0] ?? ''
@@ -89,10 +76,7 @@ export function importClusters(files: readonly SourceFile[], inventory: Imported
     if (members.length === 0) inventory.note(path, number, `cluster ${printable(tag)} has no hosts`)
     for (const member of members) {
       if (clusters.has(member) && member !== tag) group.groups.add(inventory.groupName(member, path, number))
-      else {
-        const name = inventory.addSpec(member, path, number)
-        if (name !== undefined) group.hosts.add(name)
-      }
+      else inventory.addSpec(member, path, number, group)
     }
   }
 }

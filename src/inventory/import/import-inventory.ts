@@ -6,52 +6,15 @@ import { fileReason, MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { readBoundedSync } from '../../base/read-bounded.ts'
 import { configurationDirectory } from '../../base/user-directories.ts'
+import { formatScalar } from '../edit-hosts-yaml.ts'
 import { foldHostSet } from '../host-set.ts'
+import { piecesOf } from '../host-set-pattern.ts'
 import { parseHostsYaml } from '../hosts-yaml.ts'
-import { splitLine, wordsOf } from '../ssh-config/library-source.ts'
-import { formatHostKeys, formatScalar } from '../yaml-text.ts'
-import { importAnsible, readAnsibleIni, readAnsibleYaml } from './ansible.ts'
+import { splitLine } from '../ssh-config/source.ts'
+import { importAnsible } from './ansible.ts'
 import { importGroups, readGroupsConf, readLocalGroups, readYamlGroups } from './clush.ts'
 import { importClusters, importTags, readExtraFiles } from './clusterssh.ts'
-import { ImportedInventory, type ImportNote, type SourceFile } from './imported-inventory.ts'
-
-type Block = { readonly aliases: readonly string[]; readonly line: number; hostName?: string }
-
-/** Reads one file; `include` is called with the words of each Include line. */
-function importSshAliases(
-  { path, text }: SourceFile,
-  inventory: ImportedInventory,
-  include: (words: readonly string[]) => void,
-): void {
-  let block: Block | undefined
-  const finish = (): void => {
-    if (block) addBlock(block, path, inventory)
-    block = undefined
-  }
-  for (const [index, raw] of text.split(/\r?\n/).entries()) {
-    const { keyword, value = '' } = splitLine(raw) ?? {}
-    const words = wordsOf(value)
-    if (keyword === 'host') {
-      finish()
-      block = { aliases: words.filter((word) => !/[*?!]/.test(word)), line: index + 1 }
-    } else if (keyword === 'match') {
-      finish()
-      inventory.note(path, index + 1, `Match ${printable(words.join(' '))} names no host`)
-    } else if (keyword === 'include') include(words)
-    else if (keyword === 'hostname' && block) block.hostName ??= words[0] ?? ''
-  }
-  finish()
-}
-
-/** Several aliases with one HostName are one machine; without it, or with `%h` in it, they are several. */
-function addBlock({ aliases, line, hostName }: Block, path: string, inventory: ImportedInventory): void {
-  const isOneMachine = hostName !== undefined && !hostName.includes('%h')
-  const [first, ...others] = aliases
-  if (isOneMachine && others.length > 0) {
-    inventory.note(path, line, `${printable(others.join(' '))}: other names of ${printable(first ?? '')}`)
-  }
-  for (const alias of isOneMachine ? aliases.slice(0, 1) : aliases) inventory.addHost(alias, {}, path, line)
-}
+import { type ImportedHost, ImportedInventory, type ImportNote, type SourceFile } from './imported-inventory.ts'
 
 export const IMPORT_KINDS = ['clusterssh', 'clush', 'ansible', 'ssh'] as const
 export type ImportKind = (typeof IMPORT_KINDS)[number]
@@ -103,18 +66,12 @@ function importClusterSsh(source: ImportSource, inventory: ImportedInventory): v
     ? readExtraFiles(readSource(configuration), source.home)
     : { clusters: [], tags: [] }
   const tagFiles = [inEtc(source, 'tags'), join(directory, 'tags'), ...extra.tags]
-  const files = sourcesOf(source, [
-    inEtc(source, 'clusters'),
-    join(directory, 'clusters'),
-    ...extra.clusters,
-    ...tagFiles,
-  ])
+  const clusterFiles = [inEtc(source, 'clusters'), join(directory, 'clusters'), ...extra.clusters]
+  const files = sourcesOf(source, [...clusterFiles, ...tagFiles])
   const isTags = ({ path }: SourceFile): boolean => tagFiles.includes(path) || basename(path) === 'tags'
-  importClusters(
-    files.filter((file) => !isTags(file)),
-    inventory,
-  )
-  for (const file of files.filter(isTags)) importTags(file, inventory)
+  const [clusters, tags] = [files.filter((file) => !isTags(file)), files.filter(isTags)]
+  importClusters(clusters, inventory)
+  for (const file of tags) importTags(file, inventory)
 }
 
 function importClush(source: ImportSource, inventory: ImportedInventory): void {
@@ -126,20 +83,14 @@ function importClush(source: ImportSource, inventory: ImportedInventory): void {
     inEtc(source, 'clustershell'),
   ].filter((directory) => directory !== undefined)
   // As in ClusterShell, the first groups.conf that exists is used.
-  const [main, ...rest] =
-    source.file === undefined
-      ? sourcesOf(
-          source,
-          directories.map((directory) => join(directory, 'groups.conf')),
-        ).slice(0, 1)
-      : sourcesOf(source, [])
-  if (!main || rest.length > 0) return
+  const [main] = sourcesOf(
+    source,
+    directories.map((directory) => join(directory, 'groups.conf')),
+  )
+  if (!main) return
   const readGroups = (file: SourceFile, defaultSource?: string) =>
     /\.ya?ml$/.test(file.path) ? readYamlGroups(file, defaultSource, inventory) : readLocalGroups(file)
-  if (!/^\[[^\]]+\]/m.test(main.text)) {
-    importGroups(readGroups(main), inventory)
-    return
-  }
+  if (!/^\[[^\]]+\]/m.test(main.text)) return importGroups(readGroups(main), inventory)
   const conf = readGroupsConf(main, dirname(main.path), inventory)
   const files = [
     ...conf.files.filter((path) => existsSync(path)),
@@ -153,16 +104,9 @@ function importClush(source: ImportSource, inventory: ImportedInventory): void {
   )
 }
 
-/** The first line with content decides: a YAML inventory begins with `---` or with `group:`. */
-function isYaml({ path, text }: SourceFile): boolean {
-  const first = text.split('\n').find((line) => line.trim() !== '' && !line.trimStart().startsWith('#')) ?? ''
-  return /\.ya?ml$/.test(path) || /^(?:---|[\w.-]+:\s*$)/.test(first)
-}
-
 function importAnsibleFiles(source: ImportSource, inventory: ImportedInventory): void {
   for (const file of sourcesOf(source, [inEtc(source, 'ansible/hosts')])) {
-    const read = isYaml(file) ? readAnsibleYaml : readAnsibleIni
-    importAnsible(read(file, inventory), file.path, inventory)
+    importAnsible(file, inventory)
     for (const name of ['group_vars', 'host_vars']) {
       const directory = join(dirname(file.path), name)
       if (existsSync(directory)) inventory.note(directory, 0, 'variables of this directory are not read')
@@ -170,20 +114,43 @@ function importAnsibleFiles(source: ImportSource, inventory: ImportedInventory):
   }
 }
 
+type Block = { readonly aliases: readonly string[]; readonly line: number; hostName?: string }
+
 function importSsh(source: ImportSource, inventory: ImportedInventory): void {
   const directory = join(source.home, '.ssh')
   let included = 0
-  const importFile = (file: SourceFile): void => {
-    importSshAliases(file, inventory, (words) => {
-      for (const word of words) {
-        const name = word.startsWith('~/') ? join(source.home, word.slice(2)) : word
-        for (const path of globSync(resolve(directory, name)).sort()) {
-          included += 1
-          if (included <= MAX_INCLUDED_FILES) importFile(readSource(path))
-          else inventory.note(path, 0, 'left out: too many files, or they include each other')
-        }
-      }
-    })
+  const include = (word: string): void => {
+    const name = word.startsWith('~/') ? join(source.home, word.slice(2)) : word
+    for (const path of globSync(resolve(directory, name)).sort()) {
+      included += 1
+      if (included <= MAX_INCLUDED_FILES) importFile(readSource(path))
+      else inventory.note(path, 0, 'left out: too many files, or they include each other')
+    }
+  }
+  const importFile = ({ path, text }: SourceFile): void => {
+    let block: Block | undefined
+    // Several aliases with one HostName are one machine; without it, or with `%h` in it, they are several.
+    const finish = (): void => {
+      const { aliases = [], line = 0, hostName = '%h' } = block ?? {}
+      const [first = '', ...others] = aliases
+      const isOneMachine = !hostName.includes('%h')
+      if (isOneMachine && others.length > 0)
+        inventory.note(path, line, `${printable(others.join(' '))}: other names of ${printable(first)}`)
+      for (const alias of isOneMachine ? aliases.slice(0, 1) : aliases) inventory.addHost(alias, {}, path, line)
+      block = undefined
+    }
+    for (const [index, raw] of text.split(/\r?\n/).entries()) {
+      const { keyword, words } = splitLine(raw)
+      if (keyword === 'host') {
+        finish()
+        block = { aliases: words.filter((word) => !/[*?!]/.test(word)), line: index + 1 }
+      } else if (keyword === 'match') {
+        finish()
+        inventory.note(path, index + 1, `Match ${printable(words.join(' '))} names no host`)
+      } else if (keyword === 'include') words.forEach(include)
+      else if (keyword === 'hostname' && block) block.hostName ??= words[0] ?? ''
+    }
+    finish()
   }
   for (const file of sourcesOf(source, [join(directory, 'config')])) importFile(file)
 }
@@ -220,11 +187,6 @@ export function formatNote({ path, line, text }: ImportNote): string {
   return `${printable(path)}${line === 0 ? '' : `:${line}`}: ${text}`
 }
 
-/** The pieces of a folded set, apart at its commas outside brackets. */
-function piecesOf(folded: string): string[] {
-  return folded.match(/(?:[^,[]|\[[^\]]*\])+/g) ?? []
-}
-
 /** The names of groups with hosts: hosts.yaml has no empty groups, and no groups of only empty groups. */
 function withoutEmpty(groups: ImportedInventory['groups']): ReadonlySet<string> {
   const names = new Set(groups.keys())
@@ -237,12 +199,19 @@ function withoutEmpty(groups: ImportedInventory['groups']): ReadonlySet<string> 
   return names
 }
 
+/** ` { address: …, port: … }`, or nothing. */
+function formatHostKeys(host: ImportedHost): string {
+  const entries = Object.entries(host).map(([key, value]) => {
+    // A percent sign begins a token in an address.
+    const written = key === 'address' ? String(value).replaceAll('%', '%%') : value
+    return `${key}: ${typeof written === 'number' ? written : formatScalar(String(written))}`
+  })
+  return entries.length === 0 ? '' : ` { ${entries.join(', ')} }`
+}
+
 /** Hosts with equal entries share a line; groups name their hosts folded and their groups as `@group`. */
 function formatHostsYaml({ hosts, groups }: ImportedInventory, heading: string): string {
-  const byEntry = Map.groupBy(hosts, ([, host]) => {
-    const keys = formatHostKeys(host)
-    return keys === '' ? '' : ` ${keys}`
-  })
+  const byEntry = Map.groupBy(hosts, ([, host]) => formatHostKeys(host))
   const hostLines = [...byEntry].flatMap(([entry, members]) =>
     piecesOf(foldHostSet(members.map(([name]) => name))).map((piece) => `  ${formatScalar(piece)}:${entry}`),
   )
@@ -253,11 +222,6 @@ function formatHostsYaml({ hosts, groups }: ImportedInventory, heading: string):
     const members = [...others, foldHostSet(group.hosts)].filter(Boolean)
     return [`  ${formatScalar(name)}: ${formatScalar(members.join(','))}`]
   })
-  return [
-    `# ${heading}`,
-    'hosts:',
-    ...hostLines,
-    ...(groupLines.length > 0 ? ['groups:', ...groupLines] : []),
-    '',
-  ].join('\n')
+  if (groupLines.length > 0) groupLines.unshift('groups:')
+  return [`# ${heading}`, 'hosts:', ...hostLines, ...groupLines, ''].join('\n')
 }

@@ -4,11 +4,18 @@ import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { isAddress, isGroupName, isHostName, isPort, isUserName, parseHostSpec } from '../host-name.ts'
 import { parseYaml } from '../yaml-reader.ts'
-import type { HostKeys } from '../yaml-text.ts'
 
 export type SourceFile = { readonly path: string; readonly text: string }
 
-export type ImportedHost = HostKeys
+/** The keys of a host that can be written without knowing the rest of the file, in hosts.yaml's own spelling. */
+export type ImportedHost = {
+  readonly address?: string
+  readonly port?: number
+  readonly user?: string
+  readonly transport?: string
+  readonly jump?: string
+  readonly identity_file?: string
+}
 
 /** Something that could not be imported. `line` counts from 1; 0: the whole file. */
 export type ImportNote = { readonly path: string; readonly line: number; readonly text: string }
@@ -45,15 +52,23 @@ export class ImportedInventory {
     return name
   }
 
-  /** Adds a machine written as `[user@]host[:port]`. */
-  addSpec(spec: string, path: string, line: number): string | undefined {
-    const parsed = parseHostSpec(spec)
-    if (parsed === undefined) {
-      this.note(path, line, `${printable(spec)} is left out: it is not [user@]host[:port]`)
-      return undefined
+  /** Adds a machine written as `[user@]host[:port]`, also to a group. */
+  addSpec(spec: string, path: string, line: number, group?: Group): string | undefined {
+    const { host, ...login } = parseHostSpec(spec) ?? {}
+    if (host === undefined) this.note(path, line, `${printable(spec)} is left out: it is not [user@]host[:port]`)
+    const name = host === undefined ? undefined : this.addHost(host, login, path, line)
+    if (name !== undefined) group?.hosts.add(name)
+    return name
+  }
+
+  /** The names that a pattern stands for; none, with a note, if it cannot be expanded. */
+  expand(pattern: string, expand: (pattern: string) => string[], path: string, line: number): string[] {
+    try {
+      return expand(pattern)
+    } catch (error) {
+      this.note(path, line, `${printable(pattern)} is left out: ${messageOf(error)}`)
+      return []
     }
-    const { host, ...login } = parsed
-    return this.addHost(host, login, path, line)
   }
 
   /** The group by its name in the source, created if new. */
@@ -67,10 +82,8 @@ export class ImportedInventory {
     if (known !== undefined) return known
     let name = wanted
     if (!isGroupName(wanted)) {
-      const base = `group-${wanted.replace(/[^\p{L}\p{N}_.:-]+/gu, '-').slice(0, 200)}`
-      name = base
       const taken = new Set([...this.groups.keys(), ...this.#groupNameOf.values()])
-      for (let count = 2; taken.has(name); count += 1) name = `${base}-${count}`
+      name = freeName(`group-${wanted.replace(/[^\p{L}\p{N}_.:-]+/gu, '-').slice(0, 200)}`, taken)
       this.note(path, line, `group ${printable(wanted)} is called ${name} here`)
     }
     this.#groupNameOf.set(wanted, name)
@@ -83,11 +96,14 @@ export class ImportedInventory {
     const joined = parts.filter((part) => part !== undefined).join('-')
     const plain = joined.replace(/[^\p{L}\p{N}_.-]+/gu, '-').slice(0, 200)
     // A valid host name, whatever remains of the user's or the host's name.
-    const base = isHostName(plain) ? plain : `host${plain}`
-    let name = base
-    for (let count = 2; this.hosts.has(name); count += 1) name = `${base}-${count}`
-    return name
+    return freeName(isHostName(plain) ? plain : `host${plain}`, this.hosts)
   }
+}
+
+function freeName(base: string, taken: { has(name: string): boolean }): string {
+  let name = base
+  for (let count = 2; taken.has(name); count += 1) name = `${base}-${count}`
+  return name
 }
 
 function problemOf(name: string, { address, port, user, jump, identity_file }: ImportedHost): string | undefined {

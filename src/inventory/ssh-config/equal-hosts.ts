@@ -7,8 +7,7 @@
 
 import { readFileSync } from 'node:fs'
 import { matchesGlob } from '../glob.ts'
-import type { SshConfigAnswer, SshConfigQuestion } from './source.ts'
-import { type SshConfigValues, settingOf } from './values.ts'
+import { type SshConfigAnswer, type SshConfigQuestion, type SshConfigValues, settingOf } from './source.ts'
 
 /** The output of ssh: its answer, and with `-v` its debug messages. */
 export type SshReply = { readonly answer: SshConfigAnswer; readonly remarks: readonly string[] }

@@ -4,10 +4,15 @@ import { join } from 'node:path'
 import SSHConfig from 'ssh-config'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import type { SshConfigAnswer, SshConfigQuestion, SshConfigSource } from './source.ts'
-import { optionsOf } from './source.ts'
-import type { LocalUser } from './tokens.ts'
-import type { SshConfigValues } from './values.ts'
+import {
+  type LocalUser,
+  optionsOf,
+  type SshConfigAnswer,
+  type SshConfigQuestion,
+  type SshConfigSource,
+  type SshConfigValues,
+  splitLine,
+} from './source.ts'
 
 export type LibraryOptions = {
   readonly configFile?: string
@@ -20,15 +25,6 @@ const MAX_INCLUDE_DEPTH = 16
 const DEFAULT_KEYS = ['rsa', 'ecdsa', 'ecdsa_sk', 'ed25519', 'ed25519_sk', 'xmss', 'dsa']
 // The library compares these by their usual spelling; ssh ignores case.
 const SPELLING: Readonly<Record<string, string>> = { hostname: 'HostName', user: 'User', host: 'Host', match: 'Match' }
-
-/** `keyword value`, `keyword=value`; undefined for comments and empty lines. */
-export function splitLine(line: string): { keyword: string; value: string } | undefined {
-  const match = /^\s*([A-Za-z][A-Za-z0-9]*)(?:\s*=\s*|\s+)(.*?)\s*$/.exec(line)
-  return match ? { keyword: (match[1] ?? '').toLowerCase(), value: match[2] ?? '' } : undefined
-}
-
-export const wordsOf = (value: string): string[] =>
-  [...value.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
 
 /** As ssh checks the user's own file and what it includes (readconf.c, SSHCONF_CHECKPERM), because they can name commands. */
 function requireOwn(path: string): void {
@@ -45,30 +41,29 @@ function readWithIncludes(path: string, includeDirectory: string, home: string, 
   if (isUsers) requireOwn(path)
   if (depth > MAX_INCLUDE_DEPTH) throw new Error(`${path}: Include goes deeper than ${MAX_INCLUDE_DEPTH} files`)
   const lines: string[] = []
-  let block: string | undefined
+  let isInBlock = false
   for (const [index, line] of readFileSync(path, 'utf8').split(/\r?\n/).entries()) {
-    const { keyword = '', value = '' } = splitLine(line) ?? {}
-    if (keyword === 'host' || keyword === 'match') block = line.trim()
+    const { keyword, value, words } = splitLine(line)
+    isInBlock ||= keyword === 'host' || keyword === 'match'
     if (keyword !== 'include') {
       const spelling = SPELLING[keyword]
       lines.push(spelling === undefined ? line : `${spelling} ${value}`)
       continue
     }
-    const files = wordsOf(value).flatMap((word) => {
+    const files = words.flatMap((word) => {
       const name = word.startsWith('~/') ? join(home, word.slice(2)) : word
       const pattern = name.startsWith('/') ? name : join(includeDirectory, name)
       return /[*?[]/.test(pattern) ? globSync(pattern).sort() : existsSync(pattern) ? [pattern] : []
     })
     for (const file of files) {
       const included = readWithIncludes(file, includeDirectory, home, isUsers, depth + 1)
-      const hasBlocks = included.some((inner) => /^\s*(?:host|match)\b/i.test(inner))
-      if (block !== undefined && hasBlocks) {
+      lines.push(...included)
+      if (!included.some((inner) => /^\s*(?:host|match)\b/i.test(inner))) continue
+      if (isInBlock)
         throw new Error(
           `${path}:${index + 1}: an Include inside Host or Match contains Host or Match blocks, which only ssh can read`,
         )
-      }
-      lines.push(...included)
-      if (block === undefined && hasBlocks) lines.push('Host *')
+      lines.push('Host *')
     }
   }
   return lines
@@ -87,10 +82,8 @@ function valuesOf(text: string, question: SshConfigQuestion, { localUser }: Libr
   const fill = (keyword: string, ...fallback: string[]): void => {
     if (!values.has(keyword)) values.set(keyword, fallback)
   }
-  const name = (values.get('hostname')?.[0] ?? question.alias).replace(/%([%h])/g, (_, letter) =>
-    letter === 'h' ? question.alias : '%',
-  )
-  values.set('hostname', [name])
+  const name = values.get('hostname')?.[0] ?? question.alias
+  values.set('hostname', [name.replace(/%([%h])/g, (_, letter) => (letter === 'h' ? question.alias : '%'))])
   fill('user', localUser.name)
   fill('port', '22')
   fill('identityfile', ...DEFAULT_KEYS.map((kind) => `~/.ssh/id_${kind}`))

@@ -9,8 +9,7 @@ import { shortageOf } from '../../base/errors.ts'
 import { freeFiles } from '../../base/open-files.ts'
 import { printable } from '../../base/printable.ts'
 import { askAboutEqualHosts, type SshReply } from './equal-hosts.ts'
-import { optionsOf, type SshConfigQuestion, type SshConfigSource } from './source.ts'
-import { parseSshConfigValues } from './values.ts'
+import { optionsOf, parseSshConfigValues, type SshConfigQuestion, type SshConfigSource } from './source.ts'
 
 export type OpenSshOptions = {
   /** Absolute path of the program. */

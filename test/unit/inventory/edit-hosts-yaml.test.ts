@@ -12,8 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { addGroup, withGroup as withGroupIn } from '../../../src/inventory/edit-hosts-yaml.ts'
-import { writeFileAtomically } from '../../../src/inventory/write-file.ts'
+import { addGroup, withGroup as withGroupIn, writeFileAtomically } from '../../../src/inventory/edit-hosts-yaml.ts'
 import { readInventory, SECTIONS } from '../../support/hosts-yaml.ts'
 
 const lab = readFileSync(new URL('../../../docs/examples/lab.yaml', import.meta.url), 'utf8')

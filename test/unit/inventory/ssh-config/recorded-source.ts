@@ -1,8 +1,11 @@
 /** What a real `ssh -G` answered for the hosts of test/fixtures/inventory/ssh-config/config. */
 import { existsSync, readFileSync } from 'node:fs'
-import type { SshConfigQuestion, SshConfigSource } from '../../../../src/inventory/ssh-config/source.ts'
-import type { LocalUser } from '../../../../src/inventory/ssh-config/tokens.ts'
-import { parseSshConfigValues } from '../../../../src/inventory/ssh-config/values.ts'
+import {
+  type LocalUser,
+  parseSshConfigValues,
+  type SshConfigQuestion,
+  type SshConfigSource,
+} from '../../../../src/inventory/ssh-config/source.ts'
 
 export const FIXTURES = new URL('../../../fixtures/inventory/ssh-config/', import.meta.url).pathname
 export const ann: LocalUser = { name: 'ann', uid: 1000, home: '/home/ann', hostName: 'desk.example.org' }
