@@ -4,18 +4,7 @@ import { statSync } from 'node:fs'
 import { link, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import {
-  type Alias,
-  type Document,
-  isAlias,
-  isMap,
-  isNode,
-  isScalar,
-  type Node,
-  type Pair,
-  visit,
-  type YAMLMap,
-} from 'yaml'
+import { type Alias, type Document, isAlias, isMap, isNode, isScalar, type Node, visit, type YAMLMap } from 'yaml'
 import { MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { readBoundedSync } from '../base/read-bounded.ts'
@@ -23,7 +12,7 @@ import { isGroupName } from './host-name.ts'
 import { parseHostsYaml } from './hosts-yaml.ts'
 import type { Section } from './hosts-yaml-schema.ts'
 import type { Inventory } from './inventory.ts'
-import { parseYaml } from './yaml-reader.ts'
+import { keyText, parseYaml } from './yaml-reader.ts'
 
 // Words that YAML, of this version or an older one, takes for something else than text.
 const NOT_TEXT = /^(?:true|false|null|yes|no|on|off|y|n|~|[-+.]?\d.*)$/i
@@ -37,9 +26,6 @@ export function formatScalar(text: string): string {
 
 /** The name of an inventory's file, and the areas' sections of it. */
 type Origin = { readonly file: string; readonly sections: readonly Section[] }
-
-const keyOf = ({ key }: Pair): string =>
-  isScalar(key) ? (typeof key.value === 'string' ? key.value : (key.source ?? '')) : ''
 
 const splice = (text: string, from: number, to: number, inserted: string): string =>
   text.slice(0, from) + inserted + text.slice(to)
@@ -65,9 +51,7 @@ function insertIntoBlock(text: string, map: YAMLMap, entry: string): string {
   const indent = start - (text.lastIndexOf('\n', start - 1) + 1)
   // The map's range includes what follows its last value: go back over empty lines and comments of the next section.
   const last = map.items.at(-1)
-  const value = last?.value as { range?: [number, number, number] | null } | null
-  const key = last?.key as { range?: [number, number, number] | null }
-  const end = Math.max(value?.range?.[1] ?? 0, key?.range?.[1] ?? 0)
+  const end = Math.max(...[last?.value, last?.key].map((node) => (node as Node | undefined)?.range?.[1] ?? 0))
   const from = text[end - 1] === '\n' ? end - 1 : lineEnd(text, end)
   return splice(text, from, from, `\n${' '.repeat(indent)}${entry}`)
 }
@@ -79,14 +63,14 @@ function insertEntry(text: string, key: string, value: string): string | undefin
   const root = document.contents
   if (root === null) return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}groups:\n  ${entry}\n`
   if (!isMap(root)) return undefined
-  const pair = root.items.find((item) => keyOf(item) === 'groups')
+  const pair = root.items.find((item) => keyText(item.key) === 'groups')
   if (!pair) {
     if (root.flow) return insertIntoFlow(text, root, `groups: { ${entry} }`)
     return `${text.trimEnd()}\ngroups:\n  ${entry}\n`
   }
   const map = pair.value
   if (!isMap(map)) return undefined
-  const known = map.items.find((item) => keyOf(item) === key)
+  const known = map.items.find((item) => keyText(item.key) === key)
   if (!known) return map.flow ? insertIntoFlow(text, map, entry) : insertIntoBlock(text, map, entry)
   return isNode(known.value) ? replaceInText(text, document, known.value, value) : undefined
 }
@@ -160,8 +144,6 @@ export async function addGroup(
   await writeFileAtomically(path, withGroup(text, name, expression, { file: path, sections }), { isOverwriting: true })
 }
 
-type Replaced = Node & { readonly range?: [number, number, number] | null }
-
 /** Anchors and tags in front of a value, on its line or the one before. */
 const PROPERTIES = /(?:[&!][^\s,[\]{}]*\s+)+$/
 
@@ -186,29 +168,27 @@ const anchorsIn = (node: Node): readonly string[] => {
 }
 
 /** Where a value begins in the text, with its anchor and tag. */
-const startOf = (text: string, { range }: Replaced): number => {
+const startOf = (text: string, { range }: Node): number => {
   const start = range?.[0] ?? 0
   return start - (PROPERTIES.exec(text.slice(0, start))?.[0].length ?? 0)
 }
 
 /** Changes no other byte. Undefined: not possible, as for a moved value of several lines. */
-function replaceInText(text: string, document: Document, value: Replaced, wanted: string): string | undefined {
+function replaceInText(text: string, document: Document, value: Node, wanted: string): string | undefined {
   if (!value.range) return undefined
   const edits = [{ from: startOf(text, value), to: value.range[1], inserted: wanted }]
   const moved = new Set<string>()
   for (const { alias, target } of aliasesInto(document, value)) {
     if (moved.has(alias.source)) continue
-    const { range } = target as Replaced
-    const place = (alias as Replaced).range
-    if (!range || !place) return undefined
-    const source = text.slice(startOf(text, target), range[1])
+    if (!target.range || !alias.range) return undefined
+    const source = text.slice(startOf(text, target), target.range[1])
     if (source.includes('\n')) return undefined
     for (const anchor of anchorsIn(target)) moved.add(anchor)
-    edits.push({ from: place[0], to: place[1], inserted: source })
+    edits.push({ from: alias.range[0], to: alias.range[1], inserted: source })
   }
   return edits
     .toSorted((a, b) => b.from - a.from)
-    .reduce((sum, { from, to, inserted }) => sum.slice(0, from) + inserted + sum.slice(to), text)
+    .reduce((sum, { from, to, inserted }) => splice(sum, from, to, inserted), text)
 }
 
 /** The same within a document, for `document.toString()`: aliases get the value they refer to. Call it before the value is replaced. */

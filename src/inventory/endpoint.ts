@@ -74,7 +74,7 @@ export function createLocalEndpoint(host: Host, surroundings: Surroundings): End
     keepAliveIntervalMs: 0,
     keepAliveMaxMissed: KEEP_ALIVE_MAX_MISSED,
     authentications: [],
-    ...(host.shell === undefined ? {} : { shell: host.shell }),
+    ...defined({ shell: host.shell }),
   }
 }
 
@@ -89,7 +89,7 @@ export function createEndpoint(
   const { env, localUser } = surroundings
   const { alias } = question
   const address = settingOf(values, 'hostname') ?? host.address ?? alias
-  const user = settingOf(values, 'user') ?? surroundings.localUser.name
+  const user = settingOf(values, 'user') ?? localUser.name
   const port = Number(settingOf(values, 'port') ?? 22)
   if (!isAddress(address)) throw new EndpointProblem(`${printable(alias)}: ${printable(address)} is not an address`)
   if (!isUserName(user)) throw new EndpointProblem(`${printable(alias)}: ${printable(user)} is not a user name`)
@@ -100,7 +100,7 @@ export function createEndpoint(
     port,
     user,
     local: localUser,
-    ...(hostKeyAlias === undefined ? {} : { hostKeyAlias }),
+    ...defined({ hostKeyAlias }),
     jump: settingOf(values, 'proxyjump') ?? '',
   }
   const paths = (lines: readonly string[]): string[] => lines.map((path) => expandPath(path, tokens, env))

@@ -1,5 +1,6 @@
 /** Valid names of machines, and the parser of `user@host:port`. Excludes what ssh or a shell could treat as an option or a command. */
 import { isIPv6 } from 'node:net'
+import { defined } from '../base/defined.ts'
 
 export type HostSpec = { readonly user?: string; readonly host: string; readonly port?: number }
 
@@ -46,7 +47,7 @@ export function parseHostSpec(text: string): HostSpec | undefined {
   if (!isAddress(host) || (user !== undefined && !isUserName(user)) || (port !== undefined && !isPort(port))) {
     return undefined
   }
-  return { host, ...(user === undefined ? {} : { user }), ...(port === undefined ? {} : { port }) }
+  return { host, ...defined({ user, port }) }
 }
 
 /** True for `user@host`, `host:port` and the like, which name a machine directly and not by an alias. */

@@ -43,9 +43,9 @@ type Block = readonly Axis[]
 
 function createAxis(numbers: readonly number[], width: number): Axis {
   const [only] = numbers
-  if (numbers.length === 1 && only !== undefined) return { numbers, text: String(only).padStart(width, '0') }
-  const sorted = [...numbers].sort((a, b) => a - b)
   const show = (n: number): string => String(n).padStart(width, '0')
+  if (numbers.length === 1 && only !== undefined) return { numbers, text: show(only) }
+  const sorted = numbers.toSorted((a, b) => a - b)
   const pieces: string[] = []
   for (let from = 0; from < sorted.length; ) {
     let to = from
@@ -62,19 +62,12 @@ function mergeAlong(blocks: readonly Block[], dimension: number, width: number):
   const merged = Map.groupBy(blocks, (block) =>
     block.map(({ text }, d) => (d === dimension ? '' : `${text} `)).join(''),
   )
-  const result: Block[] = []
-  for (const same of merged.values()) {
+  return Array.from(merged.values(), (same) => {
     const [first = []] = same
-    if (same.length === 1) result.push(first)
-    else {
-      const axis = createAxis(
-        same.flatMap((block) => block[dimension]?.numbers ?? []),
-        width,
-      )
-      result.push(first.map((other, d) => (d === dimension ? axis : other)))
-    }
-  }
-  return result
+    if (same.length === 1) return first
+    const numbers = same.flatMap((block) => block[dimension]?.numbers ?? [])
+    return first.with(dimension, createAxis(numbers, width))
+  })
 }
 
 function mergeAll(blocks: readonly Block[], widths: readonly number[], order: readonly number[]): readonly Block[] {

@@ -8,7 +8,7 @@ import { printable } from '../base/printable.ts'
 import { matchesGlob } from './glob.ts'
 import { parseHostSpec } from './host-name.ts'
 import { expandPattern, HostSetError, MAX_NAMES } from './host-set-pattern.ts'
-import { didYouMean, nearestWord } from './nearest-word.ts'
+import { didYouMean } from './nearest-word.ts'
 
 export { foldHostSet } from './host-set-fold.ts'
 export { HostSetError } from './host-set-pattern.ts'
@@ -33,7 +33,7 @@ const WORD_END = /[\s,!&^()]/
 type Operator = ',' | '!' | '&' | '^'
 
 /** `h1` also names `root@h1:22`. */
-function bareName(name: string): string {
+export function bareName(name: string): string {
   return /[@:]/.test(name) ? (parseHostSpec(name)?.host ?? name) : name
 }
 
@@ -179,11 +179,8 @@ class Evaluator {
       const matching = /[*?]/.test(group) ? known.filter((name) => matchesGlob(group, name)) : [group]
       const members = matching.map((name) => this.#context.group?.(name))
       if (group === '') this.#fail('a group name is missing after @', at)
-      if (members.length === 0 || members.includes(undefined)) {
-        const nearest = nearestWord(group, known)
-        const hint = nearest === undefined ? '' : `; did you mean @${nearest}?`
-        this.#fail(`there is no group @${printable(group)}${hint}`, at)
-      }
+      if (members.length === 0 || members.includes(undefined))
+        this.#fail(`there is no group @${printable(group)}${didYouMean(group, known, '@')}`, at)
       for (const list of members) for (const name of list ?? []) names.add(name)
     }
     return names

@@ -2,7 +2,7 @@
 import { defined } from '../base/defined.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
-import type { Host, Resources } from './host.ts'
+import type { Host } from './host.ts'
 import { isAddress, isGroupName, isHostName } from './host-name.ts'
 import { expandHostSet, foldHostSet, type HostSetContext, HostSetError } from './host-set.ts'
 import { hostsYamlSchema, type Section, type SectionContext } from './hosts-yaml-schema.ts'
@@ -31,6 +31,9 @@ type HostsFile = NonNullable<ReturnType<ReturnType<typeof hostsYamlSchema>['read
 type HostEntry = NonNullable<HostsFile['hosts']>[number]
 type GroupEntry = NonNullable<HostsFile['groups']>[number]
 type ConnectionKeys = NonNullable<HostsFile['defaults']>
+
+const recordOf = <T>(entries: readonly { readonly key: string; readonly value: T }[]): Record<string, T> =>
+  Object.fromEntries(entries.map(({ key, value }) => [key, value]))
 
 /** Expands `%n` (last number in the name), `%h` (name) and `%%`; a result that begins with `!` is an error message. */
 export function expandAddress(template: string, name: string): { address: string } | { wrong: string } {
@@ -132,6 +135,8 @@ class HostsFileBuilder {
 
   #host(name: string, { value }: HostEntry, defaults: ConnectionKeys): Host {
     const keys = { ...defaults, ...value }
+    const { resources } = keys
+    const { cpu, gpu, memory, custom } = resources ?? {}
     // A default jump host does not jump over itself.
     const hops = keys.jump?.value.flatMap((hop) => hop.split(',')).map((hop) => hop.trim())
     const jump = value.jump === undefined && hops?.includes(name) ? [] : hops?.filter((hop) => hop !== 'none')
@@ -140,7 +145,6 @@ class HostsFileBuilder {
     if (expanded && 'wrong' in expanded) {
       this.#reader.fail(template.offset, `address ${printable(template.value)} ${expanded.wrong}`)
     }
-    const labels = value.labels && Object.fromEntries(value.labels.map((entry) => [entry.key, entry.value]))
     return {
       name,
       number: this.#names.length,
@@ -154,19 +158,10 @@ class HostsFileBuilder {
         forwardAgent: keys.forward_agent,
         persistMs: keys.persist === undefined ? undefined : Math.round(keys.persist * 1000),
         shell: keys.shell,
-        resources: keys.resources && this.#resources(keys.resources),
-        labels,
+        resources: resources && defined({ cpu, gpu, memoryBytes: memory, custom: custom && recordOf(custom) }),
+        labels: value.labels && recordOf(value.labels),
       }),
     }
-  }
-
-  #resources({ cpu, gpu, memory, custom }: NonNullable<ConnectionKeys['resources']>): Resources {
-    return defined({
-      cpu,
-      gpu,
-      memoryBytes: memory,
-      custom: custom && Object.fromEntries(custom.map((entry) => [entry.key, entry.value])),
-    })
   }
 
   /** Circular jumps. Hops outside the file are left to ssh. */

@@ -6,7 +6,7 @@ import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Host } from './host.ts'
 import { isExplicitSpec, isPort, parseHostSpec } from './host-name.ts'
-import { expandHostSet, type HostSetContext, HostSetError } from './host-set.ts'
+import { bareName, expandHostSet, type HostSetContext, HostSetError } from './host-set.ts'
 import { didYouMean } from './nearest-word.ts'
 
 export type Inventory = {
@@ -39,40 +39,28 @@ export function groupsByHost(inventory: Inventory): ReadonlyMap<string, readonly
 function hostOf(spec: string, byName: ReadonlyMap<string, Host>, name: string, number: number): Host | undefined {
   const known = byName.get(spec)
   if (known) return known
-  const parsed = parseHostSpec(spec)
-  if (!parsed) return undefined
-  const login = defined({ user: parsed.user, port: parsed.port })
-  const base = byName.get(parsed.host)
-  return base ? { ...base, name, ...login } : { name, number, ...login }
+  const { host, ...login } = parseHostSpec(spec) ?? {}
+  return host === undefined ? undefined : { ...(byName.get(host) ?? { number }), name, ...login }
 }
 
 /** Names specs only by their host if that is unique, otherwise in full: `h1`, but `127.0.0.1:2201` and `127.0.0.1:2202`. */
 function namesOf(specs: readonly string[]): string[] {
-  const bare = specs.map((spec) => parseHostSpec(spec)?.host ?? spec)
-  const counts = new Map<string, number>()
-  for (const name of bare) counts.set(name, (counts.get(name) ?? 0) + 1)
-  return specs.map((spec, index) => {
-    const name = bare[index] ?? spec
-    return counts.get(name) === 1 ? name : spec
-  })
+  const alike = Map.groupBy(specs, bareName)
+  return specs.map((spec) => (alike.get(bareName(spec))?.length === 1 ? bareName(spec) : spec))
 }
 
 function hostsOf(specs: readonly string[], byName: ReadonlyMap<string, Host>, expression: string): Host[] {
   const names = namesOf(specs)
   let number = byName.size
   return specs.map((spec, index) => {
-    const isKnown = byName.has(spec) || byName.has(parseHostSpec(spec)?.host ?? '')
+    const isKnown = byName.has(spec) || byName.has(bareName(spec))
     if (!isKnown) number += 1
     const host = hostOf(spec, byName, names[index] ?? spec, number)
     if (host) return host
-    throw new HostSetError(expression, Math.max(0, expression.indexOf(spec)), whyNoHost(spec))
+    const isNoPort = !isPort(Number(/^[^:]+:(\d+)$/.exec(spec)?.[1] ?? 22))
+    const reason = isNoPort ? ': a port is from 1 to 65535' : ' is not a host name'
+    throw new HostSetError(expression, Math.max(0, expression.indexOf(spec)), printable(spec) + reason)
   })
-}
-
-function whyNoHost(spec: string): string {
-  const port = /^[^:]+:(\d+)$/.exec(spec)?.[1]
-  const isNoPort = port !== undefined && !isPort(Number(port))
-  return isNoPort ? `${printable(spec)}: a port is from 1 to 65535` : `${printable(spec)} is not a host name`
 }
 
 /**
@@ -90,7 +78,7 @@ export function resolveTarget(
     groupNames: [...inventory.groups.keys()],
     group: (name) => inventory.groups.get(name),
     isHost: (name) => byName.has(name) || isExplicitSpec(name),
-    ...(options.stdinNames === undefined ? {} : { stdinNames: options.stdinNames }),
+    ...defined({ stdinNames: options.stdinNames }),
   }
   const wanted = expandTarget(expression ?? 'all', options, context, inventory.file !== undefined)
   return hostsOf(wanted, byName, expression ?? 'all')
@@ -114,7 +102,8 @@ function expandTarget(
     }
   }
   const wanted = expand(expression)
-  const left = exclude === undefined ? wanted : difference(wanted, expand(exclude))
+  const excluded = new Set(exclude === undefined ? [] : expand(exclude))
+  const left = wanted.filter((name) => !excluded.has(name) && !excluded.has(bareName(name)))
   if (left.length > 0) return left
   const what = exclude === undefined ? printable(expression) : `${printable(expression)} without ${printable(exclude)}`
   const reason = stdinNames?.length === 0 && expression.includes('-') ? ' (stdin had no names)' : ''
@@ -123,15 +112,9 @@ function expandTarget(
   })
 }
 
-function difference(wanted: readonly string[], excluded: readonly string[]): string[] {
-  const set = new Set(excluded)
-  return wanted.filter((name) => !set.has(name) && !set.has(parseHostSpec(name)?.host ?? name))
-}
-
 /** An inventory of the hosts of a target, without any file: `m[8-10]`, `root@h1,h2:2222`. @throws MusterError `usage` */
 export function inventoryFromTarget(expression: string, options: TargetOptions = {}): Inventory {
-  const context = options.stdinNames === undefined ? {} : { stdinNames: options.stdinNames }
-  const specs = expandTarget(expression, options, context, false)
+  const specs = expandTarget(expression, options, defined({ stdinNames: options.stdinNames }), false)
   return { hosts: hostsOf(specs, new Map(), expression), groups: new Map() }
 }
 

@@ -136,25 +136,27 @@ export async function readHostsFile(path: string, { signal, clock = systemClock 
   for (;;) {
     signal?.throwIfAborted()
     const chunk = await readSome(pipe)
-    if (chunk === 'nothing yet') isWritten = true
-    else if (chunk.length > 0) {
+    if (chunk?.length) {
       chunks.push(chunk)
       bytes += chunk.length
       if (bytes > MAX_TEXT_BYTES) throw new Error(TOO_LARGE)
-    } else if (isWritten || chunks.length > 0) return Buffer.concat(chunks)
-    else if (clock.now() >= untilMs) throw new Error('it is a pipe, and no program writes to it')
-    if (chunk === 'nothing yet' || chunk.length === 0) await sleep(clock, LOOK_MS)
+      continue
+    }
+    isWritten ||= chunk === undefined || bytes > 0
+    if (chunk && isWritten) return Buffer.concat(chunks)
+    if (chunk && clock.now() >= untilMs) throw new Error('it is a pipe, and no program writes to it')
+    await sleep(clock, LOOK_MS)
   }
 }
 
-/** Empty: the end, or nothing has opened it for writing. */
-async function readSome(pipe: FileHandle): Promise<Buffer | 'nothing yet'> {
+/** Empty: the end, or nothing has opened it for writing; undefined: nothing was written yet. */
+async function readSome(pipe: FileHandle): Promise<Buffer | undefined> {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
   try {
     const { bytesRead } = await pipe.read(buffer, 0, buffer.length, null)
     return buffer.subarray(0, bytesRead)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 'nothing yet'
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return undefined
     throw error
   }
 }

@@ -46,8 +46,8 @@ export function nearestWord(word: string, candidates: Iterable<string>): string 
   return nearest
 }
 
-/** `; did you mean m9?` or nothing. */
-export function didYouMean(word: string, candidates: Iterable<string>): string {
+/** `; did you mean m9?` or nothing. `sign`: what is written before the word. */
+export function didYouMean(word: string, candidates: Iterable<string>, sign = ''): string {
   const nearest = nearestWord(word, candidates)
-  return nearest === undefined ? '' : `; did you mean ${nearest}?`
+  return nearest === undefined ? '' : `; did you mean ${sign}${nearest}?`
 }

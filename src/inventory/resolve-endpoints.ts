@@ -17,7 +17,7 @@ import {
 } from './endpoint.ts'
 import type { Endpoint, Host } from './host.ts'
 import { parseHostSpec } from './host-name.ts'
-import { foldHostSet } from './host-set.ts'
+import { bareName, foldHostSet } from './host-set.ts'
 import type { Inventory } from './inventory.ts'
 import { type ReadAuthorities, readAuthorities } from './known-hosts/parse.ts'
 import { createLibrarySource } from './ssh-config/library-source.ts'
@@ -25,6 +25,7 @@ import { type ReadSmallFile, readSmallFile } from './ssh-config/openssh-only.ts'
 import { createOpenSshSource, findProgram } from './ssh-config/openssh-source.ts'
 import {
   type LocalUser,
+  NO_ANSWER,
   type SshConfigAnswer,
   type SshConfigQuestion,
   type SshConfigSource,
@@ -52,7 +53,7 @@ const currentUser = (): LocalUser => ({ ...currentAccount(), hostName: hostname(
 /** `ssh -G` if ssh is installed, otherwise a library that reads the same files. */
 export function createSshConfigSource({ env, sshConfigFile, localUser }: EndpointOptions): SshConfigSource {
   const ssh = findProgram('ssh', env.PATH)
-  const file = sshConfigFile === undefined ? {} : { configFile: sshConfigFile }
+  const file = defined({ configFile: sshConfigFile })
   return ssh === undefined
     ? createLibrarySource({ ...file, localUser: localUser ?? currentUser() })
     : createOpenSshSource({ ...file, ssh, env })
@@ -96,12 +97,17 @@ class EndpointResolver {
           return this.#endpoint(host, [])
         } catch (error) {
           if (!(error instanceof EndpointProblem)) throw error
-          problems.set(error.message, [...(problems.get(error.message) ?? []), host.name])
+          getOrMake(problems, error.message, (): string[] => []).push(host.name)
           return undefined
         }
       })
       if (this.#questions.size === 0) {
-        if (problems.size > 0) throw problemsError(problems)
+        if (problems.size > 0) {
+          const lines = [...problems].map(([reason, names]) => `${foldHostSet(names)}: ${reason}`)
+          throw new MusterError('configuration', lines.join('\n'), {
+            hint: 'Check with `ssh -G HOST`; jump hosts and addresses may also come from hosts.yaml.',
+          })
+        }
         return endpoints.filter((endpoint) => endpoint !== undefined)
       }
       const asked = [...this.#questions]
@@ -111,17 +117,18 @@ class EndpointResolver {
         this.#options.signal,
       )
       asked.forEach(([key], index) => {
-        this.#answers.set(key, answers[index] ?? { ok: false, reason: 'ssh -G did not answer' })
+        this.#answers.set(key, answers[index] ?? NO_ANSWER)
       })
     }
     throw new MusterError('configuration', 'the chain of jump hosts is endless')
   }
 
   #questionOf(host: Host): SshConfigQuestion {
-    const alias = parseHostSpec(host.name)?.host ?? host.name
+    const alias = bareName(host.name)
     const base = this.#inventory.file === undefined ? '.' : dirname(this.#inventory.file)
+    const { address, port, user } = host
     const identityFiles = host.identityFiles?.map((path) => (/^[~/$%]/.test(path) ? path : resolve(base, path)))
-    return { alias, ...defined({ address: host.address, port: host.port, user: host.user, identityFiles }) }
+    return { alias, ...defined({ address, port, user, identityFiles }) }
   }
 
   /** Undefined: ssh must be asked first. `trail`: the hosts that are reached through this one. */
@@ -163,14 +170,11 @@ class EndpointResolver {
       }
       // A later hop is reached through the one before it, whatever its own route would be.
       const endpoint = this.#endpoint(index === 0 ? hop : { ...hop, jump: [] }, trail)
-      if (endpoint === undefined) isComplete = false
-      else if (index === 0) {
-        const { proxyCommand: _, ...direct } = endpoint
-        chain.push(...endpoint.jump, { ...(endpoint.jump.length > 0 ? direct : endpoint), jump: [] })
-      } else {
-        const { proxyCommand: _, ...direct } = endpoint
-        chain.push(direct)
-      }
+      isComplete &&= endpoint !== undefined
+      if (endpoint === undefined) continue
+      const { proxyCommand: _, ...direct } = endpoint
+      const isFirst = index === 0 && endpoint.jump.length === 0
+      chain.push(...endpoint.jump, { ...(isFirst ? endpoint : direct), jump: [] })
     }
     return isComplete ? chain : undefined
   }
@@ -178,16 +182,9 @@ class EndpointResolver {
   #hopHost(hop: string): Host {
     const spec = parseHostSpec(hop)
     if (spec === undefined) throw new EndpointProblem(`${printable(hop)} is not a jump host`)
-    const known = this.#byName.get(hop) ?? this.#byName.get(spec.host)
-    return { ...(known ?? { name: spec.host, number: 0 }), ...defined({ user: spec.user, port: spec.port }) }
+    const { host: name, ...login } = spec
+    return { ...(this.#byName.get(hop) ?? this.#byName.get(name) ?? { name, number: 0 }), ...login }
   }
-}
-
-function problemsError(problems: ReadonlyMap<string, readonly string[]>): MusterError {
-  const lines = [...problems].map(([reason, hosts]) => `${foldHostSet(hosts)}: ${reason}`)
-  return new MusterError('configuration', lines.join('\n'), {
-    hint: 'Check with `ssh -G HOST`; jump hosts and addresses may also come from hosts.yaml.',
-  })
 }
 
 /**

@@ -71,7 +71,7 @@ export class YamlReader {
     return this.document.errors.length === 0
   }
 
-  fail(offset: number, message: string): void {
+  fail(offset: number, message: string): undefined {
     // Messages quote the file, also where the YAML library wrote them.
     this.#problems.push({ offset, message: clip(printable(message), MESSAGE_LENGTH) })
   }
@@ -141,11 +141,11 @@ function describe(node: Node | null): string {
 }
 
 export function failType(node: Node | null, reader: YamlReader, path: string, wanted: string): undefined {
-  reader.fail(offsetOf(node), `${path} must be ${wanted}, not ${describe(node)}`)
+  return reader.fail(offsetOf(node), `${path} must be ${wanted}, not ${describe(node)}`)
 }
 
 /** A key as it is written, so that `1` and `01` stay what they are. */
-function keyText(key: unknown): string | undefined {
+export function keyText(key: unknown): string | undefined {
   if (!isScalar(key)) return undefined
   return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value))
 }
@@ -263,13 +263,11 @@ export function text(type = 'text', check?: (value: string) => string | undefine
     read(node, reader, path) {
       if (!isScalar(node) || typeof node.value !== 'string' || node.value === '') {
         const isNumber = isScalar(node) && (typeof node.value === 'number' || typeof node.value === 'boolean')
-        failType(node, reader, path, `${withArticle(type)}${isNumber ? ' (put it in quotes)' : ''}`)
-        return undefined
+        return failType(node, reader, path, `${withArticle(type)}${isNumber ? ' (put it in quotes)' : ''}`)
       }
       const wrong = /[\u0000-\u001f\u007f-\u009f]/.test(node.value) ? 'has a control character' : check?.(node.value)
       if (wrong === undefined) return node.value
-      reader.fail(offsetOf(node), `${path} ${printable(node.value)} ${wrong}`)
-      return undefined
+      return reader.fail(offsetOf(node), `${path} ${printable(node.value)} ${wrong}`)
     },
   }
 }
@@ -278,10 +276,8 @@ export function text(type = 'text', check?: (value: string) => string | undefine
 export function scalar<T>(type: string, take: (value: unknown) => T | undefined, wanted = type): Schema<T> {
   return {
     type,
-    read(node, reader, path) {
-      const value = isScalar(node) ? take(node.value) : undefined
-      return value ?? failType(node, reader, path, wanted)
-    },
+    read: (node, reader, path) =>
+      (isScalar(node) ? take(node.value) : undefined) ?? failType(node, reader, path, wanted),
   }
 }
 
@@ -298,12 +294,9 @@ export function choice<T extends string>(words: readonly T[]): Schema<T> {
     read(node, reader, path) {
       const word = isScalar(node) ? words.find((candidate) => candidate === node.value) : undefined
       if (word !== undefined) return word
-      const written = isScalar(node) && typeof node.value === 'string' ? node.value : ''
-      reader.fail(
-        offsetOf(node),
-        `${path} must be ${words.join(', ')}, not ${describe(node).replace(/^the text /, '')}${didYouMean(written, words)}`,
-      )
-      return undefined
+      const written = describe(node).replace(/^the text /, '')
+      const hint = isScalar(node) && typeof node.value === 'string' ? didYouMean(node.value, words) : ''
+      return reader.fail(offsetOf(node), `${path} must be ${words.join(', ')}, not ${written}${hint}`)
     },
   }
 }
@@ -323,9 +316,8 @@ export function located<T>(schema: Schema<T>): Schema<Located<T>> {
 export function orEmpty<T extends object>(schema: Schema<T>): Schema<T> {
   return {
     ...schema,
-    read(node, reader, path) {
-      return node === null || (isScalar(node) && node.value === null) ? ({} as T) : schema.read(node, reader, path)
-    },
+    read: (node, reader, path) =>
+      node === null || (isScalar(node) && node.value === null) ? ({} as T) : schema.read(node, reader, path),
   }
 }
 
@@ -336,13 +328,11 @@ const MAX_LEVELS = 100
 export function parseYaml(text: string, options: ParseOptions & DocumentOptions & SchemaOptions = {}): Document.Parsed {
   const offset = tooDeepAt(text)
   if (offset === undefined) return parseDocument(text, options)
+  // So much can be parsed, and tells the counter of lines where they begin.
+  parseDocument(text.slice(0, offset), options)
   const document = parseDocument('')
   const message = `nested more than ${MAX_LEVELS} levels deep`
   document.errors.push(new YAMLParseError([offset, offset + 1], 'IMPOSSIBLE', message))
-  for (let start = 0; start <= offset; start = text.indexOf('\n', start) + 1) {
-    options.lineCounter?.addNewLine(start)
-    if (text.indexOf('\n', start) < 0) break
-  }
   return document
 }
 

@@ -159,9 +159,7 @@ export class FloodDrop implements Disposable {
 
   /** `isWhole`: nothing was dropped, so that the text goes on where the screen is. */
   #finish(isWhole: boolean, text: Uint8Array, modes: Uint8Array): Uint8Array {
-    this.#isDropping = false
-    this.#timer?.[Symbol.dispose]()
-    this.#timer = undefined
+    this[Symbol.dispose]()
     this.#tail = EMPTY
     if (isWhole) return text
     return Buffer.concat([RESYNC, modes, this.#mustBreakLine ? NEW_LINE : EMPTY, withoutCutCharacter(text)])

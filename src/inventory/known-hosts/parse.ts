@@ -10,13 +10,11 @@ import { matchesGlob } from '../glob.ts'
 import type { Endpoint } from '../host.ts'
 import { isWholeKey, keyTypeOf } from './key-blob.ts'
 
-type KnownHostsMarker = 'none' | 'revoked' | 'cert-authority'
-
 export type KnownHostsEntry = {
   readonly file: string
   /** Counts from 1; 0: accepted in this run, and in no file. */
   readonly line: number
-  readonly marker: KnownHostsMarker
+  readonly marker: 'none' | 'revoked' | 'cert-authority'
   /** `ssh-ed25519`, … */
   readonly keyType: string
   readonly blob: Uint8Array
@@ -40,21 +38,21 @@ export class KnownHosts {
 }
 
 export function parseKnownHosts(text: string, file: string): readonly KnownHostsEntry[] {
-  const entries: KnownHostsEntry[] = []
-  for (const [index, line] of text.split('\n').entries()) {
-    const entry = parseLine(line, file, index + 1)
-    if (entry !== undefined) entries.push(entry)
-  }
-  return entries
+  return text.split('\n').flatMap((line, index) => parseLine(line, file, index + 1) ?? [])
 }
+
+const MARKER = '@cert-authority'
+const MARKERS = new Map<string | undefined, KnownHostsEntry['marker']>([
+  ['@revoked', 'revoked'],
+  [MARKER, 'cert-authority'],
+])
 
 function parseLine(line: string, file: string, number: number): KnownHostsEntry | undefined {
   const trimmed = line.trim()
   if (trimmed === '' || trimmed.startsWith('#')) return undefined
   const fields = trimmed.split(/[ \t]+/)
-  const marker = markerOf(fields[0])
+  const marker = fields[0]?.startsWith('@') ? MARKERS.get(fields.shift()) : 'none'
   if (marker === undefined) return undefined
-  if (marker !== 'none') fields.shift()
   const [names, keyType, encoded] = fields
   if (names === undefined || keyType === undefined || encoded === undefined) return undefined
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(encoded)) return undefined
@@ -62,12 +60,6 @@ function parseLine(line: string, file: string, number: number): KnownHostsEntry 
   if (keyTypeOf(blob) !== keyType || !isWholeKey(blob)) return undefined
   const matches = names.startsWith('|') ? hashedMatcher(names) : patternMatcher(names)
   return matches === undefined ? undefined : { file, line: number, marker, keyType, blob, matches }
-}
-
-function markerOf(field: string | undefined): KnownHostsMarker | undefined {
-  if (field?.startsWith('@') !== true) return 'none'
-  if (field === '@revoked') return 'revoked'
-  return field === '@cert-authority' ? 'cert-authority' : undefined
 }
 
 const SHA1_BYTES = 20
@@ -98,18 +90,12 @@ function nameHasher(salt: Uint8Array): (name: string) => string {
 }
 
 function patternMatcher(field: string): KnownHostsEntry['matches'] {
-  const patterns = field
-    .toLowerCase()
-    .split(',')
-    .filter((pattern) => pattern !== '')
-    .map((pattern) => {
-      const isNegated = pattern.startsWith('!')
-      return { isNegated, glob: isNegated ? pattern.slice(1) : pattern }
-    })
+  const patterns = field.toLowerCase().split(',').filter(Boolean)
+  const isNegated = (pattern: string) => pattern.startsWith('!')
   return (name) => {
     const lower = name.toLowerCase()
-    const hits = patterns.filter(({ glob }) => matchesGlob(glob, lower))
-    return hits.length > 0 && hits.every((hit) => !hit.isNegated)
+    const hits = patterns.filter((pattern) => matchesGlob(isNegated(pattern) ? pattern.slice(1) : pattern, lower))
+    return hits.length > 0 && !hits.some(isNegated)
   }
 }
 
@@ -139,14 +125,13 @@ export function secondLookupNameOf({ address, port, hostKeyAlias }: Named): stri
 /** The lines of a file that name authorities; none if it cannot be read, which the check of the host key reports. */
 export type ReadAuthorities = (path: string) => KnownHosts
 
-const MARKER = '@cert-authority'
 /** Far above any known_hosts file. */
 const MAX_BYTES = 64 * 1024 * 1024
 
 export const readAuthorities: ReadAuthorities = (path) => {
   const text = textOf(path)
-  if (!text.includes(MARKER)) return new KnownHosts([])
-  return new KnownHosts(parseKnownHosts(text, path).filter(({ marker }) => marker === 'cert-authority'))
+  const entries = text.includes(MARKER) ? parseKnownHosts(text, path) : []
+  return new KnownHosts(entries.filter(({ marker }) => marker === 'cert-authority'))
 }
 
 /** Says which line names a certificate authority for this host, which only ssh can check, as a clause, or undefined. */

@@ -10,25 +10,23 @@ export type AlgorithmChoice = {
 }
 
 /** Undefined if ssh_config changes nothing. */
-export type Algorithms = {
-  readonly hostKeys?: AlgorithmChoice
-  readonly keyExchanges?: AlgorithmChoice
-  readonly ciphers?: AlgorithmChoice
-  readonly macs?: AlgorithmChoice
-}
+export type Algorithms = { readonly [K in 'hostKeys' | 'keyExchanges' | 'ciphers' | 'macs']?: AlgorithmChoice }
 
 type Kind = {
   readonly field: keyof Algorithms
   readonly option: string
   readonly usual: readonly string[]
   /** Used only if ssh_config names it. */
-  readonly onRequest: readonly string[]
+  readonly onRequest?: readonly string[]
   /** The order of other versions of OpenSSH, if it differs. */
   readonly otherOrder?: readonly string[]
 }
 
 const ECDSA = ['ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521']
 const RSA = ['rsa-sha2-512', 'rsa-sha2-256']
+const CHACHA = 'chacha20-poly1305@openssh.com'
+const CTR = ['aes128-ctr', 'aes256-ctr']
+const GCM = ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com']
 
 export const HOST_KEYS: readonly string[] = ['ssh-ed25519', ...ECDSA, ...RSA]
 export const MACS = ['hmac-sha2-256-etm@openssh.com', 'hmac-sha2-512-etm@openssh.com', 'hmac-sha2-256', 'hmac-sha2-512']
@@ -56,42 +54,24 @@ const KINDS: readonly Kind[] = [
       'diffie-hellman-group18-sha512',
       'diffie-hellman-group14-sha256',
     ],
-    onRequest: [],
   },
   {
     field: 'ciphers',
     option: 'Ciphers',
-    usual: [
-      'chacha20-poly1305@openssh.com',
-      'aes128-ctr',
-      'aes256-ctr',
-      'aes128-gcm@openssh.com',
-      'aes256-gcm@openssh.com',
-    ],
-    onRequest: [],
+    usual: [CHACHA, ...CTR, ...GCM],
     // From version 10 on.
-    otherOrder: [
-      'chacha20-poly1305@openssh.com',
-      'aes128-gcm@openssh.com',
-      'aes256-gcm@openssh.com',
-      'aes128-ctr',
-      'aes256-ctr',
-    ],
+    otherOrder: [CHACHA, ...GCM, ...CTR],
   },
-  {
-    field: 'macs',
-    option: 'MACs',
-    usual: MACS,
-    onRequest: [],
-  },
+  { field: 'macs', option: 'MACs', usual: MACS },
 ]
 
 export function algorithmsOf(values: SshConfigValues): Algorithms | undefined {
-  const choices = KINDS.flatMap((kind) => {
+  const choices: Partial<Record<keyof Algorithms, AlgorithmChoice>> = {}
+  for (const kind of KINDS) {
     const choice = choiceOf(kind, settingOf(values, kind.option.toLowerCase()))
-    return choice === undefined ? [] : [[kind.field, choice] as const]
-  })
-  return choices.length === 0 ? undefined : Object.fromEntries(choices)
+    if (choice !== undefined) choices[kind.field] = choice
+  }
+  return Object.keys(choices).length === 0 ? undefined : choices
 }
 
 /** Says that the built-in transport has nothing that ssh_config allows, as a clause, or undefined. */
@@ -102,7 +82,10 @@ export function lacksAlgorithms(values: SshConfigValues): string | undefined {
   return `${kind.option} allows nothing that the built-in transport has (${settingOf(values, kind.option.toLowerCase())})`
 }
 
-function choiceOf({ usual, onRequest, otherOrder }: Kind, written: string | undefined): AlgorithmChoice | undefined {
+function choiceOf(
+  { usual, onRequest = [], otherOrder }: Kind,
+  written: string | undefined,
+): AlgorithmChoice | undefined {
   if (written === undefined) return undefined
   const can = [...usual, ...onRequest]
   const names = [...new Set(assembled(written, usual))].filter((name) => can.includes(name))
@@ -115,16 +98,9 @@ function choiceOf({ usual, onRequest, otherOrder }: Kind, written: string | unde
 function assembled(written: string, usual: readonly string[]): readonly string[] {
   const sign = /^[+^-]/.exec(written)?.[0]
   const words = written.slice(sign === undefined ? 0 : 1).split(',')
-  switch (sign) {
-    case '+':
-      return [...usual, ...words]
-    case '^':
-      return [...words, ...usual]
-    case '-':
-      return usual.filter((name) => !words.some((pattern) => matchesGlob(pattern, name)))
-    default:
-      return words
-  }
+  if (sign === '+') return [...usual, ...words]
+  if (sign === '^') return [...words, ...usual]
+  return sign === '-' ? usual.filter((name) => !words.some((pattern) => matchesGlob(pattern, name))) : words
 }
 
 function isInOrder(names: readonly string[], order: readonly string[]): boolean {

@@ -7,7 +7,7 @@
 
 import { readFileSync } from 'node:fs'
 import { matchesGlob } from '../glob.ts'
-import { type SshConfigAnswer, type SshConfigQuestion, type SshConfigValues, settingOf } from './source.ts'
+import { NO_ANSWER, type SshConfigAnswer, type SshConfigQuestion, type SshConfigValues, settingOf } from './source.ts'
 
 /** The output of ssh: its answer, and with `-v` its debug messages. */
 export type SshReply = { readonly answer: SshConfigAnswer; readonly remarks: readonly string[] }
@@ -23,6 +23,13 @@ const PLAIN_ADDRESS = /^[a-z0-9][a-z0-9.:_-]*$/
 const FILE_REMARK = /^debug1: Reading configuration data (.*)$/
 const LONGEST_PATH = 190
 
+/** What of a directive may distinguish hosts in another way than by patterns of names; `Match all` is the same for all. */
+const DISTINGUISHING = new Map([
+  ['host', /[\\']/],
+  ['match', /^(?![\s="]*(?:(?:final|canonical)[\s="]+)*all["\s]*$)/i],
+  ['include', /[%$]/],
+])
+
 export async function askAboutEqualHosts(
   questions: readonly SshConfigQuestion[],
   ask: AskSsh,
@@ -31,9 +38,7 @@ export async function askAboutEqualHosts(
   const answers = new Map<SshConfigQuestion, SshConfigAnswer>()
   const askNow = async (some: readonly SshConfigQuestion[]): Promise<readonly SshReply[]> => {
     const replies = await ask(some)
-    for (const [index, question] of some.entries()) {
-      answers.set(question, replies[index]?.answer ?? { ok: false, reason: 'ssh -G did not answer' })
-    }
+    for (const [index, question] of some.entries()) answers.set(question, replies[index]?.answer ?? NO_ANSWER)
     return replies
   }
   const shapes = Map.groupBy(questions, shapeOf)
@@ -55,7 +60,7 @@ export async function askAboutEqualHosts(
   }
   const rest = questions.filter((question) => !answers.has(question))
   if (rest.length > 0) await askNow(rest)
-  return questions.map((question) => answers.get(question) ?? { ok: false, reason: 'ssh -G did not answer' })
+  return questions.map((question) => answers.get(question) ?? NO_ANSWER)
 }
 
 /** Equal for questions that differ at most in their names; undefined: this one is asked separately. */
@@ -81,19 +86,9 @@ function patternsIn(remarks: readonly string[], read: (path: string) => string):
     }
     for (const line of text.split('\n')) {
       const { keyword = '', rest = '' } = /^[^\w#]*(?<keyword>[a-z]+)(?<rest>.*)/is.exec(line)?.groups ?? {}
-      switch (keyword.toLowerCase()) {
-        case 'host':
-          if (/[\\']/.test(rest)) return undefined
-          for (const word of rest.split(/[\s="]+/)) patterns.add(word.replace(/^!/, ''))
-          break
-        case 'match':
-          // The same for all hosts.
-          if (!/^[\s="]*(?:(?:final|canonical)[\s="]+)*all["\s]*$/i.test(rest)) return undefined
-          break
-        case 'include':
-          if (/[%$]/.test(rest)) return undefined
-          break
-      }
+      if (DISTINGUISHING.get(keyword.toLowerCase())?.test(rest)) return undefined
+      if (keyword.toLowerCase() === 'host')
+        for (const word of rest.split(/[\s="]+/)) patterns.add(word.replace(/^!/, ''))
     }
   }
   return [...patterns]
@@ -112,20 +107,17 @@ function derive(
   answers: Map<SshConfigQuestion, SshConfigAnswer>,
   matchesOf: (name: string) => string,
 ): void {
-  const [first, second] = samplesOf(group)
-  const [one, other] = [first, second].map((question) => {
-    const answer = question === undefined ? undefined : answers.get(question)
-    return question === undefined || !answer?.ok ? undefined : templateOf(question, answer.values)
+  const [one, other] = samplesOf(group).map((question) => {
+    const answer = answers.get(question)
+    return answer?.ok ? templateOf(question, answer.values) : undefined
   })
-  if (one === undefined || other === undefined || one.text !== other.text) return
+  if (one === undefined || one.text !== other?.text) return
   for (const question of group) {
     if (answers.has(question)) continue
     const hostName = one.hostNameOf(question)
     // In a second pass (Match final) ssh compares this name with the patterns.
     if (matchesOf(hostName) !== matchesOf(one.hostName)) continue
-    const values = new Map(one.values)
-    values.set('host', [question.alias])
-    values.set('hostname', [hostName])
+    const values = new Map(one.values).set('host', [question.alias]).set('hostname', [hostName])
     answers.set(question, { ok: true, values })
   }
 }
@@ -151,8 +143,7 @@ function templateOf(question: SshConfigQuestion, values: SshConfigValues) {
 function samplesOf(group: readonly SshConfigQuestion[]): readonly SshConfigQuestion[] {
   const [first] = group
   if (first === undefined) return []
-  const second = group.findLast(
-    ({ alias, address }) => alias !== first.alias && (address === undefined || address !== first.address),
-  )
-  return second === undefined ? [first] : [first, second]
+  const isOther = ({ alias, address }: SshConfigQuestion) =>
+    alias !== first.alias && (address === undefined || address !== first.address)
+  return [first, ...group.filter(isOther).slice(-1)]
 }

@@ -17,6 +17,8 @@ export type SshConfigAnswer =
   /** Printable: the message of ssh, usually with file and line. */
   | { readonly ok: false; readonly reason: string }
 
+export const NO_ANSWER: SshConfigAnswer = { ok: false, reason: 'ssh -G did not answer' }
+
 export interface SshConfigSource {
   /** One answer per question, in their order. */
   ask(questions: readonly SshConfigQuestion[], signal?: AbortSignal): Promise<readonly SshConfigAnswer[]>
