@@ -156,7 +156,7 @@ function endOfLost(
   locks: HostLocks,
   { onSay }: ChangeHandlers,
 ): ChangeEnd {
-  for (const { host, reason } of locks.lost) {
+  for (const [host, reason] of locks.lost) {
     onSay(
       `the lock of ${host} is gone: ${reason}. Everything was stopped, as another Muster may be changing it now`,
       false,

@@ -74,8 +74,6 @@ export type LockOptions = {
   readonly waitS?: number
 }
 
-export type LostLock = { readonly host: string; readonly reason: string }
-
 /** `held`: once it is. */
 type Attempt = { readonly own: AbortController; readonly lock: Promise<Lock>; held?: HeldLock }
 
@@ -98,8 +96,8 @@ export class HostLocks implements Disposable {
   }
 
   /** Locks that were lost and not taken again. */
-  get lost(): readonly LostLock[] {
-    return [...this.#lost].map(([host, reason]) => ({ host, reason }))
+  get lost(): ReadonlyMap<string, string> {
+    return this.#lost
   }
 
   /** Aborted as soon as a lock is lost, or at once if one already is; of the last call only. */

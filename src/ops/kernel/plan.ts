@@ -13,17 +13,13 @@ export type Plan = {
   readonly sharedHomes?: readonly SharedHome[]
 }
 
-export type PlanOptions = {
-  /** Operations of other hosts are left out. */
-  readonly isSelected?: (host: string) => boolean
-}
-
 /** @throws MusterError `internal` when operations wait for each other. */
 export function makePlan(
   direction: ChangeDirection,
   areas: readonly Area[],
   factsByArea: ReadonlyMap<string, AreaFacts<AnyFacts>>,
-  { isSelected = () => true }: PlanOptions = {},
+  /** `isSelected`: operations of other hosts are left out. */
+  { isSelected = () => true }: { readonly isSelected?: (host: string) => boolean } = {},
 ): Plan {
   const ordered = direction === 'up' ? areas : areas.toReversed()
   const all: Operation[] = []

@@ -63,13 +63,11 @@ enabled; echo "$manager $running $?"`,
   }
 }
 
-export type ServiceAction = 'start' | 'stop' | 'restart' | 'reload' | 'enable' | 'disable'
-
 /** The script for an action, as root; undefined: this manager has no such action. */
 export function serviceScript(
   service: SystemService,
   manager: ServiceManager,
-  action: ServiceAction,
+  action: 'start' | 'stop' | 'enable' | 'disable',
 ): string | undefined {
   const { systemd, openrc, sysv, byHand } = service
   switch (manager) {
@@ -90,10 +88,7 @@ export function serviceScript(
       // The started service must neither hold the connection's streams nor end with it.
       return `service ${shellQuote(sysv)} ${action} < /dev/null`
     case 'by-hand':
-      if (byHand === undefined) return undefined
-      if (action === 'start') return byHand.start
-      if (action === 'stop') return byHand.stop
-      return action === 'restart' ? `{ ${byHand.stop}\n}; ${byHand.start}` : undefined
+      return action === 'start' || action === 'stop' ? byHand?.[action] : undefined
   }
 }
 

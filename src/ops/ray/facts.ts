@@ -64,7 +64,7 @@ export type FactsOfHosts = ReadonlyMap<string, HostFacts<RayFacts>>
 function installedFact({ environment }: RayNode): Fact<Installed> {
   return {
     script: `${placeScript(environment)}
-if [ -z "$ray" ]; then echo "absent$py"; else limited ${installedProgram}; fi`,
+if [ -z "$ray" ]; then echo "absent$py"; else limited "$py" -c ${shellQuote(INSTALLED)}; fi`,
     parse(text) {
       if (text.startsWith('absent')) return { kind: 'absent', hasPython: text !== 'absent' }
       const [, ray, python = '', missing = ''] = /^ray=(\S*) python=(\S+)(.*)$/.exec(text) ?? []
@@ -129,7 +129,7 @@ function unreachedFact(wanted: RayWanted, { host, environment }: RayNode): Fact<
   return {
     script: `${placeScript(environment)}
 [ -n "$py" ] || py=$(command -v python3) || return 1
-${reachProgram(ways.map(({ other, port }) => `${other.address}:${port}`))}`,
+${BARE} ${shellQuote(REACH)} ${ways.map(({ other, port }) => shellQuote(`${other.address}:${port}`)).join(' ')}`,
     mayHang: true,
     parse(text) {
       if (!text.endsWith('end')) return undefined
@@ -273,12 +273,6 @@ print(" ".join("%d:%s" % pair for pair in sorted(lost.items())) + " end")`
 /** Without the packages of the environment, which these do not need. */
 const BARE = '"$py" -I -S -c'
 
-export const installedProgram = `"$py" -c ${shellQuote(INSTALLED)}`
-
 export function clusterProgram(dashboard: string): string {
   return `${BARE} ${shellQuote(CLUSTER)} ${shellQuote(dashboard)}`
-}
-
-export function reachProgram(places: readonly string[]): string {
-  return `${BARE} ${shellQuote(REACH)} ${places.map(shellQuote).join(' ')}`
 }

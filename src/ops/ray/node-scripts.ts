@@ -165,8 +165,8 @@ export type Target = {
   readonly isOrphaned?: boolean
 }
 
-/** The shell function `stop_ray`. */
-export function stopFunctions({ ip, port, tempDirectory, isOrphaned = false }: Target): string {
+/** The script that stops them. */
+export function stopScript({ ip, port, tempDirectory, isOrphaned = false }: Target): string {
   const address = shellQuote(`${ip}:${port}`)
   return `${LIST_RAY}
 # Those of PROGRAM (or all others) of this cluster, as PID:TICKS.
@@ -227,9 +227,6 @@ stop_ray() {
   if [ -n "$rest" ]; then echo "these do not end (process:start): $(echo $rest)" >&2; return 1; fi
   f=${shellQuote(`${tempDirectory}/ray_current_cluster`)}
   [ "$(cat "$f" 2> /dev/null)" != ${address} ] || rm -f "$f"
-}`
 }
-
-export function stopScript(target: Target): string {
-  return `${stopFunctions(target)}\nstop_ray`
+stop_ray`
 }

@@ -212,10 +212,7 @@ else
   echo password
 fi
 `,
-  parse(text) {
-    const word = text.trim()
-    return word === 'root' || word === 'passwordless' || word === 'password' || word === 'missing' ? word : undefined
-  },
+  parse: (text) => (['root', 'passwordless', 'password', 'missing'] as const).find((word) => word === text.trim()),
 }
 
 /** sshd_config(5): sessions on one connection, and connections that have not logged in yet (start dropping at, all of them at). */
@@ -283,9 +280,6 @@ for name in chronyc timedatectl ntpd; do
   command -v $name > /dev/null && { echo $name; break; }
 done
 `,
-  parse(text) {
-    const word = text.trim()
-    if (word === 'chronyc') return 'chrony'
-    return word === 'timedatectl' || word === 'ntpd' ? word : undefined
-  },
+  parse: (text) =>
+    (['chrony', 'timedatectl', 'ntpd'] as const).find((word) => word === text.trim().replace(/^chronyc$/, 'chrony')),
 }

@@ -148,7 +148,7 @@ describe('a lock whose holder ends', () => {
     expect(await locks.take('m1')).toMatchObject({ kind: 'held' })
     expect([locks.isHeld('m1'), locks.watch().aborted]).toEqual([true, false])
     locks[Symbol.dispose]()
-    expect(locks.lost).toEqual([])
+    expect(locks.lost).toEqual(new Map())
   })
 })
 
