@@ -3,13 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Askers } from './transport.ts'
 
 /** One host's right to connect. All calls may be repeated; after `release` they do nothing. */
-export interface Lease {
-  /** Others may connect while this one waits for a person. */
-  lend(): void
-  /** The answer came: counts again, even beyond the limit, because the server's login grace time is running. */
-  takeBack(): void
-  release(): void
-}
+export type Lease = ReturnType<ConnectGate['enter']>
 
 type Entry = { readonly start: () => void; phase: 'queued' | 'held' | 'lent' | 'over' }
 
@@ -24,14 +18,16 @@ export class ConnectGate {
   }
 
   /** Calls `start` once, when there is room: at once, or from within another host's `lend` or `release`. */
-  enter(start: () => void): Lease {
+  enter(start: () => void) {
     const entry: Entry = { start, phase: 'queued' }
     this.#queued.add(entry)
     this.#pump()
     return {
+      /** Others may connect while this one waits for a person. */
       lend: () => {
         if (entry.phase === 'held') this.#leave(entry, 'lent')
       },
+      /** Counts again, even beyond the limit, because the server's login grace time is running. */
       takeBack: () => {
         if (entry.phase === 'lent') this.#hold(entry)
       },

@@ -3,7 +3,7 @@
 import { ByteQueue } from '../base/byte-queue.ts'
 import { messageOf } from '../base/errors.ts'
 import type { SessionState } from './session-transition.ts'
-import type { ChannelEnd, Connection, Shell, ShellSize } from './transport.ts'
+import type { ChannelEnd, Connection, Shell, ShellOptions, ShellSize } from './transport.ts'
 
 export type ShellState =
   | { readonly kind: 'none' }
@@ -34,10 +34,7 @@ export const WRITE_QUEUE_LIMIT_BYTES = 1024 * 1024
 const INTERRUPT = 0x03
 const NONE: ShellState = { kind: 'none' }
 
-export type ShellEnvironment = {
-  readonly term: string
-  readonly environment?: Readonly<Record<string, string>>
-}
+export type ShellEnvironment = Omit<ShellOptions, 'size'>
 
 export class HostShell {
   readonly #host: string

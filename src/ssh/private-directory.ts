@@ -5,16 +5,12 @@ import { mkdtemp, realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-export interface PrivateDirectory extends Disposable {
-  readonly path: string
-}
-
 /** `cleanUp`: for sh, with the directory as $1; runs before it is removed where the owner died without disposing of it. */
 export async function createPrivateDirectory(
   prefix: string,
   parent = tmpdir(),
   cleanUp = '',
-): Promise<PrivateDirectory> {
+): Promise<Disposable & { readonly path: string }> {
   const path = await realpath(await mkdtemp(join(parent, prefix)))
   const stopWatching = removeWhenOwnerDies(path, cleanUp)
   const remove = () => rmSync(path, { recursive: true, force: true })

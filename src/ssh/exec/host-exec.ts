@@ -86,13 +86,11 @@ const NOTHING = new Uint8Array()
 const NOT_BEGUN =
   'the login shell ended without running the command. Look for start-up files that exit, and for a shell or ForceCommand that runs no commands.'
 
-export type HostExecutor = {
-  start(endpoint: Endpoint, request: ExecRequest, handlers: HostExecHandlers): RunningExec
-}
+export type HostExecutor = ReturnType<typeof createHostExec>
 
-export function createHostExec(options: HostExecOptions): HostExecutor {
+export function createHostExec(options: HostExecOptions) {
   return {
-    start(endpoint, request, handlers) {
+    start(endpoint: Endpoint, request: ExecRequest, handlers: HostExecHandlers): RunningExec {
       const running = new Execution(endpoint, request, handlers, options)
       void running.run()
       return running

@@ -8,8 +8,8 @@
  * beats (`b`) stop coming after the first. The word `g` lets a held command continue.
  */
 import { shellQuote } from '../../base/shell-quote.ts'
-/** What comes on the channel's stdin after the word, in this order, and what becomes of it. */
-export type Delivery = {
+export type RemoteCommandSpec = {
+  // What comes on the channel's stdin after the word, in this order.
   /** What `formatVariables` makes: values that stand in no command line, and in the environment of the command alone. */
   readonly variables?: { readonly sizeBytes: number }
   /** A program for its own `#!` line, or for the login shell: interpreter words and the arguments after the file. */
@@ -19,9 +19,6 @@ export type Delivery = {
     readonly args: readonly string[]
   }
   readonly stdin?: { readonly sizeBytes: number }
-}
-
-export type RemoteCommandSpec = Delivery & {
   /** Any text without NUL, for the login shell of the account. Unused when there is a script. */
   readonly command: string
   /** The command is for /bin/sh, whatever the account has: a login shell may take long to start. */

@@ -4,7 +4,15 @@ import { type ErrorCode, MusterError, messageOf } from '../../base/errors.ts'
 import { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { CredentialPrompt, HostKeyVerdict } from '../questions.ts'
-import type { Askers, ChannelEnd, ConnectFailure, ConnectPhase, ExecOptions, ShellSize } from '../transport.ts'
+import type {
+  Askers,
+  ChannelEnd,
+  ConnectFailure,
+  ConnectPhase,
+  ExecOptions,
+  ShellOptions,
+  ShellSize,
+} from '../transport.ts'
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
 export const PROTOCOL = 4
@@ -24,20 +32,11 @@ export type Question =
     }
 
 export type OpenRequest =
-  | {
-      readonly kind: 'shell'
-      readonly size: ShellSize
-      readonly term: string
-      readonly environment?: Readonly<Record<string, string>>
-    }
+  | ({ readonly kind: 'shell' } & ShellOptions)
   | { readonly kind: 'exec'; readonly command: string; readonly options?: ExecOptions }
 
 /** A warm connection as `muster hosts --persisted` shows it. Times in ms since the epoch. */
-export type WarmConnection = {
-  readonly host: string
-  readonly user: string
-  readonly address: string
-  readonly port: number
+export type WarmConnection = Pick<Endpoint, 'host' | 'user' | 'address' | 'port'> & {
   readonly sinceMs: number
   /** Programs that use it now. */
   readonly users: number

@@ -80,12 +80,8 @@ export class WarmConnections implements Disposable {
   }
 
   list(): WarmConnection[] {
-    return [...this.#warm.values()].map(({ endpoint, sinceMs, users, endsAtMs }) => ({
-      host: endpoint.host,
-      user: endpoint.user,
-      address: endpoint.address,
-      port: endpoint.port,
-      sinceMs,
+    return [...this.#warm.values()].map(({ endpoint: { host, user, address, port }, sinceMs, users, endsAtMs }) => ({
+      ...{ host, user, address, port, sinceMs },
       users: users.size,
       ...(users.size === 0 ? { endsAtMs } : {}),
     }))

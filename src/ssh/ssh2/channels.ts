@@ -2,7 +2,7 @@
 import type { Duplex } from 'node:stream'
 import type { ClientChannel, Client as Ssh2Client } from 'ssh2'
 import { messageOf } from '../../base/errors.ts'
-import type { ChannelEnd, RemoteProcess, Shell, ShellSize } from '../transport.ts'
+import type { ChannelEnd, ExecHandlers, RemoteProcess, Shell, ShellSize } from '../transport.ts'
 import { remoteText } from './failures.ts'
 import { consumeWith, signalChannel } from './library.ts'
 
@@ -19,13 +19,8 @@ export type ChannelHost = {
   isHungUp(): boolean
 }
 
-export type Ssh2ChannelHandlers = {
-  onStdout(bytes: Uint8Array): void
-  /** Undefined: a shell, whose server sends nothing there. */
-  onStderr?(bytes: Uint8Array): void
-  onDrain?(): void
-  onEnd(end: ChannelEnd): void
-}
+/** Without `onStderr`: a shell, whose server sends nothing there. */
+export type Ssh2ChannelHandlers = Omit<ExecHandlers, 'onStderr'> & Partial<Pick<ExecHandlers, 'onStderr'>>
 
 export class Ssh2Channel implements Shell, RemoteProcess {
   readonly #host: ChannelHost
