@@ -1,19 +1,16 @@
 /** Why a gang does not fit now: what each host lacks for a bundle, or that there is too little room for all bundles together. */
+import { lowerBound } from '../../base/collections.ts'
 import type { Cluster } from '../model/cluster.ts'
 import { countDevices, fits } from '../model/fits.ts'
 import { type Gang, holds, type Strategy, WHOLE_MILLI } from '../model/resources.ts'
 import { type Shape, tolerates } from '../model/shape.ts'
 import { findGang } from './place-gang.ts'
 
-export type GangWhyNot = {
-  /** It would not fit even if all hosts were idle. */
-  readonly isImpossible: boolean
-  /** For people: what is in the way, and which single changes would help. */
-  readonly lines: readonly string[]
-}
-
-/** Undefined: it fits. The cluster stays as it is. */
-export function whyNotGang(cluster: Cluster, gang: Gang): GangWhyNot | undefined {
+/**
+ * Undefined: it fits. `isImpossible`: not even if all hosts were idle. `lines`: what is in the way, and which single changes would
+ * help. The cluster stays as it is.
+ */
+export function whyNotGang(cluster: Cluster, gang: Gang) {
   const goesIn = (other: Gang, where = cluster) => findGang(where.copy(), other) !== undefined
   if (goesIn(gang)) return undefined
   const { bundles, strategy, maxBundlesPerHost, ...rest } = gang
@@ -30,7 +27,7 @@ export function whyNotGang(cluster: Cluster, gang: Gang): GangWhyNot | undefined
     ]
   })
   if (lines.length === 0) {
-    const count = mostBundles(gang, goesIn)
+    const count = lowerBound(bundles.length - 1, (most) => goesIn({ ...gang, bundles: bundles.slice(0, most + 1) }))
     const softer: Strategy = strategy === 'STRICT_SPREAD' ? 'SPREAD' : 'PACK'
     lines.push(`Only ${count} of ${bundles.length} bundles ${count === 1 ? 'fits' : 'fit'} (${strategy}).`)
     if (strategy.startsWith('STRICT') && goesIn({ ...gang, strategy: softer }))
@@ -39,30 +36,14 @@ export function whyNotGang(cluster: Cluster, gang: Gang): GangWhyNot | undefined
       lines.push('It would fit without a limit of bundles per host.')
     if (count > 0) lines.push(`It would fit with ${count} ${count === 1 ? 'bundle' : 'bundles'}.`)
   }
-  const isImpossible = !goesIn(gang, emptied(cluster))
+  const empty = cluster.copy()
+  for (const placement of cluster.placements()) empty.release(placement)
+  for (let host = 0; host < empty.hostCount; host++) empty.close(host, false)
+  const isImpossible = !goesIn(gang, empty)
   return {
     isImpossible,
     lines: isImpossible ? ['Too large for these hosts, even when they are idle.', ...lines] : lines,
   }
-}
-
-/** How many of its first bundles fit. */
-function mostBundles(gang: Gang, goesIn: (gang: Gang) => boolean): number {
-  let low = 0
-  let high = gang.bundles.length - 1
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2)
-    if (goesIn({ ...gang, bundles: gang.bundles.slice(0, middle) })) low = middle
-    else high = middle - 1
-  }
-  return low
-}
-
-function emptied(cluster: Cluster): Cluster {
-  const empty = cluster.copy()
-  for (const placement of cluster.placements()) empty.release(placement)
-  for (let host = 0; host < empty.hostCount; host++) empty.close(host, false)
-  return empty
 }
 
 /** Empty when the host holds the shape. */

@@ -5,7 +5,7 @@
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import { HostRounds, pollSoon, type RoundsOptions } from './host-rounds.ts'
 import { isActive, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
-import { parseBundleKey } from './orders.ts'
+import { type BundleName, parseBundleKey } from './orders.ts'
 import { PlanPass } from './plan-jobs.ts'
 import type { LeaseToken } from './queue-file.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
@@ -76,7 +76,7 @@ class JobDriver {
   }
 
   async run(): Promise<void> {
-    const { signal, clock, store } = this.#options
+    const { signal, clock, store, isUntilEmpty } = this.#options
     const stop = () => this.#pause.end()
     signal.addEventListener('abort', stop)
     using _rounds = this.#rounds
@@ -84,9 +84,10 @@ class JobDriver {
     try {
       while (!signal.aborted) {
         const sinceMs = clock.now()
-        this.#pause.reset()
+        this.#pause.isAwake = false
         this.#tick()
-        if (this.#isDone()) return store.together(() => this.#report(clock.now(), {}))
+        if (isUntilEmpty && this.#rounds.isAtRest && isEmpty(store))
+          return store.together(() => this.#report(clock.now(), {}))
         await this.#pause.take(Math.min(MOST_REST_MS, Math.max(LEAST_REST_MS, clock.now() - sinceMs)), TICK_MS)
         if (this.#failure !== undefined) throw this.#failure
       }
@@ -108,11 +109,6 @@ class JobDriver {
     } catch (error) {
       this.#fail(error)
     }
-  }
-
-  #isDone(): boolean {
-    const { store, isUntilEmpty } = this.#options
-    return isUntilEmpty && this.#rounds.isAtRest && isEmpty(store)
   }
 
   #tick(): void {
@@ -137,9 +133,14 @@ class JobDriver {
 
   #advance(nowMs: number): void {
     const changed = new Map<number, Job>()
-    this.#options.store.together(() => {
+    const { store } = this.#options
+    store.together(() => {
       this.#note(changed)
-      this.#endOverdue(nowMs, changed)
+      const late = overdue(store.active(), nowMs)
+      this.#apply(
+        late.map(({ id }) => ({ id, event: { kind: 'stop', reason: 'timed-out' } })),
+        changed,
+      )
     })
     if (this.#isDirty || this.#pace.isDue(nowMs)) this.#plan(nowMs, changed)
     // Only now is it on disk.
@@ -147,16 +148,6 @@ class JobDriver {
       this.#rounds.noteEnd(job)
       this.#options.onEvent?.({ kind: 'job', job })
     }
-  }
-
-  #endOverdue(nowMs: number, changed: Map<number, Job>): void {
-    this.#apply(
-      overdue(this.#options.store.active(), nowMs).map(({ id }) => ({
-        id,
-        event: { kind: 'stop', reason: 'timed-out' },
-      })),
-      changed,
-    )
   }
 
   #plan(nowMs: number, changed: Map<number, Job>): void {
@@ -192,36 +183,31 @@ class JobDriver {
   /** Where a poll found something that was not reported, there may be more: it is polled again soon. */
   #note(changed: Map<number, Job>): void {
     const { clock, store, lease } = this.#options
-    const seen = new Map<string, SeenBundle>()
+    const seen = new Map<string, { readonly id: number; readonly event: Extract<JobEvent, { kind: 'seen' }> }>()
     const answers = this.#rounds.takeAnswers()
     store.noteResults(
       answers.flatMap(({ readings }) => readings),
       lease,
     )
     for (const { place, record, bundles } of answers) {
-      const news = [...bundles].filter(
-        ([key, bundle]) => seen.get(key)?.kind !== 'ended' && this.#isNews(place, key, bundle),
-      )
-      for (const [key, bundle] of news) seen.set(key, bundle)
-      if (news.length > 0 && record !== undefined && record.trouble === undefined) pollSoon(record, clock.now())
+      let hasNews = false
+      for (const [key, bundle] of bundles) {
+        const name = parseBundleKey(store.id, key)
+        if (!name || seen.get(key)?.event.bundle.kind === 'ended' || !this.#isNews(place, name, bundle)) continue
+        seen.set(key, { id: name.id, event: { kind: 'seen', rank: name.rank, bundle } })
+        hasNews = true
+      }
+      if (hasNews && record !== undefined && record.trouble === undefined) pollSoon(record, clock.now())
     }
-    const events = [...seen].flatMap(([key, bundle]) => {
-      const parsed = parseBundleKey(store.id, key)
-      return parsed === undefined
-        ? []
-        : [{ id: parsed.id, event: { kind: 'seen', rank: parsed.rank, bundle } as const }]
-    })
-    this.#apply(events, changed)
+    this.#apply([...seen.values()], changed)
   }
 
   /** A place reports on its own bundles alone, and on the present attempt alone. */
-  #isNews(place: string, key: string, bundle: SeenBundle): boolean {
-    const { store } = this.#options
-    const parsed = parseBundleKey(store.id, key)
-    const job = parsed && store.get(parsed.id)
-    if (job === undefined || job.attempt !== parsed?.attempt || !isActive(job.state)) return false
-    if (job.state.places[parsed.rank]?.host !== place) return false
-    const before = job.state.bundles[parsed.rank]
+  #isNews(place: string, { id, attempt, rank }: BundleName, bundle: SeenBundle): boolean {
+    const job = this.#options.store.get(id)
+    if (job === undefined || job.attempt !== attempt || !isActive(job.state)) return false
+    if (job.state.places[rank]?.host !== place) return false
+    const before = job.state.bundles[rank]
     if (bundle.kind === 'missing') return before?.kind === 'begun'
     return before !== undefined && before.kind !== 'ended' && before.kind !== bundle.kind
   }
@@ -241,10 +227,11 @@ class JobDriver {
   }
 }
 
-export class Pause {
+/** The pause between two ticks: a rest that only `end` cuts short, then a wait that `wake` ends too. */
+class Pause {
+  /** Something has come that ends the next pause. */
+  isAwake = false
   readonly #clock: Clock
-  /** Something has come since `reset`. */
-  #isAwake = false
   #isResting = false
   #resume = () => {}
 
@@ -252,24 +239,15 @@ export class Pause {
     this.#clock = clock
   }
 
-  get isAwake(): boolean {
-    return this.#isAwake
-  }
-
-  /** What comes from now on ends the next pause. */
-  reset(): void {
-    this.#isAwake = false
-  }
-
   wake(): void {
-    if (this.#isAwake) return
-    this.#isAwake = true
+    if (this.isAwake) return
+    this.isAwake = true
     if (!this.#isResting) this.#resume()
   }
 
   /** Ends the first part of the pause as well. */
   end(): void {
-    this.#isAwake = true
+    this.isAwake = true
     this.#resume()
   }
 
@@ -277,7 +255,7 @@ export class Pause {
     this.#isResting = true
     await this.#wait(restMs)
     this.#isResting = false
-    if (!this.#isAwake) await this.#wait(thenMs)
+    if (!this.isAwake) await this.#wait(thenMs)
   }
 
   async #wait(forMs: number): Promise<void> {

@@ -164,14 +164,8 @@ export function formatRound({ number, orders, wantsFacts, besides }: Round): str
 export const endLine = (number: number): string => `end ${number}`
 
 function formatOrder(order: BundleOrder): string {
-  switch (order.kind) {
-    case 'start':
-      return `start ${order.key} ${shellQuote(formatRun(order.run))}`
-    case 'check':
-      return `check ${order.key}`
-    case 'stop':
-      return `stop ${order.key} ${order.signal}`
-  }
+  if (order.kind === 'start') return `start ${order.key} ${shellQuote(formatRun(order.run))}`
+  return `${order.kind} ${order.key}${order.kind === 'stop' ? ` ${order.signal}` : ''}`
 }
 
 /** The copied directory of a job (`--copy-dir`), beside those of bundles. Other paths are relative to the home directory. */
@@ -275,8 +269,12 @@ export type BundleLimits = { readonly memoryBytes: number; readonly cpuMilli: nu
 const CORE_WEIGHT = 100
 const MOST_WEIGHT = 10_000
 
-/** Sets `g` to the directory, or `u` to ` unlimited` where there can be none. */
-export function formatLimit({ memoryBytes, cpuMilli }: BundleLimits): string {
+/**
+ * A cgroup (version 2) for a bundle with a memory limit: sets `g` to its directory, or `u` to ` unlimited` where there can
+ * be none. The command runs in the group `main` below it, because a group without processes of its own can delegate its
+ * controllers, as container engines do.
+ */
+function formatLimit({ memoryBytes, cpuMilli }: BundleLimits): string {
   const weight = Math.min(MOST_WEIGHT, Math.max(1, Math.round((cpuMilli * CORE_WEIGHT) / 1000)))
   return `limit() {
   while read -r x y t z; do [ "$t" = cgroup2 ] && break; done </proc/mounts
@@ -314,9 +312,11 @@ const KILL_AFTER = 990
 const KILL_FIRST_AFTER = 1500
 
 /**
- * The name of the mark `term.TIME` holds the time of TERM, so that it fits on a full disk; its lines are the processes of that
- * moment. The job may create such files itself, so a name that cannot be the time of an earlier TERM is ignored (`marked`). The
- * text is quoted as a whole and contains no apostrophe. Only numbers are evaluated, as processes may have any name.
+ * How a bundle is stopped: each process gets TERM once and KILL 10 s later. A bundle is its session, its descendants, the
+ * processes of the first TERM that still live, and its cgroup; `p` is its first process, `g` its cgroup or empty. The name
+ * of the mark `term.TIME` holds the time of TERM, so that it fits on a full disk; the job may create such files itself, so
+ * an impossible time is ignored (`marked`). The text contains no apostrophe. Only numbers are evaluated, as processes may
+ * have any name.
  */
 export const END_FUNCTIONS = `state() {
   case $1 in ""|*[!0-9]*) return 1;; esac

@@ -14,10 +14,6 @@ const MOST_SPECS = 10_000
 const QUEUED: JobState = { kind: 'queued' }
 export const QUEUED_TEXT = JSON.stringify(QUEUED)
 
-function afterOf(value: SQLOutputValue | undefined): readonly number[] {
-  return value === null || value === undefined ? [] : parse<number[]>(value)
-}
-
 /** @throws MusterError 'configuration' when the text is damaged. */
 export function parse<T>(value: SQLOutputValue | undefined): T {
   try {
@@ -69,7 +65,7 @@ export class JobRows {
           ? spec
           : { ...spec, environment: { ...spec.environment, ...parse<Record<string, string>>(environment) } },
       state: row.state === QUEUED_TEXT ? QUEUED : parse<JobState>(row.state),
-      after: afterOf(row.after),
+      after: row.after === null ? [] : parse<number[]>(row.after),
     }
   }
 

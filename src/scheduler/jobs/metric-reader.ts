@@ -1,5 +1,6 @@
 /** Reads metrics along with the driver's polls: of running jobs from time to time, of ended ones once more. */
 import { hasPassed } from '../../base/clock.ts'
+import { getOrMake } from '../../base/collections.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { isActive, isFinal, type Job } from './job.ts'
 import type { Metric } from './metric.ts'
@@ -37,8 +38,7 @@ export class MetricReader {
   noteEnd(job: Job): string | undefined {
     const host = hostOf(job)
     if (host === undefined || !isFinal(job.state)) return undefined
-    const own = this.#ended.get(host) ?? new Map<string, Wanted>()
-    this.#ended.set(host, own)
+    const own = getOrMake(this.#ended, host, () => new Map<string, Wanted>())
     own.set(bundleKey(this.#storeId, job, 0), { job, isFinal: true })
     this.#readMs.delete(job.id)
     return host
@@ -53,7 +53,9 @@ export class MetricReader {
     const wanted = new Map([...(this.#ended.get(host) ?? [])].slice(0, MOST_AT_ONCE))
     for (const job of active) {
       if (wanted.size >= MOST_AT_ONCE) break
-      if (hostOf(job) !== host || !isActive(job.state) || !this.#isDue(job, nowMs)) continue
+      if (hostOf(job) !== host || !isActive(job.state)) continue
+      if (!hasPassed(this.#readMs.get(job.id) ?? 0, AGAIN_MS, nowMs)) continue
+      this.#readMs.set(job.id, nowMs)
       wanted.set(bundleKey(this.#storeId, job, 0), { job, isFinal: false })
     }
     this.#asked.set(host, wanted)
@@ -77,12 +79,6 @@ export class MetricReader {
       })
       return [{ job: job.id, attempt: job.attempt, values: Object.fromEntries(values), isFinal: isFinal ?? false }]
     })
-  }
-
-  #isDue({ id }: Job, nowMs: number): boolean {
-    if (!hasPassed(this.#readMs.get(id) ?? 0, AGAIN_MS, nowMs)) return false
-    this.#readMs.set(id, nowMs)
-    return true
   }
 }
 
@@ -133,8 +129,7 @@ export function parseMetricLines(text: string): ReadonlyMap<string, ReadonlyMap<
   for (const line of text.split('\n')) {
     const [word, key = '', index = '', value = '', ...rest] = line.split(' ')
     if (word !== 'metric' || key === '' || !/^\d{1,3}$/.test(index)) continue
-    const own = found.get(key) ?? new Map<number, string>()
-    found.set(key, own)
+    const own = getOrMake(found, key, () => new Map<number, string>())
     if (rest.length === 0 && value.length < MOST_VALUE && NUMBER.test(value)) own.set(Number(index), value)
   }
   return found

@@ -9,16 +9,15 @@ const PORTS = 10_000
 
 export type PlacedOrder = { readonly host: string; readonly rank: number; readonly order: BundleOrder }
 
+export type BundleName = { readonly id: number; readonly attempt: number; readonly rank: number }
+
 /** The name of a bundle's directory on its host, and of a job in its engine. */
 export function bundleKey(storeId: string, { id, attempt }: Pick<Job, 'id' | 'attempt'>, rank: number): string {
   return `${storeId}-${id}-${attempt}-${rank}`
 }
 
 /** Undefined: not of this queue. */
-export function parseBundleKey(
-  storeId: string,
-  key: string,
-): { readonly id: number; readonly attempt: number; readonly rank: number } | undefined {
+export function parseBundleKey(storeId: string, key: string): BundleName | undefined {
   const [own, ...rest] = key.split('-')
   if (own !== storeId || rest.length !== 3 || !rest.every((word) => /^\d{1,15}$/.test(word))) return undefined
   const [id = 0, attempt = 0, rank = 0] = rest.map(Number)

@@ -1,4 +1,5 @@
 /** One pass over the queue: which jobs begin on hosts, go to an engine, or have to make room. It changes nothing. */
+import { getOrMake } from '../../base/collections.ts'
 import { findGang } from '../gangs/place-gang.ts'
 import { Cluster, type Placement } from '../model/cluster.ts'
 import type { Gang, HostCapacity } from '../model/resources.ts'
@@ -8,7 +9,6 @@ import { firstInTurn, type QueueLine, type Usage } from '../plan/turn.ts'
 import { enginePlace, type JobEngine } from './engine.ts'
 import { isActive, type Job, type JobEvent, type JobSpec, waitsFrom } from './job.ts'
 import type { JobStore } from './store.ts'
-import type { StoredLine } from './waiting-lines.ts'
 
 /** Jobs of one user and priority that are placed alike, the longest waiting first. */
 type JobLine = { at(index: number): Job | undefined }
@@ -153,7 +153,9 @@ export class PlanPass {
     const lines = this.#store.waiting(nowMs)
     const active = this.#store.active()
     const runTimes = this.#store.accounting.runTimes()
-    const usage = this.#usageOf(lines, active, nowMs)
+    // With only one user there is nothing to share.
+    const isShared = lines.some(({ user }) => user !== lines[0]?.user)
+    const usage = isShared ? this.#store.accounting.usage(active, nowMs) : NO_USAGE
     const byEngine = Map.groupBy(lines, (line) => (line.at(0) as Job).spec.engine)
     const own = byEngine.get(undefined) ?? []
     const isWaiting = isGathering && own.some((line) => (line.at(0)?.spec.bundles ?? 0) > 1)
@@ -179,13 +181,6 @@ export class PlanPass {
     })
     return { events: [...handed, ...events], expectedS }
   }
-
-  /** With only one user there is nothing to share. */
-  #usageOf(lines: readonly StoredLine[], active: readonly Job[], nowMs: number): Usage {
-    const first = lines[0]?.user
-    const isShared = lines.some(({ user }) => user !== first)
-    return isShared ? this.#store.accounting.usage(active, nowMs) : NO_USAGE
-  }
 }
 
 const MOST = 10_000
@@ -204,19 +199,9 @@ export class ImpossibleGangs {
     this.#known.clear()
   }
 
-  has({ bundles, strategy, maxBundlesPerHost }: Gang): boolean {
-    const key = JSON.stringify([bundles.length, bundles[0], strategy, maxBundlesPerHost])
-    const known = this.#known.get(key)
-    if (known !== undefined) return known
-    const isImpossible =
-      findGang(new Cluster(this.#hosts), {
-        name: '',
-        bundles,
-        strategy,
-        ...(maxBundlesPerHost === undefined ? {} : { maxBundlesPerHost }),
-      }) === undefined
+  has(gang: Gang): boolean {
     if (this.#known.size >= MOST) this.#known.clear()
-    this.#known.set(key, isImpossible)
-    return isImpossible
+    const key = JSON.stringify([gang.bundles.length, gang.bundles[0], gang.strategy, gang.maxBundlesPerHost])
+    return getOrMake(this.#known, key, () => findGang(new Cluster(this.#hosts), gang) === undefined)
   }
 }

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, closeSync, existsSync, lstatSync, openSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
+import { getOrMake } from '../../base/collections.ts'
 import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
 import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
 import { watchDirectory } from '../../base/watch-directory.ts'
@@ -125,11 +126,7 @@ export class QueueFile implements Disposable {
   }
 
   #statement(sql: string): StatementSync {
-    const known = this.#statements.get(sql)
-    if (known !== undefined) return known
-    const statement = this.#database.prepare(sql)
-    this.#statements.set(sql, statement)
-    return statement
+    return getOrMake(this.#statements, sql, () => this.#database.prepare(sql))
   }
 }
 
@@ -298,6 +295,7 @@ const MOST_MS = 60_000
 
 export type LeaseToken = { readonly token: number }
 
+/** Which scheduler drives the queue; one that lost the lease can write nothing more. */
 export class DriverLease {
   readonly #file: QueueFile
 

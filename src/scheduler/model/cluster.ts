@@ -2,6 +2,7 @@
  * What is free on which device of which host. A host's number is its index in the list that the cluster was made from.
  * Policies choose spots; `take` refuses what does not fit.
  */
+import { getOrMake } from '../../base/collections.ts'
 import { MusterError } from '../../base/errors.ts'
 import { CustomInstances } from './custom-instances.ts'
 import { checkHost, checkRequest, type HostCapacity, holds, type ResourceRequest, WHOLE_MILLI } from './resources.ts'
@@ -79,9 +80,7 @@ export class Cluster {
       for (const model of host.gpus ?? []) devices.push(numbers.get(model) ?? 0)
       this.deviceStart[index + 1] = devices.length
       for (const [name, capacity] of Object.entries(host.custom ?? {})) {
-        const instances = this.custom.get(name) ?? new CustomInstances(name)
-        this.custom.set(name, instances)
-        instances.add(index, capacity)
+        getOrMake(this.custom, name, () => new CustomInstances()).add(index, capacity)
       }
     })
     this.deviceModel = Uint16Array.from(devices)
@@ -129,7 +128,13 @@ export class Cluster {
   take(shape: Shape, spot: Spot): Placement {
     const { host, devices } = spot
     const first = this.deviceStart[host] as number
-    if (!this.holdsOn(shape, spot)) throw overCommitted(shape, this.hosts[host])
+    if (!this.holdsOn(shape, spot)) {
+      const name = this.hosts[host]?.name ?? 'no host'
+      throw new MusterError(
+        'internal',
+        `a request was sent to ${name}, which does not hold it: ${shapeKey(shape.request)}`,
+      )
+    }
     const instances =
       shape.custom.length === 0
         ? NO_INSTANCES
@@ -143,7 +148,7 @@ export class Cluster {
 
   /** Whether `take` would take it. */
   holdsOn(shape: Shape, spot: Spot): boolean {
-    return this.#holdsAmounts(shape, spot.host) && this.#holdsDevices(shape, spot)
+    return this.holdsAmounts(shape, spot.host) && this.#holdsDevices(shape, spot)
   }
 
   /** @throws MusterError 'internal' when it was released before. */
@@ -187,7 +192,7 @@ export class Cluster {
       this.#usedGpuMilli += (this.gpuLeftMilli[host] as number) - left
       this.gpuLeftMilli[host] = left
       this.idleDevices[host] = idle
-      this.#noteChange(host)
+      this.touch(host)
     }
     for (const [name, instances] of this.custom) {
       const others = other.custom.get(name)
@@ -199,18 +204,13 @@ export class Cluster {
   withholdCpu(host: number, cpuMilli: number): void {
     if (!this.#isScratch) throw new MusterError('internal', 'only a copy of a cluster may be narrowed')
     this.cpuLeftMilli[host] = Math.max(0, (this.cpuLeftMilli[host] as number) - cpuMilli)
-    this.#noteChange(host)
+    this.touch(host)
   }
 
   close(host: number, isClosed: boolean): void {
     this.isClosed[host] = isClosed ? 1 : 0
     if (!isClosed) this.lastGain[host] = this.#changeCount
-    this.#noteChange(host)
-  }
-
-  /** Marks the host as changed because of something that is not kept here. */
-  touch(host: number): void {
-    this.#noteChange(host)
+    this.touch(host)
   }
 
   /** Runs `work` and undoes what it took and released unless it returns a value. Does not nest. */
@@ -280,18 +280,17 @@ export class Cluster {
 
   /** By host: 1 where the model of some device is acceptable. Cached, as there are few models. */
   #hostsWith(takesModel: Uint8Array, isAny: boolean): Uint8Array {
-    const key = isAny ? '' : `models ${takesModel.join('')}`
-    const known = this.#hostsByModels.get(key)
-    if (known) return known
-    const hosts = new Uint8Array(this.hostCount).fill(isAny ? 1 : 0)
-    for (let host = 0; !isAny && host < hosts.length; host++)
-      for (let device = this.deviceStart[host] as number; device < (this.deviceStart[host + 1] as number); device++)
-        if (takesModel[this.deviceModel[device] as number] === 1) hosts[host] = 1
-    this.#hostsByModels.set(key, hosts)
-    return hosts
+    return getOrMake(this.#hostsByModels, isAny ? '' : `models ${takesModel.join('')}`, () => {
+      const hosts = new Uint8Array(this.hostCount).fill(isAny ? 1 : 0)
+      for (let host = 0; !isAny && host < hosts.length; host++)
+        for (let device = this.deviceStart[host] as number; device < (this.deviceStart[host + 1] as number); device++)
+          if (takesModel[this.deviceModel[device] as number] === 1) hosts[host] = 1
+      return hosts
+    })
   }
 
-  #holdsAmounts(shape: Shape, host: number): boolean {
+  /** Whether CPU, memory and custom resources suffice. */
+  holdsAmounts(shape: Shape, host: number): boolean {
     if (!((this.cpuLeftMilli[host] as number) >= shape.cpuMilli)) return false
     if ((this.memoryLeftBytes[host] as number) < shape.memoryBytes) return false
     for (const { name, amount } of shape.custom) if (!this.custom.get(name)?.fits(host, amount)) return false
@@ -331,7 +330,7 @@ export class Cluster {
     }
     this.#usedGpuMilli -= sign * shape.gpuCount * shape.gpuMilli
     if (sign > 0) this.lastGain[host] = this.#changeCount
-    this.#noteChange(host)
+    this.touch(host)
     for (const watcher of this.#watchers) watcher(placement, sign < 0)
   }
 
@@ -343,7 +342,8 @@ export class Cluster {
     }
   }
 
-  #noteChange(host: number): void {
+  /** Marks the host as changed, also because of something that is not kept here. */
+  touch(host: number): void {
     if (host !== this.#changedLast) {
       const before = this.#changedBefore[host] as number
       const after = this.#changedAfter[host] as number
@@ -357,11 +357,4 @@ export class Cluster {
     this.lastChange[host] = this.#changeCount
     this.#changeCount++
   }
-}
-
-function overCommitted(shape: Shape, host: HostCapacity | undefined): MusterError {
-  return new MusterError(
-    'internal',
-    `a request was sent to ${host?.name ?? 'no host'}, which does not hold it: ${shapeKey(shape.request)}`,
-  )
 }

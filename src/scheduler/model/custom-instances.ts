@@ -4,12 +4,7 @@ import { type CustomCapacity, WHOLE_MILLI } from './resources.ts'
 type HostInstances = { readonly isUnit: boolean; readonly left: number[] }
 
 export class CustomInstances {
-  readonly name: string
   readonly #byHost = new Map<number, HostInstances>()
-
-  constructor(name: string) {
-    this.name = name
-  }
 
   add(host: number, capacity: CustomCapacity): void {
     const isUnit = capacity.kind === 'unit'

@@ -8,12 +8,7 @@ export function fits(cluster: Cluster, shape: Shape, host: number): boolean {
 }
 
 export function fitsBesidesDevices(cluster: Cluster, shape: Shape, host: number): boolean {
-  if (shape.allowedOn[host] !== 1 || cluster.isClosed[host] === 1) return false
-  if ((cluster.cpuLeftMilli[host] as number) < shape.cpuMilli) return false
-  if ((cluster.memoryLeftBytes[host] as number) < shape.memoryBytes) return false
-  return (
-    shape.custom.length === 0 || shape.custom.every(({ name, amount }) => cluster.custom.get(name)?.fits(host, amount))
-  )
+  return shape.allowedOn[host] === 1 && cluster.isClosed[host] !== 1 && cluster.holdsAmounts(shape, host)
 }
 
 /** How many devices of the host hold one device's part of the shape. */

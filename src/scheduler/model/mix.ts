@@ -1,4 +1,5 @@
 /** What is requested, and how often: all that a policy may know of the future. */
+import { getOrMake } from '../../base/collections.ts'
 import type { ResourceRequest } from './resources.ts'
 import { shapeKey } from './shape.ts'
 
@@ -15,10 +16,7 @@ export class WorkloadMix {
   }
 
   add(request: ResourceRequest): void {
-    const key = shapeKey(request)
-    const entry = this.#counts.get(key)
-    if (entry) entry.count++
-    else this.#counts.set(key, { request, count: 1 })
+    getOrMake(this.#counts, shapeKey(request), () => ({ request, count: 0 })).count++
     this.#total++
   }
 

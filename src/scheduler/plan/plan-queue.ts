@@ -204,13 +204,8 @@ export function chooseVictims(
         other.order - one.order,
     )
   const free = cluster.copy()
-  const fits = () => {
-    const placements = findGang(free, gang)
-    for (const placement of placements ?? []) free.release(placement)
-    return placements !== undefined
-  }
   let count = 0
-  while (!fits()) {
+  while (!fitsIn(free, gang)) {
     const next = candidates[count++]
     if (next === undefined) return undefined
     for (const placement of next.placements) free.release(placement)
@@ -219,7 +214,7 @@ export function chooseVictims(
   // The most important first: a job that is not in the way after all stays.
   return ended.toReversed().filter(({ placements }) => {
     const back = placements.map(({ shape, host, devices }) => free.take(shape, { host, devices }))
-    if (fits()) return false
+    if (fitsIn(free, gang)) return false
     for (const placement of back) free.release(placement)
     return true
   })
@@ -235,7 +230,8 @@ export type Ending = { readonly endS: number; readonly placements: readonly Plac
 
 export type PlannedStart = { readonly startS: number; readonly placements: readonly Placement[] }
 
-export class TimeLine {
+/** What will be free when, on each device, by estimates: a copy of the cluster for each step of time. */
+class TimeLine {
   readonly #nowS: number
   readonly #reservations: readonly Reservation[]
   /** Step i lasts from its start to that of the next one; the last one for ever. Ascending. */

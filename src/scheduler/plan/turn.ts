@@ -69,7 +69,8 @@ export class Turns<Job extends WaitingJob> {
       line,
       index,
       rank: rankOf(job, nowS),
-      had: level(usage.get(job.user) ?? 0),
+      // Users count as equal within a factor of two.
+      had: Math.floor(Math.log2(Math.max(1, usage.get(job.user) ?? 0))),
       slowdown: waitS > OLD_S ? Number.POSITIVE_INFINITY : (waitS + length) / Math.max(SHORT_S, length),
     }
   }
@@ -100,11 +101,6 @@ function compare(one: Head<WaitingJob>, other: Head<WaitingJob>): number {
   if (first !== 0 || one.slowdown === other.slowdown)
     return first || one.job.submitS - other.job.submitS || one.job.order - other.job.order
   return other.slowdown - one.slowdown
-}
-
-/** Users count as equal within a factor of two. */
-function level(had: number): number {
-  return had <= 1 ? 0 : Math.floor(Math.log2(had))
 }
 
 /** What users consumed, halved every half-life. */

@@ -90,6 +90,7 @@ export function createFirstFit(cluster: Cluster): ScoredPolicy {
 /** `gain`: by how many milli the unusable amount shrinks; `leftMilli`: what is left of each GPU that is taken from. */
 type Score = (gain: number, shape: Shape, host: number, leftMilli: number) => number
 
+/** Chooses where the GPU amount that typical requests cannot use grows least. */
 export function createFgd(cluster: Cluster, mix: WorkloadMix): ScoredPolicy {
   return createByFragments('fgd', cluster, mix, (gain) => Math.trunc((1 / (1 + Math.exp(-gain / WHOLE_MILLI))) * 100))
 }

@@ -138,7 +138,8 @@ export class ScoredPolicy implements PlacementPolicy {
       const before = scores[host]
       // A host that did not hold it and has only become fuller still does not.
       if (before === NO_FIT && (lastGain[host] as number) < cursor) continue
-      this.#rescore(shape, index, host)
+      if (fitsBesidesDevices(cluster, shape, host)) this.#scoreFitting(shape, index, host)
+      else scores[host] = NO_FIT
       if (before !== scores[host]) index.update(host)
     }
   }
@@ -162,11 +163,6 @@ export class ScoredPolicy implements PlacementPolicy {
     }
   }
 
-  #rescore(shape: Shape, index: ScoreIndex, host: number): void {
-    if (fitsBesidesDevices(this.#cluster, shape, host)) this.#scoreFitting(shape, index, host)
-    else index.scores[host] = NO_FIT
-  }
-
   #scoreFitting(shape: Shape, index: ScoreIndex, host: number): void {
     let score = this.#scorer.score(shape, host)
     index.devices[host] = this.#scorer.device
@@ -187,7 +183,11 @@ export interface PlacementPolicy {
 /** The host does not hold the shape; all scores are larger. */
 export const NO_FIT = -0x8000_0000
 
-export class ScoreIndex {
+/**
+ * The scores of one shape on all hosts. Each group of hosts with the same GPU models has a tournament tree whose root is its best
+ * host, so a change of a host costs the height of a tree.
+ */
+class ScoreIndex {
   readonly scores: Int32Array
   /** For shares: the device within the host that the score is for. */
   readonly devices: Int16Array
@@ -245,7 +245,7 @@ export class ScoreIndex {
 }
 
 /** Empty hosts of one kind (CPU, memory, GPU models in order, nothing custom) are interchangeable. */
-export class EmptyHosts {
+class EmptyHosts {
   readonly #cluster: Cluster
   /** By host: its kind; -1: like no other. */
   readonly #kindOf: Int32Array

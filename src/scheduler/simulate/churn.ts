@@ -2,27 +2,20 @@
  * Requests come and go. One that does not fit waits; whenever something leaves, waiting requests are tried again, the oldest
  * first.
  */
+import { getOrMake } from '../../base/collections.ts'
 import { MusterError } from '../../base/errors.ts'
 import { Cluster, type Placement } from '../model/cluster.ts'
-import type { WorkloadMix } from '../model/mix.ts'
 import { type HostCapacity, type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
 import { createRandomNumbers } from '../policies/random.ts'
-import type { PlacementPolicy } from '../policies/scored-policy.ts'
 import type { TracePod } from './openb-trace.ts'
+import type { TraceInput } from './replay.ts'
 import { TimeQueue } from './time-queue.ts'
 
 export type ChurnResult = ReturnType<typeof replayChurn>
 
-type ChurnInput = {
-  readonly hosts: readonly HostCapacity[]
-  /** In order of arrival. */
-  readonly requests: readonly TimedRequest[]
-  readonly mix: WorkloadMix
-  /** Adds requests to the mix as they come. */
-  readonly isLearning: boolean
-  readonly createPolicy: (cluster: Cluster, mix: WorkloadMix) => PlacementPolicy
-}
+/** In order of arrival. */
+type ChurnInput = TraceInput & { readonly requests: readonly TimedRequest[] }
 
 type Job = TimedRequest & { readonly shape: Shape }
 
@@ -82,8 +75,7 @@ export function replayChurn({ hosts, requests, mix, isLearning, createPolicy }: 
     const job: Job = { ...timed, shape: cluster.shapeOf(timed.request) }
     leaveUntil(job.arrivalS)
     if (isLearning) mix.add(job.request)
-    const queue = waiting.get(job.shape.id) ?? []
-    waiting.set(job.shape.id, queue)
+    const queue = getOrMake(waiting, job.shape.id, (): Job[] => [])
     if (queue.length > 0 || !start(job, job.arrivalS)) {
       queue.push(job)
       waitedCount++
@@ -120,7 +112,10 @@ export type LoadInput = {
   readonly seed: number
 }
 
-/** Overlays copies of the trace, each shifted by another time. */
+/**
+ * A lasting load: overlays copies of the trace, each shifted by another time. Time is a ring: what runs at its end runs at
+ * its beginning.
+ */
 export function layOver({ pods, hosts, load, seed }: LoadInput) {
   const timed = timesOf(pods)
   const spanS = spanOf(timed)

@@ -2,12 +2,13 @@
 
 import { z } from 'zod'
 import { MusterError } from '../../base/errors.ts'
-import { findGang } from '../gangs/place-gang.ts'
+import { findGang, gpuOf } from '../gangs/place-gang.ts'
 import { Cluster } from '../model/cluster.ts'
 import type { HostCapacity, ResourceRequest } from '../model/resources.ts'
 import { planQueue } from '../plan/plan-queue.ts'
 import type { ActiveJob, Reservation, WaitingJob } from '../plan/predict.ts'
 import { FairShare } from '../plan/turn.ts'
+import { gpuMilliOf } from './churn.ts'
 import { bundlesOf, gpuMilli, hostOf, parseJson, strategy } from './json-input.ts'
 import { TimeQueue, waitFigures } from './time-queue.ts'
 
@@ -45,7 +46,9 @@ export function runQueue(input: QueueRunInput) {
     const active = running.get(job) as ActiveJob
     running.delete(job)
     for (const placement of active.placements) cluster.release(placement)
-    share.charge(job.user, sizeOf(job) * (nowS - active.startS), nowS)
+    // In milli of GPUs, or of cores where there are none.
+    const size = sum(job.gang.bundles, ({ cpuMilli, gpuCount, gpuMilli }) => gpuCount * gpuMilli || cpuMilli)
+    share.charge(job.user, size * (nowS - active.startS), nowS)
   }
   for (;;) {
     const nowS = events.next(jobs[next]?.submitS)
@@ -89,29 +92,20 @@ export function runQueue(input: QueueRunInput) {
   return { ...summarise(hosts, jobs, startsS), impossible: input.jobs.length - jobs.length, preempted }
 }
 
-/** In milli of GPUs, or of cores where there are none. */
-function sizeOf({ gang }: WaitingJob): number {
-  return gang.bundles.reduce((sum, { cpuMilli, gpuCount, gpuMilli }) => sum + (gpuCount * gpuMilli || cpuMilli), 0)
-}
+const sum = <T>(of: readonly T[], amount: (one: T) => number) => of.reduce((total, one) => total + amount(one), 0)
 
 /** Percent of capacity × time from the first submission to the last end; preempted work is lost. */
 function summarise(hosts: readonly HostCapacity[], jobs: readonly QueueRunJob[], startsS: ReadonlyMap<number, number>) {
   const { figures, spanS } = waitFigures(jobs, startsS)
-  const sum = <T>(of: readonly T[], amount: (one: T) => number) => of.reduce((total, one) => total + amount(one), 0)
+  const cpuOf = ({ cpuMilli }: { readonly cpuMilli: number }) => cpuMilli
   const used = (amount: (bundle: ResourceRequest) => number) =>
     sum(jobs, ({ gang, runS }) => runS * sum(gang.bundles, amount))
   const percent = (amount: number, capacity: number) => (100 * amount) / Math.max(1, capacity * spanS)
   const byUser = Map.groupBy(jobs, ({ user }) => user)
   return {
     ...figures,
-    cpuPercent: percent(
-      used(({ cpuMilli }) => cpuMilli),
-      sum(hosts, ({ cpuMilli }) => cpuMilli),
-    ),
-    gpuPercent: percent(
-      used(({ gpuCount, gpuMilli }) => gpuCount * gpuMilli),
-      sum(hosts, ({ gpus = [] }) => gpus.length * 1000),
-    ),
+    cpuPercent: percent(used(cpuOf), sum(hosts, cpuOf)),
+    gpuPercent: percent(used(gpuOf), gpuMilliOf(hosts)),
     averageWaitByUserS: new Map(
       [...byUser].map(([user, own]) => [user, waitFigures(own, startsS).figures.averageWaitS]),
     ),

@@ -2,6 +2,7 @@
  * The published experiment: requests come one at a time, are placed or dropped, and nothing leaves. What counts is the part of
  * all GPUs in use by the time that a given part was requested.
  */
+import { getOrMake } from '../../base/collections.ts'
 import { Cluster } from '../model/cluster.ts'
 import type { WorkloadMix } from '../model/mix.ts'
 import type { HostCapacity, ResourceRequest } from '../model/resources.ts'
@@ -9,13 +10,16 @@ import type { PlacementPolicy } from '../policies/scored-policy.ts'
 
 export type ReplayResult = ReturnType<typeof replayArrivals>
 
-type ReplayInput = {
+export type TraceInput = {
   readonly hosts: readonly HostCapacity[]
-  readonly arrivals: readonly ResourceRequest[]
   readonly mix: WorkloadMix
   /** Adds requests to the mix as they come. */
   readonly isLearning?: boolean
   readonly createPolicy: (cluster: Cluster, mix: WorkloadMix) => PlacementPolicy
+}
+
+type ReplayInput = TraceInput & {
+  readonly arrivals: readonly ResourceRequest[]
   /** Milliseconds from any origin. */
   readonly now: () => number
 }
@@ -41,10 +45,9 @@ export function replayArrivals({ hosts, arrivals, mix, isLearning = false, creat
     if (!spot) dropped++
     askedMilli += shape.gpuCount * shape.gpuMilli
     const percent = toNearestEven((askedMilli * 100) / cluster.totalGpuMilli)
-    const bucket = buckets.get(percent) ?? { sum: 0, count: 0 }
+    const bucket = getOrMake(buckets, percent, () => ({ sum: 0, count: 0 }))
     bucket.sum += Math.round((cluster.usedGpuMilli / cluster.totalGpuMilli) * 10_000) / 100
     bucket.count++
-    buckets.set(percent, bucket)
   })
   const curve = new Map([...buckets].map(([percent, { sum, count }]) => [percent, sum / count]))
   return { curve, placements: cluster.placementCount, dropped, durationsUs, cluster }

@@ -9,6 +9,10 @@ const MAX_LEVEL = 10
 /** A level is left only when the room has shrunk by this part of a level more. */
 const HYSTERESIS = 0.5
 
+/**
+ * A few percent of usable room on shared GPUs help each share to find a good partner; with much more, opening idle GPUs becomes
+ * dearer. Once requests leave, room appears by itself, and less of it is welcome.
+ */
 export class BegunRoom {
   readonly #cluster: Cluster
   #waste: ShareWaste
@@ -51,6 +55,10 @@ const PATIENCE = 16
 const STEP_MILLI = 10
 const STEPS = WHOLE_MILLI / STEP_MILLI
 
+/**
+ * A shared GPU is taken to see a few requests, to take the one after which the least is wasted, and so on until none fits. The number
+ * of requests is its patience: with 1 it takes what comes, with very many it finds a perfect partner.
+ */
 export class ShareWaste {
   readonly #wasteMilli = new Float64Array(STEPS + 1)
 

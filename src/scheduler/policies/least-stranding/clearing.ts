@@ -12,6 +12,7 @@ const LEAST_GAIN = 64
 /** A shape that was not tried for this many changes, or as many as there are GPUs, does not wait any more. */
 const LEAST_PATIENCE = 256
 
+/** While a request waits for several idle GPUs on one host, the host that will probably be free first is cleared for it. */
 export class Clearing {
   readonly #cluster: Cluster
   readonly #ages: HostAges
@@ -136,6 +137,10 @@ const PER_DOUBLING = 2
 const UNIT = 1 / 12
 const IDLE = -1
 
+/**
+ * Most requests leave soon, but those that stayed long will probably stay longer: a host with an old tenant will not be empty soon.
+ * Time counts in changes of the cluster, from the first that leaves.
+ */
 export class HostAges {
   readonly #cluster: Cluster
   /** By device: the change that put it into use. */
@@ -153,7 +158,9 @@ export class HostAges {
     cluster.watch(({ host, devices }, isTake) => {
       if (devices.length === 0) return
       const start = cluster.deviceStart[host] as number
-      for (const device of devices) this.#note(start + device, isTake)
+      for (const device of devices.map((one) => start + one))
+        if (cluster.deviceLeftMilli[device] === WHOLE_MILLI) this.#begunAt[device] = IDLE
+        else if (isTake && this.#begunAt[device] === IDLE) this.#begunAt[device] = cluster.changeCount
       if (!isTake) this.#releases++
       this.#levels[host] = this.#levelOf(host)
     })
@@ -183,11 +190,6 @@ export class HostAges {
     if (level === this.#levels[this.#next]) return
     this.#levels[this.#next] = level
     this.#cluster.touch(this.#next)
-  }
-
-  #note(device: number, isTake: boolean): void {
-    if (this.#cluster.deviceLeftMilli[device] === WHOLE_MILLI) this.#begunAt[device] = IDLE
-    else if (isTake && this.#begunAt[device] === IDLE) this.#begunAt[device] = this.#cluster.changeCount
   }
 
   #levelOf(host: number): number {

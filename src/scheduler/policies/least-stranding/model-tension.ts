@@ -3,6 +3,7 @@
  * the cluster, spread over the models that they accept as evenly as possible. Requests that accept any model do not count, as
  * they can give way.
  */
+import { getOrMake } from '../../../base/collections.ts'
 import type { Cluster } from '../../model/cluster.ts'
 import type { WorkloadMix } from '../../model/mix.ts'
 
@@ -50,9 +51,7 @@ export class ModelTension {
       const wanted = request.gpuModels ?? []
       const models = cluster.models.flatMap((model, number) => (wanted.includes(model) ? [number] : []))
       if (milli === 0 || models.length === 0 || models.length === cluster.models.length) continue
-      const demand = byModels.get(models.join()) ?? { models, milli: 0 }
-      demand.milli += milli
-      byModels.set(models.join(), demand)
+      getOrMake(byModels, models.join(), () => ({ models, milli: 0 })).milli += milli
     }
     this.#demands = [...byModels.values()].map(({ models, milli }) => ({
       models,
