@@ -5,7 +5,7 @@ import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar, formatTable } from '../output/table.ts'
-import { POLICY_NAMES, policyOption } from './input.ts'
+import { POLICY_NAMES, policyOption, rounded } from './input.ts'
 
 type Options = GlobalOptions & {
   readonly nodes: number
@@ -35,7 +35,6 @@ Examples:
         now: () => performance.now(),
       })
       const memoryBytes = process.memoryUsage.rss()
-      const round = (value: number) => Number(value.toFixed(2))
       if (json)
         context.stdout.write(
           jsonLine({
@@ -45,9 +44,9 @@ Examples:
             gangs: result.gangs,
             placements: result.placements,
             placementsPerSecond: Math.round(result.placementsPerSecond),
-            p50Us: round(result.p50Us),
-            p99Us: round(result.p99Us),
-            allocationPercent: round(result.allocationPercent),
+            p50Us: rounded(result.p50Us, 2),
+            p99Us: rounded(result.p99Us, 2),
+            allocationPercent: rounded(result.allocationPercent, 2),
             memoryBytes,
           }),
         )

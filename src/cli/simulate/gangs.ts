@@ -11,7 +11,7 @@ import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar, formatTable } from '../output/table.ts'
-import { oneOf, readTrace } from './input.ts'
+import { oneOf, readTrace, rounded } from './input.ts'
 
 type Options = GlobalOptions & { readonly policy: GangPolicyName; readonly window: number }
 
@@ -46,15 +46,14 @@ Examples:
 type Summary = { readonly mean: number | undefined; readonly minimum: number | undefined }
 
 function formatJson(policy: string, results: readonly GangResult[], { mean, minimum }: Summary): string {
-  const round = (value: number | undefined) => (value === undefined ? undefined : Number(value.toFixed(4)))
   const lines = results.map(({ name, gpuPercent, ratioToBest, placed, gangs }) => ({
     name,
-    gpuPercent: round(gpuPercent),
-    ratioToBest: round(ratioToBest),
+    gpuPercent: rounded(gpuPercent, 4),
+    ratioToBest: rounded(ratioToBest, 4),
     placed,
     gangs,
   }))
-  const last = { type: 'simulation', policy, meanRatio: round(mean), minimumRatio: round(minimum) }
+  const last = { type: 'simulation', policy, meanRatio: rounded(mean, 4), minimumRatio: rounded(minimum, 4) }
   return [...lines, last].map(jsonLine).join('')
 }
 

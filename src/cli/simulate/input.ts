@@ -38,3 +38,7 @@ export async function readTrace(path: string, workingDirectory: string): Promise
     throw new MusterError('configuration', `cannot read ${path}: ${fileReason(error)}`, { cause: error })
   }
 }
+
+/** For JSON. */
+export const rounded = (value: number | undefined, digits: number): number | undefined =>
+  value === undefined ? undefined : Number(value.toFixed(digits))

@@ -15,7 +15,7 @@ import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar, formatCurve, formatTable } from '../output/table.ts'
-import { POLICY_NAMES, policyOption, readTrace } from './input.ts'
+import { POLICY_NAMES, policyOption, readTrace, rounded } from './input.ts'
 
 type Options = GlobalOptions & {
   readonly nodes: string
@@ -122,10 +122,6 @@ function replayJson(policy: string, { variant, seed }: Options, result: ReplayRe
 
 function placementsPerSecond({ placements, durationsUs }: ReplayResult): number {
   return placements / (durationsUs.reduce((sum, us) => sum + us, 0) / 1e6)
-}
-
-function rounded(value: number | undefined, digits: number): number | undefined {
-  return value === undefined ? undefined : Number(value.toFixed(digits))
 }
 
 const FIRST_SHOWN = 80

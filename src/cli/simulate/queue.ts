@@ -3,7 +3,7 @@ import { parseQueueFile, type QueueRunResult, runQueue } from '../../scheduler/s
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatBar, formatTable } from '../output/table.ts'
-import { readTrace } from './input.ts'
+import { readTrace, rounded } from './input.ts'
 
 type Options = GlobalOptions & {
   readonly preempt?: boolean
@@ -40,9 +40,8 @@ The file: {"hosts": [{"name", "cpu", "memoryGiB", "gpus"}], "jobs": [{"submitS",
 }
 
 function resultJson({ averageWaitByUserS, ...result }: QueueRunResult): object {
-  const round = (value: number) => Number(value.toFixed(3))
-  const numbers = Object.entries(result).map(([name, value]) => [name, round(value)])
-  const byUser = [...averageWaitByUserS].map(([user, waitS]) => [user, round(waitS)])
+  const numbers = Object.entries(result).map(([name, value]) => [name, rounded(value, 3)])
+  const byUser = [...averageWaitByUserS].map(([user, waitS]) => [user, rounded(waitS, 3)])
   return { type: 'simulation', ...Object.fromEntries(numbers), averageWaitByUserS: Object.fromEntries(byUser) }
 }
 

@@ -6,7 +6,7 @@ import { numberAbove0, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatCurve, formatTable } from '../output/table.ts'
-import { policyOption, readTrace } from './input.ts'
+import { policyOption, readTrace, rounded } from './input.ts'
 
 type Options = GlobalOptions & {
   readonly policy: readonly QueuePolicyName[]
@@ -49,17 +49,16 @@ Examples:
 }
 
 function rowJson(policy: QueuePolicyName, submitScale: number, result: SwfResult): object {
-  const round = (value: number, digits: number) => Number(value.toFixed(digits))
   return {
     type: 'simulation',
     policy,
     submitScale,
     jobs: result.jobs,
     tooWide: result.tooWide,
-    averageWaitS: round(result.averageWaitS, 1),
-    averageBoundedSlowdown: round(result.averageBoundedSlowdown, 3),
+    averageWaitS: rounded(result.averageWaitS, 1),
+    averageBoundedSlowdown: rounded(result.averageBoundedSlowdown, 3),
     maximumWaitS: result.maximumWaitS,
-    utilisationPercent: round(result.utilisationPercent, 2),
+    utilisationPercent: rounded(result.utilisationPercent, 2),
   }
 }
 
