@@ -45,7 +45,7 @@ export function openJournal({ environment, now }: JournalOptions): Journal & { r
         host: operation.host,
         step: step.id,
         title: step.title,
-        ...(event.type === 'begin' ? {} : { ...resultOf(event.end), durationMs: Math.round(event.durationMs) }),
+        ...(event.type === 'begin' ? {} : resultOf(event)),
       }
       append(time, `${JSON.stringify(line)}\n`)
     },
@@ -111,8 +111,8 @@ function parseLine(line: string, area: string, host: string): JournalLine | unde
   }
 }
 
-function resultOf(end: Extract<ApplyEvent, { type: 'end' }>['end']): object {
-  return { result: end.kind, ...('reason' in end ? { reason: end.reason } : {}) }
+function resultOf({ end, durationMs }: Extract<ApplyEvent, { type: 'end' }>): object {
+  return { result: end.kind, ...('reason' in end ? { reason: end.reason } : {}), durationMs: Math.round(durationMs) }
 }
 
 function orExplain(directory: string, write: () => void): void {

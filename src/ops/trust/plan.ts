@@ -88,25 +88,23 @@ function planUp(
 ): Operation[] {
   // Hosts that share a home have one key.
   const holders = members.filter(({ name }) => !keepers.has(name))
-  const makers = holders.filter(({ name }) => knownValue(all.get(name)?.key ?? UNKNOWN)?.kind === 'none')
+  const makers = holders.filter(({ name }) => knownValue(all.get(name)?.key)?.kind === 'none')
+  const authorized = operation(host, 'authorized-keys', 'authorized keys', own.authorizedKeys, (state) => {
+    const kept = keptLines(state)
+    const lines = holders.flatMap(({ name }) => authorizedLines(name, all.get(name), kept))
+    return changeBlock(host, 'authorized-keys', state, lines, 'bottom')
+  })
   return [
     operation(host, 'host-keys', 'host keys', own.hostKeys, (keys) =>
       nothing(`its server has ${keys.length === 1 ? 'one key' : `${keys.length} keys`}`),
     ),
     operation(host, 'key', 'SSH key', own.key, (key) => makeKey(host, key)),
-    {
-      ...operation(host, 'authorized-keys', 'authorized keys', own.authorizedKeys, (state) => {
-        const kept = keptLines(state)
-        const lines = holders.flatMap(({ name }) => authorizedLines(name, all.get(name), kept))
-        return changeBlock(host, 'authorized-keys', state, lines, 'bottom')
-      }),
-      after: makers.map(({ name }) => operationId(AREA, 'key', name)),
-    },
+    { ...authorized, after: makers.map(({ name }) => operationId(AREA, 'key', name)) },
     operation(host, 'known-hosts', 'known host keys', own.knownHosts, (state) => {
       const kept = keptLines(state)
       const isHashed = hasHashedNames(state.kind === 'file' ? (withoutBlock(state.text, BLOCK) ?? '') : '')
       const lines = members.flatMap((member) => {
-        const keys = knownValue(all.get(member.name)?.hostKeys ?? UNKNOWN)
+        const keys = knownValue(all.get(member.name)?.hostKeys)
         return keys === undefined ? kept(member.name) : knownHostsLines(member, keys, isHashed)
       })
       return changeBlock(host, 'known-hosts', state, lines, 'bottom')
@@ -116,8 +114,6 @@ function planUp(
     ),
   ]
 }
-
-const UNKNOWN = { kind: 'unknown', because: '' } as const
 
 function operation<T>(
   host: string,
@@ -157,7 +153,7 @@ ssh-keygen -y -P '' -f "$f" | cut -d ' ' -f 1,2`
 }
 
 function authorizedLines(name: string, facts: Facts | undefined, kept: (name: string) => readonly string[]): Line[] {
-  const key = knownValue(facts?.key ?? UNKNOWN)
+  const key = knownValue(facts?.key)
   if (key?.kind === 'key') return [`${key.publicKey} ${commentOf(name)}`]
   if (key?.kind === 'none') return [{ step: `${operationId(AREA, 'key', name)}/make`, comment: commentOf(name) }]
   return [...kept(name)]

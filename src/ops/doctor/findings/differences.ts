@@ -1,4 +1,5 @@
 /** Differences between hosts that should be alike. An unknown value is not a difference. */
+import { getOrMake } from '../../../base/collections.ts'
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import type { Finding, Gravity } from '../../kernel/finding.ts'
 import type { MachineFacts } from '../fact-script.ts'
@@ -11,12 +12,7 @@ type Trait = {
 }
 
 const TRAITS: readonly Trait[] = [
-  {
-    id: 'differs-architecture',
-    name: 'the architecture',
-    gravity: 'risk',
-    read: ({ system }) => system?.architecture,
-  },
+  { id: 'differs-architecture', name: 'the architecture', gravity: 'risk', read: ({ system }) => system?.architecture },
   {
     // Ray and pickled objects want the same minor version everywhere.
     id: 'differs-python',
@@ -53,7 +49,7 @@ function traitFindings({ id, name, gravity, read }: Trait, factsOf: ReadonlyMap<
   const hostsByValue = new Map<string, string[]>()
   for (const [host, facts] of factsOf) {
     const value = read(facts)
-    if (value !== undefined && value !== '') hostsByValue.set(value, [...(hostsByValue.get(value) ?? []), host])
+    if (value) getOrMake(hostsByValue, value, () => []).push(host)
   }
   if (hostsByValue.size < 2) return []
   const groups = [...hostsByValue].toSorted(([, one], [, other]) => other.length - one.length)
