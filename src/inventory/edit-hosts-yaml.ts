@@ -83,11 +83,11 @@ function setEntry(text: string, key: string, value: string): string {
   return document.toString({ lineWidth: 0 })
 }
 
-function inventoryOf(text: string, { file, sections }: Origin): Inventory | MusterError {
+function groupsOf(text: string, { file, sections }: Origin): Inventory['groups'] | undefined {
   try {
-    return parseHostsYaml(text, file, sections)
+    return parseHostsYaml(text, file, sections).groups
   } catch (error) {
-    if (error instanceof MusterError) return error
+    if (error instanceof MusterError) return undefined
     throw error
   }
 }
@@ -101,9 +101,8 @@ function restOf(text: string, key: string): unknown {
 
 /** Checks that the group is there, and that everything else means the same as before. */
 function isExtended(before: string, after: string, key: string, origin: Origin): boolean {
-  const [old, inventory] = [inventoryOf(before, origin), inventoryOf(after, origin)]
-  if (inventory instanceof MusterError || !inventory.groups.has(key)) return false
-  return old instanceof MusterError || isDeepStrictEqual(restOf(before, key), restOf(after, key))
+  if (!groupsOf(after, origin)?.has(key)) return false
+  return groupsOf(before, origin) === undefined || isDeepStrictEqual(restOf(before, key), restOf(after, key))
 }
 
 /**

@@ -1,11 +1,9 @@
 /** Merges hosts.yaml and ssh_config into the endpoint of a host: pure, except that it checks which key files exist. */
 import { defined } from '../base/defined.ts'
 import { printable } from '../base/printable.ts'
-import { matchesGlob } from './glob.ts'
 import type { Endpoint, Host } from './host.ts'
-import { isAddress, isUserName } from './host-name.ts'
-import { LEAST_RSA_BITS } from './known-hosts/key-blob.ts'
-import { knownByAuthority, type ReadAuthorities } from './known-hosts/parse.ts'
+import { isAddress, isUserName, matchesGlob } from './host-name.ts'
+import { knownByAuthority, LEAST_RSA_BITS, type ReadAuthorities } from './known-hosts/parse.ts'
 import { algorithmsOf } from './ssh-config/algorithms.ts'
 import { authenticationsOf, needsOpenSsh, type ReadSmallFile } from './ssh-config/openssh-only.ts'
 import {
@@ -118,6 +116,8 @@ export function createEndpoint(
     ) ??
     knownByAuthority(tokens, [...knownHostsFiles, ...globalKnownHostsFiles], surroundings.authorities) ??
     (jumpNeeds && `its jump host ${jumpNeeds.host}: ${jumpNeeds.needsOpenSsh}`)
+  // ForwardAgent may also name a socket or a variable, which means yes.
+  const isForwarding = ![undefined, 'no', 'false'].includes(settingOf(values, 'forwardagent'))
   const requiredRsaBits = Number(settingOf(values, 'requiredrsasize'))
   return {
     host: host.name,
@@ -128,7 +128,7 @@ export function createEndpoint(
     user,
     identityFiles,
     identitiesOnly: isYes(values, 'identitiesonly', false),
-    forwardAgent: host.forwardAgent ?? (surroundings.forwardAgent || isForwarding(settingOf(values, 'forwardagent'))),
+    forwardAgent: host.forwardAgent ?? (surroundings.forwardAgent || isForwarding),
     jump,
     knownHostsFiles,
     globalKnownHostsFiles,
@@ -188,9 +188,6 @@ function agentSocketOf(values: SshConfigValues, tokens: TokenValues, { env }: Su
   if (/^\$\w+$/.test(written)) return env[written.slice(1)] || undefined
   return expandPath(written, tokens, env)
 }
-
-/** ForwardAgent may also name a socket or a variable, which means yes. */
-const isForwarding = (value: string | undefined): boolean => value !== undefined && value !== 'no' && value !== 'false'
 
 function milliseconds(values: SshConfigValues, keyword: string): number | undefined {
   const seconds = parseSeconds(settingOf(values, keyword) ?? '')

@@ -5,13 +5,11 @@
  *     operand  = "(" set ")" | "all" | "@" group | "-" | quoted name | name with [ranges], * and ?
  */
 import { printable } from '../base/printable.ts'
-import { matchesGlob } from './glob.ts'
-import { parseHostSpec } from './host-name.ts'
+import { matchesGlob, parseHostSpec } from './host-name.ts'
 import { expandPattern, HostSetError, MAX_NAMES } from './host-set-pattern.ts'
 import { didYouMean } from './nearest-word.ts'
 
-export { foldHostSet } from './host-set-fold.ts'
-export { HostSetError } from './host-set-pattern.ts'
+export { foldHostSet, HostSetError } from './host-set-pattern.ts'
 
 /** Defines the names in an expression. Everything is optional: without an inventory each name means itself. */
 export type HostSetContext = {
@@ -30,26 +28,20 @@ const MAX_DEPTH = 100
 const OPERATORS = ',!&^'
 const WORD_END = /[\s,!&^()]/
 
-type Operator = ',' | '!' | '&' | '^'
-
 /** `h1` also names `root@h1:22`. */
 export function bareName(name: string): string {
   return /[@:]/.test(name) ? (parseHostSpec(name)?.host ?? name) : name
 }
 
-function combine(left: Set<string>, operator: Operator, right: ReadonlySet<string>): Set<string> {
-  const isMeant = (name: string): boolean => right.has(name) || right.has(bareName(name))
-  switch (operator) {
-    case ',':
-      for (const name of right) left.add(name)
-      return left
-    case '!':
-      return new Set([...left].filter((name) => !isMeant(name)))
-    case '&':
-      return new Set([...left].filter(isMeant))
-    case '^':
-      return new Set([...left].filter((name) => !right.has(name)).concat([...right].filter((name) => !left.has(name))))
+function combine(left: Set<string>, operator: string, right: ReadonlySet<string>): Set<string> {
+  if (operator === ',') {
+    for (const name of right) left.add(name)
+    return left
   }
+  if (operator === '^')
+    return new Set([...[...left].filter((name) => !right.has(name)), ...[...right].filter((name) => !left.has(name))])
+  const isMeant = (name: string): boolean => right.has(name) || right.has(bareName(name))
+  return new Set([...left].filter((name) => isMeant(name) === (operator === '&')))
 }
 
 class Evaluator {
@@ -85,7 +77,7 @@ class Evaluator {
       if (next === undefined || next === ')') return result
       if (!OPERATORS.includes(next)) this.#fail('an operator is missing; write a comma between two names')
       this.#at += 1
-      result = combine(result, next as Operator, new Set(this.#operand()))
+      result = combine(result, next, new Set(this.#operand()))
       if (result.size > MAX_NAMES) this.#fail(`the set has more than ${MAX_NAMES} names`)
     }
   }

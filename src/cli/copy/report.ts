@@ -1,6 +1,6 @@
 /** What a copy prints: progress on a terminal, a line for each host, the files that failed; or JSON lines. */
 import { formatBytes } from '../../base/format-bytes.ts'
-import { foldHostSet } from '../../inventory/host-set-fold.ts'
+import { foldHostSet } from '../../inventory/host-set-pattern.ts'
 import type { CopyEvent, HostResult, PathEvent } from '../../ssh/copy/events.ts'
 import { type CopyHost, describeResult, formatShare, reduceHost, totalOf, WAITING } from '../../ssh/copy/progress.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'

@@ -1,5 +1,5 @@
 /** The algorithms of the built-in transport that ssh_config allows: the lists contain all of them, in the order of OpenSSH. */
-import { matchesGlob } from '../glob.ts'
+import { matchesGlob } from '../host-name.ts'
 import { type SshConfigValues, settingOf } from './source.ts'
 
 /** Names in the order of ssh_config. */

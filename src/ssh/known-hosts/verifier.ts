@@ -4,12 +4,15 @@ import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { fingerprintOf, keyTypeOf, keyTypeTitle, tooShortRsa } from '../../inventory/known-hosts/key-blob.ts'
 import {
+  fingerprintOf,
   formatKnownHostsLine,
   type KnownHostsEntry,
+  keyTypeOf,
+  keyTypeTitle,
   lookupNameOf,
   parseKnownHosts,
+  tooShortRsa,
 } from '../../inventory/known-hosts/parse.ts'
 import type { HostKeyReviewer, HostKeyVerdict, HostKeyVerifier, NewHostKey } from '../questions.ts'
 import { judgeHostKey, KnownHostsFiles, knownAlgorithms, type NamingEntries } from './files.ts'

@@ -3,7 +3,7 @@ import type { AnyAuthMethod, ParsedKey, Prompt } from 'ssh2'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { tooShortRsa } from '../../inventory/known-hosts/key-blob.ts'
+import { tooShortRsa } from '../../inventory/known-hosts/parse.ts'
 import {
   type AgentKey,
   type FileKey,

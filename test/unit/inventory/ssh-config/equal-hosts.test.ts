@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { askAboutEqualHosts, type SshReply } from '../../../../src/inventory/ssh-config/equal-hosts.ts'
+import { askAboutEqualHosts, type SshReply } from '../../../../src/inventory/ssh-config/openssh-source.ts'
 import type { SshConfigQuestion } from '../../../../src/inventory/ssh-config/source.ts'
 
 const nodes = (count: number): SshConfigQuestion[] =>
