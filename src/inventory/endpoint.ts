@@ -45,11 +45,9 @@ export type Surroundings = EndpointSettings & {
 const CONNECT_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_INTERVAL_MS = 5_000
 const KEEP_ALIVE_MAX_MISSED = 3
-const STRICTNESS = new Map<string | undefined, Endpoint['strictHostKeyChecking']>([
-  ...(['yes', 'true'] as const).map((word) => [word, 'yes'] as const),
-  ...(['no', 'off', 'false'] as const).map((word) => [word, 'no'] as const),
-  ['accept-new', 'accept-new'],
-])
+const STRICTNESS = new Map<string | undefined, Endpoint['strictHostKeyChecking']>(
+  Object.entries({ yes: 'yes', true: 'yes', no: 'no', off: 'no', false: 'no', 'accept-new': 'accept-new' } as const),
+)
 const DEFAULT_IDENTITY = /^~\/\.ssh\/id_(?:rsa|ecdsa|ecdsa_sk|ed25519|ed25519_sk|xmss|dsa)$/
 
 export function createLocalEndpoint(host: Host, surroundings: Surroundings): Endpoint {

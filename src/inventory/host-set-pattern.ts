@@ -67,11 +67,6 @@ function* numbersOf(ranges: readonly (Range | string)[]): Generator<string> {
   }
 }
 
-/** A bracket at the start of the address whose content has a colon is an IPv6 address, not a range. */
-function isIpv6Bracket(atom: string, open: number, close: number): boolean {
-  return (open === 0 || atom[open - 1] === '@') && atom.slice(open + 1, close).includes(':')
-}
-
 function parseParts(atom: string, offset: number, expression: string): Part[] {
   const parts: Part[] = []
   let from = 0
@@ -86,7 +81,8 @@ function parseParts(atom: string, offset: number, expression: string): Part[] {
     const close = atom.indexOf(']', open)
     if (close < 0) throw new HostSetError(expression, offset + open, '[ without ] after it; write a range like m[8-10]')
     scan = close + 1
-    if (isIpv6Bracket(atom, open, close)) continue
+    // A bracket at the start of the address whose content has a colon is an IPv6 address, not a range.
+    if ((open === 0 || atom[open - 1] === '@') && atom.slice(open + 1, close).includes(':')) continue
     if (open > from) parts.push({ text: atom.slice(from, open) })
     let at = offset + open + 1
     const ranges = atom
@@ -136,11 +132,6 @@ function compareNumbers(a: string, b: string): number {
   const left = a.startsWith('0') ? a.replace(/^0+(?=\d)/, '') : a
   const right = b.startsWith('0') ? b.replace(/^0+(?=\d)/, '') : b
   return left.length - right.length || compareText(left, right)
-}
-
-/** Alternating texts and numbers of a name, to compare many names without splitting each again. */
-function naturalKey(name: string): readonly string[] {
-  return name.split(DIGITS)
 }
 
 function compareNaturalKeys(left: readonly string[], right: readonly string[]): number {
@@ -276,7 +267,7 @@ export function foldHostSet(names: Iterable<string>): string {
     for (const family of familiesOf(texts, rows)) pieces.push(...foldFamily(family))
   }
   return pieces
-    .map((piece) => ({ piece, key: naturalKey(piece.includes('[') ? piece.replace(/\[(\d+)[^\]]*\]/g, '$1') : piece) }))
+    .map((piece) => ({ piece, key: piece.replace(/\[(\d+)[^\]]*\]/g, '$1').split(DIGITS) }))
     .sort((a, b) => compareNaturalKeys(a.key, b.key))
     .map(({ piece }) => piece)
     .join(',')

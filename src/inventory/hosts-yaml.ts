@@ -255,19 +255,17 @@ class HostsFileBuilder {
 }
 
 /** The names in a circle of jump hosts that begins at `start`, or undefined. The first hop of each host decides its route. */
-function findJumpLoop(start: string, hosts: ReadonlyMap<string, Host>): string[] | undefined {
-  const visit = (name: string, trail: readonly string[]): string[] | undefined => {
-    const at = trail.indexOf(name)
-    if (at >= 0) return [...trail.slice(at), name]
-    const hops = hosts.get(name)?.jump ?? []
-    for (const [index, hop] of hops.entries()) {
-      const loop =
-        index === 0 ? visit(hop, [...trail, name]) : [...trail, name].includes(hop) ? [...trail, name, hop] : undefined
-      if (loop) return loop
-    }
-    return undefined
-  }
-  return visit(start, [])
+function findJumpLoop(
+  name: string,
+  hosts: ReadonlyMap<string, Host>,
+  trail: readonly string[] = [],
+): string[] | undefined {
+  if (trail.includes(name)) return [...trail.slice(trail.indexOf(name)), name]
+  const route = [...trail, name]
+  const [first, ...later] = hosts.get(name)?.jump ?? []
+  const again = later.find((hop) => route.includes(hop))
+  const loop = first === undefined ? undefined : findJumpLoop(first, hosts, route)
+  return loop ?? (again === undefined ? undefined : [...route, again])
 }
 
 /** Reads the text of a hosts.yaml. @throws InventoryError with every problem; each line begins with `file`. */

@@ -35,31 +35,26 @@ export function groupsByHost(inventory: Inventory): ReadonlyMap<string, readonly
   return groups
 }
 
-/** The host for one name: of the inventory (`bob@m8` is m8 with another user), or one that the text itself describes. */
-function hostOf(spec: string, byName: ReadonlyMap<string, Host>, name: string, number: number): Host | undefined {
-  const known = byName.get(spec)
-  if (known) return known
-  const { host, ...login } = parseHostSpec(spec) ?? {}
-  return host === undefined ? undefined : { ...(byName.get(host) ?? { number }), name, ...login }
-}
-
-/** Names specs only by their host if that is unique, otherwise in full: `h1`, but `127.0.0.1:2201` and `127.0.0.1:2202`. */
-function namesOf(specs: readonly string[]): string[] {
-  const alike = Map.groupBy(specs, bareName)
-  return specs.map((spec) => (alike.get(bareName(spec))?.length === 1 ? bareName(spec) : spec))
-}
-
+/**
+ * The hosts for these names: of the inventory (`bob@m8` is m8 with another user), or as the text itself describes them.
+ * These are named only by their host if that is unique, otherwise in full: `127.0.0.1:2201` and `127.0.0.1:2202`.
+ */
 function hostsOf(specs: readonly string[], byName: ReadonlyMap<string, Host>, expression: string): Host[] {
-  const names = namesOf(specs)
+  const alike = Map.groupBy(specs, bareName)
   let number = byName.size
-  return specs.map((spec, index) => {
-    const isKnown = byName.has(spec) || byName.has(bareName(spec))
-    if (!isKnown) number += 1
-    const host = hostOf(spec, byName, names[index] ?? spec, number)
-    if (host) return host
-    const isNoPort = !isPort(Number(/^[^:]+:(\d+)$/.exec(spec)?.[1] ?? 22))
-    const reason = isNoPort ? ': a port is from 1 to 65535' : ' is not a host name'
-    throw new HostSetError(expression, Math.max(0, expression.indexOf(spec)), printable(spec) + reason)
+  return specs.map((spec) => {
+    const known = byName.get(spec)
+    if (known) return known
+    const { host, ...login } = parseHostSpec(spec) ?? {}
+    if (host === undefined) {
+      const isNoPort = !isPort(Number(/^[^:]+:(\d+)$/.exec(spec)?.[1] ?? 22))
+      const reason = isNoPort ? ': a port is from 1 to 65535' : ' is not a host name'
+      throw new HostSetError(expression, Math.max(0, expression.indexOf(spec)), printable(spec) + reason)
+    }
+    const base = byName.get(host)
+    if (!base) number += 1
+    const name = alike.get(bareName(spec))?.length === 1 ? bareName(spec) : spec
+    return { ...(base ?? { number }), name, ...login }
   })
 }
 

@@ -1,7 +1,6 @@
 /** Reads a YAML document by a schema: reports all problems at once, each with its place, and accepts no unknown key. */
 import {
   type Document,
-  type DocumentOptions,
   isAlias,
   isMap,
   isScalar,
@@ -9,10 +8,8 @@ import {
   Lexer,
   LineCounter,
   type Node,
-  type ParseOptions,
   Parser,
   parseDocument,
-  type SchemaOptions,
   visit,
   YAMLParseError,
 } from 'yaml'
@@ -325,7 +322,7 @@ export function orEmpty<T extends object>(schema: Schema<T>): Schema<T> {
 const MAX_LEVELS = 100
 
 /** As the library's `parseDocument`; `errors` of the document names nesting that is too deep, and then it is empty. */
-export function parseYaml(text: string, options: ParseOptions & DocumentOptions & SchemaOptions = {}): Document.Parsed {
+export function parseYaml(text: string, options: Parameters<typeof parseDocument>[1] = {}): Document.Parsed {
   const offset = tooDeepAt(text)
   if (offset === undefined) return parseDocument(text, options)
   // So much can be parsed, and tells the counter of lines where they begin.

@@ -5,7 +5,6 @@ import { BLANK, type CellGrid, WIDE_TAIL, WORDS_PER_CELL } from './cells.ts'
 import { type ClusterBudget, cellText } from './clusters.ts'
 import { installGraphemes } from './graphemes.ts'
 import { CANCEL, RateLimit, StringGuard, Utf8Repair } from './output-guards.ts'
-import { type SearchHit, searchLines } from './screen-search.ts'
 import { openInternals, type XtermInternals } from './xterm-internals.ts'
 
 /** Cancel, first screen, mouse modes off, soft reset (DECSTR: cursor, regions, colours, the other modes). */
@@ -20,6 +19,10 @@ const NEW_CLUSTERS = 4096
 
 /** Hyperlinks are dropped: cells have none, and the emulator's list of them makes every linked character expensive. */
 const OSC_HYPERLINK = 8
+
+const MOST_HITS = 1000
+
+export type SearchHit = { readonly line: number; readonly column: number; readonly length: number }
 
 /** `now` in milliseconds, for the limits on replies, bells and endless strings. */
 export function createScreen(options: ScreenOptions, now: () => number = Date.now): Screen {
@@ -199,18 +202,47 @@ class HeadlessScreen implements Disposable {
     return Array.from({ length: this.#rows }, (_, y) => this.#textOf(top + y))
   }
 
-  /** The newest 1000 hits, oldest first; `line` counts from the oldest kept line. Without a capital, case is ignored. */
+  /** The newest hits, oldest first, none overlapping; `line` counts from the oldest kept line. Without a capital, case is ignored. */
   search(needle: string): SearchHit[] {
-    return searchLines(
-      {
-        lines: this.#buffers.active.length,
-        width: this.#columns,
-        isWrapped: (line) => this.#isWrapped(line),
-        text: (line) => (this.#isWrapped(line + 1) ? this.#wholeText(line) : this.#textOf(line)),
-        columns: (line) => this.#columnsOf(line),
-      },
-      needle,
-    )
+    if (needle === '') return []
+    const fold = needle === foldCase(needle) ? foldCase : (text: string) => text
+    const groups: SearchHit[][] = []
+    let found = 0
+    // Newest first, so that the limit keeps what is near.
+    for (let last = this.#buffers.active.length - 1; last >= 0 && found < MOST_HITS; ) {
+      let first = last
+      while (first > 0 && this.#isWrapped(first)) first--
+      const hits = this.#searchLogicalLine(first, last, needle, fold)
+      if (hits.length > 0) groups.push(hits)
+      found += hits.length
+      last = first - 1
+    }
+    return groups.reverse().flat().slice(-MOST_HITS)
+  }
+
+  #searchLogicalLine(first: number, last: number, needle: string, fold: (text: string) => string): SearchHit[] {
+    let text = ''
+    const starts: number[] = []
+    for (let line = first; line <= last; line++) {
+      starts.push(text.length)
+      text += this.#isWrapped(line + 1) ? this.#wholeText(line) : this.#textOf(line)
+    }
+    const locate = (at: number) => {
+      const row = starts.findLastIndex((start) => start <= at)
+      const columns = this.#columnsOf(first + row)
+      const column = columns[at - (starts[row] ?? 0)] ?? 0
+      // The code units of one cell share its column.
+      return { line: first + row, column, nextColumn: columns.find((next) => next > column) ?? column + 1 }
+    }
+    const hits: SearchHit[] = []
+    const haystack = fold(text)
+    for (let at = haystack.indexOf(needle); at >= 0; at = haystack.indexOf(needle, at + needle.length)) {
+      const { line, column } = locate(at)
+      const end = locate(at + needle.length - 1)
+      // A hit over several rows is as long as if the rows stood side by side.
+      hits.push({ line, column, length: (end.line - line) * this.#columns + end.nextColumn - column })
+    }
+    return hits
   }
 
   /** A new shell begins: modes, colours and cut sequences are gone, the text stays, and the cursor stands below it. */
@@ -282,4 +314,14 @@ type ScreenOptions = {
     /** At most a few times a second. */
     onBell?(): void
   }
+}
+
+/** Lower case of the same length, so that places in it are places in the text. */
+function foldCase(text: string): string {
+  const lower = text.toLowerCase()
+  if (lower.length === text.length) return lower
+  return Array.from(text, (character) => {
+    const folded = character.toLowerCase()
+    return folded.length === character.length ? folded : character
+  }).join('')
 }

@@ -3,7 +3,6 @@ import type { Terminal } from '@xterm/headless'
 import type { SourceRow } from './cell-row.ts'
 
 type RawLine = { _data: Uint32Array; _combined: { [column: number]: string | undefined }; length: number }
-type RawParams = { length: number; params: Int32Array }
 type CsiIdentifier = { prefix?: string; intermediates?: string; final: string }
 
 type Core = {
@@ -14,7 +13,10 @@ type Core = {
     decPrivateModes: { cursorStyle?: 'block' | 'underline' | 'bar' | undefined }
   }
   coreMouseService: { activeEncoding: string }
-  registerCsiHandler(identifier: CsiIdentifier, callback: (params: RawParams) => boolean): unknown
+  registerCsiHandler(
+    identifier: CsiIdentifier,
+    callback: (params: { length: number; params: Int32Array }) => boolean,
+  ): unknown
 }
 
 /** States of the parser (its own numbering): SOS/PM/APC, OSC, and the five of DCS. */

@@ -1,7 +1,6 @@
 /** Scroll mode: looks back in one host and searches. Hosts receive no keys meanwhile. */
 import { BOLD } from '../../terminal/cells.ts'
-import type { Screen } from '../../terminal/headless-screen.ts'
-import type { SearchHit } from '../../terminal/screen-search.ts'
+import type { Screen, SearchHit } from '../../terminal/headless-screen.ts'
 import type { PaneView } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import type { PageContext } from '../tabs/page.ts'
