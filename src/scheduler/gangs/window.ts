@@ -21,19 +21,11 @@ type Filling = {
  * Ray, so that later gangs that need several hosts find some room on each.
  */
 export function placeWindow(cluster: Cluster, window: readonly Gang[]): ReadonlyMap<Gang, readonly Placement[]> {
-  const [only] = window
-  if (only !== undefined && window.length === 1) {
-    const placements = placeAlone(cluster, only)
-    return new Map(placements ? [[only, placements]] : [])
-  }
+  if (window.length === 1) return fill(cluster, window, placeAlone)
   const withGpus = window.filter((gang) => gpuMilliOf(gang) > 0)
   const order = withGpus.length < 2 ? withGpus : searchOrder(cluster, withGpus)
-  const placed = fill(cluster, order)
-  for (const gang of window) {
-    const placements = gpuMilliOf(gang) === 0 ? placeAlone(cluster, gang) : undefined
-    if (placements) placed.set(gang, placements)
-  }
-  return placed
+  const withoutGpus = window.filter((gang) => gpuMilliOf(gang) === 0)
+  return new Map([...fill(cluster, order), ...fill(cluster, withoutGpus, placeAlone)])
 }
 
 function placeAlone(cluster: Cluster, gang: Gang): readonly Placement[] | undefined {
@@ -83,13 +75,13 @@ function tryOrder(cluster: Cluster, order: readonly Gang[]): Filling {
   return { order, usedGpuMilli, refused: order.filter((gang) => !placed.has(gang)) }
 }
 
-function fill(cluster: Cluster, order: readonly Gang[]): Map<Gang, readonly Placement[]> {
-  const placed = new Map<Gang, readonly Placement[]>()
-  for (const gang of order) {
-    const placements = placeGang(cluster, gang)
-    if (placements) placed.set(gang, placements)
-  }
-  return placed
+function fill(cluster: Cluster, order: readonly Gang[], place = placeGang): Map<Gang, readonly Placement[]> {
+  return new Map(
+    order.flatMap((gang) => {
+      const placements = place(cluster, gang)
+      return placements ? [[gang, placements]] : []
+    }),
+  )
 }
 
 function urgency(gang: Gang): number {

@@ -162,7 +162,7 @@ export class HostRounds implements Disposable {
     const onNotice = (text: string) => {
       const { bundles } = parseHostAnswer(text, (upS) => hostClock.toMs(upS))
       this.#answers.push({ place: host, record: undefined, bundles, readings: [] })
-      if ([...bundles.values()].some(hasFoundNoRoom)) {
+      if ([...bundles.values()].some((one) => one.kind === 'ended' && one.end.kind === 'exit' && one.end.isUnwritten)) {
         record().factsMs = undefined
         pollSoon(record(), clock.now())
       }
@@ -244,10 +244,6 @@ export class HostRounds implements Disposable {
       record.sweep = formatDetachedClean(store.id, kept, keepDays)
     }
   }
-}
-
-function hasFoundNoRoom(bundle: SeenBundle): boolean {
-  return bundle.kind === 'ended' && bundle.end.kind === 'exit' && bundle.end.isUnwritten === true
 }
 
 /** Hosts and devices are known to the engine alone, which sets their variables itself. */

@@ -97,12 +97,7 @@ const MINUTES_A_DAY = 1440
  * Deletes directories of this queue, except those in `kept` and those that changed recently. Keys are part of the script,
  * as program arguments are limited in size. Where hosts share a home, only one can rename a directory and counts it.
  */
-export function formatCleanProgram(
-  storeId: string,
-  kept: readonly string[],
-  olderThanDays: number,
-  isTrial = false,
-): string {
+export function formatCleanProgram(storeId: string, kept: readonly string[], olderThanDays: number, isTrial = false) {
   const minutes = Math.max(LEAST_MINUTES, Math.round(olderThanDays * MINUTES_A_DAY))
   return `cd ${JOBS_DIRECTORY} 2>/dev/null || { echo removed 0; exit 0; }
 kept='

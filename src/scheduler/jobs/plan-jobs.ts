@@ -1,5 +1,6 @@
 /** One pass over the queue: which jobs begin on hosts, go to an engine, or have to make room. It changes nothing. */
 import { getOrMake } from '../../base/collections.ts'
+import { defined } from '../../base/defined.ts'
 import { findGang } from '../gangs/place-gang.ts'
 import { Cluster, type Placement } from '../model/cluster.ts'
 import type { Gang, HostCapacity } from '../model/resources.ts'
@@ -95,22 +96,14 @@ export function occupy(hosts: readonly HostCapacity[], active: readonly Job[]) {
   return { cluster, placements }
 }
 
-export function gangOf({ name, bundles, request, strategy, maxBundlesPerHost }: JobSpec): Gang {
-  return {
-    name,
-    strategy,
-    bundles: Array.from({ length: bundles }, () => request),
-    ...(maxBundlesPerHost === undefined ? {} : { maxBundlesPerHost }),
-  }
-}
-
-/** Jobs of one submission share a specification and are seen in every plan. */
+/** Kept, as jobs of one submission share a specification and are seen in every plan. */
 const gangs = new WeakMap<JobSpec, Gang>()
 
-function keptGangOf(spec: JobSpec): Gang {
-  const known = gangs.get(spec)
-  if (known !== undefined) return known
-  const gang = gangOf(spec)
+export function gangOf(spec: JobSpec): Gang {
+  const { name, bundles, request, strategy, maxBundlesPerHost } = spec
+  const made = () =>
+    defined({ name, strategy, bundles: Array.from({ length: bundles }, () => request), maxBundlesPerHost })
+  const gang = gangs.get(spec) ?? made()
   gangs.set(spec, gang)
   return gang
 }
@@ -121,7 +114,7 @@ function waitingOf(job: Job): WaitingJob {
   const known = [estimateS, limitS].filter((one) => one !== undefined)
   return {
     order: id,
-    gang: keptGangOf(spec),
+    gang: gangOf(spec),
     user,
     submitS: Math.floor(waitsFrom(job) / 1000),
     priority,
@@ -129,7 +122,7 @@ function waitingOf(job: Job): WaitingJob {
   }
 }
 
-export type PassInput = {
+type PassInput = {
   readonly nowMs: number
   readonly hosts: readonly HostCapacity[]
   /** Those that can be used now. */

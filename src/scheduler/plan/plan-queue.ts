@@ -187,12 +187,7 @@ export function mayEnd(running: ActiveJob, waiting: WaitingJob, nowS: number): b
 const rankAtStart = (job: ActiveJob): number => rankOf(job, job.startS)
 
 /** The lowest priority and youngest first, and no more than needed; undefined: even stopping all of them makes no room. */
-export function chooseVictims(
-  cluster: Cluster,
-  waiting: WaitingJob,
-  running: readonly ActiveJob[],
-  nowS: number,
-): readonly ActiveJob[] | undefined {
+export function chooseVictims(cluster: Cluster, waiting: WaitingJob, running: readonly ActiveJob[], nowS: number) {
   const { gang } = waiting
   const candidates = running
     .filter((job) => mayEnd(job, waiting, nowS))

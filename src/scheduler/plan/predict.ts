@@ -41,10 +41,7 @@ export type RunTimes = ReadonlyMap<string, readonly number[]>
 /** For a job that may run for ever. */
 export const ENDLESS_S = 2 ** 31
 
-export function predictS(
-  { user, estimateS }: { user: string; estimateS: number | undefined },
-  times: RunTimes,
-): number {
+export function predictS({ user, estimateS }: Pick<WaitingJob, 'user' | 'estimateS'>, times: RunTimes): number {
   if (estimateS !== undefined) return estimateS
   const last = times.get(user)?.slice(-2) ?? []
   if (last.length === 0) return UNKNOWN_S
@@ -55,11 +52,7 @@ export function predictS(
  * When a running job is expected to end. One that exceeded its estimate is taken to need as long again as it is late, one
  * that exceeded a prediction as long again as it ran, so that nothing relies on the next second for ever.
  */
-export function expectedEndS(
-  job: { user: string; estimateS: number | undefined; startS: number },
-  nowS: number,
-  times: RunTimes,
-): number {
+export function expectedEndS(job: ActiveJob, nowS: number, times: RunTimes): number {
   const endS = job.startS + predictS(job, times)
   if (endS > nowS) return endS
   return nowS + Math.max(1, nowS - (job.estimateS === undefined ? job.startS : endS))

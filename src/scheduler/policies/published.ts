@@ -2,10 +2,11 @@
  * FGD and the baselines of its paper (Weng et al., "Beware of Fragmentation", USENIX ATC '23). As in the published simulator, scores
  * are cut to whole numbers from 0 to 100: its curves are reproduced within 0.01 point.
  */
+import { getOrMake } from '../../base/collections.ts'
 import type { Cluster } from '../model/cluster.ts'
 import { countDevices, tightestDevice, tightestDevices } from '../model/fits.ts'
 import type { WorkloadMix } from '../model/mix.ts'
-import { WHOLE_MILLI } from '../model/resources.ts'
+import { type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
 import type { Shape } from '../model/shape.ts'
 import { type HostScorer, NO_FIT, ScoredPolicy } from './scored-policy.ts'
 
@@ -15,7 +16,7 @@ const MAX_GPU_MILLI = 8000
 
 /** The least left over, CPU and GPU weighing the same. */
 export function createBestFit(cluster: Cluster): ScoredPolicy {
-  return createTightestPolicy('best-fit', cluster, (shape, host) => {
+  return createTightestPolicy(cluster, (shape, host) => {
     const cpu = (((cluster.cpuLeftMilli[host] as number) - shape.cpuMilli) / MAX_CPU_MILLI) * 0.5
     const gpu = (((cluster.gpuLeftMilli[host] as number) - shape.gpuCount * shape.gpuMilli) / MAX_GPU_MILLI) * 0.5
     return Math.trunc((1 - (cpu + gpu)) * 100)
@@ -24,7 +25,7 @@ export function createBestFit(cluster: Cluster): ScoredPolicy {
 
 /** The smallest product of request and free amounts as vectors. */
 export function createDotProduct(cluster: Cluster): ScoredPolicy {
-  return createTightestPolicy('dot-product', cluster, (shape, host) => {
+  return createTightestPolicy(cluster, (shape, host) => {
     const cpu = ((cluster.cpuLeftMilli[host] as number) / MAX_CPU_MILLI) * (shape.cpuMilli / MAX_CPU_MILLI)
     const gpu =
       ((cluster.gpuLeftMilli[host] as number) / MAX_GPU_MILLI) * ((shape.gpuCount * shape.gpuMilli) / MAX_GPU_MILLI)
@@ -34,7 +35,7 @@ export function createDotProduct(cluster: Cluster): ScoredPolicy {
 
 /** A shared GPU before an idle one, an idle GPU of a used host before an idle host. */
 export function createGpuPacking(cluster: Cluster): ScoredPolicy {
-  return createTightestPolicy('gpu-packing', cluster, (shape, host, device) => {
+  return createTightestPolicy(cluster, (shape, host, device) => {
     if (shape.gpuCount === 0) return 0
     const first = cluster.deviceStart[host] as number
     const idle = cluster.idleDevices[host] as number
@@ -56,7 +57,7 @@ export function createGpuClustering(cluster: Cluster): ScoredPolicy {
     if (count > 0) counts.set(kindOf(shape), count)
     else counts.delete(kindOf(shape))
   })
-  return createTightestPolicy('gpu-clustering', cluster, (shape, host) => {
+  return createTightestPolicy(cluster, (shape, host) => {
     if (shape.gpuCount === 0) return 0
     const counts = kinds[host] as Map<number, number>
     const fullness = Math.trunc((25 * (MAX_GPU_MILLI - (cluster.gpuLeftMilli[host] as number))) / MAX_GPU_MILLI)
@@ -72,7 +73,7 @@ function kindOf(shape: Shape): number {
 /** Scores a host as a whole; a share goes to its tightest device. `device`: within the host for a share; else 0. */
 type ScoreHost = (shape: Shape, host: number, device: number) => number
 
-export function createTightestPolicy(name: string, cluster: Cluster, scoreHost: ScoreHost): ScoredPolicy {
+export function createTightestPolicy(cluster: Cluster, scoreHost: ScoreHost): ScoredPolicy {
   const scorer: HostScorer = {
     device: 0,
     score(shape, host) {
@@ -80,11 +81,11 @@ export function createTightestPolicy(name: string, cluster: Cluster, scoreHost: 
       return this.device < 0 ? NO_FIT : scoreHost(shape, host, this.device)
     },
   }
-  return new ScoredPolicy(name, cluster, scorer)
+  return new ScoredPolicy(cluster, scorer)
 }
 
 export function createFirstFit(cluster: Cluster): ScoredPolicy {
-  return createTightestPolicy('first-fit', cluster, () => 0)
+  return createTightestPolicy(cluster, () => 0)
 }
 
 /** `gain`: by how many milli the unusable amount shrinks; `leftMilli`: what is left of each GPU that is taken from. */
@@ -92,11 +93,11 @@ type Score = (gain: number, shape: Shape, host: number, leftMilli: number) => nu
 
 /** Chooses where the GPU amount that typical requests cannot use grows least. */
 export function createFgd(cluster: Cluster, mix: WorkloadMix): ScoredPolicy {
-  return createByFragments('fgd', cluster, mix, (gain) => Math.trunc((1 / (1 + Math.exp(-gain / WHOLE_MILLI))) * 100))
+  return createByFragments(cluster, mix, (gain) => Math.trunc((1 / (1 + Math.exp(-gain / WHOLE_MILLI))) * 100))
 }
 
-export function createByFragments(name: string, cluster: Cluster, mix: WorkloadMix, score: Score): ScoredPolicy {
-  return new ScoredPolicy(name, cluster, new FragmentScorer(cluster, mix, score))
+export function createByFragments(cluster: Cluster, mix: WorkloadMix, score: Score): ScoredPolicy {
+  return new ScoredPolicy(cluster, new FragmentScorer(cluster, mix, score))
 }
 
 class FragmentScorer implements HostScorer {
@@ -202,29 +203,20 @@ class FragmentScorer implements HostScorer {
   }
 }
 
-export type TypicalRequest = {
-  readonly cpuMilli: number
-  readonly gpuCount: number
-  readonly gpuMilli: number
-  readonly gpuModels: readonly string[]
-  /** Its fraction of all of them; the fractions add up to 1. */
-  readonly part: number
-}
+type Typical = Required<Pick<ResourceRequest, 'cpuMilli' | 'gpuCount' | 'gpuMilli' | 'gpuModels'>>
 
 /** The most frequent ones, until they cover 95 % of all requests. */
 const COVERED = 0.95
 
-/** The shapes that make up nearly all of a workload: by CPU, GPUs and models, without memory. */
-export function typicalRequests(mix: WorkloadMix): readonly TypicalRequest[] {
-  const groups = new Map<string, Omit<TypicalRequest, 'part'> & { count: number; models: string }>()
+/** What makes up nearly all of a workload: by CPU, GPUs and models, without memory. The parts add up to 1. */
+function typicalRequests(mix: WorkloadMix): readonly (Typical & { readonly part: number })[] {
+  const groups = new Map<string, Typical & { count: number; models: string }>()
   for (const { request, count } of mix.entries()) {
     const { cpuMilli, gpuCount, gpuModels = [] } = request
     const gpuMilli = gpuCount === 0 ? 0 : request.gpuMilli
     const models = gpuModels.join('|')
     const key = `${cpuMilli} ${gpuMilli} ${gpuCount} ${models}`
-    const group = groups.get(key)
-    if (group) group.count += count
-    else groups.set(key, { cpuMilli, gpuCount, gpuMilli, gpuModels, models, count })
+    getOrMake(groups, key, () => ({ cpuMilli, gpuCount, gpuMilli, gpuModels, models, count: 0 })).count += count
   }
   const sorted = [...groups.values()].sort(
     (left, right) =>

@@ -7,7 +7,6 @@ import type { PlacementPolicy } from './scored-policy.ts'
 export function createRandom(cluster: Cluster, seed: number): PlacementPolicy {
   const random = createRandomNumbers(seed)
   return {
-    name: 'random',
     choose(shape, allowed) {
       let chosen: ReturnType<typeof spotOn>
       let count = 0

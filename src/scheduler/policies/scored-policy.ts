@@ -31,7 +31,6 @@ const PREFERENCE = 2 ** 22
 const KEPT_SHAPES = 1024
 
 export class ScoredPolicy implements PlacementPolicy {
-  readonly name: string
   readonly groups: HostGroups
   readonly #cluster: Cluster
   readonly #scorer: HostScorer
@@ -40,8 +39,7 @@ export class ScoredPolicy implements PlacementPolicy {
   readonly #indexes = new Map<number, ScoreIndex>()
   readonly #empty: EmptyHosts
 
-  constructor(name: string, cluster: Cluster, scorer: HostScorer, groups = new HostGroups(cluster)) {
-    this.name = name
+  constructor(cluster: Cluster, scorer: HostScorer, groups = new HostGroups(cluster)) {
     this.groups = groups
     this.#cluster = cluster
     this.#scorer = scorer
@@ -175,7 +173,6 @@ export class ScoredPolicy implements PlacementPolicy {
 export type HostFilter = (host: number) => boolean
 
 export interface PlacementPolicy {
-  readonly name: string
   /** The best spot now, without taking it; undefined only when no (allowed) host holds it. */
   choose(shape: Shape, allowed?: HostFilter): Spot | undefined
 }

@@ -129,7 +129,12 @@ export class ConservativeBackfill implements QueuePolicy {
       this.#startsS.clear()
       this.#profile = new FreeProfile(nowS, state.free, state.running)
     } else this.#profile.advance(nowS)
-    for (const job of waiting) if (!this.#startsS.has(job.order)) this.#plan(job, this.#profile)
+    for (const { order, width, estimateS } of waiting) {
+      const startS = this.#startsS.has(order) ? undefined : this.#profile.earliest(width, estimateS)
+      if (startS === undefined) continue
+      this.#profile.take(startS, estimateS, width)
+      this.#startsS.set(order, startS)
+    }
     let left = state.free
     const chosen = waiting.filter(({ order, width }) => {
       if (this.#startsS.get(order) !== nowS || width > left) return false
@@ -138,13 +143,6 @@ export class ConservativeBackfill implements QueuePolicy {
     })
     for (const { order } of chosen) this.#startsS.delete(order)
     return chosen
-  }
-
-  #plan({ order, width, estimateS }: QueuedJob, profile: FreeProfile): void {
-    const startS = profile.earliest(width, estimateS)
-    if (startS === undefined) return
-    profile.take(startS, estimateS, width)
-    this.#startsS.set(order, startS)
   }
 }
 

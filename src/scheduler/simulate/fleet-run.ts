@@ -72,11 +72,7 @@ export function runFleet({ hostCount, gangCount, seed, createPolicy, now }: Flee
   }
 }
 
-function placeGang(
-  cluster: Cluster,
-  policy: PlacementPolicy,
-  bundles: readonly ResourceRequest[],
-): readonly Placement[] | undefined {
+function placeGang(cluster: Cluster, policy: PlacementPolicy, bundles: readonly ResourceRequest[]) {
   return cluster.attempt(() => {
     const placements: Placement[] = []
     for (const bundle of bundles) {
@@ -137,11 +133,7 @@ export function syntheticHosts(count: number, seed: number): readonly HostCapaci
 }
 
 /** Each call returns the bundles of another gang. */
-export function createSyntheticGangs(
-  hosts: readonly HostCapacity[],
-  gangs: number,
-  seed: number,
-): () => ResourceRequest[] {
+export function createSyntheticGangs(hosts: readonly HostCapacity[], gangs: number, seed: number) {
   const random = createRandomNumbers(seed)
   const gpus = hosts.reduce((sum, host) => sum + (host.gpus?.length ?? 0), 0)
   const bundles = mean(BUNDLES, (choice) => choice.bundles)

@@ -20,7 +20,7 @@ export function createLpd(cluster: Cluster, mix: WorkloadMix): PlacementPolicy {
     cluster,
     entries.map(({ request, count }) => ({ request, count: count * scale })),
   )
-  return createByFragments('lpd', cluster, mix, (gain, { gpuCount, gpuMilli }, host, leftMilli) => {
+  return createByFragments(cluster, mix, (gain, { gpuCount, gpuMilli }, host, leftMilli) => {
     const value = (milli: number) => valuesOf[host]![Math.floor(milli / STEP_MILLI)]!
     const after = gpuMilli === WHOLE_MILLI ? 0 : value(leftMilli - gpuMilli)
     const loss = gpuCount === 0 ? 0 : gpuCount * (value(leftMilli) - after)

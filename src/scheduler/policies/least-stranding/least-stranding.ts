@@ -46,7 +46,7 @@ export function createLeastStranding(cluster: Cluster, mix: WorkloadMix): Scored
       if (allowed === undefined) scorer.noteChoice(shape, spot === undefined)
       return spot
     }
-  })('least-stranding', cluster, scorer, groups)
+  })(cluster, scorer, groups)
 }
 
 class StrandingScorer implements HostScorer {
