@@ -29,10 +29,14 @@ const bringUp = () => import('./bring-up/verbs.ts')
 const copies = () => import('./copy/copy.ts')
 const jobChanges = () => import('./job/change.ts')
 const jobTables = () => import('./job/show.ts')
+const jobFiles = () => import('./job/logs.ts')
+const simulateHosts = () => import('./simulate/fleet.ts')
+const simulateQueues = () => import('./simulate/queue.ts')
 const rayJobs = () => import('./ray/jobs.ts')
 
 const QUEUE = ['inventory', 'json'] as const
 const CLUSTER = ['inventory', 'json', 'connection'] as const
+const PLAIN = ['json'] as const
 const HOSTS = ['inventory', 'exclude', 'json', 'connection'] as const
 const REPORT = [...HOSTS, 'color'] as const
 const CHANGE = [...REPORT, 'confirmation'] as const
@@ -43,7 +47,7 @@ const OWN_VERBS: Readonly<Record<string, VerbTable>> = {
     check: reads('show how the environments of the hosts differ', REPORT, () => import('./env/check.ts')),
   },
   ray: {
-    restart: plans('restart workers', CHANGE, () => import('./ray/restart.ts')),
+    restart: plans('restart workers', CHANGE, one(rayJobs, 'restart')),
     submit: changes('run a command on the cluster, and show its output until it ends', CLUSTER, one(rayJobs, 'submit')),
     jobs: reads('list the jobs of the cluster, newest last', CLUSTER, one(rayJobs, 'jobs')),
     logs: reads('show the output of a job', CLUSTER, one(rayJobs, 'logs')),
@@ -129,9 +133,9 @@ export const VERBS: VerbTable = {
       results: reads(
         'show parameters and metrics of jobs submitted together, best first',
         QUEUE,
-        () => import('./job/results.ts'),
+        one(jobTables, 'results'),
       ),
-      logs: reads('show the output of a job', CLUSTER, () => import('./job/logs.ts')),
+      logs: reads('show the output of a job', CLUSTER, one(jobFiles, 'logs')),
       cancel: changes('stop running jobs, and remove waiting ones from the queue', QUEUE, one(jobChanges, 'cancel')),
       hold: changes('hold jobs, so that they do not start', QUEUE, one(jobChanges, 'hold')),
       release: changes('release held jobs, so that they can start', QUEUE, one(jobChanges, 'release')),
@@ -139,11 +143,7 @@ export const VERBS: VerbTable = {
       requeue: changes('stop running jobs, and queue them again', QUEUE, one(jobChanges, 'requeue')),
       wait: reads('wait until all jobs have ended', QUEUE, one(jobChanges, 'wait')),
       edit: changes('change waiting or held jobs', QUEUE, () => import('./job/change.ts')),
-      clean: changes(
-        'delete what ended jobs left on the hosts: output and scripts',
-        CLUSTER,
-        () => import('./job/clean.ts'),
-      ),
+      clean: changes('delete what ended jobs left on the hosts: output and scripts', CLUSTER, one(jobFiles, 'clean')),
       work: changes(
         'run the scheduler, which starts and monitors jobs',
         [...CLUSTER, 'confirmation'],
@@ -155,31 +155,19 @@ export const VERBS: VerbTable = {
   simulate: {
     summary: 'try a scheduling policy on a workload: utilisation, waiting times, speed',
     verbs: {
-      fleet: reads(
-        'measure how fast a policy decides on a large generated fleet',
-        ['json'],
-        () => import('./simulate/fleet.ts'),
-      ),
+      fleet: reads('measure how fast a policy decides on a large generated fleet', PLAIN, one(simulateHosts, 'fleet')),
       openb: reads(
         'measure how much of a GPU fleet a policy allocates (openb trace)',
-        ['json'],
+        PLAIN,
         () => import('./simulate/openb.ts'),
       ),
       gangs: reads(
         'compare the GPUs allocated to gangs with the best known placement',
-        ['json'],
-        () => import('./simulate/gangs.ts'),
+        PLAIN,
+        one(simulateHosts, 'gangs'),
       ),
-      queue: reads(
-        'measure waiting times of a job queue on given hosts',
-        ['json'],
-        () => import('./simulate/queue.ts'),
-      ),
-      swf: reads(
-        'measure waiting times of a job log (Standard Workload Format)',
-        ['json'],
-        () => import('./simulate/swf.ts'),
-      ),
+      queue: reads('measure waiting times of a job queue on given hosts', PLAIN, one(simulateQueues, 'queue')),
+      swf: reads('measure waiting times of a job log (Standard Workload Format)', PLAIN, one(simulateQueues, 'swf')),
     },
   },
   import: reads("write hosts.yaml from another tool's files", ['confirmation'], () => import('./import.ts'), {

@@ -1,6 +1,7 @@
 /** What operations need of hosts, over SSH: scripts on one shared login a host, ended with everything that they started. */
 
 import { randomBytes } from 'node:crypto'
+import { onAbort } from '../../base/abort.ts'
 import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
@@ -16,29 +17,13 @@ import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
 import { shareConnections } from '../../ssh/share-connections.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import type { CarrierWires, FileCarrier } from './carry-files.ts'
-import { createVerbWires, fanOutFor, requireRoomFor, type Wires } from './transports.ts'
-import { askSudoOnce } from './tty-dialog.ts'
+import { createVerbWires, fanOutFor, requireRoomFor } from './transports.ts'
+import { askSudoOnce, TtyDialog } from './tty-dialog.ts'
 
-/** How hosts are reached; a host without an endpoint is not. */
-type Access = {
-  readonly exec: HostExecutor
-  /** For files. */
-  readonly wires: CarrierWires
-  endpoint(host: string): Endpoint | undefined
-  sudoPassword(): Promise<Secret | undefined>
-}
-
-export type OpsHostsOptions = Pick<Wires, 'transports' | 'hostKeys' | 'credentials'> & {
-  readonly fanOut: number
-  /** Letters and digits that cannot be guessed. */
-  readonly token: string
+export type OpsHostsOptions = CarrierWires & {
   /** Ends everything, logins too. */
   readonly signal: AbortSignal
-  sudoPassword(): Promise<Secret | undefined>
-}
-
-export interface ShellHosts {
-  openShell(host: string, handlers: ScriptShellHandlers): ScriptShell
+  sudoPassword?(): Promise<Secret | undefined>
 }
 
 const STDOUT_LIMIT_BYTES = 1024 * 1024
@@ -51,29 +36,15 @@ const ID_TIMEOUT_MS = 10_000
 /** The script is not in a command line while it runs, so that a search of command lines does not find it. */
 const COMMAND = 'eval "unset MUSTER_SCRIPT; $MUSTER_SCRIPT"'
 
-export function createOpsHosts(
-  endpoints: readonly Endpoint[],
-  options: OpsHostsOptions,
-): Required<OpsHosts> & Disposable & ShellHosts {
+export function createOpsHosts(endpoints: readonly Endpoint[], options: OpsHostsOptions): SshOpsHosts {
   const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
   const shared = shareConnections(options.transports, { ...options, clock: systemClock })
-  const exec = createHostExec({ ...options, transports: shared.transports, clock: systemClock })
   const endpointOf = (host: string): Endpoint => {
     const endpoint = byName.get(host)
     if (endpoint === undefined) throw new MusterError('internal', `there is no host ${host}`)
     return endpoint
   }
-  const wires = { ...options, transports: shared.transports }
-  const hosts = new SshOpsHosts({ exec, wires, endpoint: endpointOf, sudoPassword: options.sudoPassword })
-  return {
-    exec: (host, script, execOptions) => hosts.exec(host, script, execOptions),
-    deliver: (host, delivery, deliverOptions) => hosts.deliver(host, delivery, deliverOptions),
-    openShell: (host, handlers) => new ScriptShell(endpointOf(host), { ...wires, clock: systemClock }, handlers),
-    [Symbol.dispose]() {
-      hosts[Symbol.dispose]()
-      shared[Symbol.dispose]()
-    },
-  }
+  return new SshOpsHosts(endpointOf, { ...options, transports: shared.transports }, shared)
 }
 
 /** Over the connections that a console has: it opens none, and a host that has none now is not reached. */
@@ -83,9 +54,7 @@ export function createFleetOpsHosts(
 ): OpsHosts {
   const transport = createFleetTransport(fleet)
   const transports = { ssh2: transport, openssh: transport, local: transport }
-  const exec = createHostExec({ ...options, transports, clock: systemClock })
-  const wires = { ...options, transports, fanOut: FILES_AT_ONCE }
-  return new SshOpsHosts({ exec, wires, endpoint: (host) => fleet.endpoint(host), sudoPassword: options.sudoPassword })
+  return new SshOpsHosts((host) => fleet.endpoint(host), { ...options, transports, fanOut: FILES_AT_ONCE })
 }
 
 const FLOODED = {
@@ -100,20 +69,32 @@ const NOT_HERE: ScriptResult = {
   durationMs: 0,
 }
 
-class SshOpsHosts implements OpsHosts, Disposable {
-  readonly #access: Access
+class SshOpsHosts implements Required<OpsHosts>, Disposable {
+  /** Undefined for a host that is not reached. */
+  readonly #endpoint: (host: string) => Endpoint | undefined
+  readonly #wires: Omit<OpsHostsOptions, 'signal'> & { readonly token: string }
+  readonly #exec: HostExecutor
+  readonly #connections: Disposable | undefined
   /** What hangs up, for everything that runs. */
   readonly #running = new Set<() => void>()
   #carrier: Promise<FileCarrier> | undefined
   /** Whether the login is root, asked once a host. */
   readonly #roots = new Map<string, Promise<boolean>>()
 
-  constructor(access: Access) {
-    this.#access = access
+  /** `connections` close with it. */
+  constructor(
+    endpoint: (host: string) => Endpoint | undefined,
+    wires: Omit<OpsHostsOptions, 'signal'>,
+    connections?: Disposable,
+  ) {
+    this.#endpoint = endpoint
+    this.#wires = { ...wires, token: randomBytes(8).toString('hex') }
+    this.#exec = createHostExec({ ...this.#wires, clock: systemClock })
+    this.#connections = connections
   }
 
   async exec(host: string, script: string, options: ScriptOptions): Promise<ScriptResult> {
-    const endpoint = this.#access.endpoint(host)
+    const endpoint = this.#endpoint(host)
     if (endpoint === undefined) return NOT_HERE
     const isSudo = options.asRoot === true && !(await this.#isRoot(endpoint, options.signal))
     return await this.#run(endpoint, script, options, isSudo)
@@ -122,14 +103,20 @@ class SshOpsHosts implements OpsHosts, Disposable {
   /** Does not wait: hosts stop what has lost its connection. */
   [Symbol.dispose](): void {
     for (const hangUp of this.#running) hangUp()
+    this.#connections?.[Symbol.dispose]()
+  }
+
+  openShell(host: string, handlers: ScriptShellHandlers): ScriptShell {
+    const endpoint = this.#endpoint(host)
+    if (endpoint === undefined) throw new MusterError('internal', `${host} is not reached`)
+    return new ScriptShell(endpoint, { ...this.#wires, clock: systemClock }, handlers)
   }
 
   async deliver(host: string, delivery: FileDelivery, options: DeliverOptions): Promise<ScriptResult> {
-    const { wires, endpoint } = this.#access
-    const to = endpoint(host)
-    const from = delivery.from === undefined ? undefined : endpoint(delivery.from)
+    const to = this.#endpoint(host)
+    const from = delivery.from === undefined ? undefined : this.#endpoint(delivery.from)
     if (to === undefined || (delivery.from !== undefined && from === undefined)) return NOT_HERE
-    this.#carrier ??= import('./carry-files.ts').then(({ FileCarrier }) => new FileCarrier(wires))
+    this.#carrier ??= import('./carry-files.ts').then(({ FileCarrier }) => new FileCarrier(this.#wires))
     return await (await this.#carrier).carry(to, { ...delivery, from }, options)
   }
 
@@ -157,9 +144,10 @@ class SshOpsHosts implements OpsHosts, Disposable {
       let cause: 'timeout' | 'cancelled' | undefined
       let isFlooded = false
       let timer: Disposable | undefined
+      let abort: Disposable | undefined
       const finish = (end: ExecEnd): void => {
         timer?.[Symbol.dispose]()
-        signal.removeEventListener('abort', cancel)
+        abort?.[Symbol.dispose]()
         this.#running.delete(hangUp)
         resolve({
           outcome: isFlooded ? FLOODED : outcomeOf(end, cause),
@@ -168,7 +156,7 @@ class SshOpsHosts implements OpsHosts, Disposable {
           durationMs: systemClock.now() - sinceMs,
         })
       }
-      const running = this.#access.exec.start(
+      const running = this.#exec.start(
         endpoint,
         {
           command: COMMAND,
@@ -180,7 +168,7 @@ class SshOpsHosts implements OpsHosts, Disposable {
           // It waits for an earlier script of its own host, which must not wait for it.
           isLasting: turn !== undefined || !Number.isFinite(timeoutMs),
           ...defined({ stdin: fileOf(stdin) }),
-          ...(isSudo ? { sudoPassword: () => this.#access.sudoPassword() } : {}),
+          ...(isSudo ? { sudoPassword: async () => await this.#wires.sudoPassword?.() } : {}),
         },
         {
           onBegin: () => {
@@ -221,8 +209,7 @@ class SshOpsHosts implements OpsHosts, Disposable {
         finish({ kind: 'cancelled' })
       }
       this.#running.add(hangUp)
-      if (signal.aborted) cancel()
-      else signal.addEventListener('abort', cancel, { once: true })
+      abort = onAbort(signal, cancel)
     })
   }
 }
@@ -254,14 +241,14 @@ class Kept {
   }
 }
 
-export type OpenedHosts = Disposable & { readonly hosts: Required<OpsHosts> & ShellHosts; readonly fanOut: number }
+export type OpenedHosts = Disposable & { readonly hosts: SshOpsHosts; readonly fanOut: number }
 
 /** `changed`: the hosts on which root may be needed (default: all). Disposing closes the logins. */
 export function openOpsHosts(
   endpoints: readonly Endpoint[],
   options: GlobalOptions,
   context: CliContext,
-  dialog: CredentialDialog & HostKeyReviewer,
+  dialog: CredentialDialog & HostKeyReviewer = new TtyDialog(),
   changed: readonly string[] = endpoints.map(({ host }) => host),
 ): OpenedHosts {
   const wires = createVerbWires(context, options.persist, dialog)
@@ -270,7 +257,6 @@ export function openOpsHosts(
   const hosts = createOpsHosts(endpoints, {
     ...wires,
     fanOut,
-    token: randomBytes(8).toString('hex'),
     signal: context.signal,
     sudoPassword: askSudoOnce(dialog, changed),
   })

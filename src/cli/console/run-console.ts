@@ -27,8 +27,7 @@ import { createShellFleet, createWires, fanOutFor, requireRoomFor } from '../con
 import type { ConsoleQueue } from '../job/console-queue.ts'
 import { createOwnMachine } from '../net/own-machine.ts'
 import { OutputDirectory } from '../run/exec-files.ts'
-import { type ConsoleConnections, createConsoleBringUp } from './console-bring-up.ts'
-import { createConsoleRay } from './console-ray.ts'
+import { type ConsoleConnections, createConsoleBringUp, createConsoleRay } from './console-ops.ts'
 
 export type ConsoleRequest = {
   readonly cluster: string

@@ -1,6 +1,5 @@
 /** `muster doctor [TARGET]`: what would make the next step fail, on every host, with the command that fixes it. */
 
-import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
@@ -165,7 +164,7 @@ function progressOf(waiting: ReadonlySet<string>, count: number): string {
   return `examined ${count - waiting.size} of ${count}${waiting.size === 0 ? '' : `, waiting for ${names}`}`
 }
 
-export type UpFindingsOptions = Omit<OpsHostsOptions, 'token' | 'sudoPassword'> & {
+export type UpFindingsOptions = Omit<OpsHostsOptions, 'sudoPassword'> & {
   readonly inventory: Inventory
   /** Of all hosts of the inventory. */
   readonly endpoints: readonly Endpoint[]
@@ -187,12 +186,11 @@ export async function upFindings(options: UpFindingsOptions): Promise<Finding[]>
   const { inventory, endpoints, answered, limitFactor, signal, now } = options
   const { areas } = await prepareAreas(await loadAreas(), inventory, endpoints)
   if (areas.length === 0 || answered.size === 0) return []
-  const token = randomBytes(8).toString('hex')
-  using hosts = createOpsHosts(endpoints, { ...options, token, sudoPassword: async () => undefined })
+  using hosts = createOpsHosts(endpoints, options)
   const factsByArea = await gatherAreaFacts(areas, {
     hosts,
     signal,
-    mark: `m${token}`,
+    mark: newMark(),
     now,
     limitFactor,
     before: async (host) =>

@@ -15,7 +15,6 @@ import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { endpointOptions } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
-import { TtyDialog } from '../connect/tty-dialog.ts'
 import type { OpenQueue } from './open-queue.ts'
 
 /** A program has to be over by then, whatever its host does. */
@@ -35,14 +34,14 @@ export async function connectHosts(
   context: CliContext,
 ): Promise<ConnectedHosts> {
   const endpoints = await resolveEndpoints(inventory, inventory.hosts, endpointOptions(options, context))
-  return connectEndpoints(endpoints, options, context, new TtyDialog())
+  return connectEndpoints(endpoints, options, context)
 }
 
 export function connectEndpoints(
   endpoints: readonly Endpoint[],
   options: GlobalOptions,
   context: CliContext,
-  dialog: CredentialDialog & HostKeyReviewer,
+  dialog?: CredentialDialog & HostKeyReviewer,
 ): ConnectedHosts {
   const opened = openOpsHosts(endpoints, options, context, dialog)
   const { hosts } = opened

@@ -30,7 +30,7 @@ Examples:
 `,
   async run(target: string | undefined, options: InstallOptions, context: CliContext) {
     const { endpoints } = await selectEndpoints(target, options, context)
-    using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
+    using opened = openOpsHosts(endpoints, options, context)
     const names = endpoints.map(({ host }) => host)
     return await changeIperf('down', names, 'iperf3', opened, options, context)
   },

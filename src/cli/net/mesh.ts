@@ -280,17 +280,10 @@ class MeshScreen implements Disposable {
   }
 
   #json(event: MeshEvent): void {
-    switch (event.type) {
-      case 'host':
-        return this.#write(hostEvent(event.host))
-      case 'ping':
-        return this.#write({ type: 'ping', ...event.ping })
-      case 'link':
-        return this.#write(linkEvent(event.link))
-      case 'port-taken':
-        return this.#write({ type: 'port-taken', host: event.host, port: event.port })
-      case 'slot':
-    }
+    if (event.type === 'host') this.#write(hostEvent(event.host))
+    else if (event.type === 'ping') this.#write({ type: 'ping', ...event.ping })
+    else if (event.type === 'link') this.#write(linkEvent(event.link))
+    else if (event.type === 'port-taken') this.#write(event)
   }
 
   #write(event: object): void {

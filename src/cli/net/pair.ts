@@ -10,7 +10,6 @@ import type { PairView } from '../../ui/network/pair-panes.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
-import { TtyDialog } from '../connect/tty-dialog.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { addLinkOptions, type LinkOptions, measurementOf } from './options.ts'
 import { signIn, terminalOf } from './terminal.ts'
@@ -45,7 +44,7 @@ async function netPair(
   const hasScreen = options.json !== true && context.stdin.isTTY === true && context.stdout.isTTY === true
   const left = new AbortController()
   const signal = AbortSignal.any([context.signal, left.signal])
-  using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
+  using opened = openOpsHosts(endpoints, options, context)
   const failures: Extract<PairEvent, { type: 'failed' }>[] = []
   const findings: NetFinding[] = []
   // In the order of the command line, not of the inventory.

@@ -16,7 +16,6 @@ import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
-import { TtyDialog } from '../connect/tty-dialog.ts'
 import { requireTerminal } from '../console/run-console.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { createOwnMachine } from './own-machine.ts'
@@ -59,7 +58,7 @@ Keys: s sort, Enter charts of a host, q quit. Nothing is installed on the hosts:
     using recorder = options.record === undefined ? undefined : startRecording(options.record, context)
     const stop = new AbortController()
     const signal = AbortSignal.any([context.signal, stop.signal])
-    using opened = openOpsHosts(endpoints, options, context, new TtyDialog())
+    using opened = openOpsHosts(endpoints, options, context)
     if (!isText) await signIn(names, opened.hosts, context)
     const port = watchPort(opened.hosts, signal)
     try {

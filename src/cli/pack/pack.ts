@@ -37,7 +37,7 @@ head: there, a letter is a placement group, and * is outside any group. Ray does
       return EXIT.ok
     const { askRay, showRay } = await import('./ray.ts')
     const snapshot = await askRay(options, context)
-    return snapshot === undefined ? EXIT.ok : showRay(snapshot, (group) => jobOf(group, queue), options, context)
+    return showRay(snapshot, (group) => jobOf(group, queue), options, context)
   },
 }
 

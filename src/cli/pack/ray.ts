@@ -2,14 +2,13 @@
 import { systemClock } from '../../base/clock.ts'
 import { printable } from '../../base/printable.ts'
 import type { ClusterUsage, PlacementGroup } from '../../ops/ray/usage.ts'
-import { nodesOf, wantedRay } from '../../ops/ray/wanted.ts'
 import { watchCluster } from '../../ops/ray/watch.ts'
 import { LOOSE_JOB, rayPicture } from '../../ui/packing/ray-picture.ts'
 import { signOf } from '../../ui/packing/share-cells.ts'
-import { prepareBringUp } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { formatGroup } from '../ray/watch.ts'
+import { prepareRay } from '../ray/jobs.ts'
+import { formatGroup, inOrder } from '../ray/watch.ts'
 import { formatHosts } from './host-table.ts'
 
 /** `isAway`: the head cannot be reached. */
@@ -21,12 +20,10 @@ export type RaySnapshot =
 export type JobOfGroup = (group: PlacementGroup) => number | undefined
 
 /** Only where hosts.yaml declares a cluster. */
-export async function askRay(options: GlobalOptions, context: CliContext): Promise<RaySnapshot | undefined> {
-  using prepared = await prepareBringUp(['ray'], options, context)
-  const wanted = wantedRay(prepared.declared)
-  if (wanted === undefined) return undefined
+export async function askRay(options: GlobalOptions, context: CliContext): Promise<RaySnapshot> {
+  using prepared = await prepareRay(options, context)
+  const { wanted, names } = prepared
   const head = wanted.head.host
-  const names = new Map(nodesOf(wanted).map(({ address, host }) => [address, host]))
   const silence = new AbortController()
   let snapshot: RaySnapshot = { kind: 'none', head, reason: '', isAway: true }
   const reason = await watchCluster(wanted, {
@@ -61,13 +58,6 @@ export function showRay(
   const { usage, names } = snapshot
   stdout.write(json === true ? formatRayJson(usage, names, jobOf) : `\n${formatRay(usage, names, jobOf)}`)
   return EXIT.ok
-}
-
-/** In the order of hosts.yaml, then the others. */
-function inOrder({ nodes, ...rest }: ClusterUsage, names: ReadonlyMap<string, string>): ClusterUsage {
-  const order = [...names.keys()]
-  const place = (ip: string) => (names.has(ip) ? order.indexOf(ip) : order.length)
-  return { ...rest, nodes: nodes.toSorted((left, right) => place(left.ip) - place(right.ip)) }
 }
 
 function numbersOf({ groups }: ClusterUsage): (id: string) => number {

@@ -1,4 +1,4 @@
-/** `muster ray submit`, `jobs`, `logs` and `stop`: jobs of the cluster that hosts.yaml declares, through its head. */
+/** `muster ray submit`, `jobs`, `logs`, `stop` and `restart`: the cluster that hosts.yaml declares, through its head. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,8 +11,8 @@ import { printable, printableLines } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
 import { askForJobs, type RayJob, type RayJobEvent, type RayJobOrder } from '../../ops/ray/jobs.ts'
-import { wantedRay } from '../../ops/ray/wanted.ts'
-import { prepareBringUp } from '../bring-up/prepare.ts'
+import { nodesOf, wantedRay } from '../../ops/ray/wanted.ts'
+import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
 import { numberFrom, variable } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
@@ -109,10 +109,17 @@ function jobName(text: string): string {
   return text
 }
 
-async function ask(order: RayJobOrder, options: GlobalOptions, context: CliContext): Promise<number> {
-  using prepared = await prepareBringUp(['ray'], options, context)
+/** The declared cluster, with the names of its hosts by the addresses of their nodes. */
+export async function prepareRay(options: GlobalOptions, context: CliContext) {
+  const prepared = await prepareBringUp(['ray'], options, context)
   const wanted = wantedRay(prepared.declared)
   if (wanted === undefined) throw new MusterError('internal', 'the area is prepared and nothing is declared')
+  return { ...prepared, wanted, names: new Map(nodesOf(wanted).map(({ address, host }) => [address, host])) }
+}
+
+async function ask(order: RayJobOrder, options: GlobalOptions, context: CliContext): Promise<number> {
+  using prepared = await prepareRay(options, context)
+  const { wanted } = prepared
   const report = new JobReport(order, options.json === true, context)
   const end = await askForJobs(wanted, order, {
     hosts: prepared.hosts,
@@ -251,4 +258,17 @@ export async function packDirectory(directory: string, { workingDirectory, signa
   }
   if (code !== 0) throw new MusterError('usage', `${printable(directory)} cannot be packed: ${printable(said.trim())}`)
   return Buffer.concat(chunks)
+}
+
+export const restart: VerbCode = {
+  define: (command) => command.argument('<target>', 'hosts of workers: m8, m[8-9]'),
+  help: `
+Examples:
+  muster ray restart m8            restart one worker
+`,
+  async run(on: string, options: BringUpOptions, context: CliContext) {
+    const { change } = await import('../bring-up/change.ts')
+    const code = await change('down', ['ray'], { ...options, on }, context)
+    return code === EXIT.ok ? await change('up', ['ray'], { ...options, on }, context) : code
+  },
 }

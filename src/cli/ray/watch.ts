@@ -1,6 +1,5 @@
 /** `muster ray watch`: what the nodes do, what waits and why, until Ctrl-C. */
 import { systemClock } from '../../base/clock.ts'
-import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import {
@@ -11,13 +10,12 @@ import {
   type NodeUsage,
   type PlacementGroup,
 } from '../../ops/ray/usage.ts'
-import { nodesOf, wantedRay } from '../../ops/ray/wanted.ts'
 import { watchCluster } from '../../ops/ray/watch.ts'
-import { prepareBringUp } from '../bring-up/prepare.ts'
 import { numberFrom } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
+import { prepareRay } from './jobs.ts'
 
 type WatchOptions = GlobalOptions & { readonly interval: number; readonly once?: boolean }
 
@@ -32,11 +30,9 @@ Examples:
   muster ray watch --json           one object for each check
 `,
   async run(options: WatchOptions, context: CliContext) {
-    using prepared = await prepareBringUp(['ray'], options, context)
-    const wanted = wantedRay(prepared.declared)
-    if (wanted === undefined) throw new MusterError('internal', 'the area is prepared and nothing is declared')
+    using prepared = await prepareRay(options, context)
+    const { wanted, names } = prepared
     const { stdout, stderr, signal } = context
-    const names = new Map(nodesOf(wanted).map(({ host, address }) => [address, host]))
     const isScreen = stdout.isTTY === true && options.once !== true && options.json !== true
     let isSilent = true
     let rowCount = 0
@@ -83,16 +79,18 @@ function redraw(stdout: CliContext['stdout'], text: string, oldRowCount: number)
   return shown.length
 }
 
-/** `names`: hosts by the addresses of their nodes. */
-export function formatUsage(
-  { nodes, groups, actors, demands }: ClusterUsage,
-  names: ReadonlyMap<string, string>,
-): string {
-  const nameOf = ({ ip, isHead }: NodeUsage) => `${names.get(ip) ?? ip}${isHead ? ' (head)' : ''}`
-  // In the order of hosts.yaml, then the others.
+/** With its nodes in the order of hosts.yaml, then the others. */
+export function inOrder({ nodes, ...rest }: ClusterUsage, names: ReadonlyMap<string, string>): ClusterUsage {
   const order = [...names.keys()]
   const place = ({ ip }: NodeUsage) => (names.has(ip) ? order.indexOf(ip) : order.length)
-  const alive = nodes.filter(({ isAlive }) => isAlive).toSorted((left, right) => place(left) - place(right))
+  return { ...rest, nodes: nodes.toSorted((left, right) => place(left) - place(right)) }
+}
+
+/** `names`: hosts by the addresses of their nodes. */
+export function formatUsage(usage: ClusterUsage, names: ReadonlyMap<string, string>): string {
+  const { nodes, groups, actors, demands } = inOrder(usage, names)
+  const nameOf = ({ ip, isHead }: NodeUsage) => `${names.get(ip) ?? ip}${isHead ? ' (head)' : ''}`
+  const alive = nodes.filter(({ isAlive }) => isAlive)
   const custom = [...new Set(alive.flatMap(({ logical }) => [...logical.keys()]))].filter(
     (name) => !['CPU', 'GPU', 'memory', 'object_store_memory'].includes(name),
   )

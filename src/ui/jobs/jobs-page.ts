@@ -22,8 +22,8 @@ import type { Page, PageContext } from '../tabs/page.ts'
 import { boldStyle, mutedStyle, type Theme, themes } from '../theme/theme.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
+import { jobDocument, listDocument, nextOrder, sortSweep, sweepDocument } from './documents.ts'
 import { type JobsCommand, jobsKeys } from './jobs-keys.ts'
-import { jobDocument, listDocument } from './list-document.ts'
 import {
   CHANGED_KINDS,
   chosenLine,
@@ -38,7 +38,6 @@ import {
   shownLines,
 } from './queue-view.ts'
 import { LogTail, type QueueWatch } from './queue-watch.ts'
-import { nextOrder, sortSweep, sweepDocument } from './sweep-table.ts'
 
 const PAGE = 10
 /** Reading a table of this many rows takes longer than a frame, so it is read again only after this time. */

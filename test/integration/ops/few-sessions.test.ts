@@ -24,7 +24,6 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'flock'))('a host with MaxSes
       hostKeys: watchedContext().hostKeys,
       credentials: nobody,
       fanOut: 8,
-      token: 'few5e55ions',
       signal: over.signal,
       sudoPassword: async () => undefined,
     })

@@ -23,7 +23,6 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('a host that prints without 
       hostKeys: watchedContext().hostKeys,
       credentials: nobody,
       fanOut: 8,
-      token: 'f100d',
       signal: over.signal,
       sudoPassword: async () => undefined,
     })

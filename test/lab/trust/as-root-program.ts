@@ -16,7 +16,6 @@ using wires = createWires({ dialog: nobody, environment: process.env, onWarning(
 using hosts = createOpsHosts(endpoints, {
   ...wires,
   fanOut: 8,
-  token: 'Token',
   signal,
   sudoPassword: async () => (password === '' ? undefined : new Secret(password)),
 })

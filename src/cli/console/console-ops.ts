@@ -1,16 +1,25 @@
-/** Status and bring-up for the console, over the connections of its shells. */
-import { randomBytes } from 'node:crypto'
+/** What the console does over the connections of its shells: status and bring-up, and the Ray cluster. */
+
+import { systemClock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { type Area, prepareAreas } from '../../ops/kernel/area.ts'
 import { gatherAreaFacts, type HostStatus, statusesOf, verifyAreas } from '../../ops/kernel/bring-up.ts'
 import { changeHosts } from '../../ops/kernel/change.ts'
 import { openJournal, readJournal } from '../../ops/kernel/journal.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
+import { askForJobs, type RayJobOrder } from '../../ops/ray/jobs.ts'
+import { section } from '../../ops/ray/section.ts'
+import { nodesOf, type RayWanted, wantedRay } from '../../ops/ray/wanted.ts'
+import { watchCluster } from '../../ops/ray/watch.ts'
+import type { CommandEnd, CommandHandlers } from '../../ops/run/run-hosts.ts'
 import type { Fleet } from '../../ssh/create-fleet.ts'
 import type { CredentialDialog } from '../../ssh/questions.ts'
 import type { BringUpPort } from '../../ui/bring-up/bring-up-view.ts'
+import type { RayCommand, RayPort } from '../../ui/ray/ray-view.ts'
 import { AREAS, loadAreas } from '../bring-up/areas.ts'
 import { jobsAtStake } from '../bring-up/jobs-at-stake.ts'
 import { newMark, ownerWords } from '../bring-up/prepare.ts'
@@ -18,6 +27,7 @@ import type { CliContext } from '../command-line/verb.ts'
 import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
 import type { Wires } from '../connect/transports.ts'
 import { SudoPassword } from '../connect/tty-dialog.ts'
+import { answerTimeoutMs, JobReport, packDirectory } from '../ray/jobs.ts'
 
 /** What works over the connections of the console's shells. */
 export type ConsoleConnections = {
@@ -40,8 +50,7 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
   const { fleet, wires, fanOut, limitFactor, inventory, context } = options
   const { now, environment } = context
   const sudo = new SudoPassword(options.dialog)
-  const token = randomBytes(8).toString('hex')
-  const hosts = sudo.watch(createFleetOpsHosts(fleet, { ...wires, token, sudoPassword: () => sudo.ask() }))
+  const hosts = sudo.watch(createFleetOpsHosts(fleet, { ...wires, sudoPassword: () => sudo.ask() }))
   const mark = newMark()
   // Prepared each time, since the files that hosts.yaml names may have changed.
   const prepare = async (): Promise<readonly Area[]> =>
@@ -112,4 +121,103 @@ function withTrials(
     if (status.status !== 'away') return status
     return here.has(status.host) ? { ...status, atMs } : { ...status, status: 'unasked', because: [] }
   })
+}
+
+/** What ends a command: `onStop` changes while it runs. */
+type Running = { readonly signal: AbortSignal; onStop(): unknown }
+
+export function createConsoleRay({ fleet, wires, inventory, endpoints, context }: ConsoleConnections): RayPort {
+  const hosts = createFleetOpsHosts(fleet, wires)
+  const wantedNow = async (): Promise<RayWanted | undefined> =>
+    wantedRay({ inventory, endpoints: new Map((await endpoints()).map((one) => [one.host, one])) })
+
+  const run = async (order: RayCommand, handlers: CommandHandlers, running: Running): Promise<CommandEnd> => {
+    const wanted = sectionOf(inventory, section) === undefined ? undefined : await wantedNow()
+    const say = (text: string): void => handlers.onStderr(Buffer.from(`${text}\n`))
+    if (wanted === undefined) {
+      say('hosts.yaml declares no Ray cluster')
+      return { kind: 'exit', code: 1 }
+    }
+    const whole = await wholeOrder(order, context)
+    const report = new JobReport(whole, false, {
+      stdout: { write: (text) => handlers.onStdout(Buffer.from(text)) },
+      stderr: { write: (text) => handlers.onStderr(Buffer.from(text)) },
+      now: context.now,
+    })
+    const ask = { hosts, signal: running.signal }
+    const abort = running.onStop
+    running.onStop = async () => {
+      const { id } = report
+      // Only a job that this command submitted is stopped.
+      if (order.do !== 'submit' || id === undefined) return abort()
+      const stop: RayJobOrder = { do: 'stop', id }
+      await askForJobs(wanted, stop, { ...ask, timeoutMs: answerTimeoutMs(stop), onEvent() {} })
+    }
+    handlers.onBegin()
+    const end = await askForJobs(wanted, whole, {
+      ...ask,
+      timeoutMs: answerTimeoutMs(whole),
+      onEvent: (event) => report.event(event),
+    })
+    switch (end.kind) {
+      case 'done':
+        return { kind: 'exit', code: report.finish() }
+      case 'cancelled':
+        return { kind: 'cancelled' }
+      case 'away':
+        return { kind: 'unreachable', reason: printable(end.reason) }
+      case 'refused':
+        say(end.reason)
+        return { kind: 'exit', code: 1 }
+    }
+  }
+
+  return {
+    async cluster() {
+      if (sectionOf(inventory, section) === undefined) return undefined
+      const wanted = await wantedNow()
+      if (wanted === undefined) return undefined
+      return { head: wanted.head.host, nodes: new Map(nodesOf(wanted).map(({ address, host }) => [address, host])) }
+    },
+    async watch(options) {
+      const wanted = await wantedNow()
+      return wanted === undefined
+        ? undefined
+        : await watchCluster(wanted, { ...options, hosts, clock: systemClock, rounds: 0 })
+    },
+    start(order, handlers) {
+      const aborting = new AbortController()
+      const running = { signal: aborting.signal, onStop: (): unknown => aborting.abort() }
+      let isAbandoned = false
+      const own: CommandHandlers = {
+        onBegin: () => isAbandoned || handlers.onBegin(),
+        onStdout: (bytes) => isAbandoned || handlers.onStdout(bytes),
+        onStderr: (bytes) => isAbandoned || handlers.onStderr(bytes),
+        onEnd: (end) => isAbandoned || handlers.onEnd(end),
+      }
+      // After this has returned.
+      setImmediate(() =>
+        run(order, own, running).then(own.onEnd, (error: unknown) => {
+          own.onStderr(Buffer.from(`${printable(messageOf(error))}\n`))
+          own.onEnd({ kind: 'exit', code: 1 })
+        }),
+      )
+      return {
+        stop: () => void running.onStop(),
+        abandon: () => {
+          isAbandoned = true
+          aborting.abort()
+        },
+        pause() {},
+        resume() {},
+      }
+    },
+  }
+}
+
+async function wholeOrder(order: RayCommand, context: CliContext): Promise<RayJobOrder> {
+  if (order.do !== 'submit') return order
+  const { directory, job, follow } = order
+  if (directory === undefined) return { do: 'submit', job, follow }
+  return { do: 'submit', job: { ...job, archive: await packDirectory(directory, context) }, follow }
 }
