@@ -50,7 +50,8 @@ async function runVerb(given: readonly string[], context: CliContext, verbs: Ver
     exitCode = await run(...([...command.processedArgs, options, limit.context] as never[]))
   })
   const { program } = tree
-  program.version(version(), '-V, --version', 'print the version')
+  const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string }
+  program.version(version, '-V, --version', 'print the version')
   const [first = ''] = wordsOf(args).map(([, word]) => word)
   try {
     const isForVersion = args[0] === '--version' || args[0] === '-V'
@@ -67,10 +68,6 @@ async function runVerb(given: readonly string[], context: CliContext, verbs: Ver
   }
   context.stderr.write(`muster: stopped after ${program.opts<GlobalOptions>().timeout} s (--timeout)\n`)
   return called?.effect === 'plans' ? EXIT.incomplete : EXIT.failed
-}
-
-function version(): string {
-  return (JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string }).version
 }
 
 /** The words that are neither options nor their values, each with its index. */

@@ -32,6 +32,7 @@ const jobTables = () => import('./job/show.ts')
 const jobFiles = () => import('./job/logs.ts')
 const simulateHosts = () => import('./simulate/fleet.ts')
 const simulateQueues = () => import('./simulate/queue.ts')
+const jobRequests = () => import('./job/submit.ts')
 const rayJobs = () => import('./ray/jobs.ts')
 
 const QUEUE = ['inventory', 'json'] as const
@@ -127,7 +128,7 @@ export const VERBS: VerbTable = {
   job: {
     summary: 'queue jobs, and run them on the hosts as soon as they fit',
     verbs: {
-      submit: changes('put a job into the queue, and print its number', CLUSTER, () => import('./job/submit.ts')),
+      submit: changes('put a job into the queue, and print its number', CLUSTER, one(jobRequests, 'submit')),
       list: reads('list the latest jobs', QUEUE, one(jobTables, 'list')),
       show: reads('show everything about a job, and why it waits', QUEUE, one(jobTables, 'show')),
       results: reads(
@@ -142,7 +143,7 @@ export const VERBS: VerbTable = {
       retry: changes('queue ended jobs again', QUEUE, one(jobChanges, 'retry')),
       requeue: changes('stop running jobs, and queue them again', QUEUE, one(jobChanges, 'requeue')),
       wait: reads('wait until all jobs have ended', QUEUE, one(jobChanges, 'wait')),
-      edit: changes('change waiting or held jobs', QUEUE, () => import('./job/change.ts')),
+      edit: changes('change waiting or held jobs', QUEUE, one(jobRequests, 'edit')),
       clean: changes('delete what ended jobs left on the hosts: output and scripts', CLUSTER, one(jobFiles, 'clean')),
       work: changes(
         'run the scheduler, which starts and monitors jobs',

@@ -5,6 +5,7 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { onAbort } from '../../base/abort.ts'
 import { systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
@@ -209,10 +210,8 @@ class CopyOutcome {
 async function gathered({ isFull, signal }: Group): Promise<void> {
   const begin = () => isFull.resolve()
   using _timer = systemClock.after(GATHER_MS, begin)
-  if (signal.aborted) return
-  signal.addEventListener('abort', begin, { once: true })
+  using _abort = onAbort(signal, begin)
   await isFull.promise
-  signal.removeEventListener('abort', begin)
 }
 
 function once<T>(call: (value: T) => void): (value: T) => void {

@@ -76,13 +76,9 @@ export function createShellFleet(wires: Wires, fanOut: number): Fleet {
   return createFleet({ ...wires, clock: systemClock, random: Math.random, fanOut, shell: { term: SHELL_TERM } })
 }
 
-export type KeptOptions = {
+export type KeptOptions = Omit<WiresOptions, 'dialog' | 'reviewer'> & {
   /** Makes connections that are not kept, and where no keeper can be had. */
   readonly direct: Transport
-  /** Seconds after the last use; undefined: what hosts.yaml says of each host. */
-  readonly persist?: number | undefined
-  readonly environment: Readonly<Record<string, string | undefined>>
-  onWarning(message: string): void
 }
 
 export function createKeptTransport({ direct, persist, environment, onWarning }: KeptOptions): Transport & Disposable {

@@ -70,14 +70,14 @@ export type HostCheck = {
   readonly reason?: string
 }
 
+export type CheckHosts = typeof checkHosts
+
 /** Tries every host and yields each as soon as it is known. */
-export type CheckHosts = (
+export async function* checkHosts(
   endpoints: readonly Endpoint[],
   options: GlobalOptions,
   context: CliContext,
-) => AsyncIterable<HostCheck>
-
-export const checkHosts: CheckHosts = async function* (endpoints, options, context) {
+): AsyncIterable<HostCheck> {
   // A connection that is kept open would not show whether the user can log in.
   using wires = createVerbWires(context, 0)
   const fanOut = fanOutFor(endpoints.length, options, context)

@@ -1,16 +1,12 @@
 /** `muster job cancel`, `hold`, `release`, `retry`, `requeue` and `wait`. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { defined } from '../../base/defined.ts'
-import { resolveTarget } from '../../inventory/inventory.ts'
-import { isActive, isFinal, type Job, type JobEvent, type JobSpec } from '../../scheduler/jobs/job.ts'
+import { isActive, isFinal, type Job, type JobEvent } from '../../scheduler/jobs/job.ts'
 import { hostsToForget } from '../../scheduler/jobs/store.ts'
-import { type ResourceRequest, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { withJobs, withRequest } from './arguments.ts'
+import { withJobs } from './arguments.ts'
 import { type OpenQueue, openQueue } from './open-queue.ts'
 import { jobOr } from './show.ts'
-import { checkCommand, requestOf, type SubmitOptions } from './submit.ts'
 
 type JobChange = 'cancel' | 'hold' | 'release' | 'retry' | 'requeue'
 
@@ -24,8 +20,29 @@ const verbFor = (change: JobChange, example: string): VerbCode => ({
 Examples:
   muster job ${example}
 `,
-  run: (ids: readonly number[], options: ChangeOptions, context: CliContext) =>
-    changeJobs(change, ids, options, context),
+  async run(ids: readonly number[], options: ChangeOptions, context: CliContext) {
+    using queue = await openQueue(options, context)
+    const { store } = queue
+    const jobsOf = (): readonly Job[] => ids.flatMap((id) => store.get(id) ?? [])
+    const event: JobEvent = options.forget
+      ? { kind: 'forget', hosts: hostsToForget(jobsOf(), store.report()) }
+      : change === 'cancel'
+        ? { kind: 'stop', reason: 'cancelled' }
+        : { kind: change }
+    const results = store.applyAll(
+      ids.map((id) => ({ id, event })),
+      context.now(),
+    )
+    if (options.forget && !options.json) {
+      for (const { id, state } of jobsOf()) {
+        if (!isActive(state)) continue
+        const left = state.places.flatMap(({ host }, rank) => (state.bundles[rank]?.kind === 'ended' ? [] : [host]))
+        const hosts = [...new Set(left)].join(', ')
+        context.stderr.write(`muster: job ${id} stops on ${hosts} first: --forget gives up only hosts that are down\n`)
+      }
+    }
+    return reportChanges(change, ids, results, queue, options, context)
+  },
 })
 
 export const cancel: VerbCode = {
@@ -60,35 +77,6 @@ Exit codes: 0 all are done, 1 a job ended otherwise.
   },
 }
 
-async function changeJobs(
-  change: JobChange,
-  ids: readonly number[],
-  options: ChangeOptions,
-  context: CliContext,
-): Promise<number> {
-  using queue = await openQueue(options, context)
-  const { store } = queue
-  const jobsOf = (): readonly Job[] => ids.flatMap((id) => store.get(id) ?? [])
-  const event: JobEvent = options.forget
-    ? { kind: 'forget', hosts: hostsToForget(jobsOf(), store.report()) }
-    : change === 'cancel'
-      ? { kind: 'stop', reason: 'cancelled' }
-      : { kind: change }
-  const results = store.applyAll(
-    ids.map((id) => ({ id, event })),
-    context.now(),
-  )
-  if (options.forget && !options.json) {
-    for (const { id, state } of jobsOf()) {
-      if (!isActive(state)) continue
-      const left = state.places.flatMap(({ host }, rank) => (state.bundles[rank]?.kind === 'ended' ? [] : [host]))
-      const hosts = [...new Set(left)].join(', ')
-      context.stderr.write(`muster: job ${id} stops on ${hosts} first: --forget gives up only hosts that are down\n`)
-    }
-  }
-  return reportChanges(change, ids, results, queue, options, context)
-}
-
 /** Prints jobs that did not change (with --json, every job); returns the exit code. */
 export function reportChanges(
   change: JobChange | 'edit',
@@ -106,53 +94,4 @@ export function reportChanges(
     else if (!hasChanged) context.stderr.write(`muster: job ${id} is ${state}: nothing to ${change}\n`)
   })
   return results.every((hasChanged) => hasChanged) ? EXIT.ok : EXIT.failed
-}
-
-type EditOptions = GlobalOptions &
-  Partial<
-    Pick<
-      SubmitOptions,
-      'name' | 'priority' | 'estimate' | 'limit' | 'retries' | 'cpu' | 'memory' | 'gpu' | 'on' | 'dir'
-    >
-  > & { readonly command?: string }
-
-export const verb: VerbCode = {
-  define: (command) => withRequest(withJobs(command)).option('--command <line>', 'command line for sh'),
-  help: `
-Examples:
-  muster job edit 17 --priority 5    while it waits
-
-Options that are not given stay unchanged.
-`,
-  async run(ids: readonly number[], options: EditOptions, context: CliContext) {
-    if (options.command !== undefined) checkCommand(options.command)
-    using queue = await openQueue(options, context)
-    const results = queue.store.editAll(ids, (job) => ({
-      spec: editSpec(job.spec, options, queue),
-      priority: options.priority ?? job.priority,
-    }))
-    return reportChanges('edit', ids, results, queue, options, context)
-  },
-}
-
-function editSpec(spec: Job['spec'], options: EditOptions, queue: OpenQueue): JobSpec {
-  const { name, estimate, limit, retries, dir, command } = options
-  return {
-    ...spec,
-    request: editRequest(spec.request, options, queue),
-    ...defined({ name, estimateS: estimate, limitS: limit, retries, directory: dir, command }),
-  }
-}
-
-/** What is not named stays. */
-function editRequest(
-  before: ResourceRequest,
-  { cpu, memory, gpu, on }: EditOptions,
-  queue: OpenQueue,
-): ResourceRequest {
-  const hosts = on === undefined ? undefined : resolveTarget(queue.inventory, on, {}).map(({ name }) => name)
-  const gpus = before.gpuMilli < WHOLE_MILLI ? before.gpuMilli / WHOLE_MILLI : before.gpuCount
-  const asked = { cpu: cpu ?? before.cpuMilli / 1000, gpu: gpu ?? (before.gpuCount === 0 ? 0 : gpus) }
-  const after = requestOf(memory === undefined ? asked : { ...asked, memory }, hosts)
-  return { ...before, ...after, memoryBytes: memory === undefined ? before.memoryBytes : after.memoryBytes }
 }

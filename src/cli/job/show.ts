@@ -22,7 +22,7 @@ import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import { withJob } from './arguments.ts'
 import { type OpenQueue, readQueue } from './open-queue.ts'
-import { type ServiceState, serviceState } from './service/service.ts'
+import { serviceState } from './service/service.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 type ListOptions = GlobalOptions & { readonly state?: string; readonly limit: number }
@@ -59,9 +59,9 @@ Examples:
     const counts = [...queue.store.counts()].map(([kind, count]) => `${count} ${kind}`)
     const driver = queue.store.lease.owner(context.now())
     const service = driver === undefined ? await serviceState(queue.inventory, context) : undefined
-    context.stdout.write(
-      `${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${driver === undefined ? `no scheduler running${serviceWords(service)}` : `scheduler: ${printable(driver)}`}\n`,
-    )
+    const more = service === undefined ? '' : `, and its service ${service.name} is ${service.state}`
+    const scheduler = driver === undefined ? `no scheduler running${more}` : `scheduler: ${printable(driver)}`
+    context.stdout.write(`${rows.length === 0 ? '' : '\n'}${counts.join(', ') || 'no jobs'}; ${scheduler}\n`)
     return EXIT.ok
   },
 }
@@ -115,10 +115,6 @@ Examples:
     context.stdout.write(lines.map(([name, text]) => `${`${name}:`.padEnd(14)}${printable(text)}\n`).join(''))
     return EXIT.ok
   },
-}
-
-function serviceWords(service: ServiceState | undefined): string {
-  return service === undefined ? '' : `, and its service ${service.name} is ${service.state}`
 }
 
 const UNLIMITED = '; its memory is not limited there (needs root and cgroup v2)'

@@ -1,4 +1,4 @@
-/** `muster job submit`: from words to jobs on disk; with `--dry-run`, where it would go now, or why not. */
+/** `muster job submit`: from words to jobs on disk; with `--dry-run`, where it would go now, or why not. `edit`: changes jobs that wait or are held. */
 
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
@@ -16,7 +16,7 @@ import { type EnvironmentSpec, section as envSection } from '../../ops/env/secti
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
-import type { JobSpec } from '../../scheduler/jobs/job.ts'
+import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import {
@@ -29,12 +29,13 @@ import {
 import { repeatable, variable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { parseIds, withRequest } from './arguments.ts'
+import { parseIds, withJobs, withRequest } from './arguments.ts'
+import { reportChanges } from './change.ts'
 import { ENGINES } from './engines.ts'
 import { hostsOf, type OpenQueue, openQueue } from './open-queue.ts'
 import { expandVariants } from './variants.ts'
 
-export type SubmitOptions = GlobalOptions & {
+type SubmitOptions = GlobalOptions & {
   readonly from?: string
   readonly name?: string
   readonly cpu: number
@@ -71,7 +72,7 @@ const MOST_BUNDLES = 10_000
 /** Linux: one argument has no more than 128 KB. */
 const MOST_COMMAND_BYTES = 96 * 1024
 
-export const verb: VerbCode = {
+export const submit: VerbCode = {
   define: (command) =>
     withRequest(command, { cpu: 1, gpu: 0, priority: 0, retries: 0 })
       .argument('[command...]', 'one word is a command line for sh; several are a program and its arguments')
@@ -261,7 +262,7 @@ function metricsOf(texts: readonly string[]): readonly Metric[] {
 }
 
 /** @throws MusterError 'usage' */
-export function checkCommand(command: string): void {
+function checkCommand(command: string): void {
   if (Buffer.byteLength(command) > MOST_COMMAND_BYTES || command.includes('\0'))
     throw new MusterError('usage', 'the command is too long, or contains a NUL', {
       hint: 'Put it into a file on the hosts.',
@@ -298,7 +299,7 @@ function engineOf(
 }
 
 /** @throws MusterError 'usage' when it contradicts itself. */
-export function requestOf(
+function requestOf(
   { cpu, memory, gpu }: Pick<SubmitOptions, 'cpu' | 'memory' | 'gpu'>,
   on: readonly string[] | undefined,
 ): ResourceRequest {
@@ -390,10 +391,8 @@ async function* linesOf(file: string, context: CliContext): AsyncGenerator<reado
   if (rest.trim() !== '') yield [rest]
 }
 
-type JobEnvironment =
-  | { readonly kind: 'venv'; readonly path: string }
-  | { readonly kind: 'conda'; readonly name: string }
-  | { readonly kind: 'image'; readonly image: string; readonly options: string }
+/** `name`: of a conda environment (or its path), the path of a venv, or an image, with the options of `docker run`. */
+type JobEnvironment = { readonly kind: 'venv' | 'conda' | 'image'; readonly name: string; readonly options?: string }
 
 const FORMS = '`declared` (the one of hosts.yaml), venv:PATH, conda:NAME (or its path), or image:NAME for docker'
 
@@ -406,40 +405,36 @@ function parseJobEnvironment(word: string, declared: EnvironmentSpec | undefined
       })
     switch (declared.kind) {
       case 'venv':
-        return { kind: 'venv', path: declared.path }
+        return { kind: 'venv', name: declared.path }
       case 'conda':
         return { kind: 'conda', name: declared.prefix ?? declared.name }
       case 'docker':
-        return { kind: 'image', image: declared.image, options: declared.options }
+        return { kind: 'image', name: declared.image, options: declared.options }
     }
   }
-  const [, kind, name = ''] = /^(venv|conda|image):(.+)$/.exec(word) ?? []
-  if (kind === 'venv') return { kind, path: name }
-  if (kind === 'conda') return { kind, name }
-  if (kind === 'image') return { kind, image: name, options: '' }
+  const [, kind, name] = /^(venv|conda|image):(.+)$/.exec(word) ?? []
+  if (name !== undefined) return { kind: kind as JobEnvironment['kind'], name }
   throw new MusterError('usage', `--from-env ${printable(word)}: it takes ${FORMS}`)
 }
 
 /** For sh. `variables`: names that a container is to have besides Muster's own; `gpus`: whether it asked for some. */
 function inEnvironment(
   command: string,
-  environment: JobEnvironment,
+  { kind, name, options = '' }: JobEnvironment,
   variables: readonly string[],
   gpus: boolean,
 ): string {
-  switch (environment.kind) {
+  switch (kind) {
     case 'venv':
-      return `. ${homePath(environment.path)}/bin/activate || exit 126\n${command}`
+      return `. ${homePath(name)}/bin/activate || exit 126\n${command}`
     case 'conda': {
-      const { name } = environment
       const which = /[/~]/.test(name) ? `-p ${homePath(name)}` : `-n ${shellQuote(name)}`
       return `${FIND_TOOL}case $tool in */micromamba) o=;; *) o=--no-capture-output;; esac
 exec "$tool" run $o ${which} sh -c ${shellQuote(command)}`
     }
     case 'image': {
-      const { image, options } = environment
-      const names = [...OURS, ...variables].map((name) => `-e ${name}`).join(' ')
-      return `exec docker run --rm --init --network host --name "muster-$MUSTER_JOB-$MUSTER_ATTEMPT-$RANK" ${gpus ? '--gpus all ' : ''}${names} -v "$PWD:$PWD" -w "$PWD" ${options} ${shellQuote(image)} sh -c ${shellQuote(command)}`
+      const names = [...OURS, ...variables].map((variable) => `-e ${variable}`).join(' ')
+      return `exec docker run --rm --init --network host --name "muster-$MUSTER_JOB-$MUSTER_ATTEMPT-$RANK" ${gpus ? '--gpus all ' : ''}${names} -v "$PWD:$PWD" -w "$PWD" ${options} ${shellQuote(name)} sh -c ${shellQuote(command)}`
     }
   }
 }
@@ -463,4 +458,53 @@ const OURS = [
 /** `~/` is the home directory, nothing else in it means anything. */
 function homePath(path: string): string {
   return path.startsWith('~/') ? `"$HOME"/${shellQuote(path.slice(2))}` : shellQuote(path)
+}
+
+type EditOptions = GlobalOptions &
+  Partial<
+    Pick<
+      SubmitOptions,
+      'name' | 'priority' | 'estimate' | 'limit' | 'retries' | 'cpu' | 'memory' | 'gpu' | 'on' | 'dir'
+    >
+  > & { readonly command?: string }
+
+export const edit: VerbCode = {
+  define: (command) => withRequest(withJobs(command)).option('--command <line>', 'command line for sh'),
+  help: `
+Examples:
+  muster job edit 17 --priority 5    while it waits
+
+Options that are not given stay unchanged.
+`,
+  async run(ids: readonly number[], options: EditOptions, context: CliContext) {
+    if (options.command !== undefined) checkCommand(options.command)
+    using queue = await openQueue(options, context)
+    const results = queue.store.editAll(ids, (job) => ({
+      spec: editSpec(job.spec, options, queue),
+      priority: options.priority ?? job.priority,
+    }))
+    return reportChanges('edit', ids, results, queue, options, context)
+  },
+}
+
+function editSpec(spec: Job['spec'], options: EditOptions, queue: OpenQueue): JobSpec {
+  const { name, estimate, limit, retries, dir, command } = options
+  return {
+    ...spec,
+    request: editRequest(spec.request, options, queue),
+    ...defined({ name, estimateS: estimate, limitS: limit, retries, directory: dir, command }),
+  }
+}
+
+/** What is not named stays. */
+function editRequest(
+  before: ResourceRequest,
+  { cpu, memory, gpu, on }: EditOptions,
+  queue: OpenQueue,
+): ResourceRequest {
+  const hosts = on === undefined ? undefined : resolveTarget(queue.inventory, on, {}).map(({ name }) => name)
+  const gpus = before.gpuMilli < WHOLE_MILLI ? before.gpuMilli / WHOLE_MILLI : before.gpuCount
+  const asked = { cpu: cpu ?? before.cpuMilli / 1000, gpu: gpu ?? (before.gpuCount === 0 ? 0 : gpus) }
+  const after = requestOf(memory === undefined ? asked : { ...asked, memory }, hosts)
+  return { ...before, ...after, memoryBytes: memory === undefined ? before.memoryBytes : after.memoryBytes }
 }

@@ -3,6 +3,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { onAbort } from '../../base/abort.ts'
 import { systemClock } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
 import { fileReason, MusterError } from '../../base/errors.ts'
@@ -174,8 +175,7 @@ async function print(
       if (Number.isFinite(count)) finish(host)
     },
   })
-  signal.addEventListener('abort', () => done.resolve(), { once: true })
-  if (signal.aborted) done.resolve()
+  using _abort = onAbort(signal, () => done.resolve())
   await done.promise
   if (signal.aborted) return EXIT.interrupted
   return failed.size > 0 ? EXIT.unreachable : EXIT.ok

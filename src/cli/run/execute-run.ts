@@ -261,11 +261,7 @@ function streamReport({ screen, isStdoutTerminal, isStderrTerminal }: ReportOpti
       stdout: new LinePrefixer({ prefix: `${host}: `, isSanitized: isStdoutTerminal }),
       stderr: new LinePrefixer({ prefix: `${host}: `, isSanitized: isStderrTerminal }),
     }))
-  const write = (stream: 'stdout' | 'stderr', lines: Buffer | undefined) => {
-    if (lines === undefined) return
-    if (stream === 'stdout') screen.out(lines)
-    else screen.err(lines)
-  }
+  const write = writeLines.bind(undefined, screen)
   return {
     onOutput: (host, stream, bytes) => write(stream, of(host)[stream].push(bytes)),
     onEnd: (host, outcome) => {
@@ -370,26 +366,23 @@ async function writeGroup(
   { hosts }: FoldedGroup,
   { screen, store, isStdoutTerminal, isStderrTerminal }: ReportOptions,
 ) {
-  const { stdout, stderr } = store.of(hosts[0] ?? '')
-  await writeStream(stdout, isStdoutTerminal, (bytes) => screen.out(bytes), screen)
-  await writeStream(stderr, isStderrTerminal, (bytes) => screen.err(bytes), screen)
+  for (const name of ['stdout', 'stderr'] as const) {
+    const isSanitized = name === 'stdout' ? isStdoutTerminal : isStderrTerminal
+    const prefixer = new LinePrefixer({ prefix: '', isSanitized })
+    for (const bytes of store.of(hosts[0] ?? '')[name].read()) {
+      const lines = prefixer.push(bytes)
+      if (lines === undefined) continue
+      writeLines(screen, name, lines)
+      await screen.room()
+    }
+    writeLines(screen, name, prefixer.flush())
+  }
 }
 
-async function writeStream(
-  stream: StreamStore,
-  isTerminal: boolean,
-  write: (bytes: Uint8Array) => void,
-  screen: LiveScreen,
-) {
-  const prefixer = new LinePrefixer({ prefix: '', isSanitized: isTerminal })
-  for (const bytes of stream.read()) {
-    const lines = prefixer.push(bytes)
-    if (lines === undefined) continue
-    write(lines)
-    await screen.room()
-  }
-  const last = prefixer.flush()
-  if (last !== undefined) write(last)
+function writeLines(screen: LiveScreen, stream: 'stdout' | 'stderr', lines: Uint8Array | undefined): void {
+  if (lines === undefined) return
+  if (stream === 'stdout') screen.out(lines)
+  else screen.err(lines)
 }
 
 /** Of each output, what is compared. */
