@@ -5,6 +5,7 @@
 
 import { openSync } from 'node:fs'
 import tty from 'node:tty'
+import { onAbort } from '../../base/abort.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
@@ -105,13 +106,13 @@ class Terminal implements Disposable {
     return new Promise((resolve) => {
       const end = (answer: string | undefined): void => {
         this.#input.off('data', handleData)
-        signal.removeEventListener('abort', handleAbort)
+        abort?.[Symbol.dispose]()
         this.#input.pause()
         this.#input.setRawMode(false)
         this.#output.write('\n')
         resolve(answer)
       }
-      const handleAbort = (): void => end(undefined)
+      let abort: Disposable | undefined
       const handleData = (text: string): void => {
         for (const character of text) {
           if (character === '\r' || character === '\n') return end(line)
@@ -126,8 +127,7 @@ class Terminal implements Disposable {
         }
       }
       this.#input.on('data', handleData)
-      signal.addEventListener('abort', handleAbort, { once: true })
-      if (signal.aborted) handleAbort()
+      abort = onAbort(signal, () => end(undefined))
     })
   }
 

@@ -1,5 +1,4 @@
-/** Opens the console for a verb: preferences, colours, connections, and the resolution of host sets. */
-
+/** Opens the console for a verb (preferences, colours, connections, the resolution of host sets), and has the terminal for other screens. */
 import { randomBytes } from 'node:crypto'
 import { homedir, tmpdir } from 'node:os'
 import { resolve } from 'node:path'
@@ -9,6 +8,7 @@ import { MusterError } from '../../base/errors.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { expandHostSet } from '../../inventory/host-set.ts'
+import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
 import type { JobEvent } from '../../scheduler/jobs/job.ts'
 import { bytePathOf } from '../../ssh/copy/byte-path.ts'
@@ -18,8 +18,10 @@ import { createFleetTransport } from '../../ssh/create-fleet.ts'
 import { createHostExec } from '../../ssh/exec/host-exec.ts'
 import type { ColourDepth } from '../../ui/compositor/colours.ts'
 import type { JobAction, JobDetails, JobsPort, QueueStatus } from '../../ui/jobs/queue-view.ts'
+import type { PaneTerminal } from '../../ui/network/pane-screen.ts'
 import { openConsole } from '../../ui/open-console.tsx'
 import { loadPreferences } from '../../ui/preferences.ts'
+import { guessTheme } from '../../ui/theme/theme.ts'
 import type { WorkPort } from '../../ui/work-views/work-port.ts'
 import { limitFactorOf } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
@@ -213,4 +215,25 @@ function localPath(path: string, { workingDirectory, environment }: CliContext):
   const home = environment.HOME ?? homedir()
   const absolute = resolve(workingDirectory, path.replace(/^~(?=\/|$)/, home))
   return /(^|\/)\.\/*$/.test(path) ? `${absolute}/.` : absolute
+}
+
+export function terminalOf(color: GlobalOptions['color'], context: CliContext): PaneTerminal {
+  const { environment, signal } = context
+  const colourDepth = colourDepthOf(environment, color)
+  return {
+    stdin: context.stdin as NodeJS.ReadStream,
+    stdout: context.stdout as NodeJS.WriteStream & { readonly fd: number },
+    colourDepth,
+    themeName: colourDepth === 'none' ? 'none' : guessTheme(environment),
+    signal,
+  }
+}
+
+/** For a command that does nothing. */
+const SIGN_IN_MS = 10_000
+
+/** Logs in everywhere before a screen opens, so that questions are asked on the plain terminal. */
+export async function signIn(names: readonly string[], hosts: OpsHosts, { signal, stderr }: CliContext): Promise<void> {
+  if (names.length > 1) stderr.write(`connecting to ${names.length} hosts\n`)
+  await Promise.all(names.map((name) => hosts.exec(name, ':', { timeoutMs: SIGN_IN_MS, signal })))
 }

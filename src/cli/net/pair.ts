@@ -10,9 +10,9 @@ import type { PairView } from '../../ui/network/pair-panes.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
+import { signIn, terminalOf } from '../console/run-console.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { addLinkOptions, type LinkOptions, measurementOf } from './options.ts'
-import { signIn, terminalOf } from './terminal.ts'
 
 type PairCommandOptions = LinkOptions<'iperf3' | 'iperf2'> & { readonly oneWay?: boolean }
 

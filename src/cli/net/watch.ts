@@ -17,10 +17,9 @@ import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
-import { requireTerminal } from '../console/run-console.ts'
+import { requireTerminal, signIn, terminalOf } from '../console/run-console.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { createOwnMachine } from './own-machine.ts'
-import { signIn, terminalOf } from './terminal.ts'
 
 type WatchCommandOptions = GlobalOptions & {
   readonly count?: number
