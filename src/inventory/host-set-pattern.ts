@@ -124,9 +124,7 @@ export function expandPattern(atom: string, offset = 0, expression = atom): stri
 
 const DIGITS = /(\d+)/
 
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
-}
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 function compareNumbers(a: string, b: string): number {
   const left = a.startsWith('0') ? a.replace(/^0+(?=\d)/, '') : a

@@ -1,24 +1,21 @@
 /** The shared, bounded table of texts of several code points in one cell. It never holds a control character: texts reach the terminal. */
 import { CLUSTER_BIT, CODE_MASK, WIDTH_SHIFT } from './cells.ts'
 
-const UNKNOWN = 0
-const YES = 1
-const NO = 2
-
 // Cf is checked apart from Co and Cn: private use (icons of prompts) and what this Unicode version does not know yet are fine.
 const ALONE_IS_NOTHING = /[\p{Cc}\p{Cf}\p{Cs}\p{M}\p{Zl}\p{Zp}]/u
 const SOFT_HYPHEN = 0xad
 
-/** Answers found so far, by code point. */
-const known = new Uint8Array(0x11_0000)
+/** Answers by code point: 1 yes, -1 no, 0 not known yet. */
+const known = new Int8Array(0x11_0000)
 
 /** Whether a code point may stand in a cell: it acts on no terminal, hides and reorders no text, is visible, and no space (a blank cell is code 0). */
 export function isPrintableCode(code: number): boolean {
   if (code < 0x7f) return code > 0x20
   const answer = known[code]
-  if (answer !== UNKNOWN) return answer === YES
+  // Undefined: it is no code point at all.
+  if (answer !== 0) return answer === 1
   const isPrintable = code === SOFT_HYPHEN || !ALONE_IS_NOTHING.test(String.fromCodePoint(code))
-  if (code < known.length) known[code] = isPrintable ? YES : NO
+  known[code] = isPrintable ? 1 : -1
   return isPrintable
 }
 

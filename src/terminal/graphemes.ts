@@ -3,6 +3,7 @@ import './unpooled-buffers.ts'
 
 import addon from '@xterm/addon-unicode-graphemes'
 import type { IUnicodeVersionProvider, Terminal } from '@xterm/headless'
+import { getOrMake } from '../base/collections.ts'
 import { BUFFER_POOL_BYTES } from './unpooled-buffers.ts'
 
 Buffer.poolSize = BUFFER_POOL_BYTES
@@ -68,12 +69,7 @@ const areEmoji = new Map<number, boolean>()
 /** The tables take emoji that they do not know for narrow; wcwidth and terminals take them for wide. */
 function isYoungEmoji(code: number): boolean {
   if (code < YOUNG_EMOJI || code > LAST_EMOJI) return false
-  let isEmoji = areEmoji.get(code)
-  if (isEmoji === undefined) {
-    isEmoji = EMOJI.test(String.fromCodePoint(code))
-    areEmoji.set(code, isEmoji)
-  }
-  return isEmoji
+  return getOrMake(areEmoji, code, () => EMOJI.test(String.fromCodePoint(code)))
 }
 
 let shared: IUnicodeVersionProvider | undefined

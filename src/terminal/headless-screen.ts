@@ -21,6 +21,8 @@ const NEW_CLUSTERS = 4096
 const OSC_HYPERLINK = 8
 
 const MOST_HITS = 1000
+/** Of the emulator, since a wide character needs them. */
+const MIN_COLUMNS = 2
 
 export type SearchHit = { readonly line: number; readonly column: number; readonly length: number }
 
@@ -31,7 +33,7 @@ export function createScreen(options: ScreenOptions, now: () => number = Date.no
 
 function createTerminal(columns: number, rows: number, historyLines: number): Terminal {
   const terminal = new headless.Terminal({
-    cols: emulatedColumns(columns),
+    cols: Math.max(MIN_COLUMNS, columns),
     rows: Math.max(1, rows),
     scrollback: Math.max(0, historyLines),
     allowProposedApi: true,
@@ -42,11 +44,6 @@ function createTerminal(columns: number, rows: number, historyLines: number): Te
   installGraphemes(terminal)
   terminal.parser.registerOscHandler(OSC_HYPERLINK, () => true)
   return terminal
-}
-
-/** The emulator has at least two columns, since a wide character needs them. */
-function emulatedColumns(columns: number): number {
-  return Math.max(2, columns)
 }
 
 class HeadlessScreen implements Disposable {
@@ -174,7 +171,7 @@ class HeadlessScreen implements Disposable {
     if (this.#isDisposed || (columns === this.#columns && rows === this.#rows)) return
     this.#columns = columns
     this.#rows = rows
-    this.#terminal.resize(emulatedColumns(columns), Math.max(1, rows))
+    this.#terminal.resize(Math.max(MIN_COLUMNS, columns), Math.max(1, rows))
     this.#revision++
   }
 

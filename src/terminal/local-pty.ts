@@ -124,8 +124,7 @@ class NodePty implements Pty {
 }
 
 function signalName(signal: number): string {
-  const entry = Object.entries(constants.signals).find(([, value]) => value === signal)
-  return entry ? entry[0] : `SIG${signal}`
+  return Object.entries(constants.signals).find(([, value]) => value === signal)?.[0] ?? `SIG${signal}`
 }
 
 /** proc_pid_stat(5): after the command in parentheses come state, ppid, pgrp, session, tty_nr, tpgid. */

@@ -96,7 +96,8 @@ export function importGroups(definitions: readonly Definition[], inventory: Impo
     const { path, line, set } = definition
     const group = inventory.group(groupKey(definition.source, definition.name), path, line)
     try {
-      for (const operand of operandsOf(separate(set))) {
+      // A set with other operators than the union's is one operand.
+      for (const operand of /[!&^]/.test(set) ? [separate(set)] : piecesOf(separate(set))) {
         const reference = /^@([^[\]*?]+)$/.exec(operand)?.[1]
         const other = reference === undefined ? undefined : find(reference, definition)
         if (other && other !== definition) {
@@ -124,8 +125,3 @@ const separate = (set: string): string =>
     .trim()
     .replace(/\s*([,!&^])\s*/g, '$1')
     .replace(/\s+/g, ',')
-
-/** The operands of a plain union; a set with other operators is one operand. */
-function operandsOf(set: string): string[] {
-  return /[!&^]/.test(set) ? [set] : piecesOf(set)
-}

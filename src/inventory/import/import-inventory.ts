@@ -32,8 +32,6 @@ type ImportSource = {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-type ImportResult = { readonly text: string; readonly hosts: number; readonly notes: readonly ImportNote[] }
-
 const MAX_INCLUDED_FILES = 1000
 
 const inEtc = ({ etc = '/etc' }: ImportSource, name: string): string => join(etc, name)
@@ -166,7 +164,7 @@ const IMPORTERS: Readonly<Record<ImportKind, (source: ImportSource, inventory: I
  * Converts another tool's files to the text of a valid hosts.yaml.
  * @throws MusterError `configuration` if there is nothing to read, no host in it, or its groups form a loop
  */
-export function importInventory(source: ImportSource): ImportResult {
+export function importInventory(source: ImportSource) {
   const inventory = new ImportedInventory()
   IMPORTERS[source.kind](source, inventory)
   if (inventory.hosts.size === 0) {
