@@ -235,11 +235,7 @@ export class JobStore implements Disposable {
     const running = this.active().flatMap((job) =>
       isActive(job.state) ? job.state.places.map((_, rank) => bundleKey(this.id, job, rank)) : [],
     )
-    return [...running, ...this.#copiedDirectories()]
-  }
-
-  /** Those that `--copy-dir` brought there. */
-  #copiedDirectories(): readonly string[] {
+    // Those that `--copy-dir` brought there.
     const start = `../${this.id}-`
     // Few specifications name one, so only those are parsed.
     const rows = this.file.all(
@@ -247,12 +243,12 @@ export class JobStore implements Disposable {
         WHERE kind IN (${UNFINISHED}) AND instr(specs.spec, ?) > 0`,
       JSON.stringify(start).slice(0, -1),
     )
-    const directories = rows.flatMap(({ spec }) => {
+    const copied = rows.flatMap(({ spec }) => {
       const { directory } = this.#rows.specOf(Number(spec))
       // The names appear between quotes in programs for hosts; no others are ever deleted.
       return directory?.startsWith(start) && SAFE_NAME.test(directory) ? [directory.slice('../'.length)] : []
     })
-    return [...new Set(directories)]
+    return [...running, ...new Set(copied)]
   }
 
   /** Cancels jobs that wait for a job that will never be done. */

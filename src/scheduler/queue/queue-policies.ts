@@ -1,7 +1,5 @@
 /** Queue policies by name, over widths and whole seconds, without hosts. */
 
-import { lowerBound } from '../../base/collections.ts'
-
 export type QueuedJob = {
   /** In the order of submission; unique. */
   readonly order: number
@@ -98,7 +96,13 @@ export class FreeProfile {
 
   /** The step that begins at that time, created if there is none. */
   #split(timeS: number): number {
-    const step = lowerBound(this.#startsS.length, (index) => this.#startAt(index) < timeS)
+    // A loop of its own: plans of long queues spend their time here.
+    let [step, end] = [0, this.#startsS.length]
+    while (step < end) {
+      const middle = (step + end) >> 1
+      if (this.#startAt(middle) < timeS) step = middle + 1
+      else end = middle
+    }
     if (this.#startsS[step] === timeS) return step
     this.#startsS.splice(step, 0, timeS)
     this.#free.splice(step, 0, this.#freeAt(step - 1))
