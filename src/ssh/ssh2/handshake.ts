@@ -1,13 +1,13 @@
 /** From a byte stream to an authenticated ssh2 client, with a time limit for each phase. A failure closes the stream. */
 import type { Duplex } from 'node:stream'
-import type { ConnectConfig, Client as Ssh2Client } from 'ssh2'
+import type { ConnectConfig, Algorithms as Ssh2Algorithms, Client as Ssh2Client } from 'ssh2'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { type AlgorithmChoice, type Algorithms, HOST_KEYS, MACS } from '../../inventory/ssh-config/algorithms.ts'
 import { connectLimits } from '../connect-limits.ts'
 import type { IdentityFiles } from '../identity-files.ts'
 import { type ConnectContext, ConnectError, type ConnectPhase } from '../transport.ts'
-import { algorithmsFor } from './algorithms.ts'
 import { AuthSequence } from './auth-sequence.ts'
 import {
   abortedError,
@@ -344,4 +344,62 @@ class Deadline implements Disposable {
     this.#timer = undefined
     this.#remainingMs = Math.max(0, this.#remainingMs - Math.max(0, this.#clock.now() - this.#startedAtMs))
   }
+}
+
+const KEY_EXCHANGES = [
+  'curve25519-sha256',
+  'curve25519-sha256@libssh.org',
+  'ecdh-sha2-nistp256',
+  'diffie-hellman-group14-sha256',
+  'diffie-hellman-group16-sha512',
+] as const
+
+/** Group exchange blocks the event loop for 1.5 s: it comes last, unless ssh_config puts it first. */
+const LAST_RESORT_KEY_EXCHANGES = [
+  'ecdh-sha2-nistp384',
+  'ecdh-sha2-nistp521',
+  'diffie-hellman-group18-sha512',
+  'diffie-hellman-group-exchange-sha256',
+] as const
+
+const CIPHERS = [
+  'aes128-gcm@openssh.com',
+  'aes256-gcm@openssh.com',
+  'chacha20-poly1305@openssh.com',
+  'aes128-ctr',
+  'aes256-ctr',
+] as const
+
+/** `known`: host key algorithms of keys in known_hosts. As with ssh they come first, unless ssh_config orders the list. */
+export function algorithmsFor(
+  allowed: Algorithms | undefined,
+  known: readonly string[],
+  isLastResort: boolean,
+): Ssh2Algorithms {
+  const hostKeys = allowed?.hostKeys?.names ?? HOST_KEYS
+  const isKnown = (name: string) => allowed?.hostKeys?.isOrdered !== true && known.includes(name)
+  const serverHostKey = [...hostKeys.filter(isKnown), ...hostKeys.filter((name) => !isKnown(name))]
+  return {
+    kex: keyExchanges(allowed?.keyExchanges, isLastResort),
+    serverHostKey,
+    cipher: permitted(CIPHERS, allowed?.ciphers),
+    hmac: permitted(MACS, allowed?.macs),
+    compress: ['none'],
+  } as Ssh2Algorithms
+}
+
+function keyExchanges(choice: AlgorithmChoice | undefined, isLastResort: boolean): readonly string[] {
+  if (choice?.isOrdered) return choice.names
+  const usual = permitted(KEY_EXCHANGES, choice)
+  const last = permitted(LAST_RESORT_KEY_EXCHANGES, choice)
+  return (isLastResort && last.length > 0) || usual.length === 0 ? last : usual
+}
+
+/** In our order: all are safe, and it is the order of their costs. */
+function permitted(names: readonly string[], choice: AlgorithmChoice | undefined): readonly string[] {
+  return choice === undefined
+    ? [...names]
+    : choice.isOrdered
+      ? choice.names
+      : names.filter((name) => choice.names.includes(name))
 }

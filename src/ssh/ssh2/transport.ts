@@ -1,19 +1,20 @@
 /** The transport on the ssh2 package. All hosts share its jump connections, decrypted keys, name look-ups and handshake throttle. */
-import type { Duplex } from 'node:stream'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Duplex, type Readable, type Writable } from 'node:stream'
 import { untilAborted } from '../../base/abort.ts'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { signalGroup } from '../../base/processes.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { connectLimits } from '../connect-limits.ts'
 import { IdentityFiles } from '../identity-files.ts'
 import { type ConnectContext, ConnectError, type Transport } from '../transport.ts'
 import { Ssh2Connection } from './connection.ts'
 import { createNameResolver, dial, type NameResolver } from './dial.ts'
-import { abortedError, asConnectError, describeEndpoint, misconfigured, unreachable } from './failures.ts'
+import { abortedError, asConnectError, describeEndpoint, misconfigured, remoteText, unreachable } from './failures.ts'
 import { EndedBeforeBanner, handshake, NoCommonKeyExchange } from './handshake.ts'
-import { JumpPool } from './jump-pool.ts'
-import { startProxyCommand } from './proxy-command.ts'
 import { HANDSHAKES_PER_SERVER, Throttle } from './session-slots.ts'
 
 export type Ssh2TransportOptions = {
@@ -180,4 +181,157 @@ function behindJump(endpoint: Endpoint, jumpHost: Endpoint, error: unknown): Con
 function serverOf(endpoint: Endpoint): string {
   const jumpHosts = endpoint.jump.map(({ address, port }) => `${address} ${port}`)
   return [...jumpHosts, `${endpoint.address} ${endpoint.port}`, endpoint.proxyCommand ?? ''].join('\n')
+}
+
+/** Connects to a jump host, maybe through others. */
+type ConnectJump = (jumpHost: Endpoint, context: ConnectContext) => Promise<Ssh2Connection>
+
+type Entry = {
+  readonly connecting: Promise<Ssh2Connection>
+  readonly abort: AbortController
+  users: number
+}
+
+/** One connection for all hosts behind the same route, closed when the last of these is gone. */
+class JumpPool {
+  readonly #entries = new Map<string, Entry>()
+  readonly #connectJump: ConnectJump
+
+  constructor(connectJump: ConnectJump) {
+    this.#connectJump = connectJump
+  }
+
+  /** `jumpHost` has the jump hosts before it in its own `jump`. Rejects with its ConnectError, or when aborted. */
+  async acquire(jumpHost: Endpoint, context: ConnectContext) {
+    const key = keyOf(jumpHost)
+    const entry = this.#entries.get(key) ?? this.#start(key, jumpHost, context)
+    entry.users += 1
+    const release = this.#releaser(key, entry)
+    try {
+      const connection = await untilAborted(entry.connecting, context.signal)
+      return { connection, release }
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  #start(key: string, jumpHost: Endpoint, context: ConnectContext): Entry {
+    const abort = new AbortController()
+    const forget = () => {
+      if (this.#entries.get(key) === entry) this.#entries.delete(key)
+    }
+    const connecting = this.#connectJump(jumpHost, {
+      ...context,
+      signal: abort.signal,
+      onPhase: () => {},
+      onLost: () => {},
+    })
+    const entry: Entry = { connecting, abort, users: 0 }
+    this.#entries.set(key, entry)
+    // The next host that needs a lost or unreachable jump host tries it again.
+    connecting.then((connection) => {
+      if (connection.lostReason === undefined) connection.onLost(forget)
+      else forget()
+      if (abort.signal.aborted) connection.close()
+    }, forget)
+    return entry
+  }
+
+  #releaser(key: string, entry: Entry): () => void {
+    let isHeld = true
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      entry.users -= 1
+      if (entry.users > 0) return
+      if (this.#entries.get(key) === entry) this.#entries.delete(key)
+      entry.abort.abort(new Error('no host behind the jump host is wanted any more'))
+      entry.connecting.then(
+        (connection) => connection.close(),
+        () => {},
+      )
+    }
+  }
+}
+
+/** What makes two jump hosts one connection: address, account and route. */
+function keyOf(jumpHost: Endpoint): string {
+  const route = [...jumpHost.jump, jumpHost].map(
+    ({ user, address, port, proxyCommand, hostKeyAlias, identityFiles }) => [
+      user,
+      address,
+      port,
+      proxyCommand,
+      hostKeyAlias,
+      identityFiles,
+    ],
+  )
+  return JSON.stringify(route)
+}
+
+const STDERR_LIMIT = 4096
+/** SIGTERM first; what ignores it is killed. */
+const KILL_AFTER_MS = 1000
+
+/** ProxyCommand (ssh_config(5)): a child process in a process group that ends with it. */
+async function startProxyCommand(endpoint: Endpoint, command: string, signal: AbortSignal) {
+  if (signal.aborted) throw abortedError(endpoint, 'proxy')
+  const child = spawn('/bin/sh', ['-c', `exec ${command}`], { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
+  let stderr = ''
+  let ending: string | undefined
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(-STDERR_LIMIT)
+  })
+  child.stderr.on('error', () => {})
+  child.once('exit', (code, killedBy) => {
+    ending = killedBy === null ? `it ended with code ${code}` : `it was ended by ${killedBy}`
+  })
+  /** What the command last wrote to stderr or how it ended, printable; undefined when it said nothing. */
+  const complaint = () => {
+    const line = stderr
+      .split('\n')
+      .map((text) => text.trim())
+      .findLast((text) => text !== '')
+    const words = line === undefined ? ending : remoteText(line)
+    return words === undefined ? undefined : `proxy command: ${words}`
+  }
+  try {
+    await once(child, 'spawn')
+  } catch (error) {
+    throw misconfigured(
+      'proxy',
+      `cannot start the proxy command of ${describeEndpoint(endpoint)}: ${remoteText(messageOf(error))}`,
+      'Check ProxyCommand in ssh_config.',
+      error,
+    )
+  }
+  return { stream: streamOf(child), complaint, hasEnded: () => ending !== undefined }
+}
+
+/** The child's stdin and stdout as one stream; destroying it ends the process group. */
+function streamOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Duplex {
+  const { stdin, stdout, stderr } = child
+  const stream = new Duplex({
+    allowHalfOpen: false,
+    read: () => void stdout.resume(),
+    write: (bytes, _encoding, done) => void stdin.write(bytes, done),
+    final: (done) => void stdin.end(() => done()),
+    destroy(error, done) {
+      for (const pipe of [stdin, stdout, stderr]) pipe.destroy()
+      if (child.exitCode === null && child.signalCode === null) {
+        signalGroup(child.pid, 'SIGTERM')
+        const timer = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), KILL_AFTER_MS)
+        child.once('exit', () => clearTimeout(timer))
+      }
+      done(error)
+    },
+  })
+  stdout.on('data', (bytes: Buffer) => {
+    if (!stream.push(bytes)) stdout.pause()
+  })
+  for (const pipe of [stdin, stdout]) pipe.on('error', () => stream.destroy())
+  stdout.once('end', () => stream.push(null))
+  child.once('close', () => stream.push(null))
+  return stream
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseAskpassQuestion } from '../../../src/ssh/openssh/answer-questions.ts'
-import { failureFromOutput, phaseOf } from '../../../src/ssh/openssh/open-master.ts'
+import { failureFromOutput, parseAskpassQuestion, phaseOf } from '../../../src/ssh/openssh/open-master.ts'
 import { clientArguments, masterArguments } from '../../../src/ssh/openssh/ssh-arguments.ts'
 import { endpointOf } from './fake-transport.ts'
 

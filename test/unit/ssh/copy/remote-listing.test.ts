@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseListing } from '../../../../src/ssh/copy/remote-listing.ts'
+import { parseListing } from '../../../../src/ssh/copy/fetch-from-hosts.ts'
 
 const line = (name: string, mode = '81a4', size = 5, time = '1700000000.000000007') =>
   `${mode}:${size}:${time}:8:1000:100:${name}\n`

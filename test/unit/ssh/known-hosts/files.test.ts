@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { KnownHostsFiles } from '../../../../src/ssh/known-hosts/files.ts'
+import { KnownHostsFiles } from '../../../../src/ssh/known-hosts/verifier.ts'
 import { blobOf } from '../../inventory/known-hosts/key-blobs.ts'
 
 const KEY = blobOf('ssh-ed25519')
@@ -90,7 +90,7 @@ describe('known_hosts files', () => {
     const go = join(directory, 'go')
     const script = `
       import { existsSync } from 'node:fs'
-      import { KnownHostsFiles } from ${JSON.stringify(pathToFileURL('src/ssh/known-hosts/files.ts').href)}
+      import { KnownHostsFiles } from ${JSON.stringify(pathToFileURL('src/ssh/known-hosts/verifier.ts').href)}
       import { blobOf } from ${JSON.stringify(pathToFileURL('test/unit/inventory/known-hosts/key-blobs.ts').href)}
       console.log('ready')
       while (!existsSync(${JSON.stringify(go)})) await new Promise((resolve) => setImmediate(resolve))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { KnownHosts, lookupNameOf, parseKnownHosts } from '../../../../src/inventory/known-hosts/parse.ts'
-import { judgeHostKey, knownAlgorithms } from '../../../../src/ssh/known-hosts/files.ts'
+import { judgeHostKey, knownAlgorithms } from '../../../../src/ssh/known-hosts/verifier.ts'
 import { endpointOf } from '../../../support/endpoint.ts'
 import { blobOf } from '../../inventory/known-hosts/key-blobs.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { BorrowedChannel } from '../../../../src/ssh/persist/borrowed-channel.ts'
+import { BorrowedChannel } from '../../../../src/ssh/persist/keeper-client.ts'
 import { FRAME_KINDS, type KeeperLink } from '../../../../src/ssh/persist/link.ts'
 import type { FromKeeper, ToKeeper } from '../../../../src/ssh/persist/messages.ts'
 

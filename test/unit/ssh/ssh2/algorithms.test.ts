@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { algorithmsOf, lacksAlgorithms } from '../../../../src/inventory/ssh-config/algorithms.ts'
-import { algorithmsFor } from '../../../../src/ssh/ssh2/algorithms.ts'
+import { algorithmsFor } from '../../../../src/ssh/ssh2/handshake.ts'
 
 const allowed = (keyword: string, value: string) => algorithmsOf(new Map([[keyword, [value]]]))
 const offered = (keyword: string, value: string, known: readonly string[] = []) =>

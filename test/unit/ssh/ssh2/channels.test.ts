@@ -1,7 +1,7 @@
 import { Duplex, PassThrough, type Writable } from 'node:stream'
 import type { Client, ClientChannel } from 'ssh2'
 import { describe, expect, it } from 'vitest'
-import { Ssh2Channel } from '../../../../src/ssh/ssh2/channels.ts'
+import { Ssh2Channel } from '../../../../src/ssh/ssh2/connection.ts'
 
 /** A channel over a stream; both keep what is written until they are told to continue. */
 function fullChannel() {
