@@ -12,7 +12,7 @@ import { readBoundedSync } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
 import { didYouMean } from '../inventory/nearest-word.ts'
 import { parseYaml } from '../inventory/yaml-reader.ts'
-import { isKeyLabel } from './keys/key-label.ts'
+import { isKeyLabel } from './keys/key-table.ts'
 import { type ActionId, actionSpecs } from './keys/registry.ts'
 
 const keyLabelSchema = z

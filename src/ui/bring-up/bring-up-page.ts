@@ -1,6 +1,6 @@
 /** The Bring-up tab: its keys and panes. It checks the hosts when first opened and on demand. */
 import type { ChangeDirection } from '../../ops/kernel/area.ts'
-import type { PaneView, Rect } from '../compositor/scene.ts'
+import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { commandOf } from '../keys/key-table.ts'
 import {
   centredOn,
@@ -12,9 +12,7 @@ import {
   splitColumns,
   splitRows,
 } from '../rows/rows-pane.ts'
-import type { Page, PageContext } from '../tabs/page.ts'
-import { tabOfKey } from '../tabs/tabs.ts'
-import { type Theme, themes } from '../theme/theme.ts'
+import { type Page, type PageContext, tabOfKey } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type BringUpCommand, bringUpKeys } from './bring-up-keys.ts'
 import { type BringUpPort, type BringUpView, isChanging, retryable, rowsOf } from './bring-up-view.ts'

@@ -6,7 +6,7 @@ import { messageOf, sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
-import type { PageContext } from '../tabs/page.ts'
+import type { PageContext } from '../state/console-state.ts'
 import {
   type BringUpPort,
   type BringUpView,

@@ -3,10 +3,16 @@ import { clip, clipName, padEnd, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { StatusWord } from '../../ops/kernel/bring-up.ts'
 import { BOLD } from '../../terminal/cells.ts'
-import type { Span } from '../compositor/scene.ts'
-import { documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/rows-pane.ts'
-import { ageText } from '../rows/short-text.ts'
-import { boldStyle, labelStyle, mutedStyle, styleOf, type Theme, type ThemeColour } from '../theme/theme.ts'
+import {
+  boldStyle,
+  labelStyle,
+  mutedStyle,
+  type Span,
+  styleOf,
+  type Theme,
+  type ThemeColour,
+} from '../compositor/scene.ts'
+import { ageText, documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/rows-pane.ts'
 import {
   type AreaColumn,
   type BringUpView,

@@ -2,11 +2,10 @@
  * Lines over time, drawn by blessed-contrib's line chart on a canvas of its own: no screen of blessed is made, and what it
  * draws comes back as rows of styled text that the compositor places as cells.
  */
-
 import Line from 'blessed-contrib/lib/widget/charts/line.js'
 import { Canvas } from 'drawille-canvas-blessed-contrib'
+import { mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
 import type { Row } from '../rows/rows-pane.ts'
-import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 
 export type Series = { readonly values: readonly number[] }
 

@@ -2,13 +2,12 @@
 import { Box } from 'ink'
 import { useSyncExternalStore } from 'react'
 import { clip, clipName, padEnd } from '../../base/text-width.ts'
+import { type Theme, themes, toneColour } from '../compositor/scene.ts'
 import type { ThrottledChrome } from '../console/chrome-source.ts'
 import { footerBars, headerBars } from '../console/header.ts'
 import type { Keymap } from '../keys/registry.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import { type Theme, themes, toneColour } from '../theme/theme.ts'
-import { Bar, Themed } from './bar.tsx'
-import { DialogBox } from './dialog-box.tsx'
+import { Bar, DialogBox, Themed } from './dialog-box.tsx'
 
 export function Chrome({
   source,

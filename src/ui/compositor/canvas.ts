@@ -1,5 +1,4 @@
 /** Drawing into cells: text, frames, highlights. Everything is clipped; a wide character that is cut in half becomes blank. */
-
 import { ASCII, segmenter, textWidth } from '../../base/text-width.ts'
 import {
   BLANK,

@@ -1,10 +1,9 @@
 /** Groups hosts with equal screens while folding or differences are on: at most four times a second, only changed screens. */
 import type { Clock } from '../../base/clock.ts'
 import { textWidth } from '../../base/text-width.ts'
-import type { PaneView } from '../compositor/scene.ts'
+import { type PaneView, styleOf, type Theme } from '../compositor/scene.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import { styleOf, type Theme } from '../theme/theme.ts'
 import type { HostViews } from './host-views.ts'
 
 const COMPARE_EVERY_MS = 250

@@ -10,6 +10,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Fleet, FleetEvent, WriteReport } from '../../ssh/create-fleet.ts'
 import { Feeder } from '../../terminal/feeder.ts'
 import { noBringUp } from '../bring-up/bring-up-view.ts'
+import type { ThemeName } from '../compositor/scene.ts'
 import type { DialogFactory } from '../dialogs/dialog.ts'
 import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
@@ -23,12 +24,13 @@ import {
   LOG_LIMIT,
   type Mode,
   type NoticeTone,
+  type Page,
+  type PageContext,
+  type PageTab,
   receiverList,
+  type Tab,
 } from '../state/console-state.ts'
 import { Store } from '../state/store.ts'
-import type { Page, PageContext } from '../tabs/page.ts'
-import type { PageTab, Tab } from '../tabs/tabs.ts'
-import type { ThemeName } from '../theme/theme.ts'
 import type { WorkPanel } from '../work-views/work-panel.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { Comparison } from './comparison.ts'

@@ -1,10 +1,9 @@
 /** How the fleet's events change the hosts in the state, and what the log and notices say about them. Pure. */
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { FleetEvent, WriteReport } from '../../ssh/create-fleet.ts'
+import type { FleetEvent, ShellState, WriteReport } from '../../ssh/create-fleet.ts'
 import type { SessionState } from '../../ssh/session-transition.ts'
 import type { HostState, LogEntry, NoticeTone } from '../state/console-state.ts'
-import { shellEnd } from './pane-view.ts'
 
 export function hostStateOf(endpoint: Endpoint): HostState {
   return {
@@ -79,4 +78,10 @@ export function writeNotice({ sent, skipped, discarded = [] }: WriteReport): str
   const dropped = discarded.map(({ host, bytes }) => `${host} dropped ${bytes} bytes`)
   const parts = why === '' ? dropped : [missed, ...dropped]
   return parts.length === 0 ? undefined : parts.join('; ')
+}
+
+/** How a shell ended, in a few words. */
+export function shellEnd(end: Extract<ShellState, { kind: 'ended' }>['end']): string {
+  if (end.kind === 'lost') return `shell lost: ${end.reason}`
+  return end.kind === 'exit' ? `shell ended (exit ${end.code})` : `shell ended by ${end.signal}`
 }

@@ -2,8 +2,8 @@
 import { padEnd, wrapText } from '../../base/text-width.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { ACTION_SECTIONS, actionSpecs, type Keymap, keysOf } from '../keys/registry.ts'
+import { PAGE_TABS } from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
-import { PAGE_TABS } from '../tabs/tabs.ts'
 import { panelKeys } from '../work-views/panel.ts'
 
 type Entry = { readonly keys: readonly string[]; readonly help: string }

@@ -1,13 +1,27 @@
-/** How one pane looks: frame, title, badges, and its message when it has no live shell. Pure. */
+/** The present arrangement as a scene, and how one pane looks: frame, title, badges, and its message without a live shell. */
 import { formatBytes } from '../../base/format-bytes.ts'
 import { clip, clipName, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { ShellState } from '../../ssh/create-fleet.ts'
-import { BOLD } from '../../terminal/cells.ts'
+import { BOLD, type CellGrid } from '../../terminal/cells.ts'
 import type { Screen } from '../../terminal/headless-screen.ts'
-import type { FrameLines, PaneView, Rect, Span, Style } from '../compositor/scene.ts'
+import { dialogRect } from '../components/dialog-box.tsx'
+import {
+  type FrameLines,
+  labelStyle,
+  mutedStyle,
+  type PaneView,
+  type Rect,
+  type Scene,
+  type Span,
+  type Style,
+  styleOf,
+  type Theme,
+  themes,
+} from '../compositor/scene.ts'
 import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
-import { labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { areaOf, layoutPanel } from '../work-views/panel.ts'
+import type { ConsoleApp } from './console-app.ts'
+import { shellEnd } from './fleet-reducer.ts'
 
 export type PaneInput = {
   readonly state: ConsoleState
@@ -153,8 +167,37 @@ export function noticeLines(state: ConsoleState, theme: Theme, host: HostState, 
   }
 }
 
-/** How a shell ended, in a few words. */
-export function shellEnd(end: Extract<ShellState, { kind: 'ended' }>['end']): string {
-  if (end.kind === 'lost') return `shell lost: ${end.reason}`
-  return end.kind === 'exit' ? `shell ended (exit ${end.code})` : `shell ended by ${end.signal}`
+/** `drawn`: the state that the chrome shows, which may be a moment older than the console's. */
+export function buildScene(app: ConsoleApp, chrome: CellGrid, drawn: ConsoleState): Scene {
+  const { state } = app
+  const theme = themes[state.themeName]
+  const overlays: Rect[] =
+    drawn.mode.kind === 'dialog' ? [dialogRect(drawn.mode.dialog, drawn.columns, drawn.rows)] : []
+  const { columns, rows } = state
+  if (app.page) {
+    const panes = app.page.panes(areaOf(state), theme)
+    return { columns, rows, chrome, panes, overlays, cursor: undefined }
+  }
+  const panes = app.arrangement.placed.map(({ hosts, rect }) => {
+    const [lead = ''] = hosts
+    return paneView({
+      state,
+      theme,
+      hosts,
+      rect,
+      screen: app.views.screen(lead),
+      highlights: [
+        ...(state.showsDifferences ? app.comparison.highlights(lead, theme) : []),
+        ...app.scroll.highlights(lead, theme),
+      ],
+    })
+  })
+  const focused = panes.find(
+    (_, index) => state.focus !== undefined && app.arrangement.placed[index]?.hosts.includes(state.focus),
+  )
+  const isTyping = state.mode.kind === 'typing' && state.panel?.hasKeys !== true
+  const cursor = isTyping && focused && state.receivers.size > 0 ? { pane: focused.host } : undefined
+  const { panel: panelRect } = layoutPanel(state)
+  const panel = panelRect && app.work.pane(panelRect, theme)
+  return { columns, rows, chrome, panes: panel ? [...panes, panel] : panes, overlays, cursor }
 }

@@ -1,5 +1,4 @@
 /** The panes, their pages and places, from the state alone. Pure. */
-
 import type { Rect } from '../compositor/scene.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { layoutPanel } from '../work-views/panel.ts'

@@ -6,8 +6,7 @@ import { makeOwnDirectories } from '../../base/foreign-place.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { AsciicastRecorder } from '../../terminal/asciicast.ts'
-import { receiverList } from '../state/console-state.ts'
-import type { PageContext } from '../tabs/page.ts'
+import { type PageContext, receiverList } from '../state/console-state.ts'
 import type { HostViews } from './host-views.ts'
 
 export class Recording implements Disposable {

@@ -1,10 +1,9 @@
 /** Scroll mode: looks back in one host and searches. Hosts receive no keys meanwhile. */
 import { BOLD } from '../../terminal/cells.ts'
 import type { Screen, SearchHit } from '../../terminal/headless-screen.ts'
-import type { PaneView } from '../compositor/scene.ts'
+import { type PaneView, styleOf, type Theme } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
-import type { PageContext } from '../tabs/page.ts'
-import { styleOf, type Theme } from '../theme/theme.ts'
+import type { PageContext } from '../state/console-state.ts'
 import type { HostViews } from './host-views.ts'
 
 type Search = { readonly needle: string; readonly hits: readonly SearchHit[]; readonly hit: number }

@@ -7,8 +7,17 @@ import { Secret } from '../../base/secret.ts'
 import { textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { CredentialRequest, NewHostKey } from '../../ssh/questions.ts'
-import { closeOnce, type DialogFactory, type DialogLine, isCancelKey, windowAround } from './dialog.ts'
-import { editLine, emptyLine, insertText, type Line } from './line-editor.ts'
+import {
+  closeOnce,
+  type DialogFactory,
+  type DialogLine,
+  editLine,
+  emptyLine,
+  insertText,
+  isCancelKey,
+  type Line,
+  windowAround,
+} from './dialog.ts'
 
 /** A longer prompt is shown above the input, so that there is room for the answer. */
 const LABEL_WIDTH = 32

@@ -3,8 +3,7 @@
  */
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from './dialog.ts'
-import { editLine, type Line } from './line-editor.ts'
+import { closeOnce, type DialogFactory, type DialogLine, editLine, isCancelKey, type Line } from './dialog.ts'
 
 export type PasteOptions = {
   readonly text: string

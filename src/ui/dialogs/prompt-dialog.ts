@@ -1,7 +1,17 @@
 /** Dialogs with a line of input: one that checks and previews what is typed, and one that finds an item of many. */
 import { defined } from '../../base/defined.ts'
-import { closeOnce, type DialogFactory, type DialogLine, isCancelKey, windowAround } from './dialog.ts'
-import { editLine, emptyLine, insertText, type Line, lineOf } from './line-editor.ts'
+import {
+  closeOnce,
+  type DialogFactory,
+  type DialogLine,
+  editLine,
+  emptyLine,
+  insertText,
+  isCancelKey,
+  type Line,
+  lineOf,
+  windowAround,
+} from './dialog.ts'
 
 export type PromptCheck = { readonly error?: string; readonly preview?: readonly DialogLine[] }
 

@@ -6,10 +6,8 @@ import { formatBundle, isFinal, type JobState } from '../../scheduler/jobs/job.t
 import { JOB_COLUMNS, requestText, STATE_COLUMN } from '../../scheduler/jobs/job-columns.ts'
 import { type Metric, metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
-import type { Span } from '../compositor/scene.ts'
-import { documentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
-import { timeText } from '../rows/short-text.ts'
-import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { boldStyle, mutedStyle, type Span, styleOf, type Theme } from '../compositor/scene.ts'
+import { documentOf, type Row, type RowDocument, rowStyle, timeText, wrapRows } from '../rows/rows-pane.ts'
 import {
   countOf,
   type Filter,

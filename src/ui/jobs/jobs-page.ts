@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
-import type { PaneView, Rect } from '../compositor/scene.ts'
+import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
@@ -18,8 +18,7 @@ import {
   splitRows,
   wrapRows,
 } from '../rows/rows-pane.ts'
-import type { Page, PageContext } from '../tabs/page.ts'
-import { boldStyle, mutedStyle, type Theme, themes } from '../theme/theme.ts'
+import type { Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import { jobDocument, listDocument, nextOrder, sortSweep, sweepDocument } from './documents.ts'

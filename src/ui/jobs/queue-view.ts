@@ -1,5 +1,4 @@
 /** The queue of jobs for the console (src/cli implements the port), and what the tabs Packing and Jobs show of it. */
-
 import type { Job } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'

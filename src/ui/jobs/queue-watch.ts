@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
-import type { PageContext } from '../tabs/page.ts'
+import type { PageContext } from '../state/console-state.ts'
 import { startScript, type WorkPort } from '../work-views/work-port.ts'
 import type { JobsPort, LogView, QueueView } from './queue-view.ts'
 

@@ -2,8 +2,7 @@
  * The one table of actions. The leader's keys, the footer, the palette, the help, docs/keys.md and the tests derive from
  * it; what an action does is in src/ui/console/actions.ts under the same id.
  */
-import { type ConsoleState, isLive, isTrouble } from '../state/console-state.ts'
-import { TABS } from '../tabs/tabs.ts'
+import { type ConsoleState, isLive, isTrouble, TABS } from '../state/console-state.ts'
 
 export const ACTION_SECTIONS = ['Receivers', 'Panes', 'Screens', 'Commands', 'Hosts', 'Program'] as const
 

@@ -1,5 +1,4 @@
 /** The Network tab: live resources of the console's hosts, from its first opening on. It is drawn once a second while shown. */
-
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
@@ -9,16 +8,30 @@ import { stateDirectory } from '../../base/user-directories.ts'
 import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { lineChart } from '../charts/line-chart.ts'
-import type { PaneView, Rect, Span } from '../compositor/scene.ts'
+import { labelStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
 import { createRecordingDirectory } from '../console/recording.ts'
-import { commandOf } from '../keys/key-table.ts'
+import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
-import type { Page, PageContext } from '../tabs/page.ts'
-import { labelStyle, type Theme } from '../theme/theme.ts'
-import { changeWatch, recordingKeys } from './watch-keys.ts'
+import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import { watchPanes } from './watch-panes.ts'
-import { moveSelection, type WatchState, type WatchView } from './watch-view.ts'
+import { changeWatch, moveSelection, type WatchState, type WatchView, watchKeys } from './watch-view.ts'
 import type { WatchedHosts } from './watched-hosts.ts'
+
+const REPLAY_HELP =
+  'Replay the newest recording; press again for the previous one. `p` pauses, Left and Right skip ten seconds, `q` leaves.'
+
+/** Only in the tab. */
+const recordingKeys = keyTable<ConsoleState>()(
+  ['record', 'r', 'record', 'Start recording what the tab shows to a file, or stop.'],
+  ['replay', 'o', 'replay', REPLAY_HELP],
+)
+
+export const networkKeys: readonly KeyEntry<ConsoleState>[] = [
+  ...watchKeys.map(({ isActive, ...rest }) =>
+    isActive === undefined ? rest : { ...rest, isActive: ({ watch }: ConsoleState) => isActive(watch.view) },
+  ),
+  ...recordingKeys,
+]
 
 const GATHER_MS = 100
 const SHOW_EVERY_MS = 1000

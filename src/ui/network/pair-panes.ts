@@ -1,8 +1,6 @@
 /** The traffic between two hosts, as charts. Pure. */
-import type { PaneView } from '../compositor/scene.ts'
-import { documentOf, rowsPane, splitRows } from '../rows/rows-pane.ts'
-import { shortAmount } from '../rows/short-text.ts'
-import { boldStyle, styleOf, type ThemeColour } from '../theme/theme.ts'
+import { boldStyle, type PaneView, styleOf, type ThemeColour } from '../compositor/scene.ts'
+import { documentOf, rowsPane, shortAmount, splitRows } from '../rows/rows-pane.ts'
 import type { PaneContext } from './pane-screen.ts'
 
 export type PairView = {

@@ -2,10 +2,8 @@
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import type { lineChart } from '../charts/line-chart.ts'
-import type { PaneView, Rect, Span } from '../compositor/scene.ts'
-import { documentOf, type Row, rowsPane } from '../rows/rows-pane.ts'
-import { shortAmount } from '../rows/short-text.ts'
-import { boldStyle, type Theme } from '../theme/theme.ts'
+import { boldStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
+import { documentOf, type Row, rowsPane, shortAmount } from '../rows/rows-pane.ts'
 import { gpuBusy, memoryPart } from './watch-view.ts'
 
 export type HostChartContext = {

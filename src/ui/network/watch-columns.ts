@@ -1,6 +1,6 @@
 /** The columns of the host table, in the order of importance. Pure. */
 import type { Sample } from '../../ops/net/watch/sample.ts'
-import { percentOf, shortAmount } from '../rows/short-text.ts'
+import { percentOf, shortAmount } from '../rows/rows-pane.ts'
 import { gpuBusy, gpuHeat, gpuMemory, LIMITS, memoryPart, type Sort, swapPart } from './watch-view.ts'
 
 export type Column = {

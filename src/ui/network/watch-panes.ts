@@ -1,10 +1,8 @@
 /** The watched hosts as panes: the table with charts where they fit, or one host with all its charts. Pure. */
 import { isRealCard, type Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
-import type { PaneView, Rect, Span } from '../compositor/scene.ts'
-import { centredOn, documentOf, type Row, rowsPane, splitRows } from '../rows/rows-pane.ts'
-import { percentOf, shortAmount } from '../rows/short-text.ts'
-import { mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { mutedStyle, type PaneView, type Rect, type Span, styleOf, type Theme } from '../compositor/scene.ts'
+import { centredOn, documentOf, percentOf, type Row, rowsPane, shortAmount, splitRows } from '../rows/rows-pane.ts'
 import { allHosts, chartCount, chartPlaces, type HostChartContext, hostCharts } from './watch-charts.ts'
 import { watchTable } from './watch-table.ts'
 import { lastOf, NO_SAMPLES, sortHosts, swapPart, type WatchView } from './watch-view.ts'

@@ -2,9 +2,8 @@
 import { clip, clipName, padEnd, textWidth } from '../../base/text-width.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
-import type { Span, Style } from '../compositor/scene.ts'
+import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme } from '../compositor/scene.ts'
 import { type Row, type RowDocument, rowStyle, rowWidth } from '../rows/rows-pane.ts'
-import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import { COLUMNS, type Column } from './watch-columns.ts'
 import { lastOf, NO_SAMPLES, type Sort, sortHosts, type WatchView } from './watch-view.ts'
 

@@ -1,6 +1,7 @@
-/** What is shown of the watched hosts, and how keys change it. Pure. */
+/** What is shown of the watched hosts, in the console's tab and on the screen of `muster net watch`, and how keys change it. Pure. */
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
+import { commandOf, keyTable } from '../keys/key-table.ts'
 
 export const SORTS = ['host', 'cpu', 'memory', 'network', 'disk', 'gpu'] as const
 export type Sort = (typeof SORTS)[number]
@@ -99,3 +100,42 @@ export const nextSort = (view: WatchView): WatchView => ({
   ...view,
   sort: SORTS[(SORTS.indexOf(view.sort) + 1) % SORTS.length] ?? 'host',
 })
+
+const onTable = ({ isDetailed }: WatchView): boolean => !isDetailed
+
+export const watchKeys = keyTable<WatchView>()(
+  ['back', 'q Esc', 'back', 'Go back from one host to the table; from the table, leave.'],
+  ['details', 'Enter Space', 'details', 'Chart the last 15 minutes of the selected host.', onTable],
+  ['sort', 's', 'sort', 'Sort by the next column.', onTable],
+  ['up', 'Up k', '', 'Select the host above.'],
+  ['down', 'Down j', '', 'Select the host below.'],
+  ['page-up', 'PageUp b', '', 'Move ten hosts up.'],
+  ['page-down', 'PageDown f', '', 'Move ten hosts down.'],
+)
+
+const PAGE_ROWS = 10
+
+/** `leave`: the key leaves the table; undefined: it does nothing here. */
+export function changeWatch(
+  view: WatchView,
+  hosts: readonly WatchedHost[],
+  label: string,
+): WatchView | 'leave' | undefined {
+  const command = commandOf(watchKeys, label)
+  switch (command) {
+    case undefined:
+      return undefined
+    case 'back':
+      return view.isDetailed ? { ...view, isDetailed: false } : 'leave'
+    case 'details': {
+      const chosen = view.selected === undefined ? moveSelection(view, hosts, 0) : view
+      return chosen.selected === undefined ? view : { ...chosen, isDetailed: true }
+    }
+    case 'sort':
+      return nextSort(view)
+    default: {
+      const by = command === 'up' || command === 'down' ? 1 : PAGE_ROWS
+      return moveSelection(view, hosts, command === 'up' || command === 'page-up' ? -by : by)
+    }
+  }
+}

@@ -4,18 +4,17 @@ import { clip, clipName, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { letterOf, type PackedHost, packingFigures } from '../../scheduler/jobs/packing.ts'
 import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
-import type { PaneView, Rect, Span } from '../compositor/scene.ts'
+import { BOLD, INVERSE } from '../../terminal/cells.ts'
+import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, styleOf, type Theme } from '../compositor/scene.ts'
 import { NO_SCHEDULER, type QueueStatus, type QueueView, type RealUse } from '../jobs/queue-view.ts'
-import { documentOf, type Row, rowsPane, rowWidth, wrapRows } from '../rows/rows-pane.ts'
-import { timeText } from '../rows/short-text.ts'
-import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
+import { documentOf, type Row, rowsPane, rowWidth, timeText, wrapRows } from '../rows/rows-pane.ts'
 import { LOOSE_JOB, type RayPicture } from './ray-picture.ts'
-import { jobSpan, shareCells, signOf } from './share-cells.ts'
 import {
   SLIDERS,
   type Slider,
   STRATEGIES,
   type Trial,
+  WHAT_IF_JOB,
   WHAT_IF_POLICIES,
   type WhatIf,
   whatIfWords,
@@ -309,3 +308,58 @@ const warn = (theme: Theme) => boldStyle(theme.warning)
 const gpus = (milli: number): string => short(milli / 1000)
 const gib = (bytes: number): string => short(bytes / 2 ** 30)
 const short = (value: number): string => String(value >= 100 ? Math.round(value) : Math.round(value * 10) / 10)
+
+/** Distinct hues on which dark letters are readable. */
+const FILLS = [
+  '#7fb4ff',
+  '#ffb454',
+  '#8fd16f',
+  '#e58fd8',
+  '#ffd866',
+  '#5fd3c8',
+  '#ff8f87',
+  '#b7a3ff',
+  '#c8d96a',
+  '#d9a679',
+  '#8fd6f7',
+  '#f2a9c4',
+]
+const LETTER = '#14161a'
+
+export const signOf = (job: number): string => (job === WHAT_IF_JOB ? '+' : job === LOOSE_JOB ? '*' : letterOf(job))
+
+export function jobSpan(job: number, text: string, theme: Theme): Span {
+  // Not jobs of the queue: the what-if, and Ray's tasks without a group.
+  if (job <= 0) {
+    const colour = job === WHAT_IF_JOB ? theme.accent : theme.muted
+    return { text, style: styleOf(colour, undefined, BOLD | (job === WHAT_IF_JOB ? INVERSE : 0)) }
+  }
+  if (theme.name === 'none') return { text, style: boldStyle(undefined) }
+  return { text, style: styleOf(LETTER, FILLS[(job - 1) % FILLS.length], BOLD) }
+}
+
+/** `width` cells for an amount shared by jobs. Each job has at least one cell while there are any, and so has what is free. */
+export function shareCells(
+  shares: readonly { readonly job: number; readonly amount: number }[],
+  whole: number,
+  width: number,
+  theme: Theme,
+): readonly Span[] {
+  const parts = shares.filter(({ amount }) => amount > 0)
+  const held = parts.reduce((sum, { amount }) => sum + amount, 0)
+  const size = Math.max(whole, held)
+  const room = held < size ? width - 1 : width
+  const spans: Span[] = []
+  let sum = 0
+  let used = 0
+  parts.forEach(({ job, amount }, index) => {
+    sum += amount
+    const after = parts.length - index - 1
+    const upTo = held >= size && after === 0 ? width : Math.round((sum / size) * width)
+    const end = Math.max(used, Math.min(Math.max(upTo, used + 1), Math.max(used + (used < room ? 1 : 0), room - after)))
+    if (end > used) spans.push(jobSpan(job, signOf(job).repeat(end - used), theme))
+    used = end
+  })
+  if (used < width) spans.push({ text: '·'.repeat(width - used), style: mutedStyle(theme) })
+  return spans
+}

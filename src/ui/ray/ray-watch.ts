@@ -7,7 +7,7 @@ import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import type { Fleet } from '../../ssh/create-fleet.ts'
-import type { PageContext } from '../tabs/page.ts'
+import type { PageContext } from '../state/console-state.ts'
 import { type RayCluster, type RayPort, type RayView, rayNews, viewOf } from './ray-view.ts'
 
 const REPORT_EVERY_MS = 4000

@@ -1,14 +1,39 @@
-/** What the console knows and shows: the hosts, the view (focus, receivers, mode), and messages (notice, log). */
+/** What the console knows and shows (hosts, focus, receivers, messages), its tabs, and what a page is and may use of it. */
+import type { Clock } from '../../base/clock.ts'
 import type { ShellState } from '../../ssh/create-fleet.ts'
 import type { SessionState } from '../../ssh/session-transition.ts'
 import type { BringUpView } from '../bring-up/bring-up-view.ts'
-import type { DialogView } from '../dialogs/dialog.ts'
+import type { PaneView, Rect, Theme, ThemeName } from '../compositor/scene.ts'
+import type { DialogFactory, DialogView } from '../dialogs/dialog.ts'
 import type { QueueView } from '../jobs/queue-view.ts'
 import type { WatchState } from '../network/watch-view.ts'
 import type { RayStatus } from '../ray/ray-view.ts'
-import type { Tab } from '../tabs/tabs.ts'
-import type { ThemeName } from '../theme/theme.ts'
 import type { Panel } from '../work-views/panel.ts'
+
+/** The tabs, in the order of the header. `key`: shows the tab after the leader, and alone where no typed key goes to a host. `help`: for the key's action. */
+export const TABS = [
+  { id: 'shells', key: '1', title: 'Shells', help: 'Show the shells. On other tabs, the number needs no leader.' },
+  { id: 'bring-up', key: '2', title: 'Bring-up', help: 'Compare the hosts with hosts.yaml, and bring them up.' },
+  { id: 'network', key: '3', title: 'Network', help: 'Show CPU, memory, network, disks, NFS and GPUs live.' },
+  { id: 'packing', key: '4', title: 'Packing', help: 'Show which jobs run on which host and device, and which wait.' },
+  {
+    id: 'jobs',
+    key: '5',
+    title: 'Jobs',
+    help: 'Show the job queue with its logs; hold, release, cancel and retry jobs.',
+  },
+  { id: 'log', key: '6', title: 'Log', help: 'Show what happened: connections, errors, skipped keys.' },
+] as const
+
+export type Tab = (typeof TABS)[number]['id']
+export type PageTab = Exclude<Tab, 'shells'>
+
+export const PAGE_TABS = TABS.filter((tab) => tab.id !== 'shells')
+
+export const titleOf = (tab: Tab): string => TABS.find(({ id }) => id === tab)?.title ?? ''
+
+/** Undefined: the key shows no tab. */
+export const tabOfKey = (label: string): Tab | undefined => TABS.find(({ key }) => key === label)?.id
 
 export type HostState = {
   readonly host: string
@@ -155,4 +180,35 @@ export function differentReceive(state: ConsoleState, equalGroups: readonly (rea
     state,
     [...state.hosts.values()].filter((host) => different.has(host.host) || isTrouble(host)).map((host) => host.host),
   )
+}
+
+/** The content of a tab other than the shells. While it is shown, no typed key goes to a host. */
+export interface Page extends Disposable {
+  /** Its tab was selected, even if it was shown already. */
+  open(): void
+  /** The panes between header and footer; none if the chrome draws a component instead. */
+  panes(area: Rect, theme: Theme): readonly PaneView[]
+  /** False: the key does nothing here. */
+  handleKey(label: string): boolean
+  /** Scrolls by rows, down if positive: the mouse wheel. */
+  scrollBy(rows: number): void
+  /** Nothing but the hosts is about to change what is shown. */
+  readonly isIdle: boolean
+  /** What quitting the console would end, in a few words, and on which hosts. */
+  readonly busy: { readonly title: string; readonly hosts: readonly string[] } | undefined
+}
+
+/** What a page, and everything else that works beside the shells, may use of the console. */
+export interface PageContext {
+  readonly state: ConsoleState
+  readonly clock: Clock
+  /** Changes the state; the screen follows. */
+  change(patch: (state: ConsoleState) => Partial<ConsoleState>): void
+  /** A message in the footer for a few seconds. */
+  notice(message: string, tone?: NoticeTone): void
+  /** A line on the tab Log; `host` is empty when it is about no single host. */
+  log(host: string, message: string, tone?: NoticeTone): void
+  showTab(tab: Tab): void
+  /** Opens a dialog at once, in place of one that the user had open. */
+  openDialog(make: DialogFactory): void
 }

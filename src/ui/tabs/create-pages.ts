@@ -14,11 +14,11 @@ import { PackingPage } from '../packing/packing-page.ts'
 import { RayLine } from '../ray/ray-line.ts'
 import type { RayPort } from '../ray/ray-view.ts'
 import { RayWatch } from '../ray/ray-watch.ts'
+import type { PageContext } from '../state/console-state.ts'
 import { WorkPanel } from '../work-views/work-panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { LogPage } from './log-page.ts'
-import type { PageContext } from './page.ts'
 
 export type PagePorts = {
   readonly fleet: Pick<Fleet, 'on'>

@@ -1,7 +1,6 @@
 /** The tab Log: its keys. The lines are drawn by a component of the chrome. */
 import { commandOf, keyTable } from '../keys/key-table.ts'
-import type { ConsoleState } from '../state/console-state.ts'
-import type { Page, PageContext } from './page.ts'
+import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 
 export const logKeys = keyTable<ConsoleState>()(
   ['to-shells', 'Esc q', 'shells', 'Go back to the shells.'],

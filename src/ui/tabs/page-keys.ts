@@ -2,11 +2,10 @@
 import { bringUpKeys } from '../bring-up/bring-up-keys.ts'
 import { jobsKeys } from '../jobs/jobs-keys.ts'
 import { hintsOf, type KeyEntry } from '../keys/key-table.ts'
-import { networkKeys } from '../network/watch-keys.ts'
-import { packingKeys } from '../packing/packing-keys.ts'
-import type { ConsoleState } from '../state/console-state.ts'
+import { networkKeys } from '../network/network-page.ts'
+import { packingKeys } from '../packing/packing-page.ts'
+import type { ConsoleState, PageTab } from '../state/console-state.ts'
 import { logKeys } from './log-page.ts'
-import type { PageTab } from './tabs.ts'
 
 export const pageKeys: Readonly<Record<PageTab, readonly KeyEntry<ConsoleState>[]>> = {
   'bring-up': bringUpKeys,

@@ -1,11 +1,52 @@
-/** A copy as rows: its progress, then the hosts, failures first. Pure. */
+/** The state of a copy to many hosts, and the copy as rows: its progress, then the hosts, failures first. Pure. */
 import { formatBytes } from '../../base/format-bytes.ts'
 import { padEnd, textWidth, wrapText } from '../../base/text-width.ts'
-import type { HostResult } from '../../ssh/copy/events.ts'
-import { type CopyHost, describeResult, formatShare, shareOf, totalOf } from '../../ssh/copy/progress.ts'
+import type { CopyEvent, HostResult } from '../../ssh/copy/events.ts'
+import {
+  type CopyHost,
+  describeResult,
+  formatShare,
+  reduceHost,
+  shareOf,
+  totalOf,
+  WAITING,
+} from '../../ssh/copy/progress.ts'
+import { boldStyle, mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/rows-pane.ts'
-import { boldStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
-import { type CopyView, isCopying } from './copy-view.ts'
+
+export type CopyView = {
+  readonly kind: 'copy'
+  readonly sources: readonly string[]
+  readonly destination: string
+  readonly hosts: ReadonlyMap<string, CopyHost>
+  /** Files that cannot be read here, one sentence each; the first ones. */
+  readonly problems: readonly string[]
+  readonly isStopping: boolean
+}
+
+export function startCopy(sources: readonly string[], destination: string, hosts: readonly string[]): CopyView {
+  const waiting = new Map(hosts.map((host) => [host, WAITING]))
+  return { kind: 'copy', sources, destination, hosts: waiting, problems: [], isStopping: false }
+}
+
+export function restartCopy(view: CopyView, hosts: readonly string[]): CopyView {
+  const again = new Map(view.hosts)
+  for (const host of hosts) again.set(host, WAITING)
+  return { ...view, hosts: again, problems: [], isStopping: false }
+}
+
+export function reduceCopy(view: CopyView, event: CopyEvent): CopyView {
+  const host = view.hosts.get(event.host)
+  if (host === undefined) return view
+  const next = reduceHost(host, event)
+  return next === host ? view : { ...view, hosts: new Map(view.hosts).set(event.host, next) }
+}
+
+export const isCopying = (view: CopyView): boolean =>
+  [...view.hosts.values()].some(({ result }) => result === undefined)
+
+export const failedCopies = (view: CopyView): string[] =>
+  [...view.hosts].flatMap(([host, { result }]) => (result !== undefined && result.outcome !== 'ok' ? [host] : []))
 
 const NAME_COLUMNS = 24
 const BAR_COLUMNS = 16

@@ -1,7 +1,7 @@
 /** A copy to many hosts, from start to end. */
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { type CopyView, failedCopies, isCopying, reduceCopy, restartCopy, startCopy } from './copy-view.ts'
+import { type CopyView, failedCopies, isCopying, reduceCopy, restartCopy, startCopy } from './copy-document.ts'
 import type { WorkPort } from './work-port.ts'
 
 export type CopyWorkOptions = {

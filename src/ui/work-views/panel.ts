@@ -2,7 +2,7 @@
 import type { Rect } from '../compositor/scene.ts'
 import { hintsOf, keyTable } from '../keys/key-table.ts'
 import { splitColumns, splitRows } from '../rows/rows-pane.ts'
-import { type CopyView, failedCopies, isCopying } from './copy-view.ts'
+import { type CopyView, failedCopies, isCopying } from './copy-document.ts'
 import { failedHosts, isRunning, type RunView } from './run-view.ts'
 
 export type Panel = {

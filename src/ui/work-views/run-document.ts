@@ -2,9 +2,8 @@
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { OutputLine, OutputText } from '../../ops/run/kept-output.ts'
 import { formatOutcome, formatSummary, isSuccess, type RunOutcome, summarize } from '../../ops/run/outcome.ts'
-import type { Span, Style } from '../compositor/scene.ts'
+import { boldStyle, labelStyle, mutedStyle, type Span, type Style, styleOf, type Theme } from '../compositor/scene.ts'
 import { type Row, type RowContext, type RowDocument, skipColumns, wrapRows } from '../rows/rows-pane.ts'
-import { boldStyle, labelStyle, mutedStyle, styleOf, type Theme } from '../theme/theme.ts'
 import {
   groupOf,
   isOk,

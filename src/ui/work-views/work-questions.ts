@@ -5,8 +5,7 @@ import { expandCommand } from '../../ops/run/command-template.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { type LineCheck, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
-import { type ConsoleState, receiverList } from '../state/console-state.ts'
-import type { PageContext } from '../tabs/page.ts'
+import { type ConsoleState, type PageContext, receiverList } from '../state/console-state.ts'
 import { type ParsedWork, parseWork, parseWorkLine, type WorkRequest } from './parse-work.ts'
 
 /** The console's hosts that an expression names; throws a MusterError when it names none. */

@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest'
 import { IntervalReader } from '../../../../src/ops/net/pair/measure-pair.ts'
 import { lineChart } from '../../../../src/ui/charts/line-chart.ts'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { pairPanes } from '../../../../src/ui/network/pair-panes.ts'
-import { themes } from '../../../../src/ui/theme/theme.ts'
 
 const IPERF3 = `Server listening on 5301 (test #1)
 [ ID] Interval           Transfer     Bitrate

@@ -1,9 +1,9 @@
 /** What a clumsy user does, and what happens at the wrong moment: nothing of it may reach a host or a question unmeant. */
 import { describe, expect, test } from 'vitest'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { headerBars } from '../../../../src/ui/console/header.ts'
 import { paneView } from '../../../../src/ui/console/pane-view.ts'
 import type { DialogFactory } from '../../../../src/ui/dialogs/dialog.ts'
-import { themes } from '../../../../src/ui/theme/theme.ts'
 import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
 
 const LEADER = '\x1d'

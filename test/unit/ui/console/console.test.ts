@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
-import { themes } from '../../../../src/ui/theme/theme.ts'
 import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
 
 const LEADER = '\x1d'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { InputDecoder, type InputEvent } from '../../../../src/ui/keys/decode-input.ts'
 import { encodeKey, encodeMouse, encodePaste } from '../../../../src/ui/keys/encode-for-pane.ts'
-import { keyLabel } from '../../../../src/ui/keys/key-label.ts'
+import { keyLabel } from '../../../../src/ui/keys/key-table.ts'
 
 const decode = (text: string | Buffer): InputEvent[] => {
   const decoder = new InputDecoder()

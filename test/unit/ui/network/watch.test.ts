@@ -4,13 +4,11 @@ import { textWidth } from '../../../../src/base/text-width.ts'
 import type { Sample } from '../../../../src/ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../../../src/ops/net/watch/watch-hosts.ts'
 import { lineChart } from '../../../../src/ui/charts/line-chart.ts'
-import type { PaneView } from '../../../../src/ui/compositor/scene.ts'
-import { changeWatch } from '../../../../src/ui/network/watch-keys.ts'
+import { type PaneView, themes } from '../../../../src/ui/compositor/scene.ts'
 import { watchPanes } from '../../../../src/ui/network/watch-panes.ts'
 import { sparkBars } from '../../../../src/ui/network/watch-table.ts'
-import { FIRST_VIEW, sortHosts } from '../../../../src/ui/network/watch-view.ts'
-import { shortAmount } from '../../../../src/ui/rows/short-text.ts'
-import { themes } from '../../../../src/ui/theme/theme.ts'
+import { changeWatch, FIRST_VIEW, sortHosts } from '../../../../src/ui/network/watch-view.ts'
+import { shortAmount } from '../../../../src/ui/rows/rows-pane.ts'
 
 const sample = (atMs: number, more: Partial<Sample> = {}): Sample => ({
   atMs,

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { KnownHost } from '../../../../src/scheduler/jobs/packing.ts'
-import type { PaneView, Rect } from '../../../../src/ui/compositor/scene.ts'
-import { lastOffset, packingPanes } from '../../../../src/ui/packing/packing-panes.ts'
-import { shareCells } from '../../../../src/ui/packing/share-cells.ts'
-import { themes } from '../../../../src/ui/theme/theme.ts'
+import { type PaneView, type Rect, themes } from '../../../../src/ui/compositor/scene.ts'
+import { lastOffset, packingPanes, shareCells } from '../../../../src/ui/packing/packing-panes.ts'
 import { hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
 
 const theme = themes.none

@@ -1,7 +1,7 @@
 /** Ray in a console on fakes: what the header says of the cluster, and what is asked of its head. */
 import { afterEach, describe, expect, it } from 'vitest'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { headerBars } from '../../../../src/ui/console/header.ts'
-import { themes } from '../../../../src/ui/theme/theme.ts'
 import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
 import { type FakeRay, fakeRay, nodeUsage, usageOf } from './fake-ray.ts'
 

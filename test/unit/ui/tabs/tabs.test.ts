@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { headerBars } from '../../../../src/ui/console/header.ts'
 import { actionSpecs } from '../../../../src/ui/keys/registry.ts'
-import { TABS } from '../../../../src/ui/tabs/tabs.ts'
-import { themes } from '../../../../src/ui/theme/theme.ts'
+import { TABS } from '../../../../src/ui/state/console-state.ts'
 import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
 
 const LEADER = '\x1d'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { textWidth } from '../../../../src/base/text-width.ts'
+import { styleOf } from '../../../../src/ui/compositor/scene.ts'
 import { clipRow, skipColumns } from '../../../../src/ui/rows/rows-pane.ts'
-import { styleOf } from '../../../../src/ui/theme/theme.ts'
 import { layoutPanel, openPanel, type Panel } from '../../../../src/ui/work-views/panel.ts'
 import { startRun } from '../../../../src/ui/work-views/run-view.ts'
 

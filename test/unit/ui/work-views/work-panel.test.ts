@@ -2,8 +2,8 @@
 import { tmpdir } from 'node:os'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { CommandHandlers } from '../../../../src/ops/run/run-hosts.ts'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
-import { themes } from '../../../../src/ui/theme/theme.ts'
 import type { CopyOrder, WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
 
