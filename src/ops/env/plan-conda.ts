@@ -155,17 +155,9 @@ function tidy(wanted: Wanted, areaFacts: EnvAreaFacts, takes: readonly Operation
   const tidied = (host: string, after: readonly string[] = []) =>
     operation('tidy', host, 'environment as a file', steps('differs', [removal(wanted, 'remove')]), after)
   const cut = takes.filter(({ host, verdict }) => verdict.kind === 'nothing' && isLeftOn(host) && !elsewhere.has(host))
-  return [
-    ...cut.map(({ host }) => tidied(host)),
-    ...(areaFacts.facts.has(from) && (isCarried || isLeftOn(from))
-      ? [
-          tidied(
-            from,
-            takes.map(({ id }) => id),
-          ),
-        ]
-      : []),
-  ]
+  const after = takes.map(({ id }) => id)
+  const isSource = areaFacts.facts.has(from) && (isCarried || isLeftOn(from))
+  return [...cut.map(({ host }) => tidied(host)), ...(isSource ? [tidied(from, after)] : [])]
 }
 
 function removal(wanted: Wanted, id: string): Step {

@@ -158,13 +158,8 @@ function tidy(
     const removal = { title: 'remove the file of the image', changes: [`- ${parcel}`], run: removeImageFile(parcel) }
     const isLeft = keeperOf(host) === host && (awaited.some(hasSteps) || hasNote(own, UNFINISHED))
     const all = [isLoaded && hasNote(own, LOADING) && { id: 'note', ...note }, isLeft && { id: 'remove', ...removal }]
-    const tidied = operation(
-      'tidy',
-      host,
-      FILE,
-      steps('differs', all),
-      awaited.map(({ id }) => id),
-    )
+    const after = awaited.map(({ id }) => id)
+    const tidied = operation('tidy', host, FILE, steps('differs', all), after)
     return hasSteps(tidied) ? [tidied] : []
   })
 }

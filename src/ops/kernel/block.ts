@@ -65,3 +65,13 @@ function findBlock(text: string, name: string): Block | undefined {
     lines: lines.slice(first + 1, end),
   }
 }
+
+/** The lines of a file that change, as those of a diff; comments and blank lines are left out. */
+export function changedLines(before: string, after: string): string[] {
+  const lines = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  const [old, now] = [lines(before), lines(after)]
+  return [
+    ...old.filter((line) => !now.includes(line)).map((line) => `- ${line}`),
+    ...now.filter((line) => !old.includes(line)).map((line) => `+ ${line}`),
+  ]
+}

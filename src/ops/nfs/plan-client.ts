@@ -17,14 +17,6 @@ const MADE = '# Muster made the directory.'
 const MOUNT_LIMIT_S = 40
 const UNMOUNT_LIMIT_S = 20
 
-/** The file of a host that declares the mount: a unit of systemd, or /etc/fstab. */
-type MountFile = {
-  readonly path: string
-  readonly was: FileState
-  readonly lines: readonly string[]
-  render(lines: readonly string[]): string | undefined
-}
-
 export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verdict {
   const facts = allKnown(host, own, ['mounts', 'fstab', 'hasSystemd', `unit ${share.point}`])
   if ('kind' in facts) return facts as Verdict
@@ -99,30 +91,24 @@ function obstacleOf(
   return blocked(host, 'files-below', `there are files in ${path}, which a mount would hide`, hint)
 }
 
+/** The file of a host that declares the mount: a unit of systemd, or /etc/fstab. */
 function mountFileOf(
   share: Pick<Share, 'point'>,
   facts: { readonly hasSystemd: boolean; readonly fstab: FileState; readonly [unit: `unit ${string}`]: FileState },
-): MountFile {
+) {
   if (facts.hasSystemd) {
-    const was = facts[`unit ${share.point}`] ?? { kind: 'none' }
-    const text = was.kind === 'file' ? was.text : ''
-    const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n')
-    return {
-      path: unitPath(share.point),
-      was,
-      lines,
-      render: (next) => (next.length === 0 ? undefined : `${next.join('\n')}\n`),
-    }
+    const was: FileState = facts[`unit ${share.point}`] ?? { kind: 'none' }
+    const lines = was.kind !== 'file' || was.text === '' ? [] : was.text.replace(/\n$/, '').split('\n')
+    const render = (next: readonly string[]) => (next.length === 0 ? undefined : `${next.join('\n')}\n`)
+    return { path: unitPath(share.point), was, lines, render }
   }
   const was = facts.fstab
   const text = was.kind === 'file' ? was.text : undefined
   const name = blockName(share)
-  return {
-    path: '/etc/fstab',
-    was,
-    lines: text === undefined ? [] : (blockOf(text, name) ?? []),
-    render: (next) => (next.length === 0 ? withoutBlock(text ?? '', name) : withBlock(text, name, next, 'bottom')),
-  }
+  const lines = text === undefined ? [] : (blockOf(text, name) ?? [])
+  const render = (next: readonly string[]) =>
+    next.length === 0 ? withoutBlock(text ?? '', name) : withBlock(text, name, next, 'bottom')
+  return { path: '/etc/fstab', was, lines, render }
 }
 
 /** Each mount has its own block, so that it can be removed alone. */

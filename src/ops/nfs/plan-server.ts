@@ -4,6 +4,7 @@
  */
 import { defined } from '../../base/defined.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
+import { changedLines } from '../kernel/block.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
 import type { Finding } from '../kernel/finding.ts'
 import { type Action, blocked, ifKnown, nothing, type Step, steps, type Verdict } from '../kernel/operation.ts'
@@ -41,7 +42,9 @@ export function planExports(host: string, own: HostFactsOfNfs, shares: readonly 
     const point = pointAt(own, path)
     const isMissing = point?.kind === 'absent'
     const mode = declared ?? '755'
-    const isAsDeclared = declared === undefined || (point?.kind === 'directory' && isMode(point.mode, declared))
+    const isAsDeclared =
+      declared === undefined ||
+      (point?.kind === 'directory' && Number.parseInt(point.mode, 8) === Number.parseInt(declared, 8))
     const word = shellQuote(path)
     return (
       (isMissing || !isAsDeclared) && {
@@ -54,9 +57,10 @@ export function planExports(host: string, own: HostFactsOfNfs, shares: readonly 
   })
   const isActive = shares.every((share) =>
     share.exportTo.every((client) =>
-      active.some(
-        (each) => each.path === share.path && isClient(each.client, client) && agrees(each.options, share.options),
-      ),
+      active.some((each) => {
+        const isClient = each.client === client || each.client.startsWith(`${client}.`)
+        return each.path === share.path && isClient && agrees(each.options, share.options)
+      }),
     ),
   )
   const apply = (text !== content || !isActive) && exportStep(ownExports, text, content, shares)
@@ -77,7 +81,7 @@ function exportStep(was: FileState, text: string, content: string, shares: reado
     id: 'apply',
     title: isChanged ? `write ${EXPORTS_FILE} and reload the exports` : 'reload the exports',
     changes: isChanged
-      ? differencesOf(text, content)
+      ? changedLines(text, content)
       : expected.map((each) => `+ ${each}, in the file but not exported`),
     run: {
       script: `command -v exportfs > /dev/null || { echo 'there is no exportfs' >&2; exit 1; }
@@ -186,7 +190,7 @@ export function planUnexport(host: string, own: HostFactsOfNfs): Verdict {
     {
       id: 'remove',
       title: `remove ${EXPORTS_FILE} and end its exports`,
-      changes: differencesOf(text, ''),
+      changes: changedLines(text, ''),
       run: { script: `${script}rmdir /etc/exports.d 2> /dev/null\nexportfs -ra`, asRoot: true },
     },
   ])
@@ -231,15 +235,9 @@ function isForeign({ path, options }: Share, client: string, { entries }: Export
 }
 
 function duplicatesOf(host: string, shares: readonly Share[]): Finding[] {
-  const seen = new Set<string>()
-  return shares.flatMap(({ path, exportTo }) =>
-    exportTo.flatMap((client) => {
-      const key = `${path} ${client}`
-      if (seen.has(key)) return [blocker(host, 'export-twice', `hosts.yaml exports ${path} to ${client} twice`)]
-      seen.add(key)
-      return []
-    }),
-  )
+  const exported = shares.flatMap(({ path, exportTo }) => exportTo.map((client) => `${path} to ${client}`))
+  const again = exported.filter((each, index) => exported.indexOf(each) !== index)
+  return again.map((each) => blocker(host, 'export-twice', `hosts.yaml exports ${each} twice`))
 }
 
 function problemsOf(host: string, { problems }: Exports): Finding[] {
@@ -251,21 +249,4 @@ function problemsOf(host: string, { problems }: Exports): Finding[] {
 
 function blocker(host: string, id: string, cause: string, hint?: string): Finding {
   return { host, gravity: 'blocker', id, cause, ...defined({ hint }) }
-}
-
-function differencesOf(text: string, content: string): string[] {
-  const lines = (all: string) => all.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
-  const [old, now] = [lines(text), lines(content)]
-  return [
-    ...old.filter((line) => !now.includes(line)).map((line) => `- ${line}`),
-    ...now.filter((line) => !old.includes(line)).map((line) => `+ ${line}`),
-  ]
-}
-
-function isClient(shown: string, wanted: string): boolean {
-  return shown === wanted || shown.startsWith(`${wanted}.`)
-}
-
-function isMode(left: string, right: string): boolean {
-  return Number.parseInt(left, 8) === Number.parseInt(right, 8)
 }

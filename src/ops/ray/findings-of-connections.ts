@@ -78,28 +78,17 @@ function closedConnections(wanted: RayWanted, { host }: RayNode, facts: FactsOfH
       return [{ host, gravity, id: 'no-way', cause, hint }]
     }
     const open = `Let ${host} reach all ports of ${other.host} (to open only a few, set ray.ports)`
-    const declare = 'or set an address that it can reach in ray.node_ips'
-    const apart = apartWords(facts, host, other.host)
+    const remedy = `${open}, or set an address that it can reach in ray.node_ips; hosts on different networks need ${WHAT_JOINS_NETWORKS}.`
+    const networks = apartFrom(facts, host, other.host)
+    const apart = networks && ` (${networks.here.join(', ')} here, ${networks.there.join(', ')} there)`
+    const silent = `A firewall may drop the packets, the hosts may be on different networks${apart ?? ''}, or the address is translated on the path. ${remedy}`
+    const noroute = `A route is missing, a firewall rejects the packets, or the hosts are on different networks${apart ?? ''}. ${remedy}`
     return [
       ...(isWithinReach
         ? closed(of('silent'), 'a firewall drops the packets', `${open}.`)
-        : closed(
-            of('silent'),
-            'no answer',
-            `A firewall may drop the packets, the hosts may be on different networks${apart}, or the address is translated on the path. ${open}, ${declare}; hosts on different networks need ${WHAT_JOINS_NETWORKS}.`,
-          )),
-      ...closed(
-        of('noroute'),
-        'a router or firewall answers that it is unreachable',
-        `A route is missing, a firewall rejects the packets, or the hosts are on different networks${apart}. ${open}, ${declare}; hosts on different networks need ${WHAT_JOINS_NETWORKS}.`,
-      ),
+        : closed(of('silent'), 'no answer', silent)),
+      ...closed(of('noroute'), 'a router or firewall answers that it is unreachable', noroute),
       ...closed(refused, 'the port is open there, but a firewall rejects the connection', `${open}.`),
     ]
   })
-}
-
-/** ` (10.0.0.8/24 here, 192.168.1.9/24 there)`. */
-function apartWords(facts: FactsOfHosts, host: string, other: string): string {
-  const apart = apartFrom(facts, host, other)
-  return apart === undefined ? '' : ` (${apart.here.join(', ')} here, ${apart.there.join(', ')} there)`
 }

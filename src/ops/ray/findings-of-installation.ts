@@ -36,17 +36,11 @@ export function findingsOfInstallation(
     const cause = `Ray ${installed.ray} does not support ${what}, and hosts.yaml declares ${setting}`
     return [finding(node, 'blocker', `no-${what}`, cause, { fix: pipIn(node, `ray[default]>=${first.join('.')}`) })]
   }
-  const complete = `ray[default]==${installed.ray}`
-  const missing =
-    node.isHead && installed.missing.length > 0
-      ? [
-          finding(node, 'blocker', 'no-dashboard', `Ray is installed without [default]: no dashboard, no jobs`, {
-            detail: `${installed.missing.join(', ')} missing`,
-            fix: pipIn(node, complete),
-          }),
-        ]
-      : []
-  return [...missing, ...(node.isHead ? [] : findingsOfVersions(wanted, node, facts, installed))]
+  if (!node.isHead) return findingsOfVersions(wanted, node, facts, installed)
+  if (installed.missing.length === 0) return []
+  const cause = 'Ray is installed without [default]: no dashboard, no jobs'
+  const more = { detail: `${installed.missing.join(', ')} missing`, fix: pipIn(node, `ray[default]==${installed.ray}`) }
+  return [finding(node, 'blocker', 'no-dashboard', cause, more)]
 }
 
 /** What happens to a node's environment before the node starts. `unplanned`: this run does not handle it. */
@@ -114,10 +108,8 @@ function isBefore(version: string, [major, minor]: readonly [number, number]): b
   return ownMajor < major || (ownMajor === major && ownMinor < minor)
 }
 
-type Versions = { readonly ray: string; readonly python?: string }
-
 /** Of the cluster that runs, else of what the head would start. */
-function versionsOfHead({ head }: RayWanted, facts: FactsOfHosts): Versions | undefined {
+function versionsOfHead({ head }: RayWanted, facts: FactsOfHosts): { ray: string; python?: string } | undefined {
   const own = facts.get(head.host)?.facts
   const cluster = knownValue(own?.cluster)
   const installed = knownValue(own?.installed)

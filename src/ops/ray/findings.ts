@@ -128,23 +128,18 @@ function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, 
   const isBlind = ours.size > 0 && listeners.every(({ pid }) => pid === undefined)
   const everywhere = '0.0.0.0'
   const needed = [
-    { port: node.isHead ? port : undefined, address: everywhere, key: 'port', what: 'the head' },
-    {
-      port: node.isHead ? dashboardPort : undefined,
-      address: dashboardHost,
-      key: 'dashboard_port',
-      what: 'the dashboard',
-    },
-    { port: ports.nodeManager, address: everywhere, key: 'ports.node_manager', what: 'the raylet' },
-    { port: ports.objectManager, address: everywhere, key: 'ports.object_manager', what: 'objects' },
-  ]
-  return needed.flatMap((need): Finding[] => {
-    const taken = need.port === undefined ? undefined : takenBy(listeners, need.port, need.address)
+    [node.isHead ? port : undefined, everywhere, 'port', 'the head'],
+    [node.isHead ? dashboardPort : undefined, dashboardHost, 'dashboard_port', 'the dashboard'],
+    [ports.nodeManager, everywhere, 'ports.node_manager', 'the raylet'],
+    [ports.objectManager, everywhere, 'ports.object_manager', 'objects'],
+  ] as const
+  return needed.flatMap(([needs, address, key, what]): Finding[] => {
+    const taken = needs === undefined ? undefined : takenBy(listeners, needs, address)
     if (taken === undefined || isBlind || ours.has(taken.pid ?? 0)) return []
     const cluster = processes.find(({ pid }) => pid === taken.pid)?.cluster
     const holder = taken.pid === undefined ? 'a process of another user' : `${taken.name} (process ${taken.pid})`
-    const cause = `port ${need.port} for ${need.what} is in use by ${holder}${cluster === undefined ? '' : `, of the Ray cluster at ${cluster}`}`
-    const hint = `Stop it, or set another port (ray.${need.key} in hosts.yaml).`
+    const cause = `port ${needs} for ${what} is in use by ${holder}${cluster === undefined ? '' : `, of the Ray cluster at ${cluster}`}`
+    const hint = `Stop it, or set another port (ray.${key} in hosts.yaml).`
     return [finding(node, 'blocker', 'port-taken', cause, { hint })]
   })
 }

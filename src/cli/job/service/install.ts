@@ -8,7 +8,7 @@ import type { Inventory } from '../../../inventory/inventory.ts'
 import { loadInventory } from '../../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../../inventory/resolve-endpoints.ts'
 import { type Area, areaOf, type ChangeDirection } from '../../../ops/kernel/area.ts'
-import { withBlock, withoutBlock } from '../../../ops/kernel/block.ts'
+import { changedLines, withBlock, withoutBlock } from '../../../ops/kernel/block.ts'
 import type { Fact, HostFacts } from '../../../ops/kernel/fact.ts'
 import { bytesOf, type FileState, fileFact, removeFile, writeFile } from '../../../ops/kernel/files.ts'
 import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../../../ops/kernel/operation.ts'
@@ -231,7 +231,7 @@ function withSystemd(service: Service, id: string, { unit, state, hasLinger }: F
     const write = writeFile({ path: unitFile(service), was: unit }, { content: [text], mode: '600', copy: 'drop' })
     steps.push({
       title: `write ${unitFile(service)} and enable it`,
-      changes: differencesOf(old, wanted),
+      changes: changedLines(old, wanted).map((line) => Buffer.from(line, 'latin1').toString()),
       run: { ...write, script: `${write.script}\n${CTL}ctl daemon-reload && ctl enable --quiet ${name}` },
     })
   }
@@ -352,13 +352,4 @@ function blockName({ cluster }: Service): string {
 
 function verdictWith(id: string, state: 'missing' | 'differs', steps: readonly Omit<Step, 'id'>[]): Verdict {
   return { kind: 'steps', state, steps: steps.map((step, index) => ({ ...step, id: `${id}/${index + 1}` })) }
-}
-
-function differencesOf(old: string, wanted: string): string[] {
-  const lines = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
-  const [was, will] = [lines(old), lines(wanted)]
-  return [
-    ...was.filter((line) => !will.includes(line)).map((line) => `- ${line}`),
-    ...will.filter((line) => !was.includes(line)).map((line) => `+ ${Buffer.from(line, 'latin1').toString()}`),
-  ]
 }

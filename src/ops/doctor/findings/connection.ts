@@ -112,20 +112,10 @@ function hangingComplaint(probe: string): Complaint {
 }
 
 function why(end: DoctorEnd): string {
-  switch (end.kind) {
-    case 'exit':
-      return `the shell ended with ${end.code}`
-    case 'signal':
-      return `the shell was ended by ${end.signal}`
-    case 'lost':
-    case 'refused':
-      return end.reason
-    case 'timeout':
-      return 'no answer in time'
-    case 'enough':
-    case 'cancelled':
-      return end.kind
-  }
+  if ('reason' in end) return end.reason
+  if (end.kind === 'exit') return `the shell ended with ${end.code}`
+  if (end.kind === 'signal') return `the shell was ended by ${end.signal}`
+  return end.kind === 'timeout' ? 'no answer in time' : end.kind
 }
 
 function firstLine(text: string): string {

@@ -19,14 +19,16 @@ export function diskComplaints(facts: MachineFacts): Complaint[] {
   const isRoot = facts.system?.isRoot
   const mountOf = (point: string | undefined) => facts.mounts?.find(({ mountPoint }) => mountPoint === point)
   const complaints: Complaint[] = []
-  for (const group of fileSystems(facts.disks)) {
+  const disks = facts.disks.filter(({ isThere }) => isThere)
+  // Directories of the same file system are one.
+  const fileSystems = Map.groupBy(disks, ({ device, mountPoint }) => JSON.stringify([device, mountPoint]))
+  for (const group of fileSystems.values()) {
     const [disk] = group
     if (disk === undefined) continue
     const mount = mountOf(disk.mountPoint)
-    const place = placeOf(
-      disk.mountPoint ?? disk.path,
-      group.map(({ path }) => path),
-    )
+    const point = disk.mountPoint ?? disk.path
+    const others = group.flatMap(({ path }) => (path === point ? [] : path))
+    const place = others.length === 0 ? point : `${point} (with ${others.join(', ')})`
     // A read-only image is always full.
     if (mount?.options.includes('ro')) continue
     complaints.push(...spaceComplaints(disk, place, isRoot), ...inodeComplaints(disk, place, isRoot))
@@ -57,17 +59,6 @@ export function diskComplaints(facts: MachineFacts): Complaint[] {
     complaints.push(complaint('note', 'unfinished-copies', cause, { detail, fix }))
   }
   return complaints
-}
-
-/** Directories of the same file system are one. */
-function fileSystems(disks: readonly Disk[]): Disk[][] {
-  const there = disks.filter(({ isThere }) => isThere)
-  return [...Map.groupBy(there, ({ device, mountPoint }) => JSON.stringify([device, mountPoint])).values()]
-}
-
-function placeOf(mountPoint: string, paths: readonly string[]): string {
-  const others = paths.filter((path) => path !== mountPoint)
-  return others.length === 0 ? mountPoint : `${mountPoint} (with ${others.join(', ')})`
 }
 
 function spaceComplaints(disk: Disk, place: string, isRoot: boolean | undefined): Complaint[] {

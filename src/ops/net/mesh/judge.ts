@@ -107,23 +107,14 @@ function slowHosts(abilities: readonly Ability[]): readonly NetFinding[] {
     const isSlow = (value: number | undefined, usual: number | undefined) =>
       value !== undefined && usual !== undefined && value < SLOW * usual
     const [out, into] = [isSlow(sends, usualSends), isSlow(receives, usualReceives)]
-    if (!out && !into) return []
-    const [id, text] =
-      out && into
-        ? [
-            'slow-host',
-            `is slow to and from all hosts: it sends at most ${rate(sends)} and receives at most ${rate(receives)}, the others usually ${rate(usualSends)}: its card, its cable or its port at the switch`,
-          ]
-        : out
-          ? [
-              'slow-sender',
-              `sends slowly to all hosts: at most ${rate(sends)}, the others usually ${rate(usualSends)}${receives === undefined ? '' : `; it receives ${rate(receives)}`}`,
-            ]
-          : [
-              'slow-receiver',
-              `receives slowly from all hosts: at most ${rate(receives)}, the others usually ${rate(usualReceives)}${sends === undefined ? '' : `; it sends ${rate(sends)}`}`,
-            ]
-    return [{ gravity: 'risk', id, hosts: [name], text: `${name} ${text}` }]
+    const risk = (id: string, text: string) =>
+      ({ gravity: 'risk', id, hosts: [name], text: `${name} ${text}` }) as const
+    const both = `is slow to and from all hosts: it sends at most ${rate(sends)} and receives at most ${rate(receives)}, the others usually ${rate(usualSends)}: its card, its cable or its port at the switch`
+    if (out && into) return [risk('slow-host', both)]
+    const sending = `sends slowly to all hosts: at most ${rate(sends)}, the others usually ${rate(usualSends)}${receives === undefined ? '' : `; it receives ${rate(receives)}`}`
+    if (out) return [risk('slow-sender', sending)]
+    const receiving = `receives slowly from all hosts: at most ${rate(receives)}, the others usually ${rate(usualReceives)}${sends === undefined ? '' : `; it sends ${rate(sends)}`}`
+    return into ? [risk('slow-receiver', receiving)] : []
   })
 }
 
@@ -298,25 +289,18 @@ function failures({ hosts, links }: MeshReport): readonly NetFinding[] {
   })
   const known = new Set(aways.flatMap((finding) => finding.hosts))
   const others = failed.filter(({ from, to }) => !known.has(from) && !known.has(to))
-  const lost = Map.groupBy(
-    others.filter(({ cause }) => cause === 'away'),
-    ({ reason }) => reason,
-  )
-  const pairs = Map.groupBy(
-    others.filter(({ cause }) => cause !== 'away'),
-    // Rates that are not known differ from sender to sender.
-    ({ cause, to, from }) => (cause === 'unsteady' ? `${cause} ${to} ${from}` : `${cause} ${to}`),
+  const [away, here] = [true, false].map((isAway) => others.filter(({ cause }) => (cause === 'away') === isAway))
+  const lost = Map.groupBy(away ?? [], ({ reason }) => reason)
+  // Rates that are not known differ from sender to sender.
+  const pairs = Map.groupBy(here ?? [], ({ cause, to, from }) =>
+    cause === 'unsteady' ? `${cause} ${to} ${from}` : `${cause} ${to}`,
   )
   return [
     ...aways,
     ...[...lost].map(([reason, each]): NetFinding => {
       const text = `lost while it was measured: ${reason} (${each.length} ${each.length === 1 ? 'link' : 'links'} not measured)`
-      return {
-        gravity: 'blocker',
-        id: 'lost',
-        hosts: endsOf(each).filter((name) => reason.startsWith(`${name}:`)),
-        text,
-      }
+      const names = endsOf(each).filter((name) => reason.startsWith(`${name}:`))
+      return { gravity: 'blocker', id: 'lost', hosts: names, text }
     }),
     ...[...pairs.values()].map((each): NetFinding => {
       const [first] = each
