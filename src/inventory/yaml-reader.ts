@@ -246,21 +246,15 @@ export function mapOf<T>(item: Schema<T>, nameType = 'name'): Schema<readonly (E
   }
 }
 
-const WITHOUT_ARTICLE: readonly string[] = ['text', 'options', 'clients']
-
-function withArticle(type: string): string {
-  if (WITHOUT_ARTICLE.includes(type)) return type
-  return `${/^([aeio]|IPv4)/.test(type) ? 'an' : 'a'} ${type}`
-}
-
 /** A scalar of text with a check of its own: `check` gives what is wrong, as a clause after the value. */
 export function text(type = 'text', check?: (value: string) => string | undefined): Schema<string> {
+  const article = ['text', 'options', 'clients'].includes(type) ? '' : /^([aeio]|IPv4)/.test(type) ? 'an ' : 'a '
   return {
     type,
     read(node, reader, path) {
       if (!isScalar(node) || typeof node.value !== 'string' || node.value === '') {
         const isNumber = isScalar(node) && (typeof node.value === 'number' || typeof node.value === 'boolean')
-        return failType(node, reader, path, `${withArticle(type)}${isNumber ? ' (put it in quotes)' : ''}`)
+        return failType(node, reader, path, `${article}${type}${isNumber ? ' (put it in quotes)' : ''}`)
       }
       const wrong = /[\u0000-\u001f\u007f-\u009f]/.test(node.value) ? 'has a control character' : check?.(node.value)
       if (wrong === undefined) return node.value
@@ -323,23 +317,18 @@ const MAX_LEVELS = 100
 
 /** As the library's `parseDocument`; `errors` of the document names nesting that is too deep, and then it is empty. */
 export function parseYaml(text: string, options: Parameters<typeof parseDocument>[1] = {}): Document.Parsed {
-  const offset = tooDeepAt(text)
-  if (offset === undefined) return parseDocument(text, options)
-  // So much can be parsed, and tells the counter of lines where they begin.
-  parseDocument(text.slice(0, offset), options)
-  const document = parseDocument('')
-  const message = `nested more than ${MAX_LEVELS} levels deep`
-  document.errors.push(new YAMLParseError([offset, offset + 1], 'IMPOSSIBLE', message))
-  return document
-}
-
-/** Where the text goes deeper than it may. */
-function tooDeepAt(text: string): number | undefined {
   const parser = new Parser()
   for (const lexeme of new Lexer().lex(text)) {
     // What it gives are documents that are done and have left the stack.
     for (const _ of parser.next(lexeme));
-    if (parser.stack.length > MAX_LEVELS) return parser.offset - lexeme.length
+    if (parser.stack.length <= MAX_LEVELS) continue
+    const offset = parser.offset - lexeme.length
+    // So much can be parsed, and tells the counter of lines where they begin.
+    parseDocument(text.slice(0, offset), options)
+    const document = parseDocument('')
+    const message = `nested more than ${MAX_LEVELS} levels deep`
+    document.errors.push(new YAMLParseError([offset, offset + 1], 'IMPOSSIBLE', message))
+    return document
   }
-  return undefined
+  return parseDocument(text, options)
 }

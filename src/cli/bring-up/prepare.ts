@@ -20,7 +20,7 @@ import { AREAS, loadAreas } from './areas.ts'
 
 const USUAL_CONNECT_TIMEOUT_S = 10
 
-export type BringUpOptions = GlobalOptions & { readonly on?: string; readonly dryRun?: boolean }
+export type BringUpOptions = GlobalOptions & { readonly on?: string }
 
 export type Prepared = Disposable & {
   readonly inventory: Inventory

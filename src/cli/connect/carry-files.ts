@@ -24,9 +24,8 @@ import { type SourceTree, scanSources } from '../../ssh/copy/source.ts'
 export type CarrierWires = Pick<CopyWires, 'transports' | 'hostKeys' | 'credentials' | 'fanOut'>
 type Carried = Omit<FileDelivery, 'from'> & { readonly from: Endpoint | undefined }
 
-type Fetched =
-  | { readonly kind: 'here'; readonly directory: string }
-  | { readonly kind: 'not'; readonly end: ScriptResult }
+/** Where the files are here, or why they are not. */
+type Fetched = string | ScriptResult
 
 /** A host that joins later than this after the first one is served by itself. */
 const GATHER_MS = 2_000
@@ -70,11 +69,14 @@ export class FileCarrier {
     }
     const { promise, resolve } = Promise.withResolvers<ScriptResult>()
     this.#atWork += 1
-    const leave = once((end: ScriptResult) => {
+    let hasLeft = false
+    const leave = (end: ScriptResult) => {
+      if (hasLeft) return
+      hasLeft = true
       this.#atWork -= 1
       if (this.#atWork === 0) this.#clear()
       resolve(end)
-    })
+    }
     group.members.set(endpoint.host, { endpoint, outcome: new CopyOutcome(onOutput), leave })
     if (group.members.size >= together) group.isFull.resolve()
     return promise
@@ -102,11 +104,7 @@ export class FileCarrier {
   }
 
   async #copy({ delivery: { to }, members, signal }: Group, tree: SourceTree): Promise<void> {
-    const request = {
-      tree,
-      destinationOf: () => `${to.replace(/^~\//, '')}/`,
-      isDryRun: false,
-    }
+    const request = { tree, destinationOf: () => `${to.replace(/^~\//, '')}/`, isDryRun: false }
     const endpoints = [...members.values()].map(({ endpoint }) => endpoint)
     const onEvent = (event: CopyEvent) => {
       const member = members.get(event.host)
@@ -126,23 +124,21 @@ export class FileCarrier {
   /** The files to copy, here; or why there are none. */
   async #treeOf({ from, path }: Carried, signal: AbortSignal): Promise<SourceTree | ScriptResult> {
     const source = await this.#sourceOf(from, path, signal)
-    if (source.kind === 'not') return source.end
-    const isDirectory = statSync(source.directory, { throwIfNoEntry: false })?.isDirectory() ?? true
+    if (typeof source !== 'string') return source
+    const isDirectory = statSync(source, { throwIfNoEntry: false })?.isDirectory() ?? true
     // The dot at the end means what is in the directory.
-    const tree = await scanSources([bytePathOf(`${source.directory}${isDirectory ? '/.' : ''}`)])
+    const tree = await scanSources([bytePathOf(`${source}${isDirectory ? '/.' : ''}`)])
     const [problem] = tree.problems
     return problem === undefined ? tree : endOf({ kind: 'exit', code: 1 }, `${problem.path}: ${problem.reason}`)
   }
 
   async #sourceOf(from: Endpoint | undefined, path: string, signal: AbortSignal): Promise<Fetched> {
-    if (from === undefined || from.transport === 'local') {
-      return { kind: 'here', directory: path.replace(/^~(?=\/)/, homedir()) }
-    }
+    if (from === undefined || from.transport === 'local') return path.replace(/^~(?=\/)/, homedir())
     const key = `${from.host} ${path}`
     const fetching = this.#fetched.get(key) ?? this.#fetch(from, path, signal)
     this.#fetched.set(key, fetching)
     const fetched = await fetching
-    if (fetched.kind === 'not') this.#fetched.delete(key)
+    if (typeof fetched !== 'string') this.#fetched.delete(key)
     return fetched
   }
 
@@ -156,8 +152,8 @@ export class FileCarrier {
       this.#wires(signal, (event) => outcome.take(event)),
     )
     const end = outcome.end()
-    if (end.outcome.kind !== 'exit' || end.outcome.code !== 0) return { kind: 'not', end }
-    return { kind: 'here', directory: join(directory, from.host, basename(path)) }
+    const isHere = end.outcome.kind === 'exit' && end.outcome.code === 0
+    return isHere ? join(directory, from.host, basename(path)) : end
   }
 
   #wires(signal: AbortSignal, onEvent: (event: CopyEvent) => void): CopyWires {
@@ -212,14 +208,6 @@ async function gathered({ isFull, signal }: Group): Promise<void> {
   using _timer = systemClock.after(GATHER_MS, begin)
   using _abort = onAbort(signal, begin)
   await isFull.promise
-}
-
-function once<T>(call: (value: T) => void): (value: T) => void {
-  let isCalled = false
-  return (value) => {
-    if (!isCalled) call(value)
-    isCalled = true
-  }
 }
 
 function endOf(outcome: RunOutcome, reason: string): ScriptResult {

@@ -66,11 +66,7 @@ function tryOut(whatIf: WhatIf, queue: OpenQueue): Trial {
   )
   if (places !== undefined)
     return { places: places.map(({ host, devices }) => ({ host: cluster.hosts[host]?.name ?? '', devices })), why: [] }
-  const why = whyNotGang(cluster, gang)
-  return {
-    places,
-    why: why === undefined ? ['this policy finds no place for it'] : why.lines,
-  }
+  return { places, why: whyNotGang(cluster, gang)?.lines ?? ['this policy finds no place for it'] }
 }
 
 /** Takes nothing where it finds nothing. */

@@ -8,9 +8,8 @@ import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
+import { parseMemorySize, sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
-import { parseMemorySize } from '../../inventory/memory-size.ts'
 import { FIND_TOOL } from '../../ops/env/conda-scripts.ts'
 import { type EnvironmentSpec, section as envSection } from '../../ops/env/section.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
@@ -62,7 +61,6 @@ type SubmitOptions = GlobalOptions & {
   readonly after: readonly number[]
   readonly preemptible?: boolean
   readonly hold?: boolean
-  readonly dryRun?: boolean
   readonly strict?: boolean
   readonly engine?: string
 }
@@ -213,18 +211,11 @@ function specOf(
     ...options.grid.map((text) => text.slice(0, text.indexOf('='))),
     ...(options.array === undefined ? [] : ['MUSTER_ARRAY_INDEX']),
   ]
-  const command =
-    options.fromEnv === undefined
-      ? own
-      : inEnvironment(
-          own,
-          parseJobEnvironment(options.fromEnv, sectionOf(inventory, envSection)),
-          names,
-          options.gpu > 0,
-        )
+  const declared = sectionOf(inventory, envSection)
+  const place = options.fromEnv === undefined ? undefined : parseJobEnvironment(options.fromEnv, declared)
+  const command = place === undefined ? own : inEnvironment(own, place, names, options.gpu > 0)
   checkCommand(command)
-  const declared = options.fromEnv === 'declared' ? sectionOf(inventory, envSection)?.hosts : undefined
-  const request = requestOf(options, on ?? declared)
+  const request = requestOf(options, on ?? (options.fromEnv === 'declared' ? declared?.hosts : undefined))
   const metrics = metricsOf(options.metric)
   return {
     name: options.name ?? words.join(' ').slice(0, 60),
@@ -331,9 +322,7 @@ function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOptions, {
     ...(unknown.includes('cores') ? { cpuMilli: UNKNOWN_CPU_MILLI } : {}),
     ...(unknown.includes('memory') ? { memoryBytes: UNKNOWN_MEMORY_BYTES } : {}),
   }))
-  const { cluster } = occupy(hosts, [])
-  const gang = gangOf(spec)
-  const why = whyNotGang(cluster, gang)
+  const why = whyNotGang(occupy(hosts, []).cluster, gangOf(spec))
   if (why?.isImpossible !== true) return
   const [, ...reasons] = why.lines
   const hint = [...reasons, 'Ask for less, or change resources in hosts.yaml.'].map((line) => printable(line))

@@ -7,14 +7,12 @@ import { selectEndpoints } from '../connect/endpoints.ts'
 import { type OpenedHosts, openOpsHosts } from '../connect/ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 
-type InstallOptions = GlobalOptions & { readonly dryRun?: boolean }
-
 export async function changeIperf(
   direction: ChangeDirection,
   names: readonly string[],
   tool: IperfTool,
   opened: OpenedHosts,
-  options: InstallOptions,
+  options: GlobalOptions,
   context: CliContext,
 ): Promise<number> {
   const { hosts, fanOut } = opened
@@ -28,7 +26,7 @@ export const uninstall: VerbCode = {
 Examples:
   muster net uninstall m[8-9] --dry-run
 `,
-  async run(target: string | undefined, options: InstallOptions, context: CliContext) {
+  async run(target: string | undefined, options: GlobalOptions, context: CliContext) {
     const { endpoints } = await selectEndpoints(target, options, context)
     using opened = openOpsHosts(endpoints, options, context)
     const names = endpoints.map(({ host }) => host)

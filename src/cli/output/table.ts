@@ -24,15 +24,16 @@ export function formatTable(header: readonly string[], rows: readonly (readonly 
 
 const LEVELS = ' ▁▂▃▄▅▆▇█'
 
-/** One character a value, from `lowest` (blank) to `highest` (full). */
-export function formatCurve(values: readonly (number | undefined)[], lowest: number, highest: number): string {
-  return values
-    .map((value) => {
-      if (value === undefined) return ' '
-      const part = Math.min(1, Math.max(0, (value - lowest) / (highest - lowest)))
-      return LEVELS[Math.round(part * (LEVELS.length - 1))] ?? ' '
-    })
-    .join('')
+type Curve = readonly [name: string, values: readonly (number | undefined)[]]
+
+/** Each on its line, after its name: one character a value, from `lowest` (blank) to `highest` (full). */
+export function formatCurves(curves: readonly Curve[], lowest: number, highest: number): string {
+  const width = Math.max(...curves.map(([name]) => name.length))
+  const cellOf = (value = lowest): string => {
+    const part = Math.min(1, Math.max(0, (value - lowest) / (highest - lowest)))
+    return LEVELS[Math.round(part * (LEVELS.length - 1))] ?? ' '
+  }
+  return curves.map(([name, values]) => `${name.padEnd(width)}  ${values.map(cellOf).join('')}\n`).join('')
 }
 
 /** A bar of `width` cells in which each part has its own character; the parts add up to no more than 1. */

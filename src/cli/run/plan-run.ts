@@ -85,11 +85,7 @@ export async function planRun(
 
   const scriptFile = record.script === undefined ? undefined : await execFile(record.script, '--script')
   const stdinFile =
-    stdinPath === undefined
-      ? undefined
-      : stdinPath === '-'
-        ? await execStdin(stdin)
-        : await execFile(stdinPath, '--stdin')
+    stdinPath === undefined ? undefined : await (stdinPath === '-' ? execStdin(stdin) : execFile(stdinPath, '--stdin'))
   const planned = endpoints.map((endpoint): PlannedHost => {
     if (record.script !== undefined) {
       const args = record.command.map((word) => (record.isRaw ? word : expandWord(word, endpoint)))
@@ -206,11 +202,13 @@ export async function readLastRun(environment: Environment): Promise<LastRun> {
   }
   const reason = foreignFile(path)
   if (reason !== undefined) throw notOwn(printable(path), reason, 'remove it')
-  const run = parsed(text)
-  if (!isLastRun(run)) {
-    throw new MusterError('configuration', `${printable(path)} is not a record of a run`, { hint: 'Remove it.' })
+  try {
+    const run: unknown = JSON.parse(text)
+    if (isLastRun(run)) return run
+  } catch {
+    // Not even JSON.
   }
-  return run
+  throw new MusterError('configuration', `${printable(path)} is not a record of a run`, { hint: 'Remove it.' })
 }
 
 export async function writeLastRun(run: LastRun, environment: Environment): Promise<void> {
@@ -221,31 +219,20 @@ export async function writeLastRun(run: LastRun, environment: Environment): Prom
   await rename(temporary, path)
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
+const isText = (value: unknown) => typeof value === 'string'
+const isList = (value: unknown) => Array.isArray(value) && value.every(isText)
 
 function isLastRun(value: unknown): value is LastRun {
   if (typeof value !== 'object' || value === null) return false
   const run = value as Readonly<Record<string, unknown>>
-  const isText = (name: string, isOptional = false) =>
-    typeof run[name] === 'string' || (isOptional && run[name] === undefined)
-  const isList = (name: string, isOptional = false) => {
-    const list = run[name]
-    return Array.isArray(list) ? list.every((each) => typeof each === 'string') : isOptional && list === undefined
-  }
+  const isEach = (names: readonly string[], isRight: (value: unknown) => boolean) =>
+    names.every((name) => isRight(run[name]))
   return (
     run.version === VERSION &&
-    isText('directory') &&
-    isText('target') &&
-    ['hostsFile', 'script', 'stdin'].every((name) => isText(name, true)) &&
-    ['command', 'environmentNames', 'failed'].every((name) => isList(name)) &&
-    isList('stdinNames', true) &&
-    typeof run.isRaw === 'boolean' &&
-    typeof run.isSudo === 'boolean'
+    isEach(['directory', 'target'], isText) &&
+    isEach(['hostsFile', 'script', 'stdin'], (value) => value === undefined || isText(value)) &&
+    isEach(['command', 'environmentNames', 'failed'], isList) &&
+    isEach(['stdinNames'], (value) => value === undefined || isList(value)) &&
+    isEach(['isRaw', 'isSudo'], (value) => typeof value === 'boolean')
   )
 }

@@ -96,31 +96,21 @@ Examples:
     const instances = parseGangInstances(await readTrace(file, context.workingDirectory))
     const results = instances.map((instance) => runGangs(instance, policy, window))
     const ratios = results.flatMap(({ ratioToBest }) => ratioToBest ?? [])
-    const summary = {
-      mean: ratios.length === 0 ? undefined : ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length,
-      minimum: ratios.length === 0 ? undefined : Math.min(...ratios),
-    }
-    if (json) context.stdout.write(formatJson(policy, results, summary))
-    else context.stdout.write(formatResults(results, summary))
+    const mean = ratios.length === 0 ? undefined : ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length
+    const minimum = ratios.length === 0 ? undefined : Math.min(...ratios)
+    if (json) {
+      for (const { name, gpuPercent, ratioToBest, placed, gangs } of results) {
+        const numbers = { gpuPercent: rounded(gpuPercent, 4), ratioToBest: rounded(ratioToBest, 4), placed, gangs }
+        context.stdout.write(jsonLine({ name, ...numbers }))
+      }
+      const ratios = { meanRatio: rounded(mean, 4), minimumRatio: rounded(minimum, 4) }
+      context.stdout.write(jsonLine({ type: 'simulation', policy, ...ratios }))
+    } else context.stdout.write(formatResults(results, mean, minimum))
     return EXIT.ok
   },
 }
 
-type Summary = { readonly mean: number | undefined; readonly minimum: number | undefined }
-
-function formatJson(policy: string, results: readonly GangResult[], { mean, minimum }: Summary): string {
-  const lines = results.map(({ name, gpuPercent, ratioToBest, placed, gangs }) => ({
-    name,
-    gpuPercent: rounded(gpuPercent, 4),
-    ratioToBest: rounded(ratioToBest, 4),
-    placed,
-    gangs,
-  }))
-  const last = { type: 'simulation', policy, meanRatio: rounded(mean, 4), minimumRatio: rounded(minimum, 4) }
-  return [...lines, last].map(jsonLine).join('')
-}
-
-function formatResults(results: readonly GangResult[], { mean, minimum }: Summary): string {
+function formatResults(results: readonly GangResult[], mean: number | undefined, minimum: number | undefined): string {
   const ratio = (value: number | undefined) => (value === undefined ? '' : value.toFixed(4))
   const rows = results.map(({ name, gpuPercent, ratioToBest, placed, gangs }) => [
     name,

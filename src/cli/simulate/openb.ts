@@ -14,7 +14,7 @@ import { percentile, type ReplayResult, replayArrivals } from '../../scheduler/s
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { formatBar, formatCurve, formatTable } from '../output/table.ts'
+import { formatBar, formatCurves, formatTable } from '../output/table.ts'
 import { POLICY_NAMES, policyOption, readTrace, rounded } from './input.ts'
 
 type Options = GlobalOptions & {
@@ -144,16 +144,8 @@ function formatReplays(results: readonly { readonly name: string; readonly resul
   )
   const shown = Array.from({ length: LAST_SHOWN - FIRST_SHOWN + 1 }, (_, index) => FIRST_SHOWN + index)
   const width = Math.max(...results.map(({ name }) => name.length))
-  const curves = results
-    .map(
-      ({ name, result }) =>
-        `${name.padEnd(width)}  ${formatCurve(
-          shown.map((at) => result.curve.get(at)),
-          78,
-          98,
-        )}\n`,
-    )
-    .join('')
+  const rows = results.map(({ name, result }) => [name, shown.map((at) => result.curve.get(at))] as const)
+  const curves = formatCurves(rows, 78, 98)
   const axis = `${' '.repeat(width)}  ${String(FIRST_SHOWN).padEnd(20)}100${' '.repeat(25)}${LAST_SHOWN} % requested\n`
   const [first] = results
   return `${table}\nGPUs allocated (78 to 98 %) as more and more are requested:\n${curves}${axis}${first ? `\n${formatFleet(first.result, first.name)}` : ''}`
@@ -165,16 +157,13 @@ function formatFleet({ cluster }: ReplayResult, name: string): string {
     const lefts = [...cluster.deviceLeftMilli].filter((_, device) => cluster.deviceModel[device] === number)
     const full = lefts.filter((left) => left === 0).length
     const idle = lefts.filter((left) => left === 1000).length
-    const parts = [full, lefts.length - full - idle, idle].map((count) => count / lefts.length)
+    const partly = lefts.length - full - idle
+    const parts = Object.entries({ '█': full, '▒': partly, '·': idle })
     const bar = formatBar(
-      [
-        [parts[0] ?? 0, '█'],
-        [parts[1] ?? 0, '▒'],
-        [parts[2] ?? 0, '·'],
-      ],
+      parts.map(([sign, count]) => [count / lefts.length, sign]),
       40,
     )
-    return [model, String(lefts.length), bar, `${full} full, ${lefts.length - full - idle} partly used, ${idle} idle`]
+    return [model, String(lefts.length), bar, `${full} full, ${partly} partly used, ${idle} idle`]
   })
   return `At the end, with ${name} (█ full ▒ partly used · idle):\n${formatTable(['MODEL', 'GPUS', '', ''], rows)}`
 }

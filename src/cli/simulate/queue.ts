@@ -7,7 +7,7 @@ import { parseWorkloadLog, runLog, type SwfResult, scaleSubmitTimes } from '../.
 import { numberAbove0, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { formatBar, formatCurve, formatTable } from '../output/table.ts'
+import { formatBar, formatCurves, formatTable } from '../output/table.ts'
 import { policyOption, readTrace, rounded } from './input.ts'
 
 type QueueOptions = GlobalOptions & {
@@ -56,14 +56,9 @@ function formatResult(result: QueueRunResult): string {
   const table = formatTable(
     ['JOBS', 'IMPOSSIBLE', 'PREEMPTED', 'WAIT, MEAN s', 'LONGEST WAIT s', 'BOUNDED SLOWDOWN'],
     [
-      [
-        String(jobs),
-        String(impossible),
-        String(preempted),
-        averageWaitS.toFixed(1),
-        String(maximumWaitS),
-        averageBoundedSlowdown.toFixed(2),
-      ],
+      [jobs, impossible, preempted, averageWaitS.toFixed(1), maximumWaitS, averageBoundedSlowdown.toFixed(2)].map(
+        String,
+      ),
     ],
   )
   const users = [...result.averageWaitByUserS].map(([user, waitS]) => [user === '' ? '-' : user, waitS.toFixed(1)])
@@ -79,8 +74,6 @@ type LogOptions = GlobalOptions & {
   readonly processors?: number
   readonly submitScale: number
 }
-
-type Row = { readonly name: QueuePolicyName; readonly result: SwfResult }
 
 const LOG_POLICY_NAMES = Object.keys(QUEUE_POLICIES) as readonly QueuePolicyName[]
 
@@ -128,7 +121,7 @@ function rowJson(policy: QueuePolicyName, submitScale: number, result: SwfResult
   }
 }
 
-function formatRows(rows: readonly Row[]): string {
+function formatRows(rows: readonly { readonly name: QueuePolicyName; readonly result: SwfResult }[]): string {
   const table = formatTable(
     ['POLICY', 'JOBS', 'WAIT, MEAN s', 'LONGEST WAIT s', 'BOUNDED SLOWDOWN', 'IN USE %'],
     rows.map(({ name, result }) => [
@@ -141,11 +134,8 @@ function formatRows(rows: readonly Row[]): string {
     ]),
   )
   const longest = Math.max(1, ...rows.flatMap(({ result }) => result.queueLengths))
-  const width = Math.max(...rows.map(({ name }) => name.length))
-  const curves = rows.map(
-    ({ name, result }) => `${name.padEnd(width)}  ${formatCurve(halve(result.queueLengths), 0, longest)}\n`,
-  )
-  return `${table}\nWaiting jobs over time (a full cell: ${longest}):\n${curves.join('')}`
+  const curves = rows.map(({ name, result }) => [name, halve(result.queueLengths)] as const)
+  return `${table}\nWaiting jobs over time (a full cell: ${longest}):\n${formatCurves(curves, 0, longest)}`
 }
 
 /** The greater of every two values: 60 cells and the name fit into 80 columns. */

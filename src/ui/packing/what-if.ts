@@ -1,5 +1,5 @@
 /** A what-if: a gang that is placed among the running jobs without being submitted. Pure. */
-import { parseMemorySize } from '../../inventory/memory-size.ts'
+import { parseMemorySize } from '../../inventory/hosts-yaml-schema.ts'
 import type { BundlePlace } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseMemorySize } from '../../../src/inventory/memory-size.ts'
+import { parseMemorySize } from '../../../src/inventory/hosts-yaml-schema.ts'
 
 test.each([
   ['4.1GB', 4_100_000_000],
