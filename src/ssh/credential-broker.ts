@@ -65,11 +65,13 @@ export class CredentialBroker implements CredentialAsker, Disposable {
   }
 
   async passphrase(keyFile: string, { host }: Endpoint, isRetry: boolean, signal: AbortSignal) {
-    return (await this.#ask(passphraseQuestion(keyFile), host, isRetry, signal))?.[0]
+    const question = secretQuestion('passphrase', keyFile, () => `Passphrase of ${printable(keyFile)}`)
+    return (await this.#ask(question, host, isRetry, signal))?.[0]
   }
 
-  async password(endpoint: Endpoint, isRetry: boolean, signal: AbortSignal) {
-    return (await this.#ask(passwordQuestion(endpoint), endpoint.host, isRetry, signal))?.[0]
+  async password({ user, host }: Endpoint, isRetry: boolean, signal: AbortSignal) {
+    const question = secretQuestion('password', user, (hosts) => `Password of ${printable(user)} on ${hosts}`)
+    return (await this.#ask(question, host, isRetry, signal))?.[0]
   }
 
   keyboardInteractive(
@@ -216,29 +218,17 @@ export class CredentialBroker implements CredentialAsker, Disposable {
   }
 }
 
-function passphraseQuestion(keyFile: string): Question {
-  const file = printable(keyFile)
+function secretQuestion(kind: 'passphrase' | 'password', of: string, title: Question['title']): Question {
+  const text = kind === 'password' ? 'Password' : 'Passphrase'
+  const prompts = [{ text, isEchoed: false }]
   return {
-    key: `passphrase\n${keyFile}`,
-    kind: 'passphrase',
+    key: `${kind}\n${of}`,
+    kind,
     instruction: '',
-    prompts: [{ text: 'Passphrase', isEchoed: false }],
-    isGathered: false,
+    prompts,
+    isGathered: kind === 'password',
     isLasting: true,
-    title: () => `Passphrase of ${file}`,
-  }
-}
-
-function passwordQuestion(endpoint: Endpoint): Question {
-  const user = printable(endpoint.user)
-  return {
-    key: `password\n${endpoint.user}`,
-    kind: 'password',
-    instruction: '',
-    prompts: [{ text: 'Password', isEchoed: false }],
-    isGathered: true,
-    isLasting: true,
-    title: (hosts) => `Password of ${user} on ${hosts}`,
+    title,
   }
 }
 

@@ -1,6 +1,7 @@
 /** Private key files, read and decrypted once for all hosts (decrypting takes 0.2 s). Decrypted keys stay in memory, passphrases do not. */
 import { readFile, stat } from 'node:fs/promises'
 import type { ParsedKey } from 'ssh2'
+import { getOrMake } from '../base/collections.ts'
 import { messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Secret } from '../base/secret.ts'
@@ -59,18 +60,13 @@ export class IdentityFiles {
     for (;;) {
       const privateKey = this.#unlocked.get(path)
       if (privateKey !== undefined) return { kind: 'key', privateKey }
-      const running = this.#unlocking.get(path) ?? this.#start(path, ask, signal)
-      const unlocked = await running
+      const unlocked = await getOrMake(this.#unlocking, path, () =>
+        this.#decrypt(path, ask, signal).finally(() => this.#unlocking.delete(path)),
+      )
       if (unlocked.kind !== 'gone') return unlocked
       // The host that asked went away: the question is asked again for one that still waits.
       if (signal.aborted) return { kind: 'declined' }
     }
-  }
-
-  #start(path: string, ask: AskPassphrase, signal: AbortSignal): Promise<Unlocked | Gone> {
-    const running = this.#decrypt(path, ask, signal).finally(() => this.#unlocking.delete(path))
-    this.#unlocking.set(path, running)
-    return running
   }
 
   async #decrypt(path: string, ask: AskPassphrase, signal: AbortSignal): Promise<Unlocked | Gone> {

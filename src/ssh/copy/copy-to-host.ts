@@ -83,11 +83,18 @@ export class HostCopy {
     const { tree, isDryRun, smallFiles } = this.#task
     if (!isDryRun) {
       await this.#refuseClashes(base)
-      if (isMissing) await this.#makeDestination(base)
+      if (isMissing)
+        await this.#remote.call('A', base).catch((error: unknown) => {
+          throw error instanceof RemoteRefusal ? new RemoteRefusal(`${base}: ${reasonOf(error)}`) : error
+        })
     }
-    if (tree.entries.some(({ owner }) => owner !== undefined)) await this.#askOwner()
+    if (tree.entries.some(({ owner }) => owner !== undefined)) {
+      const match = /^(\d+):(\d+)$/.exec(await this.#remote.call('O'))
+      if (match !== null) this.#owner = { uid: Number(match[1]), gid: Number(match[2]) }
+    }
     // Directories go through the helper, too, if it runs anyway.
-    const helper = (smallFiles?.batches.length ?? 0) > 0 ? await this.#remote.orLost(this.#helper()) : undefined
+    const helper =
+      (smallFiles?.batches.length ?? 0) > 0 ? await this.#remote.orLost(Promise.resolve(this.#task.helper)) : undefined
     const directories = tree.entries.filter((entry) => entry.kind === 'directory')
     if (!isDryRun) await this.#makeDirectories(directories, helper)
     let files: readonly CopySource[] = tree.entries.filter((entry) => entry.kind === 'file')
@@ -100,10 +107,6 @@ export class HostCopy {
     )
     if (isDryRun) return
     await this.#setDirectoryAttributes(directories.toReversed(), helper)
-  }
-
-  async #helper(): Promise<RemoteHelper | undefined> {
-    return await this.#task.helper
   }
 
   /** `base`: the directory that holds everything. `isMissing`: it has to be made. */
@@ -122,14 +125,7 @@ export class HostCopy {
       }
       return { roots: [path], base: path, isMissing: false }
     }
-    const roots = tree.names.map((name) => joinPath(path, name))
-    return { roots, base: path, isMissing: kind === 'none' }
-  }
-
-  async #makeDestination(path: BytePath): Promise<void> {
-    await this.#remote.call('A', path).catch((error: unknown) => {
-      throw error instanceof RemoteRefusal ? new RemoteRefusal(`${path}: ${reasonOf(error)}`) : error
-    })
+    return { roots: tree.names.map((name) => joinPath(path, name)), base: path, isMissing: kind === 'none' }
   }
 
   async #refuseClashes(base: BytePath): Promise<void> {
@@ -144,11 +140,6 @@ export class HostCopy {
 
   #pathOf(entry: SourceEntry): BytePath {
     return joinPath(this.#roots[entry.root] ?? '', entry.below)
-  }
-
-  async #askOwner(): Promise<void> {
-    const match = /^(\d+):(\d+)$/.exec(await this.#remote.call('O'))
-    if (match !== null) this.#owner = { uid: Number(match[1]), gid: Number(match[2]) }
   }
 
   #modeOf({ mode, owner }: SourceEntry): number {

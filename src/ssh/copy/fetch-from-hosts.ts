@@ -184,18 +184,13 @@ class HostFetch {
     if (this.#isLeftOut(target)) return
     try {
       await mkdir(bytesOf(target), 0o700)
-      this.#usable.add(target)
     } catch (error) {
       // Never follow a link: the host decides where it leads.
       const facts = await lstat(bytesOf(target)).catch(() => undefined)
-      if (facts?.isDirectory() === true) {
-        if ((facts.mode & 0o700) !== 0o700)
-          await chmod(bytesOf(target), (facts.mode & MODE_BITS) | 0o700).catch(() => {})
-        this.#usable.add(target)
-        return
-      }
-      throw error
+      if (facts?.isDirectory() !== true) throw error
+      if ((facts.mode & 0o700) !== 0o700) await chmod(bytesOf(target), (facts.mode & MODE_BITS) | 0o700).catch(() => {})
     }
+    this.#usable.add(target)
   }
 
   async #makeLink(entry: Wanted): Promise<void> {
@@ -239,18 +234,12 @@ class HostFetch {
 
   async #keepPrefix(file: Wanted, arriving: ArrivingFile): Promise<number> {
     const units = Math.floor(Math.min(arriving.partialBytes, file.sizeBytes) / UNIT_BYTES)
-    if (units > 0) {
-      const [theirs, ours] = await Promise.all([
-        this.#remote.call('S', file.path, units),
-        arriving.digestOfFirst(units * UNIT_BYTES),
-      ])
-      if (theirs === ours) {
-        await arriving.cut(units * UNIT_BYTES)
-        return units * UNIT_BYTES
-      }
-    }
-    await arriving.cut(0)
-    return 0
+    const bytes = units * UNIT_BYTES
+    const [theirs, ours] =
+      units === 0 ? [] : await Promise.all([this.#remote.call('S', file.path, units), arriving.digestOfFirst(bytes)])
+    const kept = theirs === ours ? bytes : 0
+    await arriving.cut(kept)
+    return kept
   }
 
   /** Reads from an offset on, one segment ahead, and writes in units that can be holes. */

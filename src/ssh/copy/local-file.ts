@@ -33,7 +33,7 @@ export async function sizeOfTarget(path: BytePath): Promise<number | undefined> 
 
 export async function digestOfFile(path: BytePath): Promise<string> {
   await using handle = await open(bytesOf(path), constants.O_RDONLY | constants.O_NOFOLLOW)
-  return await digestOfHandle(handle, Number.POSITIVE_INFINITY)
+  return await digestOfHandle(handle)
 }
 
 const namesInUse = new Set<BytePath>()
@@ -87,7 +87,7 @@ export class ArrivingFile implements AsyncDisposable {
   /** Size and checksum, read back from the disk when all bytes have arrived. */
   async readBack(): Promise<{ readonly sizeBytes: number; readonly sha256: string }> {
     await this.#handle.truncate(this.#at)
-    const sha256 = await digestOfHandle(this.#handle, Number.POSITIVE_INFINITY)
+    const sha256 = await digestOfHandle(this.#handle)
     return { sizeBytes: (await this.#handle.stat()).size, sha256 }
   }
 
@@ -188,7 +188,7 @@ async function openOwn(path: BytePath): Promise<FileHandle> {
   return await open(bytesOf(path), O_RDWR | O_CREAT | O_EXCL, 0o600)
 }
 
-async function digestOfHandle(handle: FileHandle, limit: number): Promise<string> {
+async function digestOfHandle(handle: FileHandle, limit = Number.POSITIVE_INFINITY): Promise<string> {
   const hash = createHash('sha256')
   const buffer = Buffer.allocUnsafe(READ_BYTES)
   for (let at = 0; at < limit; ) {

@@ -37,10 +37,8 @@ export class SmallFiles {
 
   load(batch: SmallBatch): Promise<readonly (SmallFile | Unreadable)[]> {
     const loading = getOrMake(this.#loaded, batch, () => this.#load(batch))
-    if (this.#loaded.size > KEPT_BATCHES) {
-      const [oldest] = this.#loaded.keys()
-      if (oldest !== undefined) this.#loaded.delete(oldest)
-    }
+    const [oldest = batch] = this.#loaded.keys()
+    if (this.#loaded.size > KEPT_BATCHES) this.#loaded.delete(oldest)
     return loading
   }
 

@@ -126,12 +126,8 @@ export class SourceReader {
     const reading = this.#load(file, index)
     this.#blocks.set(key, reading)
     reading.catch(() => this.#blocks.delete(key))
-    if (this.#blocks.size > KEPT_BYTES / BLOCK_BYTES) {
-      for (const oldest of this.#blocks.keys()) {
-        this.#blocks.delete(oldest)
-        break
-      }
-    }
+    const [oldest = key] = this.#blocks.keys()
+    if (this.#blocks.size > KEPT_BYTES / BLOCK_BYTES) this.#blocks.delete(oldest)
     return reading
   }
 

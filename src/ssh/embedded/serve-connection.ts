@@ -114,8 +114,7 @@ export function serveConnection(client: Connection, socket: Socket, context: Ser
 function authenticate(attempt: AuthContext, context: ServeContext): void {
   const methods = [...context.authentications]
   const decide = (isRight: boolean) => (isRight ? attempt.accept() : attempt.reject(methods))
-  const isOffered = methods.some((method) => method === attempt.method)
-  if (!isOffered) decide(false)
+  if (!methods.some((method) => method === attempt.method)) decide(false)
   else if (attempt.method === 'publickey') decide(isClientKey(attempt, context.clientKey))
   else if (attempt.method === 'password') decide(isPassword(attempt.password, context))
   else if (attempt.method === 'keyboard-interactive') {
@@ -217,18 +216,13 @@ function serveSession(session: Session, socket: Socket, context: ServeContext): 
     socket.once('close', close)
   }
 
-  session.on('shell', (accept) => {
-    const channel = accept()
+  const start = (channel: ServerChannel, args: readonly string[], argsInPty = args) => {
     channel.on('error', () => {})
-    if (terminal === undefined) pid = runWithoutPty(channel, socket, ['-s'], environment, context)
-    else runInPty(channel, context.home.shellArguments)
-  })
-  session.on('exec', (accept, _reject, { command }) => {
-    const channel = accept()
-    channel.on('error', () => {})
-    if (terminal === undefined) pid = runWithoutPty(channel, socket, ['-c', command], environment, context)
-    else runInPty(channel, ['-c', command])
-  })
+    if (terminal === undefined) pid = runWithoutPty(channel, socket, args, environment, context)
+    else runInPty(channel, argsInPty)
+  }
+  session.on('shell', (accept) => start(accept(), ['-s'], context.home.shellArguments))
+  session.on('exec', (accept, _reject, { command }) => start(accept(), ['-c', command]))
 }
 
 /** A command in a process group of its own, so that a signal reaches all of it. */

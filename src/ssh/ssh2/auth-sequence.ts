@@ -91,28 +91,21 @@ export class AuthSequence {
   async failure(): Promise<ConnectFailure> {
     const { endpoint } = this.#context
     const target = describeEndpoint(endpoint)
-    const phase = 'authentication'
+    const failed = (kind: ConnectFailure['kind'], reason: string, hint: string) =>
+      ({ kind, phase: 'authentication', reason, hint }) as const
     if (this.#isPasswordExpired) {
-      const reason = `the password of ${target} has expired`
-      return { kind: 'authentication', phase, reason, hint: `Change it with: ssh ${printable(endpoint.host)}` }
+      const hint = `Change it with: ssh ${printable(endpoint.host)}`
+      return failed('authentication', `the password of ${target} has expired`, hint)
     }
+    if (this.#isDeclined)
+      return failed('declined', `the question for ${target} was dismissed`, 'Reconnect to be asked again.')
     const tried = this.#refused.length === 0 ? 'no key or password to offer' : `refused: ${this.#refused.join(', ')}`
     const takes = this.#accepted.length === 0 ? '' : `; the server accepts ${remoteText(this.#accepted.join(', '))}`
     const notes = this.#notes.length === 0 ? '' : `; ${this.#notes.join('; ')}`
-    if (this.#isDeclined) {
-      return {
-        kind: 'declined',
-        phase,
-        reason: `the question for ${target} was dismissed`,
-        hint: 'Reconnect to be asked again.',
-      }
-    }
-    if (this.#problem !== undefined) {
-      const reason = `cannot log in to ${target}: ${this.#problem.reason}; ${tried}${takes}${notes}`
-      return { kind: 'configuration', phase, reason, hint: this.#problem.hint }
-    }
-    const hint = await this.#hint()
-    return { kind: 'authentication', phase, reason: `cannot log in to ${target}: ${tried}${takes}${notes}`, hint }
+    const because = (first: string) => `cannot log in to ${target}: ${first}${tried}${takes}${notes}`
+    if (this.#problem !== undefined)
+      return failed('configuration', because(`${this.#problem.reason}; `), this.#problem.hint)
+    return failed('authentication', because(''), await this.#hint())
   }
 
   async #hint(): Promise<string> {
@@ -283,22 +276,10 @@ export class AuthSequence {
 }
 
 function asFileKey(identity: Identity): FileKey[] {
-  switch (identity.kind) {
-    case 'missing':
-    case 'problem':
-      return []
-    case 'public':
-    case 'plain':
-    case 'encrypted':
-      return [
-        {
-          path: identity.path,
-          isEncrypted: identity.kind === 'encrypted',
-          isPrivate: identity.kind !== 'public',
-          publicKey: identity.publicKey === undefined ? undefined : nameOf(identity.publicKey),
-        },
-      ]
-  }
+  if (identity.kind === 'missing' || identity.kind === 'problem') return []
+  const { path, kind, publicKey } = identity
+  const name = publicKey && nameOf(publicKey)
+  return [{ path, isEncrypted: kind === 'encrypted', isPrivate: kind !== 'public', publicKey: name }]
 }
 
 function nameOf(key: ParsedKey): string {
