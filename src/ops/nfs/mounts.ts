@@ -73,7 +73,7 @@ export function pointOf(line: string): string | undefined {
   return point === undefined ? undefined : plain(point)
 }
 
-function trimmed(path: string): string {
+export function trimmed(path: string): string {
   return path.length > 1 ? path.replace(/\/+$/, '') : path
 }
 

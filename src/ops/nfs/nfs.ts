@@ -70,8 +70,6 @@ function planDown(host: string, own: HostFactsOfNfs, served: readonly Share[], m
   return [...unmounting, ...serving, packagesOperation(host, removal)]
 }
 
-/** NFS: a server's exports and the mounts of its clients, as hosts.yaml declares them. */
-
 export { left } from './left.ts'
 
 export const area = defineArea<NfsWanted, NfsFacts>({

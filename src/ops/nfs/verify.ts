@@ -106,7 +106,8 @@ async function prove(share: Share, directories: readonly TestDirectory[], hostEx
       }
     }),
   )
-  await Promise.all(written.map(async ({ host, directory, name }) => await exec(host, removeScript(directory, name))))
+  const remove = ({ directory, name }: Written) => `${PATIENT}\nlimited rm -rf ${shellQuote(`${directory}/${name}`)}`
+  await Promise.all(written.map(async (each) => await exec(each.host, remove(each))))
   const speeds = written.map(({ host, directory, bytesPerSecond, latencyMs }): Finding => {
     const detail = `${formatBytes(bytesPerSecond)}/s, ${formatDuration(latencyMs)} for a small file`
     return { host, gravity: 'note', id: 'speed', cause: `writes to ${directory}, and the others read it`, detail }
@@ -148,10 +149,6 @@ function readScript(directory: string, written: readonly Written[]): string {
     return `echo ${name} "$(limited head -c 300 ${file} 2>&1 | head -n 1)" &`
   })
   return `LC_ALL=C; export LC_ALL\n${PATIENT}\n${reads.join('\n')}\nwait`
-}
-
-function removeScript(directory: string, name: string): string {
-  return `${PATIENT}\nlimited rm -rf ${shellQuote(`${directory}/${name}`)}`
 }
 
 /** Dangerous or useless options of exports and mounts, and what to write instead. Those that hosts.yaml declares are notes. Pure. */

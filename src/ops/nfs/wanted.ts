@@ -1,6 +1,7 @@
 /** What hosts.yaml declares about NFS: which host exports what to which clients, and where they mount it. Pure. */
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Declared } from '../kernel/area.ts'
+import { trimmed } from './mounts.ts'
 import { section } from './section.ts'
 
 export type Share = {
@@ -40,10 +41,11 @@ export function wantedNfs({ inventory, endpoints }: Declared): NfsWanted | undef
   const shares = specs.map((spec): Share => {
     // The server has the directory itself where both are the same.
     const clients = spec.clients.filter((host) => host !== spec.server || spec.mount !== spec.path)
+    const serverAddress = addressOf(spec.server)
     const clientAddresses = [...new Set(clients.map(addressOf))]
     return {
       server: spec.server,
-      serverAddress: bracketed(addressOf(spec.server)),
+      serverAddress: serverAddress.includes(':') ? `[${serverAddress}]` : serverAddress,
       path: trimmed(spec.path),
       clients,
       clientAddresses,
@@ -65,14 +67,6 @@ export function sourceOf({ serverAddress, path }: Share): string {
   return `${serverAddress}:${path}`
 }
 
-function trimmed(path: string): string {
-  return path.length > 1 ? path.replace(/\/+$/, '') : path
-}
-
 function wordsOf(options: string): string[] {
   return options.split(',').flatMap((word) => (word.trim() === '' ? [] : [word.trim()]))
-}
-
-function bracketed(address: string): string {
-  return address.includes(':') ? `[${address}]` : address
 }

@@ -1,5 +1,7 @@
-/** Where Ray is on a host, and how scripts run there: in an environment or inside its container, with the token of the cluster. */
-
+/**
+ * Where Ray is on a host, and how scripts run there: in an environment or inside its container, whose processes, shared memory and
+ * files are those of the node, with the token of the cluster.
+ */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { DOCK } from '../env/docker.ts'
 import { findPrefix, prefixOf } from '../env/facts.ts'
@@ -32,13 +34,6 @@ export function placeName(environment: EnvironmentSpec | undefined): string {
       return 'the PATH of the login'
   }
 }
-
-/**
- * Runs scripts where Ray is: on the host, or inside the container of a Docker environment, whose processes, shared memory and files
- * are those of the node.
- */
-
-type Stdin = 'none' | 'whole' | 'guarded'
 
 const isRunning = (name: string): string =>
   `[ "$(dock container inspect --format '{{.State.Running}}' ${shellQuote(name)} 2> /dev/null)" = true ]`
@@ -83,7 +78,7 @@ export function inside(
   wanted: RayWanted,
   node: RayNode,
   script: string,
-  stdin: Stdin = 'none',
+  stdin: keyof typeof STDINS = 'none',
   absent: (name: string) => string = () => ':',
 ): string {
   const { environment } = node
@@ -95,15 +90,16 @@ export function inside(
 ${execIn(name, wanted, script, stdin)}`
 }
 
-function execIn(name: string, wanted: RayWanted, script: string, stdin: Stdin): string {
+const STDINS = { none: ':', whole: 'cat', guarded: '{ cat; while echo; do sleep 1; done; }' } as const
+
+function execIn(name: string, wanted: RayWanted, script: string, stdin: keyof typeof STDINS): string {
   // The token is in a file of the host; in the container it is in no file.
   const token = wanted.hasToken ? `cat ${tokenFile(wanted)} && echo && ` : ''
   const take = wanted.hasToken
     ? 'read -r RAY_AUTH_TOKEN; RAY_AUTH_MODE=token; export RAY_AUTH_TOKEN RAY_AUTH_MODE\n'
     : ''
   const guard = stdin === 'guarded' ? 'MUSTER_GUARDED=1; export MUSTER_GUARDED\n' : ''
-  const rest = { none: ':', whole: 'cat', guarded: '{ cat; while echo; do sleep 1; done; }' }[stdin]
-  return `{ ${token}${rest}; } 2> /dev/null | dock exec --interactive ${shellQuote(name)} sh -c ${shellQuote(`${take}${guard}${script}`)}`
+  return `{ ${token}${STDINS[stdin]}; } 2> /dev/null | dock exec --interactive ${shellQuote(name)} sh -c ${shellQuote(`${take}${guard}${script}`)}`
 }
 
 /** Lines of Python: `guard()` ends the program when its stdin ends, where it is guarded. */

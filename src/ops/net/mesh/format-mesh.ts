@@ -1,4 +1,4 @@
-/** A mesh for a terminal: a matrix of bandwidths, the slowest links, and the findings. Pure. */
+/** A mesh for a terminal (matrix of bandwidths, slowest links, findings), as CSV, and as a picture (SVG). Pure. */
 import { printable } from '../../../base/printable.ts'
 import { GRAVITIES, type Gravity } from '../../kernel/finding.ts'
 import { measuredOf, median, type NetFinding, retransmitsAGigabyte } from './judge.ts'
@@ -124,8 +124,6 @@ function formatFindings(findings: readonly NetFinding[], paint: MeshPaint): read
 function cut(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`
 }
-
-/** A mesh for other programs: CSV, and a picture (SVG) to send around. Pure. */
 
 const CSV_COLUMNS =
   'from,to,outcome,tool,bits_per_second,retransmits,jitter_ms,lost_percent,round_trip_ms,loaded_round_trip_ms,reason'

@@ -50,10 +50,8 @@ export function judgeMesh(report: MeshReport): readonly NetFinding[] {
   const { hosts, links } = report
   const ready = hosts.filter((host): host is ReadyHost => 'facts' in host)
   const measured = measuredOf(links)
-  const abilities = abilitiesOf(
-    hosts.map(({ name }) => name),
-    links,
-  )
+  const names = hosts.map(({ name }) => name)
+  const abilities = abilitiesOf(names, links)
   return sortByGravity([
     ...failures(report),
     ...slowHosts(abilities),

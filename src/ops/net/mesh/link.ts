@@ -1,4 +1,4 @@
-/** One measurement of one direction between two hosts: its options, its result, and how numbers are shown. */
+/** A measurement of one direction between two hosts: options, result, how numbers are shown, and which hosts measure when. */
 
 /** `ssh`: bytes through ssh(1) from host to host, where there is no iperf. */
 export type NetTool = 'iperf3' | 'iperf2' | 'ssh'
@@ -68,8 +68,6 @@ export function formatMs(ms: number): string {
   return `${ms < 1 ? ms.toFixed(2) : ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`
 }
 
-/** Which hosts measure with each other, and when: the circle method of round-robin tournaments (one-factorisation of a complete graph). Pure. */
-
 export type OrderedPair = { readonly from: string; readonly to: string }
 
 /** Pairs that are measured at the same time. No host is in two of them, except in both directions of one pair. */
@@ -82,7 +80,7 @@ export type SlotOptions = {
   readonly isBidirectional: boolean
 }
 
-/** Every pair once, no host twice in a round: N − 1 rounds, or N where N is odd. */
+/** Every pair once, no host twice in a round, by the circle method of tournaments: N − 1 rounds, or N where N is odd. */
 export function roundRobin(hosts: readonly string[]): readonly (readonly OrderedPair[])[] {
   if (hosts.length < 2) return []
   const circle: readonly (string | undefined)[] = hosts.length % 2 === 0 ? hosts : [...hosts, undefined]

@@ -97,15 +97,13 @@ export async function measureMesh(
 }
 
 type Ready = {
-  readonly pair: OrderedPair
+  readonly kind: 'ready'
   readonly from: ReadyHost
   readonly to: ReadyHost
   readonly tool: NetTool
+  readonly server?: Extract<ServerStart, { kind: 'listening' }>
 }
-type Prepared = { readonly pair: OrderedPair } & (
-  | Extract<LinkOutcome, { kind: 'failed' }>
-  | ({ readonly kind: 'ready'; readonly server?: Extract<ServerStart, { kind: 'listening' }> } & Ready)
-)
+type Prepared = { readonly pair: OrderedPair } & (Extract<LinkOutcome, { kind: 'failed' }> | Ready)
 
 class Mesh {
   readonly #options: MeshOptions
@@ -144,11 +142,8 @@ class Mesh {
       return { address: place.address, ...(sizes.length < 2 ? {} : { mtuBytes: Math.min(...sizes) }) }
     })
     const { stdout } = await hosts.exec(host.name, pingScript(targets), { timeoutMs: PING_TIMEOUT_MS, signal })
-    const pings = parsePings(
-      Buffer.from(stdout).toString(),
-      host.name,
-      others.map(({ name }) => name),
-    )
+    const names = others.map(({ name }) => name)
+    const pings = parsePings(Buffer.from(stdout).toString(), host.name, names)
     for (const ping of pings) onEvent({ type: 'ping', ping })
     return pings
   }
@@ -190,16 +185,12 @@ class Mesh {
     const fail = (cause: LinkFailure, reason: string): Prepared => ({ pair, ...failed(cause, reason) })
     const from = this.#hosts.get(pair.from)
     const to = this.#hosts.get(pair.to)
-    for (const end of [from, to]) {
-      if (end === undefined || !('facts' in end)) {
-        return fail(end?.cause ?? 'away', `${end?.name}: ${end?.reason}`)
-      }
-    }
-    if (from === undefined || to === undefined || !('facts' in from) || !('facts' in to)) return fail('away', '')
+    if (from === undefined || !('facts' in from)) return fail(from?.cause ?? 'away', `${pair.from}: ${from?.reason}`)
+    if (to === undefined || !('facts' in to)) return fail(to?.cause ?? 'away', `${pair.to}: ${to?.reason}`)
     const tool = chooseTool(from.facts, to.facts, this.#options)
     if (typeof tool !== 'string') return fail('no-tool', tool.reason(pair))
-    const ready: Ready = { pair, from, to, tool }
-    if (tool === 'ssh') return { kind: 'ready', ...ready }
+    const ready = { kind: 'ready', pair, from, to, tool } as const
+    if (tool === 'ssh') return ready
     const { hosts, signal, clock, onEvent } = this.#context
     const start = (this.#ports.get(pair.to) ?? this.#options.ports.first) - this.#options.ports.first
     const server = await startServer(hosts, {
@@ -215,7 +206,7 @@ class Mesh {
       return fail(server.isAway ? 'away' : 'no-server', `${pair.to}: ${server.reason}`)
     }
     this.#ports.set(pair.to, server.port + 1)
-    return { kind: 'ready', ...ready, server }
+    return { ...ready, server }
   }
 
   /** Its remaining pairs are not tried. */

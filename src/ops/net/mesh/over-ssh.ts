@@ -15,13 +15,12 @@ const AGREEMENT = 0.8
 const LONG_S = 10
 
 type Options = MeasureOptions & { readonly tool?: NetTool }
-type Context = { readonly hosts: OpsHosts; readonly signal: AbortSignal }
 
 export async function measureOverSsh(
   pair: OrderedPair,
   target: SshTarget,
   options: Options,
-  { hosts, signal }: Context,
+  { hosts, signal }: { readonly hosts: OpsHosts; readonly signal: AbortSignal },
 ): Promise<LinkOutcome> {
   const { seconds } = options
   const timeoutMs = (SSH_WARM_UP_S + limitSeconds(options)) * 1000

@@ -92,8 +92,6 @@ export const WATCH_SCRIPT = [
   `n=0; while :; do if [ $n = 0 ]; then m=; if grep -q " nfs4* " /proc/mounts; then m=/proc/self/mountstats; fi; { df -Pkl 2>/dev/null || df -Pk / 2>/dev/null; } | ${tagged('fs')}; n=${SELDOM}; fi; sed -n "${PICK}" ${FILES} $m 2>/dev/null; echo "=" || exit; n=$((n-1)); sleep 1 || exit; done`,
 ].join('; ')
 
-/** Parses the output of the script into samples; counters become rates between two of them. Bounded. */
-
 /** More than any sample of a machine with hundreds of disks and cards. */
 const MAX_TEXT = 256 * 1024
 /** Bounds for what is kept from one sample to the next: longer than any line, more than any machine has GPUs. */
@@ -123,6 +121,7 @@ type Counters = {
 
 const fresh = (): Counters => ({ memory: {}, cards: new Map(), disks: new Map(), mounts: new Set() })
 
+/** Parses the output of the script into samples; counters become rates between two of them. Bounded. */
 export class SampleReader {
   #partial = ''
   /** Of the current sample. */
@@ -280,11 +279,8 @@ export class SampleReader {
     const celsius = find(/Temperature.*edge/i) ?? find(/Temperature.*junction/i)
     const watts = find(/Power.*\(W\)/i)
     const name = text(/^Card series$/i) || 'AMD'
-    this.#gpus.set(id, {
-      id,
-      name,
-      ...defined({ busy: percent && percent / 100, usedBytes, totalBytes, celsius, watts }),
-    })
+    const known = { busy: percent && percent / 100, usedBytes, totalBytes, celsius, watts }
+    this.#gpus.set(id, { id, name, ...defined(known) })
   }
 
   #hasRoomFor(gpu: string): boolean {
