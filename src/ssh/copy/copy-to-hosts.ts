@@ -75,7 +75,6 @@ export async function copyToHosts(
       if (started !== undefined) chain?.add(host, address, started)
       return started
     })
-    let isKept = false
     const close = async () => (await helper)?.close()
     const aborting = onAbort(wires.signal, () => void close())
     const end = () => {
@@ -83,7 +82,7 @@ export async function copyToHosts(
       return close()
     }
     try {
-      const copy = new HostCopy(remote, {
+      await new HostCopy(remote, {
         clock,
         tree,
         clashes,
@@ -96,11 +95,10 @@ export async function copyToHosts(
         ...(joining === undefined ? {} : { helper: joining }),
         ...(chain && { joinRelay: (file, path, have) => chain.join(host, file, path, have, report.onPassedOn) }),
         ...report,
-      })
-      await copy.run()
-      isKept = true
-    } finally {
-      if (!isKept) await end()
+      }).run()
+    } catch (error) {
+      await end()
+      throw error
     }
     return async () => {
       await chain?.released(host)
