@@ -59,21 +59,17 @@ export function connectEndpoints(
   }
 }
 
-export type CopiedDirectory = {
-  /** For a job to run in: beside the directories of jobs. */
-  readonly directory: string
-  /** The hosts that have it; the others are listed on stderr. */
-  readonly hosts: readonly string[]
-}
-
-/** @throws MusterError 'unreachable' when no host has it. */
+/**
+ * The directory, beside those of jobs, for a job to run in, and the hosts that have it; the others are listed on stderr.
+ * @throws MusterError 'unreachable' when no host has it.
+ */
 export async function copyDirectory(
   source: string,
   names: readonly string[],
   { store, inventory }: OpenQueue,
   options: GlobalOptions,
   context: CliContext,
-): Promise<CopiedDirectory> {
+) {
   const name = `${store.id}-copied-${randomBytes(6).toString('hex')}`
   using hosts = await connectHosts(inventory, options, context)
   const bring = async (host: string): Promise<string | undefined> => {

@@ -15,7 +15,7 @@ import { type EnvironmentSpec, section as envSection } from '../../ops/env/secti
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
-import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
+import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import {
@@ -205,9 +205,8 @@ function specOf(
   if (options.bundles > MOST_BUNDLES) throw new MusterError('usage', `too many bundles: at most ${MOST_BUNDLES}`)
   if (words.length === 0) throw new MusterError('usage', 'the command is missing')
   const own = words.length === 1 ? (words[0] as string) : words.map(shellQuote).join(' ')
-  const environment = options.env
   const names = [
-    ...Object.keys(environment),
+    ...Object.keys(options.env),
     ...options.grid.map((text) => text.slice(0, text.indexOf('='))),
     ...(options.array === undefined ? [] : ['MUSTER_ARRAY_INDEX']),
   ]
@@ -220,7 +219,7 @@ function specOf(
   return {
     name: options.name ?? words.join(' ').slice(0, 60),
     command,
-    environment,
+    environment: options.env,
     request,
     bundles: options.bundles,
     strategy,
@@ -343,14 +342,9 @@ function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, { stdo
   else if (places === undefined)
     stdout.write(`It does not fit right now.\n${lines.map((line) => `${printable(line)}\n`).join('')}`)
   else
-    stdout.write(
-      places
-        .map(
-          ({ host, devices }, rank) =>
-            `bundle ${rank}: ${host}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}\n`,
-        )
-        .join(''),
-    )
+    places.forEach(({ host, devices }, rank) => {
+      stdout.write(`bundle ${rank}: ${host}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}\n`)
+    })
   return places === undefined ? EXIT.failed : EXIT.ok
 }
 
@@ -449,13 +443,8 @@ function homePath(path: string): string {
   return path.startsWith('~/') ? `"$HOME"/${shellQuote(path.slice(2))}` : shellQuote(path)
 }
 
-type EditOptions = GlobalOptions &
-  Partial<
-    Pick<
-      SubmitOptions,
-      'name' | 'priority' | 'estimate' | 'limit' | 'retries' | 'cpu' | 'memory' | 'gpu' | 'on' | 'dir'
-    >
-  > & { readonly command?: string }
+/** Those of `withRequest`, and the command. */
+type EditOptions = Partial<SubmitOptions> & { readonly command?: string }
 
 export const edit: VerbCode = {
   define: (command) => withRequest(withJobs(command)).option('--command <line>', 'command line for sh'),
@@ -476,24 +465,18 @@ Options that are not given stay unchanged.
   },
 }
 
-function editSpec(spec: Job['spec'], options: EditOptions, queue: OpenQueue): JobSpec {
-  const { name, estimate, limit, retries, dir, command } = options
-  return {
-    ...spec,
-    request: editRequest(spec.request, options, queue),
-    ...defined({ name, estimateS: estimate, limitS: limit, retries, directory: dir, command }),
-  }
-}
-
 /** What is not named stays. */
-function editRequest(
-  before: ResourceRequest,
-  { cpu, memory, gpu, on }: EditOptions,
-  queue: OpenQueue,
-): ResourceRequest {
-  const hosts = on === undefined ? undefined : resolveTarget(queue.inventory, on, {}).map(({ name }) => name)
+function editSpec(spec: JobSpec, options: EditOptions, { inventory }: OpenQueue): JobSpec {
+  const { name, estimate, limit, retries, dir, command, cpu, memory, gpu, on } = options
+  const { request: before } = spec
+  const hosts = on === undefined ? undefined : resolveTarget(inventory, on, {}).map((host) => host.name)
   const gpus = before.gpuMilli < WHOLE_MILLI ? before.gpuMilli / WHOLE_MILLI : before.gpuCount
   const asked = { cpu: cpu ?? before.cpuMilli / 1000, gpu: gpu ?? (before.gpuCount === 0 ? 0 : gpus) }
   const after = requestOf(memory === undefined ? asked : { ...asked, memory }, hosts)
-  return { ...before, ...after, memoryBytes: memory === undefined ? before.memoryBytes : after.memoryBytes }
+  const memoryBytes = memory === undefined ? before.memoryBytes : after.memoryBytes
+  return {
+    ...spec,
+    request: { ...before, ...after, memoryBytes },
+    ...defined({ name, estimateS: estimate, limitS: limit, retries, directory: dir, command }),
+  }
 }

@@ -14,8 +14,7 @@ import { type DriverEvent, type DriverOptions, driveJobs, isEmpty, LEASE_MS } fr
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'
-import type { LeaseToken } from '../../scheduler/jobs/queue-file.ts'
-import { isQueueFull, watchStore } from '../../scheduler/jobs/queue-file.ts'
+import { isQueueFull, type LeaseToken, watchStore } from '../../scheduler/jobs/queue-file.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
@@ -145,7 +144,7 @@ export async function driveQueue(request: DriveRequest): Promise<void> {
       return
     } catch (error) {
       // It was silent for too long, and another scheduler has taken over: this one stands by.
-      if (isLeaseLost(error, request)) continue
+      if (error instanceof MusterError && error.code === 'interrupted' && !signal.aborted) continue
       if (!isQueueFull(error)) throw error
       if (full.isNews(sinceMs, now()))
         say(`${messageOf(error)}: running jobs continue, and new ones start when there is room`)
@@ -192,10 +191,6 @@ async function becomeDriver({ queue, isUntilEmpty, signal, now, say }: DriveRequ
   return undefined
 }
 
-function isLeaseLost(error: unknown, { signal }: DriveRequest): boolean {
-  return error instanceof MusterError && error.code === 'interrupted' && !signal.aborted
-}
-
 /** Reports a lasting trouble once, and again only when it comes back after all went well for a while. */
 export class RepeatFilter {
   readonly #overAfterMs: number
@@ -213,21 +208,17 @@ export class RepeatFilter {
   }
 }
 
-type Hooks = Pick<WorkOptions, 'onEnd' | 'onFail'>
-
-type NotifierContext = Pick<CliContext, 'stderr' | 'environment'>
-
 const AT_ONCE = 4
 const LIMIT_MS = 60_000
 
 export class Notifier {
-  readonly #hooks: Hooks
-  readonly #context: NotifierContext
+  readonly #hooks: Pick<WorkOptions, 'onEnd' | 'onFail'>
+  readonly #context: Pick<CliContext, 'stderr' | 'environment'>
   readonly #waiting: (readonly [command: string, job: Job])[] = []
   #running = 0
   #idle = Promise.withResolvers<void>()
 
-  constructor(hooks: Hooks, context: NotifierContext) {
+  constructor(hooks: Pick<WorkOptions, 'onEnd' | 'onFail'>, context: Pick<CliContext, 'stderr' | 'environment'>) {
     this.#hooks = hooks
     this.#context = context
   }

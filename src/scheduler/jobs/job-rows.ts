@@ -1,9 +1,7 @@
 /** Rows of the queue's file as jobs. */
-
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { isActive, type Job, type JobSpec, type JobState } from './job.ts'
-import type { QueueFile, SqlRow } from './queue-file.ts'
-import { damaged } from './queue-file.ts'
+import { damaged, type QueueFile, type SqlRow } from './queue-file.ts'
 
 const SELECT = 'SELECT id, spec, environment, user, submitted_ms, priority, attempt, failures, state, after FROM jobs'
 

@@ -132,8 +132,6 @@ type PassInput = {
   readonly isGathering: boolean
 }
 
-const NO_USAGE: Usage = new Map()
-
 export class PlanPass {
   readonly #store: JobStore
   readonly #impossible = new ImpossibleGangs()
@@ -148,7 +146,7 @@ export class PlanPass {
     const runTimes = this.#store.accounting.runTimes()
     // With only one user there is nothing to share.
     const isShared = lines.some(({ user }) => user !== lines[0]?.user)
-    const usage = isShared ? this.#store.accounting.usage(active, nowMs) : NO_USAGE
+    const usage: Usage = isShared ? this.#store.accounting.usage(active, nowMs) : new Map()
     const byEngine = Map.groupBy(lines, (line) => (line.at(0) as Job).spec.engine)
     const own = byEngine.get(undefined) ?? []
     const isWaiting = isGathering && own.some((line) => (line.at(0)?.spec.bundles ?? 0) > 1)

@@ -73,7 +73,11 @@ export class QueueFile implements Disposable {
       this.#database.exec('COMMIT')
       return result
     } catch (error) {
-      this.#rollBack()
+      try {
+        this.#database.exec('ROLLBACK')
+      } catch {
+        // A failed commit may already have rolled back.
+      }
       throw isSqlite(error) ? unusable(error, this.#name) : error
     } finally {
       this.#isInside = false
@@ -118,20 +122,14 @@ export class QueueFile implements Disposable {
     this.#database.exec(LATER_PARTS)
   }
 
-  /** A failed commit may already have rolled back. */
-  #rollBack(): void {
-    try {
-      this.#database.exec('ROLLBACK')
-    } catch {}
-  }
-
   #statement(sql: string): StatementSync {
     return getOrMake(this.#statements, sql, () => this.#database.prepare(sql))
   }
 }
 
-/** Commands and environments of jobs are private, so are the files that SQLite keeps beside it. */
-function makePrivate(path: string): void {
+/** Whoever can write it decides what runs on all hosts; commands and environments of jobs are private. */
+function requireOwnFile(path: string): void {
+  makeOwnDirectories(dirname(path))
   try {
     // SQLite would make it readable for all, and its other files with the same mode.
     closeSync(openSync(path, 'wx', 0o600))
@@ -148,12 +146,6 @@ function makePrivate(path: string): void {
       // Not there, or another user's.
     }
   }
-}
-
-/** Whoever can write it decides what runs on all hosts. */
-function requireOwnFile(path: string): void {
-  makeOwnDirectories(dirname(path))
-  makePrivate(path)
   const reason = existsSync(path) ? foreignFile(path) : undefined
   if (reason !== undefined) throw notOwn(`the queue ${path}`, reason, 'check its owner and mode')
 }
@@ -263,7 +255,8 @@ export function unusable(error: unknown, what: string): MusterError {
   // The file is not to blame: a constraint, a wrong statement, a value that cannot be stored.
   if (hint === undefined)
     return new MusterError('internal', `${what} refused a call: ${messageOf(error)}`, { hint: BUG_HINT, cause: error })
-  return new MusterError('configuration', `${what} cannot be used: ${reasonOf(error)}`, { hint, cause: error })
+  const reason = isOfSystem(error) ? fileReason(error) : messageOf(error)
+  return new MusterError('configuration', `${what} cannot be used: ${reason}`, { hint, cause: error })
 }
 
 export function damaged(what: string, cause?: unknown): MusterError {
@@ -272,10 +265,6 @@ export function damaged(what: string, cause?: unknown): MusterError {
 }
 
 const isOfSystem = (error: unknown): boolean => error instanceof Error && 'syscall' in error
-
-function reasonOf(error: unknown): string {
-  return isOfSystem(error) ? fileReason(error) : messageOf(error)
-}
 
 function hintOf(error: unknown): string | undefined {
   if (isSqlite(error)) return HINTS[isWithoutRoom(error) ? FULL : error.errcode & 0xff]

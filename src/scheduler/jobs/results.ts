@@ -1,9 +1,9 @@
 /** What is kept of jobs that ran: metrics, run times, and what users consumed, which decides whose turn it is. */
-
 import type { SQLOutputValue } from 'node:sqlite'
 import { FINAL_KINDS, isActive, type Job, type JobSpec, type JobState } from './job.ts'
 import { parse, StorePart } from './job-rows.ts'
 import type { Metric, MetricValues } from './metric.ts'
+import type { SqlRow } from './queue-file.ts'
 
 export type Reading = {
   readonly job: number
@@ -109,7 +109,8 @@ export class Accounting extends StorePart {
       TIMED_JOBS,
     )
     const byUser = Map.groupBy(rows.toReversed(), ({ user }) => String(user))
-    return new Map([...byUser].map(([user, own]) => [user, own.map(({ ran_ms }) => secondsOf(Number(ran_ms)))]))
+    const secondsOf = ({ ran_ms }: SqlRow) => Math.max(1, Math.round(Number(ran_ms) / 1000))
+    return new Map([...byUser].map(([user, own]) => [user, own.map(secondsOf)]))
   }
 
   /** What users consumed lately, in milli × seconds of GPUs (of cores where there are none); it halves every day. */
@@ -130,5 +131,3 @@ export class Accounting extends StorePart {
     return had
   }
 }
-
-const secondsOf = (ms: number): number => Math.max(1, Math.round(ms / 1000))

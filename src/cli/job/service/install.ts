@@ -11,7 +11,7 @@ import { type Area, areaOf, type ChangeDirection } from '../../../ops/kernel/are
 import { changedLines, withBlock, withoutBlock } from '../../../ops/kernel/block.ts'
 import type { Fact, HostFacts } from '../../../ops/kernel/fact.ts'
 import { bytesOf, type FileState, fileFact, removeFile, writeFile } from '../../../ops/kernel/files.ts'
-import { blockedBy, type Operation, operationId, type Step, type Verdict } from '../../../ops/kernel/operation.ts'
+import { blockedBy, operationId, type Step, type Verdict } from '../../../ops/kernel/operation.ts'
 import { CTL } from '../../../ops/kernel/services.ts'
 import { changeAreas } from '../../bring-up/change.ts'
 import { ownCommand } from '../../command-line/own-command.ts'
@@ -64,12 +64,17 @@ export async function changeService(
   )
   const dialog = new TtyDialog()
   using opened = openOpsHosts(endpoints, options, context, dialog)
-  const areas = [serviceArea(service, HERE)]
-  return await changeAreas(direction, areas, { hosts: opened.hosts, dialog, fanOut: 1 }, options, context)
+  return await changeAreas(
+    direction,
+    [serviceArea(service)],
+    { hosts: opened.hosts, dialog, fanOut: 1 },
+    options,
+    context,
+  )
 }
 
 /** @throws MusterError `usage` */
-export function serviceOf(inventory: Inventory, options: WorkOptions, context: CliContext): Service {
+function serviceOf(inventory: Inventory, options: WorkOptions, context: CliContext): Service {
   const { environment, workingDirectory } = context
   if (options.untilEmpty === true)
     throw new MusterError('usage', '--until-empty cannot be used with --install: a service runs until it is stopped')
@@ -89,7 +94,11 @@ export function serviceOf(inventory: Inventory, options: WorkOptions, context: C
     environment: {
       HOME: environment.HOME || homedir(),
       PATH: environment.PATH || '/usr/local/bin:/usr/bin:/bin',
-      ...kept(environment, ['XDG_STATE_HOME', 'XDG_CONFIG_HOME', 'XDG_CACHE_HOME']),
+      ...Object.fromEntries(
+        ['XDG_STATE_HOME', 'XDG_CONFIG_HOME', 'XDG_CACHE_HOME'].flatMap((name) =>
+          environment[name] ? [[name, environment[name]]] : [],
+        ),
+      ),
     },
     isRoot: process.getuid?.() === 0,
     stateDirectory: stateDirectory(environment),
@@ -104,21 +113,10 @@ function optionWords(options: Readonly<Record<string, string | number | boolean 
   })
 }
 
-function kept(environment: CliContext['environment'], names: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = environment[name]
-      return value === undefined || value === '' ? [] : [[name, value] as const]
-    }),
-  )
-}
-
 const AREA = 'job-service'
 
-type Manager = 'systemd' | 'cron' | 'none'
-
 type Facts = {
-  readonly manager: Manager
+  readonly manager: 'systemd' | 'cron' | 'none'
   readonly unit: FileState
   /** Systemd's words: `active enabled`. */
   readonly state: string
@@ -139,7 +137,7 @@ const facts = (service: Service) => ({
   manager: {
     script: `${CTL}if can_supervise; then echo systemd; elif command -v crontab > /dev/null; then echo cron; else echo none; fi`,
     parse: (text: string) => (['systemd', 'cron', 'none'] as const).find((each) => each === text),
-  } satisfies Fact<Manager>,
+  } satisfies Fact<Facts['manager']>,
   unit: fileFact(unitFile(service)),
   state: {
     script: `${CTL}can_supervise || return 0
@@ -160,30 +158,27 @@ function isRunning(service: Service): string {
   return `{ read -r pid < ${shellQuote(pidFile(service))} && tr '\\000' '\\n' < "/proc/$pid/cmdline" | grep -q -x -F ${shellQuote(scriptFile(service))}; } 2> /dev/null`
 }
 
-function serviceArea(service: Service, host: string): Area {
+function serviceArea(service: Service): Area {
+  const id = operationId(AREA, 'service', HERE)
+  const title = `scheduler of ${service.cluster} as a service`
   return areaOf<Service, Facts>(
     {
       name: AREA,
-      hostsOf: () => [host],
+      hostsOf: () => [HERE],
       factsOf: () => facts(service),
       plan: (direction, _, areaFacts) =>
-        [...areaFacts.facts.values()].map((own) => operationOf(direction, service, host, own)),
+        [...areaFacts.facts.values()].map((own) => {
+          const verdict = verdictOf(direction, service, id, own.facts)
+          return { id, area: AREA, host: HERE, title, after: [], verdict }
+        }),
     },
     service,
   )
 }
 
-function operationOf(direction: ChangeDirection, service: Service, host: string, own: HostFacts<Facts>): Operation {
-  const id = operationId(AREA, 'service', host)
-  const title = `scheduler of ${service.cluster} as a service`
-  return { id, area: AREA, host, title, after: [], verdict: verdictOf(direction, service, host, id, own.facts) }
-}
-
-type KnownFacts = HostFacts<Facts>['facts']
-
-function verdictOf(direction: ChangeDirection, service: Service, host: string, id: string, own: KnownFacts): Verdict {
+function verdictOf(direction: ChangeDirection, service: Service, id: string, own: HostFacts<Facts>['facts']): Verdict {
   const blocked = (cause: string, hint?: string) =>
-    blockedBy({ host, gravity: 'blocker', id: 'service', cause, ...(hint === undefined ? {} : { hint }) })
+    blockedBy({ host: HERE, gravity: 'blocker', id: 'service', cause, ...(hint === undefined ? {} : { hint }) })
   const known: Partial<Record<keyof Facts, unknown>> = {}
   for (const [name, fact] of Object.entries(own)) {
     if (fact.kind === 'unknown') return blocked(`cannot determine ${name}: ${fact.because}`)
@@ -199,17 +194,11 @@ function verdictOf(direction: ChangeDirection, service: Service, host: string, i
     if (!isOurs) return blocked(`${file} exists, and Muster did not make it`, 'Move it away.')
   }
   if (direction === 'down') return removal(service, id, found)
-  switch (manager) {
-    case 'systemd':
-      return withSystemd(service, id, found)
-    case 'cron':
-      return withCron(service, id, found)
-    case 'none':
-      return blocked(
-        'this machine has neither systemd for this login nor cron',
-        'Install cron, or run this when the machine boots: muster job work',
-      )
-  }
+  if (manager !== 'none') return { systemd: withSystemd, cron: withCron }[manager](service, id, found)
+  return blocked(
+    'this machine has neither systemd for this login nor cron',
+    'Install cron, or run this when the machine boots: muster job work',
+  )
 }
 
 function withSystemd(service: Service, id: string, { unit, state, hasLinger }: Facts): Verdict {
@@ -251,8 +240,8 @@ done`,
       },
     })
   }
-  if (steps.length === 0) return { kind: 'nothing', because: `${unitOf(service)} runs, and starts with the machine` }
-  return verdictWith(id, old === '' ? 'missing' : 'differs', steps)
+  const because = `${unitOf(service)} runs, and starts with the machine`
+  return verdictWith(id, old === '' ? 'missing' : 'differs', steps, because)
 }
 
 function withCron(service: Service, id: string, { script, crontab, isRunning: runs }: Facts): Verdict {
@@ -289,8 +278,7 @@ echo "it does not run: see "${shellQuote(logFile(service))} >&2; exit 1`,
       },
     })
   }
-  if (steps.length === 0) return { kind: 'nothing', because: 'it runs, and cron starts it at boot' }
-  return verdictWith(id, old === '' ? 'missing' : 'differs', steps)
+  return verdictWith(id, old === '' ? 'missing' : 'differs', steps, 'it runs, and cron starts it at boot')
 }
 
 function removal(service: Service, id: string, { unit, script, crontab, isRunning: runs }: Facts): Verdict {
@@ -335,8 +323,7 @@ loginctl disable-linger`,
       run: { script: `${stopScript(service)}\nrm -f ${files.map(shellQuote).join(' ')}` },
     })
   }
-  if (steps.length === 0) return { kind: 'nothing', because: 'it is not installed' }
-  return verdictWith(id, 'differs', steps)
+  return verdictWith(id, 'differs', steps, 'it is not installed')
 }
 
 function stopScript(service: Service): string {
@@ -346,10 +333,15 @@ function stopScript(service: Service): string {
 fi`
 }
 
-function blockName({ cluster }: Service): string {
-  return `job work ${cluster}`
-}
+const blockName = ({ cluster }: Service): string => `job work ${cluster}`
 
-function verdictWith(id: string, state: 'missing' | 'differs', steps: readonly Omit<Step, 'id'>[]): Verdict {
+/** `because`: why there is nothing to do, if there are no steps. */
+function verdictWith(
+  id: string,
+  state: 'missing' | 'differs',
+  steps: readonly Omit<Step, 'id'>[],
+  because: string,
+): Verdict {
+  if (steps.length === 0) return { kind: 'nothing', because }
   return { kind: 'steps', state, steps: steps.map((step, index) => ({ ...step, id: `${id}/${index + 1}` })) }
 }

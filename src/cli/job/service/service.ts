@@ -114,20 +114,12 @@ export function cronLines(service: Service): readonly string[] {
   return [`@reboot /bin/sh ${shellQuote(scriptFile(service)).replaceAll('%', '\\%')}`]
 }
 
-export type ServiceState = {
-  /** The unit, or `cron`. */
-  readonly name: string
-  /** `active`, `failed`, `inactive`, … */
-  readonly state: string
-}
-
 const ASK_MS = 3_000
 
-/** Undefined: it is not installed. Never rejects. */
-export async function serviceState(
-  inventory: Inventory,
-  { environment }: CliContext,
-): Promise<ServiceState | undefined> {
+/**
+ * `name`: the unit, or `cron`; `state`: `active`, `failed`, `inactive`, … Undefined: it is not installed. Never rejects.
+ */
+export async function serviceState(inventory: Inventory, { environment }: CliContext) {
   const isRoot = process.getuid?.() === 0
   const own = { cluster: queueName(inventory), isRoot }
   if (existsSync(unitFile(own).replace(/^~/, environment.HOME ?? '~'))) {
