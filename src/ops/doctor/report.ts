@@ -149,10 +149,8 @@ export function formatFindings(findings: readonly Finding[], order: readonly str
 
 /** One detail if it is the same for all hosts, else the first few by host. */
 function describeDetails(findings: readonly Finding[]): string {
-  const byDetail = Map.groupBy(
-    findings.filter(({ detail }) => detail !== undefined),
-    ({ detail }) => detail ?? '',
-  )
+  const detailed = findings.filter(({ detail }) => detail !== undefined)
+  const byDetail = Map.groupBy(detailed, ({ detail = '' }) => detail)
   const groups = [...byDetail].map(([detail, group]) => ({ detail, hosts: group.map(({ host }) => host) }))
   const [only] = groups
   if (only === undefined) return ''

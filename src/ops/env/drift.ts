@@ -133,18 +133,9 @@ const DELICATE =
 const TOOLS = new Set(['pip', 'setuptools', 'wheel', 'uv', 'conda', 'conda-pack'])
 
 function gravityOf({ kind, name }: Pick<Item, 'kind' | 'name'>, reference: Item | undefined, item: Item | undefined) {
-  switch (kind) {
-    case 'system':
-      return name === 'architecture' ? 'blocker' : 'risk'
-    case 'python':
-    case 'environment':
-    case 'image':
-      return 'blocker'
-    case 'container':
-      return 'risk'
-    case 'package':
-      return packageGravity(name, reference?.value, item?.value)
-  }
+  if (kind === 'package') return packageGravity(name, reference?.value, item?.value)
+  if (kind === 'system') return name === 'architecture' ? 'blocker' : 'risk'
+  return kind === 'container' ? 'risk' : 'blocker'
 }
 
 function packageGravity(name: string, reference: string | undefined, value: string | undefined): Gravity {

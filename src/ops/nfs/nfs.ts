@@ -46,13 +46,9 @@ function planUp(
       ? nothing(`${names[packages.manager].join(' and ')} installed`)
       : installVerdict(AREA, packages.manager, missing)
   })
-  const serving =
-    served.length === 0
-      ? []
-      : [
-          exportsOperation(host, planExports(host, own, served)),
-          operationOf(AREA, host, 'server', 'NFS server', planService(host, own)),
-        ]
+  const exporting = () => exportsOperation(host, planExports(host, own, served))
+  const running = () => operationOf(AREA, host, 'server', 'NFS server', planService(host, own))
+  const serving = served.length === 0 ? [] : [exporting(), running()]
   const mounting = mounted.map((share) =>
     mountOperation(host, share, planMount(host, own, share), [exportsId(share.server), serviceId(share.server)]),
   )

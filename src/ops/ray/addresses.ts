@@ -10,17 +10,10 @@ export function ipOf({ ip, host }: RayNode, facts: FactsOfHosts): string | undef
 }
 
 /** Private, shared by carriers (and VPNs), this host, link-local: RFC 1918, 6598, 1122, 3927. */
-const INNER = [
-  ['10.0.0.0', 8],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-] as const
+const INNER = '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16'
 
 const inner = new BlockList()
-for (const [network, prefix] of INNER) inner.addSubnet(network, prefix)
+for (const [, network = '', prefix] of INNER.matchAll(/(\S+)\/(\d+)/g)) inner.addSubnet(network, Number(prefix))
 
 /** An address that can be reached, and is known, across the Internet. */
 export const isPublic = (ip: string): boolean => !inner.check(ip)

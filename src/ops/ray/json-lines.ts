@@ -74,10 +74,7 @@ export function record(value: unknown): JsonRecord | undefined {
 
 export function list(value: unknown): readonly JsonRecord[] {
   const entries: readonly unknown[] = Array.isArray(value) ? value : []
-  return entries.flatMap((entry): readonly JsonRecord[] => {
-    const found = record(entry)
-    return found === undefined ? [] : [found]
-  })
+  return entries.flatMap<JsonRecord>((entry) => record(entry) ?? [])
 }
 
 /** Empty where it is no text. */

@@ -23,16 +23,10 @@ fi`
 
 /** In words, for people. */
 export function placeName(environment: EnvironmentSpec | undefined): string {
-  switch (environment?.kind) {
-    case 'venv':
-      return environment.path
-    case 'conda':
-      return `the conda environment ${environment.prefix ?? environment.name}`
-    case 'docker':
-      return `the container ${environment.name}`
-    case undefined:
-      return 'the PATH of the login'
-  }
+  if (environment === undefined) return 'the PATH of the login'
+  if (environment.kind === 'venv') return environment.path
+  if (environment.kind === 'docker') return `the container ${environment.name}`
+  return `the conda environment ${environment.prefix ?? environment.name}`
 }
 
 const isRunning = (name: string): string =>

@@ -48,7 +48,9 @@ export function iperfArea(hosts: readonly string[], tool: IperfTool): Area {
         names.flatMap((host) => {
           const own = facts.get(host)?.facts
           if (own === undefined) return []
-          const verdict = direction === 'up' ? planUp(host, tool, own) : planDown(host, own)
+          const remove = (there: Packages) => removalVerdict(AREA, there, 'Muster has not installed iperf here')
+          const verdict =
+            direction === 'up' ? planUp(host, tool, own) : ifKnown(host, 'the packages', own.packages, remove)
           return [operationOf(AREA, host, 'packages', PROGRAMS[tool], verdict)]
         }),
     },
@@ -84,9 +86,4 @@ function planUp(host: string, tool: IperfTool, { hasProgram, packages }: KnownFa
     const cause = `${program} is missing, and ${there.manager} has no package for it or says it is installed`
     return blocked(host, 'no-package', cause)
   })
-}
-
-function planDown(host: string, { packages }: KnownFacts<IperfFacts>): Verdict {
-  const because = 'Muster has not installed iperf here'
-  return ifKnown(host, 'the packages', packages, (there) => removalVerdict(AREA, there, because))
 }

@@ -76,10 +76,7 @@ type Report = { readonly isSum: boolean; readonly bytes: number; readonly bitsPe
  * has no sum, no retransmits and wrong times.
  */
 export function parseIperf2(client: string, server: string, isUdp: boolean): Parsed {
-  return isUdp ? parseUdp(client) : parseTcp(client, server)
-}
-
-function parseTcp(client: string, server: string): Parsed {
+  if (isUdp) return parseUdp(client)
   const arrived = total(reportsOf(server))
   if (arrived === undefined || arrived.bitsPerSecond === 0) return failed(client, server)
   const sent = reportsOf(client)
