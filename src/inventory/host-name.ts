@@ -14,27 +14,19 @@ const USER_NAME = /^[^\s\p{C}'"`;&<>|(){}$,!^*?[\]-][^\s\p{C}'"`;&<>|(){}$,!^*?[
 /** Words of the host set language, which cannot be names of hosts. */
 export const RESERVED_NAMES: readonly string[] = ['all']
 
+const isName = (text: string, pattern: RegExp): boolean => text.length <= MAX_NAME_LENGTH && pattern.test(text)
+
 /** A key of hosts.yaml's `hosts`: letters, digits, `_`, `.`, `-`. */
-export function isHostName(text: string): boolean {
-  return text.length <= MAX_NAME_LENGTH && HOST_NAME.test(text) && !RESERVED_NAMES.includes(text)
-}
+export const isHostName = (text: string): boolean => isName(text, HOST_NAME) && !RESERVED_NAMES.includes(text)
 
 /** A DNS name, an IPv4 or an IPv6 address (with `%zone`), without brackets. */
-export function isAddress(text: string): boolean {
-  return text.length <= MAX_NAME_LENGTH && ADDRESS.test(text) && (!text.includes(':') || isIPv6(text))
-}
+export const isAddress = (text: string): boolean => isName(text, ADDRESS) && (!text.includes(':') || isIPv6(text))
 
-export function isGroupName(text: string): boolean {
-  return text.length <= MAX_NAME_LENGTH && GROUP_NAME.test(text) && !RESERVED_NAMES.includes(text)
-}
+export const isGroupName = (text: string): boolean => isName(text, GROUP_NAME) && !RESERVED_NAMES.includes(text)
 
-export function isUserName(text: string): boolean {
-  return text.length <= MAX_NAME_LENGTH && USER_NAME.test(text) && !text.endsWith('\\')
-}
+export const isUserName = (text: string): boolean => isName(text, USER_NAME) && !text.endsWith('\\')
 
-export function isPort(port: number): boolean {
-  return Number.isInteger(port) && port >= 1 && port <= 65_535
-}
+export const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65_535
 
 /** Reads `[user@]host[:port]`, also `[::1]:22` and a bare IPv6 address; undefined when it is none of these. */
 export function parseHostSpec(text: string): HostSpec | undefined {

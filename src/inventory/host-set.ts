@@ -1,15 +1,281 @@
 /**
- * The host set language: names, ranges, groups, globs and their algebra.
+ * The host set language: names, ranges, groups, globs and their algebra; and its shortest usual notation for names, `m[8-10],gpu[01-04]`.
  *
  *     set      = operand { ( "," | "!" | "&" | "^" ) operand }      from left to right, as ClusterShell does it
  *     operand  = "(" set ")" | "all" | "@" group | "-" | quoted name | name with [ranges], * and ?
  */
+import { getOrMake } from '../base/collections.ts'
+import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
-import { matchesGlob, parseHostSpec } from './host-name.ts'
-import { expandPattern, HostSetError, MAX_NAMES } from './host-set-pattern.ts'
+import { matchesGlob, parseHostSpec, RESERVED_NAMES } from './host-name.ts'
 import { didYouMean } from './nearest-word.ts'
 
-export { foldHostSet, HostSetError } from './host-set-pattern.ts'
+/** The most names that one expression may expand to. */
+export const MAX_NAMES = 100_000
+// Beyond 15 digits a number is no longer exact: such a chunk is text.
+const MAX_RANGE_DIGITS = 15
+
+/** What is wrong with a host set; `offset` is where, from 0, in the expression. */
+export class HostSetError extends MusterError {
+  readonly offset: number
+  readonly reason: string
+
+  constructor(expression: string, offset: number, reason: string) {
+    const shown = expression.length > 80 ? `${expression.slice(0, 77)}…` : expression
+    super('usage', `host set ${printable(shown)}: at character ${offset + 1}: ${reason}`, {
+      hint: 'Host sets are written like m8, m[8-10], gpu[01-16/2], @workers, all!m3, m*.',
+    })
+    this.offset = offset
+    this.reason = reason
+  }
+}
+
+/** Numbers from `start` to `end`; `width` 0: no zero padding. */
+type Range = { readonly start: number; readonly end: number; readonly step: number; readonly width: number }
+/** The pieces of a union, apart at its commas outside brackets. */
+export const piecesOf = (set: string): string[] => set.match(/(?:[^,[]|\[[^\]]*\])+/g) ?? []
+
+type Part = { readonly text: string } | { readonly ranges: readonly (Range | string)[]; readonly count: number }
+
+function parseRange(item: string, offset: number, expression: string): Range | string {
+  const fail = (reason: string): never => {
+    throw new HostSetError(expression, offset, reason)
+  }
+  if (item === '') return fail('a number is missing; write a range like [8-10] or [1,3,5-9]')
+  if (/^\d+$/.test(item)) return item
+  const match = /^(\d+)-(\d+)(?:\/(\d+))?$/.exec(item)
+  if (!match) return fail(`${printable(item)} is not a range of numbers; write it like 8-10, 01-16 or 1-9/2`)
+  const [, first = '', last = '', stepText = '1'] = match
+  if (first.length > MAX_RANGE_DIGITS || last.length > MAX_RANGE_DIGITS || stepText.length > MAX_RANGE_DIGITS) {
+    return fail(`the numbers of a range have at most ${MAX_RANGE_DIGITS} digits`)
+  }
+  const start = Number(first)
+  const end = Number(last)
+  const step = Number(stepText)
+  const isPadded = [first, last].some((text) => text.length > 1 && text.startsWith('0'))
+  if (isPadded && first.length !== last.length) {
+    const width = Math.max(first.length, last.length)
+    const sample = `${first.padStart(width, '0')}-${last.padStart(width, '0')}`
+    return fail(`the ends of ${item} are padded to different widths; write ${sample}`)
+  }
+  if (start > end) return fail(`the range ${item} runs backwards; write ${last}-${first}`)
+  if (step < 1) return fail(`the step of ${item} is 0; write 1 or more`)
+  return { start, end, step, width: isPadded ? first.length : 0 }
+}
+
+const countOf = (range: Range | string): number =>
+  typeof range === 'string' ? 1 : Math.floor((range.end - range.start) / range.step) + 1
+
+function* numbersOf(ranges: readonly (Range | string)[]): Generator<string> {
+  for (const range of ranges) {
+    if (typeof range === 'string') yield range
+    else for (let n = range.start; n <= range.end; n += range.step) yield String(n).padStart(range.width, '0')
+  }
+}
+
+function parseParts(atom: string, offset: number, expression: string): Part[] {
+  const parts: Part[] = []
+  let from = 0
+  let scan = 0
+  for (;;) {
+    const open = atom.indexOf('[', scan)
+    const stray = atom.indexOf(']', scan)
+    if (stray >= 0 && (open < 0 || stray < open)) {
+      throw new HostSetError(expression, offset + stray, '] without [ before it')
+    }
+    if (open < 0) break
+    const close = atom.indexOf(']', open)
+    if (close < 0) throw new HostSetError(expression, offset + open, '[ without ] after it; write a range like m[8-10]')
+    scan = close + 1
+    // A bracket at the start of the address whose content has a colon is an IPv6 address, not a range.
+    if ((open === 0 || atom[open - 1] === '@') && atom.slice(open + 1, close).includes(':')) continue
+    if (open > from) parts.push({ text: atom.slice(from, open) })
+    let at = offset + open + 1
+    const ranges = atom
+      .slice(open + 1, close)
+      .split(',')
+      .map((item) => {
+        const range = parseRange(item.trim(), at, expression)
+        at += item.length + 1
+        return range
+      })
+    parts.push({ ranges, count: ranges.reduce((sum, range) => sum + countOf(range), 0) })
+    from = scan
+  }
+  if (from < atom.length) parts.push({ text: atom.slice(from) })
+  return parts
+}
+
+/**
+ * Expands a pattern to its names; the last range varies fastest.
+ * @throws HostSetError if it is malformed or has more than MAX_NAMES names; this is checked before anything is expanded
+ */
+function expandPattern(atom: string, offset = 0, expression = atom): string[] {
+  if (!atom.includes('[') && !atom.includes(']')) return [atom]
+  const parts = parseParts(atom, offset, expression)
+  const count = parts.reduce((product, part) => product * ('text' in part ? 1 : part.count), 1)
+  if (count > MAX_NAMES) {
+    throw new HostSetError(expression, offset, `it names ${count} hosts; the maximum is ${MAX_NAMES}`)
+  }
+  let names = ['']
+  for (const part of parts) {
+    if ('text' in part) names = names.map((name) => name + part.text)
+    else {
+      const numbers = [...numbersOf(part.ranges)]
+      names = names.flatMap((name) => numbers.map((number) => name + number))
+    }
+  }
+  return names
+}
+
+const DIGITS = /(\d+)/
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+function compareNumbers(a: string, b: string): number {
+  const left = a.startsWith('0') ? a.replace(/^0+(?=\d)/, '') : a
+  const right = b.startsWith('0') ? b.replace(/^0+(?=\d)/, '') : b
+  return left.length - right.length || compareText(left, right)
+}
+
+function compareNaturalKeys(left: readonly string[], right: readonly string[]): number {
+  const shared = Math.min(left.length, right.length)
+  let padding = 0
+  for (let i = 0; i < shared; i += 1) {
+    const x = left[i] ?? ''
+    const y = right[i] ?? ''
+    const order = i % 2 === 1 ? compareNumbers(x, y) : compareText(x, y)
+    if (order !== 0) return order
+    padding ||= x.length - y.length
+  }
+  return left.length - right.length || padding
+}
+
+// Names that need no quotes in an expression.
+const PLAIN_NAME = /^[\p{L}\p{N}_.:%][\p{L}\p{N}\p{M}_.:%+/@-]*$/u
+
+/** Numbers along one dimension, ascending, and how they are written inside the brackets. */
+type Axis = { readonly numbers: readonly number[]; readonly text: string }
+/** A product of axes: every combination of their numbers. */
+type Block = readonly Axis[]
+
+function createAxis(numbers: readonly number[], width: number): Axis {
+  const [only] = numbers
+  const show = (n: number): string => String(n).padStart(width, '0')
+  if (numbers.length === 1 && only !== undefined) return { numbers, text: show(only) }
+  const sorted = numbers.toSorted((a, b) => a - b)
+  const pieces: string[] = []
+  for (let from = 0; from < sorted.length; ) {
+    let to = from
+    while (to + 1 < sorted.length && sorted[to + 1] === (sorted[to] ?? 0) + 1) to += 1
+    const first = show(sorted[from] ?? 0)
+    pieces.push(from === to ? first : `${first}-${show(sorted[to] ?? 0)}`)
+    from = to + 1
+  }
+  return { numbers: sorted, text: pieces.join(',') }
+}
+
+/** Joins the blocks that differ in this dimension alone. */
+function mergeAlong(blocks: readonly Block[], dimension: number, width: number): Block[] {
+  const merged = Map.groupBy(blocks, (block) =>
+    block.map(({ text }, d) => (d === dimension ? '' : `${text} `)).join(''),
+  )
+  return Array.from(merged.values(), (same) => {
+    const [first = []] = same
+    if (same.length === 1) return first
+    const numbers = same.flatMap((block) => block[dimension]?.numbers ?? [])
+    return first.with(dimension, createAxis(numbers, width))
+  })
+}
+
+function mergeAll(blocks: readonly Block[], widths: readonly number[], order: readonly number[]): readonly Block[] {
+  let current = blocks
+  for (;;) {
+    const before = current.length
+    for (const dimension of order) current = mergeAlong(current, dimension, widths[dimension] ?? 0)
+    if (current.length === before || current.length === 1) return current
+  }
+}
+
+/** Names with the same texts between their numbers and the same padding. */
+type Family = { readonly texts: readonly string[]; readonly widths: readonly number[]; readonly rows: number[][] }
+
+function foldFamily({ texts, widths, rows }: Family): string[] {
+  const dimensions = widths.map((_, d) => d)
+  const varying = dimensions.filter((d) => rows.some((row) => row[d] !== rows[0]?.[d]))
+  const varyingWidths = varying.map((d) => widths[d] ?? 0)
+  const blocks = rows.map((row): Block => varying.map((d, i) => createAxis([row[d] ?? 0], varyingWidths[i] ?? 0)))
+  const forward = varying.map((_, i) => i)
+  let folded = mergeAll(blocks, varyingWidths, forward.toReversed())
+  if (folded.length > 1 && varying.length > 1 && folded.length <= 1000) {
+    const other = mergeAll(blocks, varyingWidths, forward)
+    if (other.length < folded.length) folded = other
+  }
+  return folded.map((block) => {
+    let name = texts[0] ?? ''
+    for (const d of dimensions) {
+      const axis = block[varying.indexOf(d)]
+      if (axis === undefined) name += String(rows[0]?.[d] ?? 0).padStart(widths[d] ?? 0, '0')
+      else name += axis.numbers.length === 1 ? axis.text : `[${axis.text}]`
+      name += texts[d + 1] ?? ''
+    }
+    return name
+  })
+}
+
+/** Alternating texts and numbers, with texts at both ends; a number too long to be exact belongs to the text around it. */
+function splitName(name: string): string[] {
+  const chunks: string[] = ['']
+  name.split(DIGITS).forEach((chunk, index) => {
+    if (index % 2 === 1 && chunk.length <= MAX_RANGE_DIGITS) chunks.push(chunk, '')
+    else chunks[chunks.length - 1] += chunk
+  })
+  return chunks
+}
+
+const hasLeadingZero = (digits: string): boolean => digits.length > 1 && digits.startsWith('0')
+
+/** Splits names of equal texts by padding: `10` goes with `09` where there is one, else with `9`. */
+function familiesOf(texts: readonly string[], rows: readonly (readonly string[])[]): Family[] {
+  const dimensions = texts.length - 1
+  const padded = Array.from({ length: dimensions }, () => new Set<number>())
+  for (const row of rows) {
+    for (const [d, digits] of row.entries()) if (hasLeadingZero(digits)) padded[d]?.add(digits.length)
+  }
+  const families = new Map<string, Family>()
+  for (const row of rows) {
+    const widths = row.map((digits, d) => (padded[d]?.has(digits.length) ? digits.length : 0))
+    const key = widths.join(' ')
+    getOrMake(families, key, (): Family => ({ texts, widths, rows: [] })).rows.push(row.map(Number))
+  }
+  return [...families.values()]
+}
+
+/** Folds names into one expression, in natural order. Accepts any string; `expandHostSet` returns the same set. */
+export function foldHostSet(names: Iterable<string>): string {
+  const pieces: string[] = []
+  const bySkeleton = new Map<string, { texts: string[]; rows: string[][] }>()
+  for (const name of new Set(names)) {
+    // Brackets with a colon in them are an IPv6 address, any others a range.
+    if (/\[[^\]]*:/.test(name) && parseHostSpec(name)) pieces.push(name)
+    else if (!PLAIN_NAME.test(name) || RESERVED_NAMES.includes(name)) pieces.push(JSON.stringify(name))
+    else {
+      const chunks = splitName(name)
+      const texts = chunks.filter((_, index) => index % 2 === 0)
+      const key = texts.join('\0')
+      const row = chunks.filter((_, index) => index % 2 === 1)
+      getOrMake(bySkeleton, key, () => ({ texts, rows: [] })).rows.push(row)
+    }
+  }
+  for (const { texts, rows } of bySkeleton.values()) {
+    for (const family of familiesOf(texts, rows)) pieces.push(...foldFamily(family))
+  }
+  return pieces
+    .map((piece) => ({ piece, key: piece.replace(/\[(\d+)[^\]]*\]/g, '$1').split(DIGITS) }))
+    .sort((a, b) => compareNaturalKeys(a.key, b.key))
+    .map(({ piece }) => piece)
+    .join(',')
+}
 
 /** Defines the names in an expression. Everything is optional: without an inventory each name means itself. */
 export type HostSetContext = {

@@ -57,7 +57,7 @@ export function requireTerminal({ stdin, stdout, environment }: CliContext): voi
   }
 }
 
-export function colourDepthOf(environment: CliContext['environment'], color: GlobalOptions['color']): ColourDepth {
+function colourDepthOf(environment: CliContext['environment'], color: GlobalOptions['color']): ColourDepth {
   if (color === 'never' || (color !== 'always' && environment.NO_COLOR)) return 'none'
   if (/truecolor|24bit/i.test(environment.COLORTERM ?? '')) return 'truecolor'
   const term = environment.TERM ?? ''
@@ -72,11 +72,8 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
   await openConsole({
     ...request,
     preferences: loadPreferences(environment),
-    colourDepth: colourDepthOf(environment, request.options.color),
-    stdin: context.stdin as NodeJS.ReadStream,
-    stdout: context.stdout as NodeJS.WriteStream & { readonly fd: number },
+    ...terminalOf(request.options.color, context),
     environment,
-    signal,
     createFleet: (questions, own) => {
       const wires = createWires({
         dialog: questions,

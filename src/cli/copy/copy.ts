@@ -11,11 +11,11 @@ import type { CopyEvent, CopyVia, PathEvent } from '../../ssh/copy/events.ts'
 import { fetchFromHosts } from '../../ssh/copy/fetch-from-hosts.ts'
 import type { CopyWires } from '../../ssh/copy/on-each-host.ts'
 import { scanSources } from '../../ssh/copy/source.ts'
-import type { CliContext, VerbCode } from '../command-line/verb.ts'
+import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { createVerbWires, fanOutFor } from '../connect/transports.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
-import { CopyReport, type CopyReportOptions } from './report.ts'
+import { CopyReport } from './report.ts'
 
 /**
  * Sources, and the last path. An empty one is a variable that was never set: as the current directory it would copy all of that.
@@ -32,7 +32,7 @@ function splitPaths(paths: readonly string[], last: string, example: string): [r
   return [paths.slice(0, -1), end]
 }
 
-type CopyOptions = CopyReportOptions & { readonly via: CopyVia; readonly specialBits?: boolean }
+type CopyOptions = GlobalOptions & { readonly via: CopyVia; readonly specialBits?: boolean }
 
 type CopyCall = {
   readonly endpoints: readonly Endpoint[]

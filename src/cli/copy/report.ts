@@ -1,6 +1,6 @@
 /** What a copy prints: progress on a terminal, a line for each host, the files that failed; or JSON lines. */
 import { formatBytes } from '../../base/format-bytes.ts'
-import { foldHostSet } from '../../inventory/host-set-pattern.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { CopyEvent, HostResult, PathEvent } from '../../ssh/copy/events.ts'
 import { type CopyHost, describeResult, formatShare, reduceHost, totalOf, WAITING } from '../../ssh/copy/progress.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
@@ -11,17 +11,15 @@ const HOSTS_SHOWN = 12
 const FAILURES_SHOWN = 5
 const PATH_HOSTS = 12
 
-export type CopyReportOptions = GlobalOptions & { readonly dryRun?: boolean }
-
 export class CopyReport implements Disposable {
   readonly #context: CliContext
-  readonly #options: CopyReportOptions
+  readonly #options: GlobalOptions
   readonly #hosts: Map<string, CopyHost>
   readonly #screen: LiveScreen
   /** By the host that writes: the directory, and the hosts that check. */
   readonly #shared = new Map<string, { readonly path: string; readonly hosts: readonly string[] }>()
 
-  constructor(hosts: readonly string[], options: CopyReportOptions, context: CliContext) {
+  constructor(hosts: readonly string[], options: GlobalOptions, context: CliContext) {
     const { stdout, stderr } = context
     this.#context = context
     this.#options = options

@@ -79,11 +79,7 @@ Examples:
 const DAY_MS = 86_400_000
 const AT_ONCE = 2_000
 
-type CleanOptions = GlobalOptions & {
-  readonly olderThan: number
-  readonly dryRun?: boolean
-  readonly records?: boolean
-}
+type CleanOptions = GlobalOptions & { readonly olderThan: number; readonly records?: boolean }
 
 export const clean: VerbCode = {
   define: (command) =>

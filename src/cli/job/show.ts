@@ -78,7 +78,7 @@ Examples:
     const why = whyWaiting(job, queue, context.now())
     const values = Object.entries(queue.store.results.of(id))
     if (options.json) {
-      const metrics = values.length === 0 ? {} : { metrics: Object.fromEntries(values.map(asNumber)) }
+      const metrics = values.length === 0 ? {} : { metrics: metricsJson(values) }
       context.stdout.write(jsonLine({ ...jobJson(job), spec: job.spec, state: job.state, ...why, ...metrics }))
       return EXIT.ok
     }
@@ -119,7 +119,8 @@ Examples:
 
 const UNLIMITED = '; its memory is not limited there (needs root and cgroup v2)'
 
-const asNumber = ([name, value]: readonly [string, string]) => [name, metricJson(value)] as const
+const metricsJson = (values: readonly (readonly [string, string])[]): object =>
+  Object.fromEntries(values.map(([name, value]) => [name, metricJson(value)]))
 
 function bundleWords(bundle: BundleState, { request }: JobSpec, trouble: string | undefined): string {
   const how = formatBundle(bundle, request.memoryBytes)
@@ -182,15 +183,8 @@ Examples:
     const sorted = sortRows(rows, metrics, parameters, options.sort).slice(0, options.limit)
     if (options.json) {
       for (const { id: job, kind, attempt, parameters: own, values } of sorted) {
-        const numbers = Object.entries(values).map(([name, value]) => [name, metricJson(value)])
-        const line = {
-          type: 'result',
-          job,
-          state: kind,
-          attempt,
-          parameters: own,
-          metrics: Object.fromEntries(numbers),
-        }
+        const metrics = metricsJson(Object.entries(values))
+        const line = { type: 'result', job, state: kind, attempt, parameters: own, metrics }
         context.stdout.write(jsonLine(line))
       }
       return EXIT.ok

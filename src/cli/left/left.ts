@@ -57,7 +57,11 @@ The home directory and the directories for temporary files are searched, 7 level
 Exit codes: 0 listed or removed, 4 a host could not be reached, 5 something could not be removed, 130 declined or interrupted.
 `,
   async run(target: string | undefined, options: LeftOptions, context: CliContext) {
-    const { inventory, hosts: names, endpoints } = await selectedHosts(target, options, context)
+    const { inventory, hosts: selected } = await selectTarget(target, options, context)
+    const names = selected.map(({ name }) => name)
+    // Whether something is declared depends on addresses of all hosts.
+    const all = [...new Set([...inventory.hosts, ...selected])]
+    const endpoints = await resolveEndpoints(inventory, all, endpointOptions(options, context))
     const rooms = await chosenRooms(await ownQueue(inventory, options, context), options.area)
     const declared = { inventory, endpoints: new Map(endpoints.map((endpoint) => [endpoint.host, endpoint])) }
     const left = leftAreas(rooms, declared, names, (options.also ?? []).map(absoluteWord))
@@ -102,14 +106,6 @@ async function show(
   return counts.unknown > 0 ? EXIT.incomplete : EXIT.ok
 }
 
-async function selectedHosts(target: string | undefined, options: LeftOptions, context: CliContext) {
-  const { inventory, hosts } = await selectTarget(target, options, context)
-  // Whether something is declared depends on addresses of all hosts.
-  const all = [...new Set([...inventory.hosts, ...hosts])]
-  const endpoints = await resolveEndpoints(inventory, all, endpointOptions(options, context))
-  return { inventory, hosts: hosts.map(({ name }) => name), endpoints }
-}
-
 async function chosenRooms(queue: OwnQueue | undefined, names: readonly string[] | undefined) {
   const rooms = await leftRooms(queue)
   const known = rooms.map(({ name }) => name)
@@ -141,19 +137,13 @@ function absoluteWord(path: string): string {
   return pathWord(path)
 }
 
-const HEADER = ['HOST', 'AREA', 'STATE', 'SIZE', 'CHANGED', 'WHAT']
-
 export function formatLeft(items: readonly HostLeftover[], nowMs: number): string {
-  return formatTable(
-    HEADER,
-    items.map((item) => rowOf(item, nowMs)),
-  )
-}
-
-function rowOf({ host, area, what, bytes, changedS, state }: HostLeftover, nowMs: number): readonly string[] {
-  const why = state.kind === 'left' ? '' : ` (${state.because})`
-  const age = changedS === undefined ? '' : `${formatDuration(Math.max(0, nowMs - changedS * 1000))} ago`
-  return [host, area, state.kind, bytes === undefined ? '' : formatBytes(bytes), age, `${what}${why}`]
+  const rows = items.map(({ host, area, what, bytes, changedS, state }) => {
+    const why = state.kind === 'left' ? '' : ` (${state.because})`
+    const age = changedS === undefined ? '' : `${formatDuration(Math.max(0, nowMs - changedS * 1000))} ago`
+    return [host, area, state.kind, bytes === undefined ? '' : formatBytes(bytes), age, `${what}${why}`]
+  })
+  return formatTable(['HOST', 'AREA', 'STATE', 'SIZE', 'CHANGED', 'WHAT'], rows)
 }
 
 /** docs/schema/bring-up.schema.json */

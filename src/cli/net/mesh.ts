@@ -19,7 +19,7 @@ import {
 } from '../../ops/net/mesh/measure-mesh.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
-import { type OpenedHosts, openOpsHosts } from '../connect/ops-hosts.ts'
+import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { painterOf } from '../output/colour.ts'
 import { writeEvent } from '../output/json-lines.ts'
@@ -64,7 +64,13 @@ Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not b
     const meshOptions = optionsOf(options, endpoints)
     using screen = new MeshScreen(options, context)
     using opened = openOpsHosts(endpoints, options, context, screen.quietly(new TtyDialog()))
-    const installed = options.install === true ? await install(names, opened, options, context) : EXIT.ok
+    let installed: number = EXIT.ok
+    if (options.install === true) {
+      const { tool = 'iperf3' } = options
+      if (tool === 'ssh') throw new MusterError('usage', '--install installs iperf, which --tool ssh does not use')
+      const { changeIperf } = await import('./install.ts')
+      installed = await changeIperf('up', names, tool, opened, options, context)
+    }
     // Where the installation failed on a host, the others are measured anyway.
     if (installed === EXIT.interrupted) return installed
     if (options.dryRun === true) return printPlan(names, meshOptions, options.json === true, context)
@@ -93,18 +99,6 @@ Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not b
 
 /** What a step takes beyond its measurement, for the estimate. */
 const OVERHEAD_S = 0.5
-
-async function install(
-  names: readonly string[],
-  opened: OpenedHosts,
-  options: MeshCommandOptions,
-  context: CliContext,
-): Promise<number> {
-  const { tool = 'iperf3' } = options
-  if (tool === 'ssh') throw new MusterError('usage', '--install installs iperf, which --tool ssh does not use')
-  const { changeIperf } = await import('./install.ts')
-  return await changeIperf('up', names, tool, opened, options, context)
-}
 
 function optionsOf(options: MeshCommandOptions, endpoints: readonly Endpoint[]): MeshOptions {
   const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
@@ -244,7 +238,9 @@ class MeshScreen implements Disposable {
     const counts = countLinks(report)
     if (this.#options.json === true) {
       for (const finding of findings) this.#write({ type: 'finding', ...finding })
-      this.#write(summaryEvent(report, counts))
+      const { hosts, links } = report
+      const unreachable = hosts.filter((host) => 'cause' in host && host.cause === 'away').length
+      this.#write({ type: 'summary', hosts: hosts.length, unreachable, links: links.length, ...counts })
       return
     }
     stdout.write(formatMesh(report, findings, stdout.columns ?? WIDE, this.#paint()))
@@ -328,14 +324,4 @@ export function linkEvent({ from, to, outcome }: LinkResult): object {
   const { kind, ...rest } = outcome
   if (outcome.kind === 'measured') return { type: 'link', from, to, outcome: kind, ...rest }
   return { type: 'link', from, to, outcome: outcome.cause, reason: outcome.reason }
-}
-
-function summaryEvent({ hosts, links }: MeshReport, counts: ReturnType<typeof countLinks>): object {
-  return {
-    type: 'summary',
-    hosts: hosts.length,
-    unreachable: hosts.filter((host) => 'cause' in host && host.cause === 'away').length,
-    links: links.length,
-    ...counts,
-  }
 }

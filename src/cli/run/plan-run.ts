@@ -184,14 +184,12 @@ export type LastRun = {
 
 const VERSION = 1
 
-type Environment = Readonly<Record<string, string | undefined>>
-
-export function lastRunFile(environment: Environment): string {
+export function lastRunFile(environment: CliContext['environment']): string {
   return join(stateDirectory(environment), 'last-run.json')
 }
 
 /** @throws MusterError `usage` when there is none, `configuration` when it cannot be read. */
-export async function readLastRun(environment: Environment): Promise<LastRun> {
+export async function readLastRun(environment: CliContext['environment']): Promise<LastRun> {
   const path = lastRunFile(environment)
   let text: string
   try {
@@ -211,7 +209,7 @@ export async function readLastRun(environment: Environment): Promise<LastRun> {
   throw new MusterError('configuration', `${printable(path)} is not a record of a run`, { hint: 'Remove it.' })
 }
 
-export async function writeLastRun(run: LastRun, environment: Environment): Promise<void> {
+export async function writeLastRun(run: LastRun, environment: CliContext['environment']): Promise<void> {
   const path = lastRunFile(environment)
   makeOwnDirectories(dirname(path))
   const temporary = `${path}.${process.pid}`

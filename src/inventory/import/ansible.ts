@@ -2,8 +2,7 @@
 import { getOrMake } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
-import { expandHostSet } from '../host-set.ts'
-import { MAX_NAMES } from '../host-set-pattern.ts'
+import { expandHostSet, MAX_NAMES } from '../host-set.ts'
 import { type ImportedHost, type ImportedInventory, isTree, readTree, type SourceFile } from './imported-inventory.ts'
 
 type Variables = Map<string, { readonly value: string; readonly line: number }>

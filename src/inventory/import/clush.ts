@@ -5,8 +5,7 @@
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { isExplicitSpec } from '../host-name.ts'
-import { expandHostSet } from '../host-set.ts'
-import { piecesOf } from '../host-set-pattern.ts'
+import { expandHostSet, piecesOf } from '../host-set.ts'
 import { type ImportedInventory, isTree, readTree, type SourceFile } from './imported-inventory.ts'
 
 /** One group's definition. `source` is empty for groups of the default source. */

@@ -3,7 +3,7 @@
  * comments, a backslash at the end of a continued line, and {a,b} and {1..9} as a shell expands them (cssh(1), FILES).
  */
 import { printable } from '../../base/printable.ts'
-import { MAX_NAMES } from '../host-set-pattern.ts'
+import { MAX_NAMES } from '../host-set.ts'
 import type { ImportedInventory, SourceFile } from './imported-inventory.ts'
 
 const tooMany = () => new RangeError(`it names more than ${MAX_NAMES} hosts`)

@@ -40,7 +40,6 @@ export type WorkOptions = GlobalOptions & {
   readonly keep?: number
   readonly install?: boolean
   readonly uninstall?: boolean
-  readonly dryRun?: boolean
   readonly onEnd?: string
   readonly onFail?: string
 }

@@ -4,14 +4,14 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { formatBytes } from '../../../../src/base/format-bytes.ts'
-import type { CliContext } from '../../../../src/cli/command-line/verb.ts'
-import { CopyReport, type CopyReportOptions } from '../../../../src/cli/copy/report.ts'
+import type { CliContext, GlobalOptions } from '../../../../src/cli/command-line/verb.ts'
+import { CopyReport } from '../../../../src/cli/copy/report.ts'
 import type { HostResult } from '../../../../src/ssh/copy/events.ts'
 import { ROOT } from '../../../support/console-options.ts'
 
 const DONE: HostResult = { outcome: 'ok', copied: 2, identical: 1, failed: 0, sentBytes: 2048, durationMs: 1500 }
 
-function reportOf(hosts: readonly string[], options: CopyReportOptions = {}, isTTY = false) {
+function reportOf(hosts: readonly string[], options: GlobalOptions = {}, isTTY = false) {
   const stdout = new PassThrough()
   const stderr = Object.assign(new PassThrough(), { isTTY })
   const context: CliContext = {
