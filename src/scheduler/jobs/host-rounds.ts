@@ -77,7 +77,11 @@ export class HostRounds implements Disposable {
         return [spec.name, newHostRecord(spec, this.#lineTo(spec.name, clock), clock)]
       }),
     )
-    this.#engines = engines.map(newEngineRecord)
+    this.#engines = engines.map((engine) => ({
+      ...fresh(enginePlace(engine.name), engine.pollMs),
+      trouble: undefined,
+      engine,
+    }))
   }
 
   [Symbol.dispose](): void {
@@ -180,11 +184,9 @@ export class HostRounds implements Disposable {
     return orders
   }
 
-  async #round(
-    record: AnyRecord,
-    { orders, isWhole }: { readonly orders: readonly JobOrder[]; readonly isWhole: boolean },
-  ): Promise<void> {
+  async #round(record: AnyRecord, chosen: NonNullable<ReturnType<typeof chooseOrders>>): Promise<void> {
     const { clock, signal } = this.#options
+    const { orders, isWhole } = chosen
     record.isBusy = true
     this.#underWay++
     const asked = await ('engine' in record ? this.#askEngine(record, orders) : this.#askHost(record, orders, isWhole))
@@ -209,8 +211,7 @@ export class HostRounds implements Disposable {
 
   async #askHost(record: HostRecord, orders: readonly JobOrder[], isWhole: boolean): Promise<Asked> {
     const { clock, store } = this.#options
-    const { name } = record
-    const { sweep } = record
+    const { name, sweep } = record
     if (isWhole) record.sweep = ''
     const result = await record.line.round({
       orders: orders.map(({ order }) => order),
@@ -318,10 +319,6 @@ const fresh = (name: string, pollMs: JobEngine['pollMs']) => ({
 export function newHostRecord(spec: DriverHost, line: HostLine, clock: HostClock): HostRecord {
   const unknown = { facts: undefined, factsMs: undefined, trouble: NOT_YET }
   return { ...fresh(spec.name, HOST_POLL_MS), ...unknown, spec, line, clock, sweptMs: 0, sweep: '' }
-}
-
-export function newEngineRecord(engine: JobEngine): EngineRecord {
-  return { ...fresh(enginePlace(engine.name), engine.pollMs), trouble: undefined, engine }
 }
 
 /** A clock that was set back makes a poll due at once. */

@@ -59,9 +59,7 @@ export class MetricReader {
       wanted.set(bundleKey(this.#storeId, job, 0), { job, isFinal: false })
     }
     this.#asked.set(host, wanted)
-    return formatMetricProgram(
-      [...wanted].map(([key, { job }]): MetricOrder => ({ key, metrics: job.spec.metrics ?? [] })),
-    )
+    return formatMetricProgram([...wanted].map(([key, { job }]) => ({ key, metrics: job.spec.metrics ?? [] })))
   }
 
   /** Reads the answer of that round. */
@@ -86,10 +84,10 @@ function hostOf({ spec, state }: Job): string | undefined {
   return spec.metrics !== undefined && 'places' in state ? state.places?.[0]?.host : undefined
 }
 
-type MetricOrder = { readonly key: string; readonly metrics: readonly Metric[] }
-
 /** For the shell of a host, in the directory of bundles: prints `metric KEY INDEX NUMBER` for each, after its mark. */
-export function formatMetricProgram(orders: readonly MetricOrder[]): string {
+export function formatMetricProgram(
+  orders: readonly { readonly key: string; readonly metrics: readonly Metric[] }[],
+): string {
   if (orders.length === 0) return ''
   const lines = orders.flatMap(({ key, metrics }) =>
     metrics.map((metric, index) => `m ${key} ${index} ${shellQuote(sedScript(metric))}`),

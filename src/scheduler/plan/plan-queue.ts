@@ -176,21 +176,15 @@ function gangKey(cluster: Cluster, { gang, user }: WaitingJob): string {
   return `${gang.strategy} ${gang.maxBundlesPerHost ?? ''} ${user} ${shapes.join()}`
 }
 
-/**
- * Only a higher priority may stop a running job: if waiting counted, equals would stop each other day after day. What a
- * job gained by waiting before it began protects it.
- */
-export function mayEnd(running: ActiveJob, waiting: WaitingJob, nowS: number): boolean {
-  return running.isPreemptible && running.priority < waiting.priority && rankAtStart(running) < rankOf(waiting, nowS)
-}
-
 const rankAtStart = (job: ActiveJob): number => rankOf(job, job.startS)
 
 /** The lowest priority and youngest first, and no more than needed; undefined: even stopping all of them makes no room. */
 export function chooseVictims(cluster: Cluster, waiting: WaitingJob, running: readonly ActiveJob[], nowS: number) {
-  const { gang } = waiting
+  const { gang, priority } = waiting
+  const rank = rankOf(waiting, nowS)
+  // If waiting counted, equals would stop each other day after day. What a job gained by waiting before it began protects it.
   const candidates = running
-    .filter((job) => mayEnd(job, waiting, nowS))
+    .filter((job) => job.isPreemptible && job.priority < priority && rankAtStart(job) < rank)
     .sort(
       (one, other) =>
         one.priority - other.priority ||

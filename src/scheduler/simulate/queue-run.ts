@@ -149,15 +149,12 @@ export function parseQueueFile(text: string) {
   const { hosts, jobs, reservations } = parseJson(text, 'queue', file)
   return {
     hosts: hosts.map(({ name, ...host }) => hostOf(name, host)),
-    jobs: jobs.map(({ strategy: own, bundles, cpu, memoryGiB, gpuMilli: milli, estimateS, ...rest }, order) => {
-      const bundle = { cpu, memoryGiB, gpuMilli: milli }
-      return {
-        ...rest,
-        order,
-        estimateS,
-        gang: { name: `job${order}`, strategy: own, bundles: bundlesOf(bundles, bundle) },
-      }
-    }),
+    jobs: jobs.map(({ strategy: own, bundles, cpu, memoryGiB, gpuMilli: milli, estimateS, ...rest }, order) => ({
+      ...rest,
+      order,
+      estimateS,
+      gang: { name: `job${order}`, strategy: own, bundles: bundlesOf(bundles, { cpu, memoryGiB, gpuMilli: milli }) },
+    })),
     reservations: reservations.map((reservation) => ({
       ...reservation,
       hosts: reservation.hosts.map((name) => {

@@ -70,21 +70,14 @@ function summarise(jobs: readonly TimedJob[], startsS: ReadonlyMap<number, numbe
 
 export type TimedJob = QueuedJob & { readonly runS: number }
 
-export type WorkloadLog = {
-  /** `MaxProcs`, or else `MaxNodes`, of the header. */
-  readonly processors: number | undefined
-  readonly jobs: readonly TimedJob[]
-  /** Lines without a length or without processors. */
-  readonly leftOut: number
-}
-
 /**
+ * `processors`: `MaxProcs`, or else `MaxNodes`, of the header; `leftOut`: lines without a length or without processors.
  * Processors and time are those requested, or else those used; an estimate is never below the run time.
  * @throws MusterError 'configuration' with the line of the mistake.
  */
-export function parseWorkloadLog(text: string): WorkloadLog {
+export function parseWorkloadLog(text: string) {
   const header = new Map<string, number>()
-  const rows: { submitS: number; runS: number; width: number; estimateS: number }[] = []
+  const rows: Omit<TimedJob, 'order'>[] = []
   let leftOut = 0
   text.split('\n').forEach((line, index) => {
     const trimmed = line.trim()
@@ -105,7 +98,7 @@ export function parseWorkloadLog(text: string): WorkloadLog {
   rows.sort((one, other) => one.submitS - other.submitS)
   return {
     processors: header.get('MaxProcs') ?? header.get('MaxNodes'),
-    jobs: rows.map((row, order) => ({ ...row, order })),
+    jobs: rows.map((row, order): TimedJob => ({ ...row, order })),
     leftOut,
   }
 }

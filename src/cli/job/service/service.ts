@@ -2,7 +2,6 @@
 
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { shellQuote } from '../../../base/shell-quote.ts'
 import { stateDirectory } from '../../../base/user-directories.ts'
@@ -134,7 +133,7 @@ export async function serviceState(inventory: Inventory, { environment }: CliCon
     return { name: unitOf(own), state: /^[a-z-]+$/m.exec(stdout)?.[0] ?? 'unknown' }
   }
   const service = { ...own, stateDirectory: stateDirectory(environment), words: [], directory: '', environment: {} }
-  if (!existsSync(join(service.stateDirectory, 'jobs', `work-${own.cluster}.sh`))) return undefined
+  if (!existsSync(scriptFile(service))) return undefined
   return { name: 'cron', state: isAlive(pidFile(service)) ? 'active' : 'inactive' }
 }
 

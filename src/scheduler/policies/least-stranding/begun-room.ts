@@ -15,14 +15,13 @@ const HYSTERESIS = 0.5
  */
 export class BegunRoom {
   readonly #cluster: Cluster
-  #waste: ShareWaste
+  #waste!: ShareWaste
   #roomMilli = 0
   #level = 0
 
-  constructor(cluster: Cluster, waste: ShareWaste) {
+  /** Knows nothing until it has learnt. */
+  constructor(cluster: Cluster) {
     this.#cluster = cluster
-    this.#waste = waste
-    this.learn(waste)
     cluster.watch(({ shape, host, devices }, isTake) => {
       if (shape.gpuCount !== 1 || shape.gpuMilli === WHOLE_MILLI) return
       const after = cluster.deviceLeftMilli[(cluster.deviceStart[host] as number) + (devices[0] as number)] as number

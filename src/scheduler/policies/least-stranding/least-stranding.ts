@@ -69,9 +69,9 @@ class StrandingScorer implements HostScorer {
   readonly #idleHostPrice: IdleHostPrice
   #idleHostMilli: number
   #openMilli = WEIGHTS.openMilli
-  #waste: ShareWaste
-  #stranding: HostStranding
-  #learnAt: number
+  #waste!: ShareWaste
+  #stranding!: HostStranding
+  #learnAt = 0
 
   constructor(cluster: Cluster, mix: WorkloadMix, groups: HostGroups) {
     this.#cluster = cluster
@@ -80,16 +80,14 @@ class StrandingScorer implements HostScorer {
     this.#maxGpus = cluster.hosts.reduce((most, host) => Math.max(most, host.gpus?.length ?? 0), 0)
     this.#hasCustom = Uint8Array.from(cluster.hosts, (host) => (host.custom === undefined ? 0 : 1))
     this.#potentials = new Float64Array(cluster.hostCount)
-    this.#potentialAt = new Int32Array(cluster.hostCount).fill(NEVER)
-    this.#waste = new ShareWaste(mix)
-    this.#stranding = new HostStranding(mix, this.#maxGpus)
-    this.#tension = new ModelTension(cluster, mix)
-    this.#room = new BegunRoom(cluster, this.#waste)
+    this.#potentialAt = new Int32Array(cluster.hostCount)
+    this.#tension = new ModelTension(cluster)
+    this.#room = new BegunRoom(cluster)
     this.#ages = new HostAges(cluster)
     this.#clearing = new Clearing(cluster, this.#ages)
     this.#idleHostPrice = new IdleHostPrice(cluster)
     this.#idleHostMilli = this.#idleHostPrice.milli
-    this.#learnAt = mix.total * GROWTH + 1
+    this.#learn()
   }
 
   /** Before each choice: follows the cluster and the mix. */

@@ -22,7 +22,7 @@ export class ModelTension {
   #demands: readonly Demand[] = []
   #changes = 0
 
-  constructor(cluster: Cluster, mix: WorkloadMix) {
+  constructor(cluster: Cluster) {
     const count = cluster.models.length
     this.#tension = new Float64Array(count)
     this.#freeMilli = new Float64Array(count)
@@ -39,7 +39,6 @@ export class ModelTension {
       }
       if (++this.#changes % CHANGES_BETWEEN === 0) this.#spread(LATER_SWEEPS)
     })
-    this.learn(cluster, mix)
   }
 
   learn(cluster: Cluster, mix: WorkloadMix): void {
