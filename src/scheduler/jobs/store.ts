@@ -151,13 +151,9 @@ export class JobStore implements Disposable {
     return this.#waiting.read(this.file.version(), nowMs)
   }
 
-  /** Whether it changed anything; undefined: no such job. `lease`: as the scheduler. */
-  apply(id: number, event: JobEvent, nowMs: number, lease?: LeaseToken): boolean | undefined {
-    return this.applyAll([{ id, event }], nowMs, { lease })[0]
-  }
-
   /**
-   * All of them or none. `lease`: as the scheduler; `onChange`: called with each job after the change, before it is on disk.
+   * All of them or none. Returns for each whether it changed anything; undefined: no such job. `lease`: as the scheduler;
+   * `onChange`: called with each job after the change, before it is on disk.
    * @throws MusterError 'interrupted' when another scheduler has taken the lease.
    */
   applyAll(

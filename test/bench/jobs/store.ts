@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { JobSpec } from '../../../src/scheduler/jobs/job.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
+import { applyEvent } from '../../support/apply-event.ts'
 import { formatNumber, formatPair, median, type Row } from '../support/statistics.ts'
 import { diskPerSecond } from './disk.ts'
 import type { Place } from './place.ts'
@@ -49,12 +50,12 @@ export async function benchStore(directory: string, place: Place): Promise<reado
   const list = times(LOOKS, () => store.list([], 50))
   const submit = times(LOOKS, () => store.submit(submission(SPEC), nowMs))
   const cancel = times(LOOKS, (index) => {
-    store.apply(1000 + index, { kind: 'stop', reason: 'cancelled' }, nowMs)
+    applyEvent(store, 1000 + index, { kind: 'stop', reason: 'cancelled' }, nowMs)
     store.get(1000 + index)
   })
   const plan = times(20, (index) => {
-    store.apply(5000 + index, { kind: 'hold' }, nowMs)
-    store.apply(5000 + index, { kind: 'release' }, nowMs)
+    applyEvent(store, 5000 + index, { kind: 'hold' }, nowMs)
+    applyEvent(store, 5000 + index, { kind: 'release' }, nowMs)
     store.queued(1000)
   })
   const lines = await linesPerSecond(place)

@@ -6,6 +6,7 @@ import { bundleKey } from '../../../src/scheduler/jobs/orders.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import { type EmbeddedHosts, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { applyEvent } from '../../support/apply-event.ts'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
 import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'
 import { requirement } from '../../support/requirements.ts'
@@ -37,8 +38,8 @@ describe.skipIf(!canRun)('the Jobs and Packing tabs', () => {
     } as const
     const submission = { spec, user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}] }
     id = store.submit(submission, Date.now())[0] ?? 0
-    store.apply(id, { kind: 'placed', places: [{ host: 'm1', devices: [] }] }, Date.now())
-    store.apply(id, { kind: 'seen', rank: 0, bundle: { kind: 'begun' } }, Date.now())
+    applyEvent(store, id, { kind: 'placed', places: [{ host: 'm1', devices: [] }] }, Date.now())
+    applyEvent(store, id, { kind: 'seen', rank: 0, bundle: { kind: 'begun' } }, Date.now())
     const key = bundleKey(store.id, { id, attempt: 1 }, 0)
     const directory = join(hosts.directory, 'm1', '.local', 'state', 'muster', 'jobs', key)
     mkdirSync(directory, { recursive: true })

@@ -21,6 +21,7 @@ import { isActive, type Job, type JobSpec } from '../../../src/scheduler/jobs/jo
 import { formatCleanProgram } from '../../../src/scheduler/jobs/left.ts'
 import { watchStore } from '../../../src/scheduler/jobs/queue-file.ts'
 import { hostsToForget, JobStore, type Submission } from '../../../src/scheduler/jobs/store.ts'
+import { applyEvent } from '../../support/apply-event.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -95,7 +96,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
   }
   const submit = (own: JobSpec, rest: Partial<Submission> = {}) =>
     store.submit({ spec: own, user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}], ...rest }, Date.now())
-  const submitStop = (id: number) => store.apply(id, { kind: 'stop', reason: 'cancelled' }, Date.now())
+  const submitStop = (id: number) => applyEvent(store, id, { kind: 'stop', reason: 'cancelled' }, Date.now())
   const drive = async (
     signal = new AbortController().signal,
     own = store,
@@ -150,8 +151,8 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(kinds(sweep)).toEqual(['done', 'failed'])
     expect([store.results.of(first), store.results.of(second)]).toEqual([{ loss: '0.1' }, { loss: '0.2' }])
     expect(store.results.unread()).toEqual([])
-    store.apply(first, { kind: 'retry' }, Date.now())
-    store.apply(second, { kind: 'retry' }, Date.now())
+    applyEvent(store, first, { kind: 'retry' }, Date.now())
+    applyEvent(store, second, { kind: 'retry' }, Date.now())
     const stop = new AbortController()
     const driving = drive(stop.signal)
     await waitUntil(() => kinds(sweep).every((kind) => kind !== 'queued'), 'both to begin again')
@@ -277,7 +278,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     const rank = 'places' in state && state.places?.[0]?.host === 'a' ? 0 : 1
     const hosts = hostsToForget([job(id)], store.report())
     expect(hosts).toEqual(['a'])
-    store.apply(id, { kind: 'forget', hosts }, Date.now())
+    applyEvent(store, id, { kind: 'forget', hosts }, Date.now())
     await driving
     expect(kinds(gang)).toEqual(['cancelled'])
     expect([pids()[rank], pids()[1 - rank]].map((pid) => isAlive(Number(pid)))).toEqual([true, false])
@@ -362,7 +363,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     const ids = submit(spec('echo $MUSTER_ATTEMPT >>"$OUT/again"; [ $MUSTER_ATTEMPT = 2 ] || sleep 1000'))
     const driving = drive()
     await waitUntil(() => kinds(ids)[0] === 'running' && exists('again'), 'it to run')
-    expect(store.apply(ids[0] as number, { kind: 'requeue' }, Date.now())).toBe(true)
+    expect(applyEvent(store, ids[0] as number, { kind: 'requeue' }, Date.now())).toBe(true)
     await driving
     expect(kinds(ids)).toEqual(['done'])
     expect(lines('again')).toEqual(['1', '2'])

@@ -14,6 +14,7 @@ import type { RayWanted } from '../../../src/ops/ray/wanted.ts'
 import { driveJobs, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
 import type { Job, JobSpec } from '../../../src/scheduler/jobs/job.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
+import { applyEvent } from '../../support/apply-event.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -218,7 +219,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     ended(id, { status: 'RUNNING' })
     const again = drive()
     await waitUntil(() => kind(id) === 'running', 'it to be found')
-    store.apply(id, { kind: 'stop', reason: 'cancelled' }, Date.now())
+    applyEvent(store, id, { kind: 'stop', reason: 'cancelled' }, Date.now())
     await again
     expect([kind(id), known.get(keyOf(id))?.status, counts.posts]).toEqual(['cancelled', 'STOPPED', 1])
   })
@@ -232,7 +233,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     broken = false
     await waitUntil(() => known.size === 8, 'the first to be sent')
     expect(ids.map(kind).filter((one) => one === 'queued')).toHaveLength(4)
-    for (const id of ids) store.apply(id, { kind: 'stop', reason: 'cancelled' }, Date.now())
+    for (const id of ids) applyEvent(store, id, { kind: 'stop', reason: 'cancelled' }, Date.now())
     await driving
     expect(new Set(ids.map(kind))).toEqual(new Set(['cancelled']))
   })
@@ -270,7 +271,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     ended(id, { status: 'FAILED', message })
     await waitUntil(() => job(id).attempt === 2, 'another attempt')
     expect(job(id).failures).toBe(0)
-    store.apply(id, { kind: 'stop', reason: 'cancelled' }, Date.now())
+    applyEvent(store, id, { kind: 'stop', reason: 'cancelled' }, Date.now())
     await driving
   })
 
@@ -288,7 +289,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     })
     await waitUntil(() => store.report()?.down['@ray'] !== undefined, 'the trouble to be told')
     expect(store.report()?.down['@ray']).toBe('Ray is not running on m10. Start it: muster ray up')
-    store.apply(stopped, { kind: 'stop', reason: 'cancelled' }, Date.now())
+    applyEvent(store, stopped, { kind: 'stop', reason: 'cancelled' }, Date.now())
     await waitUntil(() => kind(stopped) === 'cancelled', 'the end of the one')
     expect([kind(running), kind(waiting)]).toEqual(['lost', 'starting'])
     expect(job(running).state).toMatchObject({ reason: 'Ray no longer knows it' })

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Notifier } from '../../../../src/cli/job/work.ts'
 import { JOB_COLUMNS, type JobColumn } from '../../../../src/scheduler/jobs/job-columns.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
+import { applyEvent } from '../../../support/apply-event.ts'
 import { runMuster } from '../../../support/run-muster.ts'
 
 let directory: string
@@ -69,7 +70,7 @@ describe('muster job', () => {
     const lease = store.lease.take('test', 1000, 10_000)
     if (lease === undefined) throw new Error('somebody else drives')
     expect(await why('2')).toEqual([expect.stringMatching(/^why not now: {2}it fits/)])
-    store.apply(1, { kind: 'placed', places: [{ host: 'here', devices: [0] }] }, 1000, lease)
+    applyEvent(store, 1, { kind: 'placed', places: [{ host: 'here', devices: [0] }] }, 1000, lease)
     const view = { atMs: 1000, hosts: [], down: {}, expectedS: {} }
     const preempt = expect.stringContaining('lower priority ended. Run the scheduler with: muster job work --preempt')
     for (const isPreempting of [true, false]) {
@@ -80,7 +81,13 @@ describe('muster job', () => {
       else expect(lines).toContainEqual(preempt)
     }
     await job(['submit', '--after', '1', '--', 'true'])
-    store.apply(1, { kind: 'seen', rank: 0, bundle: { kind: 'ended', end: { kind: 'exit', code: 3 } } }, 2000, lease)
+    applyEvent(
+      store,
+      1,
+      { kind: 'seen', rank: 0, bundle: { kind: 'ended', end: { kind: 'exit', code: 3 } } },
+      2000,
+      lease,
+    )
     expect(await why('3')).toEqual(['why not now:  it needs job 1, which failed'])
     store.cancelOrphans(3000, lease)
     expect((await job(['show', '3'])).output).toMatch(

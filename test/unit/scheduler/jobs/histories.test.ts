@@ -8,6 +8,7 @@ import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
 import type { Strategy } from '../../../../src/scheduler/model/resources.ts'
 import { predictS } from '../../../../src/scheduler/plan/predict.ts'
 import { firstInTurn } from '../../../../src/scheduler/plan/turn.ts'
+import { applyEvent } from '../../../support/apply-event.ts'
 import { QueueWorld, worldSpec } from '../../../support/queue-world.ts'
 
 const HOSTS = [
@@ -92,13 +93,13 @@ function act(world: QueueWorld, action: Action): void {
       world.down.add(HOSTS[action.host]?.name ?? '')
       return
     case 'cancel':
-      store.apply(action.id, { kind: 'stop', reason: 'cancelled' }, nowMs)
+      applyEvent(store, action.id, { kind: 'stop', reason: 'cancelled' }, nowMs)
       return
     case 'raise':
       store.editAll([action.id], (job) => ({ spec: job.spec, priority: job.priority + 1 }))
       return
     default:
-      store.apply(action.id, { kind: action.kind }, nowMs)
+      applyEvent(store, action.id, { kind: action.kind }, nowMs)
   }
 }
 

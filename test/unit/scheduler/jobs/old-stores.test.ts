@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
+import { applyEvent } from '../../../support/apply-event.ts'
 
 const FIXTURES = join(import.meta.dirname, '..', '..', '..', 'fixtures', 'jobs')
 
@@ -51,9 +52,9 @@ test('a queue of version 1 keeps every job and continues', () => {
   ])
   const lease = store.lease.take('new', 2000, 1000)
   const ended = { kind: 'ended', end: { kind: 'exit', code: 0 } } as const
-  expect(store.apply(2, { kind: 'seen', rank: 0, bundle: ended }, 3000, lease)).toBe(true)
+  expect(applyEvent(store, 2, { kind: 'seen', rank: 0, bundle: ended }, 3000, lease)).toBe(true)
   expect(store.get(2)?.state.kind).toBe('done')
-  expect(store.apply(4, { kind: 'release' }, 3000)).toBe(true)
+  expect(applyEvent(store, 4, { kind: 'release' }, 3000)).toBe(true)
   const spec = store.get(6)?.spec
   if (spec === undefined) throw new Error('job 6 is gone')
   const rest = { user: 'eve', priority: 0, isHeld: false, after: [], variants: [{}] }

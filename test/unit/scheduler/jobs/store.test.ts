@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Job, JobSpec } from '../../../../src/scheduler/jobs/job.ts'
 import { JobStore, type Submission } from '../../../../src/scheduler/jobs/store.ts'
+import { applyEvent } from '../../../support/apply-event.ts'
 
 const spec: JobSpec = {
   name: 'one',
@@ -87,11 +88,11 @@ describe('the queue on disk', () => {
       return store.active().map(({ id }) => id)
     }
     expect(running()).toEqual([])
-    store.apply(second, { kind: 'placed', places }, 6)
-    store.apply(first, { kind: 'placed', places }, 7)
+    applyEvent(store, second, { kind: 'placed', places }, 6)
+    applyEvent(store, first, { kind: 'placed', places }, 7)
     expect(running()).toEqual([first, second])
-    other.apply(third, { kind: 'placed', places }, 8)
-    other.apply(first, { kind: 'stop', reason: 'cancelled' }, 9)
+    applyEvent(other, third, { kind: 'placed', places }, 8)
+    applyEvent(other, first, { kind: 'stop', reason: 'cancelled' }, 9)
     expect(running()).toEqual([first, second, third])
     const told: Job[] = []
     store.applyAll([{ id: second, event: done }], 10, { onChange: (job) => told.push(job) })
@@ -99,7 +100,7 @@ describe('the queue on disk', () => {
     expect(running()).toEqual([first, third])
     expect(() =>
       store.together(() => {
-        store.apply(first, done, 11)
+        applyEvent(store, first, done, 11)
         throw new Error('cut')
       }),
     ).toThrow('cut')
@@ -149,10 +150,10 @@ describe('the queue on disk', () => {
     store.lease.renew(first, 900, 1000)
     expect(store.lease.take('other', 1800, 1000)).toBeUndefined()
     const second = store.lease.take('other', 1900, 1000)
-    expect(() => store.apply(1, { kind: 'placed', places }, 2000, first)).toThrow('another scheduler')
+    expect(() => applyEvent(store, 1, { kind: 'placed', places }, 2000, first)).toThrow('another scheduler')
     expect(() => store.lease.renew(first, 2000, 1000)).toThrow('another scheduler')
     expect(store.get(1)?.state.kind).toBe('queued')
-    expect(store.apply(1, { kind: 'placed', places }, 2000, second)).toBe(true)
+    expect(applyEvent(store, 1, { kind: 'placed', places }, 2000, second)).toBe(true)
     const third = store.lease.take('third', 2000, 1000, (owner) => owner === 'other')
     expect(third).toBeDefined()
     expect(store.lease.take('fourth', 2000, 1000, (owner) => owner === 'other')).toBeUndefined()
@@ -168,14 +169,14 @@ describe('the queue on disk', () => {
     using driver = open()
     using person = open()
     driver.submit(submission(), 0)
-    driver.apply(1, { kind: 'placed', places }, 1)
-    expect(person.apply(1, { kind: 'stop', reason: 'cancelled' }, 2)).toBe(true)
-    expect(driver.apply(1, { kind: 'seen', rank: 0, bundle: { kind: 'begun' } }, 3)).toBe(true)
+    applyEvent(driver, 1, { kind: 'placed', places }, 1)
+    expect(applyEvent(person, 1, { kind: 'stop', reason: 'cancelled' }, 2)).toBe(true)
+    expect(applyEvent(driver, 1, { kind: 'seen', rank: 0, bundle: { kind: 'begun' } }, 3)).toBe(true)
     expect(person.get(1)?.state.kind).toBe('ending')
-    expect(driver.apply(1, done, 4)).toBe(true)
+    expect(applyEvent(driver, 1, done, 4)).toBe(true)
     expect(person.get(1)?.state.kind).toBe('done')
-    expect(person.apply(1, { kind: 'hold' }, 5)).toBe(false)
-    expect(person.apply(5, { kind: 'hold' }, 5)).toBeUndefined()
+    expect(applyEvent(person, 1, { kind: 'hold' }, 5)).toBe(false)
+    expect(applyEvent(person, 5, { kind: 'hold' }, 5)).toBeUndefined()
   })
 
   test('cancels jobs that wait for a job that was never done', () => {
@@ -186,7 +187,7 @@ describe('the queue on disk', () => {
     const lease = store.lease.take('one', 0, 1000)
     if (lease === undefined) throw new Error('no lease')
     expect(store.cancelOrphans(1, lease)).toBe(0)
-    store.apply(1, { kind: 'stop', reason: 'cancelled' }, 1)
+    applyEvent(store, 1, { kind: 'stop', reason: 'cancelled' }, 1)
     store.cancelOrphans(1, lease)
     expect(store.get(2)?.state.kind).toBe('cancelled')
   })
@@ -224,14 +225,14 @@ describe('the queue on disk', () => {
     const ids = () => waitingIds(store, 0)
     store.submit(submission({ variants: Array.from({ length: 6 }, () => ({})) }), 0)
     expect(ids()).toEqual([1, 2, 3, 4, 5, 6])
-    store.apply(1, { kind: 'placed', places }, 1)
+    applyEvent(store, 1, { kind: 'placed', places }, 1)
     expect(ids()).toEqual([2, 3, 4, 5, 6])
     expect(store.active().map(({ id }) => id)).toEqual([1])
-    other.apply(2, { kind: 'hold' }, 1)
+    applyEvent(other, 2, { kind: 'hold' }, 1)
     expect(ids()).toEqual([3, 4, 5, 6])
     expect(() =>
       store.together(() => {
-        store.apply(3, { kind: 'hold' }, 1)
+        applyEvent(store, 3, { kind: 'hold' }, 1)
         throw new Error('not after all')
       }),
     ).toThrow('not after all')
@@ -241,11 +242,11 @@ describe('the queue on disk', () => {
       2,
     )
     expect(ids()).toEqual([6])
-    store.apply(3, { kind: 'release' }, 3)
+    applyEvent(store, 3, { kind: 'release' }, 3)
     expect(ids()).toEqual([3, 6])
     store.submit(submission({ priority: 9, after: [1] }), 3)
     expect(ids()).toEqual([3, 6])
-    store.apply(1, done, 4)
+    applyEvent(store, 1, done, 4)
     expect(ids()).toEqual([3, 6, 7])
   })
 
@@ -260,8 +261,8 @@ describe('the queue on disk', () => {
       [3, 5000],
       [4, 30],
     ] as const) {
-      store.apply(id, { kind: 'placed', places }, 1)
-      store.apply(id, done, atMs)
+      applyEvent(store, id, { kind: 'placed', places }, 1)
+      applyEvent(store, id, done, atMs)
     }
     expect(store.countForgettable(1000)).toBe(2)
     expect([store.forgetEnded(1000, 1), store.forgetEnded(1000, 9), store.forgetEnded(1000, 9)]).toEqual([1, 1, 0])
@@ -274,7 +275,7 @@ describe('the queue on disk', () => {
       ]),
     )
     const last = store.groupOf(5)
-    store.apply(5, { kind: 'stop', reason: 'cancelled' }, 40)
+    applyEvent(store, 5, { kind: 'stop', reason: 'cancelled' }, 40)
     expect(store.forgetEnded(1_000_000, 9)).toBe(3)
     expect(store.submit(submission(), 0)).toEqual([6])
     expect(store.groupOf(6)).toBeGreaterThan(Number(last))
@@ -285,12 +286,12 @@ describe('the queue on disk', () => {
     using store = open()
     using other = open()
     store.submit(submission({ variants: Array.from({ length: 9 }, () => ({})) }), 0)
-    other.apply(1, { kind: 'hold' }, 1)
-    store.apply(2, { kind: 'placed', places }, 1)
-    other.apply(2, done, 2)
+    applyEvent(other, 1, { kind: 'hold' }, 1)
+    applyEvent(store, 2, { kind: 'placed', places }, 1)
+    applyEvent(other, 2, done, 2)
     expect(() =>
       store.together(() => {
-        store.apply(3, { kind: 'hold' }, 1)
+        applyEvent(store, 3, { kind: 'hold' }, 1)
         throw new Error('cut')
       }),
     ).toThrow('cut')
@@ -310,7 +311,7 @@ describe('the queue on disk', () => {
       1,
     )
     const before = store.active()
-    other.apply(1, { kind: 'stop', reason: 'cancelled' }, 2)
+    applyEvent(other, 1, { kind: 'stop', reason: 'cancelled' }, 2)
     const after = store.active()
     expect(after[1]).toBe(before[1])
     expect(after.map(({ state }) => state.kind)).toEqual(['ending', 'starting'])
@@ -319,7 +320,7 @@ describe('the queue on disk', () => {
   test('edits waiting jobs with their variables, and no running ones', () => {
     using store = open()
     store.submit(submission({ variants: [{ X: '1' }, { X: '2' }] }), 0)
-    store.apply(1, { kind: 'placed', places }, 1)
+    applyEvent(store, 1, { kind: 'placed', places }, 1)
     const change = (job: Job) => ({ spec: { ...job.spec, estimateS: 60 }, priority: 5 })
     expect(store.editAll([1, 2, 9], change)).toEqual([false, true, undefined])
     expect(store.get(2)).toMatchObject({ priority: 5, spec: { estimateS: 60, environment: { A: '1', X: '2' } } })
@@ -332,13 +333,13 @@ describe('the queue on disk', () => {
     store.submit(submission({ user: 'bob', spec: { ...spec, bundles: 2 } }), 0)
     const day = 86_400_000
     for (const id of [1, 2]) {
-      store.apply(id, { kind: 'placed', places: id === 1 ? places : [...places, ...places] }, 0)
-      store.apply(id, { kind: 'forget', hosts: places.map(({ host }) => host) }, 10_000)
+      applyEvent(store, id, { kind: 'placed', places: id === 1 ? places : [...places, ...places] }, 0)
+      applyEvent(store, id, { kind: 'forget', hosts: places.map(({ host }) => host) }, 10_000)
     }
     expect(Object.fromEntries(store.accounting.usage(store.active(), 10_000))).toEqual({ ann: 10_000, bob: 20_000 })
     expect(store.accounting.usage(store.active(), 10_000 + day).get('ann')).toBe(5000)
     store.submit(submission({ user: 'eve' }), 0)
-    store.apply(3, { kind: 'placed', places }, 20_000)
+    applyEvent(store, 3, { kind: 'placed', places }, 20_000)
     expect(store.accounting.usage(store.active(), 21_000).get('eve')).toBe(1000)
   })
 

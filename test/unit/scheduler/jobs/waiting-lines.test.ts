@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Job, JobEvent, JobSpec } from '../../../../src/scheduler/jobs/job.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
 import { alikeOf } from '../../../../src/scheduler/jobs/waiting-lines.ts'
+import { applyEvent } from '../../../support/apply-event.ts'
 
 const spec = (cpuMilli: number, rest: Partial<JobSpec> = {}): JobSpec => ({
   name: '',
@@ -131,7 +132,7 @@ describe('the lines of waiting jobs', () => {
           if (action.kind === 'submit') {
             const after = action.after !== undefined && known(action.after) ? [action.after + 1] : []
             submit(store, spec(action.cpu * 1000), action.count, after, action.priority)
-          } else if (action.kind === 'apply') store.apply(action.id + 1, events[action.event] as JobEvent, nowMs)
+          } else if (action.kind === 'apply') applyEvent(store, action.id + 1, events[action.event] as JobEvent, nowMs)
           else if (action.kind === 'edit')
             store.editAll([action.id + 1], (job) => ({
               spec: { ...job.spec, ...spec(action.cpu * 1000) },
@@ -142,7 +143,7 @@ describe('the lines of waiting jobs', () => {
             expect(() =>
               store.together(() => {
                 submit(store, spec(9000), 3)
-                store.apply(action.id + 1, { kind: 'hold' }, nowMs)
+                applyEvent(store, action.id + 1, { kind: 'hold' }, nowMs)
                 throw new Error('cut')
               }),
             ).toThrow('cut')
