@@ -92,6 +92,8 @@ class_of() {
 /** Somebody may still read what ended a moment ago. */
 const LEAST_MINUTES = 1
 const MINUTES_A_DAY = 1440
+/** After its rename, a directory is removed by another host only if the first one must have been cut off. */
+const ABANDONED_MINUTES = 60
 
 /**
  * Deletes directories of this queue, except those in `kept` and those that changed recently. Keys are part of the script,
@@ -105,7 +107,7 @@ ${kept.map((key) => `./${key}\n`).join('')}'
 find . -maxdepth 1 -type d -name '${storeId}-*' -mmin +${minutes} | {
 n=0
 while read -r d; do
-  case $d in *[!0-9a-z./-]*) continue;; ./${storeId}-*) ;; *) continue;; esac
+  case $d in *[!0-9a-z./-]*) continue;; *-gone) ${isTrial ? '' : `[ -z "$(find "$d" -maxdepth 0 -cmin +${ABANDONED_MINUTES} 2>/dev/null)" ] || rm -rf "$d"; `}continue;; ./${storeId}-*) ;; *) continue;; esac
   case $kept in *"
 $d
 "*) continue;; esac

@@ -417,6 +417,20 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(left()).toEqual(['other-1-1-0', ...store.keptDirectories()].sort())
   })
 
+  it('a directory that another host is just removing is left to it, and goes later if that was cut off', async () => {
+    const jobs = join(directory, 'a', '.local/state/muster/jobs')
+    const name = `${store.id}-1-1-0-gone`
+    mkdirSync(join(jobs, name), { recursive: true })
+    utimesSync(join(jobs, name), 0, 0)
+    const clean = formatCleanProgram(store.id, [], 1)
+    expect([await run('a', clean), ...readdirSync(jobs)]).toEqual(['removed 0\n', name])
+    // Nobody can set the time of a rename back, so `find` says that it was long ago.
+    mkdirSync(join(directory, 'bin'))
+    const find = 'case "$*" in *-cmin*) echo "$1";; *) PATH=/usr/bin:/bin; exec find "$@";; esac'
+    writeFileSync(join(directory, 'bin', 'find'), `#!/bin/sh\n${find}\n`, { mode: 0o755 })
+    expect([await run('a', clean), ...readdirSync(jobs)]).toEqual(['removed 0\n'])
+  })
+
   it('a host that is slow to remove old files runs jobs meanwhile', async () => {
     const onA = {
       request: {
