@@ -3,6 +3,7 @@
  * of a verb is loaded when the verb is called. A new verb is a file that exports its `VerbCode`, and one entry here.
  */
 import type { AreaEntry } from '../ops/kernel/area-entry.ts'
+import { FRAMEWORKS } from '../scheduler/plans/frameworks.ts'
 import { AREAS } from './bring-up/areas.ts'
 import type { Effect, OptionGroup, Verb, VerbCode, VerbGroup, VerbTable } from './command-line/verb.ts'
 
@@ -153,6 +154,15 @@ export const VERBS: VerbTable = {
     },
   },
   pack: reads('show which jobs and Ray bundles use which hosts and devices', CLUSTER, () => import('./pack/pack.ts')),
+  plan: {
+    summary: 'show which placement groups a framework asks for, and whether they fit',
+    verbs: Object.fromEntries(
+      FRAMEWORKS.map((entry) => [
+        entry.name,
+        reads(entry.summary, QUEUE, () => import('./plan/plan.ts').then(({ planVerb }) => planVerb(entry))),
+      ]),
+    ),
+  },
   simulate: {
     summary: 'try a scheduling policy on a workload: utilisation, waiting times, speed',
     verbs: {

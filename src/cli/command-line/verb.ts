@@ -74,5 +74,6 @@ export const EXIT = {
   configuration: 3,
   unreachable: 4,
   incomplete: 5,
+  later: 6,
   interrupted: 130,
 } as const

@@ -9,7 +9,7 @@ import { loadInventory } from '../../inventory/load-inventory.ts'
 import type { DriverHost } from '../../scheduler/jobs/host-rounds.ts'
 import type { KnownHost } from '../../scheduler/jobs/packing.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
-import { milliOf } from '../../scheduler/model/resources.ts'
+import { type HostCapacity, milliOf } from '../../scheduler/model/resources.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { inventorySource } from '../connect/endpoints.ts'
 
@@ -78,6 +78,18 @@ export function driverHost({ name, address, resources = {}, labels = {} }: Host)
     custom: pools.length === 0 ? undefined : Object.fromEntries(pools),
   }
 }
+
+/** Of what is not known of a host yet there may be as much as one likes. */
+export function withEnough(hosts: readonly KnownHost[]): readonly HostCapacity[] {
+  return hosts.map(({ unknown = [], ...host }) => ({
+    ...host,
+    ...(unknown.includes('cores') ? { cpuMilli: UNKNOWN_CPU_MILLI } : {}),
+    ...(unknown.includes('memory') ? { memoryBytes: UNKNOWN_MEMORY_BYTES } : {}),
+  }))
+}
+
+const UNKNOWN_CPU_MILLI = 1_000_000_000
+const UNKNOWN_MEMORY_BYTES = 2 ** 50
 
 /** Hosts as the scheduler saw them last, else as hosts.yaml declares them; none is asked. */
 export function hostsOf({ store, inventory }: OpenQueue): readonly KnownHost[] {

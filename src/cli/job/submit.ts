@@ -31,7 +31,7 @@ import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
 import { ENGINES } from './engines.ts'
-import { hostsOf, type OpenQueue, openQueue } from './open-queue.ts'
+import { hostsOf, type OpenQueue, openQueue, withEnough } from './open-queue.ts'
 import { expandVariants } from './variants.ts'
 
 type SubmitOptions = GlobalOptions & {
@@ -309,19 +309,10 @@ function requestOf(
   return request
 }
 
-/** What is not known of a host yet may be as much as one likes. */
-const UNKNOWN_CPU_MILLI = 1_000_000_000
-const UNKNOWN_MEMORY_BYTES = 2 ** 50
-
 /** A job that these hosts can never hold waits for ever, unless hosts.yaml changes. @throws MusterError 'usage' with --strict. */
 function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOptions, { stderr }: CliContext): void {
   if (spec.engine !== undefined) return
-  const hosts = hostsOf(queue).map(({ unknown = [], ...host }) => ({
-    ...host,
-    ...(unknown.includes('cores') ? { cpuMilli: UNKNOWN_CPU_MILLI } : {}),
-    ...(unknown.includes('memory') ? { memoryBytes: UNKNOWN_MEMORY_BYTES } : {}),
-  }))
-  const why = whyNotGang(occupy(hosts, []).cluster, gangOf(spec))
+  const why = whyNotGang(occupy(withEnough(hostsOf(queue)), []).cluster, gangOf(spec))
   if (why?.isImpossible !== true) return
   const [, ...reasons] = why.lines
   const hint = [...reasons, 'Ask for less, or change resources in hosts.yaml.'].map((line) => printable(line))

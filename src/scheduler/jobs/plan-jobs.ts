@@ -64,7 +64,7 @@ export function waitingLine(line: JobLine): QueueLine {
   }
 }
 
-function runningOf(job: Job, placements: readonly Placement[], nowS: number): ActiveJob {
+export function runningOf(job: Job, placements: readonly Placement[], nowS: number): ActiveJob {
   const { state, spec } = job
   const own = waitingOf(job)
   const startS = isActive(state) ? Math.floor(state.startedMs / 1000) : nowS
