@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
+import { applyEvent } from '../../../support/apply-event.ts'
 import { ROOT } from '../../../support/console-options.ts'
 import { runMuster } from '../../../support/run-muster.ts'
 
@@ -36,7 +37,7 @@ async function submitJob(): Promise<void> {
   const submitted = ['job', 'submit', '--gpu', '4', '--estimate', '3000', '--', 'true']
   await runMuster(submitted, { directory, now: () => NOW })
   using store = openStore()
-  store.apply(1, { kind: 'placed', places: [{ host: 'm3', devices: [0, 1, 2, 3] }] }, NOW)
+  applyEvent(store, 1, { kind: 'placed', places: [{ host: 'm3', devices: [0, 1, 2, 3] }] }, NOW)
 }
 
 const OPENRLHF = 'openrlhf --actor 1x4 --ref 1x4 --critic 1x2 --reward 1x2 --vllm 2x2 --colocate actor_ref'.split(' ')
