@@ -13,7 +13,10 @@ const SYSTEM_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin
 
 const NAMESPACES = ['--net', '--mount', '--uts', '--pid', '--fork']
 
-/** Programs by name, and these: `root`, `namespaces` (root that may make network, mount, UTS and PID namespaces), `kernel hosts`, `python environments`, `conda of PyPI`. */
+/**
+ * Programs by name, and these: `root`, `namespaces` (root that may make network, mount, UTS and PID namespaces), `kernel hosts`,
+ * `python environments`, `conda of PyPI`, and `python MODULE`, a module of the system's Python.
+ */
 export function requirement(...names: readonly string[]): boolean {
   const reasons = names.flatMap((name) => missing(name) ?? [])
   if (reasons.length === 0) return true
@@ -35,6 +38,7 @@ function missing(name: string): string | undefined {
   if (name === 'kernel hosts') return missingKernelHosts()
   if (name === 'python environments') return missingPythonEnvironments()
   if (name === 'conda of PyPI') return missingConda()
+  if (name.startsWith('python ')) return missingModule(name.slice('python '.length))
   // Run by anybody else, it cannot hand over the terminals that it opens.
   if (name === 'sshd' && process.getuid?.() !== 0) return 'sshd needs root to open terminals'
   return findProgram(name) === undefined ? `the program ${name} is not installed` : undefined
@@ -46,6 +50,12 @@ function missingPythonEnvironments(): string | undefined {
   if (python === undefined) return 'python3 is not installed'
   const { status } = spawnSync(python, ['-c', 'import ensurepip, venv'])
   return status === 0 ? undefined : 'python3 cannot make environments (on Debian: install python3-venv)'
+}
+
+function missingModule(name: string): string | undefined {
+  const find = 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)'
+  const { status } = spawnSync('/usr/bin/python3', ['-c', find, name])
+  return status === 0 ? undefined : `/usr/bin/python3 has no module ${name} (on Debian: python3-${name})`
 }
 
 /** What it takes to build the disk of User-Mode Linux guests and to plug them into a bridge. */
