@@ -1,0 +1,102 @@
+/**
+ * Questions for the host of a bundle before its command begins: parts of one POSIX sh program that prints `NAME VALUE` for each
+ * fact and `refuse SENTENCE` for what makes the start pointless. They change nothing.
+ */
+import { shellQuote } from '../../base/shell-quote.ts'
+import type { LaunchedGang, LaunchStep } from './launcher.ts'
+
+/** Told last of all: a program that was cut off has answered nothing. */
+export const ANSWERED = 'answered'
+
+export function formatQuestion(...parts: readonly string[]): string {
+  return ['tell() { echo "$*"; }', 'refuse() { echo "refuse $*"; exit; }', ...parts, `tell ${ANSWERED} 1`].join('\n')
+}
+
+/** Fact `card`: the network card that has this address; none where it is a name. */
+export const askCard = (address: string): string =>
+  `c=$(ip -o addr show to ${shellQuote(address)} 2>/dev/null) && [ -n "$c" ] && { set -- $c; tell card "\${2%%@*}"; }`
+
+export const askProgram = (program: string): string =>
+  `command -v ${shellQuote(program)} >/dev/null || refuse ${shellQuote(`${program} is not in PATH`)}`
+
+/** Fact `NAME`: the first line that a program prints, for `sameOnAll`. */
+export const askVersion = (name: string, line: string): string =>
+  `v=$(${line} 2>&1 | head -n 1 | head -c 200); tell ${name} "$v"`
+
+/**
+ * Fact `port` (or several, separated by spaces): ports of the range on which nothing listens. The search begins at another port
+ * for each job, so that jobs that begin together do not find the same.
+ */
+export function askPorts(count: number, [first, last]: readonly [number, number], begin: number): string {
+  const size = last - first + 1
+  return [
+    // proc_net(5): local address, remote address, state 0A: listening.
+    `t=" $(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r n l r s x; do [ "$s" = 0A ] && echo "$((0x\${l##*:}))"; done | tr '\\n' ' ')"`,
+    `i=0 f= n=0; while [ $i -lt ${size} ] && [ $n -lt ${count} ]; do q=$((${first} + (${begin % size} + i) % ${size})); i=$((i+1))`,
+    'case "$t" in *" $q "*) ;; *) f="$f $q"; n=$((n+1));; esac; done',
+    `[ $n -eq ${count} ] || refuse ${shellQuote(`fewer than ${count} free ports from ${first} to ${last}`)}`,
+    'tell port $f',
+  ].join('\n')
+}
+
+/** What bundles of a gang have to say alike: a sentence when they do not. */
+export function differsIn(gang: LaunchedGang, fact: string, title: string): string | undefined {
+  const hosts = Map.groupBy(gang.bundles, ({ said }) => said[fact] ?? '')
+  if (hosts.size < 2) return undefined
+  const words = [...hosts].map(
+    ([value, bundles]) => `${value || 'nothing'} on ${[...new Set(bundles.map(({ host }) => host))].join(' ')}`,
+  )
+  return `${title} differs: ${words.join(', ')}`
+}
+
+/** Seconds for a connection within the gang, and for the host that waits for it. */
+const REACH_S = 4
+const LISTEN_S = 12
+
+/** The step of a bundle until all have answered `question` and reached the first one at its first port; then undefined. */
+export function nextQuestion(
+  { bundles }: LaunchedGang,
+  bundle: number,
+  question: (bundle: number) => string,
+): LaunchStep | undefined {
+  const own = bundles[bundle]?.said ?? {}
+  if (own.refuse !== undefined) return { kind: 'refuse', reason: `${bundles[bundle]?.host}: ${own.refuse}` }
+  if (own[ANSWERED] === undefined) return { kind: 'ask', name: ANSWERED, program: question(bundle) }
+  if (bundles.some(({ said }) => said[ANSWERED] === undefined)) return { kind: 'wait' }
+  const [first] = bundles
+  const port = portsOf(first?.said)[0]
+  const others = bundles.length - 1
+  if (first === undefined || port === undefined || others === 0) return undefined
+  if (bundle === 0 && own.listening === undefined)
+    return { kind: 'ask', name: 'listening', program: listen(first.address, port, others) }
+  if (bundle > 0 && own.reached === undefined)
+    return first.said.listening === undefined
+      ? { kind: 'wait' }
+      : { kind: 'ask', name: 'reached', program: reach(first.host, first.address, port) }
+  const isReached = bundles.every(({ said }, index) => index === 0 || said.reached !== undefined)
+  return isReached && first.said.heard !== undefined ? undefined : { kind: 'wait' }
+}
+
+/** Of the fact `port`, as far as they can be ports. */
+export function portsOf(said: Readonly<Record<string, string>> | undefined): readonly number[] {
+  const words = said?.port?.split(' ') ?? []
+  return words.every((word) => /^[1-9]\d{0,4}$/.test(word) && Number(word) < 65_536) ? words.map(Number) : []
+}
+
+/** Python is there wherever a launcher is; `heard` says that the port is free again. */
+const listen = (address: string, port: number, count: number): string =>
+  `exec python3 -c ${shellQuote(`import socket,sys
+s=socket.create_server((sys.argv[1],int(sys.argv[2])),family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
+s.settimeout(${LISTEN_S})
+print("listening 1",flush=True)
+try:
+  for _ in range(int(sys.argv[3])): s.accept()[0].close()
+except OSError: pass
+s.close()
+print("heard 1",flush=True)`)} ${shellQuote(address)} ${port} ${count}`
+
+const reach = (host: string, address: string, port: number): string =>
+  `exec python3 -c ${shellQuote(`import socket,sys
+try: socket.create_connection((sys.argv[2],int(sys.argv[3])),${REACH_S}).close()
+except OSError as e: print("refuse cannot reach",sys.argv[1],"at",sys.argv[2],"port",sys.argv[3]+":",e)
+else: print("reached 1")`)} ${shellQuote(host)} ${shellQuote(address)} ${port}`

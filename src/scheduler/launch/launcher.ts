@@ -1,0 +1,73 @@
+/**
+ * A launcher is the shape of a gang: which bundles it has, what each of them does next, and what counts as done. It is pure: what a
+ * bundle does next follows from what all bundles of its attempt have said so far, so a scheduler that carries on after a crash
+ * decides the same. Docs: docs/launch.md; why: docs/decisions/0010-launchers.md.
+ */
+import type { ResourceRequest } from '../model/resources.ts'
+
+/** Bundles that ask for the same and do the same; ranks of bundles follow the order of roles. */
+export type Role = { readonly name: string; readonly count: number; readonly request: ResourceRequest }
+
+/** What a job keeps of its launcher: texts and numbers as `--OPTION VALUE` gave them. */
+export type LaunchSpec = {
+  readonly kind: string
+  readonly options: Readonly<Record<string, string>>
+  /** TCP ports that a firewall lets through: the first and the last one. */
+  readonly ports: readonly [number, number]
+  /** Variables of every rank that the user did not set. */
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+export type LaunchShape = {
+  readonly roles: readonly Role[]
+  /** The job is done when these bundles are; the others are stopped then. Undefined: when all are. */
+  readonly leaders?: readonly number[]
+  /** Each bundle is one program on its host, which cannot share it with another one of the gang. */
+  readonly isOnePerHost?: boolean
+}
+
+/** Facts by name, as its host told them: believed about that host alone. */
+export type Said = Readonly<Record<string, string>>
+
+export type LaunchedBundle = {
+  readonly role: string
+  /** Among the bundles of its role. */
+  readonly index: number
+  readonly host: string
+  /** At which the others reach it: an IP address, or a name. */
+  readonly address: string
+  readonly devices: readonly number[]
+  readonly said: Said
+  readonly hasBegun: boolean
+}
+
+export type LaunchedGang = {
+  /** `JOB.ATTEMPT`: different for each start. */
+  readonly id: string
+  /** A line for sh: what the user wants to run. */
+  readonly command: string
+  readonly spec: LaunchSpec
+  readonly bundles: readonly LaunchedBundle[]
+}
+
+/**
+ * `ask`: a program for sh runs on the bundle's host and tells facts (asking.ts); the question is not repeated once a fact of its
+ * name was told. `refuse`: nothing begins, and the job fails with this reason.
+ */
+export type LaunchStep =
+  | { readonly kind: 'ask'; readonly name: string; readonly program: string }
+  | { readonly kind: 'start'; readonly command: string; readonly environment: Readonly<Record<string, string>> }
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'refuse'; readonly reason: string }
+
+export type LaunchOption = { readonly flags: string; readonly summary: string; readonly values?: RegExp }
+
+export interface Launcher {
+  /** As in `--launch`. */
+  readonly name: string
+  readonly summary: string
+  readonly options: readonly LaunchOption[]
+  /** @throws MusterError 'usage' when options contradict each other. */
+  shape(options: LaunchSpec['options'], bundles: number, request: ResourceRequest): LaunchShape
+  next(gang: LaunchedGang, bundle: number): LaunchStep
+}

@@ -1,0 +1,7 @@
+/** A new launcher is a file and a line here. */
+import type { Launcher } from './launcher.ts'
+import { mpi } from './mpi.ts'
+import { tf } from './tf.ts'
+import { torchrun } from './torchrun.ts'
+
+export const LAUNCHERS: readonly Launcher[] = [mpi, torchrun, tf]

@@ -1,0 +1,29 @@
+/** `--role NAME=COUNT[:cpu=4,gpu=1,memory=16GiB]`: bundles with requests of their own. */
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { milliOf, type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
+import type { Role } from './launcher.ts'
+
+const MOST = 10_000
+
+/** What is not said is as in `request`. @throws MusterError 'usage' */
+export function parseRole(text: string, request: ResourceRequest, names: readonly string[]): Role {
+  const wrong = (why: string) => new MusterError('usage', `--role ${printable(text)}: ${why}`)
+  const [, name = '', count = '', rest = ''] = /^([a-z]+)=(\d{1,5})(?::(.+))?$/.exec(text) ?? []
+  if (name === '') throw wrong('write it as worker=3 or worker=3:gpu=1,cpu=4')
+  if (!names.includes(name)) throw wrong(`the roles are ${names.join(', ')}`)
+  if (Number(count) < 1 || Number(count) > MOST) throw wrong(`a role has 1 to ${MOST} bundles`)
+  let own = request
+  for (const pair of rest === '' ? [] : rest.split(',')) {
+    const [key = '', value = ''] = pair.split('=')
+    const amount = Number(value)
+    if (!/^\d{1,9}(\.\d{1,6})?$/.test(value)) throw wrong(`${key || pair} needs a number`)
+    if (key === 'cpu') own = { ...own, cpuMilli: milliOf(amount, 'up') }
+    else if (key === 'gpu') {
+      if (amount > 1 && !Number.isInteger(amount)) throw wrong('more than one GPU must be a whole number')
+      const gpuMilli = amount === 0 ? 0 : amount < 1 ? milliOf(amount, 'up') : WHOLE_MILLI
+      own = { ...own, gpuCount: Math.ceil(amount), gpuMilli }
+    } else throw wrong('a role can ask for cpu and gpu')
+  }
+  return { name, count: Number(count), request: own }
+}
