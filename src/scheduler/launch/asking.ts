@@ -83,14 +83,18 @@ export function portsOf(said: Readonly<Record<string, string>> | undefined): rea
   return words.every((word) => /^[1-9]\d{0,4}$/.test(word) && Number(word) < 65_536) ? words.map(Number) : []
 }
 
-/** Python is there wherever a launcher is; `heard` says that the port is free again. */
+/** Python is there wherever a launcher is. The others close first, or the port could not be bound for a while; `heard`: it is free again. */
 const listen = (address: string, port: number, count: number): string =>
   `exec python3 -c ${shellQuote(`import socket,sys
 s=socket.create_server((sys.argv[1],int(sys.argv[2])),family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
 s.settimeout(${LISTEN_S})
 print("listening 1",flush=True)
 try:
-  for _ in range(int(sys.argv[3])): s.accept()[0].close()
+  for _ in range(int(sys.argv[3])):
+    c=s.accept()[0]
+    c.settimeout(${LISTEN_S})
+    c.recv(1)
+    c.close()
 except OSError: pass
 s.close()
 print("heard 1",flush=True)`)} ${shellQuote(address)} ${port} ${count}`

@@ -52,7 +52,7 @@ export const mpi: Launcher = {
     const difference = differsIn(gang, 'version', 'the version of Open MPI')
     if (difference !== undefined) return { kind: 'refuse', reason: difference }
     return bundle === 0
-      ? { kind: 'start', command: `${AGENT}${mpirunLine(gang, '"$PWD/agent"')}`, environment: ENVIRONMENT }
+      ? { kind: 'start', command: `${AGENT}${mpirunLine(gang, '"$MUSTER_DIRECTORY/agent"')}`, environment: ENVIRONMENT }
       : daemon(gang, bundle)
   },
 }
@@ -88,13 +88,14 @@ export function mpirunLine({ bundles, command, spec }: LaunchedGang, agent?: str
     ...['mpirun', '-np', String(slots.reduce((sum, one) => sum + one, 0)), '-H', hosts],
     ...['--map-by', 'slot', '--bind-to', bind, '--tag-output'],
     ...pairs.flatMap(([name, value]) => ['--mca', name, value]),
-    ...['PATH', 'LD_LIBRARY_PATH', ...Object.keys(spec.environment ?? {})].flatMap((name) => ['-x', name]),
+    ...['PATH', ...Object.keys(spec.environment ?? {})].flatMap((name) => ['-x', name]),
   ]
   const launch =
     agent === undefined ? '' : ` --leave-session-attached --mca plm_rsh_no_tree_spawn 1 --mca plm_rsh_agent ${agent}`
   const program =
     asIs === undefined && bundles.every(({ said }) => said.mpi4py === 'yes') ? withAbort(command) : command
-  return `exec ${words.map(shellQuote).join(' ')}${launch} ${program}`
+  // Open MPI warns of variables that are not set.
+  return `exec ${words.map(shellQuote).join(' ')} \${LD_LIBRARY_PATH+-x LD_LIBRARY_PATH}${launch} ${program}`
 }
 
 /** A rank that raises would leave the others waiting for ever (mpi4py.run). */
@@ -108,7 +109,7 @@ const SETTINGS: Readonly<Record<string, RegExp>> = {
   ess_base_vpid: /^\d{1,6}$/,
   ess_base_num_procs: /^\d{1,6}$/,
   orte_node_regex: /^[\w.,:[\]()@*-]{1,4000}$/,
-  orte_hnp_uri: /^\d{1,12}\.0;(tcp|tcp6):\/\/[\d.,:[\]a-f]{1,500}$/,
+  orte_hnp_uri: /^\d{1,12}\.0(;tcp6?:\/\/[\d.,:[\]a-f]{1,500}:\d{1,5}(,\d{1,5}){0,99}){1,2}$/,
 }
 
 function daemon({ bundles }: LaunchedGang, bundle: number): LaunchStep {
