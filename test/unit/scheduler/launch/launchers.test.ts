@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest'
+import type { LaunchedBundle, LaunchedGang } from '../../../../src/scheduler/launch/launcher.ts'
+import { LAUNCHERS } from '../../../../src/scheduler/launch/launchers.ts'
+
+const REQUEST = { cpuMilli: 1000, memoryBytes: 0, gpuCount: 2, gpuMilli: 1000 }
+const ANSWERED = {
+  answered: '1',
+  python: '3.11',
+  version: 'Open MPI v4.1.4',
+  mpi4py: 'yes',
+  card: 'eth0',
+  port: '46007',
+}
+
+function gangOf(
+  kind: string,
+  options: Record<string, string> = {},
+  said: readonly Record<string, string>[] = [],
+): LaunchedGang {
+  const launcher = launcherOf(kind)
+  const roles = launcher
+    .shape(options, 2, REQUEST)
+    .roles.flatMap(({ name, count }) => Array.from({ length: count }, (_, index) => ({ role: name, index })))
+  const bundles = roles.map(
+    (role, rank): LaunchedBundle => ({
+      ...role,
+      host: `m${rank + 1}`,
+      address: `10.81.0.${rank + 1}`,
+      devices: [0, 1],
+      said: said[rank] ?? {},
+      hasBegun: false,
+    }),
+  )
+  return { id: '17.1', command: 'train.py --epochs 3', spec: { kind, options, ports: [46_000, 46_099] }, bundles }
+}
+
+function launcherOf(kind: string) {
+  const found = LAUNCHERS.find(({ name }) => name === kind)
+  if (found === undefined) throw new Error(kind)
+  return found
+}
+
+const READY = [
+  { ...ANSWERED, listening: '1', heard: '1' },
+  { ...ANSWERED, card: 'ens3', reached: '1' },
+]
+
+describe.each(LAUNCHERS.map(({ name }) => name))('the launcher %s', (kind) => {
+  it('asks each host once, lets the others reach the first one, and then begins', () => {
+    const { next } = launcherOf(kind)
+    expect(next(gangOf(kind), 1)).toMatchObject({ kind: 'ask', name: 'answered' })
+    expect(next(gangOf(kind, {}, [{}, ANSWERED]), 1)).toEqual({ kind: 'wait' })
+    expect(next(gangOf(kind, {}, [ANSWERED, ANSWERED]), 0)).toMatchObject({ kind: 'ask', name: 'listening' })
+    expect(next(gangOf(kind, {}, [ANSWERED, ANSWERED]), 1)).toEqual({ kind: 'wait' })
+    expect(next(gangOf(kind, {}, [{ ...ANSWERED, listening: '1' }, ANSWERED]), 1)).toMatchObject({
+      kind: 'ask',
+      name: 'reached',
+    })
+    expect(next(gangOf(kind, {}, READY), 0)).toMatchObject({ kind: 'start' })
+  })
+
+  it('refuses with the reason that a host gives', () => {
+    const gang = gangOf(kind, {}, [ANSWERED, { ...ANSWERED, refuse: 'cannot reach m1' }])
+    expect(launcherOf(kind).next(gang, 1)).toEqual({ kind: 'refuse', reason: 'm2: cannot reach m1' })
+  })
+})
+
+describe('torchrun', () => {
+  const { next, shape } = launcherOf('torchrun')
+
+  it('gives each agent its rank, the address and the free port of the first host, and the card of its own', () => {
+    expect(next(gangOf('torchrun', {}, READY), 1)).toEqual({
+      kind: 'start',
+      command:
+        'exec torchrun --nproc_per_node 2 --nnodes 2 --node_rank 1 --master_addr 10.81.0.1 --master_port 46007 train.py --epochs 3',
+      environment: { NCCL_SOCKET_IFNAME: 'ens3', GLOO_SOCKET_IFNAME: 'ens3', TP_SOCKET_IFNAME: 'ens3' },
+    })
+  })
+
+  it('names its own address to an elastic rendezvous, where names may resolve to 127.0.1.1', () => {
+    expect(next(gangOf('torchrun', { elastic: '1:2', restarts: '3' }, READY), 1)).toMatchObject({
+      command:
+        'exec torchrun --nproc_per_node 2 --nnodes 1:2 --max_restarts 3 --rdzv_backend c10d --rdzv_id 17.1 --rdzv_endpoint 10.81.0.1:46007 --local_addr 10.81.0.2 train.py --epochs 3',
+    })
+  })
+
+  it('refuses hosts with different versions of Python', () => {
+    const said = [READY[0] ?? {}, { ...READY[1], python: '3.9' }]
+    expect(next(gangOf('torchrun', {}, said), 0)).toEqual({
+      kind: 'refuse',
+      reason: 'the version of python3 differs: 3.11 on m1, 3.9 on m2',
+    })
+  })
+
+  it.each([[{ restarts: '3' }], [{ elastic: '3:4' }]])('refuses %j', (options) => {
+    expect(() => shape(options as Record<string, string>, 2, REQUEST)).toThrow(/--restarts|--elastic/)
+  })
+})
+
+describe('tf', () => {
+  it('gives each task the addresses and ports of all, and is done when the chief is', () => {
+    const options = { role: 'chief=1 ps=1:cpu=4,gpu=0' }
+    const shape = launcherOf('tf').shape(options, 1, REQUEST)
+    expect(shape.leaders).toEqual([0])
+    expect(shape.roles[1]).toEqual({
+      name: 'ps',
+      count: 1,
+      request: { cpuMilli: 4000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+    })
+    const step = launcherOf('tf').next(gangOf('tf', options, READY), 1)
+    expect(step.kind === 'start' && JSON.parse(step.environment.TF_CONFIG ?? '')).toEqual({
+      cluster: { chief: ['10.81.0.1:46007'], ps: ['10.81.0.2:46007'] },
+      task: { type: 'ps', index: 0 },
+    })
+  })
+
+  it.each([
+    'boss=1',
+    'worker',
+    'worker=0',
+    'chief=2',
+    'ps=1',
+    'worker=1:gpu=1.5',
+    'worker=1:gpu=x',
+  ])('refuses the role %s', (role) => {
+    expect(() => launcherOf('tf').shape({ role }, 1, REQUEST)).toThrow('--role')
+  })
+})
+
+describe('mpi', () => {
+  const { next } = launcherOf('mpi')
+  const line = (uri: string, more = '') =>
+    `orted -mca ess "env" -mca ess_base_jobid "862584832" -mca ess_base_vpid 1 -mca ess_base_num_procs "2" -mca orte_node_regex "m[1:1],[2:10].81.0.2@0(2)" -mca orte_hnp_uri "${uri}" ${more}`
+  const URI = '862584832.0;tcp://10.81.0.1:39417'
+  const withLine = (text: string) => [{ ...READY[0], 'agent.10.81.0.2': text }, READY[1] ?? {}]
+
+  it('starts orted with the settings that mpirun gave, and with nothing else', () => {
+    expect(next(gangOf('mpi', {}, READY), 1)).toEqual({ kind: 'wait' })
+    const step = next(
+      gangOf('mpi', {}, withLine(line(URI, '; touch /tmp/mine $(id) -mca orte_launch_agent "evil"'))),
+      1,
+    )
+    expect(step).toMatchObject({ kind: 'start', command: expect.stringMatching(/^exec orted -mca .*39417'$/) })
+    expect(JSON.stringify(step)).not.toMatch(/touch|evil|\$\(/)
+  })
+
+  it.each(['862584832.0;tcp://10.81.0.1:', "1.0;tcp://x'y:1", '$(id)', ''])('refuses the address %j', (uri) => {
+    expect(next(gangOf('mpi', {}, withLine(line(uri))), 1)).toEqual({
+      kind: 'refuse',
+      reason: 'm1: mpirun gave orted no valid orte_hnp_uri',
+    })
+  })
+
+  it('ends all ranks when one raises, by mpi4py', () => {
+    const python = { ...gangOf('mpi', { slots: '3' }, READY), command: 'python3 train.py' }
+    const step = next(python, 0)
+    expect(step).toMatchObject({
+      command: expect.stringMatching(/-np 6 -H 10\.81\.0\.1:3,10\.81\.0\.2:3 .* python3 -m mpi4py train\.py$/),
+    })
+    expect(next({ ...python, spec: { ...python.spec, options: { 'as-is': '' } } }, 0)).toMatchObject({
+      command: expect.stringMatching(/ python3 train\.py$/),
+    })
+  })
+})
