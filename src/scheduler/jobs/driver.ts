@@ -189,8 +189,16 @@ class JobDriver {
       answers.flatMap(({ readings }) => readings),
       lease,
     )
-    for (const { place, record, bundles } of answers) {
+    const facts: { readonly id: number; readonly event: JobEvent }[] = []
+    for (const { place, record, bundles, said = [] } of answers) {
       let hasNews = false
+      for (const [key, own] of said) {
+        const name = parseBundleKey(store.id, key)
+        const job = name && store.get(name.id)
+        if (!name || job?.attempt !== name.attempt || !isActive(job.state)) continue
+        if (job.state.places[name.rank]?.host !== place) continue
+        facts.push({ id: name.id, event: { kind: 'said', rank: name.rank, said: own } })
+      }
       for (const [key, bundle] of bundles) {
         const name = parseBundleKey(store.id, key)
         if (!name || seen.get(key)?.event.bundle.kind === 'ended' || !this.#isNews(place, name, bundle)) continue
@@ -199,7 +207,8 @@ class JobDriver {
       }
       if (hasNews && record !== undefined && record.trouble === undefined) pollSoon(record, clock.now())
     }
-    this.#apply([...seen.values()], changed)
+    this.#apply([...facts, ...seen.values()], changed)
+    if (facts.length > 0) this.#apply(this.#rounds.refusals(), changed)
   }
 
   /** A place reports on its own bundles alone, and on the present attempt alone. */
@@ -219,7 +228,7 @@ class JobDriver {
     store.applyAll(events, clock.now(), { lease, onChange })
     for (const { event } of events) {
       // A job that begins where it was placed frees nothing, so nothing has to be planned.
-      if (event.kind !== 'seen' || event.bundle.kind !== 'begun') this.#isDirty = true
+      if (event.kind !== 'said' && (event.kind !== 'seen' || event.bundle.kind !== 'begun')) this.#isDirty = true
       if (event.kind !== 'seen' || event.bundle.kind !== 'ended') continue
       const { end } = event.bundle
       if (end.kind !== 'exit' || end.code !== 0) this.#mayOrphan = true

@@ -5,11 +5,14 @@
  * started it lives. `true >FILE` creates a file; a failing `: >FILE` would end the shell.
  */
 import { shellQuote } from '../../base/shell-quote.ts'
+import type { Said } from '../launch/launcher.ts'
 import { type BundleEnd, type BundleTimes, ENDED_SILENTLY, type SeenBundle } from './job.ts'
 
 export type BundleOrder =
   | { readonly kind: 'start'; readonly key: string; readonly run: BundleRun }
   | { readonly kind: 'check'; readonly key: string }
+  /** Runs a program of a launcher, which tells facts (`KEY said NAME VALUE`), unless it runs or ran for this shell. */
+  | { readonly kind: 'ask'; readonly key: string; readonly name: string; readonly program: string }
   | { readonly kind: 'stop'; readonly key: string; readonly signal: 'TERM' | 'KILL' }
 
 export type BundleRun = {
@@ -17,12 +20,16 @@ export type BundleRun = {
   readonly directory: string | undefined
   readonly environment: Readonly<Record<string, string>>
   readonly limits?: BundleLimits | undefined
+  /** The command may tell facts: a line `NAME VALUE` in the file MUSTER_SAY; it may keep files in MUSTER_DIRECTORY. */
+  readonly maySay?: boolean
 }
 
 export type HostAnswer = {
   /** Undefined: the host did not report them. */
   readonly facts: { readonly cores: number; readonly memoryBytes: number } | undefined
   readonly bundles: ReadonlyMap<string, SeenBundle>
+  /** What bundles of launchers told, by key. */
+  readonly said: ReadonlyMap<string, Said>
   /** What the host says is wrong with itself. */
   readonly trouble: string | undefined
 }
@@ -84,7 +91,14 @@ coded() {
   return 1
 }
 last() { ended "$1" || coded "$1" || say "$1 $2"; }
+ask() {
+  mkdir -p "$1"; a=$1/asked.$2
+  [ -e "$1/claim" ] || [ "$(cat "$a" 2>/dev/null)" = $$ ] && return
+  echo $$ >"$a" || return
+  { printf '%s\\n' "$3" | timeout 30 sh 2>/dev/null | head -c 16384 | while IFS= read -r l; do echo "${NOTICE}$1 said $l" >&3; done; } </dev/null >/dev/null 2>&1 &
+}
 check() {
+  [ ! -f "$1/said" ] || head -c 65536 "$1/said" | while IFS= read -r l; do say "$1 said $l"; done
   ended "$1" && return
   [ -e "$1/claim" ] || { say "$1 none"; return; }
   alive "$1"
@@ -165,6 +179,7 @@ export const endLine = (number: number): string => `end ${number}`
 
 function formatOrder(order: BundleOrder): string {
   if (order.kind === 'start') return `start ${order.key} ${shellQuote(formatRun(order.run))}`
+  if (order.kind === 'ask') return `ask ${order.key} ${shellQuote(order.name)} ${shellQuote(order.program)}`
   return `${order.kind} ${order.key}${order.kind === 'stop' ? ` ${order.signal}` : ''}`
 }
 
@@ -175,7 +190,7 @@ const COPIED = /^\.\.\/[0-9a-f]+-copied-[0-9a-f]+$/
  * The process that creates `claim` runs it. On a full disk an empty file carries the exit code in its name. Muster's files
  * are private; the command has the umask of its user.
  */
-function formatRun({ command, directory, environment, limits }: BundleRun): string {
+function formatRun({ command, directory, environment, limits, maySay = false }: BundleRun): string {
   const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${shellQuote(value)}\n`)
   const go = directory === undefined ? 'cd' : `${COPIED.test(directory) ? '' : 'cd && '}cd ${shellQuote(directory)}`
   return `k=$1 m=$2; cd "$k" || exit
@@ -185,8 +200,8 @@ read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id; v=; read -r v x </proc/uptime
 echo "$$ $o \${20} $v" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
 ${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u at=$v" >&3
-( ${limits === undefined ? '' : LIMITED}umask $m; ${variables.join('')}${go} && exec sh -c ${shellQuote(command)} ) >out 2>err </dev/null 3>&-
-c=$?; f=; w=; read -r w x </proc/uptime
+${maySay ? SAY : ''}( ${limits === undefined ? '' : LIMITED}umask $m; ${variables.join('')}${go} && exec sh -c ${shellQuote(command)} ) >out 2>err </dev/null 3>&-
+c=$?; f=; w=; read -r w x </proc/uptime${maySay ? '; kill $y; rm -f say' : ''}
 ${END_REST}${limits === undefined ? '' : TELL_MEMORY}case $c in 129|137|143)
   read -r i </proc/1/comm
   [ "$i" = systemd ] && i=$(systemctl is-system-running 2>/dev/null)
@@ -205,18 +220,24 @@ export function parseUp(line: string): number | undefined {
 /** `toMs`: from the host's uptime to this machine's clock. Unknown lines are ignored. */
 export function parseHostAnswer(text: string, toMs: (upS: number) => number | undefined = () => undefined): HostAnswer {
   const bundles = new Map<string, SeenBundle>()
+  const said = new Map<string, Record<string, string>>()
   let facts: HostAnswer['facts']
   let trouble: string | undefined
   for (const line of text.split('\n')) {
     const [first = '', second = '', third = '', ...more] = line.split(' ')
     if (first === 'trouble') trouble = line.slice('trouble '.length)
     else if (first === 'host') facts = { cores: countOf(second), memoryBytes: countOf(third) * 1024 }
-    else {
+    else if (second === 'said') {
+      const own = said.get(first) ?? {}
+      // The first one counts; a name is one of Muster's own, or of an agent's host.
+      if (/^[\w.:-]{1,300}$/.test(third) && !Object.hasOwn(own, third)) own[third] = more.join(' ')
+      said.set(first, own)
+    } else {
       const state = bundleState(second, third, more)
       if (state) bundles.set(first, { ...state, ...timesOf([third, ...more], toMs) })
     }
   }
-  return { facts, bundles, trouble }
+  return { facts, bundles, said, trouble }
 }
 
 /** No machine has more digits. */
@@ -288,6 +309,11 @@ function formatLimit({ memoryBytes, cpuMilli }: BundleLimits): string {
 g=; limit 2>/dev/null || { g=; u=' unlimited'; true >unlimited; }
 `
 }
+
+/** Facts that the command tells go to the file `said`, for those who ask later, and to whoever listens now. */
+const SAY = `mkfifo say; while IFS= read -r l; do echo "$l" >>said; echo "${NOTICE}$k said $l" >&3; done <>say & y=$!
+export MUSTER_DIRECTORY="$PWD" MUSTER_SAY="$PWD/say"
+`
 
 /** What comes after it is inside. */
 export const LIMITED = `[ -z "$g" ] || { echo 0 >"$g/main/cgroup.procs"; } 2>/dev/null || true >unlimited

@@ -7,10 +7,11 @@ import type { HostCapacity } from '../model/resources.ts'
 import { type EngineOrder, engineBundle, enginePlace, type JobEngine } from './engine.ts'
 import { HostClock, HostLine, type JobHosts } from './host-line.ts'
 import { type BundleOrder, type HostAnswer, parseHostAnswer } from './host-program.ts'
-import type { Job, SeenBundle } from './job.ts'
+import type { Job, SeenBundle, JobEvent } from './job.ts'
 import { formatDetachedClean } from './left.ts'
 import { MetricReader } from './metric-reader.ts'
-import { ordersFor, type PlacedOrder } from './orders.ts'
+import type { Said } from '../launch/launcher.ts'
+import { ordersFor, type PlacedOrder, refusalOf } from './orders.ts'
 import type { Reading } from './results.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
 
@@ -42,12 +43,14 @@ export type Answer = {
   /** Of the place that was polled; undefined: bundles told it by themselves. */
   readonly record: AnyRecord | undefined
   readonly bundles: ReadonlyMap<string, SeenBundle>
+  readonly said?: ReadonlyMap<string, Said> | undefined
   readonly readings: readonly Reading[]
 }
 
 type Asked = {
   readonly trouble: string | undefined
   readonly bundles?: Answer['bundles']
+  readonly said?: Answer['said']
   readonly readings?: readonly Reading[]
 }
 
@@ -150,6 +153,14 @@ export class HostRounds implements Disposable {
     }
   }
 
+  /** Why the launchers of jobs that begin cannot start them. */
+  refusals(): readonly { readonly id: number; readonly event: JobEvent }[] {
+    return this.#options.store.active().flatMap((job) => {
+      const reason = refusalOf(job, this.#addresses)
+      return reason === undefined ? [] : [{ id: job.id, event: { kind: 'refused', reason } }]
+    })
+  }
+
   /** A metric may still have to be read where the job was. */
   noteEnd(job: Job): void {
     const record = this.#hosts.get(this.#metrics.noteEnd(job) ?? '')
@@ -164,8 +175,8 @@ export class HostRounds implements Disposable {
     const { port, clock } = this.#options
     const record = () => this.#hosts.get(host) as HostRecord
     const onNotice = (text: string) => {
-      const { bundles } = parseHostAnswer(text, (upS) => hostClock.toMs(upS))
-      this.#answers.push({ place: host, record: undefined, bundles, readings: [] })
+      const { bundles, said } = parseHostAnswer(text, (upS) => hostClock.toMs(upS))
+      this.#answers.push({ place: host, record: undefined, bundles, said, readings: [] })
       if ([...bundles.values()].some((one) => one.kind === 'ended' && one.end.kind === 'exit' && one.end.isUnwritten)) {
         record().factsMs = undefined
         pollSoon(record(), clock.now())
@@ -194,10 +205,10 @@ export class HostRounds implements Disposable {
     this.#underWay--
     if (this.#isDisposed || signal.aborted) return
     const { name, trouble: before } = record
-    const { trouble, bundles, readings = [] } = asked
+    const { trouble, bundles, said, readings = [] } = asked
     record.trouble = trouble
     if (trouble !== before) this.#handlers.onTrouble(name, trouble)
-    if (bundles !== undefined) this.#answers.push({ place: name, record, bundles, readings })
+    if (bundles !== undefined) this.#answers.push({ place: name, record, bundles, said, readings })
     if (trouble !== undefined || isWhole) planNextPoll(record, before !== undefined, orders.length > 0, clock.now())
     if (trouble === undefined && this.#metrics.hasEnded(name)) pollSoon(record, clock.now())
     this.#handlers.onAnswer()
@@ -219,13 +230,13 @@ export class HostRounds implements Disposable {
       besides: isWhole ? this.#metrics.programFor(name, store.active(), clock.now()) + sweep : '',
     })
     if (result.kind === 'trouble') return { trouble: result.reason }
-    const { facts, trouble, bundles } = parseHostAnswer(result.text, (upS) => record.clock.toMs(upS))
+    const { facts, trouble, bundles, said } = parseHostAnswer(result.text, (upS) => record.clock.toMs(upS))
     if (facts !== undefined) {
       record.facts = facts
       record.factsMs = clock.now()
     }
     const reason = trouble ?? (record.facts ? undefined : "could not parse the host's answer")
-    return { trouble: reason, bundles, readings: this.#metrics.take(name, result.text) }
+    return { trouble: reason, bundles, said, readings: this.#metrics.take(name, result.text) }
   }
 
   /** Once a day on each host that answers; what to keep is read once for all that are due. */

@@ -7,6 +7,7 @@
 import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import type { ResourceRequest, Strategy } from '../model/resources.ts'
+import type { LaunchSpec, Role, Said } from '../launch/launcher.ts'
 import type { Metric } from './metric.ts'
 
 export type JobSpec = {
@@ -33,6 +34,12 @@ export type JobSpec = {
   readonly engine?: string
   /** Read from the output of its first bundle. */
   readonly metrics?: readonly Metric[]
+  /** Its launcher: the command is what the launcher starts. */
+  readonly launch?: LaunchSpec
+  /** Bundles with requests of their own, in the order of ranks; undefined: `bundles` times `request`. */
+  readonly roles?: readonly Role[]
+  /** The job is done when these bundles are; the others are stopped then. Undefined: when all are. */
+  readonly leaders?: readonly number[]
 }
 
 export type BundlePlace = { readonly host: string; readonly devices: readonly number[] }
@@ -44,6 +51,7 @@ export type BundlePlace = { readonly host: string; readonly devices: readonly nu
 export type BundleEnd =
   | { readonly kind: 'exit'; readonly code: number; readonly isUnwritten?: boolean; readonly isOutOfMemory?: boolean }
   | { readonly kind: 'barred' | 'unable' }
+  | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'gone'; readonly reason: string; readonly isCancelled?: boolean }
 
 /** As its host says, in milliseconds of this machine's clock. */
@@ -51,15 +59,15 @@ export type BundleTimes = { readonly beganMs?: number; readonly ranMs?: number }
 
 /** `sent`: it may have begun or not. `isUnlimited`: its host could not limit its memory. */
 export type BundleState =
-  | { readonly kind: 'sent' }
-  | ({ readonly kind: 'begun'; readonly isUnlimited?: boolean } & BundleTimes)
+  | { readonly kind: 'sent'; readonly said?: Said }
+  | ({ readonly kind: 'begun'; readonly isUnlimited?: boolean; readonly said?: Said } & BundleTimes)
   | ({ readonly kind: 'ended'; readonly end: BundleEnd; readonly isUnlimited?: boolean } & BundleTimes)
 
 /** What a place says of a bundle; `missing`: a host has nothing of it. */
 export type SeenBundle = BundleState | { readonly kind: 'missing' }
 
 /** Why a job is stopped. */
-export type StopReason = 'cancelled' | 'timed-out' | 'preempted' | 'requeued'
+export type StopReason = 'cancelled' | 'timed-out' | 'preempted' | 'requeued' | 'finished'
 
 type Active = {
   readonly places: readonly BundlePlace[]
@@ -94,6 +102,10 @@ export type ActiveState = Extract<JobState, { kind: 'starting' | 'running' | 'en
 export type JobEvent =
   | { readonly kind: 'placed'; readonly places: readonly BundlePlace[] }
   | { readonly kind: 'seen'; readonly rank: number; readonly bundle: SeenBundle }
+  /** What a bundle of a launcher told: kept, so that the next steps of all follow from it. */
+  | { readonly kind: 'said'; readonly rank: number; readonly said: Said }
+  /** Its launcher cannot start it. */
+  | { readonly kind: 'refused'; readonly reason: string }
   /** `because`: the reason of a job that never began. */
   | { readonly kind: 'stop'; readonly reason: StopReason; readonly because?: string }
   /** `requeue`: stops a running job and queues it again. */
@@ -143,6 +155,13 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
     }
     case 'seen':
       return isActive(state) ? seen(job, state, event.rank, event.bundle, nowMs) : job
+    case 'said':
+      return isActive(state) ? said(job, state, event.rank, event.said) : job
+    case 'refused': {
+      if (!isActive(state) || state.kind === 'ending') return job
+      const cause: BundleEnd = { kind: 'refused', reason: event.reason }
+      return to({ ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, cause })
+    }
     case 'stop': {
       const { reason: stop, because } = event
       if (isFinal(state) || (stop !== 'cancelled' && (!isActive(state) || state.kind === 'ending'))) return job
@@ -180,6 +199,22 @@ function forgotten(job: Job, hosts: readonly string[], nowMs: number): Job {
   return isActive(next.state) && ends.length === bundles.length ? ended(job, next.state, ends, nowMs) : next
 }
 
+const MOST_SAID = 64
+const MOST_SAID_CHARACTERS = 4096
+
+/** What is known stays: a question that was asked twice changes nothing. */
+function said(job: Job, state: ActiveState, rank: number, more: Said): Job {
+  const bundle = state.bundles[rank]
+  if (bundle === undefined || bundle.kind === 'ended' || job.spec.launch === undefined) return job
+  const known = bundle.said ?? {}
+  const news = Object.entries(more).filter(
+    ([name, value]) => !Object.hasOwn(known, name) && value.length <= MOST_SAID_CHARACTERS,
+  )
+  if (news.length === 0 || Object.keys(known).length + news.length > MOST_SAID) return job
+  const bundles = state.bundles.with(rank, { ...bundle, said: { ...known, ...Object.fromEntries(news) } })
+  return { ...job, state: { ...state, bundles } }
+}
+
 function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, nowMs: number): Job {
   const before = state.bundles[rank]
   if (before === undefined || before.kind === 'ended' || (bundle.kind === 'missing' && before.kind === 'sent'))
@@ -188,7 +223,8 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
   // It ran, at least in part: this attempt must not begin again.
   const now: BundleState = bundle.kind === 'missing' ? { kind: 'ended', end: NOTHING_LEFT } : withKiller(state, bundle)
   const timed = withTimes(before, now, state.placedMs ?? state.startedMs, nowMs)
-  const bundles = state.bundles.with(rank, isUnlimited && timed.kind === 'ended' ? { ...timed, isUnlimited } : timed)
+  const kept = timed.kind === 'ended' || before.said === undefined ? timed : { ...timed, said: before.said }
+  const bundles = state.bundles.with(rank, isUnlimited && kept.kind === 'ended' ? { ...kept, isUnlimited } : kept)
   state = { ...state, ...startOf(state, bundles) }
   const ends = endsOf(bundles)
   if (ends.length === bundles.length) return ended(job, { ...state, bundles }, ends, nowMs)
@@ -197,6 +233,9 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
   const cause = ends.find((end) => !isWell(end))
   if (cause !== undefined)
     return { ...job, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles, cause } }
+  const { leaders } = job.spec
+  if (leaders?.every((leader) => bundles[leader]?.kind === 'ended'))
+    return { ...job, state: { ...state, kind: 'ending', stop: 'finished', sinceMs: nowMs, bundles } }
   const kind = bundles.some((one) => one.kind === 'sent') ? 'starting' : 'running'
   return { ...job, state: { ...state, kind, bundles } }
 }
@@ -208,6 +247,7 @@ const KILLED: Readonly<Record<StopReason, string>> = {
   'timed-out': 'killed at the time limit',
   preempted: 'killed to make room for another job',
   requeued: 'killed to be requeued',
+  finished: 'killed when the job was done',
 }
 
 /** A process that Muster killed cannot write its exit code. */
@@ -257,7 +297,7 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
     state: { kind: 'queued', ...own, waitsFromMs },
   })
   // A job that succeeded before the stop reached it has succeeded.
-  if (ends.every(isWell)) return over('done')
+  if (stop === 'finished' || ends.every(isWell)) return over('done')
   if (stop === 'cancelled') {
     const isGivenUp = ends.some((end) => end.kind === 'gone' && end.reason === GIVEN_UP.reason)
     return over('cancelled', isGivenUp ? 'abandoned on hosts that did not answer' : undefined)
@@ -269,7 +309,7 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   if (stop === undefined && first.kind === 'unable')
     return again({ notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first) })
   if (stop === undefined && first.kind === 'gone' && first.isCancelled) return over('cancelled', first.reason)
-  const kind = stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' ? 'failed' : 'lost'
+  const kind = stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' || first.kind === 'refused' ? 'failed' : 'lost'
   const reason =
     stop === 'timed-out'
       ? `ran longer than its limit of ${job.spec.limitS} s`
@@ -277,6 +317,13 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   if (job.failures >= job.spec.retries) return over(kind, reason)
   const notBeforeMs = nowMs + Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** job.failures)
   return again({ notBeforeMs, last: `${kind}: ${reason}` }, job.failures + 1)
+}
+
+/** What a bundle asks for. */
+export function requestOf({ request, roles }: JobSpec, rank: number): ResourceRequest {
+  let before = 0
+  for (const role of roles ?? []) if (rank < (before += role.count)) return role.request
+  return request
 }
 
 export function waitsFrom({ state, submittedMs }: Pick<Job, 'state' | 'submittedMs'>): number {
@@ -304,7 +351,7 @@ export function formatBundle(bundle: BundleState, askedBytes?: number): string {
 }
 
 function formatEnd(end: BundleEnd, askedBytes = 0): string {
-  if (end.kind === 'gone') return end.reason
+  if (end.kind === 'gone' || end.kind === 'refused') return end.reason
   if (end.kind !== 'exit') return end.kind === 'barred' ? 'never started' : 'its host could not start it'
   if (end.isOutOfMemory) return `killed by the kernel: more memory than it asked for (${formatBytes(askedBytes)})`
   return `exit ${end.code}${end.isUnwritten ? '; the disk was full, so output may be missing' : ''}`

@@ -1,6 +1,8 @@
 /** What has to be done for a job on its places, from its state alone. */
 import type { BundleOrder } from './host-program.ts'
-import { type BundlePlace, isActive, type Job } from './job.ts'
+import type { LaunchedGang, LaunchStep } from '../launch/launcher.ts'
+import { LAUNCHERS } from '../launch/launchers.ts'
+import { type BundlePlace, isActive, type Job, requestOf } from './job.ts'
 
 const GRACE_MS = 10_000
 /** Where rank 0 listens (PyTorch and others); spread so that gangs do not collide. */
@@ -42,19 +44,57 @@ export function ordersFor(
       // Also where the clock was set back meanwhile.
       return on({ kind: 'stop', key, signal: Math.abs(nowMs - state.sinceMs) > GRACE_MS ? 'KILL' : 'TERM' })
     if (bundle.kind === 'begun') return on({ kind: 'check', key })
-    const { command, directory, request, isUnlimited } = job.spec
+    const step = stepOf(job, rank, addresses)
+    if (step?.kind === 'wait' || step?.kind === 'refuse') return []
+    if (step?.kind === 'ask') return on({ kind: 'ask', key, name: step.name, program: step.program })
+    const { directory, isUnlimited } = job.spec
+    const request = requestOf(job.spec, rank)
     const isLimited = request.memoryBytes > 0 && !isUnlimited
     return on({
       kind: 'start',
       key,
       run: {
-        command,
+        command: step?.command ?? job.spec.command,
         directory,
-        environment: environmentOf(job, rank, state.places, addresses),
+        environment: { ...environmentOf(job, rank, state.places, addresses), ...step?.environment },
         limits: isLimited ? request : undefined,
+        ...(step === undefined ? {} : { maySay: true }),
       },
     })
   })
+}
+
+/** The gang of a job with a launcher; undefined: it has none, or is not on hosts. */
+function launchedGang({ id, attempt, spec, state }: Job, addresses: ReadonlyMap<string, string>): LaunchedGang | undefined {
+  if (spec.launch === undefined || !isActive(state)) return undefined
+  const roles = (spec.roles ?? [{ name: 'host', count: spec.bundles }]).flatMap(({ name, count }) =>
+    Array.from({ length: count }, (_, index) => ({ role: name, index })),
+  )
+  const bundles = state.places.map(({ host, devices }, rank) => {
+    const bundle = state.bundles[rank]
+    const said = (bundle?.kind !== 'ended' && bundle?.said) || {}
+    const role = roles[rank] ?? { role: 'host', index: rank }
+    return { ...role, host, address: addresses.get(host) ?? host, devices, said, hasBegun: bundle?.kind === 'begun' }
+  })
+  return { id: `${id}.${attempt}`, command: spec.command, spec: spec.launch, bundles }
+}
+
+function stepOf(job: Job, rank: number, addresses: ReadonlyMap<string, string>): LaunchStep | undefined {
+  const gang = launchedGang(job, addresses)
+  if (gang === undefined) return undefined
+  const launcher = LAUNCHERS.find(({ name }) => name === gang.spec.kind)
+  return launcher?.next(gang, rank) ?? { kind: 'refuse', reason: `this version does not know the launcher ${gang.spec.kind}` }
+}
+
+/** Why the launcher of a job that begins cannot start it. */
+export function refusalOf(job: Job, addresses: ReadonlyMap<string, string>): string | undefined {
+  const { state, spec } = job
+  if (spec.launch === undefined || state.kind !== 'starting') return undefined
+  for (const [rank, bundle] of state.bundles.entries()) {
+    const step = bundle.kind === 'sent' ? stepOf(job, rank, addresses) : undefined
+    if (step?.kind === 'refuse') return step.reason
+  }
+  return undefined
 }
 
 function environmentOf(

@@ -83,8 +83,8 @@ export function occupy(hosts: readonly HostCapacity[], active: readonly Job[]) {
   const placements = new Map<number, readonly Placement[]>()
   for (const { id, state, spec } of active) {
     if (!isActive(state)) continue
-    const shape = cluster.shapeOf(spec.request)
     const taken = state.places.flatMap(({ host: name, devices }, rank) => {
+      const shape = cluster.shapeOf(requestOf(spec, rank))
       const host = numbers.get(name)
       if (host === undefined || state.bundles[rank]?.kind === 'ended') return []
       if (cluster.holdsOn(shape, { host, devices })) return [cluster.take(shape, { host, devices })]
