@@ -190,14 +190,14 @@ class JobDriver {
       lease,
     )
     const facts: { readonly id: number; readonly event: JobEvent }[] = []
-    for (const { place, record, bundles, said = [] } of answers) {
+    for (const { place, record, bundles, said = new Map() } of answers) {
       let hasNews = false
-      for (const [key, own] of said) {
+      for (const [key, { facts: own, ranks }] of said) {
         const name = parseBundleKey(store.id, key)
         const job = name && store.get(name.id)
         if (!name || job?.attempt !== name.attempt || !isActive(job.state)) continue
         if (job.state.places[name.rank]?.host !== place) continue
-        facts.push({ id: name.id, event: { kind: 'said', rank: name.rank, said: own } })
+        facts.push({ id: name.id, event: { kind: 'said', rank: name.rank, said: own, ranks } })
       }
       for (const [key, bundle] of bundles) {
         const name = parseBundleKey(store.id, key)

@@ -4,8 +4,10 @@
  * is identified by boot, process and start time. It survives Muster, and reports its start and end (`+KEY …`) while the shell that
  * started it lives. `true >FILE` creates a file; a failing `: >FILE` would end the shell.
  */
+import { getOrMake } from '../../base/collections.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Said } from '../launch/launcher.ts'
+import { parseRankEnd, RANK_PROGRAM, type RankEnd, WHY_FUNCTION } from '../launch/rank.ts'
 import { type BundleEnd, type BundleTimes, ENDED_SILENTLY, type SeenBundle } from './job.ts'
 
 export type BundleOrder =
@@ -24,12 +26,15 @@ export type BundleRun = {
   readonly maySay?: boolean
 }
 
+/** What a bundle of a launcher told: facts that its next steps follow from, and ends of its ranks. */
+export type BundleNews = { readonly facts: Said; readonly ranks: readonly RankEnd[] }
+
 export type HostAnswer = {
   /** Undefined: the host did not report them. */
   readonly facts: { readonly cores: number; readonly memoryBytes: number } | undefined
   readonly bundles: ReadonlyMap<string, SeenBundle>
   /** What bundles of launchers told, by key. */
-  readonly said: ReadonlyMap<string, Said>
+  readonly said: ReadonlyMap<string, BundleNews>
   /** What the host says is wrong with itself. */
   readonly trouble: string | undefined
 }
@@ -200,8 +205,8 @@ read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id; v=; read -r v x </proc/uptime
 echo "$$ $o \${20} $v" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
 ${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u at=$v" >&3
-${maySay ? SAY : ''}( ${limits === undefined ? '' : LIMITED}umask $m; ${variables.join('')}${go} && exec sh -c ${shellQuote(command)} ) >out 2>err </dev/null 3>&-
-c=$?; f=; w=; read -r w x </proc/uptime${maySay ? '; kill $y; rm -f say' : ''}
+${maySay ? SAY : ''}( ${limits === undefined ? '' : LIMITED}umask $m; ${variables.join('')}${go} && exec sh -c ${shellQuote(command)} ) >>out 2>>err </dev/null 3>&-
+c=$?; f=; w=; read -r w x </proc/uptime${maySay ? SAID : ''}
 ${END_REST}${limits === undefined ? '' : TELL_MEMORY}case $c in 129|137|143)
   read -r i </proc/1/comm
   [ "$i" = systemd ] && i=$(systemctl is-system-running 2>/dev/null)
@@ -220,7 +225,7 @@ export function parseUp(line: string): number | undefined {
 /** `toMs`: from the host's uptime to this machine's clock. Unknown lines are ignored. */
 export function parseHostAnswer(text: string, toMs: (upS: number) => number | undefined = () => undefined): HostAnswer {
   const bundles = new Map<string, SeenBundle>()
-  const said = new Map<string, Record<string, string>>()
+  const said = new Map<string, { facts: Record<string, string>; ranks: RankEnd[] }>()
   let facts: HostAnswer['facts']
   let trouble: string | undefined
   for (const line of text.split('\n')) {
@@ -228,10 +233,11 @@ export function parseHostAnswer(text: string, toMs: (upS: number) => number | un
     if (first === 'trouble') trouble = line.slice('trouble '.length)
     else if (first === 'host') facts = { cores: countOf(second), memoryBytes: countOf(third) * 1024 }
     else if (second === 'said') {
-      const own = said.get(first) ?? {}
+      const own = getOrMake(said, first, () => ({ facts: {}, ranks: [] }))
+      const end = third === 'rank' ? parseRankEnd(more, toMs) : undefined
+      if (end !== undefined) own.ranks.push(end)
       // The first one counts; a name is one of Muster's own, or of an agent's host.
-      if (/^[\w.:-]{1,300}$/.test(third) && !Object.hasOwn(own, third)) own[third] = more.join(' ')
-      said.set(first, own)
+      else if (/^[\w.:-]{1,300}$/.test(third) && !Object.hasOwn(own.facts, third)) own.facts[third] = more.join(' ')
     } else {
       const state = bundleState(second, third, more)
       if (state) bundles.set(first, { ...state, ...timesOf([third, ...more], toMs) })
@@ -311,9 +317,14 @@ g=; limit 2>/dev/null || { g=; u=' unlimited'; true >unlimited; }
 }
 
 /** Facts that the command tells go to the file `said`, for those who ask later, and to whoever listens now. */
-const SAY = `mkfifo say; while IFS= read -r l; do echo "$l" >>said; echo "${NOTICE}$k said $l" >&3; done <>say & y=$!
+const SAY = `mkfifo say; { trap '' TERM INT HUP; while IFS= read -r l && [ "$l" != . ]; do echo "$l" >>said; echo "${NOTICE}$k said $l" >&3; done; } <>say & y=$!
+printf '%s\\n' ${shellQuote(RANK_PROGRAM)} >rank
 export MUSTER_DIRECTORY="$PWD" MUSTER_SAY="$PWD/say"
 `
+
+/** What was told before the command ended is passed on before its end. */
+const SAID = `
+${WHY_FUNCTION}{ [ $c = 0 ] || echo "why $(why err)" >&9; echo . >&9; } 9<>say; wait $y; rm -f say`
 
 /** What comes after it is inside. */
 export const LIMITED = `[ -z "$g" ] || { echo 0 >"$g/main/cgroup.procs"; } 2>/dev/null || true >unlimited

@@ -6,11 +6,10 @@ import { type Clock, hasPassed } from '../../base/clock.ts'
 import type { HostCapacity } from '../model/resources.ts'
 import { type EngineOrder, engineBundle, enginePlace, type JobEngine } from './engine.ts'
 import { HostClock, HostLine, type JobHosts } from './host-line.ts'
-import { type BundleOrder, type HostAnswer, parseHostAnswer } from './host-program.ts'
-import type { Job, SeenBundle, JobEvent } from './job.ts'
+import { type BundleNews, type BundleOrder, type HostAnswer, parseHostAnswer } from './host-program.ts'
+import type { Job, JobEvent, SeenBundle } from './job.ts'
 import { formatDetachedClean } from './left.ts'
 import { MetricReader } from './metric-reader.ts'
-import type { Said } from '../launch/launcher.ts'
 import { ordersFor, type PlacedOrder, refusalOf } from './orders.ts'
 import type { Reading } from './results.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
@@ -43,7 +42,7 @@ export type Answer = {
   /** Of the place that was polled; undefined: bundles told it by themselves. */
   readonly record: AnyRecord | undefined
   readonly bundles: ReadonlyMap<string, SeenBundle>
-  readonly said?: ReadonlyMap<string, Said> | undefined
+  readonly said?: ReadonlyMap<string, BundleNews> | undefined
   readonly readings: readonly Reading[]
 }
 
@@ -260,7 +259,7 @@ export class HostRounds implements Disposable {
 
 /** Hosts and devices are known to the engine alone, which sets their variables itself. */
 function engineOrderOf({ job: { spec }, order }: JobOrder): EngineOrder {
-  if (order.kind !== 'start') return { kind: order.kind, key: order.key }
+  if (order.kind !== 'start') return { kind: order.kind === 'stop' ? 'stop' : 'check', key: order.key }
   const { MUSTER_JOB = '', MUSTER_ATTEMPT = '', MUSTER_GPU_MILLI = '' } = order.run.environment
   const environment = { ...spec.environment, MUSTER_JOB, MUSTER_ATTEMPT, MUSTER_GPU_MILLI }
   return { kind: 'start', key: order.key, spec, environment }
@@ -390,7 +389,7 @@ function pollWithin(record: AnyRecord, waitMs: number, nowMs: number): void {
 }
 
 function wordOf(order: BundleOrder): string {
-  return `${order.kind} ${order.key} ${order.kind === 'stop' ? order.signal : ''}`
+  return `${order.kind} ${order.key} ${order.kind === 'stop' ? order.signal : order.kind === 'ask' ? order.name : ''}`
 }
 
 export function specOf({ spec, facts, trouble }: HostRecord): HostCapacity {

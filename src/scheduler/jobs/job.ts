@@ -6,8 +6,10 @@
  */
 import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
+import { HOST_ROLE, type LaunchSpec, type Role, type Said } from '../launch/launcher.ts'
+import type { RankEnd } from '../launch/rank.ts'
+import { type Failure, formatFirstFailure } from '../launch/verdict.ts'
 import type { ResourceRequest, Strategy } from '../model/resources.ts'
-import type { LaunchSpec, Role, Said } from '../launch/launcher.ts'
 import type { Metric } from './metric.ts'
 
 export type JobSpec = {
@@ -57,11 +59,14 @@ export type BundleEnd =
 /** As its host says, in milliseconds of this machine's clock. */
 export type BundleTimes = { readonly beganMs?: number; readonly ranMs?: number }
 
+/** What a launcher's bundle told of itself; `ranks`: in the order in which their ends were heard. */
+type BundleSaid = { readonly said?: Said; readonly ranks?: readonly RankEnd[] }
+
 /** `sent`: it may have begun or not. `isUnlimited`: its host could not limit its memory. */
 export type BundleState =
-  | { readonly kind: 'sent'; readonly said?: Said }
-  | ({ readonly kind: 'begun'; readonly isUnlimited?: boolean; readonly said?: Said } & BundleTimes)
-  | ({ readonly kind: 'ended'; readonly end: BundleEnd; readonly isUnlimited?: boolean } & BundleTimes)
+  | ({ readonly kind: 'sent' } & BundleSaid)
+  | ({ readonly kind: 'begun'; readonly isUnlimited?: boolean } & BundleTimes & BundleSaid)
+  | ({ readonly kind: 'ended'; readonly end: BundleEnd; readonly isUnlimited?: boolean } & BundleTimes & BundleSaid)
 
 /** What a place says of a bundle; `missing`: a host has nothing of it. */
 export type SeenBundle = BundleState | { readonly kind: 'missing' }
@@ -103,7 +108,7 @@ export type JobEvent =
   | { readonly kind: 'placed'; readonly places: readonly BundlePlace[] }
   | { readonly kind: 'seen'; readonly rank: number; readonly bundle: SeenBundle }
   /** What a bundle of a launcher told: kept, so that the next steps of all follow from it. */
-  | { readonly kind: 'said'; readonly rank: number; readonly said: Said }
+  | { readonly kind: 'said'; readonly rank: number; readonly said: Said; readonly ranks: readonly RankEnd[] }
   /** Its launcher cannot start it. */
   | { readonly kind: 'refused'; readonly reason: string }
   /** `because`: the reason of a job that never began. */
@@ -156,7 +161,7 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
     case 'seen':
       return isActive(state) ? seen(job, state, event.rank, event.bundle, nowMs) : job
     case 'said':
-      return isActive(state) ? said(job, state, event.rank, event.said) : job
+      return isActive(state) ? said(job, state, event) : job
     case 'refused': {
       if (!isActive(state) || state.kind === 'ending') return job
       const cause: BundleEnd = { kind: 'refused', reason: event.reason }
@@ -201,18 +206,21 @@ function forgotten(job: Job, hosts: readonly string[], nowMs: number): Job {
 
 const MOST_SAID = 64
 const MOST_SAID_CHARACTERS = 4096
+const MOST_RANK_ENDS = 2048
 
 /** What is known stays: a question that was asked twice changes nothing. */
-function said(job: Job, state: ActiveState, rank: number, more: Said): Job {
+function said(job: Job, state: ActiveState, { rank, said, ranks }: Extract<JobEvent, { kind: 'said' }>): Job {
   const bundle = state.bundles[rank]
-  if (bundle === undefined || bundle.kind === 'ended' || job.spec.launch === undefined) return job
-  const known = bundle.said ?? {}
-  const news = Object.entries(more).filter(
+  if (bundle === undefined || job.spec.launch === undefined) return job
+  const { said: known = {}, ranks: ended = [] } = bundle
+  const facts = Object.entries(said).filter(
     ([name, value]) => !Object.hasOwn(known, name) && value.length <= MOST_SAID_CHARACTERS,
   )
-  if (news.length === 0 || Object.keys(known).length + news.length > MOST_SAID) return job
-  const bundles = state.bundles.with(rank, { ...bundle, said: { ...known, ...Object.fromEntries(news) } })
-  return { ...job, state: { ...state, bundles } }
+  const ends = ranks.filter((one) => !ended.some((old) => old.rank === one.rank && old.restart === one.restart))
+  if (facts.length + ends.length === 0) return job
+  if (Object.keys(known).length + facts.length > MOST_SAID || ended.length + ends.length > MOST_RANK_ENDS) return job
+  const next: BundleState = { ...bundle, said: { ...known, ...Object.fromEntries(facts) }, ranks: [...ended, ...ends] }
+  return { ...job, state: { ...state, bundles: state.bundles.with(rank, next) } }
 }
 
 function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, nowMs: number): Job {
@@ -223,7 +231,7 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
   // It ran, at least in part: this attempt must not begin again.
   const now: BundleState = bundle.kind === 'missing' ? { kind: 'ended', end: NOTHING_LEFT } : withKiller(state, bundle)
   const timed = withTimes(before, now, state.placedMs ?? state.startedMs, nowMs)
-  const kept = timed.kind === 'ended' || before.said === undefined ? timed : { ...timed, said: before.said }
+  const kept = { ...timed, ...defined({ said: before.said, ranks: before.ranks }) }
   const bundles = state.bundles.with(rank, isUnlimited && kept.kind === 'ended' ? { ...kept, isUnlimited } : kept)
   state = { ...state, ...startOf(state, bundles) }
   const ends = endsOf(bundles)
@@ -309,21 +317,58 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   if (stop === undefined && first.kind === 'unable')
     return again({ notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first) })
   if (stop === undefined && first.kind === 'gone' && first.isCancelled) return over('cancelled', first.reason)
-  const kind = stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' || first.kind === 'refused' ? 'failed' : 'lost'
+  const kind =
+    stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' || first.kind === 'refused' ? 'failed' : 'lost'
   const reason =
     stop === 'timed-out'
       ? `ran longer than its limit of ${job.spec.limitS} s`
-      : formatEnd(first, job.spec.request.memoryBytes)
+      : ((first.kind === 'exit' ? formatFirstFailure(failuresOf(job.spec, base)) : undefined) ??
+        formatEnd(first, job.spec.request.memoryBytes))
   if (job.failures >= job.spec.retries) return over(kind, reason)
   const notBeforeMs = nowMs + Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** job.failures)
   return again({ notBeforeMs, last: `${kind}: ${reason}` }, job.failures + 1)
 }
 
-/** What a bundle asks for. */
-export function requestOf({ request, roles }: JobSpec, rank: number): ResourceRequest {
-  let before = 0
-  for (const role of roles ?? []) if (rank < (before += role.count)) return role.request
-  return request
+/** The ranks of a launched job that failed, and its bundles where the launcher did. */
+export function failuresOf(
+  { launch, roles }: JobSpec,
+  { places = [], bundles = [] }: Partial<Active>,
+): readonly Failure[] {
+  if (launch === undefined) return []
+  const names = namesOf(roles, bundles.length)
+  return bundles.flatMap((bundle, index): readonly Failure[] => {
+    const { ranks = [], said } = bundle
+    const host = places[index]?.host ?? ''
+    const last = Math.max(...ranks.map(({ restart }) => restart))
+    const failed = ranks
+      .filter(({ code, restart }) => code !== 0 && restart === last)
+      .map(({ rank, ...end }) => ({ ...end, title: `rank ${rank}`, host, isLauncher: false }))
+    if (bundle.kind !== 'ended' || bundle.end.kind !== 'exit' || bundle.end.code === 0) return failed
+    const { beganMs, ranMs } = bundle
+    const own = {
+      title: launch.ranks === undefined ? (names[index] ?? '') : `the ${launch.kind} launcher`,
+      host,
+      code: bundle.end.code,
+      endedMs: beganMs === undefined || ranMs === undefined ? undefined : beganMs + ranMs,
+      text: said?.why,
+      isLauncher: launch.ranks !== undefined,
+    }
+    return [...failed, own]
+  })
+}
+
+/** `rank 3`, or `ps 0` where bundles have roles. */
+function namesOf(roles: JobSpec['roles'], bundles: number): readonly string[] {
+  if (roles === undefined || roles.every(({ name }) => name === HOST_ROLE))
+    return Array.from({ length: bundles }, (_, rank) => `rank ${rank}`)
+  return roles.flatMap(({ name, count }) => Array.from({ length: count }, (_, index) => `${name} ${index}`))
+}
+
+/** What its bundles ask for, one by one. */
+export function requestsOf({ bundles, request, roles }: JobSpec): readonly ResourceRequest[] {
+  return (roles ?? [{ count: bundles, request }]).flatMap((role) =>
+    Array.from({ length: role.count }, () => role.request),
+  )
 }
 
 export function waitsFrom({ state, submittedMs }: Pick<Job, 'state' | 'submittedMs'>): number {

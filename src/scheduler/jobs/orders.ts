@@ -1,8 +1,9 @@
 /** What has to be done for a job on its places, from its state alone. */
-import type { BundleOrder } from './host-program.ts'
-import type { LaunchedGang, LaunchStep } from '../launch/launcher.ts'
+
+import { HOST_ROLE, type LaunchedGang, type LaunchStep } from '../launch/launcher.ts'
 import { LAUNCHERS } from '../launch/launchers.ts'
-import { type BundlePlace, isActive, type Job, requestOf } from './job.ts'
+import type { BundleOrder } from './host-program.ts'
+import { type BundlePlace, isActive, type Job, requestsOf } from './job.ts'
 
 const GRACE_MS = 10_000
 /** Where rank 0 listens (PyTorch and others); spread so that gangs do not collide. */
@@ -48,7 +49,7 @@ export function ordersFor(
     if (step?.kind === 'wait' || step?.kind === 'refuse') return []
     if (step?.kind === 'ask') return on({ kind: 'ask', key, name: step.name, program: step.program })
     const { directory, isUnlimited } = job.spec
-    const request = requestOf(job.spec, rank)
+    const request = requestsOf(job.spec)[rank] ?? job.spec.request
     const isLimited = request.memoryBytes > 0 && !isUnlimited
     return on({
       kind: 'start',
@@ -65,16 +66,28 @@ export function ordersFor(
 }
 
 /** The gang of a job with a launcher; undefined: it has none, or is not on hosts. */
-function launchedGang({ id, attempt, spec, state }: Job, addresses: ReadonlyMap<string, string>): LaunchedGang | undefined {
+function launchedGang(
+  { id, attempt, spec, state }: Job,
+  addresses: ReadonlyMap<string, string>,
+): LaunchedGang | undefined {
   if (spec.launch === undefined || !isActive(state)) return undefined
-  const roles = (spec.roles ?? [{ name: 'host', count: spec.bundles }]).flatMap(({ name, count }) =>
+  const roles = (spec.roles ?? [{ name: HOST_ROLE, count: spec.bundles }]).flatMap(({ name, count }) =>
     Array.from({ length: count }, (_, index) => ({ role: name, index })),
   )
+  const requests = requestsOf(spec)
   const bundles = state.places.map(({ host, devices }, rank) => {
     const bundle = state.bundles[rank]
-    const said = (bundle?.kind !== 'ended' && bundle?.said) || {}
-    const role = roles[rank] ?? { role: 'host', index: rank }
-    return { ...role, host, address: addresses.get(host) ?? host, devices, said, hasBegun: bundle?.kind === 'begun' }
+    const said = bundle?.said ?? {}
+    const role = roles[rank] ?? { role: HOST_ROLE, index: rank }
+    return {
+      ...role,
+      host,
+      address: addresses.get(host) ?? host,
+      devices,
+      said,
+      request: requests[rank] ?? spec.request,
+      hasBegun: bundle?.kind === 'begun',
+    }
   })
   return { id: `${id}.${attempt}`, command: spec.command, spec: spec.launch, bundles }
 }
@@ -83,7 +96,12 @@ function stepOf(job: Job, rank: number, addresses: ReadonlyMap<string, string>):
   const gang = launchedGang(job, addresses)
   if (gang === undefined) return undefined
   const launcher = LAUNCHERS.find(({ name }) => name === gang.spec.kind)
-  return launcher?.next(gang, rank) ?? { kind: 'refuse', reason: `this version does not know the launcher ${gang.spec.kind}` }
+  return (
+    launcher?.next(gang, rank) ?? {
+      kind: 'refuse',
+      reason: `this version does not know the launcher ${gang.spec.kind}`,
+    }
+  )
 }
 
 /** Why the launcher of a job that begins cannot start it. */

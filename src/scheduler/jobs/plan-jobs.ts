@@ -8,7 +8,7 @@ import { planLines } from '../plan/plan-queue.ts'
 import { type ActiveJob, predictS, type RunTimes, type WaitingJob } from '../plan/predict.ts'
 import { firstInTurn, type QueueLine, type Usage } from '../plan/turn.ts'
 import { enginePlace, type JobEngine } from './engine.ts'
-import { isActive, type Job, type JobEvent, type JobSpec, waitsFrom } from './job.ts'
+import { isActive, type Job, type JobEvent, type JobSpec, requestsOf, waitsFrom } from './job.ts'
 import type { JobStore } from './store.ts'
 
 /** Jobs of one user and priority that are placed alike, the longest waiting first. */
@@ -83,8 +83,9 @@ export function occupy(hosts: readonly HostCapacity[], active: readonly Job[]) {
   const placements = new Map<number, readonly Placement[]>()
   for (const { id, state, spec } of active) {
     if (!isActive(state)) continue
+    const requests = requestsOf(spec)
     const taken = state.places.flatMap(({ host: name, devices }, rank) => {
-      const shape = cluster.shapeOf(requestOf(spec, rank))
+      const shape = cluster.shapeOf(requests[rank] ?? spec.request)
       const host = numbers.get(name)
       if (host === undefined || state.bundles[rank]?.kind === 'ended') return []
       if (cluster.holdsOn(shape, { host, devices })) return [cluster.take(shape, { host, devices })]
@@ -100,9 +101,8 @@ export function occupy(hosts: readonly HostCapacity[], active: readonly Job[]) {
 const gangs = new WeakMap<JobSpec, Gang>()
 
 export function gangOf(spec: JobSpec): Gang {
-  const { name, bundles, request, strategy, maxBundlesPerHost } = spec
-  const made = () =>
-    defined({ name, strategy, bundles: Array.from({ length: bundles }, () => request), maxBundlesPerHost })
+  const { name, strategy, maxBundlesPerHost } = spec
+  const made = () => defined({ name, strategy, bundles: requestsOf(spec), maxBundlesPerHost })
   const gang = gangs.get(spec) ?? made()
   gangs.set(spec, gang)
   return gang
@@ -192,7 +192,11 @@ export class ImpossibleGangs {
 
   has(gang: Gang): boolean {
     if (this.#known.size >= MOST) this.#known.clear()
-    const key = JSON.stringify([gang.bundles.length, gang.bundles[0], gang.strategy, gang.maxBundlesPerHost])
+    const shapes = [...new Set(gang.bundles)].map((request) => [
+      request,
+      gang.bundles.filter((one) => one === request).length,
+    ])
+    const key = JSON.stringify([shapes, gang.strategy, gang.maxBundlesPerHost])
     return getOrMake(this.#known, key, () => findGang(new Cluster(this.#hosts), gang) === undefined)
   }
 }

@@ -14,9 +14,14 @@ export type LaunchSpec = {
   readonly options: Readonly<Record<string, string>>
   /** TCP ports that a firewall lets through: the first and the last one. */
   readonly ports: readonly [number, number]
+  /** Ranks in each bundle; undefined: each bundle is one rank. */
+  readonly ranks?: number
   /** Variables of every rank that the user did not set. */
   readonly environment?: Readonly<Record<string, string>>
 }
+
+/** The role of bundles that are all alike. */
+export const HOST_ROLE = 'host'
 
 export type LaunchShape = {
   readonly roles: readonly Role[]
@@ -24,6 +29,8 @@ export type LaunchShape = {
   readonly leaders?: readonly number[]
   /** Each bundle is one program on its host, which cannot share it with another one of the gang. */
   readonly isOnePerHost?: boolean
+  /** Ranks in each bundle; undefined: each bundle is one rank. */
+  readonly ranks?: number
 }
 
 /** Facts by name, as its host told them: believed about that host alone. */
@@ -37,6 +44,7 @@ export type LaunchedBundle = {
   /** At which the others reach it: an IP address, or a name. */
   readonly address: string
   readonly devices: readonly number[]
+  readonly request: ResourceRequest
   readonly said: Said
   readonly hasBegun: boolean
 }

@@ -6,7 +6,8 @@
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askPorts, askProgram, askVersion, differsIn, formatQuestion, nextQuestion, portsOf } from './asking.ts'
-import type { LaunchedGang, Launcher, LaunchStep } from './launcher.ts'
+import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec, type LaunchStep } from './launcher.ts'
+import { asRank } from './rank.ts'
 import { beginOf } from './torchrun.ts'
 
 /** mpirun listens on all ports of its first range, ranks on one each of the second. */
@@ -34,10 +35,11 @@ export const mpi: Launcher = {
     },
     { flags: 'as-is', summary: 'do not add -m mpi4py, which ends all ranks when one raises' },
   ],
-  shape: (_, bundles, request) => ({
-    roles: [{ name: 'host', count: bundles, request }],
+  shape: (options, bundles, request) => ({
+    roles: [{ name: HOST_ROLE, count: bundles, request }],
     leaders: [0],
     isOnePerHost: true,
+    ranks: slotsOf(options, request.gpuCount, request.cpuMilli),
   }),
   next(gang, bundle) {
     const question = (index: number) =>
@@ -57,6 +59,10 @@ export const mpi: Launcher = {
   },
 }
 
+/** Ranks of a bundle: its GPUs, else its whole cores. */
+const slotsOf = ({ slots }: LaunchSpec['options'], gpus: number, cpuMilli: number): number =>
+  slots === undefined ? gpus || Math.max(1, Math.floor(cpuMilli / 1000)) : Number(slots)
+
 /** Root may run it: a job runs as whoever submitted it. */
 const ENVIRONMENT = { OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1' }
 
@@ -74,7 +80,7 @@ chmod 700 agent; cd "$OLDPWD" || exit
 /** The line by which a person would start it, with an agent's path in place of ssh. */
 export function mpirunLine({ bundles, command, spec }: LaunchedGang, agent?: string): string {
   const { transport = 'tcp', network, bind = 'none', 'as-is': asIs } = spec.options
-  const slots = bundles.map(({ devices }) => Number(spec.options.slots ?? Math.max(1, devices.length)))
+  const slots = bundles.map(({ request }) => slotsOf(spec.options, request.gpuCount, request.cpuMilli))
   const [port] = portsOf(bundles[0]?.said)
   const hosts = bundles.map(({ address }, index) => `${address}:${slots[index]}`).join()
   const pairs: readonly (readonly [string, string])[] = [
@@ -86,7 +92,7 @@ export function mpirunLine({ bundles, command, spec }: LaunchedGang, agent?: str
   ]
   const words = [
     ...['mpirun', '-np', String(slots.reduce((sum, one) => sum + one, 0)), '-H', hosts],
-    ...['--map-by', 'slot', '--bind-to', bind, '--tag-output'],
+    ...['--map-by', 'slot', '--bind-to', bind],
     ...pairs.flatMap(([name, value]) => ['--mca', name, value]),
     ...['PATH', ...Object.keys(spec.environment ?? {})].flatMap((name) => ['-x', name]),
   ]
@@ -95,7 +101,7 @@ export function mpirunLine({ bundles, command, spec }: LaunchedGang, agent?: str
   const program =
     asIs === undefined && bundles.every(({ said }) => said.mpi4py === 'yes') ? withAbort(command) : command
   // Open MPI warns of variables that are not set.
-  return `exec ${words.map(shellQuote).join(' ')} \${LD_LIBRARY_PATH+-x LD_LIBRARY_PATH}${launch} ${program}`
+  return `exec ${words.map(shellQuote).join(' ')} \${LD_LIBRARY_PATH+-x LD_LIBRARY_PATH}${launch} ${agent === undefined ? program : asRank(program)}`
 }
 
 /** A rank that raises would leave the others waiting for ever (mpi4py.run). */

@@ -6,7 +6,8 @@
 import { MusterError } from '../../base/errors.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askCard, askPorts, askProgram, differsIn, formatQuestion, nextQuestion, portsOf } from './asking.ts'
-import type { LaunchedGang, Launcher, LaunchSpec, LaunchStep } from './launcher.ts'
+import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec, type LaunchStep } from './launcher.ts'
+import { asRank } from './rank.ts'
 
 const AGENT = 'torchrun'
 
@@ -27,13 +28,14 @@ export const torchrun: Launcher = {
     { flags: 'restarts <n>', summary: 'with --elastic: start all ranks again up to N times', values: /^\d{1,4}$/ },
     { flags: 'torchrun <path>', summary: 'use this program in place of torchrun' },
   ],
-  shape({ elastic, restarts }, bundles, request) {
+  shape(options, bundles, request) {
+    const { elastic, restarts } = options
     if (restarts !== undefined && elastic === undefined)
       throw new MusterError('usage', '--restarts needs --elastic', { hint: 'To start the whole job again: --retries.' })
     const [least = 1, most = bundles] = elastic?.split(':').map(Number) ?? []
     if (least > bundles || most < bundles)
       throw new MusterError('usage', `--elastic ${elastic} does not allow the ${bundles} bundles of the job`)
-    return { roles: [{ name: 'host', count: bundles, request }] }
+    return { roles: [{ name: HOST_ROLE, count: bundles, request }], ranks: procsOf(options, request.gpuCount) }
   },
   next(gang, bundle) {
     const { options, ports } = gang.spec
@@ -51,6 +53,8 @@ export const torchrun: Launcher = {
   },
 }
 
+const procsOf = ({ procs }: LaunchSpec['options'], gpus: number): number => Number(procs ?? Math.max(1, gpus))
+
 /** Where the search for a free port begins. */
 export const beginOf = ({ id }: LaunchedGang): number => {
   const [job = 0, attempt = 0] = id.split('.').map(Number)
@@ -64,7 +68,7 @@ function start(gang: LaunchedGang, bundle: number): LaunchStep {
   const [port] = portsOf(first?.said)
   if (first === undefined || own === undefined || port === undefined)
     return { kind: 'refuse', reason: `${first?.host}: it told no port` }
-  const { procs, elastic, restarts = '0', torchrun: program = AGENT } = spec.options
+  const { elastic, restarts = '0', torchrun: program = AGENT } = spec.options
   const rendezvous =
     elastic === undefined
       ? ['--nnodes', bundles.length, '--node_rank', bundle, '--master_addr', first.address, '--master_port', port]
@@ -72,13 +76,16 @@ function start(gang: LaunchedGang, bundle: number): LaunchStep {
           ...['--nnodes', elastic, '--max_restarts', restarts, '--rdzv_backend', 'c10d', '--rdzv_id', id],
           ...['--rdzv_endpoint', `${first.address}:${port}`, '--local_addr', own.address],
         ]
-  const words = [program, '--nproc_per_node', procs ?? Math.max(1, own.devices.length), ...rendezvous]
+  const words = [program, '--nproc_per_node', procsOf(spec.options, own.request.gpuCount), ...rendezvous]
   return {
     kind: 'start',
-    command: `exec ${words.map((word) => shellQuote(String(word))).join(' ')} ${command}`,
+    command: `exec ${words.map((word) => shellQuote(String(word))).join(' ')} --no_python ${asRank(withPython(command))}`,
     environment: cardsOf(own.said, spec),
   }
 }
+
+/** torchrun runs `train.py` by Python itself; anything else is a program. */
+export const withPython = (command: string): string => (/^\S+\.py(\s|$)/.test(command) ? `python3 ${command}` : command)
 
 /** The card of the host's own address, which has another name on each host; the user's own choice stays. */
 export function cardsOf(said: Readonly<Record<string, string>>, { environment = {} }: LaunchSpec) {

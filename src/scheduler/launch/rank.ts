@@ -1,0 +1,71 @@
+/**
+ * Ranks of a bundle: a launcher that starts several processes on a host starts each by a small program, which gives it an output
+ * file of its own and tells its end. Where a bundle is one rank, its own output and end are those of the rank.
+ */
+
+/** How one rank ended, as its host told. */
+export type RankEnd = {
+  readonly rank: number
+  /** How often a launcher (torchrun --elastic) had started the ranks again. */
+  readonly restart: number
+  readonly code: number
+  /** In milliseconds of this machine's clock. */
+  readonly endedMs?: number
+  /** Of one that failed: the line that says why, as far as it can be known; at most 300 characters. */
+  readonly text?: string
+}
+
+/** The line by which a launcher starts a rank; `command` is a line for sh. */
+export const asRank = (command: string): string => `sh -c 'exec sh "$MUSTER_DIRECTORY/rank" "$@"' rank ${command}`
+
+/** Characters of the line that a failed rank told. */
+const MOST_TEXT = 300
+const MOST_RANK = 100_000
+const TAIL_LINES = 60
+
+/** A function for sh: the line of a file of errors that says most likely why a program failed. */
+export const WHY_FUNCTION = `why() {
+  tail -n ${TAIL_LINES} "$1" | tr -cd '\\n -~' | cut -c 1-${MOST_TEXT} | awk '
+    /^ *$/ || /^terminate called/ { next }
+    { last = $0 }
+    /^(\\[rank[0-9]+\\]:? )?[A-Za-z_][A-Za-z0-9_.]*(Error|Exception|Interrupt|Exit|Failure)(:|$)/ { why = $0 }
+    END { print why == "" ? last : why }'
+}
+`
+
+/**
+ * The program `rank`, for POSIX sh. Rank 0 writes to the bundle's own `out` and `err`, where metrics and `job logs` read it; the
+ * others write to `rank.N`. It keeps the rank as a child, so that it can tell how it ended; signals are passed on.
+ */
+export const RANK_PROGRAM = `${WHY_FUNCTION}r=\${OMPI_COMM_WORLD_RANK:-\${PMI_RANK:-\${HOROVOD_RANK:-\${RANK:-0}}}}
+n=\${OMPI_COMM_WORLD_SIZE:-\${PMI_SIZE:-\${HOROVOD_SIZE:-\${WORLD_SIZE:-1}}}}
+l=\${OMPI_COMM_WORLD_LOCAL_RANK:-\${MPI_LOCALRANKID:-\${HOROVOD_LOCAL_RANK:-\${LOCAL_RANK:-0}}}}
+d=$MUSTER_DIRECTORY t=\${TORCHELASTIC_RESTART_COUNT:-0}
+case $r$t in ""|*[!0-9]*) exec "$@";; esac
+export RANK="$r" WORLD_SIZE="$n" LOCAL_RANK="$l" MUSTER_RANK="$r" MUSTER_WORLD_SIZE="$n" PYTHONUNBUFFERED="\${PYTHONUNBUFFERED-1}"
+p=; trap 'kill -TERM $p' TERM; trap 'kill -INT $p' INT; trap 'kill -HUP $p' HUP
+if [ "$r" = 0 ]; then e=$d/err; "$@" >>"$d/out" 2>>"$d/err" &
+else e=$d/rank.$r; (umask 077; true >>"$e"); "$@" >>"$e" 2>&1 &
+fi
+p=$!; echo "$r $t $p" >>"$d/ranks"
+while wait $p; c=$?; [ $c -gt 128 ] && kill -0 $p; do :; done 2>/dev/null
+read -r u x </proc/uptime
+m=; [ $c = 0 ] || m=$(why "$e")
+{ echo "rank $r $t $c $u $m" >&9; } 9<>"$d/say"
+exit $c`
+
+/** What follows the word `rank` in a line that the program told. Undefined: it is not of its form. */
+export function parseRankEnd(words: readonly string[], toMs: (upS: number) => number | undefined): RankEnd | undefined {
+  const [rank = '', restart = '', code = '', up = '', ...text] = words
+  if (![rank, restart, code].every((word) => /^\d{1,6}$/.test(word)) || Number(rank) > MOST_RANK || Number(code) > 255)
+    return undefined
+  const endedMs = /^\d{1,10}(\.\d{1,6})?$/.test(up) ? toMs(Number(up)) : undefined
+  const line = text.join(' ').slice(0, MOST_TEXT).trim()
+  return {
+    rank: Number(rank),
+    restart: Number(restart),
+    code: Number(code),
+    ...(endedMs === undefined ? {} : { endedMs }),
+    ...(line === '' ? {} : { text: line }),
+  }
+}
