@@ -1,7 +1,7 @@
 /** docs/hosts-yaml.md out of the schema that also reads the file: keys, types, defaults and examples cannot disagree. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { areaSections } from '../src/cli/bring-up/areas.ts'
+import { fileSections } from '../src/cli/bring-up/areas.ts'
 import { hostsYamlSchema } from '../src/inventory/hosts-yaml-schema.ts'
 import type { Field, Fields } from '../src/inventory/yaml-reader.ts'
 
@@ -75,7 +75,7 @@ A host is trusted when ssh would trust it. Tests try more than 160 cases with ss
 As with ssh, UserKnownHostsFile none leaves no file to record a key in: new keys are refused then, whatever StrictHostKeyChecking says. Keys in the global file are still used. Muster does not ask a host for a key that is known but revoked; if another key of the host is known, it asks for that one.
 `
 
-const FILE: Fields = hostsYamlSchema(await areaSections()).fields ?? {}
+const FILE: Fields = hostsYamlSchema(await fileSections()).fields ?? {}
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 

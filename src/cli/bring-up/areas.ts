@@ -14,7 +14,11 @@ export async function loadAreas(entries: readonly AreaEntry[] = AREAS): Promise<
   return await Promise.all(entries.map(async ({ load }) => (await load()).area))
 }
 
-/** Their parts of hosts.yaml. */
-export async function areaSections(): Promise<readonly Section[]> {
-  return await Promise.all(AREAS.map(async ({ section }) => (await section()).section))
+/** Their parts of hosts.yaml, and what launchers use. */
+export async function fileSections(): Promise<readonly Section[]> {
+  const launch = import('../../scheduler/launch/section.ts')
+  return await Promise.all([
+    ...AREAS.map(async ({ section }) => (await section()).section),
+    launch.then(({ section }) => section),
+  ])
 }

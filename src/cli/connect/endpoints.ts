@@ -5,7 +5,7 @@ import { readStream } from '../../base/read-bounded.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { type InventorySource, type Selection, selectHosts } from '../../inventory/load-inventory.ts'
 import { type EndpointOptions, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
-import { areaSections } from '../bring-up/areas.ts'
+import { fileSections } from '../bring-up/areas.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 
 const MAX_STDIN_BYTES = 16 * 2 ** 20
@@ -36,7 +36,7 @@ export async function selectTarget(
 /** What `--hosts` says, else what is found. */
 export function inventorySource({ hosts }: Pick<GlobalOptions, 'hosts'>, context: CliContext): InventorySource {
   const { environment: env, workingDirectory: cwd, signal } = context
-  return { cwd, env, signal, sections: areaSections, ...(hosts === undefined ? {} : { file: hosts }) }
+  return { cwd, env, signal, sections: fileSections, ...(hosts === undefined ? {} : { file: hosts }) }
 }
 
 export function endpointOptions(

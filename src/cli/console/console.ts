@@ -5,7 +5,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { inventoryFromTarget, resolveTarget } from '../../inventory/inventory.ts'
 import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
-import { areaSections } from '../bring-up/areas.ts'
+import { fileSections } from '../bring-up/areas.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
 import { endpointOptions, inventorySource } from '../connect/endpoints.ts'
 
@@ -52,6 +52,6 @@ Examples:
 
 /** Resolves with the notice that the console shows. */
 async function saveGroup(file: string, name: string, hosts: readonly string[]): Promise<string> {
-  await addGroup(file, name, foldHostSet(hosts), await areaSections())
+  await addGroup(file, name, foldHostSet(hosts), await fileSections())
   return `saved the group ${name} in ${file}: ${foldHostSet(hosts)}`
 }

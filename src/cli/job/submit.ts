@@ -18,6 +18,7 @@ import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
+import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
 import {
   checkRequest,
   milliOf,
@@ -27,6 +28,7 @@ import {
 } from '../../scheduler/model/resources.ts'
 import { repeatable, variable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
+import { type LaunchOptions, launchPart, withLaunchOptions } from '../launch/launch-options.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
@@ -34,36 +36,37 @@ import { ENGINES } from './engines.ts'
 import { hostsOf, type OpenQueue, openQueue, withEnough } from './open-queue.ts'
 import { expandVariants } from './variants.ts'
 
-type SubmitOptions = GlobalOptions & {
-  readonly from?: string
-  readonly name?: string
-  readonly cpu: number
-  readonly memory?: string
-  /** `false`: --no-limits. */
-  readonly limits?: boolean
-  readonly gpu: number
-  readonly bundles: number
-  readonly strategy: string
-  readonly perHost?: number
-  readonly on?: string
-  readonly array?: string
-  readonly grid: readonly string[]
-  readonly metric: readonly string[]
-  readonly env: Readonly<Record<string, string>>
-  readonly dir?: string
-  readonly copyDir?: string
-  readonly fromEnv?: string
-  readonly priority: number
-  readonly user?: string
-  readonly estimate?: number
-  readonly limit?: number
-  readonly retries: number
-  readonly after: readonly number[]
-  readonly preemptible?: boolean
-  readonly hold?: boolean
-  readonly strict?: boolean
-  readonly engine?: string
-}
+type SubmitOptions = GlobalOptions &
+  LaunchOptions & {
+    readonly from?: string
+    readonly name?: string
+    readonly cpu: number
+    readonly memory?: string
+    /** `false`: --no-limits. */
+    readonly limits?: boolean
+    readonly gpu: number
+    readonly bundles: number
+    readonly strategy: string
+    readonly perHost?: number
+    readonly on?: string
+    readonly array?: string
+    readonly grid: readonly string[]
+    readonly metric: readonly string[]
+    readonly env: Readonly<Record<string, string>>
+    readonly dir?: string
+    readonly copyDir?: string
+    readonly fromEnv?: string
+    readonly priority: number
+    readonly user?: string
+    readonly estimate?: number
+    readonly limit?: number
+    readonly retries: number
+    readonly after: readonly number[]
+    readonly preemptible?: boolean
+    readonly hold?: boolean
+    readonly strict?: boolean
+    readonly engine?: string
+  }
 
 const STRATEGIES: readonly Strategy[] = ['PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD']
 const MOST_BUNDLES = 10_000
@@ -72,53 +75,61 @@ const MOST_COMMAND_BYTES = 96 * 1024
 
 export const submit: VerbCode = {
   define: (command) =>
-    withRequest(command, { cpu: 1, gpu: 0, priority: 0, retries: 0 })
-      .argument('[command...]', 'one word is a command line for sh; several are a program and its arguments')
-      .option(
-        '--from <file>',
-        'submit one job for each line of this file, a command line for sh (-: stdin, as lines come)',
-      )
-      .option('--no-limits', 'do not enforce --memory')
-      .option('--bundles <n>', 'run the command in N bundles, which start together or not at all', wholeNumber(1), 1)
-      .option('--strategy <name>', `place the bundles by ${STRATEGIES.join(', ')}`, 'PACK')
-      .option('--per-host <n>', 'place at most N bundles on one host', wholeNumber(1))
-      .option('--array <from-to>', 'submit one job for each number, and set MUSTER_ARRAY_INDEX to it')
-      .addOption(
-        repeatable('--grid <name=values>', 'submit one job for each combination of values: a,b,c or from:to:step'),
-      )
-      .addOption(
-        repeatable(
-          '--metric <name[=pattern]>',
-          'collect the number that the job prints as NAME=0.1 or NAME: 0.1, or that this pattern (sed -E) finds; max:NAME if higher is better',
-        ),
-      )
-      .addOption(
-        new Option('--env <name=value>', 'set a variable for the command; can be given several times')
-          .argParser(variable)
-          .default({}, 'none'),
-      )
-      .option('--copy-dir <path>', 'copy this local directory to the hosts now, and run in it')
-      .option(
-        '--from-env <what>',
-        'run inside an environment: declared (the one of hosts.yaml), venv:PATH, conda:NAME or image:NAME',
-      )
-      .option(
-        '--user <name>',
-        'charge the job to this account; at equal priority, accounts with less past use start first (default: you)',
-      )
-      .addOption(new Option('--after <ids>', 'start when these jobs are done').argParser(parseIds).default([], 'none'))
-      .option('--preemptible', 'allow stopping the job for one of higher priority; it is then queued again')
-      .option(
-        '--engine <name>',
-        [
-          'use this engine: embedded: Muster places and runs the job',
-          ...ENGINES.map(({ name, summary }) => `${name}: ${summary}`),
-        ].join('; '),
-        'embedded',
-      )
-      .option('--hold', 'hold the job until it is released')
-      .option('--dry-run', 'show where the job would run now, or why it would wait; submit nothing')
-      .option('--strict', 'refuse a job that no host can ever hold (default: accept it with a warning)'),
+    withLaunchOptions(
+      withRequest(command, { cpu: 1, gpu: 0, priority: 0, retries: 0 })
+        .option(
+          '--launch <kind>',
+          `let a launcher start the command in all bundles: ${LAUNCHERS.map(({ name }) => name).join(', ')}`,
+        )
+        .argument('[command...]', 'one word is a command line for sh; several are a program and its arguments')
+        .option(
+          '--from <file>',
+          'submit one job for each line of this file, a command line for sh (-: stdin, as lines come)',
+        )
+        .option('--no-limits', 'do not enforce --memory')
+        .option('--bundles <n>', 'run the command in N bundles, which start together or not at all', wholeNumber(1), 1)
+        .option('--strategy <name>', `place the bundles by ${STRATEGIES.join(', ')}`, 'PACK')
+        .option('--per-host <n>', 'place at most N bundles on one host', wholeNumber(1))
+        .option('--array <from-to>', 'submit one job for each number, and set MUSTER_ARRAY_INDEX to it')
+        .addOption(
+          repeatable('--grid <name=values>', 'submit one job for each combination of values: a,b,c or from:to:step'),
+        )
+        .addOption(
+          repeatable(
+            '--metric <name[=pattern]>',
+            'collect the number that the job prints as NAME=0.1 or NAME: 0.1, or that this pattern (sed -E) finds; max:NAME if higher is better',
+          ),
+        )
+        .addOption(
+          new Option('--env <name=value>', 'set a variable for the command; can be given several times')
+            .argParser(variable)
+            .default({}, 'none'),
+        )
+        .option('--copy-dir <path>', 'copy this local directory to the hosts now, and run in it')
+        .option(
+          '--from-env <what>',
+          'run inside an environment: declared (the one of hosts.yaml), venv:PATH, conda:NAME or image:NAME',
+        )
+        .option(
+          '--user <name>',
+          'charge the job to this account; at equal priority, accounts with less past use start first (default: you)',
+        )
+        .addOption(
+          new Option('--after <ids>', 'start when these jobs are done').argParser(parseIds).default([], 'none'),
+        )
+        .option('--preemptible', 'allow stopping the job for one of higher priority; it is then queued again')
+        .option(
+          '--engine <name>',
+          [
+            'use this engine: embedded: Muster places and runs the job',
+            ...ENGINES.map(({ name, summary }) => `${name}: ${summary}`),
+          ].join('; '),
+          'embedded',
+        )
+        .option('--hold', 'hold the job until it is released')
+        .option('--dry-run', 'show where the job would run now, or why it would wait; submit nothing')
+        .option('--strict', 'refuse a job that no host can ever hold (default: accept it with a warning)'),
+    ),
   help: `
 Examples:
   muster job submit --gpu 1 --estimate 3600 -- python train.py --seed 7
@@ -212,7 +223,8 @@ function specOf(
   ]
   const declared = sectionOf(inventory, envSection)
   const place = options.fromEnv === undefined ? undefined : parseJobEnvironment(options.fromEnv, declared)
-  const command = place === undefined ? own : inEnvironment(own, place, names, options.gpu > 0)
+  const setUp = options.launch === undefined || place === undefined ? undefined : setUpOf(place)
+  const command = place === undefined || setUp !== undefined ? own : inEnvironment(own, place, names, options.gpu > 0)
   checkCommand(command)
   const request = requestOf(options, on ?? (options.fromEnv === 'declared' ? declared?.hosts : undefined))
   const metrics = metricsOf(options.metric)
@@ -234,6 +246,7 @@ function specOf(
       limitS: options.limit,
       metrics: metrics.length === 0 ? undefined : metrics,
     }),
+    ...launchPart(options, { bundles: options.bundles, request }, setUp, inventory),
   }
 }
 
@@ -392,6 +405,23 @@ function parseJobEnvironment(word: string, declared: EnvironmentSpec | undefined
 }
 
 /** For sh. `variables`: names that a container is to have besides Muster's own; `gpus`: whether it asked for some. */
+/** Enters the environment of a launched job, whose launcher has to be in it. @throws MusterError 'usage' for an image. */
+function setUpOf({ kind, name }: JobEnvironment): string {
+  switch (kind) {
+    case 'venv':
+      return `. ${homePath(name)}/bin/activate || exit 126`
+    case 'conda':
+      return `${FIND_TOOL}case $tool in
+*/micromamba) eval "$("$tool" shell activate -s posix ${homePathOrName(name)})";;
+*) eval "$("$tool" shell.posix activate ${homePathOrName(name)})";;
+esac || exit 126`
+    case 'image':
+      throw new MusterError('usage', '--launch cannot be used with an image', { hint: 'Use venv:PATH or conda:NAME.' })
+  }
+}
+
+const homePathOrName = (name: string): string => (/[/~]/.test(name) ? homePath(name) : shellQuote(name))
+
 function inEnvironment(
   command: string,
   { kind, name, options = '' }: JobEnvironment,

@@ -100,7 +100,7 @@ ask() {
   mkdir -p "$1"; a=$1/asked.$2
   [ -e "$1/claim" ] || [ "$(cat "$a" 2>/dev/null)" = $$ ] && return
   echo $$ >"$a" || return
-  { printf '%s\\n' "$3" | timeout 30 sh 2>/dev/null | head -c 16384 | while IFS= read -r l; do echo "${NOTICE}$1 said $l" >&3; done; } </dev/null >/dev/null 2>&1 &
+  { printf '%s\\n' "$3" | timeout 30 sh 2>/dev/null | while IFS= read -r l && [ \${#l} -le 4096 ]; do echo "${NOTICE}$1 said $l" >&3; done; } </dev/null >/dev/null 2>&1 &
 }
 check() {
   [ ! -f "$1/said" ] || head -c 65536 "$1/said" | while IFS= read -r l; do say "$1 said $l"; done

@@ -3,7 +3,7 @@
 import { HOST_ROLE, type LaunchedGang, type LaunchStep } from '../launch/launcher.ts'
 import { LAUNCHERS } from '../launch/launchers.ts'
 import type { BundleOrder } from './host-program.ts'
-import { type BundlePlace, isActive, type Job, requestsOf } from './job.ts'
+import { type BundlePlace, isActive, type Job, type JobSpec, requestsOf } from './job.ts'
 
 const GRACE_MS = 10_000
 /** Where rank 0 listens (PyTorch and others); spread so that gangs do not collide. */
@@ -47,7 +47,8 @@ export function ordersFor(
     if (bundle.kind === 'begun') return on({ kind: 'check', key })
     const step = stepOf(job, rank, addresses)
     if (step?.kind === 'wait' || step?.kind === 'refuse') return []
-    if (step?.kind === 'ask') return on({ kind: 'ask', key, name: step.name, program: step.program })
+    if (step?.kind === 'ask')
+      return on({ kind: 'ask', key, name: step.name, program: inEnvironment(job.spec, step.program) })
     const { directory, isUnlimited } = job.spec
     const request = requestsOf(job.spec)[rank] ?? job.spec.request
     const isLimited = request.memoryBytes > 0 && !isUnlimited
@@ -55,7 +56,7 @@ export function ordersFor(
       kind: 'start',
       key,
       run: {
-        command: step?.command ?? job.spec.command,
+        command: step === undefined ? job.spec.command : inEnvironment(job.spec, step.command),
         directory,
         environment: { ...environmentOf(job, rank, state.places, addresses), ...step?.environment },
         limits: isLimited ? request : undefined,
@@ -64,6 +65,10 @@ export function ordersFor(
     })
   })
 }
+
+/** What a launcher runs on hosts, in the environment of its job. */
+const inEnvironment = ({ launch }: JobSpec, program: string): string =>
+  launch?.setUp === undefined ? program : `${launch.setUp}\n${program}`
 
 /** The gang of a job with a launcher; undefined: it has none, or is not on hosts. */
 function launchedGang(

@@ -16,6 +16,8 @@ export type LaunchSpec = {
   readonly ports: readonly [number, number]
   /** Ranks in each bundle; undefined: each bundle is one rank. */
   readonly ranks?: number
+  /** A line for sh that comes before everything: it enters an environment. */
+  readonly setUp?: string
   /** Variables of every rank that the user did not set. */
   readonly environment?: Readonly<Record<string, string>>
 }
@@ -68,7 +70,13 @@ export type LaunchStep =
   | { readonly kind: 'wait' }
   | { readonly kind: 'refuse'; readonly reason: string }
 
-export type LaunchOption = { readonly flags: string; readonly summary: string; readonly values?: RegExp }
+/** `flags`: as in `slots <n>`, without dashes. `isRepeatable`: its values are joined by spaces. */
+export type LaunchOption = {
+  readonly flags: string
+  readonly summary: string
+  readonly values?: RegExp
+  readonly isRepeatable?: boolean
+}
 
 export interface Launcher {
   /** As in `--launch`. */

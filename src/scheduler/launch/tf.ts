@@ -17,6 +17,7 @@ export const tf: Launcher = {
     {
       flags: 'role <name=count>',
       summary: `start COUNT bundles as ${ROLES.join(', ')}; NAME=COUNT:gpu=1,cpu=4 for requests of their own`,
+      isRepeatable: true,
     },
   ],
   shape({ role }, bundles, request) {

@@ -27,6 +27,7 @@ function gangOf(
       host: `m${rank + 1}`,
       address: `10.81.0.${rank + 1}`,
       devices: [0, 1],
+      request: REQUEST,
       said: said[rank] ?? {},
       hasBegun: false,
     }),
@@ -39,6 +40,8 @@ function launcherOf(kind: string) {
   if (found === undefined) throw new Error(kind)
   return found
 }
+
+const AS_RANK = `sh -c 'exec sh "$MUSTER_DIRECTORY/rank" "$@"' rank`
 
 const READY = [
   { ...ANSWERED, listening: '1', heard: '1' },
@@ -71,16 +74,14 @@ describe('torchrun', () => {
   it('gives each agent its rank, the address and the free port of the first host, and the card of its own', () => {
     expect(next(gangOf('torchrun', {}, READY), 1)).toEqual({
       kind: 'start',
-      command:
-        'exec torchrun --nproc_per_node 2 --nnodes 2 --node_rank 1 --master_addr 10.81.0.1 --master_port 46007 train.py --epochs 3',
+      command: `exec torchrun --nproc_per_node 2 --nnodes 2 --node_rank 1 --master_addr 10.81.0.1 --master_port 46007 --no_python ${AS_RANK} python3 train.py --epochs 3`,
       environment: { NCCL_SOCKET_IFNAME: 'ens3', GLOO_SOCKET_IFNAME: 'ens3', TP_SOCKET_IFNAME: 'ens3' },
     })
   })
 
   it('names its own address to an elastic rendezvous, where names may resolve to 127.0.1.1', () => {
     expect(next(gangOf('torchrun', { elastic: '1:2', restarts: '3' }, READY), 1)).toMatchObject({
-      command:
-        'exec torchrun --nproc_per_node 2 --nnodes 1:2 --max_restarts 3 --rdzv_backend c10d --rdzv_id 17.1 --rdzv_endpoint 10.81.0.1:46007 --local_addr 10.81.0.2 train.py --epochs 3',
+      command: `exec torchrun --nproc_per_node 2 --nnodes 1:2 --max_restarts 3 --rdzv_backend c10d --rdzv_id 17.1 --rdzv_endpoint 10.81.0.1:46007 --local_addr 10.81.0.2 --no_python ${AS_RANK} python3 train.py --epochs 3`,
     })
   })
 

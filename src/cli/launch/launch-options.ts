@@ -1,0 +1,104 @@
+/** Options of launchers, and from them to the gang of a job. */
+import { type Command, Option } from 'commander'
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
+import { didYouMean } from '../../inventory/nearest-word.ts'
+import type { JobSpec } from '../../scheduler/jobs/job.ts'
+import type { Launcher, LaunchOption } from '../../scheduler/launch/launcher.ts'
+import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
+import { DEFAULT_PORTS, section } from '../../scheduler/launch/section.ts'
+import { repeatable } from '../command-line/options.ts'
+
+export type LaunchOptions = { readonly launch?: string; readonly [name: string]: unknown }
+
+const KINDS = LAUNCHERS.map(({ name }) => name).join(', ')
+
+/** Its name in the values of commander: `as-is` is `asIs`. */
+const keyOf = ({ flags }: LaunchOption): string =>
+  (flags.split(' ')[0] ?? '').replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** The options of these launchers; one that several have is declared once. */
+export function withLaunchOptions(command: Command, launchers: readonly Launcher[] = LAUNCHERS): Command {
+  const byFlags = Map.groupBy(
+    launchers.flatMap(({ name, options }) => options.map((option) => ({ name, option }))),
+    ({ option }) => option.flags,
+  )
+  for (const [flags, uses] of byFlags) {
+    const [first] = uses
+    if (first === undefined) continue
+    const { summary, isRepeatable = false } = first.option
+    const kinds = launchers.length > 1 ? `${uses.map(({ name }) => name).join(', ')}: ` : ''
+    command.addOption(
+      isRepeatable ? repeatable(`--${flags}`, `${kinds}${summary}`) : new Option(`--${flags}`, `${kinds}${summary}`),
+    )
+  }
+  return command
+}
+
+/** @throws MusterError 'usage' for an unknown launcher. */
+export function launcherOf(kind: string): Launcher {
+  const names = LAUNCHERS.map(({ name }) => name)
+  const launcher = LAUNCHERS.find(({ name }) => name === kind)
+  if (launcher !== undefined) return launcher
+  throw new MusterError('usage', `unknown launcher: ${printable(kind)}${didYouMean(kind, names)}`, {
+    hint: `Launchers: ${KINDS}.`,
+  })
+}
+
+/**
+ * The part of a job that its launcher decides. `declared`: by `launch` in hosts.yaml.
+ * @throws MusterError 'usage' for options that the launcher does not have, or that contradict each other.
+ */
+export function launchPart(
+  options: LaunchOptions,
+  { bundles, request }: Pick<JobSpec, 'bundles' | 'request'>,
+  setUp: string | undefined,
+  inventory: Inventory,
+): Pick<JobSpec, 'launch' | 'roles' | 'leaders' | 'maxBundlesPerHost' | 'bundles'> | undefined {
+  if (options.launch === undefined) {
+    const given = LAUNCHERS.flatMap((launcher) => launcher.options.filter((option) => isGiven(options[keyOf(option)])))
+    if (given[0] === undefined) return undefined
+    throw new MusterError('usage', `--${given[0].flags.split(' ')[0]} needs --launch`, { hint: `Launchers: ${KINDS}.` })
+  }
+  const launcher = launcherOf(options.launch)
+  const own = new Map(launcher.options.map((option) => [keyOf(option), option]))
+  const values: Record<string, string> = {}
+  for (const { options: known } of LAUNCHERS)
+    for (const option of known) {
+      const value = options[keyOf(option)]
+      if (!isGiven(value)) continue
+      const [name = ''] = option.flags.split(' ')
+      if (!own.has(keyOf(option))) throw new MusterError('usage', `--launch ${launcher.name} has no option --${name}`)
+      const texts = Array.isArray(value) ? value.map(String) : [value === true ? '' : String(value)]
+      const wrong = option.values && texts.find((text) => !option.values?.test(text))
+      if (wrong !== undefined)
+        throw new MusterError(
+          'usage',
+          `--${name} ${printable(wrong)}: write it as ${option.flags.split(' ')[1] ?? ''}`,
+          {
+            hint: option.summary,
+          },
+        )
+      values[name] = texts.join(' ')
+    }
+  const { roles, leaders, isOnePerHost, ranks } = launcher.shape(values, bundles, request)
+  const declared = sectionOf(inventory, section)
+  return {
+    bundles: roles.reduce((sum, { count }) => sum + count, 0),
+    roles,
+    ...(leaders === undefined ? {} : { leaders }),
+    ...(isOnePerHost ? { maxBundlesPerHost: 1 } : {}),
+    launch: {
+      kind: launcher.name,
+      options: { ...(declared?.network === undefined ? {} : { network: declared.network }), ...values },
+      ports: declared?.ports ?? DEFAULT_PORTS,
+      ...(ranks === undefined ? {} : { ranks }),
+      ...(setUp === undefined ? {} : { setUp }),
+      ...(declared === undefined ? {} : { environment: declared.environment }),
+    },
+  }
+}
+
+const isGiven = (value: unknown): boolean => value !== undefined && !(Array.isArray(value) && value.length === 0)
