@@ -24,12 +24,12 @@ for (const stream of [process.stdout, process.stderr]) keepToAscii(stream, envir
 
 watchMemory((limitBytes) => {
   const line = `muster: out of memory: it needs more than ${formatBytes(limitBytes)}. For twice as much: NODE_OPTIONS=--max-old-space-size=${Math.ceil(limitBytes / 2 ** 19)}\n`
-  // After those who give the terminal back.
+  // Runs after the handlers that restore the terminal.
   process.on('exit', () => writeSync(2, line))
   process.exit(1)
 })
 
-// The console has a handler of its own, which gives the terminal back first.
+// The console has a handler of its own, which restores the terminal first.
 process.on('uncaughtException', (error) => {
   if (process.listenerCount('uncaughtException') > 1) return
   writeSync(2, describeError(error))

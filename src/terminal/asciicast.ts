@@ -68,7 +68,7 @@ export class AsciicastRecorder implements Disposable {
         at += writeSync(this.#descriptor, rest, at, rest.length - at, this.#position + at)
       }
     } catch {
-      // The disk is full or gone, and nobody listens any more.
+      // The disk is full or gone. The recorder is being disposed, so there is nothing left to report the error to.
     }
     // A write that is under way still uses the descriptor, and closes it.
     if (!this.#writing) closeSync(this.#descriptor)

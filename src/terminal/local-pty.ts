@@ -194,7 +194,7 @@ class PtyWriter {
     return true
   }
 
-  /** What is left. A terminal that is gone takes everything, as nobody will read it. */
+  /** Returns the bytes that the terminal did not take. A closed terminal takes none, so they are dropped. */
   #writeSome(bytes: Uint8Array): Uint8Array {
     let rest = bytes
     while (rest.length > 0 && !this.#isClosed()) {

@@ -64,7 +64,7 @@ export function openInternals(terminal: Terminal) {
       try {
         input.parse(bytes)
       } catch {
-        // No input is known that gets here; should one exist, it costs its host the rest of this slice and nobody else anything.
+        // No known input gets here. If one does, its host loses the rest of this slice, and no other host is affected.
         parser.reset()
       }
     },

@@ -48,7 +48,7 @@ before() {
   [ ! -f "$each/${MARK_FILE}" ] && [ ! -e "$each${HALF}" ] || return 0
   if [ -e "$each" ]; then report_once others "$1"; else report_once replaced "$1"; fi
 }
-# A place that hosts.yaml names may lie where nobody searches.
+# hosts.yaml may name a directory outside those that are searched.
 [ -z "$declared" ] || [ ! -f "$declared/${MARK_FILE}" ] || mark "$declared/${MARK_FILE}"
 left_each '${MARK_FILE}' mark
 left_each '*${HALF}' half

@@ -236,7 +236,7 @@ fell() {
       case $doomed in *" \${words%% *} "*) kill -STOP "$child"; doomed=" $child$doomed";; esac
     done
   done
-  # Those first that the others started: once these are gone, nobody waits any more.
+  # Children first: once they are gone, no parent waits any more.
   kill -9 $doomed
 }
 nap() { sleep $1 & nap=$!; wait $nap; }

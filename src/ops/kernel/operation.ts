@@ -8,8 +8,8 @@ import type { Finding } from './finding.ts'
 import type { FileDelivery } from './host-port.ts'
 
 /**
- * The stdin of a script, in pieces: text, bytes, or the output of another step (such as a key created on another host).
- * That output is one line and must match `pattern` as a whole, or the step fails before it starts.
+ * The stdin of a script, in pieces: text, bytes, or the output of another step, such as a key that another host created.
+ * The output must be one line that matches `pattern` as a whole; otherwise the step fails before it starts.
  */
 export type StdinPart = string | Uint8Array | { readonly output: string; readonly pattern: string }
 

@@ -115,7 +115,7 @@ async function prove(share: Share, directories: readonly TestDirectory[], hostEx
   return [...findings, ...speeds]
 }
 
-/** A directory that root cannot write is as declared if it is read-only, or if the server maps root to nobody. */
+/** Root may fail to write where the mount is read-only or the server uses root_squash. Neither contradicts hosts.yaml. */
 function unwritten(share: Share, { host, directory }: TestDirectory, reason: string): Finding {
   if (/Read-only file system/i.test(reason)) {
     return { host, gravity: 'note', id: 'read-only', cause: `${directory} is read-only` }

@@ -1,4 +1,4 @@
-/** What programs on a host print: lines that arrive in pieces, and JSON of any shape, of which only values of the wanted type are taken. */
+/** Reads what programs on a host print: lines that arrive in pieces, and JSON of any shape. Values of an unexpected type are ignored. */
 
 /** Splits text that arrives in pieces into whole lines; an unfinished line is kept up to a limit. */
 export class Lines {

@@ -25,7 +25,7 @@ export type ActiveJob = WaitingJob & {
   readonly isPreemptible: boolean
 }
 
-/** Hosts that are kept for these users for a time; for nobody: maintenance. */
+/** Hosts that are kept for these users for a time; without users: maintenance. */
 export type Reservation = {
   readonly hosts: readonly number[]
   readonly fromS: number

@@ -150,7 +150,7 @@ def sweep(directory, name):
             with suppress(OSError):
                 os.unlink(path)
 
-# At the end, as the shell does: partial files that nobody resumed for a week.
+# Runs at the end, as in the shell: removes partial files older than a week.
 def stale():
     for directory in leftovers:
         for path, target, own, pid in partials(directory):

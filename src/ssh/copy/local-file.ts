@@ -152,7 +152,7 @@ export class PartialFiles {
     }
   }
 
-  /** Removes partial files of this user in a directory that nobody resumed for a week, whichever machine wrote them. */
+  /** Removes this user's partial files that are older than a week from a directory, whichever machine wrote them. */
   async removeStale(directory: BytePath, nowMs: number): Promise<void> {
     for (const { name, isOurs, pid } of await this.#in(directory).catch(() => [])) {
       if (isOurs && isRunning(pid)) continue

@@ -81,12 +81,12 @@ export type FromKeeper =
 
 /** The keeper's side. `ask` resolves to what `answerQuestion` gave there; undefined when the program has gone. */
 export function carriedQuestions(ask: (what: Question, signal?: AbortSignal) => Promise<unknown>): Askers {
-  const nobody: HostKeyVerdict = { ok: false, reason: 'the program that asked has gone', hint: 'Connect again.' }
+  const unanswered: HostKeyVerdict = { ok: false, reason: 'the program that asked has gone', hint: 'Connect again.' }
   return {
     hostKeys: {
       async verify(endpoint, key, signal) {
         const what: Question = { kind: 'verify', endpoint, key: Buffer.from(key).toString('base64') }
-        return ((await ask(what, signal)) as HostKeyVerdict | undefined) ?? nobody
+        return ((await ask(what, signal)) as HostKeyVerdict | undefined) ?? unanswered
       },
       async preferredAlgorithms(endpoint) {
         return ((await ask({ kind: 'algorithms', endpoint })) as readonly string[] | undefined) ?? []
