@@ -12,10 +12,12 @@ import {
   isFinal,
   type Job,
   type JobSpec,
+  type PlacedRing,
 } from '../../scheduler/jobs/job.ts'
 import { JOB_COLUMNS, requestText } from '../../scheduler/jobs/job-columns.ts'
 import { type Metric, metricJson, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { SweepRow } from '../../scheduler/jobs/results.ts'
+import { formatRing } from '../../scheduler/launch/ring.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
@@ -106,6 +108,11 @@ Examples:
         ])
       })
     }
+    if ('ring' in state && state.ring !== undefined)
+      lines.push([
+        'ring',
+        `${formatRing(state.ring)} (measured ${new Date(state.ring.measuredMs).toISOString().slice(0, 10)})`,
+      ])
     if (isFinal(state))
       lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
     for (const [name, value] of values) lines.push([name, value])
@@ -148,12 +155,18 @@ function jobJson(job: Job): object {
     attempt: job.attempt,
     time: new Date(job.submittedMs).toISOString(),
     ...('places' in state && state.places ? { places: state.places } : {}),
+    ...('ring' in state && state.ring !== undefined ? { ring: ringJson(state.ring) } : {}),
     ...('startedMs' in state && state.startedMs !== undefined
       ? { started: new Date(state.startedMs).toISOString() }
       : {}),
     ...(isFinal(state) ? { ended: new Date(state.endedMs).toISOString(), reason: state.reason } : {}),
   }
 }
+
+const ringJson = ({ measuredMs, ...ring }: PlacedRing): object => ({
+  ...ring,
+  measured: new Date(measuredMs).toISOString(),
+})
 
 /** @throws MusterError `usage` for a misspelt state, which no job would ever be in. */
 function statesOf(names: string | undefined): readonly string[] {

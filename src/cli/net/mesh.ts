@@ -2,14 +2,23 @@
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError, notKept } from '../../base/errors.ts'
+import { formatBitRate } from '../../base/format-bit-rate.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
 import { formatMesh, type Heat, type MeshPaint, meshCsv, meshSvg, PLAIN_PAINT } from '../../ops/net/mesh/format-mesh.ts'
 import { judgeMesh, measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
-import { compareMesh, type KeptMesh, keepMesh, lastMesh, meshDirectory } from '../../ops/net/mesh/kept-mesh.ts'
-import { formatBitRate, type LinkResult, slotsOf } from '../../ops/net/mesh/link.ts'
+import {
+  compareMesh,
+  type KeptMesh,
+  keepMesh,
+  lastMesh,
+  type MeshPlace,
+  meshDirectory,
+} from '../../ops/net/mesh/kept-mesh.ts'
+import { type LinkResult, slotsOf } from '../../ops/net/mesh/link.ts'
 import {
   type MeshEvent,
   type MeshHost,
@@ -58,7 +67,7 @@ Ctrl-C, the finished measurements are kept.
 Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not be reached, 130 interrupted.
 `,
   async run(target: string | undefined, options: MeshCommandOptions, context: CliContext) {
-    const { endpoints } = await selectEndpoints(target, options, context)
+    const { hosts, endpoints } = await selectEndpoints(target, options, context)
     const names = endpoints.map(({ host }) => host)
     if (names.length < 2) throw new MusterError('usage', 'a measurement needs two or more hosts')
     const meshOptions = optionsOf(options, endpoints)
@@ -84,7 +93,8 @@ Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not b
     const way = wayOf(meshOptions)
     const last = lastMesh(context.environment, way, names)
     const findings = [...judgeMesh(report), ...(last === undefined ? [] : compareMesh(report.links, last))]
-    keep(report, way, context)
+    const addresses = Object.fromEntries(hosts.map(({ name, address = name }) => [name, address]))
+    keep(report, way, { addresses, ...defined({ at: meshOptions.interface ?? meshOptions.network }) }, context)
     if (options.csv !== undefined) write(context, '--csv', options.csv, meshCsv(report))
     if (options.svg !== undefined) {
       const time = new Date(context.now()).toISOString()
@@ -122,10 +132,10 @@ function wayOf(options: MeshOptions): KeptMesh['way'] {
   ].join(', ')
 }
 
-function keep(report: MeshReport, way: string, { environment, stderr, now }: CliContext): void {
+function keep(report: MeshReport, way: string, place: MeshPlace, { environment, stderr, now }: CliContext): void {
   if (!report.links.some(({ outcome }) => outcome.kind === 'measured')) return
   try {
-    keepMesh(environment, report, way, now())
+    keepMesh(environment, report, way, now(), place)
   } catch (error) {
     stderr.write(`muster: cannot keep the result: ${notKept(meshDirectory(environment), error)}\n`)
   }

@@ -6,7 +6,7 @@ import { type Clock, hasPassed } from '../../base/clock.ts'
 import { HostRounds, pollSoon, type RoundsOptions } from './host-rounds.ts'
 import { isActive, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
 import { type BundleName, parseBundleKey } from './orders.ts'
-import { PlanPass } from './plan-jobs.ts'
+import { type LinkSpeeds, PlanPass } from './plan-jobs.ts'
 import type { LeaseToken } from './queue-file.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
 
@@ -16,6 +16,8 @@ export type DriverOptions = RoundsOptions & {
   /** Ends when nothing waits and nothing runs; held jobs do not count. */
   readonly isUntilEmpty: boolean
   onEvent?(event: DriverEvent): void
+  /** For the order of ranks; called when a job with a launcher is placed. */
+  readonly linkSpeeds?: LinkSpeeds
   /** Calls back asynchronously when somebody may have written to the queue. */
   watchStore?(onWrite: () => void): Disposable
 }
@@ -63,7 +65,7 @@ class JobDriver {
   constructor(options: DriverOptions) {
     this.#options = options
     this.#beganMs = options.clock.now()
-    this.#pass = new PlanPass(options.store)
+    this.#pass = new PlanPass(options.store, options.linkSpeeds)
     this.#pause = new Pause(options.clock)
     this.#rounds = new HostRounds(options, {
       onAnswer: () => this.#pause.wake(),

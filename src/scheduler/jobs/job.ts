@@ -8,6 +8,7 @@ import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { HOST_ROLE, type LaunchSpec, type Role, type Said } from '../launch/launcher.ts'
 import type { RankEnd } from '../launch/rank.ts'
+import type { Ring } from '../launch/ring.ts'
 import { type Failure, formatFirstFailure } from '../launch/verdict.ts'
 import type { ResourceRequest, Strategy } from '../model/resources.ts'
 import type { Metric } from './metric.ts'
@@ -74,8 +75,12 @@ export type SeenBundle = BundleState | { readonly kind: 'missing' }
 /** Why a job is stopped. */
 export type StopReason = 'cancelled' | 'timed-out' | 'preempted' | 'requeued' | 'finished'
 
+/** The ring that the order of its places follows. */
+export type PlacedRing = Ring & { /** When its links were measured. */ readonly measuredMs: number }
+
 type Active = {
   readonly places: readonly BundlePlace[]
+  readonly ring?: PlacedRing
   /** By rank, as places. */
   readonly bundles: readonly BundleState[]
   /** When its first bundle began; until that is known, when it was placed. */
@@ -105,7 +110,7 @@ export type FinalKind = 'done' | 'failed' | 'timed-out' | 'lost' | 'cancelled'
 export type ActiveState = Extract<JobState, { kind: 'starting' | 'running' | 'ending' }>
 
 export type JobEvent =
-  | { readonly kind: 'placed'; readonly places: readonly BundlePlace[] }
+  | { readonly kind: 'placed'; readonly places: readonly BundlePlace[]; readonly ring?: PlacedRing | undefined }
   | { readonly kind: 'seen'; readonly rank: number; readonly bundle: SeenBundle }
   /** What a bundle of a launcher told: kept, so that the next steps of all follow from it. */
   | { readonly kind: 'said'; readonly rank: number; readonly said: Said; readonly ranks: readonly RankEnd[] }
@@ -155,8 +160,15 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
     case 'placed': {
       if (state.kind !== 'queued') return job
       const bundles = event.places.map((): BundleState => ({ kind: 'sent' }))
-      const { waitsFromMs } = state
-      return to({ kind: 'starting', places: event.places, bundles, startedMs: nowMs, waitsFromMs })
+      const { places, ring } = event
+      return to({
+        kind: 'starting',
+        places,
+        ...defined({ ring }),
+        bundles,
+        startedMs: nowMs,
+        waitsFromMs: state.waitsFromMs,
+      })
     }
     case 'seen':
       return isActive(state) ? seen(job, state, event.rank, event.bundle, nowMs) : job
@@ -291,12 +303,13 @@ const NOTHING_LEFT: BundleEnd = {
 
 function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: number): Job {
   const stop = state.kind === 'ending' ? state.stop : undefined
-  const { places, bundles, startedMs, placedMs = startedMs } = state
+  const { places, ring, bundles, startedMs, placedMs = startedMs } = state
   const waitsFromMs = nowMs - Math.max(0, startedMs - waitsFrom(job))
   const endsMs = bundles.flatMap((one) =>
     one.kind === 'ended' && one.beganMs !== undefined && one.ranMs !== undefined ? [one.beganMs + one.ranMs] : [],
   )
-  const base = { places, bundles, startedMs, placedMs, endedMs: endsMs.length === 0 ? nowMs : Math.max(...endsMs) }
+  const endedMs = endsMs.length === 0 ? nowMs : Math.max(...endsMs)
+  const base = { places, ...defined({ ring }), bundles, startedMs, placedMs, endedMs }
   const over = (kind: FinalKind, reason?: string): Job => ({ ...job, state: { ...base, kind, ...defined({ reason }) } })
   const again = (own: { readonly notBeforeMs?: number; readonly last: string }, failures = job.failures): Job => ({
     ...job,

@@ -2,13 +2,15 @@
 import { getOrMake } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
 import { findGang } from '../gangs/place-gang.ts'
+import { LAUNCHERS } from '../launch/launchers.ts'
+import { type LinkSpeed, orderOnRing } from '../launch/ring.ts'
 import { Cluster, type Placement } from '../model/cluster.ts'
 import type { Gang, HostCapacity } from '../model/resources.ts'
 import { planLines } from '../plan/plan-queue.ts'
 import { type ActiveJob, predictS, type RunTimes, type WaitingJob } from '../plan/predict.ts'
 import { firstInTurn, type QueueLine, type Usage } from '../plan/turn.ts'
 import { enginePlace, type JobEngine } from './engine.ts'
-import { isActive, type Job, type JobEvent, type JobSpec, requestsOf, waitsFrom } from './job.ts'
+import { type BundlePlace, isActive, type Job, type JobEvent, type JobSpec, requestsOf, waitsFrom } from './job.ts'
 import type { JobStore } from './store.ts'
 
 /** Jobs of one user and priority that are placed alike, the longest waiting first. */
@@ -122,6 +124,31 @@ function waitingOf(job: Job): WaitingJob {
   }
 }
 
+/** Bits a second between hosts, as they were last measured; `network`: at its addresses. */
+export type LinkSpeeds = (
+  hosts: readonly string[],
+  network: string | undefined,
+) => { readonly timeMs: number; readonly speed: LinkSpeed } | undefined
+
+/** Ranks follow the ring whose slowest link is the fastest, where links were measured. */
+export function onRing(
+  { launch, roles, bundles, request }: JobSpec,
+  places: readonly BundlePlace[],
+  links: LinkSpeeds,
+) {
+  const { kind, options = {} } = launch ?? {}
+  const launcher = LAUNCHERS.find(({ name }) => name === kind)
+  const direction = options.order === 'as-placed' ? undefined : launcher?.ringDirection?.(options, request)
+  const hosts = [...new Set(places.map(({ host }) => host))]
+  if (direction === undefined || hosts.length < 2) return { places }
+  const hasNetwork = launcher?.options.some(({ flags }) => flags.startsWith('network ')) === true
+  const measured = links(hosts, hasNetwork ? options.network : undefined)
+  if (measured === undefined) return { places }
+  const counts = (roles ?? [{ count: bundles }]).map(({ count }) => count)
+  const { ring, ...ordered } = orderOnRing(places, counts, direction, measured.speed)
+  return { ...ordered, ...defined({ ring: ring && { ...ring, measuredMs: measured.timeMs } }) }
+}
+
 type PassInput = {
   readonly nowMs: number
   readonly hosts: readonly HostCapacity[]
@@ -134,10 +161,12 @@ type PassInput = {
 
 export class PlanPass {
   readonly #store: JobStore
+  readonly #links: LinkSpeeds
   readonly #impossible = new ImpossibleGangs()
 
-  constructor(store: JobStore) {
+  constructor(store: JobStore, links: LinkSpeeds = () => undefined) {
     this.#store = store
+    this.#links = links
   }
 
   plan({ nowMs, hosts, engines, isPreempting, isGathering }: PassInput): JobsPlan {
@@ -170,7 +199,12 @@ export class PlanPass {
         event: { kind: 'placed' as const, places: [{ host: enginePlace(name), devices: [] }] },
       }))
     })
-    return { events: [...handed, ...events], expectedS }
+    const ordered = events.map(({ id, event }) => {
+      const spec = event.kind === 'placed' ? this.#store.get(id)?.spec : undefined
+      if (event.kind !== 'placed' || spec?.launch === undefined) return { id, event }
+      return { id, event: { ...event, ...onRing(spec, event.places, this.#links) } }
+    })
+    return { events: [...handed, ...ordered], expectedS }
   }
 }
 

@@ -4,6 +4,7 @@
  * decides the same. Docs: docs/launch.md; why: docs/decisions/0010-launchers.md.
  */
 import type { ResourceRequest } from '../model/resources.ts'
+import type { RingDirection } from './ring.ts'
 
 /** Bundles that ask for the same and do the same; ranks of bundles follow the order of roles. */
 export type Role = { readonly name: string; readonly count: number; readonly request: ResourceRequest }
@@ -78,6 +79,13 @@ export type LaunchOption = {
   readonly isRepeatable?: boolean
 }
 
+/** Of launchers that have a `ringDirection`. */
+export const ORDER: LaunchOption = {
+  flags: 'order <name>',
+  summary: 'order ranks as-placed, or by the measured links: ring (default)',
+  values: /^(ring|as-placed)$/,
+}
+
 export interface Launcher {
   /** As in `--launch`. */
   readonly name: string
@@ -86,4 +94,6 @@ export interface Launcher {
   /** @throws MusterError 'usage' when options contradict each other. */
   shape(options: LaunchSpec['options'], bundles: number, request: ResourceRequest): LaunchShape
   next(gang: LaunchedGang, bundle: number): LaunchStep
+  /** The rank to which each rank sends in a ring all-reduce; undefined, or without it: nothing follows the order of bundles. */
+  ringDirection?(options: LaunchSpec['options'], request: ResourceRequest): RingDirection | undefined
 }

@@ -6,7 +6,7 @@
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askPorts, askProgram, askVersion, differsIn, formatQuestion, nextQuestion, portsOf } from './asking.ts'
-import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec, type LaunchStep } from './launcher.ts'
+import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec, type LaunchStep, ORDER } from './launcher.ts'
 import { asRank } from './rank.ts'
 import { beginOf } from './torchrun.ts'
 
@@ -34,6 +34,7 @@ export const mpi: Launcher = {
       values: /^(none|core|numa)$/,
     },
     { flags: 'as-is', summary: 'do not add -m mpi4py, which ends all ranks when one raises' },
+    ORDER,
   ],
   shape: (options, bundles, request) => ({
     roles: [{ name: HOST_ROLE, count: bundles, request }],
@@ -41,6 +42,8 @@ export const mpi: Launcher = {
     isOnePerHost: true,
     ranks: slotsOf(options, request.gpuCount, request.cpuMilli),
   }),
+  // Of coll_base_allreduce.c.
+  ringDirection: () => 'next',
   next(gang, bundle) {
     const question = (index: number) =>
       formatQuestion(

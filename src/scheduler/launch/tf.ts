@@ -4,7 +4,7 @@
  */
 import { MusterError } from '../../base/errors.ts'
 import { askCard, askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
-import type { Launcher, Role } from './launcher.ts'
+import { type Launcher, ORDER, type Role } from './launcher.ts'
 import { parseRole } from './roles.ts'
 import { beginOf, cardsOf } from './torchrun.ts'
 
@@ -19,6 +19,7 @@ export const tf: Launcher = {
       summary: `start COUNT bundles as ${ROLES.join(', ')}; NAME=COUNT:gpu=1,cpu=4 for requests of their own`,
       isRepeatable: true,
     },
+    ORDER,
   ],
   shape({ role }, bundles, request) {
     const roles: readonly Role[] =
@@ -32,6 +33,8 @@ export const tf: Launcher = {
     if (!names.includes(leader)) throw new MusterError('usage', '--role: a chief or a worker is missing')
     return { roles, leaders: names.flatMap((name, rank) => (name === leader ? [rank] : [])) }
   },
+  // Of ring_alg.cc; with parameter servers, workers do not reduce among themselves.
+  ringDirection: ({ role = '' }) => (/\bps=/.test(role) ? undefined : 'next'),
   next(gang, bundle) {
     const { bundles, command, spec } = gang
     const question = (index: number) =>

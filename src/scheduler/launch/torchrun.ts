@@ -6,7 +6,7 @@
 import { MusterError } from '../../base/errors.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askCard, askPorts, askProgram, differsIn, formatQuestion, nextQuestion, portsOf } from './asking.ts'
-import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec, type LaunchStep } from './launcher.ts'
+import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec, type LaunchStep, ORDER } from './launcher.ts'
 import { asRank } from './rank.ts'
 
 const AGENT = 'torchrun'
@@ -27,6 +27,7 @@ export const torchrun: Launcher = {
     },
     { flags: 'restarts <n>', summary: 'with --elastic: start all ranks again up to N times', values: /^\d{1,4}$/ },
     { flags: 'torchrun <path>', summary: 'use this program in place of torchrun' },
+    ORDER,
   ],
   shape(options, bundles, request) {
     const { elastic, restarts } = options
@@ -37,6 +38,9 @@ export const torchrun: Launcher = {
       throw new MusterError('usage', `--elastic ${elastic} does not allow the ${bundles} bundles of the job`)
     return { roles: [{ name: HOST_ROLE, count: bundles, request }], ranks: procsOf(options, request.gpuCount) }
   },
+  // NCCL sends to the next rank, gloo (allreduce.cc) to the previous one. With --elastic, c10d chooses the ranks.
+  ringDirection: ({ elastic }, { gpuCount }) =>
+    elastic !== undefined ? undefined : gpuCount > 0 ? 'next' : 'previous',
   next(gang, bundle) {
     const { options, ports } = gang.spec
     const question = (index: number) =>

@@ -78,7 +78,11 @@ describe('files that another user could have written', () => {
     ['a queue', ['jobs'], () => new JobStore(join(home, 'state/muster/jobs/c.db'))[Symbol.dispose]()],
     ['a journal', ['journal'], () => openJournal({ environment, now: () => 0 })],
     ['a recording', ['recordings'], () => createRecordingDirectory(environment, 0)],
-    ['measurements', ['net'], () => keepMesh(environment, { links: [], pings: [] } as never, 'x', 0)],
+    [
+      'measurements',
+      ['net'],
+      () => keepMesh(environment, { links: [], pings: [] } as never, 'x', 0, { addresses: {} }),
+    ],
   ])('are not used for %s', (_, names, use) => {
     const directory = made('state', 'muster', ...names)
     use()

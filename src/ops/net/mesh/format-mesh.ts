@@ -1,8 +1,9 @@
 /** A mesh for a terminal (matrix of bandwidths, slowest links, findings), as CSV, and as a picture (SVG). Pure. */
+import { formatBitRate, shortBitRate } from '../../../base/format-bit-rate.ts'
 import { printable } from '../../../base/printable.ts'
 import { GRAVITIES, type Gravity } from '../../kernel/finding.ts'
 import { measuredOf, median, type NetFinding, retransmitsAGigabyte } from './judge.ts'
-import { formatBitRate, formatMs, type LinkOutcome, type LinkResult, shortBitRate } from './link.ts'
+import { formatMs, type LinkOutcome, type LinkResult } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
 
 /** `best` … `worst` against the median of all links; `failed` without a result. */

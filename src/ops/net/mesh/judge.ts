@@ -2,9 +2,10 @@
  * Findings from the measurements of a mesh. A host can send as fast as its best outgoing link and receive as fast as its best
  * incoming one. A pair slower than both ends is a slow link; a host whose best is far below the others' is a slow host. Pure.
  */
+import { formatBitRate } from '../../../base/format-bit-rate.ts'
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import { type Gravity, sortByGravity } from '../../kernel/finding.ts'
-import { formatBitRate, formatMs, type LinkResult, type OrderedPair } from './link.ts'
+import { formatMs, type LinkResult, type OrderedPair } from './link.ts'
 import type { MeshReport, ReadyHost } from './measure-mesh.ts'
 
 export type NetFinding = {

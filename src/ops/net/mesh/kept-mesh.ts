@@ -2,9 +2,10 @@
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { foreignDirectory, makeOwnDirectories } from '../../../base/foreign-place.ts'
+import { formatBitRate } from '../../../base/format-bit-rate.ts'
 import { stateDirectory } from '../../../base/user-directories.ts'
 import { endsOf, listed, measuredOf, median, type NetFinding } from './judge.ts'
-import { formatBitRate, type LinkResult } from './link.ts'
+import type { LinkOutcome, LinkResult } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
 import type { PingResult } from './scripts.ts'
 
@@ -21,6 +22,14 @@ export type KeptMesh = {
   readonly way: string
   readonly links: readonly LinkResult[]
   readonly pings: readonly PingResult[]
+} & Partial<MeshPlace>
+
+/** What was measured, so that it is not taken for other hosts of the same names. */
+export type MeshPlace = {
+  /** As hosts.yaml declares them, or names, by host. */
+  readonly addresses: Readonly<Record<string, string>>
+  /** The interface or network that was measured, if it was not the one that SSH connects to. */
+  readonly at?: string
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -30,12 +39,18 @@ export function meshDirectory(environment: Environment): string {
 }
 
 /** @throws when the directory cannot be written. */
-export function keepMesh(environment: Environment, { links, pings }: MeshReport, way: string, timeMs: number): string {
+export function keepMesh(
+  environment: Environment,
+  { links, pings }: MeshReport,
+  way: string,
+  timeMs: number,
+  place: MeshPlace,
+): string {
   const directory = meshDirectory(environment)
   makeOwnDirectories(directory)
   const time = new Date(timeMs).toISOString()
   const path = join(directory, `mesh-${time.replaceAll(':', '-')}.json`)
-  const kept: KeptMesh = { version: VERSION, time, way, links, pings }
+  const kept: KeptMesh = { version: VERSION, time, way, links, pings, ...place }
   writeFileSync(`${path}.${process.pid}`, JSON.stringify(kept), { mode: 0o600 })
   renameSync(`${path}.${process.pid}`, path)
   for (const name of filesIn(directory).slice(0, -KEPT)) rmSync(join(directory, name), { force: true })
@@ -55,6 +70,47 @@ export function lastMesh(environment: Environment, way: string, names: readonly 
   return undefined
 }
 
+const YOUNG_MS = 30 * 24 * 3_600_000
+const MOST_READ = 50
+
+export type MeasuredLinks = {
+  readonly timeMs: number
+  /** Bits a second; undefined: it could not be measured. */
+  speed(from: string, to: string): number | undefined
+}
+
+/**
+ * The newest result of the last 30 days that measured every link between these hosts over TCP, at the addresses that they still
+ * have. `addresses`: as in `MeshPlace`.
+ */
+export function measuredLinks(
+  environment: Environment,
+  addresses: ReadonlyMap<string, string>,
+  at: string | undefined,
+  nowMs: number,
+): MeasuredLinks | undefined {
+  const directory = meshDirectory(environment)
+  for (const name of filesIn(directory).slice(-MOST_READ).toReversed()) {
+    const kept = readKept(join(directory, name))
+    const timeMs = Date.parse(kept?.time ?? '')
+    if (kept?.addresses === undefined || kept.at !== at || !/^tcp\b/.test(kept.way)) continue
+    if (!(nowMs - timeMs < YOUNG_MS)) continue
+    const known = new Map(Object.entries(kept.addresses))
+    if ([...addresses].some(([host, address]) => known.get(host) !== address)) continue
+    const speeds = new Map<string, ReadonlyMap<string, number | undefined>>()
+    for (const [from, links] of Map.groupBy(kept.links, (link) => link.from)) {
+      const tried = links.filter(({ outcome }) => outcome.kind === 'measured' || outcome.cause !== 'cancelled')
+      speeds.set(from, new Map(tried.map(({ to, outcome }) => [to, speedOf(outcome)])))
+    }
+    const hosts = [...addresses.keys()]
+    const isWhole = hosts.every((from) => hosts.every((to) => from === to || speeds.get(from)?.has(to) === true))
+    if (isWhole) return { timeMs, speed: (from, to) => speeds.get(from)?.get(to) }
+  }
+  return undefined
+}
+
+const speedOf = (outcome: LinkOutcome) => (outcome.kind === 'measured' ? outcome.bitsPerSecond : undefined)
+
 function filesIn(directory: string): string[] {
   try {
     if (foreignDirectory(directory) !== undefined) return []
@@ -70,7 +126,11 @@ function readKept(path: string): KeptMesh | undefined {
   try {
     const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<KeptMesh>
     const isOurs = value.version === VERSION && typeof value.time === 'string' && typeof value.way === 'string'
-    return isOurs && Array.isArray(value.links) && value.links.every(isLink) ? { ...(value as KeptMesh) } : undefined
+    if (!isOurs || !Array.isArray(value.links) || !value.links.every(isLink)) return undefined
+    // Files of earlier versions have no addresses.
+    const { addresses = {} } = value
+    const isPlain = typeof addresses === 'object' && addresses !== null
+    return isPlain ? { ...(value as KeptMesh) } : undefined
   } catch {
     return undefined
   }

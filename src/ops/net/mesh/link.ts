@@ -1,4 +1,4 @@
-/** A measurement of one direction between two hosts: options, result, how numbers are shown, and which hosts measure when. */
+/** A measurement of one direction between two hosts: options, result, and which hosts measure when. */
 
 /** `ssh`: bytes through ssh(1) from host to host, where there is no iperf. */
 export type NetTool = 'iperf3' | 'iperf2' | 'ssh'
@@ -43,25 +43,6 @@ export type LinkOutcome =
 export const failed = (cause: LinkFailure, reason: string) => ({ kind: 'failed', cause, reason }) as const
 
 export type LinkResult = { readonly from: string; readonly to: string; readonly outcome: LinkOutcome }
-
-/** `941 Mbit/s`, `9.4 Gbit/s`: three digits that count, powers of 1000. */
-export function formatBitRate(bitsPerSecond: number): string {
-  const [value, unit] = scaled(bitsPerSecond, ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s', 'Tbit/s'])
-  return `${value} ${unit}`
-}
-
-/** `941M`: at most five columns. */
-export function shortBitRate(bitsPerSecond: number): string {
-  return scaled(bitsPerSecond, ['', 'k', 'M', 'G', 'T']).join('')
-}
-
-function scaled(value: number, units: readonly string[]): [string, string] {
-  let power = 0
-  let rest = value
-  for (; rest >= 999.5 && power < units.length - 1; power += 1) rest /= 1000
-  const digits = rest >= 99.95 || power === 0 ? 0 : rest >= 9.995 ? 1 : 2
-  return [String(Number(rest.toFixed(digits))), units[power] ?? '']
-}
 
 /** `0.42 ms`, `12 ms` */
 export function formatMs(ms: number): string {

@@ -2,10 +2,11 @@
  * Measures a link without iperf, by sending bytes through ssh(1) from host to host. A single short run proves little, because
  * logins, ciphers and busy processors slow it down. So runs are repeated until two agree; else there is no result.
  */
+import { formatBitRate } from '../../../base/format-bit-rate.ts'
 import { type OpsHosts, reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import { amountOf } from '../amount.ts'
-import { failed, formatBitRate, type LinkOutcome, type MeasureOptions, type NetTool, type OrderedPair } from './link.ts'
+import { failed, type LinkOutcome, type MeasureOptions, type NetTool, type OrderedPair } from './link.ts'
 import { limitSeconds, SSH_WARM_UP_S, type SshTarget, sshParts, sshScript } from './scripts.ts'
 
 const MOST_RUNS = 5

@@ -203,12 +203,14 @@ describe('earlier results', () => {
         mesh(() => 941),
         'tcp',
         Date.UTC(2026, 10, 14, 20, 15),
+        { addresses: {} },
       )
       keepMesh(
         environment,
         mesh(() => 5),
         'udp',
         Date.UTC(2026, 10, 15),
+        { addresses: {} },
       )
       expect(statSync(path).mode & 0o777).toBe(0o600)
       writeFileSync(join(meshDirectory(environment), 'mesh-2026-12-31T00-00-00.000Z.json'), '{"version":1')

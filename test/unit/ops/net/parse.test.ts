@@ -2,8 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { formatBitRate, shortBitRate } from '../../../../src/base/format-bit-rate.ts'
 import { chooseAddress, parseMeshFacts, parseNetwork } from '../../../../src/ops/net/mesh/host-facts.ts'
-import { formatBitRate, shortBitRate } from '../../../../src/ops/net/mesh/link.ts'
+
 import { explainFailure } from '../../../../src/ops/net/mesh/measure-mesh.ts'
 import { parseIperf2, parseIperf3 } from '../../../../src/ops/net/mesh/parse-iperf.ts'
 import { parsePings } from '../../../../src/ops/net/mesh/scripts.ts'

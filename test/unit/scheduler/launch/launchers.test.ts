@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { LaunchedBundle, LaunchedGang } from '../../../../src/scheduler/launch/launcher.ts'
+import { type LaunchedBundle, type LaunchedGang, ORDER } from '../../../../src/scheduler/launch/launcher.ts'
 import { LAUNCHERS } from '../../../../src/scheduler/launch/launchers.ts'
 
 const REQUEST = { cpuMilli: 1000, memoryBytes: 0, gpuCount: 2, gpuMilli: 1000 }
@@ -47,6 +47,10 @@ const READY = [
   { ...ANSWERED, listening: '1', heard: '1' },
   { ...ANSWERED, card: 'ens3', reached: '1' },
 ]
+
+it('has --order where the order of ranks means something', () => {
+  for (const { options, ringDirection } of LAUNCHERS) expect(options.includes(ORDER)).toBe(ringDirection !== undefined)
+})
 
 describe.each(LAUNCHERS.map(({ name }) => name))('the launcher %s', (kind) => {
   it('asks each host once, lets the others reach the first one, and then begins', () => {
