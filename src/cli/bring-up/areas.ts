@@ -16,9 +16,9 @@ export async function loadAreas(entries: readonly AreaEntry[] = AREAS): Promise<
 
 /** Their parts of hosts.yaml, and what launchers use. */
 export async function fileSections(): Promise<readonly Section[]> {
-  const launch = import('../../scheduler/launch/section.ts')
+  const launch = [import('../../scheduler/launch/section.ts'), import('../../scheduler/launch/rows.ts')]
   return await Promise.all([
     ...AREAS.map(async ({ section }) => (await section()).section),
-    launch.then(({ section }) => section),
+    ...launch.map(async (module) => (await module).section),
   ])
 }

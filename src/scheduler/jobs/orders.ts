@@ -1,7 +1,7 @@
 /** What has to be done for a job on its places, from its state alone. */
 
 import { HOST_ROLE, type LaunchedGang, type LaunchStep } from '../launch/launcher.ts'
-import { LAUNCHERS } from '../launch/launchers.ts'
+import { launcherOf } from '../launch/launchers.ts'
 import type { BundleOrder } from './host-program.ts'
 import { type BundlePlace, isActive, type Job, type JobSpec, requestsOf } from './job.ts'
 
@@ -100,7 +100,7 @@ function launchedGang(
 function stepOf(job: Job, rank: number, addresses: ReadonlyMap<string, string>): LaunchStep | undefined {
   const gang = launchedGang(job, addresses)
   if (gang === undefined) return undefined
-  const launcher = LAUNCHERS.find(({ name }) => name === gang.spec.kind)
+  const launcher = launcherOf(gang.spec)
   return (
     launcher?.next(gang, rank) ?? {
       kind: 'refuse',

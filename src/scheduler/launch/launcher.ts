@@ -6,6 +6,20 @@
 import type { ResourceRequest } from '../model/resources.ts'
 import type { RingDirection } from './ring.ts'
 
+/** A launcher that is only words and variables (rows.ts). */
+export type LauncherRow = {
+  /** Words that start a bundle; the command of the job follows, unless `{command}` stands here or in `first`. */
+  readonly command: readonly string[]
+  /** Words for the first bundle, if it differs. */
+  readonly first?: readonly string[]
+  readonly per: 'bundle' | 'host'
+  /** TCP ports asked for on the first bundle's host. */
+  readonly ports: number
+  readonly environment: Readonly<Record<string, string>>
+  /** `first`: the job is done when the first bundle is, and the others are stopped then. */
+  readonly done: 'all' | 'first'
+}
+
 /** Bundles that ask for the same and do the same; ranks of bundles follow the order of roles. */
 export type Role = { readonly name: string; readonly count: number; readonly request: ResourceRequest }
 
@@ -17,6 +31,8 @@ export type LaunchSpec = {
   readonly ports: readonly [number, number]
   /** Ranks in each bundle; undefined: each bundle is one rank. */
   readonly ranks?: number
+  /** The launcher itself, if it is one of hosts.yaml. */
+  readonly row?: LauncherRow
   /** A line for sh that comes before everything: it enters an environment. */
   readonly setUp?: string
   /** Variables of every rank that the user did not set. */
