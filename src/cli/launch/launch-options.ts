@@ -1,5 +1,6 @@
 /** Options of launchers, and from them to the gang of a job. */
 import { type Command, Option } from 'commander'
+import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
@@ -7,7 +8,8 @@ import type { Inventory } from '../../inventory/inventory.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import type { Launcher, LaunchOption } from '../../scheduler/launch/launcher.ts'
-import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
+import { LAUNCHERS, launcherOf } from '../../scheduler/launch/launchers.ts'
+import { section as rowsSection } from '../../scheduler/launch/rows.ts'
 import { DEFAULT_PORTS, section } from '../../scheduler/launch/section.ts'
 import { repeatable } from '../command-line/options.ts'
 
@@ -38,12 +40,13 @@ export function withLaunchOptions(command: Command, launchers: readonly Launcher
 }
 
 /** @throws MusterError 'usage' for an unknown launcher. */
-export function launcherOf(kind: string): Launcher {
-  const names = LAUNCHERS.map(({ name }) => name)
-  const launcher = LAUNCHERS.find(({ name }) => name === kind)
+export function findLauncher(kind: string, inventory: Inventory): Launcher {
+  const rows = sectionOf(inventory, rowsSection)
+  const launcher = launcherOf({ kind, row: rows?.get(kind) })
   if (launcher !== undefined) return launcher
+  const names = [...LAUNCHERS.map(({ name }) => name), ...(rows?.keys() ?? [])]
   throw new MusterError('usage', `unknown launcher: ${printable(kind)}${didYouMean(kind, names)}`, {
-    hint: `Launchers: ${KINDS}.`,
+    hint: `Launchers: ${names.join(', ')}.`,
   })
 }
 
@@ -62,7 +65,7 @@ export function launchPart(
     if (given[0] === undefined) return undefined
     throw new MusterError('usage', `--${given[0].flags.split(' ')[0]} needs --launch`, { hint: `Launchers: ${KINDS}.` })
   }
-  const launcher = launcherOf(options.launch)
+  const launcher = findLauncher(options.launch, inventory)
   const own = new Map(launcher.options.map((option) => [keyOf(option), option]))
   const values: Record<string, string> = {}
   for (const { options: known } of LAUNCHERS)
@@ -92,6 +95,7 @@ export function launchPart(
     ...(isOnePerHost ? { maxBundlesPerHost: 1 } : {}),
     launch: {
       kind: launcher.name,
+      ...defined({ row: sectionOf(inventory, rowsSection)?.get(launcher.name) }),
       options: { ...(declared?.network === undefined ? {} : { network: declared.network }), ...values },
       ports: declared?.ports ?? DEFAULT_PORTS,
       ...(ranks === undefined ? {} : { ranks }),

@@ -42,7 +42,19 @@ const word = text('word', (value) => {
   const wrong = namesIn(value).find((name) => !Object.hasOwn(PLACEHOLDERS, name))
   if (wrong === undefined) return undefined
   if (wrong === 'command') return 'has {command} inside a word; it has to be a word of its own'
-  const known = ['nodes', 'node', 'ranks', 'procs', 'host', 'address', 'address.0', 'hosts', 'addresses', 'port.0', 'job']
+  const known = [
+    'nodes',
+    'node',
+    'ranks',
+    'procs',
+    'host',
+    'address',
+    'address.0',
+    'hosts',
+    'addresses',
+    'port.0',
+    'job',
+  ]
   return `has {${printable(wrong)}}; known are ${known.map((name) => `{${name}}`).join(' ')} {command}`
 })
 const words = list(word)
@@ -69,7 +81,10 @@ export const section = defineSection(
           fallback: '`bundle`',
         },
         ports: {
-          schema: number(`a whole number from 0 to ${MOST_PORTS}`, (value) => Number.isInteger(value) && value >= 0 && value <= MOST_PORTS),
+          schema: number(
+            `a whole number from 0 to ${MOST_PORTS}`,
+            (value) => Number.isInteger(value) && value >= 0 && value <= MOST_PORTS,
+          ),
           about: 'How many free TCP ports it needs on the first host: `{port.0}`, `{port.1}` and so on.',
           example: '2',
           fallback: '1',
@@ -89,18 +104,21 @@ export const section = defineSection(
     about: 'Launchers of your own, for `muster launch NAME`.',
   },
   (raw, context): ReadonlyMap<string, LauncherRow> => {
-    const rows = raw.map(({ key, keyNode, value: { command = [], first, per = 'bundle', ports = 1, env = [], done = 'all' } }) => {
-      const fail = (message: string) => context.fail(keyNode.range?.[0] ?? 0, `launchers: ${printable(key)} ${message}`)
-      if (!/^[a-z][a-z0-9-]{0,30}$/.test(key)) fail('is not a name of small letters, digits and -')
-      if (RESERVED.includes(key)) fail('is a launcher of Muster; give yours another name')
-      const variable = env.find(({ key: name }) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
-      if (variable !== undefined) fail(`sets ${printable(variable.key)}, which is not the name of a variable`)
-      const used = [...command, ...(first ?? []), ...env.map(({ value }) => value)].flatMap(namesIn)
-      const port = used.find((name) => name.startsWith('port.') && Number(name.slice('port.'.length)) >= ports)
-      if (port !== undefined) fail(`uses {${port}}; write ports: ${Number(port.slice('port.'.length)) + 1}`)
-      const environment = Object.fromEntries(env.map(({ key: name, value }) => [name, value]))
-      return [key, { command, ...(first === undefined ? {} : { first }), per, ports, environment, done }] as const
-    })
+    const rows = raw.map(
+      ({ key, keyNode, value: { command = [], first, per = 'bundle', ports = 1, env = [], done = 'all' } }) => {
+        const fail = (message: string) =>
+          context.fail(keyNode.range?.[0] ?? 0, `launchers: ${printable(key)} ${message}`)
+        if (!/^[a-z][a-z0-9-]{0,30}$/.test(key)) fail('is not a name of small letters, digits and -')
+        if (RESERVED.includes(key)) fail('is a launcher of Muster; give yours another name')
+        const variable = env.find(({ key: name }) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+        if (variable !== undefined) fail(`sets ${printable(variable.key)}, which is not the name of a variable`)
+        const used = [...command, ...(first ?? []), ...env.map(({ value }) => value)].flatMap(namesIn)
+        const port = used.find((name) => name.startsWith('port.') && Number(name.slice('port.'.length)) >= ports)
+        if (port !== undefined) fail(`uses {${port}}; write ports: ${Number(port.slice('port.'.length)) + 1}`)
+        const environment = Object.fromEntries(env.map(({ key: name, value }) => [name, value]))
+        return [key, { command, ...(first === undefined ? {} : { first }), per, ports, environment, done }] as const
+      },
+    )
     return new Map(rows)
   },
 )
@@ -110,7 +128,11 @@ export function rowLauncher(name: string, row: LauncherRow): Launcher {
     name,
     summary: `${[...row.command, 'COMMAND'].slice(0, 4).join(' ')} … (launchers in hosts.yaml)`,
     options: [
-      { flags: 'procs <n>', summary: 'start N ranks in each bundle (default: its GPUs, else 1)', values: /^[1-9]\d{0,3}$/ },
+      {
+        flags: 'procs <n>',
+        summary: 'start N ranks in each bundle (default: its GPUs, else 1)',
+        values: /^[1-9]\d{0,3}$/,
+      },
     ],
     shape: (_, bundles, request) => ({
       roles: [{ name: HOST_ROLE, count: bundles, request }],
@@ -131,7 +153,8 @@ export function rowLauncher(name: string, row: LauncherRow): Launcher {
       const unknown = [...words, ...Object.values(row.environment)]
         .flatMap(namesIn)
         .find((one) => one !== 'command' && PLACEHOLDERS[one]?.(gang, bundle) === undefined)
-      if (unknown !== undefined) return { kind: 'refuse', reason: `the launcher ${name} uses {${unknown}}, which is not known` }
+      if (unknown !== undefined)
+        return { kind: 'refuse', reason: `the launcher ${name} uses {${unknown}}, which is not known` }
       const fill = (text: string) =>
         text.replaceAll(/\{([^{}]*)\}/g, (_, one: string) => PLACEHOLDERS[one]?.(gang, bundle) ?? '')
       const line = words.map((one) => (one === '{command}' ? gang.command : shellQuote(fill(one))))
