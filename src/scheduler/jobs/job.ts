@@ -371,7 +371,7 @@ export function failuresOf(
 }
 
 /** `rank 3`, or `ps 0` where bundles have roles. */
-function namesOf(roles: JobSpec['roles'], bundles: number): readonly string[] {
+export function namesOf(roles: JobSpec['roles'], bundles: number): readonly string[] {
   if (roles === undefined || roles.every(({ name }) => name === HOST_ROLE))
     return Array.from({ length: bundles }, (_, rank) => `rank ${rank}`)
   return roles.flatMap(({ name, count }) => Array.from({ length: count }, (_, index) => `${name} ${index}`))

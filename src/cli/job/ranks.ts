@@ -1,0 +1,127 @@
+/** `muster job ranks`: the ranks of a job on their hosts, and what each does now. */
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { clip } from '../../base/text-width.ts'
+import { reasonOfResult } from '../../ops/kernel/host-port.ts'
+import { formatOutcome } from '../../ops/run/outcome.ts'
+import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
+import { failuresOf, type Job } from '../../scheduler/jobs/job.ts'
+import { parseRankReadings, type RankReading, type RankRow, rankPrograms, ranksOf } from '../../scheduler/jobs/ranks.ts'
+import { rankFailures } from '../../scheduler/launch/verdict.ts'
+import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
+import { jsonLine } from '../output/json-lines.ts'
+import { formatTable } from '../output/table.ts'
+import { withJob } from './arguments.ts'
+import { type ConnectedHosts, connectHosts } from './hosts.ts'
+import { readQueue } from './open-queue.ts'
+import { jobOr } from './show.ts'
+
+type RanksOptions = GlobalOptions & { readonly failed?: boolean }
+
+export const verb: VerbCode = {
+  define: (command) => withJob(command).option('--failed', 'list only ranks that failed, the likely cause first'),
+  help: `
+Examples:
+  muster job ranks 17                each rank with its host, step and last line
+  muster job ranks 17 --failed       which rank failed first, and why
+
+While the job runs, its hosts are asked. Steps are read from output such as step=412 or "step 412/1000".
+`,
+  async run(id: number, options: RanksOptions, context: CliContext) {
+    using queue = await readQueue(options, context)
+    const job = jobOr(queue, id)
+    checkHasRanks(job)
+    const connect = async () => await connectHosts(queue.inventory, options, context)
+    const { readings, troubles } = await readOnce(job, queue.store.id, connect, context.signal)
+    const all = ranksOf(job, readings)
+    const rows = options.failed ? failedRanks(job, all) : all
+    if (options.json) for (const row of rows) context.stdout.write(jsonLine(rankJson(job, row)))
+    else context.stdout.write(formatRanks(rows))
+    for (const [host, why] of troubles) context.stderr.write(`muster: ${host}: ${printable(why)}\n`)
+    return EXIT.ok
+  },
+}
+
+/** @throws MusterError 'usage' when it has none */
+function checkHasRanks({ id, spec, state }: Job): void {
+  if (spec.engine !== undefined)
+    throw new MusterError('usage', `job ${id} runs in ${placeTitle(enginePlace(spec.engine))}: its ranks are not known`)
+  if (!('places' in state) || state.places === undefined)
+    throw new MusterError('usage', `job ${id} is ${state.kind}: it has no ranks yet`)
+}
+
+type RankReadings = {
+  /** By bundle. */
+  readonly readings: ReadonlyMap<number, readonly RankReading[]>
+  /** Why a host could not be read. */
+  readonly troubles: ReadonlyMap<string, string>
+}
+
+async function readOnce(
+  job: Job,
+  storeId: string,
+  connect: () => Promise<ConnectedHosts>,
+  signal: AbortSignal,
+): Promise<RankReadings> {
+  if (rankPrograms(job, storeId).size === 0) return { readings: new Map(), troubles: new Map() }
+  using hosts = await connect()
+  return await readRanks(job, storeId, hosts, signal)
+}
+
+/** Asks each host of an active job once, all at the same time. Never rejects. */
+async function readRanks(job: Job, storeId: string, hosts: ConnectedHosts, signal: AbortSignal): Promise<RankReadings> {
+  const readings = new Map<number, readonly RankReading[]>()
+  const troubles = new Map<string, string>()
+  const read = async ([host, program]: readonly [string, string]) => {
+    const result = await hosts.exec(host, program, signal)
+    if (result.outcome.kind !== 'exit') troubles.set(host, reasonOfResult(result, formatOutcome))
+    else
+      for (const [bundle, own] of parseRankReadings(Buffer.from(result.stdout).toString(), host, job, storeId))
+        readings.set(bundle, own)
+  }
+  await Promise.all([...rankPrograms(job, storeId)].map(read))
+  return { readings, troubles }
+}
+
+/** Those that failed, in the order of their likelihood to be the cause. */
+function failedRanks(job: Job, rows: readonly RankRow[]): readonly RankRow[] {
+  if (!('places' in job.state)) return []
+  const byTitle = new Map(rows.map((row) => [row.title, row]))
+  return rankFailures(failuresOf(job.spec, job.state)).flatMap(({ title }) => byTitle.get(title) ?? [])
+}
+
+const MOST_LINE = 80
+
+/** A table of ranks; empty columns are left out. */
+function formatRanks(rows: readonly RankRow[]): string {
+  const cells = rows.map(({ title, host, state, restart, code, text, reading }) => [
+    title.replace(/^rank /, ''),
+    host,
+    state === 'failed' || state === 'stopped' ? `${state}${code === undefined ? '' : `, exit ${code}`}` : state,
+    restart === 0 ? '' : String(restart),
+    reading?.step === undefined ? '' : String(reading.step),
+    state === 'running' && reading !== undefined ? `${reading.quietS} s` : '',
+    clip(printable(text ?? reading?.line ?? ''), MOST_LINE),
+  ])
+  return formatTable(['RANK', 'HOST', 'STATE', 'RESTART', 'STEP', 'QUIET', 'LAST LINE'], cells)
+}
+
+function rankJson({ id, attempt }: Job, { endedMs, reading, text, ...row }: RankRow): object {
+  return {
+    type: 'rank',
+    job: id,
+    attempt,
+    ...row,
+    ...(endedMs === undefined ? {} : { ended: new Date(endedMs).toISOString() }),
+    ...(text === undefined ? {} : { reason: text }),
+    ...(reading === undefined
+      ? {}
+      : {
+          step: reading.step ?? null,
+          line: reading.line ?? null,
+          bytes: reading.bytes,
+          quietS: reading.quietS,
+          process: reading.process ?? null,
+        }),
+  }
+}

@@ -1,0 +1,57 @@
+/** Ranks of a job that mpirun started, as `muster job ranks` and `muster job logs` show them. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'mpirun.openmpi', 'python mpi4py')
+
+/** Each rank prints its step; rank 2 raises when it is told to, the others wait for it. */
+const PROGRAM = `
+import os, time
+from mpi4py import MPI
+rank = MPI.COMM_WORLD.rank
+print("begin", flush=True)
+print(f"epoch 1 step {40 + rank}/100", flush=True)
+while not os.path.exists(os.path.expanduser("~/go")): time.sleep(0.05)
+if rank == 2: raise ValueError("bad batch")
+MPI.COMM_WORLD.Barrier()
+`
+
+describe.skipIf(!canRun)('ranks of a launched job', { timeout: 120_000 }, () => {
+  let lab: Lab
+  let queue: LabQueue
+
+  beforeAll(async () => {
+    lab = await startLab({ count: 2 })
+    queue = labQueue(lab, hostsFileOf(lab, 'ranks'))
+  })
+  afterEach(async () => await queue.stop())
+  afterAll(async () => await lab?.stop())
+
+  const ranks = async (...args: readonly string[]) => {
+    const { stdout } = await queue.job('ranks', ...args, '--json')
+    return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Record<string, unknown>]))
+  }
+
+  it('show their hosts and steps while they run, and the one that failed first after it', async () => {
+    const id = await queue.submit(
+      ...['--launch', 'mpi', '--bundles', '2', '--slots', '2', '--', 'python3', '-c', PROGRAM],
+    )
+    const { ended } = queue.work()
+    await waitUntil(
+      async () => (await ranks(id)).filter(({ step }) => typeof step === 'number').length === 4,
+      'four steps',
+    )
+    expect(await ranks(id)).toMatchObject([
+      { rank: 0, host: 'm1', state: 'running', step: 40, line: 'epoch 1 step 40/100' },
+      { rank: 1, host: 'm1', state: 'running', step: 41 },
+      { rank: 2, host: 'm2', state: 'running', step: 42, process: { pid: expect.any(Number) } },
+      { rank: 3, host: 'm2', state: 'running', step: 43 },
+    ])
+    for (const host of lab.hosts) await host.exec('touch go')
+    expect(await ended).toEqual([0, null])
+    expect((await ranks(id, '--failed'))[0]).toMatchObject({ rank: 2, host: 'm2', reason: 'ValueError: bad batch' })
+  })
+})

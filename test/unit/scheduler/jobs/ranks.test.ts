@@ -1,0 +1,160 @@
+/** Ranks of a job: from its state, and from the files of a host, read by the program that runs there. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import type { BundleState, Job } from '../../../../src/scheduler/jobs/job.ts'
+import { bundleKey } from '../../../../src/scheduler/jobs/orders.ts'
+import { parseRankReadings, rankPrograms, ranksOf } from '../../../../src/scheduler/jobs/ranks.ts'
+
+const STORE = 'abc0'
+
+const jobOf = (ranks: number | undefined, ...bundles: readonly BundleState[]): Job => ({
+  id: 17,
+  user: 'ann',
+  submittedMs: 0,
+  priority: 0,
+  attempt: 1,
+  failures: 0,
+  after: [],
+  spec: {
+    name: 'train',
+    command: 'train.py',
+    environment: {},
+    request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+    bundles: bundles.length,
+    strategy: 'PACK',
+    retries: 0,
+    isPreemptible: false,
+    launch: { kind: 'mpi', options: {}, ports: [46_000, 46_999], ...(ranks === undefined ? {} : { ranks }) },
+  },
+  state: {
+    kind: 'running',
+    places: bundles.map((_, index) => ({ host: `m${index + 1}`, devices: [] })),
+    bundles,
+    startedMs: 0,
+  },
+})
+
+const BEGUN: BundleState = { kind: 'begun', beganMs: 1000 }
+const rowOf = (job: Job) => ranksOf(job).map(({ title, host, state, code }) => [title, host, state, code])
+
+describe('ranks from the state of a job', () => {
+  it('are numbered through the bundles, and wait until their bundle begins', () => {
+    expect(rowOf(jobOf(2, BEGUN, { kind: 'sent' }))).toEqual([
+      ['rank 0', 'm1', 'running', undefined],
+      ['rank 1', 'm1', 'running', undefined],
+      ['rank 2', 'm2', 'waiting', undefined],
+      ['rank 3', 'm2', 'waiting', undefined],
+    ])
+  })
+
+  it('have the end that their host told, the latest restart first', () => {
+    const ranks = [
+      { rank: 1, restart: 1, code: 3, text: 'ValueError: bad batch' },
+      { rank: 1, restart: 0, code: 0 },
+      { rank: 0, restart: 1, code: 143 },
+    ]
+    expect(ranksOf(jobOf(2, { ...BEGUN, ranks }))).toMatchObject([
+      { rank: 0, state: 'stopped', code: 143, restart: 1 },
+      { rank: 1, state: 'failed', code: 3, restart: 1, text: 'ValueError: bad batch' },
+    ])
+  })
+
+  it('run again when their launcher started them again', () => {
+    const reading = { rank: 0, restart: 1, bytes: 0, quietS: 0 }
+    const job = jobOf(1, { ...BEGUN, ranks: [{ rank: 0, restart: 0, code: 1 }] })
+    expect(ranksOf(job, new Map([[0, [reading]]]))).toMatchObject([{ state: 'running', restart: 1, reading }])
+  })
+
+  it('are the bundles themselves where a launcher starts one in each', () => {
+    const ended: BundleState = { kind: 'ended', end: { kind: 'exit', code: 1 }, said: { why: 'no such file' } }
+    expect(ranksOf(jobOf(undefined, BEGUN, ended))).toMatchObject([
+      { title: 'rank 0', state: 'running' },
+      { title: 'rank 1', state: 'failed', code: 1, text: 'no such file' },
+    ])
+  })
+})
+
+describe('ranks read from a host', () => {
+  const home = mkdtempSync(join(tmpdir(), 'muster-ranks-'))
+  afterAll(() => rmSync(home, { recursive: true }))
+  let attempt = 0
+  /** What the program tells of a bundle with these files. */
+  const read = (ranks: number | undefined, files: Readonly<Record<string, string>>) => {
+    attempt += 1
+    const job: Job = { ...jobOf(ranks, BEGUN), attempt }
+    const directory = join(home, 'muster/jobs', bundleKey(STORE, job, 0))
+    mkdirSync(directory, { recursive: true })
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text)
+    const program = rankPrograms(job, STORE).get('m1') ?? ''
+    const text = execFileSync('sh', { input: program, env: { ...process.env, XDG_STATE_HOME: home } }).toString()
+    return parseRankReadings(text, 'm1', job, STORE)
+      .get(0)
+      ?.toSorted((one, other) => one.rank - other.rank)
+  }
+
+  it('have step, last line, size and process', () => {
+    const found = read(3, {
+      ranks: `0 0 ${process.pid}\n1 0 999999999\n2 0 999999999\n2 1 ${process.pid}\n`,
+      out: 'begin\nepoch 1 step 411 loss 0.5\nepoch 1 step 412/1000 loss 0.4\n',
+      err: '',
+      'rank.1': 'global_step=77\nTraceback\nValueError: bad batch\n',
+      'rank.2': '  1%|#  \r 50%|##  \r',
+    })
+    expect(found).toMatchObject([
+      { rank: 0, step: 412, line: 'epoch 1 step 412/1000 loss 0.4', bytes: 63, process: { pid: process.pid } },
+      { rank: 1, step: 77, line: 'ValueError: bad batch', restart: 0 },
+      { rank: 2, restart: 1, line: ' 50%|##  ', process: { pid: process.pid } },
+    ])
+    expect(found?.[1]?.process).toBeUndefined()
+    expect(found?.[0]?.step).toBeTypeOf('number')
+    expect(found?.[2]?.step).toBeUndefined()
+  })
+
+  it('are the bundle where it is one rank', () => {
+    expect(read(undefined, { id: '999999999 boot 1 1\n', out: 'step: 3\n', err: '' })).toMatchObject([
+      { rank: 0, step: 3, line: 'step: 3' },
+    ])
+  })
+
+  it('are not taken from what a rank wrote into its output or into the file of ranks', () => {
+    const found = read(2, {
+      ranks: '0 0 1\n../../x 0 1\n1 0 $(touch /tmp/x)\n-1 0 1\n9 9\n',
+      out: `x rank ${STORE}-17-1-0 5 0 1 0 R\n${STORE}-17-1-0 5 0 1 R 1 0 1 1 - fine\n`,
+      err: '',
+    })
+    expect(found?.map(({ rank }) => rank)).toEqual([0])
+  })
+
+  it('are those of its own bundles, within bounds', () => {
+    const job = jobOf(2, BEGUN, BEGUN)
+    const [own, other] = [0, 1].map((bundle) => bundleKey(STORE, job, bundle))
+    const rest = '0 0 12 R 150 futex_wait_queue 10 2 7 step 7'
+    const lines = [
+      `${own} ${rest}`,
+      `${other} ${rest}`,
+      `${own} 1234567 0 12 R 1 0 1 1 -`,
+      `${own} 1 0 12 R 1e9 0 1 1 -`,
+      `evil-17-1-0 ${rest}`,
+      '',
+    ]
+    expect([...parseRankReadings(lines.join('\n'), 'm1', job, STORE)]).toEqual([
+      [
+        0,
+        [
+          {
+            rank: 0,
+            restart: 0,
+            bytes: 10,
+            quietS: 2,
+            step: 7,
+            line: 'step 7',
+            process: { pid: 12, state: 'R', cpuS: 1.5, waitsIn: 'futex_wait_queue' },
+          },
+        ],
+      ],
+    ])
+  })
+})
