@@ -6,8 +6,10 @@ import { stateDirectory } from '../../base/user-directories.ts'
 import type { Host } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
+import { measuredLinks } from '../../ops/net/mesh/kept-mesh.ts'
 import type { DriverHost } from '../../scheduler/jobs/host-rounds.ts'
 import type { KnownHost } from '../../scheduler/jobs/packing.ts'
+import type { LinkSpeeds } from '../../scheduler/jobs/plan-jobs.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import { type HostCapacity, milliOf } from '../../scheduler/model/resources.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
@@ -90,6 +92,13 @@ export function withEnough(hosts: readonly KnownHost[]): readonly HostCapacity[]
 
 const UNKNOWN_CPU_MILLI = 1_000_000_000
 const UNKNOWN_MEMORY_BYTES = 2 ** 50
+
+/** What `muster net mesh` measured between hosts that still have the same addresses. */
+export function linkSpeedsOf({ hosts }: Inventory, { environment, now }: CliContext): LinkSpeeds {
+  const addresses = new Map(hosts.map((host) => [host.name, driverHost(host).address]))
+  return (names, network) =>
+    measuredLinks(environment, new Map(names.map((name) => [name, addresses.get(name) ?? name])), network, now())
+}
 
 /** Hosts as the scheduler saw them last, else as hosts.yaml declares them; none is asked. */
 export function hostsOf({ store, inventory }: OpenQueue): readonly KnownHost[] {

@@ -108,11 +108,7 @@ Examples:
         ])
       })
     }
-    if ('ring' in state && state.ring !== undefined)
-      lines.push([
-        'ring',
-        `${formatRing(state.ring)} (measured ${new Date(state.ring.measuredMs).toISOString().slice(0, 10)})`,
-      ])
+    if ('ring' in state && state.ring !== undefined) lines.push(['ring', ringText(state.ring)])
     if (isFinal(state))
       lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
     for (const [name, value] of values) lines.push([name, value])
@@ -163,7 +159,10 @@ function jobJson(job: Job): object {
   }
 }
 
-const ringJson = ({ measuredMs, ...ring }: PlacedRing): object => ({
+export const ringText = (ring: PlacedRing): string =>
+  `${formatRing(ring)} (measured ${new Date(ring.measuredMs).toISOString().slice(0, 10)})`
+
+export const ringJson = ({ measuredMs, ...ring }: PlacedRing): object => ({
   ...ring,
   measured: new Date(measuredMs).toISOString(),
 })

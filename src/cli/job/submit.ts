@@ -17,7 +17,7 @@ import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
-import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
+import { gangOf, occupy, onRing } from '../../scheduler/jobs/plan-jobs.ts'
 import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
 import {
   checkRequest,
@@ -33,7 +33,8 @@ import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
 import { ENGINES } from './engines.ts'
-import { hostsOf, type OpenQueue, openQueue, withEnough } from './open-queue.ts'
+import { hostsOf, linkSpeedsOf, type OpenQueue, openQueue, withEnough } from './open-queue.ts'
+import { ringJson, ringText } from './show.ts'
 import { expandVariants } from './variants.ts'
 
 type SubmitOptions = GlobalOptions &
@@ -333,22 +334,36 @@ function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOptions, {
   stderr.write(`muster: warning: no host can ever hold this job. ${hint.join(' ')}\n`)
 }
 
-function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, { stdout }: CliContext): number {
+function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, context: CliContext): number {
+  const { stdout } = context
   const { cluster } = occupy(hostsOf(queue), queue.store.active())
   const gang = gangOf(spec)
-  const places = findGang(cluster.copy(), gang)?.map(({ host, devices }) => ({
-    host: cluster.hosts[host]?.name,
+  const found = findGang(cluster.copy(), gang)?.map(({ host, devices }) => ({
+    host: cluster.hosts[host]?.name ?? '',
     devices,
   }))
+  const { places, ring } =
+    found === undefined ? { places: found } : onRing(spec, found, linkSpeedsOf(queue.inventory, context))
   const why = places === undefined ? whyNotGang(cluster, gang) : undefined
   const lines = why?.lines ?? []
-  if (json) stdout.write(jsonLine({ type: 'trial', fits: places !== undefined, places, why: lines }))
+  if (json)
+    stdout.write(
+      jsonLine({
+        type: 'trial',
+        fits: places !== undefined,
+        places,
+        ...(ring && { ring: ringJson(ring) }),
+        why: lines,
+      }),
+    )
   else if (places === undefined)
     stdout.write(`It does not fit right now.\n${lines.map((line) => `${printable(line)}\n`).join('')}`)
-  else
+  else {
     places.forEach(({ host, devices }, rank) => {
       stdout.write(`bundle ${rank}: ${host}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}\n`)
     })
+    if (ring !== undefined) stdout.write(`ring: ${ringText(ring)}\n`)
+  }
   return places === undefined ? EXIT.failed : EXIT.ok
 }
 

@@ -10,20 +10,17 @@ import { defined } from '../../base/defined.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { isRunning } from '../../base/processes.ts'
-import type { Inventory } from '../../inventory/inventory.ts'
-import { measuredLinks } from '../../ops/net/mesh/kept-mesh.ts'
 import { type DriverEvent, type DriverOptions, driveJobs, isEmpty, LEASE_MS } from '../../scheduler/jobs/driver.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'
-import type { LinkSpeeds } from '../../scheduler/jobs/plan-jobs.ts'
 import { isQueueFull, type LeaseToken, watchStore } from '../../scheduler/jobs/queue-file.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { driverEngines, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
-import { driverHost, type OpenQueue, openQueue } from './open-queue.ts'
+import { driverHost, linkSpeedsOf, type OpenQueue, openQueue } from './open-queue.ts'
 import type { WorkOptions } from './service/install.ts'
 
 export const verb: VerbCode = {
@@ -102,13 +99,6 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
   })
   await notifier.finish()
   return context.signal.aborted ? EXIT.interrupted : EXIT.ok
-}
-
-/** What `muster net mesh` measured between hosts that still have the same addresses. */
-function linkSpeedsOf({ hosts }: Inventory, { environment, now }: CliContext): LinkSpeeds {
-  const addresses = new Map(hosts.map((host) => [host.name, driverHost(host).address]))
-  return (names, network) =>
-    measuredLinks(environment, new Map(names.map((name) => [name, addresses.get(name) ?? name])), network, now())
 }
 
 function eventObject(event: DriverEvent): object {

@@ -13,7 +13,17 @@ const MBIT = 100
 const SLOW_MBIT = 10
 const FLOATS = 3_125_000
 
-const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'tc', 'iperf3', 'python torch')
+const canRun = requirement(
+  'root',
+  'namespaces',
+  'sshd',
+  'ip',
+  'nsenter',
+  'tc',
+  'iperf3',
+  'python torch',
+  'python mpi4py',
+)
 
 type Shown = {
   readonly places: readonly { readonly host: string }[]
@@ -26,7 +36,7 @@ describe.skipIf(!canRun)('the order of ranks', () => {
   const show = async (id: string) => JSON.parse((await queue.job('show', id, '--json')).stdout) as Shown
   const seconds = async (id: string) => {
     const { stdout } = await queue.job('logs', id)
-    const times = [...stdout.matchAll(/ sum 6\.0 in ([\d.]+) s$/gm)].map(([, time]) => Number(time))
+    const times = [...stdout.matchAll(/sum 6\.0 in ([\d.]+) s$/gm)].map(([, time]) => Number(time))
     if (times.length === 0) throw new Error(stdout)
     return Math.max(...times)
   }
@@ -68,6 +78,8 @@ describe.skipIf(!canRun)('the order of ranks', () => {
     expect(ring?.hosts).toEqual(['m1', 'm2', 'm3'])
     if (ring === undefined) return
     expect(ring.bitsPerSecond / 1e6).toBeGreaterThan(0.7 * MBIT)
+    const trial = await queue.job('submit', '--dry-run', '--launch', 'mpi', '--bundles', '3', '--', 'true')
+    expect(trial.stdout).toMatch(/^bundle 0: m1\nbundle 1: m2\nbundle 2: m3\nring: m1 → m2 → m3 → m1, slowest /)
     expect(await queue.show(id)).toMatch(
       /^ring: +m1 → m2 → m3 → m1, slowest \d+(\.\d)? Mbit\/s; an all-reduce of 100 MB/m,
     )
@@ -75,6 +87,25 @@ describe.skipIf(!canRun)('the order of ranks', () => {
     const took = await seconds(id)
     expect(took / predicted).toBeGreaterThan(0.7)
     expect(took / predicted).toBeLessThan(1.3)
+  })
+
+  it('is what the ring of Open MPI follows, which goes the other way round', async () => {
+    const program = [
+      'import array, time; from mpi4py import MPI; world = MPI.COMM_WORLD',
+      `one = array.array("f", [1 + world.rank]) * ${FLOATS}; all = array.array("f", [0]) * ${FLOATS}`,
+      'world.Barrier(); begin = time.time(); world.Allreduce([one, MPI.FLOAT], [all, MPI.FLOAT])',
+      'print("sum", all[0], "in", round(time.time() - begin, 3), "s", flush=True)',
+    ].join('; ')
+    const tuned = 'OMPI_MCA_coll_tuned'
+    const ringAlgorithm = ['--env', `${tuned}_use_dynamic_rules=1`, '--env', `${tuned}_allreduce_algorithm=4`]
+    const id = await queue.submit(
+      ...['--launch', 'mpi', '--slots', '1', '--bundles', '3', ...ringAlgorithm, '--', 'python3', '-c', program],
+    )
+    await queue.work().ended
+    const { places, ring } = await show(id)
+    expect(places.map(({ host }) => host)).toEqual(['m1', 'm2', 'm3'])
+    expect(ring?.hosts).toEqual(['m1', 'm2', 'm3'])
+    expect(await seconds(id)).toBeLessThan(2 * allReduceS(ring ?? { hosts: [], bitsPerSecond: 0 }, FLOATS * 4))
   })
 
   it('is that of the placement on request, which takes many times as long here', async () => {
