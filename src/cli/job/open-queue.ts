@@ -81,6 +81,10 @@ export function driverHost({ name, address, resources = {}, labels = {} }: Host)
   }
 }
 
+/** How hosts reach each other, by name. */
+export const addressesOf = ({ inventory }: OpenQueue): ReadonlyMap<string, string> =>
+  new Map(inventory.hosts.map(driverHost).map(({ name, address }) => [name, address]))
+
 /** Of what is not known of a host yet there may be as much as one likes. */
 export function withEnough(hosts: readonly KnownHost[]): readonly HostCapacity[] {
   return hosts.map(({ unknown = [], ...host }) => ({

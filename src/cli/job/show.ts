@@ -16,6 +16,7 @@ import {
 } from '../../scheduler/jobs/job.ts'
 import { JOB_COLUMNS, requestText } from '../../scheduler/jobs/job-columns.ts'
 import { type Metric, metricJson, rankBy } from '../../scheduler/jobs/metric.ts'
+import { handLinesOf } from '../../scheduler/jobs/orders.ts'
 import type { SweepRow } from '../../scheduler/jobs/results.ts'
 import { formatRing } from '../../scheduler/launch/ring.ts'
 import { wholeNumber } from '../command-line/options.ts'
@@ -23,7 +24,7 @@ import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../com
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import { withJob } from './arguments.ts'
-import { type OpenQueue, readQueue } from './open-queue.ts'
+import { addressesOf, type OpenQueue, readQueue } from './open-queue.ts'
 import { serviceState } from './service/service.ts'
 import { whyWaiting } from './why-waiting.ts'
 
@@ -79,9 +80,20 @@ Examples:
     const job = jobOr(queue, id)
     const why = whyWaiting(job, queue, context.now())
     const values = Object.entries(queue.store.results.of(id))
+    const { places, bundles } = 'places' in job.state ? job.state : {}
+    const byHand = places === undefined ? [] : handLinesOf({ ...job, places, bundles }, addressesOf(queue))
     if (options.json) {
       const metrics = values.length === 0 ? {} : { metrics: metricsJson(values) }
-      context.stdout.write(jsonLine({ ...jobJson(job), spec: job.spec, state: job.state, ...why, ...metrics }))
+      context.stdout.write(
+        jsonLine({
+          ...jobJson(job),
+          spec: job.spec,
+          state: job.state,
+          ...why,
+          ...metrics,
+          ...(byHand.length > 0 ? { byHand } : {}),
+        }),
+      )
       return EXIT.ok
     }
     const { state, spec } = job
@@ -111,6 +123,7 @@ Examples:
     if ('ring' in state && state.ring !== undefined) lines.push(['ring', ringText(state.ring)])
     if (isFinal(state))
       lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
+    for (const { host, command } of byHand) lines.push(['by hand', `on ${host}: ${command}`])
     for (const [name, value] of values) lines.push([name, value])
     if (state.kind === 'queued' && state.last !== undefined) lines.push(['last attempt', state.last])
     if (why.expected !== undefined) lines.push(['expected', why.expected])

@@ -17,6 +17,7 @@ import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
+import { handLinesOf } from '../../scheduler/jobs/orders.ts'
 import { gangOf, occupy, onRing } from '../../scheduler/jobs/plan-jobs.ts'
 import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
 import {
@@ -33,7 +34,7 @@ import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
 import { ENGINES } from './engines.ts'
-import { hostsOf, linkSpeedsOf, type OpenQueue, openQueue, withEnough } from './open-queue.ts'
+import { addressesOf, hostsOf, linkSpeedsOf, type OpenQueue, openQueue, withEnough } from './open-queue.ts'
 import { ringJson, ringText } from './show.ts'
 import { expandVariants } from './variants.ts'
 
@@ -344,8 +345,8 @@ function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, contex
   }))
   const { places, ring } =
     found === undefined ? { places: found } : onRing(spec, found, linkSpeedsOf(queue.inventory, context))
-  const why = places === undefined ? whyNotGang(cluster, gang) : undefined
-  const lines = why?.lines ?? []
+  const why = places === undefined ? (whyNotGang(cluster, gang)?.lines ?? []) : []
+  const byHand = places === undefined ? [] : handLinesOf({ id: 0, attempt: 1, spec, places }, addressesOf(queue))
   if (json)
     stdout.write(
       jsonLine({
@@ -353,16 +354,18 @@ function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, contex
         fits: places !== undefined,
         places,
         ...(ring && { ring: ringJson(ring) }),
-        why: lines,
+        why,
+        ...(byHand.length > 0 && { byHand }),
       }),
     )
   else if (places === undefined)
-    stdout.write(`It does not fit right now.\n${lines.map((line) => `${printable(line)}\n`).join('')}`)
+    stdout.write(`It does not fit right now.\n${why.map((line) => `${printable(line)}\n`).join('')}`)
   else {
     places.forEach(({ host, devices }, rank) => {
       stdout.write(`bundle ${rank}: ${host}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}\n`)
     })
     if (ring !== undefined) stdout.write(`ring: ${ringText(ring)}\n`)
+    for (const { host, command } of byHand) stdout.write(`by hand on ${host}: ${printable(command)}\n`)
   }
   return places === undefined ? EXIT.failed : EXIT.ok
 }

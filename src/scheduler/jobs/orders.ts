@@ -1,9 +1,10 @@
 /** What has to be done for a job on its places, from its state alone. */
 
-import { HOST_ROLE, type LaunchedGang, type LaunchStep } from '../launch/launcher.ts'
+import { linesByHand } from '../launch/by-hand.ts'
+import { type HandLine, HOST_ROLE, type LaunchedGang, type LaunchStep } from '../launch/launcher.ts'
 import { launcherOf } from '../launch/launchers.ts'
 import type { BundleOrder } from './host-program.ts'
-import { type BundlePlace, isActive, type Job, type JobSpec, requestsOf } from './job.ts'
+import { type BundlePlace, type BundleState, isActive, type Job, type JobSpec, requestsOf } from './job.ts'
 
 const GRACE_MS = 10_000
 /** Where rank 0 listens (PyTorch and others); spread so that gangs do not collide. */
@@ -58,7 +59,7 @@ export function ordersFor(
       run: {
         command: step === undefined ? job.spec.command : inEnvironment(job.spec, step.command),
         directory,
-        environment: { ...environmentOf(job, rank, state.places, addresses), ...step?.environment },
+        environment: environmentOf(job, rank, state.places, addresses, step?.environment),
         limits: isLimited ? request : undefined,
         ...(step === undefined ? {} : { maySay: true }),
       },
@@ -70,20 +71,27 @@ export function ordersFor(
 const inEnvironment = ({ launch }: JobSpec, program: string): string =>
   launch?.setUp === undefined ? program : `${launch.setUp}\n${program}`
 
-/** The gang of a job with a launcher; undefined: it has none, or is not on hosts. */
+type PlacedJob = Pick<Job, 'id' | 'attempt' | 'spec'> & {
+  readonly places: readonly BundlePlace[]
+  readonly bundles?: readonly BundleState[] | undefined
+}
+
+/** The gang of a job with a launcher; undefined: it has none. */
 function launchedGang(
-  { id, attempt, spec, state }: Job,
+  { id, attempt, spec, places, bundles: states = [] }: PlacedJob,
   addresses: ReadonlyMap<string, string>,
 ): LaunchedGang | undefined {
-  if (spec.launch === undefined || !isActive(state)) return undefined
-  const roles = (spec.roles ?? [{ name: HOST_ROLE, count: spec.bundles }]).flatMap(({ name, count }) =>
-    Array.from({ length: count }, (_, index) => ({ role: name, index })),
+  const { launch } = spec
+  if (launch === undefined) return undefined
+  const roles = (spec.roles ?? [{ name: HOST_ROLE, count: spec.bundles, ranks: undefined }]).flatMap(
+    ({ name, count, ranks = launch.ranks ?? 1 }) =>
+      Array.from({ length: count }, (_, index) => ({ role: name, index, ranks })),
   )
   const requests = requestsOf(spec)
-  const bundles = state.places.map(({ host, devices }, rank) => {
-    const bundle = state.bundles[rank]
+  const bundles = places.map(({ host, devices }, rank) => {
+    const bundle = states[rank]
     const said = bundle?.said ?? {}
-    const role = roles[rank] ?? { role: HOST_ROLE, index: rank }
+    const role = roles[rank] ?? { role: HOST_ROLE, index: rank, ranks: launch.ranks ?? 1 }
     return {
       ...role,
       host,
@@ -94,19 +102,25 @@ function launchedGang(
       hasBegun: bundle?.kind === 'begun',
     }
   })
-  return { id: `${id}.${attempt}`, command: spec.command, spec: spec.launch, bundles }
+  return { id: `${id}.${attempt}`, command: spec.command, environment: spec.environment, spec: launch, bundles }
 }
 
 function stepOf(job: Job, rank: number, addresses: ReadonlyMap<string, string>): LaunchStep | undefined {
-  const gang = launchedGang(job, addresses)
+  const gang = isActive(job.state) ? launchedGang({ ...job, ...job.state }, addresses) : undefined
   if (gang === undefined) return undefined
-  const launcher = launcherOf(gang.spec)
   return (
-    launcher?.next(gang, rank) ?? {
+    launcherOf(gang.spec)?.next(gang, rank) ?? {
       kind: 'refuse',
       reason: `this version does not know the launcher ${gang.spec.kind}`,
     }
   )
+}
+
+/** How a person would start a job on these places without Muster; none where it has no launcher. */
+export function handLinesOf(job: PlacedJob, addresses: ReadonlyMap<string, string>): readonly HandLine[] {
+  const gang = launchedGang(job, addresses)
+  const launcher = gang && launcherOf(gang.spec)
+  return launcher === undefined || gang === undefined ? [] : linesByHand(launcher, gang)
 }
 
 /** Why the launcher of a job that begins cannot start it. */
@@ -125,6 +139,7 @@ function environmentOf(
   rank: number,
   places: readonly BundlePlace[],
   addresses: ReadonlyMap<string, string>,
+  launched: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {
   const devices = places[rank]?.devices.join() ?? ''
   const first = places[0]?.host ?? ''
@@ -143,5 +158,7 @@ function environmentOf(
     LOCAL_RANK: String(places.slice(0, rank).filter(({ host }) => host === places[rank]?.host).length),
     MASTER_ADDR: addresses.get(first) ?? first,
     MASTER_PORT: String(FIRST_PORT + ((id * 7 + attempt) % PORTS)),
+    // What the user set stays.
+    ...Object.fromEntries(Object.entries(launched).filter(([name]) => !Object.hasOwn(spec.environment, name))),
   }
 }

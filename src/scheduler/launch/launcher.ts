@@ -21,7 +21,13 @@ export type LauncherRow = {
 }
 
 /** Bundles that ask for the same and do the same; ranks of bundles follow the order of roles. */
-export type Role = { readonly name: string; readonly count: number; readonly request: ResourceRequest }
+export type Role = {
+  readonly name: string
+  readonly count: number
+  readonly request: ResourceRequest
+  /** In each of its bundles, where that differs from role to role; undefined: as in the launcher's shape. */
+  readonly ranks?: number
+}
 
 /** What a job keeps of its launcher: texts and numbers as `--OPTION VALUE` gave them. */
 export type LaunchSpec = {
@@ -64,6 +70,7 @@ export type LaunchedBundle = {
   readonly address: string
   readonly devices: readonly number[]
   readonly request: ResourceRequest
+  readonly ranks: number
   readonly said: Said
   readonly hasBegun: boolean
 }
@@ -73,6 +80,8 @@ export type LaunchedGang = {
   readonly id: string
   /** A line for sh: what the user wants to run. */
   readonly command: string
+  /** Variables that the user set for the job. */
+  readonly environment: Readonly<Record<string, string>>
   readonly spec: LaunchSpec
   readonly bundles: readonly LaunchedBundle[]
 }
@@ -112,4 +121,8 @@ export interface Launcher {
   next(gang: LaunchedGang, bundle: number): LaunchStep
   /** The rank to which each rank sends in a ring all-reduce; undefined, or without it: nothing follows the order of bundles. */
   ringDirection?(options: LaunchSpec['options'], request: ResourceRequest): RingDirection | undefined
+  /** What a person types to start the same without Muster; undefined: what `next` starts on each host. */
+  byHand?(gang: LaunchedGang): readonly HandLine[]
 }
+
+export type HandLine = { readonly host: string; readonly command: string }

@@ -57,9 +57,14 @@ export const mpi: Launcher = {
     const difference = differsIn(gang, 'version', 'the version of Open MPI')
     if (difference !== undefined) return { kind: 'refuse', reason: difference }
     return bundle === 0
-      ? { kind: 'start', command: `${AGENT}${mpirunLine(gang, '"$MUSTER_DIRECTORY/agent"')}`, environment: ENVIRONMENT }
+      ? {
+          kind: 'start',
+          command: `${AGENT}exec ${mpirunLine(gang, '"$MUSTER_DIRECTORY/agent"')}`,
+          environment: ENVIRONMENT,
+        }
       : daemon(gang, bundle)
   },
+  byHand: (gang) => [{ host: gang.bundles[0]?.host ?? '', command: mpirunLine(gang) }],
 }
 
 /** Ranks of a bundle: its GPUs, else its whole cores. */
@@ -81,7 +86,7 @@ chmod 700 agent; cd "$OLDPWD" || exit
 `
 
 /** The line by which a person would start it, with an agent's path in place of ssh. */
-export function mpirunLine({ bundles, command, spec }: LaunchedGang, agent?: string): string {
+function mpirunLine({ bundles, command, spec }: LaunchedGang, agent?: string): string {
   const { transport = 'tcp', network, bind = 'none', 'as-is': asIs } = spec.options
   const slots = bundles.map(({ request }) => slotsOf(spec.options, request.gpuCount, request.cpuMilli))
   const [port] = portsOf(bundles[0]?.said)
@@ -104,7 +109,7 @@ export function mpirunLine({ bundles, command, spec }: LaunchedGang, agent?: str
   const program =
     asIs === undefined && bundles.every(({ said }) => said.mpi4py === 'yes') ? withAbort(command) : command
   // Open MPI warns of variables that are not set.
-  return `exec ${words.map(shellQuote).join(' ')} \${LD_LIBRARY_PATH+-x LD_LIBRARY_PATH}${launch} ${agent === undefined ? program : asRank(program)}`
+  return `${words.map(shellQuote).join(' ')} \${LD_LIBRARY_PATH+-x LD_LIBRARY_PATH}${launch} ${agent === undefined ? program : asRank(program)}`
 }
 
 /** A rank that raises would leave the others waiting for ever (mpi4py.run). */

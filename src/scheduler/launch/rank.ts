@@ -16,7 +16,10 @@ export type RankEnd = {
 }
 
 /** The line by which a launcher starts a rank; `command` is a line for sh. */
-export const asRank = (command: string): string => `sh -c 'exec sh "$MUSTER_DIRECTORY/rank" "$@"' rank ${command}`
+export const asRank = (command: string): string => `${AS_RANK}${command}`
+
+/** What stands before a rank's command. */
+export const AS_RANK = `sh -c 'exec sh "$MUSTER_DIRECTORY/rank" "$@"' rank `
 
 /** Characters of the line that a failed rank told. */
 const MOST_TEXT = 300

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { linesByHand } from '../../../../src/scheduler/launch/by-hand.ts'
 import { type LaunchedBundle, type LaunchedGang, ORDER } from '../../../../src/scheduler/launch/launcher.ts'
 import { LAUNCHERS } from '../../../../src/scheduler/launch/launchers.ts'
 
@@ -28,11 +29,13 @@ function gangOf(
       address: `10.81.0.${rank + 1}`,
       devices: [0, 1],
       request: REQUEST,
+      ranks: 2,
       said: said[rank] ?? {},
       hasBegun: false,
     }),
   )
-  return { id: '17.1', command: 'train.py --epochs 3', spec: { kind, options, ports: [46_000, 46_099] }, bundles }
+  const spec = { kind, options, ports: [46_000, 46_099] as const }
+  return { id: '17.1', command: 'train.py --epochs 3', environment: {}, spec, bundles }
 }
 
 function launcherOf(kind: string) {
@@ -69,6 +72,25 @@ describe.each(LAUNCHERS.map(({ name }) => name))('the launcher %s', (kind) => {
   it('refuses with the reason that a host gives', () => {
     const gang = gangOf(kind, {}, [ANSWERED, { ...ANSWERED, refuse: 'cannot reach m1' }])
     expect(launcherOf(kind).next(gang, 1)).toEqual({ kind: 'refuse', reason: 'm2: cannot reach m1' })
+  })
+})
+
+describe('by hand', () => {
+  it('one line starts all of mpirun, with ssh', () => {
+    const gang = { ...gangOf('mpi', { slots: '2' }), command: './solver' }
+    expect(linesByHand(launcherOf('mpi'), gang)).toEqual([
+      { host: 'm1', command: expect.stringMatching(/^mpirun -np 4 -H 10\.81\.0\.1:2,10\.81\.0\.2:2 .* \.\/solver$/) },
+    ])
+  })
+
+  it('each host has its own line of torchrun, at the first port of the range', () => {
+    const gang = { ...gangOf('torchrun'), environment: { NCCL_DEBUG: 'INFO' } }
+    const line = (rank: number) =>
+      `CUDA_VISIBLE_DEVICES=0,1 NCCL_DEBUG=INFO torchrun --nproc_per_node 2 --nnodes 2 --node_rank ${rank} --master_addr 10.81.0.1 --master_port 46000 --no_python python3 train.py --epochs 3`
+    expect(linesByHand(launcherOf('torchrun'), gang)).toEqual([
+      { host: 'm1', command: line(0) },
+      { host: 'm2', command: line(1) },
+    ])
   })
 })
 

@@ -18,6 +18,7 @@ function gangOf(kind: string, bundles: number): LaunchedGang {
   return {
     id: '17.1',
     command: 'train.py --epochs 3',
+    environment: {},
     spec: { kind, options: {}, ports: [46_000, 46_099], row },
     bundles: Array.from({ length: bundles }, (_, index) => ({
       role: 'host',
@@ -26,6 +27,7 @@ function gangOf(kind: string, bundles: number): LaunchedGang {
       address: `10.81.0.${index + 1}`,
       devices: [0, 1],
       request: REQUEST,
+      ranks: 1,
       said: READY,
       hasBegun: false,
     })),
