@@ -50,6 +50,17 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
         },
       },
+      {
+        test: {
+          name: 'heavy',
+          include: ['test/heavy/**/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          // Each of them fills the memory and both cores of a small machine.
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
+        },
+      },
     ],
   },
 })

@@ -10,11 +10,14 @@ import { vitest } from '../support/vitest-run.ts'
 import { killOwners, labsDirectory, livingOwners, sweepLabs } from './cluster/directories.ts'
 import { kernelImage } from './cluster/kernel-image.ts'
 import { startLab } from './cluster/lab.ts'
+import { HEAVY_ENVIRONMENTS, pythonEnvironment } from './cluster/python-environment.ts'
 import { rayEnvironment } from './cluster/ray-environment.ts'
 
 const USAGE = `usage: npm run lab -- up [--count N] [--kernel N [--systemd]]
        npm run lab -- down
        npm run lab -- image       build the disk of kernel hosts and the environment with Ray, if missing
+       npm run lab -- parts [NAME…]
+                                  install what heavy tests need, if missing: ${HEAVY_ENVIRONMENTS.join(', ')}
        npm run lab -- AREA        run the tests of one area: ${areas().join(', ')}
 `
 
@@ -39,6 +42,7 @@ async function main(verb: string, rest: readonly string[]): Promise<number> {
     process.stdout.write(`${await kernelImage()}\n${await rayEnvironment()}\n`)
     return 0
   }
+  if (verb === 'parts') return await parts(rest)
   if (!areas().includes(verb)) {
     process.stderr.write(USAGE)
     return 2
@@ -85,6 +89,17 @@ ${inside.join(' ')} ${process.execPath} --import tsx src/main.ts --hosts ${lab.h
 ${inside.join(' ')} bash
 `)
   lab.detach()
+  return 0
+}
+
+async function parts(wanted: readonly string[]): Promise<number> {
+  const unknown = wanted.find((name) => HEAVY_ENVIRONMENTS.every((known) => known !== name))
+  if (unknown !== undefined) {
+    process.stderr.write(`unknown part: ${unknown}\n${USAGE}`)
+    return 2
+  }
+  for (const name of HEAVY_ENVIRONMENTS.filter((name) => wanted.length === 0 || wanted.includes(name)))
+    process.stdout.write(`${await pythonEnvironment(name)}\n`)
   return 0
 }
 

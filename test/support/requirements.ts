@@ -7,6 +7,7 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { environmentDirectory, HEAVY_ENVIRONMENTS } from '../lab/cluster/python-environment.ts'
 import { missingConda } from './real-conda.ts'
 
 const SYSTEM_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
@@ -15,7 +16,8 @@ const NAMESPACES = ['--net', '--mount', '--uts', '--pid', '--fork']
 
 /**
  * Programs by name, and these: `root`, `namespaces` (root that may make network, mount, UTS and PID namespaces), `kernel hosts`,
- * `python environments`, `conda of PyPI`, and `python MODULE`, a module of the system's Python.
+ * `python environments`, `conda of PyPI`, `python MODULE` (a module of the system's Python), `environment NAME` (an environment
+ * of heavy tests).
  */
 export function requirement(...names: readonly string[]): boolean {
   const reasons = names.flatMap((name) => missing(name) ?? [])
@@ -39,6 +41,7 @@ function missing(name: string): string | undefined {
   if (name === 'python environments') return missingPythonEnvironments()
   if (name === 'conda of PyPI') return missingConda()
   if (name.startsWith('python ')) return missingModule(name.slice('python '.length))
+  if (name.startsWith('environment ')) return missingEnvironment(name.slice('environment '.length))
   // Run by anybody else, it cannot hand over the terminals that it opens.
   if (name === 'sshd' && process.getuid?.() !== 0) return 'sshd needs root to open terminals'
   return findProgram(name) === undefined ? `the program ${name} is not installed` : undefined
@@ -56,6 +59,14 @@ function missingModule(name: string): string | undefined {
   const find = 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)'
   const { status } = spawnSync('/usr/bin/python3', ['-c', find, name])
   return status === 0 ? undefined : `/usr/bin/python3 has no module ${name} (on Debian: python3-${name})`
+}
+
+function missingEnvironment(name: string): string | undefined {
+  const known = HEAVY_ENVIRONMENTS.find((each) => each === name)
+  if (known === undefined) throw new Error(`there is no environment ${name}`)
+  return existsSync(environmentDirectory(known))
+    ? undefined
+    : `the environment ${name} is not installed (install it: npm run lab -- parts ${name})`
 }
 
 /** What it takes to build the disk of User-Mode Linux guests and to plug them into a bridge. */

@@ -1,10 +1,11 @@
 /**
  * Runs vitest as a program and ends with one plain line, `N passed, N failed`, counted from its results. On request the
- * files that failed run once more by themselves: what passes then is named as flaky, what fails twice fails the run.
+ * files that failed run once more by themselves: what passes then is named as flaky, what fails twice fails the run. The last
+ * line is appended to the file MUSTER_TOTALS, too, if that is set.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -44,6 +45,8 @@ export async function vitest(
     }
     const { line, isGood } = formatResults(results)
     process.stdout.write(`${line}\n`)
+    const totals = process.env.MUSTER_TOTALS
+    if (totals !== undefined) appendFileSync(totals, `${line}\n`)
     return code === 0 && isGood ? 0 : 1
   } catch (error) {
     process.stderr.write(`no results could be read: ${error instanceof Error ? error.message : String(error)}\n`)
