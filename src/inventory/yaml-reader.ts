@@ -224,6 +224,7 @@ export function oneOrMore<T>(item: Schema<T>): Schema<readonly T[]> {
   const many = list(item)
   return {
     type: `${item.type} or list of ${pluralOf(item.type)}`,
+    ...(item.fields ? { fields: item.fields } : {}),
     read(node, reader, path) {
       if (isSeq(node)) return many.read(node, reader, path)
       const value = item.read(node, reader, path)

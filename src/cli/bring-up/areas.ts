@@ -5,10 +5,11 @@ import { env } from '../../ops/env/area.ts'
 import type { AreaMaker } from '../../ops/kernel/area.ts'
 import type { AreaEntry } from '../../ops/kernel/area-entry.ts'
 import { nfs } from '../../ops/nfs/area.ts'
+import { packages } from '../../ops/packages/area.ts'
 import { ray } from '../../ops/ray/area.ts'
 import { trust } from '../../ops/trust/area.ts'
 
-export const AREAS: readonly AreaEntry[] = [trust, nfs, env, ray]
+export const AREAS: readonly AreaEntry[] = [trust, packages, nfs, env, ray]
 
 export async function loadAreas(entries: readonly AreaEntry[] = AREAS): Promise<readonly AreaMaker[]> {
   return await Promise.all(entries.map(async ({ load }) => (await load()).area))

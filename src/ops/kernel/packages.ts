@@ -1,9 +1,10 @@
 /**
  * Packages through apt, dnf, zypper, pacman and apk: queries, installs, and removes what was installed for an area
- * and nothing else (`/var/lib/muster/packages-AREA` lists it, written before the first installation). If the package manager
- * is in use, Muster reports that and waits for a limited time.
+ * and nothing else (`/var/lib/muster/packages-AREA` lists it, written before the first installation). Packages that were there before,
+ * and packages that others need, are never removed. If the package manager is in use, Muster says so and waits for a limited time.
  */
 import { defined } from '../../base/defined.ts'
+import { isInstalledName, isPackageVersion, type PackageChoice } from '../../base/package-choice.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Fact } from './fact.ts'
 import { type Action, type Check, type Step, steps, type Verdict } from './operation.ts'
@@ -21,6 +22,29 @@ export type Packages = {
   readonly own: readonly string[]
 }
 
+/** What the repositories of a host offer. */
+export type PackageOffers = {
+  /** Whether the host has read the lists of its repositories at all. */
+  readonly hasLists: boolean
+  /** The versions of each known package; the first one is what the package manager would install. */
+  readonly versions: ReadonlyMap<string, readonly string[]>
+}
+
+/** What installing the missing packages would do, as the package manager says; only apt says it without root. */
+export type InstallPreview = {
+  /** With the wanted ones. */
+  readonly added: ReadonlyMap<string, string>
+  /** `libc6 2.36-8 → 2.36-9`, or `removes NAME`: packages that are there. Those that Muster installed for the area are left out. */
+  readonly changed: readonly string[]
+}
+
+export type InstallOptions = {
+  /** Refuses to change any package that is there, except those that Muster installed for the area. */
+  readonly isStrict?: boolean
+  /** Reads the lists of the repositories first. */
+  readonly isRefreshed?: boolean
+}
+
 const MANAGERS: readonly PackageManager[] = ['apt', 'dnf', 'zypper', 'pacman', 'apk']
 const PROGRAMS: Readonly<Record<PackageManager, string>> = {
   apt: 'apt-get',
@@ -34,36 +58,157 @@ const LOCK_WAIT_S = 120
 const INSTALL_TIMEOUT_MS = 15 * 60_000
 
 const recordOf = (area: string): string => `/var/lib/muster/packages-${area}`
+const wordsOf = (words: readonly string[]): string => words.map(shellQuote).join(' ')
+
+/** What apt says it would do, without a lock. */
+const SIMULATION = 'apt-get -q -s --no-install-recommends'
+const MOST_LINES = 2000
+
+/** `0:` is the epoch of a package without one. */
+const RPM = `rpm -q --qf 'installed %{NAME} %|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\\n' "$@" | sed 's/ 0:/ /'`
 
 /** Prints `installed NAME VERSION` for those of the arguments that are installed, and other lines for others. */
 const QUERIES: Readonly<Record<PackageManager, string>> = {
   apt: `dpkg-query -W -f '\${db:Status-Status} \${Package} \${Version}\\n' "$@"`,
-  dnf: `rpm -q --qf 'installed %{NAME} %{VERSION}-%{RELEASE}\\n' "$@"`,
-  zypper: `rpm -q --qf 'installed %{NAME} %{VERSION}-%{RELEASE}\\n' "$@"`,
+  dnf: RPM,
+  zypper: RPM,
   pacman: `pacman -Q "$@" | sed 's/^/installed /'`,
   apk: `for name; do sed -n "/^P:$name\\$/,/^\\$/s/^V:/installed $name /p" /lib/apk/db/installed; done`,
 }
 
+/** Runs the script of the host's package manager; fails where it has none. */
+function byManager(scriptOf: (manager: PackageManager) => string): string {
+  const cases = MANAGERS.map(
+    (manager) => `elif command -v ${PROGRAMS[manager]} > /dev/null; then echo ${manager}; ${scriptOf(manager)}`,
+  )
+  return `if false; then :\n${cases.join('\n')}\nelse return 1\nfi`
+}
+
 export function packagesFact(names: PackageNames, area: string): Fact<Packages> {
-  const cases = MANAGERS.map((manager) => {
-    const words = names[manager].map(shellQuote).join(' ')
-    const query = words === '' ? '' : `set -- ${words}; ${QUERIES[manager]}`
-    return `elif command -v ${PROGRAMS[manager]} > /dev/null; then echo ${manager}; ${query}`
-  })
   const record = recordOf(area)
+  const query = (manager: PackageManager) =>
+    names[manager].length === 0 ? '' : `set -- ${wordsOf(names[manager])}; ${QUERIES[manager]}`
   return {
-    script: `if false; then :\n${cases.join('\n')}\nelse return 1\nfi\n[ ! -f ${record} ] || tell ${record} 'own '`,
+    script: `${byManager(query)}\n[ ! -f ${record} ] || tell ${record} 'own '`,
     parse(text) {
       const [first, ...lines] = text.split('\n')
       const manager = MANAGERS.find((each) => each === first)
       if (manager === undefined) return undefined
       const words = lines.map((line) => line.trim().split(/\s+/))
-      const own = words.flatMap(([key, name]) => (key === 'own' && name !== undefined ? [name] : []))
+      const own = words.flatMap(([key, name]) =>
+        key === 'own' && name !== undefined && isInstalledName(name) ? [name] : [],
+      )
       const wanted = new Set(names[manager])
       const installed = words.flatMap(([state, name = '', version = '']) =>
         wanted.has(name) && state === 'installed' ? [[name, version] as const] : [],
       )
       return { manager, installed: new Map(installed), own: [...new Set(own)] }
+    },
+  }
+}
+
+/** dnf reads its metadata slowly, and more than once. */
+const CACHED_DNF = 'limited dnf -q -C repoquery'
+
+/** Only apt and dnf are asked; others offer nothing. */
+export function packageOffersFact(names: readonly string[]): Fact<PackageOffers> {
+  const words = wordsOf(names)
+  const asked: Partial<Record<PackageManager, string>> = {
+    apt: `set -- /var/lib/apt/lists/*_Packages*; [ ! -e "$1" ] || echo lists
+limited apt-cache policy ${words}`,
+    // Without a cache, dnf finds nothing and reports no error.
+    dnf: `offered=$(${CACHED_DNF} --latest-limit=1 --qf 'first %{name} %{evr}\\n' ${words})
+if [ -n "$offered" ]; then echo lists; printf '%s\\n' "$offered"; ${CACHED_DNF} --qf 'other %{name} %{evr}\\n' ${words}
+else [ -z "$(${CACHED_DNF} | head -n 1)" ] || echo lists
+fi`,
+  }
+  return {
+    script: byManager((manager) => asked[manager] ?? ':'),
+    parse(text) {
+      const [manager, ...lines] = text.split('\n').slice(0, MOST_LINES)
+      const wanted = new Set(names)
+      const versions = manager === 'apt' ? versionsOfPolicy(lines, wanted) : versionsOfRepoquery(lines, wanted)
+      return { hasLists: lines.includes('lists'), versions }
+    },
+  }
+}
+
+/** apt-cache(8): policy. A version is offered if a line below it names a repository, not only dpkg's own list. */
+function versionsOfPolicy(
+  lines: readonly string[],
+  wanted: ReadonlySet<string>,
+): ReadonlyMap<string, readonly string[]> {
+  const versions = new Map<string, string[]>()
+  let own: string[] = []
+  let candidate: string | undefined
+  let version: string | undefined
+  for (const line of lines) {
+    const name = /^(\S+):$/.exec(line)?.[1]
+    if (name !== undefined) {
+      own = []
+      candidate = undefined
+      version = undefined
+      if (wanted.has(name)) versions.set(name, own)
+      continue
+    }
+    candidate = /^ {2}Candidate: (\S+)$/.exec(line)?.[1] ?? candidate
+    version = /^ (?:\*\*\*| {3}) (\S+)(?: -?\d+)?$/.exec(line)?.[1] ?? version
+    const source = /^ {8} *-?\d+ (\S+)/.exec(line)?.[1]
+    if (source === undefined || version === undefined || source === '/var/lib/dpkg/status') continue
+    if (!isPackageVersion(version) || own.includes(version)) continue
+    if (version === candidate) own.unshift(version)
+    else own.push(version)
+  }
+  return new Map([...versions].filter(([, each]) => each.length > 0))
+}
+
+function versionsOfRepoquery(
+  lines: readonly string[],
+  wanted: ReadonlySet<string>,
+): ReadonlyMap<string, readonly string[]> {
+  const found = lines.flatMap((line) => {
+    const [kind, name = '', version = ''] = line.trim().split(' ')
+    const isOffer = (kind === 'first' || kind === 'other') && wanted.has(name) && isPackageVersion(version)
+    return isOffer ? [{ name, version: version.replace(/^0:/, '') }] : []
+  })
+  const byName = Map.groupBy(found, ({ name }) => name)
+  return new Map([...byName].map(([name, each]) => [name, [...new Set(each.map(({ version }) => version))]]))
+}
+
+/** `Inst NAME [OLD] (NEW …)` and `Remv NAME [OLD]`: lines of apt's simulation, of which some have a sign of the architecture. */
+const WOULD = /^(Inst|Remv) (\S+)(?: \[(\S+)\])?(?: \((\S+))?/
+
+export function installPreviewFact(choices: readonly PackageChoice[], area: string): Fact<InstallPreview> {
+  const record = recordOf(area)
+  const names = choices.map(({ name }) => name)
+  return {
+    script: `if ! command -v apt-get > /dev/null; then echo end; return; fi
+there=" $(dpkg-query -W -f '\${db:Status-Status}:\${Package} ' ${wordsOf(names)}) "
+set --
+for word in ${wordsOf(choices.map((choice) => wordOf('apt', choice)))}; do
+  case $there in *" installed:\${word%%=*} "*) ;; *) set -- "$@" "$word";; esac
+done
+if [ $# -gt 0 ]; then
+  limited ${SIMULATION} install "$@" | grep -E '^(Inst|Remv) ' | head -n ${MOST_LINES}
+fi
+[ ! -f ${record} ] || tell ${record} 'own '
+echo end`,
+    parse(text) {
+      const lines = text.split('\n')
+      if (lines.at(-1) !== 'end') return undefined
+      const own = new Set(lines.flatMap((line) => (line.startsWith('own ') ? [line.slice('own '.length)] : [])))
+      const would = lines.flatMap((line) => {
+        const [, verb, name, from, to] = WOULD.exec(line) ?? []
+        return name === undefined || own.has(name) ? [] : [{ verb, name, from, to }]
+      })
+      return {
+        added: new Map(
+          would.flatMap(({ verb, name, from, to = '' }) => (verb === 'Inst' && from === undefined ? [[name, to]] : [])),
+        ),
+        changed: would.flatMap(({ verb, name, from, to = '' }) =>
+          verb === 'Remv' ? [`removes ${name}`] : from === undefined ? [] : [`${name} ${from} → ${to}`],
+        ),
+      }
     },
   }
 }
@@ -86,44 +231,87 @@ const LOCKED = [
   'Unable to lock database',
 ].join('|')
 
-/** Runs its arguments, again while the package manager is in use; shows their output. Exits if that does not end in time. */
+/**
+ * `patiently` runs its arguments, again while the package manager is in use, and shows their output; it ends the script if that
+ * does not end in time. No package may ask a question.
+ */
 const PATIENTLY = `patiently() {
   waited=0
   while :; do
     said=$("$@" 2>&1 < /dev/null); status=$?
     [ $status -ne 0 ] || { printf '%s\\n' "$said" | tail -n 20; return 0; }
-    printf '%s\\n' "$said" | grep -q -E '${LOCKED}' || { printf '%s\\n' "$said" | tail -n 20 >&2; return $status; }
+    held=$(printf '%s\\n' "$said" | grep -E '${LOCKED}' | head -n 1)
+    [ -n "$held" ] || { printf '%s\\n' "$said" | tail -n 20 >&2; return $status; }
     if [ $waited -ge ${LOCK_WAIT_S} ]; then
       echo "another process still uses the package manager after ${LOCK_WAIT_S} s" >&2
-      printf '%s\\n' "$said" | grep -E '${LOCKED}' | head -n 1 >&2
+      printf '%s\\n' "$held" >&2
+      settle
       exit 1
     fi
-    [ $waited -ne 0 ] || echo "waiting: another process uses the package manager"
+    [ $waited -ne 0 ] || echo "waiting: another process uses the package manager: $held"
     sleep 2; waited=$((waited + 2))
   done
 }
-export LC_ALL=C DEBIAN_FRONTEND=noninteractive
+settle() { :; }
+export LC_ALL=C DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 APT_LISTCHANGES_FRONTEND=none APT_LISTBUGS_FRONTEND=none
 `
 
 const APT = 'apt-get -q -y -o DPkg::Lock::Timeout=0'
+const KEEP_CONFIGURATION = '-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold'
+const APT_INSTALL = `${APT} ${KEEP_CONFIGURATION} --no-remove --no-install-recommends$downgrade`
+const DNF = 'dnf -y --setopt=exit_on_lock=True'
 const INSTALLS: Readonly<Record<PackageManager, string>> = {
   // Packages that an earlier run left half configured come first; the lists may be old or missing.
   apt: `[ -z "$(dpkg --audit)" ] || patiently dpkg --configure -a || exit 1
-patiently ${APT} --no-install-recommends install "$@" || {
+patiently ${APT_INSTALL} install "$@" || {
   echo 'trying again with fresh lists'
-  patiently ${APT} update && patiently ${APT} --no-install-recommends install "$@"
+  patiently ${APT} update && guard "$@" && patiently ${APT_INSTALL} install "$@"
 }`,
-  dnf: 'patiently dnf -y --setopt=exit_on_lock=True install "$@"',
+  dnf: `patiently ${DNF} install "$@"`,
   zypper: 'patiently zypper --non-interactive install --no-recommends "$@"',
   pacman: 'patiently pacman --noconfirm --needed -S "$@" || patiently pacman --noconfirm --needed -Sy "$@"',
   apk: 'patiently apk add "$@" || patiently apk add --update-cache "$@"',
 }
 const REMOVALS: Readonly<Record<PackageManager, string>> = {
   apt: `patiently ${APT} purge "$@"`,
-  dnf: 'patiently dnf -y --setopt=exit_on_lock=True remove "$@"',
+  dnf: `patiently ${DNF} remove "$@"`,
   zypper: 'patiently zypper --non-interactive remove --clean-deps "$@"',
   pacman: 'patiently pacman --noconfirm -Rns "$@"',
   apk: 'patiently apk del "$@"',
+}
+/** Reads the lists of repositories, and fails if one of the wanted packages is not in them. */
+const REFRESHES: Partial<Record<PackageManager, string>> = {
+  // A name that apt does not know could be a pattern to it.
+  apt: `patiently ${APT} update || exit 1
+for name in $names; do
+  apt-cache policy "$name" | grep -q '^  Candidate: [^(]' || { echo "apt does not know the package $name" >&2; exit 1; }
+done`,
+  dnf: `patiently ${DNF} makecache || exit 1`,
+}
+
+/** Prints the packages that installing the arguments would change or remove. */
+const CHANGES: Partial<Record<PackageManager, string>> = {
+  apt: `${SIMULATION} install "$@" 2> /dev/null | sed -n -e 's/^Inst \\([^ ]*\\) \\[.*/\\1/p' -e 's/^Remv \\([^ ]*\\).*/\\1/p'`,
+  // Sections of a table, in which only the lines of packages begin with a single space.
+  dnf: `dnf --setopt=exit_on_lock=True --assumeno install "$@" 2> /dev/null |
+    sed -n -E '/^(Upgrading|Downgrading|Removing|Reinstalling)/,/^$/s/^ ([^ ]+) +.*/\\1/p'`,
+}
+
+/** `is_installed NAME` */
+const isInstalled = (manager: PackageManager) =>
+  `is_installed() { { ${QUERIES[manager]}; } 2> /dev/null | grep -q '^installed '; }`
+
+/** Forgets what is on the record and is not installed: somebody else may install it later. */
+const SETTLE = `settle() {
+  [ -f "$r" ] || return 0
+  while read -r each; do ! is_installed "$each" || printf '%s\\n' "$each"; done < "$r" > "$r.new"
+  if [ -s "$r.new" ]; then mv -f "$r.new" "$r"; else rm -f "$r" "$r.new"; rmdir "\${r%/*}" 2> /dev/null || :; fi
+}`
+
+/** The word that means exactly this version to the package manager. */
+function wordOf(manager: PackageManager, { name, version }: PackageChoice): string {
+  if (version === undefined) return name
+  return manager === 'dnf' || manager === 'zypper' ? `${name}-${version}` : `${name}=${version}`
 }
 
 /** Installs missing packages; `check` belongs to the step. */
@@ -137,7 +325,11 @@ export function installVerdict(
     id: 'install',
     title: `install ${missing.join(' and ')} with ${manager}`,
     changes: missing.map((name) => `+ package ${name}`),
-    run: installPackages(manager, missing, area),
+    run: installPackages(
+      manager,
+      missing.map((name) => ({ name })),
+      area,
+    ),
     ...defined({ check }),
   }
   return steps('missing', [step])
@@ -147,40 +339,99 @@ export function installVerdict(
 export function removalVerdict(area: string, { manager, own }: Packages, because = ''): Verdict {
   const step: Step = {
     id: 'remove',
-    title: 'remove the packages that Muster installed',
+    title: 'remove the packages that Muster installed, except those that other packages need',
     changes: own.map((name) => `- package ${name}`),
     run: removePackages(manager, own, area),
   }
   return steps('differs', [own.length > 0 && step], because)
 }
 
-/** Installs missing packages, and records them as the area's. */
-export function installPackages(manager: PackageManager, names: readonly string[], area: string): Action {
-  // apt says in advance which dependencies it installs; the others remove unneeded ones by themselves.
-  const all =
-    manager === 'apt'
-      ? `{ printf '%s\\n' "$@"; ${APT} -s --no-install-recommends install "$@" | sed -n 's/^Inst \\([^ ]*\\).*/\\1/p'; }`
-      : `printf '%s\\n' "$@"`
+/** Exit code 0: these packages are installed, in these versions. */
+export function installedCheck(manager: PackageManager, choices: readonly PackageChoice[]): Check {
+  const tests = choices.map(({ name, version }) => {
+    const pattern = version === undefined ? ` ${name} ` : ` ${name} ${version} `
+    return `case $there in *${shellQuote(pattern)}*) ;; *) echo ${shellQuote(`not installed:${pattern}`)} >&2; exit 1;; esac`
+  })
   return {
-    script: `${PATIENTLY}set -- ${names.map(shellQuote).join(' ')}
+    script: `set -- ${wordsOf(choices.map(({ name }) => name))}
+there=$( { ${QUERIES[manager]}; } 2> /dev/null | sed -n 's/^installed \\(.*\\)/ \\1 /p')
+${tests.join('\n')}`,
+  }
+}
+
+/** Installs missing packages, and records them as the area's. */
+export function installPackages(
+  manager: PackageManager,
+  choices: readonly PackageChoice[],
+  area: string,
+  { isStrict = false, isRefreshed = false }: InstallOptions = {},
+): Action {
+  // apt says in advance which dependencies it adds; the others remove unneeded ones by themselves.
+  const added = manager === 'apt' ? `\n  ${SIMULATION} install "$@" | sed -n 's/^Inst \\([^ ]*\\) (.*/\\1/p'` : ''
+  const changes = isStrict ? CHANGES[manager] : undefined
+  const refusal =
+    changes === undefined
+      ? ':'
+      : `changed=$( { ${changes}; } | while read -r each; do grep -q -s -x -F -e "$each" "$r" || printf ' %s' "$each"; done)
+  [ -z "$changed" ] || { echo "refused: this would change or remove packages that are there:$changed" >&2; settle; exit 1; }`
+  return {
+    script: `${PATIENTLY}${isInstalled(manager)}
+${SETTLE}
+guard() {
+  ${refusal}
+}
 r=${recordOf(area)}
+downgrade=${isStrict ? "' --allow-downgrades'" : ''}
+names=${shellQuote(choices.map(({ name }) => name).join(' '))}
+${isRefreshed ? (REFRESHES[manager] ?? '') : ''}
+set -- ${wordsOf(choices.map((choice) => wordOf(manager, choice)))}
+guard "$@"
 mkdir -p "\${r%/*}" || exit 1
-{ cat "$r" 2> /dev/null; ${all}; } | sort -u > "$r.new" && mv -f "$r.new" "$r" || exit 1
-${INSTALLS[manager]}`,
+{
+  cat "$r" 2> /dev/null
+  for name in $names; do is_installed "$name" || printf '%s\\n' "$name"; done${added}
+} | sort -u > "$r.new" && mv -f "$r.new" "$r" || exit 1
+{
+${INSTALLS[manager]}
+} || { status=$?; settle; exit $status; }`,
     asRoot: true,
     timeoutMs: INSTALL_TIMEOUT_MS,
   }
 }
 
-/** Removes what Muster installed for the area, if it is still there. */
+/** Prints what would be removed with the arguments and is not one of `$own`, or what needs them. */
+const LOSSES: Partial<Record<PackageManager, string>> = {
+  apt: `apt-get -q -s purge "$@" 2> /dev/null | while read -r verb each rest; do
+    case $verb in Purg | Remv) case $own in *" $each "*) ;; *) printf '%s ' "$each";; esac;; esac
+  done`,
+  dnf: `rpm -e --test "$@" 2>&1 | sed -n 's/.*(installed) //p' | tr '\\n' ' '`,
+  zypper: `rpm -e --test "$@" 2>&1 | sed -n 's/.*(installed) //p' | tr '\\n' ' '`,
+}
+
+/** Keeps of the arguments what other packages need. rpm names capabilities, so the others refuse. */
+const KEEP_NEEDED = `if [ $# -gt 0 ] && [ -n "$(losses "$@")" ]; then
+  free=
+  for each; do
+    lost=$(losses "$each")
+    if [ -n "$lost" ]; then echo "$each stays: needed by $lost"; else free="$free $each"; fi
+  done
+  set -- $free
+fi
+`
+
+/** Removes what Muster installed for the area, if it is still there and no other package needs it. */
 export function removePackages(manager: PackageManager, own: readonly string[], area: string): Action {
-  const there = manager === 'apt' || manager === 'pacman' || manager === 'apk' ? QUERIES[manager] : QUERIES.dnf
   return {
-    script: `${PATIENTLY}set -- ${own.map(shellQuote).join(' ')}
+    script: `${PATIENTLY}${isInstalled(manager)}
+losses() { ${LOSSES[manager] ?? ':'}; }
+own=${shellQuote(` ${own.join(' ')} `)}
 r=${recordOf(area)}
-set -- $( { ${there}; } 2> /dev/null | sed -n 's/^installed \\([^ ]*\\).*/\\1/p')
-if [ $# -gt 0 ]; then
-${REMOVALS[manager]} || exit 1
+set --
+for each in $own; do ! is_installed "$each" || set -- "$@" "$each"; done
+${manager === 'apt' ? KEEP_NEEDED : ''}if [ $# -gt 0 ]; then
+  lost=$(losses "$@")
+  [ -z "$lost" ] || { echo "refused: packages that Muster did not install need these: $lost" >&2; exit 1; }
+  ${REMOVALS[manager]} || exit 1
 fi
 rm -f "$r"; rmdir "\${r%/*}" 2> /dev/null || :`,
     asRoot: true,

@@ -32,6 +32,7 @@ type Scene = { readonly areas: readonly Area[]; readonly good: ReadonlyMap<strin
 function sceneOf(path: string): Scene | undefined {
   const fixture = readFixture<PlanFixture>(path)
   const isNfs = path.includes('/nfs/')
+  const own = isNfs ? 'nfs' : path.includes('/ops/packages/') ? 'packages' : 'env'
   const declared = declaredOf({
     ...fixture,
     yaml: [isNfs ? 'hosts: { m8: , m10: }' : 'hosts: { m1: , m2: , m3: }', ...fixture.yaml],
@@ -40,7 +41,7 @@ function sceneOf(path: string): Scene | undefined {
     declared.inventory.hosts.map(({ name }, at) => [name, endpointOf(name, { address: `10.0.0.${at + 1}` })]),
   )
   const areas = AREA_MAKERS.flatMap((maker) => maker.prepare({ ...declared, endpoints }) ?? []).filter(
-    ({ name }) => name === (isNfs ? 'nfs' : 'env'),
+    ({ name }) => name === own,
   )
   const [area] = areas
   if (area === undefined) return undefined
@@ -150,7 +151,11 @@ describe('a hostile host that bring-up asks', () => {
   })
   afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-  it.each(['nfs', 'env/plan'])('changes no plan of other hosts, and prints nothing that acts: %s', async (folder) => {
+  it.each([
+    'nfs',
+    'env/plan',
+    'packages',
+  ])('changes no plan of other hosts, and prints nothing that acts: %s', async (folder) => {
     const scenes = readdirSync(join(FIXTURES, folder)).flatMap((name) => sceneOf(join(FIXTURES, folder, name)) ?? [])
     await playMutations(async ({ choice, note }) => await bringUp(choice.one(scenes) as Scene, choice, note))
   })

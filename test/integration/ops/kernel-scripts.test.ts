@@ -297,6 +297,7 @@ describe('a file', () => {
 })
 
 describe('packages', () => {
+  const choicesOf = (all: readonly string[]) => all.map((name) => ({ name }))
   const names = {
     apt: ['nfs-common', 'not-there'],
     dnf: ['nfs-utils'],
@@ -324,11 +325,14 @@ describe('packages', () => {
       'dnf',
       `if [ -e ${home}/free ]; then echo done "$@"; else touch ${home}/free; echo "Failed to obtain the transaction lock (logged in as: root)"; exit 1; fi`,
     )
-    const script = installPackages('dnf', ['nfs-utils'], 'nfs').script.replaceAll('/var/lib/muster', `${home}/lib`)
+    const script = installPackages('dnf', [{ name: 'nfs-utils' }], 'nfs').script.replaceAll(
+      '/var/lib/muster',
+      `${home}/lib`,
+    )
     const { status, stdout } = runScript(script)
     expect([status, stdout.toString()]).toEqual([
       0,
-      'waiting: another process uses the package manager\ndone -y --setopt=exit_on_lock=True install nfs-utils\n',
+      'waiting: another process uses the package manager: Failed to obtain the transaction lock (logged in as: root)\ndone -y --setopt=exit_on_lock=True install nfs-utils\n',
     ])
     expect(readFileSync(join(home, 'lib/packages-nfs'), 'utf8')).toBe('nfs-utils\n')
   })
@@ -364,12 +368,15 @@ describe('packages', () => {
     stub('sleep', 'exit 0')
     stub('dpkg', '[ "$1" != --audit ] || exit 0; exit 1')
     writeFileSync(join(home, 'words'), words)
-    stub(program, `case "$*" in *' -s '*) exit 0;; esac\necho "$*" >> ${home}/asked; cat ${home}/words; exit ${code}`)
-    const { status, stdout, stderr } = runScript(
-      installPackages(manager, ['nfs'], 'nfs').script.replaceAll('/var/lib/muster', `${home}/lib`),
+    stub(
+      program,
+      `case "$*" in *' -s '* | -Q*) exit 0;; esac\necho "$*" >> ${home}/asked; cat ${home}/words; exit ${code}`,
     )
-    expect([status, stdout.toString()]).toEqual([1, 'waiting: another process uses the package manager\n'])
+    const { status, stdout, stderr } = runScript(
+      installPackages(manager, [{ name: 'nfs' }], 'nfs').script.replaceAll('/var/lib/muster', `${home}/lib`),
+    )
     const [first = '', second = ''] = stderr.toString().split('\n')
+    expect([status, stdout.toString()]).toEqual([1, `waiting: another process uses the package manager: ${second}\n`])
     expect(first).toBe('another process still uses the package manager after 120 s')
     expect(words).toContain(second)
     // The same command every time: nothing else is tried while somebody is at work.
@@ -400,7 +407,7 @@ esac`,
         const state = () => [readdirSync(join(home, 'db')).sort(), readdirSync(home).includes('lib')]
         if (missing.length > 0) {
           for (const _ of ['once', 'twice']) {
-            expect(runScript(moved(installPackages('apt', missing, 'nfs').script)).status).toBe(0)
+            expect(runScript(moved(installPackages('apt', choicesOf(missing), 'nfs').script)).status).toBe(0)
             expect(state()).toEqual([[...new Set([...there, ...wanted])].sort(), true])
             expect(readFileSync(join(home, 'lib/packages-nfs'), 'utf8').trim().split('\n')).toEqual(missing.toSorted())
           }
@@ -418,17 +425,20 @@ esac`,
   const apt = (cases: string) => {
     stub('dpkg', '[ "$1" != --audit ] || exit 0; exit 1')
     stub('apt-get', `case "$*" in *' -s '*) exit 0;; esac\necho "$*" >> ${home}/asked\ncase "$*" in\n${cases}\nesac`)
-    return installPackages('apt', ['nfs-common'], 'nfs').script.replaceAll('/var/lib/muster', `${home}/lib`)
+    return installPackages('apt', [{ name: 'nfs-common' }], 'nfs').script.replaceAll('/var/lib/muster', `${home}/lib`)
   }
   const asked = () =>
-    readFileSync(join(home, 'asked'), 'utf8').replaceAll('-q -y -o DPkg::Lock::Timeout=0 ', '').split('\n').slice(0, -1)
-  const INSTALL = '--no-install-recommends install nfs-common'
+    readFileSync(join(home, 'asked'), 'utf8')
+      .replaceAll(/-q -y -o DPkg::Lock::Timeout=0 |-o Dpkg::Options::=\S+ /g, '')
+      .split('\n')
+      .slice(0, -1)
+  const INSTALL = '--no-remove --no-install-recommends install nfs-common'
 
   it('wait for another apt, which does not count as outdated lists', () => {
     stub('sleep', `touch ${home}/free`)
     const locked = 'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (unattended-upgr)'
     const { status, stdout } = runScript(apt(`*install*) [ -e ${home}/free ] || { echo "${locked}" >&2; exit 100; };;`))
-    expect([status, stdout.toString()]).toEqual([0, 'waiting: another process uses the package manager\n\n'])
+    expect([status, stdout.toString()]).toEqual([0, `waiting: another process uses the package manager: ${locked}\n\n`])
     expect(asked()).toEqual([INSTALL, INSTALL])
   })
 
@@ -452,7 +462,10 @@ esac`,
   })
 
   it('that were installed for an area are removed if they are still there', () => {
-    stub('rpm', 'echo "package gone is not installed"; echo "installed nfs-utils 2.6-1"; exit 1')
+    stub(
+      'rpm',
+      'case "$*" in *--test*) ;; *gone) echo "package gone is not installed"; exit 1;; *) echo "installed nfs-utils 2.6-1";; esac',
+    )
     stub('dnf', 'echo "$@"')
     mkdirSync(join(home, 'lib'))
     writeFileSync(join(home, 'lib/packages-nfs'), 'gone\nnfs-utils\n')
@@ -463,6 +476,80 @@ esac`,
     const { status, stdout } = runScript(script)
     expect([status, stdout.toString()]).toEqual([0, '-y --setopt=exit_on_lock=True remove nfs-utils\n'])
     expect(readdirSync(home).includes('lib')).toBe(false)
+  })
+
+  it('that others need are not removed with dnf', () => {
+    stub(
+      'rpm',
+      'case "$*" in *--test*) echo "error: Failed dependencies:"; echo "\tnfs-utils is needed by (installed) other-1-1.noarch"; exit 1;; *) echo "installed nfs-utils 2.6-1";; esac',
+    )
+    stub('dnf', `touch ${home}/called`)
+    const { status, stderr } = runScript(removePackages('dnf', ['nfs-utils'], 'nfs').script)
+    expect([status, stderr.toString()]).toEqual([
+      1,
+      'refused: packages that Muster did not install need these: other-1-1.noarch \n',
+    ])
+    expect(readdirSync(home)).not.toContain('called')
+  })
+
+  it('that dnf would change besides are named, and nothing is installed', () => {
+    stub('rpm', 'exit 1')
+    stub(
+      'dnf',
+      `case "$*" in *--assumeno*) cat ${home}/table; exit 1;; esac
+echo "$*" >> ${home}/asked`,
+    )
+    const table = (section: string) => `Dependencies resolved.
+================================================================
+ Package     Architecture  Version   Repository            Size
+================================================================
+Installing:
+ openmpi     x86_64        4.1.1-7   appstream            2.9 M
+${section}:
+ glibc       x86_64        2.34-100  baseos               2.0 M
+
+Transaction Summary
+================================================================
+`
+    const { script } = installPackages('dnf', [{ name: 'openmpi', version: '4.1.1-7' }], 'packages', { isStrict: true })
+    const moved = script.replaceAll('/var/lib/muster', `${home}/lib`)
+    writeFileSync(join(home, 'table'), table('Upgrading'))
+    const { status, stderr } = runScript(moved)
+    expect([status, stderr.toString()]).toEqual([
+      1,
+      'refused: this would change or remove packages that are there: glibc\n',
+    ])
+    expect(readdirSync(home).toSorted()).toEqual(['bin', 'table'])
+    writeFileSync(join(home, 'table'), table('Installing dependencies'))
+    expect(runScript(moved).status).toBe(0)
+    expect(readFileSync(join(home, 'asked'), 'utf8')).toBe('-y --setopt=exit_on_lock=True install openmpi-4.1.1-7\n')
+    expect(readFileSync(join(home, 'lib/packages-packages'), 'utf8')).toBe('openmpi\n')
+  })
+
+  it('that were there and are only upgraded are not taken for installed ones', () => {
+    stub('dpkg', 'exit 0')
+    stub('dpkg-query', 'exit 1')
+    stub(
+      'apt-get',
+      `case "$*" in *' -s '*) echo 'Inst libc6 [2.36-8] (2.36-9 Debian [amd64])'; echo 'Inst rpcbind (1.2 Debian [amd64])'; echo 'Inst nfs-common (2.6 Debian [amd64])';; esac`,
+    )
+    const { script } = installPackages('apt', [{ name: 'nfs-common' }], 'nfs')
+    expect(runScript(script.replaceAll('/var/lib/muster', `${home}/lib`)).status).toBe(0)
+    expect(readFileSync(join(home, 'lib/packages-nfs'), 'utf8')).toBe('nfs-common\nrpcbind\n')
+  })
+
+  it('that could not be installed are not recorded', () => {
+    stub('dpkg', 'exit 0')
+    stub('dpkg-query', 'case $* in *rpcbind) echo "installed rpcbind 1";; *) exit 1;; esac')
+    stub(
+      'apt-get',
+      `case "$*" in *' -s '*) echo 'Inst keyutils (1 Debian)'; echo 'Inst nfs-common (2.6 Debian)';; *) echo 'E: disk full' >&2; exit 100;; esac`,
+    )
+    mkdirSync(join(home, 'lib'))
+    writeFileSync(join(home, 'lib/packages-nfs'), 'rpcbind\n')
+    const { script } = installPackages('apt', [{ name: 'nfs-common' }], 'nfs')
+    expect(runScript(script.replaceAll('/var/lib/muster', `${home}/lib`)).status).toBe(100)
+    expect(readFileSync(join(home, 'lib/packages-nfs'), 'utf8')).toBe('rpcbind\n')
   })
 })
 

@@ -48,7 +48,7 @@ describe('the example in the docs', () => {
     })
   })
 
-  test('has groups, trust, environment, nfs and ray', () => {
+  test('has groups, trust, packages, environment, nfs and ray', () => {
     const everyone = lab.hosts.map(({ name }) => name)
     expect(lab.cluster).toBe('lab')
     expect(Object.fromEntries(lab.groups)).toEqual({
@@ -56,6 +56,10 @@ describe('the example in the docs', () => {
       gpus: ['gpu01', 'gpu02', 'gpu03', 'gpu04'],
     })
     expect(lab.sections?.get('trust')).toEqual(everyone)
+    expect(lab.sections?.get('packages')).toEqual({
+      packages: [{ name: 'openmpi-bin', hosts: everyone }],
+      prefixes: [],
+    })
     const environment = { kind: 'conda', name: 'myenv', file: 'environment.yml', hosts: everyone, from: 'm10' }
     expect(lab.sections?.get('environment')).toEqual(environment)
     expect(lab.sections?.get('nfs')).toEqual([
@@ -329,7 +333,7 @@ describe('an invalid file', () => {
       'toString as a key',
       'toString: 1\nhosts: { a: }',
       [
-        '1:1: unknown key toString in the file; known here: cluster, defaults, hosts, groups, trust, nfs, environment, ray, launch, launchers',
+        '1:1: unknown key toString in the file; known here: cluster, defaults, hosts, groups, trust, packages, nfs, environment, ray, launch, launchers',
       ],
     ],
     ['a key that is no text', 'hosts: { [a]: 1 }', ['1:10: a key of hosts must be text']],
