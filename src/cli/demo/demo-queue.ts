@@ -101,7 +101,7 @@ async function keepComing(
       store.submit(nextJob(step++, inventory.hosts), now())
     if (now() - cleanedMs < CLEAN_EVERY_MS) continue
     cleanedMs = now()
-    const program = formatCleanProgram(store.id, store.keptDirectories(), KEEP_DAYS)
+    const program = formatCleanProgram(store.id, { kept: store.keptDirectories(), storages: [] }, KEEP_DAYS)
     await Promise.all(inventory.hosts.map(({ name }) => hosts.exec(name, program, signal)))
   }
 }

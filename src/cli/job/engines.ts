@@ -7,15 +7,20 @@ import { RAY_ENGINE } from '../../ops/ray/job-engine.ts'
 import type { EngineOrder, JobEngine } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
+import type { EngineNode } from '../../scheduler/plans/needs.ts'
 import type { CliContext } from '../command-line/verb.ts'
 
-export type EngineKind = Omit<JobEngine, 'round'> & {
+export type EngineKind = Omit<JobEngine, 'round' | 'proveStorage'> & {
   /** For `muster job submit --help`: what places and runs the job. */
   readonly summary: string
   /** Where it is documented how hosts.yaml declares it. */
   readonly docs: string
   /** Options of `muster job submit` that it cannot carry out. */
   readonly refuses: readonly string[]
+  /** Options of `muster job submit` that are for engines alone. */
+  readonly takes?: readonly string[]
+  /** With --needs: its nodes as hosts.yaml declares them; Infinity: unknown. */
+  declaredNodes?(inventory: Inventory): readonly EngineNode[]
   readonly mostCommandBytes: number
   isDeclared(inventory: Inventory): boolean
   /** Undefined: it is not declared. */
@@ -23,7 +28,19 @@ export type EngineKind = Omit<JobEngine, 'round'> & {
 }
 
 type OpenEngine = {
-  round(orders: readonly EngineOrder[], hosts: OpsHosts, signal: AbortSignal): ReturnType<JobEngine['round']>
+  round(
+    orders: readonly EngineOrder[],
+    hosts: OpsHosts,
+    signal: AbortSignal,
+    wantsRoom: boolean,
+  ): ReturnType<JobEngine['round']>
+  /** With --storage: as `proveStorage` of JobEngine. */
+  storageProblems?(
+    path: string,
+    nodes: readonly string[],
+    hosts: OpsHosts,
+    signal: AbortSignal,
+  ): ReturnType<NonNullable<JobEngine['proveStorage']>>
   /** Which host prints a piece of what a bundle printed, stdout and stderr together, and by which script. */
   log(piece: {
     readonly key: string
@@ -55,7 +72,16 @@ export async function openEngines(inventory: Inventory, { environment, signal }:
 
 /** As the driver needs them. */
 export const driverEngines = (engines: Engines, hosts: OpsHosts): readonly JobEngine[] =>
-  [...engines.values()].map((engine) => ({ ...engine, round: (orders, signal) => engine.round(orders, hosts, signal) }))
+  [...engines.values()].map((engine) => ({
+    ...engine,
+    round: (orders, signal, wantsRoom) => engine.round(orders, hosts, signal, wantsRoom),
+    ...(engine.storageProblems === undefined
+      ? {}
+      : {
+          proveStorage: (path, nodes, signal) =>
+            engine.storageProblems?.(path, nodes, hosts, signal) ?? Promise.resolve([]),
+        }),
+  }))
 
 /** Undefined: Muster runs the job itself, or hosts.yaml does not declare its engine any more. */
 export function engineLog(

@@ -96,10 +96,10 @@ Examples:
     const { store, inventory } = queue
     using hosts = await connectHosts(inventory, options, context)
     // Also what jobs of other hosts need: hosts may share a home.
-    const kept = store.keptDirectories()
+    const own = { kept: store.keptDirectories(), storages: store.storages() }
     const codes = await Promise.all(
       inventory.hosts.map(async ({ name }) => {
-        const program = formatCleanProgram(store.id, kept, options.olderThan, options.dryRun ?? false)
+        const program = formatCleanProgram(store.id, own, options.olderThan, options.dryRun ?? false)
         const result = await hosts.exec(name, program, context.signal)
         const { outcome, stdout } = result
         const count = Number(/^removed (\d+)$/m.exec(Buffer.from(stdout).toString())?.[1] ?? Number.NaN)

@@ -12,9 +12,11 @@ import { parseMemorySize, sectionOf } from '../../inventory/hosts-yaml-schema.ts
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { FIND_TOOL } from '../../ops/env/conda-scripts.ts'
 import { type EnvironmentSpec, section as envSection } from '../../ops/env/section.ts'
+import { directoryPath } from '../../ops/nfs/shared-directory.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
+import { askedOf } from '../../scheduler/jobs/engine-room.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { handLinesOf } from '../../scheduler/jobs/orders.ts'
@@ -27,6 +29,7 @@ import {
   type Strategy,
   WHOLE_MILLI,
 } from '../../scheduler/model/resources.ts'
+import { fitsIdle, neverWords, parseNeeds, withUnknown } from '../../scheduler/plans/needs.ts'
 import { repeatable, variable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { type LaunchOptions, launchPart, withLaunchOptions } from '../launch/launch-options.ts'
@@ -68,6 +71,8 @@ type SubmitOptions = GlobalOptions &
     readonly hold?: boolean
     readonly strict?: boolean
     readonly engine?: string
+    readonly needs?: string
+    readonly storage?: string
   }
 
 const STRATEGIES: readonly Strategy[] = ['PACK', 'SPREAD', 'STRICT_PACK', 'STRICT_SPREAD']
@@ -128,6 +133,14 @@ export const submit: VerbCode = {
           ].join('; '),
           'embedded',
         )
+        .option(
+          '--needs <bundles>',
+          'with --engine ray: keep the job in the queue until the cluster has room for these bundles, such as "4x{gpu:1,cpu:1} PACK"',
+        )
+        .option(
+          '--storage <path>',
+          'with --engine ray: prove first that this directory is the same one on all hosts of the cluster',
+        )
         .option('--hold', 'hold the job until it is released')
         .option('--dry-run', 'show where the job would run now, or why it would wait; submit nothing')
         .option('--strict', 'refuse a job that no host can ever hold (default: accept it with a warning)'),
@@ -140,6 +153,7 @@ Examples:
   muster job submit --grid lr=0.1:0.3:0.1 --grid size=8,16 -- 'python train.py $lr $size'
   muster job submit --grid lr=0.1,0.2 --metric loss --metric max:acc -- 'python train.py $lr'
   muster job submit --from jobs.txt              one job for each line
+  muster job submit --engine ray --needs '4x{gpu:1,cpu:1} PACK' --storage /shared/results -- python train.py
 
 A job finds its devices in CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES. RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, MUSTER_JOB,
 MUSTER_RANK and MUSTER_HOSTS are set as well.
@@ -276,11 +290,23 @@ function checkCommand(command: string): void {
 
 /** @throws MusterError 'usage' for what the engine cannot carry out, 'configuration' when hosts.yaml does not declare it. */
 function engineOf(
-  { engine = 'embedded', on, perHost, preemptible, dryRun, copyDir, fromEnv, metric }: SubmitOptions,
+  { engine = 'embedded', on, perHost, preemptible, dryRun, copyDir, fromEnv, metric, ...rest }: SubmitOptions,
   command: string,
   inventory: Inventory,
-): { readonly engine?: string } {
-  if (engine === 'embedded') return {}
+): Pick<JobSpec, 'engine' | 'needs' | 'storage'> {
+  const forEngines = (['needs', 'storage'] as const)
+    .filter((name) => rest[name] !== undefined)
+    .map((name) => `--${name}`)
+  const checkTakes = (taken: readonly string[] = []) => {
+    const wrong = forEngines.find((option) => !taken.includes(option))
+    const takers = ENGINES.filter(({ takes }) => wrong !== undefined && takes?.includes(wrong))
+    const names = takers.map(({ name }) => `--engine ${name}`).join(' or ')
+    if (wrong !== undefined) throw new MusterError('usage', `${wrong} can only be used with ${names}`)
+  }
+  if (engine === 'embedded') {
+    checkTakes()
+    return {}
+  }
   const kind = ENGINES.find(({ name }) => name === engine)
   const names = ['embedded', ...ENGINES.map(({ name }) => name)].join(', ')
   if (kind === undefined) throw new MusterError('usage', `unknown engine: ${printable(engine)}`, { hint: names })
@@ -300,7 +326,15 @@ function engineOf(
   if (refused.length > 0) throw new MusterError('usage', `--engine ${engine} cannot be used with ${refused.join(', ')}`)
   if (Buffer.byteLength(command) > kind.mostCommandBytes)
     throw new MusterError('usage', `the command is too long for ${title}`, { hint: 'Put it into a file on the hosts.' })
-  return { engine }
+  checkTakes(kind.takes)
+  if (rest.needs !== undefined && rest.bundles > 1)
+    throw new MusterError('usage', '--needs and --bundles cannot be used together', {
+      hint: '--needs is for one program that asks for its bundles itself.',
+    })
+  const storage = rest.storage === undefined ? undefined : directoryPath(rest.storage)
+  if (rest.storage !== undefined && storage === undefined)
+    throw new MusterError('usage', `--storage ${printable(rest.storage)}: it must be the absolute path of a directory`)
+  return { engine, ...defined({ needs: rest.needs === undefined ? undefined : parseNeeds(rest.needs), storage }) }
 }
 
 /** @throws MusterError 'usage' when it contradicts itself. */
@@ -325,14 +359,30 @@ function requestOf(
 }
 
 /** A job that these hosts can never hold waits for ever, unless hosts.yaml changes. @throws MusterError 'usage' with --strict. */
-function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOptions, { stderr }: CliContext): void {
-  if (spec.engine !== undefined) return
+function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOptions, { stderr, now }: CliContext): void {
+  if (spec.engine !== undefined) return checkEngineRoom(spec, queue, now())
   const why = whyNotGang(occupy(withEnough(hostsOf(queue)), []).cluster, gangOf(spec))
   if (why?.isImpossible !== true) return
   const [, ...reasons] = why.lines
   const hint = [...reasons, 'Ask for less, or change resources in hosts.yaml.'].map((line) => printable(line))
   if (strict) throw new MusterError('usage', 'no host can ever hold this job', { hint: hint.join(' ') })
   stderr.write(`muster: warning: no host can ever hold this job. ${hint.join(' ')}\n`)
+}
+
+const FRESH_MS = 60_000
+
+/** By what the engine has just said because another job waits for room, or as hosts.yaml declares it. @throws MusterError 'usage' */
+function checkEngineRoom(spec: JobSpec, { inventory, store }: OpenQueue, nowMs: number): void {
+  const asked = askedOf(spec)
+  const kind = ENGINES.find(({ name }) => name === spec.engine)
+  if (asked === undefined || kind === undefined) return
+  const { atMs = 0, rooms } = store.report() ?? {}
+  const told = Math.abs(nowMs - atMs) < FRESH_MS ? rooms?.[kind.name]?.nodes : undefined
+  const nodes = told ?? withUnknown(kind.declaredNodes?.(inventory) ?? [], asked)
+  if (nodes.length === 0 || fitsIdle(nodes, asked)) return
+  throw new MusterError('usage', neverWords(nodes, asked, placeTitle(enginePlace(kind.name))), {
+    hint: 'Ask for less with --needs, --cpu, --gpu or --memory, or add hosts to the cluster.',
+  })
 }
 
 function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, context: CliContext): number {

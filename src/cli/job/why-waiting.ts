@@ -1,8 +1,10 @@
 /** Why a job does not run yet, from what is stored alone. */
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
+import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
 import { isFinal, type Job, missedWords } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
+import { type Asked, namesIn, needsText } from '../../scheduler/plans/needs.ts'
 import { hostsOf, type OpenQueue } from './open-queue.ts'
 
 export type WhyWaiting = { readonly why: readonly string[]; readonly expected?: string }
@@ -10,7 +12,7 @@ export type WhyWaiting = { readonly why: readonly string[]; readonly expected?: 
 const NO_DRIVER = 'no scheduler running. Run: muster job work'
 
 export function whyWaiting(job: Job, queue: OpenQueue, nowMs: number): WhyWaiting {
-  const { why, ...rest } = whyNotNow(job, queue)
+  const { why, ...rest } = whyNotNow(job, queue, nowMs)
   const isDriven = job.state.kind !== 'queued' || queue.store.lease.owner(nowMs) !== undefined
   return { why: isDriven ? why : [NO_DRIVER, ...why.filter((line) => line !== THERE_IS_ROOM)], ...rest }
 }
@@ -30,16 +32,33 @@ function preemptWords(job: Job, queue: OpenQueue): readonly string[] {
     : []
 }
 
-function whyNotNow(job: Job, queue: OpenQueue): WhyWaiting {
+/** What keeps a job with --needs from its engine. */
+function roomWords(asked: Asked, { store }: OpenQueue, engine: string, nowMs: number): readonly string[] {
+  const title = placeTitle(enginePlace(engine))
+  const room = store.report()?.rooms?.[engine]
+  if (room === undefined) return [`needs ${needsText(asked.needs)}; ${title} has not said yet what is free`]
+  const there = store.active().filter(({ spec }) => spec.engine === engine)
+  const cluster = freeRoom(room, there, store.id, nowMs, namesIn(asked))
+  const { kind, why } = judgeRoom(room.nodes, cluster, asked, title)
+  return kind === 'fits'
+    ? [`${title} has room for it: it goes there at the next scheduling pass, unless jobs before it wait for room`]
+    : why
+}
+
+function whyNotNow(job: Job, queue: OpenQueue, nowMs: number): WhyWaiting {
   if (job.state.kind === 'held') return { why: [`held. Run: muster job release ${job.id}`] }
   const { engine } = job.spec
   const place = enginePlace(engine ?? '')
   const title = placeTitle(place)
   const trouble = queue.store.report()?.down[place]
-  const engineWords = (words: string) => ({
-    why: [trouble === undefined ? words : `cannot reach ${title}: ${trouble}`],
+  const engineWords = (...words: readonly string[]) => ({
+    why: trouble === undefined ? words : [`cannot reach ${title}: ${trouble}`],
   })
-  if (job.state.kind === 'starting' && engine !== undefined) return engineWords(`waiting for resources in ${title}`)
+  const { storage } = job.spec
+  if (job.state.kind === 'starting' && engine !== undefined)
+    return engineWords(
+      `waiting for resources in ${title}${storage === undefined ? '' : `, or for the check of ${storage} on its hosts`}`,
+    )
   if (job.state.kind !== 'queued') return { why: [] }
   const missed = job.after.flatMap((id) => {
     const state = queue.store.get(id)?.state
@@ -49,6 +68,8 @@ function whyNotNow(job: Job, queue: OpenQueue): WhyWaiting {
   const undone = job.after.filter((id) => queue.store.get(id)?.state.kind !== 'done')
   if (undone.length > 0) return { why: [`waiting for ${undone.length === 1 ? 'job' : 'jobs'} ${undone.join(', ')}`] }
   const { notBeforeMs = 0 } = job.state
+  const asked = askedOf(job.spec)
+  if (engine !== undefined && asked !== undefined) return engineWords(...roomWords(asked, queue, engine, nowMs))
   if (engine !== undefined)
     return engineWords(`goes to ${title} at the next scheduling pass, or when fewer jobs wait there`)
   const report = queue.store.report()

@@ -128,7 +128,8 @@ async function ownQueue(
   if (inventory.file === undefined || statSync(path, { throwIfNoEntry: false }) === undefined) return undefined
   using queue = await readQueue(options, context)
   const kept = queue.store.keptDirectories()
-  return { id: queue.store.id, kept: kept.length > MOST_KEPT ? undefined : kept }
+  const storages = queue.store.storages()
+  return { id: queue.store.id, kept: kept.length > MOST_KEPT ? undefined : kept, storages }
 }
 
 function absoluteWord(path: string): string {

@@ -6,7 +6,7 @@
  */
 import { newProofName, PROOF_FUNCTIONS } from '../../base/proof-file.ts'
 import type { Fact } from './fact.ts'
-import type { OpsHosts } from './host-port.ts'
+import type { OpsHosts, ScriptResult } from './host-port.ts'
 
 /** The first of the hosts changes the content. `path`: where the home is on it, not printable yet. */
 export type SharedHome = { readonly hosts: readonly string[]; readonly path: string }
@@ -46,56 +46,93 @@ export async function findSharedHomes(
     alike.map(async (group) => {
       const names = new Map(group.map(([host]) => [host, newName()]))
       const seen = await whoSeesWhom(names, options)
-      return groupsOf(seen).map((hosts) => ({ hosts, path: homes.get(hosts[0] ?? '')?.path ?? '' }))
+      return groupsOf(seen)
+        .filter(({ length }) => length > 1)
+        .map((hosts) => ({ hosts, path: homes.get(hosts[0] ?? '')?.path ?? '' }))
     }),
   )
   return found.flat()
 }
 
-/** The hosts whose files each host sees. All files exist from before the first check until after the last one. */
+/** The hosts whose files each host sees. */
 async function whoSeesWhom(
   names: ReadonlyMap<string, string>,
-  { hosts, signal, limitFactor = 1 }: Omit<ProofOptions, 'newName'>,
+  options: Omit<ProofOptions, 'newName'>,
 ): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const limitMs = TIMEOUT_MS * limitFactor
-  const looked = Promise.withResolvers<void>()
-  const ends: Promise<unknown>[] = []
-  const write = async (host: string, name: string): Promise<void> => {
-    const isThere = Promise.withResolvers<void>()
-    let said = ''
-    const ended = hosts.exec(
-      host,
-      `${PROOF_SCRIPT}sweep_proofs "$HOME"\nprove "$HOME" ${name} || exit 1\necho written\nread -r muster_turn || :`,
-      {
-        timeoutMs: limitMs,
-        // The limit above counts from the turn, which a hanging host would delay for ever.
-        signal: AbortSignal.any([signal, AbortSignal.timeout(limitMs)]),
-        turn: looked.promise,
-        onOutput: (stream, text) => {
-          if (stream === 'stdout' && said.length < 100) said += text
-          if (said.includes('written\n')) isThere.resolve()
-        },
-      },
-    )
-    ends.push(ended)
-    await Promise.race([isThere.promise, ended])
-  }
-  await Promise.all([...names].map(([host, name]) => write(host, name)))
-  const script = `${PROOF_SCRIPT}proofs "$HOME" ${[...names.values()].join(' ')}`
-  const seen = await Promise.all(
-    [...names.keys()].map(async (host) => {
-      const { stdout } = await hosts.exec(host, script, { timeoutMs: limitMs, signal, isBrief: true })
-      const lines = new Set(Buffer.from(stdout).toString().split('\n'))
+  const scripts = new Map(
+    [...names].map(([host, name]) => {
+      const write = `sweep_proofs "$HOME"\nprove "$HOME" ${name} || exit 1`
+      return [host, { write, look: `proofs "$HOME" ${[...names.values()].join(' ')}` }] as const
+    }),
+  )
+  const found = await writeThenLook(scripts, options)
+  return new Map(
+    [...found].map(([host, { looked }]) => {
+      const lines = new Set(Buffer.from(looked.stdout).toString().split('\n'))
       return [host, new Set([...names].flatMap(([other, name]) => (lines.has(name) ? [other] : [])))] as const
     }),
   )
+}
+
+export type ProofScripts = { readonly write: string; readonly look: string }
+
+export type ProofResults = { readonly isWritten: boolean; readonly wrote: ScriptResult; readonly looked: ScriptResult }
+
+/**
+ * Runs `write` on each host, then `look`, and ends the shells of `write`. All files exist from before the first check until after
+ * the last one. Both may use PROOF_FUNCTIONS. `wrap`: the script that runs another one where the directory is.
+ */
+export async function writeThenLook(
+  scripts: ReadonlyMap<string, ProofScripts>,
+  {
+    hosts,
+    signal,
+    limitFactor = 1,
+    wrap = (_, script) => script,
+  }: Omit<ProofOptions, 'newName'> & { wrap?(host: string, script: string): string },
+): Promise<ReadonlyMap<string, ProofResults>> {
+  const limitMs = TIMEOUT_MS * limitFactor
+  const looked = Promise.withResolvers<void>()
+  const write = async (host: string, script: string) => {
+    const isThere = Promise.withResolvers<true>()
+    let isWritten = false
+    let said = ''
+    const cut = new AbortController()
+    // Of its own, so that a host that hangs does not end the others' before all have looked.
+    AbortSignal.timeout(limitMs).addEventListener('abort', () => isWritten || cut.abort())
+    const ended = hosts.exec(host, wrap(host, `${PROOF_SCRIPT}${script}\necho written\nread -r muster_turn || :`), {
+      timeoutMs: limitMs,
+      // The limit above counts from the turn, which a hanging host would delay for ever.
+      signal: AbortSignal.any([signal, cut.signal, AbortSignal.timeout(3 * limitMs)]),
+      turn: looked.promise,
+      onOutput: (stream, text) => {
+        if (stream === 'stdout' && said.length < 200) said += text
+        if (said.includes('written\n')) isThere.resolve(true)
+      },
+    })
+    isWritten = await Promise.race([isThere.promise, ended.then(() => false)])
+    return { host, ended, isWritten }
+  }
+  const written = await Promise.all([...scripts].map(([host, script]) => write(host, script.write)))
+  const seen = await Promise.all(
+    [...scripts].map(async ([host, { look }]) => {
+      const script = wrap(host, `${PROOF_SCRIPT}${look}`)
+      return [host, await hosts.exec(host, script, { timeoutMs: limitMs, signal, isBrief: true })] as const
+    }),
+  )
   looked.resolve()
-  await Promise.all(ends)
-  return new Map(seen)
+  const results = new Map(seen)
+  return new Map(
+    await Promise.all(
+      written.map(async ({ host, ended, isWritten }) => {
+        return [host, { isWritten, wrote: await ended, looked: results.get(host) as ScriptResult }] as const
+      }),
+    ),
+  )
 }
 
 /** Puts each host into the first group in which it sees all others, and all see it. */
-function groupsOf(seen: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
+export function groupsOf(seen: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   const groups: string[][] = []
   for (const host of seen.keys()) {
     const isMutual = (other: string) => seen.get(host)?.has(other) === true && seen.get(other)?.has(host) === true
@@ -103,7 +140,7 @@ function groupsOf(seen: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
     if (group === undefined) groups.push([host])
     else group.push(host)
   }
-  return groups.filter(({ length }) => length > 1)
+  return groups
 }
 
 /** The host that changes the home of each of the others, and where that is. */

@@ -63,7 +63,7 @@ export function hostsOfNfs({ shares }: NfsWanted): string[] {
   return [...new Set(shares.flatMap(({ server, clients }) => [server, ...clients]))]
 }
 
-export function sourceOf({ serverAddress, path }: Share): string {
+export function sourceOf({ serverAddress, path }: Pick<Share, 'serverAddress' | 'path'>): string {
   return `${serverAddress}:${path}`
 }
 

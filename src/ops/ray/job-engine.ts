@@ -5,10 +5,13 @@ import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
+import { type Share, wantedNfs } from '../nfs/wanted.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'
 import { inside, OPENER, placeScript, pythonScript, tokenScript } from './place.ts'
 import { LIST_RAY } from './processes.ts'
+import { declaredNodes, parseRoom, type RayRoom } from './room.ts'
 import { section } from './section.ts'
+import { proveRayStorage } from './storage.ts'
 import { dashboardAddress, nodesOf, type RayWanted, wantedRay } from './wanted.ts'
 
 /** An order for Ray; of `spec` only what Ray supports. */
@@ -51,22 +54,32 @@ export const RAY_ENGINE = {
   isDeclared: (inventory: Inventory) => sectionOf(inventory, section) !== undefined,
   open(declared: Declared) {
     const wanted = wantedRay(declared)
-    return wanted && openRay(wanted)
+    return wanted && openRay(wanted, wantedNfs(declared)?.shares)
   },
+  takes: ['--needs', '--storage'],
+  declaredNodes: (inventory: Inventory) => declaredNodes(inventory),
 }
 
-export function openRay(wanted: RayWanted) {
+export function openRay(wanted: RayWanted, shares: readonly Share[] = []) {
   return {
-    round: (orders: readonly RayOrder[], hosts: OpsHosts, signal: AbortSignal) => round(wanted, orders, hosts, signal),
+    round: (orders: readonly RayOrder[], hosts: OpsHosts, signal: AbortSignal, wantsRoom = false) =>
+      round(wanted, orders, { hosts, signal, wantsRoom }),
+    storageProblems: (path: string, nodes: readonly string[], hosts: OpsHosts, signal: AbortSignal) =>
+      proveRayStorage(wanted, path, nodes, { hosts, signal, shares }),
     /** The host and script that print a piece of a bundle's output. */
     log: (piece: LogPiece) => ({ host: wanted.head.host, script: logScript(wanted, piece) }),
   }
 }
 
 /** Never rejects. */
-async function round(wanted: RayWanted, orders: readonly RayOrder[], hosts: OpsHosts, signal: AbortSignal) {
+async function round(
+  wanted: RayWanted,
+  orders: readonly RayOrder[],
+  { hosts, signal, wantsRoom }: { readonly hosts: OpsHosts; readonly signal: AbortSignal; readonly wantsRoom: boolean },
+) {
   const { head } = wanted
-  const stdin = Buffer.from(JSON.stringify(orders.map((order) => requestOf(order, wanted))))
+  const requests = [...orders.map((order) => requestOf(order, wanted)), ...(wantsRoom ? [{ kind: 'room' }] : [])]
+  const stdin = Buffer.from(JSON.stringify(requests))
   const result = await hosts.exec(head.host, inside(wanted, head, roundScript(wanted), 'whole', ABSENT), {
     stdin,
     timeoutMs: ROUND_MS,
@@ -86,13 +99,15 @@ function parseRound(wanted: RayWanted, orders: readonly RayOrder[], text: string
   const asked = new Set(orders.map(({ key }) => key))
   const reports = new Map<string, RayReport>()
   let trouble: string | undefined = "could not parse the head's answer"
+  let room: RayRoom | undefined
   for (const line of text.split('\n')) {
     const [first = '', second = '', third = ''] = line.split(' ')
     const word = WORDS.find((known) => known === second)
     if (asked.has(first)) {
       if (second === 'exit' && /^\d{1,3}$/.test(third)) reports.set(first, Number(third))
       else if (word !== undefined) reports.set(first, word)
-    } else if (line === END) trouble = undefined
+    } else if (first === ROOM) room = parseRoom(wanted, asked, line.slice(ROOM.length + 1))
+    else if (line === END) trouble = undefined
     else if (first === 'trouble') trouble = printable(line.slice('trouble '.length))
     else if (line === DOWN) {
       trouble = `Ray is not running on ${wanted.head.host}. Start it: muster ray up`
@@ -101,7 +116,7 @@ function parseRound(wanted: RayWanted, orders: readonly RayOrder[], text: string
         for (const { kind, key } of orders) if (kind !== 'start') reports.set(key, 'forgotten')
     }
   }
-  return { trouble, reports }
+  return { trouble, reports, ...(room === undefined ? {} : { room }) }
 }
 
 /** In a container that is missing or stopped the cluster does not run; if Docker does not answer, that is unknown. */
@@ -302,6 +317,10 @@ os._exit(bad[0] if bad else 0)
 export const NOTHING_LISTENS = 7
 /** The last line of a whole answer. */
 export const END = 'end'
+/** Begins the line about nodes: a JSON object. */
+const ROOM = 'room'
+/** A longer one is left out, so that the whole answer is below what is kept of a script's output. */
+const MOST_ROOM = 500_000
 /** The limit for all orders together; the rest is asked again in the next round. */
 const BUDGET_S = 75
 const REQUEST_S = 15
@@ -382,9 +401,10 @@ def submit(order):
         if "failed with status code 4" in text: return "refused"
         raise
     return "waiting"
-waiting = []
+waiting, jobs = [], {}
 def one(order):
     key, found = order["key"], job(order["key"])
+    if found and found.get("job_id"): jobs[found["job_id"]] = key
     if found is None: return {"stop": "barred", "check": "forgotten"}.get(order["kind"]) or submit(order)
     if order["kind"] == "stop" and found["status"] in ("PENDING", "RUNNING"):
         if found["status"] == "PENDING": waiting.append(key)
@@ -397,9 +417,30 @@ def end_waiting():
     if not waiting: return
     place = head_ip() + ":" + port
     subprocess.run([sys.executable, "-c", KILL, place, *waiting], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=${KILL_S})
+def room():
+    body = ask("/nodes?view=summary")["data"]
+    nodes, logical, held, taken = [], body.get("nodeLogicalResources", {}), {}, {}
+    for group in ask("/api/v0/placement_groups?detail=1&limit=1000")["data"]["result"]["result"]:
+        if group.get("state") == "REMOVED": continue
+        key, bundles = jobs.get(group.get("creator_job_id")), [one for one in group.get("bundles") or [] if one.get("node_id")]
+        if key: taken[key] = taken.get(key, 0) + len(bundles)
+        for one in bundles:
+            own = held.setdefault(one["node_id"], {})
+            for name, amount in (one.get("unit_resources") or {}).items(): own[name] = own.get(name, 0) + amount
+    for node in body["summary"]:
+        own = node.get("raylet", {})
+        if own.get("state") == "ALIVE": nodes.append({"ip": own.get("nodeManagerAddress") or node.get("ip"), "text": logical.get(own.get("nodeId"), ""), "held": held.get(own.get("nodeId"), {})})
+    text = json.dumps({"nodes": nodes, "taken": taken})
+    if len(text) < ${MOST_ROOM}: print("${ROOM}", text)
 def each(orders):
     for order in orders:
         if time.monotonic() > until: return
+        if order["kind"] == "room":
+            # Without it jobs that need it wait.
+            try: room()
+            except RoundEnd: raise
+            except Exception: pass
+            continue
         # What goes wrong with one says nothing about the others, unless Ray itself is gone.
         try: print(order["key"], one(order), flush=True)
         except RoundEnd: raise

@@ -59,7 +59,7 @@ const AMOUNT =
   /^\s*(\d+(?:\.\d+)?)([KMGTPE]iB|B)?\/(\d+(?:\.\d+)?)([KMGTPE]iB|B)? (\S+)(?: \((\d+(?:\.\d+)?)([KMGTPE]iB|B)? used of (\d+(?:\.\d+)?)([KMGTPE]iB|B)? reserved)?/
 const POWERS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB']
 
-function parseAmounts(text: string): ReadonlyMap<string, Amount> {
+export function parseAmounts(text: string): ReadonlyMap<string, Amount> {
   const bytes = (value: string | undefined, unit: string | undefined) =>
     Number(value) * 1024 ** Math.max(0, POWERS.indexOf(unit ?? 'B'))
   const amounts = new Map<string, Amount>()

@@ -159,13 +159,14 @@ class JobDriver {
       this.#mayOrphan = store.cancelOrphans(nowMs, lease) > 0
       this.#orphansMs = nowMs
     }
-    const { events, expectedS } = this.#pass.plan({
+    const { events, expectedS, wantsRoom } = this.#pass.plan({
       nowMs,
       hosts: this.#rounds.specs(),
       engines: this.#rounds.engines(),
       isPreempting,
       isGathering: !hasPassed(this.#beganMs, GATHER_MS, nowMs) && this.#rounds.isGathering,
     })
+    this.#rounds.wantRoom(wantsRoom, nowMs)
     // Planning does not lock the queue. Jobs that changed meanwhile stay as they are.
     store.together(() => {
       this.#apply(events, changed)

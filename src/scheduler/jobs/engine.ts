@@ -2,6 +2,7 @@
  * Engines (Ray) place and run jobs in Muster's stead. Such a job has one bundle, on a place named after the engine; the
  * queue keeps its number, turn, retries, limit and dependencies.
  */
+import type { EngineNode } from '../plans/needs.ts'
 import { type BundleEnd, type BundleState, ENDED_SILENTLY, type JobSpec } from './job.ts'
 
 export const enginePlace = (engine: string): string => `@${engine}`
@@ -28,6 +29,16 @@ export type EngineOrder =
  */
 export type EngineReport = number | 'waiting' | 'running' | 'unable' | 'barred' | 'cancelled' | keyof typeof GONE
 
+/** What an engine said of its nodes, and what its jobs already have. */
+export type EngineRoom = {
+  readonly nodes: readonly EngineNode[]
+  /** By key of a running job: how many bundles its placement groups have. */
+  readonly taken: Readonly<Record<string, number>>
+}
+
+/** A problem of a directory on a host, with what to do about it; `isUnsure`: the host could not be asked. */
+export type StorageProblem = { readonly words: string; readonly isUnsure: boolean }
+
 export interface JobEngine {
   /** As in `--engine` and in the queue's file. */
   readonly name: string
@@ -37,12 +48,19 @@ export interface JobEngine {
   readonly pollMs: { readonly soon: number; readonly late: number }
   /**
    * Carries out orders, each of which may be given twice, and reports by key; missing keys are asked about again. Never
-   * rejects. `trouble`: why the engine cannot be used now.
+   * rejects. `trouble`: why the engine cannot be used now. `room`: if it was wanted and could be read.
    */
   round(
     orders: readonly EngineOrder[],
     signal: AbortSignal,
-  ): Promise<{ readonly trouble: string | undefined; readonly reports: ReadonlyMap<string, EngineReport> }>
+    wantsRoom: boolean,
+  ): Promise<{
+    readonly trouble: string | undefined
+    readonly reports: ReadonlyMap<string, EngineReport>
+    readonly room?: EngineRoom
+  }>
+  /** Proves that a directory is the same one on these nodes; empty: it is. Never rejects. */
+  proveStorage?(path: string, nodes: readonly string[], signal: AbortSignal): Promise<readonly StorageProblem[]>
 }
 
 const GONE = {

@@ -4,14 +4,16 @@
  */
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import type { HostCapacity } from '../model/resources.ts'
-import { type EngineOrder, engineBundle, enginePlace, type JobEngine } from './engine.ts'
+import { type EngineOrder, type EngineRoom, engineBundle, enginePlace, type JobEngine } from './engine.ts'
 import { HostClock, HostLine, type JobHosts } from './host-line.ts'
 import { type BundleNews, type BundleOrder, type HostAnswer, parseHostAnswer } from './host-program.ts'
 import type { Job, JobEvent, SeenBundle } from './job.ts'
 import { formatDetachedClean } from './left.ts'
 import { MetricReader } from './metric-reader.ts'
 import { ordersFor, type PlacedOrder, refusalOf } from './orders.ts'
+import type { PassInput } from './plan-jobs.ts'
 import type { Reading } from './results.ts'
+import { StorageGate } from './storage-gate.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
 
 const SWEEP_MS = 86_400_000
@@ -79,11 +81,19 @@ export class HostRounds implements Disposable {
         return [spec.name, newHostRecord(spec, this.#lineTo(spec.name, clock), clock)]
       }),
     )
-    this.#engines = engines.map((engine) => ({
-      ...fresh(enginePlace(engine.name), engine.pollMs),
-      trouble: undefined,
-      engine,
-    }))
+    this.#engines = engines.map((engine) => this.#newEngine(engine))
+  }
+
+  #newEngine(engine: JobEngine): EngineRecord {
+    const { clock, signal } = this.#options
+    const onProved = () => {
+      pollSoon(record, clock.now())
+      this.#handlers.onAnswer()
+    }
+    const gate = new StorageGate({ engine, signal, now: () => clock.now(), onProved })
+    const own = { trouble: undefined, engine, gate, wantsRoom: false, room: undefined }
+    const record: EngineRecord = { ...fresh(enginePlace(engine.name), engine.pollMs), ...own }
+    return record
   }
 
   [Symbol.dispose](): void {
@@ -113,8 +123,21 @@ export class HostRounds implements Disposable {
   }
 
   /** Those that can be used now. */
-  engines(): readonly JobEngine[] {
-    return this.#engines.flatMap(({ engine, trouble }) => (trouble === undefined ? [engine] : []))
+  engines(): PassInput['engines'] {
+    return this.#engines.flatMap(({ engine: { name, mostWaiting }, trouble, room }) =>
+      trouble === undefined ? [{ name, mostWaiting, room }] : [],
+    )
+  }
+
+  /** `names`: engines that have to say what is free. */
+  wantRoom(names: ReadonlySet<string>, nowMs: number): void {
+    for (const record of this.#engines) {
+      const wantsRoom = names.has(record.engine.name)
+      if (wantsRoom === record.wantsRoom) continue
+      record.wantsRoom = wantsRoom
+      record.room = undefined
+      if (wantsRoom) pollSoon(record, nowMs)
+    }
   }
 
   specs(): readonly HostCapacity[] {
@@ -122,7 +145,7 @@ export class HostRounds implements Disposable {
   }
 
   /** For those who watch. A host that has not answered yet is reported as it was `before`. */
-  report(before: readonly HostCapacity[] = []): Pick<SchedulerReport, 'hosts' | 'down'> {
+  report(before: readonly HostCapacity[] = []): Pick<SchedulerReport, 'hosts' | 'down' | 'rooms'> {
     const known = new Map(before.map((host) => [host.name, host]))
     const hosts = [...this.#hosts.values()].map((record) => {
       const { spec, trouble } = record
@@ -133,7 +156,12 @@ export class HostRounds implements Disposable {
     const down = this.#places.flatMap(({ name, trouble }) =>
       trouble === undefined || trouble === NOT_YET ? [] : [[name, trouble]],
     )
-    return { hosts, down: Object.fromEntries(down) }
+    const rooms = this.#engines.flatMap(({ engine, room }) => (room === undefined ? [] : [[engine.name, room]]))
+    return {
+      hosts,
+      down: Object.fromEntries(down),
+      ...(rooms.length === 0 ? {} : { rooms: Object.fromEntries(rooms) }),
+    }
   }
 
   hasDue(nowMs: number): boolean {
@@ -208,15 +236,24 @@ export class HostRounds implements Disposable {
     record.trouble = trouble
     if (trouble !== before) this.#handlers.onTrouble(name, trouble)
     if (bundles !== undefined) this.#answers.push({ place: name, record, bundles, said, readings })
-    if (trouble !== undefined || isWhole) planNextPoll(record, before !== undefined, orders.length > 0, clock.now())
+    if (trouble !== undefined || isWhole) {
+      const isBusy = orders.length > 0 || ('engine' in record && record.wantsRoom)
+      planNextPoll(record, before !== undefined, isBusy, clock.now())
+    }
     if (trouble === undefined && this.#metrics.hasEnded(name)) pollSoon(record, clock.now())
     this.#handlers.onAnswer()
   }
 
-  async #askEngine({ engine }: EngineRecord, orders: readonly JobOrder[]): Promise<Asked> {
-    const { trouble, reports } = await engine.round(orders.map(engineOrderOf), this.#options.signal)
-    const bundles = [...reports].map(([key, report]) => [key, engineBundle(report, engine.name)] as const)
-    return { trouble, bundles: new Map(bundles) }
+  async #askEngine(record: EngineRecord, placed: readonly JobOrder[]): Promise<Asked> {
+    const { engine, gate } = record
+    const orders = placed.map(engineOrderOf)
+    const sent = gate.replace(orders)
+    const wantsRoom = record.wantsRoom || gate.holdsAny(orders)
+    const { trouble, reports, room } = await engine.round(sent, this.#options.signal, wantsRoom)
+    record.room = record.wantsRoom ? room : undefined
+    const bundles = new Map([...reports].map(([key, report]) => [key, engineBundle(report, engine.name)]))
+    gate.judge(orders, { trouble, reports, room, bundles })
+    return { trouble, bundles }
   }
 
   async #askHost(record: HostRecord, orders: readonly JobOrder[], isWhole: boolean): Promise<Asked> {
@@ -248,11 +285,11 @@ export class HostRounds implements Disposable {
     if (due.length === 0) return
     this.#sweptMs = nowMs
     // Those of all hosts, as hosts that share a home see each other's directories.
-    const kept = store.keptDirectories()
+    const own = { kept: store.keptDirectories(), storages: store.storages() }
     for (const record of due) {
       record.sweptMs = nowMs
       record.nextMs = nowMs
-      record.sweep = formatDetachedClean(store.id, kept, keepDays)
+      record.sweep = formatDetachedClean(store.id, own, keepDays)
     }
   }
 }
@@ -311,7 +348,14 @@ export type HostRecord = PlaceRecord & {
   sweep: string
 }
 
-export type EngineRecord = PlaceRecord & { readonly engine: JobEngine }
+export type EngineRecord = PlaceRecord & {
+  readonly engine: JobEngine
+  readonly gate: StorageGate
+  /** A job waits for what is free in it. */
+  wantsRoom: boolean
+  /** Of the last round; undefined: not wanted, or not known. */
+  room: EngineRoom | undefined
+}
 
 export type AnyRecord = HostRecord | EngineRecord
 
@@ -342,7 +386,8 @@ export function isDue({ nextMs, pollMs }: Pick<PlaceRecord, 'nextMs' | 'pollMs'>
  */
 export function chooseOrders(record: AnyRecord, own: readonly JobOrder[], nowMs: number) {
   const isEngine = 'engine' in record
-  if (record.isBusy || (isEngine && own.length === 0 && record.trouble === undefined)) return undefined
+  const isIdle = isEngine && own.length === 0 && !record.wantsRoom && record.trouble === undefined
+  if (record.isBusy || isIdle) return undefined
   const isPoll = isDue(record, nowMs)
   const isNew = ({ order }: JobOrder) => (isEngine || order.kind !== 'check') && !record.sent.has(wordOf(order))
   const news = record.trouble === undefined ? own.filter(isNew) : []

@@ -1,7 +1,8 @@
 /** Jobs as text: the columns that `muster job list` and the tab Jobs share, and what they say. Pure. */
 import { foldHostSet } from '../../inventory/host-set.ts'
+import { needsText } from '../plans/needs.ts'
 import { placeTitle } from './engine.ts'
-import { isFinal, type Job } from './job.ts'
+import { isFinal, type Job, type JobSpec } from './job.ts'
 import type { JobGroup } from './store.ts'
 
 export type JobColumn = {
@@ -50,8 +51,13 @@ export const JOB_COLUMNS: readonly JobColumn[] = [
   { title: 'NAME', width: 200, most: 40, ...shared(({ spec }) => spec.name) },
 ]
 
-/** `4 × (8 CPU + 2 GPU) SPREAD` */
-export function requestText({ spec: { request, bundles, strategy } }: Job): string {
+/** `4 × (8 CPU + 2 GPU) SPREAD`; `1 CPU, needs 4 × {GPU 1} PACK` */
+export function requestText({ spec }: Job): string {
+  const { needs } = spec
+  return needs === undefined ? bundlesText(spec) : `${bundlesText(spec)}, needs ${needsText(needs)}`
+}
+
+function bundlesText({ request, bundles, strategy }: JobSpec): string {
   const gpu = request.gpuCount === 0 ? '' : ` + ${(request.gpuCount * request.gpuMilli) / 1000} GPU`
   const one = `${request.cpuMilli / 1000} CPU${gpu}`
   return bundles === 1 ? one : `${bundles} × (${one}) ${strategy}`

@@ -11,6 +11,7 @@ import type { RankEnd } from '../launch/rank.ts'
 import type { Ring } from '../launch/ring.ts'
 import { type Failure, formatFirstFailure } from '../launch/verdict.ts'
 import type { ResourceRequest, Strategy } from '../model/resources.ts'
+import type { Needs } from '../plans/needs.ts'
 import type { Metric } from './metric.ts'
 
 export type JobSpec = {
@@ -35,6 +36,10 @@ export type JobSpec = {
   readonly isPreemptible: boolean
   /** The name of the engine that places and runs it (engine.ts); undefined: Muster itself. */
   readonly engine?: string
+  /** What it will ask its engine for: it waits in the queue until there is room for that (plans/needs.ts). */
+  readonly needs?: Needs
+  /** A directory that must be the same on all hosts of its engine; proved before it is handed over. */
+  readonly storage?: string
   /** Read from the output of its first bundle. */
   readonly metrics?: readonly Metric[]
   /** Its launcher: the command is what the launcher starts. */
@@ -48,12 +53,13 @@ export type JobSpec = {
 export type BundlePlace = { readonly host: string; readonly devices: readonly number[] }
 
 /**
- * `barred`: it can no longer begin; `unable`: its place could not start it; `gone`: no exit code. `isCancelled`: in its
+ * `barred`: it can no longer begin; `unable`: its place could not start it; `refused`: it must not start; `gone`: no exit code. `isCancelled`: in its
  * engine. `isUnwritten`: the disk was full.
  */
 export type BundleEnd =
   | { readonly kind: 'exit'; readonly code: number; readonly isUnwritten?: boolean; readonly isOutOfMemory?: boolean }
-  | { readonly kind: 'barred' | 'unable' }
+  | { readonly kind: 'barred' }
+  | { readonly kind: 'unable'; readonly reason?: string }
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'gone'; readonly reason: string; readonly isCancelled?: boolean }
 
@@ -286,7 +292,7 @@ function withTimes(before: BundleState, bundle: BundleState, sentMs: number, now
   const within = (ms: number, leastMs: number) => Math.max(leastMs, Math.min(ms, nowMs))
   const toldMs = (before.kind === 'begun' ? before.beganMs : undefined) ?? bundle.beganMs
   if (bundle.kind === 'begun') return { ...bundle, beganMs: within(toldMs ?? nowMs, sentMs) }
-  if (bundle.end.kind === 'barred' || bundle.end.kind === 'unable') return { kind: 'ended', end: bundle.end }
+  if (['barred', 'unable', 'refused'].includes(bundle.end.kind)) return { kind: 'ended', end: bundle.end }
   const beganMs = within(toldMs ?? sentMs, sentMs)
   return { ...bundle, beganMs, ranMs: within(beganMs + (bundle.ranMs ?? nowMs - beganMs), beganMs) - beganMs }
 }
@@ -410,7 +416,8 @@ export function formatBundle(bundle: BundleState, askedBytes?: number): string {
 
 function formatEnd(end: BundleEnd, askedBytes = 0): string {
   if (end.kind === 'gone' || end.kind === 'refused') return end.reason
-  if (end.kind !== 'exit') return end.kind === 'barred' ? 'never started' : 'its host could not start it'
+  if (end.kind === 'barred') return 'never started'
+  if (end.kind === 'unable') return end.reason ?? 'its host could not start it'
   if (end.isOutOfMemory) return `killed by the kernel: more memory than it asked for (${formatBytes(askedBytes)})`
   return `exit ${end.code}${end.isUnwritten ? '; the disk was full, so output may be missing' : ''}`
 }

@@ -3,6 +3,8 @@
  */
 
 import type { LeftSearch } from '../../base/left.ts'
+import { PROOF_FILE } from '../../base/proof-file.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { JOBS_DIRECTORY } from './host-program.ts'
 
 /** Another queue's are left alone until they have not changed for this long. */
@@ -12,11 +14,20 @@ export type OwnQueue = {
   readonly id: string
   /** Directories that unfinished jobs need; undefined: too many to name, so none of the queue may go. */
   readonly kept: readonly string[] | undefined
+  /** Directories of results, in which a killed check of `--storage` may have left its file. */
+  readonly storages: readonly string[]
 }
+
+/** Finds these files, with more words for find(1). Where a server is gone it gives up. */
+const findProofs = (storages: readonly string[], words: string): string =>
+  `for storage in ${storages.map(shellQuote).join(' ')}; do
+  timeout 10 find "$storage" "\${storage%/*}/" -maxdepth 1 -name '${PROOF_FILE}*' -type f ${words} 2>/dev/null </dev/null
+done`
 
 /** `queue`: the one of this cluster on this machine; undefined: there is none. */
 export function jobsLeft(queue: OwnQueue | undefined): LeftSearch {
   const classes = formatClasses(queue)
+  const { storages = [] } = queue ?? {}
   return {
     name: 'jobs',
     find: `left_place=${JOBS_DIRECTORY}
@@ -38,7 +49,17 @@ ${classes}
   for left_file in .room* .line.*; do [ ! -e "$left_file" ] || left_found helper "$left_place/$left_file"; done
   cd "$HOME" || cd /
 fi
-while read -r _ left_mount left_type _; do
+${
+  storages.length === 0
+    ? ''
+    : `left_proofs=$(${findProofs(storages, '')} | head -n 100)
+while IFS= read -r left_file; do
+  [ -z "$left_file" ] || left_found proof "$left_file"
+done << PROOFS
+$left_proofs
+PROOFS
+`
+}while read -r _ left_mount left_type _; do
   [ "$left_type" = cgroup2 ] && [ -d "$left_mount/muster" ] || continue
   if grep -q -x 'populated 1' "$left_mount/muster/cgroup.events"; then left_found cgroup "$left_mount/muster" 'jobs are running in it'
   else left_found cgroup "$left_mount/muster"; fi
@@ -55,6 +76,7 @@ cd / && rmdir "$p" "\${p%/*}" 2> /dev/null
 :`,
       },
       helper: { title: 'scheduler file', isBrief: true },
+      proof: { title: 'proof of a shared directory', isBrief: true },
       cgroup: { title: 'control groups of jobs', remove: `find "$p" -depth -type d -exec rmdir {} +` },
     },
   }
@@ -99,9 +121,18 @@ const ABANDONED_MINUTES = 60
  * Deletes directories of this queue, except those in `kept` and those that changed recently. Keys are part of the script,
  * as program arguments are limited in size. Where hosts share a home, only one can rename a directory and counts it.
  */
-export function formatCleanProgram(storeId: string, kept: readonly string[], olderThanDays: number, isTrial = false) {
+export function formatCleanProgram(
+  storeId: string,
+  { kept, storages }: Pick<OwnQueue, 'storages'> & { readonly kept: readonly string[] },
+  olderThanDays: number,
+  isTrial = false,
+) {
+  const proofs =
+    isTrial || storages.length === 0
+      ? ''
+      : `${findProofs(storages, `-user "$(id -u)" -mmin +${ABANDONED_MINUTES} -exec rm -f {} +`)}\n`
   const minutes = Math.max(LEAST_MINUTES, Math.round(olderThanDays * MINUTES_A_DAY))
-  return `cd ${JOBS_DIRECTORY} 2>/dev/null || { echo removed 0; exit 0; }
+  return `${proofs}cd ${JOBS_DIRECTORY} 2>/dev/null || { echo removed 0; exit 0; }
 kept='
 ${kept.map((key) => `./${key}\n`).join('')}'
 find . -maxdepth 1 -type d -name '${storeId}-*' -mmin +${minutes} | {
@@ -119,6 +150,10 @@ echo "removed $n"
 }
 
 /** The same in the background: a disk may take minutes to delete a large directory. */
-export function formatDetachedClean(storeId: string, kept: readonly string[], olderThanDays: number): string {
-  return `( ${formatCleanProgram(storeId, kept, olderThanDays)} ) </dev/null >/dev/null 2>&1 3>&- &\n`
+export function formatDetachedClean(
+  storeId: string,
+  own: Parameters<typeof formatCleanProgram>[1],
+  olderThanDays: number,
+): string {
+  return `( ${formatCleanProgram(storeId, own, olderThanDays)} ) </dev/null >/dev/null 2>&1 3>&- &\n`
 }

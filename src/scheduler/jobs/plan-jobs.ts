@@ -9,7 +9,9 @@ import type { Gang, HostCapacity } from '../model/resources.ts'
 import { planLines } from '../plan/plan-queue.ts'
 import { type ActiveJob, predictS, type RunTimes, type WaitingJob } from '../plan/predict.ts'
 import { firstInTurn, type QueueLine, type Usage } from '../plan/turn.ts'
-import { enginePlace, type JobEngine } from './engine.ts'
+import { fitsIdle, namesIn, takeNeeds } from '../plans/needs.ts'
+import { type EngineRoom, enginePlace, type JobEngine } from './engine.ts'
+import { askedOf, freeRoom } from './engine-room.ts'
 import { type BundlePlace, isActive, type Job, type JobEvent, type JobSpec, requestsOf, waitsFrom } from './job.ts'
 import type { JobStore } from './store.ts'
 
@@ -149,11 +151,11 @@ export function onRing(
   return { ...ordered, ...defined({ ring: ring && { ...ring, measuredMs: measured.timeMs } }) }
 }
 
-type PassInput = {
+export type PassInput = {
   readonly nowMs: number
   readonly hosts: readonly HostCapacity[]
   /** Those that can be used now. */
-  readonly engines: readonly Pick<JobEngine, 'name' | 'mostWaiting'>[]
+  readonly engines: readonly (Pick<JobEngine, 'name' | 'mostWaiting'> & { readonly room?: EngineRoom | undefined })[]
   readonly isPreempting: boolean
   /** Hosts may still answer: gangs, and all jobs whose turn is later, wait for them. */
   readonly isGathering: boolean
@@ -169,7 +171,13 @@ export class PlanPass {
     this.#links = links
   }
 
-  plan({ nowMs, hosts, engines, isPreempting, isGathering }: PassInput): JobsPlan {
+  plan({
+    nowMs,
+    hosts,
+    engines,
+    isPreempting,
+    isGathering,
+  }: PassInput): JobsPlan & { readonly wantsRoom: Set<string> } {
     const lines = this.#store.waiting(nowMs)
     const active = this.#store.active()
     const runTimes = this.#store.accounting.runTimes()
@@ -191,10 +199,18 @@ export class PlanPass {
       isPreempting,
     })
     const turn = { nowS: Math.floor(nowMs / 1000), usage, lengthS: (job: WaitingJob) => predictS(job, runTimes) }
-    const handed = engines.flatMap(({ name, mostWaiting }) => {
-      const there = active.filter(({ spec, state }) => spec.engine === name && state.kind === 'starting')
-      const ready = (byEngine.get(name) ?? []).map(waitingLine)
-      return firstInTurn(ready, mostWaiting - there.length, turn).map(({ order }) => ({
+    const wantsRoom = new Set<string>()
+    const handed = engines.flatMap(({ name, mostWaiting, room }) => {
+      const there = active.filter(({ spec }) => spec.engine === name)
+      const count = mostWaiting - there.filter(({ state }) => state.kind === 'starting').length
+      const { true: needing = [], false: others = [] } = Object.groupBy(byEngine.get(name) ?? [], (line) =>
+        String(line.at(0)?.spec.needs !== undefined),
+      )
+      if (needing.length > 0) wantsRoom.add(name)
+      const inTurn = firstInTurn(needing.map(waitingLine), count + MOST_IMPOSSIBLE, turn)
+      const fitting = room === undefined || count <= 0 ? [] : this.#fitting(inTurn, room, there, nowMs)
+      const ready = [...others.map(waitingLine), ...fitting.map((job) => ({ at: (index: number) => [job][index] }))]
+      return firstInTurn(ready, count, turn).map(({ order }) => ({
         id: order,
         event: { kind: 'placed' as const, places: [{ host: enginePlace(name), devices: [] }] },
       }))
@@ -204,9 +220,29 @@ export class PlanPass {
       if (event.kind !== 'placed' || spec?.launch === undefined) return { id, event }
       return { id, event: { ...event, ...onRing(spec, event.places, this.#links) } }
     })
-    return { events: [...handed, ...ordered], expectedS }
+    return { events: [...handed, ...ordered], expectedS, wantsRoom }
+  }
+
+  /** In turn, up to the first that has to wait: smaller ones must not overtake it for ever. Impossible ones are in nobody's way. */
+  #fitting(inTurn: readonly WaitingJob[], room: EngineRoom, there: readonly Job[], nowMs: number): WaitingJob[] {
+    const store = this.#store
+    const waiting = inTurn.flatMap((job) => {
+      const spec = store.get(job.order)?.spec
+      const asked = spec && askedOf(spec)
+      return asked === undefined ? [] : [{ job, asked }]
+    })
+    const names = waiting.flatMap(({ asked }) => namesIn(asked))
+    const cluster = freeRoom(room, there, store.id, nowMs, names)
+    const fitting: WaitingJob[] = []
+    for (const { job, asked } of waiting)
+      if (takeNeeds(cluster, asked)) fitting.push(job)
+      else if (fitsIdle(room.nodes, asked)) break
+    return fitting
   }
 }
+
+/** So many jobs that their engine can never place are looked past. */
+const MOST_IMPOSSIBLE = 50
 
 const MOST = 10_000
 

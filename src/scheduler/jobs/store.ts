@@ -2,6 +2,7 @@
 
 import { MusterError } from '../../base/errors.ts'
 import type { HostCapacity } from '../model/resources.ts'
+import type { EngineRoom } from './engine.ts'
 import {
   FINAL_KINDS,
   type FinalKind,
@@ -39,6 +40,8 @@ export type SchedulerReport = {
   /** By job, in seconds since the epoch; null: never, as things are. */
   readonly expectedS: Readonly<Record<string, number | null>>
   readonly isPreempting?: boolean
+  /** What engines have, by name; while a job waits for it. */
+  readonly rooms?: Readonly<Record<string, EngineRoom>>
 }
 
 /** Jobs that were submitted together: an array, a grid, or one alone. */
@@ -247,6 +250,16 @@ export class JobStore implements Disposable {
     return [...running, ...new Set(copied)]
   }
 
+  /** The latest directories of `--storage`. */
+  storages(): readonly string[] {
+    const rows = this.file.all(
+      `SELECT json_extract(spec, '$.storage') AS path, max(id) AS last FROM specs
+        WHERE instr(spec, '"storage"') > 0 GROUP BY path HAVING path IS NOT NULL ORDER BY last DESC LIMIT ?`,
+      MOST_STORAGES,
+    )
+    return rows.map(({ path }) => String(path))
+  }
+
   /** Cancels jobs that wait for a job that will never be done. */
   cancelOrphans(nowMs: number, lease: LeaseToken): number {
     const orphans = this.file.all(
@@ -311,6 +324,7 @@ export class JobStore implements Disposable {
   }
 }
 
+const MOST_STORAGES = 50
 const isOneOf = (kinds: readonly string[]): string =>
   kinds.length === 0 ? 'true' : `kind IN (${kinds.map(() => '?').join()})`
 const SAFE_NAME = /^[0-9a-z./-]+$/

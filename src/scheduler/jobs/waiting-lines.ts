@@ -140,7 +140,9 @@ export class WaitingLines extends StorePart {
 const BYTES = 6
 
 /** The same number for specifications that the plan treats alike; stored with each job. */
-export function alikeOf({ engine, bundles, request, strategy, maxBundlesPerHost, estimateS, limitS }: JobSpec): number {
-  const text = JSON.stringify([engine, bundles, request, strategy, maxBundlesPerHost, estimateS, limitS])
+export function alikeOf(spec: JobSpec): number {
+  const { engine, bundles, request, strategy, maxBundlesPerHost, estimateS, limitS, needs } = spec
+  const placed = [engine, bundles, request, strategy, maxBundlesPerHost, estimateS, limitS]
+  const text = JSON.stringify(needs === undefined ? placed : [...placed, needs])
   return createHash('sha256').update(text).digest().readUIntBE(0, BYTES)
 }

@@ -7,6 +7,7 @@ import {
   milliOf,
   type ResourceRequest,
   type Selector,
+  type Strategy,
   WHOLE_MILLI,
 } from '../model/resources.ts'
 import { placeAsRay } from '../ray/ray-placement.ts'
@@ -109,17 +110,8 @@ function placeGroup(
   driver: number,
   before: readonly PlacedGroup[],
 ): readonly Placement[] | undefined {
-  const place = (bundles: readonly Amounts[], hosts?: readonly string[]) => {
-    const selectors = hosts && [{ label: 'host', is: 'in', values: hosts } as const]
-    const gang: Gang = {
-      name: group.name,
-      strategy: group.strategy,
-      bundles: bundles.map((bundle) => requestOf(cluster, bundle, selectors)),
-    }
-    // What Ray does with custom resources is not predicted.
-    const hasCustom = gang.bundles.some(({ custom }) => custom !== undefined)
-    return hasCustom ? placeGang(cluster, gang) : placeAsRay(cluster, gang)
-  }
+  const place = (bundles: readonly Amounts[], hosts?: readonly string[]) =>
+    placeBundles(cluster, gangOfBundles(cluster, group.name, bundles, group.strategy, hosts))
   const name = cluster.hosts[driver]?.name ?? ''
   if (group.on === 'driver') return place(group.bundles, [name])
   if (group.on !== undefined) {
@@ -135,6 +127,24 @@ function placeGroup(
   // Actors that were placed before one that waits stay, as a job that hangs holds them.
   const placed = group.bundles.map((bundle) => place([bundle]))
   return placed.includes(undefined) ? undefined : (placed.flat() as Placement[])
+}
+
+export function gangOfBundles(
+  cluster: Cluster,
+  name: string,
+  bundles: readonly Amounts[],
+  strategy: Strategy,
+  hosts?: readonly string[],
+): Gang {
+  const selectors = hosts && [{ label: 'host', is: 'in', values: hosts } as const]
+  return { name, strategy, bundles: bundles.map((bundle) => requestOf(cluster, bundle, selectors)) }
+}
+
+/** Takes a place for each bundle where Ray would put it, or none: undefined. */
+export function placeBundles(cluster: Cluster, gang: Gang): readonly Placement[] | undefined {
+  // What Ray does with custom resources is not predicted.
+  const hasCustom = gang.bundles.some(({ custom }) => custom !== undefined)
+  return hasCustom ? placeGang(cluster, gang) : placeAsRay(cluster, gang)
 }
 
 /** Ray finds out by itself which GPU models a host has; where no host declares the model, any host may have it. */

@@ -411,7 +411,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(left()).toHaveLength(ids.length + 2)
     for (const path of jobs) for (const name of keysIn(path)) utimesSync(join(path, name), 0, 0)
     for (const host of ['a', 'b']) {
-      const answer = await run(host, formatCleanProgram(store.id, store.keptDirectories(), 1))
+      const answer = await run(host, formatCleanProgram(store.id, { kept: store.keptDirectories(), storages: [] }, 1))
       expect(answer).toMatch(/^removed \d\n$/)
     }
     expect(left()).toEqual(['other-1-1-0', ...store.keptDirectories()].sort())
@@ -422,7 +422,7 @@ describe.skipIf(!canRun)('driving a queue', () => {
     const name = `${store.id}-1-1-0-gone`
     mkdirSync(join(jobs, name), { recursive: true })
     utimesSync(join(jobs, name), 0, 0)
-    const clean = formatCleanProgram(store.id, [], 1)
+    const clean = formatCleanProgram(store.id, { kept: [], storages: [] }, 1)
     expect([await run('a', clean), ...readdirSync(jobs)]).toEqual(['removed 0\n', name])
     // Nobody can set the time of a rename back, so `find` says that it was long ago.
     mkdirSync(join(directory, 'bin'))
