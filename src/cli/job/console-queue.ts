@@ -3,7 +3,7 @@ import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
-import type { Job, JobEvent } from '../../scheduler/jobs/job.ts'
+import { type Job, type JobEvent, requestsOf } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import { packHosts } from '../../scheduler/jobs/packing.ts'
 import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
@@ -58,9 +58,7 @@ function tryOut(whatIf: WhatIf, queue: OpenQueue): Trial {
   const gang = gangOfWhatIf(whatIf)
   const places = placeBy(whatIf.by, cluster, gang, () =>
     WorkloadMix.of([
-      ...[...active, ...store.queued(MIX_JOBS)].flatMap(({ spec }) =>
-        Array.from({ length: spec.bundles }, () => spec.request),
-      ),
+      ...[...active, ...store.queued(MIX_JOBS)].flatMap(({ spec }) => requestsOf(spec)),
       ...gang.bundles,
     ]),
   )

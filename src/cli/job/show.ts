@@ -121,6 +121,7 @@ Examples:
       })
     }
     if ('ring' in state && state.ring !== undefined) lines.push(['ring', ringText(state.ring)])
+    if (isActive(state) && state.endpoint !== undefined) lines.push(['ready', state.endpoint])
     if (isFinal(state))
       lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
     for (const { host, command } of byHand) lines.push(['by hand', `on ${host}: ${command}`])
@@ -164,6 +165,7 @@ function jobJson(job: Job): object {
     attempt: job.attempt,
     time: new Date(job.submittedMs).toISOString(),
     ...('places' in state && state.places ? { places: state.places } : {}),
+    ...(isActive(state) && state.endpoint !== undefined ? { endpoint: state.endpoint } : {}),
     ...('ring' in state && state.ring !== undefined ? { ring: ringJson(state.ring) } : {}),
     ...('startedMs' in state && state.startedMs !== undefined
       ? { started: new Date(state.startedMs).toISOString() }

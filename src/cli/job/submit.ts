@@ -32,7 +32,7 @@ import {
 import { fitsIdle, neverWords, parseNeeds, withUnknown } from '../../scheduler/plans/needs.ts'
 import { repeatable, variable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
-import { type LaunchOptions, launchPart, withLaunchOptions } from '../launch/launch-options.ts'
+import { type LaunchOptions, launchArray, launchPart, withLaunchOptions } from '../launch/launch-options.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
@@ -160,7 +160,7 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
 `,
   async run(words: readonly string[], options: SubmitOptions, context: CliContext) {
     using queue = await openQueue(options, context)
-    const variants = expandVariants(options.array, options.grid)
+    const variants = expandVariants(launchArray(options, queue.inventory), options.grid)
     const rest = {
       user: options.user ?? accountName(),
       priority: options.priority,

@@ -65,7 +65,10 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number): WhyWaiting {
     return state !== undefined && isFinal(state) && state.kind !== 'done' ? [missedWords(id, state.kind)] : []
   })
   if (missed.length > 0) return { why: missed }
-  const undone = job.after.filter((id) => queue.store.get(id)?.state.kind !== 'done')
+  const undone = job.after.filter((id) => {
+    const state = queue.store.get(id)?.state
+    return state?.kind !== 'done' && !(state?.kind === 'running' && state.endpoint !== undefined)
+  })
   if (undone.length > 0) return { why: [`waiting for ${undone.length === 1 ? 'job' : 'jobs'} ${undone.join(', ')}`] }
   const { notBeforeMs = 0 } = job.state
   const asked = askedOf(job.spec)

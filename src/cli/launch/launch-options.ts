@@ -59,7 +59,10 @@ export function launchPart(
   { bundles, request }: Pick<JobSpec, 'bundles' | 'request'>,
   setUp: string | undefined,
   inventory: Inventory,
-): Pick<JobSpec, 'launch' | 'roles' | 'leaders' | 'maxBundlesPerHost' | 'bundles'> | undefined {
+):
+  | (Pick<JobSpec, 'launch' | 'roles' | 'leaders' | 'maxBundlesPerHost' | 'bundles'> &
+      Partial<Pick<JobSpec, 'request'>>)
+  | undefined {
   if (options.launch === undefined) {
     const given = LAUNCHERS.flatMap((launcher) => launcher.options.filter((option) => isGiven(options[keyOf(option)])))
     if (given[0] === undefined) return undefined
@@ -91,6 +94,7 @@ export function launchPart(
   return {
     bundles: roles.reduce((sum, { count }) => sum + count, 0),
     roles,
+    ...(roles.length === 1 && roles[0] !== undefined ? { request: roles[0].request } : {}),
     ...(leaders === undefined ? {} : { leaders }),
     ...(isOnePerHost ? { maxBundlesPerHost: 1 } : {}),
     launch: {
@@ -103,6 +107,20 @@ export function launchPart(
       ...(declared === undefined ? {} : { environment: declared.environment }),
     },
   }
+}
+
+/** The array of jobs that an option such as `--engines 4` asks for, as in `--array`. @throws MusterError 'usage' with an array besides. */
+export function launchArray(
+  options: LaunchOptions & { readonly array?: string },
+  inventory: Inventory,
+): string | undefined {
+  if (options.launch === undefined) return options.array
+  const option = findLauncher(options.launch, inventory).options.find(({ isCopies }) => isCopies)
+  const value = option && options[keyOf(option)]
+  if (option === undefined || value === undefined) return options.array
+  const [name = ''] = option.flags.split(' ')
+  if (options.array !== undefined) throw new MusterError('usage', `--${name} cannot be used with --array`)
+  return option.values?.test(String(value)) === true ? `0-${Number(value) - 1}` : undefined
 }
 
 const isGiven = (value: unknown): boolean => value !== undefined && !(Array.isArray(value) && value.length === 0)

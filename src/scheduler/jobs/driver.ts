@@ -211,7 +211,7 @@ class JobDriver {
       if (hasNews && record !== undefined && record.trouble === undefined) pollSoon(record, clock.now())
     }
     this.#apply([...facts, ...seen.values()], changed)
-    if (facts.length > 0) this.#apply(this.#rounds.refusals(), changed)
+    if (facts.length > 0) this.#apply(this.#rounds.launchEvents(), changed)
   }
 
   /** A place reports on its own bundles alone, and on the present attempt alone. */

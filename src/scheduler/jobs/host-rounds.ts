@@ -10,7 +10,7 @@ import { type BundleNews, type BundleOrder, type HostAnswer, parseHostAnswer } f
 import type { Job, JobEvent, SeenBundle } from './job.ts'
 import { formatDetachedClean } from './left.ts'
 import { MetricReader } from './metric-reader.ts'
-import { ordersFor, type PlacedOrder, refusalOf } from './orders.ts'
+import { launchEvent, ordersFor, type PlacedOrder } from './orders.ts'
 import type { PassInput } from './plan-jobs.ts'
 import type { Reading } from './results.ts'
 import { StorageGate } from './storage-gate.ts'
@@ -180,11 +180,11 @@ export class HostRounds implements Disposable {
     }
   }
 
-  /** Why the launchers of jobs that begin cannot start them. */
-  refusals(): readonly { readonly id: number; readonly event: JobEvent }[] {
+  /** What follows from what the bundles of launched jobs told. */
+  launchEvents(): readonly { readonly id: number; readonly event: JobEvent }[] {
     return this.#options.store.active().flatMap((job) => {
-      const reason = refusalOf(job, this.#addresses)
-      return reason === undefined ? [] : [{ id: job.id, event: { kind: 'refused', reason } }]
+      const event = launchEvent(job, this.#addresses)
+      return event === undefined ? [] : [{ id: job.id, event }]
     })
   }
 

@@ -1,8 +1,9 @@
 /** Jobs as text: the columns that `muster job list` and the tab Jobs share, and what they say. Pure. */
 import { foldHostSet } from '../../inventory/host-set.ts'
+import type { ResourceRequest } from '../model/resources.ts'
 import { needsText } from '../plans/needs.ts'
 import { placeTitle } from './engine.ts'
-import { isFinal, type Job, type JobSpec } from './job.ts'
+import { isFinal, type Job, type JobSpec, type JobState } from './job.ts'
 import type { JobGroup } from './store.ts'
 
 export type JobColumn = {
@@ -21,7 +22,11 @@ export type JobColumn = {
 }
 
 /** The tab draws this one itself: colour, reason and progress. */
-export const STATE_COLUMN: JobColumn = { title: 'STATE', width: 24, text: ({ state }) => state.kind }
+export const STATE_COLUMN: JobColumn = { title: 'STATE', width: 24, text: ({ state }) => stateText(state) }
+
+/** A service that answers is ready. */
+export const stateText = (state: JobState): string =>
+  state.kind === 'running' && state.endpoint !== undefined ? 'ready' : state.kind
 
 /** A text that is the same for all jobs of an array or a grid. */
 const shared = (text: (job: Job) => string): Pick<JobColumn, 'text' | 'groupText'> => ({
@@ -51,16 +56,20 @@ export const JOB_COLUMNS: readonly JobColumn[] = [
   { title: 'NAME', width: 200, most: 40, ...shared(({ spec }) => spec.name) },
 ]
 
-/** `4 × (8 CPU + 2 GPU) SPREAD`; `1 CPU, needs 4 × {GPU 1} PACK` */
+/** `4 × (8 CPU + 2 GPU) SPREAD`; `1 × (1 CPU) + 2 × (1 CPU + 1 GPU) PACK` where roles differ; `1 CPU, needs 4 × {GPU 1} PACK` */
 export function requestText({ spec }: Job): string {
   const { needs } = spec
   return needs === undefined ? bundlesText(spec) : `${bundlesText(spec)}, needs ${needsText(needs)}`
 }
 
-function bundlesText({ request, bundles, strategy }: JobSpec): string {
-  const gpu = request.gpuCount === 0 ? '' : ` + ${(request.gpuCount * request.gpuMilli) / 1000} GPU`
-  const one = `${request.cpuMilli / 1000} CPU${gpu}`
-  return bundles === 1 ? one : `${bundles} × (${one}) ${strategy}`
+function bundlesText({ request, bundles, strategy, roles }: JobSpec): string {
+  const one = ({ cpuMilli, gpuCount, gpuMilli }: ResourceRequest) =>
+    `${cpuMilli / 1000} CPU${gpuCount === 0 ? '' : ` + ${(gpuCount * gpuMilli) / 1000} GPU`}`
+  if (bundles === 1) return one(request)
+  const counts = new Map<string, number>()
+  for (const role of roles ?? [{ request, count: bundles }])
+    counts.set(one(role.request), (counts.get(one(role.request)) ?? 0) + role.count)
+  return `${[...counts].map(([text, count]) => `${count} × (${text})`).join(' + ')} ${strategy}`
 }
 
 /** The hosts where it runs or ran, folded; undefined: it has none. */

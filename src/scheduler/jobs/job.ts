@@ -93,6 +93,10 @@ type Active = {
   readonly startedMs: number
   /** When it was placed, if that is not `startedMs`. */
   readonly placedMs?: number
+  /** Of a service that is ready: where it answers. */
+  readonly endpoint?: string
+  /** Of the services after which it was submitted. */
+  readonly endpoints?: readonly string[]
 } & Waited
 
 /** When its wait began, if not at its submission: the time of earlier attempts does not count. */
@@ -116,10 +120,17 @@ export type FinalKind = 'done' | 'failed' | 'timed-out' | 'lost' | 'cancelled'
 export type ActiveState = Extract<JobState, { kind: 'starting' | 'running' | 'ending' }>
 
 export type JobEvent =
-  | { readonly kind: 'placed'; readonly places: readonly BundlePlace[]; readonly ring?: PlacedRing | undefined }
+  | {
+      readonly kind: 'placed'
+      readonly endpoints?: readonly string[]
+      readonly places: readonly BundlePlace[]
+      readonly ring?: PlacedRing | undefined
+    }
   | { readonly kind: 'seen'; readonly rank: number; readonly bundle: SeenBundle }
   /** What a bundle of a launcher told: kept, so that the next steps of all follow from it. */
   | { readonly kind: 'said'; readonly rank: number; readonly said: Said; readonly ranks: readonly RankEnd[] }
+  /** It is a service, and answers. */
+  | { readonly kind: 'ready'; readonly endpoint: string }
   /** Its launcher cannot start it. */
   | { readonly kind: 'refused'; readonly reason: string }
   /** `because`: the reason of a job that never began. */
@@ -166,11 +177,11 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
     case 'placed': {
       if (state.kind !== 'queued') return job
       const bundles = event.places.map((): BundleState => ({ kind: 'sent' }))
-      const { places, ring } = event
+      const { places, ring, endpoints } = event
       return to({
         kind: 'starting',
         places,
-        ...defined({ ring }),
+        ...defined({ ring, endpoints }),
         bundles,
         startedMs: nowMs,
         waitsFromMs: state.waitsFromMs,
@@ -180,6 +191,8 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       return isActive(state) ? seen(job, state, event.rank, event.bundle, nowMs) : job
     case 'said':
       return isActive(state) ? said(job, state, event) : job
+    case 'ready':
+      return state.kind === 'running' && state.endpoint === undefined ? to({ ...state, endpoint: event.endpoint }) : job
     case 'refused': {
       if (!isActive(state) || state.kind === 'ending') return job
       const cause: BundleEnd = { kind: 'refused', reason: event.reason }

@@ -4,7 +4,16 @@ import { linesByHand } from '../launch/by-hand.ts'
 import { type HandLine, HOST_ROLE, type LaunchedGang, type LaunchStep } from '../launch/launcher.ts'
 import { launcherOf } from '../launch/launchers.ts'
 import type { BundleOrder } from './host-program.ts'
-import { type BundlePlace, type BundleState, isActive, type Job, type JobSpec, requestsOf } from './job.ts'
+import {
+  type ActiveState,
+  type BundlePlace,
+  type BundleState,
+  isActive,
+  type Job,
+  type JobEvent,
+  type JobSpec,
+  requestsOf,
+} from './job.ts'
 
 const GRACE_MS = 10_000
 /** Where rank 0 listens (PyTorch and others); spread so that gangs do not collide. */
@@ -59,7 +68,7 @@ export function ordersFor(
       run: {
         command: step === undefined ? job.spec.command : inEnvironment(job.spec, step.command),
         directory,
-        environment: environmentOf(job, rank, state.places, addresses, step?.environment),
+        environment: environmentOf(job, rank, state, addresses, step?.environment),
         limits: isLimited ? request : undefined,
         ...(step === undefined ? {} : { maySay: true }),
       },
@@ -123,8 +132,14 @@ export function handLinesOf(job: PlacedJob, addresses: ReadonlyMap<string, strin
   return launcher === undefined || gang === undefined ? [] : linesByHand(launcher, gang)
 }
 
+/** Where a service answers, from what its bundles told. */
+function endpointOf(job: Job, addresses: ReadonlyMap<string, string>): string | undefined {
+  const gang = isActive(job.state) ? launchedGang({ ...job, ...job.state }, addresses) : undefined
+  return gang && launcherOf(gang.spec)?.endpoint?.(gang)
+}
+
 /** Why the launcher of a job that begins cannot start it. */
-export function refusalOf(job: Job, addresses: ReadonlyMap<string, string>): string | undefined {
+function refusalOf(job: Job, addresses: ReadonlyMap<string, string>): string | undefined {
   const { state, spec } = job
   if (spec.launch === undefined || state.kind !== 'starting') return undefined
   for (const [rank, bundle] of state.bundles.entries()) {
@@ -134,13 +149,23 @@ export function refusalOf(job: Job, addresses: ReadonlyMap<string, string>): str
   return undefined
 }
 
+/** What follows for a launched job from what its bundles told: that it cannot start, or that it is ready. */
+export function launchEvent(job: Job, addresses: ReadonlyMap<string, string>): JobEvent | undefined {
+  const reason = refusalOf(job, addresses)
+  if (reason !== undefined) return { kind: 'refused', reason }
+  const isKnown = 'endpoint' in job.state && job.state.endpoint !== undefined
+  const endpoint = isKnown ? undefined : endpointOf(job, addresses)
+  return endpoint === undefined ? undefined : { kind: 'ready', endpoint }
+}
+
 function environmentOf(
   { id, attempt, spec }: Job,
   rank: number,
-  places: readonly BundlePlace[],
+  { places, endpoints }: Pick<ActiveState, 'places' | 'endpoints'>,
   addresses: ReadonlyMap<string, string>,
   launched: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {
+  const request = requestsOf(spec)[rank] ?? spec.request
   const devices = places[rank]?.devices.join() ?? ''
   const first = places[0]?.host ?? ''
   return {
@@ -152,7 +177,8 @@ function environmentOf(
     MUSTER_RANK: String(rank),
     MUSTER_WORLD_SIZE: String(places.length),
     MUSTER_HOSTS: places.map(({ host }) => host).join(),
-    MUSTER_GPU_MILLI: String(spec.request.gpuCount === 0 ? 0 : spec.request.gpuMilli),
+    ...(endpoints === undefined ? {} : { MUSTER_ENDPOINTS: endpoints.join() }),
+    MUSTER_GPU_MILLI: String(request.gpuCount === 0 ? 0 : request.gpuMilli),
     RANK: String(rank),
     WORLD_SIZE: String(places.length),
     LOCAL_RANK: String(places.slice(0, rank).filter(({ host }) => host === places[rank]?.host).length),

@@ -1,6 +1,6 @@
 /** What jobs hold of each host, and which free GPUs no job could use. */
 import { type HostCapacity, WHOLE_MILLI } from '../model/resources.ts'
-import { isActive, type Job } from './job.ts'
+import { isActive, type Job, requestsOf } from './job.ts'
 
 /** One job's part of a device. */
 export type DeviceShare = { readonly job: number; readonly milli: number }
@@ -36,13 +36,20 @@ function packHost({ name, gpus = [], cpuMilli, memoryBytes, unknown }: KnownHost
   const holdings: Holding[] = []
   for (const { id, state, spec } of active) {
     if (!isActive(state)) continue
-    const ranks = state.places.flatMap((place, rank) =>
-      place.host === name && state.bundles[rank]?.kind !== 'ended' ? [place] : [],
+    const requests = requestsOf(spec)
+    const here = state.places.flatMap((place, rank) =>
+      place.host === name && state.bundles[rank]?.kind !== 'ended'
+        ? [{ ...place, request: requests[rank] ?? spec.request }]
+        : [],
     )
-    if (ranks.length === 0) continue
-    const { cpuMilli: cores, memoryBytes: bytes, gpuMilli: milli } = spec.request
-    holdings.push({ job: id, cpuMilli: cores * ranks.length, memoryBytes: bytes * ranks.length })
-    for (const device of ranks.flatMap((place) => place.devices)) devices[device]?.push({ job: id, milli })
+    if (here.length === 0) continue
+    holdings.push({
+      job: id,
+      cpuMilli: sum(here, ({ request }) => request.cpuMilli),
+      memoryBytes: sum(here, ({ request }) => request.memoryBytes),
+    })
+    for (const { devices: own, request } of here)
+      for (const device of own) devices[device]?.push({ job: id, milli: request.gpuMilli })
   }
   const cpuUsedMilli = sum(holdings, (one) => one.cpuMilli)
   const memoryUsedBytes = sum(holdings, (one) => one.memoryBytes)

@@ -216,9 +216,10 @@ export class PlanPass {
       }))
     })
     const ordered = events.map(({ id, event }) => {
-      const spec = event.kind === 'placed' ? this.#store.get(id)?.spec : undefined
-      if (event.kind !== 'placed' || spec?.launch === undefined) return { id, event }
-      return { id, event: { ...event, ...onRing(spec, event.places, this.#links) } }
+      const job = event.kind === 'placed' ? this.#store.get(id) : undefined
+      if (event.kind !== 'placed' || job === undefined) return { id, event }
+      const ring = job.spec.launch === undefined ? {} : onRing(job.spec, event.places, this.#links)
+      return { id, event: { ...event, ...ring, ...this.#endpointsFor(job) } }
     })
     return { events: [...handed, ...ordered], expectedS, wantsRoom }
   }
@@ -238,6 +239,15 @@ export class PlanPass {
       if (takeNeeds(cluster, asked)) fitting.push(job)
       else if (fitsIdle(room.nodes, asked)) break
     return fitting
+  }
+
+  /** Where the services answer that it waited for. */
+  #endpointsFor({ after }: Job): { readonly endpoints?: readonly string[] } {
+    const endpoints = after.flatMap((id) => {
+      const state = this.#store.get(id)?.state
+      return state !== undefined && isActive(state) && state.endpoint !== undefined ? [state.endpoint] : []
+    })
+    return endpoints.length === 0 ? {} : { endpoints }
   }
 }
 

@@ -182,7 +182,7 @@ export class JobStore implements Disposable {
         onChange?.(next)
         if (state.kind === 'queued') this.#waiting.forget()
         else left.add(id)
-        hasDone ||= state.kind === 'done'
+        hasDone ||= state.kind === 'done' || event.kind === 'ready'
         return true
       })
       this.#waiting.remove(left)

@@ -31,7 +31,7 @@ const FREE_JOBS = `INDEXED BY jobs_in_line WHERE ${FREE} AND alike = ? AND user 
 
 /** Many jobs wait for the same jobs with the same text, so each text is checked once. */
 const DONE = `SELECT list FROM (SELECT DISTINCT after AS list FROM jobs INDEXED BY jobs_by_after WHERE kind = 'queued' AND after IS NOT NULL) WHERE NOT EXISTS
-  (SELECT 1 FROM json_each(list) AS each JOIN jobs AS other ON other.id = each.value WHERE other.kind <> 'done')`
+  (SELECT 1 FROM json_each(list) AS each JOIN jobs AS other ON other.id = each.value WHERE other.kind <> 'done' AND json_extract(other.state, '$.endpoint') IS NULL)`
 const NOT_BEFORE = "coalesce(json_extract(state, '$.notBeforeMs'), 0)"
 const IS_READY = `${BOUND} AND ${NOT_BEFORE} <= ? AND (after IS NULL OR after IN (${DONE}))`
 const IN_ORDER = "ORDER BY coalesce(json_extract(state, '$.waitsFromMs'), submitted_ms), id"

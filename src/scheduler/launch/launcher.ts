@@ -102,6 +102,8 @@ export type LaunchOption = {
   readonly summary: string
   readonly values?: RegExp
   readonly isRepeatable?: boolean
+  /** Its value is a number of jobs, submitted together. */
+  readonly isCopies?: boolean
 }
 
 /** Of launchers that have a `ringDirection`. */
@@ -119,6 +121,8 @@ export interface Launcher {
   /** @throws MusterError 'usage' when options contradict each other. */
   shape(options: LaunchSpec['options'], bundles: number, request: ResourceRequest): LaunchShape
   next(gang: LaunchedGang, bundle: number): LaunchStep
+  /** Of a service: where it answers, once it is ready. */
+  endpoint?(gang: LaunchedGang): string | undefined
   /** The rank to which each rank sends in a ring all-reduce; undefined, or without it: nothing follows the order of bundles. */
   ringDirection?(options: LaunchSpec['options'], request: ResourceRequest): RingDirection | undefined
   /** What a person types to start the same without Muster; undefined: what `next` starts on each host. */

@@ -4,8 +4,9 @@ import { mpi } from './mpi.ts'
 import { rowLauncher } from './rows.ts'
 import { tf } from './tf.ts'
 import { torchrun } from './torchrun.ts'
+import { vllm } from './vllm.ts'
 
-export const LAUNCHERS: readonly Launcher[] = [mpi, torchrun, tf]
+export const LAUNCHERS: readonly Launcher[] = [mpi, torchrun, tf, vllm]
 
 /** Of a job. Undefined: this version does not know it. */
 export function launcherOf({

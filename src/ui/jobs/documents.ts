@@ -3,7 +3,7 @@ import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { formatBundle, isFinal, type JobState } from '../../scheduler/jobs/job.ts'
-import { JOB_COLUMNS, requestText, STATE_COLUMN } from '../../scheduler/jobs/job-columns.ts'
+import { JOB_COLUMNS, requestText, STATE_COLUMN, stateText } from '../../scheduler/jobs/job-columns.ts'
 import { type Metric, metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type Span, styleOf, type Theme } from '../compositor/scene.ts'
@@ -81,7 +81,7 @@ export function listDocument({ status, lines, chosen, filter, needle, columns, t
 function stateSpan(state: JobState, theme: Theme): Span {
   const reason = 'reason' in state && state.reason !== undefined ? ` ${printable(state.reason)}` : ''
   return {
-    text: padEnd(clip(`${state.kind}${reason}`, STATE_COLUMN.width - 1), STATE_COLUMN.width),
+    text: padEnd(clip(`${stateText(state)}${reason}`, STATE_COLUMN.width - 1), STATE_COLUMN.width),
     style: boldStyle(colourOf(state.kind, theme)),
   }
 }
@@ -135,7 +135,7 @@ export function jobDocument(
     wrapRows(printable(text), columns, ' ', style)
   const rows: Row[] = [
     [
-      { text: ` ${state.kind}`, style: boldStyle(colourOf(state.kind, theme)) },
+      { text: ` ${stateText(state)}`, style: boldStyle(colourOf(state.kind, theme)) },
       { text: `  ${requestText(job)}, attempt ${job.attempt}, priority ${job.priority}`, style: muted },
     ],
     ...say(spec.command),

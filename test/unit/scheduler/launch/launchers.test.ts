@@ -15,9 +15,11 @@ const ANSWERED = {
 
 function gangOf(
   kind: string,
-  options: Record<string, string> = {},
+  given: Record<string, string> = {},
   said: readonly Record<string, string>[] = [],
 ): LaunchedGang {
+  // Two bundles with two GPUs each.
+  const options = kind === 'vllm' ? { tp: '4', ...given } : given
   const launcher = launcherOf(kind)
   const roles = launcher
     .shape(options, 2, REQUEST)
