@@ -253,6 +253,7 @@ const PATIENTLY = `patiently() {
   done
 }
 settle() { :; }
+umask 022
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 APT_LISTCHANGES_FRONTEND=none APT_LISTBUGS_FRONTEND=none
 `
 

@@ -2,14 +2,14 @@
  * Distribution packages in one version on all hosts, and prefixes that are the same on all of them. Muster installs what is missing, and
  * changes a version only of what it has installed itself: `down` could not restore another one.
  */
-import type { PackageChoice } from '../../base/package-choice.ts'
+import { isPackageVersion, type PackageChoice } from '../../base/package-choice.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { type AreaFacts, type ChangeDirection, defineArea } from '../kernel/area.ts'
 import { type FactSet, type KnownFacts, knownValue } from '../kernel/fact.ts'
 import { type Finding, onHost } from '../kernel/finding.ts'
 import { defineLeft, leftOfOperations } from '../kernel/left.ts'
-import { ifKnown, nothing, type Operation, operationOf, steps, type Verdict } from '../kernel/operation.ts'
+import { blocked, ifKnown, nothing, type Operation, operationOf, steps, type Verdict } from '../kernel/operation.ts'
 import {
   type InstallPreview,
   installedCheck,
@@ -80,7 +80,11 @@ function prefixOperation(host: string, path: string, all: ReadonlyMap<string, Ow
     return value === undefined ? [] : [[name, value] as const]
   })
   const fact = all.get(host)?.[`prefix ${path}`] ?? { kind: 'unknown', because: 'it was not asked' }
-  const verdict = ifKnown(host, `the content of ${path}`, fact, (own) => planPrefix(host, path, own, new Map(known)))
+  const slow = 'With --connect-timeout 60, hosts get more time to read a large or slow directory.'
+  const verdict =
+    fact.kind === 'known'
+      ? planPrefix(host, path, fact.value, new Map(known))
+      : blocked(host, 'unknown', `cannot determine the content of ${path}: ${fact.because}`, slow)
   return operationOf(AREA, host, `prefix ${path}`, `prefix ${path}`, verdict)
 }
 
@@ -105,7 +109,8 @@ function versionsOn({ name, version, hosts }: Package, all: ReadonlyMap<string, 
   const groups = [...Map.groupBy(installed, (each) => each.version)]
   const words = groups.map(([each, on]) => `${each} on ${foldHostSet(on.map(({ host }) => host))}`)
   return {
-    wanted: version ?? mostCommon(installed.map((each) => each.version)) ?? mostCommon(candidates),
+    wanted:
+      version ?? mostCommon(installed.map((each) => each.version).filter(isPackageVersion)) ?? mostCommon(candidates),
     differing: groups.length > 1 ? words.join(', ') : undefined,
   }
 }
@@ -142,7 +147,8 @@ type Install = {
   readonly choice: PackageChoice
   /** The installed version, which Muster installed. */
   readonly from: string | undefined
-  readonly isFirstChoice: boolean
+  /** Whether the preview shows this version. */
+  readonly isPreviewed: boolean
 }
 
 type State = Install | { readonly kind: 'good' } | { readonly kind: 'finding'; readonly finding: Finding }
@@ -180,11 +186,16 @@ function stateOf(
     return finding('other-version', cause, isOffered ? install : refresh, hint)
   }
   if (wanted !== undefined && offers.includes(wanted)) {
-    return { kind: 'install', choice: { name, version: wanted }, from: there, isFirstChoice: offers[0] === wanted }
+    return {
+      kind: 'install',
+      choice: { name, version: wanted },
+      from: there,
+      isPreviewed: there === undefined && (version !== undefined || offers[0] === wanted),
+    }
   }
   if (!hasLists) {
     const choice = wanted === undefined ? { name } : { name, version: wanted }
-    return { kind: 'install', choice, from: there, isFirstChoice: false }
+    return { kind: 'install', choice, from: there, isPreviewed: false }
   }
   if (offers.length === 0) {
     const hint = `Check the name in hosts.yaml and the repositories of the host, or read its lists again.`
@@ -209,8 +220,7 @@ function installation(
 ): Verdict {
   const choices = all.map(({ choice }) => choice)
   const names = choices.map(({ name }) => name)
-  // The preview is one of the first choices.
-  const isSeen = all.every(({ isFirstChoice }) => isFirstChoice)
+  const isSeen = all.every(({ isPreviewed }) => isPreviewed)
   if (isSeen && changed.length > 0) {
     const what = changed.slice(0, 5).join(', ')
     const cause = `installing ${names.join(' and ')} would change packages that are there`

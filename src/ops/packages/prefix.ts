@@ -46,7 +46,7 @@ for each; do
   listing() { find "./$each" -xdev '(' -type d -printf "$1" -o -type l -printf "$2" -o -printf "$3" ')'; }
   sum=$(listing 'd %m %p\\0' 'l %l %p\\0' '%y %m %s %p\\0' | sort -z | sha256sum) || return
   total=$(listing '' '1 0\\n' '1 %s\\n' | awk '{ files += $1; bytes += $2 } END { printf "%d %.0f", files, bytes }')
-  echo "$each $total \${sum%% *}"
+  printf '%s %s %.16s\\n' "$each" "$total" "$sum"
 done
 echo end`,
     parse(text) {
@@ -54,7 +54,7 @@ echo end`,
       if (kind === 'missing' || kind === 'not-a-directory' || kind === 'locked' || kind === 'unsupported')
         return { kind }
       if (kind !== 'directory' || lines.pop() !== 'end' || lines.length > MOST_PARTS) return undefined
-      const parts = lines.map((line) => /^([\w.+-]{1,40}) (\d{1,9}) (\d{1,15}) ([0-9a-f]{64})$/.exec(line))
+      const parts = lines.map((line) => /^([\w.+-]{1,40}) (\d{1,9}) (\d{1,15}) ([0-9a-f]{16})$/.exec(line))
       if (parts.includes(null)) return undefined
       return {
         kind,

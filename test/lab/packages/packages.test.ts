@@ -80,6 +80,7 @@ describe.skipIf(!canRun)('muster packages', { timeout: 400_000 }, () => {
     declare('{ install: [lab-hello=1.0-1] }')
     const first = await muster('up', '--yes')
     expect([first.code, first.stdout + first.stderr]).toEqual([0, expect.stringContaining('3 done')])
+    expect(first.stdout).toContain('    + package lab-hello 1.0-1\n    + package lab-base 1.0\n')
     const both = 'lab-base 1.0\nlab-hello 1.0-1\n'
     expect(await installed()).toEqual([both, `${both}lab-there 1.0\n`, both])
     const again = await muster('up', '--yes')

@@ -16,7 +16,7 @@ for each in usr var etc opt; do
 done
 rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/* /etc/apt/preferences.d/* /var/lib/apt/lists/* /var/lib/muster
 echo 'deb [trusted=yes] file:/run/lab/repository ./' > /etc/apt/sources.list
-echo 'APT::Sandbox::User "root"; Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";' > /etc/apt/apt.conf.d/99lab
+echo 'APT::Sandbox::User "root";' > /etc/apt/apt.conf.d/99lab
 apt-get -q update`
 
 /** Builds these packages once, offers them to a host as they are named here, and lets the host read its lists. */
