@@ -138,7 +138,7 @@ export const VERBS: VerbTable = {
         one(jobTables, 'results'),
       ),
       ranks: reads('show each rank of a job: its host, step and last line', CLUSTER, () => import('./job/ranks.ts')),
-      logs: reads('show the output of a job', CLUSTER, one(jobFiles, 'logs')),
+      logs: reads('show the output of a job, or of its ranks', [...CLUSTER, 'color'], one(jobFiles, 'logs')),
       cancel: changes('stop running jobs, and remove waiting ones from the queue', QUEUE, one(jobChanges, 'cancel')),
       hold: changes('hold jobs, so that they do not start', QUEUE, one(jobChanges, 'hold')),
       release: changes('release held jobs, so that they can start', QUEUE, one(jobChanges, 'release')),

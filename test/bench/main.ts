@@ -8,6 +8,7 @@ import { REPOSITORY } from './support/build.ts'
 const USAGE = `npm run bench -- NAME [options]
 
   compositor                 compose, compare and encode a whole 240×67 frame
+  ranks                      fold the output of 8 ranks with 10,000 lines each
   shells                     compare the console with tmux and one ssh per pane, on its own SSH servers
     --hosts 4,16,64          numbers of hosts
     --keys 100               keys per measurement
@@ -123,6 +124,9 @@ switch (positionals[0]) {
     break
   case 'compositor':
     table = (await import('./compositor.ts')).benchCompositor()
+    break
+  case 'ranks':
+    table = (await import('./ranks.ts')).benchRanks()
     break
   case 'shells':
     table = await (await import('./shells/shells.ts')).benchShells({

@@ -23,7 +23,8 @@ const PROGRAM_MS = 60_000
 export type ConnectedHosts = JobHosts &
   Disposable & {
     readonly ops: OpsHosts
-    exec(host: string, program: string, signal: AbortSignal): Promise<ScriptResult>
+    /** `onText`: what it prints, as it comes; the result has only the first 1 MB of it. */
+    exec(host: string, program: string, signal: AbortSignal, onText?: (text: string) => void): Promise<ScriptResult>
     /** `together`: how many hosts are brought the same. Never rejects. */
     deliver(host: string, delivery: FileDelivery, together: number, signal: AbortSignal): Promise<ScriptResult>
   }
@@ -45,8 +46,13 @@ export function connectEndpoints(
 ): ConnectedHosts {
   const opened = openOpsHosts(endpoints, options, context, dialog)
   const { hosts } = opened
-  const exec = (host: string, program: string, own: AbortSignal) =>
-    hosts.exec(host, 'exec sh -s', { stdin: Buffer.from(program), timeoutMs: PROGRAM_MS, signal: own })
+  const exec: ConnectedHosts['exec'] = (host, program, own, onText) =>
+    hosts.exec(host, 'exec sh -s', {
+      stdin: Buffer.from(program),
+      timeoutMs: PROGRAM_MS,
+      signal: own,
+      ...(onText === undefined ? {} : { onOutput: (stream, text) => (stream === 'stdout' ? onText(text) : undefined) }),
+    })
   return {
     ops: hosts,
     exec,

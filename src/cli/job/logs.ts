@@ -6,7 +6,7 @@ import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
-import { isFinal } from '../../scheduler/jobs/job.ts'
+import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { formatCleanProgram } from '../../scheduler/jobs/left.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import type { JobStore } from '../../scheduler/jobs/store.ts'
@@ -16,10 +16,18 @@ import { jsonLine } from '../output/json-lines.ts'
 import { withJob } from './arguments.ts'
 import { engineLog, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
-import { openQueue, readQueue } from './open-queue.ts'
+import { type OpenQueue, openQueue, readQueue } from './open-queue.ts'
+import { findRank, printAll, printFailed } from './rank-logs.ts'
+import { checkHasRanks } from './ranks.ts'
 import { jobOr } from './show.ts'
 
-type LogOptions = GlobalOptions & { readonly rank: number; readonly follow?: boolean }
+type LogOptions = GlobalOptions & {
+  readonly rank?: number
+  readonly bundle?: number
+  readonly all?: boolean
+  readonly failed?: boolean
+  readonly follow?: boolean
+}
 
 const PIECE_BYTES = 256 * 1024
 const CHECK_MS = 500
@@ -27,53 +35,91 @@ const CHECK_MS = 500
 export const logs: VerbCode = {
   define: (command) =>
     withJob(command)
-      .option('--rank <n>', 'read the output of this bundle', wholeNumber(0), 0)
+      .option('--rank <n>', 'read the output of this rank (default: 0)', wholeNumber(0))
+      .option('--bundle <n>', 'read the output of this bundle: where a launcher starts ranks, its own', wholeNumber(0))
+      .option('--all', 'read the output of all ranks; a line that several have is printed once')
+      .option('--failed', 'read the output of ranks that failed, the likely cause first')
       .option('-f, --follow', 'keep printing until the job ends'),
   help: `
 Examples:
   muster job logs 17 -f              the output of a job, until it ends
+  muster job logs 17 --rank 3        the output of one rank
+  muster job logs 17 --all           all ranks; > marks what only some of them say
+  muster job logs 17 --failed        why it failed
+
+Without a launcher, the ranks are the bundles. With --launch, a launcher may start several ranks in a bundle, each with output of
+its own. Lines of --all count as the same if they differ only in numbers.
 `,
   async run(id: number, options: LogOptions, context: CliContext) {
+    const { rank, bundle, all, failed, follow } = options
+    const chosen = Object.entries({ rank, bundle, all, failed }).flatMap(([name, value]) =>
+      value === undefined ? [] : [`--${name}`],
+    )
+    const names = [...chosen, ...(follow && (all || failed) ? ['--follow'] : [])]
+    if (names.length > 1) throw new MusterError('usage', `${names.join(' and ')} cannot be used together`)
     using queue = await readQueue(options, context)
     const job = jobOr(queue, id)
-    const isOnHosts = job.spec.engine === undefined
-    const place = 'places' in job.state ? job.state.places?.[isOnHosts ? options.rank : 0] : undefined
-    if (place === undefined)
-      throw new MusterError('usage', `job ${id} is ${job.state.kind}: bundle ${options.rank} has no output`)
-    const engines = isOnHosts ? new Map() : await openEngines(queue.inventory, context)
-    const whole = { rank: options.rank, fromByte: 0, mostBytes: PIECE_BYTES }
-    const host = engineLog(engines, queue.store.id, job, whole)?.host ?? place.host
-    const names = new Set(queue.inventory.hosts.map(({ name }) => name))
-    if (!names.has(host))
-      throw new MusterError('configuration', `it ran on ${placeTitle(host)}, which hosts.yaml no longer declares`)
-    using hosts = await connectHosts(queue.inventory, options, context)
-    const key = bundleKey(queue.store.id, job, options.rank)
-    const files = [
-      { name: 'out', stream: context.stdout, at: 0, decoder: new TextDecoder() },
-      // An engine keeps both in one.
-      ...(isOnHosts ? [{ name: 'err', stream: context.stderr, at: 0, decoder: new TextDecoder() }] : []),
-    ]
-    for (;;) {
-      // Checked before reading, so that everything it wrote before it ended is read.
-      const current = jobOr(queue, id)
-      const hasEnded = current.attempt !== job.attempt || isFinal(current.state)
-      let count = 0
-      for (const file of files) {
-        const program =
-          engineLog(engines, queue.store.id, job, { ...whole, fromByte: file.at })?.script ??
-          `cd ${JOBS_DIRECTORY}/${key} && tail -c +${file.at + 1} ${file.name} 2>/dev/null | head -c ${PIECE_BYTES}`
-        const result = await hosts.exec(host, program, context.signal)
-        if (result.outcome.kind !== 'exit')
-          throw new MusterError('unreachable', `${host}: ${reasonOfResult(result, formatOutcome)}`)
-        file.at += result.stdout.length
-        count += result.stdout.length
-        file.stream.write(printableLines(file.decoder.decode(result.stdout, { stream: true })))
-      }
-      if (count > 0) continue
-      if (!options.follow || hasEnded) return EXIT.ok
-      await sleep(CHECK_MS, undefined, { signal: context.signal })
+    if (all || failed) {
+      checkHasRanks(job)
+      using hosts = await connectHosts(queue.inventory, options, context)
+      return all
+        ? await printAll(job, queue.store.id, hosts, options, context)
+        : await printFailed(job, queue.store.id, hosts, context)
     }
+    return await printOne(job, options, queue, context)
   },
+}
+
+/** Of one rank or bundle, piece by piece. */
+async function printOne(job: Job, options: LogOptions, queue: OpenQueue, context: CliContext): Promise<number> {
+  const { id, spec } = job
+  const isOnHosts = spec.engine === undefined
+  const { rank = 0 } = options
+  const isWrapped = isOnHosts && spec.launch?.ranks !== undefined && options.bundle === undefined
+  const wanted = options.bundle ?? rank
+  const places = 'places' in job.state ? job.state.places : undefined
+  const place = places?.[isOnHosts && !isWrapped ? wanted : 0]
+  if (place === undefined)
+    throw new MusterError('usage', `job ${id} is ${job.state.kind}: bundle ${wanted} has no output`)
+  const engines = isOnHosts ? new Map() : await openEngines(queue.inventory, context)
+  const whole = { rank: wanted, fromByte: 0, mostBytes: PIECE_BYTES }
+  const names = new Set(queue.inventory.hosts.map(({ name }) => name))
+  using hosts = await connectHosts(queue.inventory, options, context)
+  const host = engineLog(engines, queue.store.id, job, whole)?.host ?? place.host
+  const lost = (isWrapped ? (places ?? []).map((one) => one.host) : [host]).find((one) => !names.has(one))
+  if (lost !== undefined)
+    throw new MusterError('configuration', `it ran on ${placeTitle(lost)}, which hosts.yaml no longer declares`)
+  const found = isWrapped
+    ? await findRank(job, queue.store.id, rank, hosts, context.signal)
+    : // An engine keeps both in one.
+      { bundle: wanted, host, files: isOnHosts ? ['out', 'err'] : ['out'] }
+  const key = bundleKey(queue.store.id, job, found.bundle)
+  const files = found.files.map((name) => ({
+    name,
+    stream: name === 'err' ? context.stderr : context.stdout,
+    at: 0,
+    decoder: new TextDecoder(),
+  }))
+  for (;;) {
+    // Checked before reading, so that everything it wrote before it ended is read.
+    const current = jobOr(queue, id)
+    const hasEnded = current.attempt !== job.attempt || isFinal(current.state)
+    let count = 0
+    for (const file of files) {
+      const program =
+        engineLog(engines, queue.store.id, job, { ...whole, fromByte: file.at })?.script ??
+        `cd ${JOBS_DIRECTORY}/${key} && tail -c +${file.at + 1} ${file.name} 2>/dev/null | head -c ${PIECE_BYTES}`
+      const result = await hosts.exec(found.host, program, context.signal)
+      if (result.outcome.kind !== 'exit')
+        throw new MusterError('unreachable', `${found.host}: ${reasonOfResult(result, formatOutcome)}`)
+      file.at += result.stdout.length
+      count += result.stdout.length
+      file.stream.write(printableLines(file.decoder.decode(result.stdout, { stream: true })))
+    }
+    if (count > 0) continue
+    if (!options.follow || hasEnded) return EXIT.ok
+    await sleep(CHECK_MS, undefined, { signal: context.signal })
+  }
 }
 
 const DAY_MS = 86_400_000

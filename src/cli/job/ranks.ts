@@ -5,9 +5,15 @@ import { clip } from '../../base/text-width.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
-import { failuresOf, type Job } from '../../scheduler/jobs/job.ts'
-import { parseRankReadings, type RankReading, type RankRow, rankPrograms, ranksOf } from '../../scheduler/jobs/ranks.ts'
-import { rankFailures } from '../../scheduler/launch/verdict.ts'
+import type { Job } from '../../scheduler/jobs/job.ts'
+import {
+  failedRanks,
+  parseRankReadings,
+  type RankReading,
+  type RankRow,
+  rankPrograms,
+  ranksOf,
+} from '../../scheduler/jobs/ranks.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
@@ -43,7 +49,7 @@ While the job runs, its hosts are asked. Steps are read from output such as step
 }
 
 /** @throws MusterError 'usage' when it has none */
-function checkHasRanks({ id, spec, state }: Job): void {
+export function checkHasRanks({ id, spec, state }: Job): void {
   if (spec.engine !== undefined)
     throw new MusterError('usage', `job ${id} runs in ${placeTitle(enginePlace(spec.engine))}: its ranks are not known`)
   if (!('places' in state) || state.places === undefined)
@@ -81,13 +87,6 @@ async function readRanks(job: Job, storeId: string, hosts: ConnectedHosts, signa
   }
   await Promise.all([...rankPrograms(job, storeId)].map(read))
   return { readings, troubles }
-}
-
-/** Those that failed, in the order of their likelihood to be the cause. */
-function failedRanks(job: Job, rows: readonly RankRow[]): readonly RankRow[] {
-  if (!('places' in job.state)) return []
-  const byTitle = new Map(rows.map((row) => [row.title, row]))
-  return rankFailures(failuresOf(job.spec, job.state)).flatMap(({ title }) => byTitle.get(title) ?? [])
 }
 
 const MOST_LINE = 80

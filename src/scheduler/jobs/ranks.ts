@@ -5,9 +5,11 @@
  */
 import { getOrMake } from '../../base/collections.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
+import { linesOf, type RankStream } from '../launch/fold.ts'
 import type { RankEnd } from '../launch/rank.ts'
+import { rankFailures } from '../launch/verdict.ts'
 import { JOBS_DIRECTORY } from './host-program.ts'
-import { type BundleState, isActive, type Job, namesOf } from './job.ts'
+import { type BundleState, failuresOf, isActive, type Job, namesOf } from './job.ts'
 import { bundleKey, parseBundleKey } from './orders.ts'
 
 /** `stopped`: ended because Muster or the launcher ended it, or without an exit code. */
@@ -88,6 +90,15 @@ export function ranksOf(
   return rows.toSorted((one, other) => one.rank - other.rank)
 }
 
+/** Those that failed, in the order of their likelihood to be the cause; if none did, those that were stopped. */
+export function failedRanks({ spec, state }: Job, rows: readonly RankRow[]): readonly RankRow[] {
+  if (!('places' in state)) return []
+  const byTitle = new Map(rows.map((row) => [row.title, row]))
+  const ended = rankFailures(failuresOf(spec, state)).flatMap(({ title }) => byTitle.get(title) ?? [])
+  const failed = ended.filter((row) => row.state === 'failed')
+  return failed.length === 0 ? ended : failed
+}
+
 function lastEnds({ ranks = [] }: BundleState): ReadonlyMap<number, RankEnd> {
   return new Map(ranks.toSorted((one, other) => one.restart - other.restart).map((end) => [end.rank, end]))
 }
@@ -137,20 +148,57 @@ function stateOfCode(code: number): RankState {
  * a rank, and print at most 400 bytes a rank.
  */
 export function rankPrograms(job: Job, storeId: string): ReadonlyMap<string, string> {
-  const lines = new Map<string, string[]>()
   if (!isActive(job.state)) return new Map()
-  const isWrapped = job.spec.launch?.ranks !== undefined
-  for (const [bundle, { host }] of job.state.places.entries())
-    if (job.state.bundles[bundle]?.kind === 'begun')
-      getOrMake(lines, host, () => []).push(`one ${bundleKey(storeId, job, bundle)} ${isWrapped ? '-' : bundle}`)
-  return new Map([...lines].map(([host, own]) => [host, formatProgram(own.slice(0, MOST_BUNDLES))]))
+  return programsOf(
+    job,
+    storeId,
+    ({ kind }) => kind === 'begun',
+    (calls) => `${RANK}{ ${calls}
+} 2>/dev/null | LC_ALL=C awk -v m="$m" -v now="$(date +%s)" ${shellQuote(AWK)}
+`,
+  )
 }
 
 /**
- * Output of ranks goes through awk with lines between them that no rank can foresee. Only numbers of the file `ranks` are used, as
- * the job may have written to it.
+ * The same for the end of what each rank of a job wrote so far, whole lines of at most `mostBytes` a file; `parseRankTails` reads it.
+ * Stdout and stderr of rank 0 are two files.
  */
-const formatProgram = (lines: readonly string[]): string => `cd ${JOBS_DIRECTORY} || exit
+export function tailPrograms(job: Job, storeId: string, mostBytes: number): ReadonlyMap<string, string> {
+  return programsOf(
+    job,
+    storeId,
+    ({ kind }) => kind !== 'sent',
+    (calls) => `${tailFunction(mostBytes)}echo "$m"
+{ ${calls}
+} 2>/dev/null
+`,
+  )
+}
+
+/** Each calls `rank RANK RESTART PID FILE…` for its ranks, in the directory of their bundle `k`. */
+function programsOf(
+  job: Job,
+  storeId: string,
+  isWanted: (bundle: BundleState) => boolean,
+  format: (calls: string) => string,
+): ReadonlyMap<string, string> {
+  const { state, spec } = job
+  if (!('places' in state) || state.places === undefined) return new Map()
+  const calls = new Map<string, string[]>()
+  const isWrapped = spec.launch?.ranks !== undefined
+  for (const [bundle, { host }] of state.places.entries())
+    if (isWanted(state.bundles?.[bundle] ?? { kind: 'sent' }))
+      getOrMake(calls, host, () => []).push(`one ${bundleKey(storeId, job, bundle)} ${isWrapped ? '-' : bundle}`)
+  return new Map(
+    [...calls].map(([host, own]) => [host, `${EACH_RANK}${format(own.slice(0, MOST_BUNDLES).join('\n'))}`]),
+  )
+}
+
+/**
+ * `m` is what no rank can foresee: it begins the lines between what ranks wrote. Only numbers of the file `ranks` are used, as the job
+ * may have written to it.
+ */
+const EACH_RANK = `cd ${JOBS_DIRECTORY} || exit
 m=$(od -An -N8 -tx1 </dev/urandom | tr -d ' ') && [ -n "$m" ] || exit
 one() {
   cd "$1" || return
@@ -167,7 +215,9 @@ one() {
   fi
   cd ..
 }
-rank() {
+`
+
+const RANK = `rank() {
   r=$1 t=$2 p=$3; shift 3
   w=; read -r w <"/proc/$p/wchan"
   s=; read -r s <"/proc/$p/stat"
@@ -175,9 +225,50 @@ rank() {
   stat -c "$m file %s %Y" "$@"
   for f; do tail -c ${TAIL_BYTES} "$f"; echo; done
 }
-{ ${lines.join('\n')}
-} 2>/dev/null | LC_ALL=C awk -v m="$m" -v now="$(date +%s)" ${shellQuote(AWK)}
 `
+
+/** The last line may still be written, the first one may be cut: it is left out. */
+const tailFunction = (mostBytes: number): string => `rank() {
+  r=$1; shift 3
+  for f; do
+    n=$(wc -c <"$f") || continue
+    if [ "$n" -gt ${mostBytes} ]; then echo "$m $k $r cut"; tail -c ${mostBytes} "$f" | tail -n +2
+    else echo "$m $k $r whole"; head -c ${mostBytes} "$f"
+    fi
+    echo
+  done
+}
+`
+
+/** The end of a file of a rank. */
+export type RankTail = RankStream & {
+  /** There is more before it. */
+  readonly isCut: boolean
+}
+
+export function parseRankTails(text: string, host: string, job: Job, storeId: string): readonly RankTail[] {
+  const at = text.indexOf('\n')
+  const mark = `\n${text.slice(0, at)} `
+  if (!/^\n[0-9a-f]{16} $/.test(mark)) return []
+  return text
+    .slice(at, text.endsWith('\n') ? -1 : undefined)
+    .split(mark)
+    .slice(1)
+    .flatMap((part): readonly RankTail[] => {
+      const end = part.indexOf('\n')
+      const [key = '', rank = '', how] = part.slice(0, end).split(' ')
+      const bundle = bundleOf(key, host, job, storeId)
+      if (bundle === undefined || !/^\d{1,6}$/.test(rank)) return []
+      return [{ rank: Number(rank), lines: linesOf(part.slice(end + 1)), isCut: how === 'cut' }]
+    })
+}
+
+/** Of this job, and on this host; undefined: it is not. */
+function bundleOf(key: string, host: string, { id, attempt, state }: Job, storeId: string): number | undefined {
+  const name = parseBundleKey(storeId, key)
+  if (name?.id !== id || name.attempt !== attempt || !('places' in state)) return undefined
+  return state.places?.[name.rank]?.host === host ? name.rank : undefined
+}
 
 const AWK = `function flush() {
   if (head == "") return
@@ -217,13 +308,12 @@ export function parseRankReadings(
   for (const row of text.split('\n').slice(0, MOST_RANKS * 2)) {
     const [key = '', rank = '', restart = '', pid = '', state = '', ticks = '', waitsIn = '', ...more] = row.split(' ')
     const [bytes = '', quiet = '', step = '', ...words] = more
-    const name = parseBundleKey(storeId, key)
-    if (name?.id !== job.id || name.attempt !== job.attempt) continue
-    if (!('places' in job.state) || job.state.places?.[name.rank]?.host !== host) continue
+    const bundle = bundleOf(key, host, job, storeId)
+    if (bundle === undefined) continue
     if (![rank, restart].every((word) => /^\d{1,6}$/.test(word)) || !/^\d{1,10}$/.test(pid)) continue
     if (![ticks, bytes, quiet].every((word) => /^\d{1,15}$/.test(word))) continue
     const line = words.join(' ').slice(0, MOST_LINE)
-    getOrMake(found, name.rank, () => []).push({
+    getOrMake(found, bundle, () => []).push({
       rank: Number(rank),
       restart: Number(restart),
       bytes: Number(bytes),

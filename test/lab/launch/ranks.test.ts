@@ -50,8 +50,16 @@ describe.skipIf(!canRun)('ranks of a launched job', { timeout: 120_000 }, () => 
       { rank: 2, host: 'm2', state: 'running', step: 42, process: { pid: expect.any(Number) } },
       { rank: 3, host: 'm2', state: 'running', step: 43 },
     ])
+    expect((await queue.job('logs', id, '--rank', '3')).stdout).toBe('begin\nepoch 1 step 43/100\n')
     for (const host of lab.hosts) await host.exec('touch go')
     expect(await ended).toEqual([0, null])
-    expect((await ranks(id, '--failed'))[0]).toMatchObject({ rank: 2, host: 'm2', reason: 'ValueError: bad batch' })
+    expect(await ranks(id, '--failed')).toMatchObject([{ rank: 2, host: 'm2', reason: 'ValueError: bad batch' }])
+    const all = (await queue.job('logs', id, '--all')).stdout
+    expect(all).toContain('  0-3  begin\n  0-3  epoch 1 step 40/100\n')
+    expect(all).toMatch(/^> 2 {4}ValueError: bad batch$/m)
+    expect((await queue.job('logs', id, '--failed')).stdout).toMatch(
+      /^==> rank 2 on m2: failed, exit 1 <==\nbegin\n[\s\S]*ValueError: bad batch\n$/,
+    )
+    expect((await queue.job('logs', id, '--bundle', '0')).stderr).toContain('MPI_ABORT was invoked on rank 2')
   })
 })

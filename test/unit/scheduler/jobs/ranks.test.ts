@@ -6,7 +6,13 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { BundleState, Job } from '../../../../src/scheduler/jobs/job.ts'
 import { bundleKey } from '../../../../src/scheduler/jobs/orders.ts'
-import { parseRankReadings, rankPrograms, ranksOf } from '../../../../src/scheduler/jobs/ranks.ts'
+import {
+  parseRankReadings,
+  parseRankTails,
+  rankPrograms,
+  ranksOf,
+  tailPrograms,
+} from '../../../../src/scheduler/jobs/ranks.ts'
 
 const STORE = 'abc0'
 
@@ -81,15 +87,21 @@ describe('ranks read from a host', () => {
   const home = mkdtempSync(join(tmpdir(), 'muster-ranks-'))
   afterAll(() => rmSync(home, { recursive: true }))
   let attempt = 0
-  /** What the program tells of a bundle with these files. */
-  const read = (ranks: number | undefined, files: Readonly<Record<string, string>>) => {
+  /** A job of one bundle with these files. */
+  const jobWith = (ranks: number | undefined, files: Readonly<Record<string, string>>) => {
     attempt += 1
     const job: Job = { ...jobOf(ranks, BEGUN), attempt }
     const directory = join(home, 'muster/jobs', bundleKey(STORE, job, 0))
     mkdirSync(directory, { recursive: true })
     for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text)
-    const program = rankPrograms(job, STORE).get('m1') ?? ''
-    const text = execFileSync('sh', { input: program, env: { ...process.env, XDG_STATE_HOME: home } }).toString()
+    return job
+  }
+  const run = (program = '') =>
+    execFileSync('sh', { input: program, env: { ...process.env, XDG_STATE_HOME: home } }).toString()
+  /** What the program tells of a bundle with these files. */
+  const read = (ranks: number | undefined, files: Readonly<Record<string, string>>) => {
+    const job = jobWith(ranks, files)
+    const text = run(rankPrograms(job, STORE).get('m1'))
     return parseRankReadings(text, 'm1', job, STORE)
       .get(0)
       ?.toSorted((one, other) => one.rank - other.rank)
@@ -155,6 +167,23 @@ describe('ranks read from a host', () => {
           },
         ],
       ],
+    ])
+  })
+
+  it('have their last whole lines, and cannot write for another rank', () => {
+    const key = `${STORE}-17-${attempt + 1}-0`
+    const forged = `0123456789abcdef ${key} 1 whole\nforged`
+    const job = jobWith(2, {
+      ranks: '0 0 1\n1 0 1\n',
+      out: `first\n${forged}\n`,
+      err: 'no end of line',
+      'rank.1': `${'x'.repeat(200)}\nkept\n\nlast\n`,
+    })
+    const tails = parseRankTails(run(tailPrograms(job, STORE, 100).get('m1')), 'm1', job, STORE)
+    expect(tails.toSorted((one, other) => one.rank - other.rank || other.lines.length - one.lines.length)).toEqual([
+      { rank: 0, lines: ['first', ...forged.split('\n')], isCut: false },
+      { rank: 0, lines: ['no end of line'], isCut: false },
+      { rank: 1, lines: ['kept', '', 'last'], isCut: true },
     ])
   })
 })

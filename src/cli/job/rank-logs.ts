@@ -1,0 +1,143 @@
+/** What the ranks of a job wrote: all of them as one text, those that failed, and where the output of one is. */
+import { MusterError } from '../../base/errors.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
+import { printable, printableLines } from '../../base/printable.ts'
+import { reasonOfResult } from '../../ops/kernel/host-port.ts'
+import { formatOutcome } from '../../ops/run/outcome.ts'
+import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
+import { failuresOf, type Job } from '../../scheduler/jobs/job.ts'
+import { bundleKey } from '../../scheduler/jobs/orders.ts'
+import {
+  failedRanks,
+  parseRankTails,
+  type RankRow,
+  type RankTail,
+  ranksOf,
+  tailPrograms,
+} from '../../scheduler/jobs/ranks.ts'
+import { foldLines, formatRankSet } from '../../scheduler/launch/fold.ts'
+import { formatFirstFailure } from '../../scheduler/launch/verdict.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
+import { painterOf } from '../output/colour.ts'
+import { jsonLine } from '../output/json-lines.ts'
+import type { ConnectedHosts } from './hosts.ts'
+
+/** Of a file that is read whole; what is read of all ranks together has a limit as well. */
+const MOST_RANK_BYTES = 4 * 1024 * 1024
+const MOST_BYTES = 128 * 1024 * 1024
+const MOST_FAILED = 8
+const FAILED_BYTES = 256 * 1024
+
+/** Lines of all ranks, those that all have once. */
+export async function printAll(
+  job: Job,
+  storeId: string,
+  hosts: ConnectedHosts,
+  options: GlobalOptions,
+  context: CliContext,
+): Promise<number> {
+  const { stdout, stderr, signal } = context
+  const { tails, troubles } = await readTails(job, storeId, hosts, signal)
+  const paint = painterOf(options, context)
+  const folded = foldLines(tails)
+  const labels = folded.map(({ ranks }) => formatRankSet(ranks))
+  const width = labels.reduce((most, { length }) => Math.max(most, length), 0)
+  for (const [index, { text, ranks, isOdd }] of folded.entries()) {
+    if (options.json) stdout.write(jsonLine({ type: 'line', ranks, isOdd, text }))
+    else {
+      const line = `${isOdd ? '>' : ' '} ${(labels[index] ?? '').padEnd(width)}  ${printable(text)}`
+      stdout.write(`${isOdd && paint ? paint('yellow', line) : line}\n`)
+    }
+  }
+  const cut = [...new Set(tails.flatMap(({ rank, isCut }) => (isCut ? [rank] : [])))]
+  if (cut.length > 0)
+    stderr.write(`muster: only the last ${formatBytes(shareOf(job))} are read of rank ${formatRankSet(cut)}\n`)
+  for (const [host, why] of troubles) stderr.write(`muster: ${host}: ${printable(why)}\n`)
+  return troubles.size === 0 ? EXIT.ok : EXIT.unreachable
+}
+
+const shareOf = (job: Job): number =>
+  Math.floor(Math.min(MOST_RANK_BYTES, MOST_BYTES / Math.max(1, ranksOf(job).length)))
+
+async function readTails(job: Job, storeId: string, hosts: ConnectedHosts, signal: AbortSignal) {
+  const tails: RankTail[] = []
+  const troubles = new Map<string, string>()
+  const read = async ([host, program]: readonly [string, string]) => {
+    let text = ''
+    const result = await hosts.exec(host, program, signal, (part) => {
+      if (text.length <= MOST_BYTES) text += part
+    })
+    if (result.outcome.kind !== 'exit') troubles.set(host, reasonOfResult(result, formatOutcome))
+    tails.push(...parseRankTails(text, host, job, storeId))
+  }
+  await Promise.all([...tailPrograms(job, storeId, shareOf(job))].map(read))
+  return { tails, troubles }
+}
+
+/** The end of what each rank wrote that failed, the likely cause first. */
+export async function printFailed(
+  job: Job,
+  storeId: string,
+  hosts: ConnectedHosts,
+  context: CliContext,
+): Promise<number> {
+  const { stdout, stderr, signal } = context
+  const failures = 'places' in job.state ? failuresOf(job.spec, job.state) : []
+  const first = formatFirstFailure(failures)
+  const rows = failedRanks(job, ranksOf(job))
+  if (first === undefined) stderr.write(`muster: no rank of job ${job.id} failed\n`)
+  else if (rows.length === 0)
+    stderr.write(`muster: ${printable(first)}. Its own messages: muster job logs ${job.id} --bundle 0\n`)
+  for (const row of rows.slice(0, MOST_FAILED)) {
+    const { title, host, bundle, state, code } = row
+    stdout.write(`==> ${title} on ${host}: ${state}${code === undefined ? '' : `, exit ${code}`} <==\n`)
+    const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && tail -q -c ${FAILED_BYTES} ${filesOf(job, row).join(' ')}`
+    const result = await hosts.exec(host, program, signal)
+    if (result.outcome.kind !== 'exit') {
+      stderr.write(`muster: ${host}: ${printable(reasonOfResult(result, formatOutcome))}\n`)
+      continue
+    }
+    const text = printableLines(Buffer.from(result.stdout).toString())
+    stdout.write(text === '' || text.endsWith('\n') ? text : `${text}\n`)
+  }
+  if (rows.length > MOST_FAILED)
+    stderr.write(`muster: ${rows.length - MOST_FAILED} more ranks failed. Run: muster job ranks ${job.id} --failed\n`)
+  return EXIT.ok
+}
+
+/** Rank 0 writes where a bundle writes. */
+const filesOf = ({ spec }: Job, { rank }: Pick<RankRow, 'rank'>): readonly string[] =>
+  spec.launch?.ranks === undefined || rank === 0 ? ['out', 'err'] : [`rank.${rank}`]
+
+export type RankPlace = { readonly bundle: number; readonly host: string; readonly files: readonly string[] }
+
+/**
+ * Where the output of a rank is. Launchers fill bundles in their order, but an elastic one may give ranks to any bundle: the hosts know.
+ * @throws MusterError 'usage' when no host has it, 'unreachable' when one cannot be asked
+ */
+export async function findRank(
+  job: Job,
+  storeId: string,
+  rank: number,
+  hosts: ConnectedHosts,
+  signal: AbortSignal,
+): Promise<RankPlace> {
+  const { state, spec, id } = job
+  const places = 'places' in state ? (state.places ?? []) : []
+  const guess = Math.floor(rank / (spec.launch?.ranks ?? 1))
+  const order = places.map((_, bundle) => bundle).sort((one, other) => Number(other === guess) - Number(one === guess))
+  for (const bundle of order) {
+    const host = places[bundle]?.host ?? ''
+    const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && grep -q '^${rank} ' ranks`
+    const result = await hosts.exec(host, program, signal)
+    const { outcome } = result
+    if (outcome.kind !== 'exit')
+      throw new MusterError('unreachable', `${host}: ${reasonOfResult(result, formatOutcome)}`)
+    if (outcome.code === 0) return { bundle, host, files: filesOf(job, { rank }) }
+  }
+  // What the launcher says while no rank has begun.
+  if (rank === 0) return { bundle: 0, host: places[0]?.host ?? '', files: filesOf(job, { rank }) }
+  throw new MusterError('usage', `job ${id} has no output of rank ${rank}`, {
+    hint: `Ranks: muster job ranks ${id}. What launchers say: muster job logs ${id} --bundle 0.`,
+  })
+}

@@ -1,0 +1,95 @@
+/** Output of many ranks as one text: what all say is one line with its ranks, what only some say stands out. Pure. */
+
+/** The output of a rank, or a part of it: stdout and stderr of rank 0 are two streams. */
+export type RankStream = { readonly rank: number; readonly lines: readonly string[] }
+
+export type FoldedLine = {
+  /** As the lowest of these ranks wrote it; their numbers may differ. */
+  readonly text: string
+  /** Ascending. */
+  readonly ranks: readonly number[]
+  /** Said by at most half of the ranks, and not by rank 0 alone, which often speaks for all. */
+  readonly isOdd: boolean
+}
+
+type Node = { text: string; lowest: number; readonly ranks: number[]; next: Node | undefined }
+/** All lines of one form; `count`: how many of them the rank that is read now has said. */
+type Form = { readonly nodes: Node[]; stream: number; count: number }
+
+const NUMBER = /-?(?:0x[\da-fA-F]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)/g
+
+/** The n-th line of a form (numbers apart) is the same line on all ranks. Takes time in proportion to the number of lines. */
+export function foldLines(streams: readonly RankStream[]): readonly FoldedLine[] {
+  const all = new Set(streams.map(({ rank }) => rank))
+  const forms = new Map<string, Form>()
+  const head: Node = { text: '', lowest: 0, ranks: [], next: undefined }
+  // Streams of one rank have lost their order among each other: it is taken from ranks that have one stream.
+  const parts = Map.groupBy(streams, ({ rank }) => rank)
+  const ordered = [...parts].toSorted(([, one], [, other]) => one.length - other.length)
+  for (const [rank, own] of ordered)
+    for (const { lines } of own) {
+      let before = head
+      for (const line of lines) {
+        const form = formOf(forms, line.replace(NUMBER, '#'), rank)
+        const known = form.nodes[form.count]
+        form.count += 1
+        const node = known ?? { text: line, lowest: rank, ranks: [], next: before.next }
+        if (known === undefined) {
+          before.next = node
+          form.nodes.push(node)
+        } else if (rank < node.lowest) {
+          node.lowest = rank
+          node.text = line
+        }
+        node.ranks.push(rank)
+        before = node
+      }
+    }
+  const folded: FoldedLine[] = []
+  for (let node = head.next; node !== undefined; node = node.next) {
+    const ranks = node.ranks.sort((one, other) => one - other)
+    const isOdd = ranks.length * 2 <= all.size && !(ranks.length === 1 && ranks[0] === 0)
+    folded.push({ text: node.text, ranks, isOdd })
+  }
+  return folded
+}
+
+function formOf(forms: Map<string, Form>, key: string, stream: number): Form {
+  const known = forms.get(key)
+  if (known === undefined) {
+    const made = { nodes: [], stream, count: 0 }
+    forms.set(key, made)
+    return made
+  }
+  if (known.stream !== stream) {
+    known.stream = stream
+    known.count = 0
+  }
+  return known
+}
+
+/** `0-3,6` */
+export function formatRankSet(ranks: readonly number[]): string {
+  const parts: [number, number][] = []
+  for (const rank of ranks) {
+    const last = parts.at(-1)
+    if (last !== undefined && rank === last[1] + 1) last[1] = rank
+    else parts.push([rank, rank])
+  }
+  return parts.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join()
+}
+
+/** Lines without their ends; of a line that was drawn again and again (a progress bar), what is seen last. */
+export function linesOf(text: string): readonly string[] {
+  const lines = text.split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  return lines.map((line) => {
+    if (!line.includes('\r')) return line
+    return (
+      line
+        .split('\r')
+        .findLast((part) => part.trim() !== '')
+        ?.trimEnd() ?? ''
+    )
+  })
+}
