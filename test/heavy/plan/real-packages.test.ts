@@ -1,5 +1,5 @@
 /**
- * Plans beside the frameworks' own code: `python3`, or the interpreter that MUSTER_RLLIB_PYTHON names, where it has Ray and RLlib.
+ * Plans beside the frameworks' own code, in the environment of heavy tests or of the interpreter that MUSTER_RLLIB_PYTHON names.
  * What a plan says of placing is compared with placement groups of a real Ray whose nodes have declared GPUs.
  */
 import { spawnSync } from 'node:child_process'
@@ -12,17 +12,22 @@ import { tryPlan } from '../../../src/scheduler/plans/place-plan.ts'
 import { framework as rllib } from '../../../src/scheduler/plans/rllib.ts'
 import { framework as train } from '../../../src/scheduler/plans/train.ts'
 import { framework as vllm } from '../../../src/scheduler/plans/vllm.ts'
+import { environmentDirectory } from '../../lab/cluster/python-environment.ts'
 import { ROOT } from '../../support/console-options.ts'
 import { valuesOf } from '../../support/plan-values.ts'
+import { requirement } from '../../support/requirements.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 
-const PYTHON = process.env.MUSTER_RLLIB_PYTHON ?? 'python3'
+const OWN_PYTHON = process.env.MUSTER_RLLIB_PYTHON
+const PYTHON = OWN_PYTHON ?? join(environmentDirectory('ray-libraries'), 'venv', 'bin', 'python')
+const canRun = OWN_PYTHON !== undefined || requirement('environment ray-libraries', 'python torch')
 
 function hasPackages(program: string): boolean {
+  if (OWN_PYTHON === undefined) return canRun
   const { status, stderr, error } = spawnSync(PYTHON, ['-c', program], { encoding: 'utf8' })
   if (status === 0) return true
   const reason = error?.message ?? stderr.trim().split('\n').at(-1)
-  process.stderr.write(`skipped: ${PYTHON} -c '${program}': ${reason} (MUSTER_RLLIB_PYTHON names another one)\n`)
+  process.stderr.write(`skipped: ${PYTHON} -c '${program}': ${reason}\n`)
   return false
 }
 
