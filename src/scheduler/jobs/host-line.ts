@@ -161,8 +161,9 @@ export class HostLine implements Disposable {
 const SLACK_MS = 20
 
 export class HostClock {
-  /** When the host booted, by this machine's clock; undefined: not known yet. */
+  /** When the host booted, by this machine's clock: at the latest, and at the earliest. Undefined: not known yet. */
   #startMs: number | undefined
+  #earliestMs = 0
 
   /** Between `sentMs` and `heardMs` the host said that it had been up for `upS`. */
   note(upS: number, sentMs: number, heardMs: number): void {
@@ -171,7 +172,14 @@ export class HostClock {
     const known = this.#startMs
     // The fastest answer is the most exact. An estimate that is no longer possible is from before the host rebooted or the clock
     // here was set.
-    this.#startMs = known !== undefined && known >= earliest ? Math.min(known, latest) : latest
+    const isPossible = known !== undefined && known >= earliest
+    this.#startMs = isPossible ? Math.min(known, latest) : latest
+    this.#earliestMs = isPossible ? Math.max(this.#earliestMs, earliest) : earliest
+  }
+
+  /** By how much `toMs` may be wrong; undefined where nothing is known. */
+  get errorMs(): number | undefined {
+    return this.#startMs === undefined ? undefined : Math.max(0, Math.round(this.#startMs - this.#earliestMs))
   }
 
   /** Undefined where it is not known. */

@@ -7,7 +7,7 @@
 import { getOrMake } from '../../base/collections.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Said } from '../launch/launcher.ts'
-import { parseRankEnd, RANK_PROGRAM, type RankEnd, WHY_FUNCTION } from '../launch/rank.ts'
+import { parseRankEnd, RANK_PROGRAM, type RankEnd, type UpClock, WHY_FUNCTION } from '../launch/rank.ts'
 import { type BundleEnd, type BundleTimes, ENDED_SILENTLY, type SeenBundle } from './job.ts'
 
 export type BundleOrder =
@@ -222,8 +222,8 @@ export function parseUp(line: string): number | undefined {
   return line.startsWith('up ') ? secondsOf(line.slice('up '.length)) : undefined
 }
 
-/** `toMs`: from the host's uptime to this machine's clock. Unknown lines are ignored. */
-export function parseHostAnswer(text: string, toMs: (upS: number) => number | undefined = () => undefined): HostAnswer {
+/** Unknown lines are ignored. */
+export function parseHostAnswer(text: string, clock: UpClock = UNKNOWN_CLOCK): HostAnswer {
   const bundles = new Map<string, SeenBundle>()
   const said = new Map<string, { facts: Record<string, string>; ranks: RankEnd[] }>()
   let facts: HostAnswer['facts']
@@ -234,17 +234,19 @@ export function parseHostAnswer(text: string, toMs: (upS: number) => number | un
     else if (first === 'host') facts = { cores: countOf(second), memoryBytes: countOf(third) * 1024 }
     else if (second === 'said') {
       const own = getOrMake(said, first, () => ({ facts: {}, ranks: [] }))
-      const end = third === 'rank' ? parseRankEnd(more, toMs) : undefined
+      const end = third === 'rank' ? parseRankEnd(more, clock) : undefined
       if (end !== undefined) own.ranks.push(end)
       // The first one counts; a name is one of Muster's own, or of an agent's host.
       else if (/^[\w.:-]{1,300}$/.test(third) && !Object.hasOwn(own.facts, third)) own.facts[third] = more.join(' ')
     } else {
       const state = bundleState(second, third, more)
-      if (state) bundles.set(first, { ...state, ...timesOf([third, ...more], toMs) })
+      if (state) bundles.set(first, { ...state, ...timesOf([third, ...more], clock) })
     }
   }
   return { facts, bundles, said, trouble }
 }
+
+const UNKNOWN_CLOCK: UpClock = { toMs: () => undefined, errorMs: undefined }
 
 /** No machine has more digits. */
 function countOf(word: string): number {
@@ -252,11 +254,11 @@ function countOf(word: string): number {
 }
 
 /** Of an earlier boot only the duration is known. */
-function timesOf(words: readonly string[], toMs: (upS: number) => number | undefined): BundleTimes {
+function timesOf(words: readonly string[], clock: UpClock): BundleTimes {
   const tell = (name: string) => words.find((word) => word.startsWith(name))?.slice(name.length)
   const [beganS, endedS] = [secondsOf(tell('at=')), secondsOf(tell('to='))]
   const ranMs = beganS === undefined || endedS === undefined ? undefined : Math.round((endedS - beganS) * 1000)
-  const beganMs = beganS === undefined || tell('boot=') !== undefined ? undefined : toMs(beganS)
+  const beganMs = beganS === undefined || tell('boot=') !== undefined ? undefined : clock.toMs(beganS)
   return { ...(beganMs === undefined ? {} : { beganMs }), ...(ranMs === undefined ? {} : { ranMs }) }
 }
 

@@ -202,7 +202,7 @@ export class HostRounds implements Disposable {
     const { port, clock } = this.#options
     const record = () => this.#hosts.get(host) as HostRecord
     const onNotice = (text: string) => {
-      const { bundles, said } = parseHostAnswer(text, (upS) => hostClock.toMs(upS))
+      const { bundles, said } = parseHostAnswer(text, hostClock)
       this.#answers.push({ place: host, record: undefined, bundles, said, readings: [] })
       if ([...bundles.values()].some((one) => one.kind === 'ended' && one.end.kind === 'exit' && one.end.isUnwritten)) {
         record().factsMs = undefined
@@ -266,7 +266,7 @@ export class HostRounds implements Disposable {
       besides: isWhole ? this.#metrics.programFor(name, store.active(), clock.now()) + sweep : '',
     })
     if (result.kind === 'trouble') return { trouble: result.reason }
-    const { facts, trouble, bundles, said } = parseHostAnswer(result.text, (upS) => record.clock.toMs(upS))
+    const { facts, trouble, bundles, said } = parseHostAnswer(result.text, record.clock)
     if (facts !== undefined) {
       record.facts = facts
       record.factsMs = clock.now()

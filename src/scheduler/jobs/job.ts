@@ -9,7 +9,7 @@ import { formatBytes } from '../../base/format-bytes.ts'
 import { HOST_ROLE, type LaunchSpec, type Role, type Said } from '../launch/launcher.ts'
 import type { RankEnd } from '../launch/rank.ts'
 import type { Ring } from '../launch/ring.ts'
-import { type Failure, formatFirstFailure } from '../launch/verdict.ts'
+import { type Failure, formatFirstFailure, isPortTaken } from '../launch/verdict.ts'
 import type { ResourceRequest, Strategy } from '../model/resources.ts'
 import type { Needs } from '../plans/needs.ts'
 import type { Metric } from './metric.ts'
@@ -99,8 +99,12 @@ type Active = {
   readonly endpoints?: readonly string[]
 } & Waited
 
-/** When its wait began, if not at its submission: the time of earlier attempts does not count. */
-type Waited = { readonly waitsFromMs?: number | undefined }
+type Waited = {
+  /** When its wait began, if not at its submission: the time of earlier attempts does not count. */
+  readonly waitsFromMs?: number | undefined
+  /** Attempts in a row that a launcher could not start because its port had been taken meanwhile. */
+  readonly portsTaken?: number | undefined
+}
 
 export type JobState =
   | ({ readonly kind: 'held' } & Waited)
@@ -185,6 +189,7 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
         bundles,
         startedMs: nowMs,
         waitsFromMs: state.waitsFromMs,
+        ...defined({ portsTaken: state.portsTaken }),
       })
     }
     case 'seen':
@@ -330,7 +335,8 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   const endedMs = endsMs.length === 0 ? nowMs : Math.max(...endsMs)
   const base = { places, ...defined({ ring }), bundles, startedMs, placedMs, endedMs }
   const over = (kind: FinalKind, reason?: string): Job => ({ ...job, state: { ...base, kind, ...defined({ reason }) } })
-  const again = (own: { readonly notBeforeMs?: number; readonly last: string }, failures = job.failures): Job => ({
+  type Again = { readonly notBeforeMs?: number; readonly last: string; readonly portsTaken?: number }
+  const again = (own: Again, failures = job.failures): Job => ({
     ...job,
     attempt: job.attempt + 1,
     failures,
@@ -349,17 +355,23 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   if (stop === undefined && first.kind === 'unable')
     return again({ notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first) })
   if (stop === undefined && first.kind === 'gone' && first.isCancelled) return over('cancelled', first.reason)
+  const launchFailures = first.kind === 'exit' ? failuresOf(job.spec, base) : []
+  const { portsTaken = 0 } = state
+  if (stop === undefined && portsTaken < MOST_PORTS_TAKEN && isPortTaken(launchFailures))
+    return again({ last: formatFirstFailure(launchFailures) ?? '', portsTaken: portsTaken + 1 })
   const kind =
     stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' || first.kind === 'refused' ? 'failed' : 'lost'
   const reason =
     stop === 'timed-out'
       ? `ran longer than its limit of ${job.spec.limitS} s`
-      : ((first.kind === 'exit' ? formatFirstFailure(failuresOf(job.spec, base)) : undefined) ??
-        formatEnd(first, job.spec.request.memoryBytes))
+      : (formatFirstFailure(launchFailures) ?? formatEnd(first, job.spec.request.memoryBytes))
   if (job.failures >= job.spec.retries) return over(kind, reason)
   const notBeforeMs = nowMs + Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** job.failures)
   return again({ notBeforeMs, last: `${kind}: ${reason}` }, job.failures + 1)
 }
+
+/** An attempt that failed as its port was taken is no fault of the job's; but a port may be taken by the job itself. */
+const MOST_PORTS_TAKEN = 3
 
 /** The ranks of a launched job that failed, and its bundles where the launcher did. */
 export function failuresOf(

@@ -1,5 +1,6 @@
 /** What has to be done for a job on its places, from its state alone. */
 
+import { shellQuote } from '../../base/shell-quote.ts'
 import { linesByHand } from '../launch/by-hand.ts'
 import { type HandLine, HOST_ROLE, type LaunchedGang, type LaunchStep } from '../launch/launcher.ts'
 import { launcherOf } from '../launch/launchers.ts'
@@ -58,7 +59,7 @@ export function ordersFor(
     const step = stepOf(job, rank, addresses)
     if (step?.kind === 'wait' || step?.kind === 'refuse') return []
     if (step?.kind === 'ask')
-      return on({ kind: 'ask', key, name: step.name, program: inEnvironment(job.spec, step.program) })
+      return on({ kind: 'ask', key, name: step.name, program: asQuestion(job.spec, step.program) })
     const { directory, isUnlimited } = job.spec
     const request = requestsOf(job.spec)[rank] ?? job.spec.request
     const isLimited = request.memoryBytes > 0 && !isUnlimited
@@ -74,6 +75,12 @@ export function ordersFor(
       },
     })
   })
+}
+
+/** With the variables that the command will have, as PATH may be one of them. */
+function asQuestion(spec: JobSpec, program: string): string {
+  const variables = Object.entries({ ...spec.launch?.environment, ...spec.environment })
+  return `${variables.map(([name, value]) => `export ${name}=${shellQuote(value)}\n`).join('')}${inEnvironment(spec, program)}`
 }
 
 /** What a launcher runs on hosts, in the environment of its job. */
@@ -185,6 +192,10 @@ function environmentOf(
     MASTER_ADDR: addresses.get(first) ?? first,
     MASTER_PORT: String(FIRST_PORT + ((id * 7 + attempt) % PORTS)),
     // What the user set stays.
-    ...Object.fromEntries(Object.entries(launched).filter(([name]) => !Object.hasOwn(spec.environment, name))),
+    ...Object.fromEntries(
+      Object.entries({ ...launched, ...spec.launch?.environment }).filter(
+        ([name]) => !Object.hasOwn(spec.environment, name),
+      ),
+    ),
   }
 }

@@ -23,6 +23,7 @@ function ownLine(launcher: Launcher, gang: LaunchedGang, index: number): readonl
   const variables = {
     ...(devices.length === 0 ? {} : { CUDA_VISIBLE_DEVICES: devices.join() }),
     ...step.environment,
+    ...gang.spec.environment,
     ...gang.environment,
   }
   const words = Object.entries(variables).map(([name, value]) => `${name}=${shellQuote(value)} `)

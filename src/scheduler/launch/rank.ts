@@ -2,6 +2,15 @@
  * Ranks of a bundle: a launcher that starts several processes on a host starts each by a small program, which gives it an output
  * file of its own and tells its end. Where a bundle is one rank, its own output and end are those of the rank.
  */
+import { defined } from '../../base/defined.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
+
+/** The clock of a host, from its uptime in seconds to milliseconds of this machine's clock. */
+export type UpClock = {
+  toMs(upS: number): number | undefined
+  /** By how much that may be wrong. */
+  readonly errorMs: number | undefined
+}
 
 /** How one rank ended, as its host told. */
 export type RankEnd = {
@@ -11,15 +20,22 @@ export type RankEnd = {
   readonly code: number
   /** In milliseconds of this machine's clock. */
   readonly endedMs?: number
+  readonly errorMs?: number
   /** Of one that failed: the line that says why, as far as it can be known; at most 300 characters. */
   readonly text?: string
 }
 
-/** The line by which a launcher starts a rank; `command` is a line for sh. */
-export const asRank = (command: string): string => `${AS_RANK}${command}`
-
 /** What stands before a rank's command. */
 export const AS_RANK = `sh -c 'exec sh "$MUSTER_DIRECTORY/rank" "$@"' rank `
+
+/** Words in which sh expands nothing. */
+const PLAIN = /^[\w@%+=:,./ -]*$/
+
+/**
+ * The line by which a launcher starts a rank; `command` is a line for sh, which each rank runs as a whole, with variables of its own.
+ */
+export const asRank = (command: string): string =>
+  `${AS_RANK}${PLAIN.test(command) ? command : `sh -c ${shellQuote(command)}`}`
 
 /** Characters of the line that a failed rank told. */
 const MOST_TEXT = 300
@@ -29,16 +45,19 @@ const TAIL_LINES = 60
 /** A function for sh: the line of a file of errors that says most likely why a program failed. */
 export const WHY_FUNCTION = `why() {
   tail -n ${TAIL_LINES} "$1" | tr -cd '\\n -~' | cut -c 1-${MOST_TEXT} | awk '
-    /^ *$/ || /^terminate called/ { next }
+    { sub(/^\\[rank[0-9]+\\]:? /, "") }
+    /^[-= ]*$/ || /^terminate called/ || /ChildFailedError/ || /^ *(error_file|traceback) *: (<N|To)/ { next }
     { last = $0 }
-    /^(\\[rank[0-9]+\\]:? )?[A-Za-z_][A-Za-z0-9_.]*(Error|Exception|Interrupt|Exit|Failure)(:|$)/ { why = $0 }
+    sub(/^ *what\\(\\): */, "") { why = $0 }
+    /^[A-Za-z_][A-Za-z0-9_.]*(Error|Exception|Interrupt|Exit|Failure)(:|$)/ { why = $0 }
     END { print why == "" ? last : why }'
 }
 `
 
 /**
  * The program `rank`, for POSIX sh. Rank 0 writes to the bundle's own `out` and `err`, where metrics and `job logs` read it; the
- * others write to `rank.N`. It keeps the rank as a child, so that it can tell how it ended; signals are passed on.
+ * others write to `rank.N`. It keeps the rank as a child, so that it can tell how it ended; signals are passed on, and the rank does
+ * not outlive it (setpriv of util-linux).
  */
 export const RANK_PROGRAM = `${WHY_FUNCTION}r=\${OMPI_COMM_WORLD_RANK:-\${PMI_RANK:-\${HOROVOD_RANK:-\${RANK:-0}}}}
 n=\${OMPI_COMM_WORLD_SIZE:-\${PMI_SIZE:-\${HOROVOD_SIZE:-\${WORLD_SIZE:-1}}}}
@@ -46,6 +65,7 @@ l=\${OMPI_COMM_WORLD_LOCAL_RANK:-\${MPI_LOCALRANKID:-\${HOROVOD_LOCAL_RANK:-\${L
 d=$MUSTER_DIRECTORY t=\${TORCHELASTIC_RESTART_COUNT:-0}
 case $r$t in ""|*[!0-9]*) exec "$@";; esac
 export RANK="$r" WORLD_SIZE="$n" LOCAL_RANK="$l" MUSTER_RANK="$r" MUSTER_WORLD_SIZE="$n" PYTHONUNBUFFERED="\${PYTHONUNBUFFERED-1}"
+setpriv --pdeathsig KILL true 2>/dev/null && set -- setpriv --pdeathsig KILL "$@"
 p=; trap 'kill -TERM $p' TERM; trap 'kill -INT $p' INT; trap 'kill -HUP $p' HUP
 if [ "$r" = 0 ]; then e=$d/err; "$@" >>"$d/out" 2>>"$d/err" &
 else e=$d/rank.$r; (umask 077; true >>"$e"); "$@" >>"$e" 2>&1 &
@@ -58,17 +78,17 @@ m=; [ $c = 0 ] || m=$(why "$e")
 exit $c`
 
 /** What follows the word `rank` in a line that the program told. Undefined: it is not of its form. */
-export function parseRankEnd(words: readonly string[], toMs: (upS: number) => number | undefined): RankEnd | undefined {
+export function parseRankEnd(words: readonly string[], clock: UpClock): RankEnd | undefined {
   const [rank = '', restart = '', code = '', up = '', ...text] = words
   if (![rank, restart, code].every((word) => /^\d{1,6}$/.test(word)) || Number(rank) > MOST_RANK || Number(code) > 255)
     return undefined
-  const endedMs = /^\d{1,10}(\.\d{1,6})?$/.test(up) ? toMs(Number(up)) : undefined
+  const endedMs = /^\d{1,10}(\.\d{1,6})?$/.test(up) ? clock.toMs(Number(up)) : undefined
   const line = text.join(' ').slice(0, MOST_TEXT).trim()
   return {
     rank: Number(rank),
     restart: Number(restart),
     code: Number(code),
-    ...(endedMs === undefined ? {} : { endedMs }),
+    ...(endedMs === undefined ? {} : { endedMs, ...defined({ errorMs: clock.errorMs }) }),
     ...(line === '' ? {} : { text: line }),
   }
 }

@@ -1,6 +1,7 @@
 /** `--role NAME=COUNT[:cpu=4,gpu=1,memory=16GiB]`: bundles with requests of their own. */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { parseMemorySize } from '../../inventory/hosts-yaml-schema.ts'
 import { milliOf, type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
 import type { Role } from './launcher.ts'
 
@@ -16,6 +17,12 @@ export function parseRole(text: string, request: ResourceRequest, names: readonl
   let own = request
   for (const pair of rest === '' ? [] : rest.split(',')) {
     const [key = '', value = ''] = pair.split('=')
+    if (key === 'memory') {
+      const memoryBytes = parseMemorySize(value)
+      if (memoryBytes === undefined) throw wrong('write memory as 16GiB')
+      own = { ...own, memoryBytes }
+      continue
+    }
     const amount = Number(value)
     if (!/^\d{1,9}(\.\d{1,6})?$/.test(value)) throw wrong(`${key || pair} needs a number`)
     if (key === 'cpu') own = { ...own, cpuMilli: milliOf(amount, 'up') }
@@ -23,7 +30,7 @@ export function parseRole(text: string, request: ResourceRequest, names: readonl
       if (amount > 1 && !Number.isInteger(amount)) throw wrong('more than one GPU must be a whole number')
       const gpuMilli = amount === 0 ? 0 : amount < 1 ? milliOf(amount, 'up') : WHOLE_MILLI
       own = { ...own, gpuCount: Math.ceil(amount), gpuMilli }
-    } else throw wrong('a role can ask for cpu and gpu')
+    } else throw wrong('a role can ask for cpu, gpu and memory')
   }
   return { name, count: Number(count), request: own }
 }

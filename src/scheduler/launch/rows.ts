@@ -164,7 +164,7 @@ export function rowLauncher(name: string, row: LauncherRow): Launcher {
         kind: 'start',
         // The command by itself may be several commands of sh.
         command: words.length === 0 ? gang.command : `exec ${[...line, ...(isPlaced ? [] : [gang.command])].join(' ')}`,
-        environment: { ...cardsOf(gang.bundles[bundle]?.said ?? {}, gang.spec), ...Object.fromEntries(environment) },
+        environment: { ...cardsOf(gang.bundles[bundle]?.said ?? {}), ...Object.fromEntries(environment) },
       }
     },
   }

@@ -4,9 +4,9 @@
  */
 import { MusterError } from '../../base/errors.ts'
 import { askCard, askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
-import { type Launcher, ORDER, type Role } from './launcher.ts'
+import { type LaunchedGang, type Launcher, ORDER, type Role } from './launcher.ts'
 import { parseRole } from './roles.ts'
-import { beginOf, cardsOf } from './torchrun.ts'
+import { beginOf, cardsOf, withPython } from './torchrun.ts'
 
 const ROLES = ['chief', 'worker', 'ps', 'evaluator']
 
@@ -26,9 +26,13 @@ export const tf: Launcher = {
       role === undefined
         ? [{ name: 'worker', count: bundles, request }]
         : role.split(' ').map((text) => parseRole(text, request, ROLES))
+    const twice = roles.find(({ name }, index) => roles.findIndex((other) => other.name === name) < index)
+    if (twice !== undefined) throw new MusterError('usage', `--role ${twice.name} is given twice`)
     const names = roles.flatMap(({ name, count }) => Array<string>(count).fill(name))
-    if (names.filter((name) => name === 'chief').length > 1)
-      throw new MusterError('usage', '--role chief: there can be only one chief')
+    const many = ['chief', 'evaluator'].find((one) => names.filter((name) => name === one).length > 1)
+    if (many !== undefined) throw new MusterError('usage', `--role ${many}: there can be only one ${many}`)
+    if (role !== undefined && bundles > 1 && bundles !== names.length)
+      throw new MusterError('usage', `--bundles ${bundles} contradicts --role, which has ${names.length} bundles`)
     const leader = names.includes('chief') ? 'chief' : 'worker'
     if (!names.includes(leader)) throw new MusterError('usage', '--role: a chief or a worker is missing')
     return { roles, leaders: names.flatMap((name, rank) => (name === leader ? [rank] : [])) }
@@ -36,17 +40,13 @@ export const tf: Launcher = {
   // Of ring_alg.cc; with parameter servers, workers do not reduce among themselves.
   ringDirection: ({ role = '' }) => (/\bps=/.test(role) ? undefined : 'next'),
   next(gang, bundle) {
-    const { bundles, command, spec } = gang
+    const { bundles, command } = gang
     const question = (index: number) =>
-      formatQuestion(
-        askProgram('python3'),
-        askCard(bundles[index]?.address ?? ''),
-        askPorts(1, spec.ports, beginOf(gang) + index),
-      )
+      formatQuestion(askProgram('python3'), askCard(bundles[index]?.address ?? ''), ...portsFor(gang, index))
     const step = nextQuestion(gang, bundle, question)
     if (step !== undefined) return step
     const addresses = bundles.map(
-      ({ address, said }) => `${address.includes(':') ? `[${address}]` : address}:${portsOf(said)[0]}`,
+      ({ address }, rank) => `${address.includes(':') ? `[${address}]` : address}:${portOf(bundles, rank)}`,
     )
     const cluster = Object.fromEntries(
       ROLES.filter((name) => name !== 'evaluator' && bundles.some(({ role }) => role === name)).map((name) => [
@@ -57,13 +57,29 @@ export const tf: Launcher = {
     const { role = '', index = 0, said = {} } = bundles[bundle] ?? {}
     return {
       kind: 'start',
-      command,
+      command: withPython(command),
       environment: {
-        ...cardsOf(said, spec),
+        ...cardsOf(said),
         TF_CONFIG: JSON.stringify({ cluster, task: { type: role, index } }),
         MUSTER_TF_JOB: role,
         MUSTER_TF_INDEX: String(index),
       },
     }
   },
+}
+
+/** The first bundle of a host asks for the ports of all bundles there, so that they differ. */
+const firstOn = (bundles: LaunchedGang['bundles'], bundle: number): number =>
+  bundles.findIndex(({ host }) => host === bundles[bundle]?.host)
+
+function portsFor(gang: LaunchedGang, bundle: number): readonly string[] {
+  const { bundles, spec } = gang
+  if (firstOn(bundles, bundle) !== bundle) return []
+  const count = bundles.filter(({ host }) => host === bundles[bundle]?.host).length
+  return [askPorts(count, spec.ports, beginOf(gang))]
+}
+
+function portOf(bundles: LaunchedGang['bundles'], bundle: number): number | undefined {
+  const before = bundles.slice(0, bundle).filter(({ host }) => host === bundles[bundle]?.host).length
+  return portsOf(bundles[firstOn(bundles, bundle)]?.said)[before]
 }

@@ -1,12 +1,19 @@
 /**
- * PyTorch's agent, one a bundle (torch.distributed.run of torch 1.13 and 2.x). The rendezvous is at the first bundle, on a port that
- * was free there when it was asked.
+ * PyTorch's agent, one a bundle (torch.distributed.run of torch 1.13 and 2.x); bundles that share a host have an agent each. The
+ * rendezvous is at the first bundle, on a port that was free there when it was asked.
  */
-
 import { MusterError } from '../../base/errors.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askCard, askPorts, askProgram, differsIn, formatQuestion, nextQuestion, portsOf } from './asking.ts'
-import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec, type LaunchStep, ORDER } from './launcher.ts'
+import {
+  HOST_ROLE,
+  type LaunchedGang,
+  type Launcher,
+  type LaunchSpec,
+  type LaunchStep,
+  ORDER,
+  type Said,
+} from './launcher.ts'
 import { asRank } from './rank.ts'
 
 const AGENT = 'torchrun'
@@ -43,18 +50,35 @@ export const torchrun: Launcher = {
     elastic !== undefined ? undefined : gpuCount > 0 ? 'next' : 'previous',
   next(gang, bundle) {
     const { options, ports } = gang.spec
+    const { torchrun: agent = AGENT } = options
     const question = (index: number) =>
       formatQuestion(
-        askProgram(options.torchrun ?? AGENT),
+        askProgram(agent),
         askCard(gang.bundles[index]?.address ?? ''),
-        'tell python "$(python3 -c \'import sys; print(*sys.version_info[:2], sep=".")\' 2>&1 | tail -n 1)"',
+        findPython(agent),
+        `tell python "$("$MUSTER_PYTHON" -c 'import sys; print(*sys.version_info[:2], sep=".")' 2>&1 | tail -n 1)"`,
         ...(index === 0 ? [askPorts(1, ports, beginOf(gang))] : []),
       )
     const step = nextQuestion(gang, bundle, question)
     if (step !== undefined) return step
-    const difference = differsIn(gang, 'python', 'the version of python3')
+    const difference = differsIn(gang, 'python', 'the version of Python')
     return difference === undefined ? start(gang, bundle) : { kind: 'refuse', reason: difference }
   },
+  byHand: (gang) =>
+    gang.bundles.map(({ host, devices, said }, bundle) => {
+      const variables = {
+        ...(devices.length === 0 ? {} : { CUDA_VISIBLE_DEVICES: devices.join() }),
+        ...cardsOf(said),
+        ...gang.spec.environment,
+        ...gang.environment,
+      }
+      const words = Object.entries(variables).map(([name, value]) => `${name}=${shellQuote(value)} `)
+      const isPython = withPython(gang.command) !== gang.command
+      return {
+        host,
+        command: `${words.join('')}${agentLine(gang, bundle)} ${isPython ? '' : '--no_python '}${gang.command}`,
+      }
+    }),
 }
 
 const procsOf = ({ procs }: LaunchSpec['options'], gpus: number): number => Number(procs ?? Math.max(1, gpus))
@@ -65,13 +89,12 @@ export const beginOf = ({ id }: LaunchedGang): number => {
   return job * 31 + attempt * 7
 }
 
-function start(gang: LaunchedGang, bundle: number): LaunchStep {
-  const { bundles, command, id, spec } = gang
+/** How torchrun is called on the host of a bundle. Undefined: the first host told no port. */
+function agentLine({ bundles, id, spec }: LaunchedGang, bundle: number): string | undefined {
   const [first] = bundles
   const own = bundles[bundle]
   const [port] = portsOf(first?.said)
-  if (first === undefined || own === undefined || port === undefined)
-    return { kind: 'refuse', reason: `${first?.host}: it told no port` }
+  if (first === undefined || own === undefined || port === undefined) return undefined
   const { elastic, restarts = '0', torchrun: program = AGENT } = spec.options
   const rendezvous =
     elastic === undefined
@@ -81,19 +104,37 @@ function start(gang: LaunchedGang, bundle: number): LaunchStep {
           ...['--rdzv_endpoint', `${first.address}:${port}`, '--local_addr', own.address],
         ]
   const words = [program, '--nproc_per_node', procsOf(spec.options, own.request.gpuCount), ...rendezvous]
+  return words.map((word) => shellQuote(String(word))).join(' ')
+}
+
+function start(gang: LaunchedGang, bundle: number): LaunchStep {
+  const { bundles, command, spec } = gang
+  const { request, said = {} } = bundles[bundle] ?? {}
+  const line = agentLine(gang, bundle)
+  if (request === undefined || line === undefined)
+    return { kind: 'refuse', reason: `${bundles[0]?.host}: it told no port` }
+  const procs = procsOf(spec.options, request.gpuCount)
+  // torchrun would let each of several ranks use one core.
+  const threads = String(Math.max(1, Math.floor(request.cpuMilli / 1000 / procs)))
   return {
     kind: 'start',
-    command: `exec ${words.map((word) => shellQuote(String(word))).join(' ')} --no_python ${asRank(withPython(command))}`,
-    environment: cardsOf(own.said, spec),
+    command: `${findPython(spec.options.torchrun ?? AGENT)}
+exec ${line} --no_python ${asRank(withPython(command, '"$MUSTER_PYTHON"'))}`,
+    environment: { ...(procs > 1 ? { OMP_NUM_THREADS: threads } : {}), ...cardsOf(said) },
   }
 }
 
-/** torchrun runs `train.py` by Python itself; anything else is a program. */
-export const withPython = (command: string): string => (/^\S+\.py(\s|$)/.test(command) ? `python3 ${command}` : command)
+/** Sets MUSTER_PYTHON: the interpreter in the first line of a Python program, else the one in PATH. */
+const findPython = (program: string): string =>
+  `MUSTER_PYTHON=$(head -c 300 "$(command -v ${shellQuote(program)})" | tr -d '\\0' | sed -n '1s/^#! *\\([^ ]*python[0-9.]*\\) *$/\\1/p')
+export MUSTER_PYTHON="\${MUSTER_PYTHON:-python3}"`
 
-/** The card of the host's own address, which has another name on each host; the user's own choice stays. */
-export function cardsOf(said: Readonly<Record<string, string>>, { environment = {} }: LaunchSpec) {
+/** `train.py` and `-m module` are run by Python; anything else is a program. */
+export const withPython = (command: string, python = 'python3'): string =>
+  /^(\S+\.py|-m\s+[\w.]+)(\s|$)/.test(command) ? `${python} ${command}` : command
+
+/** The card of the host's own address, which has another name on each host. */
+export function cardsOf({ card = '' }: Said): Readonly<Record<string, string>> {
   const names = ['NCCL_SOCKET_IFNAME', 'GLOO_SOCKET_IFNAME', 'TP_SOCKET_IFNAME']
-  const card = /^[\w.:-]{1,15}$/.exec(said.card ?? '')?.[0]
-  return { ...Object.fromEntries(card === undefined ? [] : names.map((name) => [name, card])), ...environment }
+  return /^[\w.:-]{1,15}$/.test(card) ? Object.fromEntries(names.map((name) => [name, card])) : {}
 }

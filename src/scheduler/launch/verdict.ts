@@ -6,53 +6,96 @@ export type Failure = {
   readonly host: string
   readonly code: number
   readonly endedMs?: number | undefined
+  /** By how much `endedMs` may be wrong, beside the other hosts. */
+  readonly errorMs?: number | undefined
   readonly text?: string | undefined
   /** A launcher ends because its ranks do. */
   readonly isLauncher: boolean
 }
 
-/** What ranks say when another one has gone: gloo, NCCL, MPI, gRPC, and Python's own words for a closed connection. */
-const CONSEQUENCE =
-  /connection (was )?(closed|reset|refused)|closed by peer|remote process exited|socket timeout|heartbeat|broken ?pipe|unavailable: |lost communication|signal 15|sigterm/i
+/** What ranks say when another one has gone: gloo, NCCL, MPI, gRPC, PyTorch's stores, and Python's own words. */
+const CONSEQUENCE = new RegExp(
+  [
+    'connection (was |has been )?(closed|reset|refused|aborted|lost)|closed by (remote )?peer|socket closed|broken ?pipe',
+    'remote process (has )?(exited|exiting)|ncclRemoteError|NCCL communicator was aborted|lost communication',
+    'socket ?timeout|heartbeat|watchdog caught|timed out (waiting|after)|has timed out|wait timeout|barrier timed out',
+    'unavailable ?error|unavailable: |failed to connect to all addresses|collective ops is aborted|cancellederror',
+    'the tasks? .*(crashed|is down|unavailable)|(has|have) been shut down|peer (has )?(failed|died)|ERR_PROC_FAILED',
+    'got signal: ?15|signal 15|sigterm',
+  ].join('|'),
+  'i',
+)
 /** Ended by TERM: a launcher or Muster did it. */
 const TERMINATED = 143
-/** Clocks of hosts agree to about this. */
-const CLOCKS_MS = 20
+/** What it raised before, while it lingered. */
+const RAISED = /^[A-Za-z_][\w.]*(Error|Exception|Failure)\b/
+/** Of the clock of one host, and of others where nothing more exact is known. */
+const CLOCK_MS = 20
+/** How long a rank may need to end, memory dump included, after its connections broke. */
+const LINGERS_MS = 10_000
 const MOST_NAMED = 4
+const LEAST_TOLD_MS = 50
 
-/** The failures in the order of their likelihood to be the cause: the first one counts. */
+const SIGNALS: Readonly<Record<number, string>> = {
+  4: 'SIGILL',
+  6: 'SIGABRT',
+  7: 'SIGBUS',
+  8: 'SIGFPE',
+  9: 'SIGKILL',
+  11: 'SIGSEGV',
+  15: 'SIGTERM',
+}
+
+/** A port that was free when it was asked for is taken when the launcher begins: another start may not meet that. */
+const PORT_TAKEN = /EADDRINUSE|address (is )?already in use/i
+
+export const isPortTaken = (failures: readonly Failure[]): boolean =>
+  failures.some(({ text = '' }) => PORT_TAKEN.test(text))
+
+const isEnded = (code: number, text: string): boolean => code === TERMINATED && !RAISED.test(text)
+
+/**
+ * The failures in the order of their likelihood to be the cause: the first one counts. Words decide among those that ended about
+ * when the first one did, as a rank that raises may end later than those that it takes with it; otherwise time does.
+ */
 export function rankFailures(failures: readonly Failure[]): readonly Failure[] {
-  const weight = ({ text = '', code, isLauncher }: Failure) =>
-    (isLauncher ? 4 : 0) + (code === TERMINATED ? 2 : 0) + (CONSEQUENCE.test(text) ? 1 : 0)
+  const earliestMs = Math.min(...failures.map(({ endedMs = Infinity }) => endedMs))
+  const weight = ({ text = '', code, isLauncher, endedMs = earliestMs }: Failure) =>
+    (isLauncher ? 8 : 0) +
+    (endedMs - earliestMs > LINGERS_MS ? 4 : 0) +
+    (CONSEQUENCE.test(text) ? 1 : 0) +
+    (isEnded(code, text) ? 2 : 0)
   return failures.toSorted(
     (one, other) => weight(one) - weight(other) || (one.endedMs ?? Infinity) - (other.endedMs ?? Infinity),
   )
 }
 
-/** `rank 1 on m2 failed first: exit 1, 1.2 s before the next: ValueError: bad batch`. Undefined: none failed. */
+/** Milliseconds within which nothing can be said about their order. */
+const doubtOf = (one: Failure, other: Failure): number =>
+  one.host === other.host ? CLOCK_MS : Math.max(CLOCK_MS, (one.errorMs ?? 0) + (other.errorMs ?? 0))
+
+/** `rank 1 on m2 failed first: exit 1, 1.2 s before the others: ValueError: bad batch`. Undefined: none failed. */
 export function formatFirstFailure(failures: readonly Failure[]): string | undefined {
-  const [first, second] = rankFailures(failures)
+  const [first] = rankFailures(failures)
   if (first === undefined) return undefined
-  const how = `exit ${first.code}`
+  const signal = SIGNALS[first.code - 128]
+  const how = `exit ${first.code}${signal === undefined ? '' : ` (${signal})`}`
   const why = first.text === undefined ? '' : `: ${first.text}`
   const { endedMs = Number.NaN } = first
-  const close = failures.filter(
-    (one) =>
-      one !== first &&
-      one.isLauncher === first.isLauncher &&
-      !CONSEQUENCE.test(one.text ?? '') &&
-      Math.abs((one.endedMs ?? Number.NaN) - endedMs) <= CLOCKS_MS,
+  const others = failures.filter((one) => one !== first && one.isLauncher === first.isLauncher)
+  const apartMs = (one: Failure) => (one.endedMs ?? Number.NaN) - endedMs
+  const isConsequence = ({ code, text = '' }: Failure) => isEnded(code, text) || CONSEQUENCE.test(text)
+  const close = others.filter(
+    (one) => isConsequence(one) === isConsequence(first) && Math.abs(apartMs(one)) <= doubtOf(first, one),
   )
   if (close.length > 0) {
     const named = [first, ...close].slice(0, MOST_NAMED).map(({ title, host }) => `${title} on ${host}`)
     const more = close.length + 1 - named.length
-    return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''} failed within ${CLOCKS_MS} ms of each other: ${how}${why}`
+    const withinMs = Math.max(...close.map((one) => doubtOf(first, one)))
+    return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''} failed within ${withinMs} ms of each other: ${how}${why}`
   }
-  const later = failures
-    .filter((one) => one !== first && !one.isLauncher)
-    .map((one) => (one.endedMs ?? Number.NaN) - endedMs)
-  const gap = Math.min(...later)
-  const before =
-    second !== undefined && gap > 0 && Number.isFinite(gap) ? `, ${(gap / 1000).toFixed(1)} s before the others` : ''
+  const gapMs = Math.min(...others.map(apartMs))
+  const isClear = Number.isFinite(gapMs) && gapMs > Math.max(LEAST_TOLD_MS, ...others.map((one) => doubtOf(first, one)))
+  const before = isClear ? `, ${(gapMs / 1000).toFixed(1)} s before the others` : ''
   return `${first.title} on ${first.host} failed first: ${how}${before}${why}`
 }

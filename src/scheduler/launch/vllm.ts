@@ -75,7 +75,7 @@ export const vllm: Launcher = {
     return {
       kind: 'start',
       command: `${bundle === 0 ? announce(`http://${hostPart(own.address)}:${port}/health`) : ''}${lineOf(gang, bundle)}`,
-      environment: { ...cardsOf(own.said, spec), VLLM_HOST_IP: own.address },
+      environment: { ...cardsOf(own.said), VLLM_HOST_IP: own.address },
     }
   },
 }

@@ -54,7 +54,7 @@ describe('a hostile host of the queue', () => {
         ...{ host: 'm2', clock, hostClock, onLost() {} },
         onNotice(text) {
           told += text.length
-          parseHostAnswer(text, (upS) => hostClock.toMs(upS))
+          parseHostAnswer(text, hostClock)
         },
         port: {
           open(_, opened) {
@@ -79,7 +79,7 @@ describe('a hostile host of the queue', () => {
           expectNoDefect(result.reason, 'the trouble')
           continue
         }
-        const { facts, bundles } = parseHostAnswer(result.text, (upS) => hostClock.toMs(upS))
+        const { facts, bundles } = parseHostAnswer(result.text, hostClock)
         for (const number of [facts?.cores ?? 0, facts?.memoryBytes ?? 0])
           if (!Number.isSafeInteger(number) || number < 0) throw new Error(`it has ${number}`)
         for (const bundle of bundles.values()) {

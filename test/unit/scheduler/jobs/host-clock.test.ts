@@ -32,6 +32,19 @@ describe('the clock of a host', () => {
     )
   })
 
+  it('says by how much it may be wrong, which shrinks from round to round', () => {
+    const clock = new HostClock()
+    expect(clock.errorMs).toBeUndefined()
+    // Up since 1,000,000; the answer took 40 ms, of which 30 were on the way there.
+    clock.note(10.03, 1_010_000, 1_010_040)
+    expect([clock.toMs(10.03), clock.errorMs]).toEqual([1_010_040, 60])
+    clock.note(20.002, 1_020_000, 1_020_004)
+    expect([clock.toMs(10.03), clock.errorMs]).toEqual([1_010_032, 24])
+    // The host rebooted.
+    clock.note(1, 1_030_000, 1_030_100)
+    expect(clock.errorMs).toBe(120)
+  })
+
   it('knows nothing before the first round or from a malformed time', () => {
     const clock = new HostClock()
     expect(clock.toMs(5)).toBeUndefined()

@@ -134,10 +134,10 @@ describe('a job', () => {
         ['n', { ...exit(3), ranMs: 2500 } as BundleState],
       ]),
     )
-    const timed = parseHostAnswer(
-      'k begun unlimited at=12.5\nm begun at=\nn exit 0 at=1 to=2 boot=b\no begun at=1e9',
-      (upS) => upS * 10,
-    )
+    const timed = parseHostAnswer('k begun unlimited at=12.5\nm begun at=\nn exit 0 at=1 to=2 boot=b\no begun at=1e9', {
+      toMs: (upS) => upS * 10,
+      errorMs: 0,
+    })
     expect(timed.bundles).toEqual(
       new Map<string, BundleState>([
         ['k', { kind: 'begun', isUnlimited: true, beganMs: 125 }],

@@ -88,7 +88,7 @@ describe('by hand', () => {
   it('each host has its own line of torchrun, at the first port of the range', () => {
     const gang = { ...gangOf('torchrun'), environment: { NCCL_DEBUG: 'INFO' } }
     const line = (rank: number) =>
-      `CUDA_VISIBLE_DEVICES=0,1 NCCL_DEBUG=INFO torchrun --nproc_per_node 2 --nnodes 2 --node_rank ${rank} --master_addr 10.81.0.1 --master_port 46000 --no_python python3 train.py --epochs 3`
+      `CUDA_VISIBLE_DEVICES=0,1 NCCL_DEBUG=INFO torchrun --nproc_per_node 2 --nnodes 2 --node_rank ${rank} --master_addr 10.81.0.1 --master_port 46000 train.py --epochs 3`
     expect(linesByHand(launcherOf('torchrun'), gang)).toEqual([
       { host: 'm1', command: line(0) },
       { host: 'm2', command: line(1) },
@@ -102,14 +102,23 @@ describe('torchrun', () => {
   it('gives each agent its rank, the address and the free port of the first host, and the card of its own', () => {
     expect(next(gangOf('torchrun', {}, READY), 1)).toEqual({
       kind: 'start',
-      command: `exec torchrun --nproc_per_node 2 --nnodes 2 --node_rank 1 --master_addr 10.81.0.1 --master_port 46007 --no_python ${AS_RANK} python3 train.py --epochs 3`,
-      environment: { NCCL_SOCKET_IFNAME: 'ens3', GLOO_SOCKET_IFNAME: 'ens3', TP_SOCKET_IFNAME: 'ens3' },
+      command: expect.stringContaining(
+        `\nexec torchrun --nproc_per_node 2 --nnodes 2 --node_rank 1 --master_addr 10.81.0.1 --master_port 46007 --no_python ${AS_RANK} sh -c '"$MUSTER_PYTHON" train.py --epochs 3'`,
+      ),
+      environment: {
+        OMP_NUM_THREADS: '1',
+        NCCL_SOCKET_IFNAME: 'ens3',
+        GLOO_SOCKET_IFNAME: 'ens3',
+        TP_SOCKET_IFNAME: 'ens3',
+      },
     })
   })
 
   it('names its own address to an elastic rendezvous, where names may resolve to 127.0.1.1', () => {
     expect(next(gangOf('torchrun', { elastic: '1:2', restarts: '3' }, READY), 1)).toMatchObject({
-      command: `exec torchrun --nproc_per_node 2 --nnodes 1:2 --max_restarts 3 --rdzv_backend c10d --rdzv_id 17.1 --rdzv_endpoint 10.81.0.1:46007 --local_addr 10.81.0.2 --no_python ${AS_RANK} python3 train.py --epochs 3`,
+      command: expect.stringContaining(
+        `exec torchrun --nproc_per_node 2 --nnodes 1:2 --max_restarts 3 --rdzv_backend c10d --rdzv_id 17.1 --rdzv_endpoint 10.81.0.1:46007 --local_addr 10.81.0.2 --no_python ${AS_RANK} sh -c '"$MUSTER_PYTHON" train.py --epochs 3'`,
+      ),
     })
   })
 
@@ -117,7 +126,7 @@ describe('torchrun', () => {
     const said = [READY[0] ?? {}, { ...READY[1], python: '3.9' }]
     expect(next(gangOf('torchrun', {}, said), 0)).toEqual({
       kind: 'refuse',
-      reason: 'the version of python3 differs: 3.11 on m1, 3.9 on m2',
+      reason: 'the version of Python differs: 3.11 on m1, 3.9 on m2',
     })
   })
 
