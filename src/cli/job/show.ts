@@ -3,6 +3,7 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
+import { declaredShare } from '../../ops/nfs/shared-directory.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import {
   type BundleState,
@@ -104,6 +105,7 @@ Examples:
       ['state', state.kind],
       ['user', `${job.user}, priority ${job.priority}`],
       ['requests', requestText(job)],
+      ...(spec.storage === undefined ? [] : [['storage', storageText(spec.storage, queue)] as const]),
       ['submitted', new Date(job.submittedMs).toISOString()],
       ['attempt', String(job.attempt)],
     ]
@@ -132,6 +134,11 @@ Examples:
     context.stdout.write(lines.map(([name, text]) => `${`${name}:`.padEnd(14)}${printable(text)}\n`).join(''))
     return EXIT.ok
   },
+}
+
+function storageText(path: string, { inventory }: OpenQueue): string {
+  const declared = declaredShare(inventory, path)
+  return `${path} (${declared === undefined ? 'not declared in nfs' : `nfs: ${declared}`})`
 }
 
 const UNLIMITED = '; its memory is not limited there (needs root and cgroup v2)'

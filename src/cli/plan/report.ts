@@ -1,8 +1,10 @@
 /** What `muster plan` prints: groups × hosts, what waits, and what to change. Pure. */
 import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Placement } from '../../scheduler/model/cluster.ts'
 import type { Amounts, Framework, Plan, Values } from '../../scheduler/plans/framework.ts'
+import { needsOf, writeNeeds } from '../../scheduler/plans/needs.ts'
 import { countOf, type PlacedGroup, type PlanOutcome, type PlanRoom } from '../../scheduler/plans/place-plan.ts'
 import type { ReadCommand } from '../../scheduler/plans/read-command.ts'
 import { formatTable } from '../output/table.ts'
@@ -18,7 +20,8 @@ export type ShownPlan = {
 }
 
 /** One line of --json, without its time. */
-export function describePlan({ framework, outcome, room, read, notes }: ShownPlan): object {
+export function describePlan({ framework, plan, outcome, room, read, notes }: ShownPlan): object {
+  const needs = needsOf(plan)
   const { groups, fits, heldGpuMilli, refusal, after, change } = outcome
   return {
     type: 'plan',
@@ -40,6 +43,7 @@ export function describePlan({ framework, outcome, room, read, notes }: ShownPla
     })),
     hostsDown: after.hosts.map((host) => room.cluster.hosts[host]?.name),
     ...(change === undefined ? {} : { change: { options: wordsOf(framework, change.values), onIdle: change.onIdle } }),
+    ...(needs === undefined || fits === 'never' ? {} : { needs: writeNeeds(needs) }),
     unused: read?.unknown ?? [],
     renamed: read?.renamed ?? [],
     notes,
@@ -167,7 +171,12 @@ function verdict(shown: ShownPlan): readonly string[] {
   return [now, ...laterWords(shown), ...changeWords(shown)]
 }
 
-function laterWords({ outcome: { fits, after, groups }, room: { cluster }, nowMs }: ShownPlan): readonly string[] {
+function laterWords({
+  plan,
+  outcome: { fits, after, groups },
+  room: { cluster },
+  nowMs,
+}: ShownPlan): readonly string[] {
   if (fits === 'never') {
     const bundles = groups.flatMap(({ group }) => group.bundles)
     const cores = cluster.hosts.reduce((sum, { cpuMilli }) => sum + cpuMilli, 0)
@@ -189,7 +198,13 @@ function laterWords({ outcome: { fits, after, groups }, room: { cluster }, nowMs
     return `job ${id} ends (it holds ${hosts}${held > 0 ? `: ${countOf(held, 'GPU')}` : ''}${until})`
   })
   const hosts = after.hosts.map((host) => `${cluster.hosts[host]?.name} is back`)
-  return [`It fits when ${[...jobs, ...hosts].join(', and ')}.`]
+  const needs = needsOf(plan)
+  return [
+    `It fits when ${[...jobs, ...hosts].join(', and ')}.`,
+    ...(needs === undefined
+      ? []
+      : [`Keep it in the queue until then: muster job submit --engine ray --needs ${shellQuote(writeNeeds(needs))}`]),
+  ]
 }
 
 function clockTime(ms: number, nowMs: number): string {

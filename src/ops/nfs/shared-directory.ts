@@ -5,10 +5,14 @@
 import { posix } from 'node:path'
 import { newProofName, PROOF_FILE } from '../../base/proof-file.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
 import { complaint, type Finding } from '../kernel/finding.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { groupsOf, type ProofResults, writeThenLook } from '../kernel/shared-home.ts'
 import { formatOutcome } from '../run/outcome.ts'
+import { trimmed } from './mounts.ts'
+import { section } from './section.ts'
 import { type Share, sourceOf } from './wanted.ts'
 
 export type SharedDirectoryOptions = {
@@ -170,6 +174,17 @@ export function shareOf(path: string, shares: readonly DeclaredShare[]): Declare
   return shares
     .filter(({ point }) => isBelow(path, point))
     .toSorted((one, other) => other.point.length - one.point.length)[0]
+}
+
+/** `m10:/data at /shared`: what `nfs` of hosts.yaml declares there; undefined: nothing. */
+export function declaredShare(inventory: Inventory, path: string): string | undefined {
+  const shares = (sectionOf(inventory, section) ?? []).map((spec) => ({
+    ...spec,
+    serverAddress: spec.server,
+    point: trimmed(spec.mount),
+  }))
+  const share = shareOf(path, shares)
+  return share && `${sourceOf(share)} at ${share.point}`
 }
 
 /** What to do on a host that does not have the directory of the others. */

@@ -10,7 +10,7 @@ import { parseMemorySize } from '../../inventory/hosts-yaml-schema.ts'
 import { findGang } from '../gangs/place-gang.ts'
 import { Cluster } from '../model/cluster.ts'
 import { type Gang, type HostCapacity, milliOf, type Strategy, WHOLE_MILLI } from '../model/resources.ts'
-import { type Amounts, checkSize, parseAmounts, refusal, strategyOf, times } from './framework.ts'
+import { type Amounts, checkSize, type Plan, parseAmounts, refusal, strategyOf, times } from './framework.ts'
 import { gangOfBundles, placeBundles } from './place-plan.ts'
 
 export type Needs = {
@@ -82,6 +82,30 @@ const GIB = 2 ** 30
 const round = (amount: number) => Math.round(amount * 1000) / 1000
 const amountText = (name: string, amount: number) =>
   name === 'memory' ? `${Math.round((amount / GIB) * 100) / 100} GiB` : String(round(amount))
+
+/** As `parseNeeds` reads it. */
+export const writeNeeds = ({ bundles, strategy }: Needs): string => {
+  const parts = bundles.map(({ count, amounts }) => {
+    const text = Object.entries(amounts).map(([name, amount]) => `${name}:${amount}`)
+    return `${count === 1 ? '' : `${count}x`}{${text.join(',')}}`
+  })
+  return `${parts.join(' ')} ${strategy}`
+}
+
+/** What has to be free for the whole plan to go on; undefined: it is not Ray that makes its groups wait, or they differ too much. */
+export function needsOf({ groups, shortage }: Plan): Needs | undefined {
+  // Where groups queue behind each other, one is enough.
+  const needed = shortage === 'queues' ? groups.slice(0, 1) : groups
+  const [first] = needed
+  if (first === undefined || shortage === 'fails') return undefined
+  if (needed.length > 1 && needed.some(({ strategy }) => strategy !== 'PACK')) return undefined
+  const alike = Map.groupBy(
+    needed.flatMap(({ bundles }) => bundles),
+    (amounts) => JSON.stringify(amounts),
+  )
+  const bundles = [...alike.values()].map((same) => ({ count: same.length, amounts: same[0] as Amounts }))
+  return { bundles, strategy: first.strategy }
+}
 
 /** What a job asks an engine for: room for its own process, then for what that will ask for. */
 export type Asked = { readonly own: Amounts; readonly needs: Needs }

@@ -116,7 +116,9 @@ ray: { head: m10, workers: m8, port: 6333, object_store: 100MB, env: { ${VARIABL
       await submit('--needs', '3x{gpu:1}', '--', train(3, 'third')),
     ]
     await prints(one, 'placed')
-    expect((await show(other)).state.kind).toBe('queued')
+    // What the first one holds counts once.
+    const isSeen = async () => (await show(other)).why[0]?.endsWith(': 1 of 3 bundles fits.') === true
+    await waitUntil(isSeen, 'the group of the first one', 60_000)
     await touch('third')
     await reaches(one, 'done')
     await reaches(other, 'done')

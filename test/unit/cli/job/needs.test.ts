@@ -17,6 +17,7 @@ beforeEach(() => {
     `cluster: lab
 hosts: { m1: { transport: local, resources: { cpu: 4, gpu: 2 } }, m2: { transport: local, resources: { gpu: 2 } } }
 ray: { head: m1, workers: m2 }
+nfs: [{ server: m1, path: /data, clients: m2, mount: /shared }]
 `,
   )
 })
@@ -43,7 +44,11 @@ test('stores what a job needs', async () => {
     storage: '/shared/results',
   })
   expect(store.storages()).toEqual(['/shared/results'])
-  expect((await job('show', '1')).output).toContain('requests:     1 CPU, needs 4 × {GPU 1, CPU 1} PACK\n')
+  const { output } = await job('show', '1')
+  expect(output).toContain('requests:     1 CPU, needs 4 × {GPU 1, CPU 1} PACK\n')
+  expect(output).toContain('storage:      /shared/results (nfs: m1:/data at /shared)\n')
+  await submit('--storage', '/scratch')
+  expect((await job('show', '2')).output).toContain('storage:      /scratch (not declared in nfs)\n')
 })
 
 test.each([

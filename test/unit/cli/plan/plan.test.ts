@@ -57,6 +57,7 @@ critic     2 × {GPU 1, CPU 1}  PACK      waits: needs 2 GPUs, 0 free
 reward     2 × {GPU 1, CPU 1}  PACK      not asked for yet
 It does not fit now: no place for critic, and the job hangs with 8 GPUs held.
 It fits when job 1 ends (it holds m3: 4 GPUs until about 14:20).
+Keep it in the queue until then: muster job submit --engine ray --needs '12x{GPU:1,CPU:1} PACK'
 It fits now with --train.colocate_all
 Rules of openrlhf 0.11.2.
 `)

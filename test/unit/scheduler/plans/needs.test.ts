@@ -1,17 +1,21 @@
 /** What jobs of an engine need: its form, its place on nodes, and the words for what is missing. */
 import { describe, expect, it } from 'vitest'
+import type { Strategy } from '../../../../src/scheduler/model/resources.ts'
+import type { Plan } from '../../../../src/scheduler/plans/framework.ts'
 import {
   clusterOfNodes,
   type EngineNode,
   fitsIdle,
   keepRoom,
   namesIn,
+  needsOf,
   needsText,
   neverWords,
   parseNeeds,
   takeNeeds,
   whyNoRoom,
   withUnknown,
+  writeNeeds,
 } from '../../../../src/scheduler/plans/needs.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 
@@ -50,6 +54,34 @@ describe('parseNeeds', () => {
     ['{g\u001b[31m:x}', 'number of 0 or more'],
   ])('refuses %j', (text, words) => {
     expect(() => parseNeeds(text)).toThrow(words)
+  })
+})
+
+describe('needsOf', () => {
+  const group = (bundles: readonly Record<string, number>[], strategy: Strategy = 'PACK') => ({
+    name: 'g',
+    bundles,
+    strategy,
+  })
+  const written = (plan: Plan) => {
+    const needs = needsOf(plan)
+    return needs && writeNeeds(needs)
+  }
+
+  it('adds up groups that are taken one after the other, and is read again as the same', () => {
+    const plan: Plan = { groups: [group([{ GPU: 1 }, { GPU: 1 }]), group([{ GPU: 1 }, { CPU: 1 }])], shortage: 'hangs' }
+    expect(written(plan)).toBe('3x{GPU:1} {CPU:1} PACK')
+    expect(parseNeeds(written(plan) ?? '')).toEqual(needsOf(plan))
+    const model: Plan = { groups: [group([{ CPU: 4, GPU: 0.5, 'accelerator_type:A100': 0.001 }])], shortage: 'hangs' }
+    expect(parseNeeds(written(model) ?? '')).toEqual(needsOf(model))
+  })
+
+  it('is one group where the others queue, and nothing where groups differ or do not wait', () => {
+    const groups = [group([{ GPU: 1 }], 'SPREAD'), group([{ GPU: 1 }])]
+    expect(written({ groups, shortage: 'queues' })).toBe('{GPU:1} SPREAD')
+    expect(written({ groups, shortage: 'hangs' })).toBeUndefined()
+    expect(written({ groups: [group([{ GPU: 1 }])], shortage: 'fails' })).toBeUndefined()
+    expect(written({ groups: [], shortage: 'hangs' })).toBeUndefined()
   })
 })
 
