@@ -13,6 +13,7 @@ import {
   isFinal,
   type Job,
   type JobSpec,
+  leftWords,
   type PlacedRing,
 } from '../../scheduler/jobs/job.ts'
 import { JOB_COLUMNS, requestText } from '../../scheduler/jobs/job-columns.ts'
@@ -126,6 +127,7 @@ Examples:
     if (isActive(state) && state.endpoint !== undefined) lines.push(['ready', state.endpoint])
     if (isFinal(state))
       lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
+    for (const text of leftWords(job)) lines.push(['processes', text])
     for (const { host, command } of byHand) lines.push(['by hand', `on ${host}: ${command}`])
     for (const [name, value] of values) lines.push([name, value])
     if (state.kind === 'queued' && state.last !== undefined) lines.push(['last attempt', state.last])

@@ -5,10 +5,12 @@
  * started it lives. `true >FILE` creates a file; a failing `: >FILE` would end the shell.
  */
 import { getOrMake } from '../../base/collections.ts'
+import { defined } from '../../base/defined.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Said } from '../launch/launcher.ts'
 import { parseRankEnd, RANK_PROGRAM, type RankEnd, type UpClock, WHY_FUNCTION } from '../launch/rank.ts'
-import { type BundleEnd, type BundleTimes, ENDED_SILENTLY, type SeenBundle } from './job.ts'
+import { type BundleEnd, type BundleTimes, ENDED_SILENTLY, REBOOTED, type SeenBundle } from './job.ts'
+import { parseLeft } from './left-running.ts'
 
 export type BundleOrder =
   | { readonly kind: 'start'; readonly key: string; readonly run: BundleRun }
@@ -22,8 +24,11 @@ export type BundleRun = {
   readonly directory: string | undefined
   readonly environment: Readonly<Record<string, string>>
   readonly limits?: BundleLimits | undefined
-  /** The command may tell facts: a line `NAME VALUE` in the file MUSTER_SAY; it may keep files in MUSTER_DIRECTORY. */
-  readonly maySay?: boolean
+  /**
+   * It may tell facts: a line `NAME VALUE` in the file MUSTER_SAY; it may keep files in MUSTER_DIRECTORY. Everything that it started
+   * ends with it, and its end says what is left.
+   */
+  readonly isLaunched?: boolean
 }
 
 /** What a bundle of a launcher told: facts that its next steps follow from, and ends of its ranks. */
@@ -111,8 +116,13 @@ check() {
     0) [ -e "$1/unlimited" ] && say "$1 begun unlimited at=$v" || say "$1 begun at=$v";;
     2) last "$1" rebooted;;
     3) if [ -n "$(find "$1/claim" -maxdepth 0 -mmin +1)" ]; then last "$1" gone; else say "$1 begun"; fi;;
-    *) last "$1" gone;;
+    *) gone "$1";;
   esac
+}
+gone() {
+  [ -e "$1/launched" ] || { last "$1" gone; return; }
+  swept_away "$1" || { say "$1 begun"; return; }
+  last "$1" "gone\${left:+ left=$left}"
 }
 start() {
   [ -e "$1/claim" ] && { check "$1"; return; }
@@ -195,26 +205,29 @@ const COPIED = /^\.\.\/[0-9a-f]+-copied-[0-9a-f]+$/
  * The process that creates `claim` runs it. On a full disk an empty file carries the exit code in its name. Muster's files
  * are private; the command has the umask of its user.
  */
-function formatRun({ command, directory, environment, limits, maySay = false }: BundleRun): string {
+function formatRun({ command, directory, environment, limits, isLaunched = false }: BundleRun): string {
   const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${shellQuote(value)}\n`)
   const go = directory === undefined ? 'cd' : `${COPIED.test(directory) ? '' : 'cd && '}cd ${shellQuote(directory)}`
+  const isGrouped = isLaunched || limits !== undefined
   return `k=$1 m=$2; cd "$k" || exit
 set -C; : >claim || exit 0
-set +C; u= g= me=; trap : TERM INT HUP PIPE
+set +C; u= g= me= listener= left= launched=${isLaunched ? 1 : ''} limited=${limits === undefined ? '' : 1}; trap : TERM INT HUP PIPE
 read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id; v=; read -r v x </proc/uptime
 echo "$$ $o \${20} $v" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
-${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u at=$v" >&3
-${maySay ? SAY : ''}( ${limits === undefined ? '' : LIMITED}umask $m; ${variables.join('')}${go} && exec sh -c ${shellQuote(command)} ) >>out 2>>err </dev/null 3>&-
-c=$?; f=; w=; read -r w x </proc/uptime${maySay ? SAID : ''}
-${END_REST}${limits === undefined ? '' : TELL_MEMORY}case $c in 129|137|143)
+${isGrouped ? GROUP : ''}${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u at=$v" >&3
+${isLaunched ? SAY : ''}( ${isGrouped ? ENTER_GROUP : ''}umask $m; ${variables.join('')}export ${MARK}="$k"; ${go} && exec sh -c ${shellQuote(command)} ) >>out 2>>err </dev/null 3>&-
+c=$?; w=; read -r w x </proc/uptime
+p=$$; rest; f=${isLaunched ? SAID : ''}
+${isGrouped ? KILL_GROUP : ''}case $c in 129|137|143)
   read -r i </proc/1/comm
   [ "$i" = systemd ] && i=$(systemctl is-system-running 2>/dev/null)
   case $i in stopping|systemd-shutdow) c=shutdown;; esac
 esac
-echo "$c$f at=$v to=$w boot=$o" >exit || { true >code.$c; f=' unwritten'; }
-echo "${NOTICE}$k exit $c$f at=$v to=$w" >&3
-${limits === undefined ? '' : END_LIMITED}`
+left=\${left:+ left=$left}
+echo "$c$f at=$v to=$w$left boot=$o" >exit || { true >code.$c; f=' unwritten'; }
+echo "${NOTICE}$k exit $c$f at=$v to=$w$left" >&3
+${isGrouped ? REMOVE_GROUP : ''}`
 }
 
 /** The host's uptime from the line `up SECONDS`. */
@@ -240,7 +253,10 @@ export function parseHostAnswer(text: string, clock: UpClock = UNKNOWN_CLOCK): H
       else if (/^[\w.:-]{1,300}$/.test(third) && !Object.hasOwn(own.facts, third)) own.facts[third] = more.join(' ')
     } else {
       const state = bundleState(second, third, more)
-      if (state) bundles.set(first, { ...state, ...timesOf([third, ...more], clock) })
+      if (state === undefined) continue
+      const words = [third, ...more]
+      const left = state.kind === 'ended' ? parseLeft(words) : undefined
+      bundles.set(first, { ...state, ...timesOf(words, clock), ...defined({ left }) })
     }
   }
   return { facts, bundles, said, trouble }
@@ -276,7 +292,7 @@ function bundleState(word: string, code: string, more: readonly string[]): SeenB
     case 'gone':
       return ended({ kind: 'gone', reason: ENDED_SILENTLY })
     case 'rebooted':
-      return ended({ kind: 'gone', reason: 'the host rebooted' })
+      return ended({ kind: 'gone', reason: REBOOTED })
     case 'exit':
       if (code === 'shutdown') return ended({ kind: 'gone', reason: 'the host was shut down' })
       if (code === 'barred' || code === 'unable') return ended({ kind: code })
@@ -299,65 +315,87 @@ const CORE_WEIGHT = 100
 const MOST_WEIGHT = 10_000
 
 /**
- * A cgroup (version 2) for a bundle with a memory limit: sets `g` to its directory, or `u` to ` unlimited` where there can
- * be none. The command runs in the group `main` below it, because a group without processes of its own can delegate its
- * controllers, as container engines do.
+ * A cgroup (version 2) for a bundle that is launched or has a memory limit: sets `g` to its directory, or to nothing where there can
+ * be none. The command runs in the group `main` below it, because a group without processes of its own can delegate its controllers,
+ * as container engines do. Another bundle may just remove the directory of all groups, as it is empty.
  */
+const GROUP = `group() {
+  while read -r x y t z; do [ "$t" = cgroup2 ] && break; done </proc/mounts
+  [ "$t" = cgroup2 ] && [ -w "$y/cgroup.procs" ] || return
+  g=$y/muster/$k; mkdir -p "$g/main" || mkdir -p "$g/main" || return
+  echo "$g" >cgroup || { rmdir "$g/main" "$g"; return 1; }
+}
+group 2>/dev/null || g=
+`
+
+/** Limits the group `g`, or sets `u` to ` unlimited`; a group without limits is of use to launched bundles alone. */
 function formatLimit({ memoryBytes, cpuMilli }: BundleLimits): string {
   const weight = Math.min(MOST_WEIGHT, Math.max(1, Math.round((cpuMilli * CORE_WEIGHT) / 1000)))
   return `limit() {
-  while read -r x y t z; do [ "$t" = cgroup2 ] && break; done </proc/mounts
-  [ "$t" = cgroup2 ] && [ -w "$y/cgroup.procs" ] || return
-  read -r x <"$y/cgroup.controllers"; case " $x " in *" memory "*) ;; *) return 1;; esac
-  g=$y/muster/$k; mkdir -p "$g/main" || return
+  [ -n "$g" ] && read -r x <"$y/cgroup.controllers" || return
+  case " $x " in *" memory "*) ;; *) return 1;; esac
   for x in "$y" "$y/muster"; do echo +memory >"$x/cgroup.subtree_control"; echo +cpu >"$x/cgroup.subtree_control"; done
-  echo ${memoryBytes} >"$g/memory.max" && echo "$g" >cgroup || { rmdir "$g/main" "$g"; return 1; }
+  echo ${memoryBytes} >"$g/memory.max" || return
   echo 1 >"$g/memory.oom.group"; echo 0 >"$g/memory.swap.max"; echo ${weight} >"$g/cpu.weight"; :
 }
-g=; limit 2>/dev/null || { g=; u=' unlimited'; true >unlimited; }
+limit 2>/dev/null || {
+  u=' unlimited'; true >unlimited
+  [ -n "$launched" ] || [ -z "$g" ] || { rmdir "$g/main" "$g"; rm -f cgroup; g=; }
+} 2>/dev/null
 `
 }
 
 /** Facts that the command tells go to the file `said`, for those who ask later, and to whoever listens now. */
-const SAY = `mkfifo say; { trap '' TERM INT HUP; while IFS= read -r l && [ "$l" != . ]; do echo "$l" >>said; echo "${NOTICE}$k said $l" >&3; done; } <>say & y=$!
+const SAY = `true >launched; mkfifo say; { trap '' TERM INT HUP; while IFS= read -r l && [ "$l" != . ]; do echo "$l" >>said; echo "${NOTICE}$k said $l" >&3; done; } <>say & listener=$!
 printf '%s\\n' ${shellQuote(RANK_PROGRAM)} >rank
 export MUSTER_DIRECTORY="$PWD" MUSTER_SAY="$PWD/say"
 `
 
 /** What was told before the command ended is passed on before its end. */
 const SAID = `
-${WHY_FUNCTION}{ [ $c = 0 ] || echo "why $(why err)" >&9; echo . >&9; } 9<>say; wait $y; rm -f say`
+${WHY_FUNCTION}{ [ $c = 0 ] || echo "why $(why err)" >&9; echo . >&9; } 9<>say; wait $listener; rm -f say`
 
 /** What comes after it is inside. */
-export const LIMITED = `[ -z "$g" ] || { echo 0 >"$g/main/cgroup.procs"; } 2>/dev/null || true >unlimited
+const ENTER_GROUP = `[ -z "$g" ] || { echo 0 >"$g/main/cgroup.procs"; } 2>/dev/null || [ -z "$limited" ] || true >unlimited
 `
 
 /** After the command, whose exit code is `c`: kills what it left running and tells whether memory ran out. */
-export const TELL_MEMORY = `[ -z "$g" ] || {
+const KILL_GROUP = `[ -z "$g" ] || {
   [ $c = 0 ] || while read -r x y; do [ "$x" = oom_kill ] && [ "$y" != 0 ] && f=' memory'; done <"$g/memory.events"
   echo 1 >"$g/cgroup.kill"
 } 2>/dev/null
 `
 
 /** At the very end: removes the directories once the last process in them is gone. */
-export const END_LIMITED = `[ -z "$g" ] || for x in 1 2 3 4 5 6 7 8 9; do
-  find "$g" -depth -type d -exec rmdir {} \\; 2>/dev/null
-  [ -d "$g" ] || break; sleep 0.2
+const REMOVE_GROUP = `[ -z "$g" ] || for x in 1 2 3 4 5 6 7 8 9; do
+  ungroup; [ -d "$g" ] || break; sleep 0.2
 done
 `
 
+/** Processes that a host names of those that are left. */
+const MOST_NAMED = 8
 /** In hundredths of a second after TERM: a little less than the 10 s of the order; the first process is killed last. */
 const KILL_AFTER = 990
 const KILL_FIRST_AFTER = 1500
+/** The same for what a launched bundle left running when it ended by itself. */
+const KILL_LEFT_AFTER = 500
+
+/** A variable of every process of a bundle: its key, which names queue, job, attempt and rank. */
+export const MARK = 'MUSTER_BUNDLE'
+/** Of each environment: a process can make its own as large as its memory. */
+const MOST_ENVIRONMENT = 131_072
 
 /**
  * How a bundle is stopped: each process gets TERM once and KILL 10 s later. A bundle is its session, its descendants, the
- * processes of the first TERM that still live, and its cgroup; `p` is its first process, `g` its cgroup or empty. The name
- * of the mark `term.TIME` holds the time of TERM, so that it fits on a full disk; the job may create such files itself, so
- * an impossible time is ignored (`marked`). The text contains no apostrophe. Only numbers are evaluated, as processes may
- * have any name.
+ * processes of the first TERM that still live, its cgroup, and the user's processes whose environment holds its mark; `k` is its key,
+ * `p` its first process or empty, `g` its cgroup or empty. One reading of all environments finds whose mark is where; as a process
+ * can write anything there, each that nothing else has found is then read alone. `blind`: they could not be read.
+ *
+ * The name of the file `term.TIME` holds the time of TERM, so that it fits on a full disk; the job may create such files itself, so
+ * an impossible time is ignored (`marked`). The file `swept` says that the bundle ended by itself, so no order to stop told its
+ * process group (`q`). The text contains no apostrophe. Only numbers are evaluated, as processes may have any name.
  */
-export const END_FUNCTIONS = `state() {
+const END_FUNCTIONS = `state() {
   case $1 in ""|*[!0-9]*) return 1;; esac
   s=; { read -r s <"/proc/$1/stat"; } 2>/dev/null
   set -- \${s##*) }
@@ -372,9 +410,26 @@ marked() {
   [ -e "$1" ] && [ "$at" -le "$up" ]
 }
 scan() {
+  own= blind=
   for f in /proc/[0-9]*; do
     n=\${f#/proc/}
-    state "$n" && eval "of_$session=\\"\\$of_$session $n\\" kids_$parent=\\"\\$kids_$parent $n\\""
+    state "$n" && eval "of_$session=\\"\\$of_$session $n\\" kids_$parent=\\"\\$kids_$parent $n\\"" && [ -O "$f" ] && own="$own $n/environ"
+  done
+  marks=$(export LC_ALL=C; cd /proc && echo $own | xargs head -v -c ${MOST_ENVIRONMENT} | tr "\\000" "\\n" | awk "
+    /^==> [0-9]+.environ <==\\$/ { n = substr(\\$0, 5) + 0; next }
+    n && length(\\$0) < 120 && /^${MARK}=[0-9a-z-]+\\$/ { print substr(\\$0, ${MARK.length + 2}) \\":\\" n }
+    END { if (n) print \\"read\\" }")
+  case $marks in *read) ;; *) blind=1;; esac
+}
+follow() {
+  while set -- $more && [ $# -gt 0 ]; do
+    more=
+    for n; do
+      case "$r " in *" $n "*) continue;; esac
+      state "$n" || continue
+      [ "$n" = "$p" ] || [ "$n" = "$me" ] || [ "$n" = "$listener" ] || r="$r $n"
+      eval "more=\\"\\$more \\$kids_$n\\""
+    done
   done
 }
 members() {
@@ -383,66 +438,99 @@ members() {
     { while read -r n x; do state "$n" && [ "$born" = "$x" ] && more="$more $n"; done <"$f"; } 2>/dev/null
   done
   [ -z "$g" ] || more="$more $(find "$g" -name cgroup.procs -exec cat {} + 2>/dev/null)"
-  eval "more=\\"$p \\$of_$p \\$more\\""
-  while set -- $more && [ $# -gt 0 ]; do
-    more=
-    for n; do
-      case "$r " in *" $n "*) continue;; esac
-      state "$n" || continue
-      [ "$n" = "$p" ] || [ "$n" = "$me" ] || r="$r $n"
-      eval "more=\\"\\$more \\$kids_$n\\""
-    done
+  [ -z "$p" ] || eval "more=\\"$p \\$of_$p \\$more\\""
+  follow
+  for x in $marks; do
+    case $x in "$k":*) n=\${x#*:};; *) continue;; esac
+    case "$r " in *" $n "*) continue;; esac
+    head -c ${MOST_ENVIRONMENT} "/proc/$n/environ" 2>/dev/null | grep -q -z -x -F "${MARK}=$k" && more="$more $n"
+  done
+  follow
+}
+listed() { for n in $r; do state "$n" && echo "$n $born"; done; }
+tell() {
+  told=; while read -r n; do told="$told $n"; done <"$1/told"
+  for n in $r; do
+    state "$n" && [ "$group" != "$q" ] || continue
+    case "$r " in *" $parent "*) continue;; esac
+    case "$told " in *" $n:$born "*) ;; *) echo "$n:$born" >>"$1/told" && kill -TERM "$n";; esac
+  done
+} 2>/dev/null
+name_left() {
+  set -- $r; left=$# i=0
+  [ -n "$1$blind" ] || return
+  [ -n "$1" ] || left=
+  for n; do
+    i=$((i + 1)); [ $i -le ${MOST_NAMED} ] || break
+    x=; { read -r x <"/proc/$n/comm"; } 2>/dev/null
+    x=$(printf %s "$x" | LC_ALL=C tr -c "A-Za-z0-9._+-" _)
+    left=$left,$n:\${x:-_}
   done
 }
-rest() {
-  now; marked "$1" 2>/dev/null || return
-  while r=$(trap "" TERM; read -r me x </proc/self/stat; scan; members .; echo $r); do
-    now
-    [ -n "$r" ] && [ $((up - at)) -lt ${KILL_FIRST_AFTER} ] || break
-    [ $((up - at)) -lt 1000 ] || kill -KILL $r
-    sleep 0.2 || sleep 1
-  done 2>/dev/null
+ungroup() {
+  [ -z "$g" ] || { find "$g" -depth -type d -exec rmdir {} \\; ; rmdir "\${g%/*}"; } 2>/dev/null
 }
-`
-
-/** For the bundle's own shell, after the command: it reports the end only when everything that was to end has ended. */
-export const END_REST = `p=$$; for x in term.*; do rest "$x"; done
+rest() {
+  now; since=$up late=${KILL_AFTER} swept=
+  for f in ./term.* ""; do marked "$f" && break; done || at=
+  [ -n "$at$launched" ] || return
+  while :; do
+    r=$(trap "" TERM; read -r me x </proc/self/stat; scan; members .; [ -z "$swept" ] || tell .; echo \${blind:-0} $r)
+    r=\${r:-1}; blind=\${r%% *}; blind=\${blind#0} r=\${r#[01]}
+    now
+    [ -n "$r" ] && [ $((up - since)) -lt ${KILL_FIRST_AFTER} ] || break
+    [ -n "$at" ] || {
+      at=$up late=${KILL_LEFT_AFTER} swept=1 q=
+      true >swept; listed >"term.$up"; continue
+    }
+    [ $((up - at)) -lt $late ] || { [ -z "$g" ] || echo 1 >"$g/cgroup.kill"; kill -KILL $r; }
+    sleep 0.2 || sleep 1
+  done
+  [ -z "$launched" ] || name_left
+} 2>/dev/null
 `
 
 /**
- * `end KEY SIGNAL` for the host's shell, with `p` from `alive`; all processes are read once a round. A bundle that got no signal
+ * For the host's shell; all processes are read once a round. `end KEY SIGNAL`, with `p` from `alive`: a bundle that got no signal
  * yet gets TERM, even when a late order says KILL. Where no mark can be made, the order alone decides. As the job may have
- * written to its directory, only its own cgroup is touched.
+ * written to its directory, only its own cgroup is touched. `swept_away KEY`: what a launched bundle has left behind whose first
+ * process was killed; its number may be another process's by now.
  */
-export const END_BUNDLE = `me=
+const END_BUNDLE = `me= listener=
 end() {
-  case $p in ""|*[!0-9]*) return;; esac
+  case $p in *[!0-9]*) return;; esac
+  k=$1 q=$p late=${KILL_AFTER}
   g=; { read -r g <"$1/cgroup"; } 2>/dev/null
   case $g in *..*) g=;; */muster/"$1") ;; *) g=;; esac
+  [ ! -e "$1/swept" ] || { q=; late=${KILL_LEFT_AFTER}; }
   now
   for f in "$1"/term.* ""; do marked "$f" && break; done || at=
   [ -n "$scanned" ] || { scan; scanned=1; }
   if [ -z "$at" ] && { { true >"$1/term.$up"; } 2>/dev/null || [ "$2" = TERM ]; }; then
     members "$1"
-    for n in $r; do state "$n" && echo "$n $born"; done >"$1/term.$up"
-    kill -TERM "-$p"
+    listed >"$1/term.$up"
+    [ -z "$q" ] || kill -TERM "-$q"
     tell "$1"
-  elif [ "$2" = KILL ] && [ $((up - \${at:-0})) -ge ${KILL_AFTER} ]; then
+  elif [ "$2" = KILL ] && [ $((up - \${at:-0})) -ge $late ]; then
     [ -z "$g" ] || echo 1 >"$g/cgroup.kill"
     members "$1"
     [ -z "$r" ] || kill -KILL $r
-    [ $((up - \${at:-0})) -lt ${KILL_FIRST_AFTER} ] || kill -KILL "-$p"
+    [ -z "$p" ] || [ $((up - \${at:-0})) -lt ${KILL_FIRST_AFTER} ] || kill -KILL "-$p"
   else
     members "$1"
-    tell "$1"
+    # Its own first process tells what it left.
+    [ -n "$p" ] && [ -z "$q" ] || tell "$1"
   fi
 } 2>/dev/null
-tell() {
-  told=; while read -r n; do told="$told $n"; done <"$1/told"
-  for n in $r; do
-    state "$n" && [ "$group" != "$p" ] || continue
-    case "$r " in *" $parent "*) continue;; esac
-    case "$told " in *" $n:$born "*) ;; *) echo "$n:$born" >>"$1/told" && kill -TERM "$n";; esac
-  done
+swept_away() {
+  p=; true >"$1/swept"
+  end "$1" KILL
+  [ -z "$r" ] || {
+    [ $((up - \${at:-$up})) -ge ${KILL_FIRST_AFTER} ] || return
+    # Some of them may have got KILL only now.
+    sleep 0.2 || sleep 1
+    r=$(listed | while read -r n x; do echo $n; done)
+  }
+  name_left; ungroup
 }
 `

@@ -12,6 +12,7 @@ import type { Ring } from '../launch/ring.ts'
 import { type Failure, formatFirstFailure, isPortTaken } from '../launch/verdict.ts'
 import type { ResourceRequest, Strategy } from '../model/resources.ts'
 import type { Needs } from '../plans/needs.ts'
+import { formatLeft, type LeftRunning } from './left-running.ts'
 import type { Metric } from './metric.ts'
 
 export type JobSpec = {
@@ -73,7 +74,14 @@ type BundleSaid = { readonly said?: Said; readonly ranks?: readonly RankEnd[] }
 export type BundleState =
   | ({ readonly kind: 'sent' } & BundleSaid)
   | ({ readonly kind: 'begun'; readonly isUnlimited?: boolean } & BundleTimes & BundleSaid)
-  | ({ readonly kind: 'ended'; readonly end: BundleEnd; readonly isUnlimited?: boolean } & BundleTimes & BundleSaid)
+  | ({
+      readonly kind: 'ended'
+      readonly end: BundleEnd
+      readonly isUnlimited?: boolean
+      /** Of a launched bundle; undefined: its host could not look. */
+      readonly left?: LeftRunning
+    } & BundleTimes &
+      BundleSaid)
 
 /** What a place says of a bundle; `missing`: a host has nothing of it. */
 export type SeenBundle = BundleState | { readonly kind: 'missing' }
@@ -285,6 +293,7 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
 }
 
 export const ENDED_SILENTLY = 'its process ended without an exit code'
+export const REBOOTED = 'the host rebooted'
 
 const KILLED: Readonly<Record<StopReason, string>> = {
   cancelled: 'killed when the job was cancelled',
@@ -422,6 +431,22 @@ export function waitsFrom({ state, submittedMs }: Pick<Job, 'state' | 'submitted
 function isWell(end: BundleEnd): boolean {
   return end.kind === 'exit' && end.code === 0
 }
+
+/** What is left on the hosts of a launched job that has ended, in sentences. */
+export function leftWords({ spec, state }: Job): readonly string[] {
+  if (spec.launch === undefined || !isFinal(state)) return []
+  const { places = [], bundles = [] } = state
+  return formatLeft(
+    bundles.map((bundle, rank) => ({
+      host: places[rank]?.host ?? '',
+      left: bundle.kind === 'ended' ? bundle.left : undefined,
+      hasBegun: bundle.kind !== 'ended' || !isWithoutProcesses(bundle.end),
+    })),
+  )
+}
+
+const isWithoutProcesses = (end: BundleEnd): boolean =>
+  end.kind === 'barred' || end.kind === 'unable' || (end.kind === 'gone' && end.reason === REBOOTED)
 
 export function missedWords(id: number, kind: FinalKind): string {
   const words = {

@@ -71,7 +71,7 @@ export function ordersFor(
         directory,
         environment: environmentOf(job, rank, state, addresses, step?.environment),
         limits: isLimited ? request : undefined,
-        ...(step === undefined ? {} : { maySay: true }),
+        ...(step === undefined ? {} : { isLaunched: true }),
       },
     })
   })
