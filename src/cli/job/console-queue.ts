@@ -113,7 +113,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const job = store.get(id)
       if (job === undefined) return undefined
       const { why, expected } = whyWaiting(job, queue, context.now())
-      return { job, why, expectedMs: expectedOf(expected), log: logOf(job, queue, engines) }
+      return { job, storeId: store.id, why, expectedMs: expectedOf(expected), log: logOf(job, queue, engines) }
     },
     sweep(id) {
       const [job, group] = [store.get(id), store.groupOf(id)]

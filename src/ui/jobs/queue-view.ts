@@ -1,8 +1,10 @@
 /** The queue of jobs for the console (src/cli implements the port), and what the tabs Packing and Jobs show of it. */
 import type { Job } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
+import type { RankReading, RankTail } from '../../scheduler/jobs/ranks.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import type { JobGroup } from '../../scheduler/jobs/store.ts'
+import type { RankTraces } from '../../scheduler/launch/straggler.ts'
 import type { Trial, WhatIf } from '../packing/what-if.ts'
 
 export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
@@ -37,6 +39,10 @@ export type QueueView = {
   readonly table?: SweepOrder | undefined
   /** The rows of that table. */
   readonly sweep?: { readonly spec: number; readonly sweep: Sweep } | undefined
+  /** The ranks of one job are shown instead of the list. */
+  readonly ranks?: RanksView | undefined
+  /** What was read of them; undefined: nothing yet. */
+  readonly seen?: RanksSeen | undefined
   /** What the Packing tab shows. */
   readonly picture: 'queue' | 'ray'
   /** A gang to place without submitting it. */
@@ -47,6 +53,26 @@ export type QueueView = {
   readonly used: ReadonlyMap<string, RealUse>
   /** Rows of boxes scrolled out above. */
   readonly packingOffset: number
+}
+
+export type RanksView = {
+  readonly job: number
+  /** Undefined: the first one in trouble, else the first one. */
+  readonly rank?: number | undefined
+  /** Below the ranks: the log of all, only lines that not all wrote, that of the selected rank, or its stack. */
+  readonly below: 'log' | 'odd lines' | 'log of rank' | 'stack'
+  readonly stack?: LogView | undefined
+}
+
+/** What the hosts of a job told of its ranks. */
+export type RanksSeen = {
+  readonly job: number
+  /** By bundle. */
+  readonly readings: ReadonlyMap<number, readonly RankReading[]>
+  readonly tails: readonly RankTail[]
+  /** Why a host cannot be read now, by its name. */
+  readonly troubles: ReadonlyMap<string, string>
+  readonly traces: RankTraces
 }
 
 export const FIRST_QUEUE_VIEW: QueueView = {
@@ -93,9 +119,18 @@ function isFound({ lead, first, count }: JobLine, needle: string): boolean {
   return [name, command, lead.user].some((text) => (isExact ? text : text.toLowerCase()).includes(needle))
 }
 
-/** The selected row, or the first one where that is not shown. */
+/** The selected row, or the first one where that is not shown; the one of the job whose ranks are shown. */
 export function chosenLine(view: QueueView, lines = shownLines(view)): JobLine | undefined {
+  const { ranks, status } = view
+  if (ranks !== undefined)
+    return status?.groups.find(({ first, count }) => ranks.job >= first && ranks.job < first + count)
   return lines.find((line) => line.spec === view.spec) ?? lines[0]
+}
+
+/** It has been placed as several ranks whose hosts can be read. */
+export function hasRanks({ spec, state }: Job): boolean {
+  const places = ('places' in state && state.places) || []
+  return spec.engine === undefined && places.length > 0 && (spec.launch !== undefined || places.length > 1)
 }
 
 export const countOf = ({ counts }: Pick<JobLine, 'counts'>, kinds: readonly string[]): number =>
@@ -122,6 +157,8 @@ export type QueueStatus = {
 
 export type JobDetails = {
   readonly job: Job
+  /** Of its queue. */
+  readonly storeId: string
   readonly why: readonly string[]
   readonly expectedMs: number | undefined
   /** The log of bundle 0: its host, and a POSIX sh program without an apostrophe that prints its end. */

@@ -57,8 +57,8 @@ export class QueueWatch implements Disposable {
   set(patch: Partial<QueueView>): void {
     const { queue } = this.#context.state
     const keys = Object.keys(patch) as (keyof QueueView)[]
-    // The status comes only when it has changed.
-    const isNew = keys.some((key) => key === 'status' || !isDeepStrictEqual(patch[key], queue[key]))
+    // The status comes only when it has changed, and readings of ranks have new times.
+    const isNew = keys.some((key) => key === 'status' || key === 'seen' || !isDeepStrictEqual(patch[key], queue[key]))
     if (isNew && !this.#isDisposed) this.#context.change(() => ({ queue: { ...queue, ...patch } }))
   }
 

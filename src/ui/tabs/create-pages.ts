@@ -52,7 +52,7 @@ export function createPages(context: PageContext, ports: PagePorts): ConsolePart
     'bring-up': bringUp,
     network: owned.own(new NetworkPage(context, watched, ports.environment)),
     packing,
-    jobs: owned.own(new JobsPage(context, queue, ports)),
+    jobs: owned.own(new JobsPage(context, queue, { ...ports, watched })),
     log: owned.own(new LogPage(context)),
   }
   return { pages, work, rayLine, [Symbol.dispose]: () => owned[Symbol.dispose]() }

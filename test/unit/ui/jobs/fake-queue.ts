@@ -6,6 +6,9 @@ import type { HostCapacity } from '../../../../src/scheduler/model/resources.ts'
 import type { JobAction, JobsPort, QueueStatus } from '../../../../src/ui/jobs/queue-view.ts'
 import type { Trial, WhatIf } from '../../../../src/ui/packing/what-if.ts'
 
+/** The id of its queue. */
+export const STORE = 'aa00bb11'
+
 export const jobOf = (id: number, state: JobState, spec: Partial<JobSpec> = {}): Job => ({
   id,
   user: 'ann',
@@ -110,7 +113,8 @@ export class FakeQueue implements JobsPort {
     if (job === undefined) return undefined
     const place = 'places' in job.state ? job.state.places?.[0] : undefined
     const log = place && { host: place.host, program: `cat log-${id}` }
-    return { job, why: job.state.kind === 'queued' ? ['n1: too few cores are free'] : [], expectedMs: undefined, log }
+    const why = job.state.kind === 'queued' ? ['n1: too few cores are free'] : []
+    return { job, storeId: STORE, why, expectedMs: undefined, log }
   }
 
   /** By the first job. */

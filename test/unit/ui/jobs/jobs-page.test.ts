@@ -3,14 +3,10 @@ import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Job, JobState } from '../../../../src/scheduler/jobs/job.ts'
 import { JOB_COLUMNS, type JobColumn } from '../../../../src/scheduler/jobs/job-columns.ts'
-import { themes } from '../../../../src/ui/compositor/scene.ts'
-import { footerBars } from '../../../../src/ui/console/header.ts'
-import { areaOf } from '../../../../src/ui/work-views/panel.ts'
-import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from './fake-queue.ts'
+import { openQueueTab } from './open-tab.ts'
 
-const LEADER = '\x1d'
 const JOBS = [
   ...Array.from({ length: 4 }, (_, index) =>
     jobOf(index + 1, index < 2 ? { kind: 'done', endedMs: 0 } : runningOn('n1', 0), { name: 'sweep' }),
@@ -19,41 +15,8 @@ const JOBS = [
   jobOf(6, { kind: 'queued' }),
 ]
 
-async function openTab(key: string, columns = 80, rows = 24, jobs: readonly Job[] = JOBS) {
-  const status = statusOf(hostSpecs(3), jobs, { arrays: { 1: 4 } })
-  const queue = new FakeQueue(jobs, status)
-  const logs: Parameters<WorkPort['startCommand']>[] = []
-  const work: WorkPort = {
-    startCommand(...order) {
-      logs.push(order)
-      return { stop() {}, abandon() {}, pause() {}, resume() {} }
-    },
-    copy: async () => undefined,
-    saveOutput: async () => '',
-    fanOut: 1,
-    spillDirectory: '',
-  }
-  const harness = createConsoleHarness({ hosts: ['n1', 'n2', 'n3'], size: { columns, rows }, jobs: queue, work })
-  const text = (): string => {
-    const { state, page } = harness.console
-    const panes = page?.panes(areaOf(state), themes.none) ?? []
-    return panes.flatMap(({ notice }) => notice.map((row) => row.map((span) => span.text).join(''))).join('\n')
-  }
-  const titles = (): string[] => {
-    const panes = harness.console.page?.panes(areaOf(harness.console.state), themes.none) ?? []
-    return panes.map(({ title }) => title.map((span) => span.text).join(''))
-  }
-  const press = async (keys: string) => {
-    harness.type(keys)
-    await setImmediate()
-  }
-  const hints = (): string => {
-    const { left } = footerBars(harness.console.state, themes.none, harness.console.options.keymap)
-    return left.map((part) => part.text).join('')
-  }
-  await press(`${LEADER}${key}`)
-  return { ...harness, queue, logs, text, titles, hints, press }
-}
+const openTab = async (key: string, columns = 80, rows = 24, jobs: readonly Job[] = JOBS) =>
+  await openQueueTab(key, columns, rows, jobs, { 1: 4 })
 
 describe('the Jobs tab', () => {
   it.each([
