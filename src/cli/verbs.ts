@@ -3,6 +3,7 @@
  * of a verb is loaded when the verb is called. A new verb is a file that exports its `VerbCode`, and one entry here.
  */
 import type { AreaEntry } from '../ops/kernel/area-entry.ts'
+import { LAUNCHERS } from '../scheduler/launch/launchers.ts'
 import { FRAMEWORKS } from '../scheduler/plans/frameworks.ts'
 import { AREAS } from './bring-up/areas.ts'
 import type { Effect, OptionGroup, Verb, VerbCode, VerbGroup, VerbTable } from './command-line/verb.ts'
@@ -34,6 +35,7 @@ const jobFiles = () => import('./job/logs.ts')
 const simulateHosts = () => import('./simulate/fleet.ts')
 const simulateQueues = () => import('./simulate/queue.ts')
 const jobRequests = () => import('./job/submit.ts')
+const launches = () => import('./launch/launch.ts')
 const rayJobs = () => import('./ray/jobs.ts')
 
 const QUEUE = ['inventory', 'json'] as const
@@ -152,6 +154,20 @@ export const VERBS: VerbTable = {
         [...CLUSTER, 'confirmation'],
         () => import('./job/work.ts'),
       ),
+    },
+  },
+  launch: {
+    summary: 'start MPI, PyTorch, TensorFlow and others on all hosts, and wait for them',
+    verbs: {
+      ...Object.fromEntries(
+        LAUNCHERS.map((launcher) => [
+          launcher.name,
+          changes(launcher.summary, CLUSTER, () => launches().then(({ launchVerb }) => launchVerb(launcher))),
+        ]),
+      ),
+      row: changes('start ranks as a row of launchers in hosts.yaml says', CLUSTER, one(launches, 'row'), {
+        isDefault: true,
+      }),
     },
   },
   pack: reads('show which jobs and Ray bundles use which hosts and devices', CLUSTER, () => import('./pack/pack.ts')),

@@ -67,7 +67,8 @@ export class VerbTree {
 
   #grow(parent: Command, verbs: VerbTable): void {
     for (const [name, entry] of Object.entries(verbs)) {
-      const command = parent.command(name, { hidden: 'isHidden' in entry && entry.isHidden === true })
+      const { isHidden = false, isDefault = false }: Partial<Verb> = 'verbs' in entry ? {} : entry
+      const command = parent.command(name, { hidden: isHidden, isDefault })
       command
         .description(entry.summary)
         .helpCommand(false)

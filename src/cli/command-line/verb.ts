@@ -20,6 +20,8 @@ export type Verb = {
   /** Options with which a verb that reads changes something. */
   readonly changesWith?: readonly string[]
   readonly isHidden?: boolean
+  /** It gets the words of its group that name no verb. */
+  readonly isDefault?: boolean
   /** Its code, by itself or as the `verb` of a module. */
   load(): Promise<VerbCode | { readonly verb: VerbCode }>
 }

@@ -1,11 +1,10 @@
 /** `muster job logs`: the output of a bundle, read from its host piece by piece; `clean`: deletes what ended jobs left on hosts, and on request their records. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MusterError } from '../../base/errors.ts'
-import { printable, printableLines } from '../../base/printable.ts'
+import { printable } from '../../base/printable.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
-import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { formatCleanProgram } from '../../scheduler/jobs/left.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
@@ -17,7 +16,7 @@ import { withJob } from './arguments.ts'
 import { engineLog, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { type OpenQueue, openQueue, readQueue } from './open-queue.ts'
-import { findRank, printAll, printFailed } from './rank-logs.ts'
+import { findRank, OutputTail, PIECE, printAll, printFailed } from './rank-logs.ts'
 import { checkHasRanks } from './ranks.ts'
 import { jobOr } from './show.ts'
 
@@ -29,7 +28,6 @@ type LogOptions = GlobalOptions & {
   readonly follow?: boolean
 }
 
-const PIECE_BYTES = 256 * 1024
 const CHECK_MS = 500
 
 export const logs: VerbCode = {
@@ -82,7 +80,7 @@ async function printOne(job: Job, options: LogOptions, queue: OpenQueue, context
   if (place === undefined)
     throw new MusterError('usage', `job ${id} is ${job.state.kind}: bundle ${wanted} has no output`)
   const engines = isOnHosts ? new Map() : await openEngines(queue.inventory, context)
-  const whole = { rank: wanted, fromByte: 0, mostBytes: PIECE_BYTES }
+  const whole = { rank: wanted, fromByte: 0, ...PIECE }
   const names = new Set(queue.inventory.hosts.map(({ name }) => name))
   using hosts = await connectHosts(queue.inventory, options, context)
   const host = engineLog(engines, queue.store.id, job, whole)?.host ?? place.host
@@ -94,29 +92,17 @@ async function printOne(job: Job, options: LogOptions, queue: OpenQueue, context
     : // An engine keeps both in one.
       { bundle: wanted, host, files: isOnHosts ? ['out', 'err'] : ['out'] }
   const key = bundleKey(queue.store.id, job, found.bundle)
-  const files = found.files.map((name) => ({
-    name,
-    stream: name === 'err' ? context.stderr : context.stdout,
-    at: 0,
-    decoder: new TextDecoder(),
-  }))
+  const scriptOf = (fromByte: number) => engineLog(engines, queue.store.id, job, { ...whole, fromByte })?.script
+  const output = new OutputTail(hosts, found.host, key, found.files, isOnHosts ? undefined : scriptOf)
+  const write = (name: string, text: string) => {
+    const stream = name === 'err' ? context.stderr : context.stdout
+    stream.write(text)
+  }
   for (;;) {
     // Checked before reading, so that everything it wrote before it ended is read.
     const current = jobOr(queue, id)
     const hasEnded = current.attempt !== job.attempt || isFinal(current.state)
-    let count = 0
-    for (const file of files) {
-      const program =
-        engineLog(engines, queue.store.id, job, { ...whole, fromByte: file.at })?.script ??
-        `cd ${JOBS_DIRECTORY}/${key} && tail -c +${file.at + 1} ${file.name} 2>/dev/null | head -c ${PIECE_BYTES}`
-      const result = await hosts.exec(found.host, program, context.signal)
-      if (result.outcome.kind !== 'exit')
-        throw new MusterError('unreachable', `${found.host}: ${reasonOfResult(result, formatOutcome)}`)
-      file.at += result.stdout.length
-      count += result.stdout.length
-      file.stream.write(printableLines(file.decoder.decode(result.stdout, { stream: true })))
-    }
-    if (count > 0) continue
+    if (await output.read(write, context.signal)) continue
     if (!options.follow || hasEnded) return EXIT.ok
     await sleep(CHECK_MS, undefined, { signal: context.signal })
   }

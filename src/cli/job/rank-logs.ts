@@ -141,3 +141,44 @@ export async function findRank(
     hint: `Ranks: muster job ranks ${id}. What launchers say: muster job logs ${id} --bundle 0.`,
   })
 }
+
+const PIECE_BYTES = 256 * 1024
+
+/** What is added to files of a host, piece by piece. `scriptOf`: prints a piece in place of reading the file. */
+export class OutputTail {
+  readonly #hosts: ConnectedHosts
+  readonly #host: string
+  readonly #scriptOf: (name: string, fromByte: number) => string
+  readonly #files
+
+  constructor(
+    hosts: ConnectedHosts,
+    host: string,
+    key: string,
+    names: readonly string[],
+    scriptOf?: (fromByte: number) => string | undefined,
+  ) {
+    this.#hosts = hosts
+    this.#host = host
+    this.#files = names.map((name) => ({ name, at: 0, decoder: new TextDecoder() }))
+    this.#scriptOf = (name, at) =>
+      scriptOf?.(at) ?? `cd ${JOBS_DIRECTORY}/${key} && tail -c +${at + 1} ${name} 2>/dev/null | head -c ${PIECE_BYTES}`
+  }
+
+  /** One piece of each; false: nothing was added. @throws MusterError 'unreachable' */
+  async read(write: (name: string, text: string) => void, signal: AbortSignal): Promise<boolean> {
+    let count = 0
+    for (const file of this.#files) {
+      const result = await this.#hosts.exec(this.#host, this.#scriptOf(file.name, file.at), signal)
+      if (result.outcome.kind !== 'exit')
+        throw new MusterError('unreachable', `${this.#host}: ${reasonOfResult(result, formatOutcome)}`)
+      file.at += result.stdout.length
+      count += result.stdout.length
+      write(file.name, printableLines(file.decoder.decode(result.stdout, { stream: true })))
+    }
+    return count > 0
+  }
+}
+
+/** How much of an engine's log is read at once. */
+export const PIECE = { mostBytes: PIECE_BYTES }

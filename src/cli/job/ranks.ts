@@ -56,7 +56,7 @@ export function checkHasRanks({ id, spec, state }: Job): void {
     throw new MusterError('usage', `job ${id} is ${state.kind}: it has no ranks yet`)
 }
 
-type RankReadings = {
+export type RankReadings = {
   /** By bundle. */
   readonly readings: ReadonlyMap<number, readonly RankReading[]>
   /** Why a host could not be read. */
@@ -75,7 +75,12 @@ async function readOnce(
 }
 
 /** Asks each host of an active job once, all at the same time. Never rejects. */
-async function readRanks(job: Job, storeId: string, hosts: ConnectedHosts, signal: AbortSignal): Promise<RankReadings> {
+export async function readRanks(
+  job: Job,
+  storeId: string,
+  hosts: ConnectedHosts,
+  signal: AbortSignal,
+): Promise<RankReadings> {
   const readings = new Map<number, readonly RankReading[]>()
   const troubles = new Map<string, string>()
   const read = async ([host, program]: readonly [string, string]) => {
@@ -92,7 +97,7 @@ async function readRanks(job: Job, storeId: string, hosts: ConnectedHosts, signa
 const MOST_LINE = 80
 
 /** A table of ranks; empty columns are left out. */
-function formatRanks(rows: readonly RankRow[]): string {
+export function formatRanks(rows: readonly RankRow[]): string {
   const cells = rows.map(({ title, host, state, restart, code, text, reading }) => [
     title.replace(/^rank /, ''),
     host,

@@ -2,7 +2,7 @@
 
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
-import { Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { accountName } from '../../base/account.ts'
 import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError } from '../../base/errors.ts'
@@ -41,7 +41,7 @@ import { addressesOf, hostsOf, linkSpeedsOf, type OpenQueue, openQueue, withEnou
 import { ringJson, ringText } from './show.ts'
 import { expandVariants } from './variants.ts'
 
-type SubmitOptions = GlobalOptions &
+export type SubmitOptions = GlobalOptions &
   LaunchOptions & {
     readonly from?: string
     readonly name?: string
@@ -80,51 +80,59 @@ const MOST_BUNDLES = 10_000
 /** Linux: one argument has no more than 128 KB. */
 const MOST_COMMAND_BYTES = 96 * 1024
 
+/** What a job that starts at once can be given. */
+export const withJobOptions = (command: Command): Command =>
+  withRequest(command, { cpu: 1, gpu: 0, priority: 0, retries: 0 })
+    .option('--no-limits', 'do not enforce --memory')
+    .option('--bundles <n>', 'run the command in N bundles, which start together or not at all', wholeNumber(1), 1)
+    .option('--strategy <name>', `place the bundles by ${STRATEGIES.join(', ')}`, 'PACK')
+    .option('--per-host <n>', 'place at most N bundles on one host', wholeNumber(1))
+    .addOption(
+      repeatable(
+        '--metric <name[=pattern]>',
+        'collect the number that the job prints as NAME=0.1 or NAME: 0.1, or that this pattern (sed -E) finds; max:NAME if higher is better',
+      ),
+    )
+    .addOption(
+      new Option('--env <name=value>', 'set a variable for the command; can be given several times')
+        .argParser(variable)
+        .default({}, 'none'),
+    )
+    .option('--copy-dir <path>', 'copy this local directory to the hosts now, and run in it')
+    .option(
+      '--from-env <what>',
+      'run inside an environment: declared (the one of hosts.yaml), venv:PATH, conda:NAME or image:NAME',
+    )
+    .option(
+      '--user <name>',
+      'charge the job to this account; at equal priority, accounts with less past use start first (default: you)',
+    )
+    .option('--preemptible', 'allow stopping the job for one of higher priority; it is then queued again')
+    .option('--dry-run', 'show where the job would run now, or why it would wait; submit nothing')
+    .option('--strict', 'refuse a job that no host can ever hold (default: accept it with a warning)')
+
+export const COMMAND_WORDS = 'one word is a command line for sh; several are a program and its arguments'
+
 export const submit: VerbCode = {
   define: (command) =>
     withLaunchOptions(
-      withRequest(command, { cpu: 1, gpu: 0, priority: 0, retries: 0 })
+      withJobOptions(command)
         .option(
           '--launch <kind>',
           `let a launcher start the command in all bundles: ${LAUNCHERS.map(({ name }) => name).join(', ')}`,
         )
-        .argument('[command...]', 'one word is a command line for sh; several are a program and its arguments')
+        .argument('[command...]', COMMAND_WORDS)
         .option(
           '--from <file>',
           'submit one job for each line of this file, a command line for sh (-: stdin, as lines come)',
         )
-        .option('--no-limits', 'do not enforce --memory')
-        .option('--bundles <n>', 'run the command in N bundles, which start together or not at all', wholeNumber(1), 1)
-        .option('--strategy <name>', `place the bundles by ${STRATEGIES.join(', ')}`, 'PACK')
-        .option('--per-host <n>', 'place at most N bundles on one host', wholeNumber(1))
         .option('--array <from-to>', 'submit one job for each number, and set MUSTER_ARRAY_INDEX to it')
         .addOption(
           repeatable('--grid <name=values>', 'submit one job for each combination of values: a,b,c or from:to:step'),
         )
         .addOption(
-          repeatable(
-            '--metric <name[=pattern]>',
-            'collect the number that the job prints as NAME=0.1 or NAME: 0.1, or that this pattern (sed -E) finds; max:NAME if higher is better',
-          ),
-        )
-        .addOption(
-          new Option('--env <name=value>', 'set a variable for the command; can be given several times')
-            .argParser(variable)
-            .default({}, 'none'),
-        )
-        .option('--copy-dir <path>', 'copy this local directory to the hosts now, and run in it')
-        .option(
-          '--from-env <what>',
-          'run inside an environment: declared (the one of hosts.yaml), venv:PATH, conda:NAME or image:NAME',
-        )
-        .option(
-          '--user <name>',
-          'charge the job to this account; at equal priority, accounts with less past use start first (default: you)',
-        )
-        .addOption(
           new Option('--after <ids>', 'start when these jobs are done').argParser(parseIds).default([], 'none'),
         )
-        .option('--preemptible', 'allow stopping the job for one of higher priority; it is then queued again')
         .option(
           '--engine <name>',
           [
@@ -141,9 +149,7 @@ export const submit: VerbCode = {
           '--storage <path>',
           'with --engine ray: prove first that this directory is the same one on all hosts of the cluster',
         )
-        .option('--hold', 'hold the job until it is released')
-        .option('--dry-run', 'show where the job would run now, or why it would wait; submit nothing')
-        .option('--strict', 'refuse a job that no host can ever hold (default: accept it with a warning)'),
+        .option('--hold', 'hold the job until it is released'),
     ),
   help: `
 Examples:
@@ -168,19 +174,19 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
       after: options.after,
       variants,
     }
-    const place = await placeOf(options, queue, context)
     const submit = (specs: readonly JobSpec[]) => {
       const submissions = specs.map((spec) => ({ spec, ...rest }))
       for (const ids of queue.store.submitAll(submissions, context.now())) printIds(ids, options, context)
     }
     if (options.from === undefined) {
-      const spec = specOf(words, options, place, queue)
+      const spec = await prepareJob(words, options, queue, context)
       if (options.dryRun) return tryOut(spec, queue, options, context)
       checkRoom(spec, queue, options, context)
       submit([spec])
     } else {
       if (words.length > 0 || options.dryRun)
         throw new MusterError('usage', '--from cannot be used with a command or with --dry-run')
+      const place = await placeOf(options, queue, context)
       let isChecked = false
       for await (const lines of linesOf(options.from, context)) {
         const specs = lines.map((line) => specOf([line], options, place, queue))
@@ -200,6 +206,16 @@ function printIds(ids: readonly number[], { json }: SubmitOptions, { stdout }: C
   const [first = 0, last = first] = [ids[0], ids.at(-1)]
   if (json) for (const id of ids) stdout.write(jsonLine({ type: 'submitted', job: id }))
   else stdout.write(`${ids.length === 1 ? first : `${first}-${last}`}\n`)
+}
+
+/** The job that words and options describe; its directory is copied to the hosts. */
+export async function prepareJob(
+  words: readonly string[],
+  options: SubmitOptions,
+  queue: OpenQueue,
+  context: CliContext,
+): Promise<JobSpec> {
+  return specOf(words, options, await placeOf(options, queue, context), queue)
 }
 
 /** Where its jobs may go, and where they begin there. */
@@ -359,7 +375,12 @@ function requestOf(
 }
 
 /** A job that these hosts can never hold waits for ever, unless hosts.yaml changes. @throws MusterError 'usage' with --strict. */
-function checkRoom(spec: JobSpec, queue: OpenQueue, { strict }: SubmitOptions, { stderr, now }: CliContext): void {
+export function checkRoom(
+  spec: JobSpec,
+  queue: OpenQueue,
+  { strict }: SubmitOptions,
+  { stderr, now }: CliContext,
+): void {
   if (spec.engine !== undefined) return checkEngineRoom(spec, queue, now())
   const why = whyNotGang(occupy(withEnough(hostsOf(queue)), []).cluster, gangOf(spec))
   if (why?.isImpossible !== true) return
@@ -385,7 +406,7 @@ function checkEngineRoom(spec: JobSpec, { inventory, store }: OpenQueue, nowMs: 
   })
 }
 
-function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, context: CliContext): number {
+export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, context: CliContext): number {
   const { stdout } = context
   const { cluster } = occupy(hostsOf(queue), queue.store.active())
   const gang = gangOf(spec)

@@ -3,7 +3,7 @@
 import { shellQuote } from '../../base/shell-quote.ts'
 import { linesByHand } from '../launch/by-hand.ts'
 import { type HandLine, HOST_ROLE, type LaunchedGang, type LaunchStep } from '../launch/launcher.ts'
-import { launcherOf } from '../launch/launchers.ts'
+import { launcherOf } from '../launch/launcher-of.ts'
 import type { BundleOrder } from './host-program.ts'
 import {
   type ActiveState,

@@ -15,7 +15,7 @@ const CONTROL_PORTS = 1
 
 export const mpi: Launcher = {
   name: 'mpi',
-  summary: 'MPI: mpirun, without keys between the hosts',
+  summary: 'start MPI ranks with mpirun, without keys between the hosts',
   options: [
     {
       flags: 'slots <n>',

@@ -12,7 +12,7 @@ const ROLES = ['chief', 'worker', 'ps', 'evaluator']
 
 export const tf: Launcher = {
   name: 'tf',
-  summary: 'TensorFlow: chief, workers and parameter servers with TF_CONFIG',
+  summary: 'start the chief, workers and parameter servers of TensorFlow with TF_CONFIG',
   options: [
     {
       flags: 'role <name=count>',

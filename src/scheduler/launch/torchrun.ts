@@ -20,7 +20,7 @@ const AGENT = 'torchrun'
 
 export const torchrun: Launcher = {
   name: 'torchrun',
-  summary: 'PyTorch: one torchrun on each host',
+  summary: 'start PyTorch ranks, with one torchrun on each host',
   options: [
     {
       flags: 'procs <n>',

@@ -21,7 +21,7 @@ const sizesOf = ({ tp = '1', pp = '1', dp = '1' }: LaunchSpec['options']) => ({
 
 export const vllm: Launcher = {
   name: 'vllm',
-  summary: 'vLLM: a server on one host or several',
+  summary: 'serve a model with vLLM, on one host or several',
   options: [
     { flags: 'tp <n>', summary: 'split each layer over N GPUs (tensor parallel)', values: count },
     { flags: 'pp <n>', summary: 'split the layers into N stages (pipeline parallel)', values: count },

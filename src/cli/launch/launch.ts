@@ -1,0 +1,310 @@
+/** `muster launch KIND`: a launched job from its submission to its end, with the output of one rank and what all of them do. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { accountName } from '../../base/account.ts'
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { failuresOf, isActive, isFinal, type Job, leftWords } from '../../scheduler/jobs/job.ts'
+import { hostsText } from '../../scheduler/jobs/job-columns.ts'
+import { bundleKey } from '../../scheduler/jobs/orders.ts'
+import { ranksOf } from '../../scheduler/jobs/ranks.ts'
+import type { Launcher } from '../../scheduler/launch/launcher.ts'
+import { rowLauncher } from '../../scheduler/launch/rows.ts'
+import { rankFailures } from '../../scheduler/launch/verdict.ts'
+import { wholeNumber } from '../command-line/options.ts'
+import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
+import { driverEngines, openEngines } from '../job/engines.ts'
+import { type ConnectedHosts, connectHosts } from '../job/hosts.ts'
+import { linkSpeedsOf, type OpenQueue, openQueue } from '../job/open-queue.ts'
+import { findRank, OutputTail } from '../job/rank-logs.ts'
+import { formatRanks, type RankReadings, readRanks } from '../job/ranks.ts'
+import { jobOr } from '../job/show.ts'
+import { COMMAND_WORDS, checkRoom, prepareJob, type SubmitOptions, tryOut, withJobOptions } from '../job/submit.ts'
+import { driveQueue } from '../job/work.ts'
+import { jsonLine } from '../output/json-lines.ts'
+import { LiveScreen } from '../output/live-screen.ts'
+import { withLaunchOptions } from './launch-options.ts'
+
+type LaunchVerbOptions = SubmitOptions & { readonly follow: number; readonly detach?: boolean }
+
+/** Options of `muster job submit` that have no meaning for one job that starts now. */
+const ABSENT = { grid: [], after: [] }
+
+const NOTES = `
+The job goes through the queue, like one of muster job submit --launch. If no scheduler is running, this command runs it until the
+job ends. Ctrl-C cancels the job and waits until its processes have ended; --detach leaves it running.
+Exit codes: 0 the job is done, 1 it could not start or was lost, 130 cancelled, else that of the rank that failed first.
+`
+
+const EXAMPLES: Readonly<Record<string, string>> = {
+  mpi: "mpi --bundles 4 --slots 4 -- 'python3 train.py'",
+  torchrun: 'torchrun --bundles 2 --gpu 4 -- train.py --epochs 3',
+  tf: 'tf --role chief=1 --role worker=3 --role ps=1 -- python3 train.py',
+  vllm: 'vllm --gpu 4 --tp 4 -- MODEL --max-model-len 8192',
+}
+
+/** Of one launcher, with its options. */
+export const launchVerb = (launcher: Launcher): VerbCode => ({
+  define: (command) =>
+    withLaunchVerb(withLaunchOptions(command, [single(launcher)]).argument('<command...>', COMMAND_WORDS)),
+  help: `
+Examples:
+  muster launch ${EXAMPLES[launcher.name] ?? `${launcher.name} -- COMMAND`}
+${NOTES}`,
+  run: (words: readonly string[], options: LaunchVerbOptions, context: CliContext) =>
+    launch(words, { ...options, ...ABSENT, launch: launcher.name }, context),
+})
+
+/** Without the options that ask for several jobs. */
+const single = (launcher: Launcher): Launcher => ({
+  ...launcher,
+  options: launcher.options.filter(({ isCopies }) => isCopies !== true),
+})
+
+const ROW = rowLauncher('row', { command: [], per: 'bundle', ports: 0, environment: {}, done: 'all' })
+
+/** Of a row of hosts.yaml, whose name is the first word. */
+export const row: VerbCode = {
+  define: (command) =>
+    withLaunchVerb(
+      withLaunchOptions(command, [ROW]).argument('<name>', 'name of the row').argument('<command...>', COMMAND_WORDS),
+    ),
+  help: `
+Examples:
+  muster launch accelerate --bundles 2 --gpu 4 -- train.py
+
+The row is one of launchers in hosts.yaml; its name can stand in place of "row".
+${NOTES}`,
+  async run(kind: string | undefined, words: readonly string[], options: LaunchVerbOptions, context: CliContext) {
+    if (kind === undefined)
+      throw new MusterError('usage', 'the launcher is missing', { hint: 'Run: muster launch --help' })
+    return await launch(words, { ...options, ...ABSENT, launch: kind }, context)
+  },
+}
+
+const withLaunchVerb: NonNullable<VerbCode['define']> = (command) =>
+  withJobOptions(command)
+    .option('--follow <rank>', 'print the output of this rank', wholeNumber(0), 0)
+    .option('--detach', 'print the number of the job, and do not wait for it')
+
+async function launch(words: readonly string[], options: LaunchVerbOptions, context: CliContext): Promise<number> {
+  using queue = await openQueue(options, context)
+  const { store } = queue
+  const spec = await prepareJob(words, options, queue, context)
+  if (options.dryRun) return tryOut(spec, queue, options, context)
+  checkRoom(spec, queue, options, context)
+  const submission = {
+    spec,
+    user: options.user ?? accountName(),
+    priority: options.priority,
+    isHeld: false,
+    after: [],
+    variants: [{}],
+  }
+  const [[id = 0] = []] = store.submitAll([submission], context.now())
+  if (options.json) context.stdout.write(jsonLine({ type: 'submitted', job: id }))
+  else if (options.detach) context.stdout.write(`${id}\n`)
+  if (options.detach) {
+    if (store.lease.owner(context.now()) === undefined)
+      context.stderr.write('muster: no scheduler running. Run: muster job work\n')
+    return EXIT.ok
+  }
+  // Ctrl-C cancels the job: connections and the scheduler stay until it has ended.
+  const over = new AbortController()
+  const steady = { ...context, signal: over.signal }
+  using hosts = await connectHosts(queue.inventory, options, steady)
+  const driving = drive(queue, hosts, steady)
+  try {
+    const watch = new LaunchWatch(id, queue, hosts, options, context)
+    return await Promise.race([watch.run(over.signal), driving.then(() => Promise.withResolvers<never>().promise)])
+  } finally {
+    over.abort()
+    await driving
+  }
+}
+
+/** Runs the scheduler until the signal, or stands by while another one runs. */
+async function drive(queue: OpenQueue, hosts: ConnectedHosts, context: CliContext): Promise<void> {
+  const { inventory } = queue
+  await driveQueue({
+    queue,
+    port: hosts,
+    engines: driverEngines(await openEngines(inventory, context), hosts.ops),
+    signal: context.signal,
+    now: context.now,
+    isPreempting: false,
+    isUntilEmpty: false,
+    linkSpeeds: linkSpeedsOf(inventory, context),
+    say: (text) => context.stderr.write(`muster: ${text}\n`),
+  })
+}
+
+const CHECK_MS = 200
+/** Between two readings of all ranks, and between two of a file that has not grown. */
+const RANKS_MS = 2_000
+const OUTPUT_MS = 1_000
+/** Of the terminal's rows, for ranks. */
+const RANKS_SHARE = 0.5
+
+class LaunchWatch {
+  readonly #id: number
+  readonly #queue: OpenQueue
+  readonly #hosts: ConnectedHosts
+  readonly #options: LaunchVerbOptions
+  readonly #context: CliContext
+  readonly #screen: LiveScreen
+  #job: Job
+  #readings: RankReadings = { readings: new Map(), troubles: new Map() }
+  #output: { readonly attempt: number; readonly tail: OutputTail } | undefined
+  #said = ''
+  readonly #endsSaid = new Set<string>()
+
+  constructor(id: number, queue: OpenQueue, hosts: ConnectedHosts, options: LaunchVerbOptions, context: CliContext) {
+    this.#id = id
+    this.#queue = queue
+    this.#hosts = hosts
+    this.#options = options
+    this.#context = context
+    this.#job = jobOr(queue, id)
+    const { stdout, stderr } = context
+    this.#screen = new LiveScreen({ stdout, stderr, live: (rows) => (options.json ? [] : this.#live(rows)) })
+  }
+
+  /** Until the job has ended; its exit code. */
+  async run(signal: AbortSignal): Promise<number> {
+    using screen = this.#screen
+    const over = new AbortController()
+    const output = this.#followOutput(over.signal, signal)
+    const ranks = this.#context.stderr.isTTY === true ? this.#followRanks(over.signal, signal) : Promise.resolve()
+    let isCancelled = false
+    for (;;) {
+      this.#job = jobOr(this.#queue, this.#id)
+      this.#tell()
+      screen.refresh()
+      if (isFinal(this.#job.state)) break
+      if (this.#context.signal.aborted && !isCancelled) {
+        isCancelled = true
+        this.#cancel()
+      }
+      await sleep(CHECK_MS, undefined, { signal })
+    }
+    over.abort()
+    await Promise.all([output, ranks])
+    screen[Symbol.dispose]()
+    return this.#end()
+  }
+
+  #cancel(): void {
+    const { store } = this.#queue
+    store.applyAll([{ id: this.#id, event: { kind: 'stop', reason: 'cancelled' } }], this.#context.now())
+    this.#note(`cancelling job ${this.#id}: waiting until its processes have ended`)
+  }
+
+  /** What is new about the job and its ranks. */
+  #tell(): void {
+    const { state, attempt } = this.#job
+    const word = `${state.kind} ${attempt}`
+    if (word !== this.#said) {
+      this.#said = word
+      const where = hostsText(this.#job)
+      const again = state.kind === 'queued' && state.last !== undefined ? ` again: ${state.last}` : ''
+      if (this.#options.json)
+        this.#context.stdout.write(jsonLine({ type: 'job', job: this.#id, state: state.kind, attempt }))
+      else if (!isFinal(state))
+        this.#note(
+          `job ${this.#id}: ${state.kind}${isActive(state) && where !== undefined ? ` on ${where}` : ''}${again}`,
+        )
+    }
+    for (const { rank, title, host, code, text, restart, state: how } of ranksOf(this.#job)) {
+      const key = `${attempt} ${restart} ${title}`
+      if (how !== 'failed' || this.#endsSaid.has(key)) continue
+      this.#endsSaid.add(key)
+      if (this.#options.json)
+        this.#context.stdout.write(
+          jsonLine({ type: 'rank', job: this.#id, rank, title, host, state: how, code, reason: text }),
+        )
+      else this.#note(`${title} on ${host} failed: exit ${code}${text === undefined ? '' : `: ${text}`}`)
+    }
+  }
+
+  #note(text: string): void {
+    this.#screen.err(`muster: ${printable(text)}\n`)
+  }
+
+  /** Until `over`, and then what is left. */
+  async #followOutput(over: AbortSignal, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      // Checked before reading, so that everything it wrote before it ended is read.
+      const isOver = over.aborted
+      try {
+        const hasRead = await this.#readOutput(signal)
+        if (hasRead) continue
+      } catch (error) {
+        // The scheduler tells what is wrong with a host.
+        if (!(error instanceof MusterError)) throw error
+      }
+      if (isOver) return
+      await sleep(OUTPUT_MS, undefined, { signal: over }).catch(() => undefined)
+    }
+  }
+
+  async #readOutput(signal: AbortSignal): Promise<boolean> {
+    const job = this.#job
+    const { state, attempt } = job
+    if (!('places' in state) || !state.bundles?.some(({ kind }) => kind !== 'sent')) return false
+    if (this.#output?.attempt !== attempt) {
+      const { store } = this.#queue
+      const { bundle, host, files } = await this.#placeOf(job, signal)
+      this.#output = { attempt, tail: new OutputTail(this.#hosts, host, bundleKey(store.id, job, bundle), files) }
+    }
+    const rank = this.#options.follow
+    return await this.#output.tail.read((name, text) => {
+      if (text === '') return
+      if (this.#options.json) this.#screen.out(jsonLine({ type: 'output', job: this.#id, rank, stream: name, text }))
+      else if (name === 'err') this.#screen.err(text)
+      else this.#screen.out(text)
+    }, signal)
+  }
+
+  async #placeOf(job: Job, signal: AbortSignal) {
+    const { follow: rank } = this.#options
+    const { state, spec } = job
+    if (spec.launch?.ranks !== undefined) return await findRank(job, this.#queue.store.id, rank, this.#hosts, signal)
+    const host = 'places' in state ? state.places?.[rank]?.host : undefined
+    if (host === undefined) throw new MusterError('usage', `job ${job.id} has no rank ${rank}`)
+    return { bundle: rank, host, files: ['out', 'err'] }
+  }
+
+  async #followRanks(over: AbortSignal, signal: AbortSignal): Promise<void> {
+    while (!over.aborted) {
+      const job = this.#job
+      if (isActive(job.state)) this.#readings = await readRanks(job, this.#queue.store.id, this.#hosts, signal)
+      this.#screen.refresh()
+      await sleep(RANKS_MS, undefined, { signal: over }).catch(() => undefined)
+    }
+  }
+
+  #live(rows: number): readonly string[] {
+    const all = ranksOf(this.#job, this.#readings.readings)
+    const table = formatRanks(all).split('\n').slice(0, -1)
+    const most = Math.max(2, Math.floor(rows * RANKS_SHARE))
+    const troubles = [...this.#readings.troubles].map(([host, why]) => `${host}: ${why}`)
+    const shown = table.slice(0, most)
+    const more = table.length - shown.length
+    return [...shown, ...(more > 0 ? [`${more} more: muster job ranks ${this.#id}`] : []), ...troubles.slice(0, 2)]
+  }
+
+  #end(): number {
+    const { state, spec } = this.#job
+    if (!isFinal(state)) return EXIT.failed
+    const reason = state.reason === undefined ? '' : `: ${state.reason}`
+    if (this.#options.json)
+      this.#context.stdout.write(jsonLine({ type: 'ended', job: this.#id, state: state.kind, reason: state.reason }))
+    else
+      for (const line of [`job ${this.#id}: ${state.kind}${reason}`, ...leftWords(this.#job)])
+        this.#context.stderr.write(`muster: ${printable(line)}\n`)
+    if (state.kind === 'done') return EXIT.ok
+    if (state.kind === 'cancelled') return EXIT.interrupted
+    const [first] = rankFailures(failuresOf(spec, state))
+    return state.kind === 'failed' && first !== undefined ? first.code : EXIT.failed
+  }
+}

@@ -1,0 +1,90 @@
+/** `muster launch`: one command from a fresh cluster to the end of all ranks, without a scheduler that somebody started before. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { PROGRAM } from '../../support/console-options.ts'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+import { hostsFileOf } from '../jobs/lab-queue.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'mpirun.openmpi', 'python mpi4py')
+
+const SUM = `
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print("sum", world.allreduce(world.rank + 1), "on rank", world.rank, flush=True)
+`
+const RAISE = `
+import sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 1: sys.exit(7)
+world.Barrier()
+`
+const WAIT = `
+import time
+from mpi4py import MPI
+print("begun", MPI.COMM_WORLD.rank, flush=True)
+time.sleep(3600)
+`
+
+describe.skipIf(!canRun)('muster launch', { timeout: 120_000 }, () => {
+  let lab: Lab
+  let argv: (...args: readonly string[]) => readonly string[]
+
+  beforeAll(async () => {
+    lab = await startLab({ count: 2 })
+    const file = hostsFileOf(lab, 'launch')
+    argv = (...args) => [...PROGRAM, '--hosts', file, ...args]
+  })
+  afterAll(async () => await lab?.stop())
+
+  const launch = async (program: string, ...options: readonly string[]) =>
+    await lab.run(argv('launch', 'mpi', '--bundles', '2', '--slots', '1', ...options, '--', 'python3', '-c', program))
+
+  it('runs the queue itself, prints what rank 0 prints, and ends with it', async () => {
+    const { code, stdout, stderr } = await launch(SUM)
+    expect(stdout).toBe('sum 3 on rank 0\n')
+    expect(stderr).toMatch(/^muster: job \d+: running on m\[1-2\]$/m)
+    expect(stderr).toMatch(/^muster: job \d+: done$/m)
+    expect(code).toBe(0)
+  })
+
+  it('prints the output of another rank on request', async () => {
+    expect(await launch(SUM, '--follow', '1')).toMatchObject({ code: 0, stdout: 'sum 3 on rank 1\n' })
+  })
+
+  it('ends with the exit code of the rank that failed first, and names it', async () => {
+    const { code, stderr } = await launch(RAISE)
+    expect(code).toBe(7)
+    expect(stderr).toMatch(/^muster: rank 1 on m2 failed: exit 7/m)
+    expect(stderr).toMatch(/^muster: job \d+: failed: rank 1 on m2 failed first: exit 7/m)
+  })
+
+  it('cancels the job at Ctrl-C, and waits until nothing of it is left', async () => {
+    const [file = '', ...rest] = lab.command(
+      argv('launch', 'mpi', '--bundles', '2', '--slots', '1', '--', 'python3', '-c', WAIT),
+    )
+    const child = spawn(file, rest, { env: lab.environment, stdio: ['ignore', 'pipe', 'pipe'] })
+    const ended = once(child, 'close')
+    const text = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].setEncoding('utf8').on('data', (piece: string) => {
+        text[name] += piece
+      })
+    await waitUntil(() => text.stdout.includes('begun 0'), 'output of rank 0')
+    child.kill('SIGINT')
+    expect(await ended).toEqual([130, null])
+    expect(text.stderr).toMatch(/^muster: cancelling job \d+: waiting until its processes have ended$/m)
+    expect(text.stderr).toMatch(/^muster: job \d+: cancelled$/m)
+    for (const host of lab.hosts)
+      expect((await host.exec("pgrep -af '[t]ime.sleep' | grep -v pgrep; true")).stdout).toBe('')
+  })
+
+  it('only submits the job with --detach, and says that no scheduler runs', async () => {
+    const { code, stdout, stderr } = await launch(SUM, '--detach')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'muster: no scheduler running. Run: muster job work\n' })
+    expect(stdout).toMatch(/^\d+\n$/)
+  })
+})
