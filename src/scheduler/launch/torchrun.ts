@@ -57,6 +57,7 @@ export const torchrun: Launcher = {
         askCard(gang.bundles[index]?.address ?? ''),
         findPython(agent),
         `tell python "$("$MUSTER_PYTHON" -c 'import sys; print(*sys.version_info[:2], sep=".")' 2>&1 | tail -n 1)"`,
+        ...(options.elastic === undefined ? [] : [ASK_NAME]),
         ...(index === 0 ? [askPorts(1, ports, beginOf(gang))] : []),
       )
     const step = nextQuestion(gang, bundle, question)
@@ -101,10 +102,25 @@ function agentLine({ bundles, id, spec }: LaunchedGang, bundle: number): string 
       ? ['--nnodes', bundles.length, '--node_rank', bundle, '--master_addr', first.address, '--master_port', port]
       : [
           ...['--nnodes', elastic, '--max_restarts', restarts, '--rdzv_backend', 'c10d', '--rdzv_id', id],
-          ...['--rdzv_endpoint', `${first.address}:${port}`, '--local_addr', own.address],
+          // By itself it compares the address with those to which the host's name resolves.
+          ...['--rdzv_endpoint', `${first.address}:${port}`, '--rdzv_conf', `is_host=${bundle === 0 ? 1 : 0}`],
+          ...(own.said.name === undefined ? ['--local_addr', own.address] : []),
         ]
   const words = [program, '--nproc_per_node', procsOf(spec.options, own.request.gpuCount), ...rendezvous]
   return words.map((word) => shellQuote(String(word))).join(' ')
+}
+
+/** Before torch 2.0 an elastic agent has no --local_addr, and ranks get the name of a host: fact `name`, as torch finds it. */
+const ASK_NAME = `"$MUSTER_PYTHON" -c ${shellQuote(`import importlib.util, os, socket
+torch = importlib.util.find_spec("torch")
+if torch and "local_addr" not in open(os.path.join(os.path.dirname(torch.origin), "distributed", "run.py")).read():
+  print("name", socket.getfqdn(socket.gethostname()))`)}`
+
+/** Lines for sh that turn the name of a host of the gang into its address. */
+function withAddress({ bundles }: LaunchedGang, command: string): string {
+  const names = new Map(bundles.flatMap(({ said: { name }, address }) => (name === undefined ? [] : [[name, address]])))
+  const cases = [...names].map(([name, address]) => `${shellQuote(name)}) MASTER_ADDR=${shellQuote(address)};;\n`)
+  return cases.length === 0 ? command : `case $MASTER_ADDR in\n${cases.join('')}esac\n${command}`
 }
 
 function start(gang: LaunchedGang, bundle: number): LaunchStep {
@@ -113,13 +129,22 @@ function start(gang: LaunchedGang, bundle: number): LaunchStep {
   const line = agentLine(gang, bundle)
   if (request === undefined || line === undefined)
     return { kind: 'refuse', reason: `${bundles[0]?.host}: it told no port` }
+  const twice = bundles.find(
+    ({ said: { name }, host }) =>
+      name !== undefined && bundles.some((other) => other.said.name === name && other.host !== host),
+  )
+  if (twice !== undefined)
+    return {
+      kind: 'refuse',
+      reason: `several hosts call themselves ${twice.said.name}; --elastic needs different names, or torch 2.0 or later`,
+    }
   const procs = procsOf(spec.options, request.gpuCount)
   // torchrun would let each of several ranks use one core.
   const threads = String(Math.max(1, Math.floor(request.cpuMilli / 1000 / procs)))
   return {
     kind: 'start',
     command: `${findPython(spec.options.torchrun ?? AGENT)}
-exec ${line} --no_python ${asRank(withPython(command, '"$MUSTER_PYTHON"'))}`,
+exec ${line} --no_python ${asRank(withAddress(gang, withPython(command, '"$MUSTER_PYTHON"')))}`,
     environment: { ...(procs > 1 ? { OMP_NUM_THREADS: threads } : {}), ...cardsOf(said) },
   }
 }

@@ -62,4 +62,74 @@ describe.skipIf(!canRun)('a job launched by torchrun', { timeout: 240_000 }, () 
     )
     expect(await inBundle('m2', line, 1, 'cat rank.3')).toBe('3 of 4\n1\n')
   })
+
+  it.skipIf(!hasTorch)('names the rank that failed first with real torch and gloo', async () => {
+    const runs = [
+      ['raise', 3, 'rank 3 on m2 failed first: exit 1\\b.*: ValueError: bad batch$'],
+      ['exit', 0, 'rank 0 on m1 failed first: exit 3\\b'],
+      ['kill', 1, 'rank 1 on m1 failed first: exit 137 .SIGKILL.'],
+    ] as const
+    const ids: string[] = []
+    for (const [how, rank] of runs)
+      ids.push(await queue.submit(...FOUR, ...REAL, '--', `/srv/torch_fail.py ${how} ${rank}`))
+    expect(await queue.work().ended).toEqual([0, null])
+    for (const [index, [, , reason]] of runs.entries())
+      expect((await queue.find(ids[index] ?? '')).reason).toMatch(new RegExp(`^${reason}`))
+  })
+
+  it.skipIf(!hasTorch)('starts the ranks again with --elastic, where names of hosts resolve to 127.0.1.1', async () => {
+    for (const name of lab.names) {
+      const mount = `printf "127.0.0.1 localhost\\n127.0.1.1 ${name}\\n" >/tmp/names && mount --bind /tmp/names /etc/hosts && getent hosts ${name}`
+      expect((await lab.host(name).exec(mount)).stdout).toMatch(/^127\.0\.1\.1 /)
+    }
+    const elastic = ['--elastic', '1:2', '--restarts', '1'] as const
+    const id = await queue.submit(...FOUR, ...REAL, ...elastic, '--', '/srv/torch_fail.py once 2')
+    expect(await queue.work().ended).toEqual([0, null])
+    const { state } = JSON.parse((await queue.job('show', id, '--json')).stdout)
+    expect(state.kind).toBe('done')
+    const ends = state.bundles.flatMap(({ ranks }: { ranks: readonly object[] }) => ranks)
+    const restarts = (restart: number, isWell: boolean) =>
+      ends.filter((end: { restart: number; code: number }) => end.restart === restart && (end.code === 0) === isWell)
+    expect([restarts(0, false).length, restarts(1, true).length]).toEqual([4, 4])
+    expect((await queue.job('logs', id)).stdout).toMatch(/rank 0 restart 1 master 10\.81\.0\.[12]\n/)
+  })
+
+  it.skipIf(!hasTorch)('starts again by itself when its port was taken meanwhile, and not for ever', async () => {
+    const id = await queue.submit(...FOUR, '--torchrun', '/srv/torchrun_late', '--', '/srv/torch_all_reduce.py')
+    expect(await queue.work().ended).toEqual([0, null])
+    expect(await queue.find(id)).toMatchObject({ state: 'done', attempt: 2 })
+    const busy = await queue.submit(...FAKE, "echo 'OSError: [Errno 98] Address already in use' >&2; exit 1")
+    expect(await queue.work().ended).toEqual([0, null])
+    expect(await queue.find(busy)).toMatchObject({ state: 'failed', attempt: 4 })
+  })
+
+  it.skipIf(!hasTorch)(
+    'has an agent for each of the bundles that share a host, and runs modules and programs',
+    async () => {
+      const shared = ['--launch', 'torchrun', '--bundles', '4', '--cpu', '0.5', ...REAL, '--'] as const
+      const id = await queue.submit(...shared, '/srv/torch_all_reduce.py')
+      const module = await queue.submit(
+        ...shared.slice(0, -1),
+        '--env',
+        'PYTHONPATH=/srv',
+        '--',
+        '-m',
+        'torch_all_reduce',
+      )
+      expect(await queue.work().ended).toEqual([0, null])
+      expect(await queue.find(id)).toMatchObject({ state: 'done' })
+      expect(await inBundle('m1', id, 1, 'cat rank.1')).toContain('rank 1/4 local 0 on m1 sum 10.0')
+      expect(await queue.find(module)).toMatchObject({ state: 'done' })
+    },
+  )
+
+  it.skipIf(!hasTorch)('fails with what torchrun itself said, or with what is missing', async () => {
+    const broken = await queue.submit(...FOUR, '--', '/srv/torch_all_reduce.py')
+    const missing = await queue.submit(...FOUR, '--torchrun', '/srv/nothing', '--', 'true')
+    expect(await queue.work().ended).toEqual([0, null])
+    expect((await queue.find(broken)).reason).toMatch(
+      /^the torchrun launcher on m1.* failed .*: AttributeError: 'NoneType' object has no attribute 'get'$/,
+    )
+    expect((await queue.find(missing)).reason).toMatch(/^m[12]: \/srv\/nothing is not in PATH$/)
+  })
 })

@@ -117,8 +117,25 @@ describe('torchrun', () => {
   it('names its own address to an elastic rendezvous, where names may resolve to 127.0.1.1', () => {
     expect(next(gangOf('torchrun', { elastic: '1:2', restarts: '3' }, READY), 1)).toMatchObject({
       command: expect.stringContaining(
-        `exec torchrun --nproc_per_node 2 --nnodes 1:2 --max_restarts 3 --rdzv_backend c10d --rdzv_id 17.1 --rdzv_endpoint 10.81.0.1:46007 --local_addr 10.81.0.2 --no_python ${AS_RANK} sh -c '"$MUSTER_PYTHON" train.py --epochs 3'`,
+        `exec torchrun --nproc_per_node 2 --nnodes 1:2 --max_restarts 3 --rdzv_backend c10d --rdzv_id 17.1 --rdzv_endpoint 10.81.0.1:46007 --rdzv_conf is_host=0 --local_addr 10.81.0.2 --no_python ${AS_RANK} sh -c '"$MUSTER_PYTHON" train.py --epochs 3'`,
       ),
+    })
+  })
+
+  it('turns the names that an older torch gives to ranks into addresses, and refuses names that are not unique', () => {
+    const named = (name: string) => [
+      { ...READY[0], name: 'm1.lan' },
+      { ...READY[1], name },
+    ]
+    const command = (name: string) => next(gangOf('torchrun', { elastic: '2:2' }, named(name)), 1)
+    expect(command('m2')).toMatchObject({
+      command: expect.stringMatching(
+        /is_host=0 --no_python .*\nm1\.lan\) MASTER_ADDR=10\.81\.0\.1;;\nm2\) MASTER_ADDR=10\.81\.0\.2;;\nesac\n/,
+      ),
+    })
+    expect(command('m1.lan')).toMatchObject({
+      kind: 'refuse',
+      reason: expect.stringMatching(/call themselves m1\.lan;/),
     })
   })
 
