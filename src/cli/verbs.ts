@@ -69,12 +69,13 @@ const AREA_VERBS = {
 } as const
 
 /** `muster AREA status` and so on. */
-const groupOf = ({ name, summary, verbs }: AreaEntry): VerbGroup => {
+const groupOf = ({ name, summary, verbs, isCheckReadOnly = false }: AreaEntry): VerbGroup => {
   const own = Object.entries(verbs).map(([word, about]) => {
     const verb = word as keyof typeof verbs
     const [entry, takes] = AREA_VERBS[verb]
     const load = () => bringUp().then(({ areaVerb }) => areaVerb(name, verb))
-    return [verb, entry(about, takes, load)] as const
+    const kind = verb === 'check' && isCheckReadOnly ? reads : entry
+    return [verb, kind(about, takes, load)] as const
   })
   return { summary, verbs: { ...Object.fromEntries(own), ...OWN_VERBS[name] } }
 }

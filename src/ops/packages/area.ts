@@ -9,6 +9,7 @@ export const packages: AreaEntry = {
     down: 'remove the packages that Muster installed',
     check: 'also compare the contents of all files in the prefixes',
   },
+  isCheckReadOnly: true,
   section: () => import('./section.ts'),
   load: () => import('./packages.ts'),
 }
