@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
@@ -90,8 +91,19 @@ export function launchPart(
         )
       values[name] = texts.join(' ')
     }
-  const { roles, leaders, isOnePerHost, ranks } = launcher.shape(values, bundles, request)
   const declared = sectionOf(inventory, section)
+  const perHost = typeof options.perHost === 'number' ? options.perHost : undefined
+  const isMpi = launcher.options.some(({ flags }) => flags === 'mpi <name>')
+  const place = values.network ?? values.interface
+  const defaults = {
+    ...(place === undefined ? defined({ network: declared?.network, interface: declared?.interface }) : {}),
+    ...(isMpi ? declared?.mpi : {}),
+  }
+  const prefix = isMpi ? declared?.mpiPrefix : undefined
+  const begin = [...(setUp === undefined ? [] : [setUp]), ...(prefix === undefined ? [] : [inPrefix(prefix)])].join(
+    '\n',
+  )
+  const { roles, leaders, isOnePerHost, ranks } = launcher.shape(values, bundles, request, perHost)
   return {
     bundles: roles.reduce((sum, { count }) => sum + count, 0),
     roles,
@@ -101,10 +113,10 @@ export function launchPart(
     launch: {
       kind: launcher.name,
       ...defined({ row: sectionOf(inventory, rowsSection)?.get(launcher.name) }),
-      options: { ...(declared?.network === undefined ? {} : { network: declared.network }), ...values },
+      options: { ...defaults, ...values },
       ports: declared?.ports ?? DEFAULT_PORTS,
       ...(ranks === undefined ? {} : { ranks }),
-      ...(setUp === undefined ? {} : { setUp }),
+      ...(begin === '' ? {} : { setUp: begin }),
       ...(declared === undefined ? {} : { environment: declared.environment }),
     },
   }
@@ -123,5 +135,9 @@ export function launchArray(
   if (options.array !== undefined) throw new MusterError('usage', `--${name} cannot be used with --array`)
   return option.values?.test(String(value)) === true ? `0-${Number(value) - 1}` : undefined
 }
+
+/** A line for sh. */
+const inPrefix = (prefix: string): string =>
+  `export PATH=${shellQuote(`${prefix}/bin`)}:"$PATH" LD_LIBRARY_PATH=${shellQuote(`${prefix}/lib`)}"\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"`
 
 const isGiven = (value: unknown): boolean => value !== undefined && !(Array.isArray(value) && value.length === 0)

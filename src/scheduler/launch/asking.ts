@@ -85,12 +85,20 @@ export function portsOf(said: Readonly<Record<string, string>> | undefined): rea
 
 /** Python is there wherever a launcher is. The others close first, or the port could not be bound for a while; `heard`: it is free again. */
 const listen = (address: string, port: number, count: number): string =>
-  `exec python3 -c ${shellQuote(`import socket,sys
-s=socket.create_server((sys.argv[1],int(sys.argv[2])),family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
+  `exec python3 -c ${shellQuote(`import errno,socket,sys
+a,p,n=sys.argv[1:]
+def server(a): return socket.create_server((a,int(p)),family=socket.AF_INET6 if ":" in a else socket.AF_INET)
+try:
+  try: s=server(a)
+  except socket.gaierror: s=server("")
+  except OSError as e:
+    if e.errno!=errno.EADDRNOTAVAIL: raise
+    s=server("")
+except OSError as e: sys.exit(print("refuse cannot listen at",a,"port",p+":",e))
 s.settimeout(${LISTEN_S})
 print("listening 1",flush=True)
 try:
-  for _ in range(int(sys.argv[3])):
+  for _ in range(int(n)):
     c=s.accept()[0]
     c.settimeout(${LISTEN_S})
     c.recv(1)

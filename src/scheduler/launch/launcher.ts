@@ -118,8 +118,8 @@ export interface Launcher {
   readonly name: string
   readonly summary: string
   readonly options: readonly LaunchOption[]
-  /** @throws MusterError 'usage' when options contradict each other. */
-  shape(options: LaunchSpec['options'], bundles: number, request: ResourceRequest): LaunchShape
+  /** `perHost`: as in `--per-host`. @throws MusterError 'usage' when options contradict each other. */
+  shape(options: LaunchSpec['options'], bundles: number, request: ResourceRequest, perHost?: number): LaunchShape
   next(gang: LaunchedGang, bundle: number): LaunchStep
   /** Of a service: where it answers, once it is ready. */
   endpoint?(gang: LaunchedGang): string | undefined

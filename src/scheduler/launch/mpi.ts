@@ -1,149 +1,202 @@
 /**
- * Open MPI (4.1) with Muster as its launch agent: mpirun runs in the first bundle and asks an agent to start `orted` on each other
- * host; the agent tells the line, and the bundle on that host starts it. So no host needs a key for another one, and all ranks are in
- * the bundles' cgroups. What the first host tells is not a line to run: only the settings that orted needs are taken from it, each
- * in the form that it has, and Muster writes the line.
+ * MPI without keys between the hosts: what mpirun would start on the other hosts by ssh is started by their bundles, so all ranks are
+ * in the bundles' cgroups and end with them (open-mpi.ts, mpich.ts).
  */
+import { MusterError } from '../../base/errors.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import { askPorts, askProgram, askVersion, differsIn, formatQuestion, nextQuestion, portsOf } from './asking.ts'
-import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec, type LaunchStep, ORDER } from './launcher.ts'
-import { asRank } from './rank.ts'
+import { type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
+import { askPorts, differsIn, formatQuestion, nextQuestion } from './asking.ts'
+import {
+  type HandLine,
+  HOST_ROLE,
+  type LaunchedGang,
+  type Launcher,
+  type LaunchOption,
+  type LaunchShape,
+  type LaunchSpec,
+  type LaunchStep,
+  ORDER,
+} from './launcher.ts'
+import { mpichByHand, mpichStep } from './mpich.ts'
+import { askInet, innerGang, NETWORK_OPTIONS } from './networks.ts'
+import { type MpiRun, openMpiByHand, openMpiStep } from './open-mpi.ts'
 import { beginOf } from './torchrun.ts'
 
-/** mpirun listens on all ports of its first range, ranks on one each of the second. */
-const CONTROL_PORTS = 1
+const KINDS = ['openmpi', 'mpich', 'intel']
+
+/** Of both launchers that start ranks by MPI. */
+export const MPI_OPTIONS: readonly LaunchOption[] = [
+  {
+    flags: 'slots <n>',
+    summary: 'start N ranks in each bundle (default: its GPUs, else its cores)',
+    values: /^[1-9]\d{0,3}$/,
+  },
+  {
+    flags: 'ranks <n>',
+    summary: 'start N ranks, each with --cpu, --gpu and --memory, in the bundles, or --per-host of them on each host',
+    values: /^[1-9]\d{0,4}$/,
+  },
+  {
+    flags: 'mpi <name>',
+    summary: `use ${KINDS.join(', ')} (default: that of mpirun)`,
+    values: /^(openmpi|mpich|intel)$/,
+  },
+  { flags: 'transport <name>', summary: 'tcp (default) or rdma', values: /^(tcp|rdma)$/ },
+  ...NETWORK_OPTIONS,
+  {
+    flags: 'bind <name>',
+    summary: 'bind each rank to a core or numa node (default: none)',
+    values: /^(none|core|numa)$/,
+  },
+  {
+    flags: 'export <name>',
+    summary: "give all ranks this variable of the first host's environment; can be given several times",
+    values: /^[A-Za-z_][A-Za-z0-9_]{0,100}$/,
+    isRepeatable: true,
+  },
+]
 
 export const mpi: Launcher = {
   name: 'mpi',
   summary: 'start MPI ranks with mpirun, without keys between the hosts',
   options: [
-    {
-      flags: 'slots <n>',
-      summary: 'start N ranks in each bundle (default: its GPUs, else its cores)',
-      values: /^[1-9]\d{0,3}$/,
-    },
-    { flags: 'transport <name>', summary: 'tcp (default) or rdma', values: /^(tcp|rdma)$/ },
-    {
-      flags: 'network <cidr>',
-      summary: 'let MPI use this network: 10.0.0.0/24 (default: as it chooses)',
-      values: /^[\d.]{7,15}\/\d{1,2}$/,
-    },
-    {
-      flags: 'bind <name>',
-      summary: 'bind each rank to a core or numa node (default: none)',
-      values: /^(none|core|numa)$/,
-    },
+    ...MPI_OPTIONS,
     { flags: 'as-is', summary: 'do not add -m mpi4py, which ends all ranks when one raises' },
     ORDER,
   ],
-  shape: (options, bundles, request) => ({
-    roles: [{ name: HOST_ROLE, count: bundles, request }],
-    leaders: [0],
-    isOnePerHost: true,
-    ranks: slotsOf(options, request.gpuCount, request.cpuMilli),
-  }),
+  shape: mpiShape,
   // Of coll_base_allreduce.c.
   ringDirection: () => 'next',
-  next(gang, bundle) {
-    const question = (index: number) =>
-      formatQuestion(
-        askProgram(index === 0 ? 'mpirun' : 'orted'),
-        askVersion('version', 'ompi_info --version'),
-        "if python3 -c 'import mpi4py' 2>/dev/null; then tell mpi4py yes; else tell mpi4py no; fi",
-        ...(index === 0 ? [askPorts(CONTROL_PORTS, gang.spec.ports, beginOf(gang))] : []),
-      )
-    const step = nextQuestion(gang, bundle, question)
-    if (step !== undefined) return step
-    const difference = differsIn(gang, 'version', 'the version of Open MPI')
-    if (difference !== undefined) return { kind: 'refuse', reason: difference }
-    return bundle === 0
-      ? {
-          kind: 'start',
-          command: `${AGENT}exec ${mpirunLine(gang, '"$MUSTER_DIRECTORY/agent"')}`,
-          environment: ENVIRONMENT,
-        }
-      : daemon(gang, bundle)
+  next: (gang, bundle) => {
+    const inner = innerGang(gang)
+    if (typeof inner === 'string') return { kind: 'refuse', reason: inner }
+    const question = (index: number) => formatQuestion(...askMpi(gang, index))
+    return nextQuestion(inner.gang, bundle, question) ?? mpiStep(gang, bundle)
   },
-  byHand: (gang) => [{ host: gang.bundles[0]?.host ?? '', command: mpirunLine(gang) }],
+  byHand: mpiByHand,
 }
 
-/** Ranks of a bundle: its GPUs, else its whole cores. */
-const slotsOf = ({ slots }: LaunchSpec['options'], gpus: number, cpuMilli: number): number =>
-  slots === undefined ? gpus || Math.max(1, Math.floor(cpuMilli / 1000)) : Number(slots)
+/** @throws MusterError 'usage' */
+export function mpiShape(
+  options: LaunchSpec['options'],
+  bundles: number,
+  request: ResourceRequest,
+  perHost?: number,
+): LaunchShape {
+  const base = { leaders: [0], isOnePerHost: true }
+  const { ranks, slots } = options
+  if (ranks === undefined) {
+    const own =
+      slots === undefined ? request.gpuCount || Math.max(1, Math.floor(request.cpuMilli / 1000)) : Number(slots)
+    return { ...base, roles: [{ name: HOST_ROLE, count: bundles, request }], ranks: own }
+  }
+  const fail = (message: string, hint?: string) => new MusterError('usage', message, hint === undefined ? {} : { hint })
+  if (slots !== undefined) throw fail('--ranks and --slots cannot be used together')
+  if (request.gpuCount > 0 && request.gpuMilli < WHOLE_MILLI)
+    throw fail('--ranks needs whole GPUs', 'Use --slots for ranks that share the GPUs of their bundle.')
+  if (perHost !== undefined && bundles > 1)
+    throw fail('--ranks with --per-host decides the number of bundles', 'Leave out --bundles.')
+  const total = Number(ranks)
+  if (total < bundles) throw fail(`--ranks ${ranks} is fewer than the ${bundles} bundles`)
+  const sizes =
+    perHost === undefined
+      ? Array.from({ length: bundles }, (_, index) => Math.floor((total + bundles - 1 - index) / bundles))
+      : Array.from({ length: Math.ceil(total / perHost) }, (_, index) => Math.min(perHost, total - index * perHost))
+  const roles = [...Map.groupBy(sizes, (size) => size)].map(([size, alike]) => ({
+    name: HOST_ROLE,
+    count: alike.length,
+    request: {
+      ...request,
+      cpuMilli: request.cpuMilli * size,
+      memoryBytes: request.memoryBytes * size,
+      gpuCount: request.gpuCount * size,
+    },
+    ranks: size,
+  }))
+  return { ...base, roles, ranks: Math.max(...sizes) }
+}
 
-/** Root may run it: a job runs as whoever submitted it. */
-const ENVIRONMENT = { OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1' }
-
-/** Called as `agent HOST orted …`; it lives as long as mpirun, which waits for it. */
-const AGENT = `cd "$MUSTER_DIRECTORY" || exit
-cat >agent <<'AGENT'
-#!/bin/sh
-h=$1; shift
-echo "agent.$h $*" >"$MUSTER_SAY"
-while kill -0 $PPID 2>/dev/null; do sleep 1; done
-AGENT
-chmod 700 agent; cd "$OLDPWD" || exit
-`
-
-/** The line by which a person would start it, with an agent's path in place of ssh. */
-function mpirunLine({ bundles, command, spec }: LaunchedGang, agent?: string): string {
-  const { transport = 'tcp', network, bind = 'none', 'as-is': asIs } = spec.options
-  const slots = bundles.map(({ request }) => slotsOf(spec.options, request.gpuCount, request.cpuMilli))
-  const [port] = portsOf(bundles[0]?.said)
-  const hosts = bundles.map(({ address }, index) => `${address}:${slots[index]}`).join()
-  const pairs: readonly (readonly [string, string])[] = [
-    ...(transport === 'tcp' ? [['pml', 'ob1'] as const, ['btl', '^openib'] as const] : []),
-    ...(network === undefined
-      ? []
-      : [['btl_tcp_if_include', network] as const, ['oob_tcp_if_include', network] as const]),
-    ...(port === undefined ? [] : [['oob_tcp_dynamic_ipv4_ports', `${port}`] as const]),
+/** What each host is asked: parts of a question. */
+export function askMpi(
+  { spec, bundles, id }: Pick<LaunchedGang, 'spec' | 'bundles' | 'id'>,
+  index: number,
+): readonly string[] {
+  const { mpi: kind, transport } = spec.options
+  return [
+    // What it is called differs where several are installed.
+    `m=$(mpirun --version 2>&1 | head -n 3 | tr '\\n' ' ' | head -c 300) p=mpirun k=${kind ?? ''}`,
+    `case $m in *'Open MPI'*) o=openmpi;; *HYDRA*) o=mpich;; *'Intel(R) MPI'*) o=intel;; *) o=; command -v mpirun >/dev/null || ! command -v mpiexec.hydra >/dev/null || o=mpich;; esac`,
+    '[ -n "$k" ] || k=$o; [ -n "$k" ] || { command -v mpirun >/dev/null && refuse "mpirun is neither Open MPI nor MPICH" || refuse "mpirun is not in PATH"; }',
+    'need() { for n; do command -v "$n" >/dev/null || refuse "$n is not in PATH"; done; }',
+    `case $k in
+openmpi) [ "$o" = openmpi ] || p=mpirun.openmpi; need $p orted ompi_info; v=$(ompi_info --version 2>&1 | head -n 1 | head -c 200);;
+mpich) need mpiexec.hydra hydra_pmi_proxy; v="MPICH $(mpiexec.hydra --version 2>&1 | sed -n 's/^ *Version: *//p' | head -n 1 | head -c 100)";;
+intel) need mpirun; v=$(mpirun --version 2>&1 | head -n 1 | head -c 200);;
+esac`,
+    'tell mpi "$k"; tell mpirun "$p"; tell version "$v"',
+    "if python3 -c 'import mpi4py' 2>/dev/null; then tell mpi4py yes; else tell mpi4py no; fi",
+    askInet(spec.options, bundles[index]?.address ?? ''),
+    ...(transport === 'rdma' ? [ASK_RDMA] : []),
+    askPorts(1, spec.ports, beginOf({ id })),
   ]
-  const words = [
-    ...['mpirun', '-np', String(slots.reduce((sum, one) => sum + one, 0)), '-H', hosts],
-    ...['--map-by', 'slot', '--bind-to', bind],
-    ...pairs.flatMap(([name, value]) => ['--mca', name, value]),
-    ...['PATH', ...Object.keys(spec.environment ?? {})].flatMap((name) => ['-x', name]),
+}
+
+const ASK_RDMA = `grep -qs ACTIVE /sys/class/infiniband/*/ports/*/state || refuse ${shellQuote('no active InfiniBand or RoCE port in /sys/class/infiniband; use --transport tcp')}
+l=$(ulimit -l); [ "$l" = unlimited ] || refuse "RDMA needs locked memory without a limit, which is $l KiB; set memlock to unlimited in /etc/security/limits.conf"`
+
+/** What a bundle of a gang that has answered does. */
+export function mpiStep(gang: LaunchedGang, bundle: number): LaunchStep {
+  const inner = innerGang(gang)
+  const ipv6 = gang.bundles.find(({ address }) => address.includes(':'))
+  if (typeof inner === 'string') return { kind: 'refuse', reason: inner }
+  if (ipv6 !== undefined && inner.gang === gang)
+    return {
+      kind: 'refuse',
+      reason: `MPI needs IPv4 between the hosts, and ${ipv6.host} has the address ${ipv6.address}; use --network`,
+    }
+  const difference = differsIn(gang, 'version', 'the version of MPI')
+  if (difference !== undefined) return { kind: 'refuse', reason: difference }
+  const kind = kindOf(gang)
+  const run = runOf(inner.gang, inner.network)
+  const step = kind === 'openmpi' ? openMpiStep(run, bundle) : kind === 'mpich' ? mpichStep(run, bundle) : undefined
+  if (step === undefined)
+    return {
+      kind: 'refuse',
+      reason: `${gang.bundles[0]?.host} has Intel MPI, which Muster cannot start; use Open MPI or MPICH (--mpi)`,
+    }
+  return step.kind === 'start' ? { ...step, environment: { ...rdmaVariables(gang), ...step.environment } } : step
+}
+
+export function mpiByHand(gang: LaunchedGang): readonly HandLine[] {
+  const inner = innerGang(gang)
+  const { gang: own, network = gang.spec.options.network } = typeof inner === 'string' ? { gang } : inner
+  const run = runOf({ ...own, environment: { ...rdmaVariables(gang), ...own.environment } }, network)
+  return [
+    {
+      host: gang.bundles[0]?.host ?? '',
+      command: kindOf(gang) === 'mpich' ? mpichByHand(run) : openMpiByHand(run),
+    },
   ]
-  const launch =
-    agent === undefined ? '' : ` --leave-session-attached --mca plm_rsh_no_tree_spawn 1 --mca plm_rsh_agent ${agent}`
-  const program =
-    asIs === undefined && bundles.every(({ said }) => said.mpi4py === 'yes') ? withAbort(command) : command
-  // Open MPI warns of variables that are not set.
-  return `${words.map(shellQuote).join(' ')} \${LD_LIBRARY_PATH+-x LD_LIBRARY_PATH}${launch} ${agent === undefined ? program : asRank(program)}`
+}
+
+const kindOf = ({ bundles, spec }: LaunchedGang): string => spec.options.mpi ?? bundles[0]?.said.mpi ?? 'openmpi'
+
+/** Horovod's threads and those of RDMA do not go together. */
+const rdmaVariables = ({ spec }: LaunchedGang): Readonly<Record<string, string>> =>
+  spec.options.transport === 'rdma' ? { HOROVOD_MPI_THREADS_DISABLE: '1' } : {}
+
+function runOf(gang: LaunchedGang, network: string | undefined): MpiRun {
+  const { bundles, command, spec } = gang
+  const isAborting = spec.options['as-is'] === undefined && bundles.every(({ said }) => said.mpi4py === 'yes')
+  return {
+    gang,
+    ...(network === undefined ? {} : { network }),
+    program: isAborting ? withAbort(command) : command,
+    names: spec.options.export?.split(' ') ?? [],
+  }
 }
 
 /** A rank that raises would leave the others waiting for ever (mpi4py.run). */
 function withAbort(command: string): string {
   return command.replace(/^((?:\S*\/)?python3?(?:\.\d+)?)\s+(?!-m mpi4py\b)/, '$1 -m mpi4py ')
-}
-
-/** What orted is given, and the form that each value must have. */
-const SETTINGS: Readonly<Record<string, RegExp>> = {
-  ess_base_jobid: /^\d{1,12}$/,
-  ess_base_vpid: /^\d{1,6}$/,
-  ess_base_num_procs: /^\d{1,6}$/,
-  orte_node_regex: /^[\w.,:[\]()@*-]{1,4000}$/,
-  orte_hnp_uri: /^\d{1,12}\.0(;tcp6?:\/\/[\d.,:[\]a-f]{1,500}:\d{1,5}(,\d{1,5}){0,99}){1,2}$/,
-}
-
-function daemon({ bundles }: LaunchedGang, bundle: number): LaunchStep {
-  const [first] = bundles
-  const own = bundles[bundle]
-  const line = first?.said[`agent.${own?.address}`]
-  if (first === undefined || own === undefined || line === undefined) return { kind: 'wait' }
-  const told = new Map([...line.matchAll(/-mca (\w+) "?([^" ]*)"?/g)].map(([, name = '', value = '']) => [name, value]))
-  const wrong = Object.entries(SETTINGS).find(([name, form]) => !form.test(told.get(name) ?? ''))
-  if (wrong !== undefined) return { kind: 'refuse', reason: `${first.host}: mpirun gave orted no valid ${wrong[0]}` }
-  const settings = [
-    'orte_leave_session_attached=1',
-    'ess=env',
-    'plm=rsh',
-    'pmix=^s1,s2,cray,isolated',
-    ...Object.keys(SETTINGS).map((name) => `${name}=${told.get(name)}`),
-  ]
-  const words = settings.flatMap((pair) => {
-    const at = pair.indexOf('=')
-    return ['-mca', pair.slice(0, at), pair.slice(at + 1)]
-  })
-  return { kind: 'start', command: `exec orted ${words.map(shellQuote).join(' ')}`, environment: ENVIRONMENT }
 }

@@ -85,7 +85,7 @@ export const torchrun: Launcher = {
 const procsOf = ({ procs }: LaunchSpec['options'], gpus: number): number => Number(procs ?? Math.max(1, gpus))
 
 /** Where the search for a free port begins. */
-export const beginOf = ({ id }: LaunchedGang): number => {
+export const beginOf = ({ id }: Pick<LaunchedGang, 'id'>): number => {
   const [job = 0, attempt = 0] = id.split('.').map(Number)
   return job * 31 + attempt * 7
 }

@@ -181,39 +181,3 @@ describe('tf', () => {
     expect(() => launcherOf('tf').shape({ role }, 1, REQUEST)).toThrow('--role')
   })
 })
-
-describe('mpi', () => {
-  const { next } = launcherOf('mpi')
-  const line = (uri: string, more = '') =>
-    `orted -mca ess "env" -mca ess_base_jobid "862584832" -mca ess_base_vpid 1 -mca ess_base_num_procs "2" -mca orte_node_regex "m[1:1],[2:10].81.0.2@0(2)" -mca orte_hnp_uri "${uri}" ${more}`
-  const URI = '862584832.0;tcp://10.81.0.1:39417'
-  const withLine = (text: string) => [{ ...READY[0], 'agent.10.81.0.2': text }, READY[1] ?? {}]
-
-  it('starts orted with the settings that mpirun gave, and with nothing else', () => {
-    expect(next(gangOf('mpi', {}, READY), 1)).toEqual({ kind: 'wait' })
-    const step = next(
-      gangOf('mpi', {}, withLine(line(URI, '; touch /tmp/mine $(id) -mca orte_launch_agent "evil"'))),
-      1,
-    )
-    expect(step).toMatchObject({ kind: 'start', command: expect.stringMatching(/^exec orted -mca .*39417'$/) })
-    expect(JSON.stringify(step)).not.toMatch(/touch|evil|\$\(/)
-  })
-
-  it.each(['862584832.0;tcp://10.81.0.1:', "1.0;tcp://x'y:1", '$(id)', ''])('refuses the address %j', (uri) => {
-    expect(next(gangOf('mpi', {}, withLine(line(uri))), 1)).toEqual({
-      kind: 'refuse',
-      reason: 'm1: mpirun gave orted no valid orte_hnp_uri',
-    })
-  })
-
-  it('ends all ranks when one raises, by mpi4py', () => {
-    const python = { ...gangOf('mpi', { slots: '3' }, READY), command: 'python3 train.py' }
-    const step = next(python, 0)
-    expect(step).toMatchObject({
-      command: expect.stringMatching(/-np 6 -H 10\.81\.0\.1:3,10\.81\.0\.2:3 .* python3 -m mpi4py train\.py$/),
-    })
-    expect(next({ ...python, spec: { ...python.spec, options: { 'as-is': '' } } }, 0)).toMatchObject({
-      command: expect.stringMatching(/ python3 train\.py$/),
-    })
-  })
-})
