@@ -19,10 +19,6 @@ export const askCard = (address: string): string =>
 export const askProgram = (program: string): string =>
   `command -v ${shellQuote(program)} >/dev/null || refuse ${shellQuote(`${program} is not in PATH`)}`
 
-/** Fact `NAME`: the first line that a program prints, for `sameOnAll`. */
-export const askVersion = (name: string, line: string): string =>
-  `v=$(${line} 2>&1 | head -n 1 | head -c 200); tell ${name} "$v"`
-
 /**
  * Fact `port` (or several, separated by spaces): ports of the range on which nothing listens. The search begins at another port
  * for each job, so that jobs that begin together do not find the same.

@@ -97,9 +97,8 @@ describe('mpi', () => {
     )
   })
 
-  it.each(
-    mpi.options.flatMap(({ flags, values }) => (flags === 'network <cidr>' && values ? [values] : [])),
-  )('takes networks that exist', (values) => {
+  it('takes networks that exist', () => {
+    const values = mpi.options.find(({ flags }) => flags === 'network <cidr>')?.values ?? /^$/
     const good = ['10.0.0.0/24', '192.168.255.1/32', '0.0.0.0/0']
     const bad = ['10.0.0/24', '10.0.0.0', '10.0.0.256/24', '10.0.0.0/33', '10.0.0.0/24;id', '1.2.3.4.5/8']
     expect([good.filter((text) => !values.test(text)), bad.filter((text) => values.test(text))]).toEqual([[], []])
