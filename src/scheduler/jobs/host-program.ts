@@ -392,8 +392,8 @@ const MOST_ENVIRONMENT = 131_072
  * can write anything there, each that nothing else has found is then read alone. `blind`: they could not be read.
  *
  * The name of the file `term.TIME` holds the time of TERM, so that it fits on a full disk; the job may create such files itself, so
- * an impossible time is ignored (`marked`). The file `swept` says that the bundle ended by itself, so no order to stop told its
- * process group (`q`). The text contains no apostrophe. Only numbers are evaluated, as processes may have any name.
+ * an impossible time is ignored (`marked`). `q`: the process group that got TERM as a whole. The text contains no apostrophe.
+ * Only numbers are evaluated, as processes may have any name.
  */
 const END_FUNCTIONS = `state() {
   case $1 in ""|*[!0-9]*) return 1;; esac
@@ -411,10 +411,14 @@ marked() {
 }
 scan() {
   own= blind=
-  for f in /proc/[0-9]*; do
-    n=\${f#/proc/}
-    state "$n" && eval "of_$session=\\"\\$of_$session $n\\" kids_$parent=\\"\\$kids_$parent $n\\"" && [ -O "$f" ] && own="$own $n/environ"
-  done
+  eval "$(head -q -n 1 /proc/[0-9]*/stat | LC_ALL=C awk "
+    { n = \\$1; if (!sub(/.*\\) /, \\"\\") || \\$1 ~ /[ZX]/) next }
+    n \\$2 \\$4 ~ /^[0-9]+\\$/ { kids[\\$2] = kids[\\$2] \\" \\" n; of[\\$4] = of[\\$4] \\" \\" n }
+    END {
+      for (n in kids) print \\"kids_\\" n \\"=\\\\\\"\\" kids[n] \\"\\\\\\"\\"
+      for (n in of) print \\"of_\\" n \\"=\\\\\\"\\" of[n] \\"\\\\\\"\\"
+    }")"
+  for f in /proc/[0-9]*; do [ -O "$f" ] && own="$own \${f#/proc/}/environ"; done
   marks=$(export LC_ALL=C; cd /proc && echo $own | xargs head -v -c ${MOST_ENVIRONMENT} | tr "\\000" "\\n" | awk "
     /^==> [0-9]+.environ <==\\$/ { n = substr(\\$0, 5) + 0; next }
     n && length(\\$0) < 120 && /^${MARK}=[0-9a-z-]+\\$/ { print substr(\\$0, ${MARK.length + 2}) \\":\\" n }
@@ -471,30 +475,36 @@ ungroup() {
   [ -z "$g" ] || { find "$g" -depth -type d -exec rmdir {} \\; ; rmdir "\${g%/*}"; } 2>/dev/null
 }
 rest() {
-  now; since=$up late=${KILL_AFTER} swept=
+  now; since=$up late=${KILL_AFTER} q=$p
   for f in ./term.* ""; do marked "$f" && break; done || at=
   [ -n "$at$launched" ] || return
+  true >resting
   while :; do
-    r=$(trap "" TERM; read -r me x </proc/self/stat; scan; members .; [ -z "$swept" ] || tell .; echo \${blind:-0} $r)
-    r=\${r:-1}; blind=\${r%% *}; blind=\${blind#0} r=\${r#[01]}
+    # An order that came at the same moment may kill the reader.
+    r=$(trap "" TERM; read -r me x </proc/self/stat; scan; members .; [ -z "$at" ] || tell .; echo \${blind:-0} $r) || r=again
     now
-    [ -n "$r" ] && [ $((up - since)) -lt ${KILL_FIRST_AFTER} ] || break
+    [ $((up - since)) -lt ${KILL_FIRST_AFTER} ] || break
+    if [ "$r" = again ]; then sleep 0.2 || sleep 1; continue; fi
+    [ -n "\${r#[01]}" ] || break
     [ -n "$at" ] || {
-      at=$up late=${KILL_LEFT_AFTER} swept=1 q=
-      true >swept; listed >"term.$up"; continue
+      at=$up late=${KILL_LEFT_AFTER} q= r=\${r#[01]}
+      listed >"term.$up"; continue
     }
-    [ $((up - at)) -lt $late ] || { [ -z "$g" ] || echo 1 >"$g/cgroup.kill"; kill -KILL $r; }
+    [ $((up - at)) -lt $late ] || { [ -z "$g" ] || echo 1 >"$g/cgroup.kill"; kill -KILL \${r#[01]}; }
     sleep 0.2 || sleep 1
   done
+  case $r in [1a]*) blind=1;; *) blind=;; esac
+  r=\${r#again} r=\${r#[01]}
   [ -z "$launched" ] || name_left
 } 2>/dev/null
 `
 
 /**
  * For the host's shell; all processes are read once a round. `end KEY SIGNAL`, with `p` from `alive`: a bundle that got no signal
- * yet gets TERM, even when a late order says KILL. Where no mark can be made, the order alone decides. As the job may have
- * written to its directory, only its own cgroup is touched. `swept_away KEY`: what a launched bundle has left behind whose first
- * process was killed; its number may be another process's by now.
+ * yet gets TERM, even when a late order says KILL. Where no mark can be made, the order alone decides. Once the command has ended,
+ * the bundle's first process does the rest itself. As the job may have written to its directory, only its own cgroup is touched.
+ * `swept_away KEY`: ends what a launched bundle has left behind whose first process was killed; its number may be another process's
+ * by now.
  */
 const END_BUNDLE = `me= listener=
 end() {
@@ -502,15 +512,19 @@ end() {
   k=$1 q=$p late=${KILL_AFTER}
   g=; { read -r g <"$1/cgroup"; } 2>/dev/null
   case $g in *..*) g=;; */muster/"$1") ;; *) g=;; esac
-  [ ! -e "$1/swept" ] || { q=; late=${KILL_LEFT_AFTER}; }
   now
   for f in "$1"/term.* ""; do marked "$f" && break; done || at=
+  if [ -z "$p" ]; then late=${KILL_LEFT_AFTER}
+  elif [ -e "$1/resting" ]; then
+    [ "$2" = TERM ] || [ $((up - \${at:-$up})) -lt ${2 * KILL_FIRST_AFTER} ] || kill -KILL "-$p"
+    return
+  fi
   [ -n "$scanned" ] || { scan; scanned=1; }
   if [ -z "$at" ] && { { true >"$1/term.$up"; } 2>/dev/null || [ "$2" = TERM ]; }; then
     members "$1"
     listed >"$1/term.$up"
-    [ -z "$q" ] || kill -TERM "-$q"
     tell "$1"
+    [ -z "$p" ] || kill -TERM "-$p"
   elif [ "$2" = KILL ] && [ $((up - \${at:-0})) -ge $late ]; then
     [ -z "$g" ] || echo 1 >"$g/cgroup.kill"
     members "$1"
@@ -518,13 +532,11 @@ end() {
     [ -z "$p" ] || [ $((up - \${at:-0})) -lt ${KILL_FIRST_AFTER} ] || kill -KILL "-$p"
   else
     members "$1"
-    # Its own first process tells what it left.
-    [ -n "$p" ] && [ -z "$q" ] || tell "$1"
+    [ -n "$p" ] && [ -e "$1/resting" ] || tell "$1"
   fi
 } 2>/dev/null
 swept_away() {
-  p=; true >"$1/swept"
-  end "$1" KILL
+  p=; end "$1" KILL
   [ -z "$r" ] || {
     [ $((up - \${at:-$up})) -ge ${KILL_FIRST_AFTER} ] || return
     # Some of them may have got KILL only now.

@@ -173,7 +173,8 @@ describe.skipIf(!canRun)('what a bundle started', { timeout: 120_000 }, () => {
     })
 
     it.skipIf(!isPossible)('is found by the cgroup alone when it hides its environment and its parents', async () => {
-      await start(`(env -i "PATH=$PATH" setsid ${SLEEP} &)`)
+      // The command goes on, or the process would be looked for before it has hidden.
+      await start(`(env -i "PATH=$PATH" setsid ${SLEEP} &); sleep 3000 &`)
       await waitUntil(() => sleepers().length === 1, 'the process')
       expect(await stopped()).toMatch(/ left=0$/)
       expect(sleepers().length).toBe(title === 'in a cgroup' ? 0 : 1)
