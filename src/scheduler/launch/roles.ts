@@ -7,12 +7,12 @@ import type { Role } from './launcher.ts'
 
 const MOST = 10_000
 
-/** What is not said is as in `request`. @throws MusterError 'usage' */
-export function parseRole(text: string, request: ResourceRequest, names: readonly string[]): Role {
+/** What is not said is as in `request`. `names`: those that it may have; undefined: any. @throws MusterError 'usage' */
+export function parseRole(text: string, request: ResourceRequest, names?: readonly string[]): Role {
   const wrong = (why: string) => new MusterError('usage', `--role ${printable(text)}: ${why}`)
   const [, name = '', count = '', rest = ''] = /^([a-z]+)=(\d{1,5})(?::(.+))?$/.exec(text) ?? []
   if (name === '') throw wrong('write it as worker=3 or worker=3:gpu=1,cpu=4')
-  if (!names.includes(name)) throw wrong(`the roles are ${names.join(', ')}`)
+  if (names?.includes(name) === false) throw wrong(`the roles are ${names?.join(', ')}`)
   if (Number(count) < 1 || Number(count) > MOST) throw wrong(`a role has 1 to ${MOST} bundles`)
   let own = request
   for (const pair of rest === '' ? [] : rest.split(',')) {
