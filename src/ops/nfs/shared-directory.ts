@@ -104,7 +104,7 @@ function viewOf({ isWritten, wrote, looked }: ProofResults, proofs: Proofs): Dir
       if (last.startsWith('denied')) return { kind: 'denied', login: /^denied ([\w.-]{1,32})$/.exec(last)?.[1] ?? '' }
     }
     const isLate = outcome.kind === 'timeout' || outcome.kind === 'cancelled'
-    return { kind: 'unsure', because: isLate ? 'it does not answer in time' : reasonOfResult(wrote, formatOutcome) }
+    return { kind: 'unsure', because: isLate ? 'no answer in time' : reasonOfResult(wrote, formatOutcome) }
   }
   if (!lines.includes('end')) return { kind: 'unsure', because: reasonOfResult(looked, formatOutcome) }
   const told = new Set(lines)
@@ -157,8 +157,10 @@ export function judge(
         if (most.includes(host)) return undefined
         const isSeen = view.sees.has(first) && written.get(first)?.sees.has(host) === true
         if (!isSeen) return problem(host, 'directory-differs', `${path} is not the directory that ${first} has`)
-        const hint = 'Use the same user ID on both.'
-        return problem(host, 'directory-unreadable', `it and ${first} cannot both read what is in ${path}`, { hint })
+        const cause = view.reads.has(first)
+          ? `${first} cannot read its files in ${path}`
+          : `it cannot read the files of ${first} in ${path}`
+        return problem(host, 'directory-unreadable', cause, { hint: 'Use the same user ID on both.' })
       }
     }
   }

@@ -22,6 +22,13 @@ export function labNfs(lab: Lab, shares: string, connectTimeoutS: number) {
   return {
     run: async (...args: readonly string[]): Promise<RunResult> =>
       await lab.run(command(...args), { timeoutMs: RUN_MS }),
+    /** What is found on hosts where a path is not the directory that the others have. */
+    checkDirectory: async (path: string): Promise<string> => {
+      const program = join(import.meta.dirname, 'check-directory-program.ts')
+      const { code, stdout, stderr } = await lab.run([process.execPath, '--import', 'tsx', program, file, path])
+      if (code !== 0) throw new Error(stderr)
+      return stdout
+    },
     /** It may be killed on the way. */
     start(...args: readonly string[]) {
       const [program = '', ...argv] = lab.command(command(...args))

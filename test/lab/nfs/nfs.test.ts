@@ -71,6 +71,20 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     expect(await m8.mustExec('head -n 2 /etc/fstab')).toBe(FSTAB)
   })
 
+  it('lets a directory of results be proved: the mounted one is one, a directory of each host is not', async () => {
+    expect(await nfs.checkDirectory('/nfsroot')).toBe('')
+    expect(await nfs.checkDirectory('/nfsroot/new')).toBe('')
+    await lab.kernelHost('m9').mustExec('mkdir /nfsroot/results')
+    expect(await nfs.checkDirectory('/nfsroot/results')).toBe('')
+    await lab.kernelHost('m9').mustExec('mount -t tmpfs tmpfs /nfsroot/results')
+    expect(await nfs.checkDirectory('/nfsroot/results')).toBe(
+      'm9: /nfsroot/results is not the directory that m10 has. hosts.yaml declares 10.81.0.1:/nfsroot at /nfsroot: run: muster up nfs\n',
+    )
+    await lab.kernelHost('m9').mustExec('umount /nfsroot/results; rmdir /nfsroot/results')
+    expect((await nfs.checkDirectory('/var/tmp')).split('\n')).toHaveLength(3)
+    expect(await nfs.states('find /nfsroot /var/tmp -name ".muster-proof-*"')).toEqual(['', '', ''])
+  })
+
   it('finds nothing to do the second time', async () => {
     const { code, stdout } = await nfs.run('up', '--yes')
     expect(stdout).toContain('no change: nothing to do')
@@ -94,6 +108,9 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     expect(stdout).toMatch(/^away {5}nfs · m10/m)
     expect(stdout).toMatch(/^failed {3}nfs · m\[8-9\]: \/nfsroot hangs: its server m10 does not answer/m)
     expect(code).toBe(4)
+    expect(await nfs.checkDirectory('/nfsroot')).toMatch(
+      /^m10: cannot check \/nfsroot: .*\nm8: cannot check \/nfsroot: no answer in time\. .*\nm9: cannot check \/nfsroot: no answer in time\. .*\n$/,
+    )
     await lab.kernelHost('m10').boot()
     const back = await nfs.run('check')
     expect(back.stdout).toContain('3 good')

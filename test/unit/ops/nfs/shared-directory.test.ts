@@ -59,7 +59,10 @@ describe('a directory', () => {
 
   it('is of no use if files of the others cannot be read', () => {
     expect(lines({ m1: written('m1 m2', 'm1 m2'), m2: written('m2', 'm1 m2') })).toEqual([
-      'blocker m2: it and m1 cannot both read what is in /shared/results. Use the same user ID on both.',
+      'blocker m2: it cannot read the files of m1 in /shared/results. Use the same user ID on both.',
+    ])
+    expect(lines({ m1: written('m1', 'm1 m2'), m2: written('m1 m2') })).toEqual([
+      'blocker m2: m1 cannot read its files in /shared/results. Use the same user ID on both.',
     ])
   })
 
@@ -70,13 +73,13 @@ describe('a directory', () => {
         m2: { kind: 'absent' },
         m3: { kind: 'file' },
         m4: { kind: 'denied', login: 'ann' },
-        m5: { kind: 'unsure', because: 'it does not answer in time' },
+        m5: { kind: 'unsure', because: 'no answer in time' },
       }),
     ).toEqual([
       'blocker m2: /shared/results does not exist, nor the directory above it. Declare it in nfs: of hosts.yaml, then run: muster up nfs',
       'blocker m3: /shared/results is not a directory. Give another path.',
       'blocker m4: ann cannot write to /shared/results. Let ann write there on this host.',
-      'blocker? m5: cannot check /shared/results: it does not answer in time. The check is repeated.',
+      'blocker? m5: cannot check /shared/results: no answer in time. The check is repeated.',
     ])
   })
 
