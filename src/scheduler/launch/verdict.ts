@@ -52,19 +52,23 @@ const PORT_TAKEN = /EADDRINUSE|address (is )?already in use/i
 export const isPortTaken = (failures: readonly Failure[]): boolean =>
   failures.some(({ text = '' }) => PORT_TAKEN.test(text))
 
-const isEnded = (code: number, text: string): boolean => code === TERMINATED && !RAISED.test(text)
+const isEnded = ({ code, text = '' }: Failure): boolean => code === TERMINATED && !RAISED.test(text)
+const isConsequence = (one: Failure): boolean => isEnded(one) || CONSEQUENCE.test(one.text ?? '')
 
 /**
  * The failures in the order of their likelihood to be the cause: the first one counts. Words decide among those that ended about
- * when the first one did, as a rank that raises may end later than those that it takes with it; otherwise time does.
+ * when the first one did, as a rank that raises may end later than those that it takes with it; otherwise time does. A launcher
+ * counts before ranks that it took with it when no rank had failed before it.
  */
 export function rankFailures(failures: readonly Failure[]): readonly Failure[] {
   const earliestMs = Math.min(...failures.map(({ endedMs = Infinity }) => endedMs))
-  const weight = ({ text = '', code, isLauncher, endedMs = earliestMs }: Failure) =>
-    (isLauncher ? 8 : 0) +
-    (endedMs - earliestMs > LINGERS_MS ? 4 : 0) +
-    (CONSEQUENCE.test(text) ? 1 : 0) +
-    (isEnded(code, text) ? 2 : 0)
+  const isFirst = ({ endedMs = Infinity }: Failure) =>
+    failures.every((one) => one.isLauncher || isEnded(one) || (one.endedMs ?? -Infinity) > endedMs)
+  const weight = (one: Failure) => {
+    const isLate = (one.endedMs ?? earliestMs) - earliestMs > LINGERS_MS
+    const ofLauncher = !one.isLauncher ? 0 : !isConsequence(one) && isFirst(one) ? 0.5 : 4
+    return (isLate ? 16 : 0) + (isEnded(one) ? 8 : 0) + ofLauncher + (isConsequence(one) ? 1 : 0)
+  }
   return failures.toSorted(
     (one, other) => weight(one) - weight(other) || (one.endedMs ?? Infinity) - (other.endedMs ?? Infinity),
   )
@@ -84,7 +88,6 @@ export function formatFirstFailure(failures: readonly Failure[]): string | undef
   const { endedMs = Number.NaN } = first
   const others = failures.filter((one) => one !== first && one.isLauncher === first.isLauncher)
   const apartMs = (one: Failure) => (one.endedMs ?? Number.NaN) - endedMs
-  const isConsequence = ({ code, text = '' }: Failure) => isEnded(code, text) || CONSEQUENCE.test(text)
   const close = others.filter(
     (one) => isConsequence(one) === isConsequence(first) && Math.abs(apartMs(one)) <= doubtOf(first, one),
   )

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../../src/base/package-root.ts'
 import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
-import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import { hostsFileOf, isJob, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid')
 const hasTorch = canRun && requirement('python torch')
@@ -131,5 +132,38 @@ describe.skipIf(!canRun)('a job launched by torchrun', { timeout: 240_000 }, () 
       /^the torchrun launcher on m1.* failed .*: AttributeError: 'NoneType' object has no attribute 'get'$/,
     )
     expect((await queue.find(missing)).reason).toMatch(/^m[12]: \/srv\/nothing is not in PATH$/)
+  })
+
+  describe('of which ranks begin sessions of their own', () => {
+    /** Of every process that a rank left: the rank's own, one in a session of its own, and one whose parent ended. */
+    const ALONE = '(setsid sleep 3000 &); sleep 3000 & echo ready; wait'
+    const sleepers = async () =>
+      await Promise.all(
+        lab.names.map(async (name) => (await lab.host(name).exec("pgrep -fc '^sleep 3000'")).stdout.trim()),
+      )
+    const begun = async () => {
+      const id = await queue.submit(...FAKE, ALONE)
+      const { ended, seen } = queue.work()
+      await seen(isJob(id, 'running'))
+      await waitUntil(async () => (await sleepers()).join() === '4,4', 'all ranks', 30_000)
+      return { id, ended }
+    }
+
+    it('leaves nothing behind when it is cancelled', async () => {
+      const { id, ended } = await begun()
+      await queue.job('cancel', id)
+      expect(await ended).toEqual([0, null])
+      expect(await sleepers()).toEqual(['0', '0'])
+      expect(await queue.show(id)).toMatch(/nothing left on m1 m2/)
+    })
+
+    it('leaves nothing behind when an agent is killed, and names that agent', async () => {
+      const { id, ended } = await begun()
+      await lab.host('m2').exec("pkill -KILL -f '^/usr/bin/python3 /srv/fake'")
+      expect(await ended).toEqual([0, null])
+      expect(await sleepers()).toEqual(['0', '0'])
+      expect((await queue.find(id)).reason).toMatch(/^the torchrun launcher on m2 failed first: exit 137 .SIGKILL./)
+      expect(await queue.show(id)).toMatch(/nothing left on m1 m2/)
+    })
   })
 })

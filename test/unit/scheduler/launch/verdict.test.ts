@@ -62,6 +62,16 @@ describe('the first failure of a job', () => {
     expect(formatFirstFailure([])).toBeUndefined()
   })
 
+  it('is a launcher that was killed or failed before any rank did, and took its ranks with it', () => {
+    const killed = { title: 'the torchrun launcher', isLauncher: true, code: 137, host: 'm2' }
+    const ended = rank(2, 700, 'step 7', { host: 'm2', code: 143 })
+    const failures = [rank(0, 500, GLOO), ended, rank(2, 0, undefined, killed)]
+    expect(formatFirstFailure(failures)).toMatch(/^the torchrun launcher on m2 failed first: exit 137 .SIGKILL./)
+    const lost = rank(2, 800, 'torch.RendezvousConnectionError: no host', { ...killed, code: 1 })
+    expect(formatFirstFailure([ended, lost])).toMatch(/^the torchrun launcher on m2 failed first: exit 1/)
+    expect(formatFirstFailure([rank(0, 500, GLOO), ended, lost])).toMatch(/^rank 0 on m1/)
+  })
+
   it.each([
     GLOO,
     'RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete',
