@@ -6,6 +6,7 @@
  */
 import { getOrMake } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
+import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Said } from '../launch/launcher.ts'
 import { parseRankEnd, RANK_PROGRAM, type RankEnd, type UpClock, WHY_FUNCTION } from '../launch/rank.ts'
@@ -250,7 +251,8 @@ export function parseHostAnswer(text: string, clock: UpClock = UNKNOWN_CLOCK): H
       const end = third === 'rank' ? parseRankEnd(more, clock) : undefined
       if (end !== undefined) own.ranks.push(end)
       // The first one counts; a name is one of Muster's own, or of an agent's host.
-      else if (/^[\w.:-]{1,300}$/.test(third) && !Object.hasOwn(own.facts, third)) own.facts[third] = more.join(' ')
+      else if (/^[\w.:-]{1,300}$/.test(third) && !Object.hasOwn(own.facts, third))
+        own.facts[third] = printable(more.join(' '))
     } else {
       const state = bundleState(second, third, more)
       if (state === undefined) continue

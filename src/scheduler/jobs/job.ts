@@ -6,7 +6,7 @@
  */
 import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
-import { HOST_ROLE, type LaunchSpec, type Role, type Said } from '../launch/launcher.ts'
+import { HOST_ROLE, type LaunchSpec, REFUSED, type Role, type Said } from '../launch/launcher.ts'
 import type { RankEnd } from '../launch/rank.ts'
 import type { Ring } from '../launch/ring.ts'
 import { type Failure, formatFirstFailure, isPortTaken } from '../launch/verdict.ts'
@@ -248,7 +248,8 @@ function forgotten(job: Job, hosts: readonly string[], nowMs: number): Job {
   return isActive(next.state) && ends.length === bundles.length ? ended(job, next.state, ends, nowMs) : next
 }
 
-const MOST_SAID = 64
+/** mpirun's host tells a line for each other host. */
+const MOST_SAID = 512
 const MOST_SAID_CHARACTERS = 4096
 const MOST_RANK_ENDS = 2048
 
@@ -261,8 +262,10 @@ function said(job: Job, state: ActiveState, { rank, said, ranks }: Extract<JobEv
     ([name, value]) => !Object.hasOwn(known, name) && value.length <= MOST_SAID_CHARACTERS,
   )
   const ends = ranks.filter((one) => !ended.some((old) => old.rank === one.rank && old.restart === one.restart))
-  if (facts.length + ends.length === 0) return job
-  if (Object.keys(known).length + facts.length > MOST_SAID || ended.length + ends.length > MOST_RANK_ENDS) return job
+  if (facts.length + ends.length === 0 || ended.length + ends.length > MOST_RANK_ENDS) return job
+  const isTooMuch = Object.keys(known).length + facts.length > MOST_SAID
+  if (isTooMuch && Object.hasOwn(known, REFUSED)) return job
+  if (isTooMuch) facts.splice(0, facts.length, [REFUSED, `it told more than the ${MOST_SAID} facts that a job keeps`])
   const next: BundleState = { ...bundle, said: { ...known, ...Object.fromEntries(facts) }, ranks: [...ended, ...ends] }
   return { ...job, state: { ...state, bundles: state.bundles.with(rank, next) } }
 }

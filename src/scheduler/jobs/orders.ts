@@ -47,6 +47,7 @@ export function ordersFor(
 ): readonly PlacedOrder[] {
   const { state } = job
   if (!isActive(state)) return []
+  const gang = launchedGang({ ...job, ...state }, addresses)
   return state.bundles.flatMap((bundle, rank): PlacedOrder[] => {
     const place = state.places[rank]
     if (bundle.kind === 'ended' || place === undefined) return []
@@ -56,7 +57,7 @@ export function ordersFor(
       // Also where the clock was set back meanwhile.
       return on({ kind: 'stop', key, signal: Math.abs(nowMs - state.sinceMs) > GRACE_MS ? 'KILL' : 'TERM' })
     if (bundle.kind === 'begun') return on({ kind: 'check', key })
-    const step = stepOf(job, rank, addresses)
+    const step = stepOf(gang, rank)
     if (step?.kind === 'wait' || step?.kind === 'refuse') return []
     if (step?.kind === 'ask')
       return on({ kind: 'ask', key, name: step.name, program: asQuestion(job.spec, step.program) })
@@ -121,15 +122,10 @@ function launchedGang(
   return { id: `${id}.${attempt}`, command: spec.command, environment: spec.environment, spec: launch, bundles }
 }
 
-function stepOf(job: Job, rank: number, addresses: ReadonlyMap<string, string>): LaunchStep | undefined {
-  const gang = isActive(job.state) ? launchedGang({ ...job, ...job.state }, addresses) : undefined
+function stepOf(gang: LaunchedGang | undefined, rank: number): LaunchStep | undefined {
   if (gang === undefined) return undefined
-  return (
-    launcherOf(gang.spec)?.next(gang, rank) ?? {
-      kind: 'refuse',
-      reason: `this version does not know the launcher ${gang.spec.kind}`,
-    }
-  )
+  const reason = `this version does not know the launcher ${gang.spec.kind}`
+  return launcherOf(gang.spec)?.next(gang, rank) ?? { kind: 'refuse', reason }
 }
 
 /** How a person would start a job on these places without Muster; none where it has no launcher. */
@@ -139,29 +135,17 @@ export function handLinesOf(job: PlacedJob, addresses: ReadonlyMap<string, strin
   return launcher === undefined || gang === undefined ? [] : linesByHand(launcher, gang)
 }
 
-/** Where a service answers, from what its bundles told. */
-function endpointOf(job: Job, addresses: ReadonlyMap<string, string>): string | undefined {
-  const gang = isActive(job.state) ? launchedGang({ ...job, ...job.state }, addresses) : undefined
-  return gang && launcherOf(gang.spec)?.endpoint?.(gang)
-}
-
-/** Why the launcher of a job that begins cannot start it. */
-function refusalOf(job: Job, addresses: ReadonlyMap<string, string>): string | undefined {
-  const { state, spec } = job
-  if (spec.launch === undefined || state.kind !== 'starting') return undefined
-  for (const [rank, bundle] of state.bundles.entries()) {
-    const step = bundle.kind === 'sent' ? stepOf(job, rank, addresses) : undefined
-    if (step?.kind === 'refuse') return step.reason
-  }
-  return undefined
-}
-
 /** What follows for a launched job from what its bundles told: that it cannot start, or that it is ready. */
 export function launchEvent(job: Job, addresses: ReadonlyMap<string, string>): JobEvent | undefined {
-  const reason = refusalOf(job, addresses)
-  if (reason !== undefined) return { kind: 'refused', reason }
-  const isKnown = 'endpoint' in job.state && job.state.endpoint !== undefined
-  const endpoint = isKnown ? undefined : endpointOf(job, addresses)
+  const { state, spec } = job
+  if (spec.launch === undefined || !isActive(state) || state.kind === 'ending') return undefined
+  const gang = launchedGang({ ...job, ...state }, addresses)
+  if (gang === undefined) return undefined
+  for (const [rank, bundle] of state.bundles.entries()) {
+    const step = bundle.kind === 'sent' ? stepOf(gang, rank) : undefined
+    if (step?.kind === 'refuse') return { kind: 'refused', reason: step.reason }
+  }
+  const endpoint = state.endpoint === undefined ? launcherOf(gang.spec)?.endpoint?.(gang) : undefined
   return endpoint === undefined ? undefined : { kind: 'ready', endpoint }
 }
 

@@ -58,6 +58,9 @@ export type LaunchShape = {
   readonly ranks?: number
 }
 
+/** The fact of a host on which the job cannot start: why. */
+export const REFUSED = 'refuse'
+
 /** Facts by name, as its host told them: believed about that host alone. */
 export type Said = Readonly<Record<string, string>>
 

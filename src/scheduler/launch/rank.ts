@@ -2,7 +2,9 @@
  * Ranks of a bundle: a launcher that starts several processes on a host starts each by a small program, which gives it an output
  * file of its own and tells its end. Where a bundle is one rank, its own output and end are those of the rank.
  */
+
 import { defined } from '../../base/defined.ts'
+import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 
 /** The clock of a host, from its uptime in seconds to milliseconds of this machine's clock. */
@@ -99,7 +101,7 @@ export function parseRankEnd(words: readonly string[], clock: UpClock): RankEnd 
   if (![rank, restart, code].every((word) => /^\d{1,6}$/.test(word)) || Number(rank) > MOST_RANK || Number(code) > 255)
     return undefined
   const endedMs = /^\d{1,10}(\.\d{1,6})?$/.test(up) ? clock.toMs(Number(up)) : undefined
-  const line = text.join(' ').slice(0, MOST_TEXT).trim()
+  const line = printable(text.join(' ').slice(0, MOST_TEXT)).trim()
   return {
     rank: Number(rank),
     restart: Number(restart),
