@@ -424,8 +424,8 @@ function checkEngineRoom(spec: JobSpec, { inventory, store }: OpenQueue, nowMs: 
   })
 }
 
-export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, context: CliContext): number {
-  const { stdout } = context
+/** Where a job would go now, or why it would wait. Asks no host. */
+export function placeNow(spec: JobSpec, queue: OpenQueue, context: CliContext) {
   const { cluster } = occupy(hostsOf(queue), queue.store.active())
   const gang = gangOf(spec)
   const found = findGang(cluster.copy(), gang)?.map(({ host, devices }) => ({
@@ -434,7 +434,12 @@ export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions,
   }))
   const { places, ring } =
     found === undefined ? { places: found } : onRing(spec, found, linkSpeedsOf(queue.inventory, context))
-  const why = places === undefined ? (whyNotGang(cluster, gang)?.lines ?? []) : []
+  return { places, ring, why: places === undefined ? (whyNotGang(cluster, gang)?.lines ?? []) : [] }
+}
+
+export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: GlobalOptions, context: CliContext): number {
+  const { stdout } = context
+  const { places, ring, why } = placeNow(spec, queue, context)
   const byHand = places === undefined ? [] : handLinesOf({ id: 0, attempt: 1, spec, places }, addressesOf(queue))
   if (json)
     stdout.write(

@@ -4,6 +4,7 @@
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { LaunchedGang, LaunchStep } from './launcher.ts'
+import { hostFacts } from './preflight.ts'
 
 /** Told last of all: a program that was cut off has answered nothing. */
 export const ANSWERED = 'answered'
@@ -51,13 +52,16 @@ const LISTEN_S = 12
 
 /** The step of a bundle until all have answered `question` and reached the first one at its first port; then undefined. */
 export function nextQuestion(
-  { bundles }: LaunchedGang,
+  gang: LaunchedGang,
   bundle: number,
   question: (bundle: number) => string,
 ): LaunchStep | undefined {
-  const own = bundles[bundle]?.said ?? {}
+  const { bundles } = gang
+  const asked = bundles[bundle]
+  const own = asked?.said ?? {}
   if (own.refuse !== undefined) return { kind: 'refuse', reason: `${bundles[bundle]?.host}: ${own.refuse}` }
-  if (own[ANSWERED] === undefined) return { kind: 'ask', name: ANSWERED, program: question(bundle) }
+  if (own[ANSWERED] === undefined && asked !== undefined)
+    return { kind: 'ask', name: ANSWERED, program: `${hostFacts(gang, asked)}\n${question(bundle)}` }
   if (bundles.some(({ said }) => said[ANSWERED] === undefined)) return { kind: 'wait' }
   const [first] = bundles
   const port = portsOf(first?.said)[0]

@@ -39,6 +39,7 @@ export const tf: Launcher = {
   },
   // Of ring_alg.cc; with parameter servers, workers do not reduce among themselves.
   ringDirection: ({ role = '' }) => (/\bps=/.test(role) ? undefined : 'next'),
+  imports: () => ({ module: 'tensorflow' }),
   next(gang, bundle) {
     const { bundles, command } = gang
     const question = (index: number) =>
