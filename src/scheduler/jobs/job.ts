@@ -31,8 +31,6 @@ export type JobSpec = {
   readonly estimateS?: number
   /** Maximum run time; enforced. */
   readonly limitS?: number
-  /** Undefined: it looks stuck after ten minutes, and is left alone. */
-  readonly silence?: SilenceSpec
   /** Its memory is not limited to what it asked for. */
   readonly isUnlimited?: boolean
   readonly retries: number
@@ -52,12 +50,6 @@ export type JobSpec = {
   /** The job is done when these bundles are; the others are stopped then. Undefined: when all are. */
   readonly leaders?: readonly number[]
 }
-
-/**
- * It looks stuck when no rank has written anything for so long. `stop`: it is stopped then, `idle`: if none has used its processor
- * either, `always`: also if they have.
- */
-export type SilenceSpec = { readonly seconds: number; readonly stop?: 'idle' | 'always' }
 
 export type BundlePlace = { readonly host: string; readonly devices: readonly number[] }
 
@@ -151,7 +143,7 @@ export type JobEvent =
   | { readonly kind: 'said'; readonly rank: number; readonly said: Said; readonly ranks: readonly RankEnd[] }
   /** It is a service, and answers. */
   | { readonly kind: 'ready'; readonly endpoint: string }
-  /** Its launcher cannot start it, or it looks stuck. */
+  /** Its launcher cannot start it. */
   | { readonly kind: 'refused'; readonly reason: string }
   /** `because`: the reason of a job that never began. */
   | { readonly kind: 'stop'; readonly reason: StopReason; readonly because?: string }
@@ -377,8 +369,9 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   if (stop === undefined && first.kind === 'gone' && first.isCancelled) return over('cancelled', first.reason)
   const launchFailures = first.kind === 'exit' ? failuresOf(job.spec, base) : []
   const { portsTaken = 0 } = state
-  if (stop === undefined && portsTaken < MOST_PORTS_TAKEN && isPortTaken(launchFailures))
-    return again({ last: formatFirstFailure(launchFailures) ?? '', portsTaken: portsTaken + 1 })
+  const words = first.kind === 'refused' ? [first.reason] : launchFailures.map(({ text = '' }) => text)
+  if (stop === undefined && portsTaken < MOST_PORTS_TAKEN && words.some(isPortTaken))
+    return again({ last: formatFirstFailure(launchFailures) ?? formatEnd(first), portsTaken: portsTaken + 1 })
   const kind =
     stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' || first.kind === 'refused' ? 'failed' : 'lost'
   const reason =

@@ -4,7 +4,6 @@
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { LaunchedGang, LaunchStep } from './launcher.ts'
-import { hostFacts } from './preflight.ts'
 
 /** Told last of all: a program that was cut off has answered nothing. */
 export const ANSWERED = 'answered'
@@ -50,31 +49,35 @@ export function differsIn(gang: LaunchedGang, fact: string, title: string): stri
 const REACH_S = 4
 const LISTEN_S = 12
 
-/** The step of a bundle until all have answered `question` and reached the first one at its first port; then undefined. */
+/**
+ * The step of a bundle until all have answered `question` and all that listen are reached by the others; then undefined. `portOf`: of
+ * a bundle that listens; by itself only the first one does, at its first port.
+ */
 export function nextQuestion(
-  gang: LaunchedGang,
+  { bundles }: LaunchedGang,
   bundle: number,
   question: (bundle: number) => string,
+  portOf = (index: number) => (index === 0 ? portsOf(bundles[0]?.said)[0] : undefined),
 ): LaunchStep | undefined {
-  const { bundles } = gang
-  const asked = bundles[bundle]
-  const own = asked?.said ?? {}
+  const own = bundles[bundle]?.said ?? {}
   if (own.refuse !== undefined) return { kind: 'refuse', reason: `${bundles[bundle]?.host}: ${own.refuse}` }
-  if (own[ANSWERED] === undefined && asked !== undefined)
-    return { kind: 'ask', name: ANSWERED, program: `${hostFacts(gang, asked)}\n${question(bundle)}` }
+  if (own[ANSWERED] === undefined) return { kind: 'ask', name: ANSWERED, program: question(bundle) }
   if (bundles.some(({ said }) => said[ANSWERED] === undefined)) return { kind: 'wait' }
-  const [first] = bundles
-  const port = portsOf(first?.said)[0]
-  const others = bundles.length - 1
-  if (first === undefined || port === undefined || others === 0) return undefined
-  if (bundle === 0 && own.listening === undefined)
-    return { kind: 'ask', name: 'listening', program: listen(first.address, port, others) }
-  if (bundle > 0 && own.reached === undefined)
-    return first.said.listening === undefined
+  const listeners = bundles.flatMap(({ host, address, said }, index) => {
+    const port = portOf(index)
+    return port === undefined ? [] : [{ index, host, address, said, port }]
+  })
+  if (listeners.length === 0 || bundles.length === 1) return undefined
+  const mine = listeners.find(({ index }) => index === bundle)
+  if (mine !== undefined && own.listening === undefined)
+    return { kind: 'ask', name: 'listening', program: listen(mine.address, mine.port, bundles.length - 1) }
+  const isCaller = (index: number) => listeners.some((one) => one.index !== index)
+  if (isCaller(bundle) && own.reached === undefined)
+    return listeners.some(({ said }) => said.listening === undefined)
       ? { kind: 'wait' }
-      : { kind: 'ask', name: 'reached', program: reach(first.host, first.address, port) }
-  const isReached = bundles.every(({ said }, index) => index === 0 || said.reached !== undefined)
-  return isReached && first.said.heard !== undefined ? undefined : { kind: 'wait' }
+      : { kind: 'ask', name: 'reached', program: reach(listeners.filter(({ index }) => index !== bundle)) }
+  const isReached = bundles.every(({ said }, index) => !isCaller(index) || said.reached !== undefined)
+  return isReached && listeners.every(({ said }) => said.heard !== undefined) ? undefined : { kind: 'wait' }
 }
 
 /** Of the fact `port`, as far as they can be ports. */
@@ -107,8 +110,12 @@ except OSError: pass
 s.close()
 print("heard 1",flush=True)`)} ${shellQuote(address)} ${port} ${count}`
 
-const reach = (host: string, address: string, port: number): string =>
+type Place = { readonly host: string; readonly address: string; readonly port: number }
+
+const reach = (places: readonly Place[]): string =>
   `exec python3 -c ${shellQuote(`import socket,sys
-try: socket.create_connection((sys.argv[2],int(sys.argv[3])),${REACH_S}).close()
-except OSError as e: print("refuse cannot reach",sys.argv[1],"at",sys.argv[2],"port",sys.argv[3]+":",e)
-else: print("reached 1")`)} ${shellQuote(host)} ${shellQuote(address)} ${port}`
+w=sys.argv[1:]
+for h,a,p in zip(w[::3],w[1::3],w[2::3]):
+  try: socket.create_connection((a,int(p)),${REACH_S}).close()
+  except OSError as e: sys.exit(print("refuse cannot reach",h,"at",a,"port",p+":",e))
+print("reached 1")`)} ${places.map(({ host, address, port }) => `${shellQuote(host)} ${shellQuote(address)} ${port}`).join(' ')}`

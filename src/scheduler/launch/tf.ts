@@ -39,12 +39,12 @@ export const tf: Launcher = {
   },
   // Of ring_alg.cc; with parameter servers, workers do not reduce among themselves.
   ringDirection: ({ role = '' }) => (/\bps=/.test(role) ? undefined : 'next'),
-  imports: () => ({ module: 'tensorflow' }),
   next(gang, bundle) {
     const { bundles, command } = gang
     const question = (index: number) =>
       formatQuestion(askProgram('python3'), askCard(bundles[index]?.address ?? ''), ...portsFor(gang, index))
-    const step = nextQuestion(gang, bundle, question)
+    // Each task calls all others.
+    const step = nextQuestion(gang, bundle, question, (index) => portOf(bundles, index))
     if (step !== undefined) return step
     const addresses = bundles.map(
       ({ address }, rank) => `${address.includes(':') ? `[${address}]` : address}:${portOf(bundles, rank)}`,

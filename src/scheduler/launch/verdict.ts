@@ -49,8 +49,7 @@ const SIGNALS: Readonly<Record<number, string>> = {
 /** A port that was free when it was asked for is taken when the launcher begins: another start may not meet that. */
 const PORT_TAKEN = /EADDRINUSE|address (is )?already in use/i
 
-export const isPortTaken = (failures: readonly Failure[]): boolean =>
-  failures.some(({ text = '' }) => PORT_TAKEN.test(text))
+export const isPortTaken = (text: string): boolean => PORT_TAKEN.test(text)
 
 const isEnded = ({ code, text = '' }: Failure): boolean => code === TERMINATED && !RAISED.test(text)
 const isConsequence = (one: Failure): boolean => isEnded(one) || CONSEQUENCE.test(one.text ?? '')

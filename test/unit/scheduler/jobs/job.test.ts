@@ -315,3 +315,34 @@ test('any events: an end is final except for a retry, an attempt is sent once, o
     }),
   )
 })
+
+describe('a launched job whose port was taken meanwhile', () => {
+  const launch = { kind: 'torchrun', options: {}, ports: [46_000, 46_099], ranks: 2 } as const
+  const refused: JobEvent = {
+    kind: 'refused',
+    reason: 'a: cannot listen at 10.0.0.1 port 46001: Address already in use',
+  }
+  const said: JobEvent = {
+    kind: 'said',
+    rank: 0,
+    said: { why: 'EADDRINUSE, message: address already in use' },
+    ranks: [],
+  }
+
+  test.each([
+    ['in preflight', [placed, refused, seen(0, barred), seen(1, barred)]],
+    ['when its launcher began', [placed, said, seen(0, exit(1)), seen(1, exit(143))]],
+  ])('%s starts again at once, three times, and none of them is a failure', (_, attempt) => {
+    let own = job({ launch })
+    for (const number of [2, 3, 4]) {
+      own = lifeOf(own, ...attempt)
+      expect(own).toMatchObject({ attempt: number, failures: 0, state: { kind: 'queued' } })
+      expect(own.state).not.toHaveProperty('notBeforeMs')
+    }
+    expect(lifeOf(own, ...attempt)).toMatchObject({ attempt: 4, state: { kind: 'failed' } })
+  })
+
+  test('starts again for its words alone where it has a launcher', () => {
+    expect(lifeOf(job(), placed, said, seen(0, exit(1)), seen(1, exit(143))).state.kind).toBe('failed')
+  })
+})

@@ -58,10 +58,18 @@ it('has --order where the order of ranks means something', () => {
 })
 
 describe.each(LAUNCHERS.map(({ name }) => name))('the launcher %s', (kind) => {
-  it('asks each host once, lets the others reach the first one, and then begins', () => {
+  it('asks each host once, and refuses with the reason that a host gives', () => {
     const { next } = launcherOf(kind)
     expect(next(gangOf(kind), 1)).toMatchObject({ kind: 'ask', name: 'answered' })
     expect(next(gangOf(kind, {}, [{}, ANSWERED]), 1)).toEqual({ kind: 'wait' })
+    const gang = gangOf(kind, {}, [ANSWERED, { ...ANSWERED, refuse: 'cannot reach m1' }])
+    expect(next(gang, 1)).toEqual({ kind: 'refuse', reason: 'm2: cannot reach m1' })
+  })
+})
+
+describe.each(LAUNCHERS.flatMap(({ name }) => (name === 'tf' ? [] : [name])))('the launcher %s', (kind) => {
+  it('lets the others reach the first host, and then begins', () => {
+    const { next } = launcherOf(kind)
     expect(next(gangOf(kind, {}, [ANSWERED, ANSWERED]), 0)).toMatchObject({ kind: 'ask', name: 'listening' })
     expect(next(gangOf(kind, {}, [ANSWERED, ANSWERED]), 1)).toEqual({ kind: 'wait' })
     expect(next(gangOf(kind, {}, [{ ...ANSWERED, listening: '1' }, ANSWERED]), 1)).toMatchObject({
@@ -69,11 +77,6 @@ describe.each(LAUNCHERS.map(({ name }) => name))('the launcher %s', (kind) => {
       name: 'reached',
     })
     expect(next(gangOf(kind, {}, READY), 0)).toMatchObject({ kind: 'start' })
-  })
-
-  it('refuses with the reason that a host gives', () => {
-    const gang = gangOf(kind, {}, [ANSWERED, { ...ANSWERED, refuse: 'cannot reach m1' }])
-    expect(launcherOf(kind).next(gang, 1)).toEqual({ kind: 'refuse', reason: 'm2: cannot reach m1' })
   })
 })
 
@@ -153,6 +156,37 @@ describe('torchrun', () => {
 })
 
 describe('tf', () => {
+  /** All reached all. */
+  const ALL = READY.map((said) => ({ ...said, listening: '1', heard: '1', reached: '1' }))
+
+  it('lets each task reach all others before any begins', () => {
+    const { next } = launcherOf('tf')
+    const [first = {}, second = {}] = [ANSWERED, { ...ANSWERED, port: '46010' }]
+    expect(next(gangOf('tf', {}, [first, second]), 1)).toMatchObject({ kind: 'ask', name: 'listening' })
+    const listening = [first, second].map((said) => ({ ...said, listening: '1' }))
+    expect(next(gangOf('tf', {}, [first, listening[1] ?? {}]), 1)).toEqual({ kind: 'wait' })
+    expect(next(gangOf('tf', {}, listening), 0)).toMatchObject({
+      name: 'reached',
+      program: expect.stringMatching(/ m2 10\.81\.0\.2 46010$/),
+    })
+    expect(next(gangOf('tf', {}, [ALL[0] ?? {}, { ...ALL[1], heard: undefined as never }]), 0)).toEqual({
+      kind: 'wait',
+    })
+    expect(next(gangOf('tf', {}, ALL), 0)).toMatchObject({ kind: 'start' })
+  })
+
+  it('gives tasks that share a host a port each', () => {
+    const gang = gangOf('tf', {}, [
+      { ...ALL[0], port: '46001 46002' },
+      { ...ALL[1], port: '' },
+    ])
+    const bundles = gang.bundles.map((bundle) => ({ ...bundle, host: 'm1', address: 'fd00::1' }))
+    const step = launcherOf('tf').next({ ...gang, bundles }, 0)
+    expect(step.kind === 'start' && JSON.parse(step.environment.TF_CONFIG ?? '').cluster).toEqual({
+      worker: ['[fd00::1]:46001', '[fd00::1]:46002'],
+    })
+  })
+
   it('gives each task the addresses and ports of all, and is done when the chief is', () => {
     const options = { role: 'chief=1 ps=1:cpu=4,gpu=0' }
     const shape = launcherOf('tf').shape(options, 1, REQUEST)
@@ -162,7 +196,7 @@ describe('tf', () => {
       count: 1,
       request: { cpuMilli: 4000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
     })
-    const step = launcherOf('tf').next(gangOf('tf', options, READY), 1)
+    const step = launcherOf('tf').next(gangOf('tf', options, ALL), 1)
     expect(step.kind === 'start' && JSON.parse(step.environment.TF_CONFIG ?? '')).toEqual({
       cluster: { chief: ['10.81.0.1:46007'], ps: ['10.81.0.2:46007'] },
       task: { type: 'ps', index: 0 },
@@ -175,9 +209,18 @@ describe('tf', () => {
     'worker=0',
     'chief=2',
     'ps=1',
+    'worker=1 worker=2',
+    'worker=2 evaluator=2',
+    'worker=1:memory=lots',
     'worker=1:gpu=1.5',
     'worker=1:gpu=x',
   ])('refuses the role %s', (role) => {
     expect(() => launcherOf('tf').shape({ role }, 1, REQUEST)).toThrow('--role')
+  })
+
+  it('takes memory for a role, and refuses bundles that contradict the roles', () => {
+    const { shape } = launcherOf('tf')
+    expect(shape({ role: 'worker=3:memory=2GiB' }, 3, REQUEST).roles[0]?.request.memoryBytes).toBe(2 * 2 ** 30)
+    expect(() => shape({ role: 'worker=3' }, 2, REQUEST)).toThrow('--bundles 2')
   })
 })
