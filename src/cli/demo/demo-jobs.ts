@@ -5,6 +5,9 @@ import type { Host } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Metric } from '../../scheduler/jobs/metric.ts'
 import type { Submission } from '../../scheduler/jobs/store.ts'
+import type { LaunchSpec } from '../../scheduler/launch/launcher.ts'
+import { severalRanks } from '../../scheduler/launch/rank.ts'
+import { DEFAULT_PORTS } from '../../scheduler/launch/section.ts'
 import { type Strategy, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { ownCommand } from '../command-line/own-command.ts'
 import { expandVariants } from '../job/variants.ts'
@@ -35,6 +38,8 @@ type DemoJob = {
   readonly gpu?: number
   readonly bundles?: number
   readonly strategy?: Strategy
+  /** In each bundle, started by a launcher. */
+  readonly ranks?: number
   readonly array?: string
   readonly grid?: readonly string[]
   readonly limit?: number
@@ -45,7 +50,7 @@ type DemoJob = {
 const METRICS: readonly Metric[] = [{ name: 'loss' }, { name: 'acc', isMost: true }]
 
 function submissionOf({ cpu, memory = 0, gpu = 0, ...job }: DemoJob): Submission {
-  const { name, command, seconds, bundles = 1, strategy = 'PACK', limit, retries = 0, grid } = job
+  const { name, command, seconds, bundles = 1, strategy = 'PACK', ranks, limit, retries = 0, grid } = job
   return {
     spec: {
       name,
@@ -62,6 +67,7 @@ function submissionOf({ cpu, memory = 0, gpu = 0, ...job }: DemoJob): Submission
       retries,
       estimateS: seconds,
       ...(limit === undefined ? {} : { limitS: limit }),
+      ...(ranks === undefined ? {} : { launch: launchOf(ranks) }),
       ...(grid === undefined ? {} : { metrics: METRICS }),
       isPreemptible: false,
       // The machine has no such memory to give.
@@ -75,6 +81,25 @@ function submissionOf({ cpu, memory = 0, gpu = 0, ...job }: DemoJob): Submission
   }
 }
 
+/** A row as in `launchers` of hosts.yaml, which starts several ranks on a host and needs nothing but sh. */
+const launchOf = (ranks: number): LaunchSpec => ({
+  kind: 'demo',
+  options: { procs: String(ranks) },
+  ports: DEFAULT_PORTS,
+  ranks,
+  row: {
+    command: ['sh', '-c', severalRanks(ranksOf(ranks), `$((WORLD_SIZE * ${ranks}))`), 'ranks'],
+    per: 'host',
+    ports: 0,
+    environment: {},
+    done: 'all',
+  },
+})
+
+/** Muster's own RANK and WORLD_SIZE count bundles. */
+const ranksOf = (count: number) =>
+  Array.from({ length: count }, (_, local) => ({ rank: `$((RANK * ${count} + ${local}))`, local, command: '"$@"' }))
+
 /** Long jobs print less often: each process costs a little. */
 const PAUSE_S = 4
 
@@ -83,6 +108,12 @@ const train = (steps: number) => ({
   command: `train --steps ${steps} --every ${PAUSE_S}`,
   seconds: steps * PAUSE_S,
 })
+/** One of its ranks is slower than the others. */
+const launched = (steps: number, slow: number) => ({
+  command: `train --steps ${steps} --every ${PAUSE_S} --slow-rank ${slow}`,
+  seconds: 1.5 * steps * PAUSE_S,
+})
+const failing = { command: `train --steps 20 --every ${PAUSE_S} --bad-rank 1`, seconds: 20 * PAUSE_S }
 const distributed = (steps: number) => {
   const { command, seconds } = train(steps)
   return { command: `echo "rank $RANK of $WORLD_SIZE on GPUs $CUDA_VISIBLE_DEVICES"; ${command}`, seconds }
@@ -92,17 +123,18 @@ const shards = (count: number) => ({
   seconds: count * PAUSE_S,
 })
 
-const WAITING_FROM = 5
+const WAITING_FROM = 6
 
 /** The first jobs: most of them start at once, the last ones wait. */
 export function firstJobs(hosts: readonly Host[]): readonly Submission[] {
   const grid = ['lr=0.003,0.01,0.03,0.1', 'batch=32,128']
   const jobs: readonly DemoJob[] = [
     { name: 'lr sweep', user: 'ana', ...sweep, cpu: 1, memory: 8, gpu: 1, grid },
-    { name: 'resnet', user: 'ben', ...distributed(12), cpu: 4, memory: 24, ...gang(hosts, 4, 2, 'SPREAD') },
+    { name: 'resnet', user: 'ben', ...launched(12, 5), ranks: 2, cpu: 4, memory: 24, ...gang(hosts, 4, 2, 'SPREAD') },
     { name: 'finetune', user: 'chen', ...train(10), cpu: 4, memory: 64, gpu: 4 },
     { name: 'notebook', user: 'dora', ...shards(30), cpu: 1, memory: 8, gpu: 0.5, array: '1-3' },
     { name: 'tokenize', user: 'ana', ...shards(7), cpu: 8, memory: 32 },
+    { name: 'two towers', user: 'dora', ...failing, ranks: 2, cpu: 2, memory: 8, ...gang(hosts, 2, 0, 'SPREAD') },
     { name: 'pretrain', user: 'chen', ...distributed(8), cpu: 4, memory: 64, ...gang(hosts, 3, 4, 'STRICT_SPREAD') },
     { name: 'too large for any host', user: 'ben', ...train(10), cpu: 8, gpu: 16 },
   ]
@@ -123,7 +155,7 @@ export function nextJob(step: number, hosts: readonly Host[]): Submission {
     { name: 'import scans', user: 'dora', command: BROKEN, seconds: 6, cpu: 2, memory: 4, retries: 1 },
     { name: 'whole host', user: 'chen', ...train(5), cpu: 8, memory: 64, gpu: most },
     { name: 'render', user: 'dora', ...shards(12), limit: 24, cpu: 4, memory: 8 },
-    { name: 'resnet', user: 'ben', ...distributed(9), cpu: 2, memory: 24, ...gang(hosts, 4, 2, 'SPREAD') },
+    { name: 'resnet', user: 'ben', ...launched(40, 2), ranks: 2, cpu: 2, memory: 24, ...gang(hosts, 4, 2, 'SPREAD') },
     { name: 'notebook', user: 'ana', ...shards(12), cpu: 1, memory: 8, gpu: 0.5, array: '1-2' },
   ]
   return submissionOf(jobs[step % jobs.length] as DemoJob)
@@ -172,21 +204,29 @@ export function formatHostsFile({ cluster, hosts, groups }: Inventory): string {
 
 export const TRAIN_COMMAND = `#!/bin/sh
 # A pretended training run: prints a loss and an accuracy from time to time, and does nothing else.
-lr=0.01 batch=64 steps=30 every=2
+lr=0.01 batch=64 steps=30 every=2 slow=none bad=none
 while [ $# -gt 0 ]; do
   case "$1" in
     --lr) lr=$2 ;;
     --batch) batch=$2 ;;
     --steps) steps=$2 ;;
     --every) every=$2 ;;
+    --slow-rank) slow=$2 ;;
+    --bad-rank) bad=$2 ;;
     *) echo "usage: train [--lr RATE] [--batch SIZE] [--steps COUNT] [--every SECONDS]" >&2; exit 2 ;;
   esac
   shift 2 || exit 2
 done
-exec awk -v lr="$lr" -v batch="$batch" -v steps="$steps" -v every="$every" 'BEGIN {
+[ -z "\${LOCAL_RANK-}" ] || [ "\${WORLD_SIZE-1}" = 1 ] || echo "rank $RANK of $WORLD_SIZE on $HOST"
+[ "\${RANK-}" != "$slow" ] || slow=now
+[ "\${RANK-}" != "$bad" ] || bad=now
+exec awk -v lr="$lr" -v batch="$batch" -v steps="$steps" -v every="$every" -v slow="$slow" -v bad="$bad" 'BEGIN {
+  if (slow == "now") every *= 1.5
   far = log(lr / 0.01); least = 0.15 + 0.09 * far * far + batch / 1600
   for (step = 1; step <= steps; step++) {
-    if (system("sleep " every) != 0) exit 130
+    if (system("sleep " every) != 0) exit 143
+    if (slow == "now" && step == 2) print "data loader: worker 2 restarted"
+    if (bad == "now" && step == 4) { print "ValueError: bad batch: shard 7 has no labels" >"/dev/stderr"; exit 1 }
     loss = least + 2 * exp(-4 * step / steps) + 0.02 * sin(step * batch)
     printf "step %d/%d loss=%.4f acc=%.3f\\n", step, steps, loss, exp(-loss / 2)
     fflush()

@@ -79,17 +79,20 @@ m=; [ $c = 0 ] || m=$(why "$e")
 { echo "rank $r $t $c $u $m" >&9; } 9<>"$d/say"
 exit $c`
 
-/** Starts ranks as processes of their own; when one fails, the others of its bundle are stopped. `command`: words for sh. */
+/**
+ * Starts ranks as processes of their own; when one fails, the others of its bundle are stopped. `command`: words for sh. `rank` and
+ * `total`: numbers, or words of sh. The text has no braces, so that a row of hosts.yaml can hold it.
+ */
 export function severalRanks(
-  ranks: readonly { readonly rank: number; readonly local: number; readonly command: string }[],
-  total: number,
+  ranks: readonly { readonly rank: number | string; readonly local: number; readonly command: string }[],
+  total: number | string,
 ): string {
   const starts = ranks.map(
     ({ rank, local, command }) =>
-      `{ RANK=${rank} LOCAL_RANK=${local} WORLD_SIZE=${total} sh "$MUSTER_DIRECTORY/rank" ${command} || fail $?; } &`,
+      `( RANK=${rank} LOCAL_RANK=${local} WORLD_SIZE=${total} sh "$MUSTER_DIRECTORY/rank" ${command} || fail $? ) &`,
   )
   return `f=$MUSTER_DIRECTORY/failed
-fail() { (set -C; echo "$1" >"$f") 2>/dev/null; kill -TERM $$; }
+fail() ( (set -C; echo "$1" >"$f") 2>/dev/null; kill -TERM $$ )
 trap 'trap "" TERM; kill -TERM 0; sleep 1; read -r c 2>/dev/null <"$f" || c=143; exit $c' TERM
 ${starts.join('\n')}
 wait; read -r c 2>/dev/null <"$f" || c=0; exit $c`

@@ -19,11 +19,17 @@ const SHELLS = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homeb
 /** Of this process's environment, what a shell on the machine itself would have too. */
 const INHERITED = ['LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TERMINFO', 'TERMINFO_DIRS']
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-/** Ends programs that left their groups, found by the HOME in their environment: TERM, then KILL. For sh; $1: the homes. */
+/**
+ * Ends programs that left their groups, found by the HOME in their environment: TERM, then KILL; then removes the empty control
+ * groups of the demo's jobs. For sh; $1: the homes.
+ */
 const END_LEFT_PROGRAMS = `n=0
 while p=$(grep -lszF "HOME=$1/" /proc/[0-9]*/environ | tr -dc '0-9\\n'); [ -n "$p" ] && [ $n -lt 40 ]; do
   if [ $n -lt 20 ]; then kill $p; else kill -KILL $p; fi
   n=$((n+1)); sleep 0.05
+done 2>/dev/null
+for f in "$1"/*/.local/state/muster/jobs/*/cgroup; do
+  read -r g <"$f" && case $g in *..*) ;; /sys/fs/cgroup/*/*) rmdir "$g/main" "$g"; rmdir "\${g%/*}";; esac
 done 2>/dev/null
 `
 

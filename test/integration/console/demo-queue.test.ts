@@ -1,5 +1,5 @@
 /** The queue of the demo: real jobs on its own hosts, and nothing of them anywhere else or after it. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -68,15 +68,35 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.expectNowhere(/with “lr sweep”/)
     })
 
+    it('shows the ranks of launched gangs, the one that failed first and one that is behind', async () => {
+      await console.key('/')
+      await console.type('two towers')
+      await console.key('Enter')
+      await console.expectScreen(/▸15 +failed .*two towers/)
+      await console.key('Enter')
+      await console.expectScreen(/15 two towers · demo · 4 ranks on 2 hosts · attempt 1 · failed/)
+      await console.expectScreen(/rank 1 on m\d failed first: exit 1.*: ValueError: bad batch: shard 7 has no labels/)
+      await console.key('q', '/')
+      await console.expectNowhere(/with “two towers”/)
+      await console.key('/')
+      await console.type('resnet')
+      await console.key('Enter')
+      await console.key('Enter')
+      await console.expectScreen(/resnet · demo · 8 ranks on 4 hosts/)
+      await console.expectScreen(/▸5 +data loader: worker 2 restarted/)
+      await console.key('q', '/')
+      await console.expectNowhere(/with “resnet”/)
+    })
+
     it('cancels a job after confirmation', async () => {
       await console.key('/')
       await console.type('too large')
       await console.key('Enter')
-      await console.expectScreen(/▸16 +queued .*too large/)
+      await console.expectScreen(/▸17 +queued .*too large/)
       await console.key('c')
       await console.expectMode('dialog:change-jobs')
       await console.key('y')
-      await console.expectScreen(/▸16 +cancelled/)
+      await console.expectScreen(/▸17 +cancelled/)
     })
 
     it('shows where a gang would go', async () => {
@@ -90,7 +110,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
     it('starts further jobs when the first ones have ended', async () => {
       await console.leader('5')
       await console.key('/')
-      await console.expectScreen(/(1[7-9]|[2-9]\d)(-\d+)? +(queued|starting|running|done|\S+ \d\/4)/)
+      await console.expectScreen(/(1[89]|[2-9]\d)(-\d+)? +(queued|starting|running|done|\S+ \d\/4)/)
     })
 
     it('accepts a job from a shell of its hosts, which opens no connection', async () => {
@@ -145,9 +165,11 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.expectAllOpen()
       await console.leader('4')
       await console.expectScreen(/1[0-9] running/)
+      const groups = groupsAt(temporary)
       console.signal('SIGKILL')
       await console.ended()
       await waitUntil(() => left().length === 0, 'the end of what it began')
+      expect(groups.filter((path) => existsSync(path))).toEqual([])
     })
   })
 
@@ -168,6 +190,13 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
     expect(left()).toEqual([])
   })
 })
+
+/** Control groups of the demo's jobs; none where this user cannot make any. */
+function groupsAt(directory: string): readonly string[] {
+  return globSync(join(directory, 'muster-demo-*', '*', '.local/state/muster/jobs/*/cgroup')).map((file) =>
+    readFileSync(file, 'utf8').trim(),
+  )
+}
 
 function queuesAt(directory: string): readonly string[] {
   return readdirSync(directory).filter((name) =>
