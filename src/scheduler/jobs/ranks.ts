@@ -77,14 +77,25 @@ export function ranksOf(
   const { places, bundles = [] } = state
   const each = spec.launch?.ranks
   const names = namesOf(spec.roles, places.length)
-  const rows = places.flatMap(({ host }, bundle): readonly RankRow[] => {
-    const known = bundles[bundle] ?? { kind: 'sent' }
-    const own = new Map(readings.get(bundle)?.map((reading) => [reading.rank, reading]))
+  const seen = places.map(({ host }, bundle) => ({
+    host,
+    known: bundles[bundle] ?? { kind: 'sent' as const },
+    own: new Map(readings.get(bundle)?.map((reading) => [reading.rank, reading])),
+    ends: lastEnds(bundles[bundle]),
+  }))
+  const found = new Set(seen.flatMap(({ ends, own }) => [...ends.keys(), ...own.keys()]))
+  const counts = (spec.roles ?? [{ count: places.length, ranks: each }]).flatMap(({ count, ranks = each }) =>
+    Array.from({ length: count }, () => ranks ?? 1),
+  )
+  let first = 0
+  const rows = seen.flatMap(({ host, known, own, ends }, bundle): readonly RankRow[] => {
     if (each === undefined) return [bundleRow(bundle, names[bundle] ?? '', host, known, own.get(bundle))]
-    const ends = lastEnds(known)
-    const found = [...new Set([...ends.keys(), ...own.keys()])]
+    const count = counts[bundle] ?? each
     // Launchers fill the bundles in their order unless they say otherwise.
-    const ranks = found.length > 0 ? found : Array.from({ length: each }, (_, index) => bundle * each + index)
+    const expected = Array.from({ length: count }, (_, index) => first + index).filter((rank) => !found.has(rank))
+    first += count
+    const here = [...new Set([...ends.keys(), ...own.keys()])]
+    const ranks = [...here, ...expected.slice(0, Math.max(0, count - here.length))]
     return ranks.map((rank) => launchedRow(rank, bundle, host, known, ends.get(rank), own.get(rank)))
   })
   return rows.toSorted((one, other) => one.rank - other.rank)
@@ -99,8 +110,10 @@ export function failedRanks({ spec, state }: Job, rows: readonly RankRow[]): rea
   return failed.length === 0 ? ended : failed
 }
 
-function lastEnds({ ranks = [] }: BundleState): ReadonlyMap<number, RankEnd> {
-  return new Map(ranks.toSorted((one, other) => one.restart - other.restart).map((end) => [end.rank, end]))
+function lastEnds(bundle: BundleState | undefined): ReadonlyMap<number, RankEnd> {
+  return new Map(
+    (bundle?.ranks ?? []).toSorted((one, other) => one.restart - other.restart).map((end) => [end.rank, end]),
+  )
 }
 
 function launchedRow(

@@ -50,7 +50,7 @@ export const MPI_OPTIONS: readonly LaunchOption[] = [
   },
   {
     flags: 'export <name>',
-    summary: "give all ranks this variable of the first host's environment; can be given several times",
+    summary: "give all ranks this variable of the first host's environment",
     values: /^[A-Za-z_][A-Za-z0-9_]{0,100}$/,
     isRepeatable: true,
   },

@@ -56,6 +56,34 @@ describe('ranks from the state of a job', () => {
     ])
   })
 
+  it('are all there when only some told how they ended', () => {
+    const ended = (rank: number): BundleState => ({
+      kind: 'ended',
+      end: { kind: 'exit', code: 0 },
+      ranks: [{ rank, restart: 0, code: 143 }],
+    })
+    expect(rowOf(jobOf(2, ended(1), ended(2)))).toEqual([
+      ['rank 0', 'm1', 'stopped', undefined],
+      ['rank 1', 'm1', 'stopped', 143],
+      ['rank 2', 'm2', 'stopped', 143],
+      ['rank 3', 'm2', 'stopped', undefined],
+    ])
+  })
+
+  it('follow the roles whose bundles have fewer', () => {
+    const job = jobOf(2, BEGUN, BEGUN)
+    const { request } = job.spec
+    const roles = [
+      { name: 'host', count: 1, request, ranks: 2 },
+      { name: 'host', count: 1, request, ranks: 1 },
+    ]
+    expect(rowOf({ ...job, spec: { ...job.spec, roles } })).toEqual([
+      ['rank 0', 'm1', 'running', undefined],
+      ['rank 1', 'm1', 'running', undefined],
+      ['rank 2', 'm2', 'running', undefined],
+    ])
+  })
+
   it('have the end that their host told, the latest restart first', () => {
     const ranks = [
       { rank: 1, restart: 1, code: 3, text: 'ValueError: bad batch' },
