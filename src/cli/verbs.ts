@@ -169,6 +169,11 @@ export const VERBS: VerbTable = {
       row: changes('start ranks as a row of launchers in hosts.yaml says', CLUSTER, one(launches, 'row'), {
         isDefault: true,
       }),
+      check: reads(
+        'ask the hosts whether a launched job could start there; start nothing',
+        [...CLUSTER, 'color'],
+        () => import('./launch/check.ts'),
+      ),
     },
   },
   pack: reads('show which jobs and Ray bundles use which hosts and devices', CLUSTER, () => import('./pack/pack.ts')),

@@ -18,7 +18,7 @@ import {
 } from '../../scheduler/jobs/job.ts'
 import { JOB_COLUMNS, requestText } from '../../scheduler/jobs/job-columns.ts'
 import { type Metric, metricJson, rankBy } from '../../scheduler/jobs/metric.ts'
-import { handLinesOf } from '../../scheduler/jobs/orders.ts'
+import { handLinesOf, preflightOf } from '../../scheduler/jobs/orders.ts'
 import type { SweepRow } from '../../scheduler/jobs/results.ts'
 import { formatRing } from '../../scheduler/launch/ring.ts'
 import { wholeNumber } from '../command-line/options.ts'
@@ -128,6 +128,7 @@ Examples:
     if (isFinal(state))
       lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
     for (const text of leftWords(job)) lines.push(['processes', text])
+    for (const text of preflightWords(job, queue)) lines.push(['warning', text])
     for (const { host, command } of byHand) lines.push(['by hand', `on ${host}: ${command}`])
     for (const [name, value] of values) lines.push([name, value])
     if (state.kind === 'queued' && state.last !== undefined) lines.push(['last attempt', state.last])
@@ -136,6 +137,22 @@ Examples:
     context.stdout.write(lines.map(([name, text]) => `${`${name}:`.padEnd(14)}${printable(text)}\n`).join(''))
     return EXIT.ok
   },
+}
+
+/** What preflight found on the hosts of a launched job that started all the same. */
+export function preflightWords(job: Job, queue: OpenQueue): readonly string[] {
+  const { state } = job
+  if (!('places' in state) || state.places === undefined) return []
+  const found = preflightOf({ ...job, places: state.places, bundles: state.bundles }, addressesOf(queue))
+  const groups = Map.groupBy(
+    found.filter(({ gravity }) => gravity !== 'blocker'),
+    ({ cause, hint }) => JSON.stringify([cause, hint]),
+  )
+  return [...groups.values()].map((group) => {
+    const [{ cause = '', hint = '' } = {}] = group
+    const where = group.map(({ host, detail }) => (detail === undefined ? host : `${host} ${detail}`))
+    return `${cause} (${where.join(', ')}). ${hint}`
+  })
 }
 
 function storageText(path: string, { inventory }: OpenQueue): string {

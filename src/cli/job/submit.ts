@@ -2,7 +2,7 @@
 
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { accountName } from '../../base/account.ts'
 import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError } from '../../base/errors.ts'
@@ -17,7 +17,7 @@ import { findGang } from '../../scheduler/gangs/place-gang.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf } from '../../scheduler/jobs/engine-room.ts'
-import type { JobSpec } from '../../scheduler/jobs/job.ts'
+import type { JobSpec, SilenceSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { handLinesOf } from '../../scheduler/jobs/orders.ts'
 import { gangOf, occupy, onRing } from '../../scheduler/jobs/plan-jobs.ts'
@@ -65,6 +65,7 @@ export type SubmitOptions = GlobalOptions &
     readonly user?: string
     readonly estimate?: number
     readonly limit?: number
+    readonly silent?: SilenceSpec
     readonly retries: number
     readonly after: readonly number[]
     readonly preemptible?: boolean
@@ -148,6 +149,12 @@ export const submit: VerbCode = {
         .option(
           '--storage <path>',
           'with --engine ray: prove first that this directory is the same one on all hosts of the cluster',
+        )
+        .addOption(
+          new Option(
+            '--silent <time>',
+            'the job looks stuck if nothing is written for TIME, such as 90s, 10m (default) or 2h; 10m:end stops it if no processor was used either, 10m:end-busy also if one was, as MPI and NCCL do while they wait',
+          ).argParser(silenceOf),
         )
         .option('--hold', 'hold the job until it is released'),
     ),
@@ -276,10 +283,20 @@ function specOf(
       directory,
       estimateS: options.estimate,
       limitS: options.limit,
+      silence: options.silent,
       metrics: metrics.length === 0 ? undefined : metrics,
     }),
     ...launchPart(options, { bundles: options.bundles, request }, setUp, inventory),
   }
+}
+
+const UNIT_S: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600 }
+
+function silenceOf(text: string): SilenceSpec {
+  const [, count = '', unit = '', end] = /^(\d{1,6})([smh]?)(:end|:end-busy)?$/.exec(text) ?? []
+  const seconds = Number(count) * (UNIT_S[unit] ?? 0)
+  if (seconds === 0) throw new InvalidArgumentError('It must be a time such as 90s, 10m or 2h, or 10m:end.')
+  return { seconds, ...(end === undefined ? {} : { stop: end === ':end' ? 'idle' : 'always' }) }
 }
 
 const MOST_METRICS = 16
@@ -306,7 +323,7 @@ function checkCommand(command: string): void {
 
 /** @throws MusterError 'usage' for what the engine cannot carry out, 'configuration' when hosts.yaml does not declare it. */
 function engineOf(
-  { engine = 'embedded', on, perHost, preemptible, dryRun, copyDir, fromEnv, metric, ...rest }: SubmitOptions,
+  { engine = 'embedded', on, perHost, preemptible, dryRun, copyDir, fromEnv, metric, silent, ...rest }: SubmitOptions,
   command: string,
   inventory: Inventory,
 ): Pick<JobSpec, 'engine' | 'needs' | 'storage'> {
@@ -337,6 +354,7 @@ function engineOf(
     'copy-dir': copyDir,
     'from-env': fromEnv,
     metric: metric.length > 0,
+    silent: silent !== undefined,
   }).flatMap(([name, value]) => (value === undefined || value === false ? [] : [`--${name}`]))
   const refused = given.filter((option) => kind.refuses.includes(option))
   if (refused.length > 0) throw new MusterError('usage', `--engine ${engine} cannot be used with ${refused.join(', ')}`)
@@ -406,8 +424,8 @@ function checkEngineRoom(spec: JobSpec, { inventory, store }: OpenQueue, nowMs: 
   })
 }
 
-export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions, context: CliContext): number {
-  const { stdout } = context
+/** Where a job would go now, or why it would wait. Asks no host. */
+export function placeNow(spec: JobSpec, queue: OpenQueue, context: CliContext) {
   const { cluster } = occupy(hostsOf(queue), queue.store.active())
   const gang = gangOf(spec)
   const found = findGang(cluster.copy(), gang)?.map(({ host, devices }) => ({
@@ -416,7 +434,12 @@ export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: SubmitOptions,
   }))
   const { places, ring } =
     found === undefined ? { places: found } : onRing(spec, found, linkSpeedsOf(queue.inventory, context))
-  const why = places === undefined ? (whyNotGang(cluster, gang)?.lines ?? []) : []
+  return { places, ring, why: places === undefined ? (whyNotGang(cluster, gang)?.lines ?? []) : [] }
+}
+
+export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: GlobalOptions, context: CliContext): number {
+  const { stdout } = context
+  const { places, ring, why } = placeNow(spec, queue, context)
   const byHand = places === undefined ? [] : handLinesOf({ id: 0, attempt: 1, spec, places }, addressesOf(queue))
   if (json)
     stdout.write(

@@ -17,7 +17,7 @@ import { type ConnectedHosts, connectHosts } from '../job/hosts.ts'
 import { linkSpeedsOf, type OpenQueue, openQueue } from '../job/open-queue.ts'
 import { findRank, OutputTail } from '../job/rank-logs.ts'
 import { formatRanks, type RankReadings, readRanks } from '../job/ranks.ts'
-import { jobOr } from '../job/show.ts'
+import { jobOr, preflightWords } from '../job/show.ts'
 import { COMMAND_WORDS, checkRoom, prepareJob, type SubmitOptions, tryOut, withJobOptions } from '../job/submit.ts'
 import { driveQueue } from '../job/work.ts'
 import { jsonLine } from '../output/json-lines.ts'
@@ -27,7 +27,7 @@ import { withLaunchOptions } from './launch-options.ts'
 type LaunchVerbOptions = SubmitOptions & { readonly follow: number; readonly detach?: boolean }
 
 /** Options of `muster job submit` that have no meaning for one job that starts now. */
-const ABSENT = { grid: [], after: [] }
+export const ABSENT = { grid: [], after: [] }
 
 const NOTES = `
 The job goes through the queue, like one of muster job submit --launch. If no scheduler is running, this command runs it until the
@@ -60,13 +60,13 @@ const single = (launcher: Launcher): Launcher => ({
   options: launcher.options.filter(({ isCopies }) => isCopies !== true),
 })
 
-const ROW = rowLauncher('row', { command: [], per: 'bundle', ports: 0, environment: {}, done: 'all' })
+export const ROW = rowLauncher('row', { command: [], per: 'bundle', ports: 0, environment: {}, done: 'all' })
 
 /** Of a row of hosts.yaml, whose name is the first word. */
 export const row: VerbCode = {
   define: (command) =>
     withLaunchVerb(
-      withLaunchOptions(command, [ROW]).argument('<name>', 'name of the row').argument('<command...>', COMMAND_WORDS),
+      withLaunchOptions(command, [ROW]).argument('[name]', 'name of the row').argument('[command...]', COMMAND_WORDS),
     ),
   help: `
 Examples:
@@ -156,7 +156,7 @@ class LaunchWatch {
   #readings: RankReadings = { readings: new Map(), troubles: new Map() }
   #output: { readonly attempt: number; readonly tail: OutputTail } | undefined
   #said = ''
-  readonly #endsSaid = new Set<string>()
+  readonly #told = new Set<string>()
 
   constructor(id: number, queue: OpenQueue, hosts: ConnectedHosts, options: LaunchVerbOptions, context: CliContext) {
     this.#id = id
@@ -214,10 +214,17 @@ class LaunchWatch {
           `job ${this.#id}: ${state.kind}${isActive(state) && where !== undefined ? ` on ${where}` : ''}${again}`,
         )
     }
+    for (const text of preflightWords(this.#job, this.#queue)) {
+      const key = `${attempt} ${text}`
+      if (this.#told.has(key)) continue
+      this.#told.add(key)
+      if (this.#options.json) this.#context.stdout.write(jsonLine({ type: 'warning', job: this.#id, text }))
+      else this.#note(`warning: ${text}`)
+    }
     for (const { rank, title, host, code, text, restart, state: how } of ranksOf(this.#job)) {
       const key = `${attempt} ${restart} ${title}`
-      if (how !== 'failed' || this.#endsSaid.has(key)) continue
-      this.#endsSaid.add(key)
+      if (how !== 'failed' || this.#told.has(key)) continue
+      this.#told.add(key)
       if (this.#options.json)
         this.#context.stdout.write(
           jsonLine({ type: 'rank', job: this.#id, rank, title, host, state: how, code, reason: text }),

@@ -39,7 +39,7 @@ export type InstallPreview = {
 }
 
 export type InstallOptions = {
-  /** Refuses to change any package that is there, except those that Muster installed for the area. */
+  /** Records that these were asked for by name, and refuses to change any package that is there, except those that Muster installed for the area. */
   readonly isStrict?: boolean
   /** Reads the lists of the repositories first. */
   readonly isRefreshed?: boolean
@@ -306,7 +306,7 @@ const isInstalled = (manager: PackageManager) =>
 const SETTLE = `settle() {
   [ -f "$r" ] || return 0
   while read -r each; do ! is_installed "$each" || printf '%s\\n' "$each"; done < "$r" > "$r.new"
-  if [ -s "$r.new" ]; then mv -f "$r.new" "$r"; else rm -f "$r" "$r.new"; rmdir "\${r%/*}" 2> /dev/null || :; fi
+  if [ -s "$r.new" ]; then mv -f "$r.new" "$r"; else rm -f "$r" "$r.new" "$r.asked"; rmdir "\${r%/*}" 2> /dev/null || :; fi
 }`
 
 /** The word that means exactly this version to the package manager. */
@@ -392,7 +392,7 @@ mkdir -p "\${r%/*}" || exit 1
   cat "$r" 2> /dev/null
   for name in $names; do is_installed "$name" || printf '%s\\n' "$name"; done${added}
 } | sort -u > "$r.new" && mv -f "$r.new" "$r" || exit 1
-{
+${isStrict ? `{ cat "$r.asked" 2> /dev/null; for name in $names; do ! grep -q -x -F -e "$name" "$r" || printf '%s\\n' "$name"; done; } | sort -u > "$r.new" && mv -f "$r.new" "$r.asked" || exit 1\n` : ''}{
 ${INSTALLS[manager]}
 } || { status=$?; settle; exit $status; }`,
     asRoot: true,
@@ -409,7 +409,7 @@ const LOSSES: Partial<Record<PackageManager, string>> = {
   zypper: `rpm -e --test "$@" 2>&1 | sed -n 's/.*(installed) //p' | tr '\\n' ' '`,
 }
 
-/** Keeps of the arguments what other packages need. rpm names capabilities, so the others refuse. */
+/** Keeps of the arguments what other packages need. */
 const KEEP_NEEDED = `if [ $# -gt 0 ] && [ -n "$(losses "$@")" ]; then
   free=
   for each; do
@@ -419,6 +419,46 @@ const KEEP_NEEDED = `if [ $# -gt 0 ] && [ -n "$(losses "$@")" ]; then
   set -- $free
 fi
 `
+
+/** The packages that Muster installed for the area because they were asked for by name, not because others need them. */
+export function askedPackagesFact(area: string): Fact<readonly string[]> {
+  const asked = `${recordOf(area)}.asked`
+  return {
+    script: `[ ! -f ${asked} ] || tell ${asked} ''; echo end`,
+    parse(text) {
+      const names = text.split('\n').slice(0, MOST_LINES)
+      return names.pop() === 'end' ? names.filter(isInstalledName) : undefined
+    },
+  }
+}
+
+/** Removes packages that were asked for once, with what only they needed; those that others need stay, and are no longer asked for. */
+export function removeUndeclared(manager: PackageManager, names: readonly string[], area: string): Action {
+  const unneeded = `set -- $(apt-get -q -s autoremove | sed -n 's/^Remv \\([^ ]*\\).*/\\1/p' | grep -x -F -f "$r")
+if [ $# -gt 0 ]; then
+  ${REMOVALS.apt} || exit 1
+fi
+`
+  return {
+    script: `${PATIENTLY}${isInstalled(manager)}
+${SETTLE}
+losses() { ${LOSSES[manager] ?? ':'}; }
+own=${shellQuote(` ${names.join(' ')} `)}
+r=${recordOf(area)}
+set --
+for each in $own; do ! is_installed "$each" || set -- "$@" "$each"; done
+${KEEP_NEEDED}if [ $# -gt 0 ]; then
+  ${REMOVALS[manager]} || exit 1
+fi
+${manager === 'apt' ? unneeded : ''}for each in $own; do
+  ${manager === 'apt' ? '! is_installed "$each" || patiently apt-mark -q auto "$each"' : ':'}
+  grep -v -x -F -e "$each" "$r.asked" > "$r.new"; mv -f "$r.new" "$r.asked" || exit 1
+done
+settle`,
+    asRoot: true,
+    timeoutMs: INSTALL_TIMEOUT_MS,
+  }
+}
 
 /** Removes what Muster installed for the area, if it is still there and no other package needs it. */
 export function removePackages(manager: PackageManager, own: readonly string[], area: string): Action {
@@ -434,7 +474,7 @@ ${manager === 'apt' ? KEEP_NEEDED : ''}if [ $# -gt 0 ]; then
   [ -z "$lost" ] || { echo "refused: packages that Muster did not install need these: $lost" >&2; exit 1; }
   ${REMOVALS[manager]} || exit 1
 fi
-rm -f "$r"; rmdir "\${r%/*}" 2> /dev/null || :`,
+rm -f "$r" "$r.asked"; rmdir "\${r%/*}" 2> /dev/null || :`,
     asRoot: true,
     timeoutMs: INSTALL_TIMEOUT_MS,
   }

@@ -11,6 +11,7 @@ import { type Finding, onHost } from '../kernel/finding.ts'
 import { defineLeft, leftOfOperations } from '../kernel/left.ts'
 import { blocked, ifKnown, nothing, type Operation, operationOf, steps, type Verdict } from '../kernel/operation.ts'
 import {
+  askedPackagesFact,
   type InstallPreview,
   installedCheck,
   installPackages,
@@ -21,6 +22,7 @@ import {
   packageOffersFact,
   packagesFact,
   removalVerdict,
+  removeUndeclared,
 } from '../kernel/packages.ts'
 import { mostCommon } from './most-common.ts'
 import { compareContents, type Prefix, planPrefix, prefixFact } from './prefix.ts'
@@ -33,6 +35,7 @@ type Facts = {
   readonly packages: Packages
   readonly offers: PackageOffers
   readonly preview: InstallPreview
+  readonly asked: readonly string[]
 } & { readonly [prefix: `prefix ${string}`]: Prefix }
 
 type Own = KnownFacts<Facts>
@@ -52,6 +55,7 @@ function factsOf({ packages, prefixes }: PackagesSpec, host: string): FactSet<Fa
   const paths = prefixes.filter(({ hosts }) => hosts.includes(host)).map(({ path }) => path)
   return {
     packages: packagesFact(namesFor(names), AREA),
+    asked: askedPackagesFact(AREA),
     ...(names.length === 0 ? {} : { offers: packageOffersFact(names), preview: installPreviewFact(wanted, AREA) }),
     ...Object.fromEntries(paths.map((path) => [`prefix ${path}`, prefixFact(path)])),
   } as FactSet<Facts>
@@ -66,6 +70,7 @@ function plan(direction: ChangeDirection, spec: PackagesSpec, { facts }: AreaFac
     if (direction === 'down') return [planDown(host, known)]
     return [
       ...(wanted.length === 0 ? [] : [installOperation(host, planInstall(host, known, wanted, versions))]),
+      ...undeclaredOperation(host, known, wanted),
       ...prefixes.map(({ path }) => prefixOperation(host, path, own)),
     ]
   })
@@ -73,6 +78,24 @@ function plan(direction: ChangeDirection, spec: PackagesSpec, { facts }: AreaFac
 
 const installOperation = (host: string, verdict: Verdict): Operation =>
   operationOf(AREA, host, 'install', 'distribution packages', verdict)
+
+/** What Muster installed for an older hosts.yaml. */
+function undeclaredOperation(host: string, { packages, asked }: Own, wanted: readonly Package[]): Operation[] {
+  const there = knownValue(packages)
+  const names = (knownValue(asked) ?? []).filter(
+    (each) => there?.own.includes(each) && !wanted.some(({ name }) => name === each),
+  )
+  if (there === undefined || names.length === 0) return []
+  const verdict = steps('differs', [
+    {
+      id: 'remove',
+      title: 'remove packages that hosts.yaml no longer lists, and what only they need',
+      changes: names.map((name) => `- package ${name}`),
+      run: removeUndeclared(there.manager, names, AREA),
+    },
+  ])
+  return [operationOf(AREA, host, 'undeclared', 'undeclared packages', verdict)]
+}
 
 function prefixOperation(host: string, path: string, all: ReadonlyMap<string, Own>): Operation {
   const known = [...all].flatMap(([name, facts]) => {

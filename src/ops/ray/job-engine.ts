@@ -48,7 +48,7 @@ export const RAY_ENGINE = {
   summary: 'the Ray cluster of hosts.yaml does',
   docs: 'docs/ray.md',
   // Ray places by itself and knows neither metrics nor directories of this machine.
-  refuses: ['--on', '--per-host', '--preemptible', '--dry-run', '--copy-dir', '--from-env', '--metric'],
+  refuses: ['--on', '--per-host', '--preemptible', '--dry-run', '--copy-dir', '--from-env', '--metric', '--silent'],
   // Quoted twice, it stays below what one argument of a program may have.
   mostCommandBytes: 24 * 1024,
   isDeclared: (inventory: Inventory) => sectionOf(inventory, section) !== undefined,

@@ -143,6 +143,7 @@ class JobDriver {
         late.map(({ id }) => ({ id, event: { kind: 'stop', reason: 'timed-out' } })),
         changed,
       )
+      this.#apply(this.#rounds.stuck(nowMs), changed)
     })
     if (this.#isDirty || this.#pace.isDue(nowMs)) this.#plan(nowMs, changed)
     // Only now is it on disk.

@@ -202,6 +202,16 @@ function formatOrder(order: BundleOrder): string {
 /** The copied directory of a job (`--copy-dir`), beside those of bundles. Other paths are relative to the home directory. */
 const COPIED = /^\.\.\/[0-9a-f]+-copied-[0-9a-f]+$/
 
+/** For a question, which begins beside the directories of bundles. */
+export function enterDirectory(directory: string | undefined): string {
+  if (directory === undefined) return 'cd || exit\n'
+  const words = shellQuote(`refuse the directory ${directory} is not there`)
+  const go = COPIED.test(directory)
+    ? `cd ${shellQuote(directory.slice('../'.length))}`
+    : `cd && cd ${shellQuote(directory)}`
+  return `{ ${go}; } 2>/dev/null || { echo ${words}; exit; }\n`
+}
+
 /**
  * The process that creates `claim` runs it. On a full disk an empty file carries the exit code in its name. Muster's files
  * are private; the command has the umask of its user.

@@ -13,6 +13,7 @@ import { MetricReader } from './metric-reader.ts'
 import { launchEvent, ordersFor, type PlacedOrder } from './orders.ts'
 import type { PassInput } from './plan-jobs.ts'
 import type { Reading } from './results.ts'
+import { SilenceWatch } from './silence-watch.ts'
 import { StorageGate } from './storage-gate.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
 
@@ -63,6 +64,7 @@ export class HostRounds implements Disposable {
   readonly #addresses: ReadonlyMap<string, string>
   readonly #orders = new WeakMap<Job, readonly JobOrder[]>()
   readonly #metrics: MetricReader
+  readonly #silence: SilenceWatch
   /** Collected until the driver takes them, so that one wait for the disk is for all of them. */
   #answers: Answer[] = []
   #underWay = 0
@@ -73,6 +75,7 @@ export class HostRounds implements Disposable {
     this.#options = options
     this.#handlers = handlers
     const { hosts, engines = [], store } = options
+    this.#silence = new SilenceWatch(store.id)
     this.#metrics = new MetricReader(store.id, store.results.unread())
     this.#addresses = new Map(hosts.map(({ name, address }) => [name, address]))
     this.#hosts = new Map(
@@ -188,6 +191,11 @@ export class HostRounds implements Disposable {
     })
   }
 
+  /** Jobs that look stuck, and are to be stopped then. */
+  stuck(nowMs: number): readonly { readonly id: number; readonly event: JobEvent }[] {
+    return this.#silence.stuck(this.#options.store.active(), nowMs)
+  }
+
   /** A metric may still have to be read where the job was. */
   noteEnd(job: Job): void {
     const record = this.#hosts.get(this.#metrics.noteEnd(job) ?? '')
@@ -257,15 +265,16 @@ export class HostRounds implements Disposable {
   }
 
   async #askHost(record: HostRecord, orders: readonly JobOrder[], isWhole: boolean): Promise<Asked> {
-    const { clock, store } = this.#options
+    const { clock } = this.#options
     const { name, sweep } = record
     if (isWhole) record.sweep = ''
     const result = await record.line.round({
       orders: orders.map(({ order }) => order),
       wantsFacts: wantsFacts(record, orders, isWhole, clock.now()),
-      besides: isWhole ? this.#metrics.programFor(name, store.active(), clock.now()) + sweep : '',
+      besides: isWhole ? this.#besides(name) + sweep : '',
     })
     if (result.kind === 'trouble') return { trouble: result.reason }
+    this.#silence.take(name, result.text, clock.now())
     const { facts, trouble, bundles, said } = parseHostAnswer(result.text, record.clock)
     if (facts !== undefined) {
       record.facts = facts
@@ -273,6 +282,12 @@ export class HostRounds implements Disposable {
     }
     const reason = trouble ?? (record.facts ? undefined : "could not parse the host's answer")
     return { trouble: reason, bundles, said, readings: this.#metrics.take(name, result.text) }
+  }
+
+  #besides(host: string): string {
+    const { store, clock } = this.#options
+    const [active, nowMs] = [store.active(), clock.now()]
+    return this.#metrics.programFor(host, active, nowMs) + this.#silence.programFor(host, active, nowMs)
   }
 
   /** Once a day on each host that answers; what to keep is read once for all that are due. */

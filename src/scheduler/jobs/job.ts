@@ -31,6 +31,8 @@ export type JobSpec = {
   readonly estimateS?: number
   /** Maximum run time; enforced. */
   readonly limitS?: number
+  /** Undefined: it looks stuck after ten minutes, and is left alone. */
+  readonly silence?: SilenceSpec
   /** Its memory is not limited to what it asked for. */
   readonly isUnlimited?: boolean
   readonly retries: number
@@ -50,6 +52,12 @@ export type JobSpec = {
   /** The job is done when these bundles are; the others are stopped then. Undefined: when all are. */
   readonly leaders?: readonly number[]
 }
+
+/**
+ * It looks stuck when no rank has written anything for so long. `stop`: it is stopped then, `idle`: if none has used its processor
+ * either, `always`: also if they have.
+ */
+export type SilenceSpec = { readonly seconds: number; readonly stop?: 'idle' | 'always' }
 
 export type BundlePlace = { readonly host: string; readonly devices: readonly number[] }
 
@@ -143,7 +151,7 @@ export type JobEvent =
   | { readonly kind: 'said'; readonly rank: number; readonly said: Said; readonly ranks: readonly RankEnd[] }
   /** It is a service, and answers. */
   | { readonly kind: 'ready'; readonly endpoint: string }
-  /** Its launcher cannot start it. */
+  /** Its launcher cannot start it, or it looks stuck. */
   | { readonly kind: 'refused'; readonly reason: string }
   /** `because`: the reason of a job that never began. */
   | { readonly kind: 'stop'; readonly reason: StopReason; readonly because?: string }

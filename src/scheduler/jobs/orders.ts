@@ -4,7 +4,8 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { linesByHand } from '../launch/by-hand.ts'
 import { type HandLine, HOST_ROLE, type LaunchedGang, type LaunchStep } from '../launch/launcher.ts'
 import { launcherOf } from '../launch/launcher-of.ts'
-import type { BundleOrder } from './host-program.ts'
+import { type PreflightFinding, preflightFindings } from '../launch/preflight.ts'
+import { type BundleOrder, enterDirectory } from './host-program.ts'
 import {
   type ActiveState,
   type BundlePlace,
@@ -78,23 +79,31 @@ export function ordersFor(
   })
 }
 
-/** With the variables that the command will have, as PATH may be one of them. */
-function asQuestion(spec: JobSpec, program: string): string {
+/** In the directory of the command, with the variables that it will have, as PATH may be one of them. */
+export function asQuestion(spec: JobSpec, program: string): string {
   const variables = Object.entries({ ...spec.launch?.environment, ...spec.environment })
-  return `${variables.map(([name, value]) => `export ${name}=${shellQuote(value)}\n`).join('')}${inEnvironment(spec, program)}`
+  const own = variables.map(([name, value]) => `export ${name}=${shellQuote(value)}\n`).join('')
+  return `${enterDirectory(spec.directory)}${own}${inEnvironment(spec, program)}`
+}
+
+/** What preflight found on the hosts of a launched job: it has begun all the same, unless one is a blocker. */
+export function preflightOf(job: PlacedJob, addresses: ReadonlyMap<string, string>): readonly PreflightFinding[] {
+  const gang = launchedGang(job, addresses)
+  const launcher = gang && launcherOf(gang.spec)
+  return gang === undefined ? [] : preflightFindings(gang, launcher?.imports?.(gang.spec.options).module)
 }
 
 /** What a launcher runs on hosts, in the environment of its job. */
 const inEnvironment = ({ launch }: JobSpec, program: string): string =>
   launch?.setUp === undefined ? program : `${launch.setUp}\n${program}`
 
-type PlacedJob = Pick<Job, 'id' | 'attempt' | 'spec'> & {
+export type PlacedJob = Pick<Job, 'id' | 'attempt' | 'spec'> & {
   readonly places: readonly BundlePlace[]
   readonly bundles?: readonly BundleState[] | undefined
 }
 
 /** The gang of a job with a launcher; undefined: it has none. */
-function launchedGang(
+export function launchedGang(
   { id, attempt, spec, places, bundles: states = [] }: PlacedJob,
   addresses: ReadonlyMap<string, string>,
 ): LaunchedGang | undefined {

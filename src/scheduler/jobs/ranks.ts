@@ -51,7 +51,7 @@ export type RankReading = {
     readonly pid: number
     /** As in /proc: R runs, S sleeps, D waits for a disk. */
     readonly state: string
-    /** Processor time since it began, in seconds; its own, not that of its children. */
+    /** Processor time since it began, in seconds; its own and that of the processes below it. */
     readonly cpuS: number
     /** The function of the kernel in which it waits. */
     readonly waitsIn?: string
@@ -166,7 +166,7 @@ export function rankPrograms(job: Job, storeId: string): ReadonlyMap<string, str
     job,
     storeId,
     ({ kind }) => kind === 'begun',
-    (calls) => `${RANK}{ ${calls}
+    (calls) => `${RANK}{ echo "$m all"; cat /proc/[0-9]*/stat; ${calls}
 } 2>/dev/null | LC_ALL=C awk -v m="$m" -v now="$(date +%s)" ${shellQuote(AWK)}
 `,
   )
@@ -283,16 +283,27 @@ function bundleOf(key: string, host: string, { id, attempt, state }: Job, storeI
   return state.places?.[name.rank]?.host === host ? name.rank : undefined
 }
 
-const AWK = `function flush() {
+/** Processor time of a process is added to those above it; that of children that have ended is in fields of its own. */
+const AWK = `function add_up(   p, a, depth) {
+  for (p in ticks) { a = p; for (depth = 0; a + 0 > 1 && depth < 64; depth++) { sum[a] += ticks[p]; a = parent[a] } }
+}
+function flush() {
   if (head == "") return
   quiet = wrote == 0 || wrote > now ? 0 : now - wrote
-  print head, bytes, quiet, step == "" ? "-" : step, line
+  print head, sprintf("%.0f", bytes), quiet, step == "" ? "-" : step, line
 }
+$1 == m && $2 == "all" { all = 1; next }
 $1 == m && $2 == "rank" {
+  if (all) { all = 0; add_up() }
   flush()
   alive = $8 ~ /^[A-Y]$/
-  head = $3 " " $4 " " $5 " " $6 " " (alive ? $8 : "-") " " (alive ? $19 + $20 : 0) " " (alive ? $7 : 0)
+  head = $3 " " $4 " " $5 " " $6 " " (alive ? $8 : "-") " " sprintf("%.0f", alive ? sum[$6] : 0) " " (alive ? $7 : 0)
   bytes = wrote = 0; step = line = ""
+  next
+}
+all {
+  p = $1; sub(/^.*\\) /, ""); split($0, part, " ")
+  parent[p] = part[2]; ticks[p] = part[12] + part[13] + part[14] + part[15]
   next
 }
 $1 == m && $2 == "file" { bytes += $3; if ($4 > wrote) wrote = $4; next }

@@ -4,6 +4,7 @@
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { LaunchedGang, LaunchStep } from './launcher.ts'
+import { hostFacts } from './preflight.ts'
 
 /** Told last of all: a program that was cut off has answered nothing. */
 export const ANSWERED = 'answered'
@@ -54,14 +55,17 @@ const LISTEN_S = 12
  * a bundle that listens; by itself only the first one does, at its first port.
  */
 export function nextQuestion(
-  { bundles }: LaunchedGang,
+  gang: LaunchedGang,
   bundle: number,
   question: (bundle: number) => string,
-  portOf = (index: number) => (index === 0 ? portsOf(bundles[0]?.said)[0] : undefined),
+  portOf = (index: number) => (index === 0 ? portsOf(gang.bundles[0]?.said)[0] : undefined),
 ): LaunchStep | undefined {
-  const own = bundles[bundle]?.said ?? {}
+  const { bundles } = gang
+  const asked = bundles[bundle]
+  const own = asked?.said ?? {}
   if (own.refuse !== undefined) return { kind: 'refuse', reason: `${bundles[bundle]?.host}: ${own.refuse}` }
-  if (own[ANSWERED] === undefined) return { kind: 'ask', name: ANSWERED, program: question(bundle) }
+  if (own[ANSWERED] === undefined && asked !== undefined)
+    return { kind: 'ask', name: ANSWERED, program: `${hostFacts(gang, asked)}\n${question(bundle)}` }
   if (bundles.some(({ said }) => said[ANSWERED] === undefined)) return { kind: 'wait' }
   const listeners = bundles.flatMap(({ host, address, said }, index) => {
     const port = portOf(index)

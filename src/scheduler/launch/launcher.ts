@@ -124,6 +124,8 @@ export interface Launcher {
   /** `perHost`: as in `--per-host`. @throws MusterError 'usage' when options contradict each other. */
   shape(options: LaunchSpec['options'], bundles: number, request: ResourceRequest, perHost?: number): LaunchShape
   next(gang: LaunchedGang, bundle: number): LaunchStep
+  /** What ranks import, for preflight. `python`: lines for sh that set MUSTER_PYTHON; undefined: python3. */
+  imports?(options: LaunchSpec['options']): { readonly module: string; readonly python?: string }
   /** Of a service: where it answers, once it is ready. */
   endpoint?(gang: LaunchedGang): string | undefined
   /** The rank to which each rank sends in a ring all-reduce; undefined, or without it: nothing follows the order of bundles. */

@@ -3,15 +3,16 @@ const MOST_PROCESSES = 4
 const MOST_THREADS = 32
 
 /**
- * A program for `sh` that prints where a process of this host and its children are: the Python stack where py-spy is installed and may
- * read it, else the functions of the kernel in which the threads wait. It changes nothing.
+ * A program for `sh` that prints where a process of this host and those below it are: the Python stack where py-spy is installed and
+ * may read it, else the functions of the kernel in which the threads wait. It changes nothing.
  */
 export const stackProgram = (pid: number): string => `PATH=$PATH:$HOME/.local/bin
 [ -d /proc/${pid} ] || { echo "process ${pid} has ended"; exit; }
 s=; command -v py-spy >/dev/null && s=1 || echo "py-spy is not installed on this host (pip install py-spy), so there are no Python stacks"
-all="${pid} $(cat /proc/${pid}/task/*/children 2>/dev/null)"
-n=0; for p in $all; do
-  n=$((n + 1)); [ $n -gt ${MOST_PROCESSES} ] && break
+set -- ${pid}; n=0
+while [ $# -gt 0 ] && [ $n -lt ${MOST_PROCESSES} ]; do
+  p=$1; n=$((n + 1)); shift
+  set -- "$@" $(cat /proc/$p/task/*/children)
   c=; read -r c </proc/$p/comm || continue
   echo; echo "process $p ($c)"
   [ -n "$s" ] && case $c in *python*) timeout 8 py-spy dump --pid $p 2>&1 && continue;; esac

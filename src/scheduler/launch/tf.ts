@@ -39,15 +39,17 @@ export const tf: Launcher = {
   },
   // Of ring_alg.cc; with parameter servers, workers do not reduce among themselves.
   ringDirection: ({ role = '' }) => (/\bps=/.test(role) ? undefined : 'next'),
+  imports: () => ({ module: 'tensorflow' }),
   next(gang, bundle) {
     const { bundles, command } = gang
+    const ports = portsOfTasks(bundles)
     const question = (index: number) =>
       formatQuestion(askProgram('python3'), askCard(bundles[index]?.address ?? ''), ...portsFor(gang, index))
     // Each task calls all others.
-    const step = nextQuestion(gang, bundle, question, (index) => portOf(bundles, index))
+    const step = nextQuestion(gang, bundle, question, (index) => ports[index])
     if (step !== undefined) return step
     const addresses = bundles.map(
-      ({ address }, rank) => `${address.includes(':') ? `[${address}]` : address}:${portOf(bundles, rank)}`,
+      ({ address }, rank) => `${address.includes(':') ? `[${address}]` : address}:${ports[rank]}`,
     )
     const cluster = Object.fromEntries(
       ROLES.filter((name) => name !== 'evaluator' && bundles.some(({ role }) => role === name)).map((name) => [
@@ -80,7 +82,10 @@ function portsFor(gang: LaunchedGang, bundle: number): readonly string[] {
   return [askPorts(count, spec.ports, beginOf(gang))]
 }
 
-function portOf(bundles: LaunchedGang['bundles'], bundle: number): number | undefined {
-  const before = bundles.slice(0, bundle).filter(({ host }) => host === bundles[bundle]?.host).length
-  return portsOf(bundles[firstOn(bundles, bundle)]?.said)[before]
+function portsOfTasks(bundles: LaunchedGang['bundles']): readonly (number | undefined)[] {
+  const left = new Map<string, number[]>()
+  return bundles.map(({ host, said }) => {
+    if (!left.has(host)) left.set(host, [...portsOf(said)])
+    return left.get(host)?.shift()
+  })
 }

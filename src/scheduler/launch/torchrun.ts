@@ -65,6 +65,7 @@ export const torchrun: Launcher = {
     const difference = differsIn(gang, 'python', 'the version of Python')
     return difference === undefined ? start(gang, bundle) : { kind: 'refuse', reason: difference }
   },
+  imports: ({ torchrun: agent = AGENT }) => ({ module: 'torch', python: findPython(agent) }),
   byHand: (gang) =>
     gang.bundles.map(({ host, devices, said }, bundle) => {
       const variables = {
@@ -150,7 +151,7 @@ exec ${line} --no_python ${asRank(withAddress(gang, withPython(command, '"$MUSTE
 }
 
 /** Sets MUSTER_PYTHON: the interpreter in the first line of a Python program, else the one in PATH. */
-const findPython = (program: string): string =>
+export const findPython = (program: string): string =>
   `MUSTER_PYTHON=$(head -c 300 "$(command -v ${shellQuote(program)})" | tr -d '\\0' | sed -n '1s/^#! *\\([^ ]*python[0-9.]*\\) *$/\\1/p')
 export MUSTER_PYTHON="\${MUSTER_PYTHON:-python3}"`
 

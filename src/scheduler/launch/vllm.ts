@@ -7,7 +7,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
 import { askCard, askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
 import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec } from './launcher.ts'
-import { beginOf, cardsOf } from './torchrun.ts'
+import { beginOf, cardsOf, findPython } from './torchrun.ts'
 
 const count = /^[1-9]\d{0,3}$/
 /** Of the server, of the workers' rendezvous, and of data parallel engines. */
@@ -58,6 +58,7 @@ export const vllm: Launcher = {
       ? undefined
       : `http://${hostPart(first.address)}:${port}/v1`
   },
+  imports: () => ({ module: 'vllm', python: findPython('vllm') }),
   next(gang, bundle) {
     const { bundles, spec } = gang
     const question = (index: number) =>

@@ -50,7 +50,7 @@ export type RankPicture = {
   cpuOf(row: RankRow): number | undefined
 }
 
-export const SILENT_S = 600
+const SILENT_S = 600
 
 /** Of one job and one reading it is made once. */
 let last: { readonly job: Job; readonly seen: RanksSeen | undefined; readonly picture: RankPicture } | undefined
@@ -85,7 +85,7 @@ function newPicture(job: Job, seen: RanksSeen | undefined): RankPicture {
     count: rows.length,
     troubles,
     lags,
-    silence: isWatched && allRun ? silenceOf(traces, running, SILENT_S) : undefined,
+    silence: isWatched && allRun ? silenceOf(traces, running, job.spec.silence?.seconds ?? SILENT_S) : undefined,
     tails,
     selected: undefined,
     sortOf({ state, rank, host }) {
@@ -279,19 +279,18 @@ function failureTexts(job: Job): readonly string[] {
   if (!('places' in state)) return []
   const failures = failuresOf(spec, state)
   const first = formatFirstFailure(failures)
-  const reason = isFinal(state) ? state.reason : undefined
-  // The reason of a job that failed by its ranks is that same sentence.
-  if (first === undefined) return reason === undefined ? [] : [reason]
+  const cause = state.kind === 'ending' && state.cause?.kind === 'refused' ? state.cause.reason : undefined
+  const reason = isFinal(state) ? state.reason : cause
+  // Ranks that Muster stopped have not failed by themselves; the reason of a job that failed by its ranks is that same sentence.
+  if (reason !== undefined && reason !== first) return [reason]
+  const isStopped = state.kind === 'cancelled' || (state.kind === 'ending' && state.stop !== undefined)
+  if (first === undefined || isStopped) return []
   const others = rankFailures(failures)
     .slice(1)
     .map(({ title, host, code, text }) => `${title} on ${host}, exit ${code}${text === undefined ? '' : `: ${text}`}`)
   const more = others.length > MOST_CONSEQUENCES ? [`${others.length - MOST_CONSEQUENCES} more`] : []
   const shown = [...others.slice(0, MOST_CONSEQUENCES), ...more]
-  return [
-    ...(reason === undefined || reason === first ? [] : [reason]),
-    first,
-    ...(shown.length === 0 ? [] : [`Consequences: ${shown.join('; ')}`]),
-  ]
+  return [first, ...(shown.length === 0 ? [] : [`Consequences: ${shown.join('; ')}`])]
 }
 
 /** Ranks that wait in the same function of the kernel are named together. */

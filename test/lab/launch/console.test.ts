@@ -1,5 +1,5 @@
 /** The console on a job that mpirun started: its ranks on real hosts, their steps and logs, who failed first, and a host that is down. */
-import { afterAll, afterEach, beforeAll, describe, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
 import { requirement } from '../../support/requirements.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
@@ -37,6 +37,25 @@ describe.skipIf(!canRun)('the ranks of a launched job in the console', { timeout
 
   const READ = { whileBusy: true }
 
+  it('are stopped when they hang, if the job was submitted so, and only then', async () => {
+    const hang = ['import time; from mpi4py import MPI; print("begin", flush=True)', 'time.sleep(1e6)'].join('; ')
+    const gang = ['--launch', 'mpi', '--bundles', '2', '--', 'python3', '-c', hang]
+    const left = await queue.submit('--silent', '2s', ...gang)
+    const stopped = await queue.submit('--silent', '4s:end', ...gang)
+    const { seen } = queue.work()
+    await seen(isJob(stopped, 'failed'))
+    expect(await queue.show(stopped)).toMatch(/ended: .*silent: nothing was written for 4 s and no processor used/)
+    expect((await queue.find(left)).state).toBe('running')
+    console = await openConsole({ in: lab, args: ['--hosts', `${lab.directory}/console.yaml`], size: [120, 40] })
+    await console.expectAllOpen()
+    await console.leader('5')
+    await console.key('Down', 'Enter')
+    await console.expectScreen(/looks stuck: no rank has written anything for \d+ s/, READ)
+    await console.expectScreen(/Waiting: ranks 0-1 in \w+/, READ)
+    await queue.job('cancel', left)
+    await seen(isJob(left, 'cancelled'))
+  })
+
   it('show steps and one log of all, where a rank is, and after the end who failed first', async () => {
     const id = await queue.submit(
       ...['--launch', 'mpi', '--bundles', '2', '--slots', '2', '--name', 'four', '--', 'python3', '-c', PROGRAM],
@@ -46,7 +65,7 @@ describe.skipIf(!canRun)('the ranks of a launched job in the console', { timeout
     console = await openConsole({ in: lab, args: ['--hosts', `${lab.directory}/console.yaml`], size: [120, 40] })
     await console.expectAllOpen()
     await console.leader('5')
-    await console.expectScreen(/▸1 +running .*four/)
+    await console.expectScreen(/▸3 +running .*four/)
     await console.key('Enter')
     await console.expectScreen(/four · mpi · 4 ranks on 2 hosts · attempt 1 · running \d+:\d\d/, READ)
     await console.expectScreen(/m1 +▸0 ● 40 +1 ● 41[\s\S]*m2 +2 ● 42 +3 ● 43/, READ)
@@ -68,6 +87,6 @@ describe.skipIf(!canRun)('the ranks of a launched job in the console', { timeout
     await console.expectScreen(/rank 2 on m2 failed first: exit 1.*ValueError: bad batch/, READ)
     await console.expectScreen(/m2 +2 ✗ /, READ)
     await console.key('q')
-    await console.expectScreen(/▸1 +failed .*four/, READ)
+    await console.expectScreen(/▸3 +failed .*four/, READ)
   })
 })

@@ -19,6 +19,8 @@ const OLD = [
   { name: 'lab-base', version: '1.0' },
   { name: 'lab-there', version: '1.0' },
   { name: 'lab-user', version: '1.0', depends: 'lab-hello' },
+  { name: 'lab-other', version: '1.0', depends: 'lab-lib' },
+  { name: 'lab-lib', version: '1.0' },
 ]
 const NEW = [
   ...HELLO,
@@ -100,6 +102,27 @@ describe.skipIf(!canRun)('muster packages', { timeout: 400_000 }, () => {
     expect((await muster('up', '--yes')).code).toBe(0)
     const both = 'lab-base 1.0\nlab-hello 2.0-1\n'
     expect(await installed()).toEqual([both, `${both}lab-there 1.0\n`, both])
+  })
+
+  it('removes what is taken off the list, with its dependencies, but not what another package needs', async () => {
+    declare('{ install: [lab-hello, lab-lib, lab-other], hosts: m3 }')
+    expect((await muster('up', '--yes')).code).toBe(0)
+    const four = 'lab-base 1.0\nlab-hello 2.0-1\nlab-lib 1.0\nlab-other 1.0\n'
+    expect((await installed())[2]).toBe(four)
+    declare('{ install: [lab-hello, lab-other], hosts: m3 }')
+    const needed = await muster('up', '--yes', '--verbose')
+    expect([needed.code, needed.stdout]).toEqual([0, expect.stringContaining('lab-lib stays: needed by lab-other')])
+    expect((await installed())[2]).toBe(four)
+    expect((await muster('up', '--yes')).stdout).toContain('no change: nothing to do')
+    declare('{ install: [lab-hello] }')
+    const { code, stdout } = await muster('up', '--yes')
+    expect(stdout).toContain(`packages · undeclared packages · m3
+  remove packages that hosts.yaml no longer lists, and what only they need
+    - package lab-other
+`)
+    expect(code, stdout).toBe(0)
+    expect((await installed())[2]).toBe('lab-base 1.0\nlab-hello 2.0-1\n')
+    expect((await muster('up', '--yes')).stdout).toContain('no change: nothing to do')
   })
 
   it('shows another version of what it did not install, with the fix, and leaves it', async () => {

@@ -1,5 +1,6 @@
 /** Ranks of a job: from its state, and from the files of a host, read by the program that runs there. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +14,7 @@ import {
   ranksOf,
   tailPrograms,
 } from '../../../../src/scheduler/jobs/ranks.ts'
+import { waitUntil } from '../../../support/wait-until.ts'
 
 const STORE = 'abc0'
 
@@ -151,6 +153,20 @@ describe('ranks read from a host', () => {
     expect(found?.[1]?.process).toBeUndefined()
     expect(found?.[0]?.step).toBeTypeOf('number')
     expect(found?.[2]?.step).toBeUndefined()
+  })
+
+  it.skipIf(process.platform !== 'linux')('have the processor time of the processes below them', async () => {
+    const child = spawn('sh', ['-c', 'sh -c "while :; do :; done" & echo; wait'], {
+      detached: true,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    try {
+      await once(child.stdout, 'data')
+      const files = { ranks: `0 0 ${child.pid}\n`, out: '', err: '' }
+      await waitUntil(() => (read(1, files)?.[0]?.process?.cpuS ?? 0) > 0.1, 'processor time of the child')
+    } finally {
+      process.kill(-(child.pid ?? 0), 'SIGKILL')
+    }
   })
 
   it('are the bundle where it is one rank', () => {

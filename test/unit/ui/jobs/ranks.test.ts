@@ -193,7 +193,7 @@ describe('the ranks of a gang', () => {
     expect(host).toBe('n2')
     const program = Buffer.from(/echo (\S+) \|/.exec(command ?? '')?.[1] ?? '', 'base64').toString()
     expect(program).toContain('py-spy dump --pid $p')
-    expect(program).toContain('all="104 ')
+    expect(program).toContain('set -- 104; n=0')
     handlers?.onStdout(Buffer.from('Thread 104: "MainThread"\n    all_reduce (torch/\x07distributed.py:9)\n'))
     handlers?.onEnd({ kind: 'exit', code: 0 })
     expect(text()).toContain('all_reduce (torch/')
