@@ -122,7 +122,7 @@ check() {
 }
 gone() {
   [ -e "$1/launched" ] || { last "$1" gone; return; }
-  swept_away "$1" || { say "$1 begun"; return; }
+  swept_away "$1" || { say "$1 said failed gone"; say "$1 begun"; return; }
   last "$1" "gone\${left:+ left=$left}"
 }
 start() {
@@ -229,7 +229,7 @@ echo "$$ $o \${20} $v" >id || { true >code.unable; true >exit; echo "${NOTICE}$k
 ${isGrouped ? GROUP : ''}${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u at=$v" >&3
 ${isLaunched ? SAY : ''}( ${isGrouped ? ENTER_GROUP : ''}umask $m; ${variables.join('')}export ${MARK}="$k"; ${go} && exec sh -c ${shellQuote(command)} ) >>out 2>>err </dev/null 3>&-
 c=$?; w=; read -r w x </proc/uptime
-p=$$; rest; f=${isLaunched ? SAID : ''}
+${isLaunched ? TELL_FAILED : ''}p=$$; rest; f=${isLaunched ? SAID : ''}
 ${isGrouped ? KILL_GROUP : ''}case $c in 129|137|143)
   read -r i </proc/1/comm
   [ "$i" = systemd ] && i=$(systemctl is-system-running 2>/dev/null)
@@ -361,6 +361,10 @@ limit 2>/dev/null || {
 const SAY = `true >launched; mkfifo say; { trap '' TERM INT HUP; while IFS= read -r l && [ "$l" != . ]; do echo "$l" >>said; echo "${NOTICE}$k said $l" >&3; done; } <>say & listener=$!
 printf '%s\\n' ${shellQuote(RANK_PROGRAM)} >rank
 export MUSTER_DIRECTORY="$PWD" MUSTER_SAY="$PWD/say"
+`
+
+/** The others are stopped at once, while it ends what the command left. */
+const TELL_FAILED = `[ $c = 0 ] || { echo "failed $c" >>said; echo "${NOTICE}$k said failed $c" >&3; }
 `
 
 /** What was told before the command ended is passed on before its end. */

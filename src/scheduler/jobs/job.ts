@@ -126,12 +126,13 @@ export type JobState =
   | ({ readonly kind: 'held' } & Waited)
   | ({ readonly kind: 'queued'; readonly notBeforeMs?: number; readonly last?: string } & Waited)
   | ({ readonly kind: 'starting' | 'running' } & Active)
-  /** `cause`: the bundle end that caused it, if one did. */
+  /** `cause`: the bundle end that caused it, if one did. `failed`: the bundle that caused it, which has not ended yet. */
   | ({
       readonly kind: 'ending'
       readonly stop: StopReason | undefined
       readonly sinceMs: number
       readonly cause?: BundleEnd
+      readonly failed?: number
     } & Active)
   | ({ readonly kind: FinalKind; readonly endedMs: number; readonly reason?: string } & Partial<Active>)
 
@@ -211,7 +212,7 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
     case 'seen':
       return isActive(state) ? seen(job, state, event.rank, event.bundle, nowMs) : job
     case 'said':
-      return isActive(state) ? said(job, state, event) : job
+      return isActive(state) ? said(job, state, event, nowMs) : job
     case 'ready':
       return state.kind === 'running' && state.endpoint === undefined ? to({ ...state, endpoint: event.endpoint }) : job
     case 'refused': {
@@ -259,10 +260,17 @@ function forgotten(job: Job, hosts: readonly string[], nowMs: number): Job {
 /** mpirun's host tells a line for each other host. */
 const MOST_SAID = 512
 const MOST_SAID_CHARACTERS = 4096
+/** A launched bundle tells that its command failed before it has ended what that left, so that the others are stopped at once. */
+const FAILED = 'failed'
 const MOST_RANK_ENDS = 2048
 
 /** What is known stays: a question that was asked twice changes nothing. */
-function said(job: Job, state: ActiveState, { rank, said, ranks }: Extract<JobEvent, { kind: 'said' }>): Job {
+function said(
+  job: Job,
+  state: ActiveState,
+  { rank, said, ranks }: Extract<JobEvent, { kind: 'said' }>,
+  nowMs: number,
+): Job {
   const bundle = state.bundles[rank]
   if (bundle === undefined || job.spec.launch === undefined) return job
   const { said: known = {}, ranks: ended = [] } = bundle
@@ -275,7 +283,10 @@ function said(job: Job, state: ActiveState, { rank, said, ranks }: Extract<JobEv
   if (isTooMuch && Object.hasOwn(known, REFUSED)) return job
   if (isTooMuch) facts.splice(0, facts.length, [REFUSED, `it told more than the ${MOST_SAID} facts that a job keeps`])
   const next: BundleState = { ...bundle, said: { ...known, ...Object.fromEntries(facts) }, ranks: [...ended, ...ends] }
-  return { ...job, state: { ...state, bundles: state.bundles.with(rank, next) } }
+  const bundles = state.bundles.with(rank, next)
+  return facts.some(([name]) => name === FAILED) && bundle.kind !== 'ended' && state.kind !== 'ending'
+    ? { ...job, state: { ...state, kind: 'ending', stop: undefined, sinceMs: nowMs, bundles, failed: rank } }
+    : { ...job, state: { ...state, bundles } }
 }
 
 function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, nowMs: number): Job {
@@ -284,7 +295,9 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
     return job
   const isUnlimited = before.kind === 'begun' && before.isUnlimited === true
   // It ran, at least in part: this attempt must not begin again.
-  const now: BundleState = bundle.kind === 'missing' ? { kind: 'ended', end: NOTHING_LEFT } : withKiller(state, bundle)
+  const isFirst = state.kind === 'ending' && state.failed === rank
+  const now: BundleState =
+    bundle.kind === 'missing' ? { kind: 'ended', end: NOTHING_LEFT } : isFirst ? bundle : withKiller(state, bundle)
   const timed = withTimes(before, now, state.placedMs ?? state.startedMs, nowMs)
   const kept = { ...timed, ...defined({ said: before.said, ranks: before.ranks }) }
   const bundles = state.bundles.with(rank, isUnlimited && kept.kind === 'ended' ? { ...kept, isUnlimited } : kept)
@@ -370,8 +383,13 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   }
   if (stop === 'preempted') return again({ last: 'stopped for a job of higher priority' })
   if (stop === 'requeued') return again({ last: 'requeued' })
+  const failed = state.kind === 'ending' && state.failed !== undefined ? bundles[state.failed] : undefined
   const cause = state.kind === 'ending' ? state.cause : undefined
-  const first = cause ?? ends.find((end) => !isWell(end) && end.kind !== 'barred') ?? (ends[0] as BundleEnd)
+  const first =
+    cause ??
+    (failed?.kind === 'ended' ? failed.end : undefined) ??
+    ends.find((end) => !isWell(end) && end.kind !== 'barred') ??
+    (ends[0] as BundleEnd)
   if (stop === undefined && first.kind === 'unable')
     return again({ notBeforeMs: nowMs + BACK_OFF_MS, last: formatEnd(first) })
   if (stop === undefined && first.kind === 'gone' && first.isCancelled) return over('cancelled', first.reason)

@@ -10,6 +10,7 @@ import {
   type Job,
   type JobEvent,
   type JobSpec,
+  leftWords,
   type SeenBundle,
   transition,
   waitsFrom,
@@ -344,5 +345,46 @@ describe('a launched job whose port was taken meanwhile', () => {
 
   test('starts again for its words alone where it has a launcher', () => {
     expect(lifeOf(job(), placed, said, seen(0, exit(1)), seen(1, exit(143))).state.kind).toBe('failed')
+  })
+})
+
+describe('a launched bundle that tells that its command failed', () => {
+  const launched = job({ launch: { kind: 'torchrun', options: {}, ports: [46_000, 46_999] } })
+  const failed = (rank: number, code: string): JobEvent => ({ kind: 'said', rank, said: { failed: code }, ranks: [] })
+  const begun = [placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' })]
+  const killed: SeenBundle = { kind: 'ended', end: { kind: 'gone', reason: ENDED_SILENTLY } }
+
+  test('has the others stopped before it has ended, and is the reason of the end', () => {
+    const ending = lifeOf(launched, ...begun, failed(1, '3'))
+    expect(ending.state).toMatchObject({ kind: 'ending', failed: 1, bundles: [{ kind: 'begun' }, { kind: 'begun' }] })
+    expect(ordersFor(ending, 'q', new Map(), 0).map(({ order }) => order.kind)).toEqual(['stop', 'stop'])
+    const over = lifeOf(ending, seen(0, killed), seen(1, exit(3)))
+    expect(over.state).toMatchObject({ kind: 'failed', reason: expect.stringContaining('exit 3') })
+  })
+
+  test('was killed itself: the job is lost, not ended by another bundle', () => {
+    const over = lifeOf(launched, ...begun, failed(1, 'gone'), seen(0, exit(143)), seen(1, killed))
+    expect(over.state).toMatchObject({ kind: 'lost', reason: ENDED_SILENTLY })
+  })
+
+  test('changes nothing where the job is stopped already, and where the job has no launcher', () => {
+    const stopped = lifeOf(launched, ...begun, cancel, failed(1, '143'), seen(0, killed), seen(1, exit(143)))
+    expect(stopped.state.kind).toBe('cancelled')
+    expect(lifeOf(job(), ...begun, failed(1, '3')).state.kind).toBe('running')
+  })
+
+  test('keeps what its hosts found left, in words for people', () => {
+    const left = { count: 1, processes: [{ pid: 7, name: 'x' }] }
+    const over = lifeOf(launched, ...begun, seen(0, { ...exit(0), left: { count: 0, processes: [] } } as SeenBundle))
+    expect(leftWords(over)).toEqual([])
+    expect(leftWords(lifeOf(over, seen(1, { ...exit(0), left } as SeenBundle)))).toEqual([
+      'left on b: x (pid 7)',
+      'nothing left on a',
+    ])
+    expect(leftWords(lifeOf(launched, placed, seen(0, barred), seen(1, exit(1))))).toEqual([
+      'nothing left on a',
+      'could not check what is left on b',
+    ])
+    expect(leftWords(lifeOf(job(), placed, seen(0, exit(0)), seen(1, exit(0))))).toEqual([])
   })
 })
