@@ -433,7 +433,7 @@ export function failuresOf(
       host,
       code: bundle.end.code,
       endedMs: beganMs === undefined || ranMs === undefined ? undefined : beganMs + ranMs,
-      text: said?.why,
+      text: said?.why || undefined,
       isLauncher: launch.ranks !== undefined,
     }
     return [...failed, own]

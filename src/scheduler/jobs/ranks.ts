@@ -147,7 +147,7 @@ function bundleRow(
   const { end, beganMs, ranMs, said } = known
   const endedMs = beganMs === undefined || ranMs === undefined ? {} : { endedMs: beganMs + ranMs }
   if (end.kind !== 'exit') return { ...base, ...endedMs, state: 'stopped' }
-  const why = end.code === 0 || said?.why === undefined ? {} : { text: said.why }
+  const why = end.code === 0 || !said?.why ? {} : { text: said.why }
   return { ...base, ...endedMs, ...why, state: stateOfCode(end.code), code: end.code }
 }
 
