@@ -5,6 +5,7 @@
 import { MusterError } from '../../base/errors.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
+import { handLine } from './by-hand.ts'
 import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec } from './launcher.ts'
 import { severalRanks } from './rank.ts'
 import { parseRole } from './roles.ts'
@@ -60,8 +61,20 @@ export const ditask: Launcher = {
         reason: `${bundles[Math.floor(silent / workersOf(spec.options))]?.host}: it told too few free ports`,
       }
     const own = Array.from({ length: workersOf(spec.options) }, (_, local) => bundle * workersOf(spec.options) + local)
-    const lines = own.map((rank, local) => ({ rank, local, command: lineOf(gang, bundle, rank, nodes) }))
+    const lines = own.map((rank, local) => {
+      const line = lineOf(gang, bundle, rank, nodes)
+      const watched = redis === undefined ? heard(line) : `exec ${line}`
+      return { rank, local, command: `sh -c ${shellQuote(watched)}` }
+    })
     return { kind: 'start', command: severalRanks(lines, bundles.length * own.length), environment: {} }
+  },
+  byHand(gang) {
+    const nodes = addressesOf(gang)
+    const each = workersOf(gang.spec.options)
+    return nodes.map((_, rank) => {
+      const bundle = Math.floor(rank / each)
+      return handLine(gang, bundle, {}, lineOf(gang, bundle, rank, nodes))
+    })
   },
 }
 
@@ -82,7 +95,7 @@ function lineOf(
   bundle: number,
   rank: number,
   nodes: readonly (string | undefined)[],
-) {
+): string {
   const { topology = 'star', redis, ditask: program = 'ditask' } = spec.options
   const role = bundles[bundle]?.role ?? HOST_ROLE
   const peers =
@@ -98,8 +111,7 @@ function lineOf(
     ...(peers.length === 0 ? [] : ['--attach-to', peers.join()]),
     ...(role === HOST_ROLE ? [] : ['--labels', role]),
   ]
-  const line = `${shellQuote(program)} ${words.map(shellQuote).join(' ')} ${command}`
-  return redis === undefined ? `sh -c ${shellQuote(heard(line))}` : `sh -c ${shellQuote(`exec ${line}`)}`
+  return `${shellQuote(program)} ${words.map(shellQuote).join(' ')} ${command}`
 }
 
 /**

@@ -5,6 +5,7 @@
 import { MusterError } from '../../base/errors.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askCard, askPorts, askProgram, differsIn, formatQuestion, nextQuestion, portsOf } from './asking.ts'
+import { handLine } from './by-hand.ts'
 import {
   HOST_ROLE,
   type LaunchedGang,
@@ -67,19 +68,10 @@ export const torchrun: Launcher = {
   },
   imports: ({ torchrun: agent = AGENT }) => ({ module: 'torch', python: findPython(agent) }),
   byHand: (gang) =>
-    gang.bundles.map(({ host, devices, said }, bundle) => {
-      const variables = {
-        ...(devices.length === 0 ? {} : { CUDA_VISIBLE_DEVICES: devices.join() }),
-        ...cardsOf(said),
-        ...gang.spec.environment,
-        ...gang.environment,
-      }
-      const words = Object.entries(variables).map(([name, value]) => `${name}=${shellQuote(value)} `)
+    gang.bundles.map(({ said }, bundle) => {
       const isPython = withPython(gang.command) !== gang.command
-      return {
-        host,
-        command: `${words.join('')}${agentLine(gang, bundle)} ${isPython ? '' : '--no_python '}${gang.command}`,
-      }
+      const command = `${agentLine(gang, bundle)} ${isPython ? '' : '--no_python '}${gang.command}`
+      return handLine(gang, bundle, cardsOf(said), command)
     }),
 }
 

@@ -6,7 +6,8 @@ import { MusterError } from '../../base/errors.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
 import { askCard, askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
-import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec } from './launcher.ts'
+import { handLine } from './by-hand.ts'
+import { HOST_ROLE, type LaunchedBundle, type LaunchedGang, type Launcher, type LaunchSpec } from './launcher.ts'
 import { beginOf, cardsOf, findPython } from './torchrun.ts'
 
 const count = /^[1-9]\d{0,3}$/
@@ -75,11 +76,17 @@ export const vllm: Launcher = {
       return { kind: 'refuse', reason: `${bundles[0]?.host}: it told no port` }
     return {
       kind: 'start',
-      command: `${bundle === 0 ? announce(`http://${hostPart(own.address)}:${port}/health`) : ''}${lineOf(gang, bundle)}`,
-      environment: { ...cardsOf(own.said), VLLM_HOST_IP: own.address },
+      command: `${bundle === 0 ? announce(`http://${hostPart(own.address)}:${port}/health`) : ''}exec ${lineOf(gang, bundle)}`,
+      environment: variablesOf(own),
     }
   },
+  byHand: (gang) => gang.bundles.map((own, bundle) => handLine(gang, bundle, variablesOf(own), lineOf(gang, bundle))),
 }
+
+const variablesOf = ({ said, address }: LaunchedBundle): Readonly<Record<string, string>> => ({
+  ...cardsOf(said),
+  VLLM_HOST_IP: address,
+})
 
 const hostPart = (address: string): string => (address.includes(':') ? `[${address}]` : address)
 
@@ -107,7 +114,7 @@ function lineOf({ bundles, command, spec }: LaunchedGang, bundle: number): strin
       : ['--headless', ...(isWhole ? ['--data-parallel-start-rank', bundle * copies] : [])]
   const words = ['--tensor-parallel-size', tp, '--pipeline-parallel-size', pp, ...parallel, ...nodes, ...role]
   const program = shellQuote(spec.options.vllm ?? 'vllm')
-  return `exec ${program} serve ${command} ${words.map((word) => shellQuote(String(word))).join(' ')}`
+  return `${program} serve ${command} ${words.map((word) => shellQuote(String(word))).join(' ')}`
 }
 
 /** Tells the fact `ready` once the server answers; it ends with the server. */
