@@ -9,6 +9,8 @@ shift 4
 
 # What Horovod is compiled for.
 export HOROVOD_WITH_MPI=1 HOROVOD_WITH_GLOO=1 HOROVOD_WITH_PYTORCH=1 HOROVOD_WITHOUT_TENSORFLOW=1 HOROVOD_WITHOUT_MXNET=1
+# Else it compiles eight files at a time, each of which takes a gigabyte.
+export MAKEFLAGS="-j$(nproc)"
 # pip builds in a directory of its own, since that of a failed build is large.
 rm -rf "$directory.new"
 mkdir -p "$directory.new/build"
