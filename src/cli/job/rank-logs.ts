@@ -174,7 +174,9 @@ export class OutputTail {
         throw new MusterError('unreachable', `${this.#host}: ${reasonOfResult(result, formatOutcome)}`)
       file.at += result.stdout.length
       count += result.stdout.length
-      write(file.name, printableLines(file.decoder.decode(result.stdout, { stream: true })))
+      // A progress bar returns to the start of its line.
+      const text = file.decoder.decode(result.stdout, { stream: true }).replace(/\r\n?/g, '\n')
+      write(file.name, printableLines(text))
     }
     return count > 0
   }

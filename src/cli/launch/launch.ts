@@ -142,6 +142,8 @@ const CHECK_MS = 200
 /** Between two readings of all ranks, and between two of a file that has not grown. */
 const RANKS_MS = 2_000
 const OUTPUT_MS = 1_000
+/** Characters of a line without an end that are waited for. */
+const MOST_UNENDED = 64 * 1024
 /** Of the terminal's rows, for ranks. */
 const RANKS_SHARE = 0.5
 
@@ -157,6 +159,8 @@ class LaunchWatch {
   #output: { readonly attempt: number; readonly tail: OutputTail } | undefined
   #said = ''
   readonly #told = new Set<string>()
+  /** Of each stream: the line whose end has not come yet. */
+  readonly #unended = new Map<string, string>()
 
   constructor(id: number, queue: OpenQueue, hosts: ConnectedHosts, options: LaunchVerbOptions, context: CliContext) {
     this.#id = id
@@ -249,7 +253,10 @@ class LaunchWatch {
         // The scheduler tells what is wrong with a host.
         if (!(error instanceof MusterError)) throw error
       }
-      if (isOver) return
+      if (isOver) {
+        for (const [name] of this.#unended) this.#print(name, '', true)
+        return
+      }
       await sleep(OUTPUT_MS, undefined, { signal: over }).catch(() => undefined)
     }
   }
@@ -263,13 +270,20 @@ class LaunchWatch {
       const { bundle, host, files } = await this.#placeOf(job, signal)
       this.#output = { attempt, tail: new OutputTail(this.#hosts, host, bundleKey(store.id, job, bundle), files) }
     }
-    const rank = this.#options.follow
-    return await this.#output.tail.read((name, text) => {
-      if (text === '') return
-      if (this.#options.json) this.#screen.out(jsonLine({ type: 'output', job: this.#id, rank, stream: name, text }))
-      else if (name === 'err') this.#screen.err(text)
-      else this.#screen.out(text)
-    }, signal)
+    return await this.#output.tail.read((name, text) => this.#print(name, text), signal)
+  }
+
+  /** Whole lines: the table of ranks stands below them. */
+  #print(name: string, text: string, isLast = false): void {
+    const all = (this.#unended.get(name) ?? '') + text
+    const end = isLast || all.length > MOST_UNENDED ? all.length : all.lastIndexOf('\n') + 1
+    this.#unended.set(name, all.slice(end))
+    const whole = all.slice(0, end)
+    if (whole === '') return
+    const { json, follow: rank } = this.#options
+    if (json) this.#screen.out(jsonLine({ type: 'output', job: this.#id, rank, stream: name, text: whole }))
+    else if (name === 'err') this.#screen.err(whole)
+    else this.#screen.out(whole)
   }
 
   async #placeOf(job: Job, signal: AbortSignal) {

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openConsole } from '../../support/console-driver.ts'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -20,6 +21,14 @@ import sys
 from mpi4py import MPI
 world = MPI.COMM_WORLD
 if world.rank == 1: sys.exit(7)
+world.Barrier()
+`
+const STEPS = `
+import os, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print("step", 11 + world.rank, flush=True)
+while not os.path.exists(os.path.expanduser("~/go")): time.sleep(0.05)
 world.Barrier()
 `
 const WAIT = `
@@ -80,6 +89,29 @@ describe.skipIf(!canRun)('muster launch', { timeout: 120_000 }, () => {
     expect(text.stderr).toMatch(/^muster: job \d+: cancelled$/m)
     for (const host of lab.hosts)
       expect((await host.exec("pgrep -af '[t]ime.sleep' | grep -v pgrep; true")).stdout).toBe('')
+  })
+
+  it('redraws a table of ranks below their output on a terminal, and leaves none behind', async () => {
+    await using console = await openConsole({
+      until: false,
+      in: lab,
+      args: [
+        ...argv('launch', 'mpi', '--bundles', '2', '--slots', '1', '--', 'python3', '-c', STEPS).slice(PROGRAM.length),
+      ],
+      size: [100, 20],
+    })
+    const table = /^RANK +HOST +STATE +STEP +QUIET +LAST LINE$/
+    await waitUntil(
+      () =>
+        console.screen().some((line) => table.test(line)) &&
+        console.screen().some((line) => /^1 +m2 +running +12 /.test(line)),
+      'the table of ranks',
+    )
+    for (const host of lab.hosts) await host.exec('touch go')
+    await waitUntil(() => console.ending !== undefined, 'its end')
+    expect(console.ending).toEqual({ code: 0 })
+    expect(console.screen().some((line) => table.test(line))).toBe(false)
+    expect(console.screen().join('\n')).toMatch(/step 11\n(.*\n)*muster: job \d+: done/)
   })
 
   it('only submits the job with --detach, and says that no scheduler runs', async () => {
