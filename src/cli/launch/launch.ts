@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { accountName } from '../../base/account.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { failuresOf, isActive, isFinal, type Job, leftWords } from '../../scheduler/jobs/job.ts'
+import { failuresOf, isActive, isFinal, type Job, leftWords, waitsFrom } from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import { ranksOf } from '../../scheduler/jobs/ranks.ts'
@@ -19,6 +19,7 @@ import { findRank, OutputTail } from '../job/rank-logs.ts'
 import { formatRanks, type RankReadings, readRanks } from '../job/ranks.ts'
 import { jobOr, preflightWords } from '../job/show.ts'
 import { COMMAND_WORDS, checkRoom, prepareJob, type SubmitOptions, tryOut, withJobOptions } from '../job/submit.ts'
+import { whyWaiting } from '../job/why-waiting.ts'
 import { driveQueue } from '../job/work.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { LiveScreen } from '../output/live-screen.ts'
@@ -142,6 +143,9 @@ const CHECK_MS = 200
 /** Between two readings of all ranks, and between two of a file that has not grown. */
 const RANKS_MS = 2_000
 const OUTPUT_MS = 1_000
+/** A job that waits for longer is told why; what changes all the time is told only so often. */
+const WAIT_MS = 3_000
+const MOST_WAITS = 10
 /** Characters of a line without an end that are waited for. */
 const MOST_UNENDED = 64 * 1024
 /** Of the terminal's rows, for ranks. */
@@ -158,6 +162,8 @@ class LaunchWatch {
   #readings: RankReadings = { readings: new Map(), troubles: new Map() }
   #output: { readonly attempt: number; readonly tail: OutputTail } | undefined
   #said = ''
+  #waits = ''
+  #waitsSaid = 0
   readonly #told = new Set<string>()
   /** Of each stream: the line whose end has not come yet. */
   readonly #unended = new Map<string, string>()
@@ -218,6 +224,7 @@ class LaunchWatch {
           `job ${this.#id}: ${state.kind}${isActive(state) && where !== undefined ? ` on ${where}` : ''}${again}`,
         )
     }
+    this.#tellWait()
     for (const text of preflightWords(this.#job, this.#queue)) {
       const key = `${attempt} ${text}`
       if (this.#told.has(key)) continue
@@ -235,6 +242,19 @@ class LaunchWatch {
         )
       else this.#note(`${title} on ${host} failed: exit ${code}${text === undefined ? '' : `: ${text}`}`)
     }
+  }
+
+  /** Why it has not started yet, once it should have. */
+  #tellWait(): void {
+    const { state, attempt } = this.#job
+    const nowMs = this.#context.now()
+    if (state.kind !== 'queued' || this.#options.json || nowMs - waitsFrom(this.#job) < WAIT_MS) return
+    const { why } = whyWaiting(this.#job, this.#queue, nowMs)
+    const text = why.join(' ')
+    if (text === '' || text === this.#waits || this.#waitsSaid >= MOST_WAITS) return
+    this.#waits = text
+    this.#waitsSaid += 1
+    this.#note(`job ${this.#id} waits${attempt > 1 ? ' again' : ''}: ${text}`)
   }
 
   #note(text: string): void {

@@ -114,6 +114,20 @@ describe.skipIf(!canRun)('muster launch', { timeout: 120_000 }, () => {
     expect(console.screen().join('\n')).toMatch(/step 11\n(.*\n)*muster: job \d+: done/)
   })
 
+  it('says why a job waits, and takes it back at Ctrl-C', async () => {
+    const [file = '', ...rest] = lab.command(argv('launch', 'mpi', '--bundles', '3', '--cpu', '8', '--', 'true'))
+    const child = spawn(file, rest, { env: lab.environment, stdio: ['ignore', 'ignore', 'pipe'] })
+    const ended = once(child, 'close')
+    let stderr = ''
+    child.stderr.setEncoding('utf8').on('data', (piece: string) => {
+      stderr += piece
+    })
+    await waitUntil(() => /^muster: job \d+ waits: /m.test(stderr), 'the reason why it waits')
+    child.kill('SIGINT')
+    expect(await ended).toEqual([130, null])
+    expect(stderr).toMatch(/^muster: job \d+ waits: .*(Too large|fits)/m)
+  })
+
   it('only submits the job with --detach, and says that no scheduler runs', async () => {
     const { code, stdout, stderr } = await launch(SUM, '--detach')
     expect({ code, stderr }).toEqual({ code: 0, stderr: 'muster: no scheduler running. Run: muster job work\n' })
