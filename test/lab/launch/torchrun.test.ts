@@ -51,18 +51,26 @@ describe.skipIf(!canRun)('a job launched by torchrun', { timeout: 240_000 }, () 
       )
   })
 
-  it.skipIf(!hasTorch)('reduces over gloo with a file for each rank, and runs each rank in a line of sh', async () => {
-    const id = await queue.submit(...FOUR, ...REAL, '--', '/srv/torch_all_reduce.py')
-    const line = await queue.submit(...FOUR, ...REAL, '--', 'echo "$RANK of $WORLD_SIZE" && python3 -c "print(1)"')
-    expect(await queue.work().ended).toEqual([0, null])
-    expect(await queue.show(id)).toMatch(/state: +done/)
-    expect((await queue.job('logs', id)).stdout).toContain('rank 0/4 local 0 on m1 sum 10.0')
-    expect(await inBundle('m1', id, 0, 'cat rank.1')).toContain('rank 1/4 local 1 on m1 sum 10.0')
-    expect(await inBundle('m2', id, 1, 'cat rank.2 rank.3')).toMatch(
-      /rank 2\/4 local 0 on m2 sum 10\.0[\s\S]*rank 3\/4 local 1/,
-    )
-    expect(await inBundle('m2', line, 1, 'cat rank.3')).toBe('3 of 4\n1\n')
-  })
+  it.skipIf(!hasTorch)(
+    'reduces over gloo with a file for each rank, runs each rank in a line of sh, and needs no launcher for that',
+    async () => {
+      const id = await queue.submit(...FOUR, ...REAL, '--', '/srv/torch_all_reduce.py')
+      const line = await queue.submit(...FOUR, ...REAL, '--', 'echo "$RANK of $WORLD_SIZE" && python3 -c "print(1)"')
+      const byHand =
+        '/srv/torchrun --nnodes $MUSTER_WORLD_SIZE --node_rank $MUSTER_RANK --nproc_per_node 2 --master_addr $MASTER_ADDR --master_port $MASTER_PORT /srv/torch_all_reduce.py'
+      const recipe = ['--bundles', '2', '--strategy', 'STRICT_SPREAD', '--env', 'GLOO_SOCKET_IFNAME=eth0'] as const
+      const plain = await queue.submit(...recipe, '--', byHand)
+      expect(await queue.work().ended).toEqual([0, null])
+      expect(await queue.find(plain)).toMatchObject({ state: 'done' })
+      expect(await queue.show(id)).toMatch(/state: +done/)
+      expect((await queue.job('logs', id)).stdout).toContain('rank 0/4 local 0 on m1 sum 10.0')
+      expect(await inBundle('m1', id, 0, 'cat rank.1')).toContain('rank 1/4 local 1 on m1 sum 10.0')
+      expect(await inBundle('m2', id, 1, 'cat rank.2 rank.3')).toMatch(
+        /rank 2\/4 local 0 on m2 sum 10\.0[\s\S]*rank 3\/4 local 1/,
+      )
+      expect(await inBundle('m2', line, 1, 'cat rank.3')).toBe('3 of 4\n1\n')
+    },
+  )
 
   it.skipIf(!hasTorch)('names the rank that failed first with real torch and gloo', async () => {
     const runs = [
