@@ -267,6 +267,7 @@ function specOf(
   checkCommand(command)
   const request = requestOf(options, on ?? (options.fromEnv === 'declared' ? declared?.hosts : undefined))
   const metrics = metricsOf(options.metric)
+  const engine = engineOf(options, command, inventory)
   return {
     name: options.name ?? words.join(' ').slice(0, 60),
     command,
@@ -276,7 +277,6 @@ function specOf(
     strategy,
     retries: options.retries,
     isPreemptible: options.preemptible ?? false,
-    ...engineOf(options, command, inventory),
     ...defined({
       isUnlimited: options.limits === false ? true : undefined,
       maxBundlesPerHost: options.perHost,
@@ -286,7 +286,9 @@ function specOf(
       silence: options.silent,
       metrics: metrics.length === 0 ? undefined : metrics,
     }),
-    ...launchPart(options, { bundles: options.bundles, request }, setUp, inventory),
+    ...launchPart(options, { bundles: options.bundles, request, ...engine }, setUp, inventory),
+    // Its --needs come before those of its launcher.
+    ...engine,
   }
 }
 

@@ -58,11 +58,11 @@ export function findLauncher(kind: string, inventory: Inventory): Launcher {
  */
 export function launchPart(
   options: LaunchOptions,
-  { bundles, request }: Pick<JobSpec, 'bundles' | 'request'>,
+  { bundles, request, engine }: Pick<JobSpec, 'bundles' | 'request' | 'engine'>,
   setUp: string | undefined,
   inventory: Inventory,
 ):
-  | (Pick<JobSpec, 'launch' | 'roles' | 'leaders' | 'maxBundlesPerHost' | 'bundles'> &
+  | (Pick<JobSpec, 'launch' | 'roles' | 'leaders' | 'maxBundlesPerHost' | 'bundles' | 'needs'> &
       Partial<Pick<JobSpec, 'request'>>)
   | undefined {
   if (options.launch === undefined) {
@@ -103,6 +103,18 @@ export function launchPart(
   const begin = [...(setUp === undefined ? [] : [setUp]), ...(prefix === undefined ? [] : [inPrefix(prefix)])].join(
     '\n',
   )
+  const launch = {
+    kind: launcher.name,
+    ...defined({ row: sectionOf(inventory, rowsSection)?.get(launcher.name) }),
+    options: { ...defaults, ...values },
+    ports: declared?.ports ?? DEFAULT_PORTS,
+    ...(begin === '' ? {} : { setUp: begin }),
+    ...(declared === undefined ? {} : { environment: declared.environment }),
+  }
+  if (engine !== undefined) {
+    if (launcher.onEngine === undefined) throw notOnEngine(launcher.name, engine)
+    return { bundles: 1, needs: launcher.onEngine.needs(values, bundles, request), launch }
+  }
   const { roles, leaders, isOnePerHost, ranks } = launcher.shape(values, bundles, request, perHost)
   return {
     bundles: roles.reduce((sum, { count }) => sum + count, 0),
@@ -110,16 +122,15 @@ export function launchPart(
     ...(roles.length === 1 && roles[0] !== undefined ? { request: roles[0].request } : {}),
     ...(leaders === undefined ? {} : { leaders }),
     ...(isOnePerHost ? { maxBundlesPerHost: 1 } : {}),
-    launch: {
-      kind: launcher.name,
-      ...defined({ row: sectionOf(inventory, rowsSection)?.get(launcher.name) }),
-      options: { ...defaults, ...values },
-      ports: declared?.ports ?? DEFAULT_PORTS,
-      ...(ranks === undefined ? {} : { ranks }),
-      ...(begin === '' ? {} : { setUp: begin }),
-      ...(declared === undefined ? {} : { environment: declared.environment }),
-    },
+    launch: { ...launch, ...(ranks === undefined ? {} : { ranks }) },
   }
+}
+
+function notOnEngine(name: string, engine: string): MusterError {
+  const able = LAUNCHERS.flatMap((one) => (one.onEngine === undefined ? [] : [`--launch ${one.name}`])).join(', ')
+  return new MusterError('usage', `--launch ${printable(name)} cannot be used with --engine ${engine}`, {
+    hint: `Leave --engine out: Muster then places the ranks itself. With --engine ${engine}: ${able}.`,
+  })
 }
 
 /** The array of jobs that an option such as `--engines 4` asks for, as in `--array`. @throws MusterError 'usage' with an array besides. */

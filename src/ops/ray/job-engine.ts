@@ -1,5 +1,7 @@
 /** Ray as an engine of the queue: in each round one program on the head starts, checks and stops jobs. Orders may be given twice. */
+import { isIPv4 } from 'node:net'
 import { printable } from '../../base/printable.ts'
+import { readyLine } from '../../base/ready-line.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
@@ -15,7 +17,7 @@ import { proveRayStorage } from './storage.ts'
 import { dashboardAddress, nodesOf, type RayWanted, wantedRay } from './wanted.ts'
 
 /** An order for Ray; of `spec` only what Ray supports. */
-type RayOrder = RayStart | { readonly kind: 'check' | 'stop'; readonly key: string }
+type RayOrder = RayStart | { readonly kind: 'check' | 'stop'; readonly key: string; readonly awaits?: true }
 type RayStart = {
   readonly kind: 'start'
   readonly key: string
@@ -31,6 +33,8 @@ type RayStart = {
     }
     readonly bundles: number
     readonly strategy: string
+    /** It asks Ray for GPUs itself, and its workers inherit the variables of the job. */
+    readonly launch?: object
   }
 }
 
@@ -98,14 +102,16 @@ type RayReport = number | (typeof WORDS)[number]
 function parseRound(wanted: RayWanted, orders: readonly RayOrder[], text: string) {
   const asked = new Set(orders.map(({ key }) => key))
   const reports = new Map<string, RayReport>()
+  const said = new Map<string, Readonly<Record<string, string>>>()
   let trouble: string | undefined = "could not parse the head's answer"
   let room: RayRoom | undefined
   for (const line of text.split('\n')) {
-    const [first = '', second = '', third = ''] = line.split(' ')
+    const [first = '', second = '', third = '', fourth = ''] = line.split(' ')
     const word = WORDS.find((known) => known === second)
     if (asked.has(first)) {
       if (second === 'exit' && /^\d{1,3}$/.test(third)) reports.set(first, Number(third))
       else if (word !== undefined) reports.set(first, word)
+      else if (second === 'ready' && isNode(wanted, third)) said.set(first, { ready: '1', node: third, port: fourth })
     } else if (first === ROOM) room = parseRoom(wanted, asked, line.slice(ROOM.length + 1))
     else if (line === END) trouble = undefined
     else if (first === 'trouble') trouble = printable(line.slice('trouble '.length))
@@ -116,7 +122,12 @@ function parseRound(wanted: RayWanted, orders: readonly RayOrder[], text: string
         for (const { kind, key } of orders) if (kind !== 'start') reports.set(key, 'forgotten')
     }
   }
-  return { trouble, reports, ...(room === undefined ? {} : { room }) }
+  return { trouble, reports, said, ...(room === undefined ? {} : { room }) }
+}
+
+/** A service can only answer on a node; which address a node announces may be left to its host. */
+function isNode(wanted: RayWanted, address: string): boolean {
+  return isIPv4(address) && nodesOf(wanted).some(({ ip }) => ip === undefined || ip === address)
 }
 
 /** In a container that is missing or stopped the cluster does not run; if Docker does not answer, that is unknown. */
@@ -152,7 +163,7 @@ function requestOf(order: RayOrder, wanted: RayWanted): object {
   const own = count === 1 ? singleJob(order) : { entrypoint: gangEntrypoint(order, wanted) }
   const variables = {
     ...STOP_WAIT,
-    ...(count === 1 && request.gpuCount === 0 ? { CUDA_VISIBLE_DEVICES: '' } : {}),
+    ...(count === 1 && request.gpuCount === 0 && spec.launch === undefined ? { CUDA_VISIBLE_DEVICES: '' } : {}),
     ...environment,
   }
   return { kind, key, count, job: { ...own, submission_id: key, runtime_env: { env_vars: variables } } }
@@ -340,7 +351,7 @@ for key in sys.argv[2:]:
 `
 
 /** Its arguments: the dashboard, the port of the GCS, and its address where that is known. */
-export const ROUND_PROGRAM = `import json, socket, subprocess, sys, time
+export const ROUND_PROGRAM = `import json, re, socket, subprocess, sys, time
 from http.client import HTTPException
 from urllib.error import HTTPError
 from urllib.parse import quote
@@ -402,6 +413,12 @@ def submit(order):
         raise
     return "waiting"
 waiting, jobs = [], {}
+def tell_ready(key):
+    # Without an answer it is asked again in the next round.
+    try: found = re.search(r"^${readyLine('([0-9.]{7,15})', '([0-9]{1,5})')}$", ask("/api/jobs/" + key + "/logs")["logs"] or "", re.M)
+    except RoundEnd: raise
+    except Exception: return
+    if found: print(key, "ready", *found.groups(), flush=True)
 def one(order):
     key, found = order["key"], job(order["key"])
     if found and found.get("job_id"): jobs[found["job_id"]] = key
@@ -409,6 +426,7 @@ def one(order):
     if order["kind"] == "stop" and found["status"] in ("PENDING", "RUNNING"):
         if found["status"] == "PENDING": waiting.append(key)
         ask("/api/jobs/" + key + "/stop", {})
+    if found["status"] == "RUNNING" and order.get("awaits"): tell_ready(key)
     return state(order, found)
 def head_ip():
     nodes = ask("/api/v0/nodes?detail=1&limit=1000")["data"]["result"]["result"]

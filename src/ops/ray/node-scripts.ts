@@ -83,8 +83,10 @@ export function startScript(
   begin: Begin = 'at once',
 ): string {
   const words = [...startArguments(wanted, node, ip, headIp), '--log-style=pretty', '--log-color=false']
-  // One check of the head instead of twenty, because it is known to be reachable.
-  const variables = new Map(Object.entries({ RAY_NUM_REDIS_GET_RETRIES: '1', ...wanted.variables }))
+  // One check of the head instead of twenty, because it is known to be reachable. vLLM's workers never get VLLM_HOST_IP from
+  // their driver, and a group with another address than the one that Ray announces waits for ever.
+  const own = { RAY_NUM_REDIS_GET_RETRIES: '1', VLLM_HOST_IP: ip, ...wanted.variables }
+  const variables = new Map(Object.entries(own))
   const script = `${begin === 'early' ? 'exec 7<&0 < /dev/null\n' : ''}${placeScript(node.environment)}
 [ -n "$ray" ] || { echo ${shellQuote(`there is no ray in ${placeName(node.environment)}`)} >&2; exit 1; }
 cd "$HOME" || cd /

@@ -2,6 +2,7 @@
  * Engines (Ray) place and run jobs in Muster's stead. Such a job has one bundle, on a place named after the engine; the
  * queue keeps its number, turn, retries, limit and dependencies.
  */
+import type { Said } from '../launch/launcher.ts'
 import type { EngineNode } from '../plans/needs.ts'
 import { type BundleEnd, type BundleState, ENDED_SILENTLY, type JobSpec } from './job.ts'
 
@@ -20,7 +21,8 @@ export type EngineOrder =
       /** The variables of its specification and Muster's own. */
       readonly environment: Readonly<Record<string, string>>
     }
-  | { readonly kind: 'check' | 'stop'; readonly key: string }
+  /** `awaits`: the job is a service that has not said yet where it answers. */
+  | { readonly kind: 'check' | 'stop'; readonly key: string; readonly awaits?: true }
 
 /**
  * An exit code, or a word. `waiting`: not started, or started again. `unable`: given up before it began, so it is queued
@@ -58,6 +60,8 @@ export interface JobEngine {
     readonly trouble: string | undefined
     readonly reports: ReadonlyMap<string, EngineReport>
     readonly room?: EngineRoom
+    /** Of services that answer now, by key: the facts `ready`, `node` and `port`. */
+    readonly said?: ReadonlyMap<string, Said>
   }>
   /** Proves that a directory is the same one on these nodes; empty: it is. Never rejects. */
   proveStorage?(path: string, nodes: readonly string[], signal: AbortSignal): Promise<readonly StorageProblem[]>

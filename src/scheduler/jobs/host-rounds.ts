@@ -3,6 +3,7 @@
  * Whatever it remembers is also in the store or on the hosts.
  */
 import { type Clock, hasPassed } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
 import type { HostCapacity } from '../model/resources.ts'
 import { type EngineOrder, type EngineRoom, engineBundle, enginePlace, type JobEngine } from './engine.ts'
 import { HostClock, HostLine, type JobHosts } from './host-line.ts'
@@ -257,11 +258,11 @@ export class HostRounds implements Disposable {
     const orders = placed.map(engineOrderOf)
     const sent = gate.replace(orders)
     const wantsRoom = record.wantsRoom || gate.holdsAny(orders)
-    const { trouble, reports, room } = await engine.round(sent, this.#options.signal, wantsRoom)
+    const { trouble, reports, room, said = new Map() } = await engine.round(sent, this.#options.signal, wantsRoom)
     record.room = record.wantsRoom ? room : undefined
     const bundles = new Map([...reports].map(([key, report]) => [key, engineBundle(report, engine.name)]))
     gate.judge(orders, { trouble, reports, room, bundles })
-    return { trouble, bundles }
+    return { trouble, bundles, said: new Map([...said].map(([key, facts]) => [key, { facts, ranks: [] }])) }
   }
 
   async #askHost(record: HostRecord, orders: readonly JobOrder[], isWhole: boolean): Promise<Asked> {
@@ -310,11 +311,15 @@ export class HostRounds implements Disposable {
 }
 
 /** Hosts and devices are known to the engine alone, which sets their variables itself. */
-function engineOrderOf({ job: { spec }, order }: JobOrder): EngineOrder {
-  if (order.kind !== 'start') return { kind: order.kind === 'stop' ? 'stop' : 'check', key: order.key }
-  const { MUSTER_JOB = '', MUSTER_ATTEMPT = '', MUSTER_GPU_MILLI = '' } = order.run.environment
-  const environment = { ...spec.environment, MUSTER_JOB, MUSTER_ATTEMPT, MUSTER_GPU_MILLI }
-  return { kind: 'start', key: order.key, spec, environment }
+function engineOrderOf({ job: { spec, state }, order }: JobOrder): EngineOrder {
+  const { kind, key } = order
+  const awaits = spec.launch !== undefined && !('endpoint' in state && state.endpoint !== undefined)
+  if (kind === 'stop') return { kind, key }
+  if (kind !== 'start') return { kind: 'check', key, ...(awaits ? { awaits } : {}) }
+  const { MUSTER_JOB = '', MUSTER_ATTEMPT = '', MUSTER_GPU_MILLI = '', MUSTER_ENDPOINTS } = order.run.environment
+  const own = { MUSTER_JOB, MUSTER_ATTEMPT, MUSTER_GPU_MILLI, ...defined({ MUSTER_ENDPOINTS }) }
+  const environment = { ...spec.launch?.environment, ...spec.environment, ...own }
+  return { kind, key, spec: { ...spec, command: order.run.command }, environment }
 }
 
 export type DriverHost = {

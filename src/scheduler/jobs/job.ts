@@ -414,10 +414,10 @@ const MOST_PORTS_TAKEN = 3
 
 /** The ranks of a launched job that failed, and its bundles where the launcher did. */
 export function failuresOf(
-  { launch, roles }: JobSpec,
+  { launch, roles, engine }: JobSpec,
   { places = [], bundles = [] }: Partial<Active>,
 ): readonly Failure[] {
-  if (launch === undefined) return []
+  if (launch === undefined || engine !== undefined) return []
   const names = namesOf(roles, bundles.length)
   return bundles.flatMap((bundle, index): readonly Failure[] => {
     const { ranks = [], said } = bundle
@@ -464,7 +464,7 @@ function isWell(end: BundleEnd): boolean {
 
 /** What is left on the hosts of a launched job that has ended, in sentences. */
 export function leftWords({ spec, state }: Job): readonly string[] {
-  if (spec.launch === undefined || !isFinal(state)) return []
+  if (spec.launch === undefined || spec.engine !== undefined || !isFinal(state)) return []
   const { places = [], bundles = [] } = state
   return formatLeft(
     bundles.map((bundle, rank) => ({

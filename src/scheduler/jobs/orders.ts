@@ -58,7 +58,7 @@ export function ordersFor(
       // Also where the clock was set back meanwhile.
       return on({ kind: 'stop', key, signal: Math.abs(nowMs - state.sinceMs) > GRACE_MS ? 'KILL' : 'TERM' })
     if (bundle.kind === 'begun') return on({ kind: 'check', key })
-    const step = stepOf(gang, rank)
+    const step = stepOf(gang, rank, job.spec.engine)
     if (step?.kind === 'wait' || step?.kind === 'refuse') return []
     if (step?.kind === 'ask')
       return on({ kind: 'ask', key, name: step.name, program: asQuestion(job.spec, step.program) })
@@ -88,7 +88,7 @@ export function asQuestion(spec: JobSpec, program: string): string {
 
 /** What preflight found on the hosts of a launched job: it has begun all the same, unless one is a blocker. */
 export function preflightOf(job: PlacedJob, addresses: ReadonlyMap<string, string>): readonly PreflightFinding[] {
-  const gang = launchedGang(job, addresses)
+  const gang = job.spec.engine === undefined ? launchedGang(job, addresses) : undefined
   const launcher = gang && launcherOf(gang.spec)
   return gang === undefined ? [] : preflightFindings(gang, launcher?.imports?.(gang.spec.options).module)
 }
@@ -131,15 +131,18 @@ export function launchedGang(
   return { id: `${id}.${attempt}`, command: spec.command, environment: spec.environment, spec: launch, bundles }
 }
 
-function stepOf(gang: LaunchedGang | undefined, rank: number): LaunchStep | undefined {
+function stepOf(gang: LaunchedGang | undefined, rank: number, engine: JobSpec['engine']): LaunchStep | undefined {
   if (gang === undefined) return undefined
   const reason = `this version does not know the launcher ${gang.spec.kind}`
-  return launcherOf(gang.spec)?.next(gang, rank) ?? { kind: 'refuse', reason }
+  const launcher = launcherOf(gang.spec)
+  if (engine === undefined) return launcher?.next(gang, rank) ?? { kind: 'refuse', reason }
+  const command = launcher?.onEngine?.command(gang)
+  return command === undefined ? { kind: 'refuse', reason } : { kind: 'start', command, environment: {} }
 }
 
 /** How a person would start a job on these places without Muster; none where it has no launcher. */
 export function handLinesOf(job: PlacedJob, addresses: ReadonlyMap<string, string>): readonly HandLine[] {
-  const gang = launchedGang(job, addresses)
+  const gang = job.spec.engine === undefined ? launchedGang(job, addresses) : undefined
   const launcher = gang && launcherOf(gang.spec)
   return launcher === undefined || gang === undefined ? [] : linesByHand(launcher, gang)
 }
@@ -151,7 +154,7 @@ export function launchEvent(job: Job, addresses: ReadonlyMap<string, string>): J
   const gang = launchedGang({ ...job, ...state }, addresses)
   if (gang === undefined) return undefined
   for (const [rank, bundle] of state.bundles.entries()) {
-    const step = bundle.kind === 'sent' ? stepOf(gang, rank) : undefined
+    const step = bundle.kind === 'sent' ? stepOf(gang, rank, spec.engine) : undefined
     if (step?.kind === 'refuse') return { kind: 'refused', reason: step.reason }
   }
   const endpoint = state.endpoint === undefined ? launcherOf(gang.spec)?.endpoint?.(gang) : undefined

@@ -215,13 +215,14 @@ export class PlanPass {
         event: { kind: 'placed' as const, places: [{ host: enginePlace(name), devices: [] }] },
       }))
     })
-    const ordered = events.map(({ id, event }) => {
+    const ordered = [...handed, ...events].map(({ id, event }) => {
       const job = event.kind === 'placed' ? this.#store.get(id) : undefined
       if (event.kind !== 'placed' || job === undefined) return { id, event }
-      const ring = job.spec.launch === undefined ? {} : onRing(job.spec, event.places, this.#links)
+      const isAlone = job.spec.launch === undefined || job.spec.engine !== undefined
+      const ring = isAlone ? {} : onRing(job.spec, event.places, this.#links)
       return { id, event: { ...event, ...ring, ...this.#endpointsFor(job) } }
     })
-    return { events: [...handed, ...ordered], expectedS, wantsRoom }
+    return { events: ordered, expectedS, wantsRoom }
   }
 
   /** In turn, up to the first that has to wait: smaller ones must not overtake it for ever. Impossible ones are in nobody's way. */

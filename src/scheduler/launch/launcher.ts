@@ -4,6 +4,7 @@
  * decides the same. Docs: docs/launch.md; why: docs/decisions/0010-launchers.md.
  */
 import type { ResourceRequest } from '../model/resources.ts'
+import type { Needs } from '../plans/needs.ts'
 import type { RingDirection } from './ring.ts'
 
 /** A launcher that is only words and variables (rows.ts). */
@@ -132,6 +133,16 @@ export interface Launcher {
   ringDirection?(options: LaunchSpec['options'], request: ResourceRequest): RingDirection | undefined
   /** What a person types to start the same without Muster; undefined: what `next` starts on each host. */
   byHand?(gang: LaunchedGang): readonly HandLine[]
+  /** Undefined: engines cannot run it. */
+  readonly onEngine?: EngineLauncher
+}
+
+/** Of a launcher whose program asks an engine (Ray) for bundles itself. */
+export type EngineLauncher = {
+  /** What it will ask for. @throws MusterError 'usage' when options contradict each other. */
+  needs(options: LaunchSpec['options'], bundles: number, request: ResourceRequest): Needs
+  /** Begins it on the node that the engine chose. It prints `readyLine` (base/ready-line.ts) once it answers, if it is a service. */
+  command(gang: LaunchedGang): string
 }
 
 export type HandLine = { readonly host: string; readonly command: string }

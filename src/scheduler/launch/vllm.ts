@@ -1,8 +1,10 @@
 /**
  * vLLM without Ray (options as vLLM 0.33 reads them, vllm/engine/arg_utils.py): one `vllm serve` a bundle, all but the first one
- * headless. It is a service: it is ready when /health answers on its host, and runs until it is cancelled.
+ * headless. It is a service: it is ready when /health answers on its host, and runs until it is cancelled. With Ray, one `vllm serve`
+ * asks Ray for its GPUs itself (vllm/v1/executor/ray_utils.py).
  */
 import { MusterError } from '../../base/errors.ts'
+import { readyLine } from '../../base/ready-line.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
 import { askCard, askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
@@ -55,9 +57,8 @@ export const vllm: Launcher = {
   },
   endpoint({ bundles: [first] }) {
     const [port] = portsOf(first?.said)
-    return first?.said.ready === undefined || port === undefined
-      ? undefined
-      : `http://${hostPart(first.address)}:${port}/v1`
+    if (first?.said.ready === undefined || port === undefined) return undefined
+    return `http://${hostPart(first.host.startsWith('@') ? (first.said.node ?? '') : first.address)}:${port}/v1`
   },
   imports: () => ({ module: 'vllm', python: findPython('vllm') }),
   next(gang, bundle) {
@@ -81,7 +82,41 @@ export const vllm: Launcher = {
     }
   },
   byHand: (gang) => gang.bundles.map((own, bundle) => handLine(gang, bundle, variablesOf(own), lineOf(gang, bundle))),
+  onEngine: {
+    needs(options, bundles, { gpuCount }) {
+      const { tp, pp, dp } = sizesOf(options)
+      const wrong = (what: string, hint: string) =>
+        new MusterError('usage', `${what} cannot be used with --launch vllm --engine ray`, { hint })
+      if (dp > 1) throw wrong('--dp', `Submit several servers: --engines ${dp}.`)
+      if (bundles > 1) throw wrong('--bundles', 'Leave it out: --tp × --pp says how many GPUs vLLM asks Ray for.')
+      if (gpuCount > 0) throw wrong('--gpu', 'Leave it out: --tp × --pp says how many GPUs vLLM asks Ray for.')
+      return { bundles: [{ count: tp * pp, amounts: { GPU: 1 } }], strategy: 'PACK' }
+    },
+    command: (gang) => {
+      const { tp, pp } = sizesOf(gang.spec.options)
+      const { interface: card, vllm: program = 'vllm' } = gang.spec.options
+      const sizes = `--tensor-parallel-size ${tp} --pipeline-parallel-size ${pp}`
+      return `${ON_RAY}
+command -v ${shellQuote(program)} >/dev/null || refuse ${shellQuote(`${program} is not in PATH`)}
+${askPorts(1, gang.spec.ports, beginOf(gang))}
+${card === undefined ? '' : cardLines(shellQuote(card))}${announceOnRay}
+exec ${shellQuote(program)} serve ${gang.command} --distributed-executor-backend ray ${sizes} --host "$VLLM_HOST_IP" --port "$port"`
+    },
+  },
 }
+
+/**
+ * vLLM copies the driver's variables to all of its workers. A driver without a GPU of its own must not hide those of the node from
+ * vLLM, and what describes a job of one process would be wrong in each worker.
+ */
+const ON_RAY = `tell() { port=$2; }
+refuse() { echo "muster: $*"; exit 1; }
+unset CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT
+[ -n "$VLLM_HOST_IP" ] || refuse 'VLLM_HOST_IP is not set in this Ray cluster. Start it again: muster ray down, then muster ray up'`
+
+/** What a node has set for itself stays. */
+const cardLines = (card: string): string =>
+  ['NCCL_SOCKET_IFNAME', 'GLOO_SOCKET_IFNAME'].map((name) => `[ -n "$${name}" ] || export ${name}=${card}\n`).join('')
 
 const variablesOf = ({ said, address }: LaunchedBundle): Readonly<Record<string, string>> => ({
   ...cardsOf(said),
@@ -119,5 +154,10 @@ function lineOf({ bundles, command, spec }: LaunchedGang, bundle: number): strin
 
 /** Tells the fact `ready` once the server answers; it ends with the server. */
 const announce = (url: string): string =>
-  `{ while kill -0 $$ && ! python3 -c ${shellQuote('import sys,urllib.request; urllib.request.urlopen(sys.argv[1],timeout=5)')} ${shellQuote(url)}; do sleep 2; done; kill -0 $$ && echo "ready 1" >&9; } 9<>"$MUSTER_SAY" >/dev/null 2>&1 &
+  `{ ${untilAnswers(shellQuote(url))} && echo "ready 1" >&9; } 9<>"$MUSTER_SAY" >/dev/null 2>&1 &
 `
+
+const untilAnswers = (url: string): string =>
+  `while kill -0 $$ && ! python3 -c ${shellQuote('import sys,urllib.request; urllib.request.urlopen(sys.argv[1],timeout=5)')} ${url}; do sleep 2; done; kill -0 $$`
+
+const announceOnRay = `{ ${untilAnswers('"http://$VLLM_HOST_IP:$port/health"')} && echo "${readyLine('$VLLM_HOST_IP', '$port')}" >&9; } 9>&1 >/dev/null 2>&1 &`
