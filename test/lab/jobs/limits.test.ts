@@ -1,4 +1,5 @@
 /** Memory that jobs are held to, on hosts with a kernel of their own: one with cgroups, one without. */
+import { appendFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -29,7 +30,9 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
   beforeAll(async () => {
     lab = await startLab({ count: 0, kernelHosts: { k1: 'service', k2: 'service', k3: 'systemd' } })
     await lab.kernelHost('k1').mustExec('mount -t cgroup2 none /sys/fs/cgroup')
-    queue = labQueue(lab, hostsFileOf(lab, 'limits'))
+    const file = hostsFileOf(lab, 'limits')
+    appendFileSync(file, 'launchers: { alone: { ports: 0 } }\n')
+    queue = labQueue(lab, file)
   }, 600_000)
   afterEach(async () => await queue.stop())
   afterAll(async () => await lab?.stop())
@@ -102,6 +105,37 @@ describe.skipIf(!canRun)('the memory of jobs', { timeout: 900_000 }, () => {
     expect((await queue.find(stays)).state).toBe('cancelled')
     const left = await lab.kernelHost('k1').mustExec("cat /root/saved; pgrep -f '^(sh -c echo 0|sleep 0.1)' || :")
     expect([left, await cgroups()]).toEqual(['saved\n', ''])
+  })
+
+  it('a launched job has a cgroup without limits, and leaves nothing where it has none', async () => {
+    const spread = '(setsid sleep 3000 &); (env -i "PATH=$PATH" setsid sleep 3001 &); sleep 1'
+    const launched = (host: string, command: string) => queue.submit('--on', host, '--launch', 'alone', '--', command)
+    const unlimited = 'case $g in */muster/*) grep -q -s -v max $g/memory.max || echo unlimited;; esac'
+    const grouped = await launched('k1', `${spread}; ${GROUP}; ${unlimited}`)
+    const killed = await launched('k1', `${spread}; trap "" TERM; sleep 3000`)
+    const beside = await launched('k3', `${spread}; ${GROUP}; ${unlimited}`)
+    const swept = await launched('k2', spread)
+    const { seen, ended } = queue.work()
+    await seen(isJob(killed, 'running'))
+    const on = async (host: string) =>
+      (await lab.kernelHost(host).mustExec("pgrep -a -f '^sleep 300' || :")).trim().replace(/^\d+ /, '')
+    await waitUntil(async () => (await on('k1')).includes('sleep 3001'), 'all of it to run')
+    expect((await queue.job('cancel', killed)).code).toBe(0)
+    expect(await ended).toEqual([0, null])
+    expect(await Promise.all([grouped, beside].map(async (id) => (await queue.job('logs', id)).stdout))).toEqual([
+      'unlimited\n',
+      'unlimited\n',
+    ])
+    // What hides its environment and its parents is found by its cgroup alone.
+    expect([await on('k1'), await on('k3'), await on('k2'), await cgroups()]).toEqual(['', '', 'sleep 3001', ''])
+    for (const [id, host] of [
+      [grouped, 'k1'],
+      [killed, 'k1'],
+      [beside, 'k3'],
+      [swept, 'k2'],
+    ] as const)
+      expect(await queue.show(id)).toMatch(new RegExp(`processes: +nothing left on ${host}\n`))
+    await lab.kernelHost('k2').mustExec('pkill -x -f "sleep 3001"')
   })
 
   it('works beside systemd, which has cgroups of its own', async () => {
