@@ -26,3 +26,10 @@ it('names an unknown argument, without a stack trace', () => {
   expect(stderr).toContain('usage: npm run lab -- up ')
   expect(stderr).not.toMatch(/^ +at /m)
 })
+
+it('names an unknown part, and those that there are', () => {
+  const { status, stdout, stderr } = lab('parts', 'tensorflow', 'pytorch')
+  expect([status, stdout]).toEqual([2, ''])
+  expect(stderr).toMatch(/^unknown part: pytorch\n/)
+  expect(stderr).toContain('ray-libraries, tensorflow, di-engine, horovod')
+})
