@@ -73,15 +73,21 @@ export function nextQuestion(
   })
   if (listeners.length === 0 || bundles.length === 1) return undefined
   const mine = listeners.find(({ index }) => index === bundle)
-  if (mine !== undefined && own.listening === undefined)
-    return { kind: 'ask', name: 'listening', program: listen(mine.address, mine.port, bundles.length - 1) }
+  const hear = mine && {
+    kind: 'ask' as const,
+    name: 'listening',
+    program: listen(mine.address, mine.port, bundles.length - 1),
+  }
+  if (hear !== undefined && own.listening === undefined) return hear
   const isCaller = (index: number) => listeners.some((one) => one.index !== index)
   if (isCaller(bundle) && own.reached === undefined)
     return listeners.some(({ said }) => said.listening === undefined)
       ? { kind: 'wait' }
       : { kind: 'ask', name: 'reached', program: reach(listeners.filter(({ index }) => index !== bundle)) }
   const isReached = bundles.every(({ said }, index) => !isCaller(index) || said.reached !== undefined)
-  return isReached && listeners.every(({ said }) => said.heard !== undefined) ? undefined : { kind: 'wait' }
+  if (isReached && listeners.every(({ said }) => said.heard !== undefined)) return undefined
+  // Where another scheduler took over, nobody may be listening any more: its shells ask again, and no shell asks twice.
+  return hear !== undefined && own.heard === undefined ? hear : { kind: 'wait' }
 }
 
 /** Of the fact `port`, as far as they can be ports. */
@@ -117,9 +123,16 @@ print("heard 1",flush=True)`)} ${shellQuote(address)} ${port} ${count}`
 type Place = { readonly host: string; readonly address: string; readonly port: number }
 
 const reach = (places: readonly Place[]): string =>
-  `exec python3 -c ${shellQuote(`import socket,sys
+  `exec python3 -c ${shellQuote(`import socket,sys,time
 w=sys.argv[1:]
+end=time.monotonic()+${REACH_S}
+def reach(a,p):
+  while True:
+    try: return socket.create_connection((a,int(p)),${REACH_S}).close()
+    except ConnectionRefusedError:
+      if time.monotonic()>end: raise
+      time.sleep(.2)
 for h,a,p in zip(w[::3],w[1::3],w[2::3]):
-  try: socket.create_connection((a,int(p)),${REACH_S}).close()
+  try: reach(a,p)
   except OSError as e: sys.exit(print("refuse cannot reach",h,"at",a,"port",p+":",e))
 print("reached 1")`)} ${places.map(({ host, address, port }) => `${shellQuote(host)} ${shellQuote(address)} ${port}`).join(' ')}`

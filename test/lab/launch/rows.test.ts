@@ -2,6 +2,7 @@
 import { appendFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
 
@@ -48,6 +49,31 @@ describe.skipIf(!canRun)('a launcher of hosts.yaml', { timeout: 60_000 }, () => 
     )
     expect(outputs[0]).toMatch(/^0\/2 m1 10\.81\.0\.1 10\.81\.0\.1:46\d{3} 2 a b {2}c\n$/)
     expect(outputs[1]).toBe(outputs[0]?.replace('0/2 m1 10.81.0.1', '1/2 m2 10.81.0.2'))
+  })
+
+  it.each([
+    'answered',
+    'listening',
+    'reached',
+  ])('begins once where its scheduler was killed when %s was asked', async (question) => {
+    const id = await queue.submit('--bundles', '2', '--launch', 'words', '--', 'x')
+    queue.work()
+    const isAsked = async () =>
+      (
+        await Promise.all(
+          lab.hosts.map(
+            async (host) => (await host.exec(`ls .local/state/muster/jobs/*-${id}-1-*/asked.${question}`)).code,
+          ),
+        )
+      ).includes(0)
+    await waitUntil(isAsked, `the question ${question}`)
+    await queue.stop()
+    expect(await queue.work().ended).toEqual([0, null])
+    expect(await queue.show(id)).toMatch(/state: +done/)
+    const lines = await Promise.all(
+      lab.hosts.map(async (host) => (await host.exec(`cat .local/state/muster/jobs/*-${id}-1-*/out`)).stdout),
+    )
+    expect(lines.map((text) => text.trim().split('\n').length)).toEqual([1, 1])
   })
 
   it('is done when its first bundle is, and then stops the others', async () => {

@@ -57,6 +57,13 @@ it('has --order where the order of ranks means something', () => {
   for (const { options, ringDirection } of LAUNCHERS) expect(options.includes(ORDER)).toBe(ringDirection !== undefined)
 })
 
+it('listens again where another scheduler took over before all had been heard', () => {
+  const listening = { ...ANSWERED, listening: '1' }
+  const gang = gangOf('torchrun', {}, [listening, { ...ANSWERED, reached: '1' }])
+  expect(launcherOf('torchrun').next(gang, 0)).toMatchObject({ kind: 'ask', name: 'listening' })
+  expect(launcherOf('torchrun').next(gang, 1)).toEqual({ kind: 'wait' })
+})
+
 describe.each(LAUNCHERS.map(({ name }) => name))('the launcher %s', (kind) => {
   it('asks each host once, and refuses with the reason that a host gives', () => {
     const { next } = launcherOf(kind)
