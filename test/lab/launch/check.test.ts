@@ -1,5 +1,8 @@
 /** `muster launch check`, and what a launched job finds out before a rank begins, on real hosts. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { packageRoot } from '../../../src/base/package-root.ts'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
@@ -12,7 +15,7 @@ describe.skipIf(!canRun)('muster launch check', { timeout: 120_000 }, () => {
   let file: string
 
   beforeAll(async () => {
-    lab = await startLab({ count: 2 })
+    lab = await startLab({ count: 2, mounts: { '/srv': join(packageRoot(), 'test', 'fixtures', 'launch') } })
     file = hostsFileOf(lab, 'check')
   })
   afterAll(async () => await lab?.stop())
@@ -51,5 +54,31 @@ describe.skipIf(!canRun)('muster launch check', { timeout: 120_000 }, () => {
     expect(stderr).toMatch(/warning: the MTU of its network card is not the same on all hosts \(m1 1500, m2 1400\)/)
     expect(code).toBe(0)
     await lab.host('m2').exec('ip link set eth0 mtu 1500')
+  })
+
+  it('finds the script in a directory that it copied', async () => {
+    const directory = join(lab.directory, 'project')
+    mkdirSync(directory)
+    writeFileSync(join(directory, 'copied.py'), 'from mpi4py import MPI\nprint("sum", MPI.COMM_WORLD.allreduce(1))\n')
+    const words = ['--bundles', '2', '--slots', '1', '--copy-dir', directory, '--', 'python3 copied.py'] as const
+    const { code, stdout, stderr } = await muster('launch', 'mpi', ...words)
+    expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: 'sum 2\n' })
+  })
+
+  it.skipIf(!requirement('python torch'))('imports torch with the Python of torchrun, on all hosts', async () => {
+    const words = [
+      '--bundles',
+      '2',
+      '--per-host',
+      '1',
+      '--torchrun',
+      '/srv/torchrun',
+      '--',
+      '/srv/torch_all_reduce.py',
+    ] as const
+    const { code, stdout } = await muster('launch', 'check', 'torchrun', ...words)
+    expect(stdout).toMatch(/^m1 +0 +eth0 +1500 +3\.\d+\.\d+ +1\.13\S* +\d+ /m)
+    expect(stdout).toMatch(/^m\[1-2\]: ready to start$/m)
+    expect(code).toBe(0)
   })
 })
