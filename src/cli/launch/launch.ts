@@ -17,7 +17,7 @@ import { type ConnectedHosts, connectHosts } from '../job/hosts.ts'
 import { linkSpeedsOf, type OpenQueue, openQueue } from '../job/open-queue.ts'
 import { findRank, OutputTail } from '../job/rank-logs.ts'
 import { formatRanks, type RankReadings, readRanks } from '../job/ranks.ts'
-import { jobOr, preflightWords } from '../job/show.ts'
+import { jobOr, preflightWords, ringText } from '../job/show.ts'
 import { COMMAND_WORDS, checkRoom, prepareJob, type SubmitOptions, tryOut, withJobOptions } from '../job/submit.ts'
 import { whyWaiting } from '../job/why-waiting.ts'
 import { driveQueue } from '../job/work.ts'
@@ -225,6 +225,7 @@ class LaunchWatch {
         )
     }
     this.#tellWait()
+    this.#tellStart()
     for (const text of preflightWords(this.#job, this.#queue)) {
       const key = `${attempt} ${text}`
       if (this.#told.has(key)) continue
@@ -241,6 +242,27 @@ class LaunchWatch {
           jsonLine({ type: 'rank', job: this.#id, rank, title, host, state: how, code, reason: text }),
         )
       else this.#note(`${title} on ${host} failed: exit ${code}${text === undefined ? '' : `: ${text}`}`)
+    }
+  }
+
+  /** The order of its ranks, and where a service answers. */
+  #tellStart(): void {
+    const { state, attempt } = this.#job
+    if (!isActive(state)) return
+    const { ring, endpoint } = state
+    const lines = [
+      ...(ring === undefined ? [] : [`ring ${ringText(ring)}`]),
+      ...(endpoint === undefined ? [] : [`ready at ${endpoint}`]),
+    ]
+    for (const text of lines) {
+      const key = `${attempt} ${text}`
+      if (this.#told.has(key)) continue
+      this.#told.add(key)
+      if (!this.#options.json) this.#note(`job ${this.#id}: ${text}`)
+    }
+    if (this.#options.json && endpoint !== undefined && !this.#told.has(endpoint)) {
+      this.#told.add(endpoint)
+      this.#context.stdout.write(jsonLine({ type: 'ready', job: this.#id, endpoint }))
     }
   }
 

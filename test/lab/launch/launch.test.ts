@@ -1,7 +1,9 @@
 /** `muster launch`: one command from a fresh cluster to the end of all ranks, without a scheduler that somebody started before. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { packageRoot } from '../../../src/base/package-root.ts'
 import { openConsole } from '../../support/console-driver.ts'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
@@ -43,7 +45,7 @@ describe.skipIf(!canRun)('muster launch', { timeout: 120_000 }, () => {
   let argv: (...args: readonly string[]) => readonly string[]
 
   beforeAll(async () => {
-    lab = await startLab({ count: 2 })
+    lab = await startLab({ count: 2, mounts: { '/srv': join(packageRoot(), 'test', 'fixtures', 'launch') } })
     const file = hostsFileOf(lab, 'launch')
     argv = (...args) => [...PROGRAM, '--hosts', file, ...args]
   })
@@ -71,10 +73,12 @@ describe.skipIf(!canRun)('muster launch', { timeout: 120_000 }, () => {
     expect(stderr).toMatch(/^muster: job \d+: failed: rank 1 on m2 failed first: exit 7/m)
   })
 
-  it('cancels the job at Ctrl-C, and waits until nothing of it is left', async () => {
-    const [file = '', ...rest] = lab.command(
-      argv('launch', 'mpi', '--bundles', '2', '--slots', '1', '--', 'python3', '-c', WAIT),
-    )
+  /** What it says until `isReached`, then Ctrl-C, then its end. */
+  const interrupt = async (
+    words: readonly string[],
+    isReached: (text: Record<'stdout' | 'stderr', string>) => boolean,
+  ) => {
+    const [file = '', ...rest] = lab.command(words)
     const child = spawn(file, rest, { env: lab.environment, stdio: ['ignore', 'pipe', 'pipe'] })
     const ended = once(child, 'close')
     const text = { stdout: '', stderr: '' }
@@ -82,9 +86,15 @@ describe.skipIf(!canRun)('muster launch', { timeout: 120_000 }, () => {
       child[name].setEncoding('utf8').on('data', (piece: string) => {
         text[name] += piece
       })
-    await waitUntil(() => text.stdout.includes('begun 0'), 'output of rank 0')
+    await waitUntil(() => isReached(text), `what ${words.join(' ')} says`)
     child.kill('SIGINT')
     expect(await ended).toEqual([130, null])
+    return text
+  }
+
+  it('cancels the job at Ctrl-C, and waits until nothing of it is left', async () => {
+    const words = argv('launch', 'mpi', '--bundles', '2', '--slots', '1', '--', 'python3', '-c', WAIT)
+    const text = await interrupt(words, ({ stdout }) => stdout.includes('begun 0'))
     expect(text.stderr).toMatch(/^muster: cancelling job \d+: waiting until its processes have ended$/m)
     expect(text.stderr).toMatch(/^muster: job \d+: cancelled$/m)
     for (const host of lab.hosts)
@@ -115,17 +125,17 @@ describe.skipIf(!canRun)('muster launch', { timeout: 120_000 }, () => {
   })
 
   it('says why a job waits, and takes it back at Ctrl-C', async () => {
-    const [file = '', ...rest] = lab.command(argv('launch', 'mpi', '--bundles', '3', '--cpu', '8', '--', 'true'))
-    const child = spawn(file, rest, { env: lab.environment, stdio: ['ignore', 'ignore', 'pipe'] })
-    const ended = once(child, 'close')
-    let stderr = ''
-    child.stderr.setEncoding('utf8').on('data', (piece: string) => {
-      stderr += piece
-    })
-    await waitUntil(() => /^muster: job \d+ waits: /m.test(stderr), 'the reason why it waits')
-    child.kill('SIGINT')
-    expect(await ended).toEqual([130, null])
+    const words = argv('launch', 'mpi', '--bundles', '3', '--cpu', '8', '--', 'true')
+    const { stderr } = await interrupt(words, (text) => /^muster: job \d+ waits: /m.test(text.stderr))
     expect(stderr).toMatch(/^muster: job \d+ waits: .*(Too large|fits)/m)
+  })
+
+  it('says where a service answers, and stops it at Ctrl-C', async () => {
+    const file = hostsFileOf(lab, 'serve', 'cpu: 8, gpu: 4, memory: 1GiB')
+    const words = [...PROGRAM, '--hosts', file, 'launch', 'vllm', '--vllm', '/srv/vllm', '--tp', '2', '--', 'a/model']
+    const { stderr } = await interrupt(words, (text) => text.stderr.includes('ready at'))
+    expect(stderr).toMatch(/^muster: job \d+: ready at http:\/\/10\.81\.0\.[12]:46\d{3}\/v1$/m)
+    expect(stderr).toMatch(/^muster: nothing left on m[12]$/m)
   })
 
   it('only submits the job with --detach, and says that no scheduler runs', async () => {
