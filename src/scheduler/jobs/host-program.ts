@@ -369,7 +369,7 @@ const TELL_FAILED = `[ $c = 0 ] || { echo "failed $c" >>said; echo "${NOTICE}$k 
 
 /** What was told before the command ended is passed on before its end. */
 const SAID = `
-${WHY_FUNCTION}{ [ $c = 0 ] || echo "why $(why err)" >&9; echo . >&9; } 9<>say; wait $listener; rm -f say`
+${WHY_FUNCTION}{ [ $c = 0 ] || echo "why $(why err $c)" >&9; echo . >&9; } 9<>say; wait $listener; rm -f say`
 
 /** What comes after it is inside. */
 const ENTER_GROUP = `[ -z "$g" ] || { echo 0 >"$g/main/cgroup.procs"; } 2>/dev/null || [ -z "$limited" ] || true >unlimited

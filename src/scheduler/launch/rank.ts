@@ -44,15 +44,18 @@ const MOST_TEXT = 300
 const MOST_RANK = 100_000
 const TAIL_LINES = 60
 
-/** A function for sh: the line of a file of errors that says most likely why a program failed. */
+/**
+ * A function for sh, `why FILE CODE`: the line of a file of errors that says most likely why a program ended so. Of one that was
+ * killed, the last line says nothing.
+ */
 export const WHY_FUNCTION = `why() {
-  tail -n ${TAIL_LINES} "$1" | tr -cd '\\n -~' | cut -c 1-${MOST_TEXT} | awk '
+  tail -n ${TAIL_LINES} "$1" | tr -cd '\\n -~' | cut -c 1-${MOST_TEXT} | awk -v c="$2" '
     { sub(/^\\[rank[0-9]+\\]:? /, "") }
     /^[-= ]*$/ || /^terminate called/ || /ChildFailedError/ || /^ *(error_file|traceback) *: (<N|To)/ { next }
     { last = $0 }
     sub(/^ *what\\(\\): */, "") { why = $0 }
     /^[A-Za-z_][A-Za-z0-9_.]*(Error|Exception|Interrupt|Exit|Failure)(:|$)/ { why = $0 }
-    END { print why == "" ? last : why }'
+    END { print why == "" && (c <= 128 || c == 134) ? last : why }'
 }
 `
 
@@ -75,7 +78,7 @@ fi
 p=$!; echo "$r $t $p" >>"$d/ranks"
 while wait $p; c=$?; [ $c -gt 128 ] && kill -0 $p; do :; done 2>/dev/null
 read -r u x </proc/uptime
-m=; [ $c = 0 ] || m=$(why "$e")
+m=; [ $c = 0 ] || m=$(why "$e" $c)
 { echo "rank $r $t $c $u $m" >&9; } 9<>"$d/say"
 exit $c`
 

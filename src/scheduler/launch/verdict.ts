@@ -46,6 +46,15 @@ const SIGNALS: Readonly<Record<number, string>> = {
   15: 'SIGTERM',
 }
 
+/** What to do about words of launchers that do not say it. */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  // Of Debian 12: torch 1.13 with Python 3.11.
+  [
+    /^AttributeError: 'NoneType' object has no attribute 'get'$/,
+    'This torchrun does not work with its Python; name another one with --torchrun',
+  ],
+]
+
 /** A port that was free when it was asked for is taken when the launcher begins: another start may not meet that. */
 const PORT_TAKEN = /EADDRINUSE|address (is )?already in use/i
 
@@ -83,7 +92,9 @@ export function formatFirstFailure(failures: readonly Failure[]): string | undef
   if (first === undefined) return undefined
   const signal = SIGNALS[first.code - 128]
   const how = `exit ${first.code}${signal === undefined ? '' : ` (${signal})`}`
-  const why = first.text === undefined ? '' : `: ${first.text}`
+  const { text = '' } = first
+  const advice = first.isLauncher ? ADVICE.find(([words]) => words.test(text))?.[1] : undefined
+  const why = text === '' ? '' : `: ${text}${advice === undefined ? '' : `. ${advice}`}`
   const { endedMs = Number.NaN } = first
   const others = failures.filter((one) => one !== first && one.isLauncher === first.isLauncher)
   const apartMs = (one: Failure) => (one.endedMs ?? Number.NaN) - endedMs
