@@ -331,7 +331,7 @@ export class JobsPage implements Page {
   #openTable(): void {
     const line = this.#chosen
     if (line === undefined || line.count === 1)
-      return this.#context.notice('only an array or a grid has a table', 'warning')
+      return this.#context.notice('only an array, a grid or a gang that has been placed can be opened', 'warning')
     this.#choose({ table: { column: undefined, isReversed: false } })
   }
 

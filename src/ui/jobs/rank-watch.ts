@@ -128,8 +128,10 @@ export class RankWatch implements Disposable {
     if (trouble === undefined && at < 0) trouble = "could not parse the host's answer"
     if (trouble === undefined) this.#troubles.delete(host)
     else this.#troubles.set(host, trouble)
-    const { places = [] } = 'places' in job.state ? job.state : {}
-    for (const [bundle, place] of places.entries()) if (place.host === host) this.#readings.delete(bundle)
+    // The last steps of a bundle that is over stay in view.
+    const { places = [], bundles = [] } = 'places' in job.state ? job.state : {}
+    for (const [bundle, place] of places.entries())
+      if (place.host === host && bundles[bundle]?.kind !== 'ended') this.#readings.delete(bundle)
     if (trouble === undefined) {
       const readings = parseRankReadings(text.slice(0, at), host, job, this.#storeId)
       for (const [bundle, own] of readings) this.#readings.set(bundle, own)

@@ -353,13 +353,14 @@ function selectedRow(row: RankRow, { sortOf, cpuOf }: RankPicture, theme: Theme)
   const { reading, code, text, restart, title, host } = row
   const sort = sortOf(row)
   const cpu = cpuOf(row)
+  const process = row.state === 'running' ? reading?.process : undefined
   const facts = [
     sort === 'unknown' ? 'its host cannot be read' : sort,
     ...(code === undefined ? [] : [`exit ${code}`]),
     ...(restart === 0 ? [] : [`restart ${restart}`]),
     ...(reading?.step === undefined ? [] : [`step ${reading.step}`]),
-    ...(reading?.process === undefined ? [] : [`wrote ${ageText(reading.quietS * 1000)} ago`]),
-    ...(cpu === undefined || reading?.process === undefined ? [] : [`${percentOf(cpu)} CPU`]),
+    ...(process === undefined ? [] : [`wrote ${ageText((reading?.quietS ?? 0) * 1000)} ago`]),
+    ...(cpu === undefined || process === undefined ? [] : [`${percentOf(cpu)} CPU`]),
   ]
   return [
     { text: printable(` ▸ ${title} on ${host}: `), style: boldStyle(theme.accent) },

@@ -120,7 +120,7 @@ describe('the Jobs tab', () => {
       count: 4,
     })
     await press('\r')
-    expect(console.state.notice?.text).toContain('only an array or a grid has a table')
+    expect(console.state.notice?.text).toContain('only an array, a grid or a gang')
     await press('jj\r')
     const order = () => [...text().matchAll(/^[▸ ]([1-4]) .*[■·]{10}$/gm)].map(([, id]) => Number(id))
     expect(order()).toEqual([2, 1, 3, 4])

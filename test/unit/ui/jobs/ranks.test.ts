@@ -1,8 +1,11 @@
 /** The ranks of a gang in the Jobs tab, on hosts whose answers a test makes up. */
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import type { Sample } from '../../../../src/ops/net/watch/sample.ts'
 import type { BundleState, Job, JobSpec } from '../../../../src/scheduler/jobs/job.ts'
 import { bundleKey } from '../../../../src/scheduler/jobs/orders.ts'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
+import { rankPicture, ranksDocument } from '../../../../src/ui/jobs/ranks-document.ts'
 import { jobOf, runningOn, STORE } from './fake-queue.ts'
 import { openQueueTab } from './open-tab.ts'
 
@@ -45,6 +48,10 @@ async function openRanks({
   const tab = await openQueueTab('5', columns, rows, [job], {})
   await tab.press('\r')
   let answered = tab.logs.length - hosts.length
+  const hasEnded = (bundle: number) => {
+    const { state } = tab.queue.jobs[0] ?? job
+    return 'bundles' in state && state.bundles?.[bundle]?.kind === 'ended'
+  }
   /** Answers what hosts have been asked. */
   const answer = async (toldOf: (rank: number) => Told | undefined) => {
     for (const [host, , handlers] of tab.logs.slice(Math.max(0, answered))) {
@@ -55,7 +62,8 @@ async function openRanks({
         handlers.onEnd({ kind: 'unreachable', reason: 'no route to host' })
         continue
       }
-      const readings = own.map(([rank, { step, quietS = 1, cpuS = 0, lines = [] } = {}]) =>
+      // A bundle that has ended is not asked.
+      const readings = (hasEnded(bundle) ? [] : own).map(([rank, { step, quietS = 1, cpuS = 0, lines = [] } = {}]) =>
         [key, rank, 0, 100 + rank, 'S', cpuS * 100, 'futex_wait', 99, quietS, step ?? '-', lines.at(-1) ?? ''].join(
           ' ',
         ),
@@ -76,7 +84,7 @@ async function openRanks({
       await answer((rank) => toldOf(rank, s))
     }
   }
-  return { ...tab, answer, watch }
+  return { ...tab, job, answer, watch }
 }
 
 describe('the ranks of a gang', () => {
@@ -121,6 +129,48 @@ describe('the ranks of a gang', () => {
     expect(text()).toMatch(/▸2 ●.*\n.* 6 ▲/)
     await press('n')
     expect(text()).toMatch(/▸6 ▲/)
+  })
+
+  it('name what the host of a straggler does, if the Network tab watches it', async () => {
+    const { watch, console } = await openRanks()
+    await watch(80, (rank, s) => ({ step: rank === 6 ? 2 * s : 4 * s }))
+    const { details, ranks, seen } = console.state.queue
+    if (details === undefined || ranks === undefined) throw new Error('no ranks are shown')
+    const sample: Sample = {
+      ...{
+        atMs: 0,
+        cores: 8,
+        cpu: 0.34,
+        memoryBytes: 1,
+        memoryUsedBytes: 0,
+        swapBytes: 0,
+        swapUsedBytes: 0,
+        cards: [],
+      },
+      ...{ receivedBytes: 1e6, sentBytes: 12_000, gpus: [{ id: '0', name: 'H200', busy: 0.96, celsius: 84 }] },
+    }
+    const picture = rankPicture(details, ranks, seen)
+    const samples = new Map([['n2', sample]])
+    const { head } = ranksDocument({
+      ...{ details, picture, samples, columns: 200, headRows: 9, theme: themes.none, nowMs: 0 },
+    })
+    expect(head.map((row) => row.map(({ text }) => text).join('')).join('\n')).toMatch(
+      /the others 0\.2\d s \(n2: CPU 34%, GPU 0 96% 84 °C, in 8M, out 96k\)/,
+    )
+  })
+
+  it('keep the last steps of a bundle that has ended', async () => {
+    const hosts = ['n1', 'n2']
+    const { answer, text, queue, clock, job } = await openRanks({ hosts })
+    await answer((rank) => ({ step: 400 + rank }))
+    const ended: BundleState = { kind: 'ended', end: { kind: 'exit', code: 0 } }
+    queue.jobs[0] = { ...gang(hosts, [{ kind: 'begun' }, ended]), id: job.id }
+    for (let s = 0; s < 3; s += 1) {
+      clock.advance(1000)
+      await setImmediate()
+    }
+    await answer((rank) => ({ step: 500 + rank }))
+    expect(text()).toMatch(/● 500[\s\S]*■ 404/)
   })
 
   it('look stuck when none wrote anything or used its processor, with what they wait in', async () => {
