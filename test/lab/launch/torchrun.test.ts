@@ -137,7 +137,7 @@ describe.skipIf(!canRun)('a job launched by torchrun', { timeout: 240_000 }, () 
     const missing = await queue.submit(...FOUR, '--torchrun', '/srv/nothing', '--', 'true')
     expect(await queue.work().ended).toEqual([0, null])
     expect((await queue.find(broken)).reason).toMatch(
-      /^the torchrun launcher on m1.* failed .*: AttributeError: 'NoneType' object has no attribute 'get'\. This torchrun .* --torchrun$/,
+      /^the torchrun launcher on m[12].* failed .*: AttributeError: 'NoneType' object has no attribute 'get'\. This torchrun .* --torchrun$/,
     )
     expect((await queue.find(missing)).reason).toMatch(/^m[12]: \/srv\/nothing is not in PATH$/)
   })
