@@ -3,8 +3,10 @@ import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Declared } from '../../ops/kernel/area.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
+import { checkSharedDirectory, directoryProblem } from '../../ops/nfs/shared-directory.ts'
+import { wantedNfs } from '../../ops/nfs/wanted.ts'
 import { RAY_ENGINE } from '../../ops/ray/job-engine.ts'
-import type { EngineOrder, JobEngine } from '../../scheduler/jobs/engine.ts'
+import type { EngineOrder, JobEngine, ProveStorage } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import type { EngineNode } from '../../scheduler/plans/needs.ts'
@@ -57,11 +59,10 @@ export const ENGINES: readonly EngineKind[] = [RAY_ENGINE]
 export type Engines = ReadonlyMap<string, EngineKind & OpenEngine>
 
 /** Those that hosts.yaml declares, by name. */
-export async function openEngines(inventory: Inventory, { environment, signal }: CliContext): Promise<Engines> {
+export async function openEngines(inventory: Inventory, context: CliContext): Promise<Engines> {
   const kinds = ENGINES.filter((kind) => kind.isDeclared(inventory))
   if (kinds.length === 0) return new Map()
-  const resolved = await resolveEndpoints(inventory, inventory.hosts, { env: environment, signal })
-  const declared = { inventory, endpoints: new Map(resolved.map((endpoint) => [endpoint.host, endpoint])) }
+  const declared = await declaredOf(inventory, context)
   return new Map(
     kinds.flatMap((kind) => {
       const opened = kind.open(declared)
@@ -69,6 +70,19 @@ export async function openEngines(inventory: Inventory, { environment, signal }:
     }),
   )
 }
+
+async function declaredOf(inventory: Inventory, { environment, signal }: CliContext): Promise<Declared> {
+  const resolved = await resolveEndpoints(inventory, inventory.hosts, { env: environment, signal })
+  return { inventory, endpoints: new Map(resolved.map((endpoint) => [endpoint.host, endpoint])) }
+}
+
+/** For jobs that Muster launches itself. */
+export const hostStorage =
+  (inventory: Inventory, hosts: OpsHosts, context: CliContext): ProveStorage =>
+  async (path, nodes, signal) => {
+    const shares = wantedNfs(await declaredOf(inventory, context))?.shares ?? []
+    return (await checkSharedDirectory(path, nodes, { hosts, signal, shares })).map(directoryProblem)
+  }
 
 /** As the driver needs them. */
 export const driverEngines = (engines: Engines, hosts: OpsHosts): readonly JobEngine[] =>

@@ -108,6 +108,7 @@ export const withJobOptions = (command: Command): Command =>
       '--user <name>',
       'charge the job to this account; at equal priority, accounts with less past use start first (default: you)',
     )
+    .option('--storage <path>', 'prove first that this directory is the same one on all hosts of the job')
     .option('--preemptible', 'allow stopping the job for one of higher priority; it is then queued again')
     .option('--dry-run', 'show where the job would run now, or why it would wait; submit nothing')
     .option('--strict', 'refuse a job that no host can ever hold (default: accept it with a warning)')
@@ -145,10 +146,6 @@ export const submit: VerbCode = {
         .option(
           '--needs <bundles>',
           'with --engine ray: keep the job in the queue until the cluster has room for these bundles, such as "4x{gpu:1,cpu:1} PACK"',
-        )
-        .option(
-          '--storage <path>',
-          'with --engine ray: prove first that this directory is the same one on all hosts of the cluster',
         )
         .addOption(
           new Option(
@@ -336,11 +333,15 @@ function engineOf(
     const wrong = forEngines.find((option) => !taken.includes(option))
     const takers = ENGINES.filter(({ takes }) => wrong !== undefined && takes?.includes(wrong))
     const names = takers.map(({ name }) => `--engine ${name}`).join(' or ')
-    if (wrong !== undefined) throw new MusterError('usage', `${wrong} can only be used with ${names}`)
+    const orLaunch = wrong === '--storage' ? ' or --launch' : ''
+    if (wrong !== undefined) throw new MusterError('usage', `${wrong} can only be used with ${names}${orLaunch}`)
   }
+  const storage = rest.storage === undefined ? undefined : directoryPath(rest.storage)
+  if (rest.storage !== undefined && storage === undefined)
+    throw new MusterError('usage', `--storage ${printable(rest.storage)}: it must be the absolute path of a directory`)
   if (engine === 'embedded') {
-    checkTakes()
-    return {}
+    checkTakes(rest.launch === undefined ? [] : ['--storage'])
+    return defined({ storage })
   }
   const kind = ENGINES.find(({ name }) => name === engine)
   const names = ['embedded', ...ENGINES.map(({ name }) => name)].join(', ')
@@ -367,9 +368,6 @@ function engineOf(
     throw new MusterError('usage', '--needs and --bundles cannot be used together', {
       hint: '--needs is for one program that asks for its bundles itself.',
     })
-  const storage = rest.storage === undefined ? undefined : directoryPath(rest.storage)
-  if (rest.storage !== undefined && storage === undefined)
-    throw new MusterError('usage', `--storage ${printable(rest.storage)}: it must be the absolute path of a directory`)
   return { engine, ...defined({ needs: rest.needs === undefined ? undefined : parseNeeds(rest.needs), storage }) }
 }
 

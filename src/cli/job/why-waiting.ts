@@ -55,6 +55,13 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number): WhyWaiting {
     why: trouble === undefined ? words : [`cannot reach ${title}: ${trouble}`],
   })
   const { storage } = job.spec
+  if (
+    job.state.kind === 'starting' &&
+    engine === undefined &&
+    storage !== undefined &&
+    job.state.bundles.every(({ kind }) => kind === 'sent')
+  )
+    return { why: [`waiting for its hosts, or for the check of ${storage} on them`] }
   if (job.state.kind === 'starting' && engine !== undefined)
     return engineWords(
       `waiting for resources in ${title}${storage === undefined ? '' : `, or for the check of ${storage} on its hosts`}`,

@@ -18,7 +18,7 @@ import { isQueueFull, type LeaseToken, watchStore } from '../../scheduler/jobs/q
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
-import { driverEngines, openEngines } from './engines.ts'
+import { driverEngines, hostStorage, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { driverHost, linkSpeedsOf, type OpenQueue, openQueue } from './open-queue.ts'
 import type { WorkOptions } from './service/install.ts'
@@ -88,6 +88,7 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
     queue,
     port: hosts,
     engines: driverEngines(await openEngines(inventory, context), hosts.ops),
+    proveStorage: hostStorage(inventory, hosts.ops, context),
     signal: context.signal,
     now: context.now,
     isPreempting: options.preempt ?? false,

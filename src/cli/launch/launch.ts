@@ -12,7 +12,7 @@ import { rowLauncher } from '../../scheduler/launch/rows.ts'
 import { rankFailures } from '../../scheduler/launch/verdict.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
-import { driverEngines, openEngines } from '../job/engines.ts'
+import { driverEngines, hostStorage, openEngines } from '../job/engines.ts'
 import { type ConnectedHosts, connectHosts } from '../job/hosts.ts'
 import { linkSpeedsOf, type OpenQueue, openQueue } from '../job/open-queue.ts'
 import { findRank, OutputTail } from '../job/rank-logs.ts'
@@ -130,6 +130,7 @@ async function drive(queue: OpenQueue, hosts: ConnectedHosts, context: CliContex
     queue,
     port: hosts,
     engines: driverEngines(await openEngines(inventory, context), hosts.ops),
+    proveStorage: hostStorage(inventory, hosts.ops, context),
     signal: context.signal,
     now: context.now,
     isPreempting: false,

@@ -3,6 +3,7 @@
  * reads those of the others. Each host is believed about itself alone: two hosts share it only if each read the other's text.
  */
 import { posix } from 'node:path'
+import { printable } from '../../base/printable.ts'
 import { newProofName, PROOF_FILE } from '../../base/proof-file.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
@@ -26,6 +27,12 @@ export type SharedDirectoryOptions = {
 
 /** `isUnsure`: the host could not be asked, or did not answer in time. */
 export type DirectoryFinding = Finding & { readonly isUnsure: boolean }
+
+/** A finding as one sentence with its fix. Printable. */
+export const directoryProblem = ({ host, cause, hint = '', isUnsure }: DirectoryFinding) => ({
+  words: printable(`${host}: ${cause}. ${hint}`.trimEnd()),
+  isUnsure,
+})
 
 /** As `shared-home`, whose limit is for facts: a server under load takes longer. */
 const LIMIT_FACTOR = 2

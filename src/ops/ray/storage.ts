@@ -1,6 +1,6 @@
 /** Whether a directory of results is the same one on all nodes of a Ray cluster: training fails at its first report otherwise. */
 import { printable } from '../../base/printable.ts'
-import { checkSharedDirectory, type SharedDirectoryOptions } from '../nfs/shared-directory.ts'
+import { checkSharedDirectory, directoryProblem, type SharedDirectoryOptions } from '../nfs/shared-directory.ts'
 import { inside } from './place.ts'
 import { nodeOf, type RayWanted } from './wanted.ts'
 
@@ -26,8 +26,5 @@ export async function proveRayStorage(
     return node === undefined ? script : inside(wanted, node, script, 'whole')
   }
   const findings = await checkSharedDirectory(path, nodes, { ...options, wrap })
-  return findings.map(({ host, cause, hint = '', isUnsure }) => ({
-    words: printable(`${host}: ${cause}. ${hint}`.trimEnd()),
-    isUnsure,
-  }))
+  return findings.map(directoryProblem)
 }

@@ -41,6 +41,13 @@ export type EngineRoom = {
 /** A problem of a directory on a host, with what to do about it; `isUnsure`: the host could not be asked. */
 export type StorageProblem = { readonly words: string; readonly isUnsure: boolean }
 
+/** Proves that a directory is the same one on these nodes; empty: it is. Never rejects. */
+export type ProveStorage = (
+  path: string,
+  nodes: readonly string[],
+  signal: AbortSignal,
+) => Promise<readonly StorageProblem[]>
+
 export interface JobEngine {
   /** As in `--engine` and in the queue's file. */
   readonly name: string
@@ -63,8 +70,7 @@ export interface JobEngine {
     /** Of services that answer now, by key: the facts `ready`, `node` and `port`. */
     readonly said?: ReadonlyMap<string, Said>
   }>
-  /** Proves that a directory is the same one on these nodes; empty: it is. Never rejects. */
-  proveStorage?(path: string, nodes: readonly string[], signal: AbortSignal): Promise<readonly StorageProblem[]>
+  readonly proveStorage?: ProveStorage
 }
 
 const GONE = {

@@ -5,7 +5,14 @@
 import { type Clock, hasPassed } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import type { HostCapacity } from '../model/resources.ts'
-import { type EngineOrder, type EngineRoom, engineBundle, enginePlace, type JobEngine } from './engine.ts'
+import {
+  type EngineOrder,
+  type EngineRoom,
+  engineBundle,
+  enginePlace,
+  type JobEngine,
+  type ProveStorage,
+} from './engine.ts'
 import { HostClock, HostLine, type JobHosts } from './host-line.ts'
 import { type BundleNews, type BundleOrder, type HostAnswer, parseHostAnswer } from './host-program.ts'
 import type { Job, JobEvent, SeenBundle } from './job.ts'
@@ -15,7 +22,7 @@ import { launchEvent, ordersFor, type PlacedOrder } from './orders.ts'
 import type { PassInput } from './plan-jobs.ts'
 import type { Reading } from './results.ts'
 import { SilenceWatch } from './silence-watch.ts'
-import { StorageGate } from './storage-gate.ts'
+import { cannotProve, HostStorageGate, StorageGate } from './storage-gate.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
 
 const SWEEP_MS = 86_400_000
@@ -28,6 +35,8 @@ export type RoundsOptions = {
   readonly port: JobHosts
   /** Those that hosts.yaml declares. */
   readonly engines?: readonly JobEngine[]
+  /** For launched jobs with --storage; without it none can begin. */
+  readonly proveStorage?: ProveStorage
   readonly clock: Clock
   readonly signal: AbortSignal
   /** What ended jobs left on hosts is removed after this many days; undefined: never. */
@@ -65,6 +74,7 @@ export class HostRounds implements Disposable {
   readonly #addresses: ReadonlyMap<string, string>
   readonly #orders = new WeakMap<Job, readonly JobOrder[]>()
   readonly #metrics: MetricReader
+  readonly #gate: HostStorageGate
   readonly #silence: SilenceWatch
   /** Collected until the driver takes them, so that one wait for the disk is for all of them. */
   #answers: Answer[] = []
@@ -86,6 +96,9 @@ export class HostRounds implements Disposable {
       }),
     )
     this.#engines = engines.map((engine) => this.#newEngine(engine))
+    const { clock, signal, proveStorage: prove = cannotProve } = options
+    const onProved = () => this.#handlers.onAnswer()
+    this.#gate = new HostStorageGate({ storeId: store.id, prove, signal, now: () => clock.now(), onProved })
   }
 
   #newEngine(engine: JobEngine): EngineRecord {
@@ -174,8 +187,15 @@ export class HostRounds implements Disposable {
 
   send(nowMs: number): void {
     this.#planSweeps(nowMs)
+    const active = this.#options.store.active()
+    const { waiting, ends } = this.#gate.judge(active)
+    for (const [key, { host, end }] of ends) {
+      const bundles = new Map([[key, { kind: 'ended', end } as const]])
+      this.#answers.push({ place: host, record: undefined, bundles, readings: [] })
+    }
+    if (ends.size > 0) this.#handlers.onAnswer()
     const orders = Map.groupBy(
-      this.#options.store.active().flatMap((job) => this.#ordersOf(job, nowMs)),
+      active.flatMap((job) => (waiting.has(job) ? [] : this.#ordersOf(job, nowMs))),
       ({ host }) => host,
     )
     for (const record of this.#places) {

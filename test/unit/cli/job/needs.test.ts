@@ -53,7 +53,7 @@ test('stores what a job needs', async () => {
 
 test.each([
   [['job', 'submit', '--needs', '{gpu:1}'], '--needs can only be used with --engine ray'],
-  [['job', 'submit', '--storage', '/shared'], '--storage can only be used with --engine ray'],
+  [['job', 'submit', '--storage', '/shared'], '--storage can only be used with --engine ray or --launch'],
   [['job', 'submit', '--engine', 'ray', '--storage', 'results'], 'it must be the absolute path of a directory'],
   [['job', 'submit', '--engine', 'ray', '--storage', 's3://bucket'], 'it must be the absolute path of a directory'],
   [['job', 'submit', '--engine', 'ray', '--needs', '4 GPUs'], '--needs 4 GPUs: write it as 4x{gpu:1,cpu:1} PACK'],

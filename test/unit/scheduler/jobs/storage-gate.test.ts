@@ -1,8 +1,8 @@
 /** Jobs with --storage: what holds them back, and what lets them go. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { EngineOrder, EngineReport, JobEngine, StorageProblem } from '../../../../src/scheduler/jobs/engine.ts'
-import type { SeenBundle } from '../../../../src/scheduler/jobs/job.ts'
-import { StorageGate } from '../../../../src/scheduler/jobs/storage-gate.ts'
+import type { ActiveState, BundleState, Job, SeenBundle } from '../../../../src/scheduler/jobs/job.ts'
+import { HostStorageGate, StorageGate } from '../../../../src/scheduler/jobs/storage-gate.ts'
 import { worldSpec } from '../../../support/queue-world.ts'
 
 const start = (key: string, storage?: string): EngineOrder => ({
@@ -106,5 +106,56 @@ describe('a job with a directory of results', () => {
   it('waits while the engine is in trouble', () => {
     expect(round([start('a', '/results')], {}, 'down').bundles.size).toBe(0)
     expect(proofs).toHaveLength(0)
+  })
+})
+
+describe('a launched job with a directory of results', () => {
+  const jobOf = (bundles: readonly BundleState[], kind: ActiveState['kind'] = 'starting'): Job => {
+    const places = bundles.map((_, index) => ({ host: `m${index + 1}`, devices: [] }))
+    const active = { places, bundles, startedMs: 1000 }
+    const state: ActiveState =
+      kind === 'ending' ? { ...active, kind, stop: undefined, sinceMs: 1000 } : { ...active, kind }
+    const spec = worldSpec({ storage: '/results', bundles: bundles.length })
+    return { id: 7, user: '', submittedMs: 0, priority: 0, attempt: 1, failures: 0, spec, state, after: [] }
+  }
+  const sent = jobOf([{ kind: 'sent' }, { kind: 'sent' }])
+  let problems: readonly StorageProblem[]
+  let asked: (readonly string[])[]
+  let gate: HostStorageGate
+  beforeEach(() => {
+    asked = []
+    problems = []
+    const prove = async (_: string, hosts: readonly string[]) => {
+      asked.push(hosts)
+      return problems
+    }
+    const { signal } = new AbortController()
+    gate = new HostStorageGate({ storeId: 'q', prove, signal, now: () => 1000, onProved: () => undefined })
+  })
+
+  it('waits for the proof of its hosts, and then begins', async () => {
+    expect([...gate.judge([sent]).waiting]).toEqual([sent])
+    await Promise.resolve()
+    expect(gate.judge([sent])).toEqual({ waiting: new Set(), ends: new Map() })
+    expect(asked).toEqual([['m1', 'm2']])
+  })
+
+  it.each([
+    [{ words: 'm2: it differs', isUnsure: false }, 'refused'],
+    [{ words: 'm2: no answer', isUnsure: true }, 'unable'],
+  ])('ends by its first bundle: %o', async (problem, kind) => {
+    problems = [problem]
+    gate.judge([sent])
+    await Promise.resolve()
+    const { waiting, ends } = gate.judge([sent])
+    expect(waiting.size).toBe(1)
+    expect([...ends]).toEqual([['q-7-1-0', { host: 'm1', end: { kind, reason: problem.words } }]])
+  })
+
+  it('is not held back once a bundle has begun, or while it ends', () => {
+    const begun = jobOf([{ kind: 'begun' }, { kind: 'sent' }])
+    const ending = jobOf([{ kind: 'sent' }], 'ending')
+    expect(gate.judge([begun, ending]).waiting.size).toBe(0)
+    expect(asked).toEqual([])
   })
 })
