@@ -84,6 +84,7 @@ Examples:
     const values = Object.entries(queue.store.results.of(id))
     const { places, bundles } = 'places' in job.state ? job.state : {}
     const byHand = places === undefined ? [] : handLinesOf({ ...job, places, bundles }, addressesOf(queue))
+    const warnings = preflightWords(job, queue)
     if (options.json) {
       const metrics = values.length === 0 ? {} : { metrics: metricsJson(values) }
       context.stdout.write(
@@ -94,6 +95,7 @@ Examples:
           ...why,
           ...metrics,
           ...(byHand.length > 0 ? { byHand } : {}),
+          ...(warnings.length > 0 ? { warnings } : {}),
         }),
       )
       return EXIT.ok
@@ -128,7 +130,7 @@ Examples:
     if (isFinal(state))
       lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
     for (const text of leftWords(job)) lines.push(['processes', text])
-    for (const text of preflightWords(job, queue)) lines.push(['warning', text])
+    for (const text of warnings) lines.push(['warning', text])
     for (const { host, command } of byHand) lines.push(['by hand', `on ${host}: ${command}`])
     for (const [name, value] of values) lines.push([name, value])
     if (state.kind === 'queued' && state.last !== undefined) lines.push(['last attempt', state.last])

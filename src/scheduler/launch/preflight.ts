@@ -33,8 +33,9 @@ export function hostFacts({ command }: Pick<LaunchedGang, 'command'>, bundle: La
     ...(script === undefined
       ? []
       : [
-          `[ -r ${shellQuote(script)} ] || { echo ${shellQuote(`refuse ${script} is not in its directory; copy it to all hosts: --copy-dir`)} "($PWD)"; exit; }`,
-          `echo "script $(cksum <${shellQuote(script)})"`,
+          // A program without a path may also be in PATH.
+          `s=${shellQuote(script)}; [ -r "$s" ] || s=$(command -v "$s") || { echo ${shellQuote(`refuse ${script} is not in its directory; copy it to all hosts: --copy-dir`)} "($PWD)"; exit; }`,
+          'echo "script $(cksum <"$s")"',
         ]),
     ...(request.gpuCount > 0 && devices.length > 0 ? [gpuFacts(devices)] : []),
   ].join('\n')

@@ -68,6 +68,13 @@ describe('a host', () => {
     expect(told.at(-2)).toMatch(/^refuse missing\.py is not in its directory; copy it to all hosts: --copy-dir \(\//)
   })
 
+  it('finds a script in PATH that is called without a path', () => {
+    program('in-path.sh', 'true')
+    expect(ask(hostFacts({ command: 'in-path.sh' }, bundle({}))).some((line) => /^script \d+ 15$/.test(line))).toBe(
+      true,
+    )
+  })
+
   it('tells who computes on its devices, and refuses a device that is not there', () => {
     const apps = 'GPU-b, 4711\\nGPU-b, 4712\\nGPU-c, 9\\n'
     program('nvidia-smi', `case $1 in *compute-apps*) printf '${apps}';; *) printf '0, GPU-a\\n1, GPU-b\\n';; esac`)
