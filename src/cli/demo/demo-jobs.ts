@@ -130,7 +130,7 @@ export function firstJobs(hosts: readonly Host[]): readonly Submission[] {
   const grid = ['lr=0.003,0.01,0.03,0.1', 'batch=32,128']
   const jobs: readonly DemoJob[] = [
     { name: 'lr sweep', user: 'ana', ...sweep, cpu: 1, memory: 8, gpu: 1, grid },
-    { name: 'resnet', user: 'ben', ...launched(12, 5), ranks: 2, cpu: 4, memory: 24, ...gang(hosts, 4, 2, 'SPREAD') },
+    { name: 'resnet', user: 'ben', ...launched(24, 5), ranks: 2, cpu: 4, memory: 24, ...gang(hosts, 4, 2, 'SPREAD') },
     { name: 'finetune', user: 'chen', ...train(10), cpu: 4, memory: 64, gpu: 4 },
     { name: 'notebook', user: 'dora', ...shards(30), cpu: 1, memory: 8, gpu: 0.5, array: '1-3' },
     { name: 'tokenize', user: 'ana', ...shards(7), cpu: 8, memory: 32 },
