@@ -8,7 +8,7 @@ import { section as raySection } from '../../ops/ray/section.ts'
 import { isActive } from '../../scheduler/jobs/job.ts'
 import { occupy, runningOf } from '../../scheduler/jobs/plan-jobs.ts'
 import { expectedEndS } from '../../scheduler/plan/predict.ts'
-import type { Framework, Plan, Values } from '../../scheduler/plans/framework.ts'
+import type { Framework, GroupsPlan, Values } from '../../scheduler/plans/framework.ts'
 import type { FrameworkEntry } from '../../scheduler/plans/frameworks.ts'
 import { inThousandths, isUndeclaredModel, type PlanRoom, tryPlan } from '../../scheduler/plans/place-plan.ts'
 import { readCommand } from '../../scheduler/plans/read-command.ts'
@@ -76,7 +76,7 @@ async function showPlan(
   return { now: EXIT.ok, later: EXIT.later, never: EXIT.failed }[outcome.fits]
 }
 
-function modelNotes({ groups }: Plan, { cluster }: PlanRoom): readonly string[] {
+function modelNotes({ groups }: GroupsPlan, { cluster }: PlanRoom): readonly string[] {
   const asked = new Set(groups.flatMap(({ bundles }) => bundles.flatMap((bundle) => Object.keys(bundle))))
   return [...asked]
     .filter((name) => isUndeclaredModel(cluster, name))

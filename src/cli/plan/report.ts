@@ -3,7 +3,7 @@ import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Placement } from '../../scheduler/model/cluster.ts'
-import type { Amounts, Framework, Plan, Values } from '../../scheduler/plans/framework.ts'
+import type { Amounts, Framework, GroupsPlan, Values } from '../../scheduler/plans/framework.ts'
 import { needsOf, writeNeeds } from '../../scheduler/plans/needs.ts'
 import { countOf, type PlacedGroup, type PlanOutcome, type PlanRoom } from '../../scheduler/plans/place-plan.ts'
 import type { ReadCommand } from '../../scheduler/plans/read-command.ts'
@@ -11,7 +11,7 @@ import { formatTable } from '../output/table.ts'
 
 export type ShownPlan = {
   readonly framework: Framework
-  readonly plan: Plan
+  readonly plan: GroupsPlan
   readonly outcome: PlanOutcome
   readonly room: PlanRoom
   readonly read: ReadCommand | undefined
@@ -105,7 +105,7 @@ function foldGroups(groups: readonly PlacedGroup[]): readonly GroupRow[] {
   return rows
 }
 
-const waitWords = (lacks: string | undefined, { shortage }: Plan) => {
+const waitWords = (lacks: string | undefined, { shortage }: GroupsPlan) => {
   if (lacks === undefined) return shortage === 'fails' ? 'not placed' : 'not asked for yet'
   return `${shortage === 'fails' ? 'fails' : 'waits'}: ${lacks}`
 }

@@ -25,7 +25,7 @@ import {
   removeUndeclared,
 } from '../kernel/packages.ts'
 import { mostCommon } from './most-common.ts'
-import { compareContents, type Prefix, planPrefix, prefixFact } from './prefix.ts'
+import { compareContents, type PrefixContent, planPrefix, prefixFact } from './prefix.ts'
 import { type PackagesSpec, section } from './section.ts'
 
 const AREA = 'packages'
@@ -36,7 +36,7 @@ type Facts = {
   readonly offers: PackageOffers
   readonly preview: InstallPreview
   readonly asked: readonly string[]
-} & { readonly [prefix: `prefix ${string}`]: Prefix }
+} & { readonly [prefix: `prefix ${string}`]: PrefixContent }
 
 type Own = KnownFacts<Facts>
 type Package = PackagesSpec['packages'][number]

@@ -14,7 +14,7 @@ import { mostCommon } from './most-common.ts'
 /** `digest`: of names, types, modes, sizes and targets of links. */
 type Part = { readonly files: number; readonly bytes: number; readonly digest: string }
 
-export type Prefix =
+export type PrefixContent =
   /** By the names of what is in it, or under `.` where these are too many or unusual. */
   | { readonly kind: 'directory'; readonly parts: ReadonlyMap<string, Part> }
   | { readonly kind: 'missing' | 'not-a-directory' | 'locked' | 'unsupported' }
@@ -23,7 +23,7 @@ export type Prefix =
 const MOST_PARTS = 20
 const MOST_NAME = 40
 
-export function prefixFact(path: string): Fact<Prefix> {
+export function prefixFact(path: string): Fact<PrefixContent> {
   return {
     mayHang: true,
     script: `p=${shellQuote(path)}
@@ -69,11 +69,16 @@ echo end`,
   }
 }
 
-const wordOf = (prefix: Prefix): string =>
+const wordOf = (prefix: PrefixContent): string =>
   prefix.kind === 'directory' ? JSON.stringify([...prefix.parts].toSorted()) : prefix.kind
 
 /** `all`: of every host that answered. */
-export function planPrefix(host: string, path: string, own: Prefix, all: ReadonlyMap<string, Prefix>): Verdict {
+export function planPrefix(
+  host: string,
+  path: string,
+  own: PrefixContent,
+  all: ReadonlyMap<string, PrefixContent>,
+): Verdict {
   const block = (id: string, cause: string, more: Pick<Finding, 'detail' | 'hint'> = {}) =>
     blockedBy({ host, gravity: 'blocker', id, cause, ...more })
   const directories = [...all].filter(([, { kind }]) => kind === 'directory')

@@ -23,7 +23,7 @@ export type PlanGroup = {
   readonly on?: 'driver' | 'others' | 'unused'
 }
 
-export type Plan = {
+export type GroupsPlan = {
   /** In the order in which the framework takes them. */
   readonly groups: readonly PlanGroup[]
   /** What happens if a group does not fit: `queues` its work behind the groups before it, or the framework never starts. */
@@ -61,7 +61,7 @@ export type Framework = {
   /** As people write it in a command (`--a 1`) or in code (`a=1`). */
   write(word: string, value: Value): string
   /** @throws MusterError `usage` for what the framework itself refuses. */
-  plan(values: Values): Plan
+  plan(values: Values): GroupsPlan
   /** Changes that may make it fit, the mildest first. */
   changes(values: Values): Iterable<Values>
 }
@@ -69,7 +69,7 @@ export type Framework = {
 const MOST_BUNDLES = 10_000
 
 /** @throws MusterError `usage` */
-export function checkSize({ groups }: Plan): void {
+export function checkSize({ groups }: GroupsPlan): void {
   const count = groups.reduce((sum, { bundles }) => sum + bundles.length, 0)
   if (count > MOST_BUNDLES) throw refusal(`${count} bundles are too many: at most ${MOST_BUNDLES}`)
   for (const { bundles, name } of groups)

@@ -10,7 +10,7 @@ import { parseMemorySize } from '../../inventory/hosts-yaml-schema.ts'
 import { findGang } from '../gangs/place-gang.ts'
 import { Cluster } from '../model/cluster.ts'
 import { type Gang, type HostCapacity, milliOf, type Strategy, WHOLE_MILLI } from '../model/resources.ts'
-import { type Amounts, checkSize, type Plan, parseAmounts, refusal, strategyOf, times } from './framework.ts'
+import { type Amounts, checkSize, type GroupsPlan, parseAmounts, refusal, strategyOf, times } from './framework.ts'
 import { gangOfBundles, placeBundles } from './place-plan.ts'
 
 export type Needs = {
@@ -93,7 +93,7 @@ export const writeNeeds = ({ bundles, strategy }: Needs): string => {
 }
 
 /** What has to be free for the whole plan to go on; undefined: it is not Ray that makes its groups wait, or they differ too much. */
-export function needsOf({ groups, shortage }: Plan): Needs | undefined {
+export function needsOf({ groups, shortage }: GroupsPlan): Needs | undefined {
   // Where groups queue behind each other, one is enough.
   const needed = shortage === 'queues' ? groups.slice(0, 1) : groups
   const [first] = needed

@@ -11,7 +11,7 @@ import {
   WHOLE_MILLI,
 } from '../model/resources.ts'
 import { placeAsRay } from '../ray/ray-placement.ts'
-import { type Amounts, checkSize, type Framework, type Plan, type PlanGroup, type Values } from './framework.ts'
+import { type Amounts, checkSize, type Framework, type GroupsPlan, type PlanGroup, type Values } from './framework.ts'
 
 /** What becomes free, and when; `placements` of the cluster that the plan is tried on. */
 export type PlanTenant = {
@@ -81,7 +81,7 @@ export function inThousandths(hosts: readonly HostCapacity[]): readonly HostCapa
 }
 
 /** In the given cluster, whose amounts it takes. */
-function take(plan: Plan, cluster: Cluster, driver: number) {
+function take(plan: GroupsPlan, cluster: Cluster, driver: number) {
   const others = [...cluster.hosts.keys()].filter((host) => host !== driver)
   const free = [driver, ...others].map((host) =>
     cluster.isClosed[host] === 1 ? 0 : Math.floor((cluster.gpuLeftMilli[host] ?? 0) / WHOLE_MILLI),
@@ -195,7 +195,10 @@ export const countOf = (amount: number, resource: 'GPU' | 'CPU') =>
   `${round(amount)} ${resource === 'GPU' ? 'GPU' : 'core'}${round(amount) === 1 ? '' : 's'}`
 
 /** The first tenants to end after whose end the plan fits, without those that do not matter; undefined: nothing helps. */
-function whatHasToEnd(plan: Plan, { cluster, tenants, down, driver }: PlanRoom): PlanOutcome['after'] | undefined {
+function whatHasToEnd(
+  plan: GroupsPlan,
+  { cluster, tenants, down, driver }: PlanRoom,
+): PlanOutcome['after'] | undefined {
   const isEnough = (ended: readonly PlanTenant[], back: readonly number[]) => {
     const later = cluster.copy()
     for (const { placements } of ended) for (const placement of placements) later.release(placement)
@@ -244,7 +247,7 @@ function firstChange(framework: Framework, values: Values, room: PlanRoom, isNev
 }
 
 /** Undefined for a change that the framework refuses. */
-function planned(framework: Framework, values: Values): Plan | undefined {
+function planned(framework: Framework, values: Values): GroupsPlan | undefined {
   try {
     const plan = framework.plan(values)
     checkSize(plan)

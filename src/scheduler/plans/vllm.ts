@@ -6,8 +6,8 @@ import {
   type Framework,
   fewer,
   flag,
+  type GroupsPlan,
   numberOf,
-  type Plan,
   type PlanGroup,
   refusal,
   times,
@@ -122,7 +122,7 @@ const localOf = (values: Values): number => {
 }
 
 /** Workers of one rank share a host where they can; a bundle never has more than one GPU. */
-function engineOf(values: Values): Plan {
+function engineOf(values: Values): GroupsPlan {
   const [world, dp, nodes] = [worldOf(values), numberOf(values, 'data-parallel-size'), numberOf(values, 'nnodes')]
   if (values['distributed-executor-backend'] === 'ray' || values['worker-use-ray'] === true) {
     const bundles = times(world, { GPU: 1 })
@@ -149,7 +149,7 @@ function engineOf(values: Values): Plan {
 }
 
 /** Counted once, from what is free: what other groups need is not reserved. */
-function ranksOnRay(values: Values): Plan {
+function ranksOnRay(values: Values): GroupsPlan {
   const [world, dp, local] = [worldOf(values), numberOf(values, 'data-parallel-size'), localOf(values)]
   const pack = String(values.VLLM_RAY_DP_PACK_STRATEGY)
   oneOf(values, 'VLLM_RAY_DP_PACK_STRATEGY', ['strict', 'fill', 'span'])

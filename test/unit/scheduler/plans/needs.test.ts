@@ -1,7 +1,7 @@
 /** What jobs of an engine need: its form, its place on nodes, and the words for what is missing. */
 import { describe, expect, it } from 'vitest'
 import type { Strategy } from '../../../../src/scheduler/model/resources.ts'
-import type { Plan } from '../../../../src/scheduler/plans/framework.ts'
+import type { GroupsPlan } from '../../../../src/scheduler/plans/framework.ts'
 import {
   clusterOfNodes,
   type EngineNode,
@@ -63,16 +63,22 @@ describe('needsOf', () => {
     bundles,
     strategy,
   })
-  const written = (plan: Plan) => {
+  const written = (plan: GroupsPlan) => {
     const needs = needsOf(plan)
     return needs && writeNeeds(needs)
   }
 
   it('adds up groups that are taken one after the other, and is read again as the same', () => {
-    const plan: Plan = { groups: [group([{ GPU: 1 }, { GPU: 1 }]), group([{ GPU: 1 }, { CPU: 1 }])], shortage: 'hangs' }
+    const plan: GroupsPlan = {
+      groups: [group([{ GPU: 1 }, { GPU: 1 }]), group([{ GPU: 1 }, { CPU: 1 }])],
+      shortage: 'hangs',
+    }
     expect(written(plan)).toBe('3x{GPU:1} {CPU:1} PACK')
     expect(parseNeeds(written(plan) ?? '')).toEqual(needsOf(plan))
-    const model: Plan = { groups: [group([{ CPU: 4, GPU: 0.5, 'accelerator_type:A100': 0.001 }])], shortage: 'hangs' }
+    const model: GroupsPlan = {
+      groups: [group([{ CPU: 4, GPU: 0.5, 'accelerator_type:A100': 0.001 }])],
+      shortage: 'hangs',
+    }
     expect(parseNeeds(written(model) ?? '')).toEqual(needsOf(model))
   })
 

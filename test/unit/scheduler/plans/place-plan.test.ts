@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
-import type { Framework, Plan, PlanGroup, Values } from '../../../../src/scheduler/plans/framework.ts'
+import type { Framework, GroupsPlan, PlanGroup, Values } from '../../../../src/scheduler/plans/framework.ts'
 import { framework as openrlhf } from '../../../../src/scheduler/plans/openrlhf.ts'
 import { inThousandths, type PlanRoom, type PlanTenant, tryPlan } from '../../../../src/scheduler/plans/place-plan.ts'
 import { framework as rllib } from '../../../../src/scheduler/plans/rllib.ts'
@@ -179,7 +179,7 @@ const anyPlan = fc.oneof(
     .map((values) => [openrlhf, values] as const),
 )
 
-const asPlanned = (framework: Framework, values: Values): Plan | undefined => {
+const asPlanned = (framework: Framework, values: Values): GroupsPlan | undefined => {
   try {
     return framework.plan(values)
   } catch {
