@@ -12,15 +12,16 @@ import {
   isActive,
   isFinal,
   type Job,
-  type JobSpec,
   leftWords,
   type PlacedRing,
+  requestsOf,
 } from '../../scheduler/jobs/job.ts'
 import { JOB_COLUMNS, requestText } from '../../scheduler/jobs/job-columns.ts'
 import { type Metric, metricJson, rankBy } from '../../scheduler/jobs/metric.ts'
 import { handLinesOf, preflightOf } from '../../scheduler/jobs/orders.ts'
 import type { SweepRow } from '../../scheduler/jobs/results.ts'
 import { formatRing } from '../../scheduler/launch/ring.ts'
+import type { ResourceRequest } from '../../scheduler/model/resources.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
@@ -118,7 +119,7 @@ Examples:
       state.places.forEach(({ host, devices }, rank) => {
         const bundle = state.bundles?.[rank]
         const trouble = isActive(state) && bundle?.kind !== 'ended' ? down[host] : undefined
-        const how = bundle === undefined ? '' : bundleWords(bundle, spec, trouble)
+        const how = bundle === undefined ? '' : bundleWords(bundle, requestsOf(spec)[rank], trouble)
         lines.push([
           `bundle ${rank}`,
           `${placeTitle(host)}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`,
@@ -167,8 +168,8 @@ const UNLIMITED = '; its memory is not limited there (needs root and cgroup v2)'
 const metricsJson = (values: readonly (readonly [string, string])[]): object =>
   Object.fromEntries(values.map(([name, value]) => [name, metricJson(value)]))
 
-function bundleWords(bundle: BundleState, { request }: JobSpec, trouble: string | undefined): string {
-  const how = formatBundle(bundle, request.memoryBytes)
+function bundleWords(bundle: BundleState, request: ResourceRequest | undefined, trouble: string | undefined): string {
+  const how = formatBundle(bundle, request?.memoryBytes)
   const isUnlimited = bundle.kind !== 'sent' && bundle.isUnlimited === true
   const unheard = trouble === undefined ? '' : `, according to its last report: ${trouble}`
   return `${how}${unheard}${isUnlimited ? UNLIMITED : ''}`

@@ -413,11 +413,10 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
 const MOST_PORTS_TAKEN = 3
 
 /** The ranks of a launched job that failed, and its bundles where the launcher did. */
-export function failuresOf(
-  { launch, roles, engine }: JobSpec,
-  { places = [], bundles = [] }: Partial<Active>,
-): readonly Failure[] {
+export function failuresOf(spec: JobSpec, { places = [], bundles = [] }: Partial<Active>): readonly Failure[] {
+  const { launch, roles, engine } = spec
   if (launch === undefined || engine !== undefined) return []
+  const requests = requestsOf(spec)
   const names = namesOf(roles, bundles.length)
   return bundles.flatMap((bundle, index): readonly Failure[] => {
     const { ranks = [], said } = bundle
@@ -433,7 +432,7 @@ export function failuresOf(
       host,
       code: bundle.end.code,
       endedMs: beganMs === undefined || ranMs === undefined ? undefined : beganMs + ranMs,
-      text: said?.why || undefined,
+      text: bundle.end.isOutOfMemory ? formatEnd(bundle.end, requests[index]?.memoryBytes) : said?.why || undefined,
       isLauncher: launch.ranks !== undefined,
     }
     return [...failed, own]

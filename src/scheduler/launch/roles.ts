@@ -15,8 +15,11 @@ export function parseRole(text: string, request: ResourceRequest, names?: readon
   if (names?.includes(name) === false) throw wrong(`the roles are ${names?.join(', ')}`)
   if (Number(count) < 1 || Number(count) > MOST) throw wrong(`a role has 1 to ${MOST} bundles`)
   let own = request
+  const given = new Set<string>()
   for (const pair of rest === '' ? [] : rest.split(',')) {
     const [key = '', value = ''] = pair.split('=')
+    if (given.has(key)) throw wrong(`${key} is given twice`)
+    given.add(key)
     if (key === 'memory') {
       const memoryBytes = parseMemorySize(value)
       if (memoryBytes === undefined) throw wrong('write memory as 16GiB')

@@ -388,3 +388,19 @@ describe('a launched bundle that tells that its command failed', () => {
     expect(leftWords(lifeOf(job(), placed, seen(0, exit(0)), seen(1, exit(0))))).toEqual([])
   })
 })
+
+test('a task that the kernel ended for its memory names what its role asked for', () => {
+  const request = { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 }
+  const roles = [
+    { name: 'worker', count: 1, request },
+    { name: 'ps', count: 1, request: { ...request, memoryBytes: 2 ** 30 } },
+  ]
+  const launch = { kind: 'tf', options: {}, ports: [46_000, 46_099] } as const
+  const end: BundleState = { kind: 'ended', end: { kind: 'exit', code: 137, isOutOfMemory: true } }
+  expect(lifeOf(job({ launch, roles }), placed, seen(1, end), seen(0, exit(143))).state).toMatchObject({
+    kind: 'failed',
+    reason: expect.stringMatching(
+      /^ps 0 on b failed first: exit 137 .SIGKILL.: killed by the kernel: .* asked for .1\.0 GiB/,
+    ),
+  })
+})

@@ -219,6 +219,7 @@ describe('tf', () => {
     'worker=1 worker=2',
     'worker=2 evaluator=2',
     'worker=1:memory=lots',
+    'worker=1:cpu=1,cpu=2',
     'worker=1:gpu=1.5',
     'worker=1:gpu=x',
   ])('refuses the role %s', (role) => {
