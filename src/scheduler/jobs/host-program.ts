@@ -55,6 +55,9 @@ export const JOBS_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster/jo
 /** What bundles report begins with it. */
 export const NOTICE = '+'
 
+/** A variable of every process of a bundle: its key, which names queue, job, attempt and rank. */
+export const MARK = 'MUSTER_BUNDLE'
+
 /**
  * The functions of a shell, sent once by stdin. Each line that it and bundles print begins with the mark, so that nothing
  * else is taken for an answer. Descriptor 3 is a pipe to a reader that passes on what bundles report, so that a bundle
@@ -194,7 +197,7 @@ export function formatRound({ number, orders, wantsFacts, besides }: Round): str
 export const endLine = (number: number): string => `end ${number}`
 
 function formatOrder(order: BundleOrder): string {
-  if (order.kind === 'start') return `start ${order.key} ${shellQuote(formatRun(order.run))}`
+  if (order.kind === 'start') return `start ${order.key} ${shellQuote(formatRun(order.key, order.run))}`
   if (order.kind === 'ask') return `ask ${order.key} ${shellQuote(order.name)} ${shellQuote(order.program)}`
   return `${order.kind} ${order.key}${order.kind === 'stop' ? ` ${order.signal}` : ''}`
 }
@@ -216,7 +219,7 @@ export function enterDirectory(directory: string | undefined): string {
  * The process that creates `claim` runs it. On a full disk an empty file carries the exit code in its name. Muster's files
  * are private; the command has the umask of its user.
  */
-function formatRun({ command, directory, environment, limits, isLaunched = false }: BundleRun): string {
+function formatRun(key: string, { command, directory, environment, limits, isLaunched = false }: BundleRun): string {
   const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${shellQuote(value)}\n`)
   const go = directory === undefined ? 'cd' : `${COPIED.test(directory) ? '' : 'cd && '}cd ${shellQuote(directory)}`
   const isGrouped = isLaunched || limits !== undefined
@@ -227,7 +230,7 @@ read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id; v=; read -r v x </proc/uptime
 echo "$$ $o \${20} $v" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
 ${isGrouped ? GROUP : ''}${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u at=$v" >&3
-${isLaunched ? SAY : ''}( ${isGrouped ? ENTER_GROUP : ''}umask $m; ${variables.join('')}export ${MARK}="$k"; ${go} && exec sh -c ${shellQuote(command)} ) >>out 2>>err </dev/null 3>&-
+${isLaunched ? SAY : ''}( ${isGrouped ? ENTER_GROUP : ''}umask $m; ${variables.join('')}export ${MARK}=${key}; ${go} && exec sh -c ${shellQuote(command)} ) >>out 2>>err </dev/null 3>&-
 c=$?; w=; read -r w x </proc/uptime
 ${isLaunched ? TELL_FAILED : ''}p=$$; rest; f=${isLaunched ? SAID : ''}
 ${isGrouped ? KILL_GROUP : ''}case $c in 129|137|143)
@@ -357,8 +360,12 @@ limit 2>/dev/null || {
 `
 }
 
-/** Facts that the command tells go to the file `said`, for those who ask later, and to whoever listens now. */
-const SAY = `true >launched; mkfifo say; { trap '' TERM INT HUP; while IFS= read -r l && [ "$l" != . ]; do echo "$l" >>said; echo "${NOTICE}$k said $l" >&3; done; } <>say & listener=$!
+/**
+ * Facts that the command tells go to the file `said`, for those who ask later, and to whoever listens now. The listener has the
+ * bundle's mark, as it would otherwise outlive a bundle whose first process is killed.
+ */
+const SAY = `true >launched; mkfifo say
+${MARK}=$k sh -c 'trap "" TERM INT HUP; while IFS= read -r l && [ "$l" != . ]; do echo "$l" >>said; echo "${NOTICE}$1 said $l" >&3; done' listener "$k" <>say & listener=$!
 printf '%s\\n' ${shellQuote(RANK_PROGRAM)} >rank
 export MUSTER_DIRECTORY="$PWD" MUSTER_SAY="$PWD/say"
 `
@@ -396,8 +403,6 @@ const KILL_FIRST_AFTER = 1500
 /** The same for what a launched bundle left running when it ended by itself. */
 const KILL_LEFT_AFTER = 500
 
-/** A variable of every process of a bundle: its key, which names queue, job, attempt and rank. */
-export const MARK = 'MUSTER_BUNDLE'
 /** Of each environment: a process can make its own as large as its memory. */
 const MOST_ENVIRONMENT = 131_072
 
@@ -559,6 +564,6 @@ swept_away() {
     sleep 0.2 || sleep 1
     r=$(listed | while read -r n x; do echo $n; done)
   }
-  name_left; ungroup
+  name_left; ungroup; return 0
 }
 `

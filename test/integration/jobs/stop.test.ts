@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -25,6 +26,9 @@ const canRun = process.platform === 'linux' && requirement('setsid', 'mkfifo', '
 const KEY = `abc-${process.pid}-1-0`
 /** Told by its fraction from the processes of others. */
 const SLEEP = `sleep 3000.${process.pid}`
+
+/** The cgroup of another bundle. */
+const OTHER = `other-${process.pid}-1-0`
 
 /** Where version 2 of cgroups is mounted and can be written. */
 const GROUPS = groupsDirectory()
@@ -53,6 +57,7 @@ describe.skipIf(!canRun)('what a bundle started', { timeout: 120_000 }, () => {
     for (const child of others) child.kill('SIGKILL')
     for (const pid of sleepers()) process.kill(pid, 'SIGKILL')
     line[Symbol.dispose]()
+    if (GROUPS !== undefined) for (const name of [`muster/${OTHER}`, 'muster']) removeEmpty(join(GROUPS, name))
     await waitUntil(() => sleepers().length === 0, 'the end of all processes')
     rmSync(directory, { recursive: true, force: true })
   })
@@ -82,7 +87,8 @@ describe.skipIf(!canRun)('what a bundle started', { timeout: 120_000 }, () => {
     return parseHostAnswer(result.text).bundles.get(KEY)
   }
   const start = async (command: string, isLaunched = true) => {
-    const environment = { MUSTER_JOB: '17' }
+    // Neither its own variables nor the mark that it was submitted with change its mark.
+    const environment = { MUSTER_JOB: '17', MUSTER_BUNDLE: 'other-17-1-0', k: 'x', p: '1' }
     const run = { command: `${command}\ntouch "$HOME/up"; wait`, directory: undefined, environment, isLaunched }
     await order({ kind: 'start', key: KEY, run })
     await waitUntil(() => has('up'), 'all of it to run')
@@ -156,6 +162,7 @@ describe.skipIf(!canRun)('what a bundle started', { timeout: 120_000 }, () => {
     })
 
     it.skipIf(!isPossible)('of a launched one ends when its first process is killed', async () => {
+      if (title === 'in a cgroup') mkdirSync(join(GROUPS ?? '', 'muster', OTHER), { recursive: true })
       await start(`(setsid ${SLEEP} &); (trap "" TERM; ${SLEEP}; ${SLEEP}) & trap "" TERM; ${SLEEP} &`)
       await waitUntil(() => sleepers().length === 3, 'all processes')
       const [first] = readFileSync(join(jobs(), KEY, 'id'), 'utf8').split(' ')
@@ -170,6 +177,7 @@ describe.skipIf(!canRun)('what a bundle started', { timeout: 120_000 }, () => {
       expect(Date.now() - sinceMs).toBeLessThan(15_000)
       expect(seen).toMatchObject({ kind: 'ended', end: { kind: 'gone' }, left: { count: 0, processes: [] } })
       expect([sleepers(), groups()]).toEqual([[], []])
+      expect(processes().filter(({ line }) => line.includes(KEY))).toEqual([])
     })
 
     it.skipIf(!isPossible)('is found by the cgroup alone when it hides its environment and its parents', async () => {
@@ -183,8 +191,9 @@ describe.skipIf(!canRun)('what a bundle started', { timeout: 120_000 }, () => {
 
   it('lives on when a plain one ends by itself', async () => {
     await start(`(setsid ${SLEEP} &); touch "$HOME/up"; exit 0`, false)
-    await waitUntil(() => ended() !== undefined, 'its end')
+    await waitUntil(() => ended() !== undefined && sleepers().length === 1, 'its end, and the process that goes on')
     expect(ended()).toMatch(/ exit 0 at=\S+ to=\S+$/)
+    expect(await order({ kind: 'check', key: KEY })).toMatchObject({ kind: 'ended' })
     expect(sleepers()).toHaveLength(1)
   })
 
@@ -209,6 +218,14 @@ describe.skipIf(!canRun)('what a bundle started', { timeout: 120_000 }, () => {
     expect(left).toMatchObject({ count: 10, processes: { 0: { name: 'a_b___x_' }, length: 8 } })
   })
 })
+
+function removeEmpty(path: string): void {
+  try {
+    rmdirSync(path)
+  } catch {
+    // It is not there, or others use it.
+  }
+}
 
 function processes(): readonly { readonly pid: number; readonly line: string }[] {
   return readdirSync('/proc').flatMap((name) => {
