@@ -51,10 +51,11 @@ export function findStragglers(traces: RankTraces, running: readonly number[]): 
   for (const windowMs of WINDOWS_MS) {
     const gains = new Map(running.flatMap((rank) => gainOf(rank, traces.get(rank), windowMs)))
     if (gains.size < 2) continue
-    const sorted = [...gains.values()].toSorted((one, other) => one.perS - other.perS)
-    for (const [rank, gain] of gains) {
-      const others = sorted.filter((one) => one !== gain)
-      const median = others[Math.floor(others.length / 2)]
+    const sorted = [...gains].toSorted(([, one], [, other]) => one.perS - other.perS)
+    const middle = Math.floor((sorted.length - 1) / 2)
+    for (const [index, [rank, gain]] of sorted.entries()) {
+      // The middle of the list without this rank.
+      const median = sorted[index <= middle ? middle + 1 : middle]?.[1]
       // Steps come in jumps: the next one may be due.
       if (median === undefined || median.perS === 0 || found.has(rank)) continue
       if (gain.steps + gain.jump > LAG * median.perS * gain.seconds) continue
