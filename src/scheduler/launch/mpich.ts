@@ -7,7 +7,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { portsOf } from './asking.ts'
 import type { LaunchedGang, LaunchStep } from './launcher.ts'
 import type { MpiRun } from './open-mpi.ts'
-import { asRank } from './rank.ts'
+import { AS_RANK, asRank } from './rank.ts'
 
 export function mpichStep(run: MpiRun, bundle: number): LaunchStep {
   const { gang } = run
@@ -20,7 +20,7 @@ export function mpichStep(run: MpiRun, bundle: number): LaunchStep {
   return {
     kind: 'start',
     command: `d=$MUSTER_DIRECTORY; : >"$d/hydra"
-${port === undefined ? '' : `MPIEXEC_PORT_RANGE=${port}:${port} `}${line} ${asRank(run.program)} >"$d/hydra" &
+${port === undefined ? '' : `MPIEXEC_PORT_RANGE=${port}:${port} `}${line} ${asRank(run.program).replace(AS_RANK, AS_RANK_OF_PROXY)} >"$d/hydra" &
 m=$! x=
 until grep -q '^HYDRA_LAUNCH_END' "$d/hydra" || ! kill -0 $m 2>/dev/null; do sleep 0.1; done
 l=$(sed -n 's/^HYDRA_LAUNCH: //p' "$d/hydra" | head -n 1)
@@ -32,6 +32,12 @@ exit $c`,
     environment,
   }
 }
+
+/**
+ * A proxy does not notice the end of a rank whose own children still have its PMI socket, nor a failure after MPI_Finalize: it ends
+ * with the first rank that fails, and all others with it.
+ */
+const AS_RANK_OF_PROXY = `sh -c 'sh "$MUSTER_DIRECTORY/rank" "$@"; c=$?; [ $c = 0 ] || kill -KILL $PPID; exit $c' rank `
 
 export const mpichByHand = ({ gang, names, program }: MpiRun): string => {
   const variables = Object.entries({ ...gang.spec.environment, ...gang.environment })

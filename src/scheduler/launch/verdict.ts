@@ -21,7 +21,7 @@ const CONSEQUENCE = new RegExp(
     'socket ?timeout|heartbeat|watchdog caught|timed out (waiting|after)|has timed out|wait timeout|barrier timed out',
     'unavailable ?error|unavailable: |failed to connect to all addresses|collective ops is aborted|cancellederror',
     'the tasks? .*(crashed|is down|unavailable)|(has|have) been shut down|peer (has )?(failed|died)|ERR_PROC_FAILED',
-    'got signal: ?15|signal 15|sigterm',
+    'got signal: ?15|signal 15|sigterm|assert .!closed. failed|demux engine error',
   ].join('|'),
   'i',
 )

@@ -9,6 +9,7 @@ const ANSWERED = {
   python: '3.11',
   version: 'Open MPI v4.1.4',
   mpi4py: 'yes',
+  controllers: 'gloo',
   card: 'eth0',
   port: '46007',
 }
