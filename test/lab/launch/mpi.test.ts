@@ -73,20 +73,18 @@ describe.skipIf(!canRun)('a job launched by mpirun', { timeout: 120_000 }, () =>
     const prefixed = labQueue(lab, file)
     const id = await prefixed.submit(...THREE, '--slots', '1', '--', 'echo $SOME $LD_LIBRARY_PATH')
     expect(await prefixed.work().ended).toEqual([0, null])
-    expect((await prefixed.job('logs', id)).stdout).toBe('thing /root/mpi/lib\n')
+    expect((await prefixed.job('logs', id)).stdout).toMatch(/^thing (.*:)?\/root\/mpi\/lib\n$/)
     expect((await lab.host('m2').exec('cat used')).stdout).toContain('/root/mpi/bin/orted')
   })
 
   describe('is refused in a sentence, and no rank begins', () => {
     const refused = async (...options: readonly string[]) => {
       const id = await queue.submit(...THREE, '--slots', '1', ...options, '--', 'touch /root/rank')
-      const sinceMs = performance.now()
       expect(await queue.work().ended).toEqual([0, null])
-      const tookMs = performance.now() - sinceMs
       for (const host of lab.hosts) expect((await host.exec('test -e rank')).code).toBe(1)
       const { state, reason } = await queue.find(id)
       expect(state).toBe('failed')
-      return { reason, tookMs }
+      return reason
     }
 
     it.each([
@@ -102,7 +100,7 @@ describe.skipIf(!canRun)('a job launched by mpirun', { timeout: 120_000 }, () =>
       ],
       ['RDMA without a card', ['--transport', 'rdma'], /m\d: no active InfiniBand or RoCE port/],
     ])('for %s', async (_, options, reason) => {
-      expect((await refused(...options)).reason).toMatch(reason)
+      expect(await refused(...options)).toMatch(reason)
     })
 
     it('for another Open MPI on one host, and a missing program', async () => {
@@ -114,22 +112,21 @@ describe.skipIf(!canRun)('a job launched by mpirun', { timeout: 120_000 }, () =>
       for (const { name } of lab.hosts)
         await lab.host(name).exec(`mkdir -p p/bin && echo 'PATH=${path}' >p/bin/activate`)
       const inPath = ['--from-env', 'venv:~/p']
-      expect((await refused(...inPath)).reason).toBe(
+      expect(await refused(...inPath)).toBe(
         'the version of MPI differs: Open MPI v4.1.4 on m1 m3, Open MPI v5.0.1 on m2',
       )
       const none = 'mkdir -p none && for p in /usr/bin/*; do case $p in *orted) ;; *) ln -sf $p none/;; esac; done'
       await lab.host('m3').exec(`${none}; echo 'PATH=/root/none' >p/bin/activate`)
-      expect((await refused(...inPath)).reason).toBe('m3: orted is not in PATH')
+      expect(await refused(...inPath)).toBe('m3: orted is not in PATH')
     })
 
     it('for a firewall on the first host', async () => {
       const drop = 'nft add table inet f && nft "add chain inet f i { type filter hook input priority 0; }"'
       const rule = 'nft add rule inet f i tcp dport 46000-46999 drop'
       expect((await lab.host('m1').exec(`${drop} && ${rule}`)).code).toBe(0)
-      const { reason, tookMs } = await refused()
+      const reason = await refused()
       expect((await lab.host('m1').exec('nft delete table inet f')).code).toBe(0)
       expect(reason).toMatch(/^m[23]: cannot reach m1 at 10\.81\.0\.1 port 46\d\d\d: timed out$/)
-      process.stderr.write(`firewall: ${Math.round(tookMs)} ms from the start of the scheduler to its end\n`)
     })
   })
 })
