@@ -13,7 +13,7 @@ import { beginOf } from './torchrun.ts'
 
 export const horovod: Launcher = {
   name: 'horovod',
-  summary: 'Horovod: by MPI, or by Gloo where Horovod was built without it',
+  summary: 'start ranks of Horovod by MPI, or by Gloo where Horovod was built without it',
   options: [
     {
       flags: 'controller <name>',
