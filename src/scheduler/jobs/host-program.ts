@@ -58,6 +58,9 @@ export const NOTICE = '+'
 /** A variable of every process of a bundle: its key, which names queue, job, attempt and rank. */
 export const MARK = 'MUSTER_BUNDLE'
 
+/** A host that is busy imports a library for a while. */
+const QUESTION_S = 60
+
 /**
  * The functions of a shell, sent once by stdin. Each line that it and bundles print begins with the mark, so that nothing
  * else is taken for an answer. Descriptor 3 is a pipe to a reader that passes on what bundles report, so that a bundle
@@ -105,11 +108,19 @@ coded() {
   return 1
 }
 last() { ended "$1" || coded "$1" || say "$1 $2"; }
+unanswered() {
+  e=$(tail -n 1 "$a.err" | tr -cd ' -~' | cut -c 1-200)
+  [ $1 != 124 ] || e="no answer within ${QUESTION_S} s"
+  echo "refuse the preflight failed: \${e:-exit $1}"
+}
 ask() {
   mkdir -p "$1"; a=$1/asked.$2
   [ -e "$1/claim" ] || [ "$(cat "$a" 2>/dev/null)" = $$ ] && return
   echo $$ >"$a" || return
-  { printf '%s\\n' "$3" | timeout 30 sh 2>/dev/null | while IFS= read -r l && [ \${#l} -le 4096 ]; do echo "${NOTICE}$1 said $l" >&3; done; } </dev/null >/dev/null 2>&1 &
+  {
+    { printf '%s\\n' "$3" | timeout ${QUESTION_S} sh 2>"$a.err" || unanswered $?; } |
+      while IFS= read -r l && [ \${#l} -le 4096 ]; do echo "${NOTICE}$1 said $l" >&3; done
+  } </dev/null >/dev/null 2>&1 &
 }
 check() {
   [ ! -f "$1/said" ] || head -c 65536 "$1/said" | while IFS= read -r l; do say "$1 said $l"; done

@@ -32,12 +32,15 @@ export const AS_RANK = `sh -c 'exec sh "$MUSTER_DIRECTORY/rank" "$@"' rank `
 
 /** Words in which sh expands nothing. */
 const PLAIN = /^[\w@%+=:,./ -]*$/
+/** First words that sh alone understands: its own commands, and variables for one command. */
+const OF_SHELL =
+  /^ *(?:[A-Za-z_]\w*=|(?:\.|:|alias|case|cd|command|eval|exec|export|for|if|set|shift|time|trap|ulimit|umask|unset|until|while)(?: |$))/
 
 /**
  * The line by which a launcher starts a rank; `command` is a line for sh, which each rank runs as a whole, with variables of its own.
  */
 export const asRank = (command: string): string =>
-  `${AS_RANK}${PLAIN.test(command) ? command : `sh -c ${shellQuote(command)}`}`
+  `${AS_RANK}${PLAIN.test(command) && !OF_SHELL.test(command) ? command : `sh -c ${shellQuote(command)}`}`
 
 /** Characters of the line that a failed rank told. */
 const MOST_TEXT = 300

@@ -6,7 +6,7 @@ import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
 
-const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'python3')
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'python3', 'mpirun.openmpi')
 
 const ROWS = `launchers:
   words:
@@ -85,6 +85,16 @@ describe.skipIf(!canRun)('a launcher of hosts.yaml', { timeout: 60_000 }, () => 
     expect(lab.hosts.flatMap((host) => host.processes()).filter(({ command }) => /sleep 1000/.test(command))).toEqual(
       [],
     )
+  })
+
+  it('fails the job before it begins where its environment cannot be entered', async () => {
+    const id = await run('--launch', 'words', '--from-env', 'venv:none', '--', 'x')
+    expect(await queue.show(id)).toMatch(/ended: .*, m[12]: the preflight failed: .*none\/bin\/activate/)
+  })
+
+  it('runs a line of the shell as it stands', async () => {
+    const id = await run('--launch', 'mpi', '--slots', '1', '--', 'exec sh -c "echo rank \\$RANK"')
+    expect((await queue.job('logs', id)).stdout).toBe('rank 0\n')
   })
 
   it('fails the job before it begins where the program is missing', async () => {
