@@ -52,6 +52,9 @@ export type RoundResult =
 /** Where bundles are on hosts, as a word for sh. */
 export const JOBS_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster/jobs"`
 
+/** Bytes of facts that a bundle may tell. */
+const MOST_TOLD = 65_536
+
 /** What bundles report begins with it. */
 export const NOTICE = '+'
 
@@ -71,7 +74,7 @@ export const formatPrelude = (
   mark: string,
   pipe: string,
 ): string => `echo; unset mark; mark=${mark}; mask=$(umask); umask 077
-say() { echo "$mark$1"; }
+say() { printf '%s\\n' "$mark$1"; }
 b=${JOBS_DIRECTORY}
 e=$(mkdir -p "$b" 2>&1) && cd "$b" || { say "trouble $b cannot be used\${e:+: \${e##*: }}"; exit 0; }
 command -v setsid >/dev/null || { say "trouble setsid is missing (util-linux)"; exit 0; }
@@ -111,7 +114,7 @@ last() { ended "$1" || coded "$1" || say "$1 $2"; }
 unanswered() {
   e=$(tail -n 1 "$a.err" | tr -cd ' -~' | cut -c 1-200)
   [ $1 != 124 ] || e="no answer within ${QUESTION_S} s"
-  echo "refuse the preflight failed: \${e:-exit $1}"
+  printf 'refuse the preflight failed: %s\\n' "\${e:-exit $1}"
 }
 ask() {
   mkdir -p "$1"; a=$1/asked.$2
@@ -119,11 +122,11 @@ ask() {
   echo $$ >"$a" || return
   {
     { printf '%s\\n' "$3" | timeout ${QUESTION_S} sh 2>"$a.err" || unanswered $?; } |
-      while IFS= read -r l && [ \${#l} -le 4096 ]; do echo "${NOTICE}$1 said $l" >&3; done
+      while IFS= read -r l && [ \${#l} -le 4096 ]; do printf '%s\\n' "${NOTICE}$1 said $l" >&3; done
   } </dev/null >/dev/null 2>&1 &
 }
 check() {
-  [ ! -f "$1/said" ] || head -c 65536 "$1/said" | while IFS= read -r l; do say "$1 said $l"; done
+  [ ! -f "$1/said" ] || head -c ${MOST_TOLD} "$1/said" | while IFS= read -r l; do say "$1 said $l"; done
   ended "$1" && return
   [ -e "$1/claim" ] || { say "$1 none"; return; }
   alive "$1"
@@ -372,11 +375,14 @@ limit 2>/dev/null || {
 }
 
 /**
- * Facts that the command tells go to the file `said`, for those who ask later, and to whoever listens now. The listener has the
- * bundle's mark, as it would otherwise outlive a bundle whose first process is killed.
+ * Facts that the command tells go to the file `said`, for those who ask later, and to whoever listens now, if anybody still does. The
+ * listener has the bundle's mark, as it would otherwise outlive a bundle whose first process is killed. In some shells `echo` turns a
+ * backslash and an n into a new line, which could pass for a report of another bundle.
  */
 const SAY = `true >launched; mkfifo say
-${MARK}=$k sh -c 'trap "" TERM INT HUP; while IFS= read -r l && [ "$l" != . ]; do echo "$l" >>said; echo "${NOTICE}$1 said $l" >&3; done' listener "$k" <>say & listener=$!
+${MARK}=$k sh -c 'trap "" TERM INT HUP PIPE; n=0; while IFS= read -r l && [ "$l" != . ]; do
+n=$((n + \${#l} + 64)); [ $n -gt ${MOST_TOLD} ] || { printf "%s\\n" "$l" >>said; printf "%s\\n" "${NOTICE}$1 said $l" >&3; }
+done 2>/dev/null' listener "$k" <>say & listener=$!
 printf '%s\\n' ${shellQuote(RANK_PROGRAM)} >rank
 export MUSTER_DIRECTORY="$PWD" MUSTER_SAY="$PWD/say"
 `
@@ -387,7 +393,7 @@ const TELL_FAILED = `[ $c = 0 ] || { echo "failed $c" >>said; echo "${NOTICE}$k 
 
 /** What was told before the command ended is passed on before its end. */
 const SAID = `
-${WHY_FUNCTION}{ [ $c = 0 ] || echo "why $(why err $c)" >&9; echo . >&9; } 9<>say; wait $listener; rm -f say`
+${WHY_FUNCTION}{ [ $c = 0 ] || printf 'why %s\\n' "$(why err $c)" >&9; echo . >&9; } 9<>say; wait $listener; rm -f say`
 
 /** What comes after it is inside. */
 const ENTER_GROUP = `[ -z "$g" ] || { echo 0 >"$g/main/cgroup.procs"; } 2>/dev/null || [ -z "$limited" ] || true >unlimited

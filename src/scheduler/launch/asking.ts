@@ -10,7 +10,12 @@ import { hostFacts } from './preflight.ts'
 export const ANSWERED = 'answered'
 
 export function formatQuestion(...parts: readonly string[]): string {
-  return ['tell() { echo "$*"; }', 'refuse() { echo "refuse $*"; exit; }', ...parts, `tell ${ANSWERED} 1`].join('\n')
+  return [
+    `tell() { printf '%s\\n' "$*"; }`,
+    'refuse() { tell refuse "$@"; exit; }',
+    ...parts,
+    `tell ${ANSWERED} 1`,
+  ].join('\n')
 }
 
 /** Fact `card`: the network card that has this address; none where it is a name. */

@@ -82,7 +82,7 @@ p=$!; echo "$r $t $p" >>"$d/ranks"
 while wait $p; c=$?; [ $c -gt 128 ] && kill -0 $p; do :; done 2>/dev/null
 read -r u x </proc/uptime
 m=; [ $c = 0 ] || m=$(why "$e" $c)
-{ echo "rank $r $t $c $u $m" >&9; } 9<>"$d/say"
+{ printf '%s\\n' "rank $r $t $c $u $m" >&9; } 9<>"$d/say"
 exit $c`
 
 /**

@@ -118,6 +118,42 @@ describe.skipIf(!canRun)('the line to a host', () => {
     expect(notices[1]).toContain(`${KEY} exit 5`)
   })
 
+  const launched = (command: string): BundleOrder => ({
+    kind: 'start',
+    key: KEY,
+    run: { command, directory: undefined, environment: {}, isLaunched: true },
+  })
+
+  it('what a launched bundle tells cannot pass for a report of another bundle, and has a limit', async () => {
+    await line.round(
+      only(
+        launched(`printf '%s\\n' 'one a\\n+abc-2-1-0 exit 0' 1<>"$MUSTER_SAY"
+echo 'ValueError: C:\\new' >&2; i=0; while [ $i -lt 2000 ]; do echo "many 1"; i=$((i+1)); done >"$MUSTER_SAY"; exit 1`),
+      ),
+    )
+    await waitUntil(() => notices.some((one) => one.startsWith(`${KEY} exit 1`)), 'its end')
+    expect(notices).toContain(`${KEY} said one a\\n+abc-2-1-0 exit 0`)
+    expect(notices.filter((one) => !one.startsWith(`${KEY} `))).toEqual([])
+    expect(notices.filter((one) => one.endsWith('many 1')).length).toBeLessThan(1000)
+  })
+
+  it('what a launched bundle tells after its shell was lost is kept for the next one', async () => {
+    await line.round(
+      only(
+        launched(`until [ -e "$HOME/lost" ]; do sleep 0.05; done
+for i in 1 2 3; do echo "fact$i x"; done >"$MUSTER_SAY"; until [ -e "$HOME/over" ]; do sleep 0.05; done`),
+      ),
+    )
+    await waitUntil(() => has('say'), 'it to begin')
+    line[Symbol.dispose]()
+    await once(child, 'close')
+    writeFileSync(join(directory, 'lost'), '')
+    const facts = () => (has('said') ? readFileSync(join(jobs(), KEY, 'said'), 'utf8') : '')
+    await waitUntil(() => facts() === 'fact1 x\nfact2 x\nfact3 x\n', 'all facts')
+    writeFileSync(join(directory, 'over'), '')
+    await waitUntil(() => has('exit'), 'its end')
+  })
+
   it('half a round does nothing', async () => {
     const own = shell()
     const text = formatRound({ ...only(start('true'), start('true')), number: 1 })
