@@ -54,6 +54,10 @@ export const JOBS_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster/jo
 
 /** Bytes of facts that a bundle may tell. */
 const MOST_TOLD = 65_536
+/** Lines of it in one answer. */
+const MOST_TOLD_AT_ONCE = 256
+/** Characters of one fact. */
+const MOST_FACT = 4096
 
 /** What bundles report begins with it. */
 export const NOTICE = '+'
@@ -79,7 +83,7 @@ b=${JOBS_DIRECTORY}
 e=$(mkdir -p "$b" 2>&1) && cd "$b" || { say "trouble $b cannot be used\${e:+: \${e##*: }}"; exit 0; }
 command -v setsid >/dev/null || { say "trouble setsid is missing (util-linux)"; exit 0; }
 boot=none; read -r boot </proc/sys/kernel/random/boot_id
-full= scanned= room=.room.$boot
+full= scanned= room=.room.$boot line=$$.${pipe}
 lib='${END_FUNCTIONS}'
 eval "$lib"
 ${END_BUNDLE}facts() {
@@ -94,7 +98,7 @@ unwritable() {
 }
 up() { v=; read -r v x </proc/uptime; say "up $v"; }
 alive() {
-  p=0; { read -r p o t v <"$1/id"; } 2>/dev/null || {
+  p=0; { [ -f "$1/id" ] && read -r p o t v <"$1/id"; } 2>/dev/null || {
     for f in "$1/run.$boot".*; do [ -e "$f" ] && return 3; done
     return 2
   }
@@ -122,11 +126,19 @@ ask() {
   echo $$ >"$a" || return
   {
     { printf '%s\\n' "$3" | timeout ${QUESTION_S} sh 2>"$a.err" || unanswered $?; } |
-      while IFS= read -r l && [ \${#l} -le 4096 ]; do printf '%s\\n' "${NOTICE}$1 said $l" >&3; done
+      while IFS= read -r l; do [ \${#l} -gt ${MOST_FACT} ] || printf '%s\\n' "${NOTICE}$1 said $l" >&3; done
   } </dev/null >/dev/null 2>&1 &
 }
+heard() {
+  n=0; [ ! -f "$1/heard.$line" ] || read -r n <"$1/heard.$line"
+  case $n in ""|*[!0-9]*) n=0;; esac
+  head -c ${MOST_TOLD} "$1/said" | tail -n +$((n + 1)) | head -n ${MOST_TOLD_AT_ONCE} | {
+    m=$n; while IFS= read -r l; do say "$1 said $l"; m=$((m + 1)); done
+    [ $m = $n ] || echo $m >"$1/heard.$line"
+  }
+}
 check() {
-  [ ! -f "$1/said" ] || head -c ${MOST_TOLD} "$1/said" | while IFS= read -r l; do say "$1 said $l"; done
+  [ ! -f "$1/said" ] || heard "$1"
   ended "$1" && return
   [ -e "$1/claim" ] || { say "$1 none"; return; }
   alive "$1"
@@ -244,7 +256,7 @@ read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id; v=; read -r v x </proc/uptime
 echo "$$ $o \${20} $v" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
 ${isGrouped ? GROUP : ''}${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u at=$v" >&3
-${isLaunched ? SAY : ''}( ${isGrouped ? ENTER_GROUP : ''}umask $m; ${variables.join('')}export ${MARK}=${key}; ${go} && exec sh -c ${shellQuote(command)} ) >>out 2>>err </dev/null 3>&-
+${isLaunched ? SAY : ''}( ${isGrouped ? ENTER_GROUP : ''}umask $m; ${variables.join('')}export ${MARK}=${key}; ${go} && exec sh -c ${shellQuote(command)} ) >>out 2>>err </dev/null 3>&-${isLaunched ? ' 9>&-' : ''}
 c=$?; w=; read -r w x </proc/uptime
 ${isLaunched ? TELL_FAILED : ''}p=$$; rest; f=${isLaunched ? SAID : ''}
 ${isGrouped ? KILL_GROUP : ''}case $c in 129|137|143)
@@ -379,10 +391,10 @@ limit 2>/dev/null || {
  * listener has the bundle's mark, as it would otherwise outlive a bundle whose first process is killed. In some shells `echo` turns a
  * backslash and an n into a new line, which could pass for a report of another bundle.
  */
-const SAY = `true >launched; mkfifo say
+const SAY = `true >launched; mkfifo say; [ ! -p say ] || exec 9<>say
 ${MARK}=$k sh -c 'trap "" TERM INT HUP PIPE; n=0; while IFS= read -r l && [ "$l" != . ]; do
 n=$((n + \${#l} + 64)); [ $n -gt ${MOST_TOLD} ] || { printf "%s\\n" "$l" >>said; printf "%s\\n" "${NOTICE}$1 said $l" >&3; }
-done 2>/dev/null' listener "$k" <>say & listener=$!
+done 2>/dev/null' listener "$k" <&9 9>&- & listener=$!
 printf '%s\\n' ${shellQuote(RANK_PROGRAM)} >rank
 export MUSTER_DIRECTORY="$PWD" MUSTER_SAY="$PWD/say"
 `
@@ -393,7 +405,7 @@ const TELL_FAILED = `[ $c = 0 ] || { echo "failed $c" >>said; echo "${NOTICE}$k 
 
 /** What was told before the command ended is passed on before its end. */
 const SAID = `
-${WHY_FUNCTION}{ [ $c = 0 ] || printf 'why %s\\n' "$(why err $c)" >&9; echo . >&9; } 9<>say; wait $listener; rm -f say`
+${WHY_FUNCTION}{ [ $c = 0 ] || printf 'why %s\\n' "$(why err $c)"; echo .; } >&9; exec 9>&-; wait $listener; rm -f say`
 
 /** What comes after it is inside. */
 const ENTER_GROUP = `[ -z "$g" ] || { echo 0 >"$g/main/cgroup.procs"; } 2>/dev/null || [ -z "$limited" ] || true >unlimited
@@ -477,7 +489,7 @@ follow() {
 members() {
   r=; more=
   for f in "$1"/term.*; do
-    { while read -r n x; do state "$n" && [ "$born" = "$x" ] && more="$more $n"; done <"$f"; } 2>/dev/null
+    [ -f "$f" ] && { while read -r n x; do state "$n" && [ "$born" = "$x" ] && more="$more $n"; done <"$f"; } 2>/dev/null
   done
   [ -z "$g" ] || more="$more $(find "$g" -name cgroup.procs -exec cat {} + 2>/dev/null)"
   [ -z "$p" ] || eval "more=\\"$p \\$of_$p \\$more\\""
@@ -491,7 +503,8 @@ members() {
 }
 listed() { for n in $r; do state "$n" && echo "$n $born"; done; }
 tell() {
-  told=; while read -r n; do told="$told $n"; done <"$1/told"
+  told=; [ -f "$1/told" ] || { [ -e "$1/told" ] && return; true >"$1/told"; }
+  while read -r n; do told="$told $n"; done <"$1/told"
   for n in $r; do
     state "$n" && [ "$group" != "$q" ] || continue
     case "$r " in *" $parent "*) continue;; esac
@@ -548,7 +561,7 @@ const END_BUNDLE = `me= listener=
 end() {
   case $p in *[!0-9]*) return;; esac
   k=$1 q=$p late=${KILL_AFTER}
-  g=; { read -r g <"$1/cgroup"; } 2>/dev/null
+  g=; { [ -f "$1/cgroup" ] && read -r g <"$1/cgroup"; } 2>/dev/null
   case $g in *..*) g=;; */muster/"$1") ;; *) g=;; esac
   now
   for f in "$1"/term.* ""; do marked "$f" && break; done || at=

@@ -98,7 +98,7 @@ function formatClasses(queue: OwnQueue | undefined): string {
 class_of() {
   case $kept in *" $1 "*) class=waiting; return;; esac
   if [ ! -e "$1/exit" ]; then
-    p=0; o=; t=; { read -r p o t _ < "$1/id"; } 2> /dev/null
+    p=0; o=; t=; { [ -f "$1/id" ] && read -r p o t _ < "$1/id"; } 2> /dev/null
     if [ -n "$o" ] && [ "$o" != "$boot" ]; then
       [ -z "$shared" ] || { class=running; return; }
     elif { read -r s < "/proc/$p/stat"; } 2> /dev/null; then

@@ -1,5 +1,5 @@
 /** What is said to a host, to a real shell of this machine. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -150,6 +150,28 @@ for i in 1 2 3; do echo "fact$i x"; done >"$MUSTER_SAY"; until [ -e "$HOME/over"
     writeFileSync(join(directory, 'lost'), '')
     const facts = () => (has('said') ? readFileSync(join(jobs(), KEY, 'said'), 'utf8') : '')
     await waitUntil(() => facts() === 'fact1 x\nfact2 x\nfact3 x\n', 'all facts')
+    writeFileSync(join(directory, 'over'), '')
+    await waitUntil(() => has('exit'), 'its end')
+  })
+
+  it('each shell hears once what a launched bundle told, and a pipe among its files holds up no round', async () => {
+    const command = `echo "one 1" >"$MUSTER_SAY"; cd "$MUSTER_DIRECTORY"; until [ -e ${directory}/over ]; do sleep 0.1; done`
+    const order = start(command)
+    if (order.kind !== 'start') throw new Error('it is a start')
+    await line.round(only({ ...order, run: { ...order.run, isLaunched: true } }))
+    await waitUntil(() => has('said'), 'a fact')
+    const check = only({ kind: 'check', key: KEY })
+    const tellings = async () => {
+      const answer = await line.round(check)
+      return answer.kind === 'answer' ? answer.text.split('\n').filter((text) => text.includes(' said ')) : []
+    }
+    expect([await tellings(), await tellings()]).toEqual([[`${KEY} said one 1`], []])
+    for (const name of ['id', 'cgroup', 'told']) {
+      rmSync(join(jobs(), KEY, name), { force: true })
+      spawnSync('mkfifo', [join(jobs(), KEY, name)])
+    }
+    expect(await line.round(check)).toMatchObject({ kind: 'answer' })
+    expect(await line.round(only({ kind: 'stop', key: KEY, signal: 'TERM' }))).toMatchObject({ kind: 'answer' })
     writeFileSync(join(directory, 'over'), '')
     await waitUntil(() => has('exit'), 'its end')
   })
