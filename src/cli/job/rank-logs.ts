@@ -22,9 +22,14 @@ import { painterOf } from '../output/colour.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import type { ConnectedHosts } from './hosts.ts'
 
-/** Of a file that is read whole; what is read of all ranks together has a limit as well. */
+/** Of a file that is read whole; what is read of all ranks together has limits as well. */
 const MOST_RANK_BYTES = 4 * 1024 * 1024
 const MOST_BYTES = 128 * 1024 * 1024
+const MOST_LINES = 1_000_000
+/** What a host prints between files. */
+const HEADERS_BYTES = 64 * 1024
+/** Sets of ranks that are longer are not lined up with the others. */
+const MOST_LABEL = 40
 const MOST_FAILED = 8
 const FAILED_BYTES = 256 * 1024
 
@@ -41,7 +46,10 @@ export async function printAll(
   const paint = painterOf(options, context)
   const folded = foldLines(tails)
   const labels = folded.map(({ ranks }) => formatRankSet(ranks))
-  const width = labels.reduce((most, { length }) => Math.max(most, length), 0)
+  const width = Math.min(
+    MOST_LABEL,
+    labels.reduce((most, { length }) => Math.max(most, length), 0),
+  )
   for (const [index, { text, ranks, isOdd }] of folded.entries()) {
     if (options.json) stdout.write(jsonLine({ type: 'line', ranks, isOdd, text }))
     else {
@@ -50,25 +58,40 @@ export async function printAll(
     }
   }
   const cut = [...new Set(tails.flatMap(({ rank, isCut }) => (isCut ? [rank] : [])))]
-  if (cut.length > 0)
-    stderr.write(`muster: only the last ${formatBytes(shareOf(job))} are read of rank ${formatRankSet(cut)}\n`)
+  if (cut.length > 0) {
+    const limits = `at most ${formatBytes(shareOf(job))} a file, and ${MOST_LINES} lines of all ranks`
+    stderr.write(`muster: only the end is read of rank ${formatRankSet(cut)}: ${limits}\n`)
+  }
   for (const [host, why] of troubles) stderr.write(`muster: ${host}: ${printable(why)}\n`)
   return troubles.size === 0 ? EXIT.ok : EXIT.unreachable
 }
 
-const shareOf = (job: Job): number =>
-  Math.floor(Math.min(MOST_RANK_BYTES, MOST_BYTES / Math.max(1, ranksOf(job).length)))
+/** On a host, or on all of them. */
+const countFiles = (job: Job, host?: string): number =>
+  ranksOf(job).reduce((sum, row) => sum + (host === undefined || row.host === host ? filesOf(job, row).length : 0), 0)
 
+/** Bytes of each file. */
+const shareOf = (job: Job): number => Math.floor(Math.min(MOST_RANK_BYTES, MOST_BYTES / Math.max(1, countFiles(job))))
+
+/** A host that answers more than it was asked for is not listened to any longer. */
 async function readTails(job: Job, storeId: string, hosts: ConnectedHosts, signal: AbortSignal) {
   const tails: RankTail[] = []
   const troubles = new Map<string, string>()
   const read = async ([host, program]: readonly [string, string]) => {
+    const files = countFiles(job, host)
+    const mostBytes = files * shareOf(job) + HEADERS_BYTES
+    const full = new AbortController()
     let text = ''
-    const result = await hosts.exec(host, program, signal, (part) => {
-      if (text.length <= MOST_BYTES) text += part
+    const result = await hosts.exec(host, program, AbortSignal.any([signal, full.signal]), (part) => {
+      text += part.slice(0, mostBytes - text.length)
+      if (text.length === mostBytes) full.abort()
     })
-    if (result.outcome.kind !== 'exit') troubles.set(host, reasonOfResult(result, formatOutcome))
-    tails.push(...parseRankTails(text, host, job, storeId))
+    if (full.signal.aborted) {
+      text = text.slice(0, text.lastIndexOf('\n') + 1)
+      troubles.set(host, `it answered with more than ${formatBytes(mostBytes)}: the rest is left out`)
+    } else if (result.outcome.kind !== 'exit') troubles.set(host, reasonOfResult(result, formatOutcome))
+    const mostLines = Math.floor((MOST_LINES * files) / Math.max(1, countFiles(job)))
+    tails.push(...parseRankTails(text, host, job, storeId, mostLines))
   }
   await Promise.all([...tailPrograms(job, storeId, shareOf(job))].map(read))
   return { tails, troubles }
@@ -91,7 +114,7 @@ export async function printFailed(
   for (const row of rows.slice(0, MOST_FAILED)) {
     const { title, host, bundle, state, code } = row
     stdout.write(`==> ${title} on ${host}: ${state}${code === undefined ? '' : `, exit ${code}`} <==\n`)
-    const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && tail -q -c ${FAILED_BYTES} ${filesOf(job, row).join(' ')}`
+    const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && for f in ${filesOf(job, row).join(' ')}; do [ ! -f $f ] || tail -c ${FAILED_BYTES} $f; done`
     const result = await hosts.exec(host, program, signal)
     if (result.outcome.kind !== 'exit') {
       stderr.write(`muster: ${host}: ${printable(reasonOfResult(result, formatOutcome))}\n`)
@@ -128,7 +151,7 @@ export async function findRank(
   const order = places.map((_, bundle) => bundle).sort((one, other) => Number(other === guess) - Number(one === guess))
   for (const bundle of order) {
     const host = places[bundle]?.host ?? ''
-    const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && grep -q '^${rank} ' ranks`
+    const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && [ -f ranks ] && grep -q '^${rank} ' ranks`
     const result = await hosts.exec(host, program, signal)
     const { outcome } = result
     if (outcome.kind !== 'exit')
@@ -162,7 +185,8 @@ export class OutputTail {
     this.#host = host
     this.#files = names.map((name) => ({ name, at: 0, decoder: new TextDecoder() }))
     this.#scriptOf = (name, at) =>
-      scriptOf?.(at) ?? `cd ${JOBS_DIRECTORY}/${key} && tail -c +${at + 1} ${name} 2>/dev/null | head -c ${PIECE_BYTES}`
+      scriptOf?.(at) ??
+      `cd ${JOBS_DIRECTORY}/${key} && [ -f ${name} ] && tail -c +${at + 1} ${name} 2>/dev/null | head -c ${PIECE_BYTES}`
   }
 
   /** One piece of each; false: nothing was added. @throws MusterError 'unreachable' */

@@ -93,7 +93,7 @@ export function formatMetricProgram(
     metrics.map((metric, index) => `m ${key} ${index} ${shellQuote(sedScript(metric))}`),
   )
   return `m() {
-v=$(tail -c ${TAIL_BYTES} "$1/out" 2>/dev/null | tr '\\r' '\\n' | LC_ALL=C sed -nE "$3" 2>/dev/null)
+v=; [ -f "$1/out" ] && v=$(tail -c ${TAIL_BYTES} "$1/out" 2>/dev/null | tr '\\r' '\\n' | LC_ALL=C sed -nE "$3" 2>/dev/null)
 printf '%smetric %s %s %.${MOST_VALUE}s\\n' "$mark" "$1" "$2" "$v"
 }
 ${lines.join('\n')}

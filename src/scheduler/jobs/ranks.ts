@@ -5,7 +5,7 @@
  */
 import { getOrMake } from '../../base/collections.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import { linesOf, type RankStream } from '../launch/fold.ts'
+import { lastLines, type RankStream } from '../launch/fold.ts'
 import type { RankEnd } from '../launch/rank.ts'
 import { rankFailures } from '../launch/verdict.ts'
 import { JOBS_DIRECTORY } from './host-program.ts'
@@ -62,6 +62,8 @@ export type RankReading = {
 const TAIL_BYTES = 4096
 const MOST_LINE = 300
 const MOST_RANKS = 4096
+/** Of the file `ranks`, whose lines have less than 40 characters. */
+const RANKS_BYTES = 40 * MOST_RANKS
 const MOST_BUNDLES = 256
 /** Of processor time: Linux counts it in hundredths of a second. */
 const TICKS_PER_S = 100
@@ -158,16 +160,16 @@ function stateOfCode(code: number): RankState {
 
 /**
  * A program for `sh` on each host of an active job, by host; `parseRankReadings` reads what they print. They only read, take about 5 ms
- * a rank, and print at most 400 bytes a rank.
+ * a rank, and print about 100 bytes a rank, and `mostLine` characters of its last line.
  */
-export function rankPrograms(job: Job, storeId: string): ReadonlyMap<string, string> {
+export function rankPrograms(job: Job, storeId: string, mostLine: number = MOST_LINE): ReadonlyMap<string, string> {
   if (!isActive(job.state)) return new Map()
   return programsOf(
     job,
     storeId,
     ({ kind }) => kind === 'begun',
     (calls) => `${RANK}{ echo "$m all"; cat /proc/[0-9]*/stat; ${calls}
-} 2>/dev/null | LC_ALL=C awk -v m="$m" -v now="$(date +%s)" ${shellQuote(AWK)}
+} 2>/dev/null | LC_ALL=C awk -v m="$m" -v now="$(date +%s)" -v most=${mostLine} ${shellQuote(AWK)}
 `,
   )
 }
@@ -209,7 +211,7 @@ function programsOf(
 
 /**
  * `m` is what no rank can foresee: it begins the lines between what ranks wrote. Only numbers of the file `ranks` are used, as the job
- * may have written to it.
+ * may have written to it. It may also have put FIFOs or devices in place of files, which would block their reader.
  */
 const EACH_RANK = `cd ${JOBS_DIRECTORY} || exit
 m=$(od -An -N8 -tx1 </dev/urandom | tr -d ' ') && [ -n "$m" ] || exit
@@ -217,14 +219,14 @@ one() {
   cd "$1" || return
   k=$1
   if [ "$2" = - ]; then
-    head -n ${MOST_RANKS} ranks | awk 'NF == 3 && /^[0-9 ]+$/ && length($0) < 40 { last[$1] = $0 } END { for (r in last) print last[r] }' |
+    [ -f ranks ] && head -c ${RANKS_BYTES} ranks | awk 'NR <= ${MOST_RANKS} && NF == 3 && /^[0-9 ]+$/ && length($0) < 40 { last[$1] = $0 } END { for (r in last) print last[r] }' |
       while read -r r t p; do
-        if [ "$r" = 0 ]; then rank "$r" "$t" "$p" $(ls -tr out err); else rank "$r" "$t" "$p" "rank.$r"; fi
+        if [ "$r" = 0 ]; then rank "$r" "$t" "$p" $(ls -trd out err); else rank "$r" "$t" "$p" "rank.$r"; fi
       done
   else
-    p=; read -r p x <id; case $p in ''|*[!0-9]*) p=0;; esac
+    p=; [ -f id ] && read -r p x <id; case $p in ''|*[!0-9]*) p=0;; esac
     q=; read -r q x <"/proc/$p/task/$p/children"
-    rank "$2" 0 "\${q:-$p}" $(ls -tr out err)
+    rank "$2" 0 "\${q:-$p}" $(ls -trd out err)
   fi
   cd ..
 }
@@ -235,8 +237,7 @@ const RANK = `rank() {
   w=; read -r w <"/proc/$p/wchan"
   s=; read -r s <"/proc/$p/stat"
   echo "$m rank $k $r $t $p \${w:-0} \${s##*) }"
-  stat -c "$m file %s %Y" "$@"
-  for f; do tail -c ${TAIL_BYTES} "$f"; echo; done
+  for f; do [ -f "$f" ] && stat -c "$m file %s %Y" "$f" && tail -c ${TAIL_BYTES} "$f" && echo; done
 }
 `
 
@@ -244,7 +245,7 @@ const RANK = `rank() {
 const tailFunction = (mostBytes: number): string => `rank() {
   r=$1; shift 3
   for f; do
-    n=$(wc -c <"$f") || continue
+    [ -f "$f" ] && n=$(wc -c <"$f") || continue
     if [ "$n" -gt ${mostBytes} ]; then echo "$m $k $r cut"; tail -c ${mostBytes} "$f" | tail -n +2
     else echo "$m $k $r whole"; head -c ${mostBytes} "$f"
     fi
@@ -259,21 +260,26 @@ export type RankTail = RankStream & {
   readonly isCut: boolean
 }
 
-export function parseRankTails(text: string, host: string, job: Job, storeId: string): readonly RankTail[] {
+/** `mostLines`: of all files together, shared out equally; of each file the last ones are kept. */
+export function parseRankTails(
+  text: string,
+  host: string,
+  job: Job,
+  storeId: string,
+  mostLines: number,
+): readonly RankTail[] {
   const at = text.indexOf('\n')
   const mark = `\n${text.slice(0, at)} `
   if (!/^\n[0-9a-f]{16} $/.test(mark)) return []
-  return text
-    .slice(at, text.endsWith('\n') ? -1 : undefined)
-    .split(mark)
-    .slice(1)
-    .flatMap((part): readonly RankTail[] => {
-      const end = part.indexOf('\n')
-      const [key = '', rank = '', how] = part.slice(0, end).split(' ')
-      const bundle = bundleOf(key, host, job, storeId)
-      if (bundle === undefined || !/^\d{1,6}$/.test(rank)) return []
-      return [{ rank: Number(rank), lines: linesOf(part.slice(end + 1)), isCut: how === 'cut' }]
-    })
+  const [, ...parts] = text.slice(at, text.endsWith('\n') ? -1 : undefined).split(mark, MOST_RANKS * 2)
+  return parts.flatMap((part): readonly RankTail[] => {
+    const end = part.indexOf('\n')
+    const [key = '', rank = '', how] = part.slice(0, end).split(' ', 3)
+    const bundle = bundleOf(key, host, job, storeId)
+    if (bundle === undefined || !/^\d{1,6}$/.test(rank)) return []
+    const { lines, isCut } = lastLines(part.slice(end + 1), Math.floor(mostLines / parts.length))
+    return [{ rank: Number(rank), lines, isCut: isCut || how === 'cut' }]
+  })
 }
 
 /** Of this job, and on this host; undefined: it is not. */
@@ -312,7 +318,7 @@ $1 == m && $2 == "file" { bytes += $3; if ($4 > wrote) wrote = $4; next }
   while (n > 1 && part[n] ~ /^[ \\t]*$/) n--
   text = part[n]
   if (text ~ /^[ \\t]*$/) next
-  line = substr(text, 1, ${MOST_LINE})
+  line = substr(text, 1, most)
   if (match(text, /[Ss][Tt][Ee][Pp]["\\047]?[ \\t]*[:=]?[ \\t]*[0-9]+/)) {
     step = substr(text, RSTART, RLENGTH)
     sub(/^.*[^0-9]/, "", step)

@@ -12,7 +12,9 @@ const OFTEN_MS = 2_000
 const RARELY_MS = 30_000
 /** Of a core: processes that only wait have timers. */
 const IDLE_PART = 0.01
-const PROGRAM_S = 10
+/** Limits of all readings in a round with a host: they read files of jobs, which may be slow or long. */
+const READING_S = 5
+const READING_BYTES = 32 * 1024
 
 /** Since when a rank has used no more than a hundredth of a core. */
 type Idle = { readonly process: string; readonly sinceMs: number; readonly cpuS: number }
@@ -25,6 +27,8 @@ export class SilenceWatch {
   /** By host and job. */
   readonly #askedMs = new Map<string, number>()
   readonly #asked = new Map<string, readonly Job[]>()
+  /** When a reading was cut short, by host and job. That job is read last from then on, so that the others are read. */
+  readonly #lateMs = new Map<string, number>()
 
   constructor(storeId: string) {
     this.#storeId = storeId
@@ -32,14 +36,20 @@ export class SilenceWatch {
 
   /** Goes with the next round to the host; empty: nothing to read. */
   programFor(host: string, active: readonly Job[], nowMs: number): string {
-    const asked = active.filter((job) => {
-      const everyMs = everyMsOf(job)
-      if (everyMs === undefined || !placesOf(job).includes(host)) return false
-      return hasPassed(this.#askedMs.get(`${host} ${job.id}`) ?? 0, everyMs, nowMs)
-    })
+    const lateMs = ({ id }: Job) => this.#lateMs.get(`${host} ${id}`) ?? 0
+    const asked = active
+      .filter((job) => {
+        const everyMs = everyMsOf(job)
+        if (everyMs === undefined || !placesOf(job).includes(host)) return false
+        return hasPassed(this.#askedMs.get(`${host} ${job.id}`) ?? 0, everyMs, nowMs)
+      })
+      .toSorted((one, other) => lateMs(one) - lateMs(other))
     this.#asked.set(host, asked)
     for (const { id } of asked) this.#askedMs.set(`${host} ${id}`, nowMs)
-    return asked.map((job) => formatProgram(rankPrograms(job, this.#storeId).get(host) ?? '')).join('')
+    const programs = asked.map(
+      (job) => `(${rankPrograms(job, this.#storeId, 0).get(host) ?? 'false'}) && echo ${endOf(job)}\n`,
+    )
+    return programs.length === 0 ? '' : formatProgram(programs.join(''))
   }
 
   /** Reads the answer of that round. */
@@ -48,11 +58,17 @@ export class SilenceWatch {
     this.#asked.delete(host)
     if (asked.length === 0) return
     const lines = text.split('\n').flatMap((line) => (line.startsWith(WORD) ? [line.slice(WORD.length)] : []))
+    const told = new Set(lines)
+    const late = asked.find((job) => !told.has(endOf(job)))
     for (const job of asked) {
+      const isWhole = told.has(endOf(job))
+      if (isWhole) this.#lateMs.delete(`${host} ${job.id}`)
+      else if (job === late) this.#lateMs.set(`${host} ${job.id}`, nowMs)
       const known = getOrMake(this.#jobs, job.id, () => newWatched(job))
       const watched = known.attempt === job.attempt ? known : newWatched(job)
       this.#jobs.set(job.id, watched)
-      const ranks = [...parseRankReadings(lines.join('\n'), host, job, this.#storeId).values()].flat()
+      // Nothing is concluded from a part of the ranks: the others may have written something.
+      const ranks = isWhole ? [...parseRankReadings(lines.join('\n'), host, job, this.#storeId).values()].flat() : []
       watched.hosts.set(host, { atMs: nowMs, ranks })
       for (const { rank, restart, process } of ranks) {
         if (process === undefined) continue
@@ -73,7 +89,8 @@ export class SilenceWatch {
       const job = byId.get(id)
       if (job === undefined || job.attempt !== watched.attempt || everyMsOf(job) === undefined) {
         this.#jobs.delete(id)
-        for (const host of watched.hosts.keys()) this.#askedMs.delete(`${host} ${id}`)
+        for (const host of watched.hosts.keys())
+          for (const times of [this.#askedMs, this.#lateMs]) times.delete(`${host} ${id}`)
         return []
       }
       const reason = reasonOf(job, watched, nowMs)
@@ -122,9 +139,12 @@ function reasonOf(job: Job, { idle, hosts }: Watched, nowMs: number): string | u
 /** Before each line that it prints. */
 const WORD = 'ranks '
 
-/** In the shell of a host. What it reads are files of the job, which may keep it waiting. */
+/** Printed after the ranks of a job once all of them are read. */
+const endOf = ({ id }: Job): string => `all ${id}`
+
+/** In the shell of a host. A last line that is cut has no end, and is not printed. */
 const formatProgram = (
   program: string,
-): string => `timeout ${PROGRAM_S} sh -c ${shellQuote(program)} </dev/null 2>/dev/null |
+): string => `timeout ${READING_S} sh -c ${shellQuote(program)} </dev/null 2>/dev/null | head -c ${READING_BYTES} |
 while IFS= read -r l; do printf '%s${WORD}%s\\n' "$mark" "$l"; done
 `

@@ -79,17 +79,20 @@ export function formatRankSet(ranks: readonly number[]): string {
   return parts.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join()
 }
 
-/** Lines without their ends; of a line that was drawn again and again (a progress bar), what is seen last. */
-export function linesOf(text: string): readonly string[] {
-  const lines = text.split('\n')
-  if (lines.at(-1) === '') lines.pop()
-  return lines.map((line) => {
+/**
+ * The last lines, at most `most`, without their ends; of a line that was drawn again and again (a progress bar), what is seen last.
+ * `isCut`: there are more before them. Memory is taken for these lines alone, whatever the text is.
+ */
+export function lastLines(text: string, most: number): { readonly lines: readonly string[]; readonly isCut: boolean } {
+  const end = text.length - (text.endsWith('\n') ? 1 : 0)
+  let start = end
+  for (let count = 0; count < most && start >= 0; count += 1)
+    start = start === 0 ? -1 : text.lastIndexOf('\n', start - 1)
+  const lines = text === '' || most === 0 ? [] : text.slice(start + 1, end).split('\n')
+  const seen = lines.map((line) => {
     if (!line.includes('\r')) return line
-    return (
-      line
-        .split('\r')
-        .findLast((part) => part.trim() !== '')
-        ?.trimEnd() ?? ''
-    )
+    const drawn = line.trimEnd()
+    return drawn.slice(drawn.lastIndexOf('\r') + 1)
   })
+  return { lines: seen, isCut: start >= 0 }
 }

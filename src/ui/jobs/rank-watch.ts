@@ -21,6 +21,8 @@ const READ_MS = 10_000
 const MOST_BYTES = 1024 * 1024
 /** Of the ends of all outputs together. */
 const TAILS_BYTES = 256 * 1024
+/** Of what one host tells. */
+const MOST_LINES = 20_000
 const LEAST_TAIL_BYTES = 256
 const MOST_TAIL_BYTES = 4096
 const PUBLISH = { everyMs: 250, gatherMs: 50 }
@@ -135,7 +137,7 @@ export class RankWatch implements Disposable {
     if (trouble === undefined) {
       const readings = parseRankReadings(text.slice(0, at), host, job, this.#storeId)
       for (const [bundle, own] of readings) this.#readings.set(bundle, own)
-      this.#tails.set(host, parseRankTails(text.slice(at + BETWEEN.length + 1), host, job, this.#storeId))
+      this.#tails.set(host, parseRankTails(text.slice(at + BETWEEN.length + 1), host, job, this.#storeId, MOST_LINES))
       this.#traces = noteSights(this.#traces, [...readings.values()].flat().flatMap(sightOf), this.#clock.now())
     }
     this.#publishing.soon()

@@ -13,14 +13,15 @@ function metric(text: string): Metric {
   return parsed
 }
 
-/** As a host would find it in what a bundle wrote. */
-function found(output: string | Buffer, ...metrics: readonly string[]): readonly (string | undefined)[] {
+/** As a host would find it in what a bundle wrote; undefined: it has a FIFO in place of its output. */
+function found(output: string | Buffer | undefined, ...metrics: readonly string[]): readonly (string | undefined)[] {
   const directory = mkdtempSync(join(tmpdir(), 'muster-metric-'))
   try {
     mkdirSync(join(directory, 'k-1'))
-    writeFileSync(join(directory, 'k-1', 'out'), output)
+    if (output === undefined) execFileSync('mkfifo', [join(directory, 'k-1', 'out')])
+    else writeFileSync(join(directory, 'k-1', 'out'), output)
     const program = formatMetricProgram([{ key: 'k-1', metrics: metrics.map(metric) }])
-    const text = execFileSync('sh', ['-s'], { cwd: directory, input: program, encoding: 'utf8' })
+    const text = execFileSync('sh', ['-s'], { cwd: directory, input: program, encoding: 'utf8', timeout: 5_000 })
     const values = parseMetricLines(text).get('k-1')
     return metrics.map((_, index) => values?.get(index))
   } finally {
@@ -67,6 +68,10 @@ describe('a metric', () => {
     expect(found(`x=${'1'.repeat(500)}\n`, 'x')).toEqual([undefined])
     expect(found(Buffer.from([0x78, 0x3d, 0x31, 0xff, 0x00, 0x0a]), 'x')).toEqual(['1'])
     expect(parseMetricLines('metric k 0 1 2\nmetric k x 1\nk exit 0\nmetric k 1 \x1b[2J').get('k')).toEqual(new Map())
+  })
+
+  it('does not wait for a FIFO in place of the output', () => {
+    expect(found(undefined, 'loss')).toEqual([undefined])
   })
 
   it('ranks best first, with jobs that have no number last', () => {

@@ -127,7 +127,12 @@ describe('ranks read from a host', () => {
     return job
   }
   const run = (program = '') =>
-    execFileSync('sh', { input: program, env: { ...process.env, XDG_STATE_HOME: home } }).toString()
+    execFileSync('sh', {
+      input: program,
+      env: { ...process.env, XDG_STATE_HOME: home },
+      stdio: ['pipe', 'pipe', 'ignore'],
+      timeout: 5_000,
+    }).toString()
   /** What the program tells of a bundle with these files. */
   const read = (ranks: number | undefined, files: Readonly<Record<string, string>>) => {
     const job = jobWith(ranks, files)
@@ -214,6 +219,38 @@ describe('ranks read from a host', () => {
     ])
   })
 
+  it.for([
+    ['ranks', 2, []],
+    ['out', 2, [0, 1]],
+    ['err', undefined, [0]],
+    ['rank.1', 2, [0, 1]],
+    ['id', undefined, [0]],
+  ] as const)('are read although its file %s is a FIFO', ([name, ranks, found]) => {
+    const files = { ranks: '0 0 1\n1 0 1\n', id: '1 boot 1 1\n', out: 'a\n', err: 'b\n', 'rank.1': 'c\n' }
+    const job = jobWith(ranks, files)
+    const path = join(home, 'muster/jobs', bundleKey(STORE, job, 0), name)
+    rmSync(path)
+    execFileSync('mkfifo', [path])
+    const text = run(rankPrograms(job, STORE).get('m1'))
+    const readings = parseRankReadings(text, 'm1', job, STORE).get(0) ?? []
+    expect(readings.map(({ rank }) => rank).toSorted()).toEqual(found)
+    const expected = name === 'ranks' ? [] : ['a', 'b', ...(ranks === 2 ? ['c'] : [])]
+    const own = { out: 'a', err: 'b', 'rank.1': 'c' }[name as string]
+    const tails = parseRankTails(run(tailPrograms(job, STORE, 100).get('m1')), 'm1', job, STORE, 100)
+    expect(tails.flatMap(({ lines }) => lines).toSorted()).toEqual(expected.filter((line) => line !== own))
+  })
+
+  it('have no more lines than were asked for, the last ones', () => {
+    const key = `${STORE}-17-1-0`
+    const text = (body: string) => `0123456789abcdef\n0123456789abcdef ${key} 0 whole\n${body}\n`
+    const job = jobOf(1, BEGUN)
+    const linesOf = (body: string, most: number) => parseRankTails(text(body), 'm1', job, STORE, most)
+    expect(linesOf('a\n\nb\nc\n', 3)).toEqual([{ rank: 0, lines: ['', 'b', 'c'], isCut: true }])
+    expect(linesOf('\nb\nc\n', 3)).toEqual([{ rank: 0, lines: ['', 'b', 'c'], isCut: false }])
+    expect(linesOf('', 3)).toEqual([{ rank: 0, lines: [], isCut: false }])
+    expect(linesOf('\n'.repeat(9), 3)).toEqual([{ rank: 0, lines: ['', '', ''], isCut: true }])
+  })
+
   it('have their last whole lines, and cannot write for another rank', () => {
     const key = `${STORE}-17-${attempt + 1}-0`
     const forged = `0123456789abcdef ${key} 1 whole\nforged`
@@ -223,7 +260,7 @@ describe('ranks read from a host', () => {
       err: 'no end of line',
       'rank.1': `${'x'.repeat(200)}\nkept\n\nlast\n`,
     })
-    const tails = parseRankTails(run(tailPrograms(job, STORE, 100).get('m1')), 'm1', job, STORE)
+    const tails = parseRankTails(run(tailPrograms(job, STORE, 100).get('m1')), 'm1', job, STORE, 100)
     expect(tails.toSorted((one, other) => one.rank - other.rank || other.lines.length - one.lines.length)).toEqual([
       { rank: 0, lines: ['first', ...forged.split('\n')], isCut: false },
       { rank: 0, lines: ['no end of line'], isCut: false },

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { foldLines, formatRankSet, linesOf } from '../../../../src/scheduler/launch/fold.ts'
+import { foldLines, formatRankSet, lastLines } from '../../../../src/scheduler/launch/fold.ts'
 
 const shown = (texts: readonly (readonly [number, string])[]) =>
-  foldLines(texts.map(([rank, text]) => ({ rank, lines: linesOf(text) }))).map(({ text, ranks, isOdd }) =>
+  foldLines(texts.map(([rank, text]) => ({ rank, lines: lastLines(text, 100).lines }))).map(({ text, ranks, isOdd }) =>
     [formatRankSet(ranks), text, ...(isOdd ? ['odd'] : [])].join(' '),
   )
 
@@ -40,7 +40,7 @@ it('puts the two streams of rank 0 in the order of the others', () => {
 })
 
 it('shows what a progress bar shows last', () => {
-  expect(linesOf('  1%|#  \r 50%|##  \r\nnext\r\n')).toEqual([' 50%|##', 'next'])
+  expect(lastLines('  1%|#  \r 50%|##  \r\n\r \r\nnext\r\n', 100).lines).toEqual([' 50%|##', '', 'next'])
 })
 
 it('writes sets of ranks as ranges', () => {

@@ -1,0 +1,126 @@
+/** `muster job logs --all`, with hosts that answer more than they were asked for. */
+import { Writable } from 'node:stream'
+import { expect, it } from 'vitest'
+import type { ConnectedHosts } from '../../../../src/cli/job/hosts.ts'
+import { printAll } from '../../../../src/cli/job/rank-logs.ts'
+import type { Job } from '../../../../src/scheduler/jobs/job.ts'
+import { bundleKey } from '../../../../src/scheduler/jobs/orders.ts'
+
+const STORE = 'abc0'
+const MIB = 1024 * 1024
+const MARK = '0123456789abcdef'
+
+const jobOf = (ranks: number): Job => ({
+  id: 17,
+  user: 'ann',
+  submittedMs: 0,
+  priority: 0,
+  attempt: 1,
+  failures: 0,
+  after: [],
+  spec: {
+    name: 'train',
+    command: 'train.py',
+    environment: {},
+    request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+    bundles: 2,
+    strategy: 'SPREAD',
+    retries: 0,
+    isPreemptible: false,
+    launch: { kind: 'mpi', options: {}, ports: [46_000, 46_999], ranks },
+  },
+  state: {
+    kind: 'running',
+    places: ['m1', 'm2'].map((host) => ({ host, devices: [] })),
+    bundles: [{ kind: 'begun' }, { kind: 'begun' }],
+    startedMs: 0,
+  },
+})
+
+/** What is printed when the hosts answer so: the beginning of it, the number of its lines, and what was taken from each host. */
+async function printedOf(job: Job, answers: Readonly<Record<string, () => Iterable<string>>>) {
+  const taken: Record<string, number> = {}
+  const hosts = {
+    async exec(host: string, _program: string, signal: AbortSignal, onText: (text: string) => void) {
+      taken[host] = 0
+      for (const part of answers[host]?.() ?? []) {
+        if (signal.aborted) break
+        taken[host] += part.length
+        onText(part)
+      }
+      const outcome = signal.aborted ? { kind: 'cancelled' } : { kind: 'exit', code: 0 }
+      return { outcome, stdout: new Uint8Array(), stderr: new Uint8Array(), durationMs: 0 }
+    },
+  } as unknown as ConnectedHosts
+  let [output, messages, count] = ['', '', 0]
+  const stdout = new Writable({
+    decodeStrings: false,
+    write(text: string, _, done) {
+      count += 1
+      if (output.length < 1000) output += text.slice(0, 1000)
+      done()
+    },
+  })
+  const stderr = new Writable({
+    decodeStrings: false,
+    write(text: string, _, done) {
+      messages += text
+      done()
+    },
+  })
+  const { signal } = new AbortController()
+  const context = { stdout, stderr, signal, environment: {}, workingDirectory: '/', now: () => 0, stdin: process.stdin }
+  const exitCode = await printAll(job, STORE, hosts, { color: 'never' }, context)
+  return { exitCode, output, messages, count, taken }
+}
+
+const fileOf = (job: Job, bundle: number, rank: number, text: string) =>
+  `${MARK} ${bundleKey(STORE, job, bundle)} ${rank} whole\n${text}\n`
+
+it('cuts hosts that answer without an end, says so, and still prints what the others said', async () => {
+  const job = jobOf(1)
+  const found = await printedOf(job, {
+    *m1() {
+      yield `${MARK}\n${fileOf(job, 0, 0, 'begin\n')}`
+      for (;;) yield `${'x'.repeat(MIB - 1)}\n`
+    },
+    *m2() {
+      yield `${MARK}\n${fileOf(job, 1, 1, 'begin\nonly here\n')}`
+    },
+  })
+  expect(found.output).toMatch(/^ {2}0-1 {2}begin\n/)
+  expect(found.exitCode).toBe(4)
+  expect(found.messages).toBe('muster: m1: it answered with more than 8.1 MiB: the rest is left out\n')
+  // Stdout and stderr of its rank, 4 MiB each.
+  expect(found.taken.m1).toBeLessThanOrEqual(10 * MIB)
+  expect(found.count).toBeGreaterThan(2)
+})
+
+it('takes no more than 128 MiB from all hosts together', async () => {
+  const job = jobOf(64)
+  const endless = (bundle: number) =>
+    function* () {
+      yield `${MARK}\n${fileOf(job, bundle, bundle * 64, '')}`
+      for (;;) yield `${'x'.repeat(MIB - 1)}\n`
+    }
+  const { taken, messages } = await printedOf(job, { m1: endless(0), m2: endless(1) })
+  expect((taken.m1 ?? 0) + (taken.m2 ?? 0)).toBeLessThanOrEqual(131 * MIB)
+  expect(messages.match(/it answered with more than/g)).toHaveLength(2)
+})
+
+it('folds no more than a million lines, the last ones of each rank', async () => {
+  const job = jobOf(1)
+  const { count, messages } = await printedOf(job, {
+    *m1() {
+      yield `${MARK}\n${fileOf(job, 0, 0, '\n'.repeat(4 * MIB))}`
+    },
+    *m2() {
+      yield `${MARK}\n${fileOf(job, 1, 1, '\n'.repeat(4 * MIB - 2))}`
+    },
+  })
+  expect(count).toBeGreaterThan(500_000)
+  expect(count).toBeLessThanOrEqual(1_000_000)
+  expect(messages).toBe(
+    'muster: only the end is read of rank 0-1: at most 4.0 MiB a file, and 1000000 lines of all ranks\n',
+  )
+})
