@@ -4,9 +4,10 @@ import type { AddressInfo } from 'node:net'
 import ssh2, { type AuthContext, type Connection, type ServerConfig } from 'ssh2'
 import { onTestFinished } from 'vitest'
 import type { Endpoint } from '../../src/inventory/host.ts'
+import { generateEd25519KeyPair } from '../../src/ssh/embedded/ed25519-key-pair.ts'
 import { endpointOf } from './endpoint.ts'
 
-const hostKey = ssh2.utils.generateKeyPairSync('ed25519').private
+const hostKey = generateEd25519KeyPair().privateKeyText
 
 export type InProcessServer = {
   readonly endpoint: (changes?: Partial<Endpoint>) => Endpoint

@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import ssh2, { type AuthContext, type Connection, type ServerChannel } from 'ssh2'
+import type { AuthContext, Connection, ServerChannel } from 'ssh2'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
 import { CredentialBroker } from '../../../src/ssh/credential-broker.ts'
+import { generateEd25519KeyPair } from '../../../src/ssh/embedded/ed25519-key-pair.ts'
 import type { CredentialRequest } from '../../../src/ssh/questions.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import { failureOf, openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
@@ -81,7 +82,7 @@ describe('a login', () => {
   })
 
   it('fails when the server refuses every key', async () => {
-    const { private: privateKey } = ssh2.utils.generateKeyPairSync('ed25519')
+    const { privateKeyText: privateKey } = generateEd25519KeyPair()
     const offered: string[] = []
     const server = await startInProcessServer((attempt) => {
       offered.push(attempt.method)
@@ -147,7 +148,7 @@ describe('a login', () => {
   })
 
   it('continues with a password after a key that is only the first factor', async () => {
-    const { private: privateKey } = ssh2.utils.generateKeyPairSync('ed25519')
+    const { privateKeyText: privateKey } = generateEd25519KeyPair()
     let hasKey = false
     const server = await startInProcessServer((attempt) => {
       if (attempt.method === 'publickey') {
