@@ -1,0 +1,150 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { askNext, METHODS, type Trial } from '../../../../src/scheduler/study/ask.ts'
+import {
+  canonicalPoint,
+  canonicalText,
+  makeSpace,
+  type Parameter,
+  parseCondition,
+  parseParameter,
+  pointAt,
+  pointFrom,
+  pointKey,
+  type Space,
+  sizeOf,
+} from '../../../../src/scheduler/study/space.ts'
+
+const spaceOf = (params: readonly string[], conditions: readonly string[] = []): Space =>
+  makeSpace([...params.map(parseParameter), ...conditions.map(parseCondition)])
+
+const all = (space: Space) => Array.from({ length: sizeOf(space) }, (_, index) => pointAt(space, index))
+
+describe('a space', () => {
+  it('counts in exact decimals: 0.1 to 0.3 by 0.1 has three values', () => {
+    expect(all(spaceOf(['lr=float:0.1:0.3:0.1'])).map((point) => point?.lr)).toEqual(['0.1', '0.2', '0.3'])
+    expect(all(spaceOf(['size=int:10:35:10'])).map((point) => point?.size)).toEqual(['10', '20', '30'])
+    expect(sizeOf(spaceOf(['a=int:1:4', 'b=x,y']))).toBe(8)
+    expect(sizeOf(spaceOf(['lr=log:1e-5:1e-1']))).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  it('has parameters that are there only with a choice', () => {
+    const space = spaceOf(['opt=adam,sgd'], ['opt=sgd momentum=float:0:0.9:0.3'])
+    expect(all(space)).toEqual([
+      { opt: 'adam' },
+      ...['0', '0.3', '0.6', '0.9'].map((momentum) => ({ opt: 'sgd', momentum })),
+    ])
+    expect(canonicalPoint(space, { opt: 'adam', momentum: '0.3' })).toEqual({ opt: 'adam' })
+  })
+
+  it.each([
+    ['0.30', '0.3'],
+    ['3.0', '3'],
+    ['-0.0', '0'],
+    ['007', '7'],
+    ['1e-3', '0.001'],
+    ['1E3', '1000'],
+    ['adam', 'adam'],
+  ])('%s is %s', (text, canonical) => {
+    expect(canonicalText(text)).toBe(canonical)
+  })
+
+  it('knows a point by its values, whatever their order and form', () => {
+    const space = spaceOf(['lr=float:0.1:0.3:0.1', 'size=int:1:3'])
+    const one = canonicalPoint(space, { size: '3.0', lr: '0.30000000000000004' })
+    expect(one).toEqual({ lr: '0.3', size: '3' })
+    expect(pointKey({ size: '3', lr: '0.3' })).toBe(pointKey(one ?? {}))
+    expect(canonicalPoint(space, { lr: '0.25', size: '1' })).toBeUndefined()
+    expect(canonicalPoint(space, { lr: '0.2' })).toBeUndefined()
+    expect(canonicalPoint(space, { lr: '0.2', size: '4' })).toBeUndefined()
+  })
+
+  it.each([
+    ['lr', 'write it as'],
+    ['lr=', 'write it as'],
+    ['lr=float:1:0:0.1', 'the step must be positive'],
+    ['lr=log:0:1', 'log needs numbers above 0'],
+    ['n=int:1:2.5', 'int needs whole numbers'],
+    ['n=1,1.0', 'it has a value twice'],
+    ['n=int:1:100000000', 'more than 1000000 values'],
+    ['1x=a,b', 'write it as'],
+  ])('refuses %s', (text, why) => {
+    expect(() => parseParameter(text)).toThrow(why)
+  })
+
+  it('refuses conditions that can never hold', () => {
+    expect(() => spaceOf(['opt=adam,sgd'], ['opt=lion m=int:1:2'])).toThrow('opt is never lion')
+    expect(() => spaceOf(['n=int:1:2'], ['n=1 m=int:1:2'])).toThrow('n is no earlier parameter with choices')
+    expect(() => spaceOf(['n=int:1:2', 'n=a,b'])).toThrow('the parameter n is given twice')
+  })
+})
+
+const domain = fc.oneof(
+  fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1 }).map((values) => values.join()),
+  fc
+    .tuple(fc.integer({ min: -5, max: 5 }), fc.integer({ min: 0, max: 6 }))
+    .map(([from, more]) => `int:${from}:${from + more}`),
+  fc.integer({ min: 1, max: 5 }).map((count) => `float:0.1:${(0.1 * count).toFixed(1)}:0.1`),
+)
+const anySpace = fc
+  .tuple(fc.array(domain, { minLength: 1, maxLength: 3 }), fc.boolean(), domain)
+  .map(([domains, isConditional, more]) => {
+    const parameters: Parameter[] = [
+      parseParameter('k=u,v'),
+      ...domains.map((one, index) => parseParameter(`p${index}=${one}`)),
+    ]
+    return makeSpace(isConditional ? [...parameters, parseCondition(`k=u q=${more}`)] : parameters)
+  })
+
+describe('what a study asks', () => {
+  it('is each point of a space once, whatever the method, in 1,000 random spaces with crashes anywhere', () => {
+    fc.assert(
+      fc.property(
+        anySpace,
+        fc.constantFrom(...METHODS),
+        fc.nat(),
+        fc.array(fc.boolean(), { maxLength: 40 }),
+        (space, method, seed, crashes) => {
+          const size = sizeOf(space)
+          const stored = new Map<string, Trial>()
+          const isTried = (key: string) => stored.has(key)
+          for (let number = 0, step = 0; ; step++) {
+            const asked = askNext(space, method, [...stored.values()], number, seed, isTried)
+            if (asked.kind === 'all-tried') break
+            // Killed after it asked and before it stored: it asks again, and for the same.
+            if (crashes[step] === true) {
+              expect(askNext(space, method, [...stored.values()], number, seed, isTried)).toEqual(asked)
+              continue
+            }
+            const key = pointKey(asked.point)
+            expect(stored.has(key)).toBe(false)
+            expect(pointKey(canonicalPoint(space, asked.point) ?? {})).toBe(key)
+            stored.set(key, { number, point: asked.point, value: undefined })
+            number++
+          }
+          expect(stored.size).toBe(size)
+        },
+      ),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('goes on for ever where numbers may be any, without a point twice', () => {
+    const space = spaceOf(['lr=log:1e-5:1e-1', 'opt=adam,sgd'])
+    for (const method of METHODS.filter(({ name }) => name !== 'grid')) {
+      const keys = new Set<string>()
+      for (let number = 0; number < 2000; number++) {
+        const asked = askNext(space, method, [], number, 7, (key) => keys.has(key))
+        if (asked.kind === 'point') keys.add(pointKey(asked.point))
+      }
+      expect(keys.size).toBe(2000)
+    }
+  })
+
+  it('spreads points evenly over a logarithm', () => {
+    const space = spaceOf(['lr=log:1e-4:1e0'])
+    const values = Array.from({ length: 400 }, (_, index) => Number(pointFrom(space, () => index / 400).lr))
+    expect(values.filter((value) => value < 1e-2).length).toBeGreaterThan(190)
+    expect(values.filter((value) => value < 1e-2).length).toBeLessThan(210)
+  })
+})
