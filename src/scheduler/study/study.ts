@@ -1,0 +1,155 @@
+/**
+ * A study: which points to try, how to choose them, and when to stop; and its trials, each of which runs one point. Pure.
+ */
+import type { Metric, MetricValues } from '../jobs/metric.ts'
+import { makeSpace, type Point, parseCondition, parseParameter, type Space } from './space.ts'
+
+export type StudySpec = {
+  /** As for `--param`; those of `--if` begin with `if `. In the order in which they were given. */
+  readonly parameters: readonly string[]
+  /** Significant digits of numbers that may be any. */
+  readonly digits?: number
+  /** A method of ask.ts, `pbt`, or a sampler of Optuna: `tpe`, `optuna:CmaEsSampler`. */
+  readonly method: string
+  readonly seed: number
+  /** What it optimises; several make a front. Also when nothing is optimised, as in a grid, they are read. */
+  readonly metrics: readonly Metric[]
+  /** How often each point is tried. */
+  readonly repeat: number
+  /** At most so many trials at the same time; undefined: as many as run, and one that waits. */
+  readonly atOnce?: number
+  /** No trial begins later than this after the first. */
+  readonly limitS?: number
+  /** It stops when this many trials in a row have failed. */
+  readonly failures: number
+  readonly prune?: PruneSpec
+  readonly pbt?: PbtSpec
+  /** Where Optuna runs. */
+  readonly sampler?: SamplerPlace
+  /** Programs ask for its points and tell their values; it has no jobs. */
+  readonly isAsked?: boolean
+  /** It runs elsewhere, and is only read. */
+  readonly source?: StudySource
+}
+
+/** `rule`: median, or halving by this factor. */
+export type PruneSpec = {
+  readonly rule: 'median' | 'halving'
+  /** Of halving: one of so many goes on. */
+  readonly factor?: number
+  /** The metric that counts steps; undefined: `step`. */
+  readonly stepMetric: string
+  /** No trial is stopped before this step, */
+  readonly fromStep: number
+  /** or before so many others have reached it. */
+  readonly fromTrials: number
+}
+
+/** The words of Ray Tune's PopulationBasedTraining. */
+export type PbtSpec = {
+  readonly population: number
+  readonly timeAttr: string
+  readonly perturbationInterval: number
+  readonly quantileFraction: number
+  readonly resampleProbability: number
+  /** `NAME=uniform:0:1`, `NAME=loguniform:1e-5:1e-1`, `NAME=choice:8,16,32`; a parameter without one is never changed. */
+  readonly mutate: readonly string[]
+  /** A command line that reads parameters as JSON and prints others. */
+  readonly explore?: string
+  /** A directory that all hosts share; undefined: checkpoints are copied from host to host. */
+  readonly checkpoints?: string
+}
+
+/** `setUp`: lines of sh that make its Python the first one of PATH. */
+export type SamplerPlace = {
+  readonly host: string
+  readonly setUp: string
+  readonly options: Readonly<Record<string, string>>
+}
+
+/** `kind`: an Optuna storage, or the directory of a Ray Tune experiment. */
+export type StudySource = {
+  readonly kind: 'optuna' | 'ray'
+  readonly url: string
+  /** The study in that storage. */
+  readonly name?: string
+  /** Where it is read; undefined: on this machine. */
+  readonly place?: SamplerPlace
+}
+
+export type StudyState = {
+  /** `stopped`: by its user; `done`: by itself. */
+  readonly kind: 'running' | 'stopped' | 'done'
+  /** How many trials it may have; undefined: until all points are tried. */
+  readonly trials?: number
+  /** Why it is stopped or done. */
+  readonly reason?: string
+  readonly endedMs?: number
+  /** Why it has no next point yet. */
+  readonly trouble?: string
+  /** Suggestions of points that were tried already, and how many were replaced by another point. */
+  readonly repeated: number
+  readonly replaced: number
+}
+
+export type Study = {
+  readonly id: number
+  readonly name: string
+  readonly user: string
+  readonly priority: number
+  readonly createdMs: number
+  readonly spec: StudySpec
+  readonly state: StudyState
+  /** The number of its jobs' specification; undefined: it has no jobs. */
+  readonly jobSpec: number | undefined
+}
+
+/** `open`: it waits or runs, and its job tells which. */
+export type TrialKind = 'open' | 'done' | 'failed' | 'pruned'
+
+export type TrialEnd = {
+  readonly kind: Exclude<TrialKind, 'open'>
+  /** By name, as printed. */
+  readonly values: MetricValues
+  /** Why it failed or was pruned. */
+  readonly reason?: string
+  readonly host?: string
+  readonly devices?: readonly number[]
+  readonly startedMs?: number
+  readonly endedMs: number
+}
+
+export type Trial = {
+  /** From 0. */
+  readonly number: number
+  readonly point: Point
+  /** From 0: with `repeat`, which time it is that the point is tried. */
+  readonly repetition: number
+  /** Undefined: a program asked for it, or it ran elsewhere. */
+  readonly job: number | undefined
+  readonly end: TrialEnd | undefined
+  /** It took the place of a suggestion that had been tried. */
+  readonly isReplaced?: boolean
+  /** Of a population: whose place it has, and the trial from which its checkpoint comes. */
+  readonly member?: number
+  readonly parent?: number
+  /** Who asked for it, if a program did. */
+  readonly asker?: string
+}
+
+/** A value that a trial printed while it ran. */
+export type TrialStep = { readonly step: number; readonly value: number }
+
+const spaces = new WeakMap<StudySpec, Space>()
+
+/** @throws MusterError 'usage' */
+export function spaceOf(spec: StudySpec): Space {
+  const known = spaces.get(spec)
+  if (known !== undefined) return known
+  const space = makeSpace(
+    spec.parameters.map((text) => (text.startsWith('if ') ? parseCondition(text.slice(3)) : parseParameter(text))),
+    spec.digits,
+  )
+  spaces.set(spec, space)
+  return space
+}
