@@ -12,6 +12,7 @@ import {
 } from '../../src/scheduler/jobs/job.ts'
 import { PlanPass } from '../../src/scheduler/jobs/plan-jobs.ts'
 import { JobStore, type Submission } from '../../src/scheduler/jobs/store.ts'
+import { type OpenSampler, StudyPass } from '../../src/scheduler/jobs/study-pass.ts'
 import type { HostCapacity } from '../../src/scheduler/model/resources.ts'
 
 type Event = { readonly id: number; readonly event: JobEvent }
@@ -38,11 +39,22 @@ export class QueueWorld implements Disposable {
   readonly isPreempting: boolean
   readonly #hosts: readonly HostCapacity[]
   readonly #pass = new PlanPass(this.store)
+  #studies: StudyPass
   nowMs = 1_000_000_000
 
   constructor(hosts: readonly HostCapacity[], isPreempting: boolean) {
     this.#hosts = hosts
     this.isPreempting = isPreempting
+    this.#studies = this.#newStudies()
+  }
+
+  /** A scheduler that was killed remembers nothing. */
+  restart(openSampler?: OpenSampler): void {
+    this.#studies = this.#newStudies(openSampler)
+  }
+
+  #newStudies(openSampler?: OpenSampler): StudyPass {
+    return new StudyPass({ store: this.store, onAnswer() {}, ...(openSampler && { openSampler }) })
   }
 
   [Symbol.dispose](): void {
@@ -64,6 +76,7 @@ export class QueueWorld implements Disposable {
   tick(): readonly Job[] {
     const { store, nowMs, isPreempting } = this
     this.#apply(overdue(store.active(), nowMs).map(({ id }) => ({ id, event: { kind: 'stop', reason: 'timed-out' } })))
+    this.#apply(store.together(() => this.#studies.run(nowMs)).events)
     const rest = { nowMs, isPreempting, isGathering: false, engines: [] }
     const { events } = this.#pass.plan({ ...rest, hosts: this.hosts() })
     this.#apply(events)

@@ -3,12 +3,15 @@
  * the hosts, so it may stop at any moment and another scheduler carries on.
  */
 import { type Clock, hasPassed } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
+import type { Study } from '../study/study.ts'
 import { HostRounds, pollSoon, type RoundsOptions } from './host-rounds.ts'
 import { isActive, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
 import { type BundleName, parseBundleKey } from './orders.ts'
 import { type LinkSpeeds, PlanPass } from './plan-jobs.ts'
 import type { LeaseToken } from './queue-file.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
+import { type OpenSampler, StudyPass } from './study-pass.ts'
 
 export type DriverOptions = RoundsOptions & {
   readonly lease: LeaseToken
@@ -18,6 +21,8 @@ export type DriverOptions = RoundsOptions & {
   onEvent?(event: DriverEvent): void
   /** For the order of ranks; called when a job with a launcher is placed. */
   readonly linkSpeeds?: LinkSpeeds
+  /** For studies whose method is a sampler that runs elsewhere; without it they wait. */
+  readonly openSampler?: OpenSampler
   /** Calls back asynchronously when somebody may have written to the queue. */
   watchStore?(onWrite: () => void): Disposable
 }
@@ -41,15 +46,17 @@ export async function driveJobs(options: DriverOptions): Promise<void> {
   await new JobDriver(options).run()
 }
 
-/** Held jobs do not count. */
+/** Held jobs do not count, nor studies that only programs and other tools go on with. */
 export function isEmpty(store: JobStore): boolean {
-  return store.active().length === 0 && store.queued(1).length === 0
+  const isOver = ({ spec }: Study) => spec.isAsked === true || spec.source !== undefined
+  return store.active().length === 0 && store.queued(1).length === 0 && store.studies.unfinished().every(isOver)
 }
 
 class JobDriver {
   readonly #options: DriverOptions
   readonly #rounds: HostRounds
   readonly #pass: PlanPass
+  readonly #studies: StudyPass
   readonly #pace = new PlanPace(REPORT_MS)
   readonly #pause: Pause
   readonly #beganMs: number
@@ -67,6 +74,14 @@ class JobDriver {
     this.#beganMs = options.clock.now()
     this.#pass = new PlanPass(options.store, options.linkSpeeds)
     this.#pause = new Pause(options.clock)
+    this.#studies = new StudyPass({
+      store: options.store,
+      ...defined({ openSampler: options.openSampler }),
+      onAnswer: () => {
+        this.#isDirty = true
+        this.#pause.wake()
+      },
+    })
     this.#rounds = new HostRounds(options, {
       onAnswer: () => this.#pause.wake(),
       onTrouble: (host, trouble) => {
@@ -82,6 +97,7 @@ class JobDriver {
     const stop = () => this.#pause.end()
     signal.addEventListener('abort', stop)
     using _rounds = this.#rounds
+    using _studies = this.#studies
     using _watch = this.#options.watchStore?.(() => this.#noticeWrite())
     try {
       while (!signal.aborted) {
@@ -145,12 +161,27 @@ class JobDriver {
       )
       this.#apply(this.#rounds.stuck(nowMs), changed)
     })
-    if (this.#isDirty || this.#pace.isDue(nowMs)) this.#plan(nowMs, changed)
+    if (this.#isDirty || this.#pace.isDue(nowMs)) {
+      this.#advanceStudies(nowMs, changed)
+      this.#plan(nowMs, changed)
+    }
     // Only now is it on disk.
     for (const job of changed.values()) {
       this.#rounds.noteEnd(job)
       this.#options.onEvent?.({ kind: 'job', job })
     }
+  }
+
+  #advanceStudies(nowMs: number, changed: Map<number, Job>): void {
+    const { store, lease } = this.#options
+    if (!this.#studies.hasWork) return
+    const { after } = store.together(() => {
+      store.lease.check(lease)
+      const pass = this.#studies.run(nowMs)
+      this.#apply(pass.events, changed)
+      return pass
+    })
+    for (const settle of after) settle()
   }
 
   #plan(nowMs: number, changed: Map<number, Job>): void {
@@ -189,10 +220,10 @@ class JobDriver {
     const { clock, store, lease } = this.#options
     const seen = new Map<string, { readonly id: number; readonly event: Extract<JobEvent, { kind: 'seen' }> }>()
     const answers = this.#rounds.takeAnswers()
-    store.noteResults(
-      answers.flatMap(({ readings }) => readings),
-      lease,
-    )
+    const readings = answers.flatMap((answer) => answer.readings)
+    store.noteResults(readings, lease)
+    // A trial is over, or may be stopped.
+    if (readings.length > 0) this.#isDirty = true
     const facts: { readonly id: number; readonly event: JobEvent }[] = []
     for (const { place, record, bundles, said = new Map() } of answers) {
       let hasNews = false

@@ -185,7 +185,8 @@ export const SCHEMA = `
 
 /**
  * Parts of later versions; earlier ones ignore them. `tally` saves counting a million ended jobs. In `results`, `attempt`
- * is the one that was read and `is_final` says that it had ended.
+ * is the one that was read and `is_final` says that it had ended. In `trial`, `point` is the canonical text of its parameters: no
+ * study has the same one twice. A job that runs again opens its trial again.
  */
 export const LATER_PARTS = `
   CREATE INDEX IF NOT EXISTS jobs_by_spec ON jobs (spec, kind);
@@ -198,6 +199,26 @@ export const LATER_PARTS = `
   CREATE TABLE IF NOT EXISTS results (
     job INTEGER PRIMARY KEY, attempt INTEGER NOT NULL, is_final INTEGER NOT NULL, metrics TEXT NOT NULL
   );
+  CREATE TABLE IF NOT EXISTS study (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, user TEXT NOT NULL, priority INTEGER NOT NULL,
+    created_ms INTEGER NOT NULL, spec TEXT NOT NULL, state TEXT NOT NULL, job_spec INTEGER REFERENCES specs
+  );
+  CREATE TABLE IF NOT EXISTS trial (
+    study INTEGER NOT NULL REFERENCES study, number INTEGER NOT NULL, point TEXT NOT NULL, repetition INTEGER NOT NULL,
+    job INTEGER, kind TEXT NOT NULL, more TEXT NOT NULL,
+    PRIMARY KEY (study, number), UNIQUE (study, point, repetition)
+  ) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS trial_open ON trial (study, number) WHERE kind = 'open';
+  CREATE INDEX IF NOT EXISTS trial_kind ON trial (study, kind, number);
+  CREATE INDEX IF NOT EXISTS trial_job ON trial (job) WHERE job IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS trial_step (
+    study INTEGER NOT NULL, number INTEGER NOT NULL, step REAL NOT NULL, value REAL NOT NULL,
+    PRIMARY KEY (study, number, step)
+  ) WITHOUT ROWID;
+  CREATE TRIGGER IF NOT EXISTS trial_again AFTER UPDATE OF ended_ms ON jobs
+    WHEN old.ended_ms IS NOT NULL AND new.ended_ms IS NULL BEGIN
+    UPDATE trial SET kind = 'open' WHERE job = new.id;
+  END;
   CREATE TABLE IF NOT EXISTS tally (kind TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
   INSERT OR REPLACE INTO tally SELECT kind, count(*) FROM jobs GROUP BY kind;
   CREATE TRIGGER IF NOT EXISTS tally_new AFTER INSERT ON jobs BEGIN
@@ -211,9 +232,10 @@ export const LATER_PARTS = `
     UPDATE tally SET count = count - 1 WHERE kind = old.kind;
   END;
 `
-export const HAS_LATER_PARTS = `SELECT 1 WHERE 10 = (SELECT count(*) FROM sqlite_master
+export const HAS_LATER_PARTS = `SELECT 1 WHERE 17 = (SELECT count(*) FROM sqlite_master
   WHERE name IN ('jobs_by_spec', 'jobs_by_run', 'jobs_in_line', 'jobs_bound', 'jobs_unnamed', 'results',
-    'tally', 'tally_new', 'tally_change', 'tally_gone'))`
+    'tally', 'tally_new', 'tally_change', 'tally_gone', 'study', 'trial', 'trial_open', 'trial_kind', 'trial_job',
+    'trial_step', 'trial_again'))`
 
 /** The number of `alikeOf`, which later parts need; null where a version that does not know it submitted the job. */
 export const ADD_ALIKE = 'ALTER TABLE jobs ADD COLUMN alike INTEGER'

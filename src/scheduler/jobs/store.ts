@@ -2,6 +2,7 @@
 
 import { MusterError } from '../../base/errors.ts'
 import type { HostCapacity } from '../model/resources.ts'
+import type { Study, Trial } from '../study/study.ts'
 import type { EngineRoom } from './engine.ts'
 import {
   FINAL_KINDS,
@@ -19,6 +20,7 @@ import { JobRows, KeptActive, parse } from './job-rows.ts'
 import { bundleKey } from './orders.ts'
 import { DriverLease, type LeaseToken, QueueFile } from './queue-file.ts'
 import { Accounting, JobResults, type Reading } from './results.ts'
+import { type NewTrial, StudyRows } from './study-rows.ts'
 import { alikeOf, type StoredLine, WaitingLines } from './waiting-lines.ts'
 
 export type Submission = {
@@ -57,6 +59,7 @@ export class JobStore implements Disposable {
   readonly lease: DriverLease
   readonly results: JobResults
   readonly accounting: Accounting
+  readonly studies: StudyRows
   readonly id: string
   readonly #rows: JobRows
   readonly #active = new KeptActive()
@@ -70,6 +73,7 @@ export class JobStore implements Disposable {
     this.lease = new DriverLease(this.file)
     this.results = new JobResults(this.file, this.#rows)
     this.accounting = new Accounting(this.file, this.#rows)
+    this.studies = new StudyRows(this.file, this.#rows)
     this.#waiting = new WaitingLines(this.file, this.#rows)
   }
 
@@ -89,10 +93,15 @@ export class JobStore implements Disposable {
   #insert({ spec, user, priority, isHeld, after, variants }: Submission, nowMs: number): readonly number[] {
     const missing = after.find((id) => this.get(id) === undefined)
     if (missing !== undefined) throw new MusterError('usage', `there is no job ${missing}`)
+    const group = this.file.run('INSERT INTO specs (spec) VALUES (?)', JSON.stringify(spec))
+    return this.#insertInto(group, { spec, user, priority, isHeld, after, variants }, nowMs)
+  }
+
+  #insertInto(group: number, submission: Submission, nowMs: number): readonly number[] {
+    const { spec, user, priority, isHeld, after, variants } = submission
     const kind = isHeld ? 'held' : 'queued'
     const state = JSON.stringify({ kind } satisfies JobState)
     const previous = after.length === 0 ? null : JSON.stringify(after)
-    const group = this.file.run('INSERT INTO specs (spec) VALUES (?)', JSON.stringify(spec))
     const alike = alikeOf(spec)
     this.#waiting.forget()
     return variants.map((variant) => {
@@ -100,6 +109,28 @@ export class JobStore implements Disposable {
       const id = this.file.run(INSERT_JOB, group, environment, user, nowMs, priority, kind, state, previous, alike)
       if (spec.metrics !== undefined) this.results.expect(id)
       return id
+    })
+  }
+
+  /** A trial and, if the study has jobs, the one that runs it. `spec`: where it differs from the study's. */
+  addTrial(study: Study, trial: NewTrial, nowMs: number, own?: JobSpec): Trial {
+    const { id, user, priority, jobSpec } = study
+    return this.together(() => {
+      const number = this.studies.nextNumber(id)
+      const [job] =
+        jobSpec === undefined
+          ? []
+          : this.#insertInto(
+              own === undefined ? jobSpec : this.file.run('INSERT INTO specs (spec) VALUES (?)', JSON.stringify(own)),
+              {
+                spec: own ?? this.#rows.specOf(jobSpec),
+                ...{ user, priority, isHeld: false, after: [] },
+                variants: [{ ...trial.point, MUSTER_STUDY: study.name, MUSTER_TRIAL: String(number) }],
+              },
+              nowMs,
+            )
+      this.studies.add(id, trial, job)
+      return { ...trial, number, job, end: undefined }
     })
   }
 
@@ -287,7 +318,8 @@ export class JobStore implements Disposable {
       // The last one stays, so that its number is not reused.
       this.file.run(
         `DELETE FROM specs WHERE id IN (SELECT value FROM json_each(?)) AND id < (SELECT max(id) FROM specs)
-          AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.spec = specs.id)`,
+          AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.spec = specs.id)
+          AND NOT EXISTS (SELECT 1 FROM study WHERE study.job_spec = specs.id)`,
         specs ?? '[]',
       )
       return rows.length

@@ -32,7 +32,6 @@ export function askNext(
   seed: number,
   isTried: (key: string) => boolean,
 ): Asked {
-  const size = sizeOf(space)
   let last: Point | undefined
   let repeated = 0
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -42,10 +41,22 @@ export function askNext(
     repeated++
     last = point
   }
-  const point = size <= MOST_SEARCHED ? nearest(space, size, last, isTried) : drawn(space, number, seed, isTried)
+  const point = untriedNear(space, last, number, seed, isTried)
   return point === undefined
-    ? { kind: 'all-tried', count: size }
+    ? { kind: 'all-tried', count: sizeOf(space) }
     : { kind: 'point', point, repeated, isSubstitute: true }
+}
+
+/** What is tried instead of a point that was tried: the nearest other one, in a very large space any. Undefined: all are tried. */
+export function untriedNear(
+  space: Space,
+  to: Point | undefined,
+  number: number,
+  seed: number,
+  isTried: (key: string) => boolean,
+): Point | undefined {
+  const size = sizeOf(space)
+  return size <= MOST_SEARCHED ? nearest(space, size, to, isTried) : drawn(space, number, seed, isTried)
 }
 
 function nearest(

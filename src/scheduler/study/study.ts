@@ -85,6 +85,8 @@ export type StudyState = {
   /** Why it is stopped or done. */
   readonly reason?: string
   readonly endedMs?: number
+  /** When its first trial was stored. */
+  readonly beganMs?: number
   /** Why it has no next point yet. */
   readonly trouble?: string
   /** Suggestions of points that were tried already, and how many were replaced by another point. */
@@ -130,6 +132,8 @@ export type Trial = {
   readonly end: TrialEnd | undefined
   /** It took the place of a suggestion that had been tried. */
   readonly isReplaced?: boolean
+  /** Why it is being stopped by its study: it will be pruned, not failed. */
+  readonly stopping?: string
   /** Of a population: whose place it has, and the trial from which its checkpoint comes. */
   readonly member?: number
   readonly parent?: number

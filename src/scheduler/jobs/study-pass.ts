@@ -1,0 +1,298 @@
+/**
+ * The driver's part in studies: settles trials whose jobs have ended, stops those that are not worth going on, and fills up with
+ * new ones. It alone adds trials, and keeps nothing that is not in rows but what can be asked again.
+ */
+import { printable } from '../../base/printable.ts'
+import { askNext, METHODS, untriedNear } from '../study/ask.ts'
+import { canonicalPoint, type Point, pointKey, type Space, sizeOf } from '../study/space.ts'
+import { type Study, type StudyState, spaceOf, type Trial, type TrialEnd } from '../study/study.ts'
+import { isFinal, type JobEvent } from './job.ts'
+import { metricNumber } from './metric.ts'
+import type { JobStore } from './store.ts'
+import type { NewTrial, OpenTrial } from './study-rows.ts'
+
+/** A sampler that runs elsewhere. Nothing of what it says is believed but that it suggests a point. */
+export interface Sampler extends Disposable {
+  /** Asks for a suggestion if none is on its way. `raw`: texts by the names of parameters; it waits for `repeat` or `take`. */
+  poll():
+    | { readonly kind: 'raw'; readonly values: Readonly<Record<string, string>> }
+    | { readonly kind: 'wait' }
+    | { readonly kind: 'trouble'; readonly reason: string }
+  /** The suggestion was tried already, with these values (undefined: it failed): it makes another one. */
+  repeat(values: readonly number[] | undefined): void
+  /** The suggestion, or this point in its place, is now this trial. */
+  take(trial: Trial): void
+  tell(trial: Trial & { readonly end: TrialEnd }): void
+}
+
+/** `history`: all trials, when the sampler begins or has to begin again. `onAnswer`: `poll` has something new. */
+export type OpenSampler = (study: Study, history: () => readonly Trial[], onAnswer: () => void) => Sampler
+
+export type StudyPassOptions = {
+  readonly store: JobStore
+  readonly openSampler?: OpenSampler
+  /** Something has come for which a pass is worth while. */
+  onAnswer(): void
+}
+
+type StudyEvent = { readonly id: number; readonly event: JobEvent }
+
+/** A program that waits for a point. */
+type Asker = { readonly asker: string; readonly settle: (answer: AskAnswer) => void }
+export type AskAnswer = { readonly trial: Trial } | { readonly ended: string }
+
+/** How often a sampler is asked again, before another point is taken. */
+const MOST_REPEATS = 10
+/** Without --at-once so many trials wait or run at most. */
+const MOST_AT_ONCE = 256
+/** In one pass, so that other jobs are not kept waiting. */
+const MOST_ADDED = 64
+
+export class StudyPass implements Disposable {
+  readonly #options: StudyPassOptions
+  readonly #samplers = new Map<number, { readonly sampler: Sampler; repeats: number }>()
+  /** Keys of the points of running studies; only this adds to them. */
+  readonly #tried = new Map<number, Set<string>>()
+  readonly #askers = new Map<number, Asker[]>()
+
+  constructor(options: StudyPassOptions) {
+    this.#options = options
+  }
+
+  [Symbol.dispose](): void {
+    for (const { sampler } of this.#samplers.values()) sampler[Symbol.dispose]()
+  }
+
+  get hasWork(): boolean {
+    return this.#tried.size + this.#samplers.size + this.#askers.size > 0 || this.#options.store.studies.hasUnfinished()
+  }
+
+  /** Inside one transaction. `after`: to be called when that is on disk. */
+  run(nowMs: number): { readonly events: readonly StudyEvent[]; readonly after: readonly (() => void)[] } {
+    const { studies } = this.#options.store
+    const unfinished = studies.unfinished()
+    const after: (() => void)[] = []
+    const events = unfinished.flatMap((study) => this.#advance(study, nowMs, after))
+    this.#forget(new Set(unfinished.map(({ id }) => id)), after)
+    return { events, after }
+  }
+
+  /** A point for a program; answered after the pass that finds one. */
+  ask(study: number, asker: string): Promise<AskAnswer> {
+    const { promise, resolve } = Promise.withResolvers<AskAnswer>()
+    this.#askers.set(study, [...(this.#askers.get(study) ?? []), { asker, settle: resolve }])
+    this.#options.onAnswer()
+    return promise
+  }
+
+  #forget(known: ReadonlySet<number>, after: (() => void)[]): void {
+    for (const id of [...this.#tried.keys()]) if (!known.has(id)) this.#tried.delete(id)
+    for (const [id, { sampler }] of [...this.#samplers])
+      if (!known.has(id)) {
+        this.#samplers.delete(id)
+        sampler[Symbol.dispose]()
+      }
+    for (const id of [...this.#askers.keys()])
+      if (!known.has(id))
+        this.#dismiss(id, this.#options.store.studies.get(id)?.state.reason ?? 'the study is over', after)
+  }
+
+  #dismiss(id: number, ended: string, after: (() => void)[]): void {
+    const askers = this.#askers.get(id) ?? []
+    this.#askers.delete(id)
+    after.push(
+      ...askers.map(
+        ({ settle }) =>
+          () =>
+            settle({ ended }),
+      ),
+    )
+  }
+
+  #advance(study: Study, nowMs: number, after: (() => void)[]): readonly StudyEvent[] {
+    const { studies } = this.#options.store
+    const open: OpenTrial[] = []
+    for (const one of studies.open(study.id)) {
+      const end = endOf(study, one, nowMs)
+      if (end === undefined) open.push(one)
+      else this.#settle(study, one.trial, end)
+    }
+    const state = this.#refill(study, open, nowMs, after)
+    if (state !== study.state) studies.setState(study.id, state)
+    if (state.kind !== 'running') this.#dismiss(study.id, state.reason ?? 'the study is over', after)
+    return this.#steps(study, open)
+  }
+
+  /** Notes what running trials have printed. */
+  #steps({ id, spec }: Study, open: readonly OpenTrial[]): readonly StudyEvent[] {
+    const [objective] = spec.metrics
+    if (spec.prune === undefined || objective === undefined) return []
+    const { studies } = this.#options.store
+    for (const { trial, values } of open) {
+      const step = metricNumber(values[spec.prune.stepMetric])
+      const value = metricNumber(values[objective.name])
+      if (step !== undefined && value !== undefined) studies.noteStep(id, trial.number, { step, value })
+    }
+    return []
+  }
+
+  #settle(study: Study, trial: Trial, end: TrialEnd): void {
+    this.#options.store.studies.settle(study.id, trial, end)
+    this.#samplers.get(study.id)?.sampler.tell({ ...trial, end })
+  }
+
+  /** The state after this; the same object if nothing has changed. */
+  #refill(study: Study, open: readonly OpenTrial[], nowMs: number, after: (() => void)[]): StudyState {
+    let { state } = study
+    if (state.kind !== 'running' || study.spec.source !== undefined) return state
+    const why = this.#whyNoMore(study, nowMs)
+    if (why !== undefined) return open.length > 0 ? state : ended(state, why, nowMs)
+    const wanted = this.#wanted(study, open)
+    for (let count = 0; count < wanted; count++) {
+      const next = this.#next(study)
+      if (next.kind === 'wait') return state
+      if (next.kind === 'trouble') return next.reason === state.trouble ? state : { ...state, trouble: next.reason }
+      if (next.kind === 'all-tried') return open.length + count > 0 ? state : ended(state, allTried(study), nowMs)
+      const asker = study.spec.isAsked ? this.#askers.get(study.id)?.shift() : undefined
+      const trial = this.#add(study, { ...next.trial, ...(asker && { asker: asker.asker }) }, nowMs)
+      next.onTaken?.(trial)
+      if (asker !== undefined) after.push(() => asker.settle({ trial }))
+      const { trouble: _, ...rest } = state
+      const replaced = state.replaced + (trial.isReplaced ? 1 : 0)
+      if (next.repeated > 0 || replaced > state.replaced || state.trouble !== undefined || state.beganMs === undefined)
+        state = { ...rest, beganMs: state.beganMs ?? nowMs, repeated: state.repeated + next.repeated, replaced }
+      if (this.#whyNoMore({ ...study, state }, nowMs) !== undefined) break
+    }
+    return state
+  }
+
+  #add(study: Study, trial: NewTrial, nowMs: number): Trial {
+    const added = this.#options.store.addTrial(study, trial, nowMs)
+    this.#triedOf(study).add(pointKey(trial.point))
+    return added
+  }
+
+  #triedOf({ id }: Study): Set<string> {
+    const known = this.#tried.get(id) ?? new Set(this.#options.store.studies.tried(id))
+    this.#tried.set(id, known)
+    return known
+  }
+
+  /** How many trials may be added now. */
+  #wanted({ id, spec }: Study, open: readonly OpenTrial[]): number {
+    if (spec.isAsked) return Math.min(MOST_ADDED, this.#askers.get(id)?.length ?? 0)
+    const busy = open.filter(({ job }) => job !== undefined && !isFinal(job.state))
+    if (spec.atOnce !== undefined) return Math.min(MOST_ADDED, spec.atOnce - busy.length)
+    const waits = busy.some(({ job }) => job?.state.kind === 'queued' || job?.state.kind === 'held')
+    return waits || busy.length >= MOST_AT_ONCE ? 0 : 1
+  }
+
+  #whyNoMore({ id, spec, state }: Study, nowMs: number): string | undefined {
+    const { studies } = this.#options.store
+    const count = studies.nextNumber(id)
+    if (state.trials !== undefined && count >= state.trials) return `${count} ${count === 1 ? 'trial' : 'trials'}`
+    if (count >= sizeOf(spaceOf(spec)) * spec.repeat) return allTried({ spec })
+    if (spec.limitS !== undefined && state.beganMs !== undefined && nowMs - state.beganMs > spec.limitS * 1000)
+      return `its time is over (${spec.limitS} s)`
+    const failed = studies.failuresInARow(id)
+    return failed >= spec.failures ? `the last ${failed} trials failed` : undefined
+  }
+
+  /** The next point to try. */
+  #next(study: Study): Next {
+    const { store } = this.#options
+    const { id, spec } = study
+    const last = store.studies.last(id)
+    if (last !== undefined && last.repetition + 1 < spec.repeat)
+      return { kind: 'point', trial: { point: last.point, repetition: last.repetition + 1 }, repeated: 0 }
+    const space = spaceOf(spec)
+    const tried = this.#triedOf(study)
+    const isTried = (key: string) => tried.has(key)
+    const method = METHODS.find(({ name }) => name === spec.method)
+    const number = store.studies.nextNumber(id)
+    if (method === undefined) return this.#suggested(study, space, number, isTried)
+    const asked = askNext(space, method, [], number, spec.seed, isTried)
+    if (asked.kind === 'all-tried') return asked
+    const { point, repeated, isSubstitute } = asked
+    return { kind: 'point', trial: { point, repetition: 0, ...(isSubstitute && { isReplaced: true }) }, repeated }
+  }
+
+  /** By a sampler that runs elsewhere. */
+  #suggested(study: Study, space: Space, number: number, isTried: (key: string) => boolean): Next {
+    const { store, openSampler, onAnswer } = this.#options
+    if (openSampler === undefined)
+      return { kind: 'trouble', reason: `there is no method ${printable(study.spec.method)}` }
+    const { id, spec } = study
+    const line = this.#samplers.get(id) ?? {
+      sampler: openSampler(study, () => store.studies.trials(id), onAnswer),
+      repeats: 0,
+    }
+    this.#samplers.set(id, line)
+    let repeated = 0
+    for (;;) {
+      const answer = line.sampler.poll()
+      if (answer.kind !== 'raw') return answer.kind === 'wait' ? { kind: 'wait' } : answer
+      const suggested = canonicalPoint(space, answer.values)
+      const isNew = suggested !== undefined && !isTried(pointKey(suggested))
+      if (!isNew && line.repeats < MOST_REPEATS) {
+        line.repeats++
+        line.sampler.repeat(suggested === undefined ? undefined : this.#knownValues(study, suggested))
+        continue
+      }
+      const point = isNew ? suggested : untriedNear(space, suggested, number, spec.seed, isTried)
+      if (point === undefined) return { kind: 'all-tried' }
+      repeated = line.repeats
+      line.repeats = 0
+      return {
+        kind: 'point',
+        trial: { point, repetition: 0, ...(!isNew && { isReplaced: true }) },
+        repeated,
+        onTaken: (trial) => line.sampler.take(trial),
+      }
+    }
+  }
+
+  /** Of a trial that runs: the mean of those that are done. */
+  #knownValues({ id, spec }: Study, point: Point): readonly number[] | undefined {
+    const { studies } = this.#options.store
+    const end = studies.ofPoint(id, point)?.end
+    if (end?.kind === 'failed') return undefined
+    const values = spec.metrics.map(({ name }) => metricNumber(end?.values[name]))
+    if (end !== undefined && values.every((value) => value !== undefined)) return values
+    return studies.means(id, spec.metrics)
+  }
+}
+
+type Next =
+  | { readonly kind: 'point'; readonly trial: NewTrial; readonly repeated: number; onTaken?(trial: Trial): void }
+  | { readonly kind: 'all-tried' }
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'trouble'; readonly reason: string }
+
+function allTried({ spec }: Pick<Study, 'spec'>): string {
+  return `all ${sizeOf(spaceOf(spec))} points tried`
+}
+
+function ended({ trouble: _, ...state }: StudyState, reason: string, nowMs: number): StudyState {
+  return { ...state, kind: 'done', reason, endedMs: nowMs }
+}
+
+/** Undefined: it is not over, or its last metrics are still to be read. */
+function endOf({ spec }: Study, { trial, job, isRead, values }: OpenTrial, nowMs: number): TrialEnd | undefined {
+  if (trial.job === undefined) return undefined
+  if (job === undefined) return { kind: 'failed', values, reason: 'its job was deleted', endedMs: nowMs }
+  const { state } = job
+  if (!isFinal(state) || (state.kind === 'done' && !isRead)) return undefined
+  const { endedMs, startedMs, places = [], reason } = state
+  const own = {
+    values,
+    endedMs,
+    ...(startedMs === undefined ? {} : { startedMs }),
+    ...(places[0] === undefined ? {} : { host: places[0].host, devices: places[0].devices }),
+  }
+  if (state.kind !== 'done' && trial.stopping !== undefined) return { kind: 'pruned', ...own, reason: trial.stopping }
+  if (state.kind !== 'done') return { kind: 'failed', ...own, reason: reason ?? state.kind }
+  const missing = spec.metrics.find(({ name }) => metricNumber(values[name]) === undefined)
+  if (missing === undefined) return { kind: 'done', ...own }
+  return { kind: 'failed', ...own, reason: `it printed no ${missing.name}=NUMBER` }
+}

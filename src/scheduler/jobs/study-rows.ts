@@ -1,0 +1,291 @@
+/** Studies and their trials, in the queue's own file: a trial and the job that runs it are stored together or not at all. */
+
+import { defined } from '../../base/defined.ts'
+import { MusterError } from '../../base/errors.ts'
+import { type Point, pointKey } from '../study/space.ts'
+import type { Study, StudySpec, StudyState, Trial, TrialEnd, TrialStep } from '../study/study.ts'
+import { FINAL_KINDS, type Job, type JobSpec } from './job.ts'
+import { parse, StorePart } from './job-rows.ts'
+import { type Metric, type MetricValues, metricNumber } from './metric.ts'
+import type { SqlRow } from './queue-file.ts'
+
+export type NewStudy = {
+  readonly name: string
+  readonly user: string
+  readonly priority: number
+  readonly spec: StudySpec
+  readonly trials?: number
+  /** What each trial runs; undefined: programs ask for its points, or it runs elsewhere. */
+  readonly job?: JobSpec
+}
+
+/** An open trial and the job that runs it. */
+export type OpenTrial = {
+  readonly trial: Trial
+  readonly job: Job | undefined
+  /** Nothing more will be read of its output. */
+  readonly isRead: boolean
+  /** What its job has printed until now. */
+  readonly values: MetricValues
+}
+
+/** What is kept of a trial that only people read. */
+type More = Partial<Pick<Trial, 'isReplaced' | 'stopping' | 'member' | 'parent' | 'asker'>> & {
+  readonly end?: Omit<TrialEnd, 'kind'>
+}
+
+export type NewTrial = Omit<Trial, 'number' | 'job' | 'end'>
+
+const MOST_NAME = 64
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/
+const FINAL = FINAL_KINDS.map((kind) => `'${kind}'`).join()
+
+export class StudyRows extends StorePart {
+  /** @throws MusterError 'usage' when the name is taken or unusable. */
+  create({ name, user, priority, spec, trials, job }: NewStudy, nowMs: number): number {
+    if (!NAME.test(name) || name.length > MOST_NAME)
+      throw new MusterError(
+        'usage',
+        'the name of a study may have letters, digits, _ . and -, and begins with one of the first two',
+      )
+    if (this.find(name) !== undefined) throw new MusterError('usage', `there is a study ${name} already`)
+    const state: StudyState = { kind: 'running', ...defined({ trials }), repeated: 0, replaced: 0 }
+    const jobSpec = job === undefined ? null : this.file.run('INSERT INTO specs (spec) VALUES (?)', JSON.stringify(job))
+    return this.file.run(
+      INSERT_STUDY,
+      name,
+      user,
+      priority,
+      nowMs,
+      JSON.stringify(spec),
+      JSON.stringify(state),
+      jobSpec,
+    )
+  }
+
+  find(name: string): Study | undefined {
+    return this.file.all(`${SELECT_STUDY} WHERE name = ?`, name).map(studyOf)[0]
+  }
+
+  get(id: number): Study | undefined {
+    return this.file.all(`${SELECT_STUDY} WHERE id = ?`, id).map(studyOf)[0]
+  }
+
+  /** The latest first. */
+  list(limit: number): readonly Study[] {
+    return this.file.all(`${SELECT_STUDY} ORDER BY id DESC LIMIT ?`, limit).map(studyOf)
+  }
+
+  /** Those with a trial that waits or runs, or whose next point is to be chosen. */
+  unfinished(): readonly Study[] {
+    return this.file.all(`${SELECT_STUDY} WHERE ${UNFINISHED} ORDER BY id`).map(studyOf)
+  }
+
+  hasUnfinished(): boolean {
+    return this.file.one(`SELECT 1 FROM study WHERE ${UNFINISHED} LIMIT 1`) !== undefined
+  }
+
+  /** The study that these jobs belong to. */
+  ofJobs(jobSpec: number): Study | undefined {
+    return this.file.all(`${SELECT_STUDY} WHERE job_spec = ?`, jobSpec).map(studyOf)[0]
+  }
+
+  setState(id: number, state: StudyState): void {
+    this.file.run('UPDATE study SET state = ? WHERE id = ?', JSON.stringify(state), id)
+  }
+
+  /** In their order. `limit`: the last ones. */
+  trials(study: number, limit = MOST_TRIALS): readonly Trial[] {
+    return this.file
+      .all(`${SELECT_TRIAL} WHERE study = ? ORDER BY number DESC LIMIT ?`, study, limit)
+      .map(trialOf)
+      .toReversed()
+  }
+
+  trial(study: number, number: number): Trial | undefined {
+    return this.file.all(`${SELECT_TRIAL} WHERE study = ? AND number = ?`, study, number).map(trialOf)[0]
+  }
+
+  /** How many of each kind. */
+  counts(study: number): ReadonlyMap<string, number> {
+    const rows = this.file.all('SELECT kind, count(*) AS count FROM trial WHERE study = ? GROUP BY kind', study)
+    return new Map(rows.map(({ kind, count }) => [String(kind), Number(count)]))
+  }
+
+  /** How many at the end, by number, have failed without a gap. */
+  failuresInARow(study: number): number {
+    const last = this.file.one(
+      "SELECT max(number) AS last FROM trial WHERE study = ? AND kind IN ('done', 'pruned')",
+      study,
+    )?.last
+    const after = last === null || last === undefined ? -1 : Number(last)
+    return Number(
+      this.file.one(
+        "SELECT count(*) AS count FROM trial WHERE study = ? AND kind = 'failed' AND number > ?",
+        study,
+        after,
+      )?.count,
+    )
+  }
+
+  /** Keys of points, also of trials that failed. */
+  tried(study: number): ReadonlySet<string> {
+    return new Set(this.file.all('SELECT point FROM trial WHERE study = ?', study).map(({ point }) => String(point)))
+  }
+
+  last(study: number): Trial | undefined {
+    return this.file.all(`${SELECT_TRIAL} WHERE study = ? ORDER BY number DESC LIMIT 1`, study).map(trialOf)[0]
+  }
+
+  /** Of the trials that are done; undefined: none, or none with numbers. */
+  means(study: number, metrics: readonly Metric[]): readonly number[] | undefined {
+    const ends = this.trials(study).flatMap(({ end }) => (end?.kind === 'done' ? [end.values] : []))
+    const means = metrics.map(({ name }) => {
+      const numbers = ends.map((values) => metricNumber(values[name])).filter((value) => value !== undefined)
+      return numbers.reduce((sum, value) => sum + value, 0) / numbers.length
+    })
+    return means.every(Number.isFinite) ? means : undefined
+  }
+
+  ofPoint(study: number, point: Point): Trial | undefined {
+    return this.file
+      .all(`${SELECT_TRIAL} WHERE study = ? AND point = ? ORDER BY repetition DESC LIMIT 1`, study, pointKey(point))
+      .map(trialOf)[0]
+  }
+
+  /**
+   * With a job that is stored already, or none. Returns its number.
+   * @throws MusterError 'internal' when the point was tried: the caller asks first, and the file refuses in any case.
+   */
+  add(study: number, { point, repetition, ...more }: NewTrial, job: number | undefined): number {
+    const number = this.nextNumber(study)
+    this.file.run(
+      'INSERT INTO trial (study, number, point, repetition, job, kind, more) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      study,
+      number,
+      pointKey(point),
+      repetition,
+      job ?? null,
+      'open',
+      JSON.stringify(more satisfies More),
+    )
+    return number
+  }
+
+  /** Also how many there are. */
+  nextNumber(study: number): number {
+    return Number(
+      this.file.one('SELECT coalesce(max(number) + 1, 0) AS next FROM trial WHERE study = ?', study)?.next ?? 0,
+    )
+  }
+
+  settle(study: number, trial: Trial, { kind, ...end }: TrialEnd): void {
+    const more: More = { ...moreOf(trial), end }
+    this.file.run(
+      'UPDATE trial SET kind = ?, more = ? WHERE study = ? AND number = ?',
+      kind,
+      JSON.stringify(more),
+      study,
+      trial.number,
+    )
+  }
+
+  /** It is being stopped, for this reason. */
+  noteStopping(study: number, trial: Trial, stopping: string): void {
+    const more: More = { ...moreOf(trial), stopping }
+    this.file.run('UPDATE trial SET more = ? WHERE study = ? AND number = ?', JSON.stringify(more), study, trial.number)
+  }
+
+  open(study: number): readonly OpenTrial[] {
+    const rows = this.file.all(SELECT_OPEN, study)
+    const ids = rows.flatMap(({ job }) => (job === null ? [] : [Number(job)]))
+    const jobs = new Map(
+      this.rows
+        .read('WHERE jobs.id IN (SELECT value FROM json_each(?))', JSON.stringify(ids))
+        .map((job) => [job.id, job]),
+    )
+    return rows.map((row) => ({
+      trial: trialOf(row),
+      job: row.job === null ? undefined : jobs.get(Number(row.job)),
+      isRead: row.is_read === 1,
+      values: typeof row.metrics === 'string' ? parse<MetricValues>(row.metrics) : {},
+    }))
+  }
+
+  /** A later value of the same step replaces an earlier one. */
+  noteStep(study: number, number: number, { step, value }: TrialStep): void {
+    this.file.run('INSERT OR REPLACE INTO trial_step VALUES (?, ?, ?, ?)', study, number, step, value)
+  }
+
+  /** By trial, in the order of steps. */
+  steps(study: number): ReadonlyMap<number, readonly TrialStep[]> {
+    const rows = this.file.all(
+      'SELECT number, step, value FROM trial_step WHERE study = ? ORDER BY number, step LIMIT ?',
+      study,
+      MOST_STEPS,
+    )
+    const byTrial = Map.groupBy(rows, ({ number }) => Number(number))
+    return new Map(
+      [...byTrial].map(([number, own]) => [
+        number,
+        own.map(({ step, value }) => ({ step: Number(step), value: Number(value) })),
+      ]),
+    )
+  }
+
+  jobSpecOf(jobSpec: number): JobSpec {
+    return this.rows.specOf(jobSpec)
+  }
+}
+
+const MOST_TRIALS = 100_000
+const MOST_STEPS = 1_000_000
+const SELECT_STUDY = 'SELECT id, name, user, priority, created_ms, spec, state, job_spec FROM study'
+const INSERT_STUDY =
+  'INSERT INTO study (name, user, priority, created_ms, spec, state, job_spec) VALUES (?, ?, ?, ?, ?, ?, ?)'
+const UNFINISHED = `(json_extract(state, '$.kind') = 'running'
+  OR EXISTS (SELECT 1 FROM trial WHERE trial.study = study.id AND trial.kind = 'open'))`
+const SELECT_TRIAL = 'SELECT number, point, repetition, job, kind, more FROM trial'
+const SELECT_OPEN = `SELECT number, point, repetition, trial.job AS job, trial.kind AS kind, more, results.metrics AS metrics,
+    jobs.kind IN (${FINAL}) AND coalesce(results.is_final = 1 AND results.attempt >= jobs.attempt, 1) AS is_read
+  FROM trial LEFT JOIN jobs ON jobs.id = trial.job LEFT JOIN results ON results.job = trial.job
+  WHERE study = ? AND trial.kind = 'open' ORDER BY number`
+
+const moreOf = ({ isReplaced, stopping, member, parent, asker }: Trial): More =>
+  defined({ isReplaced, stopping, member, parent, asker })
+
+const specs = new Map<string, StudySpec>()
+const MOST_SPECS = 1_000
+
+/** The same text is the same object, so that what others cached about it stays valid. */
+function specOf(text: string): StudySpec {
+  const known = specs.get(text)
+  if (known !== undefined) return known
+  const spec = parse<StudySpec>(text)
+  if (specs.size >= MOST_SPECS) specs.clear()
+  specs.set(text, spec)
+  return spec
+}
+
+const studyOf = ({ id, name, user, priority, created_ms, spec, state, job_spec }: SqlRow): Study => ({
+  id: Number(id),
+  name: String(name),
+  user: String(user),
+  priority: Number(priority),
+  createdMs: Number(created_ms),
+  spec: specOf(String(spec)),
+  state: parse<StudyState>(state),
+  jobSpec: job_spec === null ? undefined : Number(job_spec),
+})
+
+function trialOf({ number, point, repetition, job, kind, more }: SqlRow): Trial {
+  const { end, ...own } = parse<More>(more)
+  return {
+    number: Number(number),
+    point: Object.fromEntries(parse<[string, string][]>(point)),
+    repetition: Number(repetition),
+    job: job === null ? undefined : Number(job),
+    end: kind === 'open' || end === undefined ? undefined : { kind: kind as TrialEnd['kind'], ...end },
+    ...own,
+  }
+}

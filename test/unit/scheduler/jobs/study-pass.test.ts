@@ -1,0 +1,178 @@
+/** Studies on hosts that are only a model: no point twice and none lost, whenever the scheduler is killed. */
+import { describe, expect, it } from 'vitest'
+import { isFinal } from '../../../../src/scheduler/jobs/job.ts'
+import type { OpenSampler } from '../../../../src/scheduler/jobs/study-pass.ts'
+import type { NewStudy } from '../../../../src/scheduler/jobs/study-rows.ts'
+import type { StudySpec } from '../../../../src/scheduler/study/study.ts'
+import { QueueWorld, worldSpec } from '../../../support/queue-world.ts'
+import { seededRandom } from '../../../support/seeded-random.ts'
+
+const HOSTS = [1, 2, 3, 4].map((number) => ({
+  name: `m${number}`,
+  cpuMilli: 5000,
+  memoryBytes: 2 ** 34,
+  gpus: [],
+  labels: {},
+}))
+
+const study = (spec: Partial<StudySpec> = {}, rest: Partial<NewStudy> = {}): NewStudy => ({
+  name: 'wf',
+  user: 'ann',
+  priority: 0,
+  spec: {
+    parameters: ['size=int:10:200:10'],
+    method: 'random',
+    seed: 1,
+    metrics: [{ name: 'acc', isMost: true }],
+    repeat: 1,
+    failures: 1000,
+    ...spec,
+  },
+  job: worldSpec({ runS: 3, metrics: [{ name: 'acc' }], retries: 0 }),
+  ...rest,
+})
+
+/** As hosts do: what has ended is read. */
+function readAll({ store }: QueueWorld, value: (id: number) => string | undefined = String): void {
+  for (const job of store.list([], 1000))
+    if (isFinal(job.state)) {
+      const acc = value(job.id)
+      store.results.note({
+        job: job.id,
+        attempt: job.attempt,
+        values: acc === undefined ? {} : { acc },
+        isFinal: true,
+      })
+    }
+}
+
+function runAll(world: QueueWorld, id: number, onTick = () => {}): void {
+  for (let tick = 0; tick < 500 && world.store.studies.get(id)?.state.kind === 'running'; tick++) {
+    world.nowMs += 1000
+    onTick()
+    world.tick()
+    world.act()
+    readAll(world)
+  }
+}
+
+/** Suggests one of three sizes, as a sampler does that has made up its mind. */
+const stubborn: OpenSampler = () => {
+  let count = 0
+  return {
+    poll: () => ({ kind: 'raw', values: { size: String([50, 60, 50][count++ % 3]) } }),
+    repeat() {},
+    take() {},
+    tell() {},
+    [Symbol.dispose]() {},
+  }
+}
+
+describe('a study', () => {
+  it.each([
+    'grid',
+    'random',
+    'brute',
+    'quasi-random',
+    'stubborn',
+  ])('tries each of 20 points once by %s, five at once, with a scheduler that is killed at any moment', (method) => {
+    using world = new QueueWorld(HOSTS, false)
+    const random = seededRandom()
+    const id = world.store.studies.create(study({ method, atOnce: 5 }), world.nowMs)
+    let most = 0
+    runAll(world, id, () => {
+      world.restart(method === 'stubborn' ? stubborn : undefined)
+      most = Math.max(most, world.store.active().length)
+      if (random() < 0.3)
+        expect(() =>
+          world.store.together(() => {
+            world.tick()
+            throw new Error('killed')
+          }),
+        ).toThrow('killed')
+      world.restart(method === 'stubborn' ? stubborn : undefined)
+    })
+    const trials = world.store.studies.trials(id)
+    expect(trials.map(({ point }) => Number(point.size)).toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: 20 }, (_, index) => 10 + index * 10),
+    )
+    expect(trials.every(({ end }) => end?.kind === 'done')).toBe(true)
+    expect(world.store.studies.get(id)?.state).toMatchObject({ kind: 'done', reason: 'all 20 points tried' })
+    expect(world.store.list([], 1000)).toHaveLength(20)
+    expect(most).toBe(5)
+  })
+
+  it('gives each trial its parameters and its number', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const id = world.store.studies.create(study({ method: 'grid', atOnce: 1 }), world.nowMs)
+    world.tick()
+    const [trial] = world.store.studies.trials(id)
+    expect(world.store.get(trial?.job ?? 0)?.spec.environment).toEqual({
+      size: '10',
+      MUSTER_STUDY: 'wf',
+      MUSTER_TRIAL: '0',
+    })
+  })
+
+  it('keeps one trial waiting where no number was given', () => {
+    using world = new QueueWorld(HOSTS, false)
+    world.store.studies.create(study({ parameters: ['x=float:0:1'] }), world.nowMs)
+    for (let tick = 0; tick < 40; tick++) world.tick()
+    expect(world.store.active()).toHaveLength(20)
+    expect(world.store.queued(10)).toHaveLength(1)
+  })
+
+  it('ends after as many trials as it may have', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const id = world.store.studies.create(study({}, { trials: 7 }), world.nowMs)
+    runAll(world, id)
+    expect(world.store.studies.trials(id)).toHaveLength(7)
+    expect(world.store.studies.get(id)?.state).toMatchObject({ kind: 'done', reason: '7 trials' })
+  })
+
+  it('tries a point as often as --repeat says, and no more', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const id = world.store.studies.create(study({ parameters: ['size=int:1:3'], repeat: 3 }), world.nowMs)
+    runAll(world, id)
+    const runs = world.store.studies.trials(id).map(({ point, repetition }) => `${point.size}/${repetition}`)
+    expect(runs.toSorted()).toEqual(['1/0', '1/1', '1/2', '2/0', '2/1', '2/2', '3/0', '3/1', '3/2'])
+  })
+
+  it('stops asking when too many trials in a row have failed', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const id = world.store.studies.create(study({ failures: 3, atOnce: 1 }), world.nowMs)
+    for (let tick = 0; tick < 60; tick++) {
+      world.nowMs += 1000
+      world.tick()
+      world.act()
+      readAll(world, () => undefined)
+    }
+    expect(world.store.studies.trials(id).map(({ end }) => end?.reason)).toEqual(
+      Array.from({ length: 3 }, () => 'it printed no acc=NUMBER'),
+    )
+    expect(world.store.studies.get(id)?.state).toMatchObject({ kind: 'done', reason: 'the last 3 trials failed' })
+  })
+
+  it('opens the trial again when its job is tried again', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const id = world.store.studies.create(study({ atOnce: 1 }, { trials: 1 }), world.nowMs)
+    for (let tick = 0; tick < 8; tick++) {
+      world.nowMs += 1000
+      world.tick()
+      world.act()
+      readAll(world, () => undefined)
+    }
+    const [failed] = world.store.studies.trials(id)
+    expect(failed?.end?.kind).toBe('failed')
+    world.store.applyAll([{ id: failed?.job ?? 0, event: { kind: 'retry' } }], world.nowMs)
+    expect(world.store.studies.trials(id)[0]?.end).toBeUndefined()
+    for (let tick = 0; tick < 8; tick++) {
+      world.nowMs += 1000
+      world.tick()
+      world.act()
+      readAll(world)
+    }
+    expect(world.store.studies.trials(id)[0]?.end).toMatchObject({ kind: 'done', values: { acc: '1' } })
+    expect(world.store.studies.trials(id)).toHaveLength(1)
+  })
+})
