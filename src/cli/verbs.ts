@@ -36,6 +36,7 @@ const simulateHosts = () => import('./simulate/fleet.ts')
 const simulateQueues = () => import('./simulate/queue.ts')
 const jobRequests = () => import('./job/submit.ts')
 const launches = () => import('./launch/launch.ts')
+const studyChanges = () => import('./study/change.ts')
 const rayJobs = () => import('./ray/jobs.ts')
 
 const QUEUE = ['inventory', 'json'] as const
@@ -155,6 +156,23 @@ export const VERBS: VerbTable = {
         [...CLUSTER, 'confirmation'],
         () => import('./job/work.ts'),
       ),
+    },
+  },
+  study: {
+    summary: 'search for the best parameters: no point twice, and none lost',
+    verbs: {
+      create: changes(
+        'create a study, whose trials the scheduler runs',
+        CLUSTER,
+        one(() => import('./study/create.ts'), 'create'),
+      ),
+      list: reads(
+        'list studies, and how many trials each has',
+        QUEUE,
+        one(() => import('./study/show.ts'), 'list'),
+      ),
+      stop: changes('start no more trials', QUEUE, one(studyChanges, 'stop')),
+      more: changes('go on with a study, or run more trials', QUEUE, one(studyChanges, 'more')),
     },
   },
   launch: {

@@ -212,14 +212,15 @@ function printIds(ids: readonly number[], { json }: SubmitOptions, { stdout }: C
   else stdout.write(`${ids.length === 1 ? first : `${first}-${last}`}\n`)
 }
 
-/** The job that words and options describe; its directory is copied to the hosts. */
+/** The job that words and options describe; its directory is copied to the hosts. `variables`: names of those that each job gets later. */
 export async function prepareJob(
   words: readonly string[],
   options: SubmitOptions,
   queue: OpenQueue,
   context: CliContext,
+  variables: readonly string[] = [],
 ): Promise<JobSpec> {
-  return specOf(words, options, await placeOf(options, queue, context), queue)
+  return specOf(words, options, await placeOf(options, queue, context), queue, variables)
 }
 
 /** Where its jobs may go, and where they begin there. */
@@ -243,6 +244,7 @@ function specOf(
   options: SubmitOptions,
   { on, directory }: JobPlace,
   { inventory }: OpenQueue,
+  variables: readonly string[] = [],
 ): JobSpec {
   const strategy = STRATEGIES.find((known) => known === options.strategy.toUpperCase())
   if (strategy === undefined)
@@ -253,6 +255,7 @@ function specOf(
   if (words.length === 0) throw new MusterError('usage', 'the command is missing')
   const own = words.length === 1 ? (words[0] as string) : words.map(shellQuote).join(' ')
   const names = [
+    ...variables,
     ...Object.keys(options.env),
     ...options.grid.map((text) => text.slice(0, text.indexOf('='))),
     ...(options.array === undefined ? [] : ['MUSTER_ARRAY_INDEX']),
@@ -301,7 +304,7 @@ function silenceOf(text: string): SilenceSpec {
 const MOST_METRICS = 16
 
 /** @throws MusterError 'usage' */
-function metricsOf(texts: readonly string[]): readonly Metric[] {
+export function metricsOf(texts: readonly string[]): readonly Metric[] {
   const metrics = texts.map((text) => {
     const metric = parseMetric(text)
     if (typeof metric === 'string') throw new MusterError('usage', `--metric ${printable(text)}: ${metric}`)
