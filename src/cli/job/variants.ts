@@ -1,8 +1,14 @@
 /** The jobs of an array and of a grid: each combination once, in order, with exact decimals. */
+import { decimalAt, decimalRange } from '../../base/decimals.ts'
 import { MusterError } from '../../base/errors.ts'
 
 const MOST_JOBS = 100_000
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+const WRONG_RANGE = {
+  'not plain': 'from:to:step must be three plain numbers',
+  'no step': 'step must be positive and reach the last value',
+  'too many': 'too many values',
+} as const
 
 /** One environment a job. @throws MusterError 'usage' */
 export function expandVariants(
@@ -40,29 +46,9 @@ function parseGrid(text: string): { readonly name: string; readonly values: read
   return { name, values }
 }
 
-/** Counted in units of the smallest decimal that is written: 0.1 + 0.2 is 0.3. */
 function stepValues(text: string, parts: readonly string[]): readonly string[] {
   const [from = '', to = '', step = ''] = parts
-  if (parts.length !== 3 || !parts.every((part) => /^-?\d{1,12}(\.\d{1,12})?$/.test(part)))
-    throw new MusterError('usage', `--grid ${text}: from:to:step must be three plain numbers`)
-  const digits = Math.max(...parts.map((part) => part.split('.')[1]?.length ?? 0))
-  const [first, last, by] = [from, to, step].map((part) => toUnits(part, digits)) as [bigint, bigint, bigint]
-  if (by <= 0n || last < first)
-    throw new MusterError('usage', `--grid ${text}: step must be positive and reach the last value`)
-  if ((last - first) / by >= BigInt(MOST_JOBS)) throw new MusterError('usage', `--grid ${text}: too many values`)
-  const values: string[] = []
-  for (let value = first; value <= last; value += by) values.push(fromUnits(value, digits))
-  return values
-}
-
-function toUnits(text: string, digits: number): bigint {
-  const [whole = '', fraction = ''] = text.replace('-', '').split('.')
-  const units = BigInt(whole + fraction.padEnd(digits, '0'))
-  return text.startsWith('-') ? -units : units
-}
-
-function fromUnits(value: bigint, digits: number): string {
-  const text = String(value < 0n ? -value : value).padStart(digits + 1, '0')
-  const plain = digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`
-  return value < 0n ? `-${plain}` : plain
+  const range = parts.length === 3 ? decimalRange([from, to, step], MOST_JOBS) : 'not plain'
+  if (typeof range === 'string') throw new MusterError('usage', `--grid ${text}: ${WRONG_RANGE[range]}`)
+  return Array.from({ length: range.count }, (_, index) => decimalAt(range, index))
 }

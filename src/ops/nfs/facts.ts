@@ -9,7 +9,7 @@ import { type ActiveExport, type Exports, parseActiveExports, parseExports } fro
 import { type Mount, parseMounts, unitName } from './mounts.ts'
 import type { NfsWanted } from './wanted.ts'
 
-export type Point =
+export type MountPoint =
   | {
       readonly kind: 'directory'
       /** A mount point that is known to be empty. */
@@ -25,7 +25,7 @@ export type Point =
   /** It does not answer. */
   | { readonly kind: 'silent' }
 
-type Points = ReadonlyMap<string, Point>
+type Points = ReadonlyMap<string, MountPoint>
 
 export type NfsServerFacts = {
   readonly service: SystemServiceState
@@ -197,7 +197,7 @@ function remotePointsFact(uses: Uses): Fact<Points> {
 
 function parsePoints(text: string, uses: Uses): Points {
   const paths = [...uses.keys()]
-  const points = text.split('\n').flatMap((line): [string, Point][] => {
+  const points = text.split('\n').flatMap((line): [string, MountPoint][] => {
     const [index, kind, entries, mode = '', filesystem = ''] = line.trim().split(' ')
     const path = paths[Number(index)]
     if (path === undefined) return []
@@ -212,7 +212,7 @@ function parsePoints(text: string, uses: Uses): Points {
 export function pointAt(
   { localPoints, remotePoints }: { readonly localPoints: Known<Points>; readonly remotePoints: Known<Points> },
   path: string,
-): Point | undefined {
+): MountPoint | undefined {
   if (localPoints.kind === 'unknown') return undefined
   return localPoints.value.get(path) ?? knownValue(remotePoints)?.get(path) ?? { kind: 'silent' }
 }

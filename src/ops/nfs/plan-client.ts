@@ -6,7 +6,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
 import { type Action, blocked, nothing, type Step, steps, type Verdict } from '../kernel/operation.ts'
-import { allKnown, type HostFactsOfNfs, type Point, pointAt, unitPath } from './facts.ts'
+import { allKnown, type HostFactsOfNfs, type MountPoint, pointAt, unitPath } from './facts.ts'
 import { fstabLine, isMountOf, isNfs, missingOptions, mountAt, pointOf, unitName } from './mounts.ts'
 import { type Share, sourceOf } from './wanted.ts'
 
@@ -75,7 +75,7 @@ function obstacleOf(
   host: string,
   { point: path }: Share,
   there: { readonly source: string; readonly type: string } | undefined,
-  point: Point | undefined,
+  point: MountPoint | undefined,
 ): Verdict | undefined {
   if (there !== undefined) {
     const hint = 'Unmount it, or mount at another directory.'

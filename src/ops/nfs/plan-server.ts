@@ -10,7 +10,7 @@ import type { Finding } from '../kernel/finding.ts'
 import { type Action, blocked, ifKnown, nothing, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import { type SystemServiceState, serviceScript } from '../kernel/services.ts'
 import { agrees, type Exports, formatExport, isSameExport, problemOfOptions } from './exports.ts'
-import { allKnown, EXPORTS_FILE, type HostFactsOfNfs, type Point, pointAt, SERVICE } from './facts.ts'
+import { allKnown, EXPORTS_FILE, type HostFactsOfNfs, type MountPoint, pointAt, SERVICE } from './facts.ts'
 import type { Share } from './wanted.ts'
 
 const HEAD = '# Made by Muster from hosts.yaml: changes here are lost.'
@@ -205,7 +205,7 @@ function notesOf(text: string, { isRunning, isEnabled }: SystemServiceState): st
   ]
 }
 
-function obstaclesOf(host: string, share: Share, point: Point | undefined, foreignExports: Exports): Finding[] {
+function obstaclesOf(host: string, share: Share, point: MountPoint | undefined, foreignExports: Exports): Finding[] {
   const { path, options, exportTo } = share
   if (point === undefined || point.kind === 'silent' || point.kind === 'stale') {
     return [blocker(host, 'path-silent', `${path} does not answer: it is on a file system whose server is gone`)]

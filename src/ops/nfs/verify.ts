@@ -11,7 +11,7 @@ import { type Finding, formatDuration, onHost } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import type { ExportEntry, Exports } from './exports.ts'
-import { type NfsFacts, type Point, pointAt } from './facts.ts'
+import { type NfsFacts, type MountPoint, pointAt } from './facts.ts'
 import { isMountOf, type Mount, mountAt, versionOf } from './mounts.ts'
 import type { NfsWanted, Share } from './wanted.ts'
 
@@ -165,7 +165,7 @@ export function dangersOfForeign(host: string, { entries }: Exports): Finding[] 
 }
 
 /** Dangers that hosts.yaml declares. */
-export function dangersOfShare(host: string, share: Share, point: Point | undefined): Finding[] {
+export function dangersOfShare(host: string, share: Share, point: MountPoint | undefined): Finding[] {
   const found = share.exportTo.flatMap((client) =>
     dangersOf({ path: share.path, client, options: share.options, isStray: false }, share.clientAddresses),
   )
@@ -213,7 +213,7 @@ function dangersOf(
   return found
 }
 
-function modeOf(host: string, { path, mode }: Share, point: Point | undefined): Finding[] {
+function modeOf(host: string, { path, mode }: Share, point: MountPoint | undefined): Finding[] {
   if (point?.kind !== 'directory') return []
   const bits = Number.parseInt(point.mode, 8)
   const isOpen = (bits & 0o002) !== 0 && (bits & 0o1000) === 0

@@ -27,7 +27,7 @@ export type Addresses = {
   readonly ssh?: string
 }
 
-export type Space = {
+export type DiskSpace = {
   readonly uid: number
   /** Free in /dev/shm. */
   readonly sharedBytes: number
@@ -50,7 +50,7 @@ export type RayFacts = {
   readonly processes: readonly RayProcess[]
   readonly listeners: readonly ListeningSocket[]
   readonly addresses: Addresses
-  readonly space: Space
+  readonly space: DiskSpace
   readonly unreached: Unreached
   /** What the host's clock says, in milliseconds since the epoch. */
   readonly clock: number
@@ -93,7 +93,7 @@ set -- $SSH_CONNECTION; echo "ssh $3"`,
   },
 }
 
-function spaceFact(directory: string): Fact<Space> {
+function spaceFact(directory: string): Fact<DiskSpace> {
   return {
     script: `d=${shellQuote(directory)}
 while [ ! -d "$d" ]; do d=\${d%/*}; d=\${d:-/}; done

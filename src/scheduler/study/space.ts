@@ -2,6 +2,7 @@
  * The points that a study may try. A value is a text in one canonical form (`0.30` is `0.3`, `3.0` is `3`), so two points are the
  * same exactly when their keys are. Parameters may depend on the choice of an earlier one. Pure.
  */
+import { type DecimalRange, decimalAt, decimalRange, isPlainDecimal } from '../../base/decimals.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 
@@ -13,14 +14,7 @@ export type Parameter = {
 
 export type Domain =
   | { readonly kind: 'choice'; readonly values: readonly string[] }
-  /** `first + step × 0 … count - 1`, in units of 10^-digits. */
-  | {
-      readonly kind: 'steps'
-      readonly first: bigint
-      readonly step: bigint
-      readonly count: number
-      readonly digits: number
-    }
+  | ({ readonly kind: 'steps' } & DecimalRange)
   /** Any number from `low` to `high`, both included. */
   | { readonly kind: 'real'; readonly low: number; readonly high: number; readonly isLog: boolean }
 
@@ -31,13 +25,17 @@ export type Space = { readonly parameters: readonly Parameter[]; readonly signif
 export type Point = Readonly<Record<string, string>>
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
-const DECIMAL = /^-?\d{1,15}(\.\d{1,15})?$/
 const REAL = /^-?\d{1,20}(\.\d{1,20})?(e[-+]?\d{1,3})?$/i
 const MOST_VALUES = 1_000_000
 const MOST_PARAMETERS = 64
 const MOST_COMBINATIONS = 10_000
 export const DEFAULT_DIGITS = 6
 
+const WRONG_RANGE = {
+  'not plain': 'a range needs plain numbers such as 10 or 0.1',
+  'no step': 'the step must be positive, and the last number not below the first',
+  'too many': `more than ${MOST_VALUES} values`,
+} as const
 const FORMS = 'int:1:10, int:10:200:10, float:0.1:0.3:0.1, float:0:1, log:1e-5:1e-1 or adam,sgd'
 
 /** `NAME=DOMAIN`. @throws MusterError 'usage' */
@@ -60,15 +58,11 @@ function parseDomain(text: string, wrong: (why: string) => MusterError): Domain 
   if (parts.length < 2 || parts.length > 3 || (kind === 'log' && parts.length === 3))
     throw wrong(`write it as ${FORMS}`)
   if (kind === 'int' || parts.length === 3) {
-    const numbers = kind === 'int' && parts.length === 2 ? [...parts, '1'] : parts
-    if (!numbers.every((part) => DECIMAL.test(part))) throw wrong('a step needs plain numbers such as 0.1')
-    const digits = Math.max(...numbers.map((part) => part.split('.')[1]?.length ?? 0))
-    if (kind === 'int' && digits > 0) throw wrong('int needs whole numbers')
-    const [first = 0n, last = 0n, step = 0n] = numbers.map((part) => toUnits(part, digits))
-    if (step <= 0n || last < first) throw wrong('the step must be positive, and the last number not below the first')
-    const count = (last - first) / step + 1n
-    if (count > BigInt(MOST_VALUES)) throw wrong(`more than ${MOST_VALUES} values`)
-    return { kind: 'steps', first, step, count: Number(count), digits }
+    const [from = '', to = '', step = '1'] = parts
+    if (kind === 'int' && parts.some((part) => part.includes('.'))) throw wrong('int needs whole numbers')
+    const range = decimalRange([from, to, step], MOST_VALUES)
+    if (typeof range === 'string') throw wrong(WRONG_RANGE[range])
+    return { kind: 'steps', ...range }
   }
   if (!parts.every((part) => REAL.test(part))) throw wrong('it needs two numbers')
   const [low = 0, high = 0] = parts.map(Number)
@@ -149,14 +143,13 @@ function canonicalValue(domain: Domain, text: string | undefined, digits: number
     const value = Number(text)
     return value < domain.low || value > domain.high ? undefined : formatReal(domain, value, digits)
   }
-  const units = Math.round((Number(text) - Number(fromUnits(domain.first, domain.digits))) / stepSize(domain))
+  const units = Math.round((Number(text) - Number(decimalAt(domain, 0))) / stepSize(domain))
   const value = units >= 0 && units < domain.count ? stepText(domain, units) : undefined
   return value !== undefined && Math.abs(Number(value) - Number(text)) <= stepSize(domain) * 1e-6 ? value : undefined
 }
 
-const stepSize = ({ step, digits }: Extract<Domain, { kind: 'steps' }>): number => Number(step) / 10 ** digits
-const stepText = ({ first, step, digits }: Extract<Domain, { kind: 'steps' }>, index: number): string =>
-  canonicalText(fromUnits(first + step * BigInt(index), digits))
+const stepSize = ({ step, digits }: DecimalRange): number => Number(step) / 10 ** digits
+const stepText = (range: DecimalRange, index: number): string => canonicalText(decimalAt(range, index))
 
 /** Rounded to so many significant digits, but never out of the domain. */
 function formatReal(
@@ -170,7 +163,7 @@ function formatReal(
 
 /** `0.30` is `0.3`, `3.0` is `3`, `1e-3` is `0.001`; what is no number stays as it is. */
 export function canonicalText(text: string): string {
-  if (DECIMAL.test(text)) {
+  if (isPlainDecimal(text)) {
     const [whole = '', fraction = ''] = text.replace('-', '').split('.')
     const plain = `${whole.replace(/^0+(?=\d)/, '')}${fraction.replace(/0+$/, '') === '' ? '' : `.${fraction.replace(/0+$/, '')}`}`
     return text.startsWith('-') && plain !== '0' ? `-${plain}` : plain
@@ -178,39 +171,46 @@ export function canonicalText(text: string): string {
   return REAL.test(text) ? String(Number(text)) : text
 }
 
-/** Parameters on which others depend, and how many combinations of their values there are. */
-const deciding = ({ parameters }: Space): readonly Extract<Parameter, { kind: 'choice' }>[] =>
+/** How many combinations there are of the choices on which others depend. */
+const combinationCount = (space: Space): number =>
+  decidingOf(space).reduce((product, { values }) => product * values.length, 1)
+
+const decidingOf = ({ parameters }: Space): readonly Extract<Parameter, { kind: 'choice' }>[] =>
   parameters.flatMap((one) =>
     one.kind === 'choice' && parameters.some(({ when }) => when?.name === one.name) ? [one] : [],
   )
-const combinationCount = (space: Space): number =>
-  deciding(space).reduce((product, { values }) => product * values.length, 1)
 
 const countOf = (domain: Domain): number =>
   domain.kind === 'choice' ? domain.values.length : domain.kind === 'steps' ? domain.count : Number.POSITIVE_INFINITY
 
+/** The last parameter first. */
 type Branch = { readonly chosen: Point; readonly others: readonly Parameter[]; readonly count: number }
+
+const branches = new WeakMap<Space, readonly Branch[]>()
 
 /** The space as branches without conditions: one for each possible combination of deciding choices. */
 function branchesOf(space: Space): readonly Branch[] {
+  const known = branches.get(space)
+  if (known !== undefined) return known
+  const deciding = decidingOf(space)
   let combinations: Point[] = [{}]
-  for (const { name, values, ...rest } of deciding(space))
+  for (const one of deciding)
     combinations = combinations.flatMap((chosen) =>
-      isActive({ name, values, ...rest } as Parameter, chosen)
-        ? values.map((value) => ({ ...chosen, [name]: value }))
-        : [chosen],
+      isActive(one, chosen) ? one.values.map((value) => ({ ...chosen, [one.name]: value })) : [chosen],
     )
-  const names = new Set(deciding(space).map(({ name }) => name))
-  return combinations.map((chosen) => {
-    const others = space.parameters.filter((one) => !names.has(one.name) && isActive(one, chosen))
+  const names = new Set(deciding.map(({ name }) => name))
+  const made = combinations.map((chosen) => {
+    const others = space.parameters.filter((one) => !names.has(one.name) && isActive(one, chosen)).toReversed()
     return { chosen, others, count: others.reduce((product, one) => product * countOf(one), 1) }
   })
+  branches.set(space, made)
+  return made
 }
 
 /** How many points there are; Infinity where a number may be any. */
 export const sizeOf = (space: Space): number => branchesOf(space).reduce((sum, { count }) => sum + count, 0)
 
-/** The points of a finite space by number, the last parameter first: what a grid tries in this order. */
+/** The points of a finite space by number, in the order of a grid: the last parameter changes first. */
 export function pointAt(space: Space, index: number): Point | undefined {
   let left = index
   for (const { chosen, others, count } of branchesOf(space)) {
@@ -219,10 +219,10 @@ export function pointAt(space: Space, index: number): Point | undefined {
       continue
     }
     const values: Record<string, string> = { ...chosen }
-    for (const one of others.toReversed()) {
+    for (const one of others) {
+      if (one.kind === 'real') return undefined
       const size = countOf(one)
-      values[one.name] =
-        one.kind === 'choice' ? (one.values[left % size] ?? '') : one.kind === 'steps' ? stepText(one, left % size) : ''
+      values[one.name] = one.kind === 'choice' ? (one.values[left % size] ?? '') : stepText(one, left % size)
       left = Math.floor(left / size)
     }
     return inOrder(space, values)
@@ -250,12 +250,10 @@ function valueFrom(domain: Domain, unit: number, digits: number): string {
 }
 
 /** Where a value lies in its domain, from 0 to 1. */
-function unitOf(domain: Domain, value: string): number {
+export function unitOf(domain: Domain, value: string): number {
   if (domain.kind === 'choice') return domain.values.indexOf(value) / Math.max(1, domain.values.length - 1)
   if (domain.kind === 'steps')
-    return domain.count === 1
-      ? 0
-      : (Number(value) - Number(fromUnits(domain.first, domain.digits))) / stepSize(domain) / (domain.count - 1)
+    return (Number(value) - Number(decimalAt(domain, 0))) / stepSize(domain) / Math.max(1, domain.count - 1)
   const { low, high, isLog } = domain
   const at = (number: number) => (isLog ? Math.log(number) : number)
   return (at(Number(value)) - at(low)) / (at(high) - at(low))
@@ -271,16 +269,4 @@ export function distance(space: Space, one: Point, other: Point): number {
     else sum += (unitOf(parameter, first) - unitOf(parameter, second)) ** 2
   }
   return sum
-}
-
-function toUnits(text: string, digits: number): bigint {
-  const [whole = '', fraction = ''] = text.replace('-', '').split('.')
-  const units = BigInt(whole + fraction.padEnd(digits, '0'))
-  return text.startsWith('-') ? -units : units
-}
-
-function fromUnits(value: bigint, digits: number): string {
-  const text = String(value < 0n ? -value : value).padStart(digits + 1, '0')
-  const plain = digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`
-  return value < 0n ? `-${plain}` : plain
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { askNext, METHODS, type Trial } from '../../../../src/scheduler/study/ask.ts'
+import { askNext, brute, METHODS, untriedNear } from '../../../../src/scheduler/study/ask.ts'
 import {
   canonicalPoint,
   canonicalText,
@@ -106,20 +106,20 @@ describe('what a study asks', () => {
         fc.array(fc.boolean(), { maxLength: 40 }),
         (space, method, seed, crashes) => {
           const size = sizeOf(space)
-          const stored = new Map<string, Trial>()
+          const stored = new Set<string>()
           const isTried = (key: string) => stored.has(key)
           for (let number = 0, step = 0; ; step++) {
-            const asked = askNext(space, method, [...stored.values()], number, seed, isTried)
+            const asked = askNext(space, method, number, seed, isTried)
             if (asked.kind === 'all-tried') break
             // Killed after it asked and before it stored: it asks again, and for the same.
             if (crashes[step] === true) {
-              expect(askNext(space, method, [...stored.values()], number, seed, isTried)).toEqual(asked)
+              expect(askNext(space, method, number, seed, isTried)).toEqual(asked)
               continue
             }
             const key = pointKey(asked.point)
             expect(stored.has(key)).toBe(false)
             expect(pointKey(canonicalPoint(space, asked.point) ?? {})).toBe(key)
-            stored.set(key, { number, point: asked.point, value: undefined })
+            stored.add(key)
             number++
           }
           expect(stored.size).toBe(size)
@@ -129,12 +129,49 @@ describe('what a study asks', () => {
     )
   })
 
+  it('tries all combinations in random order without one repetition', () => {
+    const space = spaceOf(['a=int:1:50', 'b=float:0:1:0.05', 'c=x,y,z'])
+    const tried = new Set<string>()
+    const indexes: number[] = []
+    for (let number = 0; number < sizeOf(space); number++) {
+      const asked = askNext(space, brute, number, 3, (key) => tried.has(key))
+      if (asked.kind === 'all-tried') break
+      expect(asked.repeated).toBe(0)
+      tried.add(pointKey(asked.point))
+      indexes.push(Number(asked.point.a))
+    }
+    expect(tried.size).toBe(50 * 21 * 3)
+    // The first hundred come from everywhere, not from the start.
+    expect(new Set(indexes.slice(0, 100)).size).toBeGreaterThan(35)
+  })
+
+  it('replaces a repetition by the nearest untried point', () => {
+    const space = spaceOf(['n=int:0:10', 'k=a,b'])
+    const near = { n: '5', k: 'a' }
+    const tried = new Set([near, { n: '4', k: 'a' }, { n: '6', k: 'a' }, { n: '7', k: 'a' }].map(pointKey))
+    expect(untriedNear(space, near, 0, 1, (key) => tried.has(key))).toEqual({ n: '3', k: 'a' })
+    expect(untriedNear(space, near, 0, 1, () => true)).toBeUndefined()
+  })
+
+  it('finds one close by in a space that is too large to search, and the last one of it', () => {
+    const space = spaceOf(['n=int:1:200', 'm=int:1:200', 'k=a,b'])
+    const near = { n: '100', m: '50', k: 'b' }
+    const found = untriedNear(space, near, 0, 1, (key) => key === pointKey(near)) ?? {}
+    expect(Math.abs(Number(found.n) - 100)).toBeLessThan(5)
+    expect(found.k).toBe('b')
+    const last = pointKey({ n: '199', m: '3', k: 'a' })
+    expect(pointKey(untriedNear(space, near, 0, 1, (key) => key !== last) ?? {})).toBe(last)
+    const real = spaceOf(['lr=log:1e-5:1e-1'])
+    const rate = untriedNear(real, { lr: '0.001' }, 0, 1, (key) => key === pointKey({ lr: '0.001' }))
+    expect(Math.abs(Math.log10(Number(rate?.lr)) + 3)).toBeLessThan(0.1)
+  })
+
   it('goes on for ever where numbers may be any, without a point twice', () => {
     const space = spaceOf(['lr=log:1e-5:1e-1', 'opt=adam,sgd'])
     for (const method of METHODS.filter(({ name }) => name !== 'grid')) {
       const keys = new Set<string>()
       for (let number = 0; number < 2000; number++) {
-        const asked = askNext(space, method, [], number, 7, (key) => keys.has(key))
+        const asked = askNext(space, method, number, 7, (key) => keys.has(key))
         if (asked.kind === 'point') keys.add(pointKey(asked.point))
       }
       expect(keys.size).toBe(2000)
