@@ -36,6 +36,7 @@ const simulateHosts = () => import('./simulate/fleet.ts')
 const simulateQueues = () => import('./simulate/queue.ts')
 const jobRequests = () => import('./job/submit.ts')
 const launches = () => import('./launch/launch.ts')
+const studyTables = () => import('./study/show.ts')
 const studyChanges = () => import('./study/change.ts')
 const rayJobs = () => import('./ray/jobs.ts')
 
@@ -166,11 +167,13 @@ export const VERBS: VerbTable = {
         CLUSTER,
         one(() => import('./study/create.ts'), 'create'),
       ),
-      list: reads(
-        'list studies, and how many trials each has',
+      list: reads('list studies, and how many trials each has', QUEUE, one(studyTables, 'list')),
+      show: reads(
+        'show how far a study is, its best trial, and which parameters matter',
         QUEUE,
-        one(() => import('./study/show.ts'), 'list'),
+        one(studyTables, 'show'),
       ),
+      results: reads('show its trials with parameters and metrics, best first', QUEUE, one(studyTables, 'results')),
       stop: changes('start no more trials', QUEUE, one(studyChanges, 'stop')),
       more: changes('go on with a study, or run more trials', QUEUE, one(studyChanges, 'more')),
     },

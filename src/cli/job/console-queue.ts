@@ -14,7 +14,7 @@ import type { Gang } from '../../scheduler/model/resources.ts'
 import { createPolicy } from '../../scheduler/policies/policies.ts'
 import { placeAsRay } from '../../scheduler/ray/ray-placement.ts'
 import type { JobDetails, QueueStatus } from '../../ui/jobs/queue-view.ts'
-import { gangOfWhatIf, type Trial, type WhatIf } from '../../ui/packing/what-if.ts'
+import { gangOfWhatIf, type TryOut, type WhatIf } from '../../ui/packing/what-if.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { type Engines, engineLog, openEngines } from './engines.ts'
 import { hostsOf, type OpenQueue, readQueue } from './open-queue.ts'
@@ -28,7 +28,7 @@ const TAIL_BYTES = 16 * 1024
 
 export interface ConsoleQueue extends Disposable {
   read(): QueueStatus | undefined
-  tryOut(whatIf: WhatIf): Trial
+  tryOut(whatIf: WhatIf): TryOut
   details(id: number): JobDetails | undefined
   sweep(id: number): Sweep | undefined
   members(spec: number, kinds: readonly string[]): readonly number[]
@@ -51,7 +51,7 @@ function logOf(job: Job, { store }: OpenQueue, engines: Engines): JobDetails['lo
 /** Waiting jobs from which a policy learns the mix of requests. */
 const MIX_JOBS = 200
 
-function tryOut(whatIf: WhatIf, queue: OpenQueue): Trial {
+function tryOut(whatIf: WhatIf, queue: OpenQueue): TryOut {
   const { store } = queue
   const active = store.active()
   const { cluster } = occupy(hostsOf(queue), active)

@@ -1,12 +1,13 @@
 /** `muster study create`: a study from words to a row of the queue. */
 import { randomInt } from 'node:crypto'
+import { InvalidArgumentError, Option } from 'commander'
 import { accountName } from '../../base/account.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { METHODS } from '../../scheduler/study/ask.ts'
 import { type Space, sizeOf } from '../../scheduler/study/space.ts'
-import { type StudySpec, spaceOf } from '../../scheduler/study/study.ts'
+import { type PruneSpec, type StudySpec, spaceOf } from '../../scheduler/study/study.ts'
 import { numberFrom, repeatable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { openQueue } from '../job/open-queue.ts'
@@ -26,6 +27,9 @@ type CreateOptions = SubmitOptions & {
   readonly digits?: number
   readonly time?: number
   readonly failures: number
+  readonly prune?: Pick<PruneSpec, 'rule' | 'factor'>
+  readonly stepMetric: string
+  readonly pruneFrom: number
 }
 
 export const create: VerbCode = {
@@ -53,6 +57,14 @@ export const create: VerbCode = {
       .option('--seed <n>', 'choose the same points again (default: a random seed)', wholeNumber(0, 2 ** 31))
       .option('--digits <n>', 'round numbers that may be any to N significant digits', wholeNumber(1, 15), 6)
       .option('--time <s>', 'start no trial later than S seconds after the first', numberFrom(1))
+      .addOption(
+        new Option(
+          '--prune <rule>',
+          'stop a trial early: median (it is worse than the median of the others at that step) or halving:3 (at each third, ninth … step only the best third goes on)',
+        ).argParser(pruneOf),
+      )
+      .option('--step-metric <name>', 'with --prune: the number that counts steps, printed as NAME=12', 'step')
+      .option('--prune-from <step>', 'with --prune: stop no trial before this step', numberFrom(0), 1)
       .option('--failures <n>', 'start no more trials when the last N have failed', wholeNumber(1), 10),
   help: `
 Examples:
@@ -72,9 +84,11 @@ same trial, as often as --retries says.
         hint: 'Say how many trials to run, such as --trials 50.',
       })
     const variables = [...space.parameters.map((one) => one.name), 'MUSTER_STUDY', 'MUSTER_TRIAL']
-    const metric = [...options.metric, ...options.record]
+    const steps = spec.prune === undefined ? [] : [spec.prune.stepMetric]
+    const metric = [...new Set([...options.metric, ...options.record, ...steps])]
     const given = { ...options, ...ABSENT, metric, name: options.name ?? name }
-    const job = await prepareJob(words, given, queue, context, variables)
+    const prepared = await prepareJob(words, given, queue, context, variables)
+    const job = spec.prune === undefined ? prepared : { ...prepared, metricsEveryS: READ_EVERY_S }
     checkRoom(job, queue, given, context)
     const user = options.user ?? accountName()
     const row = { name, user, priority: options.priority, spec, job, ...defined({ trials }) }
@@ -88,12 +102,37 @@ same trial, as often as --retries says.
   },
 }
 
+const DEFAULT_FACTOR = 3
+/** A median of fewer says little. */
+const FROM_TRIALS = 5
+/** While trials may be stopped early, their output is read this often. */
+const READ_EVERY_S = 2
+
+function pruneOf(text: string): Pick<PruneSpec, 'rule' | 'factor'> {
+  if (text === 'median') return { rule: 'median' }
+  const [, factor] = /^halving(?::(\d{1,2}))?$/.exec(text) ?? []
+  if (!text.startsWith('halving') || Number(factor ?? DEFAULT_FACTOR) < 2)
+    throw new InvalidArgumentError('It must be median, halving, or halving:N with N of 2 or more.')
+  return { rule: 'halving', factor: Number(factor ?? DEFAULT_FACTOR) }
+}
+
 function methodHelp(): string {
   return `how points are chosen: ${METHODS.map(({ name, summary }) => `${name} (${summary})`).join(', ')}`
 }
 
 function studySpecOf(options: CreateOptions): StudySpec {
-  const { method, repeat, digits, failures, time, atOnce, seed = randomInt(2 ** 31) } = options
+  const {
+    method,
+    repeat,
+    digits,
+    failures,
+    time,
+    atOnce,
+    prune,
+    stepMetric,
+    pruneFrom,
+    seed = randomInt(2 ** 31),
+  } = options
   if (options.param.length === 0) throw new MusterError('usage', 'a study needs a parameter: --param lr=log:1e-5:1e-1')
   if (!METHODS.some(({ name }) => name === method))
     throw new MusterError('usage', `unknown method: ${printable(method)}`, {
@@ -102,6 +141,7 @@ function studySpecOf(options: CreateOptions): StudySpec {
   const metrics = metricsOf(options.metric)
   if (metrics.length === 0 && !['grid', 'random', 'brute', 'quasi-random'].includes(method))
     throw new MusterError('usage', '--metric is missing: what should the study optimise?')
+  if (prune !== undefined && metrics.length !== 1) throw new MusterError('usage', '--prune needs exactly one --metric')
   return {
     parameters: [...options.param, ...options.if.map((text) => `if ${text}`)],
     method,
@@ -109,7 +149,12 @@ function studySpecOf(options: CreateOptions): StudySpec {
     metrics,
     repeat,
     failures,
-    ...defined({ digits, atOnce, limitS: time }),
+    ...defined({
+      digits,
+      atOnce,
+      limitS: time,
+      prune: prune && { ...prune, stepMetric, fromStep: pruneFrom, fromTrials: FROM_TRIALS },
+    }),
   }
 }
 

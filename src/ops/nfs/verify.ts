@@ -11,7 +11,7 @@ import { type Finding, formatDuration, onHost } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import type { ExportEntry, Exports } from './exports.ts'
-import { type NfsFacts, type MountPoint, pointAt } from './facts.ts'
+import { type MountPoint, type NfsFacts, pointAt } from './facts.ts'
 import { isMountOf, type Mount, mountAt, versionOf } from './mounts.ts'
 import type { NfsWanted, Share } from './wanted.ts'
 

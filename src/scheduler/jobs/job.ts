@@ -45,6 +45,8 @@ export type JobSpec = {
   readonly storage?: string
   /** Read from the output of its first bundle. */
   readonly metrics?: readonly Metric[]
+  /** How often they are read while it runs; undefined: every ten seconds. */
+  readonly metricsEveryS?: number
   /** Its launcher: the command is what the launcher starts. */
   readonly launch?: LaunchSpec
   /** Bundles with requests of their own, in the order of ranks; undefined: `bundles` times `request`. */

@@ -14,8 +14,8 @@ const NUMBER = /^[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf)$/i
 const NUMBER_PATTERN = '[-+]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?|[nN][aA][nN]|[iI][nN][fF])'
 /** A separator for sed and a mark around what was found; patterns cannot contain them. */
 const [SEPARATOR, MARK] = ['\x01', '\x02']
-/** Between two readings of a running job. */
-const AGAIN_MS = 10_000
+/** Between two readings of a running job that says nothing else. */
+const AGAIN_S = 10
 /** Each takes a few processes on the host. */
 const MOST_AT_ONCE = 16
 
@@ -54,7 +54,8 @@ export class MetricReader {
     for (const job of active) {
       if (wanted.size >= MOST_AT_ONCE) break
       if (hostOf(job) !== host || !isActive(job.state)) continue
-      if (!hasPassed(this.#readMs.get(job.id) ?? 0, AGAIN_MS, nowMs)) continue
+      const everyMs = (job.spec.metricsEveryS ?? AGAIN_S) * 1000
+      if (!hasPassed(this.#readMs.get(job.id) ?? 0, everyMs, nowMs)) continue
       this.#readMs.set(job.id, nowMs)
       wanted.set(bundleKey(this.#storeId, job, 0), { job, isFinal: false })
     }

@@ -2,11 +2,13 @@
  * The driver's part in studies: settles trials whose jobs have ended, stops those that are not worth going on, and fills up with
  * new ones. It alone adds trials, and keeps nothing that is not in rows but what can be asked again.
  */
+import { getOrMake } from '../../base/collections.ts'
 import { printable } from '../../base/printable.ts'
 import { askNext, METHODS, untriedNear } from '../study/ask.ts'
+import { pruneReason } from '../study/prune.ts'
 import { canonicalPoint, type Point, pointKey, type Space, sizeOf } from '../study/space.ts'
-import { type Study, type StudyState, spaceOf, type Trial, type TrialEnd } from '../study/study.ts'
-import { isFinal, type JobEvent } from './job.ts'
+import { type Study, type StudyState, spaceOf, type Trial, type TrialEnd, type TrialStep } from '../study/study.ts'
+import { isActive, isFinal, type JobEvent } from './job.ts'
 import { metricNumber } from './metric.ts'
 import type { JobStore } from './store.ts'
 import type { NewTrial, OpenTrial } from './study-rows.ts'
@@ -53,6 +55,8 @@ export class StudyPass implements Disposable {
   readonly #samplers = new Map<number, { readonly sampler: Sampler; repeats: number }>()
   /** Keys of the points of running studies; only this adds to them. */
   readonly #tried = new Map<number, Set<string>>()
+  /** What trials that did not fail have printed on the way, by study and trial. */
+  readonly #steps = new Map<number, Map<number, readonly TrialStep[]>>()
   readonly #askers = new Map<number, Asker[]>()
 
   constructor(options: StudyPassOptions) {
@@ -87,6 +91,7 @@ export class StudyPass implements Disposable {
 
   #forget(known: ReadonlySet<number>, after: (() => void)[]): void {
     for (const id of [...this.#tried.keys()]) if (!known.has(id)) this.#tried.delete(id)
+    for (const id of [...this.#steps.keys()]) if (!known.has(id)) this.#steps.delete(id)
     for (const [id, { sampler }] of [...this.#samplers])
       if (!known.has(id)) {
         this.#samplers.delete(id)
@@ -120,24 +125,37 @@ export class StudyPass implements Disposable {
     const state = this.#refill(study, open, nowMs, after)
     if (state !== study.state) studies.setState(study.id, state)
     if (state.kind !== 'running') this.#dismiss(study.id, state.reason ?? 'the study is over', after)
-    return this.#steps(study, open)
+    return this.#judge(study, open)
   }
 
-  /** Notes what running trials have printed. */
-  #steps({ id, spec }: Study, open: readonly OpenTrial[]): readonly StudyEvent[] {
+  /** Notes what running trials have printed, and stops those that are not worth going on. */
+  #judge({ id, spec }: Study, open: readonly OpenTrial[]): readonly StudyEvent[] {
     const [objective] = spec.metrics
-    if (spec.prune === undefined || objective === undefined) return []
+    const { prune } = spec
+    if (prune === undefined || objective === undefined) return []
     const { studies } = this.#options.store
-    for (const { trial, values } of open) {
-      const step = metricNumber(values[spec.prune.stepMetric])
+    const known = getOrMake(this.#steps, id, () => new Map(studies.steps(id)))
+    return open.flatMap(({ trial, job, values }): StudyEvent[] => {
+      const step = metricNumber(values[prune.stepMetric])
       const value = metricNumber(values[objective.name])
-      if (step !== undefined && value !== undefined) studies.noteStep(id, trial.number, { step, value })
-    }
-    return []
+      const before = known.get(trial.number) ?? []
+      const judgedTo = before.at(-1)?.step
+      if (step === undefined || value === undefined || (judgedTo !== undefined && step <= judgedTo)) return []
+      const steps = [...before, { step, value }]
+      known.set(trial.number, steps)
+      studies.noteStep(id, trial.number, { step, value })
+      if (job === undefined || !isActive(job.state) || trial.stopping !== undefined) return []
+      const others = [...known].flatMap(([number, own]) => (number === trial.number ? [] : [own]))
+      const reason = pruneReason(prune, objective, steps, others, judgedTo)
+      if (reason === undefined) return []
+      studies.noteStopping(id, trial, reason)
+      return [{ id: job.id, event: { kind: 'stop', reason: 'cancelled' } }]
+    })
   }
 
   #settle(study: Study, trial: Trial, end: TrialEnd): void {
     this.#options.store.studies.settle(study.id, trial, end)
+    if (end.kind === 'failed') this.#steps.get(study.id)?.delete(trial.number)
     this.#samplers.get(study.id)?.sampler.tell({ ...trial, end })
   }
 
@@ -211,7 +229,7 @@ export class StudyPass implements Disposable {
     const method = METHODS.find(({ name }) => name === spec.method)
     const number = store.studies.nextNumber(id)
     if (method === undefined) return this.#suggested(study, space, number, isTried)
-    const asked = askNext(space, method, [], number, spec.seed, isTried)
+    const asked = askNext(space, method, number, spec.seed, isTried)
     if (asked.kind === 'all-tried') return asked
     const { point, repeated, isSubstitute } = asked
     return { kind: 'point', trial: { point, repetition: 0, ...(isSubstitute && { isReplaced: true }) }, repeated }

@@ -85,11 +85,6 @@ export class StudyRows extends StorePart {
     return this.file.one(`SELECT 1 FROM study WHERE ${UNFINISHED} LIMIT 1`) !== undefined
   }
 
-  /** The study that these jobs belong to. */
-  ofJobs(jobSpec: number): Study | undefined {
-    return this.file.all(`${SELECT_STUDY} WHERE job_spec = ?`, jobSpec).map(studyOf)[0]
-  }
-
   setState(id: number, state: StudyState): void {
     this.file.run('UPDATE study SET state = ? WHERE id = ?', JSON.stringify(state), id)
   }
@@ -217,10 +212,11 @@ export class StudyRows extends StorePart {
     this.file.run('INSERT OR REPLACE INTO trial_step VALUES (?, ?, ?, ?)', study, number, step, value)
   }
 
-  /** By trial, in the order of steps. */
+  /** Of trials that did not fail, by their numbers, in the order of steps. */
   steps(study: number): ReadonlyMap<number, readonly TrialStep[]> {
     const rows = this.file.all(
-      'SELECT number, step, value FROM trial_step WHERE study = ? ORDER BY number, step LIMIT ?',
+      `SELECT number, step, value FROM trial_step JOIN trial USING (study, number)
+        WHERE study = ? AND kind <> 'failed' ORDER BY number, step LIMIT ?`,
       study,
       MOST_STEPS,
     )
@@ -231,10 +227,6 @@ export class StudyRows extends StorePart {
         own.map(({ step, value }) => ({ step: Number(step), value: Number(value) })),
       ]),
     )
-  }
-
-  jobSpecOf(jobSpec: number): JobSpec {
-    return this.rows.specOf(jobSpec)
   }
 }
 

@@ -17,7 +17,7 @@ const ATTEMPTS = 10
 const MOST_LISTED = 20_000
 const DRAWN = 1000
 
-export type Asked =
+export type NextPoint =
   | { readonly kind: 'point'; readonly point: Point; readonly repeated: number; readonly isSubstitute: boolean }
   | { readonly kind: 'all-tried'; readonly count: number }
 
@@ -28,7 +28,7 @@ export function askNext(
   number: number,
   seed: number,
   isTried: (key: string) => boolean,
-): Asked {
+): NextPoint {
   let repeated = 0
   let last: Point | undefined
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -5,7 +5,7 @@ import type { RankReading, RankTail } from '../../scheduler/jobs/ranks.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import type { JobGroup } from '../../scheduler/jobs/store.ts'
 import type { RankTraces } from '../../scheduler/launch/straggler.ts'
-import type { Trial, WhatIf } from '../packing/what-if.ts'
+import type { TryOut, WhatIf } from '../packing/what-if.ts'
 
 export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
 export type Filter = (typeof FILTERS)[number]
@@ -48,7 +48,7 @@ export type QueueView = {
   /** A gang to place without submitting it. */
   readonly whatIf?: WhatIf | undefined
   /** Where it would go; undefined: no answer yet. */
-  readonly trial?: Trial | undefined
+  readonly trial?: TryOut | undefined
   /** By host. */
   readonly used: ReadonlyMap<string, RealUse>
   /** Rows of boxes scrolled out above. */
@@ -171,7 +171,7 @@ export interface JobsPort {
   /** Undefined: nothing has changed since the last call. Rejects when hosts.yaml or the queue cannot be read. */
   read(): Promise<QueueStatus | undefined>
   /** Where a gang would go now. */
-  tryOut(whatIf: WhatIf): Promise<Trial>
+  tryOut(whatIf: WhatIf): Promise<TryOut>
   details(id: number): Promise<JobDetails | undefined>
   /** All jobs submitted together with it, and their metrics. */
   sweep(id: number): Promise<Sweep | undefined>

@@ -13,7 +13,7 @@ import {
   SLIDERS,
   type Slider,
   STRATEGIES,
-  type Trial,
+  type TryOut,
   WHAT_IF_JOB,
   WHAT_IF_POLICIES,
   type WhatIf,
@@ -26,7 +26,7 @@ export type PackingInput = {
   readonly trouble: string | undefined
   /** Undefined: the queue is shown. */
   readonly ray?: RayPicture | undefined
-  readonly whatIf?: { readonly gang: WhatIf; readonly trial: Trial | undefined } | undefined
+  readonly whatIf?: { readonly gang: WhatIf; readonly trial: TryOut | undefined } | undefined
   /** By host. */
   readonly used?: ReadonlyMap<string, RealUse>
   /** Rows of boxes scrolled out above. */
@@ -117,7 +117,7 @@ function layOut({ hosts, figures, waiting }: Picture, rect: Rect) {
   }
 }
 
-function whatIfRow(gang: WhatIf, trial: Trial | undefined, theme: Theme): Row {
+function whatIfRow(gang: WhatIf, trial: TryOut | undefined, theme: Theme): Row {
   const request: Span = { text: ` ${whatIfWords(gang)}: `, style: boldStyle(theme.accent) }
   if (trial === undefined) return [request]
   if (trial.places === undefined) return [request, { text: printable(trial.why.join(' ')), style: warn(theme) }]

@@ -33,7 +33,7 @@ export const SLIDERS = ['strategy', 'policy', 'bundles'] as const
 export type Slider = (typeof SLIDERS)[number]
 
 /** `places`: by rank; undefined: it does not fit, and `why`. */
-export type Trial = { readonly places: readonly BundlePlace[] | undefined; readonly why: readonly string[] }
+export type TryOut = { readonly places: readonly BundlePlace[] | undefined; readonly why: readonly string[] }
 
 /** Its job number in the picture; real jobs count from 1. */
 export const WHAT_IF_JOB = 0
@@ -138,7 +138,7 @@ const MEMORY_UNITS = [
 ] as const
 
 /** The hosts with the trial placed on them. */
-export function withTrial(hosts: readonly PackedHost[], { request }: WhatIf, { places = [] }: Trial) {
+export function withTrial(hosts: readonly PackedHost[], { request }: WhatIf, { places = [] }: TryOut) {
   return hosts.map((host): PackedHost => {
     const own = places.filter((place) => place.host === host.name)
     if (own.length === 0) return host

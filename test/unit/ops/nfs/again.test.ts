@@ -8,7 +8,7 @@ import type { Operation, Step } from '../../../../src/ops/kernel/operation.ts'
 import type { Packages } from '../../../../src/ops/kernel/packages.ts'
 import type { SystemServiceState } from '../../../../src/ops/kernel/services.ts'
 import { parseExports } from '../../../../src/ops/nfs/exports.ts'
-import type { NfsFacts, Point } from '../../../../src/ops/nfs/facts.ts'
+import type { MountPoint, NfsFacts } from '../../../../src/ops/nfs/facts.ts'
 import { parseMounts } from '../../../../src/ops/nfs/mounts.ts'
 import { planNfs } from '../../../../src/ops/nfs/nfs.ts'
 import type { NfsWanted, Share } from '../../../../src/ops/nfs/wanted.ts'
@@ -35,7 +35,7 @@ const SERVER = '10.0.0.10'
 function factsOf(machine: Machine, share: Share, isServer: boolean): HostFacts<NfsFacts> {
   const file = (text: string | undefined): FileState =>
     text === undefined ? { kind: 'none' } : { kind: 'file', text, mode: '644', sum: '1-1' }
-  const point: Point = machine.isThere
+  const point: MountPoint = machine.isThere
     ? { kind: 'directory', isEmpty: true, mode: '755', filesystem: 'ext2/ext3' }
     : { kind: 'absent' }
   const points = new Map([[isServer ? share.path : share.point, point]])

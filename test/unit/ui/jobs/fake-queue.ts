@@ -4,7 +4,7 @@ import { type KnownHost, packHosts } from '../../../../src/scheduler/jobs/packin
 import type { Sweep } from '../../../../src/scheduler/jobs/results.ts'
 import type { HostCapacity } from '../../../../src/scheduler/model/resources.ts'
 import type { JobAction, JobsPort, QueueStatus } from '../../../../src/ui/jobs/queue-view.ts'
-import type { Trial, WhatIf } from '../../../../src/ui/packing/what-if.ts'
+import type { TryOut, WhatIf } from '../../../../src/ui/packing/what-if.ts'
 
 /** The id of its queue. */
 export const STORE = 'aa00bb11'
@@ -101,9 +101,9 @@ export class FakeQueue implements JobsPort {
   }
 
   readonly tried: WhatIf[] = []
-  trial: Trial = { places: undefined, why: ['too few cores are free'] }
+  trial: TryOut = { places: undefined, why: ['too few cores are free'] }
 
-  async tryOut(whatIf: WhatIf): Promise<Trial> {
+  async tryOut(whatIf: WhatIf): Promise<TryOut> {
     this.tried.push(whatIf)
     return this.trial
   }
