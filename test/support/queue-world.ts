@@ -11,6 +11,7 @@ import {
   type SeenBundle,
 } from '../../src/scheduler/jobs/job.ts'
 import { PlanPass } from '../../src/scheduler/jobs/plan-jobs.ts'
+import type { CheckpointPort } from '../../src/scheduler/jobs/population.ts'
 import { JobStore, type Submission } from '../../src/scheduler/jobs/store.ts'
 import { type OpenSampler, StudyPass } from '../../src/scheduler/jobs/study-pass.ts'
 import type { HostCapacity } from '../../src/scheduler/model/resources.ts'
@@ -40,6 +41,7 @@ export class QueueWorld implements Disposable {
   readonly #hosts: readonly HostCapacity[]
   readonly #pass = new PlanPass(this.store)
   #studies: StudyPass
+  #life = new AbortController()
   nowMs = 1_000_000_000
 
   constructor(hosts: readonly HostCapacity[], isPreempting: boolean) {
@@ -49,12 +51,15 @@ export class QueueWorld implements Disposable {
   }
 
   /** A scheduler that was killed remembers nothing. */
-  restart(openSampler?: OpenSampler): void {
-    this.#studies = this.#newStudies(openSampler)
+  restart(openSampler?: OpenSampler, port?: CheckpointPort): void {
+    this.#life.abort()
+    this.#life = new AbortController()
+    this.#studies = this.#newStudies(openSampler, port)
   }
 
-  #newStudies(openSampler?: OpenSampler): StudyPass {
-    return new StudyPass({ store: this.store, onAnswer() {}, ...(openSampler && { openSampler }) })
+  #newStudies(openSampler?: OpenSampler, port?: CheckpointPort): StudyPass {
+    const { signal } = this.#life
+    return new StudyPass({ store: this.store, port, signal, onAnswer() {}, ...(openSampler && { openSampler }) })
   }
 
   [Symbol.dispose](): void {

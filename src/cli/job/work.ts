@@ -18,6 +18,7 @@ import { isQueueFull, type LeaseToken, watchStore } from '../../scheduler/jobs/q
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
+import { checkpointPort } from '../study/checkpoints.ts'
 import { driverEngines, hostStorage, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { driverHost, linkSpeedsOf, type OpenQueue, openQueue } from './open-queue.ts'
@@ -88,6 +89,7 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
     queue,
     port: hosts,
     engines: driverEngines(await openEngines(inventory, context), hosts.ops),
+    checkpoints: checkpointPort(hosts),
     proveStorage: hostStorage(inventory, hosts.ops, context),
     signal: context.signal,
     now: context.now,

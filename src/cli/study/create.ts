@@ -5,6 +5,7 @@ import { accountName } from '../../base/account.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { CHECKPOINT } from '../../scheduler/jobs/checkpoint.ts'
 import { METHODS } from '../../scheduler/study/ask.ts'
 import { type Space, sizeOf } from '../../scheduler/study/space.ts'
 import { type PruneSpec, type StudySpec, spaceOf } from '../../scheduler/study/study.ts'
@@ -14,27 +15,29 @@ import { openQueue } from '../job/open-queue.ts'
 import { COMMAND_WORDS, checkRoom, metricsOf, prepareJob, type SubmitOptions, withJobOptions } from '../job/submit.ts'
 import { ABSENT } from '../launch/launch.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import { checkMemberJob, PBT, type PbtOptions, pbtParts, withPbtOptions } from './pbt-options.ts'
 
-type CreateOptions = SubmitOptions & {
-  readonly param: readonly string[]
-  readonly if: readonly string[]
-  readonly record: readonly string[]
-  readonly method: string
-  readonly trials?: number
-  readonly atOnce?: number
-  readonly repeat: number
-  readonly seed?: number
-  readonly digits?: number
-  readonly time?: number
-  readonly failures: number
-  readonly prune?: Pick<PruneSpec, 'rule' | 'factor'>
-  readonly stepMetric: string
-  readonly pruneFrom: number
-}
+type CreateOptions = SubmitOptions &
+  PbtOptions & {
+    readonly param: readonly string[]
+    readonly if: readonly string[]
+    readonly record: readonly string[]
+    readonly method: string
+    readonly trials?: number
+    readonly atOnce?: number
+    readonly repeat: number
+    readonly seed?: number
+    readonly digits?: number
+    readonly time?: number
+    readonly failures: number
+    readonly prune?: Pick<PruneSpec, 'rule' | 'factor'>
+    readonly stepMetric: string
+    readonly pruneFrom: number
+  }
 
 export const create: VerbCode = {
   define: (command) =>
-    withJobOptions(command)
+    withPbtOptions(withJobOptions(command))
       .argument('<study>', 'name of the study')
       .argument('[command...]', `what a trial runs: ${COMMAND_WORDS}; parameters are variables, such as $lr`)
       .addOption(
@@ -72,6 +75,12 @@ Examples:
 
 No point is tried twice, and none is lost, however often the scheduler is stopped. A trial whose job fails is tried again as the
 same trial, as often as --retries says.
+
+--method pbt trains a population. Each member is a job that loads its checkpoint from the directory $MUSTER_CHECKPOINT when it
+starts, saves there from time to time and when it gets TERM, and prints --metric and --time-attr. Save to another name and rename it,
+so that a checkpoint is whole at any moment:
+  muster study create p --method pbt --population 4 --time-attr step --metric max:acc \\
+    --mutate lr=loguniform:1e-4:1e-1 -- 'python train.py --lr $lr --checkpoint $MUSTER_CHECKPOINT'
 `,
   async run(name: string, words: readonly string[], options: CreateOptions, context: CliContext) {
     using queue = await openQueue(options, context)
@@ -79,16 +88,18 @@ same trial, as often as --retries says.
     const space = spaceOf(spec)
     checkNames(space)
     const trials = options.trials
-    if (trials === undefined && !Number.isFinite(sizeOf(space)))
+    if (trials === undefined && spec.pbt === undefined && !Number.isFinite(sizeOf(space)))
       throw new MusterError('usage', '--trials is missing: some parameters may have any number', {
         hint: 'Say how many trials to run, such as --trials 50.',
       })
-    const variables = [...space.parameters.map((one) => one.name), 'MUSTER_STUDY', 'MUSTER_TRIAL']
-    const steps = spec.prune === undefined ? [] : [spec.prune.stepMetric]
+    const variables = [...space.parameters.map((one) => one.name), 'MUSTER_STUDY', 'MUSTER_TRIAL', CHECKPOINT]
+    const stepMetric = spec.prune?.stepMetric ?? spec.pbt?.timeAttr
+    const steps = stepMetric === undefined ? [] : [stepMetric]
     const metric = [...new Set([...options.metric, ...options.record, ...steps])]
     const given = { ...options, ...ABSENT, metric, name: options.name ?? name }
     const prepared = await prepareJob(words, given, queue, context, variables)
-    const job = spec.prune === undefined ? prepared : { ...prepared, metricsEveryS: READ_EVERY_S }
+    const job = stepMetric === undefined ? prepared : { ...prepared, metricsEveryS: READ_EVERY_S }
+    if (spec.pbt !== undefined) checkMemberJob(job, spec.pbt)
     checkRoom(job, queue, given, context)
     const user = options.user ?? accountName()
     const row = { name, user, priority: options.priority, spec, job, ...defined({ trials }) }
@@ -100,6 +111,11 @@ same trial, as often as --retries says.
       context.stderr.write('muster: no scheduler running. Run: muster job work\n')
     return EXIT.ok
   },
+}
+
+const POPULATION = {
+  name: PBT,
+  summary: 'members train side by side, and bad ones go on from checkpoints of good ones',
 }
 
 const DEFAULT_FACTOR = 3
@@ -117,7 +133,7 @@ function pruneOf(text: string): Pick<PruneSpec, 'rule' | 'factor'> {
 }
 
 function methodHelp(): string {
-  return `how points are chosen: ${METHODS.map(({ name, summary }) => `${name} (${summary})`).join(', ')}`
+  return `how points are chosen: ${[...METHODS, POPULATION].map(({ name, summary }) => `${name} (${summary})`).join(', ')}`
 }
 
 function studySpecOf(options: CreateOptions): StudySpec {
@@ -133,17 +149,21 @@ function studySpecOf(options: CreateOptions): StudySpec {
     pruneFrom,
     seed = randomInt(2 ** 31),
   } = options
-  if (options.param.length === 0) throw new MusterError('usage', 'a study needs a parameter: --param lr=log:1e-5:1e-1')
-  if (!METHODS.some(({ name }) => name === method))
+  if (options.param.length + options.mutate.length === 0)
+    throw new MusterError('usage', 'a study needs a parameter: --param lr=log:1e-5:1e-1')
+  if (![...METHODS, POPULATION].some(({ name }) => name === method))
     throw new MusterError('usage', `unknown method: ${printable(method)}`, {
-      hint: `Methods: ${METHODS.map(({ name }) => name).join(', ')}.`,
+      hint: `Methods: ${[...METHODS, POPULATION].map(({ name }) => name).join(', ')}.`,
     })
   const metrics = metricsOf(options.metric)
   if (metrics.length === 0 && !['grid', 'random', 'brute', 'quasi-random'].includes(method))
     throw new MusterError('usage', '--metric is missing: what should the study optimise?')
   if (prune !== undefined && metrics.length !== 1) throw new MusterError('usage', '--prune needs exactly one --metric')
+  if (prune !== undefined && method === PBT)
+    throw new MusterError('usage', '--prune cannot be used with --method pbt, which replaces bad members itself')
+  const parameters = [...options.param, ...options.if.map((text) => `if ${text}`)]
   return {
-    parameters: [...options.param, ...options.if.map((text) => `if ${text}`)],
+    ...pbtParts(method, options, { parameters, metrics, repeat, ...defined({ digits }) }),
     method,
     seed,
     metrics,

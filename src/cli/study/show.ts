@@ -1,9 +1,10 @@
 /** `muster study list`: studies as a table. */
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
+import { ancestorsOf, descentLines } from '../../scheduler/study/descent.ts'
 import { bestTrials, rankTrials } from '../../scheduler/study/front.ts'
 import { importanceOf } from '../../scheduler/study/importance.ts'
-import { type Study, spaceOf } from '../../scheduler/study/study.ts'
+import { type Study, spaceOf, type Trial } from '../../scheduler/study/study.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { readQueue } from '../job/open-queue.ts'
@@ -54,11 +55,18 @@ Examples:
     const { id, spec } = studyOr(queue, name)
     const trials = rankTrials(queue.store.studies.trials(id), spec.metrics).slice(0, options.limit)
     if (options.json) {
-      for (const { number, point, repetition, job, end } of trials)
+      for (const { number, point, repetition, job, member, parent, parentStep, end } of trials)
         context.stdout.write(
           jsonLine({
             ...{ type: 'trial', study: name, trial: number, parameters: point, state: end?.kind ?? 'open' },
-            ...defined({ job, repetition: spec.repeat > 1 ? repetition : undefined, ...end }),
+            ...defined({
+              job,
+              repetition: spec.repeat > 1 ? repetition : undefined,
+              member,
+              parent,
+              parentStep,
+              ...end,
+            }),
           }),
         )
       return EXIT.ok
@@ -113,11 +121,23 @@ Examples:
         const from = Object.entries(point).map(([parameter, value]) => `${parameter}=${value}`)
         return ['best', `trial ${number}: ${values.join(' ')} with ${from.join(' ')}`] as const
       }),
+      ...(spec.pbt === undefined ? [] : descentWords(trials, best, spec.pbt.timeAttr)),
       ...(importance ?? []).map((one) => ['importance', `${one.name} ${Math.round(one.share * 100)} %`] as const),
     ]
     context.stdout.write(lines.map(([title, text]) => `${`${title}:`.padEnd(12)}${printable(text)}\n`).join(''))
     return EXIT.ok
   },
+}
+
+/** Who went on from whose checkpoint. */
+function descentWords(trials: readonly Trial[], best: readonly Trial[], timeAttr: string) {
+  const lines = best.map(
+    ({ number }) =>
+      `the best: trial ${ancestorsOf(trials, number)
+        .map((one) => one.number)
+        .join(' → ')}`,
+  )
+  return [...lines, ...descentLines(trials, timeAttr)].map((line) => ['descent', line] as const)
 }
 
 const studyJson = ({ name, user, spec, state, createdMs }: Study, counts: ReadonlyMap<string, number>): object => ({

@@ -9,6 +9,7 @@ import { HostRounds, pollSoon, type RoundsOptions } from './host-rounds.ts'
 import { isActive, type Job, type JobEvent, overdue, type SeenBundle } from './job.ts'
 import { type BundleName, parseBundleKey } from './orders.ts'
 import { type LinkSpeeds, PlanPass } from './plan-jobs.ts'
+import type { CheckpointPort } from './population.ts'
 import type { LeaseToken } from './queue-file.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
 import { type OpenSampler, StudyPass } from './study-pass.ts'
@@ -21,6 +22,8 @@ export type DriverOptions = RoundsOptions & {
   onEvent?(event: DriverEvent): void
   /** For the order of ranks; called when a job with a launcher is placed. */
   readonly linkSpeeds?: LinkSpeeds
+  /** For populations: without it their members are not replaced. */
+  readonly checkpoints?: CheckpointPort
   /** For studies whose method is a sampler that runs elsewhere; without it they wait. */
   readonly openSampler?: OpenSampler
   /** Calls back asynchronously when somebody may have written to the queue. */
@@ -76,7 +79,8 @@ class JobDriver {
     this.#pause = new Pause(options.clock)
     this.#studies = new StudyPass({
       store: options.store,
-      ...defined({ openSampler: options.openSampler }),
+      signal: options.signal,
+      ...defined({ openSampler: options.openSampler, port: options.checkpoints, prove: options.proveStorage }),
       onAnswer: () => {
         this.#isDirty = true
         this.#pause.wake()

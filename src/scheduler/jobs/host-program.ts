@@ -10,6 +10,7 @@ import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Said } from '../launch/launcher.ts'
 import { parseRankEnd, RANK_PROGRAM, type RankEnd, type UpClock, WHY_FUNCTION } from '../launch/rank.ts'
+import { CHECKPOINT, formatCheckpoint } from './checkpoint.ts'
 import { type BundleEnd, type BundleTimes, ENDED_SILENTLY, REBOOTED, type SeenBundle } from './job.ts'
 import { parseLeft } from './left-running.ts'
 
@@ -256,7 +257,7 @@ read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id; v=; read -r v x </proc/uptime
 echo "$$ $o \${20} $v" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
 ${isGrouped ? GROUP : ''}${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u at=$v" >&3
-${isLaunched ? SAY : ''}( ${isGrouped ? ENTER_GROUP : ''}umask $m; ${variables.join('')}export ${MARK}=${key}; ${go} && exec sh -c ${shellQuote(command)} ) >>out 2>>err </dev/null 3>&-${isLaunched ? ' 9>&-' : ''}
+${isLaunched ? SAY : ''}( ${isGrouped ? ENTER_GROUP : ''}umask $m; ${variables.join('')}${formatCheckpoint(environment[CHECKPOINT])}export ${MARK}=${key}; ${go} && exec sh -c ${shellQuote(command)} ) >>out 2>>err </dev/null 3>&-${isLaunched ? ' 9>&-' : ''}
 c=$?; w=; read -r w x </proc/uptime
 ${isLaunched ? TELL_FAILED : ''}p=$$; rest; f=${isLaunched ? SAID : ''}
 ${isGrouped ? KILL_GROUP : ''}case $c in 129|137|143)

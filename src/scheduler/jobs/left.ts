@@ -5,6 +5,7 @@
 import type { LeftSearch } from '../../base/left.ts'
 import { PROOF_FILE } from '../../base/proof-file.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
+import { STUDIES_DIRECTORY } from './checkpoint.ts'
 import { JOBS_DIRECTORY } from './host-program.ts'
 
 /** Another queue's are left alone until they have not changed for this long. */
@@ -59,7 +60,7 @@ done << PROOFS
 $left_proofs
 PROOFS
 `
-}while read -r _ left_mount left_type _; do
+}${findStudies(queue)}while read -r _ left_mount left_type _; do
   [ "$left_type" = cgroup2 ] && [ -d "$left_mount/muster" ] || continue
   if grep -q -x 'populated 1' "$left_mount/muster/cgroup.events"; then left_found cgroup "$left_mount/muster" 'jobs are running in it'
   else left_found cgroup "$left_mount/muster"; fi
@@ -76,11 +77,35 @@ cd / && rmdir "$p" "\${p%/*}" 2> /dev/null
 :`,
       },
       helper: { title: 'scheduler file', isBrief: true },
+      checkpoints: {
+        title: 'checkpoints of a study',
+        remove: `rm -rf "$p" && { rmdir "\${p%/*}" 2> /dev/null; rmdir "\${p%/*/*}" 2> /dev/null; :; }`,
+      },
       proof: { title: 'proof of a shared directory', isBrief: true },
       cgroup: { title: 'control groups of jobs', remove: `find "$p" -depth -type d -exec rmdir {} +` },
     },
   }
 }
+
+/** Directories of checkpoints: those of unfinished studies stay, and those of other queues until they are old. */
+const findStudies = (queue: OwnQueue | undefined): string => `left_place=${STUDIES_DIRECTORY}
+for left_file in "$left_place"/*-*; do
+  [ -d "$left_file" ] && [ ! -L "$left_file" ] || continue
+  left_name=\${left_file##*/}
+  case $left_name in *[!0-9a-z-]*) continue;; esac
+  case $left_name in
+    ${queue === undefined ? "''" : `${queue.id}-*`})
+      case '${queue?.kept === undefined ? '*' : ` ${queue.kept.join(' ')} `}' in
+        '*' | *" $left_name "*) left_found checkpoints "$left_file" 'unfinished studies of the queue';;
+        *) left_found checkpoints "$left_file";;
+      esac;;
+    *)
+      if [ -n "$(find "$left_file" -mtime -${OTHERS_DAYS} 2> /dev/null | head -n 1)" ]; then
+        left_found checkpoints "$left_file" 'checkpoints of another queue, changed within the last ${OTHERS_DAYS} days'
+      else left_found checkpoints "$left_file"; fi;;
+  esac
+done
+`
 
 /** The function `classes` prints `CLASS NAME` for each job directory in the working directory. */
 function formatClasses(queue: OwnQueue | undefined): string {
@@ -118,7 +143,7 @@ const MINUTES_A_DAY = 1440
 const ABANDONED_MINUTES = 60
 
 /**
- * Deletes directories of this queue, except those in `kept` and those that changed recently. Keys are part of the script,
+ * Deletes directories of this queue, also checkpoints of its studies, except those in `kept` and those that changed recently. Keys are part of the script,
  * as program arguments are limited in size. Where hosts share a home, only one can rename a directory and counts it.
  */
 export function formatCleanProgram(
@@ -132,11 +157,23 @@ export function formatCleanProgram(
       ? ''
       : `${findProofs(storages, `-user "$(id -u)" -mmin +${ABANDONED_MINUTES} -exec rm -f {} +`)}\n`
   const minutes = Math.max(LEAST_MINUTES, Math.round(olderThanDays * MINUTES_A_DAY))
-  return `${proofs}cd ${JOBS_DIRECTORY} 2>/dev/null || { echo removed 0; exit 0; }
-kept='
+  return `${proofs}kept='
 ${kept.map((key) => `./${key}\n`).join('')}'
-find . -maxdepth 1 -type d -name '${storeId}-*' -mmin +${minutes} | {
 n=0
+if cd ${STUDIES_DIRECTORY} 2>/dev/null; then
+  for d in ./${storeId}-*; do
+    [ -d "$d" ] && [ ! -L "$d" ] || continue
+    case $d in *[!0-9a-z./-]*) continue;; *-gone) ${isTrial ? '' : `[ -z "$(find "$d" -maxdepth 0 -cmin +${ABANDONED_MINUTES} 2>/dev/null)" ] || rm -rf "$d"; `}continue;; esac
+    case $kept in *"
+$d
+"*) continue;; esac
+    [ -z "$(find "$d" -mmin -${minutes} 2>/dev/null | head -n 1)" ] || continue
+    ${isTrial ? '' : 'mv "$d" "$d-gone" 2>/dev/null && rm -rf "$d-gone" || continue; '}n=$((n + 1))
+  done
+  ${isTrial ? '' : 'cd .. && rmdir studies 2>/dev/null'}
+fi
+cd ${JOBS_DIRECTORY} 2>/dev/null || { echo removed $n; exit 0; }
+find . -maxdepth 1 -type d -name '${storeId}-*' -mmin +${minutes} | {
 while read -r d; do
   case $d in *[!0-9a-z./-]*) continue;; *-gone) ${isTrial ? '' : `[ -z "$(find "$d" -maxdepth 0 -cmin +${ABANDONED_MINUTES} 2>/dev/null)" ] || rm -rf "$d"; `}continue;; ./${storeId}-*) ;; *) continue;; esac
   case $kept in *"

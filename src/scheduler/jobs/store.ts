@@ -3,6 +3,7 @@
 import { MusterError } from '../../base/errors.ts'
 import type { HostCapacity } from '../model/resources.ts'
 import type { Study, Trial } from '../study/study.ts'
+import { studyDirectory } from './checkpoint.ts'
 import type { EngineRoom } from './engine.ts'
 import {
   FINAL_KINDS,
@@ -52,6 +53,12 @@ export type JobGroup = {
   readonly first: number
   readonly count: number
   readonly counts: ReadonlyMap<string, number>
+}
+
+/** Where the job of a trial differs from those of its study. */
+export type OwnJob = {
+  readonly spec?: JobSpec | undefined
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 export class JobStore implements Disposable {
@@ -112,8 +119,8 @@ export class JobStore implements Disposable {
     })
   }
 
-  /** A trial and, if the study has jobs, the one that runs it. `spec`: where it differs from the study's. */
-  addTrial(study: Study, trial: NewTrial, nowMs: number, own?: JobSpec): Trial {
+  /** A trial and, if the study has jobs, the one that runs it. */
+  addTrial(study: Study, trial: NewTrial, nowMs: number, { spec: own, environment }: OwnJob = {}): Trial {
     const { id, user, priority, jobSpec } = study
     return this.together(() => {
       const number = this.studies.nextNumber(id)
@@ -121,17 +128,28 @@ export class JobStore implements Disposable {
         jobSpec === undefined
           ? []
           : this.#insertInto(
-              own === undefined ? jobSpec : this.file.run('INSERT INTO specs (spec) VALUES (?)', JSON.stringify(own)),
+              own === undefined ? jobSpec : this.#specOfTrials(id, own),
               {
                 spec: own ?? this.#rows.specOf(jobSpec),
                 ...{ user, priority, isHeld: false, after: [] },
-                variants: [{ ...trial.point, MUSTER_STUDY: study.name, MUSTER_TRIAL: String(number) }],
+                variants: [{ ...trial.point, ...environment, MUSTER_STUDY: study.name, MUSTER_TRIAL: String(number) }],
               },
               nowMs,
             )
       this.studies.add(id, trial, job)
       return { ...trial, number, job, end: undefined }
     })
+  }
+
+  /** Trials with the same specification share it. */
+  #specOfTrials(study: number, spec: JobSpec): number {
+    const text = JSON.stringify(spec)
+    const rows = this.file.all(
+      'SELECT DISTINCT jobs.spec AS spec FROM trial JOIN jobs ON jobs.id = trial.job WHERE trial.study = ?',
+      study,
+    )
+    const known = rows.find((row) => JSON.stringify(this.#rows.specOf(Number(row.spec))) === text)
+    return known === undefined ? this.file.run('INSERT INTO specs (spec) VALUES (?)', text) : Number(known.spec)
   }
 
   get(id: number): Job | undefined {
@@ -260,7 +278,7 @@ export class JobStore implements Disposable {
     return row && Number(row.spec)
   }
 
-  /** Names of directories on hosts that unfinished jobs run in or will run in. */
+  /** Names of directories on hosts that unfinished jobs run in or will run in, and of checkpoints of unfinished studies. */
   keptDirectories(): readonly string[] {
     const running = this.active().flatMap((job) =>
       isActive(job.state) ? job.state.places.map((_, rank) => bundleKey(this.id, job, rank)) : [],
@@ -278,7 +296,10 @@ export class JobStore implements Disposable {
       // The names appear between quotes in programs for hosts; no others are ever deleted.
       return directory?.startsWith(start) && SAFE_NAME.test(directory) ? [directory.slice('../'.length)] : []
     })
-    return [...running, ...new Set(copied)]
+    const checkpoints = this.studies
+      .unfinished()
+      .flatMap(({ id, spec }) => (spec.pbt === undefined ? [] : [studyDirectory(this.id, id)]))
+    return [...running, ...new Set(copied), ...checkpoints]
   }
 
   /** The latest directories of `--storage`. */

@@ -3,6 +3,7 @@
  * new ones. It alone adds trials, and keeps nothing that is not in rows but what can be asked again.
  */
 import { getOrMake } from '../../base/collections.ts'
+import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { askNext, METHODS, untriedNear } from '../study/ask.ts'
 import { pruneReason } from '../study/prune.ts'
@@ -10,7 +11,8 @@ import { canonicalPoint, type Point, pointKey, type Space, sizeOf } from '../stu
 import { type Study, type StudyState, spaceOf, type Trial, type TrialEnd, type TrialStep } from '../study/study.ts'
 import { isActive, isFinal, type JobEvent } from './job.ts'
 import { metricNumber } from './metric.ts'
-import type { JobStore } from './store.ts'
+import { Population, type PopulationOptions } from './population.ts'
+import type { OwnJob } from './store.ts'
 import type { NewTrial, OpenTrial } from './study-rows.ts'
 
 /** A sampler that runs elsewhere. Nothing of what it says is believed but that it suggests a point. */
@@ -30,8 +32,7 @@ export interface Sampler extends Disposable {
 /** `history`: all trials, when the sampler begins or has to begin again. `onAnswer`: `poll` has something new. */
 export type OpenSampler = (study: Study, history: () => readonly Trial[], onAnswer: () => void) => Sampler
 
-export type StudyPassOptions = {
-  readonly store: JobStore
+export type StudyPassOptions = Omit<PopulationOptions, 'onAnswer'> & {
   readonly openSampler?: OpenSampler
   /** Something has come for which a pass is worth while. */
   onAnswer(): void
@@ -58,13 +59,16 @@ export class StudyPass implements Disposable {
   /** What trials that did not fail have printed on the way, by study and trial. */
   readonly #steps = new Map<number, Map<number, readonly TrialStep[]>>()
   readonly #askers = new Map<number, Asker[]>()
+  readonly #population: Population
 
   constructor(options: StudyPassOptions) {
     this.#options = options
+    this.#population = new Population(options)
   }
 
   [Symbol.dispose](): void {
     for (const { sampler } of this.#samplers.values()) sampler[Symbol.dispose]()
+    this.#population[Symbol.dispose]()
   }
 
   get hasWork(): boolean {
@@ -122,21 +126,26 @@ export class StudyPass implements Disposable {
       if (end === undefined) open.push(one)
       else this.#settle(study, one.trial, end)
     }
-    const state = this.#refill(study, open, nowMs, after)
+    const stops: StudyEvent[] = []
+    const state =
+      study.spec.pbt === undefined
+        ? this.#refill(study, open, nowMs, after)
+        : this.#replaceMembers(study, open, stops, nowMs)
     if (state !== study.state) studies.setState(study.id, state)
     if (state.kind !== 'running') this.#dismiss(study.id, state.reason ?? 'the study is over', after)
-    return this.#judge(study, open)
+    return [...stops, ...this.#judge(study, open)]
   }
 
   /** Notes what running trials have printed, and stops those that are not worth going on. */
   #judge({ id, spec }: Study, open: readonly OpenTrial[]): readonly StudyEvent[] {
     const [objective] = spec.metrics
-    const { prune } = spec
-    if (prune === undefined || objective === undefined) return []
+    const { prune, pbt } = spec
+    const stepMetric = prune?.stepMetric ?? pbt?.timeAttr
+    if (stepMetric === undefined || objective === undefined) return []
     const { studies } = this.#options.store
     const known = getOrMake(this.#steps, id, () => new Map(studies.steps(id)))
     return open.flatMap(({ trial, job, values }): StudyEvent[] => {
-      const step = metricNumber(values[prune.stepMetric])
+      const step = metricNumber(values[stepMetric])
       const value = metricNumber(values[objective.name])
       const before = known.get(trial.number) ?? []
       const judgedTo = before.at(-1)?.step
@@ -144,7 +153,7 @@ export class StudyPass implements Disposable {
       const steps = [...before, { step, value }]
       known.set(trial.number, steps)
       studies.noteStep(id, trial.number, { step, value })
-      if (job === undefined || !isActive(job.state) || trial.stopping !== undefined) return []
+      if (prune === undefined || job === undefined || !isActive(job.state) || trial.stopping !== undefined) return []
       const others = [...known].flatMap(([number, own]) => (number === trial.number ? [] : [own]))
       const reason = pruneReason(prune, objective, steps, others, judgedTo)
       if (reason === undefined) return []
@@ -184,8 +193,32 @@ export class StudyPass implements Disposable {
     return state
   }
 
-  #add(study: Study, trial: NewTrial, nowMs: number): Trial {
-    const added = this.#options.store.addTrial(study, trial, nowMs)
+  /** Of a population; the state after this. */
+  #replaceMembers(study: Study, open: readonly OpenTrial[], stops: StudyEvent[], nowMs: number): StudyState {
+    const { store } = this.#options
+    const { state } = study
+    const why = this.#whyNoMore(study, nowMs)
+    const mostNew =
+      why === undefined ? (state.trials ?? Number.POSITIVE_INFINITY) - store.studies.nextNumber(study.id) : 0
+    const tried = this.#triedOf(study)
+    const step = this.#population.step(study, open, { mostNew, tried }, nowMs)
+    for (const { trial, ...own } of step.adds) this.#add(study, trial, nowMs, own)
+    for (const { trial, job, reason } of step.stops) {
+      if (trial.stopping === undefined) store.studies.noteStopping(study.id, trial, reason)
+      stops.push({ id: job, event: { kind: 'stop', reason: 'cancelled' } })
+    }
+    const isOver = open.length + step.adds.length + step.state.replacements.length === 0
+    if (state.kind === 'running' && isOver && state.population !== undefined)
+      return ended({ ...state, population: step.state }, why ?? 'all members have ended', nowMs)
+    const { trouble, ...rest } = state
+    // What went wrong is shown until a member was replaced.
+    const last = step.trouble ?? (step.adds.length > 0 ? undefined : trouble)
+    if (step.state === state.population && last === trouble) return state
+    return { ...rest, ...defined({ trouble: last }), beganMs: state.beganMs ?? nowMs, population: step.state }
+  }
+
+  #add(study: Study, trial: NewTrial, nowMs: number, own?: OwnJob): Trial {
+    const added = this.#options.store.addTrial(study, trial, nowMs, own)
     this.#triedOf(study).add(pointKey(trial.point))
     return added
   }
@@ -209,7 +242,7 @@ export class StudyPass implements Disposable {
     const { studies } = this.#options.store
     const count = studies.nextNumber(id)
     if (state.trials !== undefined && count >= state.trials) return `${count} ${count === 1 ? 'trial' : 'trials'}`
-    if (count >= sizeOf(spaceOf(spec)) * spec.repeat) return allTried({ spec })
+    if (spec.pbt === undefined && count >= sizeOf(spaceOf(spec)) * spec.repeat) return allTried({ spec })
     if (spec.limitS !== undefined && state.beganMs !== undefined && nowMs - state.beganMs > spec.limitS * 1000)
       return `its time is over (${spec.limitS} s)`
     const failed = studies.failuresInARow(id)
@@ -308,7 +341,9 @@ function endOf({ spec }: Study, { trial, job, isRead, values }: OpenTrial, nowMs
     ...(startedMs === undefined ? {} : { startedMs }),
     ...(places[0] === undefined ? {} : { host: places[0].host, devices: places[0].devices }),
   }
-  if (state.kind !== 'done' && trial.stopping !== undefined) return { kind: 'pruned', ...own, reason: trial.stopping }
+  // A member that saves and ends well when it is stopped was stopped all the same.
+  const isPruned = trial.stopping !== undefined && (state.kind !== 'done' || trial.member !== undefined)
+  if (isPruned) return { kind: 'pruned', ...own, ...defined({ reason: trial.stopping }) }
   if (state.kind !== 'done') return { kind: 'failed', ...own, reason: reason ?? state.kind }
   const missing = spec.metrics.find(({ name }) => metricNumber(values[name]) === undefined)
   if (missing === undefined) return { kind: 'done', ...own }

@@ -30,7 +30,7 @@ export type OpenTrial = {
 }
 
 /** What is kept of a trial that only people read. */
-type More = Partial<Pick<Trial, 'isReplaced' | 'stopping' | 'member' | 'parent' | 'asker'>> & {
+type More = Partial<Pick<Trial, 'isReplaced' | 'stopping' | 'member' | 'parent' | 'parentStep' | 'asker'>> & {
   readonly end?: Omit<TrialEnd, 'kind'>
 }
 
@@ -83,6 +83,11 @@ export class StudyRows extends StorePart {
 
   hasUnfinished(): boolean {
     return this.file.one(`SELECT 1 FROM study WHERE ${UNFINISHED} LIMIT 1`) !== undefined
+  }
+
+  /** What its trials run; undefined: it has no jobs. */
+  specOf({ jobSpec }: Study): JobSpec | undefined {
+    return jobSpec === undefined ? undefined : this.rows.specOf(jobSpec)
   }
 
   setState(id: number, state: StudyState): void {
@@ -243,8 +248,8 @@ const SELECT_OPEN = `SELECT number, point, repetition, trial.job AS job, trial.k
   FROM trial LEFT JOIN jobs ON jobs.id = trial.job LEFT JOIN results ON results.job = trial.job
   WHERE study = ? AND trial.kind = 'open' ORDER BY number`
 
-const moreOf = ({ isReplaced, stopping, member, parent, asker }: Trial): More =>
-  defined({ isReplaced, stopping, member, parent, asker })
+const moreOf = ({ isReplaced, stopping, member, parent, parentStep, asker }: Trial): More =>
+  defined({ isReplaced, stopping, member, parent, parentStep, asker })
 
 const specs = new Map<string, StudySpec>()
 const MOST_SPECS = 1_000

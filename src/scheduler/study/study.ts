@@ -92,6 +92,42 @@ export type StudyState = {
   /** Suggestions of points that were tried already, and how many were replaced by another point. */
   readonly repeated: number
   readonly replaced: number
+  readonly population?: PopulationState
+}
+
+/** What population-based training remembers; all else follows from its trials. */
+export type PopulationState = {
+  readonly marks: readonly MemberMark[]
+  /** Members that are being replaced, at most one each. */
+  readonly replacements: readonly Replacement[]
+}
+
+/** Of a member at its last comparison with the others: its value, and the time attribute then. */
+export type MemberMark = { readonly member: number; readonly value?: number; readonly step: number }
+
+/**
+ * One member continues from a checkpoint of another. Each phase may be repeated: `exploring`: the command of --explore is asked for
+ * its point; `copying`: the checkpoint is copied beside the member's; `stopping`: its job is stopped; `moving`: the copy takes the
+ * place of its checkpoint, and then its next trial begins.
+ */
+export type Replacement = {
+  readonly phase: 'exploring' | 'copying' | 'stopping' | 'moving'
+  readonly member: number
+  /** Its trial that is stopped. */
+  readonly victim: number
+  /** The member whose checkpoint it takes, that member's trial, and how far that is. */
+  readonly source: number
+  readonly parent: number
+  readonly step: number
+  /** Hosts of the checkpoints. */
+  readonly from: string
+  readonly to: string
+  readonly point: Point
+  readonly repetition: number
+  /** For the trial that is stopped. */
+  readonly reason: string
+  /** The finished copy: its name, and a digest of its files. */
+  readonly copy?: { readonly name: string; readonly digest: string }
 }
 
 export type Study = {
@@ -137,6 +173,8 @@ export type Trial = {
   /** Of a population: whose place it has, and the trial from which its checkpoint comes. */
   readonly member?: number
   readonly parent?: number
+  /** The time attribute of that checkpoint. */
+  readonly parentStep?: number
   /** Who asked for it, if a program did. */
   readonly asker?: string
 }

@@ -1,0 +1,277 @@
+/** A population whose jobs are a model, with checkpoints that real shells copy between the homes of two hosts. */
+import { spawn } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { isActive } from '../../../src/scheduler/jobs/job.ts'
+import type { CheckpointPort, CheckpointResult } from '../../../src/scheduler/jobs/population.ts'
+import { ancestorsOf } from '../../../src/scheduler/study/descent.ts'
+import { pointKey } from '../../../src/scheduler/study/space.ts'
+import type { PbtSpec, Trial } from '../../../src/scheduler/study/study.ts'
+import { QueueWorld, worldSpec } from '../../support/queue-world.ts'
+import { seededRandom } from '../../support/seeded-random.ts'
+
+const HOSTS = ['m1', 'm2'].map((name) => ({ name, cpuMilli: 2000, memoryBytes: 2 ** 34, gpus: [], labels: {} }))
+const LAST_STEP = 24
+
+let directory: string
+const running = new Set<Promise<unknown>>()
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-pbt-'))
+  for (const { name } of HOSTS) mkdirSync(join(directory, name))
+})
+afterEach(async () => {
+  await Promise.all(running)
+  rmSync(directory, { recursive: true, force: true })
+})
+
+/** What was begun goes on when its scheduler is gone. */
+function begin<T>(work: Promise<T>): Promise<T> {
+  running.add(work)
+  void work.finally(() => running.delete(work))
+  return work
+}
+
+const runShell = (host: string, program: string): Promise<CheckpointResult> => {
+  const { promise, resolve } = Promise.withResolvers<CheckpointResult>()
+  const env = { PATH: process.env.PATH ?? '', HOME: join(directory, host) }
+  const child = spawn('sh', ['-s'], { env, stdio: ['pipe', 'pipe', 'pipe'] })
+  const read = { out: '', err: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    read.out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    read.err += text
+  })
+  child.on('close', (code) =>
+    resolve(code === 0 ? { kind: 'ok', text: read.out } : { kind: 'failed', reason: read.err }),
+  )
+  child.stdin.end(program)
+  return promise
+}
+
+const port = (rest: Partial<CheckpointPort> = {}): CheckpointPort => ({
+  run: (host, program) => begin(runShell(host, program)),
+  copy: (from, to) => begin(runShell('m1', `cp -R -P '${from.path}/.' '${to.path}'`)),
+  ...rest,
+})
+
+const pbt = (rest: Partial<PbtSpec> = {}): PbtSpec => ({
+  population: 4,
+  timeAttr: 'step',
+  perturbationInterval: 4,
+  quantileFraction: 0.25,
+  resampleProbability: 0.25,
+  mutate: ['lr=loguniform:1e-4:1e-1'],
+  ...rest,
+})
+
+function createStudy(
+  { store, nowMs }: QueueWorld,
+  rest: Partial<PbtSpec> = {},
+  parameters = ['lr=log:1e-4:1e-1'],
+): number {
+  const metrics = [{ name: 'acc', isMost: true }]
+  const spec = { parameters, method: 'pbt', seed: 5, metrics, repeat: 1, failures: 1000, pbt: pbt(rest) }
+  const job = worldSpec({ metrics: [...metrics, { name: 'step' }] })
+  return store.together(() => store.studies.create({ name: 'p', user: 'ann', priority: 0, spec, job }, nowMs))
+}
+
+type Saved = { readonly step: number; readonly line: readonly number[] }
+
+/** What the jobs do between two ticks: begin from their checkpoint, train a step, save, print. Those at their last step end. */
+function train({ store, nowMs }: QueueWorld, isSaving = true): void {
+  for (const job of store.active()) {
+    const { state, spec } = job
+    if (!isActive(state) || state.kind !== 'running') continue
+    const { MUSTER_CHECKPOINT = '', MUSTER_TRIAL = '', lr = '' } = spec.environment
+    const path = MUSTER_CHECKPOINT.startsWith('/')
+      ? MUSTER_CHECKPOINT
+      : join(directory, state.places[0]?.host ?? '', '.local/state/muster/studies', MUSTER_CHECKPOINT)
+    mkdirSync(path, { recursive: true })
+    const file = join(path, 'state')
+    const before: Saved = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { step: 0, line: [] }
+    const number = Number(MUSTER_TRIAL)
+    const line = before.line.at(-1) === number ? before.line : [...before.line, number]
+    const step = before.step + 1
+    if (isSaving) writeFileSync(file, JSON.stringify({ step, line } satisfies Saved))
+    const values = { step: String(step), acc: String(-Math.abs(Math.log10(Number(lr)) + 2)) }
+    const isFinal = step >= LAST_STEP
+    store.results.note({ job: job.id, attempt: job.attempt, values, isFinal })
+    if (isFinal)
+      store.applyAll(
+        [{ id: job.id, event: { kind: 'seen', rank: 0, bundle: { kind: 'ended', end: { kind: 'exit', code: 0 } } } }],
+        nowMs,
+      )
+  }
+}
+
+async function settle(): Promise<void> {
+  while (running.size > 0) await Promise.all(running)
+}
+
+/** One tick of the scheduler and of the hosts. */
+async function turn(world: QueueWorld, isWaiting = true): Promise<void> {
+  world.nowMs += 1000
+  world.tick()
+  if (isWaiting) await settle()
+  else await new Promise(setImmediate)
+  world.act(false)
+  train(world)
+}
+
+/** Each member of a host has what the trials saved from which it descends. */
+function checkLines(world: QueueWorld, trials: readonly Trial[], shared?: string): void {
+  const bases =
+    shared === undefined ? HOSTS.map(({ name }) => join(directory, name, '.local/state/muster/studies')) : [shared]
+  const last = new Map(trials.map((trial) => [trial.member, trial.number]))
+  const found = bases.flatMap((base) => {
+    const own = join(base, `${world.store.id}-1`)
+    return existsSync(own)
+      ? readdirSync(own)
+          .filter((name) => name.startsWith('member-'))
+          .map((name) => join(own, name))
+      : []
+  })
+  for (const path of found) {
+    const saved = JSON.parse(readFileSync(join(path, 'state'), 'utf8')) as Saved
+    expect(saved.line).toEqual(ancestorsOf(trials, saved.line.at(-1) ?? -1).map(({ number }) => number))
+    expect(saved.line.at(-1)).toBe(last.get(Number(path.split('-').at(-1))))
+    expect(saved.step).toBe(LAST_STEP)
+  }
+  expect(found).toHaveLength(4)
+}
+
+async function runAll(world: QueueWorld, id: number, onTick = () => {}, isWaiting = true): Promise<readonly Trial[]> {
+  for (let tick = 0; tick < 400 && world.store.studies.get(id)?.state.kind === 'running'; tick++) {
+    onTick()
+    await turn(world, isWaiting)
+  }
+  await settle()
+  expect(world.store.studies.get(id)?.state).toMatchObject({ kind: 'done', reason: 'all members have ended' })
+  return world.store.studies.trials(id)
+}
+
+describe('a population', () => {
+  it('goes on from the checkpoints of its best members, on the hosts of the replaced ones', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    world.restart(undefined, port())
+    const id = createStudy(world)
+    const trials = await runAll(world, id)
+    checkLines(world, trials)
+    const later = trials.filter(({ parent }) => parent !== undefined)
+    expect(later.length).toBeGreaterThan(2)
+    for (const trial of later) {
+      const before = trials.findLast(({ member, number }) => member === trial.member && number < trial.number)
+      expect(before?.end).toMatchObject({
+        kind: 'pruned',
+        reason: expect.stringMatching(/^replaced by member \d's checkpoint at step \d+: -\d/),
+      })
+      expect(trial.end).toMatchObject({ host: before?.end?.host })
+      expect(trial.parentStep).toBeGreaterThanOrEqual(4)
+    }
+    expect(new Set(trials.map(({ point, repetition }) => `${pointKey(point)} ${repetition}`)).size).toBe(trials.length)
+    // Nothing is left of copies.
+    for (const { name } of HOSTS)
+      expect(
+        readdirSync(join(directory, name, '.local/state/muster/studies', `${world.store.id}-1`)).filter(
+          (one) => one.startsWith('.copy') || one.startsWith('.old'),
+        ),
+      ).toEqual([])
+  })
+
+  it('loses nothing when its scheduler is killed at any moment', async () => {
+    const random = seededRandom()
+    for (let run = 0; run < 5; run++) {
+      rmSync(directory, { recursive: true, force: true })
+      for (const { name } of HOSTS) mkdirSync(join(directory, name), { recursive: true })
+      using world = new QueueWorld(HOSTS, false)
+      world.restart(undefined, port())
+      const id = createStudy(world)
+      const kill = () => {
+        if (random() < 0.4) world.restart(undefined, port())
+      }
+      const trials = await runAll(world, id, kill, false)
+      checkLines(world, trials)
+    }
+  })
+
+  it('keeps checkpoints in a directory that its hosts share', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    const shared = join(directory, "it's shared")
+    mkdirSync(shared)
+    const copied: string[] = []
+    world.restart(
+      undefined,
+      port({ copy: async ({ path }) => ({ kind: 'failed', reason: String(copied.push(path)) }) }),
+    )
+    const id = createStudy(world, { checkpoints: shared })
+    // Both of this host, as nothing here proves that a directory is shared.
+    const trials = await runAll(world, id)
+    expect(copied).toEqual([])
+    checkLines(world, trials, shared)
+  })
+
+  it('lets a member go on when a copy fails, and says why', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    const fail = async () => ({ kind: 'failed', reason: 'no space\x1b[31m left' }) as const
+    world.restart(undefined, port({ run: fail }))
+    const id = createStudy(world)
+    for (let tick = 0; tick < 12; tick++) await turn(world)
+    const { state } = world.store.studies.get(id) ?? {}
+    expect(state?.trouble).toMatch(/^member \d was not replaced: m\d: no space.* left$/)
+    expect(state?.trouble).not.toContain('\x1b')
+    expect(world.store.studies.trials(id).map(({ end }) => end)).toEqual([undefined, undefined, undefined, undefined])
+  })
+
+  it('asks --explore for parameters, and takes only those of the study', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    world.restart(undefined, port())
+    const id = createStudy(world, {
+      mutate: [],
+      explore: 'read text; printf \'{"lr": 0.0123, "noise": 1}\' | sed "s/, .noise.: 1//"',
+    })
+    for (let tick = 0; tick < 14; tick++) await turn(world)
+    expect(
+      world.store.studies
+        .trials(id)
+        .slice(4)
+        .map(({ point }) => point),
+    ).toContainEqual({ lr: '0.0123' })
+    using other = new QueueWorld(HOSTS, false)
+    other.restart(undefined, port())
+    const wrong = createStudy(other, { explore: 'echo "{\\"lr\\": 5}"' })
+    for (let tick = 0; tick < 12; tick++) await turn(other)
+    expect(other.store.studies.get(wrong)?.state.trouble).toMatch(
+      /--explore on m\d: it is outside the study's parameters: \{"lr":"5"\}/,
+    )
+    expect(other.store.studies.trials(wrong)).toHaveLength(4)
+  })
+
+  it('takes no link for a checkpoint, and copies links as links', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    world.restart(undefined, port())
+    const id = createStudy(world)
+    writeFileSync(join(directory, 'secret'), 'secret')
+    await turn(world)
+    for (let tick = 0; tick < 3; tick++) await turn(world)
+    for (const { name } of HOSTS) {
+      const own = join(directory, name, '.local/state/muster/studies', `${world.store.id}-1`)
+      for (const member of readdirSync(own)) symlinkSync(join(directory, 'secret'), join(own, member, 'link'))
+    }
+    const trials = await runAll(world, id)
+    checkLines(world, trials)
+    expect(readFileSync(join(directory, 'secret'), 'utf8')).toBe('secret')
+  })
+})
