@@ -10,8 +10,7 @@ import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { parseMemorySize, sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
-import { FIND_TOOL } from '../../ops/env/conda-scripts.ts'
-import { type EnvironmentSpec, section as envSection } from '../../ops/env/section.ts'
+import { section as envSection } from '../../ops/env/section.ts'
 import { directoryPath } from '../../ops/nfs/shared-directory.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
@@ -37,6 +36,7 @@ import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
 import { ENGINES } from './engines.ts'
+import { inEnvironment, parseJobEnvironment, setUpOf } from './environment.ts'
 import { addressesOf, hostsOf, linkSpeedsOf, type OpenQueue, openQueue, withEnough } from './open-queue.ts'
 import { ringJson, ringText } from './show.ts'
 import { expandVariants } from './variants.ts'
@@ -491,92 +491,6 @@ async function* linesOf(file: string, context: CliContext): AsyncGenerator<reado
     throw new MusterError('usage', `cannot read ${printable(file)}: ${fileReason(error)}`)
   }
   if (rest.trim() !== '') yield [rest]
-}
-
-/** `name`: of a conda environment (or its path), the path of a venv, or an image, with the options of `docker run`. */
-type JobEnvironment = { readonly kind: 'venv' | 'conda' | 'image'; readonly name: string; readonly options?: string }
-
-const FORMS = '`declared` (the one of hosts.yaml), venv:PATH, conda:NAME (or its path), or image:NAME for docker'
-
-/** @throws MusterError 'usage' for a word that is none, 'configuration' when hosts.yaml declares none. */
-function parseJobEnvironment(word: string, declared: EnvironmentSpec | undefined): JobEnvironment {
-  if (word === 'declared') {
-    if (declared === undefined)
-      throw new MusterError('configuration', 'hosts.yaml declares no environment', {
-        hint: `--from-env takes ${FORMS}.`,
-      })
-    switch (declared.kind) {
-      case 'venv':
-        return { kind: 'venv', name: declared.path }
-      case 'conda':
-        return { kind: 'conda', name: declared.prefix ?? declared.name }
-      case 'docker':
-        return { kind: 'image', name: declared.image, options: declared.options }
-    }
-  }
-  const [, kind, name] = /^(venv|conda|image):(.+)$/.exec(word) ?? []
-  if (name !== undefined) return { kind: kind as JobEnvironment['kind'], name }
-  throw new MusterError('usage', `--from-env ${printable(word)}: it takes ${FORMS}`)
-}
-
-/** For sh. `variables`: names that a container is to have besides Muster's own; `gpus`: whether it asked for some. */
-/** Enters the environment of a launched job, whose launcher has to be in it. @throws MusterError 'usage' for an image. */
-function setUpOf({ kind, name }: JobEnvironment): string {
-  switch (kind) {
-    case 'venv':
-      return `. ${homePath(name)}/bin/activate || exit 126`
-    case 'conda':
-      return `${FIND_TOOL}case $tool in
-*/micromamba) eval "$("$tool" shell activate -s posix ${homePathOrName(name)})";;
-*) eval "$("$tool" shell.posix activate ${homePathOrName(name)})";;
-esac || exit 126`
-    case 'image':
-      throw new MusterError('usage', '--launch cannot be used with an image', { hint: 'Use venv:PATH or conda:NAME.' })
-  }
-}
-
-const homePathOrName = (name: string): string => (/[/~]/.test(name) ? homePath(name) : shellQuote(name))
-
-function inEnvironment(
-  command: string,
-  { kind, name, options = '' }: JobEnvironment,
-  variables: readonly string[],
-  gpus: boolean,
-): string {
-  switch (kind) {
-    case 'venv':
-      return `. ${homePath(name)}/bin/activate || exit 126\n${command}`
-    case 'conda': {
-      const which = /[/~]/.test(name) ? `-p ${homePath(name)}` : `-n ${shellQuote(name)}`
-      return `${FIND_TOOL}case $tool in */micromamba) o=;; *) o=--no-capture-output;; esac
-exec "$tool" run $o ${which} sh -c ${shellQuote(command)}`
-    }
-    case 'image': {
-      const names = [...OURS, ...variables].map((variable) => `-e ${variable}`).join(' ')
-      return `exec docker run --rm --init --network host --name "muster-$MUSTER_JOB-$MUSTER_ATTEMPT-$RANK" ${gpus ? '--gpus all ' : ''}${names} -v "$PWD:$PWD" -w "$PWD" ${options} ${shellQuote(name)} sh -c ${shellQuote(command)}`
-    }
-  }
-}
-
-const OURS = [
-  'CUDA_VISIBLE_DEVICES',
-  'ROCR_VISIBLE_DEVICES',
-  'MUSTER_JOB',
-  'MUSTER_ATTEMPT',
-  'MUSTER_RANK',
-  'MUSTER_WORLD_SIZE',
-  'MUSTER_HOSTS',
-  'MUSTER_GPU_MILLI',
-  'RANK',
-  'WORLD_SIZE',
-  'LOCAL_RANK',
-  'MASTER_ADDR',
-  'MASTER_PORT',
-]
-
-/** `~/` is the home directory, nothing else in it means anything. */
-function homePath(path: string): string {
-  return path.startsWith('~/') ? `"$HOME"/${shellQuote(path.slice(2))}` : shellQuote(path)
 }
 
 /** Those of `withRequest`, and the command. */

@@ -19,6 +19,7 @@ import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { checkpointPort } from '../study/checkpoints.ts'
+import { openSamplerOn } from '../study/optuna.ts'
 import { driverEngines, hostStorage, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { driverHost, linkSpeedsOf, type OpenQueue, openQueue } from './open-queue.ts'
@@ -124,7 +125,7 @@ function detailOf(job: Job): string {
   return where === undefined ? '' : ` on ${where}`
 }
 
-type DriveRequest = Omit<DriverOptions, 'store' | 'lease' | 'hosts' | 'clock' | 'watchStore'> & {
+type DriveRequest = Omit<DriverOptions, 'store' | 'lease' | 'hosts' | 'openSampler' | 'clock' | 'watchStore'> & {
   readonly queue: OpenQueue
   now(): number
   /** One line for the user. */
@@ -165,6 +166,7 @@ async function drive({ queue, ...rest }: DriveRequest, lease: LeaseToken): Promi
       store,
       lease,
       hosts: inventory.hosts.map(driverHost),
+      openSampler: openSamplerOn(rest.port, systemClock),
       clock: systemClock,
       watchStore: (onWrite) => watchStore(path, onWrite),
     })

@@ -5,24 +5,26 @@ import { accountName } from '../../base/account.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
 import { CHECKPOINT } from '../../scheduler/jobs/checkpoint.ts'
 import { METHODS } from '../../scheduler/study/ask.ts'
+import { samplerOf } from '../../scheduler/study/optuna.ts'
 import { type Space, sizeOf } from '../../scheduler/study/space.ts'
 import { type PruneSpec, type StudySpec, spaceOf } from '../../scheduler/study/study.ts'
 import { numberFrom, repeatable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { openQueue } from '../job/open-queue.ts'
-import { COMMAND_WORDS, checkRoom, metricsOf, prepareJob, type SubmitOptions, withJobOptions } from '../job/submit.ts'
+import { COMMAND_WORDS, checkRoom, metricsOf, prepareJob, withJobOptions } from '../job/submit.ts'
 import { ABSENT } from '../launch/launch.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import { type SamplerOptions, samplerPlaceOf, withSamplerOptions } from './optuna.ts'
 import { checkMemberJob, PBT, type PbtOptions, pbtParts, withPbtOptions } from './pbt-options.ts'
 
-type CreateOptions = SubmitOptions &
+type CreateOptions = SamplerOptions &
   PbtOptions & {
     readonly param: readonly string[]
     readonly if: readonly string[]
     readonly record: readonly string[]
-    readonly method: string
     readonly trials?: number
     readonly atOnce?: number
     readonly repeat: number
@@ -37,7 +39,7 @@ type CreateOptions = SubmitOptions &
 
 export const create: VerbCode = {
   define: (command) =>
-    withPbtOptions(withJobOptions(command))
+    withPbtOptions(withSamplerOptions(withJobOptions(command)))
       .argument('<study>', 'name of the study')
       .argument('[command...]', `what a trial runs: ${COMMAND_WORDS}; parameters are variables, such as $lr`)
       .addOption(
@@ -84,7 +86,7 @@ so that a checkpoint is whole at any moment:
 `,
   async run(name: string, words: readonly string[], options: CreateOptions, context: CliContext) {
     using queue = await openQueue(options, context)
-    const spec = studySpecOf(options)
+    const spec = studySpecOf(options, queue.inventory)
     const space = spaceOf(spec)
     checkNames(space)
     const trials = options.trials
@@ -132,11 +134,18 @@ function pruneOf(text: string): Pick<PruneSpec, 'rule' | 'factor'> {
   return { rule: 'halving', factor: Number(factor ?? DEFAULT_FACTOR) }
 }
 
+const KNOWN = [
+  ...METHODS,
+  POPULATION,
+  { name: 'tpe', summary: 'Optuna models which points are good' },
+  { name: 'optuna:SAMPLER', summary: 'another sampler of Optuna, such as optuna:CmaEsSampler' },
+] as const
+
 function methodHelp(): string {
-  return `how points are chosen: ${[...METHODS, POPULATION].map(({ name, summary }) => `${name} (${summary})`).join(', ')}`
+  return `how points are chosen: ${KNOWN.map(({ name, summary }) => `${name} (${summary})`).join(', ')}`
 }
 
-function studySpecOf(options: CreateOptions): StudySpec {
+function studySpecOf(options: CreateOptions, inventory: Inventory): StudySpec {
   const {
     method,
     repeat,
@@ -151,9 +160,9 @@ function studySpecOf(options: CreateOptions): StudySpec {
   } = options
   if (options.param.length + options.mutate.length === 0)
     throw new MusterError('usage', 'a study needs a parameter: --param lr=log:1e-5:1e-1')
-  if (![...METHODS, POPULATION].some(({ name }) => name === method))
+  if (!KNOWN.some(({ name }) => name === method) && samplerOf(method) === undefined)
     throw new MusterError('usage', `unknown method: ${printable(method)}`, {
-      hint: `Methods: ${[...METHODS, POPULATION].map(({ name }) => name).join(', ')}.`,
+      hint: `Methods: ${KNOWN.map(({ name }) => name).join(', ')}.`,
     })
   const metrics = metricsOf(options.metric)
   if (metrics.length === 0 && !['grid', 'random', 'brute', 'quasi-random'].includes(method))
@@ -173,6 +182,7 @@ function studySpecOf(options: CreateOptions): StudySpec {
       digits,
       atOnce,
       limitS: time,
+      sampler: samplerPlaceOf(options, inventory),
       prune: prune && { ...prune, stepMetric, fromStep: pruneFrom, fromTrials: FROM_TRIALS },
     }),
   }

@@ -60,9 +60,10 @@ export type PbtSpec = {
   readonly checkpoints?: string
 }
 
-/** `setUp`: lines of sh that make its Python the first one of PATH. */
+/** `setUp`: lines of sh that make `python3` that of an environment; `environment`: its name, for people. */
 export type SamplerPlace = {
   readonly host: string
+  readonly environment?: string
   readonly setUp: string
   readonly options: Readonly<Record<string, string>>
 }

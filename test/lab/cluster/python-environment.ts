@@ -17,6 +17,8 @@ type Environment = { readonly imports: string; readonly usesSystemPackages?: boo
 const ENVIRONMENTS = {
   /** Ray alone, which the tests of Muster's own Ray clusters need. */
   ray: { imports: 'import ray, aiohttp' },
+  /** Optuna with what its samplers need, except torch for the GPSampler. */
+  optuna: { imports: 'import optuna, cmaes, scipy' },
   /** Ray with Tune, Train, RLlib and Optuna, and Debian's torch: its own torch would take 3 GB. */
   'ray-libraries': { imports: 'import ray.tune, ray.train.torch, ray.rllib, optuna', usesSystemPackages: true },
   tensorflow: { imports: 'import tensorflow' },

@@ -1,0 +1,298 @@
+/**
+ * The scheduler's end of a sampler of Optuna, which runs as a program on a host: at most one suggestion is asked for at a time. The
+ * program knows nothing that is not in the rows of the study, so it may be lost at any time, is opened again when the next
+ * suggestion is needed, and is then told everything. Its lines are bounded, and it is believed nothing but a suggestion.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
+import { printable } from '../../base/printable.ts'
+import { samplerOf, samplerStart, samplerTrial, samplerValues } from '../study/optuna.ts'
+import type { SamplerPlace, Study, Trial, TrialEnd } from '../study/study.ts'
+import type { JobShell, JobShellHandlers } from './host-line.ts'
+
+/** Opens a shell on the host of `place` and starts the program; calls back asynchronously. */
+export interface SamplerPort {
+  open(place: SamplerPlace, handlers: JobShellHandlers): JobShell
+}
+
+export type SamplerLineOptions = {
+  readonly study: Pick<Study, 'spec'>
+  /** All trials, when the program begins. */
+  history(): readonly Trial[]
+  /** `poll` has something new. */
+  onAnswer(): void
+  readonly port: SamplerPort
+  readonly clock: Clock
+}
+
+export type SamplerAnswer =
+  | { readonly kind: 'raw'; readonly values: Readonly<Record<string, string>> }
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'trouble'; readonly reason: string }
+
+/** The program says more often that it is alive. */
+const SILENT_MS = 60_000
+/** Of what it works at for so long, the rest takes too long as well. */
+const MOST_WORK_MS = 600_000
+const FIRST_PAUSE_MS = 1_000
+const LAST_PAUSE_MS = 60_000
+const MOST_LINE = 64 * 1024
+/** What it may print, and what each question adds to that. */
+const MOST_CHARACTERS = 1024 * 1024
+const ANSWER_CHARACTERS = MOST_LINE
+const SAID_LINES = 3
+const MOST_SAID = 300
+const MOST_MESSAGE = 1_000
+const MOST_NAMES = 64
+const MOST_VALUE = 200
+
+type Opened = {
+  readonly shell: JobShell
+  state: 'begun' | 'told' | 'ready'
+  held: string
+  /** The last lines that do not come from the program: why a shell failed. */
+  said: readonly string[]
+  leftCharacters: number
+  /** While it works at something. */
+  silence?: Disposable
+  limit?: Disposable
+}
+
+type Message = Readonly<Record<string, unknown>>
+
+export class SamplerLine implements Disposable {
+  readonly #options: SamplerLineOptions
+  #opened: Opened | undefined
+  /** Of the question under way, or else of the last one. */
+  #id = 0
+  #isWanted = false
+  #isAsked = false
+  #answer: Readonly<Record<string, string>> | undefined
+  #trouble: { readonly reason: string; readonly untilMs: number } | undefined
+  #failures = 0
+  #pause: Disposable | undefined
+
+  constructor(options: SamplerLineOptions) {
+    this.#options = options
+  }
+
+  /** Asks for a suggestion if none is on its way. A suggestion stays until `repeat` or `take`. */
+  poll(): SamplerAnswer {
+    if (this.#answer !== undefined) return { kind: 'raw', values: this.#answer }
+    const trouble = this.#trouble
+    if (trouble !== undefined && this.#options.clock.now() < trouble.untilMs)
+      return { kind: 'trouble', reason: trouble.reason }
+    this.#isWanted = true
+    if (this.#opened === undefined) this.#open()
+    else this.#ask(this.#opened)
+    const reason = this.#opened === undefined ? this.#trouble?.reason : undefined
+    return reason === undefined ? { kind: 'wait' } : { kind: 'trouble', reason }
+  }
+
+  /** The suggestion was tried already, with these values (undefined: it failed): asks for another one. */
+  repeat(values: readonly number[] | undefined): void {
+    if (this.#answer === undefined) return
+    this.#answer = undefined
+    this.#isWanted = true
+    if (this.#opened?.state !== 'ready') return
+    this.#isAsked = true
+    this.#send({ op: 'repeat', id: this.#id, values: values === undefined ? null : samplerValues(values) })
+    this.#expect(this.#opened)
+  }
+
+  /** The suggestion, or the point of this trial in its place, is now this trial. */
+  take({ number, point }: Pick<Trial, 'number' | 'point'>): void {
+    if (this.#answer === undefined) return
+    this.#answer = undefined
+    this.#send({ op: 'take', id: this.#id, number, point })
+  }
+
+  /** Also of a trial that it did not suggest. */
+  tell(trial: Trial & { readonly end: TrialEnd }): void {
+    this.#send({ op: 'tell', ...samplerTrial(this.#options.study, trial) })
+  }
+
+  [Symbol.dispose](): void {
+    this.#close()
+    this.#pause?.[Symbol.dispose]()
+  }
+
+  #open(): void {
+    const { port, study } = this.#options
+    const place = study.spec.sampler
+    if (place === undefined) return this.#lose('the study names no host for Optuna', LAST_PAUSE_MS)
+    this.#pause?.[Symbol.dispose]()
+    const isThis = () => this.#opened === opened
+    let opened: Opened | undefined
+    try {
+      const shell = port.open(place, {
+        onText: (text) => {
+          if (isThis() && opened !== undefined) this.#read(opened, text)
+        },
+        onEnd: (reason) => {
+          if (isThis() && opened !== undefined) this.#end([reason, ...saidBy(opened)].join(': '))
+        },
+      })
+      opened = { shell, state: 'begun', held: '', said: [], leftCharacters: MOST_CHARACTERS }
+    } catch (error) {
+      return this.#lose(this.#named(messageOf(error)))
+    }
+    this.#opened = opened
+    this.#expect(opened)
+  }
+
+  #ask(opened: Opened): void {
+    if (opened.state !== 'ready' || this.#isAsked) return
+    this.#isAsked = true
+    this.#send({ op: 'ask', id: ++this.#id })
+    this.#expect(opened)
+  }
+
+  /** Before it was told the history, it needs nothing else. */
+  #send(message: object): void {
+    if (this.#opened !== undefined && this.#opened.state !== 'begun')
+      this.#opened.shell.write(`${JSON.stringify(message)}\n`)
+  }
+
+  #expect(opened: Opened): void {
+    this.#rest(opened)
+    opened.leftCharacters = Math.min(MOST_CHARACTERS, opened.leftCharacters + ANSWER_CHARACTERS)
+    this.#listen(opened)
+    opened.limit = this.#options.clock.after(MOST_WORK_MS, () =>
+      this.#end(`no suggestion within ${MOST_WORK_MS / 60_000} min; --method random needs no time for it`),
+    )
+  }
+
+  #listen(opened: Opened): void {
+    opened.silence?.[Symbol.dispose]()
+    opened.silence = this.#options.clock.after(SILENT_MS, () => this.#end(`no answer within ${SILENT_MS / 1000} s`))
+  }
+
+  #rest({ silence, limit }: Opened): void {
+    silence?.[Symbol.dispose]()
+    limit?.[Symbol.dispose]()
+  }
+
+  #read(opened: Opened, text: string): void {
+    opened.leftCharacters -= text.length
+    if (opened.leftCharacters < 0)
+      return this.#end(`disconnected: it printed more than ${formatBytes(MOST_CHARACTERS)}`)
+    const lines = (opened.held + text).split('\n')
+    opened.held = lines.pop() ?? ''
+    if (opened.held.length > MOST_LINE)
+      return this.#end(`disconnected: it printed a line of more than ${formatBytes(MOST_LINE)}`)
+    for (const line of lines) {
+      const message = messageIn(line)
+      if (message !== undefined) this.#hear(opened, message)
+      else if (line.trim() !== '') opened.said = [...opened.said, line.trim().slice(0, MOST_SAID)].slice(-SAID_LINES)
+      if (this.#opened !== opened) return
+    }
+  }
+
+  #hear(opened: Opened, message: Message): void {
+    const { study, history, onAnswer } = this.#options
+    if (message.op === 'error') {
+      const { reason, isLasting } = this.#complaint(message, saidBy(opened))
+      this.#lose(reason, isLasting ? LAST_PAUSE_MS : undefined)
+      return onAnswer()
+    }
+    if (message.op === 'hello' && opened.state === 'begun') {
+      opened.state = 'told'
+      this.#send(samplerStart(study, history()))
+    } else if (message.op === 'ready' && opened.state === 'told') {
+      opened.state = 'ready'
+      this.#rest(opened)
+      if (this.#isWanted) this.#ask(opened)
+    } else if (message.op === 'point' && this.#isAsked && message.id === this.#id) {
+      this.#rest(opened)
+      this.#isAsked = false
+      this.#isWanted = false
+      this.#failures = 0
+      this.#trouble = undefined
+      this.#answer = valuesIn(message.point)
+      onAnswer()
+    } else if (message.op === 'busy' && (opened.state !== 'ready' || this.#isAsked)) this.#listen(opened)
+  }
+
+  #complaint(
+    { kind, message }: Message,
+    said: readonly string[],
+  ): { readonly reason: string; readonly isLasting: boolean } {
+    const { method = '', sampler } = this.#options.study.spec
+    const name = samplerOf(method) ?? method
+    const text = typeof message === 'string' ? printable(message.slice(0, MOST_MESSAGE)) : ''
+    const environment =
+      sampler?.environment === undefined ? 'its environment' : `the environment ${sampler.environment}`
+    const lasting: Readonly<Record<string, string>> = {
+      'no-python': `there is no python3 on ${this.#where()}. Name another host with --sampler-on`,
+      'no-optuna': `Optuna is not installed on ${this.#where()}. Install it there, or name another host with --sampler-on; --method random works without it`,
+      'no-environment': [`cannot activate ${environment} on ${sampler?.host ?? ''}`, ...said].join(': '),
+      'no-sampler': `there is no sampler ${name} on ${this.#where()}: ${text}`,
+      options: `${name} cannot be used like this: ${text}`,
+    }
+    const reason = typeof kind === 'string' && Object.hasOwn(lasting, kind) ? lasting[kind] : undefined
+    return {
+      reason: reason ?? this.#named([text, ...said].find((one) => one !== '') ?? 'it failed'),
+      isLasting: reason !== undefined,
+    }
+  }
+
+  #where(): string {
+    const { host = '', environment } = this.#options.study.spec.sampler ?? {}
+    return environment === undefined ? host : `${host} (environment ${environment})`
+  }
+
+  #named(reason: string): string {
+    return `Optuna on ${this.#where()}: ${reason}`
+  }
+
+  #end(reason: string): void {
+    const wasNeeded = this.#isWanted
+    this.#lose(this.#named(reason))
+    if (wasNeeded) this.#options.onAnswer()
+  }
+
+  /** `pauseMs`: until it is opened again. */
+  #lose(reason: string, pauseMs = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures)): void {
+    this.#close()
+    // It ended while nothing was asked: the next question opens it again.
+    if (!this.#isWanted) return
+    const { clock, onAnswer } = this.#options
+    this.#isWanted = false
+    this.#failures++
+    this.#trouble = { reason, untilMs: clock.now() + pauseMs }
+    this.#pause?.[Symbol.dispose]()
+    this.#pause = clock.after(pauseMs, onAnswer)
+  }
+
+  #close(): void {
+    const opened = this.#opened
+    if (opened === undefined) return
+    this.#opened = undefined
+    this.#isAsked = false
+    this.#rest(opened)
+    opened.shell[Symbol.dispose]()
+  }
+}
+
+/** In one printable line, if there is anything. */
+const saidBy = ({ said }: Opened): readonly string[] => (said.length === 0 ? [] : [printable(said.join(' · '))])
+
+function messageIn(line: string): Message | undefined {
+  if (!line.startsWith('{')) return undefined
+  try {
+    const message: unknown = JSON.parse(line)
+    return typeof message === 'object' && message !== null && 'op' in message ? (message as Message) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What is no text, or too long for a value, is left out; a point without it is not in the space. */
+function valuesIn(point: unknown): Readonly<Record<string, string>> {
+  const entries = typeof point === 'object' && point !== null ? Object.entries(point).slice(0, MOST_NAMES) : []
+  return Object.fromEntries(
+    entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1].length <= MOST_VALUE),
+  )
+}
