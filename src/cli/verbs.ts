@@ -174,6 +174,11 @@ export const VERBS: VerbTable = {
         one(studyTables, 'show'),
       ),
       results: reads('show its trials with parameters and metrics, best first', QUEUE, one(studyTables, 'results')),
+      plot: reads(
+        'plot the best value so far and each parameter',
+        QUEUE,
+        one(() => import('./study/plot.ts'), 'plot'),
+      ),
       stop: changes('start no more trials', QUEUE, one(studyChanges, 'stop')),
       more: changes('go on with a study, or run more trials', QUEUE, one(studyChanges, 'more')),
     },

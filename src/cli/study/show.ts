@@ -2,7 +2,8 @@
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { ancestorsOf, descentLines } from '../../scheduler/study/descent.ts'
-import { bestTrials, rankTrials } from '../../scheduler/study/front.ts'
+import { explainStudy } from '../../scheduler/study/explain.ts'
+import { bestTrials, countTrials, rankTrials } from '../../scheduler/study/front.ts'
 import { importanceOf } from '../../scheduler/study/importance.ts'
 import { type Study, spaceOf, type Trial } from '../../scheduler/study/study.ts'
 import { wholeNumber } from '../command-line/options.ts'
@@ -121,10 +122,15 @@ Examples:
         const from = Object.entries(point).map(([parameter, value]) => `${parameter}=${value}`)
         return ['best', `trial ${number}: ${values.join(' ')} with ${from.join(' ')}`] as const
       }),
+      ...explainStudy(study, countTrials(trials)).map(
+        (sentence, index) => [index === 0 ? 'now' : '', sentence] as const,
+      ),
       ...(spec.pbt === undefined ? [] : descentWords(trials, best, spec.pbt.timeAttr)),
       ...(importance ?? []).map((one) => ['importance', `${one.name} ${Math.round(one.share * 100)} %`] as const),
     ]
-    context.stdout.write(lines.map(([title, text]) => `${`${title}:`.padEnd(12)}${printable(text)}\n`).join(''))
+    context.stdout.write(
+      lines.map(([title, text]) => `${(title === '' ? '' : `${title}:`).padEnd(12)}${printable(text)}\n`).join(''),
+    )
     return EXIT.ok
   },
 }

@@ -40,10 +40,13 @@ function wrongPattern(pattern: string): string | undefined {
 
 /** Undefined: cannot be compared. */
 export function metricNumber(value: string | undefined): number | undefined {
-  if (value === undefined || value.trim() === '') return undefined
-  const inf = /^([-+]?)inf$/i.exec(value)
-  const number = inf ? Number(`${inf[1]}Infinity`) : Number(value)
-  return Number.isNaN(number) ? undefined : number
+  if (value === undefined) return undefined
+  const number = Number(value)
+  if (Number.isNaN(number)) {
+    const inf = /^([-+]?)inf$/i.exec(value)
+    return inf ? Number(`${inf[1]}Infinity`) : undefined
+  }
+  return number === 0 && value.trim() === '' ? undefined : number
 }
 
 /** A number that JSON does not have stays a word. */

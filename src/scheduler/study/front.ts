@@ -1,4 +1,5 @@
 /** Which trials of a study are the best: by one metric, or by several of which none can be better without another worse. Pure. */
+import { lowerBound } from '../../base/collections.ts'
 import { type Metric, metricNumber } from '../jobs/metric.ts'
 import type { Trial } from './study.ts'
 
@@ -24,8 +25,8 @@ type Rated = { readonly trial: Trial; readonly costs: readonly number[] }
 
 const costOf = (value: number, { isMost = false }: Metric): number => (isMost ? -value : value)
 
-/** The done trials that have a number for each metric, the best of the first metric first. */
-function rated(trials: readonly Trial[], metrics: readonly Metric[]): readonly Rated[] {
+/** The done trials that have a number for each metric. */
+function rated(trials: readonly Trial[], metrics: readonly Metric[]): Rated[] {
   const all: Rated[] = []
   for (const trial of trials) {
     if (trial.end?.kind !== 'done') continue
@@ -37,7 +38,7 @@ function rated(trials: readonly Trial[], metrics: readonly Metric[]): readonly R
     }
     if (costs.length === metrics.length) all.push({ trial, costs })
   }
-  return all.sort(byCosts)
+  return all
 }
 
 function byCosts({ costs: one, trial }: Rated, { costs: other, trial: another }: Rated): number {
@@ -55,20 +56,39 @@ function byCosts({ costs: one, trial }: Rated, { costs: other, trial: another }:
 export function bestTrials(trials: readonly Trial[], metrics: readonly Metric[]): readonly Trial[] {
   if (metrics.length === 0) return []
   const all = rated(trials, metrics)
-  if (metrics.length === 1) return all.slice(0, 1).map(({ trial }) => trial)
-  return (metrics.length === 2 ? frontOfTwo(all) : frontOfMany(all)).map(({ trial }) => trial)
+  const best =
+    metrics.length === 1
+      ? bestOf(all)
+      : metrics.length <= 3
+        ? frontOfThree(all.sort(byCosts))
+        : frontOfMany(all.sort(byCosts))
+  return best.map(({ trial }) => trial)
 }
 
-/** Sorted by the first cost, so a trial is on the front if its second cost is lower than all before it, or the same point again. */
-function frontOfTwo(all: readonly Rated[]): readonly Rated[] {
-  let least = Number.POSITIVE_INFINITY
+const bestOf = (all: readonly Rated[]): readonly Rated[] =>
+  all.length === 0 ? [] : [all.reduce((best, one) => (byCosts(one, best) < 0 ? one : best))]
+
+/**
+ * Sorted, so that a trial can only be beaten by one before it: by one that is no worse in the second and the third cost. Of those
+ * before, a staircase is kept: the second cost rises, and the third one falls.
+ */
+function frontOfThree(all: readonly Rated[]): readonly Rated[] {
+  const stairs: { readonly second: number; readonly third: number }[] = []
   let last: Rated | undefined
+  let isOnFront = true
   return all.filter((one) => {
-    const [first = 0, second = 0] = one.costs
-    const isEqual = last !== undefined && last.costs[0] === first && last.costs[1] === second
-    if (last !== undefined && !(second < least) && !isEqual) return false
-    least = second
+    const [, second = 0, third = 0] = one.costs
+    const isEqual = last?.costs.every((cost, index) => cost === one.costs[index]) === true
     last = one
+    if (isEqual) return isOnFront
+    const at = lowerBound(stairs.length, (index) => (stairs[index]?.second ?? 0) <= second)
+    isOnFront = !(at > 0 && (stairs[at - 1]?.third ?? 0) <= third)
+    if (!isOnFront) return false
+    // Steps that this one covers begin where their second cost is no lower.
+    const from = stairs[at - 1]?.second === second ? at - 1 : at
+    let to = from
+    while (to < stairs.length && (stairs[to]?.third ?? 0) >= third) to++
+    stairs.splice(from, to - from, { second, third })
     return true
   })
 }
@@ -111,9 +131,13 @@ export function rankTrials(trials: readonly Trial[], metrics: readonly Metric[])
   const best = bestTrials(trials, metrics)
   const isBest = new Set(best)
   const [first] = metrics
-  const others = (first === undefined ? [] : rated(trials, [first]).map(({ trial }) => trial)).filter(
-    (trial) => !isBest.has(trial),
-  )
+  const others = (
+    first === undefined
+      ? []
+      : rated(trials, [first])
+          .sort(byCosts)
+          .map(({ trial }) => trial)
+  ).filter((trial) => !isBest.has(trial))
   const known = new Set([...best, ...others])
   const rest = trials
     .filter((trial) => !known.has(trial))

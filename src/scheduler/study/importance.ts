@@ -3,6 +3,7 @@
  * of that of all parameters. Ranks, so that a few trials that diverged do not decide alone. What matters only together with
  * another parameter does not show. Pure.
  */
+import { getOrMake } from '../../base/collections.ts'
 import type { Metric } from '../jobs/metric.ts'
 import { metricValue } from './front.ts'
 import type { Parameter, Point, Space } from './space.ts'
@@ -27,22 +28,29 @@ export function importanceOf(
   trials: readonly Trial[],
   metric: Metric,
 ): readonly Importance[] | undefined {
-  const rows = ranked(
-    trials.flatMap((trial) => {
-      const value = trial.end?.kind === 'done' ? metricValue(trial, metric) : undefined
-      return value === undefined ? [] : [{ point: trial.point, value }]
-    }),
-  )
-  if (rows.length < LEAST_TRIALS) return undefined
+  const points: Point[] = []
+  const values: number[] = []
+  for (const trial of trials) {
+    const value = trial.end?.kind === 'done' ? metricValue(trial, metric) : undefined
+    if (value === undefined) continue
+    points.push(trial.point)
+    values.push(value)
+  }
+  if (points.length < LEAST_TRIALS) return undefined
+  const ranks = ranksOf(values)
   const shares = space.parameters.map((parameter) => {
-    const own = rows.flatMap(({ point, rank }) => {
-      const text = point[parameter.name]
-      return text === undefined ? [] : [{ text, rank }]
-    })
+    const own: Own = { texts: [], ranks: [] }
+    for (let index = 0; index < points.length; index++) {
+      const text = points[index]?.[parameter.name]
+      if (text === undefined) continue
+      own.texts.push(text)
+      own.ranks.push(ranks[index] ?? 0)
+    }
+    const count = own.texts.length
     return {
       name: parameter.name,
-      share: own.length < LEAST_TRIALS ? 0 : explained(parameter, own),
-      trials: own.length,
+      share: count < LEAST_TRIALS ? 0 : explained(groupsOf(parameter, own)),
+      trials: count,
     }
   })
   const sum = shares.reduce((total, { share }) => total + share, 0)
@@ -50,60 +58,76 @@ export function importanceOf(
   return shares.map((one) => ({ ...one, share: one.share / sum })).sort((one, other) => other.share - one.share)
 }
 
-type Valued = { readonly point: Point; readonly value: number }
-
 /** Equal values share the mean of their ranks. */
-function ranked(rows: readonly Valued[]): readonly { readonly point: Point; readonly rank: number }[] {
-  const sorted = rows.toSorted((one, other) => (one.value === other.value ? 0 : one.value < other.value ? -1 : 1))
-  const result: { point: Point; rank: number }[] = []
+function ranksOf(values: readonly number[]): readonly number[] {
+  const sorted = Float64Array.from(values).sort()
+  const ranks = new Map<number, number>()
   for (let from = 0; from < sorted.length; ) {
+    const value = sorted[from] ?? 0
     let to = from
-    while (to < sorted.length && sorted[to]?.value === sorted[from]?.value) to++
-    for (const { point } of sorted.slice(from, to)) result.push({ point, rank: (from + to - 1) / 2 })
+    while (sorted[to] === value) to++
+    ranks.set(value, (from + to - 1) / 2)
     from = to
   }
-  return result
+  return values.map((value) => ranks.get(value) ?? 0)
 }
 
-type Row = { readonly text: string; readonly rank: number }
+/** The trials that have a parameter: its values, and the trials' ranks. */
+type Own = { readonly texts: string[]; readonly ranks: number[] }
+
+type Group = { count: number; sum: number; squares: number }
 
 /**
  * The sum of squares between groups, less what groups of these sizes would show by chance (as ε² of an analysis of variance), so
  * that a parameter is not important for having many values.
  */
-function explained(parameter: Parameter, rows: readonly Row[]): number {
-  const groups = groupsOf(parameter, rows).filter((group) => group.length >= LEAST_IN_GROUP)
-  const all = groups.flat()
-  if (groups.length < 2 || all.length <= groups.length) return 0
-  const mean = meanOf(all)
-  const total = all.reduce((sum, rank) => sum + (rank - mean) ** 2, 0)
-  const between = groups.reduce((sum, group) => sum + group.length * (meanOf(group) - mean) ** 2, 0)
-  const chance = ((groups.length - 1) * (total - between)) / (all.length - groups.length)
+function explained(all: readonly Group[]): number {
+  const groups = all.filter(({ count }) => count >= LEAST_IN_GROUP)
+  const total = { count: 0, sum: 0, squares: 0 }
+  let ofGroups = 0
+  for (const { count, sum, squares } of groups) {
+    total.count += count
+    total.sum += sum
+    total.squares += squares
+    ofGroups += sum ** 2 / count
+  }
+  if (groups.length < 2 || total.count <= groups.length) return 0
+  const between = ofGroups - total.sum ** 2 / total.count
+  const chance = ((groups.length - 1) * (total.squares - ofGroups)) / (total.count - groups.length)
   return Math.max(0, between - chance)
 }
 
-const meanOf = (ranks: readonly number[]): number => ranks.reduce((sum, rank) => sum + rank, 0) / ranks.length
-
 /** One group for each value, or where there are many numbers, groups of about the same size in their order. */
-function groupsOf(parameter: Parameter, rows: readonly Row[]): readonly (readonly number[])[] {
-  const byText = new Map<string, number[]>()
-  for (const { text, rank } of rows) {
-    const group = byText.get(text)
-    if (group === undefined) byText.set(text, [rank])
-    else group.push(rank)
+function groupsOf(parameter: Parameter, { texts, ranks }: Own): readonly Group[] {
+  const groups = new Map<string | number, Group>()
+  const keys = parameter.kind === 'choice' || hasFewValues(texts) ? texts : quantileOf(Float64Array.from(texts, Number))
+  for (let index = 0; index < keys.length; index++) {
+    const group = getOrMake(groups, keys[index] ?? 0, newGroup)
+    const rank = ranks[index] ?? 0
+    group.count++
+    group.sum += rank
+    group.squares += rank ** 2
   }
-  if (parameter.kind === 'choice' || byText.size <= MOST_GROUPS) return [...byText.values()]
-  const sorted = [...byText]
-    .map(([text, ranks]) => ({ at: Number(text), ranks }))
-    .sort((one, other) => one.at - other.at)
-  const groups: number[][] = []
-  let before = 0
-  for (const { ranks } of sorted) {
-    const index = Math.floor((before / rows.length) * MOST_GROUPS)
-    const last = groups[index]
-    if (last === undefined) groups[index] = [...ranks]
-    else last.push(...ranks)
-    before += ranks.length
-  }
-  return groups.filter((group) => group !== undefined)
+  return [...groups.values()]
+}
+
+const newGroup = (): Group => ({ count: 0, sum: 0, squares: 0 })
+
+function hasFewValues(texts: readonly string[]): boolean {
+  const values = new Set<string>()
+  return texts.every((text) => values.add(text).size <= MOST_GROUPS)
+}
+
+/** For each number, in which of ten groups of about the same size it lies. */
+function quantileOf(numbers: Float64Array): Uint8Array {
+  const sorted = numbers.toSorted()
+  const bounds = Array.from(
+    { length: MOST_GROUPS - 1 },
+    (_, index) => sorted[Math.floor(((index + 1) / MOST_GROUPS) * sorted.length)] ?? 0,
+  )
+  return Uint8Array.from(numbers, (value) => {
+    let place = 0
+    for (const bound of bounds) if (bound <= value) place++
+    return place
+  })
 }

@@ -4,7 +4,8 @@ import type { Metric } from '../jobs/metric.ts'
 import { formatTrials, formatValue } from './format-value.ts'
 import type { PruneSpec, TrialStep } from './study.ts'
 
-const DEFAULT_FACTOR = 3
+/** Of halving. */
+export const DEFAULT_FACTOR = 3
 
 /**
  * Why the trial is stopped, in words; undefined: it goes on. All steps rise. `others`: the trials that did not fail, running ones
