@@ -260,7 +260,8 @@ export class StudyPass implements Disposable {
     const tried = this.#triedOf(study)
     const isTried = (key: string) => tried.has(key)
     const method = METHODS.find(({ name }) => name === spec.method)
-    const number = store.studies.nextNumber(id)
+    // Of the point: a method counts points, not their repetitions.
+    const number = Math.floor(store.studies.nextNumber(id) / spec.repeat)
     if (method === undefined) return this.#suggested(study, space, number, isTried)
     const asked = askNext(space, method, number, spec.seed, isTried)
     if (asked.kind === 'all-tried') return asked
