@@ -9,6 +9,7 @@ const USAGE = `npm run bench -- NAME [options]
 
   compositor                 compose, compare and encode a whole 240×67 frame
   ranks                      fold the output of 8 ranks with 10,000 lines each
+  studies                    rank, plot and explain 10,000 trials of a study, and choose the next point
   shells                     compare the console with tmux and one ssh per pane, on its own SSH servers
     --hosts 4,16,64          numbers of hosts
     --keys 100               keys per measurement
@@ -127,6 +128,9 @@ switch (positionals[0]) {
     break
   case 'ranks':
     table = (await import('./ranks.ts')).benchRanks()
+    break
+  case 'studies':
+    table = (await import('./studies/numbers.ts')).benchStudyNumbers()
     break
   case 'shells':
     table = await (await import('./shells/shells.ts')).benchShells({

@@ -24,10 +24,10 @@ export function explainStudy(study: Pick<Study, 'spec' | 'state'>, counts: Trial
 }
 
 function explainGoal(metrics: readonly Metric[]): string {
-  const goals = metrics.map(({ name, isMost = false }) => `${isMost ? 'largest' : 'smallest'} ${name}`)
+  const goals = metrics.map(({ name, isMost = false }) => `the ${isMost ? 'largest' : 'smallest'} ${name}`)
   if (goals.length === 0) return 'It has no metric, so it only tries points.'
-  if (goals.length === 1) return `It looks for the ${goals[0]}.`
-  return `It looks for the ${goals.slice(0, -1).join(', ')} and the ${goals.at(-1)}: the best trials are those that no other beats in all of them.`
+  if (goals.length === 1) return `It looks for ${goals[0]}.`
+  return `It looks for ${goals.slice(0, -1).join(', ')} and ${goals.at(-1)}: the best trials are those that no other beats in all of them.`
 }
 
 function explainPoints(spec: StudySpec, counts: TrialCounts): readonly string[] {

@@ -54,19 +54,26 @@ function byCosts({ costs: one, trial }: Rated, { costs: other, trial: another }:
  * The best of the first metric first. Only done trials with a number for each metric count.
  */
 export function bestTrials(trials: readonly Trial[], metrics: readonly Metric[]): readonly Trial[] {
-  if (metrics.length === 0) return []
-  const all = rated(trials, metrics)
-  const best =
-    metrics.length === 1
-      ? bestOf(all)
-      : metrics.length <= 3
-        ? frontOfThree(all.sort(byCosts))
-        : frontOfMany(all.sort(byCosts))
-  return best.map(({ trial }) => trial)
+  const [first] = metrics
+  if (first === undefined) return []
+  if (metrics.length === 1) return bestOf(trials, first)
+  const all = rated(trials, metrics).sort(byCosts)
+  return (metrics.length <= 3 ? frontOfThree(all) : frontOfMany(all)).map(({ trial }) => trial)
 }
 
-const bestOf = (all: readonly Rated[]): readonly Rated[] =>
-  all.length === 0 ? [] : [all.reduce((best, one) => (byCosts(one, best) < 0 ? one : best))]
+function bestOf(trials: readonly Trial[], metric: Metric): readonly Trial[] {
+  let best: Trial | undefined
+  let least = Number.POSITIVE_INFINITY
+  for (const trial of trials) {
+    const value = trial.end?.kind === 'done' ? metricValue(trial, metric) : undefined
+    if (value === undefined) continue
+    const cost = costOf(value, metric)
+    if (best !== undefined && (cost > least || (cost === least && trial.number > best.number))) continue
+    best = trial
+    least = cost
+  }
+  return best === undefined ? [] : [best]
+}
 
 /**
  * Sorted, so that a trial can only be beaten by one before it: by one that is no worse in the second and the third cost. Of those

@@ -23,7 +23,7 @@ const BOTTOM = 42
 const RIGHT = 10
 const MOST_LABEL = 14
 /** Characters of a line of text, and lines of a sentence. */
-const MOST_SENTENCE = 140
+const MOST_SENTENCE = 150
 const MOST_LINES = 6
 /** Lines of one class lie above those of the next; the best trials are the first of them. */
 const CLASSES = 5
@@ -231,7 +231,7 @@ function parallelPanel({ axes, lines, trials }: ParallelPlot): Panel {
       // What a trial does not have lies below the axis.
       const at = (place: number | undefined, index: number) =>
         `${round(left + index * step)} ${round(place === undefined ? top + up + 14 : top + (1 - place) * up)}`
-      const hasNone = lines.some((line) => line.includes(undefined))
+      const below = lines.some((line) => line.includes(undefined)) ? '; below an axis: not part of the trial' : ''
       const classes = Array.from({ length: CLASSES }, (_, index) => {
         const [from, to] = [index / CLASSES, (index + 1) / CLASSES].map((share) =>
           Math.round(share * share * lines.length),
@@ -242,7 +242,7 @@ function parallelPanel({ axes, lines, trials }: ParallelPlot): Panel {
       const shown = lines.length < trials ? `${lines.length} of ${formatTrials(trials)}; ` : ''
       return [
         text(x, y + 14, 'all parameters', 'title'),
-        text(x + width, y + 14, `${shown}the best in red`, 'end small muted'),
+        text(x + width, y + 14, `${shown}best in red${below}`, 'end small muted'),
         ...classes.toReversed().filter((part) => part !== ''),
         `<path class="frame" d="${axes.map((_, index) => `M${round(left + index * step)} ${top}v${up}`).join('')}"/>`,
         ...axes.map(({ label }, index) =>
@@ -258,7 +258,6 @@ function parallelPanel({ axes, lines, trials }: ParallelPlot): Panel {
             ),
           ),
         ),
-        ...(hasNone ? [text(x, top + up + 18, '–', 'small muted')] : []),
       ].join('\n')
     },
   }
