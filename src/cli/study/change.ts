@@ -1,19 +1,25 @@
 /** `muster study stop` and `more`. */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { didYouMean } from '../../inventory/nearest-word.ts'
 import { isFinal } from '../../scheduler/jobs/job.ts'
+import { formatTrials } from '../../scheduler/study/format-value.ts'
 import type { Study } from '../../scheduler/study/study.ts'
+import { mostTrials } from '../../scheduler/study/study-text.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { type OpenQueue, openQueue } from '../job/open-queue.ts'
+import { jsonLine } from '../output/json-lines.ts'
+
+const MOST_NAMED = 20
 
 /** @throws MusterError 'usage' when there is none. */
 export function studyOr({ store }: OpenQueue, name: string): Study {
   const study = store.studies.find(name)
   if (study !== undefined) return study
-  const known = store.studies.list(20).map((one) => one.name)
-  throw new MusterError('usage', `there is no study ${printable(name)}`, {
-    hint: known.length === 0 ? 'Make one with muster study create.' : `Studies: ${known.join(', ')}.`,
+  const known = store.studies.list(MOST_NAMED).map((one) => one.name)
+  throw new MusterError('usage', `there is no study ${printable(name)}${didYouMean(name, known)}`, {
+    hint: known.length === 0 ? 'Create one with muster study create.' : `Studies: ${known.join(', ')}.`,
   })
 }
 
@@ -21,61 +27,98 @@ export const stop: VerbCode = {
   define: (command) =>
     command
       .argument('<study>', 'name of the study')
-      .option('--now', 'also stop trials that run, instead of letting them end'),
+      .option('--now', 'also stop the trials that are running, instead of letting them end'),
   help: `
 Examples:
-  muster study stop wf               start no more trials; those that run go on
+  muster study stop wf               start no more trials; those that are running go on
   muster study stop wf --now         stop those as well
 
-muster study more goes on with it.
+muster study more wf continues it. Trials that were stopped then start again, as the same trials.
 `,
   async run(name: string, options: GlobalOptions & { readonly now?: boolean }, context: CliContext) {
     using queue = await openQueue(options, context)
     const { store } = queue
     const nowMs = context.now()
-    store.together(() => {
-      const { id, state } = studyOr(queue, name)
+    const { said, running, stopped } = store.together(() => {
+      const { id, state, spec } = studyOr(queue, name)
+      if (spec.source !== undefined)
+        throw new MusterError('usage', `${name} runs elsewhere: Muster only reads it`, {
+          hint: 'Stop it where it was started.',
+        })
       if (state.kind === 'running')
         store.studies.setState(id, { ...state, kind: 'stopped', reason: 'stopped by its user', endedMs: nowMs })
-      const jobs = store.studies.open(id).flatMap(({ job }) => (job === undefined ? [] : [job]))
-      const stopped = jobs.filter(({ state: { kind } }) => kind === 'queued' || kind === 'held' || options.now === true)
+      const open = store.studies.open(id).flatMap(({ job }) => (job === undefined || isFinal(job.state) ? [] : [job]))
+      const toStop = open.filter(({ state: { kind } }) => kind === 'queued' || kind === 'held' || options.now === true)
       store.applyAll(
-        stopped.map((job) => ({ id: job.id, event: { kind: 'stop', reason: 'cancelled' } })),
+        toStop.map((job) => ({ id: job.id, event: { kind: 'stop', reason: 'cancelled' } })),
         nowMs,
       )
+      const was = state.kind === 'running' ? 'stopped' : `${state.kind} already`
+      const why = state.kind === 'done' && state.reason !== undefined ? ` (${state.reason})` : ''
+      return { said: `${was}${why}`, stopped: toStop.length, running: open.length - toStop.length }
     })
+    if (options.json) context.stdout.write(jsonLine({ type: 'stop', study: name, stopped, running }))
+    else {
+      const also = stopped === 0 ? '' : `, with ${formatTrials(stopped)}`
+      const left = running === 0 ? '' : ` ${formatTrials(running)} still running: muster study stop ${name} --now`
+      context.stdout.write(printable(`${name}: ${said}${also}.${left}`))
+      context.stdout.write('\n')
+    }
     return EXIT.ok
   },
 }
 
 export const more: VerbCode = {
   define: (command) =>
-    command.argument('<study>', 'name of the study').option('--trials <n>', 'run N trials more', wholeNumber(1)),
+    command.argument('<study>', 'name of the study').option('--trials <n>', 'run N more trials', wholeNumber(1)),
   help: `
 Examples:
-  muster study more wf --trials 50   run 50 trials more
-  muster study more wf               go on with a study that was stopped
+  muster study more wf --trials 50   run 50 more trials
+  muster study more wf               continue a study that was stopped, or that ended after too many failures
 
-Trials that were stopped begin again first, as the same trials.
+Trials that were stopped start again first, as the same trials.
 `,
   async run(name: string, options: GlobalOptions & { readonly trials?: number }, context: CliContext) {
     using queue = await openQueue(options, context)
     const { store } = queue
-    store.together(() => {
-      const { id, state } = studyOr(queue, name)
-      const { reason: _, endedMs: __, ...rest } = state
-      const trials =
-        options.trials === undefined ? state.trials : (state.trials ?? store.studies.nextNumber(id)) + options.trials
-      store.studies.setState(id, { ...rest, kind: 'running', ...(trials === undefined ? {} : { trials }) })
-      const again = store.studies.trials(id).flatMap(({ job, end }) => {
+    const { most, again } = store.together(() => {
+      const study = studyOr(queue, name)
+      const { id, state, spec } = study
+      if (spec.source !== undefined) throw new MusterError('usage', `${name} runs elsewhere: Muster only reads it`)
+      const count = store.studies.nextNumber(id)
+      const trials = options.trials === undefined ? state.trials : (state.trials ?? count) + options.trials
+      const { reason: _, endedMs: __, beganMs: ___, ...rest } = state
+      const next = { ...rest, kind: 'running' as const, failuresFrom: count, ...(trials !== undefined && { trials }) }
+      const most = mostTrials({ spec, state: next })
+      const stopped = store.studies.trials(id).flatMap(({ job, end }) => {
         const own = job === undefined || end?.kind !== 'failed' ? undefined : store.get(job)
-        return own !== undefined && isFinal(own.state) && own.state.kind === 'cancelled' ? [own.id] : []
+        return own?.state.kind === 'cancelled' ? [own.id] : []
       })
+      if (most !== undefined && count >= most && stopped.length === 0 && state.kind !== 'running')
+        throw new MusterError('usage', `${name} has nothing left to run: ${state.reason ?? formatTrials(count)}`, {
+          hint:
+            state.trials !== undefined && count >= state.trials
+              ? `Say how many more trials to run: muster study more ${name} --trials 10`
+              : 'All points of its space are tried. Create another study, with more values or with --repeat.',
+        })
+      store.studies.setState(id, next)
       store.applyAll(
-        again.map((job) => ({ id: job, event: { kind: 'retry' } })),
+        stopped.map((job) => ({ id: job, event: { kind: 'retry' } })),
         context.now(),
       )
+      return { most, again: stopped.length }
     })
+    if (options.json) context.stdout.write(jsonLine({ type: 'more', study: name, again, ...(most && { most }) }))
+    else {
+      const upTo = most === undefined ? '' : `, up to ${formatTrials(most)}`
+      const first = again === 0 ? '' : `; ${formatTrials(again)} that ${again === 1 ? 'was' : 'were'} stopped first`
+      context.stdout.write(`${printable(`${name}: continues${upTo}${first}.`)}\n`)
+    }
+    warnIfUndriven(queue, context)
     return EXIT.ok
   },
+}
+
+export function warnIfUndriven({ store }: OpenQueue, { stderr, now }: CliContext): void {
+  if (store.lease.owner(now()) === undefined) stderr.write('muster: no scheduler running. Run: muster job work\n')
 }

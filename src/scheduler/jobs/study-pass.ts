@@ -245,7 +245,7 @@ export class StudyPass implements Disposable {
     if (spec.pbt === undefined && count >= sizeOf(spaceOf(spec)) * spec.repeat) return allTried({ spec })
     if (spec.limitS !== undefined && state.beganMs !== undefined && nowMs - state.beganMs > spec.limitS * 1000)
       return `its time is over (${spec.limitS} s)`
-    const failed = studies.failuresInARow(id)
+    const failed = studies.failuresInARow(id, state.failuresFrom)
     return failed >= spec.failures ? `the last ${failed} trials failed` : undefined
   }
 

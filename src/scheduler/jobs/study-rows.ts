@@ -2,6 +2,7 @@
 
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
 import { type Point, pointKey } from '../study/space.ts'
 import type { Study, StudySpec, StudyState, Trial, TrialEnd, TrialStep } from '../study/study.ts'
 import { FINAL_KINDS, type Job, type JobSpec } from './job.ts'
@@ -43,12 +44,7 @@ const FINAL = FINAL_KINDS.map((kind) => `'${kind}'`).join()
 export class StudyRows extends StorePart {
   /** @throws MusterError 'usage' when the name is taken or unusable. */
   create({ name, user, priority, spec, trials, job }: NewStudy, nowMs: number): number {
-    if (!NAME.test(name) || name.length > MOST_NAME)
-      throw new MusterError(
-        'usage',
-        'the name of a study may have letters, digits, _ . and -, and begins with one of the first two',
-      )
-    if (this.find(name) !== undefined) throw new MusterError('usage', `there is a study ${name} already`)
+    this.checkName(name)
     const state: StudyState = { kind: 'running', ...defined({ trials }), repeated: 0, replaced: 0 }
     const jobSpec = job === undefined ? null : this.file.run('INSERT INTO specs (spec) VALUES (?)', JSON.stringify(job))
     return this.file.run(
@@ -63,12 +59,29 @@ export class StudyRows extends StorePart {
     )
   }
 
+  /** @throws MusterError 'usage' when it is taken or unusable. */
+  checkName(name: string): void {
+    if (!NAME.test(name) || name.length > MOST_NAME)
+      throw new MusterError('usage', `${printable(name.slice(0, MOST_NAME))} cannot be the name of a study`, {
+        hint: `Use at most ${MOST_NAME} letters, digits, "_", "." and "-"; begin with a letter or a digit.`,
+      })
+    if (this.find(name) !== undefined)
+      throw new MusterError('usage', `there already is a study ${name}`, {
+        hint: `Choose another name. To continue that one: muster study more ${name}`,
+      })
+  }
+
   find(name: string): Study | undefined {
     return this.file.all(`${SELECT_STUDY} WHERE name = ?`, name).map(studyOf)[0]
   }
 
   get(id: number): Study | undefined {
     return this.file.all(`${SELECT_STUDY} WHERE id = ?`, id).map(studyOf)[0]
+  }
+
+  /** What its trials run; undefined: it has no jobs. */
+  jobOf({ jobSpec }: Pick<Study, 'jobSpec'>): JobSpec | undefined {
+    return jobSpec === undefined ? undefined : this.rows.specOf(jobSpec)
   }
 
   /** The latest first. */
@@ -112,13 +125,13 @@ export class StudyRows extends StorePart {
     return new Map(rows.map(({ kind, count }) => [String(kind), Number(count)]))
   }
 
-  /** How many at the end, by number, have failed without a gap. */
-  failuresInARow(study: number): number {
+  /** How many at the end, by number, have failed without a gap. `from`: earlier ones do not count. */
+  failuresInARow(study: number, from = 0): number {
     const last = this.file.one(
       "SELECT max(number) AS last FROM trial WHERE study = ? AND kind IN ('done', 'pruned')",
       study,
     )?.last
-    const after = last === null || last === undefined ? -1 : Number(last)
+    const after = Math.max(last === null || last === undefined ? -1 : Number(last), from - 1)
     return Number(
       this.file.one(
         "SELECT count(*) AS count FROM trial WHERE study = ? AND kind = 'failed' AND number > ?",

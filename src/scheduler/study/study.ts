@@ -86,8 +86,10 @@ export type StudyState = {
   /** Why it is stopped or done. */
   readonly reason?: string
   readonly endedMs?: number
-  /** When its first trial was stored. */
+  /** When its first trial was stored, or the first one after it was continued. */
   readonly beganMs?: number
+  /** It was continued: failures of trials before this one count no more. */
+  readonly failuresFrom?: number
   /** Why it has no next point yet. */
   readonly trouble?: string
   /** Suggestions of points that were tried already, and how many were replaced by another point. */

@@ -82,7 +82,7 @@ describe('the words for a study', () => {
     expect(explained({}, { kind: 'done', reason: 'all 200 points tried' }).at(-1)).toBe(
       'It is done: all 200 points tried.',
     )
-    expect(explained({}, { kind: 'stopped' }).at(-1)).toBe('It is stopped.')
+    expect(explained({}, { kind: 'stopped' }).at(-1)).toBe('It was stopped.')
     expect(explained({}, { trouble: 'm1: \x1b[2Jno optuna.' }).at(-1)).toBe(
       'It has no next point yet: m1: \\x1b[2Jno optuna.',
     )
