@@ -15,7 +15,7 @@ import { rayEnvironment } from './cluster/ray-environment.ts'
 
 const USAGE = `usage: npm run lab -- up [--count N] [--kernel N [--systemd]]
        npm run lab -- down
-       npm run lab -- image       build the disk of kernel hosts and the environment with Ray, if missing
+       npm run lab -- image       build the disk of kernel hosts and the environments with Ray and Optuna, if missing
        npm run lab -- parts [NAME…]
                                   install what heavy tests need, if missing: ${HEAVY_ENVIRONMENTS.join(', ')}
        npm run lab -- AREA        run the tests of one area: ${areas().join(', ')}
@@ -39,7 +39,7 @@ async function main(verb: string, rest: readonly string[]): Promise<number> {
   }
   if (verb === 'down') return down()
   if (verb === 'image') {
-    process.stdout.write(`${await kernelImage()}\n${await rayEnvironment()}\n`)
+    process.stdout.write(`${await kernelImage()}\n${await rayEnvironment()}\n${await pythonEnvironment('optuna')}\n`)
     return 0
   }
   if (verb === 'parts') return await parts(rest)
