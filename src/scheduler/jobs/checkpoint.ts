@@ -84,9 +84,10 @@ rm -rf ./${copy}; echo 'the program writes to it all the time' >&2; exit 1
 `
 }
 
-/** Prints the path for a copy from another host, which is not there yet. */
+/** Prints the path for a copy from another host, or `here`: the hosts have the same home directory, so it is there already. */
 export function formatArrival(place: CheckpointPlace, copy: string): string {
-  return `${inPlace(place)}rm -rf ./${copy}; mkdir ./${copy} && printf '%s\\n' "$PWD/${copy}" ${DONE}
+  return `${inPlace(place)}mkdir ./${copy} || { [ -d ./${copy} ] && { echo here; exit 0; }; exit 1; }
+printf '%s\\n' "$PWD/${copy}" ${DONE}
 `
 }
 
@@ -113,7 +114,7 @@ export function formatDrop(place: CheckpointPlace, member: number): string {
 
 export type CheckpointAnswer =
   | { readonly kind: 'done'; readonly path: string | undefined; readonly digest: string | undefined }
-  | { readonly kind: 'none' | 'missing' | 'odd' }
+  | { readonly kind: 'none' | 'missing' | 'here' | 'odd' }
 
 /** Reads what these scripts print. A path that a host names is used on that host alone; digests are only compared. */
 export function parseCheckpointAnswer(text: string): CheckpointAnswer {
@@ -121,7 +122,7 @@ export function parseCheckpointAnswer(text: string): CheckpointAnswer {
     .split('\n')
     .filter((line) => line !== '')
     .toReversed()
-  if (last === 'none' || last === 'missing') return { kind: last }
+  if (last === 'none' || last === 'missing' || last === 'here') return { kind: last }
   if (last !== DONE) return { kind: 'odd' }
   return { kind: 'done', path: matching(path, PATH), digest: matching(digest, DIGEST) }
 }

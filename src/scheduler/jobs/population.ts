@@ -264,6 +264,7 @@ export class Population implements Disposable {
     const copied: Outcome = { kind: 'copied', copy: { name, digest: from.digest } }
     if (one.from === one.to || checkpoints !== undefined) return copied
     const to = await asked(port, one.to, formatArrival(place, name), signal)
+    if (to.kind === 'here') return copied
     if (to.kind !== 'done' || to.path === undefined || from.path === undefined) return failed(one.to, to)
     const result = await port.copy({ host: one.from, path: from.path }, { host: one.to, path: to.path }, signal)
     if (!signal.aborted) await port.run(one.from, formatDrop(place, one.member), signal)

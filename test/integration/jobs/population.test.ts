@@ -1,5 +1,5 @@
 /** A population whose jobs are a model, with checkpoints that real shells copy between the homes of two hosts. */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -13,7 +13,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { formatMove, formatSnapshot, parseCheckpointAnswer } from '../../../src/scheduler/jobs/checkpoint.ts'
 import { isActive } from '../../../src/scheduler/jobs/job.ts'
+import { formatCleanProgram } from '../../../src/scheduler/jobs/left.ts'
 import type { CheckpointPort, CheckpointResult } from '../../../src/scheduler/jobs/population.ts'
 import { ancestorsOf } from '../../../src/scheduler/study/descent.ts'
 import { pointKey } from '../../../src/scheduler/study/space.ts'
@@ -45,7 +47,7 @@ function begin<T>(work: Promise<T>): Promise<T> {
 
 const runShell = (host: string, program: string): Promise<CheckpointResult> => {
   const { promise, resolve } = Promise.withResolvers<CheckpointResult>()
-  const env = { PATH: process.env.PATH ?? '', HOME: join(directory, host) }
+  const env = { PATH: `${join(directory, 'bin')}:${process.env.PATH}`, HOME: join(directory, host) }
   const child = spawn('sh', ['-s'], { env, stdio: ['pipe', 'pipe', 'pipe'] })
   const read = { out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -163,6 +165,72 @@ async function runAll(world: QueueWorld, id: number, onTick = () => {}, isWaitin
   return world.store.studies.trials(id)
 }
 
+describe('the checkpoint of a member', () => {
+  const place = { study: 'aa-1', shared: undefined }
+  const base = () => join(directory, 'm1', '.local/state/muster/studies/aa-1')
+  /** After each copy the program writes again, so many times. */
+  const keepWriting = (times: number) => {
+    mkdirSync(join(base(), 'member-0'), { recursive: true })
+    writeFileSync(join(base(), 'member-0/state'), '0')
+    mkdirSync(join(directory, 'bin'))
+    const file = join(base(), 'member-0/state')
+    const script = `PATH=/usr/bin:/bin; cp "$@"; c=$?; [ "$(wc -c <${file})" -gt ${times} ] || printf x >>${file}; exit $c`
+    writeFileSync(join(directory, 'bin/cp'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  }
+  const snapshot = async () => await runShell('m1', formatSnapshot(place, 0, '.copy-1-ab'))
+
+  it('is copied again while its program writes', async () => {
+    keepWriting(2)
+    const result = await snapshot()
+    expect(result).toMatchObject({ kind: 'ok', text: expect.stringMatching(/muster-done\n$/) })
+    expect(readFileSync(join(base(), '.copy-1-ab/state'), 'utf8')).toBe('0xx')
+  })
+
+  it('is given up when its program writes all the time, and nothing is left', async () => {
+    keepWriting(9)
+    expect(await snapshot()).toEqual({ kind: 'failed', reason: 'the program writes to it all the time\n' })
+    expect(readdirSync(base())).toEqual(['member-0'])
+  })
+
+  it('is never a link, nor a copy that is not whole', async () => {
+    mkdirSync(base(), { recursive: true })
+    symlinkSync('/', join(base(), 'member-0'))
+    expect(await snapshot()).toEqual({ kind: 'ok', text: 'none\n' })
+    rmSync(join(base(), 'member-0'))
+    mkdirSync(join(base(), 'member-0/a'), { recursive: true })
+    writeFileSync(join(base(), 'member-0/a/b'), 'text')
+    const answer = parseCheckpointAnswer(((await snapshot()) as { text: string }).text)
+    const digest = (answer.kind === 'done' && answer.digest) || ''
+    writeFileSync(join(base(), '.copy-1-ab/a/b'), 'tex')
+    const move = async () => await runShell('m1', formatMove(place, 1, { name: '.copy-1-ab', digest }))
+    expect(await move()).toEqual({ kind: 'ok', text: 'missing\n' })
+    writeFileSync(join(base(), '.copy-1-ab/a/b'), 'text')
+    for (const _ of [1, 2]) expect(await move()).toEqual({ kind: 'ok', text: 'muster-done\n' })
+    expect(readFileSync(join(base(), 'member-1/a/b'), 'utf8')).toBe('text')
+  })
+
+  it('stays while its study is unfinished, and goes with old jobs', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    const id = createStudy(world)
+    const { store } = world
+    const own = join(directory, 'm1', '.local/state/muster/studies')
+    const names = [`${store.id}-${id}`, `${store.id}-7`, 'cc-1']
+    for (const name of names) mkdirSync(join(own, name, 'member-0'), { recursive: true })
+    const old = (name: string) =>
+      execFileSync('touch', ['-d', '3 days ago', join(own, name), join(own, name, 'member-0')])
+    const clean = async () => {
+      const result = await runShell(
+        'm1',
+        formatCleanProgram(store.id, { kept: store.keptDirectories(), storages: [] }, 2),
+      )
+      return [result.kind === 'ok' ? result.text : result.reason, ...readdirSync(own)].toSorted()
+    }
+    expect(await clean()).toEqual(['removed 0\n', ...names].toSorted())
+    for (const name of names) old(name)
+    expect(await clean()).toEqual(['removed 1\n', 'cc-1', `${store.id}-${id}`].toSorted())
+  })
+})
+
 describe('a population', () => {
   it('goes on from the checkpoints of its best members, on the hosts of the replaced ones', async () => {
     using world = new QueueWorld(HOSTS, false)
@@ -205,6 +273,22 @@ describe('a population', () => {
       const trials = await runAll(world, id, kill, false)
       checkLines(world, trials)
     }
+  })
+
+  it('copies nothing between hosts that have the same home directory', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    rmSync(join(directory, 'm2'), { recursive: true })
+    symlinkSync('m1', join(directory, 'm2'))
+    const copied: string[] = []
+    world.restart(
+      undefined,
+      port({ copy: async ({ path }) => ({ kind: 'failed', reason: String(copied.push(path)) }) }),
+    )
+    const id = createStudy(world)
+    const trials = await runAll(world, id)
+    expect(copied).toEqual([])
+    expect(trials.some(({ parent }) => parent !== undefined)).toBe(true)
+    checkLines(world, trials, join(directory, 'm1', '.local/state/muster/studies'))
   })
 
   it('keeps checkpoints in a directory that its hosts share', async () => {
