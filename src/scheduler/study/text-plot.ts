@@ -101,7 +101,8 @@ function labelsBelow(axis: Axis, columns: number): string {
   return line
 }
 
-function importanceText(importance: readonly Importance[], metric: string, columns: number): readonly string[] {
+/** A title and one bar each. */
+export function importanceText(importance: readonly Importance[], metric: string, columns: number): readonly string[] {
   const name = Math.min(MOST_NAME, Math.max(...importance.map((one) => textWidth(one.name))))
   const most = Math.max(...importance.map(({ trials }) => trials))
   const rest = columns - name - 1 - `  100 % of ${formatTrials(most)}`.length
