@@ -8,9 +8,17 @@ import { printable } from '../../base/printable.ts'
 import { askNext, METHODS, untriedNear } from '../study/ask.ts'
 import { pruneReason } from '../study/prune.ts'
 import { canonicalPoint, type Point, pointKey, type Space, sizeOf } from '../study/space.ts'
-import { type Study, type StudyState, spaceOf, type Trial, type TrialEnd, type TrialStep } from '../study/study.ts'
+import {
+  type Study,
+  type StudySpec,
+  type StudyState,
+  spaceOf,
+  type Trial,
+  type TrialEnd,
+  type TrialStep,
+} from '../study/study.ts'
 import { isActive, isFinal, type JobEvent } from './job.ts'
-import { metricNumber } from './metric.ts'
+import { type MetricValues, metricNumber } from './metric.ts'
 import { Population, type PopulationOptions } from './population.ts'
 import type { OwnJob } from './store.ts'
 import type { NewTrial, OpenTrial } from './study-rows.ts'
@@ -139,32 +147,48 @@ export class StudyPass implements Disposable {
   /** Notes what running trials have printed, and stops those that are not worth going on. */
   #judge({ id, spec }: Study, open: readonly OpenTrial[]): readonly StudyEvent[] {
     const [objective] = spec.metrics
-    const { prune, pbt } = spec
-    const stepMetric = prune?.stepMetric ?? pbt?.timeAttr
-    if (stepMetric === undefined || objective === undefined) return []
-    const { studies } = this.#options.store
-    const known = getOrMake(this.#steps, id, () => new Map(studies.steps(id)))
+    const { prune } = spec
+    if (stepMetricOf(spec) === undefined || objective === undefined) return []
+    const known = this.#stepsOf(id)
     return open.flatMap(({ trial, job, values }): StudyEvent[] => {
-      const step = metricNumber(values[stepMetric])
-      const value = metricNumber(values[objective.name])
-      const before = known.get(trial.number) ?? []
-      const judgedTo = before.at(-1)?.step
-      if (step === undefined || value === undefined || (judgedTo !== undefined && step <= judgedTo)) return []
-      const steps = [...before, { step, value }]
-      known.set(trial.number, steps)
-      studies.noteStep(id, trial.number, { step, value })
-      if (prune === undefined || job === undefined || !isActive(job.state) || trial.stopping !== undefined) return []
+      const judgedTo = known.get(trial.number)?.at(-1)?.step
+      const steps = this.#noteStep({ id, spec }, trial, values)
+      if (steps === undefined || prune === undefined) return []
+      if (job === undefined || !isActive(job.state) || trial.stopping !== undefined) return []
       const others = [...known].flatMap(([number, own]) => (number === trial.number ? [] : [own]))
       const reason = pruneReason(prune, objective, steps, others, judgedTo)
       if (reason === undefined) return []
-      studies.noteStopping(id, trial, reason)
+      this.#options.store.studies.noteStopping(id, trial, reason)
       return [{ id: job.id, event: { kind: 'stop', reason: 'cancelled' } }]
     })
+  }
+
+  #stepsOf(id: number): Map<number, readonly TrialStep[]> {
+    return getOrMake(this.#steps, id, () => new Map(this.#options.store.studies.steps(id)))
+  }
+
+  /** All steps of the trial; undefined: there is no new one. */
+  #noteStep(
+    { id, spec }: Pick<Study, 'id' | 'spec'>,
+    { number }: Trial,
+    values: MetricValues,
+  ): readonly TrialStep[] | undefined {
+    const step = metricNumber(values[stepMetricOf(spec) ?? ''])
+    const value = metricNumber(values[spec.metrics[0]?.name ?? ''])
+    const before = this.#stepsOf(id).get(number) ?? []
+    if (step === undefined || value === undefined || step <= (before.at(-1)?.step ?? Number.NEGATIVE_INFINITY))
+      return undefined
+    const steps = [...before, { step, value }]
+    this.#stepsOf(id).set(number, steps)
+    this.#options.store.studies.noteStep(id, number, { step, value })
+    return steps
   }
 
   #settle(study: Study, trial: Trial, end: TrialEnd): void {
     this.#options.store.studies.settle(study.id, trial, end)
     if (end.kind === 'failed') this.#steps.get(study.id)?.delete(trial.number)
+    // A short trial may have ended before it was read for the first time; the others are compared with it.
+    else if (stepMetricOf(study.spec) !== undefined) this.#noteStep(study, trial, end.values)
     this.#samplers.get(study.id)?.sampler.tell({ ...trial, end })
   }
 
@@ -314,6 +338,9 @@ export class StudyPass implements Disposable {
     return studies.means(id, spec.metrics)
   }
 }
+
+/** The metric that counts steps; undefined: nothing is noted on the way. */
+const stepMetricOf = ({ prune, pbt }: StudySpec): string | undefined => prune?.stepMetric ?? pbt?.timeAttr
 
 type Next =
   | { readonly kind: 'point'; readonly trial: NewTrial; readonly repeated: number; onTaken?(trial: Trial): void }

@@ -1,4 +1,4 @@
-/** `muster job` as the user of a lab, on one hosts.yaml. */
+/** `muster job` and `muster study` as the user of a lab, on one hosts.yaml. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -39,11 +39,19 @@ export function labQueue(lab: Lab, hostsFile: string, environment: NodeJS.Proces
   const env = { ...lab.environment, ...environment }
   const argv = (...args: readonly string[]) => [
     ...PROGRAM,
-    ...['--hosts', hostsFile, '--connect-timeout', '10', 'job'],
+    ...['--hosts', hostsFile, '--connect-timeout', '10'],
     ...args,
   ]
-  const job = async (...args: readonly string[]): Promise<RunResult> =>
+  const muster = async (...args: readonly string[]): Promise<RunResult> =>
     await lab.run(argv(...args), { timeoutMs: RUN_MS, environment: env })
+  const job = async (...args: readonly string[]): Promise<RunResult> => await muster('job', ...args)
+
+  /** What `muster study …` prints. */
+  const study = async (...args: readonly string[]): Promise<string> => {
+    const { code, stdout, stderr } = await muster('study', ...args)
+    if (code !== 0) throw new Error(stderr)
+    return stdout
+  }
 
   /** The numbers as they are printed. */
   const submit = async (...args: readonly string[]): Promise<string> => {
@@ -80,7 +88,7 @@ export function labQueue(lab: Lab, hostsFile: string, environment: NodeJS.Proces
   }
 
   const work = (...args: readonly string[]) => {
-    const [file = '', ...rest] = lab.command(argv('work', '--until-empty', '--json', ...args))
+    const [file = '', ...rest] = lab.command(argv('job', 'work', '--until-empty', '--json', ...args))
     const child = spawn(file, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] })
     children.push(child)
     let output = ''
@@ -105,5 +113,5 @@ export function labQueue(lab: Lab, hostsFile: string, environment: NodeJS.Proces
     }
   }
 
-  return { job, submit, list, find, show, work, stop }
+  return { job, study, submit, list, find, show, work, stop }
 }

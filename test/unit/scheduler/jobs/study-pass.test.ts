@@ -141,6 +141,17 @@ describe('a study', () => {
     expect(runs).toEqual(['1/0', '1/1', '1/2', '2/0', '2/1', '2/2', '3/0', '3/1', '3/2'])
   })
 
+  it('compares others with the last step of a trial that ended before it was read for the first time', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const prune = { rule: 'median', stepMetric: 'acc', fromStep: 1, fromTrials: 5 } as const
+    const id = world.store.studies.create(study({ parameters: ['size=int:1:3'], prune }), world.nowMs)
+    runAll(world, id)
+    const steps = [...world.store.studies.steps(id).values()]
+    expect(steps.toSorted((one, other) => (one[0]?.step ?? 0) - (other[0]?.step ?? 0))).toEqual(
+      [1, 2, 3].map((step) => [{ step, value: step }]),
+    )
+  })
+
   it('stops asking when too many trials in a row have failed', () => {
     using world = new QueueWorld(HOSTS, false)
     const id = world.store.studies.create(study({ failures: 3, atOnce: 1 }), world.nowMs)
