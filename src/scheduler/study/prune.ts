@@ -25,7 +25,10 @@ export function pruneReason(
     : belowRung(rule, metric, steps, last.step, others, judgedTo)
 }
 
-/** As Optuna's MedianPruner: its best value until now against the median of the others at that step. */
+/**
+ * As Optuna's MedianPruner: its best value until now against the median of the others at that step. But all that reached the step
+ * count, not only those that are done: with many trials at once, the first ones would all run to their ends.
+ */
 function belowMedian(
   rule: PruneSpec,
   metric: Metric,
