@@ -14,6 +14,7 @@ import { type ConsoleQueue, consoleQueueOf } from '../job/console-queue.ts'
 import { type ConnectedHosts, connectEndpoints } from '../job/hosts.ts'
 import type { OpenQueue } from '../job/open-queue.ts'
 import { driveQueue } from '../job/work.ts'
+import { checkpointPort } from '../study/checkpoints.ts'
 import { firstJobs, nextJob, STATE } from './demo-jobs.ts'
 
 export type DemoQueueOptions = {
@@ -60,7 +61,16 @@ export async function openDemoQueue(options: DemoQueueOptions): Promise<DemoQueu
     const { now } = context
     let failure: unknown
     const running = Promise.all([
-      driveQueue({ queue: driven, port: hosts, signal, now, isPreempting: false, isUntilEmpty: false, say() {} }),
+      driveQueue({
+        queue: driven,
+        port: hosts,
+        checkpoints: checkpointPort(hosts),
+        signal,
+        now,
+        isPreempting: false,
+        isUntilEmpty: false,
+        say() {},
+      }),
       keepComing(coming, hosts, context),
     ]).catch((error: unknown) => {
       failure = error

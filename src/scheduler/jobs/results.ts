@@ -4,6 +4,7 @@ import { FINAL_KINDS, isActive, type Job, type JobSpec, type JobState } from './
 import { parse, StorePart } from './job-rows.ts'
 import type { Metric, MetricValues } from './metric.ts'
 import type { SqlRow } from './queue-file.ts'
+import { specFamilies } from './study-rows.ts'
 
 export type Reading = {
   readonly job: number
@@ -67,11 +68,12 @@ export class JobResults extends StorePart {
 
   /** Those that were submitted together. */
   sweep(group: number, spec: JobSpec): Sweep {
+    const specs = JSON.stringify(specFamilies(this.file).get(group) ?? [group])
     const rows = this.file
       .all(
         `SELECT id, kind, jobs.attempt AS attempt, environment, metrics FROM jobs LEFT JOIN results ON results.job = jobs.id
-          WHERE spec = ? ORDER BY id LIMIT ?`,
-        group,
+          WHERE spec IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?`,
+        specs,
         MOST_ROWS,
       )
       .map(
@@ -83,7 +85,10 @@ export class JobResults extends StorePart {
           values: valuesOf(metrics),
         }),
       )
-    const [{ count } = { count: 0 }] = this.file.all('SELECT count(*) AS count FROM jobs WHERE spec = ?', group)
+    const [{ count } = { count: 0 }] = this.file.all(
+      'SELECT count(*) AS count FROM jobs WHERE spec IN (SELECT value FROM json_each(?))',
+      specs,
+    )
     const parameters = [...new Set(rows.flatMap((row) => Object.keys(row.parameters)))]
     return { metrics: spec.metrics ?? [], parameters, rows, count: Number(count) }
   }

@@ -21,7 +21,7 @@ import { JobRows, KeptActive, parse } from './job-rows.ts'
 import { bundleKey } from './orders.ts'
 import { DriverLease, type LeaseToken, QueueFile } from './queue-file.ts'
 import { Accounting, JobResults, type Reading } from './results.ts'
-import { type NewTrial, StudyRows } from './study-rows.ts'
+import { type NewTrial, StudyRows, specFamilies } from './study-rows.ts'
 import { alikeOf, type StoredLine, WaitingLines } from './waiting-lines.ts'
 
 export type Submission = {
@@ -168,22 +168,42 @@ export class JobStore implements Disposable {
 
   /** The latest first. */
   groups(limit: number): readonly JobGroup[] {
-    const rows = this.file.all(
+    const families = specFamilies(this.file)
+    const last = this.file.all(
       `SELECT spec, kind, min(id) AS first, count(*) AS count FROM jobs
         WHERE spec > (SELECT max(id) FROM specs) - ? GROUP BY spec, kind ORDER BY spec DESC`,
       limit,
     )
-    return [...Map.groupBy(rows, ({ spec }) => Number(spec))].map(([spec, own]) => ({
+    // Of a study all of its jobs count, however old its first ones are.
+    const known = new Set(last.map(({ spec }) => Number(spec)))
+    const related = [...known].flatMap((spec) => families.get(spec) ?? []).filter((spec) => !known.has(spec))
+    const earlier = this.file.all(
+      `SELECT spec, kind, min(id) AS first, count(*) AS count FROM jobs
+        WHERE spec IN (SELECT value FROM json_each(?)) GROUP BY spec, kind`,
+      JSON.stringify(related),
+    )
+    const rows = Map.groupBy([...last, ...earlier], ({ spec }) => families.get(Number(spec))?.[0] ?? Number(spec))
+    return [...rows].map(([spec, own]) => ({
       spec,
       first: Math.min(...own.map(({ first }) => Number(first))),
       count: own.reduce((sum, { count }) => sum + Number(count), 0),
-      counts: new Map(own.map(({ kind, count }) => [String(kind), Number(count)])),
+      counts: new Map(
+        [...Map.groupBy(own, ({ kind }) => String(kind))].map(([kind, some]) => [
+          kind,
+          some.reduce((sum, { count }) => sum + Number(count), 0),
+        ]),
+      ),
     }))
   }
 
   /** Jobs of one submission. `kinds`: empty for all. */
   idsOf(spec: number, kinds: readonly string[]): readonly number[] {
-    const rows = this.file.all(`SELECT id FROM jobs WHERE spec = ? AND ${isOneOf(kinds)} ORDER BY id`, spec, ...kinds)
+    const specs = JSON.stringify(specFamilies(this.file).get(spec) ?? [spec])
+    const rows = this.file.all(
+      `SELECT id FROM jobs WHERE spec IN (SELECT value FROM json_each(?)) AND ${isOneOf(kinds)} ORDER BY id`,
+      specs,
+      ...kinds,
+    )
     return rows.map(({ id }) => Number(id))
   }
 
@@ -275,7 +295,7 @@ export class JobStore implements Disposable {
   /** The submission of a job; undefined: no such job. */
   groupOf(id: number): number | undefined {
     const row = this.file.one('SELECT spec FROM jobs WHERE id = ?', id)
-    return row && Number(row.spec)
+    return row && (specFamilies(this.file).get(Number(row.spec))?.[0] ?? Number(row.spec))
   }
 
   /** Names of directories on hosts that unfinished jobs run in or will run in, and of checkpoints of unfinished studies. */

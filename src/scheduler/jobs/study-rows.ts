@@ -8,7 +8,7 @@ import type { Study, StudySpec, StudyState, Trial, TrialEnd, TrialStep } from '.
 import { FINAL_KINDS, type Job, type JobSpec } from './job.ts'
 import { parse, StorePart } from './job-rows.ts'
 import { type Metric, type MetricValues, metricNumber } from './metric.ts'
-import type { SqlRow } from './queue-file.ts'
+import type { QueueFile, SqlRow } from './queue-file.ts'
 
 export type NewStudy = {
   readonly name: string
@@ -299,3 +299,22 @@ function trialOf({ number, point, repetition, job, kind, more }: SqlRow): Trial 
     ...own,
   }
 }
+
+/**
+ * Studies whose jobs have several specifications, as those of a population that are bound to hosts: all of them by each one, the
+ * study's own first.
+ */
+export function specFamilies(file: QueueFile): ReadonlyMap<number, readonly number[]> {
+  const rows = file.all(SELECT_FAMILIES)
+  const families = Map.groupBy(rows, ({ main }) => Number(main))
+  return new Map(
+    [...families].flatMap(([main, own]) => {
+      const all = [main, ...own.map(({ spec }) => Number(spec))]
+      return all.map((spec) => [spec, all] as const)
+    }),
+  )
+}
+
+const SELECT_FAMILIES = `SELECT DISTINCT study.job_spec AS main, jobs.spec AS spec
+  FROM study CROSS JOIN trial ON trial.study = study.id CROSS JOIN jobs ON jobs.id = trial.job
+  WHERE json_type(study.spec, '$.pbt') IS NOT NULL AND jobs.spec <> study.job_spec ORDER BY jobs.spec`
