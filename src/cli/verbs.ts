@@ -181,6 +181,16 @@ export const VERBS: VerbTable = {
       ),
       stop: changes('start no more trials', QUEUE, one(studyChanges, 'stop')),
       more: changes('go on with a study, or run more trials', QUEUE, one(studyChanges, 'more')),
+      import: changes(
+        'read a study of Optuna or Ray Tune that runs elsewhere, and follow it',
+        CLUSTER,
+        () => import('./study/import.ts'),
+      ),
+      export: changes(
+        'write a study for Optuna and its dashboard, for spreadsheets, or as JSON',
+        CLUSTER,
+        () => import('./study/export.ts'),
+      ),
     },
   },
   launch: {

@@ -20,6 +20,7 @@ import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { checkpointPort } from '../study/checkpoints.ts'
 import { openSamplerOn } from '../study/optuna.ts'
+import { callPython, readSourceWith } from '../study/python-program.ts'
 import { driverEngines, hostStorage, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { driverHost, linkSpeedsOf, type OpenQueue, openQueue } from './open-queue.ts'
@@ -92,6 +93,7 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
     engines: driverEngines(await openEngines(inventory, context), hosts.ops),
     checkpoints: checkpointPort(hosts),
     proveStorage: hostStorage(inventory, hosts.ops, context),
+    readSource: readSourceWith(callPython(() => hosts.ops, context)),
     signal: context.signal,
     now: context.now,
     isPreempting: options.preempt ?? false,

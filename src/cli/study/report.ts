@@ -11,6 +11,7 @@ import { explainStudy } from '../../scheduler/study/explain.ts'
 import { formatTrials } from '../../scheduler/study/format-value.ts'
 import { bestTrials, countTrials } from '../../scheduler/study/front.ts'
 import { importanceOf } from '../../scheduler/study/importance.ts'
+import { shownSpec } from '../../scheduler/study/source.ts'
 import { type Study, spaceOf, type Trial, type TrialEnd } from '../../scheduler/study/study.ts'
 import { domainText, handLine, mostTrials, pointText, valuesTextOf } from '../../scheduler/study/study-text.ts'
 import type { OpenQueue } from '../job/open-queue.ts'
@@ -102,12 +103,12 @@ function trialsText(study: Study, counts: KindCounts, running: number): string {
 
 /** Of a population: which trials went on from whose checkpoint. */
 function descentOf({ spec }: Study, trials: readonly Trial[]): readonly string[] {
-  if (spec.pbt === undefined) return []
+  if (spec.pbt === undefined && !trials.some(({ parent }) => parent !== undefined)) return []
   const best = bestTrials(trials, spec.metrics).map(({ number }) => {
     const line = ancestorsOf(trials, number).map((one) => one.number)
     return `the best: trial ${line.join(' → ')}`
   })
-  return [...best, ...some(descentLines(trials, spec.pbt.timeAttr), MOST_DESCENT)]
+  return [...best, ...some(descentLines(trials, spec.pbt?.timeAttr ?? 'training_iteration'), MOST_DESCENT)]
 }
 
 const MOST_DESCENT = 40
@@ -161,7 +162,7 @@ export function wholeJson(study: Study, { store }: OpenQueue): object {
   const [objective] = spec.metrics
   const importance = objective && importanceOf(spaceOf(spec), trials, objective)
   const best = bestTrials(trials, spec.metrics).map((trial) => bestJson(trial, study))
-  return { ...studyJson(study, studies.counts(id)), spec, best, ...defined({ importance }) }
+  return { ...studyJson(study, studies.counts(id)), spec: shownSpec(spec), best, ...defined({ importance }) }
 }
 
 const numbersOf = (values: MetricValues): object =>

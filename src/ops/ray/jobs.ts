@@ -4,11 +4,11 @@
  */
 
 import { defined } from '../../base/defined.ts'
+import { type JsonRecord, Lines, numberOf, parseJson, record, TOO_LONG, textOf } from '../../base/json-lines.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'
-import { type JsonRecord, Lines, numberOf, parseJson, record, TOO_LONG, textOf } from './json-lines.ts'
 import { GUARD, inside, OPENER, pythonScript } from './place.ts'
 import { dashboardAddress, type RayWanted } from './wanted.ts'
 

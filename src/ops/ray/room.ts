@@ -1,7 +1,8 @@
 /** What the nodes of a Ray cluster have, and what of it is free, from the line that the program of a round prints. Pure. */
+
+import { list, numberOf, parseJson, record, textOf } from '../../base/json-lines.ts'
 import { printable } from '../../base/printable.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
-import { list, numberOf, parseJson, record, textOf } from './json-lines.ts'
 import { parseAmounts } from './usage.ts'
 import { nodesOf, type RayWanted, wantedRay } from './wanted.ts'
 

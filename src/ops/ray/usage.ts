@@ -3,7 +3,7 @@
  * `/api/v0/placement_groups?detail=1`, `/api/v0/actors` and `/api/cluster_status?format=1`. Pure.
  */
 import { defined } from '../../base/defined.ts'
-import { list, numberOf, parseJson, record, textOf } from './json-lines.ts'
+import { list, numberOf, parseJson, record, textOf } from '../../base/json-lines.ts'
 
 /** Bytes for memory and object_store_memory. */
 export type Amount = { readonly used: number; readonly total: number }

@@ -1,10 +1,10 @@
 /** Watches a cluster: one program on the head asks its dashboard and prints a line of JSON each round. */
 import { type Clock, hasPassed } from '../../base/clock.ts'
+import { Lines, parseJson, record, TOO_LONG, textOf } from '../../base/json-lines.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'
-import { Lines, parseJson, record, TOO_LONG, textOf } from './json-lines.ts'
 import { GUARD, inside, OPENER, placeScript, tokenScript } from './place.ts'
 import { type ClusterUsage, parseClusterUsage } from './usage.ts'
 import { dashboardAddress, type RayWanted } from './wanted.ts'

@@ -13,6 +13,7 @@ import type { CheckpointPort } from './population.ts'
 import type { LeaseToken } from './queue-file.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
 import { type OpenSampler, StudyPass } from './study-pass.ts'
+import { type ReadSource, StudySources } from './study-sources.ts'
 
 export type DriverOptions = RoundsOptions & {
   readonly lease: LeaseToken
@@ -26,6 +27,8 @@ export type DriverOptions = RoundsOptions & {
   readonly checkpoints?: CheckpointPort
   /** For studies whose method is a sampler that runs elsewhere; without it they wait. */
   readonly openSampler?: OpenSampler
+  /** For studies that run elsewhere; without it they are not followed. */
+  readonly readSource?: ReadSource
   /** Calls back asynchronously when somebody may have written to the queue. */
   watchStore?(onWrite: () => void): Disposable
 }
@@ -60,6 +63,7 @@ class JobDriver {
   readonly #rounds: HostRounds
   readonly #pass: PlanPass
   readonly #studies: StudyPass
+  readonly #sources: StudySources | undefined
   readonly #pace = new PlanPace(REPORT_MS)
   readonly #pause: Pause
   readonly #beganMs: number
@@ -86,6 +90,16 @@ class JobDriver {
         this.#pause.wake()
       },
     })
+    const { store, lease, clock, readSource } = options
+    this.#sources =
+      readSource &&
+      new StudySources({
+        store,
+        lease,
+        read: readSource,
+        now: () => clock.now(),
+        onFailure: (error) => this.#fail(error),
+      })
     this.#rounds = new HostRounds(options, {
       onAnswer: () => this.#pause.wake(),
       onTrouble: (host, trouble) => {
@@ -102,6 +116,7 @@ class JobDriver {
     signal.addEventListener('abort', stop)
     using _rounds = this.#rounds
     using _studies = this.#studies
+    using _sources = this.#sources
     using _watch = this.#options.watchStore?.(() => this.#noticeWrite())
     try {
       while (!signal.aborted) {
@@ -140,6 +155,7 @@ class JobDriver {
       store.lease.renew(lease, nowMs, LEASE_MS)
       this.#renewedMs = nowMs
     }
+    this.#sources?.poll(nowMs)
     const version = store.file.version()
     const hasNews = version !== this.#version
     if (hasNews) {

@@ -4,6 +4,7 @@ import type { Metric } from '../jobs/metric.ts'
 import { formatTrials } from './format-value.ts'
 import type { TrialCounts } from './front.ts'
 import { DEFAULT_FACTOR } from './prune.ts'
+import { shownUrl } from './source.ts'
 import { sizeOf } from './space.ts'
 import { type PbtSpec, type PruneSpec, type Study, type StudySpec, spaceOf } from './study.ts'
 
@@ -32,7 +33,7 @@ function explainGoal(metrics: readonly Metric[]): string {
 
 function explainPoints(spec: StudySpec, counts: TrialCounts): readonly string[] {
   if (spec.source !== undefined)
-    return [`It runs elsewhere${onHost(spec.source.place?.host)}; Muster only reads it, from ${spec.source.url}.`]
+    return [`It runs elsewhere${onHost(spec.source.host)}; Muster only reads it, from ${shownUrl(spec.source.url)}.`]
   const asker = spec.isAsked === true ? ['Programs ask for its points and tell their values; it starts no jobs.'] : []
   if (spec.pbt !== undefined) return [...asker, explainPopulation(spec.pbt)]
   return [...asker, explainMethod(spec, counts)]

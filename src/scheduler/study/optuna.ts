@@ -18,7 +18,7 @@ export function samplerStart({ spec }: Pick<Study, 'spec'>, trials: readonly Tri
     options: spec.sampler?.options ?? {},
     seed: spec.seed,
     directions: spec.metrics.map(({ isMost = false }) => (isMost ? 'maximize' : 'minimize')),
-    parameters: parametersOf(spaceOf(spec)),
+    parameters: samplerParameters(spaceOf(spec)),
     trials: trials.slice(-MOST_TRIALS).map((trial) => samplerTrial({ spec }, trial)),
   }
 }
@@ -43,7 +43,8 @@ export const samplerValues = (values: readonly (number | undefined)[]): readonly
     value === undefined || Number.isNaN(value) ? null : Number.isFinite(value) ? value : `${value}`,
   )
 
-const parametersOf = ({ parameters }: Space): readonly object[] =>
+/** As they are told to Optuna. */
+export const samplerParameters = ({ parameters }: Space): readonly object[] =>
   parameters.map((parameter) => ({
     name: parameter.name,
     ...domainOf(parameter),

@@ -75,7 +75,17 @@ export type StudySource = {
   /** The study in that storage. */
   readonly name?: string
   /** Where it is read; undefined: on this machine. */
-  readonly place?: SamplerPlace
+  readonly host?: string
+  /** Lines of sh that make its Python the first one of PATH. */
+  readonly setUp?: string
+  /** Of parameters that have another name there, by their names here. */
+  readonly names?: Readonly<Record<string, string>>
+  /** Of Ray: the metrics, by their names there. */
+  readonly metrics?: readonly string[]
+  /** When its first trial began, by which another study in its place is noticed. */
+  readonly beganMs?: number
+  /** Of Ray: the state of its files at the last reading. */
+  readonly mark?: string
 }
 
 export type StudyState = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Lines } from '../../../../src/ops/ray/json-lines.ts'
+import { Lines } from '../../../src/base/json-lines.ts'
 
 function linesOf(pieces: readonly string[], mostLength: number) {
   const lines: string[] = []
