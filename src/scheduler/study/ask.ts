@@ -80,7 +80,9 @@ export function untriedNear(
 
 type Listed = { readonly key: string; readonly point: Point }
 
-const lists = new WeakMap<Space, readonly Listed[]>()
+const lists = new Map<Space, readonly Listed[]>()
+/** A list of 20,000 points takes a few megabytes. */
+const MOST_LISTS = 8
 
 function listOf(space: Space, size: number): readonly Listed[] {
   const known = lists.get(space)
@@ -89,6 +91,7 @@ function listOf(space: Space, size: number): readonly Listed[] {
     const point = pointAt(space, index) ?? {}
     return { key: pointKey(point), point }
   })
+  if (lists.size >= MOST_LISTS) lists.clear()
   lists.set(space, list)
   return list
 }

@@ -19,10 +19,15 @@ export type Importance = {
 
 const LEAST_TRIALS = 10
 const MOST_GROUPS = 10
+const TRIALS_IN_GROUP = 5
+/** What chance may show by so many standard deviations is taken for chance: else something would matter in any study. */
+const SIGMAS = 3
 /** A group of fewer says nothing. */
 const LEAST_IN_GROUP = 2
 
-/** The largest share first. Undefined with fewer than 10 done trials with a number, or when all have the same one. */
+/**
+ * The largest share first. Undefined with fewer than 10 done trials with a number, or when no parameter stands out from chance.
+ */
 export function importanceOf(
   space: Space,
   trials: readonly Trial[],
@@ -79,7 +84,7 @@ type Group = { count: number; sum: number; squares: number }
 
 /**
  * The sum of squares between groups, less what groups of these sizes would show by chance (as ε² of an analysis of variance), so
- * that a parameter is not important for having many values.
+ * that a parameter is not important for having many values. 0: it may all be chance.
  */
 function explained(all: readonly Group[]): number {
   const groups = all.filter(({ count }) => count >= LEAST_IN_GROUP)
@@ -93,14 +98,19 @@ function explained(all: readonly Group[]): number {
   }
   if (groups.length < 2 || total.count <= groups.length) return 0
   const between = ofGroups - total.sum ** 2 / total.count
-  const chance = ((groups.length - 1) * (total.squares - ofGroups)) / (total.count - groups.length)
-  return Math.max(0, between - chance)
+  const free = groups.length - 1
+  const chance = (free * (total.squares - ofGroups)) / (total.count - groups.length)
+  return between > chance * (1 + SIGMAS * Math.sqrt(2 / free)) ? between - chance : 0
 }
 
 /** One group for each value, or where there are many numbers, groups of about the same size in their order. */
 function groupsOf(parameter: Parameter, { texts, ranks }: Own): readonly Group[] {
   const groups = new Map<string | number, Group>()
-  const keys = parameter.kind === 'choice' || hasFewValues(texts) ? texts : quantileOf(Float64Array.from(texts, Number))
+  const most = Math.min(MOST_GROUPS, Math.floor(texts.length / TRIALS_IN_GROUP))
+  const keys =
+    parameter.kind === 'choice' || hasFewValues(texts, most)
+      ? texts
+      : quantileOf(Float64Array.from(texts, Number), most)
   for (let index = 0; index < keys.length; index++) {
     const group = getOrMake(groups, keys[index] ?? 0, newGroup)
     const rank = ranks[index] ?? 0
@@ -113,17 +123,17 @@ function groupsOf(parameter: Parameter, { texts, ranks }: Own): readonly Group[]
 
 const newGroup = (): Group => ({ count: 0, sum: 0, squares: 0 })
 
-function hasFewValues(texts: readonly string[]): boolean {
+function hasFewValues(texts: readonly string[], most: number): boolean {
   const values = new Set<string>()
-  return texts.every((text) => values.add(text).size <= MOST_GROUPS)
+  return texts.every((text) => values.add(text).size <= most)
 }
 
-/** For each number, in which of ten groups of about the same size it lies. */
-function quantileOf(numbers: Float64Array): Uint8Array {
+/** For each number, in which of so many groups of about the same size it lies. */
+function quantileOf(numbers: Float64Array, count: number): Uint8Array {
   const sorted = numbers.toSorted()
   const bounds = Array.from(
-    { length: MOST_GROUPS - 1 },
-    (_, index) => sorted[Math.floor(((index + 1) / MOST_GROUPS) * sorted.length)] ?? 0,
+    { length: count - 1 },
+    (_, index) => sorted[Math.floor(((index + 1) / count) * sorted.length)] ?? 0,
   )
   return Uint8Array.from(numbers, (value) => {
     let place = 0

@@ -1,4 +1,5 @@
 /** What the plots of a study show, as places from 0 to 1; svg.ts and text-plot.ts draw them. Pure. */
+import { clip } from '../../base/text-width.ts'
 import type { Metric } from '../jobs/metric.ts'
 import { type Axis, metricAxis, parameterAxis, timeAxis } from './axis.ts'
 import { formatValue } from './format-value.ts'
@@ -44,6 +45,8 @@ export type StudyPlots = {
   readonly importance: readonly Importance[] | undefined
 }
 
+/** Of a metric in titles, so that they have room for the parameter. */
+const MOST_NAME = 16
 const MOST_LINES = 400
 /** The best ones are all lines; of the others, evenly chosen ones. */
 const BEST_LINES = 40
@@ -76,7 +79,7 @@ export function studyPlots(
       const place = parameterPlace(parameter, x)
       return {
         ...shared,
-        title: `${metric.name} over ${parameter.name}`,
+        title: `${clip(metric.name, MOST_NAME)} over ${parameter.name}`,
         x,
         line: [],
         ...split(rows, best, place, y),
@@ -132,7 +135,7 @@ function historyOf(
   }
   if (last !== undefined) line.push({ x: x.place((toMs - fromMs) / 1000), y: y.place(last) })
   return {
-    title: `best ${metric.name} so far`,
+    title: `best ${clip(metric.name, MOST_NAME)} so far`,
     x,
     line,
     ...split(rows, best, at, y),
@@ -158,7 +161,7 @@ function frontOf(trials: readonly Trial[], metrics: readonly Metric[]): Plot | u
   }))
   const outside = xs.filter((value, index) => x.isOutside(value) || y.isOutside(ys[index] ?? value)).length
   return {
-    title: `${first.name} and ${second.name}`,
+    title: `${clip(first.name, MOST_NAME)} and ${clip(second.name, MOST_NAME)}`,
     x,
     y,
     done: xs.flatMap((value, index) => [x.place(value), y.place(ys[index] ?? value)]),

@@ -246,10 +246,15 @@ function parallelPanel({ axes, lines, trials }: ParallelPlot): Panel {
         ...classes.toReversed().filter((part) => part !== ''),
         `<path class="frame" d="${axes.map((_, index) => `M${round(left + index * step)} ${top}v${up}`).join('')}"/>`,
         ...axes.map(({ label }, index) =>
-          text(left + index * step, top - 10, clip(label, Math.max(4, Math.floor(step / CHARACTER))), 'middle small'),
+          text(
+            left + index * step,
+            top - 10,
+            clip(label, Math.max(2, Math.floor(step / CHARACTER) - 1)),
+            'middle small',
+          ),
         ),
         ...axes.flatMap(({ ticks }, index) =>
-          sparse(ticks).map(({ at: place, text: label }) =>
+          (step < LEAST_STEP ? [] : sparse(ticks)).map(({ at: place, text: label }) =>
             text(
               left + index * step + (index === axes.length - 1 ? -5 : 5),
               top + (1 - place) * up + 4,
@@ -264,6 +269,8 @@ function parallelPanel({ axes, lines, trials }: ParallelPlot): Panel {
 }
 
 const MOST_AXIS_LABELS = 12
+/** Axes closer together have no room for labels of their ticks. */
+const LEAST_STEP = 50
 
 const sparse = (ticks: Axis['ticks']): Axis['ticks'] => {
   const every = Math.ceil(ticks.length / MOST_AXIS_LABELS)
@@ -271,6 +278,7 @@ const sparse = (ticks: Axis['ticks']): Axis['ticks'] => {
 }
 
 const NAME_WIDTH = 180
+const MOST_NAME = 26
 
 function importancePanel(importance: readonly Importance[], metric: string): Panel {
   const width = WIDTH - 2 * EDGE - NAME_WIDTH - 180
@@ -278,11 +286,11 @@ function importancePanel(importance: readonly Importance[], metric: string): Pan
     height: TOP + importance.length * ROW_HEIGHT,
     draw: (x, y) =>
       [
-        text(x, y + 14, `importance for ${metric} (variance of ranks, each parameter alone)`, 'title'),
+        text(x, y + 14, `importance for ${clip(metric, MOST_NAME)} (variance of ranks, each parameter alone)`, 'title'),
         ...importance.flatMap(({ name, share, trials }, index) => {
           const top = y + TOP + index * ROW_HEIGHT
           return [
-            text(x + NAME_WIDTH - 8, top + 14, clip(name, 26), 'end'),
+            text(x + NAME_WIDTH - 8, top + 14, clip(name, MOST_NAME), 'end'),
             `<rect class="bar" x="${x + NAME_WIDTH}" y="${top + 4}" width="${round(Math.max(1, share * width))}" height="13"/>`,
             text(
               x + NAME_WIDTH + Math.max(1, share * width) + 8,

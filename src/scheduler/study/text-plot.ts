@@ -107,7 +107,7 @@ export function importanceText(importance: readonly Importance[], metric: string
   const most = Math.max(...importance.map(({ trials }) => trials))
   const rest = columns - name - 1 - `  100 % of ${formatTrials(most)}`.length
   return [
-    clip(`importance for ${metric} (variance of ranks, each parameter alone)`, columns),
+    clip(`importance for ${clip(metric, MOST_NAME)} (variance of ranks, each parameter alone)`, columns),
     ...importance.map(({ name: own, share, trials }) => {
       const bar = '█'.repeat(Math.round(share * Math.max(0, rest)))
       return clip(

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { createRandomNumbers } from '../../../../src/scheduler/policies/random.ts'
 import { importanceOf } from '../../../../src/scheduler/study/importance.ts'
 import { makeSpace, parseCondition, parseParameter, pointFrom } from '../../../../src/scheduler/study/space.ts'
 import { trialOf } from './some-trials.ts'
@@ -63,6 +64,19 @@ describe('importance', () => {
     const diverged = [...steady, ...trials(3, () => 1e30)]
     expect(importanceOf(space, diverged, LOSS)?.[0]?.share).toBeGreaterThan(0.8)
     expect(importanceOf(space, diverged, LOSS)?.[0]?.name).toBe('lr')
+  })
+
+  it('is unknown where all is chance', () => {
+    const noise = (count: number, seed: number) => {
+      const random = createRandomNumbers(seed)
+      return importanceOf(
+        space,
+        trials(count, () => random()),
+        LOSS,
+      )
+    }
+    const found = Array.from({ length: 100 }, (_, seed) => noise(200, seed)).filter((shares) => shares !== undefined)
+    expect(found.length).toBeLessThan(20)
   })
 
   it('is unknown for fewer than ten trials, and where all are the same', () => {
