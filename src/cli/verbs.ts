@@ -38,6 +38,7 @@ const jobRequests = () => import('./job/submit.ts')
 const launches = () => import('./launch/launch.ts')
 const studyTables = () => import('./study/show.ts')
 const studyChanges = () => import('./study/change.ts')
+const studyPrograms = () => import('./study/programs.ts')
 const rayJobs = () => import('./ray/jobs.ts')
 
 const QUEUE = ['inventory', 'json'] as const
@@ -191,6 +192,9 @@ export const VERBS: VerbTable = {
         CLUSTER,
         () => import('./study/export.ts'),
       ),
+      ask: changes('ask for the parameters of the next trial, to run it yourself', QUEUE, one(studyPrograms, 'ask')),
+      tell: changes('tell the value of a trial that you ran yourself', QUEUE, one(studyPrograms, 'tell')),
+      client: reads('print a Python module that asks and tells', ['inventory'], one(studyPrograms, 'client')),
     },
   },
   launch: {

@@ -13,6 +13,7 @@ import {
 import { PlanPass } from '../../src/scheduler/jobs/plan-jobs.ts'
 import type { CheckpointPort } from '../../src/scheduler/jobs/population.ts'
 import { JobStore, type Submission } from '../../src/scheduler/jobs/store.ts'
+import type { ProgramDesk } from '../../src/scheduler/jobs/study-desk.ts'
 import { type OpenSampler, StudyPass } from '../../src/scheduler/jobs/study-pass.ts'
 import type { HostCapacity } from '../../src/scheduler/model/resources.ts'
 
@@ -50,6 +51,11 @@ export class QueueWorld implements Disposable {
     this.#studies = this.#newStudies()
   }
 
+  /** Where programs ask for points. */
+  get desk(): ProgramDesk {
+    return this.#studies.desk
+  }
+
   /** A scheduler that was killed remembers nothing. */
   restart(openSampler?: OpenSampler, port?: CheckpointPort): void {
     this.#life.abort()
@@ -81,7 +87,9 @@ export class QueueWorld implements Disposable {
   tick(): readonly Job[] {
     const { store, nowMs, isPreempting } = this
     this.#apply(overdue(store.active(), nowMs).map(({ id }) => ({ id, event: { kind: 'stop', reason: 'timed-out' } })))
-    this.#apply(store.together(() => this.#studies.run(nowMs)).events)
+    const { events: found, after } = store.together(() => this.#studies.run(nowMs))
+    this.#apply(found)
+    for (const settle of after) settle()
     const rest = { nowMs, isPreempting, isGathering: false, engines: [] }
     const { events } = this.#pass.plan({ ...rest, hosts: this.hosts() })
     this.#apply(events)

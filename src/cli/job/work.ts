@@ -20,6 +20,7 @@ import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { checkpointPort } from '../study/checkpoints.ts'
 import { openSamplerOn } from '../study/optuna.ts'
+import { programSocket, servePrograms } from '../study/program-socket.ts'
 import { callPython, readSourceWith } from '../study/python-program.ts'
 import { driverEngines, hostStorage, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
@@ -127,7 +128,10 @@ function detailOf(job: Job): string {
   return where === undefined ? '' : ` on ${where}`
 }
 
-type DriveRequest = Omit<DriverOptions, 'store' | 'lease' | 'hosts' | 'openSampler' | 'clock' | 'watchStore'> & {
+type DriveRequest = Omit<
+  DriverOptions,
+  'store' | 'lease' | 'hosts' | 'openSampler' | 'clock' | 'watchStore' | 'servePrograms'
+> & {
   readonly queue: OpenQueue
   now(): number
   /** One line for the user. */
@@ -171,6 +175,7 @@ async function drive({ queue, ...rest }: DriveRequest, lease: LeaseToken): Promi
       openSampler: openSamplerOn(rest.port, systemClock),
       clock: systemClock,
       watchStore: (onWrite) => watchStore(path, onWrite),
+      servePrograms: (desk) => servePrograms(programSocket(path), desk, rest.say),
     })
   } finally {
     store.lease.give(lease)

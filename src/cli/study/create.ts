@@ -7,13 +7,14 @@ import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { CHECKPOINT } from '../../scheduler/jobs/checkpoint.ts'
+import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import { METHODS } from '../../scheduler/study/ask.ts'
 import { samplerOf } from '../../scheduler/study/optuna.ts'
 import { type Space, sizeOf } from '../../scheduler/study/space.ts'
-import { type PruneSpec, type StudySpec, spaceOf } from '../../scheduler/study/study.ts'
+import { type PruneSpec, type StudySpec, spaceOf, stepMetricOf } from '../../scheduler/study/study.ts'
 import { numberFrom, repeatable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
-import { openQueue } from '../job/open-queue.ts'
+import { type OpenQueue, openQueue } from '../job/open-queue.ts'
 import { COMMAND_WORDS, checkRoom, metricsOf, prepareJob, withJobOptions } from '../job/submit.ts'
 import { ABSENT } from '../launch/launch.ts'
 import { jsonLine } from '../output/json-lines.ts'
@@ -35,6 +36,7 @@ type CreateOptions = SamplerOptions &
     readonly prune?: Pick<PruneSpec, 'rule' | 'factor'>
     readonly stepMetric: string
     readonly pruneFrom: number
+    readonly ask?: boolean
   }
 
 export const create: VerbCode = {
@@ -70,6 +72,7 @@ export const create: VerbCode = {
       )
       .option('--step-metric <name>', 'with --prune: the number that counts steps, printed as NAME=12', 'step')
       .option('--prune-from <step>', 'with --prune: stop no trial before this step', numberFrom(0), 1)
+      .option('--ask', 'let programs ask for points and tell their values, instead of running a command')
       .option('--failures <n>', 'start no more trials when the last N have failed', wholeNumber(1), 10),
   help: `
 Examples:
@@ -94,18 +97,14 @@ so that a checkpoint is whole at any moment:
       throw new MusterError('usage', '--trials is missing: some parameters may have any number', {
         hint: 'Say how many trials to run, such as --trials 50.',
       })
-    const variables = [...space.parameters.map((one) => one.name), 'MUSTER_STUDY', 'MUSTER_TRIAL', CHECKPOINT]
-    const stepMetric = spec.prune?.stepMetric ?? spec.pbt?.timeAttr
-    const steps = stepMetric === undefined ? [] : [stepMetric]
-    const metric = [...new Set([...options.metric, ...options.record, ...steps])]
-    const given = { ...options, ...ABSENT, metric, name: options.name ?? name }
-    const prepared = await prepareJob(words, given, queue, context, variables)
-    const job = stepMetric === undefined ? prepared : { ...prepared, metricsEveryS: READ_EVERY_S }
-    if (spec.pbt !== undefined) checkMemberJob(job, spec.pbt)
-    checkRoom(job, queue, given, context)
     const user = options.user ?? accountName()
-    const row = { name, user, priority: options.priority, spec, job, ...defined({ trials }) }
-    queue.store.together(() => queue.store.studies.create(row, context.now()))
+    const row = { name, user, priority: options.priority, spec, ...defined({ trials }) }
+    if (options.ask && spec.pbt !== undefined)
+      throw new MusterError('usage', '--ask and --method pbt cannot be used together')
+    if (options.ask && words.length > 0)
+      throw new MusterError('usage', 'with --ask a study runs no command: programs ask for its points')
+    const job = options.ask ? undefined : await jobOf(name, words, options, spec, queue, context)
+    queue.store.together(() => queue.store.studies.create({ ...row, ...defined({ job }) }, context.now()))
     const size = sizeOf(space) * spec.repeat
     if (options.json)
       context.stdout.write(jsonLine({ type: 'study', study: name, points: Number.isFinite(size) ? size : null }))
@@ -118,6 +117,27 @@ so that a checkpoint is whole at any moment:
 const POPULATION = {
   name: PBT,
   summary: 'members train side by side, and bad ones go on from checkpoints of good ones',
+}
+
+/** What a trial runs. */
+async function jobOf(
+  name: string,
+  words: readonly string[],
+  options: CreateOptions,
+  spec: StudySpec,
+  queue: OpenQueue,
+  context: CliContext,
+): Promise<JobSpec> {
+  const variables = [...spaceOf(spec).parameters.map((one) => one.name), 'MUSTER_STUDY', 'MUSTER_TRIAL', CHECKPOINT]
+  const stepMetric = stepMetricOf(spec)
+  const steps = stepMetric === undefined ? [] : [stepMetric]
+  const metric = [...new Set([...options.metric, ...options.record, ...steps])]
+  const given = { ...options, ...ABSENT, metric, name: options.name ?? name }
+  const prepared = await prepareJob(words, given, queue, context, variables)
+  const job = stepMetric === undefined ? prepared : { ...prepared, metricsEveryS: READ_EVERY_S }
+  if (spec.pbt !== undefined) checkMemberJob(job, spec.pbt)
+  checkRoom(job, queue, given, context)
+  return job
 }
 
 const DEFAULT_FACTOR = 3
@@ -180,6 +200,7 @@ function studySpecOf(options: CreateOptions, inventory: Inventory): StudySpec {
     failures,
     ...defined({
       digits,
+      isAsked: options.ask,
       atOnce,
       limitS: time,
       sampler: samplerPlaceOf(options, inventory),

@@ -12,6 +12,7 @@ import { type LinkSpeeds, PlanPass } from './plan-jobs.ts'
 import type { CheckpointPort } from './population.ts'
 import type { LeaseToken } from './queue-file.ts'
 import type { JobStore, SchedulerReport } from './store.ts'
+import type { ProgramDesk } from './study-desk.ts'
 import { type OpenSampler, StudyPass } from './study-pass.ts'
 import { type ReadSource, StudySources } from './study-sources.ts'
 
@@ -29,6 +30,8 @@ export type DriverOptions = RoundsOptions & {
   readonly openSampler?: OpenSampler
   /** For studies that run elsewhere; without it they are not followed. */
   readonly readSource?: ReadSource
+  /** Lets programs ask for points of studies; without it they cannot. */
+  servePrograms?(desk: ProgramDesk): Disposable
   /** Calls back asynchronously when somebody may have written to the queue. */
   watchStore?(onWrite: () => void): Disposable
 }
@@ -117,6 +120,7 @@ class JobDriver {
     using _rounds = this.#rounds
     using _studies = this.#studies
     using _sources = this.#sources
+    using _programs = this.#options.servePrograms?.(this.#studies.desk)
     using _watch = this.#options.watchStore?.(() => this.#noticeWrite())
     try {
       while (!signal.aborted) {

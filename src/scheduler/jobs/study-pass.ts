@@ -10,9 +10,9 @@ import { pruneReason } from '../study/prune.ts'
 import { canonicalPoint, type Point, pointKey, type Space, sizeOf } from '../study/space.ts'
 import {
   type Study,
-  type StudySpec,
   type StudyState,
   spaceOf,
+  stepMetricOf,
   type Trial,
   type TrialEnd,
   type TrialStep,
@@ -21,6 +21,7 @@ import { isActive, isFinal, type JobEvent } from './job.ts'
 import { type MetricValues, metricNumber } from './metric.ts'
 import { Population, type PopulationOptions } from './population.ts'
 import type { OwnJob } from './store.ts'
+import { overText, StudyDesk } from './study-desk.ts'
 import type { NewTrial, OpenTrial } from './study-rows.ts'
 
 /** A sampler that runs elsewhere. Nothing of what it says is believed but that it suggests a point. */
@@ -48,10 +49,6 @@ export type StudyPassOptions = Omit<PopulationOptions, 'onAnswer'> & {
 
 type StudyEvent = { readonly id: number; readonly event: JobEvent }
 
-/** A program that waits for a point. */
-type Asker = { readonly asker: string; readonly settle: (answer: AskAnswer) => void }
-export type AskAnswer = { readonly trial: Trial } | { readonly ended: string }
-
 /** How often a sampler is asked again, before another point is taken. */
 const MOST_REPEATS = 10
 /** Without --at-once so many trials wait or run at most. */
@@ -66,12 +63,19 @@ export class StudyPass implements Disposable {
   readonly #tried = new Map<number, Set<string>>()
   /** What trials that did not fail have printed on the way, by study and trial. */
   readonly #steps = new Map<number, Map<number, readonly TrialStep[]>>()
-  readonly #askers = new Map<number, Asker[]>()
   readonly #population: Population
+  /** For programs that loop themselves. */
+  readonly desk: StudyDesk
 
   constructor(options: StudyPassOptions) {
     this.#options = options
     this.#population = new Population(options)
+    this.desk = new StudyDesk({
+      studies: options.store.studies,
+      settle: (study, trial, end) => this.#settle(study, trial, end),
+      judgeStep: (study, trial, values) => this.#judgeStep(study, trial, values, true),
+      onRequest: () => options.onAnswer(),
+    })
   }
 
   [Symbol.dispose](): void {
@@ -80,25 +84,19 @@ export class StudyPass implements Disposable {
   }
 
   get hasWork(): boolean {
-    return this.#tried.size + this.#samplers.size + this.#askers.size > 0 || this.#options.store.studies.hasUnfinished()
+    const isBusy = this.desk.hasWork || this.#tried.size + this.#samplers.size > 0
+    return isBusy || this.#options.store.studies.hasUnfinished()
   }
 
   /** Inside one transaction. `after`: to be called when that is on disk. */
   run(nowMs: number): { readonly events: readonly StudyEvent[]; readonly after: readonly (() => void)[] } {
     const { studies } = this.#options.store
-    const unfinished = studies.unfinished()
     const after: (() => void)[] = []
+    this.desk.run(nowMs, after)
+    const unfinished = studies.unfinished()
     const events = unfinished.flatMap((study) => this.#advance(study, nowMs, after))
     this.#forget(new Set(unfinished.map(({ id }) => id)), after)
     return { events, after }
-  }
-
-  /** A point for a program; answered after the pass that finds one. */
-  ask(study: number, asker: string): Promise<AskAnswer> {
-    const { promise, resolve } = Promise.withResolvers<AskAnswer>()
-    this.#askers.set(study, [...(this.#askers.get(study) ?? []), { asker, settle: resolve }])
-    this.#options.onAnswer()
-    return promise
   }
 
   #forget(known: ReadonlySet<number>, after: (() => void)[]): void {
@@ -109,21 +107,11 @@ export class StudyPass implements Disposable {
         this.#samplers.delete(id)
         sampler[Symbol.dispose]()
       }
-    for (const id of [...this.#askers.keys()])
-      if (!known.has(id))
-        this.#dismiss(id, this.#options.store.studies.get(id)?.state.reason ?? 'the study is over', after)
-  }
-
-  #dismiss(id: number, ended: string, after: (() => void)[]): void {
-    const askers = this.#askers.get(id) ?? []
-    this.#askers.delete(id)
-    after.push(
-      ...askers.map(
-        ({ settle }) =>
-          () =>
-            settle({ ended }),
-      ),
-    )
+    for (const id of this.desk.waitingStudies)
+      if (!known.has(id)) {
+        const study = this.#options.store.studies.get(id)
+        this.desk.dismiss(id, study === undefined ? 'the study was deleted' : overText(study), after)
+      }
   }
 
   #advance(study: Study, nowMs: number, after: (() => void)[]): readonly StudyEvent[] {
@@ -134,33 +122,47 @@ export class StudyPass implements Disposable {
       if (end === undefined) open.push(one)
       else this.#settle(study, one.trial, end)
     }
+    if (study.spec.isAsked === true && study.state.kind === 'running')
+      this.desk.giveAgain(
+        study,
+        open.map(({ trial }) => trial),
+        nowMs,
+        after,
+      )
     const stops: StudyEvent[] = []
     const state =
       study.spec.pbt === undefined
         ? this.#refill(study, open, nowMs, after)
         : this.#replaceMembers(study, open, stops, nowMs)
     if (state !== study.state) studies.setState(study.id, state)
-    if (state.kind !== 'running') this.#dismiss(study.id, state.reason ?? 'the study is over', after)
+    if (state.kind !== 'running') this.desk.dismiss(study.id, overText({ ...study, state }), after)
     return [...stops, ...this.#judge(study, open)]
   }
 
   /** Notes what running trials have printed, and stops those that are not worth going on. */
-  #judge({ id, spec }: Study, open: readonly OpenTrial[]): readonly StudyEvent[] {
+  #judge(study: Study, open: readonly OpenTrial[]): readonly StudyEvent[] {
+    if (stepMetricOf(study.spec) === undefined) return []
+    return open.flatMap(({ trial, job, values }): StudyEvent[] => {
+      const reason = this.#judgeStep(study, trial, values, job !== undefined && isActive(job.state))
+      return job === undefined || reason === undefined
+        ? []
+        : [{ id: job.id, event: { kind: 'stop', reason: 'cancelled' } }]
+    })
+  }
+
+  /** Notes a step, if it is new; returns why the trial is not worth going on. */
+  #judgeStep({ id, spec }: Study, trial: Trial, values: MetricValues, mayStop: boolean): string | undefined {
     const [objective] = spec.metrics
     const { prune } = spec
-    if (stepMetricOf(spec) === undefined || objective === undefined) return []
     const known = this.#stepsOf(id)
-    return open.flatMap(({ trial, job, values }): StudyEvent[] => {
-      const judgedTo = known.get(trial.number)?.at(-1)?.step
-      const steps = this.#noteStep({ id, spec }, trial, values)
-      if (steps === undefined || prune === undefined) return []
-      if (job === undefined || !isActive(job.state) || trial.stopping !== undefined) return []
-      const others = [...known].flatMap(([number, own]) => (number === trial.number ? [] : [own]))
-      const reason = pruneReason(prune, objective, steps, others, judgedTo)
-      if (reason === undefined) return []
-      this.#options.store.studies.noteStopping(id, trial, reason)
-      return [{ id: job.id, event: { kind: 'stop', reason: 'cancelled' } }]
-    })
+    const judgedTo = known.get(trial.number)?.at(-1)?.step
+    const steps = this.#noteStep({ id, spec }, trial, values)
+    if (steps === undefined || prune === undefined || objective === undefined) return undefined
+    if (!mayStop || trial.stopping !== undefined) return undefined
+    const others = [...known].flatMap(([number, own]) => (number === trial.number ? [] : [own]))
+    const reason = pruneReason(prune, objective, steps, others, judgedTo)
+    if (reason !== undefined) this.#options.store.studies.noteStopping(id, trial, reason)
+    return reason
   }
 
   #stepsOf(id: number): Map<number, readonly TrialStep[]> {
@@ -204,10 +206,10 @@ export class StudyPass implements Disposable {
       if (next.kind === 'wait') return state
       if (next.kind === 'trouble') return next.reason === state.trouble ? state : { ...state, trouble: next.reason }
       if (next.kind === 'all-tried') return open.length + count > 0 ? state : ended(state, allTried(study), nowMs)
-      const asker = study.spec.isAsked ? this.#askers.get(study.id)?.shift() : undefined
-      const trial = this.#add(study, { ...next.trial, ...(asker && { asker: asker.asker }) }, nowMs)
+      const asker = study.spec.isAsked === true ? this.desk.askerOf(study, nowMs) : undefined
+      const trial = this.#add(study, { ...next.trial, ...defined({ asker }) }, nowMs)
       next.onTaken?.(trial)
-      if (asker !== undefined) after.push(() => asker.settle({ trial }))
+      this.desk.give(study, trial, after)
       const { trouble: _, ...rest } = state
       const replaced = state.replaced + (trial.isReplaced ? 1 : 0)
       if (next.repeated > 0 || replaced > state.replaced || state.trouble !== undefined || state.beganMs === undefined)
@@ -255,7 +257,8 @@ export class StudyPass implements Disposable {
 
   /** How many trials may be added now. */
   #wanted({ id, spec }: Study, open: readonly OpenTrial[]): number {
-    if (spec.isAsked) return Math.min(MOST_ADDED, this.#askers.get(id)?.length ?? 0)
+    if (spec.isAsked === true)
+      return Math.min(MOST_ADDED, this.desk.waitingCount(id), (spec.atOnce ?? MOST_AT_ONCE) - open.length)
     const busy = open.filter(({ job }) => job !== undefined && !isFinal(job.state))
     if (spec.atOnce !== undefined) return Math.min(MOST_ADDED, spec.atOnce - busy.length)
     const waits = busy.some(({ job }) => job?.state.kind === 'queued' || job?.state.kind === 'held')
@@ -338,9 +341,6 @@ export class StudyPass implements Disposable {
     return studies.means(id, spec.metrics)
   }
 }
-
-/** The metric that counts steps; undefined: nothing is noted on the way. */
-const stepMetricOf = ({ prune, pbt }: StudySpec): string | undefined => prune?.stepMetric ?? pbt?.timeAttr
 
 type Next =
   | { readonly kind: 'point'; readonly trial: NewTrial; readonly repeated: number; onTaken?(trial: Trial): void }

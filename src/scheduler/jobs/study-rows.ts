@@ -4,7 +4,7 @@ import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type Point, pointKey } from '../study/space.ts'
-import type { Study, StudySpec, StudyState, Trial, TrialEnd, TrialStep } from '../study/study.ts'
+import type { Study, StudySpec, StudyState, Trial, TrialAsker, TrialEnd, TrialStep } from '../study/study.ts'
 import { FINAL_KINDS, type Job, type JobSpec } from './job.ts'
 import { parse, StorePart } from './job-rows.ts'
 import { type Metric, type MetricValues, metricNumber } from './metric.ts'
@@ -205,8 +205,16 @@ export class StudyRows extends StorePart {
 
   /** It is being stopped, for this reason. */
   noteStopping(study: number, trial: Trial, stopping: string): void {
-    const more: More = { ...moreOf(trial), stopping }
-    this.file.run('UPDATE trial SET more = ? WHERE study = ? AND number = ?', JSON.stringify(more), study, trial.number)
+    this.#setMore(study, trial, { ...moreOf(trial), stopping })
+  }
+
+  /** Another program has it now. */
+  noteAsker(study: number, trial: Trial, asker: TrialAsker): void {
+    this.#setMore(study, trial, { ...moreOf(trial), asker })
+  }
+
+  #setMore(study: number, { number }: Trial, more: More): void {
+    this.file.run('UPDATE trial SET more = ? WHERE study = ? AND number = ?', JSON.stringify(more), study, number)
   }
 
   open(study: number): readonly OpenTrial[] {

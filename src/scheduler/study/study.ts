@@ -188,8 +188,17 @@ export type Trial = {
   readonly parent?: number
   /** The time attribute of that checkpoint. */
   readonly parentStep?: number
-  /** Who asked for it, if a program did. */
-  readonly asker?: string
+  /** The program that asked for it. */
+  readonly asker?: TrialAsker
+}
+
+/** `token`: what the program shows when it comes back. */
+export type TrialAsker = {
+  readonly token: string
+  readonly sinceMs: number
+  /** It is the program's until it is told, or until `untilMs`; else while the program is connected. */
+  readonly isKept?: boolean
+  readonly untilMs?: number
 }
 
 /** A value that a trial printed while it ran. */
@@ -208,3 +217,6 @@ export function spaceOf(spec: StudySpec): Space {
   spaces.set(spec, space)
   return space
 }
+
+/** The metric that counts steps; undefined: nothing is noted on the way. */
+export const stepMetricOf = ({ prune, pbt }: StudySpec): string | undefined => prune?.stepMetric ?? pbt?.timeAttr
