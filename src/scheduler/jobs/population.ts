@@ -34,7 +34,7 @@ import {
 } from './checkpoint.ts'
 import type { ProveStorage } from './engine.ts'
 import { JOBS_DIRECTORY } from './host-program.ts'
-import { isActive, type JobSpec } from './job.ts'
+import { isActive, type Job, type JobSpec } from './job.ts'
 import { metricNumber } from './metric.ts'
 import { asQuestion } from './orders.ts'
 import { cannotProve } from './storage-gate.ts'
@@ -74,6 +74,8 @@ export type PopulationStep = {
   /** Trials to be stopped, and why. */
   readonly stops: readonly { readonly trial: Trial; readonly job: number; readonly reason: string }[]
   readonly adds: readonly PopulationTrial[]
+  /** Jobs that wait to run again, and that have to do so where their checkpoint is. */
+  readonly binds: readonly { readonly job: number; readonly spec: JobSpec }[]
   /** Why a member could not be replaced. */
   readonly trouble: string | undefined
 }
@@ -104,7 +106,8 @@ type Advanced = { readonly next?: Replacement; readonly isOver?: true; readonly 
 
 type Task = { outcome: Outcome | undefined; seenMs: number | undefined }
 
-const NONE: PopulationState = { marks: [], replacements: [] }
+const NOTHING = { stops: [], adds: [], binds: [], trouble: undefined }
+const NONE: PopulationState = { marks: [], hosts: {}, replacements: [] }
 /** Copies under way at the same time. */
 const MOST_AT_ONCE = 4
 const AGAIN_MS = 10_000
@@ -137,9 +140,8 @@ export class Population implements Disposable {
   step(study: Study, open: readonly OpenTrial[], { mostNew, tried }: StepOptions, nowMs: number): PopulationStep {
     const { population } = study.state
     const spec = study.spec.pbt
-    if (spec === undefined || study.state.kind !== 'running') return this.#over(study, population ?? NONE)
-    if (population === undefined)
-      return { state: NONE, stops: [], adds: this.#firstTrials(study, spec, tried), trouble: undefined }
+    if (spec === undefined || study.state.kind !== 'running') return { ...NOTHING, state: population ?? NONE }
+    if (population === undefined) return { ...NOTHING, state: NONE, adds: this.#firstTrials(study, spec, tried) }
     const own = getOrMake(this.#tasks, study.id, () => new Map<string, Task>())
     let { marks } = population
     let trouble: string | undefined
@@ -167,21 +169,10 @@ export class Population implements Disposable {
     const fresh = decided.decisions
       .slice(0, Math.max(0, mostNew - replacements.length - adds.length))
       .flatMap((one) => newReplacement(spec, one, open))
-    const state = { marks: decided.marks, replacements: [...replacements, ...fresh] }
-    return { state: isSame(state, population) ? population : state, stops, adds, trouble }
-  }
-
-  /** Nothing is replaced any more. */
-  #over(study: Study, state: PopulationState): PopulationStep {
-    const { spec, id } = study
-    for (const one of state.replacements) if (spec.pbt !== undefined) this.#drop(study, spec.pbt, one)
-    this.#tasks.delete(id)
-    return {
-      state: state.replacements.length === 0 ? state : { ...state, replacements: [] },
-      stops: [],
-      adds: [],
-      trouble: undefined,
-    }
+    const hosts = spec.checkpoints === undefined ? hostsNow(population.hosts, open) : population.hosts
+    const binds = open.flatMap(({ trial: { member = -1 }, job }) => this.#bound(study, job, population.hosts[member]))
+    const state = { marks: decided.marks, hosts, replacements: [...replacements, ...fresh] }
+    return { state: isSame(state, population) ? population : state, stops, adds, binds, trouble }
   }
 
   #advance(
@@ -310,18 +301,27 @@ export class Population implements Disposable {
   }
 
   #trialOf(study: Study, spec: PbtSpec, { member, parent, step, point, repetition, to }: Replacement): PopulationTrial {
-    const own = this.#options.store.studies.specOf(study)
-    const selector = { label: 'host', is: 'in', values: [to] } as const
-    const pinned = own && {
-      ...own,
-      request: { ...own.request, selectors: [...(own.request.selectors ?? []), selector] },
-    }
     return {
       trial: { point, repetition, member, parent, parentStep: step },
       // Its checkpoint is on that host.
-      spec: spec.checkpoints === undefined ? pinned : undefined,
+      spec: spec.checkpoints === undefined ? this.#specOn(study, to) : undefined,
       environment: this.#environmentOf(study, spec, member),
     }
+  }
+
+  #bound(study: Study, job: Job | undefined, host: string | undefined): PopulationStep['binds'] {
+    if (job?.state.kind !== 'queued' || job.attempt === 1 || host === undefined) return []
+    const isBound = job.spec.request.selectors?.some(
+      (one) => one.label === 'host' && one.is === 'in' && one.values.length === 1 && one.values[0] === host,
+    )
+    const spec = isBound ? undefined : this.#specOn(study, host)
+    return spec === undefined ? [] : [{ job: job.id, spec }]
+  }
+
+  #specOn(study: Study, host: string): JobSpec | undefined {
+    const own = this.#options.store.studies.specOf(study)
+    const selector = { label: 'host', is: 'in', values: [host] } as const
+    return own && { ...own, request: { ...own.request, selectors: [...(own.request.selectors ?? []), selector] } }
   }
 
   #environmentOf({ id }: Study, { checkpoints }: PbtSpec, member: number): Readonly<Record<string, string>> {
@@ -372,6 +372,15 @@ function newReplacement(
     step: source.step ?? 0,
   }
   return [{ phase, ...own, from, to, point, repetition, reason }]
+}
+
+/** With those of the members that run now. */
+function hostsNow(before: PopulationState['hosts'], open: readonly OpenTrial[]): PopulationState['hosts'] {
+  const now = open.flatMap(({ trial: { member }, job }) => {
+    const host = job !== undefined && isActive(job.state) ? job.state.places[0]?.host : undefined
+    return member === undefined || host === undefined ? [] : [[member, host] as const]
+  })
+  return { ...before, ...Object.fromEntries(now) }
 }
 
 const keyOf = ({ phase, member, victim }: Replacement): string => `${phase} ${member} ${victim}`

@@ -141,6 +141,12 @@ export class JobStore implements Disposable {
     })
   }
 
+  /** The job of a trial waits with this specification; its variables stay. */
+  bindTrial({ id }: Study, job: number, spec: JobSpec): void {
+    this.#waiting.forget()
+    this.file.run(BIND_JOB, this.#specOfTrials(id, spec), alikeOf(spec), job)
+  }
+
   /** Trials with the same specification share it. */
   #specOfTrials(study: number, spec: JobSpec): number {
     const text = JSON.stringify(spec)
@@ -412,6 +418,7 @@ const DEPENDENT = "SELECT 1 FROM jobs WHERE kind = 'queued' AND after IS NOT NUL
 const INSERT_JOB = `INSERT INTO jobs (spec, environment, user, submitted_ms, priority, attempt, failures, kind, state, after, alike)
   VALUES (?, ?, ?, ?, ?, 1, 0, ?, ?, ?, ?)`
 const UPDATE_SPEC = 'UPDATE jobs SET spec = ?, environment = NULL, priority = ?, alike = ? WHERE id = ?'
+const BIND_JOB = "UPDATE jobs SET spec = ?, alike = ? WHERE id = ? AND kind = 'queued'"
 const UPDATE_JOB =
   'UPDATE jobs SET attempt = ?, failures = ?, kind = ?, state = ?, ended_ms = ?, ran_ms = ? WHERE id = ?'
 

@@ -229,6 +229,7 @@ export class StudyPass implements Disposable {
     const tried = this.#triedOf(study)
     const step = this.#population.step(study, open, { mostNew, tried }, nowMs)
     for (const { trial, ...own } of step.adds) this.#add(study, trial, nowMs, own)
+    for (const { job, spec } of step.binds) store.bindTrial(study, job, spec)
     for (const { trial, job, reason } of step.stops) {
       if (trial.stopping === undefined) store.studies.noteStopping(study.id, trial, reason)
       stops.push({ id: job, event: { kind: 'stop', reason: 'cancelled' } })

@@ -111,6 +111,8 @@ export type StudyState = {
 /** What population-based training remembers; all else follows from its trials. */
 export type PopulationState = {
   readonly marks: readonly MemberMark[]
+  /** Where the checkpoints of members are, as their hosts were when they last ran. */
+  readonly hosts: Readonly<Record<number, string>>
   /** Members that are being replaced, at most one each. */
   readonly replacements: readonly Replacement[]
 }

@@ -348,6 +348,43 @@ describe('a population', () => {
     expect(other.store.studies.trials(wrong)).toHaveLength(4)
   })
 
+  it('runs a member again where its checkpoint is, and finishes what was begun before its study was stopped', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    world.restart(undefined, port())
+    const id = createStudy(world)
+    const { store } = world
+    const hostsOf = () =>
+      store.studies
+        .open(id)
+        .map(({ job }) => (job !== undefined && isActive(job.state) ? job.state.places[0]?.host : undefined))
+    for (let tick = 0; tick < 3; tick++) await turn(world)
+    const before = hostsOf()
+    expect(before).toHaveLength(4)
+    // All are requeued, and the other host becomes free first.
+    store.applyAll(
+      store.studies.open(id).map(({ job }) => ({ id: job?.id ?? 0, event: { kind: 'requeue' } })),
+      world.nowMs,
+    )
+    world.act(false)
+    for (let tick = 0; tick < 3; tick++) {
+      world.down.clear()
+      if (tick === 0) world.down.add('m1')
+      await turn(world)
+    }
+    expect(hostsOf()).toEqual(before)
+    for (let tick = 0; tick < 100 && store.studies.get(id)?.state.population?.replacements.length === 0; tick++)
+      await turn(world)
+    const state = store.studies.get(id)?.state
+    const members = state?.population?.replacements.map(({ member }) => member)
+    expect(members?.length).toBeGreaterThan(0)
+    if (state === undefined) return
+    store.studies.setState(id, { ...state, kind: 'stopped' })
+    for (let tick = 0; tick < 3; tick++) await turn(world)
+    expect(store.studies.get(id)?.state.population?.replacements.map(({ member }) => member)).toEqual(members)
+    store.studies.setState(id, state)
+    checkLines(world, await runAll(world, id))
+  })
+
   it('takes no link for a checkpoint, and copies links as links', async () => {
     using world = new QueueWorld(HOSTS, false)
     world.restart(undefined, port())
