@@ -44,6 +44,8 @@ export function parseParameter(text: string): Parameter {
   const name = text.slice(0, at)
   const wrong = (why: string) => new MusterError('usage', `--param ${printable(text)}: ${why}`)
   if (at < 1 || !NAME.test(name)) throw wrong(`write it as NAME=${FORMS}`)
+  // Points are plain objects, which have these names from the start.
+  if (name in {}) throw wrong(`${name} is reserved: choose another name`)
   return { name, ...parseDomain(text.slice(at + 1), wrong) }
 }
 

@@ -68,6 +68,8 @@ describe('a space', () => {
     ['n=1,1.0', 'it has a value twice'],
     ['n=int:1:100000000', 'more than 1000000 values'],
     ['1x=a,b', 'write it as'],
+    ['constructor=a,b', 'constructor is reserved'],
+    ['__proto__=a,b', '__proto__ is reserved'],
   ])('refuses %s', (text, why) => {
     expect(() => parseParameter(text)).toThrow(why)
   })
