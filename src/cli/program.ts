@@ -136,7 +136,7 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof MusterError ? CODES[error.code] : EXIT.failed
 }
 
-const PLACE = /^[^\n]+:\d+:\d+: /
+const PLACE = /^(?!--)[^\n]+:\d+:\d+: /
 
 /** Lines for stderr, with the hint; a bug of Muster with its stack. */
 export function describeError(error: unknown): string {

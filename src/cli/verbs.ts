@@ -197,6 +197,11 @@ export const VERBS: VerbTable = {
       client: reads('print a Python module that asks and tells', ['inventory'], one(studyPrograms, 'client')),
     },
   },
+  sweep: changes(
+    'run a command with every combination of some values, and collect the results',
+    CLUSTER,
+    one(() => import('./study/sweep.ts'), 'sweep'),
+  ),
   launch: {
     summary: 'start MPI, PyTorch, TensorFlow and others on all hosts, and wait for them',
     verbs: {

@@ -20,6 +20,7 @@ import type { JobSpec, SilenceSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { handLinesOf } from '../../scheduler/jobs/orders.ts'
 import { gangOf, occupy, onRing } from '../../scheduler/jobs/plan-jobs.ts'
+import type { Launcher } from '../../scheduler/launch/launcher.ts'
 import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
 import {
   checkRequest,
@@ -115,14 +116,39 @@ export const withJobOptions = (command: Command): Command =>
 
 export const COMMAND_WORDS = 'one word is a command line for sh; several are a program and its arguments'
 
+/** How its command is started, and by whom. */
+export const withStartOptions = (command: Command, launchers: readonly Launcher[] = LAUNCHERS): Command =>
+  withLaunchOptions(
+    command
+      .option(
+        '--engine <name>',
+        [
+          'use this engine: embedded: Muster places and runs the job',
+          ...ENGINES.map(({ name, summary }) => `${name}: ${summary}`),
+        ].join('; '),
+        'embedded',
+      )
+      .option(
+        '--needs <bundles>',
+        'with --engine ray: keep the job in the queue until the cluster has room for these bundles, such as "4x{gpu:1,cpu:1} PACK"',
+      )
+      .addOption(
+        new Option(
+          '--silent <time>',
+          'the job looks stuck if nothing is written for TIME, such as 90s, 10m (default) or 2h; 10m:end stops it if no processor was used either, 10m:end-busy also if one was, as MPI and NCCL do while they wait',
+        ).argParser(silenceOf),
+      )
+      .option(
+        '--launch <kind>',
+        `let a launcher start the command in all bundles: ${LAUNCHERS.map(({ name }) => name).join(', ')}`,
+      ),
+    launchers,
+  )
+
 export const submit: VerbCode = {
   define: (command) =>
-    withLaunchOptions(
+    withStartOptions(
       withJobOptions(command)
-        .option(
-          '--launch <kind>',
-          `let a launcher start the command in all bundles: ${LAUNCHERS.map(({ name }) => name).join(', ')}`,
-        )
         .argument('[command...]', COMMAND_WORDS)
         .option(
           '--from <file>',
@@ -134,24 +160,6 @@ export const submit: VerbCode = {
         )
         .addOption(
           new Option('--after <ids>', 'start when these jobs are done').argParser(parseIds).default([], 'none'),
-        )
-        .option(
-          '--engine <name>',
-          [
-            'use this engine: embedded: Muster places and runs the job',
-            ...ENGINES.map(({ name, summary }) => `${name}: ${summary}`),
-          ].join('; '),
-          'embedded',
-        )
-        .option(
-          '--needs <bundles>',
-          'with --engine ray: keep the job in the queue until the cluster has room for these bundles, such as "4x{gpu:1,cpu:1} PACK"',
-        )
-        .addOption(
-          new Option(
-            '--silent <time>',
-            'the job looks stuck if nothing is written for TIME, such as 90s, 10m (default) or 2h; 10m:end stops it if no processor was used either, 10m:end-busy also if one was, as MPI and NCCL do while they wait',
-          ).argParser(silenceOf),
         )
         .option('--hold', 'hold the job until it is released'),
     ),

@@ -8,6 +8,7 @@ import { hostsText } from '../../scheduler/jobs/job-columns.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import { ranksOf } from '../../scheduler/jobs/ranks.ts'
 import type { Launcher } from '../../scheduler/launch/launcher.ts'
+import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
 import { rowLauncher } from '../../scheduler/launch/rows.ts'
 import { rankFailures } from '../../scheduler/launch/verdict.ts'
 import { wholeNumber } from '../command-line/options.ts'
@@ -60,6 +61,9 @@ const single = (launcher: Launcher): Launcher => ({
   ...launcher,
   options: launcher.options.filter(({ isCopies }) => isCopies !== true),
 })
+
+/** For a verb that makes the jobs itself. */
+export const LAUNCHERS_OF_ONE = LAUNCHERS.map(single)
 
 export const ROW = rowLauncher('row', { command: [], per: 'bundle', ports: 0, environment: {}, done: 'all' })
 
@@ -124,7 +128,7 @@ async function launch(words: readonly string[], options: LaunchVerbOptions, cont
 }
 
 /** Runs the scheduler until the signal, or stands by while another one runs. */
-async function drive(queue: OpenQueue, hosts: ConnectedHosts, context: CliContext): Promise<void> {
+export async function drive(queue: OpenQueue, hosts: ConnectedHosts, context: CliContext): Promise<void> {
   const { inventory } = queue
   await driveQueue({
     queue,

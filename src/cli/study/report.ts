@@ -12,7 +12,7 @@ import { formatTrials } from '../../scheduler/study/format-value.ts'
 import { bestTrials, countTrials } from '../../scheduler/study/front.ts'
 import { importanceOf } from '../../scheduler/study/importance.ts'
 import { shownSpec } from '../../scheduler/study/source.ts'
-import { type Study, spaceOf, type Trial, type TrialEnd } from '../../scheduler/study/study.ts'
+import { type Study, type StudySpec, spaceOf, type Trial, type TrialEnd } from '../../scheduler/study/study.ts'
 import { domainText, handLine, mostTrials, pointText, valuesTextOf } from '../../scheduler/study/study-text.ts'
 import type { OpenQueue } from '../job/open-queue.ts'
 import { whyWaiting } from '../job/why-waiting.ts'
@@ -41,7 +41,6 @@ export const ageOf = (sinceMs: number, nowMs: number): string =>
 export function studyLines(study: Study, queue: OpenQueue, nowMs: number): readonly string[] {
   const { studies, lease } = queue.store
   const { id, name, user, spec, state, createdMs } = study
-  const { parameters } = spaceOf(spec)
   const trials = studies.trials(id)
   const counts = studies.counts(id)
   const open = studies.open(id)
@@ -52,15 +51,15 @@ export function studyLines(study: Study, queue: OpenQueue, nowMs: number): reado
   const pruned = trials.filter(({ end }) => end?.kind === 'pruned')
   const [objective] = spec.metrics
   const importance = objective && importanceOf(spaceOf(spec), trials, objective)
-  const width = Math.max(...parameters.map((one) => one.name.length))
+  const width = widthOf(spaceOf(spec).parameters)
   const age = ageOf(createdMs, nowMs)
   const isUndriven = state.kind === 'running' && spec.source === undefined && lease.owner(nowMs) === undefined
   const [first] = waiting
   const why = first?.job === undefined ? [] : whyWaiting(first.job, queue, nowMs).why
-  return table([
+  return formatParts([
     ['study', [`${name}, ${stateText(study)}`]],
     ['created', [`${age} ago by ${user}`]],
-    ['searches', parameters.map((one) => `${one.name.padEnd(width)}  ${domainText(one)}`)],
+    searchesPart(spec),
     ['method', explainStudy(study, countTrials(trials))],
     ['trials', [trialsText(study, counts, running.length)]],
     ['trouble', [...(state.trouble === undefined ? [] : [state.trouble]), ...(isUndriven ? [NO_SCHEDULER] : [])]],
@@ -82,8 +81,18 @@ const stateText = ({ state: { kind, reason } }: Study): string =>
 
 const NO_SCHEDULER = 'no scheduler running. Run: muster job work'
 
+/** Each parameter with its values. */
+export function searchesPart(spec: StudySpec): readonly [string, readonly string[]] {
+  const { parameters } = spaceOf(spec)
+  const width = widthOf(parameters)
+  return ['searches', parameters.map((one) => `${one.name.padEnd(width)}  ${domainText(one)}`)]
+}
+
+const widthOf = (parameters: readonly { readonly name: string }[]): number =>
+  Math.max(0, ...parameters.map((one) => one.name.length))
+
 /** The title before the first line of each part; parts without lines are left out. */
-const table = (parts: readonly (readonly [string, readonly string[]])[]): readonly string[] =>
+export const formatParts = (parts: readonly (readonly [string, readonly string[]])[]): readonly string[] =>
   parts.flatMap(([title, lines]) => lines.map((line, at) => `${(at === 0 ? `${title}:` : '').padEnd(11)}${line}`))
 
 const some = (lines: readonly string[], most = MOST_SHOWN): readonly string[] =>

@@ -100,15 +100,33 @@ export function makeSpace(parameters: readonly Parameter[], significantDigits = 
       throw new MusterError('usage', `the parameter ${name} is given twice`)
     if (when === undefined) continue
     const other = earlier.find((one) => one.name === when.name)
-    if (other?.kind !== 'choice')
-      throw new MusterError('usage', `--if: ${printable(when.name)} is no earlier parameter with choices`)
+    if (other?.kind !== 'choice') throw wrongCondition(name, when.name, other, parameters)
     const unknown = when.values.find((value) => !other.values.includes(value))
-    if (unknown !== undefined) throw new MusterError('usage', `--if: ${when.name} is never ${printable(unknown)}`)
+    if (unknown !== undefined)
+      throw new MusterError('usage', `--if ${when.name}=${printable(unknown)}: it never has this value`, {
+        hint: `${when.name} is ${other.values.map((value) => printable(value)).join(', ')}.`,
+      })
   }
   const space = { parameters, significantDigits }
   if (combinationCount(space) > MOST_COMBINATIONS)
     throw new MusterError('usage', '--if: too many combinations of choices')
   return space
+}
+
+function wrongCondition(
+  name: string,
+  condition: string,
+  other: Parameter | undefined,
+  parameters: readonly Parameter[],
+): MusterError {
+  const [depends, on] = [`--if: ${name} depends on ${printable(condition)}`, printable(condition)]
+  if (other !== undefined)
+    return new MusterError('usage', `${depends}, which is a range`, {
+      hint: `A condition needs a parameter with listed values, such as --param ${on}=1,2,4.`,
+    })
+  return parameters.some((one) => one.name === condition)
+    ? new MusterError('usage', `${depends}, which comes later`, { hint: `Put the --if of ${on} before it.` })
+    : new MusterError('usage', `${depends}, and there is no such parameter`, { hint: `Add it: --param ${on}=…` })
 }
 
 /** The text that UNIQUE(study, point) compares. */

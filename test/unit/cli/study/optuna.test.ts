@@ -19,7 +19,7 @@ const declare = (environment: string) => writeFileSync(join(directory, 'hosts.ya
 
 const create = (...options: readonly string[]) => {
   const known = ['study', 'create', 'wf', '--param', 'size=int:1:5', '--metric', 'loss']
-  return runMuster([...known, ...options, '--', 'true'], { directory, now: () => 1000 })
+  return runMuster([...known, ...options, '--', 'echo $size'], { directory, now: () => 1000 })
 }
 
 async function placeOf(...options: readonly string[]) {
