@@ -2,10 +2,9 @@
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
-import { isFinal } from '../../scheduler/jobs/job.ts'
+import { continueStudy, stopStudy } from '../../scheduler/jobs/study-change.ts'
 import { formatTrials } from '../../scheduler/study/format-value.ts'
 import type { Study } from '../../scheduler/study/study.ts'
-import { mostTrials } from '../../scheduler/study/study-text.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { type OpenQueue, openQueue } from '../job/open-queue.ts'
@@ -37,26 +36,11 @@ muster study more wf continues it. Trials that were stopped then start again, as
 `,
   async run(name: string, options: GlobalOptions & { readonly now?: boolean }, context: CliContext) {
     using queue = await openQueue(options, context)
-    const { store } = queue
-    const nowMs = context.now()
-    const { said, running, stopped } = store.together(() => {
-      const { id, state, spec } = studyOr(queue, name)
-      if (spec.source !== undefined)
-        throw new MusterError('usage', `${name} runs elsewhere: Muster only reads it`, {
-          hint: 'Stop it where it was started.',
-        })
-      if (state.kind === 'running')
-        store.studies.setState(id, { ...state, kind: 'stopped', reason: 'stopped by its user', endedMs: nowMs })
-      const open = store.studies.open(id).flatMap(({ job }) => (job === undefined || isFinal(job.state) ? [] : [job]))
-      const toStop = open.filter(({ state: { kind } }) => kind === 'queued' || kind === 'held' || options.now === true)
-      store.applyAll(
-        toStop.map((job) => ({ id: job.id, event: { kind: 'stop', reason: 'cancelled' } })),
-        nowMs,
-      )
-      const was = state.kind === 'running' ? 'stopped' : `${state.kind} already`
-      const why = state.kind === 'done' && state.reason !== undefined ? ` (${state.reason})` : ''
-      return { said: `${was}${why}`, stopped: toStop.length, running: open.length - toStop.length }
-    })
+    const study = studyOr(queue, name)
+    const { state } = study
+    const { stopped, running } = stopStudy(queue.store, study, { now: options.now === true }, context.now())
+    const was = state.kind === 'running' ? 'stopped' : `${state.kind} already`
+    const said = `${was}${state.kind === 'done' && state.reason !== undefined ? ` (${state.reason})` : ''}`
     if (options.json) context.stdout.write(jsonLine({ type: 'stop', study: name, stopped, running }))
     else {
       const also = stopped === 0 ? '' : `, with ${formatTrials(stopped)}`
@@ -80,34 +64,7 @@ Trials that were stopped start again first, as the same trials.
 `,
   async run(name: string, options: GlobalOptions & { readonly trials?: number }, context: CliContext) {
     using queue = await openQueue(options, context)
-    const { store } = queue
-    const { most, again } = store.together(() => {
-      const study = studyOr(queue, name)
-      const { id, state, spec } = study
-      if (spec.source !== undefined) throw new MusterError('usage', `${name} runs elsewhere: Muster only reads it`)
-      const count = store.studies.nextNumber(id)
-      const trials = options.trials === undefined ? state.trials : (state.trials ?? count) + options.trials
-      const { reason: _, endedMs: __, beganMs: ___, ...rest } = state
-      const next = { ...rest, kind: 'running' as const, failuresFrom: count, ...(trials !== undefined && { trials }) }
-      const most = mostTrials({ spec, state: next })
-      const stopped = store.studies.trials(id).flatMap(({ job, end }) => {
-        const own = job === undefined || end?.kind !== 'failed' ? undefined : store.get(job)
-        return own?.state.kind === 'cancelled' ? [own.id] : []
-      })
-      if (most !== undefined && count >= most && stopped.length === 0 && state.kind !== 'running')
-        throw new MusterError('usage', `${name} has nothing left to run: ${state.reason ?? formatTrials(count)}`, {
-          hint:
-            state.trials !== undefined && count >= state.trials
-              ? `Say how many more trials to run: muster study more ${name} --trials 10`
-              : 'All points of its space are tried. Create another study, with more values or with --repeat.',
-        })
-      store.studies.setState(id, next)
-      store.applyAll(
-        stopped.map((job) => ({ id: job, event: { kind: 'retry' } })),
-        context.now(),
-      )
-      return { most, again: stopped.length }
-    })
+    const { most, again } = continueStudy(queue.store, studyOr(queue, name), options.trials, context.now())
     if (options.json) context.stdout.write(jsonLine({ type: 'more', study: name, again, ...(most && { most }) }))
     else {
       const upTo = most === undefined ? '' : `, up to ${formatTrials(most)}`

@@ -1,5 +1,5 @@
 /** Studies and their trials, in the queue's own file: a trial and the job that runs it are stored together or not at all. */
-
+import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -113,6 +113,30 @@ export class StudyRows extends StorePart {
       .all(`${SELECT_TRIAL} WHERE study = ? ORDER BY number DESC LIMIT ?`, study, limit)
       .map(trialOf)
       .toReversed()
+  }
+
+  /** As `trials`, the same array if nothing has changed: those that had ended, and still have, are not read again. */
+  trialsAgain(study: number, known: readonly Trial[]): readonly Trial[] {
+    if (known.length === 0) return this.trials(study)
+    const before = new Map(known.map((trial) => [trial.number, trial]))
+    const kinds = this.file.all('SELECT number, kind FROM trial WHERE study = ?', study)
+    const changed = kinds.filter(({ number, kind }) => {
+      const ended = before.get(Number(number))?.end?.kind
+      return ended === undefined || ended !== kind
+    })
+    const read = this.file
+      .all(
+        `${SELECT_TRIAL} WHERE study = ? AND number IN (SELECT value FROM json_each(?))`,
+        study,
+        JSON.stringify(changed.map(({ number }) => Number(number))),
+      )
+      .map(trialOf)
+      .filter((trial) => !isDeepStrictEqual(trial, before.get(trial.number)))
+    if (read.length === 0 && kinds.length === known.length) return known
+    for (const trial of read) before.set(trial.number, trial)
+    return kinds
+      .flatMap(({ number }) => before.get(Number(number)) ?? [])
+      .sort((one, other) => one.number - other.number)
   }
 
   trial(study: number, number: number): Trial | undefined {

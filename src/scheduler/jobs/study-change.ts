@@ -1,0 +1,79 @@
+/** How users stop a study and let it go on. */
+import { MusterError } from '../../base/errors.ts'
+import { formatTrials } from '../study/format-value.ts'
+import type { Study } from '../study/study.ts'
+import { mostTrials } from '../study/study-text.ts'
+import { isFinal } from './job.ts'
+import type { JobStore } from './store.ts'
+
+/**
+ * It starts no more trials; those that wait are cancelled. `now`: those that run, too. Returns how many trials that stopped, and
+ * how many still run.
+ * @throws MusterError 'usage' when it runs elsewhere.
+ */
+export function stopStudy(
+  store: JobStore,
+  { id, name }: Study,
+  { now }: { readonly now: boolean },
+  nowMs: number,
+): { readonly stopped: number; readonly running: number } {
+  const { studies } = store
+  return store.together(() => {
+    const { state, spec } = studies.get(id) ?? {}
+    if (spec?.source !== undefined)
+      throw new MusterError('usage', `${name} runs elsewhere: Muster only reads it`, {
+        hint: 'Stop it where it was started.',
+      })
+    if (state?.kind === 'running')
+      studies.setState(id, { ...state, kind: 'stopped', reason: 'stopped by its user', endedMs: nowMs })
+    const open = studies.open(id).flatMap(({ job }) => (job === undefined || isFinal(job.state) ? [] : [job]))
+    const toStop = open.filter(({ state: { kind } }) => kind === 'queued' || kind === 'held' || now)
+    store.applyAll(
+      toStop.map((job) => ({ id: job.id, event: { kind: 'stop', reason: 'cancelled' } })),
+      nowMs,
+    )
+    return { stopped: toStop.length, running: open.length - toStop.length }
+  })
+}
+
+/**
+ * It runs again, with so many trials more if given; those that were cancelled start again first. Returns how many of these there
+ * are, and how many trials it has at most.
+ * @throws MusterError 'usage' when it runs elsewhere, or has nothing left to run.
+ */
+export function continueStudy(
+  store: JobStore,
+  { id, name }: Study,
+  more: number | undefined,
+  nowMs: number,
+): { readonly again: number; readonly most: number | undefined } {
+  const { studies } = store
+  return store.together(() => {
+    const study = studies.get(id)
+    if (study === undefined) return { again: 0, most: undefined }
+    const { state, spec } = study
+    if (spec.source !== undefined) throw new MusterError('usage', `${name} runs elsewhere: Muster only reads it`)
+    const count = studies.nextNumber(id)
+    const trials = more === undefined ? state.trials : (state.trials ?? count) + more
+    const { reason: _, endedMs: __, beganMs: ___, ...rest } = state
+    const next = { ...rest, kind: 'running' as const, failuresFrom: count, ...(trials !== undefined && { trials }) }
+    const most = mostTrials({ spec, state: next })
+    const stopped = studies.trials(id).flatMap(({ job, end }) => {
+      const own = job === undefined || end?.kind !== 'failed' ? undefined : store.get(job)
+      return own?.state.kind === 'cancelled' ? [own.id] : []
+    })
+    if (most !== undefined && count >= most && stopped.length === 0 && state.kind !== 'running')
+      throw new MusterError('usage', `${name} has nothing left to run: ${state.reason ?? formatTrials(count)}`, {
+        hint:
+          state.trials !== undefined && count >= state.trials
+            ? `Say how many more trials to run: muster study more ${name} --trials 10`
+            : 'All points of its space are tried. Create another study, with more values or with --repeat.',
+      })
+    studies.setState(id, next)
+    store.applyAll(
+      stopped.map((job) => ({ id: job, event: { kind: 'retry' } })),
+      nowMs,
+    )
+    return { again: stopped.length, most }
+  })
+}
