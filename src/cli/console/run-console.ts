@@ -146,6 +146,8 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>): JobsP
     tryOut: async (whatIf) => (await open()).tryOut(whatIf),
     details: async (id): Promise<JobDetails | undefined> => (await open()).details(id),
     sweep: async (id) => (await open()).sweep(id),
+    study: async (id) => (await open()).study(id),
+    changeStudy: async (id, change) => (await open()).changeStudy(id, change),
     members: async (spec, kinds) => (await open()).members(spec, kinds),
     async change(action, ids) {
       const queue = await open()

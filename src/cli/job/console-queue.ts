@@ -8,14 +8,17 @@ import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import { packHosts } from '../../scheduler/jobs/packing.ts'
 import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
+import { continueStudy, stopStudy } from '../../scheduler/jobs/study-change.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import { WorkloadMix } from '../../scheduler/model/mix.ts'
 import type { Gang } from '../../scheduler/model/resources.ts'
 import { createPolicy } from '../../scheduler/policies/policies.ts'
 import { placeAsRay } from '../../scheduler/ray/ray-placement.ts'
 import type { JobDetails, QueueStatus } from '../../ui/jobs/queue-view.ts'
+import type { StudyChange, StudyReading } from '../../ui/jobs/study-view.ts'
 import { gangOfWhatIf, type TryOut, type WhatIf } from '../../ui/packing/what-if.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
+import { ConsoleStudies, linesOf } from './console-studies.ts'
 import { type Engines, engineLog, openEngines } from './engines.ts'
 import { hostsOf, type OpenQueue, readQueue } from './open-queue.ts'
 import { whyWaiting } from './why-waiting.ts'
@@ -31,6 +34,8 @@ export interface ConsoleQueue extends Disposable {
   tryOut(whatIf: WhatIf): TryOut
   details(id: number): JobDetails | undefined
   sweep(id: number): Sweep | undefined
+  study(id: number): StudyReading | undefined
+  changeStudy(id: number, change: StudyChange): void
   members(spec: number, kinds: readonly string[]): readonly number[]
   change(event: JobEvent, ids: readonly number[]): number
 }
@@ -82,6 +87,7 @@ export async function openConsoleQueue(options: GlobalOptions, context: CliConte
 export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Promise<ConsoleQueue> {
   const { store } = queue
   const engines = await openEngines(queue.inventory, context)
+  const studies = new ConsoleStudies(store)
   let seen = ''
   const expectedOf = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
   return {
@@ -92,6 +98,12 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       seen = state
       const { down = {} } = store.report() ?? {}
       const active = store.active()
+      const groups = store.groups(MOST_GROUPS).flatMap((group) => {
+        const lead = store.get(group.first)
+        return lead === undefined ? [] : [{ ...group, lead }]
+      })
+      const { lines, isComplete } = studies.lines(MOST_GROUPS)
+      if (!isComplete) seen = ''
       return {
         hosts: packHosts(hostsOf(queue), active),
         down,
@@ -100,10 +112,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
           const { why, expected } = whyWaiting(job, queue, context.now())
           return { job, why: why.join(' '), expectedMs: expectedOf(expected) }
         }),
-        groups: store.groups(MOST_GROUPS).flatMap((group) => {
-          const lead = store.get(group.first)
-          return lead === undefined ? [] : [{ ...group, lead }]
-        }),
+        groups: linesOf(groups, lines),
         counts: store.counts(),
         driver,
       }
@@ -119,10 +128,20 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const [job, group] = [store.get(id), store.groupOf(id)]
       return job && group !== undefined ? store.results.sweep(group, job.spec) : undefined
     },
+    study: (id) => studies.study(id),
+    changeStudy(id, change) {
+      const study = store.studies.get(id)
+      if (study === undefined) return
+      seen = ''
+      studies.forgetVersion()
+      if (change.kind === 'stop') stopStudy(store, study, change, context.now())
+      else continueStudy(store, study, change.trials, context.now())
+    },
     members: (spec, kinds) => store.idsOf(spec, kinds),
     change(event, ids) {
       // Own writes do not change the file's version.
       seen = ''
+      studies.forgetVersion()
       const results = store.applyAll(
         ids.map((id) => ({ id, event })),
         context.now(),

@@ -1,3 +1,4 @@
+import type { Study } from '../../scheduler/study/study.ts'
 import { keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { CHANGED_KINDS, chosenLine, countOf, hasMetrics, hasRanks, type JobAction, type JobLine } from './queue-view.ts'
@@ -5,10 +6,11 @@ import { CHANGED_KINDS, chosenLine, countOf, hasMetrics, hasRanks, type JobActio
 type Test = (state: ConsoleState) => boolean
 
 const inRanks: Test = ({ queue }) => queue.ranks !== undefined
+const inStudy: Test = ({ queue }) => queue.study !== undefined && queue.ranks === undefined
 const inTable: Test = ({ queue }) => queue.table !== undefined && queue.ranks === undefined
-const inList: Test = ({ queue }) => queue.table === undefined && queue.ranks === undefined
-const hasJobs: Test = (state) => !inRanks(state) && (state.queue.status?.groups.length ?? 0) > 0
-const isFiltered: Test = (state) => !inRanks(state) && state.queue.needle !== ''
+const inList: Test = (state) => !inRanks(state) && !inStudy(state) && !inTable(state)
+const hasJobs: Test = (state) => !inRanks(state) && !inStudy(state) && (state.queue.status?.groups.length ?? 0) > 0
+const isFiltered: Test = (state) => hasJobs(state) && state.queue.needle !== ''
 /** About the selected row. */
 const onLine =
   (test: (line: JobLine) => boolean): Test =>
@@ -16,18 +18,37 @@ const onLine =
     const line = chosenLine(queue)
     return line !== undefined && test(line)
   }
-const changes = (action: JobAction): Test => onLine((line) => countOf(line, CHANGED_KINDS[action]) > 0)
-const isSweep = onLine(({ count }) => count > 1)
-const hasResults = onLine(({ count, lead }) => count > 1 && hasMetrics(lead))
+/** A study would only start other trials in place of cancelled ones. */
+const changes = (action: JobAction): Test => {
+  const canChange = onLine((line) => countOf(line, CHANGED_KINDS[action]) > 0 && !(line.study && action === 'cancel'))
+  return (state) => !inStudy(state) && canChange(state)
+}
+const isSweep = onLine(({ count, study }) => count > 1 && study === undefined)
+const hasResults: Test = (state) => isSweep(state) && onLine(({ lead }) => hasMetrics(lead))(state)
 const opensResults: Test = (state) => inList(state) && hasResults(state)
 const opensJobs: Test = (state) => inList(state) && isSweep(state) && !hasResults(state)
-const opensRanks: Test = (state) => inList(state) && onLine(({ count, lead }) => count === 1 && hasRanks(lead))(state)
+const opensRanks: Test = (state) =>
+  inList(state) && onLine(({ lead, study }) => !isSweep(state) && !study && hasRanks(lead))(state)
 /** Enter does something else in tables and on arrays. */
 const opensRanksOfMember: Test = (state) => {
   const { job } = state.queue.details ?? {}
-  return !inRanks(state) && job !== undefined && hasRanks(job) && (inTable(state) || isSweep(state))
+  if (inRanks(state) || !hasRanks(job)) return false
+  return inTable(state) || isSweep(state) || state.queue.study?.hasLog === true
 }
 const canSearch: Test = (state) => hasJobs(state) && !isFiltered(state)
+const opensStudy: Test = (state) => inList(state) && onLine(({ study }) => study !== undefined)(state)
+/** About the study that is shown or selected. */
+const onStudy =
+  (test: (study: Study) => boolean): Test =>
+  (state) =>
+    (inList(state) || inStudy(state)) && onLine(({ study }) => study !== undefined && test(study.study))(state)
+const canStop = onStudy(({ state, spec }) => state.kind === 'running' && spec.source === undefined)
+const hasOpenTrials = onLine(({ study }) => study?.study.spec.source === undefined && (study?.counts.open ?? 0) > 0)
+const canStopNow: Test = (state) => onStudy(() => true)(state) && hasOpenTrials(state)
+const canContinue = onStudy(({ spec }) => spec.source === undefined)
+const hasMoreMetrics: Test = (state) => inStudy(state) && onStudy(({ spec }) => spec.metrics.length > 1)(state)
+const isNarrowed: Test = (state) => inStudy(state) && state.queue.study?.needle !== ''
+const canNarrow: Test = (state) => inStudy(state) && !isNarrowed(state)
 
 /** A narrow footer shows the keys of the selected row first. */
 export const jobsKeys = keyTable<ConsoleState>()(
@@ -55,6 +76,32 @@ export const jobsKeys = keyTable<ConsoleState>()(
     inRanks,
   ],
   ['trouble', 'n', 'next in trouble', 'Ranks: select the next rank that failed, is behind or cannot be read.', inRanks],
+  ['study', 'Enter', 'study', 'Study: show its trials, its plots and what it does.', opensStudy],
+  ['from-study', 'Esc q', 'back', 'Study: from a log back to the plots, then to the list.', inStudy],
+  [
+    'trial-log',
+    'Enter',
+    'its log',
+    'Study: show the job and the log of the selected trial, or the plots again.',
+    inStudy,
+  ],
+  ['next-plots', 'Right l Tab', 'plots', 'Study: show the next plots beside the trials.', inStudy],
+  ['plots-before', 'Left Shift-Tab', '', 'Study: show the previous plots.', inStudy],
+  ['trial-order', 'o', 'sort', 'Study: sort the trials by the next column.', inStudy],
+  ['trial-reverse', 'O', '', 'Study: reverse the order of the trials.', inStudy],
+  ['trial-filter', 'f', 'filter', 'Study: show all trials, or only open, done, failed or pruned ones.', inStudy],
+  ['trial-search', '/', 'search', 'Study: show only trials with a word, such as opt=sgd or a host.', canNarrow],
+  ['trial-show-all', '/', 'show all', 'Study: after a search, show all trials again.', isNarrowed],
+  ['metric', 'v', 'next metric', 'Study with several metrics: plot the next one.', hasMoreMetrics],
+  ['stop-study', 'c', 'stop', 'Study: start no more trials; those that run go on. Asks first.', canStop],
+  ['more-trials', 'm', 'more', 'Study: run more trials, or continue one that was stopped; asks how many.', canContinue],
+  [
+    'stop-study-now',
+    'C',
+    'stop now',
+    'Study: start no more trials, and cancel those that run. Asks first.',
+    canStopNow,
+  ],
   ['order', 'o', 'sort', 'In a table: sort by the next column.', inTable],
   ['reverse', 'O', 'reverse order', 'In a table: reverse the order.', inTable],
   ['member', 'Right l', 'next', 'Array or grid: select its next job.', (state) => inList(state) && isSweep(state)],

@@ -25,7 +25,7 @@ import {
 import type { Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
-import { jobDocument, listDocument, nextOrder, sortSweep, sweepDocument } from './documents.ts'
+import { jobDocument, listDocument, sweepSummary } from './documents.ts'
 import { type JobsCommand, jobsKeys } from './jobs-keys.ts'
 import {
   CHANGED_KINDS,
@@ -52,6 +52,9 @@ import {
   rankPicture,
   ranksDocument,
 } from './ranks-document.ts'
+import { nextOrder, sortSweep, tableDocument } from './results-table.ts'
+import { studySummary } from './study-documents.ts'
+import { type StudyCommand, StudyPage } from './study-page.ts'
 
 const PAGE = 10
 /** Reading a table of this many rows takes longer than a frame, so it is read again only after this time. */
@@ -96,6 +99,7 @@ export class JobsPage implements Page {
   readonly #stack: LogTail
   readonly #ranks: RankWatch
   readonly #watched: WatchedHosts
+  readonly #study: StudyPage
   #sweepReadMs = 0
   /** Of several readings at once the last one counts. */
   #readings = 0
@@ -115,6 +119,17 @@ export class JobsPage implements Page {
     this.#watched = watched
     this.#stack = new LogTail(work, context.clock, (stack) => this.#showRanks({ stack }))
     this.#ranks = new RankWatch(work, context.clock, (seen) => watch.set({ seen }))
+    this.#study = new StudyPage({
+      context,
+      jobs,
+      choose: (view) => this.#choose(view),
+      attempt: (task) =>
+        void this.#attempt(async () => {
+          await task()
+          await watch.read()
+        }),
+      logPane: (rect, theme) => this.#sidePane(rect, theme),
+    })
     watch.onRead(() => {
       if (context.state.tab === 'jobs') this.#read()
     })
@@ -134,6 +149,7 @@ export class JobsPage implements Page {
       return [rowsPane({ id: ' jobs', title: 'jobs', hasKeys: true, document, rect, theme })]
     }
     if (this.#view.ranks !== undefined) return this.#ranksPanes(rect, theme)
+    if (this.#view.study !== undefined) return this.#study.panes(rect, theme)
     const { list, table, side } = layout(rect, this.#view.table !== undefined)
     const panes = [this.#listPane(list, theme, status)]
     if (table !== undefined) panes.push(this.#tablePane(table, theme))
@@ -209,7 +225,8 @@ export class JobsPage implements Page {
       return rowsPane({ ...own, title: 'results', document: documentOf([]) })
     const rows = this.#sweepRows
     const chosen = member ?? rows[0]?.id
-    const document = sweepDocument({ sweep, rows, order: table, line, chosen, columns: rect.width - 2, theme })
+    const head = [sweepSummary(sweep, line, theme)]
+    const document = tableDocument({ table: sweep, rows, order: table, head, chosen, columns: rect.width - 2, theme })
     const at = rows.findIndex(({ id }) => id === chosen)
     const title = `${hasMetrics(line.lead) ? 'results of' : 'jobs'} ${numbersOf(line)}`
     return rowsPane({ ...own, title, document, place: centredOn(at, rect.height, document) })
@@ -217,7 +234,9 @@ export class JobsPage implements Page {
 
   #sidePane(rect: Rect, theme: Theme): PaneView {
     const { details } = this.#view
-    const title = details === undefined ? 'job' : `job ${details.job.id}`
+    const line = this.#view.study === undefined ? this.#chosen?.study : undefined
+    const title =
+      line !== undefined ? `study ${line.study.name}` : details === undefined ? 'job' : `job ${details.job.id}`
     const document = this.#side(rect.width - 2, theme)
     return rowsPane({ id: ' job', title, hasKeys: false, document, place: this.#logPlace, rect, theme })
   }
@@ -226,9 +245,13 @@ export class JobsPage implements Page {
     const { state } = this.#context
     const command = commandOf(jobsKeys, label, state)
     if (command === undefined) return false
-    // What belongs to the list or a table does nothing while ranks are shown.
-    if (this.#view.ranks && jobsKeys.find(({ id }) => id === command)?.isActive?.(state) === false) return false
-    this.#actions[command]()
+    // What belongs to the list or a table does nothing while ranks or a study are shown.
+    if (
+      (this.#view.ranks || this.#view.study) &&
+      jobsKeys.find(({ id }) => id === command)?.isActive?.(state) === false
+    )
+      return false
+    this.#do(command)
     return true
   }
 
@@ -265,7 +288,7 @@ export class JobsPage implements Page {
     return { offset: logOffset ?? 0, isFollowing: logOffset === undefined && this.#hasLog }
   }
 
-  readonly #actions: Readonly<Record<JobsCommand, () => void>> = {
+  readonly #own: Readonly<Record<Exclude<JobsCommand, StudyCommand>, () => void>> = {
     'to-shells': () => this.#context.showTab('shells'),
     'to-list': () => this.#choose({ table: undefined }),
     table: () => this.#openTable(),
@@ -306,6 +329,11 @@ export class JobsPage implements Page {
     'log-down': () => this.#scrollLog(1),
   }
 
+  #do(command: JobsCommand): void {
+    const actions: Readonly<Record<JobsCommand, () => void>> = { ...this.#own, ...this.#study.actions }
+    actions[command]()
+  }
+
   #search(): void {
     this.#context.openDialog(
       promptDialog({
@@ -330,7 +358,7 @@ export class JobsPage implements Page {
 
   #openTable(): void {
     const line = this.#chosen
-    if (line === undefined || line.count === 1)
+    if (line === undefined || line.count < 2 || line.study !== undefined)
       return this.#context.notice('only an array, a grid or a gang that has been placed can be opened', 'warning')
     this.#choose({ table: { column: undefined, isReversed: false } })
   }
@@ -403,6 +431,7 @@ export class JobsPage implements Page {
 
   #move(by: number): void {
     if (this.#view.ranks !== undefined) return this.#moveRank({ lines: by })
+    if (this.#view.study !== undefined) return this.#study.move(by)
     if (this.#view.table !== undefined) return this.#moveInTable(by)
     const lines = this.#lines
     const at = lines.findIndex((line) => line.spec === this.#chosen?.spec)
@@ -420,7 +449,7 @@ export class JobsPage implements Page {
   #step(by: number): void {
     if (this.#view.table !== undefined) return this.#moveInTable(by)
     const line = this.#chosen
-    if (line === undefined || line.count === 1) return
+    if (line === undefined || line.count < 2 || line.study !== undefined) return
     const at = this.#view.details?.job.id ?? line.first
     const member = Math.max(line.first, Math.min(line.first + line.count - 1, at + by))
     this.#choose({ spec: line.spec, member })
@@ -437,7 +466,8 @@ export class JobsPage implements Page {
       if (picture === undefined) return
       return this.#scrollIn(belowDocument(picture, ranks, area.width - 2, theme).document, height, this.#belowPlace, by)
     }
-    const { side } = layout(area, this.#view.table !== undefined)
+    if (this.#view.study !== undefined && this.#study.logRect(area) === undefined) return
+    const side = this.#study.logRect(area) ?? layout(area, this.#view.table !== undefined).side
     this.#scrollIn(this.#side(side.width - 2, theme), side.height, this.#logPlace, by)
   }
 
@@ -452,8 +482,19 @@ export class JobsPage implements Page {
   #side(columns: number, theme: Theme): RowDocument {
     const { details, log } = this.#view
     if (details !== undefined) return jobDocument(details, log, columns, theme, this.#context.clock.now())
-    const text = this.#chosen === undefined ? ' Submit a job with: muster job submit -- COMMAND' : ''
-    return documentOf([[{ text, style: mutedStyle(theme) }]])
+    const style = mutedStyle(theme)
+    const { studied, study, status } = this.#view
+    if (study !== undefined)
+      return documentOf(wrapRows('no job: it was deleted, or the trial ran elsewhere', columns, ' ', style))
+    const line = this.#chosen
+    if (line?.study !== undefined)
+      return documentOf(
+        studied?.study.id === line.study.study.id
+          ? studySummary(studied, status?.driver !== undefined, columns, theme)
+          : [[{ text: ' reading the study …', style }]],
+      )
+    const text = line === undefined ? ' Submit a job with: muster job submit -- COMMAND' : ''
+    return documentOf([[{ text, style }]])
   }
 
   /** Reads the selected job, its log, and the table when it is open. */
@@ -465,13 +506,17 @@ export class JobsPage implements Page {
     this.#readings += 1
     const reading = this.#readings
     const line = this.#chosen
-    const { table, member, ranks } = this.#view
+    const { table, member, ranks, study } = this.#view
+    const studyId = study?.id ?? line?.study?.study.id
+    const studied = studyId === undefined ? undefined : await this.#jobs.study(studyId)
     const sweep = line && table && (await this.#readSweep(line))
     const best = member === undefined && sweep && table ? sortSweep(sweep, table)[0]?.id : undefined
-    const id = ranks?.job ?? (line && (member ?? best ?? (await this.#jobToShow(line))))
+    const own =
+      studyId === undefined ? line && (member ?? best ?? (await this.#jobToShow(line))) : this.#study.jobToShow()
+    const id = ranks?.job ?? own
     const details = id === undefined ? undefined : await this.#jobs.details(id)
     if (reading !== this.#readings || this.#isDisposed) return
-    this.#watch.set({ details, sweep: line && sweep && { spec: line.spec, sweep } })
+    this.#watch.set({ details, studied, sweep: line && sweep && { spec: line.spec, sweep } })
     this.#ranks.follow(ranks && details)
     this.#tail.read(ranks === undefined ? details?.log : undefined)
   }
@@ -518,12 +563,13 @@ export class JobsPage implements Page {
     if (this.#isDisposed) return
     const ids = ranks === undefined ? members : members.filter((id) => id === ranks.job)
     if (ids.length === 0) return this.#context.notice(`no job to ${action} in this row`, 'warning')
-    const which = ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs of ${numbersOf(line)}`
+    const of = line.study === undefined ? numbersOf(line) : `study ${line.study.study.name}`
+    const which = ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs of ${of}`
     this.#context.openDialog(
       confirmDialog({
         id: 'change-jobs',
         title: `${TITLES[action]} ${which}?`,
-        lines: [{ text: printable(line.lead.spec.name) }],
+        lines: [{ text: printable(line.lead?.spec.name ?? '') }],
         yesTitle: action,
         onYes: () => void this.#attempt(() => this.#change(action, ids)),
       }),

@@ -6,12 +6,11 @@ import type { Sweep } from '../../scheduler/jobs/results.ts'
 import type { JobGroup } from '../../scheduler/jobs/store.ts'
 import type { RankTraces } from '../../scheduler/launch/straggler.ts'
 import type { TryOut, WhatIf } from '../packing/what-if.ts'
+import type { SweepOrder } from './results-table.ts'
+import type { StudyChange, StudyLine, StudyReading, StudyView } from './study-view.ts'
 
 export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
 export type Filter = (typeof FILTERS)[number]
-
-/** `column` undefined: sorted by the first metric, or by job without one. */
-export type SweepOrder = { readonly column: number | undefined; readonly isReversed: boolean }
 
 /** The end of a job's output. `trouble`: why it cannot be read. */
 export type LogView = { readonly lines: readonly string[]; readonly trouble: string | undefined }
@@ -43,6 +42,10 @@ export type QueueView = {
   readonly ranks?: RanksView | undefined
   /** What was read of them; undefined: nothing yet. */
   readonly seen?: RanksSeen | undefined
+  /** A study is shown instead of the list. */
+  readonly study?: StudyView | undefined
+  /** That study, or the selected one of the list; undefined: not read yet. */
+  readonly studied?: StudyReading | undefined
   /** What the Packing tab shows. */
   readonly picture: 'queue' | 'ray'
   /** A gang to place without submitting it. */
@@ -100,35 +103,47 @@ export const CHANGED_KINDS: Readonly<Record<JobAction, readonly string[]>> = {
   retry: ['failed', 'timed-out', 'lost', 'cancelled'],
 }
 
-export type JobLine = QueueStatus['groups'][number]
+/** Jobs that were submitted together, or a study with its jobs: it may have none yet, or never any. */
+export type JobLine = JobGroup & { readonly lead: Job | undefined; readonly study?: StudyLine }
 
 export function shownLines({ status, filter, needle }: QueueView): readonly JobLine[] {
   return (status?.groups ?? []).filter(
     (line) =>
-      (filter === 'all' || KINDS[filter].some((kind) => line.counts.has(kind))) &&
+      (filter === 'all' || filter === studyFilter(line) || KINDS[filter].some((kind) => line.counts.has(kind))) &&
       (needle === '' || isFound(line, needle)),
   )
 }
 
+/** A study runs also while none of its jobs does. */
+function studyFilter({ study }: JobLine): Filter | undefined {
+  return study && (study.study.state.kind === 'running' || study.counts.open > 0 ? 'running' : 'ended')
+}
+
 /** Ignores case unless the needle has a capital letter. */
-function isFound({ lead, first, count }: JobLine, needle: string): boolean {
-  const { name, command } = lead.spec
+function isFound({ lead, first, count, study }: JobLine, needle: string): boolean {
   const number = Number(needle)
   if (Number.isInteger(number) && number >= first && number < first + count) return true
   const isExact = needle !== needle.toLowerCase()
-  return [name, command, lead.user].some((text) => (isExact ? text : text.toLowerCase()).includes(needle))
+  const texts = [
+    ...(lead === undefined ? [] : [lead.spec.name, lead.spec.command, lead.user]),
+    ...(study === undefined ? [] : [study.study.name, study.study.user, study.study.spec.method]),
+  ]
+  return texts.some((text) => (isExact ? text : text.toLowerCase()).includes(needle))
 }
 
-/** The selected row, or the first one where that is not shown; the one of the job whose ranks are shown. */
+/** The selected row, or the first one where that is not shown; the one of the study or of the job whose ranks are shown. */
 export function chosenLine(view: QueueView, lines = shownLines(view)): JobLine | undefined {
-  const { ranks, status } = view
+  const { ranks, status, study } = view
+  if (study !== undefined) return status?.groups.find((line) => line.study?.study.id === study.id)
   if (ranks !== undefined)
     return status?.groups.find(({ first, count }) => ranks.job >= first && ranks.job < first + count)
   return lines.find((line) => line.spec === view.spec) ?? lines[0]
 }
 
 /** It has been placed as several ranks whose hosts can be read. */
-export function hasRanks({ spec, state }: Job): boolean {
+export function hasRanks(job: Job | undefined): job is Job {
+  if (job === undefined) return false
+  const { spec, state } = job
   const places = ('places' in state && state.places) || []
   return spec.engine === undefined && places.length > 0 && (spec.launch !== undefined || places.length > 1)
 }
@@ -136,8 +151,8 @@ export function hasRanks({ spec, state }: Job): boolean {
 export const countOf = ({ counts }: Pick<JobLine, 'counts'>, kinds: readonly string[]): number =>
   kinds.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0)
 
-export function hasMetrics({ spec }: JobLine['lead']): boolean {
-  return (spec.metrics?.length ?? 0) > 0
+export function hasMetrics(job: Job | undefined): boolean {
+  return (job?.spec.metrics?.length ?? 0) > 0
 }
 
 /** The queue at one moment. */
@@ -149,7 +164,7 @@ export type QueueStatus = {
   /** The first waiting jobs. */
   readonly waiting: readonly { readonly job: Job; readonly why: string; readonly expectedMs: number | undefined }[]
   /** The latest first; `lead` is the first job of each. */
-  readonly groups: readonly (JobGroup & { readonly lead: Job })[]
+  readonly groups: readonly JobLine[]
   readonly counts: ReadonlyMap<string, number>
   /** The running scheduler; undefined: none. */
   readonly driver: string | undefined
@@ -177,6 +192,9 @@ export interface JobsPort {
   sweep(id: number): Promise<Sweep | undefined>
   /** Jobs submitted together that are in one of these states, ascending. */
   members(spec: number, kinds: readonly string[]): Promise<readonly number[]>
+  /** Undefined: there is none any more. */
+  study(id: number): Promise<StudyReading | undefined>
+  changeStudy(id: number, change: StudyChange): Promise<void>
   /** Returns how many were changed. */
   change(action: JobAction, ids: readonly number[]): Promise<number>
 }

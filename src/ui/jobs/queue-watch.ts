@@ -8,6 +8,8 @@ import { startScript, type WorkPort } from '../work-views/work-port.ts'
 import type { JobsPort, LogView, QueueView } from './queue-view.ts'
 
 const READ_EVERY_MS = 1000
+/** They come as other objects only when they have changed, and may be large. */
+const ALWAYS_NEW: ReadonlySet<keyof QueueView> = new Set(['status', 'seen', 'studied'])
 
 export class QueueWatch implements Disposable {
   readonly #context: PageContext
@@ -57,8 +59,9 @@ export class QueueWatch implements Disposable {
   set(patch: Partial<QueueView>): void {
     const { queue } = this.#context.state
     const keys = Object.keys(patch) as (keyof QueueView)[]
-    // The status comes only when it has changed, and readings of ranks have new times.
-    const isNew = keys.some((key) => key === 'status' || key === 'seen' || !isDeepStrictEqual(patch[key], queue[key]))
+    const isNew = keys.some(
+      (key) => patch[key] !== queue[key] && (ALWAYS_NEW.has(key) || !isDeepStrictEqual(patch[key], queue[key])),
+    )
     if (isNew && !this.#isDisposed) this.#context.change(() => ({ queue: { ...queue, ...patch } }))
   }
 

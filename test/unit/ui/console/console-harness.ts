@@ -99,6 +99,8 @@ const noQueue: JobsPort = {
   tryOut: async () => ({ places: undefined, why: [] }),
   details: async () => undefined,
   sweep: async () => undefined,
+  study: async () => undefined,
+  changeStudy: async () => {},
   members: async () => [],
   change: async () => 0,
 }

@@ -4,6 +4,7 @@ import { type KnownHost, packHosts } from '../../../../src/scheduler/jobs/packin
 import type { Sweep } from '../../../../src/scheduler/jobs/results.ts'
 import type { HostCapacity } from '../../../../src/scheduler/model/resources.ts'
 import type { JobAction, JobsPort, QueueStatus } from '../../../../src/ui/jobs/queue-view.ts'
+import type { StudyChange, StudyReading } from '../../../../src/ui/jobs/study-view.ts'
 import type { TryOut, WhatIf } from '../../../../src/ui/packing/what-if.ts'
 
 /** The id of its queue. */
@@ -122,6 +123,18 @@ export class FakeQueue implements JobsPort {
 
   async sweep(id: number): Promise<Sweep | undefined> {
     return this.sweeps.get(id)
+  }
+
+  /** By number. */
+  readonly studies = new Map<number, StudyReading>()
+  readonly studyChanges: [number, StudyChange][] = []
+
+  async study(id: number): Promise<StudyReading | undefined> {
+    return this.studies.get(id)
+  }
+
+  async changeStudy(id: number, change: StudyChange): Promise<void> {
+    this.studyChanges.push([id, change])
   }
 
   async members(spec: number, kinds: readonly string[]): Promise<readonly number[]> {

@@ -1,8 +1,11 @@
 /** The tabs Jobs and Packing of a console, over a queue and hosts that a test makes up. */
 import { setImmediate } from 'node:timers/promises'
+import { linesOf } from '../../../../src/cli/job/console-studies.ts'
 import type { Job } from '../../../../src/scheduler/jobs/job.ts'
+import { bestTrials } from '../../../../src/scheduler/study/front.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
+import type { StudyReading } from '../../../../src/ui/jobs/study-view.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
@@ -17,9 +20,17 @@ export async function openQueueTab(
   rows: number,
   jobs: readonly Job[],
   arrays: Readonly<Record<number, number>>,
+  studies: readonly StudyReading[] = [],
 ) {
-  const status = statusOf(hostSpecs(3), jobs, { arrays })
+  const alone = statusOf(hostSpecs(3), jobs, { arrays })
+  const lines = studies.map(({ study, counts, trials }) => ({
+    study,
+    counts,
+    best: bestTrials(trials, study.spec.metrics.slice(0, 1))[0],
+  }))
+  const status = { ...alone, groups: linesOf(alone.groups, lines) }
   const queue = new FakeQueue(jobs, status)
+  for (const reading of studies) queue.studies.set(reading.study.id, reading)
   const logs: Parameters<WorkPort['startCommand']>[] = []
   const work: WorkPort = {
     startCommand(...order) {

@@ -1,0 +1,186 @@
+/** A table of jobs or trials with their metrics and parameters, sorted by any column, with bars for the sorted metric. Pure. */
+import { printable } from '../../base/printable.ts'
+import { clip, padEnd, textWidth } from '../../base/text-width.ts'
+import { type Metric, type MetricValues, metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
+import { boldStyle, mutedStyle, type Span, styleOf, type Theme } from '../compositor/scene.ts'
+import { type Row, type RowDocument, rowStyle } from '../rows/rows-pane.ts'
+
+/** `column` undefined: sorted by the first metric, or by job without one. */
+export type SweepOrder = { readonly column: number | undefined; readonly isReversed: boolean }
+
+export type TableRow = {
+  readonly id: number
+  /** The state of a job or a trial. */
+  readonly kind: string
+  readonly parameters: Readonly<Record<string, string>>
+  readonly values: MetricValues
+  /** By the titles of the columns after the parameters. */
+  readonly notes?: Readonly<Record<string, string>>
+  readonly isMarked?: boolean
+}
+
+export type ResultsTable<R extends TableRow = TableRow> = {
+  /** Of the numbers; undefined: JOB. */
+  readonly title?: string
+  readonly metrics: readonly Metric[]
+  readonly parameters: readonly string[]
+  readonly notes?: readonly string[]
+  readonly rows: readonly R[]
+  /** The rows come in the order that is shown first. */
+  readonly isRanked?: boolean
+}
+
+/** Of a job or a trial. */
+export function stateColour(kind: string, theme: Theme): Theme['text'] {
+  if (kind === 'done') return theme.ok
+  if (kind === 'failed' || kind === 'lost' || kind === 'timed-out') return theme.danger
+  if (kind === 'starting' || kind === 'running' || kind === 'ending') return theme.accent
+  return kind === 'queued' || kind === 'pruned' ? theme.warning : theme.muted
+}
+
+type Column = {
+  readonly title: string
+  readonly kind: 'job' | 'state' | 'metric' | 'parameter' | 'note'
+  /** How its values rank. */
+  readonly rank: Metric
+}
+
+const RANK_CELLS = 10
+const MOST_COLUMN = 18
+/** The first rows decide how wide columns are. */
+const WIDTH_ROWS = 500
+
+/** Job and state first, then metrics, then parameters. */
+function columnsOf({ title = 'JOB', metrics, parameters, notes = [] }: Omit<ResultsTable, 'rows'>): readonly Column[] {
+  return [
+    { title, kind: 'job', rank: { name: 'job' } },
+    { title: 'STATE', kind: 'state', rank: { name: 'state' } },
+    ...metrics.map((rank): Column => ({ title: printable(rank.name), kind: 'metric', rank })),
+    ...parameters.map((name): Column => ({ title: printable(name), kind: 'parameter', rank: { name } })),
+    ...notes.map((name): Column => ({ title: name, kind: 'note', rank: { name } })),
+  ]
+}
+
+function sortedBy({ metrics }: ResultsTable, { column }: SweepOrder): number {
+  return column ?? (metrics.length > 0 ? 2 : 0)
+}
+
+export function nextOrder(table: ResultsTable, order: SweepOrder, by: 1 | 'reverse'): SweepOrder {
+  if (by === 'reverse') return { ...order, isReversed: !order.isReversed }
+  return { column: (sortedBy(table, order) + 1) % columnsOf(table).length, isReversed: false }
+}
+
+/** Thousands of rows are sorted once for each order, not for each drawing. */
+const sorted = new WeakMap<ResultsTable, { readonly order: SweepOrder; readonly rows: readonly TableRow[] }>()
+
+export function sortSweep<R extends TableRow>(table: ResultsTable<R>, order: SweepOrder): readonly R[] {
+  const known = sorted.get(table)
+  // They are rows of this table.
+  if (known?.order === order) return known.rows as readonly R[]
+  const rows = sortRows(table, order)
+  sorted.set(table, { order, rows })
+  return rows
+}
+
+function sortRows<R extends TableRow>(table: ResultsTable<R>, order: SweepOrder): readonly R[] {
+  const { rows, isRanked = false } = table
+  const column = columnsOf(table)[sortedBy(table, order)]
+  if (column === undefined || column.kind === 'job' || (isRanked && order.column === undefined))
+    return order.isReversed ? rows.toReversed() : rows
+  const isMost = column.rank.isMost === true
+  const rank = { ...column.rank, isMost: order.isReversed !== isMost }
+  const hasText = column.kind !== 'metric'
+  // Text sorts as text, numbers as numbers.
+  const byText = !hasText
+    ? rows
+    : rows.toSorted((one, other) => {
+        const [first, second] = [cellOf(column, one), cellOf(column, other)]
+        return first === second ? 0 : first < second === order.isReversed ? 1 : -1
+      })
+  return rankBy(byText, rank, (row) => ({ [rank.name]: cellOf(column, row) }))
+}
+
+function cellOf({ kind, rank }: Column, { id, kind: state, parameters, values, notes, isMarked }: TableRow): string {
+  if (kind === 'job') return isMarked === true ? `${id} ★` : String(id)
+  if (kind === 'state') return state
+  return (kind === 'metric' ? values : kind === 'note' ? notes : parameters)?.[rank.name] ?? ''
+}
+
+type TableInput = {
+  readonly table: ResultsTable
+  readonly rows: readonly TableRow[]
+  readonly order: SweepOrder
+  /** Above the titles of the columns. */
+  readonly head: readonly Row[]
+  /** The number of the selected job or trial. */
+  readonly chosen: number | undefined
+  readonly columns: number
+  readonly theme: Theme
+}
+
+export function tableDocument({ table, rows, order, head, chosen, columns, theme }: TableInput): RowDocument {
+  const muted = mutedStyle(theme)
+  const shown = columnsOf(table)
+  const at = sortedBy(table, order)
+  const widths = shown.map((column, index) => {
+    const longest = rows
+      .slice(0, WIDTH_ROWS)
+      .reduce((width, row) => Math.max(width, textWidth(printable(cellOf(column, row)))), 1)
+    // The last one may take what is left, if it says why.
+    const most = column.kind === 'note' && index === shown.length - 1 ? columns : MOST_COLUMN
+    return Math.min(most, Math.max(longest, textWidth(column.title) + 1)) + 2
+  })
+  const sorting = shown[at]
+  const barOf = sorting?.kind === 'metric' ? barsOf(rows, sorting) : undefined
+  const hasBars = barOf !== undefined && widths.reduce((sum, width) => sum + width, 1 + RANK_CELLS) <= columns
+  const titles = shown.map(({ title }, index): Span => {
+    const mark = index === at ? (order.isReversed ? '▴' : '▾') : ''
+    const style = index === at ? boldStyle(theme.accent) : muted
+    const text = clip(`${title}${mark}`, MOST_COLUMN)
+    return { text: index === shown.length - 1 ? text : padEnd(text, widths[index] ?? 0), style }
+  })
+  return {
+    head: [...head, [{ text: ' ', style: muted }, ...titles]],
+    length: rows.length,
+    row(index) {
+      const row = rows[index]
+      if (row === undefined) return []
+      const isChosen = row.id === chosen
+      const plain = rowStyle(theme, isChosen)
+      const cells = shown.map((column, place): Span => {
+        const text = printable(cellOf(column, row)) || '-'
+        const width = widths[place] ?? 0
+        const own =
+          column.kind === 'state'
+            ? styleOf(stateColour(row.kind, theme))
+            : column.kind === 'job' && row.isMarked === true
+              ? boldStyle(theme.ok)
+              : plain
+        const cell = clip(text, width - 2)
+        const isLast = place === shown.length - 1 && !hasBars
+        return { text: isLast ? cell : padEnd(cell, width), style: isChosen ? plain : own }
+      })
+      const bar = hasBars ? barOf(row) : 0
+      return [
+        { text: isChosen ? '▸' : ' ', style: plain },
+        ...cells,
+        { text: '■'.repeat(bar), style: styleOf(theme.ok) },
+        { text: hasBars ? '·'.repeat(RANK_CELLS - bar) : '', style: muted },
+      ]
+    },
+  }
+}
+
+/** Cells of a bar: all for the best, none for the worst. */
+function barsOf(rows: readonly TableRow[], column: Column): (row: TableRow) => number {
+  const numberOf = (row: TableRow) => metricNumber(cellOf(column, row) || undefined)
+  const numbers = rows.map(numberOf).filter((one) => one !== undefined && Number.isFinite(one)) as number[]
+  const least = numbers.reduce((one, other) => Math.min(one, other), Number.POSITIVE_INFINITY)
+  const most = numbers.reduce((one, other) => Math.max(one, other), Number.NEGATIVE_INFINITY)
+  return (row) => {
+    const number = numberOf(row)
+    if (number === undefined || !Number.isFinite(number)) return 0
+    const share = most === least ? 1 : (number - least) / (most - least)
+    return Math.round((column.rank.isMost === true || most === least ? share : 1 - share) * RANK_CELLS)
+  }
+}

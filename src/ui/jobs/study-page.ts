@@ -1,0 +1,324 @@
+/** A study in place of the list: the table of its trials, views beside it or the log of a trial, and its actions. */
+
+import { mutedStyle, type PaneView, type Rect, type Theme } from '../compositor/scene.ts'
+import { promptDialog } from '../dialogs/prompt-dialog.ts'
+import { confirmDialog } from '../dialogs/text-dialog.ts'
+import { centredOn, documentOf, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import type { PageContext } from '../state/console-state.ts'
+import { areaOf } from '../work-views/panel.ts'
+import type { JobsCommand } from './jobs-keys.ts'
+import { chosenLine, type JobsPort, type QueueView } from './queue-view.ts'
+import { nextOrder, sortSweep, tableDocument } from './results-table.ts'
+import { type ShownTrial, type StudyTile, studyTiles, studyTitle, trialTable, trialText } from './study-documents.ts'
+import { type StudyReading, type StudyView, TRIAL_FILTERS } from './study-view.ts'
+
+export type StudyCommand = Extract<
+  JobsCommand,
+  | 'study'
+  | 'from-study'
+  | 'trial-log'
+  | 'next-plots'
+  | 'plots-before'
+  | 'trial-order'
+  | 'trial-reverse'
+  | 'trial-filter'
+  | 'trial-search'
+  | 'trial-show-all'
+  | 'metric'
+  | 'stop-study'
+  | 'stop-study-now'
+  | 'more-trials'
+>
+
+/** From so many columns on, the views are beside the table. */
+const BESIDE_COLUMNS = 160
+const LEAST_TILE = { columns: 50, rows: 14 }
+const MOST_MORE = 1_000_000
+
+type Options = {
+  readonly context: PageContext
+  readonly jobs: JobsPort
+  /** Changes the view and reads what it shows. */
+  choose(view: Partial<QueueView>): void
+  /** An error becomes a notice. */
+  attempt(task: () => Promise<void>): void
+  /** The job of the selected trial with its log. */
+  logPane(rect: Rect, theme: Theme): PaneView
+}
+
+export class StudyPage {
+  readonly #options: Options
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  readonly actions: Readonly<Record<StudyCommand, () => void>> = {
+    study: () => {
+      const id = chosenLine(this.#queue)?.study?.study.id
+      if (id === undefined) return
+      const order = { column: undefined, isReversed: false }
+      const study: StudyView = { id, order, filter: 'all', needle: '', shown: 0, metric: 0, hasLog: false }
+      this.#options.choose({ spec: chosenLine(this.#queue)?.spec, table: undefined, study })
+    },
+    'from-study': () => {
+      if (this.#view?.hasLog) this.#choose({ hasLog: false })
+      else this.#options.choose({ study: undefined })
+    },
+    'trial-log': () => this.#choose({ hasLog: this.#view?.hasLog !== true, trial: this.#selected?.id }),
+    'next-plots': () => this.#turn(1),
+    'plots-before': () => this.#turn(-1),
+    'trial-order': () => this.#sort(1),
+    'trial-reverse': () => this.#sort('reverse'),
+    'trial-filter': () => {
+      const at = TRIAL_FILTERS.indexOf(this.#view?.filter ?? 'all')
+      this.#choose({ filter: TRIAL_FILTERS[(at + 1) % TRIAL_FILTERS.length] ?? 'all' })
+    },
+    'trial-search': () => this.#search(),
+    'trial-show-all': () => this.#choose({ needle: '' }),
+    metric: () => {
+      const count = this.#reading?.study.spec.metrics.length ?? 1
+      this.#choose({ metric: ((this.#view?.metric ?? 0) + 1) % count, hasLog: false })
+    },
+    'stop-study': () => this.#stop(false),
+    'stop-study-now': () => this.#stop(true),
+    'more-trials': () => this.#more(),
+  }
+
+  panes(rect: Rect, theme: Theme): readonly PaneView[] {
+    const reading = this.#reading
+    const view = this.#view
+    if (reading === undefined || view === undefined) {
+      const document = documentOf([[{ text: ' reading the study …', style: mutedStyle(theme) }]])
+      return [rowsPane({ id: ' trials', title: 'study', hasKeys: true, document, rect, theme })]
+    }
+    const { table, side } = layout(rect)
+    const panes = [this.#tablePane(table, reading, view, theme)]
+    if (view.hasLog) return [...panes, this.#options.logPane(side, theme)]
+    return [...panes, ...this.#tilePanes(side, reading, view, theme)]
+  }
+
+  /** Of the log; undefined: it is not shown. */
+  logRect(rect: Rect): Rect | undefined {
+    return this.#view?.hasLog === true ? layout(rect).side : undefined
+  }
+
+  /** The job whose log is shown. */
+  jobToShow(): number | undefined {
+    return this.#view?.hasLog === true ? this.#selected?.job : undefined
+  }
+
+  move(by: number): void {
+    const rows = this.#rows
+    const at = rows.findIndex(({ id }) => id === this.#selected?.id)
+    const trial = rows[Math.max(0, Math.min(rows.length - 1, Math.max(0, at) + by))]?.id
+    if (trial !== undefined && trial !== this.#view?.trial) this.#choose({ trial })
+  }
+
+  #tablePane(rect: Rect, reading: StudyReading, view: StudyView, theme: Theme): PaneView {
+    const table = trialTable(reading, view)
+    const rows = this.#rows
+    const selected = this.#selected
+    const columns = rect.width - 2
+    const muted = mutedStyle(theme)
+    const nowMs = this.#options.context.clock.now()
+    const text = selected === undefined ? '' : trialText(selected, nowMs)
+    const head = [studyTitle(reading, view, theme), [{ text: ` ${text}`, style: muted }]]
+    const own = { id: ' trials', title: `study ${reading.study.name}`, hasKeys: true, rect, theme }
+    if (rows.length === 0) {
+      const why =
+        reading.trials.length > 0
+          ? 'No trial is shown: f shows others, / shows all again after a search.'
+          : emptyText(reading)
+      return rowsPane({ ...own, document: documentOf(wrapRows(why, columns, ' ', muted), head) })
+    }
+    const chosen = selected?.id
+    const document = tableDocument({ table, rows, order: view.order, head, chosen, columns, theme })
+    const at = rows.findIndex(({ id }) => id === chosen)
+    return rowsPane({ ...own, document, place: centredOn(at, rect.height, document) })
+  }
+
+  #tilePanes(rect: Rect, reading: StudyReading, view: StudyView, theme: Theme): readonly PaneView[] {
+    const tiles = this.#tiles(reading, view)
+    const { perPage, first } = pageOf(rect, tiles, view)
+    const shown = tiles.slice(first, first + perPage)
+    const pages = Math.ceil(tiles.length / perPage)
+    const nowMs = this.#options.context.clock.now()
+    return tileRects(rect, shown.length).flatMap((own, index) => {
+      const tile = shown[index]
+      if (tile === undefined) return []
+      const rows = tile.draw(own.width - 2, own.height - 2, theme, nowMs)
+      const texts = [
+        ...(tile.note === undefined ? [] : [` ${tile.note} `]),
+        ...(index === 0 && pages > 1 ? [` ← ${first / perPage + 1} of ${pages} → `] : []),
+      ]
+      return rowsPane({
+        ...{ id: ` view ${index}`, title: tile.title, hasKeys: false, document: documentOf(rows), rect: own, theme },
+        badges: texts.map((text) => ({ text, style: mutedStyle(theme) })),
+      })
+    })
+  }
+
+  #tiles(reading: StudyReading, view: StudyView): readonly StudyTile[] {
+    const hasDriver = this.#queue.status?.driver !== undefined
+    return studyTiles({ reading, metric: reading.study.spec.metrics[view.metric], hasDriver })
+  }
+
+  #turn(by: 1 | -1): void {
+    const [reading, view] = [this.#reading, this.#view]
+    if (reading === undefined || view === undefined) return
+    if (view.hasLog) return this.#choose({ hasLog: false })
+    const tiles = this.#tiles(reading, view)
+    const { perPage, first } = pageOf(layout(areaOf(this.#options.context.state)).side, tiles, view)
+    const pages = Math.ceil(tiles.length / perPage)
+    this.#choose({ shown: ((first / perPage + by + pages) % pages) * perPage })
+  }
+
+  #sort(by: 1 | 'reverse'): void {
+    const [reading, view] = [this.#reading, this.#view]
+    if (reading !== undefined && view !== undefined)
+      this.#choose({ order: nextOrder(trialTable(reading, view), view.order, by) })
+  }
+
+  #search(): void {
+    const [reading, view] = [this.#reading, this.#view]
+    if (reading === undefined || view === undefined) return
+    this.#options.context.openDialog(
+      promptDialog({
+        id: 'trials-search',
+        title: 'Search trials',
+        label: 'Word:',
+        submitTitle: 'search',
+        help: [{ text: 'A parameter such as opt=sgd, a host, a reason, or the number of a trial.', tone: 'muted' }],
+        check: (text) => {
+          const { rows } = trialTable(reading, { ...view, needle: text.trim() })
+          return { preview: [{ text: `${rows.length} ${rows.length === 1 ? 'trial' : 'trials'}`, tone: 'ok' }] }
+        },
+        onSubmit: (text) => this.#choose({ needle: text.trim() }),
+      }),
+    )
+  }
+
+  #stop(now: boolean): void {
+    const line = chosenLine(this.#queue)?.study
+    if (line === undefined) return
+    const { study, counts } = line
+    if (study.state.kind !== 'running' && !now)
+      return this.#options.context.notice('this study does not run', 'warning')
+    const open = `${counts.open} ${counts.open === 1 ? 'trial' : 'trials'}`
+    const text = now ? `It cancels ${open}; m continues it.` : `Trials that run go on to their end; m continues it.`
+    this.#options.context.openDialog(
+      confirmDialog({
+        id: 'stop-study',
+        title: `Stop study ${study.name}?`,
+        lines: [{ text }],
+        yesTitle: 'stop',
+        onYes: () =>
+          this.#options.attempt(async () => await this.#options.jobs.changeStudy(study.id, { kind: 'stop', now })),
+      }),
+    )
+  }
+
+  #more(): void {
+    const study = chosenLine(this.#queue)?.study?.study
+    if (study === undefined) return
+    const numberOf = (text: string) => (/^\d+$/.test(text.trim()) ? Number(text.trim()) : undefined)
+    const isStopped = study.state.kind === 'stopped'
+    this.#options.context.openDialog(
+      promptDialog({
+        id: 'more-trials',
+        title: `More trials of ${study.name}`,
+        label: 'Trials:',
+        submitTitle: 'run',
+        ...(isStopped ? { fallback: '0' } : {}),
+        help: [
+          {
+            text: isStopped ? 'How many more than planned; 0 continues as planned.' : 'How many more than planned.',
+            tone: 'muted',
+          },
+        ],
+        check: (text) => {
+          const number = numberOf(text)
+          const isWrong = number === undefined || number > MOST_MORE || (number === 0 && !isStopped)
+          return isWrong ? { error: `type a whole number from ${isStopped ? 0 : 1} to ${MOST_MORE}` } : {}
+        },
+        onSubmit: (text) => {
+          const trials = numberOf(text) || undefined
+          this.#options.attempt(async () => await this.#options.jobs.changeStudy(study.id, { kind: 'more', trials }))
+        },
+      }),
+    )
+  }
+
+  #choose(change: Partial<StudyView>): void {
+    const view = this.#view
+    if (view !== undefined) this.#options.choose({ study: { ...view, ...change } })
+  }
+
+  get #queue(): QueueView {
+    return this.#options.context.state.queue
+  }
+
+  get #view(): StudyView | undefined {
+    return this.#queue.study
+  }
+
+  /** Undefined: not read yet. */
+  get #reading(): StudyReading | undefined {
+    const { studied, study } = this.#queue
+    return studied?.study.id === study?.id ? studied : undefined
+  }
+
+  get #rows(): readonly ShownTrial[] {
+    const [reading, view] = [this.#reading, this.#view]
+    return reading && view ? sortSweep(trialTable(reading, view), view.order) : []
+  }
+
+  get #selected(): ShownTrial | undefined {
+    const rows = this.#rows
+    return rows.find(({ id }) => id === this.#view?.trial) ?? rows[0]
+  }
+}
+
+/** The views are beside the table or above it. */
+function layout(rect: Rect): { readonly table: Rect; readonly side: Rect } {
+  if (rect.width >= BESIDE_COLUMNS) {
+    const [table, side] = splitColumns(rect, Math.ceil(rect.width / 2))
+    return { table, side }
+  }
+  const [side, table] = splitRows(rect, Math.ceil(rect.height / 2))
+  return { table, side }
+}
+
+/** `first`: of the page that has the view that was shown first, which another size may have put elsewhere. */
+function pageOf(rect: Rect, tiles: readonly StudyTile[], { shown }: StudyView) {
+  const across = Math.max(1, Math.floor(rect.width / LEAST_TILE.columns))
+  const perPage = Math.min(tiles.length, across * Math.max(1, Math.floor(rect.height / LEAST_TILE.rows)))
+  const at = Math.min(shown, tiles.length - 1)
+  return { perPage, first: at - (at % perPage) }
+}
+
+/** As even as they go, none of them higher than it is wide; the last one takes what is left of its line. */
+function tileRects(rect: Rect, count: number): readonly Rect[] {
+  const across = Math.max(1, Math.min(count, Math.floor(rect.width / LEAST_TILE.columns)))
+  const down = Math.ceil(count / across)
+  const edge = (size: number, at: number, of: number) => Math.floor((size * at) / of)
+  return Array.from({ length: count }, (_, index) => {
+    const [line, column] = [Math.floor(index / across), index % across]
+    const top = edge(rect.height, line, down)
+    const left = edge(rect.width, column, across)
+    const right = index === count - 1 ? rect.width : edge(rect.width, column + 1, across)
+    return {
+      row: rect.row + top,
+      column: rect.column + left,
+      width: right - left,
+      height: edge(rect.height, line + 1, down) - top,
+    }
+  })
+}
+
+function emptyText({ study }: StudyReading): string {
+  if (study.spec.source !== undefined) return 'No trial has been read yet.'
+  if (study.spec.isAsked === true) return 'No trial yet: no program has asked for a point.'
+  return 'No trial yet. The scheduler adds them as places come free; each row will be one trial with its parameters.'
+}

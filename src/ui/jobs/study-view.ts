@@ -1,0 +1,46 @@
+/** What the queue tells of studies for the Jobs tab, and which part of one is shown. */
+import type { OpenTrial } from '../../scheduler/jobs/study-rows.ts'
+import type { TrialCounts } from '../../scheduler/study/front.ts'
+import type { Study, Trial } from '../../scheduler/study/study.ts'
+import type { SweepOrder } from './results-table.ts'
+
+/** A study in the list. */
+export type StudyLine = {
+  readonly study: Study
+  readonly counts: TrialCounts
+  /** By its first metric; undefined: none yet. */
+  readonly best: Trial | undefined
+}
+
+/** All of a study; the same object while nothing has changed. */
+export type StudyReading = {
+  readonly study: Study
+  readonly counts: TrialCounts
+  readonly trials: readonly Trial[]
+  /** Those that wait or run, with their jobs. */
+  readonly open: readonly OpenTrial[]
+}
+
+export const TRIAL_FILTERS = ['all', 'open', 'done', 'failed', 'pruned'] as const
+
+/** The study that is shown instead of the list. */
+export type StudyView = {
+  readonly id: number
+  /** The selected trial; undefined: the first of the table. */
+  readonly trial?: number | undefined
+  readonly order: SweepOrder
+  readonly filter: (typeof TRIAL_FILTERS)[number]
+  /** Only trials with this in a parameter, a host or a reason; empty: all. */
+  readonly needle: string
+  /** The first view beside the table. */
+  readonly shown: number
+  /** Of its metrics, the one that plots show. */
+  readonly metric: number
+  /** The selected trial's job and log are shown in place of the plots. */
+  readonly hasLog: boolean
+}
+
+export type StudyChange =
+  | { readonly kind: 'stop'; readonly now: boolean }
+  /** `trials`: so many more; undefined: as many as it was to have. */
+  | { readonly kind: 'more'; readonly trials: number | undefined }
