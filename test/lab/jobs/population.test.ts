@@ -129,7 +129,7 @@ describe.skipIf(!canRun)('population-based training', { timeout: 240_000 }, () =
     expect(trials.filter(({ state }) => state === 'done')).toHaveLength(4)
     const shown = await study('show', 'wf')
     expect(shown).toMatch(/descent: +the best: trial \d+/)
-    expect(shown).toMatch(/descent: +member 0 {2}trial 0 .*from the start .*lr=/)
+    expect(shown).toMatch(/member 0 {2}trial 0 .*from the start .*lr=/)
   })
 
   it('loses nothing when schedulers are killed while they copy, stop and move', async () => {
