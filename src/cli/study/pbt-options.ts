@@ -68,7 +68,7 @@ export function withPbtOptions(command: Command): Command {
 export function pbtParts(
   method: string,
   options: PbtOptions,
-  rest: Pick<StudySpec, 'parameters' | 'digits' | 'metrics' | 'repeat'>,
+  rest: Pick<StudySpec, 'parameters' | 'digits' | 'metrics' | 'repeat' | 'atOnce'>,
 ): Pick<StudySpec, 'parameters'> & { readonly pbt?: PbtSpec } {
   const given = Object.entries(FLAGS).find(([name]) => {
     const value = options[name as keyof PbtOptions]
@@ -85,6 +85,8 @@ export function pbtParts(
   if (mutate.length === 0 && explore === undefined)
     throw wrong('--method pbt needs --mutate or --explore: what changes when a member is replaced?')
   if (rest.metrics.length !== 1) throw wrong('--method pbt needs one --metric')
+  if (rest.atOnce !== undefined)
+    throw wrong('--at-once cannot be used with --method pbt: all members train side by side. Use --population')
   if (rest.repeat !== 1) throw wrong('--repeat cannot be used with --method pbt')
   if (!NAME.test(timeAttr)) throw wrong('--time-attr: write it as in the output, such as step')
   if (quantileFraction > 0.5) throw wrong('--quantile-fraction must be between 0 and 0.5')

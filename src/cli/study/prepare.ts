@@ -198,7 +198,7 @@ export function studySpecOf(options: StudyOptions, inventory: Inventory): StudyS
     })
   const parameters = [...options.param, ...options.if.map((text) => `if ${text}`)]
   const spec: StudySpec = {
-    ...pbtParts(method, options, { parameters, metrics, repeat, ...defined({ digits }) }),
+    ...pbtParts(method, options, { parameters, metrics, repeat, ...defined({ digits, atOnce }) }),
     ...{ method, seed, metrics, repeat, failures },
     ...defined({
       digits,

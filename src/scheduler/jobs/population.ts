@@ -142,9 +142,12 @@ export class Population implements Disposable {
     const spec = study.spec.pbt
     if (spec === undefined || study.state.kind !== 'running') return { ...NOTHING, state: population ?? NONE }
     if (population === undefined) return { ...NOTHING, state: NONE, adds: this.#firstTrials(study, spec, tried) }
+    const { timeAttr } = spec
     const own = getOrMake(this.#tasks, study.id, () => new Map<string, Task>())
     let { marks } = population
-    let trouble: string | undefined
+    const objective = study.spec.metrics[0]?.name ?? ''
+    const isSilent = ({ values }: OpenTrial) => values[objective] !== undefined && values[timeAttr] === undefined
+    let trouble = open.some(isSilent) ? `its members print no ${timeAttr}=NUMBER, so none is replaced` : undefined
     const stops: PopulationStep['stops'][number][] = []
     const adds: PopulationTrial[] = []
     const replacements = population.replacements.flatMap((before): readonly Replacement[] => {

@@ -239,7 +239,8 @@ export class StudyPass implements Disposable {
       return ended({ ...state, population: step.state }, why ?? 'all members have ended', nowMs)
     const { trouble, ...rest } = state
     // What went wrong is shown until a member was replaced.
-    const last = step.trouble ?? (step.adds.length > 0 ? undefined : trouble)
+    const isBetter = step.adds.length > 0 || state.population?.marks.length === 0
+    const last = step.trouble ?? (isBetter ? undefined : trouble)
     if (step.state === state.population && last === trouble) return state
     return { ...rest, ...defined({ trouble: last }), beganMs: state.beganMs ?? nowMs, population: step.state }
   }

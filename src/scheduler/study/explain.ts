@@ -141,10 +141,12 @@ function explainState({ spec, state }: Pick<Study, 'spec' | 'state'>, counts: Tr
   const reason = state.reason === undefined ? '' : `: ${state.reason}`
   if (state.kind === 'stopped') return `It was ${state.reason ?? 'stopped'}.`
   if (state.kind === 'done') return `It is done${reason}.`
+  if (spec.pbt !== undefined && state.trouble !== undefined) return `${state.trouble}.`
   if (state.trouble !== undefined) return `It has no next point yet: ${state.trouble}`.replace(/\.?$/, '.')
   const open = counts.open === 1 ? '1 trial is open' : `${counts.open} trials are open`
   const most = spec.atOnce === undefined ? '' : `, at most ${spec.atOnce} at once`
   if (spec.source !== undefined) return `${open}.`
+  if (spec.pbt !== undefined && state.trials === undefined) return `${open}; it ends when all members have ended.`
   return state.trials === undefined
     ? `${open}${most}; it ends when all points are tried.`
     : `${open}${most}; it ends after ${formatTrials(state.trials)}.`

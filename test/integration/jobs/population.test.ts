@@ -324,6 +324,14 @@ describe('a population', () => {
     expect(world.store.studies.trials(id).map(({ end }) => end)).toEqual([undefined, undefined, undefined, undefined])
   })
 
+  it('says that its members do not print how far they are', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    world.restart(undefined, port())
+    const id = createStudy(world, { timeAttr: 'epoch' })
+    for (let tick = 0; tick < 5; tick++) await turn(world)
+    expect(world.store.studies.get(id)?.state.trouble).toBe('its members print no epoch=NUMBER, so none is replaced')
+  })
+
   it('asks --explore for parameters, and takes only those of the study', async () => {
     using world = new QueueWorld(HOSTS, false)
     world.restart(undefined, port())
