@@ -9,7 +9,6 @@ const USAGE = `npm run bench -- NAME [options]
 
   compositor                 compose, compare and encode a whole 240×67 frame
   ranks                      fold the output of 8 ranks with 10,000 lines each
-  studies                    rank, plot and explain 10,000 trials of a study, and choose the next point
   shells                     compare the console with tmux and one ssh per pane, on its own SSH servers
     --hosts 4,16,64          numbers of hosts
     --keys 100               keys per measurement
@@ -51,6 +50,9 @@ const USAGE = `npm run bench -- NAME [options]
   ray                        compare muster up ray with ray start by hand and Ray's own launcher, on three hosts (root)
     --rounds 3
     --parts muster,launcher  any of these; ray start by hand is measured with each
+  studies                    measure studies with 10,000 trials, and over SSH (root); compare them with Optuna's own workers
+    --parts numbers,gaps     any of: numbers, queue, gaps, workers, points (default: numbers,queue)
+    --rounds 5               of workers: rounds; of points: seeds
 for shells, run, copy, net and bring-up (the last three take no --node):
     --root DIRECTORY         measure another checkout
     --node ARGUMENT          argument for the node that runs Muster, for example --node=--cpu-prof
@@ -128,9 +130,6 @@ switch (positionals[0]) {
     break
   case 'ranks':
     table = (await import('./ranks.ts')).benchRanks()
-    break
-  case 'studies':
-    table = (await import('./studies/numbers.ts')).benchStudyNumbers()
     break
   case 'shells':
     table = await (await import('./shells/shells.ts')).benchShells({
@@ -214,6 +213,15 @@ switch (positionals[0]) {
       rounds: Number(values.rounds ?? 3),
       parts: (values.parts ?? 'muster,launcher').split(','),
       root: resolve(values.root),
+    })
+    break
+  case 'studies':
+    table = await (await import('./studies/studies.ts')).benchStudies({
+      parts: (values.parts ?? 'numbers,queue').split(','),
+      rounds: Number(values.rounds ?? 5),
+      root: resolve(values.root),
+      interrupted: interrupted.promise,
+      log,
     })
     break
   default:

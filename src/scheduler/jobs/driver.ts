@@ -191,7 +191,7 @@ class JobDriver {
     }
     // Only now is it on disk.
     for (const job of changed.values()) {
-      this.#rounds.noteEnd(job)
+      this.#rounds.noteEnd(job, nowMs)
       this.#options.onEvent?.({ kind: 'job', job })
     }
   }

@@ -218,9 +218,9 @@ export class HostRounds implements Disposable {
   }
 
   /** A metric may still have to be read where the job was. */
-  noteEnd(job: Job): void {
+  noteEnd(job: Job, nowMs: number): void {
     const record = this.#hosts.get(this.#metrics.noteEnd(job) ?? '')
-    if (record !== undefined) pollSoon(record, this.#options.clock.now())
+    if (record !== undefined) pollNow(record, nowMs)
   }
 
   get #places(): readonly AnyRecord[] {
@@ -269,7 +269,7 @@ export class HostRounds implements Disposable {
       const isBusy = orders.length > 0 || ('engine' in record && record.wantsRoom)
       planNextPoll(record, before !== undefined, isBusy, clock.now())
     }
-    if (trouble === undefined && this.#metrics.hasEnded(name)) pollSoon(record, clock.now())
+    if (trouble === undefined && this.#metrics.hasEnded(name)) pollNow(record, clock.now())
     this.#handlers.onAnswer()
   }
 
@@ -372,6 +372,7 @@ type PlaceRecord = {
   isBusy: boolean
   nextMs: number
   waitMs: number
+  polledMs: number
   /** Orders that it got: new ones are sent at once. */
   sent: ReadonlySet<string>
 }
@@ -407,6 +408,7 @@ const fresh = (name: string, pollMs: JobEngine['pollMs']) => ({
   isBusy: false,
   nextMs: 0,
   waitMs: pollMs.soon,
+  polledMs: 0,
   sent: new Set<string>(),
 })
 
@@ -436,6 +438,7 @@ export function chooseOrders(record: AnyRecord, own: readonly JobOrder[], nowMs:
   if (news.some(({ order }) => isEngine || order.kind === 'stop')) record.waitMs = record.pollMs.soon
   if (news.length > 0) pollWithin(record, Math.min(record.pollMs.late, record.waitMs), nowMs)
   const isWhole = isPoll || isEngine || record.line.isNew
+  if (isPoll) record.polledMs = nowMs
   const orders = isWhole ? own : news
   const kept = own.filter(({ order }) => record.sent.has(wordOf(order)))
   record.sent = new Set([...orders, ...kept].map(({ order }) => wordOf(order)))
@@ -467,6 +470,13 @@ export function planNextPoll(record: AnyRecord, wasDown: boolean, hasOrders: boo
 export function pollSoon(record: AnyRecord, nowMs: number): void {
   record.waitMs = record.pollMs.soon
   pollWithin(record, record.waitMs, nowMs)
+}
+
+/** A study may wait for what is read: at once, unless many jobs end one after the other. */
+function pollNow(record: AnyRecord, nowMs: number): void {
+  const { soon } = record.pollMs
+  record.waitMs = soon
+  pollWithin(record, Math.min(soon, Math.max(0, record.polledMs + soon - nowMs)), nowMs)
 }
 
 function pollWithin(record: AnyRecord, waitMs: number, nowMs: number): void {

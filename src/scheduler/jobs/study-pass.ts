@@ -10,6 +10,7 @@ import { pruneReason } from '../study/prune.ts'
 import { canonicalPoint, type Point, pointKey, type Space, sizeOf } from '../study/space.ts'
 import {
   type Study,
+  type StudySpec,
   type StudyState,
   spaceOf,
   stepMetricOf,
@@ -53,6 +54,8 @@ type StudyEvent = { readonly id: number; readonly event: JobEvent }
 const MOST_REPEATS = 10
 /** Without --at-once so many trials wait or run at most. */
 const MOST_AT_ONCE = 256
+/** The next point does not wait longer than this for the metrics of a trial that has ended: its host may not answer. */
+const MOST_READING_MS = 5_000
 /** In one pass, so that other jobs are not kept waiting. */
 const MOST_ADDED = 64
 
@@ -200,7 +203,7 @@ export class StudyPass implements Disposable {
     if (state.kind !== 'running' || study.spec.source !== undefined) return state
     const why = this.#whyNoMore(study, nowMs)
     if (why !== undefined) return open.length > 0 ? state : ended(state, why, nowMs)
-    const wanted = this.#wanted(study, open)
+    const wanted = this.#wanted(study, open, nowMs)
     for (let count = 0; count < wanted; count++) {
       const next = this.#next(study)
       if (next.kind === 'wait') return state
@@ -258,10 +261,14 @@ export class StudyPass implements Disposable {
   }
 
   /** How many trials may be added now. */
-  #wanted({ id, spec }: Study, open: readonly OpenTrial[]): number {
+  #wanted({ id, spec }: Study, open: readonly OpenTrial[], nowMs: number): number {
     if (spec.isAsked === true)
       return Math.min(MOST_ADDED, this.desk.waitingCount(id), (spec.atOnce ?? MOST_AT_ONCE) - open.length)
-    const busy = open.filter(({ job }) => job !== undefined && !isFinal(job.state))
+    // A sampler learns what a trial has reached before it is asked for the next one.
+    const learnsWithinMs = methodOf(spec) === undefined ? MOST_READING_MS : 0
+    const busy = open.filter(
+      ({ job }) => job !== undefined && (!isFinal(job.state) || nowMs - job.state.endedMs < learnsWithinMs),
+    )
     if (spec.atOnce !== undefined) return Math.min(MOST_ADDED, spec.atOnce - busy.length)
     const waits = busy.some(({ job }) => job?.state.kind === 'queued' || job?.state.kind === 'held')
     return waits || busy.length >= MOST_AT_ONCE ? 0 : 1
@@ -288,7 +295,7 @@ export class StudyPass implements Disposable {
     const space = spaceOf(spec)
     const tried = this.#triedOf(study)
     const isTried = (key: string) => tried.has(key)
-    const method = METHODS.find(({ name }) => name === spec.method)
+    const method = methodOf(spec)
     // Of the point: a method counts points, not their repetitions.
     const number = Math.floor(store.studies.nextNumber(id) / spec.repeat)
     if (method === undefined) return this.#suggested(study, space, number, isTried)
@@ -343,6 +350,9 @@ export class StudyPass implements Disposable {
     return studies.means(id, spec.metrics)
   }
 }
+
+/** Undefined: a sampler that runs elsewhere. */
+const methodOf = ({ method }: StudySpec) => METHODS.find(({ name }) => name === method)
 
 type Next =
   | { readonly kind: 'point'; readonly trial: NewTrial; readonly repeated: number; onTaken?(trial: Trial): void }

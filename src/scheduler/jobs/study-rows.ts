@@ -176,7 +176,11 @@ export class StudyRows extends StorePart {
 
   /** Of the trials that are done; undefined: none, or none with numbers. */
   means(study: number, metrics: readonly Metric[]): readonly number[] | undefined {
-    const ends = this.trials(study).flatMap(({ end }) => (end?.kind === 'done' ? [end.values] : []))
+    const rows = this.file.all(
+      "SELECT json_extract(more, '$.end.values') AS held FROM trial WHERE study = ? AND kind = 'done'",
+      study,
+    )
+    const ends = rows.map(({ held }) => parse<MetricValues>(held))
     const means = metrics.map(({ name }) => {
       const numbers = ends.map((values) => metricNumber(values[name])).filter((value) => value !== undefined)
       return numbers.reduce((sum, value) => sum + value, 0) / numbers.length

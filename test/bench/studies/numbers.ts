@@ -8,7 +8,7 @@ import { makeSpace, parseParameter, pointAt, pointFrom, pointKey } from '../../.
 import { type Study, type StudySpec, spaceOf, type Trial } from '../../../src/scheduler/study/study.ts'
 import { studySvg } from '../../../src/scheduler/study/svg.ts'
 import { studyText } from '../../../src/scheduler/study/text-plot.ts'
-import { formatPair, formatTable, median, type Row } from '../support/statistics.ts'
+import { formatPair, median, type Row } from '../support/statistics.ts'
 
 const TRIALS = 10_000
 const STEPS = 100
@@ -25,7 +25,7 @@ const SPEC: StudySpec = {
   ],
 }
 
-export function benchStudyNumbers(): string {
+export function benchStudyNumbers(): readonly Row[] {
   const random = createRandomNumbers(1)
   const study: Pick<Study, 'name' | 'spec' | 'state'> = {
     name: 'wf',
@@ -49,7 +49,7 @@ export function benchStudyNumbers(): string {
   const prune = { stepMetric: 'step', fromStep: 1, fromTrials: 5 }
   const own = [{ step: STEPS / 2, value: 0 }]
   const [metric] = METRICS
-  return formatTable([
+  return [
     row('ranking of all trials', GOAL_MS, () => rankTrials(trials, METRICS)),
     row('Pareto front of two metrics, and counts', GOAL_MS, () => [bestTrials(trials, METRICS), countTrials(trials)]),
     row('importance of five parameters', GOAL_MS, () => metric && importanceOf(space, trials, metric)),
@@ -66,7 +66,7 @@ export function benchStudyNumbers(): string {
     row('all plots in 80 columns', GOAL_MS, () => studyText(study, trials, { columns: 80 })),
     row('all plots as SVG', GOAL_MS, () => studySvg(study, trials)),
     ...askRows(trials),
-  ])
+  ]
 }
 
 function askRows(trials: readonly Trial[]): readonly Row[] {
@@ -94,7 +94,8 @@ function askRows(trials: readonly Trial[]): readonly Row[] {
   ]
 }
 
-function row(what: string, goalMs: number, work: () => unknown): Row {
+/** Of processor time, which other work on the machine changes less. */
+export function row(what: string, goalMs: number, work: () => unknown): Row {
   const times = Array.from({ length: ROUNDS }, () => {
     const before = process.cpuUsage()
     work()

@@ -152,6 +152,25 @@ describe('a study', () => {
     )
   })
 
+  it('asks a sampler for the next point when it knows what the last trial has reached, or after a while', () => {
+    using world = new QueueWorld(HOSTS, false)
+    world.restart(stubborn)
+    const id = world.store.studies.create(study({ method: 'stubborn', atOnce: 1 }), world.nowMs)
+    const pass = (ms = 1) => {
+      world.nowMs += ms
+      world.tick()
+      world.act()
+      return world.store.studies.trials(id).length
+    }
+    while (world.store.list(['done'], 1).length === 0) pass(1000)
+    expect(pass()).toBe(1)
+    readAll(world)
+    expect(pass()).toBe(2)
+    while (world.store.list(['done'], 2).length < 2) pass(1000)
+    expect(pass()).toBe(2)
+    expect(pass(5000)).toBe(3)
+  })
+
   it('stops asking when too many trials in a row have failed', () => {
     using world = new QueueWorld(HOSTS, false)
     const id = world.store.studies.create(study({ failures: 3, atOnce: 1 }), world.nowMs)

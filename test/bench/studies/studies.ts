@@ -1,0 +1,50 @@
+/** `npm run bench -- studies`: what a study costs, beside Optuna's own way. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startLab } from '../../lab/cluster/lab.ts'
+import { ENVIRONMENT, ENVIRONMENT_PLACE, pythonEnvironment } from '../../lab/cluster/python-environment.ts'
+import { Place } from '../jobs/place.ts'
+import { buildProduct } from '../support/build.ts'
+import { formatTable, type Row } from '../support/statistics.ts'
+import { benchGaps } from './gaps.ts'
+import { benchStudyNumbers } from './numbers.ts'
+import { benchStudyQueue } from './queue.ts'
+
+export type StudiesBenchOptions = {
+  readonly parts: readonly string[]
+  readonly rounds: number
+  readonly root: string
+  readonly interrupted: Promise<never>
+  log(line: string): void
+}
+
+const HOSTS = 4
+
+export async function benchStudies({ parts, root, interrupted, log }: StudiesBenchOptions): Promise<string> {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-bench-studies-'))
+  try {
+    const work = async () => {
+      const rows: Row[] = []
+      const add = (more: readonly Row[]) => {
+        for (const row of more) log(JSON.stringify(row))
+        rows.push(...more)
+      }
+      if (parts.includes('numbers')) add(benchStudyNumbers())
+      if (parts.includes('queue')) add(benchStudyQueue(directory))
+      if (parts.includes('gaps')) {
+        const main = join(await buildProduct(directory, root), 'dist', 'main.js')
+        await using lab = await startLab({
+          count: HOSTS,
+          mounts: { [ENVIRONMENT_PLACE]: await pythonEnvironment('optuna') },
+        })
+        const sampler = { host: 'm1', setUp: `PATH=${ENVIRONMENT}/bin:$PATH`, options: {} }
+        add(await benchGaps(new Place(lab, main, 'gaps', { cpu: 5, gpu: 0 }), sampler))
+      }
+      return formatTable(rows)
+    }
+    return await Promise.race([work(), interrupted])
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
