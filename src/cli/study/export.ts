@@ -46,7 +46,7 @@ Trials that run are written as running. In a CSV file, text that a spreadsheet w
       throw new MusterError('usage', '--on, --from-env, --study-name and --replace need --optuna')
     if (options.optuna !== undefined) return await toOptuna(study, options.optuna, queue, options, context)
     const trials = queue.store.studies.trials(study.id)
-    const steps = options.json ? queue.store.studies.steps(study.id) : undefined
+    const steps = options.json ? queue.store.studies.steps(study.id, true) : undefined
     const lines = options.csv ? csvLines(study, trials) : jsonLines(study, trials, steps ?? new Map())
     await writeAll(lines, context.stdout)
     return EXIT.ok
@@ -150,7 +150,7 @@ async function toOptuna(
       parameters: space.parameters.map((one) => ({ ...one, name: nameThere(one.name) })),
     }),
   }
-  const steps = studies.steps(id)
+  const steps = studies.steps(id, true)
   const trials = studies.trials(id)
   const lines = [
     header,

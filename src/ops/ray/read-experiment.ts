@@ -160,12 +160,12 @@ def read():
             last = one["running"].get("last_result")
             names = [name[:MOST_TEXT] for name, value in (last if isinstance(last, dict) else {}).items() if name not in OWN and number_of(value) is not None][:1]
             if names: break
-    say({"op": "study", "name": os.path.basename(os.path.normpath(place))[:MOST_TEXT], "directions": ["NOT_SET" for _ in names], "metrics": names, "trials": len(found), "since": sign, "began": millis(found[0]["running"].get("start_time")) if found else None})
+    say({"op": "study", "name": os.path.basename(os.path.normpath(place))[:MOST_TEXT], "directions": ["NOT_SET" for _ in names], "metrics": names, "trials": len(found), "since": sign if want["from"] == 0 else None, "began": millis(found[0]["running"].get("start_time")) if found else None})
     for line in population: say({"op": "population", "target": line[0], "source": line[1], "at": line[2], "sourceAt": line[3], "params": line[4]})
     for number, one in enumerate(found[:most_trials]):
         # The numbers of a population shift when it grows.
-        if number in known and not population: continue
-        if size > most_bytes:
+        if not population and (number in known or number < want["from"]): continue
+        if size > most_bytes and not population:
             say({"op": "end", "more": True})
             leave()
         trial, running = one["trial"], one["running"]

@@ -1,7 +1,7 @@
 /** Rows of studies that run elsewhere, and only there: what is read there replaces what is stored. */
 import type { SourceKnown, SourceTrials } from '../study/source.ts'
 import { pointKey } from '../study/space.ts'
-import type { Study } from '../study/study.ts'
+import type { Study, StudySpec } from '../study/study.ts'
 import type { JobStore } from './store.ts'
 
 /** Trials as they are there now. Returns whether anything is new. */
@@ -14,9 +14,9 @@ export function mirrorTrials(
     file.run('DELETE FROM trial_step WHERE study = ?', id)
     file.run('DELETE FROM trial WHERE study = ?', id)
   }
-  const text = JSON.stringify(spec)
-  let isNew = isWhole || text !== JSON.stringify(before)
-  if (isNew) file.run('UPDATE study SET spec = ? WHERE id = ?', text, id)
+  let isNew = isWhole || withoutMark(spec) !== withoutMark(before)
+  if (isNew || spec.source?.mark !== before.source?.mark)
+    file.run('UPDATE study SET spec = ? WHERE id = ?', JSON.stringify(spec), id)
   for (const { number, point, end, steps, ...descent } of trials) {
     for (const step of steps) studies.noteStep(id, number, step)
     const [known, key] = [studies.trial(id, number), pointKey(point)]
@@ -32,6 +32,10 @@ export function mirrorTrials(
   }
   return isNew
 }
+
+/** Its file may have changed only for another study. */
+const withoutMark = (spec: StudySpec): string =>
+  JSON.stringify({ ...spec, source: { ...spec.source, mark: undefined } })
 
 export function knownTrials({ file, studies }: JobStore, { id }: Study): SourceKnown {
   const steps = studies.open(id).flatMap(({ trial: { number } }) => {

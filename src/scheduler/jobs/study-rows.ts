@@ -266,12 +266,13 @@ export class StudyRows extends StorePart {
     this.file.run('INSERT OR REPLACE INTO trial_step VALUES (?, ?, ?, ?)', study, number, step, value)
   }
 
-  /** Of trials that did not fail, by their numbers, in the order of steps. */
-  steps(study: number): ReadonlyMap<number, readonly TrialStep[]> {
+  /** Of trials that did not fail, or `isWhole` of all, by their numbers, in the order of steps. */
+  steps(study: number, isWhole = false): ReadonlyMap<number, readonly TrialStep[]> {
     const rows = this.file.all(
       `SELECT number, step, value FROM trial_step JOIN trial USING (study, number)
-        WHERE study = ? AND kind <> 'failed' ORDER BY number, step LIMIT ?`,
+        WHERE study = ? AND (kind <> 'failed' OR ?) ORDER BY number, step LIMIT ?`,
       study,
+      isWhole ? 1 : 0,
       MOST_STEPS,
     )
     const byTrial = Map.groupBy(rows, ({ number }) => Number(number))

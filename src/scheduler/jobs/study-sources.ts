@@ -1,5 +1,7 @@
 /** The driver's part in studies that run elsewhere: reads them again and again, and stores what is new. */
 import { hasPassed } from '../../base/clock.ts'
+import { getOrMake } from '../../base/collections.ts'
+import { printable } from '../../base/printable.ts'
 import { fromOptuna } from '../study/from-optuna.ts'
 import { fromRay } from '../study/from-ray.ts'
 import {
@@ -9,7 +11,7 @@ import {
   sourceRequest,
   sourceSentence,
 } from '../study/source.ts'
-import type { StudySource, StudySpec, StudyState } from '../study/study.ts'
+import type { Study, StudySource, StudySpec, StudyState } from '../study/study.ts'
 import { knownTrials, lastEndMs, mirrorTrials } from './mirror-rows.ts'
 import type { LeaseToken } from './queue-file.ts'
 import type { JobStore } from './store.ts'
@@ -30,10 +32,11 @@ export async function readStudy(
   known: SourceKnown,
   nowMs: number,
   signal: AbortSignal,
+  from = 0,
 ): Promise<SourceReading> {
   const { source } = spec
-  const answer = await read(source, sourceRequest(source, known), signal)
-  if ('trouble' in answer) return { kind: 'trouble', problem: 'failed', message: answer.trouble, names: [] }
+  const answer = await read(source, sourceRequest(source, known, from), signal)
+  if ('trouble' in answer) return { kind: 'trouble', problem: 'failed', message: printable(answer.trouble), names: [] }
   return (source.kind === 'ray' ? fromRay : fromOptuna)(answer.lines, spec, nowMs)
 }
 
@@ -60,19 +63,21 @@ export async function refreshStudy(
 ): Promise<Refreshed | undefined> {
   let result: Refreshed = { kind: 'same' }
   let isOther = false
+  let from = 0
   for (let page = 0; page < MOST_PAGES; page++) {
     const study = store.studies.get(id)
     const source = study?.spec.source
     if (study === undefined || source === undefined || signal.aborted) return undefined
     const known = isOther ? NOTHING_KNOWN : knownTrials(store, study)
     const spec = isOther ? { ...study.spec, source: fresh(source), parameters: [] } : { ...study.spec, source }
-    const reading = await readStudy(read, spec, known, now(), signal)
+    const reading = await readStudy(read, spec, known, now(), signal, from)
     if (reading.kind === 'trouble') return { kind: 'trouble', ...sourceSentence(source, reading) }
     if (reading.kind === 'same') return result
     const isFewer = reading.kind === 'read' && !reading.isWhole && reading.total < countOf(known)
     if (reading.kind === 'other' || isFewer) {
       if (isOther) return result
       isOther = true
+      from = 0
       continue
     }
     const isNew = store.together(() => {
@@ -84,6 +89,7 @@ export async function refreshStudy(
     else result = { kind: 'same', total: reading.total }
     isOther = false
     if (!reading.hasMore) return result
+    from = reading.trials.reduce((most, { number }) => Math.max(most, number + 1), from)
   }
   return result
 }
@@ -109,7 +115,11 @@ const SHARE = 30
 const OVER_MS = 60 * 60_000
 const LOST_MS = 24 * 60 * 60_000
 
-type Followed = { changedMs: number; readMs: number | undefined; isReading: boolean }
+type Followed = { changedMs: number; readMs: number | undefined; tookMs: number; isReading: boolean }
+
+/** Readings take at most this part of the time of a host. */
+const SHARE_OF_HOST = 20
+const MOST_AT_ONCE = 4
 
 export class StudySources implements Disposable {
   readonly #options: StudySourcesOptions
@@ -135,15 +145,12 @@ export class StudySources implements Disposable {
       .filter(({ spec, state }) => spec.source !== undefined && state.kind === 'running')
     const ids = new Set(running.map(({ id }) => id))
     for (const id of this.#followed.keys()) if (!ids.has(id)) this.#followed.delete(id)
-    for (const study of running) {
-      const followed = this.#followed.get(study.id) ?? {
-        changedMs: Math.min(nowMs, Math.max(study.createdMs, study.state.beganMs ?? 0, lastEndMs(store, study))),
-        readMs: undefined,
-        isReading: false,
-      }
-      this.#followed.set(study.id, followed)
-      const pauseMs = Math.min(LATE_MS, Math.max(SOON_MS, (nowMs - followed.changedMs) / SHARE))
-      if (followed.isReading || (followed.readMs !== undefined && !hasPassed(followed.readMs, pauseMs, nowMs))) continue
+    const due = running
+      .map((study) => ({ study, followed: getOrMake(this.#followed, study.id, () => this.#begin(study, nowMs)) }))
+      .filter(({ followed }) => !followed.isReading && isDue(followed, nowMs))
+      .toSorted((one, other) => (one.followed.readMs ?? 0) - (other.followed.readMs ?? 0))
+    const busy = [...this.#followed.values()].filter(({ isReading }) => isReading).length
+    for (const { study, followed } of due.slice(0, Math.max(0, MOST_AT_ONCE - busy))) {
       followed.isReading = true
       this.#read(study.id, followed).catch((error: unknown) => {
         if (!this.#end.signal.aborted) this.#options.onFailure(error)
@@ -151,13 +158,21 @@ export class StudySources implements Disposable {
     }
   }
 
+  #begin(study: Study, nowMs: number): Followed {
+    const { createdMs, state } = study
+    const lastMs = Math.max(createdMs, state.beganMs ?? 0, lastEndMs(this.#options.store, study))
+    return { changedMs: Math.min(nowMs, lastMs), readMs: undefined, tookMs: 0, isReading: false }
+  }
+
   async #read(id: number, followed: Followed): Promise<void> {
     const { store, lease, now } = this.#options
+    const sinceMs = now()
     const refreshed = await refreshStudy({ ...this.#options, signal: this.#end.signal }, id)
     if (refreshed === undefined || this.#end.signal.aborted) return
     const nowMs = now()
     followed.isReading = false
     followed.readMs = nowMs
+    followed.tookMs = Math.max(0, nowMs - sinceMs)
     if (refreshed.kind === 'new') followed.changedMs = nowMs
     store.together(() => {
       store.lease.check(lease)
@@ -173,6 +188,11 @@ export class StudySources implements Disposable {
       if (state !== study.state) store.studies.setState(id, state)
     })
   }
+}
+
+function isDue({ changedMs, readMs, tookMs }: Followed, nowMs: number): boolean {
+  const pauseMs = Math.max(SOON_MS, tookMs * SHARE_OF_HOST, (nowMs - changedMs) / SHARE)
+  return readMs === undefined || hasPassed(readMs, Math.min(LATE_MS, pauseMs), nowMs)
 }
 
 function stateAfter(

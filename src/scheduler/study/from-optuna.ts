@@ -33,6 +33,7 @@ export function fromOptuna(lines: readonly unknown[], spec: StudySpec, nowMs: nu
   const known = lines.flatMap<JsonRecord>((line) => record(line) ?? [])
   const error = known.find(({ op }) => op === 'error')
   if (error !== undefined) return sourceTrouble(error)
+  if (known[0]?.op === 'same') return { kind: 'same' }
   const study = known.find(({ op }) => op === 'study')
   const end = known.at(-1)
   if (study === undefined || end?.op !== 'end') return BROKEN_SOURCE
@@ -77,15 +78,18 @@ export function fromOptuna(lines: readonly unknown[], spec: StudySpec, nowMs: nu
       end: kind === undefined ? undefined : endOf(line, kind, sourceValues(metrics, line.values), nowMs),
     }
   })
-  const source = spec.source && { ...spec.source, ...defined({ names: parameters.renamed(), beganMs }) }
+  const hasMore = end.more === true
+  const { mark: _, ...before } = spec.source ?? { kind: 'optuna', url: '' }
+  const mark = hasMore ? undefined : sourceText(study.since)
+  const source = { ...before, ...defined({ names: parameters.renamed(), beganMs, mark }) }
   return {
     kind: 'read',
     name: sourceText(study.name) ?? '',
-    spec: { ...spec, digits: SOURCE_DIGITS, parameters: parameters.texts(), metrics, ...defined({ source }) },
+    spec: { ...spec, digits: SOURCE_DIGITS, parameters: parameters.texts(), metrics, source },
     trials,
     total,
     isWhole: false,
-    hasMore: end.more === true,
+    hasMore,
   }
 }
 

@@ -94,15 +94,13 @@ export function fromRay(lines: readonly unknown[], spec: StudySpec, nowMs: numbe
     }
   })
   const hasMore = end.more === true
-  const source = spec.source && {
-    ...spec.source,
-    metrics: names,
-    ...defined({ names: parameters.renamed(), beganMs, mark: hasMore ? undefined : sourceText(study.since) }),
-  }
+  const { mark: _, ...before } = spec.source ?? { kind: 'ray', url: '' }
+  const mark = hasMore ? undefined : sourceText(study.since)
+  const source = { ...before, metrics: names, ...defined({ names: parameters.renamed(), beganMs, mark }) }
   return {
     kind: 'read',
     name: sourceText(study.name) ?? '',
-    spec: { ...spec, digits: SOURCE_DIGITS, parameters: parameters.texts(), metrics, ...defined({ source }) },
+    spec: { ...spec, digits: SOURCE_DIGITS, parameters: parameters.texts(), metrics, source },
     trials,
     total: exchanges.length === 0 ? total : runs.length,
     isWhole: exchanges.length > 0,

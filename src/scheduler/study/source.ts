@@ -70,19 +70,27 @@ export type SourceRequest = SourceKnown & {
   readonly name?: string
   /** Of Ray: by their names there; none: the one it optimises. */
   readonly metrics: readonly string[]
-  /** Of Ray: the state of its files that is known. */
+  /** The state of its files that is known. */
   readonly since?: string
+  /** Trials before this one are not wanted. */
+  readonly from: number
   readonly trials: number
   /** It leaves the rest for another reading when it has printed so much. */
   readonly bytes: number
 }
 
-const MOST_READING_BYTES = 16 * 1024 * 1024
+/** What is read at once holds up the scheduler. */
+const MOST_READING_BYTES = 4 * 1024 * 1024
 
-export const sourceRequest = ({ url, name, metrics = [], mark }: StudySource, known: SourceKnown): SourceRequest => ({
+export const sourceRequest = (
+  { url, name, metrics = [], mark }: StudySource,
+  known: SourceKnown,
+  from = 0,
+): SourceRequest => ({
   ...known,
   url,
   metrics,
+  from,
   ...defined({ name, since: mark }),
   trials: MOST_SOURCE_TRIALS,
   bytes: MOST_READING_BYTES,
@@ -364,7 +372,9 @@ export const EMPTY_SOURCE = trouble('no-trials')
 
 /** Without the password, if it has one. */
 export const shownUrl = (url: string): string =>
-  printable(url.replace(/^([a-z][a-z0-9+]*:\/\/[^/@]*?):[^/]*@/i, '$1:***@'))
+  printable(
+    url.replace(/^([a-z][a-z0-9+]*:\/\/[^/@]*?):[^/]*@/i, '$1:***@').replace(/([?&][^=&]*pass[^=&]*=)[^&]*/gi, '$1***'),
+  )
 
 /** Without that password. */
 export const shownSpec = (spec: StudySpec): StudySpec =>

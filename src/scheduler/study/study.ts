@@ -84,7 +84,7 @@ export type StudySource = {
   readonly metrics?: readonly string[]
   /** When its first trial began, by which another study in its place is noticed. */
   readonly beganMs?: number
-  /** Of Ray: the state of its files at the last reading. */
+  /** The state of its files at the last reading. */
   readonly mark?: string
 }
 

@@ -174,7 +174,7 @@ describe.skipIf(!requirement('python3'))('a study of Optuna', () => {
     expect(await messages('postgresql://me:secret@127.0.0.1:1/x')).not.toContain('secret')
     expect(await messages(url, '--on', 'm9')).toContain('hosts.yaml has no such host')
     expect(await messages(url, '--metric', 'loss')).toContain('Optuna says what it optimises')
-    expect((await study('list')).output).toBe('')
+    expect((await study('list')).output).toContain('no studies')
   })
 
   it('is bounded, whatever is in it', async () => {
@@ -286,11 +286,14 @@ describe.skipIf(!requirement('python3'))('export', () => {
   it('prints JSON lines with the steps of each trial', async () => {
     await study('import', 'wf', journal(), '--study-name', 'wf')
     const { output } = await study('export', 'wf', '--json')
+    const steps = (trial: number) => (objects[trial]?.steps as unknown[] | undefined)?.length
     const objects = output
       .trim()
       .split('\n')
       .map((text) => JSON.parse(text) as Record<string, unknown>)
     expect(objects).toHaveLength(9)
+    // Also of those that failed.
+    expect([0, 3, 4, 5].map(steps)).toEqual([3, 3, 3, 3])
     expect(objects[8]).toMatchObject({
       type: 'trial',
       study: 'wf',

@@ -32,7 +32,9 @@ class Storage {
     this.requests.push(request)
     if (this.trouble !== undefined) return { trouble: this.trouble }
     const isKnown = (number: number) => request.done.some(([first, last]) => number >= first && number <= last)
-    const told = this.trials.map((one, number) => ({ ...one, number })).filter(({ number }) => !isKnown(number))
+    const told = this.trials
+      .map((one, number) => ({ ...one, number }))
+      .filter(({ number }) => number >= request.from && !isKnown(number))
     return {
       lines: [
         {
@@ -137,6 +139,14 @@ describe('a reading', () => {
     there.page = 10
     expect(await refresh()).toMatchObject({ kind: 'new' })
     expect(there.requests.map(({ done }) => done)).toEqual([[], [[0, 9]], [[0, 19]]])
+    expect(stored()).toHaveLength(25)
+  })
+
+  it('gets on with answers that are full of trials that run', async () => {
+    there.trials = Array.from({ length: 25 }, (_, number) => ({ state: 'RUNNING', x: String(number / 100) }))
+    there.page = 10
+    expect(await refresh()).toMatchObject({ kind: 'new' })
+    expect(there.requests.map(({ from }) => from)).toEqual([0, 10, 20])
     expect(stored()).toHaveLength(25)
   })
 
