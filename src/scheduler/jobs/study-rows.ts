@@ -4,7 +4,7 @@ import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type Point, pointKey } from '../study/space.ts'
-import type { Study, StudySpec, StudyState, Trial, TrialAsker, TrialEnd, TrialStep } from '../study/study.ts'
+import type { Study, StudySpec, StudyState, Trial, TrialAsker, TrialEnd, TrialKind, TrialStep } from '../study/study.ts'
 import { FINAL_KINDS, type Job, type JobSpec } from './job.ts'
 import { parse, StorePart } from './job-rows.ts'
 import { type Metric, type MetricValues, metricNumber } from './metric.ts'
@@ -115,28 +115,36 @@ export class StudyRows extends StorePart {
       .toReversed()
   }
 
-  /** As `trials`, the same array if nothing has changed: those that had ended, and still have, are not read again. */
+  /**
+   * As `trials`, the same array if nothing has changed: of those that had ended, only the ones that run again are read again. If
+   * that does not add up, all are.
+   */
   trialsAgain(study: number, known: readonly Trial[]): readonly Trial[] {
-    if (known.length === 0) return this.trials(study)
-    const before = new Map(known.map((trial) => [trial.number, trial]))
-    const kinds = this.file.all('SELECT number, kind FROM trial WHERE study = ?', study)
-    const changed = kinds.filter(({ number, kind }) => {
-      const ended = before.get(Number(number))?.end?.kind
-      return ended === undefined || ended !== kind
+    const last = known.at(-1)
+    if (last === undefined) return this.trials(study)
+    const open = known.filter(({ end }) => end === undefined)
+    const changed = new Map(
+      this.file
+        .all(
+          `${SELECT_TRIAL} WHERE study = ? AND (kind = 'open' OR number > ? OR number IN (SELECT value FROM json_each(?)))`,
+          study,
+          last.number,
+          JSON.stringify(open.map(({ number }) => number)),
+        )
+        .map((row) => [Number(row.number), trialOf(row)]),
+    )
+    const kept = known.map((trial) => {
+      const again = changed.get(trial.number)
+      changed.delete(trial.number)
+      return again === undefined || isDeepStrictEqual(again, trial) ? trial : again
     })
-    const read = this.file
-      .all(
-        `${SELECT_TRIAL} WHERE study = ? AND number IN (SELECT value FROM json_each(?))`,
-        study,
-        JSON.stringify(changed.map(({ number }) => Number(number))),
-      )
-      .map(trialOf)
-      .filter((trial) => !isDeepStrictEqual(trial, before.get(trial.number)))
-    if (read.length === 0 && kinds.length === known.length) return known
-    for (const trial of read) before.set(trial.number, trial)
-    return kinds
-      .flatMap(({ number }) => before.get(Number(number)) ?? [])
-      .sort((one, other) => one.number - other.number)
+    const added = [...changed.values()].sort((one, other) => one.number - other.number)
+    const trials = [...kept, ...added]
+    const counts = this.counts(study)
+    const own = Map.groupBy(trials, ({ end }) => end?.kind ?? 'open')
+    if ([...counts].some(([kind, count]) => own.get(kind as TrialKind)?.length !== count) || counts.size !== own.size)
+      return this.trials(study)
+    return added.length === 0 && kept.every((trial, at) => trial === known[at]) ? known : trials
   }
 
   trial(study: number, number: number): Trial | undefined {

@@ -55,6 +55,7 @@ import {
 import { nextOrder, sortSweep, tableDocument } from './results-table.ts'
 import { studySummary } from './study-documents.ts'
 import { type StudyCommand, StudyPage } from './study-page.ts'
+import type { StudyReading } from './study-view.ts'
 
 const PAGE = 10
 /** Reading a table of this many rows takes longer than a frame, so it is read again only after this time. */
@@ -126,6 +127,7 @@ export class JobsPage implements Page {
       attempt: (task) =>
         void this.#attempt(async () => {
           await task()
+          this.#sweepReadMs = Number.NEGATIVE_INFINITY
           await watch.read()
         }),
       logPane: (rect, theme) => this.#sidePane(rect, theme),
@@ -508,7 +510,7 @@ export class JobsPage implements Page {
     const line = this.#chosen
     const { table, member, ranks, study } = this.#view
     const studyId = study?.id ?? line?.study?.study.id
-    const studied = studyId === undefined ? undefined : await this.#jobs.study(studyId)
+    const studied = studyId === undefined ? undefined : await this.#readStudy(studyId)
     const sweep = line && table && (await this.#readSweep(line))
     const best = member === undefined && sweep && table ? sortSweep(sweep, table)[0]?.id : undefined
     const own =
@@ -530,12 +532,24 @@ export class JobsPage implements Page {
     }
   }
 
+  async #readStudy(id: number): Promise<StudyReading | undefined> {
+    const { studied } = this.#view
+    const known = studied?.study.id === id ? studied : undefined
+    if (known !== undefined && !this.#isDue(known.trials.length)) return known
+    return await this.#jobs.study(id)
+  }
+
+  /** A table of so many rows takes long to show, and may be some seconds old. */
+  #isDue(rows: number): boolean {
+    const nowMs = this.#context.clock.now()
+    if (rows >= LARGE_SWEEP && Math.abs(nowMs - this.#sweepReadMs) < LARGE_SWEEP_MS) return false
+    this.#sweepReadMs = nowMs
+    return true
+  }
+
   async #readSweep({ first }: JobLine): Promise<Sweep | undefined> {
     const known = this.#sweep
-    const nowMs = this.#context.clock.now()
-    const isLarge = known !== undefined && known.rows.length >= LARGE_SWEEP
-    if (isLarge && Math.abs(nowMs - this.#sweepReadMs) < LARGE_SWEEP_MS) return known
-    this.#sweepReadMs = nowMs
+    if (known !== undefined && !this.#isDue(known.rows.length)) return known
     const sweep = await this.#jobs.sweep(first)
     // The same rows stay sorted.
     return isDeepStrictEqual(sweep, known) ? known : sweep

@@ -118,10 +118,17 @@ type TableInput = {
   readonly theme: Theme
 }
 
-export function tableDocument({ table, rows, order, head, chosen, columns, theme }: TableInput): RowDocument {
-  const muted = mutedStyle(theme)
-  const shown = columnsOf(table)
-  const at = sortedBy(table, order)
+type Measures = { readonly key: string; readonly widths: readonly number[]; readonly barOf: Bar | undefined }
+type Bar = (row: TableRow) => number
+
+/** Of the same rows they are found once. */
+const measures = new WeakMap<readonly TableRow[], Measures>()
+
+/** How wide columns are, and bars where there is room for them. */
+function measured(rows: readonly TableRow[], shown: readonly Column[], at: number, columns: number): Measures {
+  const key = `${columns} ${at} ${shown.length}`
+  const known = measures.get(rows)
+  if (known?.key === key) return known
   const widths = shown.map((column, index) => {
     const longest = rows
       .slice(0, WIDTH_ROWS)
@@ -131,8 +138,17 @@ export function tableDocument({ table, rows, order, head, chosen, columns, theme
     return Math.min(most, Math.max(longest, textWidth(column.title) + 1)) + 2
   })
   const sorting = shown[at]
-  const barOf = sorting?.kind === 'metric' ? barsOf(rows, sorting) : undefined
-  const hasBars = barOf !== undefined && widths.reduce((sum, width) => sum + width, 1 + RANK_CELLS) <= columns
+  const hasBars = widths.reduce((sum, width) => sum + width, 1 + RANK_CELLS) <= columns
+  const own = { key, widths, barOf: hasBars && sorting?.kind === 'metric' ? barsOf(rows, sorting) : undefined }
+  measures.set(rows, own)
+  return own
+}
+
+export function tableDocument({ table, rows, order, head, chosen, columns, theme }: TableInput): RowDocument {
+  const muted = mutedStyle(theme)
+  const shown = columnsOf(table)
+  const at = sortedBy(table, order)
+  const { widths, barOf } = measured(rows, shown, at, columns)
   const titles = shown.map(({ title }, index): Span => {
     const mark = index === at ? (order.isReversed ? '▴' : '▾') : ''
     const style = index === at ? boldStyle(theme.accent) : muted
@@ -157,15 +173,15 @@ export function tableDocument({ table, rows, order, head, chosen, columns, theme
               ? boldStyle(theme.ok)
               : plain
         const cell = clip(text, width - 2)
-        const isLast = place === shown.length - 1 && !hasBars
+        const isLast = place === shown.length - 1 && barOf === undefined
         return { text: isLast ? cell : padEnd(cell, width), style: isChosen ? plain : own }
       })
-      const bar = hasBars ? barOf(row) : 0
+      const bar = barOf?.(row) ?? 0
       return [
         { text: isChosen ? '▸' : ' ', style: plain },
         ...cells,
         { text: '■'.repeat(bar), style: styleOf(theme.ok) },
-        { text: hasBars ? '·'.repeat(RANK_CELLS - bar) : '', style: muted },
+        { text: barOf === undefined ? '' : '·'.repeat(RANK_CELLS - bar), style: muted },
       ]
     },
   }
