@@ -5,6 +5,7 @@ import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { Metric } from '../../scheduler/jobs/metric.ts'
 import type { OpenTrial } from '../../scheduler/jobs/study-rows.ts'
+import { descentLines } from '../../scheduler/study/descent.ts'
 import { explainStudy } from '../../scheduler/study/explain.ts'
 import { formatValue } from '../../scheduler/study/format-value.ts'
 import { bestTrials, metricValue, rankTrials } from '../../scheduler/study/front.ts'
@@ -223,7 +224,7 @@ export function studyTiles(input: TilesInput): readonly StudyTile[] {
 }
 
 function newTiles({ reading, metric, hasDriver }: TilesInput): readonly StudyTile[] {
-  const { open, trials } = reading
+  const { study, open, trials } = reading
   const plots = plotsOf(reading, metric)
   const stopped = trials.filter(({ end }) => end?.kind === 'pruned')
   return [
@@ -232,6 +233,9 @@ function newTiles({ reading, metric, hasDriver }: TilesInput): readonly StudyTil
       draw: drawnOnce(reading, (columns, _, theme) => studySummary(reading, hasDriver, columns, theme)),
     },
     ...(plots === undefined ? [] : plotTiles(plots, metric?.name ?? '')),
+    ...(study.spec.pbt === undefined || trials.length === 0
+      ? []
+      : [{ title: 'line of descent', draw: descentRows(trials, study.spec.pbt.timeAttr) }]),
     ...(open.length === 0 ? [] : [{ title: 'where it runs', draw: openRows(reading) }]),
     ...(stopped.length === 0 ? [] : [{ title: `stopped early: ${stopped.length}`, draw: stoppedRows(stopped) }]),
   ]
@@ -339,6 +343,14 @@ function openRows({ study, open }: StudyReading): StudyTile['draw'] {
         },
       ]
     })
+}
+
+function descentRows(trials: readonly Trial[], timeAttr: string): StudyTile['draw'] {
+  let lines: readonly string[] | undefined
+  return (_, rows, theme) => {
+    lines ??= descentLines(trials, timeAttr)
+    return listRows(lines, rows, theme, (line) => [{ text: ` ${printable(line)}`, style: styleOf(theme.text) }])
+  }
 }
 
 function stoppedRows(stopped: readonly Trial[]): StudyTile['draw'] {

@@ -183,6 +183,28 @@ describe('the page of a study', () => {
     expect(tab.text().match(/★/g)?.length).toBeGreaterThan(1)
   })
 
+  it('has the line of descent of a population', async () => {
+    const pbt = {
+      ...{
+        population: 2,
+        timeAttr: 'epoch',
+        perturbationInterval: 4,
+        quantileFraction: 0.5,
+        resampleProbability: 0.25,
+      },
+      mutate: ['size=choice:10,20'],
+    }
+    const trials = [
+      trialOf(0, { values: { loss: '0.5' } }, { member: 0 }),
+      trialOf(1, { kind: 'pruned', reason: 'replaced by trial 2' }, { member: 1 }),
+      trialOf(2, undefined, { member: 1, parent: 0, parentStep: 4 }),
+    ]
+    const tab = await openStudy(80, 24, readingOf(studyOf({ method: 'pbt', pbt }), trials, JOBS))
+    for (let turn = 0; turn < 20 && tab.titles()[1] !== ' line of descent '; turn++) await tab.press('\x1b[C')
+    expect(tab.text()).toMatch(/^ member 1 +trial 1[\s\S]*^ +trial 2 +member 0 \(trial 0\) at epoch 4/m)
+    expect(tab.text()).toMatch(/TRIAL +STATE +loss▾ +size +opt +momentum +MEMBER +FROM/)
+  })
+
   it('sorts, filters and searches the trials', async () => {
     const tab = await openStudy()
     const numbers = () =>
