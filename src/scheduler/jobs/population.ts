@@ -98,13 +98,13 @@ export type PopulationTrial = {
 type Outcome =
   | { readonly kind: 'explored'; readonly point: Point }
   | { readonly kind: 'copied'; readonly copy: WholeCopy }
-  | { readonly kind: 'moved' | 'missing' }
+  | { readonly kind: 'moved' | 'missing' | 'dropped' }
   | { readonly kind: 'failed'; readonly reason: string }
 
-/** Without `next` and not over it is given up. */
+/** Without `next` it is over, or nothing is left of one that was given up. */
 type Advanced = { readonly next?: Replacement; readonly isOver?: true; readonly trouble?: string }
 
-type Task = { outcome: Outcome | undefined; seenMs: number | undefined }
+type Task = { outcome: Outcome | undefined; seenMs: number | undefined; readonly stop: AbortController }
 
 const NOTHING = { stops: [], adds: [], binds: [], trouble: undefined }
 const NONE: PopulationState = { marks: [], hosts: {}, replacements: [] }
@@ -157,12 +157,12 @@ export class Population implements Disposable {
       if (isOver) {
         marks = markOfReplaced(marks, before.member, before.source)
         adds.push(this.#trialOf(study, spec, before))
-      } else if (next === undefined) this.#drop(study, spec, before)
-      else if (next.phase === 'stopping' && trial?.job !== undefined)
+      } else if (next?.phase === 'stopping' && trial?.job !== undefined)
         stops.push({ trial: trial.trial, job: trial.job.id, reason: next.reason })
       return next === undefined ? [] : [next]
     })
-    for (const key of own.keys()) if (!replacements.some((one) => key === keyOf(one))) own.delete(key)
+    for (const [key, { outcome }] of own)
+      if (outcome !== undefined && !replacements.some((one) => key === keyOf(one))) own.delete(key)
     const pending = new Set(replacements.map(({ point }) => pointKey(point)))
     const decided = decide(this.#membersOf(study, spec, open, replacements), marks, {
       ...{ spec, space: spaceOf(study.spec), isMost: study.spec.metrics[0]?.isMost ?? false, seed: study.spec.seed },
@@ -170,7 +170,7 @@ export class Population implements Disposable {
       timesOf: (point) => this.#timesOf(study, point, [...replacements, ...adds.map(({ trial }) => trial)]),
     })
     const fresh = decided.decisions
-      .slice(0, Math.max(0, mostNew - replacements.length - adds.length))
+      .slice(0, this.#options.port === undefined ? 0 : Math.max(0, mostNew - replacements.length - adds.length))
       .flatMap((one) => newReplacement(spec, one, open))
     const hosts = spec.checkpoints === undefined ? hostsNow(population.hosts, open) : population.hosts
     const binds = open.flatMap(({ trial: { member = -1 }, job }) => this.#bound(study, job, population.hosts[member]))
@@ -187,12 +187,16 @@ export class Population implements Disposable {
     nowMs: number,
   ): Advanced {
     const { studies } = this.#options.store
+    if (one.phase === 'dropping')
+      return this.#task(study, spec, one, own, nowMs)?.outcome === undefined ? { next: one } : {}
     // It came to its own end before it could be stopped.
-    if (trial === undefined && studies.trial(study.id, one.victim)?.end?.kind !== 'pruned') return {}
+    if (trial === undefined && studies.trial(study.id, one.victim)?.end?.kind !== 'pruned')
+      return { next: { ...one, phase: 'dropping' } }
     if (one.phase === 'stopping') return { next: trial === undefined ? { ...one, phase: 'moving' } : one }
     const outcome = this.#task(study, spec, one, own, nowMs)?.outcome
     switch (outcome?.kind) {
       case undefined:
+      case 'dropped':
         return { next: one }
       case 'explored': {
         const { point } = outcome
@@ -208,7 +212,7 @@ export class Population implements Disposable {
       case 'failed': {
         const trouble = `member ${one.member} was not replaced: ${outcome.reason}`
         // Once its trial was stopped, it goes on as soon as its hosts answer.
-        return trial === undefined ? { next: one, trouble } : { trouble }
+        return { next: trial === undefined ? one : { ...one, phase: 'dropping' }, trouble }
       }
     }
   }
@@ -222,9 +226,13 @@ export class Population implements Disposable {
     const tasks = [...this.#tasks.values()].flatMap((some) => [...some.values()])
     if (port === undefined || tasks.filter(({ outcome }) => outcome === undefined).length >= MOST_AT_ONCE)
       return undefined
-    const task: Task = { outcome: undefined, seenMs: undefined }
+    const earlier = [...own].filter(([key]) => key.endsWith(` ${one.member} ${one.victim}`)).map(([, task]) => task)
+    for (const { stop } of earlier) stop.abort()
+    // What is still copied would be left.
+    if (earlier.some(({ outcome }) => outcome === undefined)) return undefined
+    const task: Task = { outcome: undefined, seenMs: undefined, stop: new AbortController() }
     own.set(keyOf(one), task)
-    void this.#carryOut(port, study, spec, one).then((outcome) => {
+    void this.#carryOut(port, study, spec, one, AbortSignal.any([this.#signal, task.stop.signal])).then((outcome) => {
       if (this.#signal.aborted) return
       task.outcome = outcome
       onAnswer()
@@ -232,11 +240,21 @@ export class Population implements Disposable {
     return task
   }
 
-  async #carryOut(port: CheckpointPort, study: Study, spec: PbtSpec, one: Replacement): Promise<Outcome> {
-    const signal = this.#signal
+  async #carryOut(
+    port: CheckpointPort,
+    study: Study,
+    spec: PbtSpec,
+    one: Replacement,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
     if (one.phase === 'exploring')
       return await explored(port, study, spec, one, this.#options.store.studies.specOf(study), signal)
     const place = this.#placeOf(study, spec)
+    if (one.phase === 'dropping') {
+      const hosts = [...new Set([one.from, one.to])]
+      await Promise.all(hosts.map((host) => port.run(host, formatDrop(place, one.member), signal)))
+      return { kind: 'dropped' }
+    }
     if (one.phase === 'moving') {
       if (one.copy === undefined) return { kind: 'missing' }
       const answer = await asked(port, one.to, formatMove(place, one.member, one.copy), signal)
@@ -263,13 +281,6 @@ export class Population implements Disposable {
     const result = await port.copy({ host: one.from, path: from.path }, { host: one.to, path: to.path }, signal)
     if (!signal.aborted) await port.run(one.from, formatDrop(place, one.member), signal)
     return result.kind === 'ok' ? copied : failed(one.to, result)
-  }
-
-  /** What was copied for it is removed, if its hosts answer; else with the study. */
-  #drop(study: Study, spec: PbtSpec, { member, from, to }: Replacement): void {
-    const { port } = this.#options
-    const program = formatDrop(this.#placeOf(study, spec), member)
-    if (port !== undefined) for (const host of new Set([from, to])) void port.run(host, program, this.#signal)
   }
 
   #placeOf({ id }: Study, { checkpoints }: PbtSpec): CheckpointPlace {

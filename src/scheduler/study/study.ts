@@ -123,10 +123,10 @@ export type MemberMark = { readonly member: number; readonly value?: number; rea
 /**
  * One member continues from a checkpoint of another. Each phase may be repeated: `exploring`: the command of --explore is asked for
  * its point; `copying`: the checkpoint is copied beside the member's; `stopping`: its job is stopped; `moving`: the copy takes the
- * place of its checkpoint, and then its next trial begins.
+ * place of its checkpoint, and then its next trial begins. `dropping`: it is given up, and what was copied is removed.
  */
 export type Replacement = {
-  readonly phase: 'exploring' | 'copying' | 'stopping' | 'moving'
+  readonly phase: 'exploring' | 'copying' | 'stopping' | 'moving' | 'dropping'
   readonly member: number
   /** Its trial that is stopped. */
   readonly victim: number

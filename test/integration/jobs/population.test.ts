@@ -155,6 +155,14 @@ function checkLines(world: QueueWorld, trials: readonly Trial[], shared?: string
   expect(found).toHaveLength(4)
 }
 
+/** What is on hosts of copies that are not in their place. */
+const copies = (world: QueueWorld): readonly string[] =>
+  HOSTS.flatMap(({ name }) =>
+    readdirSync(join(directory, name, '.local/state/muster/studies', `${world.store.id}-1`)).filter(
+      (one) => one.startsWith('.copy') || one.startsWith('.old'),
+    ),
+  )
+
 async function runAll(world: QueueWorld, id: number, onTick = () => {}, isWaiting = true): Promise<readonly Trial[]> {
   for (let tick = 0; tick < 400 && world.store.studies.get(id)?.state.kind === 'running'; tick++) {
     onTick()
@@ -255,13 +263,7 @@ describe('a population', () => {
     expect([group?.count, others]).toEqual([trials.length, []])
     expect(world.store.idsOf(group?.spec ?? 0, [])).toEqual(trials.map(({ job }) => job))
     for (const { job = 0 } of trials) expect(world.store.groupOf(job)).toBe(group?.spec)
-    // Nothing is left of copies.
-    for (const { name } of HOSTS)
-      expect(
-        readdirSync(join(directory, name, '.local/state/muster/studies', `${world.store.id}-1`)).filter(
-          (one) => one.startsWith('.copy') || one.startsWith('.old'),
-        ),
-      ).toEqual([])
+    expect(copies(world)).toEqual([])
   })
 
   it('loses nothing when its scheduler is killed at any moment', async () => {
@@ -278,6 +280,31 @@ describe('a population', () => {
       const trials = await runAll(world, id, kill, false)
       checkLines(world, trials)
     }
+  })
+
+  it('removes what was copied for a member that came to its end meanwhile', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    const isOpen = Promise.withResolvers<void>()
+    const real = port()
+    let count = 0
+    world.restart(
+      undefined,
+      port({
+        async copy(...given) {
+          count += 1
+          await isOpen.promise
+          return await real.copy(...given)
+        },
+      }),
+    )
+    const id = createStudy(world, { perturbationInterval: 22 })
+    const state = () => world.store.studies.get(id)?.state
+    for (let tick = 0; tick < 400 && (count === 0 || world.store.studies.open(id).length > 0); tick++)
+      await turn(world, count === 0)
+    expect([count, copies(world).length, state()?.kind]).toEqual([1, 2, 'running'])
+    isOpen.resolve()
+    for (let tick = 0; tick < 20 && state()?.kind === 'running'; tick++) await turn(world)
+    expect([copies(world), state()?.kind]).toEqual([[], 'done'])
   })
 
   it('copies nothing between hosts that have the same home directory', async () => {
