@@ -24,6 +24,8 @@ const MOST_CONNECTIONS = 512
 const SPARE_FILES = 64
 /** A program that has said nothing for so long after it connected is disconnected. */
 const SILENT_MS = 30_000
+/** So long a refused program may take to read why. */
+const REFUSED_MS = 2_000
 
 /** Of the queue at this path. In /tmp where the path would be too long for a socket. */
 export function programSocket(queue: string): string {
@@ -87,7 +89,10 @@ function serveProgram(socket: Socket, desk: ProgramDesk): void {
   const refuse = (error: string) => {
     pending.length = 0
     lines.stop()
-    socket.end(answerLine({ error }))
+    // It may go on sending, and never read.
+    socket.pause()
+    socket.setTimeout(REFUSED_MS)
+    socket.end(answerLine({ error }), () => socket.destroy())
   }
   const next = () => {
     if (working !== undefined || socket.writableEnded) return
