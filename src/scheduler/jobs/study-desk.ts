@@ -26,6 +26,8 @@ export type DeskOptions = {
   settle(study: Study, trial: Trial, end: TrialEnd): void
   /** Notes what a trial has reached, as if it had printed it; returns why it should stop. */
   judgeStep(study: Study, trial: Trial, values: MetricValues): string | undefined
+  /** What it reached last. */
+  lastValues(study: Study, trial: Trial): MetricValues
   /** A pass is worth while. */
   onRequest(): void
 }
@@ -215,14 +217,19 @@ export class StudyDesk implements ProgramDesk {
           ? { kind: 'failed', values: {}, reason: found.failed, ...own }
           : found.kind === 'failed'
             ? { kind: 'failed', values: {}, reason: found.reason, ...own }
-            : { kind: 'pruned', values: {}, reason: trial.stopping ?? 'its program stopped it', ...own }
+            : {
+                kind: 'pruned',
+                values: this.#options.lastValues(study, trial),
+                reason: trial.stopping ?? 'its program stopped it',
+                ...own,
+              }
     const before = trial.end
     if (before === undefined) {
       this.#options.settle(study, trial, end)
       this.#end(study, trial.number, { over: end.kind }, after)
       return {}
     }
-    if (before.kind === end.kind && areSame(before.values, end.values)) return {}
+    if (before.kind === end.kind && (end.kind !== 'done' || areSame(before.values, end.values))) return {}
     const was = Object.entries(before.values).map(([name, value]) => `${name}=${value}`)
     const words = before.kind === 'done' && was.length > 0 ? was.join(' ') : before.kind
     return { error: `trial ${trial.number} has been told already: ${printable(words)}` }

@@ -77,6 +77,7 @@ export class StudyPass implements Disposable {
       studies: options.store.studies,
       settle: (study, trial, end) => this.#settle(study, trial, end),
       judgeStep: (study, trial, values) => this.#judgeStep(study, trial, values, true),
+      lastValues: (study, trial) => this.#lastValues(study, trial),
       onRequest: () => options.onAnswer(),
     })
   }
@@ -170,6 +171,14 @@ export class StudyPass implements Disposable {
 
   #stepsOf(id: number): Map<number, readonly TrialStep[]> {
     return getOrMake(this.#steps, id, () => new Map(this.#options.store.studies.steps(id)))
+  }
+
+  /** As if the trial had printed them. */
+  #lastValues({ id, spec }: Study, { number }: Trial): MetricValues {
+    const [stepMetric, metric] = [stepMetricOf(spec), spec.metrics[0]?.name]
+    const last = this.#stepsOf(id).get(number)?.at(-1)
+    if (last === undefined || stepMetric === undefined || metric === undefined) return {}
+    return { [stepMetric]: String(last.step), [metric]: String(last.value) }
   }
 
   /** All steps of the trial; undefined: there is no new one. */

@@ -167,8 +167,37 @@ describe('a program that asks for points', () => {
     const { trial, token, answer } = await run(0.1)
     expect(answer).toEqual({ stop: expect.stringContaining('at step 5 its acc 0.1 is worse than the median') })
     await program.one({ tell: 'wf', trial, token, pruned: true })
-    expect(trials()[trial]?.end).toMatchObject({ kind: 'pruned', reason: expect.stringContaining('median') })
+    expect(trials()[trial]?.end).toMatchObject({
+      kind: 'pruned',
+      values: { acc: '0.1', step: '5' },
+      reason: expect.stringContaining('median'),
+    })
   })
+})
+
+it('asks a sampler that runs elsewhere, and tells it what programs told', async () => {
+  world.store.studies.create(study({ method: 'tpe' }), world.nowMs)
+  const heard: string[] = []
+  let isReady = false
+  world.restart(() => ({
+    poll: () => (isReady ? { kind: 'raw', values: { size: '50' } } : { kind: 'wait' }),
+    repeat: (values) => heard.push(`repeat ${values}`),
+    take: ({ number }) => heard.push(`take ${number}`),
+    tell: ({ number, end }) => heard.push(`tell ${number} ${end.values.acc}`),
+    [Symbol.dispose]() {},
+  }))
+  const program = connect()
+  const waiting = await program.send({ ask: 'wf' })
+  expect(waiting.answer).toBeUndefined()
+  isReady = true
+  await pass(1)
+  const { trial, token, parameters } = given(waiting.later())
+  expect(parameters).toEqual({ size: '50' })
+  await program.one({ tell: 'wf', trial, token, values: 0.5 })
+  expect(heard).toEqual(['take 0', 'tell 0 0.5'])
+  // It suggests the same again, and programs get another one.
+  expect(given(await program.one({ ask: 'wf' })).parameters).not.toEqual({ size: '50' })
+  expect(heard.filter((word) => word === 'repeat 0.5')).toHaveLength(10)
 })
 
 describe('a trial whose program is gone', () => {
