@@ -5,10 +5,12 @@ import type { Host } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Metric } from '../../scheduler/jobs/metric.ts'
 import type { Submission } from '../../scheduler/jobs/store.ts'
+import type { NewStudy } from '../../scheduler/jobs/study-rows.ts'
 import type { LaunchSpec } from '../../scheduler/launch/launcher.ts'
 import { severalRanks } from '../../scheduler/launch/rank.ts'
 import { DEFAULT_PORTS } from '../../scheduler/launch/section.ts'
 import { type Strategy, WHOLE_MILLI } from '../../scheduler/model/resources.ts'
+import type { StudySpec } from '../../scheduler/study/study.ts'
 import { ownCommand } from '../command-line/own-command.ts'
 import { expandVariants } from '../job/variants.ts'
 
@@ -41,16 +43,13 @@ type DemoJob = {
   /** In each bundle, started by a launcher. */
   readonly ranks?: number
   readonly array?: string
-  readonly grid?: readonly string[]
   readonly limit?: number
   readonly retries?: number
   readonly priority?: number
 }
 
-const METRICS: readonly Metric[] = [{ name: 'loss' }, { name: 'acc', isMost: true }]
-
 function submissionOf({ cpu, memory = 0, gpu = 0, ...job }: DemoJob): Submission {
-  const { name, command, seconds, bundles = 1, strategy = 'PACK', ranks, limit, retries = 0, grid } = job
+  const { name, command, seconds, bundles = 1, strategy = 'PACK', ranks, limit, retries = 0 } = job
   return {
     spec: {
       name,
@@ -68,7 +67,6 @@ function submissionOf({ cpu, memory = 0, gpu = 0, ...job }: DemoJob): Submission
       estimateS: seconds,
       ...(limit === undefined ? {} : { limitS: limit }),
       ...(ranks === undefined ? {} : { launch: launchOf(ranks) }),
-      ...(grid === undefined ? {} : { metrics: METRICS }),
       isPreemptible: false,
       // The machine has no such memory to give.
       isUnlimited: true,
@@ -77,7 +75,7 @@ function submissionOf({ cpu, memory = 0, gpu = 0, ...job }: DemoJob): Submission
     priority: job.priority ?? 0,
     isHeld: false,
     after: [],
-    variants: expandVariants(job.array, grid ?? []),
+    variants: expandVariants(job.array, []),
   }
 }
 
@@ -103,7 +101,6 @@ const ranksOf = (count: number) =>
 /** Long jobs print less often: each process costs a little. */
 const PAUSE_S = 4
 
-const sweep = { command: 'train --lr $lr --batch $batch --steps 4', seconds: 8 }
 const train = (steps: number) => ({
   command: `train --steps ${steps} --every ${PAUSE_S}`,
   seconds: steps * PAUSE_S,
@@ -123,13 +120,11 @@ const shards = (count: number) => ({
   seconds: count * PAUSE_S,
 })
 
-const WAITING_FROM = 6
+const WAITING_FROM = 5
 
 /** The first jobs: most of them start at once, the last ones wait. */
 export function firstJobs(hosts: readonly Host[]): readonly Submission[] {
-  const grid = ['lr=0.003,0.01,0.03,0.1', 'batch=32,128']
   const jobs: readonly DemoJob[] = [
-    { name: 'lr sweep', user: 'ana', ...sweep, cpu: 1, memory: 8, gpu: 1, grid },
     { name: 'resnet', user: 'ben', ...launched(24, 5), ranks: 2, cpu: 4, memory: 24, ...gang(hosts, 4, 2, 'SPREAD') },
     { name: 'finetune', user: 'chen', ...train(10), cpu: 4, memory: 64, gpu: 4 },
     { name: 'notebook', user: 'dora', ...shards(30), cpu: 1, memory: 8, gpu: 0.5, array: '1-3' },
@@ -145,13 +140,11 @@ export function firstJobs(hosts: readonly Host[]): readonly Submission[] {
 /** The job that comes as the `step`th, from 0. */
 export function nextJob(step: number, hosts: readonly Host[]): Submission {
   const most = Math.max(...hosts.map(({ resources }) => resources?.gpu ?? 0))
-  const grid = ['lr=0.003,0.01,0.03', 'batch=32,64']
   const jobs: readonly DemoJob[] = [
     { name: 'evaluate', user: 'dora', ...shards(4), cpu: 1, memory: 8, gpu: 0.5, array: '1-4' },
     { name: 'bert', user: 'ana', ...train(10), cpu: 2, memory: 16, gpu: 2 },
     { name: 'two towers', user: 'ben', ...distributed(6), cpu: 2, memory: 16, ...gang(hosts, 2, 2, 'STRICT_SPREAD') },
     { name: 'tokenize', user: 'chen', ...shards(6), cpu: 6, memory: 32 },
-    { name: 'lr sweep', user: 'ana', ...sweep, cpu: 1, memory: 8, gpu: 1, grid },
     { name: 'import scans', user: 'dora', command: BROKEN, seconds: 6, cpu: 2, memory: 4, retries: 1 },
     { name: 'whole host', user: 'chen', ...train(5), cpu: 8, memory: 64, gpu: most },
     { name: 'render', user: 'dora', ...shards(12), limit: 24, cpu: 4, memory: 8 },
@@ -161,6 +154,28 @@ export function nextJob(step: number, hosts: readonly Host[]): Submission {
   return submissionOf(jobs[step % jobs.length] as DemoJob)
 }
 
+const SWEEP_STEPS = 6
+
+/** One that begins with the demo, and others as they come: `number` from 1, since no two studies have the same name. */
+export function demoStudy(number: number): NewStudy {
+  const rest = { user: 'ana', priority: 1 }
+  const { spec: job } = submissionOf({
+    ...{ name: studyName(number), command: `train --lr $lr --batch $batch --steps ${SWEEP_STEPS}`, user: rest.user },
+    ...{ seconds: 2 * SWEEP_STEPS, cpu: 1, memory: 8, gpu: 1 },
+  })
+  const metrics: readonly Metric[] = [{ name: 'loss' }, { name: 'acc', isMost: true }, STEP]
+  const spec: StudySpec = {
+    parameters: ['lr=log:0.001:0.3', 'batch=32,64,128'],
+    ...{ method: 'quasi-random', seed: number, metrics: metrics.slice(0, 1), repeat: 1, failures: 10 },
+    ...{ atOnce: 6, prune: { rule: 'median', stepMetric: STEP.name, fromStep: 3, fromTrials: 4 } },
+  }
+  return { name: job.name, ...rest, spec, job: { ...job, metrics, metricsEveryS: 2 }, trials: 24 }
+}
+
+const STEP = { name: 'step', pattern: '^step ([0-9]+)/' }
+
+const studyName = (number: number): string => (number === 1 ? 'lr-sweep' : `lr-sweep-${number}`)
+
 const BROKEN = 'echo "reading shard 7"; sleep 6; echo "shard 7: checksum does not match" >&2; exit 1'
 
 /** As many bundles as there are hosts that can hold one. */
@@ -169,6 +184,7 @@ function gang(hosts: readonly Host[], bundles: number, gpu: number, strategy: St
   return { bundles: Math.min(bundles, able), gpu, strategy }
 }
 
+const STUDY_VERBS = ['create', 'list', 'show', 'results', 'plot', 'stop', 'more']
 const VERBS = ['submit', 'list', 'show', 'results', 'wait', 'cancel', 'hold', 'release', 'retry', 'requeue', 'edit']
 
 /** Beside the hosts' home directories: the queue's directory, and a file that is touched when a host uses it. */
@@ -180,8 +196,8 @@ export function musterCommand(): string {
   return `#!/bin/sh
 # The queue of the demo. Only the demo reaches its hosts.
 case "\${1-} \${2-}" in
-  'pack '* | ${VERBS.map((verb) => shellQuote(`job ${verb}`)).join(' | ')}) ;;
-  *) echo "muster: the demo has only: muster pack, muster job ${VERBS.join(' | ')}" >&2; exit 2 ;;
+  'pack '* | 'sweep '* | ${[...VERBS.map((verb) => `job ${verb}`), ...STUDY_VERBS.map((verb) => `study ${verb}`)].map(shellQuote).join(' | ')}) ;;
+  *) echo "muster: the demo has only: muster pack, muster job ${VERBS.join(' | ')}, muster study ${STUDY_VERBS.join(' | ')}, muster sweep" >&2; exit 2 ;;
 esac
 d=\${HOME%/*}
 true >"$d/${WANTED}"

@@ -15,7 +15,7 @@ import { type ConnectedHosts, connectEndpoints } from '../job/hosts.ts'
 import type { OpenQueue } from '../job/open-queue.ts'
 import { driveQueue } from '../job/work.ts'
 import { checkpointPort } from '../study/checkpoints.ts'
-import { firstJobs, nextJob, STATE } from './demo-jobs.ts'
+import { demoStudy, firstJobs, nextJob, STATE } from './demo-jobs.ts'
 
 export type DemoQueueOptions = {
   /** Private; it goes with the demo. */
@@ -33,6 +33,9 @@ const PACE_MS = 2_000
 /** A new job is submitted while fewer wait and fewer run: each is a process of this machine. */
 const MOST_WAITING = 2
 const MOST_ACTIVE = 24
+/** One of so many new jobs comes with a new study. */
+const STUDY_EVERY = 10
+const MOST_STUDIES = 200
 /** How often files of ended jobs are deleted, and from which age on. */
 const CLEAN_EVERY_MS = 300_000
 const KEEP_DAYS = 1 / 48
@@ -58,6 +61,7 @@ export async function openDemoQueue(options: DemoQueueOptions): Promise<DemoQueu
     const hosts = owned.own(connectEndpoints(endpoints, {}, context, NO_DIALOG))
     const { store } = driven
     store.submitAll(firstJobs(inventory.hosts), context.now())
+    addStudy(store, context.now())
     const { now } = context
     let failure: unknown
     const running = Promise.all([
@@ -97,6 +101,19 @@ export async function openDemoQueue(options: DemoQueueOptions): Promise<DemoQueu
   }
 }
 
+/** Another one, unless one is running. */
+function addStudy(store: JobStore, nowMs: number): void {
+  const known = store.studies.list(MOST_STUDIES)
+  if (known.length >= MOST_STUDIES || known.some(({ state }) => state.kind === 'running')) return
+  const names = new Set(known.map(({ name }) => name))
+  for (let number = 1; ; number++) {
+    const study = demoStudy(number)
+    if (names.has(study.name)) continue
+    store.together(() => store.studies.create(study, nowMs))
+    return
+  }
+}
+
 /** Until the signal. */
 async function keepComing(
   { store, inventory }: OpenQueue,
@@ -107,8 +124,10 @@ async function keepComing(
   while (!signal.aborted) {
     await sleep(PACE_MS, undefined, { signal }).catch(() => undefined)
     if (signal.aborted) return
-    if (store.queued(MOST_WAITING).length < MOST_WAITING && store.active().length < MOST_ACTIVE)
+    if (store.queued(MOST_WAITING).length < MOST_WAITING && store.active().length < MOST_ACTIVE) {
+      if (step % STUDY_EVERY === STUDY_EVERY - 1) addStudy(store, now())
       store.submit(nextJob(step++, inventory.hosts), now())
+    }
     if (now() - cleanedMs < CLEAN_EVERY_MS) continue
     cleanedMs = now()
     const program = formatCleanProgram(store.id, { kept: store.keptDirectories(), storages: [] }, KEEP_DAYS)

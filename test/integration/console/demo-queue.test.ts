@@ -54,27 +54,26 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.expectScreen(/too large for any host {2}Too large for these hosts/)
     })
 
-    it('shows the results of a sweep, the best first', async () => {
+    it('shows the results of a study, the best first', async () => {
       await console.leader('5')
       await console.key('/')
-      await console.type('lr sweep')
+      await console.type('lr-sweep')
       await console.key('Enter')
-      await console.expectScreen(/▸1-8 .*lr sweep/)
-      await console.expectScreen(/▸1-8 +█{8} 8\/8/)
+      await console.expectScreen(/▸study .*lr-sweep/)
       await console.key('Enter')
-      await console.expectScreen(/best loss 0\.\d+ lr=0\.01 batch=32/)
-      await console.expectScreen(/▸3 +done +0\.2\d+ +0\.8\d+ +0\.01 +32/)
+      await console.expectScreen(/best: loss=0\.\d+ in trial \d+/)
+      await console.expectScreen(/▸\d+ ★ +done +0\.\d+/)
       await console.key('Escape', '/')
-      await console.expectNowhere(/with “lr sweep”/)
+      await console.expectNowhere(/with “lr-sweep”/)
     })
 
     it('shows the ranks of launched gangs, the one that failed first and one that is behind', async () => {
       await console.key('/')
       await console.type('two towers')
       await console.key('Enter')
-      await console.expectScreen(/▸15 +failed .*two towers/)
+      await console.expectScreen(/▸7 +failed .*two towers/)
       await console.key('Enter')
-      await console.expectScreen(/15 two towers · demo · 4 ranks on 2 hosts · attempt 1 · failed/)
+      await console.expectScreen(/7 two towers · demo · 4 ranks on 2 hosts · attempt 1 · failed/)
       // The sentence may have a time in it, and then a second row.
       await console.expectScreen(/rank 1 on m\d failed first: exit 1[\s\S]*ValueError: bad batch/)
       await console.expectScreen(/▸1 +ValueError: bad batch: shard 7 has no labels/)
@@ -83,7 +82,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.key('/')
       await console.type('resnet')
       await console.key('Enter')
-      await console.expectScreen(/▸9 +running .*resnet/)
+      await console.expectScreen(/▸1 +running .*resnet/)
       await console.key('Enter')
       await console.expectScreen(/resnet · demo · 8 ranks on 4 hosts/)
       await console.expectScreen(/▸5 +data loader: worker 2 restarted/)
@@ -95,11 +94,11 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.key('/')
       await console.type('too large')
       await console.key('Enter')
-      await console.expectScreen(/▸17 +queued .*too large/)
+      await console.expectScreen(/▸9 +queued .*too large/)
       await console.key('c')
       await console.expectMode('dialog:change-jobs')
       await console.key('y')
-      await console.expectScreen(/▸17 +cancelled/)
+      await console.expectScreen(/▸9 +cancelled/)
     })
 
     it('shows where a gang would go', async () => {

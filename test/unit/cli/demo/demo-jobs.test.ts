@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { demoResources, firstJobs, nextJob } from '../../../../src/cli/demo/demo-jobs.ts'
+import { demoResources, demoStudy, firstJobs, nextJob } from '../../../../src/cli/demo/demo-jobs.ts'
 import { driverHost } from '../../../../src/cli/job/open-queue.ts'
 import { findGang } from '../../../../src/scheduler/gangs/place-gang.ts'
 import { gangOf, occupy } from '../../../../src/scheduler/jobs/plan-jobs.ts'
 import type { Submission } from '../../../../src/scheduler/jobs/store.ts'
+import { spaceOf } from '../../../../src/scheduler/study/study.ts'
 
 const STEPS = 40
 
@@ -45,12 +46,22 @@ describe('the jobs of the demo', () => {
     expect(homeless.map(({ spec }) => spec.name)).toEqual(['too large for any host'])
   })
 
-  it('belong to several users, with gangs, shares of a device and a sweep with metrics', () => {
+  it('belong to several users, with gangs and shares of a device', () => {
     const jobs = firstJobs(hostsOf(6))
     expect(new Set(jobs.map(({ user }) => user)).size).toBeGreaterThan(2)
     expect(jobs.some(({ spec }) => spec.bundles > 1 && spec.request.gpuCount > 1)).toBe(true)
     expect(jobs.some(({ spec }) => spec.request.gpuMilli > 0 && spec.request.gpuMilli < 1000)).toBe(true)
-    expect(jobs.find(({ spec }) => spec.metrics !== undefined)?.variants).toHaveLength(8)
+  })
+
+  it('come with studies of different names, whose trials fit and print what they are judged by', () => {
+    const studies = [1, 2, 3].map(demoStudy)
+    expect(new Set(studies.map(({ name }) => name)).size).toBe(3)
+    for (const { job, spec } of studies) {
+      expect(spaceOf(spec).parameters.map(({ name }) => name)).toEqual(['lr', 'batch'])
+      expect(job && findGang(emptyCluster(1), gangOf(job))).toBeDefined()
+      expect(job?.isUnlimited).toBe(true)
+      expect(job?.metrics?.map(({ name }) => name)).toEqual(['loss', 'acc', 'step'])
+    }
   })
 
   it('do not request memory that the machine does not have', () => {
