@@ -125,8 +125,8 @@ export const jobsKeys = keyTable<ConsoleState>()(
   ['down', 'Down j', '', 'Select the row below, or the rank below.'],
   ['page-up', 'PageUp', '', 'Move ten rows up.'],
   ['page-down', 'PageDown', '', 'Move ten rows down.'],
-  ['log-up', 'b', '', 'Scroll the log up.'],
-  ['log-down', 'Space', '', 'Scroll the log down; at its end, follow it.'],
+  ['log-up', 'b', '', 'Scroll the log, or what a study does, up.'],
+  ['log-down', 'Space', '', 'Scroll the log, or what a study does, down; at its end, follow it.'],
 )
 
 export type JobsCommand = (typeof jobsKeys)[number]['id']

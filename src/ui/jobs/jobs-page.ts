@@ -3,21 +3,17 @@ import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
-import { stackProgram } from '../../scheduler/launch/stack.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
-import { lastOf } from '../network/watch-view.ts'
 import type { WatchedHosts } from '../network/watched-hosts.ts'
 import {
   centredOn,
   documentOf,
-  documentRows,
-  firstRow,
   type RowDocument,
   rowsPane,
-  type ScrollPlace,
+  scrolled,
   splitColumns,
   splitRows,
   wrapRows,
@@ -32,26 +28,16 @@ import {
   chosenLine,
   FILTERS,
   hasMetrics,
-  hasRanks,
   type JobAction,
   type JobLine,
   type JobsPort,
   KINDS,
   type QueueStatus,
   type QueueView,
-  type RanksView,
   shownLines,
 } from './queue-view.ts'
 import { LogTail, type QueueWatch } from './queue-watch.ts'
-import { asScript, RankWatch } from './rank-watch.ts'
-import {
-  belowDocument,
-  movedRank,
-  nextInTrouble,
-  type RankPicture,
-  rankPicture,
-  ranksDocument,
-} from './ranks-document.ts'
+import { type RanksCommand, RanksPage } from './ranks-page.ts'
 import { nextOrder, sortSweep, tableDocument } from './results-table.ts'
 import { studySummary } from './study-documents.ts'
 import { type StudyCommand, StudyPage } from './study-page.ts'
@@ -85,11 +71,6 @@ function layout(rect: Rect, hasTable: boolean) {
   return hasTable ? { list, table: below, side: { ...below, height: 0 } } : { list, table: undefined, side: below }
 }
 
-/** Of the ranks above their log. */
-const RANKS_PART = 0.6
-const LEAST_LOG_ROWS = 6
-const HEAD_PART = 0.6
-
 export class JobsPage implements Page {
   readonly isIdle = true
   readonly busy = undefined
@@ -97,9 +78,7 @@ export class JobsPage implements Page {
   readonly #watch: QueueWatch
   readonly #jobs: JobsPort
   readonly #tail: LogTail
-  readonly #stack: LogTail
-  readonly #ranks: RankWatch
-  readonly #watched: WatchedHosts
+  readonly #ranks: RanksPage
   readonly #study: StudyPage
   #sweepReadMs = 0
   /** Of several readings at once the last one counts. */
@@ -117,11 +96,10 @@ export class JobsPage implements Page {
     this.#tail = new LogTail(work, context.clock, (log) => {
       if (!this.#isDisposed) watch.set({ log })
     })
-    this.#watched = watched
-    this.#stack = new LogTail(work, context.clock, (stack) => this.#showRanks({ stack }))
-    this.#ranks = new RankWatch(work, context.clock, (seen) => watch.set({ seen }))
+    this.#ranks = new RanksPage({ context, watch, work, watched, choose: (view) => this.#choose(view) })
     this.#study = new StudyPage({
       context,
+      watch,
       jobs,
       choose: (view) => this.#choose(view),
       attempt: (task) =>
@@ -150,63 +128,13 @@ export class JobsPage implements Page {
       const document = documentOf([[], ...wrapRows(text, rect.width - 2, '  ', style)])
       return [rowsPane({ id: ' jobs', title: 'jobs', hasKeys: true, document, rect, theme })]
     }
-    if (this.#view.ranks !== undefined) return this.#ranksPanes(rect, theme)
+    if (this.#view.ranks !== undefined) return this.#ranks.panes(rect, theme)
     if (this.#view.study !== undefined) return this.#study.panes(rect, theme)
     const { list, table, side } = layout(rect, this.#view.table !== undefined)
     const panes = [this.#listPane(list, theme, status)]
     if (table !== undefined) panes.push(this.#tablePane(table, theme))
     if (side.height > 0) panes.push(this.#sidePane(side, theme))
     return panes
-  }
-
-  #ranksPanes(rect: Rect, theme: Theme): readonly PaneView[] {
-    const { ranks, details } = this.#view
-    const picture = this.#picture
-    if (ranks === undefined || details === undefined || picture === undefined) {
-      const document = documentOf([[{ text: ' reading the job …', style: mutedStyle(theme) }]])
-      return [rowsPane({ id: ' ranks', title: 'ranks', hasKeys: true, document, rect, theme })]
-    }
-    const samples = new Map(
-      this.#watched.hosts.flatMap((watched) => {
-        const sample = watched.trouble === undefined && watched.isOwn !== true ? lastOf(watched) : undefined
-        return sample === undefined ? [] : [[watched.host, sample] as const]
-      }),
-    )
-    const columns = rect.width - 2
-    const most = Math.max(1, Math.min(Math.floor(rect.height * RANKS_PART), rect.height - LEAST_LOG_ROWS))
-    const headRows = Math.floor((most - 2) * HEAD_PART)
-    const nowMs = this.#context.clock.now()
-    const document = ranksDocument({ details, picture, samples, columns, headRows, theme, nowMs })
-    const [upper, lower] = splitRows(rect, Math.min(most, document.head.length + Math.max(1, document.length) + 2))
-    const below = belowDocument(picture, ranks, columns, theme)
-    const place = centredOn(document.line, upper.height, document)
-    return [
-      rowsPane({
-        id: ' ranks',
-        title: `ranks of job ${ranks.job}`,
-        hasKeys: true,
-        document,
-        place,
-        rect: upper,
-        theme,
-      }),
-      rowsPane({
-        ...{ id: ' job', title: below.title, hasKeys: false, document: below.document, rect: lower, theme },
-        place: this.#belowPlace,
-      }),
-    ]
-  }
-
-  /** Undefined: the job has not been read yet. */
-  get #picture(): RankPicture | undefined {
-    const { ranks, details, seen } = this.#view
-    return ranks === undefined || details?.job.id !== ranks.job ? undefined : rankPicture(details, ranks, seen)
-  }
-
-  /** A stack is read from its top. */
-  get #belowPlace() {
-    const { logOffset, ranks } = this.#view
-    return { offset: logOffset ?? 0, isFollowing: logOffset === undefined && ranks?.below !== 'stack' }
   }
 
   #listPane(rect: Rect, theme: Theme, status: QueueStatus): PaneView {
@@ -264,7 +192,6 @@ export class JobsPage implements Page {
   [Symbol.dispose](): void {
     this.#isDisposed = true
     this.#tail[Symbol.dispose]()
-    this.#stack[Symbol.dispose]()
     this.#ranks[Symbol.dispose]()
   }
 
@@ -290,28 +217,12 @@ export class JobsPage implements Page {
     return { offset: logOffset ?? 0, isFollowing: logOffset === undefined && this.#hasLog }
   }
 
-  readonly #own: Readonly<Record<Exclude<JobsCommand, StudyCommand>, () => void>> = {
+  readonly #own: Readonly<Record<Exclude<JobsCommand, StudyCommand | RanksCommand>, () => void>> = {
     'to-shells': () => this.#context.showTab('shells'),
     'to-list': () => this.#choose({ table: undefined }),
     table: () => this.#openTable(),
     members: () => this.#openTable(),
     'from-table': () => this.#choose({ table: undefined, member: this.#view.member ?? this.#sweepRows[0]?.id }),
-    ranks: () => this.#openRanks(this.#chosen?.first),
-    'ranks-of-member': () => this.#openRanks(this.#view.details?.job.id),
-    'from-ranks': () => {
-      if (this.#view.ranks?.below === 'log') this.#choose({ ranks: undefined, member: this.#view.member })
-      else this.#showBelow('log')
-    },
-    'rank-log': () => this.#showBelow('log of rank'),
-    odd: () => this.#showBelow('odd lines'),
-    stack: () => this.#showStack(),
-    trouble: () => {
-      const rank = this.#picture && nextInTrouble(this.#picture)
-      if (rank === undefined) this.#context.notice('no rank is in trouble')
-      else this.#selectRank(rank)
-    },
-    'next-rank': () => this.#moveRank({ ranks: 1 }),
-    'rank-before': () => this.#moveRank({ ranks: -1 }),
     order: () => this.#sort(1),
     reverse: () => this.#sort('reverse'),
     filter: () => this.#choose({ filter: FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all' }),
@@ -332,7 +243,11 @@ export class JobsPage implements Page {
   }
 
   #do(command: JobsCommand): void {
-    const actions: Readonly<Record<JobsCommand, () => void>> = { ...this.#own, ...this.#study.actions }
+    const actions: Readonly<Record<JobsCommand, () => void>> = {
+      ...this.#own,
+      ...this.#ranks.actions,
+      ...this.#study.actions,
+    }
     actions[command]()
   }
 
@@ -383,56 +298,8 @@ export class JobsPage implements Page {
     return this.#sweep && table ? sortSweep(this.#sweep, table) : []
   }
 
-  #openRanks(job: number | undefined): void {
-    const { details } = this.#view
-    const known = details?.job.id === job ? details?.job : this.#chosen?.lead
-    if (job === undefined || known === undefined || !hasRanks(known))
-      return this.#context.notice('only a gang that has been placed has ranks', 'warning')
-    this.#choose({ spec: this.#chosen?.spec, member: this.#view.member, ranks: { job, below: 'log' }, seen: undefined })
-  }
-
-  #showRanks(change: Partial<RanksView>): void {
-    const { ranks } = this.#view
-    if (ranks !== undefined && !this.#isDisposed) this.#watch.set({ ranks: { ...ranks, ...change } })
-  }
-
-  /** Or the log of all ranks, if that is shown already. */
-  #showBelow(below: RanksView['below']): void {
-    const { ranks } = this.#view
-    this.#stack.read(undefined)
-    this.#showRanks({
-      below: ranks?.below === below ? 'log' : below,
-      rank: this.#picture?.selected?.rank,
-      stack: undefined,
-    })
-    this.#watch.set({ logOffset: undefined })
-  }
-
-  #showStack(): void {
-    const row = this.#picture?.selected
-    const pid = row?.reading?.process?.pid
-    if (row === undefined || pid === undefined)
-      return this.#context.notice('this rank does not run, or its host cannot be read', 'warning')
-    if (this.#view.ranks?.below !== 'stack') this.#showBelow('stack')
-    this.#stack.read(undefined)
-    this.#stack.read({ host: row.host, program: asScript(stackProgram(pid)) })
-  }
-
-  #selectRank(rank: number | undefined): void {
-    const below = this.#view.ranks?.below
-    // The stack is that of another rank.
-    if (below === 'stack') this.#showBelow('log')
-    this.#showRanks({ rank })
-    if (below === 'log of rank') this.#watch.set({ logOffset: undefined })
-  }
-
-  #moveRank(by: { readonly ranks?: number; readonly lines?: number }): void {
-    const picture = this.#picture
-    if (picture !== undefined) this.#selectRank(movedRank(picture, areaOf(this.#context.state).width - 2, by))
-  }
-
   #move(by: number): void {
-    if (this.#view.ranks !== undefined) return this.#moveRank({ lines: by })
+    if (this.#view.ranks !== undefined) return this.#ranks.move({ lines: by })
     if (this.#view.study !== undefined) return this.#study.move(by)
     if (this.#view.table !== undefined) return this.#moveInTable(by)
     const lines = this.#lines
@@ -458,27 +325,14 @@ export class JobsPage implements Page {
   }
 
   #scrollLog(by: number): void {
+    if (this.#view.ranks !== undefined) return this.#ranks.scroll(by)
     const { state } = this.#context
     const area = areaOf(state)
-    const theme = themes[state.themeName]
-    const { ranks } = this.#view
-    const picture = this.#picture
-    if (ranks !== undefined) {
-      const height = this.#ranksPanes(area, theme)[1]?.rect.height ?? 0
-      if (picture === undefined) return
-      return this.#scrollIn(belowDocument(picture, ranks, area.width - 2, theme).document, height, this.#belowPlace, by)
-    }
-    if (this.#view.study !== undefined && this.#study.logRect(area) === undefined) return
+    if (this.#view.study?.hasLog === false) return this.#study.scroll(by)
     const side = this.#study.logRect(area) ?? layout(area, this.#view.table !== undefined).side
-    this.#scrollIn(this.#side(side.width - 2, theme), side.height, this.#logPlace, by)
-  }
-
-  #scrollIn(document: RowDocument, height: number, place: ScrollPlace, by: number): void {
-    const rows = documentRows(height, document)
-    const last = Math.max(0, document.length - rows)
-    const next = Math.max(0, Math.min(last, firstRow(place, document, rows) + by * Math.max(1, rows - 1)))
-    const follows = this.#view.ranks === undefined ? this.#hasLog : this.#view.ranks.below !== 'stack'
-    this.#watch.set({ logOffset: next === last && follows ? undefined : next })
+    const document = this.#side(side.width - 2, themes[state.themeName])
+    const { offset, isAtEnd } = scrolled(document, side.height, this.#logPlace, by)
+    this.#watch.set({ logOffset: isAtEnd && this.#hasLog ? undefined : offset })
   }
 
   #side(columns: number, theme: Theme): RowDocument {

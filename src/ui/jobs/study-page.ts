@@ -1,13 +1,14 @@
 /** A study in place of the list: the table of its trials, views beside it or the log of a trial, and its actions. */
 
-import { mutedStyle, type PaneView, type Rect, type Theme } from '../compositor/scene.ts'
+import { mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
-import { centredOn, documentOf, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import { centredOn, documentOf, rowsPane, scrolled, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
 import type { PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { JobsCommand } from './jobs-keys.ts'
 import { chosenLine, type JobsPort, type QueueView } from './queue-view.ts'
+import type { QueueWatch } from './queue-watch.ts'
 import { nextOrder, sortSweep, tableDocument } from './results-table.ts'
 import { type ShownTrial, type StudyTile, studyTiles, studyTitle, trialTable, trialText } from './study-documents.ts'
 import { type StudyReading, type StudyView, TRIAL_FILTERS } from './study-view.ts'
@@ -37,6 +38,7 @@ const MOST_MORE = 1_000_000
 
 type Options = {
   readonly context: PageContext
+  readonly watch: QueueWatch
   readonly jobs: JobsPort
   /** Changes the view and reads what it shows. */
   choose(view: Partial<QueueView>): void
@@ -98,6 +100,17 @@ export class StudyPage {
     return [...panes, ...this.#tilePanes(side, reading, view, theme)]
   }
 
+  /** Scrolls the first of the views. */
+  scroll(pages: number): void {
+    const [reading, view] = [this.#reading, this.#view]
+    if (reading === undefined || view === undefined) return
+    const { context, watch } = this.#options
+    const { state } = context
+    const [first] = this.#shownTiles(layout(areaOf(state)).side, reading, view, themes[state.themeName])
+    if (first === undefined) return
+    watch.set({ logOffset: scrolled(first.document, first.rect.height, this.#place, pages).offset })
+  }
+
   /** Of the log; undefined: it is not shown. */
   logRect(rect: Rect): Rect | undefined {
     return this.#view?.hasLog === true ? layout(rect).side : undefined
@@ -138,25 +151,35 @@ export class StudyPage {
     return rowsPane({ ...own, document, place: centredOn(at, rect.height, document) })
   }
 
-  #tilePanes(rect: Rect, reading: StudyReading, view: StudyView, theme: Theme): readonly PaneView[] {
+  #shownTiles(rect: Rect, reading: StudyReading, view: StudyView, theme: Theme) {
     const tiles = this.#tiles(reading, view)
     const { perPage, first } = pageOf(rect, tiles, view)
     const shown = tiles.slice(first, first + perPage)
     const pages = Math.ceil(tiles.length / perPage)
     const nowMs = this.#options.context.clock.now()
-    return tileRects(rect, shown.length).flatMap((own, index) => {
-      const tile = shown[index]
-      if (tile === undefined) return []
-      const rows = tile.draw(own.width - 2, own.height - 2, theme, nowMs)
+    const rects = tileRects(rect, shown.length)
+    return shown.map(({ title, note, draw }, index) => {
+      const own = rects[index] ?? rect
       const texts = [
-        ...(tile.note === undefined ? [] : [` ${tile.note} `]),
+        ...(note === undefined ? [] : [` ${note} `]),
         ...(index === 0 && pages > 1 ? [` ← ${first / perPage + 1} of ${pages} → `] : []),
       ]
-      return rowsPane({
-        ...{ id: ` view ${index}`, title: tile.title, hasKeys: false, document: documentOf(rows), rect: own, theme },
-        badges: texts.map((text) => ({ text, style: mutedStyle(theme) })),
-      })
+      return { title, texts, rect: own, document: documentOf(draw(own.width - 2, own.height - 2, theme, nowMs)) }
     })
+  }
+
+  #tilePanes(rect: Rect, reading: StudyReading, view: StudyView, theme: Theme): readonly PaneView[] {
+    return this.#shownTiles(rect, reading, view, theme).map(({ title, texts, rect: own, document }, index) =>
+      rowsPane({
+        ...{ id: ` view ${index}`, title, hasKeys: false, document, rect: own, theme },
+        badges: texts.map((text) => ({ text, style: mutedStyle(theme) })),
+        ...(index === 0 ? { place: this.#place } : {}),
+      }),
+    )
+  }
+
+  get #place() {
+    return { offset: this.#queue.logOffset ?? 0, isFollowing: false }
   }
 
   #tiles(reading: StudyReading, view: StudyView): readonly StudyTile[] {

@@ -149,6 +149,14 @@ export function firstRow({ offset, isFollowing }: ScrollPlace, document: RowDocu
   return isFollowing ? last : Math.max(0, Math.min(offset, last))
 }
 
+/** The first row in view after scrolling by so many pages, each with a row of the one before. */
+export function scrolled(document: RowDocument, paneRows: number, place: ScrollPlace, pages: number) {
+  const rows = documentRows(paneRows, document)
+  const last = Math.max(0, document.length - rows)
+  const offset = Math.max(0, Math.min(last, firstRow(place, document, rows) + pages * Math.max(1, rows - 1)))
+  return { offset, isAtEnd: offset === last }
+}
+
 /** Drops the first columns of a text; a wide character that is cut in half leaves a space. */
 export function skipColumns(text: string, columns: number): string {
   if (columns === 0) return text

@@ -167,6 +167,23 @@ describe('the page of a study', () => {
     expect(tab.text()).toMatch(/[\u2801-\u28ff]/)
   })
 
+  it('scrolls sentences that do not fit, and selects trials with the wheel', async () => {
+    const prune = { rule: 'median' as const, stepMetric: 'step', fromStep: 5, fromTrials: 5 }
+    const long = readingOf(studyOf({ prune }, { repeated: 4, replaced: 1 }), TRIALS, JOBS)
+    const tab = await openStudy(60, 18, long)
+    const last = '1 trial is open; it ends after 50'
+    expect(tab.text()).not.toContain(last)
+    await tab.press(' ')
+    await tab.press(' ')
+    expect(tab.text()).toContain(last)
+    await tab.press('bb')
+    expect(tab.text()).toContain('best: loss=0.125')
+    tab.console.page?.scrollBy(3)
+    expect(tab.text()).toMatch(/^▸1 /m)
+    tab.console.page?.scrollBy(-3)
+    expect(tab.text()).toMatch(/^▸3 ★/m)
+  })
+
   it('draws the best so far with the best trial marked, and the front of several metrics', async () => {
     // The larger the size, the better one metric and the worse the other.
     const trials = Array.from({ length: 60 }, (_, number) =>
