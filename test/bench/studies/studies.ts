@@ -9,7 +9,10 @@ import { buildProduct } from '../support/build.ts'
 import { formatTable, type Row } from '../support/statistics.ts'
 import { benchGaps } from './gaps.ts'
 import { benchStudyNumbers } from './numbers.ts'
+import { optunaPath } from './peer.ts'
+import { benchPoints } from './points.ts'
 import { benchStudyQueue } from './queue.ts'
+import { benchWorkers } from './workers.ts'
 
 export type StudiesBenchOptions = {
   readonly parts: readonly string[]
@@ -21,7 +24,7 @@ export type StudiesBenchOptions = {
 
 const HOSTS = 4
 
-export async function benchStudies({ parts, root, interrupted, log }: StudiesBenchOptions): Promise<string> {
+export async function benchStudies({ parts, rounds, root, interrupted, log }: StudiesBenchOptions): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-studies-'))
   try {
     const work = async () => {
@@ -32,15 +35,16 @@ export async function benchStudies({ parts, root, interrupted, log }: StudiesBen
       }
       if (parts.includes('numbers')) add(benchStudyNumbers())
       if (parts.includes('queue')) add(benchStudyQueue(directory))
-      if (parts.includes('gaps')) {
-        const main = join(await buildProduct(directory, root), 'dist', 'main.js')
-        await using lab = await startLab({
-          count: HOSTS,
-          mounts: { [ENVIRONMENT_PLACE]: await pythonEnvironment('optuna') },
-        })
-        const sampler = { host: 'm1', setUp: `PATH=${ENVIRONMENT}/bin:$PATH`, options: {} }
-        add(await benchGaps(new Place(lab, main, 'gaps', { cpu: 5, gpu: 0 }), sampler))
-      }
+      if (parts.includes('points')) add(await benchPoints(await optunaPath(), rounds, log))
+      if (!parts.includes('gaps') && !parts.includes('workers')) return formatTable(rows)
+      const main = join(await buildProduct(directory, root), 'dist', 'main.js')
+      const mounts = { [ENVIRONMENT_PLACE]: await pythonEnvironment('optuna') }
+      await using lab = await startLab({ count: HOSTS, mounts })
+      const place = (name: string) => new Place(lab, main, name, { cpu: 5, gpu: 0 })
+      const sampler = { host: 'm1', setUp: `PATH=${ENVIRONMENT}/bin:$PATH`, options: {} }
+      if (parts.includes('gaps')) add(await benchGaps(place('gaps'), sampler))
+      if (parts.includes('workers'))
+        add(await benchWorkers(directory, await optunaPath(), place('workers'), sampler, rounds))
       return formatTable(rows)
     }
     return await Promise.race([work(), interrupted])

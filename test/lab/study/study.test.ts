@@ -1,17 +1,22 @@
 /** Studies on hosts behind real OpenSSH: no point twice and none lost while the scheduler is killed, and trials that are stopped early. */
+import { appendFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
+import { ENVIRONMENT, ENVIRONMENT_PLACE, pythonEnvironment } from '../cluster/python-environment.ts'
 import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
 
-const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'flock')
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'flock', 'python environments')
 
-const METHODS = ['random', 'brute', 'grid', 'quasi-random']
+const METHODS = ['random', 'brute', 'grid', 'quasi-random', 'tpe']
+/** The environment may have to be installed. */
+const BUILD_MS = 1_200_000
 const KILLS = Number(process.env.MUSTER_ROUNDS ?? 30)
-/** A scheduler is killed at most this long after its start, which itself takes about a second. */
+/** A scheduler is killed at most this long after its start, which itself takes about a second; Optuna takes longer. */
 const LONGEST_MS = 2_000
+const LONGEST_OPTUNA_MS = 5_000
 const SIZES = Array.from({ length: 20 }, (_, index) => String(10 + index * 10))
 
 type TrialLine = {
@@ -19,7 +24,7 @@ type TrialLine = {
   readonly job: number
   readonly state: string
   readonly parameters: Readonly<Record<string, string>>
-  readonly values: Readonly<Record<string, string>>
+  readonly metrics: Readonly<Record<string, number>>
   readonly reason?: string
 }
 
@@ -36,9 +41,11 @@ describe.skipIf(!canRun)('studies', { timeout: 600_000 }, () => {
       .map((line) => JSON.parse(line) as TrialLine)
 
   beforeAll(async () => {
-    lab = await startLab({ count: 4 })
-    queue = labQueue(lab, hostsFileOf(lab, 'studies', 'cpu: 5, gpu: 0, memory: 1GiB'))
-  })
+    lab = await startLab({ count: 4, mounts: { [ENVIRONMENT_PLACE]: await pythonEnvironment('optuna') } })
+    const file = hostsFileOf(lab, 'studies', 'cpu: 5, gpu: 0, memory: 1GiB')
+    appendFileSync(file, `environment:\n  venv: { path: ${ENVIRONMENT} }\n`)
+    queue = labQueue(lab, file)
+  }, BUILD_MS)
   afterEach(async () => await queue.stop())
   afterAll(async () => await lab?.stop())
 
@@ -51,11 +58,13 @@ describe.skipIf(!canRun)('studies', { timeout: 600_000 }, () => {
       // It takes 0 to 3 s.
       const command = 'echo $size >>ran.$MUSTER_STUDY; echo acc=$size; sleep $((size / 10 * 7 % 4))'
       const options = ['--param', 'size=int:10:200:10', '--metric', 'max:acc', '--at-once', '20', '--method', method]
-      await queue.study('create', name, ...options, '--', command)
+      const sampler = method === 'tpe' ? ['--sampler-on', 'm1'] : []
+      await queue.study('create', name, ...options, ...sampler, '--', command)
+      const longestMs = method === 'tpe' ? LONGEST_OPTUNA_MS : LONGEST_MS
       // What is left when it is this one's turn is done in peace.
       for (const most = kills + Math.ceil(KILLS / METHODS.length); kills < most; kills++) {
         const { child, ended } = queue.work()
-        await Promise.race([delay(random() * LONGEST_MS), ended])
+        await Promise.race([delay(random() * longestMs), ended])
         if (child.exitCode !== null) break
         child.kill('SIGKILL')
         await ended
@@ -64,9 +73,9 @@ describe.skipIf(!canRun)('studies', { timeout: 600_000 }, () => {
       const trials = await results(name)
       expect(trials.map(({ state }) => state)).toEqual(SIZES.map(() => 'done'))
       expect(trials.map(({ parameters }) => parameters.size).toSorted(numeric)).toEqual(SIZES)
-      expect(trials.map(({ values }) => values.acc)).toEqual(trials.map(({ parameters }) => parameters.size))
-      const ran = (await onHosts(`cat ran.${name}`)).map((text) => text.trim().split('\n'))
-      expect(ran.flat().toSorted(numeric)).toEqual(SIZES)
+      expect(trials.map(({ metrics }) => String(metrics.acc))).toEqual(trials.map(({ parameters }) => parameters.size))
+      const ran = (await onHosts(`cat ran.${name}`)).join('').trim().split('\n')
+      expect(ran.toSorted(numeric)).toEqual(SIZES)
       const { stdout } = await queue.job('list', '--json', '--limit', '1000')
       expect(stdout.split('\n').filter((line) => line.includes(`"name":"${name}"`))).toHaveLength(20)
     }
