@@ -178,7 +178,7 @@ def read():
             except OSError: pass
         say({
             "op": "trial", "number": number, "tag": one["tag"], "state": str(trial.get("status"))[:20], "params": flat(trial.get("config")), "first": flat(trial.get("_Trial__unresolved_config")), "searched": searched,
-            "values": [metric_in(last, name) for name in names], "runs": runs_of(one["directory"], names), "error": error,
+            "values": [metric_in(last, name) for name in names], "valued": flat(last.get("config")), "runs": runs_of(one["directory"], names), "error": error,
             "started": millis(running.get("start_time")), "host": str(last.get("hostname") or "")[:MOST_TEXT] or None,
             "ended": millis(running.get("last_result_time")),
         })

@@ -204,6 +204,9 @@ function generations(
   }
   return [...lines].flatMap(([line, own]) => {
     const stretches = assign(runsOf(line), own)
+    // A trial that ends before it reports anything still has the result of the one whose checkpoint it was given.
+    const valued = configurationOf(line.valued)
+    const isOwn = valued.size === 0 || keyOf(valued) === keyOf(own.at(-1)?.raw ?? valued)
     return own.map((generation, index): Run => {
       const stretch = stretches[index] ?? []
       const after = own[index + 1]
@@ -220,7 +223,10 @@ function generations(
         steps: stretch.flatMap(({ steps }) => (Array.isArray(steps) ? steps : [])),
         member: Number(line.number),
         ...defined({ parent: generation.parent, parentStep: generation.parentStep }),
-        end: after === undefined ? endOf(line, last, sourceValues(metrics, line.values), nowMs) : ended,
+        end:
+          after === undefined
+            ? endOf(line, last, sourceValues(metrics, isOwn ? line.values : last.values), nowMs)
+            : ended,
       }
     })
   })

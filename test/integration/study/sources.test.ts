@@ -243,6 +243,8 @@ describe.skipIf(!requirement('python3'))('an experiment of Ray Tune', () => {
       [6, 2, 5, 'done'],
     ])
     expect(trials[3]?.end?.reason).toBe('replaced by the checkpoint of trial 1 at step 7')
+    // Trial 6 reported nothing before the end.
+    expect([5, 6].map((number) => trials[number]?.end?.values)).toEqual([{ loss: '4.688242984815351e-7' }, {}])
   })
 
   it('follows no link out of its directory, and waits for no pipe', async () => {

@@ -150,6 +150,13 @@ describe('a population', () => {
     expect(trials.map(({ steps }) => steps.length)).toEqual([2, 2, 1])
   })
 
+  it('does not credit a trial with the result of the one whose checkpoint it was given', () => {
+    const [exchange, first, second] = lines
+    const silent = { ...second, runs: [run(bad, [[5, '0.8']])], values: ['0.1'] }
+    expect(read([exchange, first, { ...silent, valued: good }]).trials[2]?.end?.values).toEqual({})
+    expect(read([exchange, first, { ...silent, valued: better }]).trials[2]?.end?.values).toEqual({ loss: '0.1' })
+  })
+
   it('lives with exchanges of trials that are not there, and results that are missing', () => {
     const strange = [
       { op: 'population', target: 'x', source: '0_lr', params: better },
