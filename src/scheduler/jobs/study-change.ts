@@ -58,8 +58,10 @@ export function continueStudy(
     const { reason: _, endedMs: __, beganMs: ___, ...rest } = state
     const next = { ...rest, kind: 'running' as const, failuresFrom: count, ...(trials !== undefined && { trials }) }
     const most = mostTrials({ spec, state: next })
-    const stopped = studies.trials(id).flatMap(({ job, end }) => {
-      const own = job === undefined || end?.kind !== 'failed' ? undefined : store.get(job)
+    const stopped = studies.trials(id).flatMap(({ job, end, stopping }) => {
+      // The scheduler may not have noticed yet that it was stopped.
+      const isStopped = end === undefined ? stopping === undefined : end.kind === 'failed'
+      const own = job === undefined || !isStopped ? undefined : store.get(job)
       return own?.state.kind === 'cancelled' ? [own.id] : []
     })
     if (most !== undefined && count >= most && stopped.length === 0 && state.kind !== 'running')
