@@ -15,6 +15,7 @@ SOCKET = os.environ.get("MUSTER_STUDY_SOCKET") or os.path.expanduser("~/.local/s
 
 def call(**request):
     """Sends one request and returns the answer; waits while the scheduler restarts."""
+    is_told = False
     while True:
         try:
             with socket.socket(socket.AF_UNIX) as line:
@@ -24,7 +25,9 @@ def call(**request):
             if answer.endswith("\n"):
                 return json.loads(answer)
         except OSError as error:
-            print("waiting for the scheduler at", SOCKET, "-", error, file=sys.stderr)
+            if not is_told:
+                print("waiting for the scheduler at", SOCKET, "-", error, file=sys.stderr)
+            is_told = True
         time.sleep(1)
 
 

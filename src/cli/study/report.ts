@@ -45,8 +45,7 @@ export function studyLines(study: Study, queue: OpenQueue, nowMs: number): reado
   const counts = studies.counts(id)
   const open = studies.open(id)
   const job = studies.jobOf(study)
-  const running = open.filter((one) => one.job !== undefined && isActive(one.job.state))
-  const waiting = open.filter((one) => one.job === undefined || !isActive(one.job.state))
+  const [running = [], waiting = []] = [true, false].map((isWanted) => open.filter((one) => isAtWork(one) === isWanted))
   const failed = trials.filter(({ end }) => end?.kind === 'failed')
   const pruned = trials.filter(({ end }) => end?.kind === 'pruned')
   const [objective] = spec.metrics
@@ -78,6 +77,10 @@ export function studyLines(study: Study, queue: OpenQueue, nowMs: number): reado
 
 const stateText = ({ state: { kind, reason } }: Study): string =>
   reason === undefined ? kind : kind === 'stopped' ? reason : `${kind}: ${reason}`
+
+/** A program's trial is with that program. */
+const isAtWork = ({ trial, job }: OpenTrial): boolean =>
+  job === undefined ? trial.asker !== undefined : isActive(job.state)
 
 const NO_SCHEDULER = 'no scheduler running. Run: muster job work'
 
@@ -140,10 +143,10 @@ function bestLines({ spec }: Study, trials: readonly Trial[], job: Parameters<ty
 
 function openText({ trial, job, values }: OpenTrial, { spec }: Study, nowMs: number): string {
   const { state } = job ?? {}
-  const on = job === undefined ? undefined : hostsText(job)
+  const on = job === undefined ? 'a program' : hostsText(job)
   const place = state !== undefined && 'places' in state ? state.places?.[0] : undefined
   const gpus = place === undefined || place.devices.length === 0 ? '' : ` GPU ${place.devices.join(',')}`
-  const startedMs = state !== undefined && 'startedMs' in state ? state.startedMs : undefined
+  const startedMs = state !== undefined && 'startedMs' in state ? state.startedMs : trial.asker?.sinceMs
   const since = startedMs === undefined ? '' : ` for ${ageOf(startedMs, nowMs)}`
   const printed = valuesTextOf(values, spec.metrics)
   const stopping = trial.stopping === undefined ? '' : `; stopping: ${trial.stopping}`

@@ -176,6 +176,9 @@ describe.skipIf(!canRun)('programs that ask for points', { timeout: 240_000 }, (
     })
     expect((await muster('study', 'tell', 'wf', '1', '--failed', 'out of memory')).exitCode).toBe(0)
     for (const _ of [2, 3]) await muster('study', 'ask', 'wf')
+    expect((await muster('study', 'show', 'wf')).output).toMatch(
+      /^trials: +2 of 4 ended: 1 done, 1 failed, 2 running$[\s\S]*^running: +trial 2 on a program for \d+ s: opt=('a b'|a b|c) x=[12]$/m,
+    )
     await muster('study', 'tell', 'wf', '2', 'acc=0.7')
     await muster('study', 'tell', 'wf', '3', '--again')
     expect((await muster('study', 'ask', 'wf')).output).toContain('MUSTER_TRIAL=3 ')
