@@ -103,8 +103,8 @@ function inDomain(parameter: Parameter, value: string, { significantDigits }: Sp
 }
 
 /**
- * For each member that has come an interval further since its last comparison, in their order. The value that counts of each is that
- * at its own last comparison.
+ * The value of a member counts when it has come an interval further. It is compared when all others have, too, or at the latest when it
+ * has come two intervals further: hosts are read one after the other, and who was read last would always look better.
  */
 export function decide(
   members: readonly PopulationMember[],
@@ -116,12 +116,22 @@ export function decide(
     if (isReplaced || step === undefined || value === undefined) return false
     return step - (marks.get(member)?.step ?? 0) >= spec.perturbationInterval
   })
-  for (const { member, step = 0, value = 0 } of due) marks.set(member, { member, step, value })
+  const overdue = due.filter(({ member }) => marks.get(member)?.isWaiting)
+  for (const { member, step = 0, value = 0 } of due) marks.set(member, { member, step, value, isWaiting: true })
+  const printing = members.filter(
+    ({ step, value, isReplaced }) => !isReplaced && step !== undefined && value !== undefined,
+  )
+  const isRound = printing.every(({ member }) => marks.get(member)?.isWaiting)
+  const judged = isRound ? printing : overdue
+  for (const { member } of judged) {
+    const { isWaiting: _, ...mark } = marks.get(member) ?? { member, step: 0 }
+    marks.set(member, mark)
+  }
   const decisions: Decision[] = []
   const taken = new Set<string>()
   const repeated = new Map<string, number>()
   const { first, last } = quantiles(members, marks, isMost, spec.quantileFraction)
-  for (const victim of due) {
+  for (const victim of judged) {
     const random = createRandomNumbers(mixed(seed, victim.trial, victim.step ?? 0))
     const sources = first.filter(({ isReplaced }) => !isReplaced)
     const source = last.includes(victim) ? sources[Math.floor(random() * sources.length)] : undefined

@@ -117,8 +117,16 @@ export type PopulationState = {
   readonly replacements: readonly Replacement[]
 }
 
-/** Of a member at its last comparison with the others: its value, and the time attribute then. */
-export type MemberMark = { readonly member: number; readonly value?: number; readonly step: number }
+/**
+ * Of a member when it last came an interval further: its value, and the time attribute then. `isWaiting`: it will be compared when the
+ * others have come as far.
+ */
+export type MemberMark = {
+  readonly member: number
+  readonly value?: number
+  readonly step: number
+  readonly isWaiting?: true
+}
 
 /**
  * One member continues from a checkpoint of another. Each phase may be repeated: `exploring`: the command of --explore is asked for

@@ -115,6 +115,25 @@ describe('population-based training', () => {
     expect(decide(members, [], context({ isMost: false })).decisions.map(({ victim }) => victim.member)).toEqual([0])
   })
 
+  it('compares members when all have come an interval further, and waits for a slow one no longer than a second interval', () => {
+    const [good, bad] = [member(0, 9, 0.9), member(1, 4, 0.2)]
+    const first = decide([good, { ...bad, step: 3 }], [], context())
+    expect(first).toEqual({ marks: [{ member: 0, step: 9, value: 0.9, isWaiting: true }], decisions: [] })
+    // What counts is the value at its own interval, not the one that it has when the other arrives.
+    const second = decide([{ ...good, step: 11, value: 0.1 }, bad], first.marks, context())
+    expect(second.decisions.map(({ victim }) => victim.member)).toEqual([1])
+    expect(second.marks).toEqual([
+      { member: 0, step: 9, value: 0.9 },
+      { member: 1, step: 4, value: 0.2 },
+    ])
+    const stuck = { ...member(1, 1, 0.95), step: 1 }
+    const known = [...first.marks, { member: 1, step: 0, value: 0.95 }]
+    expect(decide([{ ...good, step: 12 }, stuck], known, context()).decisions).toEqual([])
+    expect(
+      decide([{ ...good, step: 13, value: 0.8 }, stuck], known, context()).decisions.map(({ victim }) => victim.member),
+    ).toEqual([0])
+  })
+
   it('lets a replaced member continue from the interval of its source', () => {
     const marks: MemberMark[] = [
       { member: 0, step: 8, value: 0.9 },
