@@ -49,6 +49,12 @@ export function metricNumber(value: string | undefined): number | undefined {
   return number === 0 && value.trim() === '' ? undefined : number
 }
 
+/** Of a metric that counts steps; undefined: it is no finite number. */
+export function stepNumber(value: string | undefined): number | undefined {
+  const number = metricNumber(value)
+  return Number.isFinite(number) ? number : undefined
+}
+
 /** A number that JSON does not have stays a word. */
 export function metricJson(value: string): number | string {
   const number = metricNumber(value)

@@ -217,7 +217,7 @@ export const LATER_PARTS = `
   ) WITHOUT ROWID;
   CREATE TRIGGER IF NOT EXISTS trial_again AFTER UPDATE OF ended_ms ON jobs
     WHEN old.ended_ms IS NOT NULL AND new.ended_ms IS NULL BEGIN
-    UPDATE trial SET kind = 'open' WHERE job = new.id;
+    UPDATE trial SET kind = 'open', more = json_remove(more, '$.stopping') WHERE job = new.id;
   END;
   CREATE TABLE IF NOT EXISTS tally (kind TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
   INSERT OR REPLACE INTO tally SELECT kind, count(*) FROM jobs GROUP BY kind;

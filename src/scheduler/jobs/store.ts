@@ -355,7 +355,7 @@ export class JobStore implements Disposable {
     ).length
   }
 
-  /** Deletes at most `most` jobs that ended earlier, except those that unfinished jobs wait for. Returns how many. */
+  /** Deletes at most `most` jobs that ended earlier, except those that unfinished jobs or open trials need. Returns how many. */
   forgetEnded(beforeMs: number, most: number): number {
     return this.together(() => {
       const rows = this.file.all(`SELECT id, spec ${FORGETTABLE} LIMIT ?`, beforeMs, most)
@@ -408,7 +408,8 @@ const isOneOf = (kinds: readonly string[]): string =>
   kinds.length === 0 ? 'true' : `kind IN (${kinds.map(() => '?').join()})`
 const SAFE_NAME = /^[0-9a-z./-]+$/
 const UNFINISHED = "'held', 'queued', 'starting', 'running', 'ending'"
-const FORGETTABLE = `FROM jobs WHERE ended_ms IS NOT NULL AND ended_ms < ? AND id NOT IN
+const FORGETTABLE = `FROM jobs WHERE ended_ms IS NOT NULL AND ended_ms < ?
+  AND NOT EXISTS (SELECT 1 FROM trial WHERE trial.job = jobs.id AND trial.kind = 'open') AND id NOT IN
   (SELECT each.value FROM jobs AS waiting JOIN json_each(waiting.after) AS each
     WHERE waiting.kind IN (${UNFINISHED}) AND waiting.after IS NOT NULL)`
 const NEVER_DONE = FINAL_KINDS.filter((kind) => kind !== 'done')

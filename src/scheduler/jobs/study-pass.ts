@@ -19,7 +19,7 @@ import {
   type TrialStep,
 } from '../study/study.ts'
 import { isActive, isFinal, type JobEvent } from './job.ts'
-import { type MetricValues, metricNumber } from './metric.ts'
+import { type MetricValues, metricNumber, stepNumber } from './metric.ts'
 import { Population, type PopulationOptions } from './population.ts'
 import type { OwnJob } from './store.ts'
 import { overText, StudyDesk } from './study-desk.ts'
@@ -187,7 +187,7 @@ export class StudyPass implements Disposable {
     { number }: Trial,
     values: MetricValues,
   ): readonly TrialStep[] | undefined {
-    const step = metricNumber(values[stepMetricOf(spec) ?? ''])
+    const step = stepNumber(values[stepMetricOf(spec) ?? ''])
     const value = metricNumber(values[spec.metrics[0]?.name ?? ''])
     const before = this.#stepsOf(id).get(number) ?? []
     if (step === undefined || value === undefined || step <= (before.at(-1)?.step ?? Number.NEGATIVE_INFINITY))
@@ -370,7 +370,10 @@ type Next =
   | { readonly kind: 'trouble'; readonly reason: string }
 
 function allTried({ spec }: Pick<Study, 'spec'>): string {
-  return `all ${sizeOf(spaceOf(spec))} points tried`
+  const space = spaceOf(spec)
+  const size = sizeOf(space)
+  if (Number.isFinite(size)) return `all ${size} points tried`
+  return `no untried point found; numbers are rounded to ${space.significantDigits} significant digits`
 }
 
 function ended({ trouble: _, ...state }: StudyState, reason: string, nowMs: number): StudyState {

@@ -62,7 +62,7 @@ function belowRung(
   judgedTo: number,
 ): string | undefined {
   const factor = Math.max(2, rule.factor ?? DEFAULT_FACTOR)
-  for (let rung = rule.fromStep > 0 ? rule.fromStep : 1; rung <= last; rung *= factor) {
+  for (let rung = rule.fromStep > 0 ? rule.fromStep : 1; rung <= last && Number.isFinite(rung); rung *= factor) {
     const own = readingAt(steps, rung)
     if (own === undefined || own.step <= judgedTo) continue
     const values = others.flatMap((other) => {

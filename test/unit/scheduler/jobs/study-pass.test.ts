@@ -208,4 +208,74 @@ describe('a study', () => {
     expect(world.store.studies.trials(id)[0]?.end).toMatchObject({ kind: 'done', values: { acc: '1' } })
     expect(world.store.studies.trials(id)).toHaveLength(1)
   })
+
+  it('goes on when a trial prints a step that is no finite number', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const prune = { rule: 'halving', stepMetric: 'epoch', fromStep: 1, fromTrials: 1, factor: 3 } as const
+    const id = world.store.studies.create(study({ prune, atOnce: 2 }, { trials: 2 }), world.nowMs)
+    runAll(world, id, () => {
+      for (const { id: job, attempt } of world.store.active())
+        world.store.results.note({ job, attempt, values: { epoch: 'inf', acc: '1' }, isFinal: false })
+    })
+    expect(world.store.studies.trials(id).map(({ end }) => end?.kind)).toEqual(['done', 'done'])
+    expect(world.store.studies.steps(id).size).toBe(0)
+  })
+
+  it('keeps the jobs of trials whose values were not read yet', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const { store } = world
+    const id = store.studies.create(study({ atOnce: 1 }, { trials: 1 }), world.nowMs)
+    for (let tick = 0; tick < 8; tick++) {
+      world.nowMs += 1000
+      world.tick()
+      world.act()
+    }
+    expect(store.list([], 9).map(({ state }) => state.kind)).toEqual(['done'])
+    expect(store.countForgettable(world.nowMs + 1)).toBe(0)
+    expect(store.forgetEnded(world.nowMs + 1, 9)).toBe(0)
+    readAll(world)
+    world.tick()
+    expect(store.forgetEnded(world.nowMs + 1, 9)).toBe(1)
+    world.tick()
+    expect(store.studies.trials(id)[0]?.end).toMatchObject({ kind: 'done', values: { acc: '1' } })
+  })
+
+  it('does not call a trial pruned that fails after its job was tried again', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const { store } = world
+    const id = store.studies.create(study({ atOnce: 1 }, { trials: 1 }), world.nowMs)
+    world.tick()
+    const [trial] = store.studies.trials(id)
+    const job = trial?.job ?? 0
+    if (trial !== undefined) store.studies.noteStopping(id, trial, 'worse than the others')
+    store.applyAll([{ id: job, event: { kind: 'stop', reason: 'cancelled' } }], world.nowMs)
+    world.act()
+    world.tick()
+    expect(store.studies.trial(id, 0)?.end).toMatchObject({ kind: 'pruned', reason: 'worse than the others' })
+    store.applyAll([{ id: job, event: { kind: 'retry' } }], world.nowMs)
+    expect(store.studies.trial(id, 0)).toMatchObject({ end: undefined })
+    world.tick()
+    world.act()
+    store.applyAll(
+      [{ id: job, event: { kind: 'seen', rank: 0, bundle: { kind: 'ended', end: { kind: 'exit', code: 1 } } } }],
+      world.nowMs,
+    )
+    world.tick()
+    expect(store.studies.trial(id, 0)?.end).toMatchObject({ kind: 'failed' })
+  })
+
+  it('ends when all numbers of a small range were tried, as far as they are rounded', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const id = world.store.studies.create(study({ parameters: ['x=float:1:1.00003'], digits: 6 }), world.nowMs)
+    runAll(world, id)
+    expect(
+      world.store.studies
+        .trials(id)
+        .map(({ point }) => point.x)
+        .toSorted(),
+    ).toEqual(['1', '1.00001', '1.00002', '1.00003'])
+    expect(world.store.studies.get(id)?.state.reason).toBe(
+      'no untried point found; numbers are rounded to 6 significant digits',
+    )
+  })
 })

@@ -93,6 +93,13 @@ describe('halving', () => {
     expect(pruneReason({ ...halving, fromStep: 0 }, LOSS, steps([0, 9], [1e9, 9]), at(1e9, 1, 2, 3))).toBeDefined()
   })
 
+  it('ends with a step that is larger than any rung', () => {
+    const far = steps([1, 0], [Number.MAX_VALUE, 9])
+    expect(pruneReason(halving, LOSS, far, at(1, 1, 2, 3))).toBeUndefined()
+    const infinite = steps([1, 0], [Number.POSITIVE_INFINITY, 9])
+    expect(pruneReason(halving, LOSS, infinite, at(1, 1, 2, 3))).toBeUndefined()
+  })
+
   it('leaves about a third of many trials that reach a rung one after the other', () => {
     const values = Array.from({ length: 300 }, (_, index) => (index * 7919) % 300)
     const kept = values.filter(
