@@ -35,7 +35,7 @@ import {
 import type { ProveStorage } from './engine.ts'
 import { JOBS_DIRECTORY } from './host-program.ts'
 import { isActive, type Job, type JobSpec } from './job.ts'
-import { metricNumber } from './metric.ts'
+import { metricNumber, stepNumber } from './metric.ts'
 import { asQuestion } from './orders.ts'
 import { cannotProve } from './storage-gate.ts'
 import type { JobStore } from './store.ts'
@@ -134,8 +134,7 @@ export class Population implements Disposable {
   }
 
   /**
-   * Of a study whose state is on disk. `open`: its trials that wait or run; The answer is to be stored
-   * in one transaction.
+   * Of a study whose state is on disk. `open`: its trials that wait or run. The answer is to be stored in one transaction.
    */
   step(study: Study, open: readonly OpenTrial[], { mostNew, tried }: StepOptions, nowMs: number): PopulationStep {
     const { population } = study.state
@@ -156,18 +155,20 @@ export class Population implements Disposable {
       trouble = why ?? trouble
       if (isOver) {
         marks = markOfReplaced(marks, before.member, before.source)
-        adds.push(this.#trialOf(study, spec, before))
+        adds.push(this.#trialOf(study, spec, before, adds))
       } else if (next?.phase === 'stopping' && trial?.job !== undefined)
         stops.push({ trial: trial.trial, job: trial.job.id, reason: next.reason })
       return next === undefined ? [] : [next]
     })
+    for (const { trial, job } of open)
+      if (job !== undefined && isTaken(trial, open, replacements))
+        stops.push({ trial, job: job.id, reason: `another trial continues member ${trial.member}` })
     for (const [key, { outcome }] of own)
       if (outcome !== undefined && !replacements.some((one) => key === keyOf(one))) own.delete(key)
     const pending = new Set(replacements.map(({ point }) => pointKey(point)))
     const decided = decide(this.#membersOf(study, spec, open, replacements), marks, {
       ...{ spec, space: spaceOf(study.spec), isMost: study.spec.metrics[0]?.isMost ?? false, seed: study.spec.seed },
       isTried: (key) => pending.has(key) || adds.some(({ trial }) => pointKey(trial.point) === key) || tried.has(key),
-      timesOf: (point) => this.#timesOf(study, point, [...replacements, ...adds.map(({ trial }) => trial)]),
     })
     const fresh = decided.decisions
       .slice(0, this.#options.port === undefined ? 0 : Math.max(0, mostNew - replacements.length - adds.length))
@@ -198,11 +199,8 @@ export class Population implements Disposable {
       case undefined:
       case 'dropped':
         return { next: one }
-      case 'explored': {
-        const { point } = outcome
-        const pending = (study.state.population?.replacements ?? []).filter(({ member }) => member !== one.member)
-        return { next: { ...one, phase: 'copying', point, repetition: this.#timesOf(study, point, pending) } }
-      }
+      case 'explored':
+        return { next: { ...one, phase: 'copying', point: outcome.point } }
       case 'copied':
         return { next: { ...one, phase: 'stopping', copy: outcome.copy } }
       case 'moved':
@@ -300,21 +298,24 @@ export class Population implements Disposable {
       points.push(point)
     }
     return points.map((point, member) => ({
-      trial: {
-        point,
-        repetition: this.#timesOf(
-          study,
-          point,
-          points.slice(0, member).map((other) => ({ point: other })),
-        ),
-        member,
-      },
+      trial: { point, repetition: this.#timesOf(study, point, points.slice(0, member)), member },
       spec: undefined,
       environment: this.#environmentOf(study, spec, member),
     }))
   }
 
-  #trialOf(study: Study, spec: PbtSpec, { member, parent, step, point, repetition, to }: Replacement): PopulationTrial {
+  /** `others`: trials that are stored before it. */
+  #trialOf(
+    study: Study,
+    spec: PbtSpec,
+    { member, parent, step, point, to }: Replacement,
+    others: readonly PopulationTrial[],
+  ): PopulationTrial {
+    const repetition = this.#timesOf(
+      study,
+      point,
+      others.map(({ trial }) => trial.point),
+    )
     return {
       trial: { point, repetition, member, parent, parentStep: step },
       // Its checkpoint is on that host.
@@ -342,11 +343,11 @@ export class Population implements Disposable {
     return { [CHECKPOINT]: checkpointValue(this.#options.store.id, id, member, checkpoints) }
   }
 
-  /** How often a point was tried or is about to be. */
-  #timesOf({ id }: Study, point: Point, pending: readonly { readonly point: Point }[]): number {
+  /** How often a point was tried. `pending`: those of trials that are stored before it. */
+  #timesOf({ id }: Study, point: Point, pending: readonly Point[]): number {
     const key = pointKey(point)
     const last = this.#options.store.studies.ofPoint(id, point)
-    return (last === undefined ? 0 : last.repetition + 1) + pending.filter((one) => pointKey(one.point) === key).length
+    return (last === undefined ? 0 : last.repetition + 1) + pending.filter((one) => pointKey(one) === key).length
   }
 
   #membersOf(
@@ -358,7 +359,7 @@ export class Population implements Disposable {
     const objective = study.spec.metrics[0]?.name ?? ''
     return open.flatMap(({ trial: { member, number, point }, values, job }): readonly PopulationMember[] => {
       if (member === undefined || job === undefined || !isActive(job.state)) return []
-      const [step, value] = [metricNumber(values[spec.timeAttr]), metricNumber(values[objective])]
+      const [step, value] = [stepNumber(values[spec.timeAttr]), metricNumber(values[objective])]
       const isReplaced = job.state.kind === 'ending' || replacements.some((one) => one.member === member)
       return [{ member, trial: number, point, step, value, isReplaced }]
     })
@@ -368,7 +369,7 @@ export class Population implements Disposable {
 /** None where a host is not known: it is decided again after the next interval. */
 function newReplacement(
   spec: PbtSpec,
-  { victim, source, point, repetition, reason }: Decision,
+  { victim, source, point, reason }: Decision,
   open: readonly OpenTrial[],
 ): readonly Replacement[] {
   const hostOf = (number: number): string | undefined => {
@@ -385,8 +386,17 @@ function newReplacement(
     parent: source.trial,
     step: source.step ?? 0,
   }
-  return [{ phase, ...own, from, to, point, repetition, reason }]
+  return [{ phase, ...own, from, to, point, reason }]
 }
+
+/** Its job was tried again after it had been replaced: two trials must not write one checkpoint. */
+const isTaken = (
+  { member, number }: Trial,
+  open: readonly OpenTrial[],
+  replacements: readonly Replacement[],
+): boolean =>
+  open.some(({ trial }) => trial.member === member && trial.number > number) ||
+  replacements.some(({ phase, victim }) => phase === 'moving' && victim === number)
 
 /** With those of the members that run now. */
 function hostsNow(before: PopulationState['hosts'], open: readonly OpenTrial[]): PopulationState['hosts'] {

@@ -30,9 +30,8 @@ export type PopulationMember = {
 export type Decision = {
   readonly victim: PopulationMember
   readonly source: PopulationMember
+  /** That of the source, if no untried one was found. */
   readonly point: Point
-  /** Above 0: no other untried point was found, so it continues with the parameters of the source. */
-  readonly repetition: number
   readonly reason: string
 }
 
@@ -45,8 +44,6 @@ type DecideOptions = {
   readonly seed: number
   /** Also of points that were only decided on. */
   isTried(key: string): boolean
-  /** How often a point was tried. */
-  timesOf(point: Point): number
 }
 
 const NUMBER = /^-?\d{1,20}(\.\d{1,20})?(e[-+]?\d{1,3})?$/i
@@ -109,7 +106,7 @@ function inDomain(parameter: Parameter, value: string, { significantDigits }: Sp
 export function decide(
   members: readonly PopulationMember[],
   before: readonly MemberMark[],
-  { spec, space, isMost, seed, isTried, timesOf }: DecideOptions,
+  { spec, space, isMost, seed, isTried }: DecideOptions,
 ): Decided {
   const marks = new Map(before.map((mark) => [mark.member, mark]))
   const due = members.filter(({ member, step, value, isReplaced }) => {
@@ -129,7 +126,6 @@ export function decide(
   }
   const decisions: Decision[] = []
   const taken = new Set<string>()
-  const repeated = new Map<string, number>()
   const { first, last } = quantiles(members, marks, isMost, spec.quantileFraction)
   for (const victim of judged) {
     const random = createRandomNumbers(mixed(seed, victim.trial, victim.step ?? 0))
@@ -140,13 +136,9 @@ export function decide(
     const next = untried(mutations, space, source.point, spec.resampleProbability, random, (key) => {
       return taken.has(key) || isTried(key)
     })
-    const point = next ?? source.point
-    const key = pointKey(point)
-    const times = repeated.get(key) ?? timesOf(point)
-    if (next === undefined) repeated.set(key, times + 1)
-    else taken.add(key)
+    if (next !== undefined) taken.add(pointKey(next))
     const reason = reasonOf(spec, victim, source, marks)
-    decisions.push({ victim, source, point, repetition: next === undefined ? times : 0, reason })
+    decisions.push({ victim, source, point: next ?? source.point, reason })
   }
   return { marks: [...marks.values()].toSorted((one, other) => one.member - other.member), decisions }
 }

@@ -146,7 +146,6 @@ export type Replacement = {
   readonly from: string
   readonly to: string
   readonly point: Point
-  readonly repetition: number
   /** For the trial that is stopped. */
   readonly reason: string
   /** The finished copy: its name, and a digest of its files. */

@@ -388,6 +388,35 @@ describe('a population', () => {
     expect(other.store.studies.trials(wrong)).toHaveLength(4)
   })
 
+  it('stores members whose --explore prints the same parameters at the same time', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    world.restart(undefined, port())
+    const id = createStudy(world, { quantileFraction: 0.5, mutate: [], explore: 'echo "{\\"lr\\": 0.0123}"' })
+    const trials = await runAll(world, id)
+    const alike = trials.filter(({ point }) => point.lr === '0.0123')
+    expect(alike.length).toBeGreaterThan(2)
+    expect(alike.map(({ repetition }) => repetition)).toEqual(alike.map((_, index) => index))
+  })
+
+  it('never runs two trials of one member, also when a job of a replaced one is tried again', async () => {
+    using world = new QueueWorld(HOSTS, false)
+    world.restart(undefined, port())
+    const { store } = world
+    const id = createStudy(world)
+    const replaced = () => store.studies.trials(id).find(({ end }) => end?.kind === 'pruned')
+    for (let tick = 0; tick < 40 && store.studies.trials(id).length < 5; tick++) await turn(world)
+    const { job = 0, number = 0, member } = replaced() ?? {}
+    store.applyAll([{ id: job, event: { kind: 'retry' } }], world.nowMs)
+    await turn(world)
+    await turn(world)
+    expect(store.get(job)?.state.kind).toBe('cancelled')
+    expect(store.studies.trial(id, number)?.end).toMatchObject({
+      kind: 'pruned',
+      reason: `another trial continues member ${member}`,
+    })
+    checkLines(world, await runAll(world, id))
+  })
+
   it('runs a member again where its checkpoint is, and finishes what was begun before its study was stopped', async () => {
     using world = new QueueWorld(HOSTS, false)
     world.restart(undefined, port())

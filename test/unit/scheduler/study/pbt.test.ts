@@ -58,7 +58,6 @@ const context = (rest: Partial<Parameters<typeof decide>[2]> = {}) => ({
   isMost: true,
   seed: 1,
   isTried: () => false,
-  timesOf: () => 0,
   ...rest,
 })
 
@@ -162,25 +161,9 @@ describe('population-based training', () => {
       [],
       context({ spec: spec({ mutate }), space, isTried: (key) => key !== pointKey({ b: 'choice2' }) }),
     )
-    expect(free.decisions[0]).toMatchObject({ point: { b: 'choice2' }, repetition: 0 })
-    const full = decide(
-      [good, bad],
-      [],
-      context({ spec: spec({ mutate }), space, isTried: () => true, timesOf: () => 3 }),
-    )
-    expect(full.decisions[0]).toMatchObject({ point: { b: 'choice1' }, repetition: 3 })
-  })
-
-  it('counts repetitions within one round', () => {
-    const space = spaceOf(['b=a,c'])
-    const members = [0, 1, 2, 3].map((number) => member(number, 4, number, { b: 'a' }))
-    const options = {
-      spec: spec({ mutate: ['b=choice:a,c'], quantileFraction: 0.5 }),
-      space,
-      isTried: () => true,
-      timesOf: () => 4,
-    }
-    expect(decide(members, [], context(options)).decisions.map(({ repetition }) => repetition)).toEqual([4, 5])
+    expect(free.decisions[0]).toMatchObject({ point: { b: 'choice2' } })
+    const full = decide([good, bad], [], context({ spec: spec({ mutate }), space, isTried: () => true }))
+    expect(full.decisions[0]).toMatchObject({ point: { b: 'choice1' } })
   })
 
   it('gives the same decisions for the same seed, and others for another one', () => {
