@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { formatMove, formatSnapshot, parseCheckpointAnswer } from '../../../src/scheduler/jobs/checkpoint.ts'
 import { isActive } from '../../../src/scheduler/jobs/job.ts'
-import { formatCleanProgram } from '../../../src/scheduler/jobs/left.ts'
+import { formatCleanProgram, jobsLeft } from '../../../src/scheduler/jobs/left.ts'
 import type { CheckpointPort, CheckpointResult } from '../../../src/scheduler/jobs/population.ts'
 import { ancestorsOf } from '../../../src/scheduler/study/descent.ts'
 import { pointKey } from '../../../src/scheduler/study/space.ts'
@@ -241,6 +241,27 @@ describe('the checkpoint of a member', () => {
     expect(await clean()).toEqual(['removed 0\n', ...names].toSorted())
     for (const name of names) old(name)
     expect(await clean()).toEqual(['removed 1\n', 'cc-1', `${store.id}-${id}`].toSorted())
+  })
+
+  it('is listed among what Muster left, unless a study needs it', async () => {
+    const own = join(directory, 'm1', '.local/state/muster/studies')
+    for (const name of ['aa-1', 'aa-2', 'bb-1', 'cc-1']) mkdirSync(join(own, name, 'member-0'), { recursive: true })
+    symlinkSync('/', join(own, 'aa-9'))
+    execFileSync('touch', ['-d', '40 days ago', join(own, 'cc-1/member-0'), join(own, 'cc-1')])
+    const said = 'left_found() { echo "$1 $(basename "$2") $3"; }; left_sum() { :; }; limited() { "$@"; }\n'
+    const list = async (kept: readonly string[] | undefined) => {
+      const result = await runShell('m1', said + jobsLeft({ id: 'aa', kept, storages: [] }).find)
+      const text = result.kind === 'ok' ? result.text : result.reason
+      return text.split('\n').filter((line) => line.startsWith('checkpoints'))
+    }
+    expect(await list(['aa-2', 'aa-1-1-0'])).toEqual([
+      'checkpoints aa-1 ',
+      'checkpoints aa-2 unfinished studies of the queue',
+      'checkpoints bb-1 checkpoints of another queue, changed within the last 30 days',
+      'checkpoints cc-1 ',
+    ])
+    expect((await list(undefined))[0]).toBe('checkpoints aa-1 unfinished studies of the queue')
+    expect(await list([])).toContain('checkpoints aa-2 ')
   })
 })
 
