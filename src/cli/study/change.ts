@@ -39,7 +39,8 @@ muster study more wf continues it. Trials that were stopped then start again, as
     const study = studyOr(queue, name)
     const { state } = study
     const { stopped, running } = stopStudy(queue.store, study, { now: options.now === true }, context.now())
-    const was = state.kind === 'running' ? 'stopped' : `${state.kind} already`
+    const stops = study.spec.source === undefined ? 'stopped' : 'no longer followed'
+    const was = state.kind === 'running' ? stops : `${state.kind} already`
     const said = `${was}${state.kind === 'done' && state.reason !== undefined ? ` (${state.reason})` : ''}`
     if (options.json) context.stdout.write(jsonLine({ type: 'stop', study: name, stopped, running }))
     else {
@@ -64,12 +65,14 @@ Trials that were stopped start again first, as the same trials.
 `,
   async run(name: string, options: GlobalOptions & { readonly trials?: number }, context: CliContext) {
     using queue = await openQueue(options, context)
-    const { most, again } = continueStudy(queue.store, studyOr(queue, name), options.trials, context.now())
+    const study = studyOr(queue, name)
+    const { most, again } = continueStudy(queue.store, study, options.trials, context.now())
     if (options.json) context.stdout.write(jsonLine({ type: 'more', study: name, again, ...(most && { most }) }))
     else {
       const upTo = most === undefined ? '' : `, up to ${formatTrials(most)}`
       const first = again === 0 ? '' : `; ${formatTrials(again)} that ${again === 1 ? 'was' : 'were'} stopped first`
-      context.stdout.write(`${printable(`${name}: continues${upTo}${first}.`)}\n`)
+      const goes = study.spec.source === undefined ? 'continues' : 'is followed again'
+      context.stdout.write(`${printable(`${name}: ${goes}${upTo}${first}.`)}\n`)
     }
     warnIfUndriven(queue, context)
     return EXIT.ok

@@ -6,10 +6,13 @@ import { mostTrials } from '../study/study-text.ts'
 import { isFinal } from './job.ts'
 import type { JobStore } from './store.ts'
 
+const elsewhere = (name: string, hint: string) =>
+  new MusterError('usage', `${name} runs elsewhere: Muster only reads it`, { hint })
+
 /**
  * It starts no more trials; those that wait are cancelled. `now`: those that run, too. Returns how many trials that stopped, and
- * how many still run.
- * @throws MusterError 'usage' when it runs elsewhere.
+ * how many still run. One that runs elsewhere is followed no more.
+ * @throws MusterError 'usage' for `now` when it runs elsewhere.
  */
 export function stopStudy(
   store: JobStore,
@@ -20,12 +23,10 @@ export function stopStudy(
   const { studies } = store
   return store.together(() => {
     const { state, spec } = studies.get(id) ?? {}
-    if (spec?.source !== undefined)
-      throw new MusterError('usage', `${name} runs elsewhere: Muster only reads it`, {
-        hint: 'Stop it where it was started.',
-      })
-    if (state?.kind === 'running')
-      studies.setState(id, { ...state, kind: 'stopped', reason: 'stopped by its user', endedMs: nowMs })
+    const isElsewhere = spec?.source !== undefined
+    if (isElsewhere && now) throw elsewhere(name, 'Stop its trials where they were started.')
+    const reason = isElsewhere ? 'no longer followed' : 'stopped by its user'
+    if (state?.kind === 'running') studies.setState(id, { ...state, kind: 'stopped', reason, endedMs: nowMs })
     const open = studies.open(id).flatMap(({ job }) => (job === undefined || isFinal(job.state) ? [] : [job]))
     const toStop = open.filter(({ state: { kind } }) => kind === 'queued' || kind === 'held' || now)
     store.applyAll(
@@ -38,8 +39,8 @@ export function stopStudy(
 
 /**
  * It runs again, with so many trials more if given; those that were cancelled start again first. Returns how many of these there
- * are, and how many trials it has at most.
- * @throws MusterError 'usage' when it runs elsewhere, or has nothing left to run.
+ * are, and how many trials it has at most. One that runs elsewhere is followed again.
+ * @throws MusterError 'usage' for more trials when it runs elsewhere, or when it has nothing left to run.
  */
 export function continueStudy(
   store: JobStore,
@@ -52,7 +53,12 @@ export function continueStudy(
     const study = studies.get(id)
     if (study === undefined) return { again: 0, most: undefined }
     const { state, spec } = study
-    if (spec.source !== undefined) throw new MusterError('usage', `${name} runs elsewhere: Muster only reads it`)
+    if (spec.source !== undefined) {
+      if (more !== undefined) throw elsewhere(name, 'Add trials where it was started.')
+      const { reason: _, endedMs: __, ...rest } = state
+      studies.setState(id, { ...rest, kind: 'running', beganMs: nowMs })
+      return { again: 0, most: undefined }
+    }
     const count = studies.nextNumber(id)
     const trials = more === undefined ? state.trials : (state.trials ?? count) + more
     const { reason: _, endedMs: __, beganMs: ___, ...rest } = state

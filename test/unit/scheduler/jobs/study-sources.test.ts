@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { knownTrials, mirrorTrials } from '../../../../src/scheduler/jobs/mirror-rows.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
+import { continueStudy, stopStudy } from '../../../../src/scheduler/jobs/study-change.ts'
 import { type ReadSource, refreshStudy, StudySources } from '../../../../src/scheduler/jobs/study-sources.ts'
 import type { SourceRequest } from '../../../../src/scheduler/study/source.ts'
 import type { StudySpec } from '../../../../src/scheduler/study/study.ts'
@@ -263,9 +264,18 @@ describe('following', () => {
     expect(stored()).toHaveLength(1)
   })
 
-  it('leaves a study alone that its user has stopped', async () => {
-    store.studies.setState(id, { kind: 'stopped', repeated: 0, replaced: 0 })
+  it('leaves a study alone that its user has stopped, until it is continued', async () => {
+    const study = store.studies.get(id)
+    if (study === undefined) throw new Error('no study')
+    expect(() => stopStudy(store, study, { now: true }, now)).toThrow('runs elsewhere')
+    stopStudy(store, study, { now: false }, now)
+    expect(stateOf()).toMatchObject({ kind: 'stopped', reason: 'no longer followed' })
     await pass(60)
     expect(there.requests).toHaveLength(0)
+    expect(() => continueStudy(store, study, 5, now)).toThrow('runs elsewhere')
+    continueStudy(store, study, undefined, now)
+    await pass(5)
+    expect(there.requests).toHaveLength(1)
+    expect(stateOf()).toEqual({ kind: 'running', beganMs: NOW + 60_000, repeated: 0, replaced: 0 })
   })
 })
