@@ -18,9 +18,13 @@ const onLine =
     const line = chosenLine(queue)
     return line !== undefined && test(line)
   }
-/** A study would only start other trials in place of cancelled ones. */
+/** A study would only start other trials in place of cancelled ones, and the jobs of pruned trials are cancelled, too. */
 const changes = (action: JobAction): Test => {
-  const canChange = onLine((line) => countOf(line, CHANGED_KINDS[action]) > 0 && !(line.study && action === 'cancel'))
+  const canChange = onLine((line) =>
+    line.study === undefined || action === 'hold' || action === 'release'
+      ? countOf(line, CHANGED_KINDS[action]) > 0
+      : action === 'retry' && line.study.counts.failed > 0,
+  )
   return (state) => !inStudy(state) && canChange(state)
 }
 const isSweep = onLine(({ count, study }) => count > 1 && study === undefined)

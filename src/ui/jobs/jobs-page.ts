@@ -349,7 +349,11 @@ export class JobsPage implements Page {
           ? studySummary(studied, status?.driver !== undefined, columns, theme)
           : [[{ text: ' reading the study …', style }]],
       )
-    const text = line === undefined ? ' Submit a job with: muster job submit -- COMMAND' : ''
+    const empty =
+      (status?.groups.length ?? 0) > 0
+        ? ' No row is shown: f and / show others.'
+        : ' Submit a job with: muster job submit -- COMMAND'
+    const text = line === undefined ? empty : ''
     return documentOf([[{ text, style }]])
   }
 
@@ -428,8 +432,9 @@ export class JobsPage implements Page {
     if (line === undefined) return
     const { ranks } = this.#view
     const members = await this.#jobs.members(line.spec, CHANGED_KINDS[action])
+    const retried = action === 'retry' && line.study ? await this.#failedOf(line.study.study.id) : undefined
+    const ids = members.filter((id) => (ranks === undefined || id === ranks.job) && retried?.has(id) !== false)
     if (this.#isDisposed) return
-    const ids = ranks === undefined ? members : members.filter((id) => id === ranks.job)
     if (ids.length === 0) return this.#context.notice(`no job to ${action} in this row`, 'warning')
     const of = line.study === undefined ? numbersOf(line) : `study ${line.study.study.name}`
     const which = ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs of ${of}`
@@ -442,6 +447,12 @@ export class JobsPage implements Page {
         onYes: () => void this.#attempt(() => this.#change(action, ids)),
       }),
     )
+  }
+
+  /** The jobs of trials that failed: those of pruned ones were stopped for good. */
+  async #failedOf(study: number): Promise<ReadonlySet<number>> {
+    const { trials = [] } = (await this.#jobs.study(study)) ?? {}
+    return new Set(trials.flatMap(({ job, end }) => (job !== undefined && end?.kind === 'failed' ? [job] : [])))
   }
 
   async #change(action: JobAction, ids: readonly number[]): Promise<void> {

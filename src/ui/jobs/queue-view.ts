@@ -126,7 +126,7 @@ function isFound({ lead, first, count, study }: JobLine, needle: string): boolea
   const isExact = needle !== needle.toLowerCase()
   const texts = [
     ...(lead === undefined ? [] : [lead.spec.name, lead.spec.command, lead.user]),
-    ...(study === undefined ? [] : [study.study.name, study.study.user, study.study.spec.method]),
+    ...(study === undefined ? [] : ['study', study.study.name, study.study.user, study.study.spec.method]),
   ]
   return texts.some((text) => (isExact ? text : text.toLowerCase()).includes(needle))
 }

@@ -104,6 +104,25 @@ describe('a study in the list of jobs', () => {
     expect(hints()).not.toMatch(/cancel|results/)
   })
 
+  it('retries the jobs of failed trials, but not of those that were stopped early', async () => {
+    const stopped = (number: number) => jobOf(number + 1, { kind: 'cancelled', endedMs: 0 })
+    const jobs = JOBS.map((job, number) => (number === 4 || number === 5 ? stopped(number) : job))
+    const { press, queue, hints } = await openQueueTab('5', 80, 24, jobs, { 1: jobs.length }, [WF])
+    expect(hints()).toContain('t retry')
+    await press('t')
+    await press('y')
+    expect(queue.changes).toEqual([['retry', [5]]])
+  })
+
+  it('is found by the word study', async () => {
+    const { press, text } = await openQueueTab('5', 80, 24, JOBS, { 1: JOBS.length }, [WF])
+    await press('/study\r')
+    expect(text()).toContain('wf · random')
+    await press('/')
+    await press('/nowhere\r')
+    expect(text()).toContain('No row is shown')
+  })
+
   it('has a row also without jobs: not begun yet, or run elsewhere', async () => {
     const own = { repeat: 1, source: { kind: 'optuna' as const, url: 'sqlite:///a.db' } }
     const state = { kind: 'running' as const, repeated: 0, replaced: 0 }
