@@ -168,9 +168,9 @@ export const VERBS: VerbTable = {
         CLUSTER,
         one(() => import('./study/create.ts'), 'create'),
       ),
-      list: reads('list studies, and how many trials each has', QUEUE, one(studyTables, 'list')),
+      list: reads('list studies with their progress and best value', QUEUE, one(studyTables, 'list')),
       show: reads(
-        'show how far a study is, its best trial, and which parameters matter',
+        'show what a study searches, how far it is, its best trial, and what is running',
         QUEUE,
         one(studyTables, 'show'),
       ),
@@ -180,8 +180,8 @@ export const VERBS: VerbTable = {
         QUEUE,
         one(() => import('./study/plot.ts'), 'plot'),
       ),
-      stop: changes('start no more trials', QUEUE, one(studyChanges, 'stop')),
-      more: changes('go on with a study, or run more trials', QUEUE, one(studyChanges, 'more')),
+      stop: changes('start no more trials of a study', QUEUE, one(studyChanges, 'stop')),
+      more: changes('continue a study, or run more trials', QUEUE, one(studyChanges, 'more')),
       import: changes(
         'read a study of Optuna or Ray Tune that runs elsewhere, and follow it',
         CLUSTER,

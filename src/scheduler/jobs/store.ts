@@ -314,7 +314,9 @@ export class JobStore implements Disposable {
     // Few specifications name one, so only those are parsed.
     const rows = this.file.all(
       `SELECT DISTINCT jobs.spec AS spec FROM jobs JOIN specs ON specs.id = jobs.spec
-        WHERE kind IN (${UNFINISHED}) AND instr(specs.spec, ?) > 0`,
+        WHERE kind IN (${UNFINISHED}) AND instr(specs.spec, ?1) > 0
+        UNION SELECT job_spec FROM study JOIN specs ON specs.id = study.job_spec
+        WHERE json_extract(study.state, '$.kind') <> 'done' AND instr(specs.spec, ?1) > 0`,
       JSON.stringify(start).slice(0, -1),
     )
     const copied = rows.flatMap(({ spec }) => {

@@ -278,4 +278,17 @@ describe('a study', () => {
       'no untried point found; numbers are rounded to 6 significant digits',
     )
   })
+
+  it('keeps the directory that was copied for its trials until it is done, also between two of them', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const { studies } = world.store
+    const directory = `../${world.store.id}-copied`
+    const id = studies.create(study({}, { job: worldSpec({ directory }) }), world.nowMs)
+    const state = studies.get(id)?.state
+    expect(world.store.keptDirectories()).toEqual([directory.slice('../'.length)])
+    if (state !== undefined) studies.setState(id, { ...state, kind: 'stopped' })
+    expect(world.store.keptDirectories()).toHaveLength(1)
+    if (state !== undefined) studies.setState(id, { ...state, kind: 'done' })
+    expect(world.store.keptDirectories()).toEqual([])
+  })
 })
