@@ -17,12 +17,16 @@ export function mirrorTrials(
   let isNew = isWhole || withoutMark(spec) !== withoutMark(before)
   if (isNew || spec.source?.mark !== before.source?.mark)
     file.run('UPDATE study SET spec = ? WHERE id = ?', JSON.stringify(spec), id)
+  const hasSteps = trials.some(({ steps }) => steps.length > 0)
+  let room = hasSteps ? MOST_STEPS - Number(file.one(COUNT_STEPS, id)?.count) : 0
   for (const { number, point, end, steps, ...descent } of trials) {
-    for (const step of steps) studies.noteStep(id, number, step)
+    const stored = steps.slice(0, Math.max(0, Math.min(room, MOST_STEPS_AT_ONCE)))
+    for (const step of stored) studies.noteStep(id, number, step)
+    room -= stored.length
     const [known, key] = [studies.trial(id, number), pointKey(point)]
     const isSamePoint = known !== undefined && pointKey(known.point) === key
     const isSame = isSamePoint && known.end?.kind === end?.kind
-    isNew ||= !isSame || steps.length > 0
+    isNew ||= !isSame || stored.length > 0
     if (isSame) continue
     const last = file.one(LAST_REPETITION, id, key, number)
     const repetition = isSamePoint ? known.repetition : Number(last?.repetition ?? -1) + 1
@@ -52,6 +56,10 @@ export function lastEndMs({ file }: JobStore, { id }: Study): number {
   return Number(row?.last ?? 0)
 }
 
+/** Of a study, and of a trial in one reading: what reports more may fill the disk. */
+const MOST_STEPS = 1_000_000
+const MOST_STEPS_AT_ONCE = 20_000
+const COUNT_STEPS = 'SELECT count(*) AS count FROM trial_step WHERE study = ?'
 const LAST_REPETITION =
   'SELECT repetition FROM trial WHERE study = ? AND point = ? AND number <> ? ORDER BY repetition DESC LIMIT 1'
 const REPLACE = 'INSERT OR REPLACE INTO trial (study, number, point, repetition, kind, more) VALUES (?, ?, ?, ?, ?, ?)'

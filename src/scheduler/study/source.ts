@@ -101,6 +101,7 @@ export const MOST_SOURCE_TRIALS = 100_000
 export const SOURCE_DIGITS = 17
 const MOST_PARAMETERS = 64
 const MOST_CHOICES = 1_000
+const MOST_CHOICES_LENGTH = 20_000
 const MOST_TEXT = 200
 const MOST_NAMES = 10_000
 
@@ -132,10 +133,19 @@ export function numberText(value: number): string {
   return REAL.test(text) ? text : value.toExponential()
 }
 
-/** Texts of choices, all different and usable in `--param`. */
+/** So that no list of choices makes the study itself large. */
+function bounded(texts: readonly string[]): readonly string[] {
+  let length = 0
+  return texts.filter((text, index) => {
+    length += text.length
+    return index < MOST_CHOICES && length <= MOST_CHOICES_LENGTH
+  })
+}
+
+/** Texts of choices, all different and usable in `--param`; those that are too many are missing. */
 export function choiceTexts(values: readonly string[]): readonly string[] {
   const used = new Set<string>()
-  return values.slice(0, MOST_CHOICES).map((value) => {
+  const texts = values.slice(0, MOST_CHOICES).map((value) => {
     const plain = printable(value)
       .replaceAll(',', ';')
       .replace(/^(int|float|log):/, '$1;')
@@ -145,6 +155,7 @@ export function choiceTexts(values: readonly string[]): readonly string[] {
     used.add(text)
     return text
   })
+  return bounded(texts)
 }
 
 /** The parameters of a study by their names there, which may be any texts. */
@@ -264,7 +275,7 @@ function merge(one: SeenValues, other: SeenValues): SeenValues {
   )
   const texts = [...new Set([...(first ?? []), ...(second ?? [])])]
   if (one.kind === 'texts' && texts.length === one.texts.length) return one
-  return { kind: 'texts', texts: texts.slice(0, MOST_CHOICES) }
+  return { kind: 'texts', texts: bounded(texts) }
 }
 
 /** Behind `NAME=`. */

@@ -180,6 +180,15 @@ describe('a reading', () => {
     expect(stored()).toHaveLength(1)
   })
 
+  it('stores no more steps than a trial can have', () => {
+    const study = store.studies.get(id)
+    if (study === undefined) throw new Error('no study')
+    const steps = Array.from({ length: 30_000 }, (_, step) => ({ step, value: 1 }))
+    const trials = [{ number: 0, point: { x: '0.5' }, steps, end: undefined }]
+    store.together(() => mirrorTrials(store, study, { spec: SPEC, trials, isWhole: false }))
+    expect(store.studies.steps(id).get(0)).toHaveLength(20_000)
+  })
+
   it('numbers 2,000 repetitions of a point without comparing each with all', () => {
     const study = store.studies.get(id)
     if (study === undefined) throw new Error('no study')

@@ -90,6 +90,17 @@ describe('parameters', () => {
     expect(spaceOf(spec).parameters[0]).toMatchObject({ kind: 'choice' })
   })
 
+  it('bounds the texts of all choices together', () => {
+    const values = Array.from({ length: 1000 }, (_, index) => [`${index}${'x'.repeat(300)}`, 1])
+    const { spec, trials } = read([
+      { op: 'distribution', id: 0, kind: 'choice', values },
+      trial(0, { c: [0, '0.0'] }),
+      trial(1, { c: [0, '999.0'] }),
+    ])
+    expect(spec.parameters.join('').length).toBeLessThan(21_000)
+    expect(trials.map(({ point }) => Object.keys(point).length)).toEqual([1, 0])
+  })
+
   it('names parameters so that they can be variables, and remembers their names there', () => {
     const params = { 'learning rate': [0, '0.1'], learning_rate: [0, '0.2'], '9': [0, '0.3'], '\u202eevil': [0, '0.4'] }
     const { spec, trials } = read([float(0, '0.0', '1.0'), trial(0, params)])
