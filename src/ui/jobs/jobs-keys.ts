@@ -46,10 +46,10 @@ const onStudy =
   (test: (study: Study) => boolean): Test =>
   (state) =>
     (inList(state) || inStudy(state)) && onLine(({ study }) => study !== undefined && test(study.study))(state)
-const canStop = onStudy(({ state, spec }) => state.kind === 'running' && spec.source === undefined)
+const canStop = onStudy(({ state }) => state.kind === 'running')
 const hasOpenTrials = onLine(({ study }) => study?.study.spec.source === undefined && (study?.counts.open ?? 0) > 0)
 const canStopNow: Test = (state) => onStudy(() => true)(state) && hasOpenTrials(state)
-const canContinue = onStudy(({ spec }) => spec.source === undefined)
+const canContinue = onStudy(({ state, spec }) => spec.source === undefined || state.kind !== 'running')
 const hasMoreMetrics: Test = (state) => inStudy(state) && onStudy(({ spec }) => spec.metrics.length > 1)(state)
 const isNarrowed: Test = (state) => inStudy(state) && state.queue.study?.needle !== ''
 const canNarrow: Test = (state) => inStudy(state) && !isNarrowed(state)
@@ -97,8 +97,20 @@ export const jobsKeys = keyTable<ConsoleState>()(
   ['trial-search', '/', 'search', 'Study: show only trials with a word, such as opt=sgd or a host.', canNarrow],
   ['trial-show-all', '/', 'show all', 'Study: after a search, show all trials again.', isNarrowed],
   ['metric', 'v', 'next metric', 'Study with several metrics: plot the next one.', hasMoreMetrics],
-  ['stop-study', 'c', 'stop', 'Study: start no more trials; those that run go on. Asks first.', canStop],
-  ['more-trials', 'm', 'more', 'Study: run more trials, or continue one that was stopped; asks how many.', canContinue],
+  [
+    'stop-study',
+    'c',
+    'stop',
+    'Study: start no more trials; those that run go on. One that runs elsewhere is no longer followed. Asks first.',
+    canStop,
+  ],
+  [
+    'more-trials',
+    'm',
+    'more',
+    'Study: run more trials, or continue one that was stopped; asks how many. One that runs elsewhere is followed again.',
+    canContinue,
+  ],
   [
     'stop-study-now',
     'C',

@@ -229,11 +229,16 @@ export class StudyPage {
     if (study.state.kind !== 'running' && !now)
       return this.#options.context.notice('this study does not run', 'warning')
     const open = `${counts.open} ${counts.open === 1 ? 'trial' : 'trials'}`
-    const text = now ? `It cancels ${open}; m continues it.` : `Trials that run go on to their end; m continues it.`
+    const isElsewhere = study.spec.source !== undefined
+    const text = now
+      ? `It cancels ${open}; m continues it.`
+      : isElsewhere
+        ? 'It goes on where it runs; m follows it again.'
+        : 'Trials that run go on to their end; m continues it.'
     this.#options.context.openDialog(
       confirmDialog({
         id: 'stop-study',
-        title: `Stop study ${study.name}?`,
+        title: isElsewhere ? `Stop following study ${study.name}?` : `Stop study ${study.name}?`,
         lines: [{ text }],
         yesTitle: 'stop',
         onYes: () =>
@@ -245,6 +250,13 @@ export class StudyPage {
   #more(): void {
     const study = chosenLine(this.#queue)?.study?.study
     if (study === undefined) return
+    const change = (trials: number | undefined) =>
+      this.#options.attempt(async () => await this.#options.jobs.changeStudy(study.id, { kind: 'more', trials }))
+    if (study.spec.source !== undefined) {
+      if (study.state.kind === 'running') this.#options.context.notice('this study is followed already')
+      else change(undefined)
+      return
+    }
     const numberOf = (text: string) => (/^\d+$/.test(text.trim()) ? Number(text.trim()) : undefined)
     const isStopped = study.state.kind === 'stopped'
     this.#options.context.openDialog(
@@ -265,10 +277,7 @@ export class StudyPage {
           const isWrong = number === undefined || number > MOST_MORE || (number === 0 && !isStopped)
           return isWrong ? { error: `type a whole number from ${isStopped ? 0 : 1} to ${MOST_MORE}` } : {}
         },
-        onSubmit: (text) => {
-          const trials = numberOf(text) || undefined
-          this.#options.attempt(async () => await this.#options.jobs.changeStudy(study.id, { kind: 'more', trials }))
-        },
+        onSubmit: (text) => change(numberOf(text) || undefined),
       }),
     )
   }

@@ -128,10 +128,15 @@ describe('a study in the list of jobs', () => {
     const state = { kind: 'running' as const, repeated: 0, replaced: 0 }
     const elsewhere: Study = { ...studyOf(own), state, id: 2, name: 'far', jobSpec: undefined, createdMs: 2 }
     const readings = [readingOf(studyOf(), []), readingOf(elsewhere, TRIALS)]
-    const { text, press, hints } = await openQueueTab('5', 80, 24, [jobOf(9, { kind: 'queued' })], {}, readings)
+    const { text, press, hints, queue } = await openQueueTab('5', 80, 24, [jobOf(9, { kind: 'queued' })], {}, readings)
     expect(text()).toMatch(/^▸study +█+▒·* 6 1 failed +best loss 0\.125 +far · random/m)
     expect(text()).toMatch(/^ study +·{8} 0\/50 +- +wf · random/m)
-    expect(hints()).not.toMatch(/c stop|m more/)
+    expect(hints()).toContain('c stop')
+    expect(hints()).not.toMatch(/C stop now|m more/)
+    await press('c')
+    await press('y')
+    await press('m')
+    expect(queue.studyChanges).toEqual([[2, { kind: 'stop', now: false }]])
     await press('f')
     await press('f')
     expect(text()).toMatch(/far · random[\s\S]*wf · random/)
