@@ -5,6 +5,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { FIND_TOOL } from '../../ops/env/conda-scripts.ts'
 import type { EnvironmentSpec } from '../../ops/env/section.ts'
 import { pathWord } from '../../ops/kernel/files.ts'
+import { CHECKPOINT } from '../../scheduler/jobs/checkpoint.ts'
 
 /** `name`: of a conda environment (or its path), the path of a venv, or an image, with the options of `docker run`. */
 export type JobEnvironment =
@@ -60,6 +61,14 @@ export function pythonSetUp(environment: JobEnvironment): string {
   return `python3() { docker ${run} python3 "$@"; }`
 }
 
+/** For a command of sh that reads its stdin, in the same place as `pythonSetUp`. */
+export function withStdinIn(environment: JobEnvironment, command: string): string {
+  if (environment.kind !== 'image') return `${activation(environment)}\n${command}`
+  const { name, container } = environment
+  const run = container === undefined ? `run --rm --init -i ${shellQuote(name)}` : `exec -i ${shellQuote(container)}`
+  return `docker ${run} sh -c ${shellQuote(command)}`
+}
+
 function activation({ kind, name }: ActivatedEnvironment): string {
   switch (kind) {
     case 'venv':
@@ -91,8 +100,9 @@ export function inEnvironment(
 exec "$tool" run $o ${which} sh -c ${shellQuote(command)}`
     }
     case 'image': {
+      const mounts = variables.includes(CHECKPOINT) ? ` -v "$${CHECKPOINT}:$${CHECKPOINT}"` : ''
       const names = [...OURS, ...variables].map((variable) => `-e ${variable}`).join(' ')
-      return `exec docker run --rm --init --network host --name "muster-$MUSTER_JOB-$MUSTER_ATTEMPT-$RANK" ${gpus ? '--gpus all ' : ''}${names} -v "$PWD:$PWD" -w "$PWD" ${environment.options ?? ''} ${shellQuote(name)} sh -c ${shellQuote(command)}`
+      return `exec docker run --rm --init --network host --name "muster-$MUSTER_JOB-$MUSTER_ATTEMPT-$RANK" ${gpus ? '--gpus all ' : ''}${names} -v "$PWD:$PWD" -w "$PWD"${mounts} ${environment.options ?? ''} ${shellQuote(name)} sh -c ${shellQuote(command)}`
     }
   }
 }

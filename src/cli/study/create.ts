@@ -2,7 +2,6 @@
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { CHECKPOINT } from '../../scheduler/jobs/checkpoint.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { openQueue } from '../job/open-queue.ts'
 import { COMMAND_WORDS } from '../job/submit.ts'
@@ -59,7 +58,7 @@ so that a checkpoint is whole at any moment:
     const spec = studySpecOf(options, queue.inventory)
     if (options.ask && spec.pbt !== undefined)
       throw new MusterError('usage', '--ask and --method pbt cannot be used together')
-    const job = options.ask ? undefined : await trialJobOf(name, words, options, spec, queue, context, [CHECKPOINT])
+    const job = options.ask ? undefined : await trialJobOf(name, words, options, spec, queue, context)
     const study = { name, spec, ...defined({ job, trials: options.trials }) }
     if (options.dryRun) return tryStudy(study, queue, options, context)
     storeStudy({ ...study, user: userOf(options), priority: options.priority }, queue, options, context)

@@ -1,12 +1,16 @@
 /** From options to a study, for `muster study create` and `muster sweep`: its space, what a trial runs, and what would be tried first. */
+
 import { randomInt } from 'node:crypto'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { accountName } from '../../base/account.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
+import { section } from '../../ops/env/section.ts'
+import { CHECKPOINT } from '../../scheduler/jobs/checkpoint.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import type { NewStudy } from '../../scheduler/jobs/study-rows.ts'
@@ -18,6 +22,7 @@ import { type PruneSpec, type StudySpec, spaceOf, stepMetricOf } from '../../sch
 import { handLine, mostTrials, pointText } from '../../scheduler/study/study-text.ts'
 import { numberFrom, repeatable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
+import { parseJobEnvironment, withStdinIn } from '../job/environment.ts'
 import type { OpenQueue } from '../job/open-queue.ts'
 import {
   checkRoom,
@@ -190,6 +195,8 @@ export function studySpecOf(options: StudyOptions, inventory: Inventory): StudyS
     })
   if (prune === undefined && (stepMetric !== undefined || pruneFrom !== undefined))
     throw new MusterError('usage', `${stepMetric === undefined ? '--prune-from' : '--step-metric'} needs --prune`)
+  if (options.ask && method === PBT)
+    throw new MusterError('usage', '--ask cannot be used with --method pbt, whose members are jobs')
   if (prune !== undefined && method === PBT)
     throw new MusterError('usage', '--prune cannot be used with --method pbt, which replaces bad members itself')
   if (prune !== undefined && metrics.length !== 1)
@@ -198,7 +205,11 @@ export function studySpecOf(options: StudyOptions, inventory: Inventory): StudyS
     })
   const parameters = [...options.param, ...options.if.map((text) => `if ${text}`)]
   const spec: StudySpec = {
-    ...pbtParts(method, options, { parameters, metrics, repeat, ...defined({ digits, atOnce }) }),
+    ...pbtParts(
+      method,
+      { ...options, ...defined({ explore: exploreIn(options, inventory) }) },
+      { parameters, metrics, repeat, ...defined({ digits, atOnce }) },
+    ),
     ...{ method, seed, metrics, repeat, failures },
     ...defined({
       digits,
@@ -240,6 +251,12 @@ function checkNames({ parameters }: Space, { env }: SubmitOptions): void {
     })
 }
 
+/** The command of --explore in the environment of the jobs; a launcher brings its own. */
+function exploreIn({ explore, fromEnv, launch }: StudyOptions, inventory: Inventory): string | undefined {
+  if (explore === undefined || fromEnv === undefined || launch !== undefined) return explore
+  return withStdinIn(parseJobEnvironment(fromEnv, sectionOf(inventory, section)), explore)
+}
+
 /** What a trial runs; its directory is copied to the hosts. */
 export async function trialJobOf(
   name: string,
@@ -248,14 +265,13 @@ export async function trialJobOf(
   spec: StudySpec,
   queue: OpenQueue,
   context: CliContext,
-  more: readonly string[] = [],
 ): Promise<JobSpec> {
   const names = spaceOf(spec).parameters.map((one) => one.name)
   const stepMetric = stepMetricOf(spec)
   const steps = stepMetric === undefined ? [] : [stepMetric]
   const metric = [...new Set([...options.metric, ...options.record, ...steps])]
   const given = { ...options, ...ABSENT, metric, name: options.name ?? name }
-  const variables = [...names, 'MUSTER_STUDY', 'MUSTER_TRIAL', ...more]
+  const variables = [...names, 'MUSTER_STUDY', 'MUSTER_TRIAL', ...(spec.pbt === undefined ? [] : [CHECKPOINT])]
   const prepared = await prepareJob(words, given, queue, context, variables)
   const job = stepMetric === undefined ? prepared : { ...prepared, metricsEveryS: READ_EVERY_S }
   if (spec.pbt !== undefined) checkMemberJob(job, spec.pbt)
