@@ -236,7 +236,7 @@ export function studySpecOf(options: StudyOptions, inventory: Inventory): StudyS
 
 /** They would change how the command itself is found and run. */
 const RESERVED =
-  /^(MUSTER_.*|LD_.*|PATH|HOME|SHELL|USER|LOGNAME|PWD|IFS|ENV|BASH_ENV|TMPDIR|RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT)$/
+  /^(MUSTER_.*|LD_.*|BASH.*|PATH|HOME|SHELL|SHELLOPTS|USER|LOGNAME|UID|EUID|PPID|PWD|OLDPWD|IFS|ENV|TMPDIR|(CUDA|ROCR|HIP)_VISIBLE_DEVICES|RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT)$/
 
 function checkNames({ parameters }: Space, { env }: SubmitOptions): void {
   const wrong = parameters.find(({ name }) => RESERVED.test(name))

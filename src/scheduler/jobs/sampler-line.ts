@@ -3,7 +3,7 @@
  * program knows nothing that is not in the rows of the study, so it may be lost at any time, is opened again when the next
  * suggestion is needed, and is then told everything. Its lines are bounded, and it is believed nothing but a suggestion.
  */
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, hasPassed } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
@@ -69,7 +69,7 @@ export class SamplerLine implements Disposable {
   #isWanted = false
   #isAsked = false
   #answer: Readonly<Record<string, string>> | undefined
-  #trouble: { readonly reason: string; readonly untilMs: number } | undefined
+  #trouble: { readonly reason: string; readonly sinceMs: number; readonly pauseMs: number } | undefined
   #failures = 0
   #pause: Disposable | undefined
 
@@ -81,7 +81,7 @@ export class SamplerLine implements Disposable {
   poll(): SamplerAnswer {
     if (this.#answer !== undefined) return { kind: 'raw', values: this.#answer }
     const trouble = this.#trouble
-    if (trouble !== undefined && this.#options.clock.now() < trouble.untilMs)
+    if (trouble !== undefined && !hasPassed(trouble.sinceMs, trouble.pauseMs, this.#options.clock.now()))
       return { kind: 'trouble', reason: trouble.reason }
     this.#isWanted = true
     if (this.#opened === undefined) this.#open()
@@ -261,7 +261,7 @@ export class SamplerLine implements Disposable {
     const { clock, onAnswer } = this.#options
     this.#isWanted = false
     this.#failures++
-    this.#trouble = { reason, untilMs: clock.now() + pauseMs }
+    this.#trouble = { reason, sinceMs: clock.now(), pauseMs }
     this.#pause?.[Symbol.dispose]()
     this.#pause = clock.after(pauseMs, onAnswer)
   }

@@ -3,6 +3,7 @@
  * given to the next one that asks. What must outlive the scheduler is in the rows of trials.
  */
 import { randomBytes } from 'node:crypto'
+import { hasPassed } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { areSame, type ProgramAnswer, type ProgramRequest, valuesOf } from '../study/program-lines.ts'
@@ -39,10 +40,10 @@ type Queued = {
 }
 type WaitingProgram = Queued & { readonly request: Extract<ProgramRequest, { kind: 'ask' }> }
 
-/** Of an open trial. `freeAtMs`: set when no connection has it any more. */
+/** Of an open trial. `leftMs`: since when no connection has it. */
 type Hold = {
   readonly lines: Set<ProgramLine>
-  freeAtMs: number | undefined
+  leftMs: number | undefined
   /** Those that want to hear when the trial is over. */
   readonly watchers: ((answer: ProgramAnswer) => void)[]
 }
@@ -95,8 +96,7 @@ export class StudyDesk implements ProgramDesk {
       const answer = this.#answer(one, nowMs, after)
       if (answer !== undefined) after.push(() => one.answer(answer))
     }
-    for (const hold of this.#holds.values())
-      hold.freeAtMs = hold.lines.size > 0 ? undefined : (hold.freeAtMs ?? nowMs + RETURN_MS)
+    for (const hold of this.#holds.values()) hold.leftMs = hold.lines.size > 0 ? undefined : (hold.leftMs ?? nowMs)
   }
 
   waitingCount(study: number): number {
@@ -139,8 +139,7 @@ export class StudyDesk implements ProgramDesk {
     this.#setWaiting(study.id, others)
     this.#end(study, number, { gone: goneText(number) }, after)
     const isHeld = asker.isKept !== true && asker.untilMs === undefined
-    if (isHeld)
-      this.#holds.set(keyOf(study, number), { lines: new Set([first.line]), freeAtMs: undefined, watchers: [] })
+    if (isHeld) this.#holds.set(keyOf(study, number), { lines: new Set([first.line]), leftMs: undefined, watchers: [] })
     const answer = { trial: number, token: asker.token, parameters: point, space: spaceOf(study.spec) }
     after.push(() => first.answer(answer))
   }
@@ -178,7 +177,7 @@ export class StudyDesk implements ProgramDesk {
     if (trial.end !== undefined) return { over: trial.end.kind }
     if (request.kind === 'hold') return this.#hold(study, trial, queued)
     if (request.kind === 'again') {
-      const asker = { token: randomBytes(12).toString('hex'), sinceMs: nowMs, untilMs: nowMs }
+      const asker = { token: randomBytes(12).toString('hex'), sinceMs: nowMs, untilMs: 0 }
       studies.noteAsker(study.id, trial, asker)
       this.#end(study, trial.number, { gone: goneText(trial.number) }, after)
       return {}
@@ -193,7 +192,7 @@ export class StudyDesk implements ProgramDesk {
     if (!('token' in request)) return { error: '"token" is missing: it came with the trial' }
     if (asker?.isKept === true || asker?.untilMs !== undefined) return { error: `trial ${number} needs no hold` }
     const key = keyOf(study, number)
-    const hold = this.#holds.get(key) ?? { lines: new Set(), freeAtMs: undefined, watchers: [] }
+    const hold = this.#holds.get(key) ?? { lines: new Set(), leftMs: undefined, watchers: [] }
     this.#holds.set(key, hold)
     hold.lines.add(line)
     hold.watchers.push(answer)
@@ -246,8 +245,8 @@ export class StudyDesk implements ProgramDesk {
     if (asker?.untilMs !== undefined) return nowMs >= asker.untilMs
     if (asker?.isKept === true) return false
     const hold = this.#holds.get(keyOf(study, number))
-    const freeAtMs = hold === undefined ? (this.#sinceMs ?? nowMs) + RESTART_MS : hold.freeAtMs
-    return freeAtMs !== undefined && nowMs >= freeAtMs
+    if (hold === undefined) return hasPassed(this.#sinceMs ?? nowMs, RESTART_MS, nowMs)
+    return hold.leftMs !== undefined && hasPassed(hold.leftMs, RETURN_MS, nowMs)
   }
 }
 

@@ -2,6 +2,7 @@
  * The driver's part in studies: settles trials whose jobs have ended, stops those that are not worth going on, and fills up with
  * new ones. It alone adds trials, and keeps nothing that is not in rows but what can be asked again.
  */
+import { hasPassed } from '../../base/clock.ts'
 import { getOrMake } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
@@ -276,7 +277,7 @@ export class StudyPass implements Disposable {
     // A sampler learns what a trial has reached before it is asked for the next one.
     const learnsWithinMs = methodOf(spec) === undefined ? MOST_READING_MS : 0
     const busy = open.filter(
-      ({ job }) => job !== undefined && (!isFinal(job.state) || nowMs - job.state.endedMs < learnsWithinMs),
+      ({ job }) => job !== undefined && (!isFinal(job.state) || !hasPassed(job.state.endedMs, learnsWithinMs, nowMs)),
     )
     if (spec.atOnce !== undefined) return Math.min(MOST_ADDED, spec.atOnce - busy.length)
     const waits = busy.some(({ job }) => job?.state.kind === 'queued' || job?.state.kind === 'held')

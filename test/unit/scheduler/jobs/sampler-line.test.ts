@@ -246,6 +246,15 @@ describe('the line to a sampler', () => {
     expect(line.poll()).toEqual({ kind: 'wait' })
   })
 
+  it('tries again after its pause also when the clock was set back', () => {
+    line.poll()
+    programs.last.handlers.onEnd('connection lost')
+    expect(line.poll()).toMatchObject({ kind: 'trouble' })
+    clock.set(-86_400_000)
+    clock.advance(1_000)
+    expect(line.poll()).toEqual({ kind: 'wait' })
+  })
+
   it('gives up when the program works at one suggestion for too long', () => {
     line.poll()
     programs.begin()

@@ -231,6 +231,19 @@ describe('a trial whose program is gone', () => {
     expect([hold.later(), waiting.later()]).toEqual([{ over: 'done' }, { done: '1 trial' }])
   })
 
+  it('goes to the next program at once when the clock was set back', async () => {
+    world.store.studies.create(study({}, { trials: 2 }), world.nowMs)
+    const [first, second, third] = [connect(), connect(), connect()]
+    const { trial, token } = given(await first.one({ ask: 'wf' }))
+    await second.one({ ask: 'wf' })
+    second.leave()
+    await pass(1)
+    await third.one({ again: 'wf', trial, token })
+    await pass(-86_400_000)
+    expect(given(await third.one({ ask: 'wf' })).trial).toBe(0)
+    expect(given(await third.one({ ask: 'wf' })).trial).toBe(1)
+  })
+
   it('is not given to a program that is gone while it waits', async () => {
     world.store.studies.create(study({}, { trials: 1 }), world.nowMs)
     const [first, second, third] = [connect(), connect(), connect()]
