@@ -139,7 +139,12 @@ export class Population implements Disposable {
   step(study: Study, open: readonly OpenTrial[], { mostNew, tried }: StepOptions, nowMs: number): PopulationStep {
     const { population } = study.state
     const spec = study.spec.pbt
-    if (spec === undefined || study.state.kind !== 'running') return { ...NOTHING, state: population ?? NONE }
+    const stops: PopulationStep['stops'][number][] = open.flatMap(({ trial, job }) =>
+      job !== undefined && isTaken(trial, open, population?.replacements ?? [])
+        ? [{ trial, job: job.id, reason: `another trial continues member ${trial.member}` }]
+        : [],
+    )
+    if (spec === undefined || study.state.kind !== 'running') return { ...NOTHING, stops, state: population ?? NONE }
     if (population === undefined) return { ...NOTHING, state: NONE, adds: this.#firstTrials(study, spec, tried) }
     const { timeAttr } = spec
     const own = getOrMake(this.#tasks, study.id, () => new Map<string, Task>())
@@ -147,7 +152,6 @@ export class Population implements Disposable {
     const objective = study.spec.metrics[0]?.name ?? ''
     const isSilent = ({ values }: OpenTrial) => values[objective] !== undefined && values[timeAttr] === undefined
     let trouble = open.some(isSilent) ? `its members print no ${timeAttr}=NUMBER, so none is replaced` : undefined
-    const stops: PopulationStep['stops'][number][] = []
     const adds: PopulationTrial[] = []
     const replacements = population.replacements.flatMap((before): readonly Replacement[] => {
       const trial = open.find((one) => one.trial.number === before.victim)
@@ -160,9 +164,6 @@ export class Population implements Disposable {
         stops.push({ trial: trial.trial, job: trial.job.id, reason: next.reason })
       return next === undefined ? [] : [next]
     })
-    for (const { trial, job } of open)
-      if (job !== undefined && isTaken(trial, open, replacements))
-        stops.push({ trial, job: job.id, reason: `another trial continues member ${trial.member}` })
     for (const [key, { outcome }] of own)
       if (outcome !== undefined && !replacements.some((one) => key === keyOf(one))) own.delete(key)
     const pending = new Set(replacements.map(({ point }) => pointKey(point)))
@@ -396,7 +397,7 @@ const isTaken = (
   replacements: readonly Replacement[],
 ): boolean =>
   open.some(({ trial }) => trial.member === member && trial.number > number) ||
-  replacements.some(({ phase, victim }) => phase === 'moving' && victim === number)
+  replacements.some((one) => one.phase === 'moving' && one.member === member)
 
 /** With those of the members that run now. */
 function hostsNow(before: PopulationState['hosts'], open: readonly OpenTrial[]): PopulationState['hosts'] {

@@ -17,6 +17,7 @@ import { formatMove, formatSnapshot, parseCheckpointAnswer } from '../../../src/
 import { isActive } from '../../../src/scheduler/jobs/job.ts'
 import { formatCleanProgram, jobsLeft } from '../../../src/scheduler/jobs/left.ts'
 import type { CheckpointPort, CheckpointResult } from '../../../src/scheduler/jobs/population.ts'
+import { continueStudy, stopStudy } from '../../../src/scheduler/jobs/study-change.ts'
 import { ancestorsOf } from '../../../src/scheduler/study/descent.ts'
 import { pointKey } from '../../../src/scheduler/study/space.ts'
 import type { PbtSpec, Trial } from '../../../src/scheduler/study/study.ts'
@@ -435,6 +436,12 @@ describe('a population', () => {
       kind: 'pruned',
       reason: `another trial continues member ${member}`,
     })
+    const study = store.studies.get(id)
+    if (study !== undefined) stopStudy(store, study, { now: false }, world.nowMs)
+    store.applyAll([{ id: job, event: { kind: 'retry' } }], world.nowMs)
+    await turn(world)
+    expect(store.get(job)?.state.kind).toBe('cancelled')
+    if (study !== undefined) continueStudy(store, study, undefined, world.nowMs)
     checkLines(world, await runAll(world, id))
   })
 
