@@ -123,7 +123,7 @@ export class StudyPass implements Disposable {
     const { studies } = this.#options.store
     const open: OpenTrial[] = []
     for (const one of studies.open(study.id)) {
-      const end = endOf(study, one, nowMs)
+      const end = this.#endOf(study, one, nowMs)
       if (end === undefined) open.push(one)
       else this.#settle(study, one.trial, end)
     }
@@ -142,6 +142,17 @@ export class StudyPass implements Disposable {
     if (state !== study.state) studies.setState(study.id, state)
     if (state.kind !== 'running') this.desk.dismiss(study.id, overText({ ...study, state }), after)
     return [...stops, ...this.#judge(study, open)]
+  }
+
+  /** Undefined: it is not over. A trial that begins with a checkpoint that is trained to the end has nothing to print. */
+  #endOf(study: Study, open: OpenTrial, nowMs: number): TrialEnd | undefined {
+    const end = endOf(study, open, nowMs)
+    const { parent } = open.trial
+    if (end?.kind !== 'failed' || open.job?.state.kind !== 'done' || parent === undefined) return end
+    const reached = this.#options.store.studies.trial(study.id, parent)?.end
+    if (reached?.kind !== 'done' || study.spec.metrics.some(({ name }) => end.values[name] !== undefined)) return end
+    const reason = `trial ${parent} had trained its checkpoint to the end`
+    return { ...end, kind: 'done', values: { ...reached.values, ...end.values }, reason }
   }
 
   /** Notes what running trials have printed, and stops those that are not worth going on. */

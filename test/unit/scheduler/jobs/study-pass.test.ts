@@ -291,4 +291,37 @@ describe('a study', () => {
     if (state !== undefined) studies.setState(id, { ...state, kind: 'done' })
     expect(world.store.keptDirectories()).toEqual([])
   })
+
+  it('credits a member with what its checkpoint had reached, where nothing was left to train', () => {
+    using world = new QueueWorld(HOSTS, false)
+    const { store } = world
+    const pbt = {
+      ...{ population: 2, timeAttr: 'step', perturbationInterval: 4, quantileFraction: 0.5, resampleProbability: 0 },
+      mutate: [],
+    }
+    const id = store.studies.create(study({ method: 'pbt', pbt }), world.nowMs)
+    const found = store.studies.get(id)
+    if (found === undefined) throw new Error('no study')
+    // Its first members have begun.
+    store.studies.setState(id, { ...found.state, population: { marks: [], hosts: {}, replacements: [] } })
+    const trial = (size: string, more: object) =>
+      store.addTrial(found, { point: { size }, repetition: 0, ...more }, world.nowMs)
+    const [parent, child, grandchild] = [
+      trial('10', { member: 0 }),
+      trial('20', { member: 1, parent: 0 }),
+      trial('30', { member: 2, parent: 1 }),
+    ]
+    for (let tick = 0; tick < 12; tick++) {
+      world.nowMs += 1000
+      world.tick()
+      world.act()
+      readAll(world, (job) => (job === parent.job ? '0.9' : undefined))
+    }
+    expect(store.studies.trial(id, child.number)?.end).toMatchObject({
+      kind: 'done',
+      values: { acc: '0.9' },
+      reason: 'trial 0 had trained its checkpoint to the end',
+    })
+    expect(store.studies.trial(id, grandchild.number)?.end).toMatchObject({ kind: 'done', values: { acc: '0.9' } })
+  })
 })
