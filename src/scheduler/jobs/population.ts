@@ -360,7 +360,9 @@ export class Population implements Disposable {
     const objective = study.spec.metrics[0]?.name ?? ''
     return open.flatMap(({ trial: { member, number, point }, values, job }): readonly PopulationMember[] => {
       if (member === undefined || job === undefined || !isActive(job.state)) return []
-      const [step, value] = [stepNumber(values[spec.timeAttr]), metricNumber(values[objective])]
+      const step = stepNumber(values[spec.timeAttr])
+      const printed = values[objective]
+      const value = printed === undefined ? undefined : (metricNumber(printed) ?? Number.NaN)
       const isReplaced = job.state.kind === 'ending' || replacements.some((one) => one.member === member)
       return [{ member, trial: number, point, step, value, isReplaced }]
     })

@@ -20,7 +20,7 @@ export type PopulationMember = {
   readonly member: number
   readonly trial: number
   readonly point: Point
-  /** The last time attribute and value of the objective that it printed; undefined: none yet. */
+  /** The last time attribute and value of the objective that it printed; undefined: none yet. NaN: its training diverged. */
   readonly step: number | undefined
   readonly value: number | undefined
   /** It is being replaced: nobody takes its checkpoint. */
@@ -114,7 +114,8 @@ export function decide(
     return step - (marks.get(member)?.step ?? 0) >= spec.perturbationInterval
   })
   const overdue = due.filter(({ member }) => marks.get(member)?.isWaiting)
-  for (const { member, step = 0, value = 0 } of due) marks.set(member, { member, step, value, isWaiting: true })
+  for (const { member, step = 0, value = 0 } of due)
+    marks.set(member, { member, step, ...(Number.isFinite(value) && { value }), isWaiting: true })
   const printing = members.filter(
     ({ step, value, isReplaced }) => !isReplaced && step !== undefined && value !== undefined,
   )
@@ -129,7 +130,7 @@ export function decide(
   const { first, last } = quantiles(members, marks, isMost, spec.quantileFraction)
   for (const victim of judged) {
     const random = createRandomNumbers(mixed(seed, victim.trial, victim.step ?? 0))
-    const sources = first.filter(({ isReplaced }) => !isReplaced)
+    const sources = first.filter(({ member, isReplaced }) => !isReplaced && marks.get(member)?.value !== undefined)
     const source = last.includes(victim) ? sources[Math.floor(random() * sources.length)] : undefined
     if (source === undefined) continue
     const mutations = spec.mutate.map(parseMutation)
@@ -152,16 +153,19 @@ export function markOfReplaced(marks: readonly MemberMark[], member: number, sou
   ]
 }
 
-/** Of those that were compared: the worst and the best, of which no member is in both. */
+/** Of those that were compared: the worst and the best, of which no member is in both. Those that diverged are the worst. */
 export function quantiles(
   members: readonly PopulationMember[],
   marks: ReadonlyMap<number, MemberMark>,
   isMost: boolean,
   fraction: number,
 ): { readonly last: readonly PopulationMember[]; readonly first: readonly PopulationMember[] } {
-  const scoreOf = ({ member }: PopulationMember) => (marks.get(member)?.value ?? Number.NaN) * (isMost ? 1 : -1)
+  const scoreOf = ({ member }: PopulationMember) => {
+    const value = marks.get(member)?.value
+    return value === undefined ? Number.NEGATIVE_INFINITY : value * (isMost ? 1 : -1)
+  }
   const ranked = members
-    .filter((one) => !Number.isNaN(scoreOf(one)))
+    .filter(({ member }) => marks.has(member))
     .toSorted((one, other) => {
       const [left, right] = [scoreOf(one), scoreOf(other)]
       return left === right ? 0 : left < right ? -1 : 1

@@ -118,8 +118,8 @@ export type PopulationState = {
 }
 
 /**
- * Of a member when it last came an interval further: its value, and the time attribute then. `isWaiting`: it will be compared when the
- * others have come as far.
+ * Of a member when it last came an interval further: its value (none: its training diverged), and the time attribute then. `isWaiting`: it
+ * will be compared when the others have come as far.
  */
 export type MemberMark = {
   readonly member: number

@@ -144,12 +144,27 @@ describe('population-based training', () => {
     ])
   })
 
-  it('takes no checkpoint of a member that is itself being replaced, and judges only who has printed numbers', () => {
+  it('takes no checkpoint of a member that is itself being replaced, and judges only those that have printed something', () => {
     const members = [member(0, 4, 0.9), member(1, undefined, undefined), member(2, 4, 0.1)]
     const first = members.map((one) => (one.member === 0 ? { ...one, isReplaced: true } : one))
     expect(decide(first, [{ member: 0, step: 4, value: 0.9 }], context()).decisions).toEqual([])
     expect(decide(members, [], context()).decisions.map(({ victim }) => victim.member)).toEqual([2])
-    expect(decide([member(0, 9, Number.NaN), member(1, 9, 0.1)], [], context()).decisions).toEqual([])
+  })
+
+  it.each([
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    Number.NEGATIVE_INFINITY,
+  ])('replaces a member that has diverged to %s, also after its state was stored', (value) => {
+    const [bad, good] = [member(0, 4, value), member(1, 4, 0.1)]
+    const { decisions } = decide([bad, good], [], context())
+    expect(decisions).toMatchObject([{ victim: { member: 0 }, source: { member: 1 } }])
+    const waiting = decide([bad, { ...good, step: 3 }], [], context())
+    expect(waiting.decisions).toEqual([])
+    const marks = JSON.parse(JSON.stringify(waiting.marks)) as MemberMark[]
+    expect(decide([bad, good], marks, context()).decisions).toMatchObject([{ victim: { member: 0 } }])
+    // Nobody takes the checkpoint of such a member.
+    expect(decide([bad, { ...good, value }], [], context()).decisions).toEqual([])
   })
 
   it('never has the parameters of another member except by descent', () => {
