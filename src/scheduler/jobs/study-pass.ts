@@ -67,6 +67,8 @@ export class StudyPass implements Disposable {
   readonly #tried = new Map<number, Set<string>>()
   /** What trials that did not fail have printed on the way, by study and trial. */
   readonly #steps = new Map<number, Map<number, readonly TrialStep[]>>()
+  /** Of studies whose sampler suggests points that run already. */
+  readonly #means = new Map<number, readonly number[] | undefined>()
   readonly #population: Population
   /** For programs that loop themselves. */
   readonly desk: StudyDesk
@@ -107,6 +109,7 @@ export class StudyPass implements Disposable {
   #forget(known: ReadonlySet<number>, after: (() => void)[]): void {
     for (const id of [...this.#tried.keys()]) if (!known.has(id)) this.#tried.delete(id)
     for (const id of [...this.#steps.keys()]) if (!known.has(id)) this.#steps.delete(id)
+    for (const id of [...this.#means.keys()]) if (!known.has(id)) this.#means.delete(id)
     for (const [id, { sampler }] of [...this.#samplers])
       if (!known.has(id)) {
         this.#samplers.delete(id)
@@ -212,6 +215,7 @@ export class StudyPass implements Disposable {
 
   #settle(study: Study, trial: Trial, end: TrialEnd): void {
     this.#options.store.studies.settle(study.id, trial, end)
+    this.#means.delete(study.id)
     if (end.kind === 'failed') this.#steps.get(study.id)?.delete(trial.number)
     // A short trial may have ended before it was read for the first time; the others are compared with it.
     else if (stepMetricOf(study.spec) !== undefined) this.#noteStep(study, trial, end.values)
@@ -368,7 +372,8 @@ export class StudyPass implements Disposable {
     if (end?.kind === 'failed') return undefined
     const values = spec.metrics.map(({ name }) => metricNumber(end?.values[name]))
     if (end !== undefined && values.every((value) => value !== undefined)) return values
-    return studies.means(id, spec.metrics)
+    if (!this.#means.has(id)) this.#means.set(id, studies.means(id, spec.metrics))
+    return this.#means.get(id)
   }
 }
 
