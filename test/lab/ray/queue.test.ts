@@ -88,6 +88,25 @@ ray: { head: m10, workers: m8, port: 6333, object_store: 100MB, env: { ${VARIABL
     expect(nodes).toMatchObject([{ gpuUsedMilli: 2000 }, { gpuUsedMilli: 2000 }])
   })
 
+  it('tries each point of a study once, and refuses metrics, which it cannot read there', async () => {
+    const create = async (...args: readonly string[]) =>
+      await muster(
+        ...['study', 'create', 'rates', '--engine', 'ray', '--param', 'lr=0.1,0.2,0.3', '--at-once', '2', ...args],
+        ...['--', 'echo $lr >>/root/rates'],
+      )
+    expect(await create('--metric', 'loss')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--engine ray cannot be used with --metric'),
+    })
+    const { code, stderr } = await create()
+    expect(code, stderr).toBe(0)
+    const trials = async () =>
+      (await muster('study', 'export', 'rates', '--json')).stdout.split('\n').filter((line) => line.includes('"done"'))
+    await waitUntil(async () => (await trials()).length === 3, 'all trials to be done', 120_000)
+    const files = await Promise.all(lab.hosts.map(async (host) => (await host.exec('cat rates')).stdout))
+    expect(files.join('').trim().split('\n').toSorted()).toEqual(['0.1', '0.2', '0.3'])
+  })
+
   it('ends waiting and running jobs when the cluster is taken down', async () => {
     const waiting = await submit('--gpu', '1', '--', 'true')
     await reaches(waiting, 'starting')
