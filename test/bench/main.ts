@@ -50,9 +50,9 @@ const USAGE = `npm run bench -- NAME [options]
   ray                        compare muster up ray with ray start by hand and Ray's own launcher, on three hosts (root)
     --rounds 3
     --parts muster,launcher  any of these; ray start by hand is measured with each
-  studies                    measure studies with 10,000 trials, and over SSH (root); compare them with Optuna's own workers
-    --parts numbers,gaps     any of: numbers, queue, gaps, workers, points (default: numbers,queue)
-    --rounds 5               of workers: rounds; of points: seeds
+  studies                    measure studies with 10,000 trials, and over SSH (root); compare them with Optuna's own workers and Ray Tune
+    --parts numbers,gaps     any of: numbers, queue, gaps, workers, tune, points (default: numbers,queue)
+    --rounds 5               of workers and tune: rounds; of points: seeds
 for shells, run, copy, net and bring-up (the last three take no --node):
     --root DIRECTORY         measure another checkout
     --node ARGUMENT          argument for the node that runs Muster, for example --node=--cpu-prof

@@ -1,10 +1,9 @@
 /** How long a place is empty: from the end of a trial to the start of the next one, over SSH. */
-import { readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import type { SamplerPlace, StudySpec } from '../../../src/scheduler/study/study.ts'
 import type { Place } from '../jobs/place.ts'
 import { SPEC } from '../jobs/store.ts'
 import { formatPair, median, type Row } from '../support/statistics.ts'
+import { linesOfHomes, removeFromHomes } from './home-files.ts'
 
 const TRIALS = 60
 const GOAL_MS = 200
@@ -34,7 +33,7 @@ async function measureGaps(
   { method, atOnce, ...rest }: Pick<StudySpec, 'method' | 'sampler'> & { readonly atOnce: number },
 ): Promise<readonly number[]> {
   using store = place.openStore()
-  for (const home of place.homes) rmSync(join(home, 'times'), { force: true })
+  removeFromHomes(place, 'times')
   const metrics = [{ name: 'acc' }]
   const spec = { parameters: ['x=float:0:1'], method, seed: 1, metrics, repeat: 1, failures: TRIALS, atOnce, ...rest }
   const job = { ...SPEC, command: COMMAND, metrics }
@@ -45,7 +44,7 @@ async function measureGaps(
   await place.run('work', '--until-empty', '--json')
   const done = store.studies.counts(id).get('done')
   if (done !== TRIALS) throw new Error(`${done} of ${TRIALS} trials were done: ${store.studies.get(id)?.state.trouble}`)
-  const moments = place.homes.flatMap((home) => linesOf(join(home, 'times')).map((line) => line.split(' ')))
+  const moments = linesOfHomes(place, 'times').map((line) => line.split(' '))
   const of = (word: string) =>
     moments.flatMap(([kind, at]) => (kind === word ? [Number(at) / 1e6] : [])).toSorted((one, other) => one - other)
   const ends = of('end')
@@ -53,12 +52,4 @@ async function measureGaps(
   return of('start')
     .slice(atOnce)
     .map((start, index) => start - (ends[index] ?? Number.NaN))
-}
-
-function linesOf(path: string): readonly string[] {
-  try {
-    return readFileSync(path, 'utf8').trim().split('\n')
-  } catch {
-    return []
-  }
 }

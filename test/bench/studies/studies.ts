@@ -1,4 +1,4 @@
-/** `npm run bench -- studies`: what a study costs, beside Optuna's own way. */
+/** `npm run bench -- studies`: what a study costs, beside Optuna's own way and Ray Tune. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +12,7 @@ import { benchStudyNumbers } from './numbers.ts'
 import { optunaPath } from './peer.ts'
 import { benchPoints } from './points.ts'
 import { benchStudyQueue } from './queue.ts'
+import { benchTune, PROGRAMS_PLACE } from './tune.ts'
 import { benchWorkers } from './workers.ts'
 
 export type StudiesBenchOptions = {
@@ -36,15 +37,17 @@ export async function benchStudies({ parts, rounds, root, interrupted, log }: St
       if (parts.includes('numbers')) add(benchStudyNumbers())
       if (parts.includes('queue')) add(benchStudyQueue(directory))
       if (parts.includes('points')) add(await benchPoints(await optunaPath(), rounds, log))
-      if (!parts.includes('gaps') && !parts.includes('workers')) return formatTable(rows)
+      if (!['gaps', 'workers', 'tune'].some((part) => parts.includes(part))) return formatTable(rows)
       const main = join(await buildProduct(directory, root), 'dist', 'main.js')
-      const mounts = { [ENVIRONMENT_PLACE]: await pythonEnvironment('optuna') }
+      const environment = await pythonEnvironment(parts.includes('tune') ? 'ray-libraries' : 'optuna')
+      const mounts = { [ENVIRONMENT_PLACE]: environment, [PROGRAMS_PLACE]: import.meta.dirname }
       await using lab = await startLab({ count: HOSTS, mounts })
       const place = (name: string) => new Place(lab, main, name, { cpu: 5, gpu: 0 })
       const sampler = { host: 'm1', setUp: `PATH=${ENVIRONMENT}/bin:$PATH`, options: {} }
       if (parts.includes('gaps')) add(await benchGaps(place('gaps'), sampler))
       if (parts.includes('workers'))
         add(await benchWorkers(directory, await optunaPath(), place('workers'), sampler, rounds))
+      if (parts.includes('tune')) add(await benchTune(place('tune'), lab.host('m1'), sampler, rounds))
       return formatTable(rows)
     }
     return await Promise.race([work(), interrupted])

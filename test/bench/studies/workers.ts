@@ -1,11 +1,12 @@
 /** How many evaluations are of points that were tried already: four workers of Optuna with one storage, and four trials at once here. */
 import { once } from 'node:events'
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SamplerPlace } from '../../../src/scheduler/study/study.ts'
 import type { Place } from '../jobs/place.ts'
 import { SPEC } from '../jobs/store.ts'
 import { formatNumber, median, type Row } from '../support/statistics.ts'
+import { linesOfHomes, removeFromHomes } from './home-files.ts'
 import { runPeer, spawnPeer } from './peer.ts'
 
 const VALUES = 20
@@ -63,7 +64,7 @@ async function runWorkers(
     ),
   )
   await Promise.all(workers.map(async (worker) => await once(worker, 'close')))
-  return count(readFileSync(log, 'utf8'), sinceMs)
+  return count(readFileSync(log, 'utf8').trim().split('\n'), sinceMs)
 }
 
 async function runOurs(
@@ -74,7 +75,7 @@ async function runOurs(
   sampler: SamplerPlace,
 ): Promise<Counted> {
   using store = place.openStore()
-  for (const home of place.homes) rmSync(join(home, 'ran'), { force: true })
+  removeFromHomes(place, 'ran')
   const metrics = [{ name: 'loss' }]
   const spec = {
     ...{ parameters: [`x=int:1:${VALUES}`], method, seed, metrics, repeat: 1, failures: TRIALS, atOnce: WORKERS },
@@ -85,21 +86,12 @@ async function runOurs(
   store.studies.create({ name, user: 'bench', priority: 0, spec, trials: TRIALS, job }, Date.now())
   const sinceMs = performance.now()
   await place.run('work', '--until-empty', '--json')
-  return count(place.homes.map((home) => readIfAny(join(home, 'ran'))).join(''), sinceMs)
+  return count(linesOfHomes(place, 'ran'), sinceMs)
 }
 
-function count(log: string, sinceMs: number): Counted {
-  const points = log.trim().split('\n')
+function count(points: readonly string[], sinceMs: number): Counted {
   const seconds = (performance.now() - sinceMs) / 1000
   return { run: points.length, repeated: points.length - new Set(points).size, seconds }
-}
-
-function readIfAny(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
 }
 
 function text(counted: readonly Counted[]): string {
