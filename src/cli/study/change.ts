@@ -29,7 +29,7 @@ export const stop: VerbCode = {
       .option('--now', 'also stop the trials that are running, instead of letting them end'),
   help: `
 Examples:
-  muster study stop wf               start no more trials; those that are running go on
+  muster study stop wf               start no more trials; running ones continue
   muster study stop wf --now         stop those as well
 
 muster study more wf continues it. Trials that were stopped then start again, as the same trials.

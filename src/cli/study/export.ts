@@ -24,7 +24,7 @@ export const verb: VerbCode = {
     withPlace(
       command
         .argument('<study>', 'name of the study')
-        .option('--optuna <url>', 'write it into a storage of Optuna: sqlite:///FILE, journal:///FILE, postgresql://…')
+        .option('--optuna <url>', 'write it to an Optuna storage: sqlite:///FILE, journal:///FILE, postgresql://…')
         .option('--csv', 'print a table for spreadsheets'),
       'with --optuna: run Optuna',
     ).option('--replace', 'with --optuna: delete the study of that name there first'),
@@ -41,7 +41,7 @@ Trials that run are written as running. In a CSV file, text that a spreadsheet w
     const study = studyOr(queue, name)
     const ways = [options.optuna !== undefined, options.csv, options.json].filter((way) => way === true)
     if (ways.length === 0 || (options.csv && ways.length > 1))
-      throw new MusterError('usage', 'say how to export it: --optuna URL, --csv or --json')
+      throw new MusterError('usage', 'the format is missing: --optuna URL, --csv or --json')
     if (options.optuna === undefined && [options.on, options.fromEnv, options.studyName, options.replace].some(Boolean))
       throw new MusterError('usage', '--on, --from-env, --study-name and --replace need --optuna')
     if (options.optuna !== undefined) return await toOptuna(study, options.optuna, queue, options, context)
@@ -131,7 +131,7 @@ async function toOptuna(
   const { name, spec, id } = study
   if (source.kind !== 'optuna') throw new MusterError('usage', `--optuna ${printable(url)}: write it as sqlite:///FILE`)
   if (spec.metrics.length === 0)
-    throw new MusterError('usage', `${name} has no metric, which a study of Optuna needs`, {
+    throw new MusterError('usage', `${name} has no metric, which an Optuna study needs`, {
       hint: 'Use --csv or --json.',
     })
   const there = options.studyName ?? name
@@ -173,7 +173,7 @@ async function toOptuna(
     return EXIT.ok
   }
   if (end.kind === 'exists')
-    throw new MusterError('usage', `${shown} has a study ${printable(there)} already`, {
+    throw new MusterError('usage', `${shown} already has a study ${printable(there)}`, {
       hint: 'Replace it with --replace, or choose another name with --study-name.',
     })
   const trouble = sourceTrouble({ ...end, ...(end.op === 'error' ? {} : { message: 'its answer is incomplete' }) })

@@ -184,7 +184,9 @@ function again(study: Study | undefined, source: StudySource, { store }: OpenQue
   const { id, name, spec, state } = study
   const before = spec.source
   if (before?.url !== source.url || before.name !== source.name || before.host !== source.host)
-    throw new MusterError('usage', `there is a study ${name} already`, { hint: 'Choose another name for this one.' })
+    throw new MusterError('usage', `another study named ${name} already exists`, {
+      hint: 'Choose another name for the imported one.',
+    })
   const { reason: _, endedMs: __, ...rest } = state
   store.together(() => store.studies.setState(id, { ...rest, kind: 'running', beganMs: context.now() }))
   return study

@@ -35,32 +35,32 @@ export function withPbtOptions(command: Command): Command {
     )
     .option(
       '--perturbation-interval <n>',
-      'pbt: compare a member with the others each time its --time-attr has grown by N (default: 4); larger: members train longer before they are judged, and copy less',
+      'pbt: compare a member with the others each time its --time-attr has grown by N (default: 4); larger: members train longer between comparisons, and fewer checkpoints are copied',
       numberAbove0,
     )
     .option(
       '--quantile-fraction <x>',
-      'pbt: the worst X of the members go on from checkpoints of the best X, 0 to 0.5 (default: 0.25); larger: more are replaced each time, and the population becomes alike sooner',
+      'pbt: the worst X of the members continue from checkpoints of the best X, 0 to 0.5 (default: 0.25); larger: more are replaced each time, and the population loses its variety sooner',
       numberFrom(0),
     )
     .option(
       '--resample-probability <x>',
-      'pbt: draw a changed parameter anew with this probability, 0 to 1 (default: 0.25), else multiply it by 1.2 or 0.8, or take a neighbour of a choice; larger: bigger leaps',
+      'pbt: resample a mutated parameter with this probability, 0 to 1 (default: 0.25), else multiply it by 1.2 or 0.8, or take a neighbouring choice; larger: more exploration',
       numberFrom(0),
     )
     .addOption(
       repeatable(
         '--mutate <name=values>',
-        'pbt: a parameter that changes when a member is replaced: lr=loguniform:1e-5:1e-1, momentum=uniform:0:0.9, batch=choice:8,16,32; it needs no --param. Others stay those of the better member',
+        'pbt: mutate this parameter when a member is replaced: lr=loguniform:1e-5:1e-1, momentum=uniform:0:0.9, batch=choice:8,16,32; it needs no --param; other parameters are copied from the better member',
       ),
     )
     .option(
       '--explore <command>',
-      'pbt: run this on the host of the replaced member: it reads the changed parameters as JSON and prints those to use',
+      'pbt: run this on the host of the replaced member: it reads the mutated parameters as JSON and prints those to use',
     )
     .option(
       '--checkpoints <dir>',
-      'pbt: keep checkpoints in this directory, the same one on all hosts (default: in the home directory of each host, copied from host to host)',
+      'pbt: keep checkpoints in this directory, which all hosts share (default: in the home directory of each host, copied between hosts)',
     )
 }
 
@@ -88,7 +88,7 @@ export function pbtParts(
   if (rest.atOnce !== undefined)
     throw wrong('--at-once cannot be used with --method pbt: all members train side by side. Use --population')
   if (rest.repeat !== 1) throw wrong('--repeat cannot be used with --method pbt')
-  if (!NAME.test(timeAttr)) throw wrong('--time-attr: write it as in the output, such as step')
+  if (!NAME.test(timeAttr)) throw wrong('--time-attr must be the name that the output has, such as step')
   if (quantileFraction > 0.5) throw wrong('--quantile-fraction must be between 0 and 0.5')
   if (resampleProbability > 1) throw wrong('--resample-probability must be between 0 and 1')
   if (checkpoints !== undefined && !/^\/[^\x00-\x1f\x7f]+$/.test(checkpoints))

@@ -67,7 +67,7 @@ const NO_KIND = /^[^=]*=(-?[\d.]+(?:e[-+]?\d+)?(?::-?[\d.]+(?:e[-+]?\d+)?){1,2})
 
 const POPULATION = {
   name: PBT,
-  summary: 'members train side by side, and bad ones go on from checkpoints of good ones',
+  summary: 'population-based training: the worst members continue from checkpoints of the best',
 }
 
 const KNOWN = [
@@ -83,7 +83,7 @@ export function withParameters(command: Command): Command {
     .addOption(
       repeatable(
         '--param <name=values>',
-        'a parameter: int:10:200:10, float:0:1, float:0.1:0.3:0.1, log:1e-5:1e-1 (even in its logarithm), or adam,sgd',
+        'a parameter: int:10:200:10, float:0:1, float:0.1:0.3:0.1, log:1e-5:1e-1 (on a log scale), or a list: adam,sgd',
       ),
     )
     .addOption(
@@ -93,20 +93,20 @@ export function withParameters(command: Command): Command {
       ),
     )
     .optionsGroup('Metrics:')
-    .addOption(repeatable('--record <name[=pattern]>', 'also show this metric, without optimising it'))
+    .addOption(repeatable('--record <name[=pattern]>', 'also collect this metric, without optimising it'))
 }
 
 /** All options that say how it chooses and when it ends. */
 export function withMethod(command: Command): Command {
   command
-    .optionsGroup('Choosing points:')
+    .optionsGroup('Search method:')
     .option(
       '--method <name>',
       `how points are chosen: ${KNOWN.map(({ name, summary }) => `${name} (${summary})`).join(', ')}`,
       'random',
     )
     .option('--repeat <n>', 'try each point N times', wholeNumber(1, MOST_REPEATS), 1)
-    .option('--seed <n>', 'choose the same points again (default: a random seed)', wholeNumber(0, 2 ** 31))
+    .option('--seed <n>', 'seed of all random choices (default: a random one)', wholeNumber(0, 2 ** 31))
     .option(
       '--digits <n>',
       `round numbers of a range without steps to N significant digits (default: ${DEFAULT_DIGITS})`,
@@ -114,16 +114,16 @@ export function withMethod(command: Command): Command {
     )
   withSamplerOptions(command)
   command
-    .optionsGroup('How far it goes:')
+    .optionsGroup('Budget:')
     .option('--trials <n>', 'run at most N trials (default: until all points are tried)', wholeNumber(1))
     .option('--at-once <n>', AT_ONCE, wholeNumber(1))
-    .option('--time <s>', 'start no trial later than S seconds after the first', numberFrom(1))
-    .option('--failures <n>', 'start no more trials when the last N have failed', wholeNumber(1), 10)
-    .optionsGroup('Stopping trials early:')
+    .option('--time <s>', 'start no trial more than S seconds after the first one', numberFrom(1))
+    .option('--failures <n>', 'start no more trials after N failures in a row', wholeNumber(1), 10)
+    .optionsGroup('Early stopping:')
     .addOption(
       new Option(
         '--prune <rule>',
-        'stop a trial early: median (it is worse than the median of the others at that step) or halving:3 (at each third, ninth … step only the best third goes on)',
+        'stop bad trials early: median (those worse than the median of the others at the same step) or halving:3 (successive halving: at steps 1, 3, 9 … only the best third continue)',
       ).argParser(pruneOf),
     )
     .option('--step-metric <name>', `the number that counts steps, printed as NAME=12 (default: ${STEP})`)
@@ -136,11 +136,23 @@ export const AT_ONCE = 'run at most N trials at the same time (default: as many 
 const STEP = 'step'
 
 /** What a trial runs and needs, as for `muster job submit`. */
-export function withTrialOptions(command: Command): Command {
+export function withTrialOptions(
+  command: Command,
+  nameHelp = 'name of the jobs in lists (default: the name of the study)',
+): Command {
   withJobOptions(command.optionsGroup('Each trial, as for muster job submit:'))
   withStartOptions(command, LAUNCHERS_OF_ONE)
   const described = (long: string) => command.options.find((option) => option.long === long)
-  described('--metric')?.helpGroup('Metrics:')
+  const metric = described('--metric')
+  metric?.helpGroup('Metrics:')
+  const [options, record] = [command.options as Option[], described('--record')]
+  // The objective is shown before what is only recorded.
+  if (metric !== undefined && record !== undefined) {
+    options.splice(options.indexOf(metric), 1)
+    options.splice(options.indexOf(record), 0, metric)
+  }
+  const name = described('--name')
+  if (name !== undefined) name.description = nameHelp
   const dryRun = described('--dry-run')
   if (dryRun !== undefined) dryRun.description = DRY_RUN
   return command
@@ -171,6 +183,7 @@ const FINITE = ['grid', 'brute']
 export function studySpecOf(options: StudyOptions, inventory: Inventory): StudySpec {
   const { method, repeat, digits, failures, time, atOnce, seed = randomInt(2 ** 31) } = options
   const { prune, stepMetric, pruneFrom, trials } = options
+  const parameters = [...options.param, ...options.if.map((text) => `if ${text}`)]
   if (options.param.length + options.mutate.length === 0)
     throw new MusterError('usage', 'the study has no parameter', {
       hint: 'Add one, such as --param lr=log:1e-5:1e-1 or --param opt=adam,sgd.',
@@ -184,14 +197,15 @@ export function studySpecOf(options: StudyOptions, inventory: Inventory): StudyS
   for (const text of options.param) {
     const [, range] = NO_KIND.exec(text) ?? []
     if (range !== undefined)
-      throw new MusterError('usage', `--param ${printable(text)}: a range begins with its kind`, {
+      throw new MusterError('usage', `--param ${printable(text)}: the kind of the range is missing`, {
         hint: `Write int:${range}, float:${range} or log:${range}.`,
       })
   }
+  for (const text of parameters) checkKind(text)
   const metrics = metricsOf(options.metric)
   if (metrics.length === 0 && !WITHOUT_METRIC.includes(method))
     throw new MusterError('usage', `--method ${printable(method)} needs --metric: what should it optimise?`, {
-      hint: 'Such as --metric loss, or --metric max:acc if higher is better. The command prints it as acc=0.93.',
+      hint: 'Add --metric loss, or --metric max:acc if higher is better. The command prints it as acc=0.93.',
     })
   if (prune === undefined && (stepMetric !== undefined || pruneFrom !== undefined))
     throw new MusterError('usage', `${stepMetric === undefined ? '--prune-from' : '--step-metric'} needs --prune`)
@@ -203,7 +217,6 @@ export function studySpecOf(options: StudyOptions, inventory: Inventory): StudyS
     throw new MusterError('usage', `--prune needs exactly one --metric, and there are ${metrics.length}`, {
       hint: 'Name the one by which trials are compared; others can be given with --record.',
     })
-  const parameters = [...options.param, ...options.if.map((text) => `if ${text}`)]
   const spec: StudySpec = {
     ...pbtParts(
       method,
@@ -224,14 +237,48 @@ export function studySpecOf(options: StudyOptions, inventory: Inventory): StudyS
   checkNames(space, options)
   const endless = space.parameters.find(({ kind }) => kind === 'real')?.name
   if (endless !== undefined && FINITE.includes(method))
-    throw new MusterError('usage', `--method ${method} tries all points, and ${endless} may be any number`, {
+    throw new MusterError('usage', `--method ${method} tries all points, but ${endless} has infinitely many values`, {
       hint: `Give it steps, such as --param ${endless}=float:0:1:0.1, or use --method random.`,
     })
   if (endless !== undefined && trials === undefined && time === undefined && spec.pbt === undefined)
-    throw new MusterError('usage', `--trials is missing: ${endless} may be any number, so the study would never end`, {
-      hint: 'Say how many trials to run, such as --trials 50, or for how long to start trials, such as --time 3600.',
-    })
+    throw new MusterError(
+      'usage',
+      `--trials is missing: ${endless} has infinitely many values, so the study would never end`,
+      {
+        hint: 'Say how many trials to run, such as --trials 50, or for how long to start trials, such as --time 3600.',
+      },
+    )
   return spec
+}
+
+/** Kinds of Ray Tune, Optuna and --mutate, and how --param writes them. */
+const OTHER_KINDS: Readonly<Record<string, string>> = {
+  uniform: 'float:0:1',
+  loguniform: 'log:1e-5:1e-1',
+  choice: 'adam,sgd',
+  categorical: 'adam,sgd',
+  grid: '8,16,32',
+}
+const KINDS = ['int', 'float', 'log']
+
+/** A misspelt kind would become a text to try. @throws MusterError 'usage' */
+function checkKind(text: string): void {
+  const [, option = '', name = '', values = ''] = /^(if )?(?:\S+\s+)?([^=\s]*)=(.*)$/s.exec(text) ?? []
+  const [, kind] = /^([A-Za-z][\w-]*):/.exec(values) ?? []
+  if (kind === undefined || KINDS.includes(kind)) return
+  const other = Object.hasOwn(OTHER_KINDS, kind) ? OTHER_KINDS[kind] : undefined
+  if (other === undefined && values.includes(',')) return
+  const shown = printable(option === '' ? text : text.slice(option.length))
+  throw new MusterError(
+    'usage',
+    `--${option === '' ? 'param' : 'if'} ${shown}: unknown kind: ${printable(kind)}${didYouMean(kind, KINDS)}`,
+    {
+      hint:
+        other === undefined
+          ? `Kinds: ${KINDS.join(', ')}, such as int:1:10, float:0:1 or log:1e-5:1e-1. A text to try needs a second one: adam,sgd.`
+          : `Write ${printable(name)}=${other}.`,
+    },
+  )
 }
 
 /** They would change how the command itself is found and run. */
@@ -241,7 +288,7 @@ const RESERVED =
 function checkNames({ parameters }: Space, { env }: SubmitOptions): void {
   const wrong = parameters.find(({ name }) => RESERVED.test(name))
   if (wrong !== undefined)
-    throw new MusterError('usage', `--param ${wrong.name}: this name is a variable that the job needs itself`, {
+    throw new MusterError('usage', `--param ${wrong.name}: the job itself needs a variable of this name`, {
       hint: 'Choose another name.',
     })
   const twice = parameters.find(({ name }) => Object.hasOwn(env, name))
@@ -275,10 +322,19 @@ export async function trialJobOf(
   const prepared = await prepareJob(words, given, queue, context, variables)
   const job = stepMetric === undefined ? prepared : { ...prepared, metricsEveryS: READ_EVERY_S }
   if (spec.pbt !== undefined) checkMemberJob(job, spec.pbt)
-  for (const warning of unusedWords(words, names)) context.stderr.write(`muster: warning: ${printable(warning)}\n`)
+  for (const warning of [...singleValues(spec), ...unusedWords(words, names)])
+    context.stderr.write(`muster: warning: ${printable(warning)}\n`)
   if (!options.dryRun) checkRoom(job, queue, given, context)
   return job
 }
+
+/** Not of --if, whose condition may choose between constants. */
+const singleValues = (spec: StudySpec): readonly string[] =>
+  spaceOf(spec).parameters.flatMap((one) =>
+    one.kind === 'choice' && one.values.length === 1 && one.when === undefined
+      ? [`${one.name} has only one value: ${one.values[0]}. Commas separate several: ${one.name}=a,b`]
+      : [],
+  )
 
 const SHELL = /(^|\/)(ba|da|k|z)?sh$/
 
@@ -297,9 +353,7 @@ export function unusedWords(words: readonly string[], names: readonly string[]):
         ]),
     ...(used.length === 0 || isExpanded
       ? []
-      : [
-          `no shell replaces ${list(used)} in a command of several words. Write the whole command as one word: '${all}'`,
-        ]),
+      : [`no shell replaces ${list(used)}, because the command is several words. Quote the whole command: '${all}'`]),
   ]
 }
 
@@ -337,7 +391,7 @@ function planText({ spec, trials }: Pick<NewStudy, 'spec' | 'trials'>): string {
     spec.pbt !== undefined
       ? count(spec.pbt.population, 'member')
       : most === undefined
-        ? `until ${spec.limitS} s are over`
+        ? `for ${spec.limitS} s`
         : most === size * spec.repeat
           ? 'all of them'
           : `up to ${formatTrials(most)}`
@@ -383,7 +437,7 @@ export function tryStudy(
 const laterWords = ({ pbt, sampler }: StudySpec): string =>
   pbt === undefined
     ? `Optuna chooses the points${sampler === undefined ? '' : ` on ${sampler.host}`} when the study runs`
-    : `${pbt.population} members begin with points drawn at random`
+    : `${pbt.population} members start at random points`
 
 /** Those that its trials will have, if none fails to be stored; empty where another program chooses them. */
 function firstPoints(spec: StudySpec, most: number): readonly Point[] {

@@ -54,7 +54,7 @@ Examples:
     muster study tell wf $MUSTER_TRIAL "$(python train.py "$lr")"
   done
 
-The trial is yours until you tell its value. Waits while other programs have the last points, because those may come back; exits
+The trial is yours until you tell its value. Waits while other programs have the last points, because those may come back. Exits
 with 1 when the study is over.
 `,
   async run(name: string, options: AskOptions, context: CliContext) {
@@ -80,7 +80,10 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 function trialOf({ trial, parameters }: JsonRecord): { readonly trial: number; readonly parameters: JsonRecord } {
   const own = record(parameters)
   if (typeof trial !== 'number' || own === undefined || !Object.keys(own).every((name) => NAME.test(name)))
-    throw new MusterError('unreachable', `what answers at the socket is no scheduler: check ${SOCKET_VARIABLE}`)
+    throw new MusterError(
+      'unreachable',
+      `the program that answers at the socket is not a scheduler: check ${SOCKET_VARIABLE}`,
+    )
   return { trial, parameters: own }
 }
 
@@ -106,7 +109,7 @@ The same value may be told twice, another one may not.
   async run(name: string, trial: number, values: readonly string[], options: TellOptions, context: CliContext) {
     const { failed, again = false } = options
     if (Number(failed !== undefined) + Number(again) + Number(values.length > 0) > 1)
-      throw new MusterError('usage', 'only one of a value, --failed and --again can be told')
+      throw new MusterError('usage', 'a value, --failed and --again cannot be used together')
     const told = again
       ? { again: name, trial }
       : failed === undefined

@@ -42,6 +42,7 @@ export const sweep: VerbCode = {
           .option('--wait', 'wait until all trials have ended, and show them; run the scheduler if none is running')
           .option('--at-once <n>', AT_ONCE, wholeNumber(1)),
       ),
+      'name of the study (default: that of the program)',
     ),
   help: `
 Examples:
@@ -49,7 +50,7 @@ Examples:
   muster sweep --wait --grid seed=1:5:1 --metric max:acc -- 'python train.py $seed'
 
 Runs every combination once, like muster job submit --grid, and collects results: a sweep is a study whose method is grid, so
-muster study show, results, plot, stop and more work with it. Its name is that of the program, unless --name gives another one.
+muster study show, results, plot, stop and more work with it. Its name is that of the program unless --name is given.
 
 Exit codes with --wait: 0 all trials are done, 1 a trial failed.
 `,
@@ -96,7 +97,7 @@ async function runHere(
   } finally {
     if (context.signal.aborted)
       context.stderr.write(
-        `muster: ${name} goes on when a scheduler runs: muster job work. To stop it: muster study stop ${name}\n`,
+        `muster: ${name} continues when a scheduler runs: muster job work. To stop it: muster study stop ${name}\n`,
       )
     over.abort()
     await driving

@@ -80,7 +80,7 @@ while [ $n -lt ${COPIES} ]; do
   [ $c = 0 ] || { rm -rf ./${copy}; printf '%s\\n' "$e" >&2; exit 1; }
   printf '%s\\n' "$(digest ${copy})" "$PWD/${copy}" ${DONE}; exit
 done
-rm -rf ./${copy}; echo 'the program writes to it all the time' >&2; exit 1
+rm -rf ./${copy}; echo 'the program keeps writing to it' >&2; exit 1
 `
 }
 

@@ -470,5 +470,5 @@ function parseExplored(text: string, { spec }: Study): Point | string {
     if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') raw[name] = String(value)
   }
   const missing = canonicalPoint(space, raw)
-  return missing ?? `it is outside the study's parameters: ${printable(JSON.stringify(raw).slice(0, MOST_REASON))}`
+  return missing ?? `not in the search space of the study: ${printable(JSON.stringify(raw).slice(0, MOST_REASON))}`
 }

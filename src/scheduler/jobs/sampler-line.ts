@@ -229,7 +229,7 @@ export class SamplerLine implements Disposable {
       'no-optuna': `Optuna is not installed on ${this.#where()}. Install it there, or name another host with --sampler-on; --method random works without it`,
       'no-environment': [`cannot activate ${environment} on ${sampler?.host ?? ''}`, ...said].join(': '),
       'no-sampler': `there is no sampler ${name} on ${this.#where()}: ${text}`,
-      options: `${name} cannot be used like this: ${text}`,
+      options: `${name} rejects its options: ${text}`,
     }
     const reason = typeof kind === 'string' && Object.hasOwn(lasting, kind) ? lasting[kind] : undefined
     return {

@@ -1,4 +1,4 @@
-/** How users stop a study and let it go on. */
+/** How users stop a study and continue it. */
 import { MusterError } from '../../base/errors.ts'
 import { formatTrials } from '../study/format-value.ts'
 import type { Study } from '../study/study.ts'

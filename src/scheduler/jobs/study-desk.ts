@@ -231,7 +231,7 @@ export class StudyDesk implements ProgramDesk {
     if (before.kind === end.kind && (end.kind !== 'done' || areSame(before.values, end.values))) return {}
     const was = Object.entries(before.values).map(([name, value]) => `${name}=${value}`)
     const words = before.kind === 'done' && was.length > 0 ? was.join(' ') : before.kind
-    return { error: `trial ${trial.number} has been told already: ${printable(words)}` }
+    return { error: `trial ${trial.number} already has a result: ${printable(words)}` }
   }
 
   /** Nobody has the trial now. */

@@ -305,7 +305,7 @@ export class StudyPass implements Disposable {
     if (state.trials !== undefined && count >= state.trials) return `${count} ${count === 1 ? 'trial' : 'trials'}`
     if (spec.pbt === undefined && count >= sizeOf(spaceOf(spec)) * spec.repeat) return allTried({ spec })
     if (spec.limitS !== undefined && state.beganMs !== undefined && nowMs - state.beganMs > spec.limitS * 1000)
-      return `its time is over (${spec.limitS} s)`
+      return `its time is up (${spec.limitS} s)`
     const failed = studies.failuresInARow(id, state.failuresFrom)
     return failed >= spec.failures ? `the last ${failed} trials failed` : undefined
   }
@@ -390,7 +390,7 @@ function allTried({ spec }: Pick<Study, 'spec'>): string {
   const space = spaceOf(spec)
   const size = sizeOf(space)
   if (Number.isFinite(size)) return `all ${size} points tried`
-  return `no untried point found; numbers are rounded to ${space.significantDigits} significant digits`
+  return `found no untried point; numbers are rounded to ${space.significantDigits} significant digits`
 }
 
 function ended({ trouble: _, ...state }: StudyState, reason: string, nowMs: number): StudyState {

@@ -62,11 +62,11 @@ export class StudyRows extends StorePart {
   /** @throws MusterError 'usage' when it is taken or unusable. */
   checkName(name: string): void {
     if (!NAME.test(name) || name.length > MOST_NAME)
-      throw new MusterError('usage', `${printable(name.slice(0, MOST_NAME))} cannot be the name of a study`, {
+      throw new MusterError('usage', `not a valid study name: ${printable(name.slice(0, MOST_NAME))}`, {
         hint: `Use at most ${MOST_NAME} letters, digits, "_", "." and "-"; begin with a letter or a digit.`,
       })
     if (this.find(name) !== undefined)
-      throw new MusterError('usage', `there already is a study ${name}`, {
+      throw new MusterError('usage', `a study named ${name} already exists`, {
         hint: `Choose another name. To continue that one: muster study more ${name}`,
       })
   }

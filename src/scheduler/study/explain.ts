@@ -83,7 +83,7 @@ const SAMPLERS: Readonly<Record<string, Sampler>> = {
   },
   CmaEsSampler: {
     name: 'CMA-ES',
-    does: 'draws points round the best ones, and adapts the size and shape of that region',
+    does: 'draws points around the best ones, and adapts the size and shape of that region',
     isModel: false,
   },
   NSGAIISampler: {
@@ -111,7 +111,7 @@ function explainPopulation(pbt: PbtSpec): string {
   const drawn = formatPercent(pbt.resampleProbability)
   const change =
     pbt.explore === undefined
-      ? `with changed parameters (drawn anew in ${drawn} of cases, otherwise × 1.2 or × 0.8, or a neighbouring choice)`
+      ? `with changed parameters (resampled in ${drawn} of cases, otherwise × 1.2 or × 0.8, or a neighbouring choice)`
       : 'with the parameters that the explore command prints'
   return `Population: every ${pbt.perturbationInterval} of ${pbt.timeAttr}, the worst ${share} stop and continue from a checkpoint of the best ${formatPercent(pbt.quantileFraction)}, ${change}.`
 }
@@ -120,7 +120,7 @@ const formatPercent = (share: number): string => `${Number((share * 100).toPreci
 
 function explainRepeats({ repeated, replaced }: Pick<Study['state'], 'repeated' | 'replaced'>): string {
   const suggestions = repeated === 1 ? '1 suggestion was a repeat' : `${repeated} suggestions were repeats`
-  if (replaced === 0) return `${suggestions}: not run, and asked again.`
+  if (replaced === 0) return `${suggestions}: not run; the method was asked again.`
   return `${suggestions}: not run; ${formatTrials(replaced)} took the nearest untried point instead.`
 }
 
@@ -134,7 +134,7 @@ function explainPruning(rule: PruneSpec, metric: Metric | undefined, pruned: num
   const factor = rule.factor ?? DEFAULT_FACTOR
   const first = rule.fromStep > 0 ? rule.fromStep : 1
   const rungs = Array.from({ length: SHOWN_RUNGS }, (_, index) => first * factor ** index)
-  return `Halving: at ${rule.stepMetric} ${rungs.join(', ')}… only the best ${PARTS[factor] ?? `1/${factor}`} by ${name} of those that got there go on; ${so}.`
+  return `Halving: at ${rule.stepMetric} ${rungs.join(', ')}… only the best ${PARTS[factor] ?? `1/${factor}`} by ${name} of those that got there continue; ${so}.`
 }
 
 function explainState({ spec, state }: Pick<Study, 'spec' | 'state'>, counts: TrialCounts): string {

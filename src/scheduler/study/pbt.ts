@@ -59,13 +59,13 @@ export function parseMutation(text: string): Mutation {
   if (kind === 'choice') {
     const values = rest.split(',').map(canonicalText)
     if (values.some((value) => value === '' || value.length > 200)) throw wrong(`write it as ${FORMS}`)
-    if (new Set(values).size < values.length) throw wrong('it has a value twice')
+    if (new Set(values).size < values.length) throw wrong('duplicate value')
     return { name, kind, values }
   }
   const parts = rest.split(':')
   const [low = 0, high = 0] = parts.map(Number)
   if (parts.length !== 2 || !parts.every((part) => NUMBER.test(part))) throw wrong(`write it as ${FORMS}`)
-  if (!(low < high) || !Number.isFinite(high)) throw wrong('the first number must be below the second')
+  if (!(low < high) || !Number.isFinite(high)) throw wrong('the first number must be less than the second')
   if (kind === 'loguniform' && low <= 0) throw wrong('loguniform needs numbers above 0')
   return { name, kind: 'number', low, high, isLog: kind === 'loguniform' }
 }
@@ -83,9 +83,9 @@ export function checkMutations(mutations: readonly Mutation[], space: Space): vo
     const wrong = (why: string) => new MusterError('usage', `--mutate ${name}: ${why}`)
     const parameter = space.parameters.find((one) => one.name === name)
     if (parameter === undefined) throw wrong(`there is no parameter ${name}`)
-    if (mutations.findIndex((other) => other.name === name) !== index) throw wrong('it is given twice')
+    if (mutations.findIndex((other) => other.name === name) !== index) throw wrong('duplicate parameter')
     if (mutation.kind === 'number' && parameter.kind === 'choice')
-      throw wrong(`${name} has values of its own: write ${name}=choice:${parameter.values.join()}`)
+      throw wrong(`--param lists its values: write ${name}=choice:${parameter.values.join()}`)
     const ends = mutation.kind === 'choice' ? mutation.values : [String(mutation.low), String(mutation.high)]
     const outside = ends.find((value) => inDomain(parameter, value, space) === undefined)
     if (outside !== undefined) throw wrong(`--param ${name} does not have ${outside}`)

@@ -74,9 +74,9 @@ function belowRung(
     const kept = Math.max(1, Math.floor(all / factor))
     const better = values.filter((value) => isWorse(own.value, value, metric)).length
     if (better < kept) continue
-    const goesOn = kept === 1 ? 'only the best one goes on' : `the best ${kept} go on`
+    const goesOn = kept === 1 ? 'only the best one continues' : `the best ${kept} continue`
     const value = `${metric.name} ${formatValue(own.value)}`
-    return `at ${rule.stepMetric} ${own.step} its ${value} is number ${better + 1} of ${all} trials; ${goesOn}`
+    return `at ${rule.stepMetric} ${own.step} its ${value} ranks ${better + 1} of ${all} trials; ${goesOn}`
   }
   return undefined
 }

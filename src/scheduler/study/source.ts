@@ -400,11 +400,11 @@ export function sourceSentence(
   const listed = names.join(', ')
   switch (problem) {
     case 'no-file':
-      return { reason: `cannot read ${shown} on ${host}: it is not there, or not readable` }
+      return { reason: `cannot read ${shown} on ${host}: it does not exist or is not readable` }
     case 'no-storage':
       return kind === 'ray'
-        ? { reason: `${shown} is no experiment of Ray Tune: it has no experiment_state-*.json` }
-        : { reason: `${shown} is no storage of Optuna` }
+        ? { reason: `${shown} is not a Ray Tune experiment: it has no experiment_state-*.json` }
+        : { reason: `${shown} is not an Optuna storage` }
     case 'no-study':
       return {
         reason:
@@ -424,7 +424,7 @@ export function sourceSentence(
         hint: 'Install the driver of that database.',
       }
     case 'too-large':
-      return { reason: `${shown} is too large to be read` }
+      return { reason: `${shown} is too large to read` }
     case 'no-trials':
       return {
         reason: `${shown} has no trial with parameters yet`,

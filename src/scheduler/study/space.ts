@@ -32,8 +32,8 @@ const MOST_COMBINATIONS = 10_000
 export const DEFAULT_DIGITS = 6
 
 const WRONG_RANGE = {
-  'not plain': 'a range needs plain numbers such as 10 or 0.1',
-  'no step': 'the step must be positive, and the last number not below the first',
+  'not plain': 'a range needs plain numbers, such as 10 or 0.1',
+  'no step': 'the step must be positive, and the first number at most the last',
   'too many': `more than ${MOST_VALUES} values`,
 } as const
 const FORMS = 'int:1:10, int:10:200:10, float:0.1:0.3:0.1, float:0:1, log:1e-5:1e-1 or adam,sgd'
@@ -54,7 +54,7 @@ function parseDomain(text: string, wrong: (why: string) => MusterError): Domain 
   if (!['int', 'float', 'log'].includes(kind) || parts.length === 0) {
     const values = text.split(',')
     if (values.some((value) => value === '' || value.length > 200)) throw wrong(`write it as ${FORMS}`)
-    if (new Set(values.map(canonicalText)).size < values.length) throw wrong('it has a value twice')
+    if (new Set(values.map(canonicalText)).size < values.length) throw wrong('duplicate value')
     return { kind: 'choice', values: values.map(canonicalText) }
   }
   if (parts.length < 2 || parts.length > 3 || (kind === 'log' && parts.length === 3))
@@ -69,7 +69,7 @@ function parseDomain(text: string, wrong: (why: string) => MusterError): Domain 
   if (!parts.every((part) => REAL.test(part))) throw wrong('it needs two numbers')
   const [low = 0, high = 0] = parts.map(Number)
   if (!(low < high) || !Number.isFinite(low) || !Number.isFinite(high))
-    throw wrong('the first number must be below the second')
+    throw wrong('the first number must be less than the second')
   if (kind === 'log' && low <= 0) throw wrong('log needs numbers above 0')
   return { kind: 'real', low, high, isLog: kind === 'log' }
 }
@@ -79,7 +79,7 @@ export function parseCondition(text: string): Parameter {
   const [condition = '', ...rest] = text.trim().split(/\s+/)
   const at = condition.indexOf('=')
   if (at < 1 || rest.length !== 1)
-    throw new MusterError('usage', `--if ${printable(text)}: write it as opt=sgd momentum=float:0:0.9`)
+    throw new MusterError('usage', `--if ${printable(text)}: write it as --if 'opt=sgd momentum=float:0:0.9'`)
   const when = {
     name: condition.slice(0, at),
     values: condition
@@ -96,15 +96,14 @@ export function makeSpace(parameters: readonly Parameter[], significantDigits = 
   if (parameters.length > MOST_PARAMETERS) throw new MusterError('usage', `more than ${MOST_PARAMETERS} parameters`)
   for (const [index, { name, when }] of parameters.entries()) {
     const earlier = parameters.slice(0, index)
-    if (earlier.some((other) => other.name === name))
-      throw new MusterError('usage', `the parameter ${name} is given twice`)
+    if (earlier.some((other) => other.name === name)) throw new MusterError('usage', `duplicate parameter: ${name}`)
     if (when === undefined) continue
     const other = earlier.find((one) => one.name === when.name)
     if (other?.kind !== 'choice') throw wrongCondition(name, when.name, other, parameters)
     const unknown = when.values.find((value) => !other.values.includes(value))
     if (unknown !== undefined)
-      throw new MusterError('usage', `--if ${when.name}=${printable(unknown)}: it never has this value`, {
-        hint: `${when.name} is ${other.values.map((value) => printable(value)).join(', ')}.`,
+      throw new MusterError('usage', `--if ${when.name}=${printable(unknown)}: ${when.name} never has this value`, {
+        hint: `Its values: ${other.values.map((value) => printable(value)).join(', ')}.`,
       })
   }
   const space = { parameters, significantDigits }

@@ -9,7 +9,7 @@ import { type Study, spaceOf, type Trial } from './study.ts'
 /** Of a parameter with steps so many values are listed. */
 const LISTED = 6
 
-/** `10, 20 … 200 (20 values)`; `any number from 0.00001 to 0.1, even in its logarithm`; `adam, sgd, if lr is 0.1`. */
+/** `10, 20 … 200 (20 values)`; `any number from 0.00001 to 0.1, on a log scale`; `adam, sgd, if lr is 0.1`. */
 export function domainText(parameter: Parameter): string {
   const { when } = parameter
   const condition = when === undefined ? '' : `, if ${when.name} is ${when.values.join(' or ')}`
@@ -19,7 +19,7 @@ export function domainText(parameter: Parameter): string {
 function valuesText(parameter: Parameter): string {
   if (parameter.kind === 'choice') return parameter.values.join(', ')
   if (parameter.kind === 'real')
-    return `any number from ${parameter.low} to ${parameter.high}${parameter.isLog ? ', even in its logarithm' : ''}`
+    return `any number from ${parameter.low} to ${parameter.high}${parameter.isLog ? ', on a log scale' : ''}`
   const { count } = parameter
   const at = (index: number) => canonicalText(decimalAt(parameter, index))
   return count <= LISTED
@@ -27,7 +27,7 @@ function valuesText(parameter: Parameter): string {
     : `${at(0)}, ${at(1)} … ${at(count - 1)} (${count} values)`
 }
 
-/** How many trials it may have; undefined: nobody knows. */
+/** How many trials it may have; undefined: unknown. */
 export function mostTrials({ spec, state }: Pick<Study, 'spec' | 'state'>): number | undefined {
   const isOpen = spec.source !== undefined || spec.pbt !== undefined
   const points = isOpen ? Number.POSITIVE_INFINITY : sizeOf(spaceOf(spec)) * spec.repeat

@@ -101,7 +101,7 @@ export const jobsKeys = keyTable<ConsoleState>()(
     'stop-study',
     'c',
     'stop',
-    'Study: start no more trials; those that run go on. One that runs elsewhere is no longer followed. Asks first.',
+    'Study: start no more trials; running ones continue. A study that runs elsewhere is no longer followed. Asks first.',
     canStop,
   ],
   [

@@ -227,14 +227,14 @@ export class StudyPage {
     if (line === undefined) return
     const { study, counts } = line
     if (study.state.kind !== 'running' && !now)
-      return this.#options.context.notice('this study does not run', 'warning')
+      return this.#options.context.notice('this study is not running', 'warning')
     const open = `${counts.open} ${counts.open === 1 ? 'trial' : 'trials'}`
     const isElsewhere = study.spec.source !== undefined
     const text = now
-      ? `It cancels ${open}; m continues it.`
+      ? `This cancels ${open}; m continues the study.`
       : isElsewhere
-        ? 'It goes on where it runs; m follows it again.'
-        : 'Trials that run go on to their end; m continues it.'
+        ? 'It continues where it runs; m follows it again.'
+        : 'Running trials continue to their end; m continues the study.'
     this.#options.context.openDialog(
       confirmDialog({
         id: 'stop-study',
@@ -253,7 +253,7 @@ export class StudyPage {
     const change = (trials: number | undefined) =>
       this.#options.attempt(async () => await this.#options.jobs.changeStudy(study.id, { kind: 'more', trials }))
     if (study.spec.source !== undefined) {
-      if (study.state.kind === 'running') this.#options.context.notice('this study is followed already')
+      if (study.state.kind === 'running') this.#options.context.notice('this study is already followed')
       else change(undefined)
       return
     }
@@ -352,5 +352,5 @@ function tileRects(rect: Rect, count: number): readonly Rect[] {
 function emptyText({ study }: StudyReading): string {
   if (study.spec.source !== undefined) return 'No trial has been read yet.'
   if (study.spec.isAsked === true) return 'No trial yet: no program has asked for a point.'
-  return 'No trial yet. The scheduler adds them as places come free; each row will be one trial with its parameters.'
+  return 'No trial yet. The scheduler starts trials as hosts become free; each row will show one.'
 }

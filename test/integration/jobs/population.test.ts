@@ -405,7 +405,7 @@ describe('a population', () => {
     const wrong = createStudy(other, { explore: 'echo "{\\"lr\\": 5}"' })
     for (let tick = 0; tick < 12; tick++) await turn(other)
     expect(other.store.studies.get(wrong)?.state.trouble).toMatch(
-      /--explore on m\d: it is outside the study's parameters: \{"lr":"5"\}/,
+      /--explore on m\d: not in the search space of the study: \{"lr":"5"\}/,
     )
     expect(other.store.studies.trials(wrong)).toHaveLength(4)
   })

@@ -172,7 +172,7 @@ describe.skipIf(!canRun)('programs that ask for points', { timeout: 240_000 }, (
     expect((await muster('study', 'tell', 'wf', '0', '0.50')).exitCode).toBe(0)
     expect(await muster('study', 'tell', 'wf', '0', '0.6')).toMatchObject({
       exitCode: 2,
-      messages: 'muster: trial 0 has been told already: acc=0.5\n',
+      messages: 'muster: trial 0 already has a result: acc=0.5\n',
     })
     expect((await muster('study', 'tell', 'wf', '1', '--failed', 'out of memory')).exitCode).toBe(0)
     for (const _ of [2, 3]) await muster('study', 'ask', 'wf')

@@ -164,12 +164,12 @@ describe.skipIf(!requirement('python3'))('a study of Optuna', () => {
     }
     expect(await messages(url)).toContain('Choose one with --study-name: wf, two.')
     expect(await messages(url, '--study-name', 'nope\u001b[31m')).toContain('there is no study nope\\x1b[31m')
-    expect(await messages('sqlite:///none.db')).toContain('it is not there, or not readable')
+    expect(await messages('sqlite:///none.db')).toContain('it does not exist or is not readable')
     writeFileSync(inDirectory('text.db'), 'not a database, although it is long enough to be one')
     expect(await messages('sqlite:///text.db')).toContain('file is not a database')
-    expect(await messages('journal:///text.db')).toContain('is no storage of Optuna')
+    expect(await messages('journal:///text.db')).toContain('is not an Optuna storage')
     new DatabaseSync(inDirectory('other.db')).exec('CREATE TABLE studies (id INTEGER)')
-    expect(await messages('sqlite:///other.db')).toContain('is no storage of Optuna')
+    expect(await messages('sqlite:///other.db')).toContain('is not an Optuna storage')
     expect(await messages('ftp://me:secret@host/')).toContain('cannot use ftp://me:***@host/')
     expect(await messages('postgresql://me:secret@127.0.0.1:1/x')).not.toContain('secret')
     expect(await messages(url, '--on', 'm9')).toContain('hosts.yaml has no such host')
@@ -308,9 +308,11 @@ describe.skipIf(!requirement('python3'))('export', () => {
 
   it('says what is missing', async () => {
     await study('import', 'wf', journal(), '--study-name', 'wf')
-    expect((await study('export', 'wf')).messages).toContain('say how to export it')
+    expect((await study('export', 'wf')).messages).toContain('the format is missing')
     expect((await study('export', 'wf', '--csv', '--on', 'm1')).messages).toContain('need --optuna')
     expect((await study('export', 'wf', '--optuna', '/srv/x')).messages).toContain('write it as sqlite:///FILE')
-    expect((await study('import', 'wf', 'journal:///other.log')).messages).toContain('there is a study wf already')
+    expect((await study('import', 'wf', 'journal:///other.log')).messages).toContain(
+      'another study named wf already exists',
+    )
   })
 })

@@ -45,7 +45,7 @@ describe('muster study create', () => {
 
   test.each([
     [['--param', 'n=int:1:3', '--method', 'grid', '--repeat', '2'], '3 points, each 2 times, grid, all of them'],
-    [['--param', 'n=float:0:1', '--time', '60'], '1 parameter, random, until 60 s are over'],
+    [['--param', 'n=float:0:1', '--time', '60'], '1 parameter, random, for 60 s'],
     [['--param', 'n=1,2', '--trials', '9'], '2 points, random, all of them'],
   ])('says how far %j goes', async (options, plan) => {
     expect((await create(...options, '--', 'echo $n')).output).toBe(`wf: ${plan}. See: muster study show wf\n`)
@@ -58,7 +58,7 @@ describe('muster study create', () => {
     )
     expect([exitCode, messages]).toEqual([0, ''])
     expect(output).toBe(`study:     wf: 3 parameters, random, up to 2 trials
-searches:  lr   any number from 0.0001 to 0.1, even in its logarithm
+searches:  lr   any number from 0.0001 to 0.1, on a log scale
            opt  adam, sgd
            m    any number from 0 to 0.9, if opt is sgd
 first:     trial 0  lr=0.000747566 opt=sgd m=0.682068
@@ -88,13 +88,19 @@ now:       m1, GPU 0
 
   test.each([
     [['--metric', 'loss', '--', 'a'], 'the study has no parameter\nAdd one, such as'],
-    [['--param', 'a=1,2', '--param', 'a=3,4', '--', 'x $a'], 'the parameter a is given twice\n'],
-    [['--param', 'a=1:2', '--', 'x $a'], 'a range begins with its kind\nWrite int:1:2, float:1:2 or log:1:2.\n'],
+    [['--param', 'a=1,2', '--param', 'a=3,4', '--', 'x $a'], 'duplicate parameter: a\n'],
+    [
+      ['--param', 'a=folat:1:2', '--', 'x $a'],
+      'muster: --param a=folat:1:2: unknown kind: folat; did you mean float?\nKinds: int, float, log',
+    ],
+    [['--param', 'a=loguniform:1e-5:1e-1', '--', 'x $a'], 'unknown kind: loguniform\nWrite a=log:1e-5:1e-1.\n'],
+    [['--param', 'b=1,2', '--if', 'b=1 a=choice:8,16', '--', 'x $a'], '--if b=1 a=choice:8,16: unknown kind: choice\n'],
+    [['--param', 'a=1:2', '--', 'x $a'], 'the kind of the range is missing\nWrite int:1:2, float:1:2 or log:1:2.\n'],
     [
       ['--param', 'a=float:2:1', '--', 'x $a'],
-      'muster: --param a=float:2:1: the first number must be below the second',
+      'muster: --param a=float:2:1: the first number must be less than the second',
     ],
-    [['--param', 'PATH=a,b', '--', 'x'], '--param PATH: this name is a variable that the job needs itself\n'],
+    [['--param', 'PATH=a,b', '--', 'x'], '--param PATH: the job itself needs a variable of this name\n'],
     [['--param', 'a=1,2', '--env', 'a=3', '--', 'x $a'], 'a is both a parameter and a variable of --env\n'],
     [['--param', 'a=1,2', '--if', 'b=1 c=1,2', '--', 'x'], 'c depends on b, and there is no such parameter\n'],
     [
@@ -108,11 +114,11 @@ now:       m1, GPU 0
     [['--param', 'a=1,2', '--method', 'tpe', '--', 'x $a'], '--method tpe needs --metric: what should it optimise?\n'],
     [
       ['--param', 'a=float:0:1', '--method', 'grid', '--', 'x $a'],
-      'tries all points, and a may be any number\nGive it',
+      'tries all points, but a has infinitely many values\nGive it',
     ],
     [
       ['--param', 'a=float:0:1', '--', 'x $a'],
-      '--trials is missing: a may be any number, so the study would never end',
+      '--trials is missing: a has infinitely many values, so the study would never end',
     ],
     [['--param', 'a=1,2', '--prune', 'median', '--', 'x $a'], '--prune needs exactly one --metric, and there are 0\n'],
     [['--param', 'a=1,2', '--step-metric', 'epoch', '--', 'x $a'], '--step-metric needs --prune\n'],
@@ -127,10 +133,10 @@ now:       m1, GPU 0
   test('refuses a name that is taken or unusable', async () => {
     await create('--param', 'a=1,2', '--', 'x $a')
     expect((await create('--param', 'a=1,2', '--', 'x $a')).messages).toBe(
-      'muster: there already is a study wf\nChoose another name. To continue that one: muster study more wf\n',
+      'muster: a study named wf already exists\nChoose another name. To continue that one: muster study more wf\n',
     )
     const wrong = await muster('study', 'create', '\x1b[2J', '--param', 'a=1,2', '--', 'x $a')
-    expect(wrong.messages).toContain('muster: \\x1b[2J cannot be the name of a study\n')
+    expect(wrong.messages).toContain('muster: not a valid study name: \\x1b[2J\n')
   })
 })
 
@@ -140,9 +146,7 @@ test.each([
   [['train'], ['$lr or $opt does not appear']],
   [
     ['train', '$lr', '$opt'],
-    [
-      "no shell replaces $lr or $opt in a command of several words. Write the whole command as one word: 'train $lr $opt'",
-    ],
+    ["no shell replaces $lr or $opt, because the command is several words. Quote the whole command: 'train $lr $opt'"],
   ],
   [['/bin/bash', '-c', 'train $lr $opt'], []],
 ])('warns of parameters that %j does not use', (words, warnings) => {
@@ -174,8 +178,8 @@ describe('muster sweep', () => {
     [['--', 'x'], 'the sweep has no parameter\nAdd one, such as --grid lr=0.1,0.2'],
     [['--grid', 'lr', '--', 'x'], '--grid lr: write it as lr=0.1,0.2 or lr=0.1:1.0:0.1\n'],
     [['--grid', 'lr=1:2', '--', 'x'], '--grid lr=1:2: from:to:step must be three plain numbers\n'],
-    [['--param', 'lr=float:0:1', '--', 'x $lr'], '--method grid tries all points, and lr may be any number\n'],
-    [['--grid', 'lr=1,2', '--name', '-x', '--', 'x $lr'], '-x cannot be the name of a study\n'],
+    [['--param', 'lr=float:0:1', '--', 'x $lr'], '--method grid tries all points, but lr has infinitely many values\n'],
+    [['--grid', 'lr=1,2', '--name', '-x', '--', 'x $lr'], 'not a valid study name: -x\n'],
   ])('refuses %j', async (options, words) => {
     const { exitCode, messages } = await muster('sweep', ...options)
     expect(exitCode).toBe(2)

@@ -340,7 +340,7 @@ describe('the line to a sampler', () => {
     [{ kind: 'no-environment' }, 'cannot activate the environment train on m1: sh: 1: no such file'],
     [
       { kind: 'options', message: 'TPESampler has no option x; it has seed' },
-      'TPESampler cannot be used like this: TPESampler has no option x; it has seed',
+      'TPESampler rejects its options: TPESampler has no option x; it has seed',
     ],
     [
       { kind: 'no-sampler', message: 'Optuna 5 has no TPESampler' },

@@ -109,10 +109,10 @@ describe('a program that asks for points', () => {
     const { trial, token } = given(await program.one({ ask: 'wf' }))
     for (const _ of [1, 2]) expect(await program.one({ tell: 'wf', trial, token, values: 0.5 })).toEqual({})
     expect(await program.one({ tell: 'wf', trial, values: 0.6 })).toEqual({
-      error: 'trial 0 has been told already: acc=0.5',
+      error: 'trial 0 already has a result: acc=0.5',
     })
     expect(await program.one({ tell: 'wf', trial, failed: 'no' })).toEqual({
-      error: 'trial 0 has been told already: acc=0.5',
+      error: 'trial 0 already has a result: acc=0.5',
     })
   })
 

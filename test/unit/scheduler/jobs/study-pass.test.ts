@@ -275,7 +275,7 @@ describe('a study', () => {
         .toSorted(),
     ).toEqual(['1', '1.00001', '1.00002', '1.00003'])
     expect(world.store.studies.get(id)?.state.reason).toBe(
-      'no untried point found; numbers are rounded to 6 significant digits',
+      'found no untried point; numbers are rounded to 6 significant digits',
     )
   })
 

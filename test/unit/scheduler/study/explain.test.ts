@@ -43,7 +43,7 @@ describe('the words for a study', () => {
   })
 
   it('say what became of repetitions', () => {
-    expect(explained({}, { repeated: 4 })[2]).toBe('4 suggestions were repeats: not run, and asked again.')
+    expect(explained({}, { repeated: 4 })[2]).toBe('4 suggestions were repeats: not run; the method was asked again.')
     expect(explained({}, { repeated: 1, replaced: 1 })[2]).toBe(
       '1 suggestion was a repeat: not run; 1 trial took the nearest untried point instead.',
     )
@@ -55,7 +55,7 @@ describe('the words for a study', () => {
       'Median rule: from epoch 5 on, a trial stops when its best loss is worse than the median of at least 4 trials at that step; 1 pruned so far.',
     )
     expect(explained({ prune: { ...prune, rule: 'halving', factor: 4, fromStep: 1 } })[2]).toBe(
-      'Halving: at epoch 1, 4, 16, 64… only the best quarter by loss of those that got there go on; 1 pruned so far.',
+      'Halving: at epoch 1, 4, 16, 64… only the best quarter by loss of those that got there continue; 1 pruned so far.',
     )
   })
 
@@ -69,7 +69,7 @@ describe('the words for a study', () => {
       mutate: [],
     }
     expect(explained({ method: 'pbt', pbt })[1]).toBe(
-      'Population: every 4 of step, the worst 25 % of 8 members stop and continue from a checkpoint of the best 25 %, with changed parameters (drawn anew in 10 % of cases, otherwise × 1.2 or × 0.8, or a neighbouring choice).',
+      'Population: every 4 of step, the worst 25 % of 8 members stop and continue from a checkpoint of the best 25 %, with changed parameters (resampled in 10 % of cases, otherwise × 1.2 or × 0.8, or a neighbouring choice).',
     )
   })
 

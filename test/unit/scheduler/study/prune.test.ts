@@ -69,7 +69,7 @@ describe('halving', () => {
     const others = at(3, 0.1, 0.2, 0.3, 0.4, 0.5)
     expect(pruneReason(halving, LOSS, steps([3, 0.15]), others)).toBeUndefined()
     expect(pruneReason(halving, LOSS, steps([3, 0.25]), others)).toBe(
-      'at epoch 3 its loss 0.25 is number 3 of 6 trials; the best 2 go on',
+      'at epoch 3 its loss 0.25 ranks 3 of 6 trials; the best 2 continue',
     )
     expect(pruneReason(halving, ACCURACY, steps([3, 0.45]), others)).toBeUndefined()
   })

@@ -65,7 +65,7 @@ describe('a space', () => {
     ['lr=float:1:0:0.1', 'the step must be positive'],
     ['lr=log:0:1', 'log needs numbers above 0'],
     ['n=int:1:2.5', 'int needs whole numbers'],
-    ['n=1,1.0', 'it has a value twice'],
+    ['n=1,1.0', 'duplicate value'],
     ['n=int:1:100000000', 'more than 1000000 values'],
     ['1x=a,b', 'write it as'],
     ['constructor=a,b', 'constructor is reserved'],
@@ -75,9 +75,9 @@ describe('a space', () => {
   })
 
   it('refuses conditions that can never hold', () => {
-    expect(() => spaceOf(['opt=adam,sgd'], ['opt=lion m=int:1:2'])).toThrow('--if opt=lion: it never has this value')
+    expect(() => spaceOf(['opt=adam,sgd'], ['opt=lion m=int:1:2'])).toThrow('--if opt=lion: opt never has this value')
     expect(() => spaceOf(['n=int:1:2'], ['n=1 m=int:1:2'])).toThrow('--if: m depends on n, which is a range')
-    expect(() => spaceOf(['n=int:1:2', 'n=a,b'])).toThrow('the parameter n is given twice')
+    expect(() => spaceOf(['n=int:1:2', 'n=a,b'])).toThrow('duplicate parameter: n')
   })
 })
 

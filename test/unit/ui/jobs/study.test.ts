@@ -322,7 +322,7 @@ describe('the page of a study', () => {
 
   it('explains an empty study, and that no scheduler starts its trials', async () => {
     const tab = await openStudy(80, 24, readingOf(studyOf(), []), [])
-    expect(tab.text()).toContain('No trial yet. The scheduler adds them as places come free')
+    expect(tab.text()).toContain('No trial yet. The scheduler starts trials as hosts become free')
     expect(tab.text()).toContain('It looks for the smallest loss.')
   })
 
