@@ -87,7 +87,7 @@ class Study:
         self.study = optuna.create_study(storage=self.storage, study_name="study", sampler=sampler, pruner=optuna.pruners.NopPruner(), directions=self.directions)
         self.id = self.storage.get_study_id_from_name("study")
         # Numbers of Optuna's trials by those of the caller.
-        self.numbers, self.count, self.asked = {}, 0, None
+        self.numbers, self.count, self.asked = {}, 0, {}
         samplers = optuna.samplers
         if isinstance(sampler, tuple(getattr(samplers, name) for name in ("TPESampler", "GPSampler", "RandomSampler", "BruteForceSampler", "GridSampler") if hasattr(samplers, name))): replayed = 0
         elif type(sampler).__name__ == "QMCSampler": replayed = len(trials)
@@ -173,17 +173,16 @@ class Study:
         self.finish(number, state, values)
     def ask(self, id):
         trial, point = self.suggest()
-        self.asked = (id, trial, point)
+        self.asked[id] = (trial, point)
         say(op="point", id=id, point=point)
     def repeat(self, id, values):
-        if self.asked is None or self.asked[0] != id: return
+        if id not in self.asked: return
         state, values, _ = self.outcome({"state": "done", "values": values})
-        self.finish(self.asked[1].number, state, values)
+        self.finish(self.asked[id][0].number, state, values)
         self.ask(id)
     def take(self, one):
-        if self.asked is None or self.asked[0] != one["id"]: return
-        _, trial, point = self.asked
-        self.asked = None
+        if one["id"] not in self.asked: return
+        trial, point = self.asked.pop(one["id"])
         self.place(trial, point, one["number"], one["point"])
 def run():
     load()

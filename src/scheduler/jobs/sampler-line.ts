@@ -1,6 +1,6 @@
 /**
- * The scheduler's end of a sampler of Optuna, which runs as a program on a host: at most one suggestion is asked for at a time. The
- * program knows nothing that is not in the rows of the study, so it may be lost at any time, is opened again when the next
+ * The scheduler's end of a sampler of Optuna, which runs as a program on a host. It is asked for as many suggestions as are wanted
+ * at once, since each would otherwise wait for the one before. The program knows nothing that is not in the rows of the study, so it may be lost at any time, is opened again when the next
  * suggestion is needed, and is then told everything. Its lines are bounded, and it is believed nothing but a suggestion.
  */
 import { type Clock, hasPassed } from '../../base/clock.ts'
@@ -27,7 +27,7 @@ export type SamplerLineOptions = {
 }
 
 export type SamplerAnswer =
-  | { readonly kind: 'raw'; readonly values: Readonly<Record<string, string>> }
+  | { readonly kind: 'raw'; readonly values: Readonly<Record<string, string>>; readonly repeats: number }
   | { readonly kind: 'wait' }
   | { readonly kind: 'trouble'; readonly reason: string }
 
@@ -45,6 +45,7 @@ const SAID_LINES = 3
 const MOST_SAID = 300
 const MOST_MESSAGE = 1_000
 const MOST_NAMES = 64
+const MOST_ASKED = 64
 const MOST_VALUE = 200
 
 type Opened = {
@@ -59,16 +60,26 @@ type Opened = {
   limit?: Disposable
 }
 
+type Suggestion = {
+  /** Of its question. */
+  readonly id: number
+  readonly values: Readonly<Record<string, string>>
+  readonly repeats: number
+}
+
 type Message = Readonly<Record<string, unknown>>
 
 export class SamplerLine implements Disposable {
   readonly #options: SamplerLineOptions
   #opened: Opened | undefined
-  /** Of the question under way, or else of the last one. */
   #id = 0
-  #isWanted = false
-  #isAsked = false
-  #answer: Readonly<Record<string, string>> | undefined
+  /** How many suggestions are wanted, with those that are here already. */
+  #wanted = 0
+  /** How often the suggestion of each question under way was repeated, by its number. */
+  readonly #asked = new Map<number, number>()
+  #answers: readonly Suggestion[] = []
+  /** Of a suggestion that was lost with the program. */
+  #lostRepeats = 0
   #trouble: { readonly reason: string; readonly sinceMs: number; readonly pauseMs: number } | undefined
   #failures = 0
   #pause: Disposable | undefined
@@ -77,35 +88,47 @@ export class SamplerLine implements Disposable {
     this.#options = options
   }
 
-  /** Asks for a suggestion if none is on its way. A suggestion stays until `repeat` or `take`. */
-  poll(): SamplerAnswer {
-    if (this.#answer !== undefined) return { kind: 'raw', values: this.#answer }
+  /** Asks for suggestions until `count` are here or on their way. The first one stays until `repeat` or `take`. */
+  poll(count = 1): SamplerAnswer {
     const trouble = this.#trouble
-    if (trouble !== undefined && !hasPassed(trouble.sinceMs, trouble.pauseMs, this.#options.clock.now()))
-      return { kind: 'trouble', reason: trouble.reason }
-    this.#isWanted = true
-    if (this.#opened === undefined) this.#open()
-    else this.#ask(this.#opened)
+    const isPausing = trouble !== undefined && !hasPassed(trouble.sinceMs, trouble.pauseMs, this.#options.clock.now())
+    if (!isPausing) {
+      this.#wanted = Math.min(MOST_ASKED, count)
+      if (this.#opened !== undefined) this.#ask(this.#opened)
+      else if (this.#isMissing) this.#open()
+    }
+    const [answer] = this.#answers
+    if (answer !== undefined) return { kind: 'raw', values: answer.values, repeats: answer.repeats }
     const reason = this.#opened === undefined ? this.#trouble?.reason : undefined
     return reason === undefined ? { kind: 'wait' } : { kind: 'trouble', reason }
   }
 
-  /** The suggestion was tried already, with these values (undefined: it failed): asks for another one. */
+  /** The first suggestion was tried already, with these values (undefined: it failed): asks for another one. */
   repeat(values: readonly number[] | undefined): void {
-    if (this.#answer === undefined) return
-    this.#answer = undefined
-    this.#isWanted = true
-    if (this.#opened?.state !== 'ready') return
-    this.#isAsked = true
-    this.#send({ op: 'repeat', id: this.#id, values: values === undefined ? null : samplerValues(values) })
+    const [answer, ...others] = this.#answers
+    if (answer === undefined) return
+    this.#answers = others
+    const repeats = answer.repeats + 1
+    if (this.#opened?.state !== 'ready') {
+      this.#lostRepeats = repeats
+      return
+    }
+    this.#asked.set(answer.id, repeats)
+    this.#send({ op: 'repeat', id: answer.id, values: values === undefined ? null : samplerValues(values) })
     this.#expect(this.#opened)
   }
 
-  /** The suggestion, or the point of this trial in its place, is now this trial. */
+  /** The first suggestion, or the point of this trial in its place, is now this trial. */
   take({ number, point }: Pick<Trial, 'number' | 'point'>): void {
-    if (this.#answer === undefined) return
-    this.#answer = undefined
-    this.#send({ op: 'take', id: this.#id, number, point })
+    const [answer, ...others] = this.#answers
+    if (answer === undefined) return
+    this.#answers = others
+    this.#wanted = Math.max(0, this.#wanted - 1)
+    this.#send({ op: 'take', id: answer.id, number, point })
+  }
+
+  get #isMissing(): boolean {
+    return this.#wanted > this.#answers.length
   }
 
   /** Also of a trial that it did not suggest. */
@@ -143,10 +166,13 @@ export class SamplerLine implements Disposable {
   }
 
   #ask(opened: Opened): void {
-    if (opened.state !== 'ready' || this.#isAsked) return
-    this.#isAsked = true
-    this.#send({ op: 'ask', id: ++this.#id })
-    this.#expect(opened)
+    if (opened.state !== 'ready') return
+    while (this.#asked.size + this.#answers.length < this.#wanted) {
+      this.#asked.set(++this.#id, this.#lostRepeats)
+      this.#lostRepeats = 0
+      this.#send({ op: 'ask', id: this.#id })
+      this.#expect(opened)
+    }
   }
 
   /** Before it was told the history, it needs nothing else. */
@@ -203,16 +229,17 @@ export class SamplerLine implements Disposable {
     } else if (message.op === 'ready' && opened.state === 'told') {
       opened.state = 'ready'
       this.#rest(opened)
-      if (this.#isWanted) this.#ask(opened)
-    } else if (message.op === 'point' && this.#isAsked && message.id === this.#id) {
-      this.#rest(opened)
-      this.#isAsked = false
-      this.#isWanted = false
+      this.#ask(opened)
+    } else if (message.op === 'point' && typeof message.id === 'number' && this.#asked.has(message.id)) {
+      const { id } = message
+      this.#answers = [...this.#answers, { id, values: valuesIn(message.point), repeats: this.#asked.get(id) ?? 0 }]
+      this.#asked.delete(id)
+      if (this.#asked.size === 0) this.#rest(opened)
+      else this.#listen(opened)
       this.#failures = 0
       this.#trouble = undefined
-      this.#answer = valuesIn(message.point)
       onAnswer()
-    } else if (message.op === 'busy' && (opened.state !== 'ready' || this.#isAsked)) this.#listen(opened)
+    } else if (message.op === 'busy' && (opened.state !== 'ready' || this.#asked.size > 0)) this.#listen(opened)
   }
 
   #complaint(
@@ -248,7 +275,7 @@ export class SamplerLine implements Disposable {
   }
 
   #end(reason: string): void {
-    const wasNeeded = this.#isWanted
+    const wasNeeded = this.#isMissing
     this.#lose(this.#named(reason))
     if (wasNeeded) this.#options.onAnswer()
   }
@@ -257,9 +284,9 @@ export class SamplerLine implements Disposable {
   #lose(reason: string, pauseMs = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures)): void {
     this.#close()
     // It ended while nothing was asked: the next question opens it again.
-    if (!this.#isWanted) return
+    if (!this.#isMissing) return
     const { clock, onAnswer } = this.#options
-    this.#isWanted = false
+    this.#wanted = 0
     this.#failures++
     this.#trouble = { reason, sinceMs: clock.now(), pauseMs }
     this.#pause?.[Symbol.dispose]()
@@ -270,7 +297,8 @@ export class SamplerLine implements Disposable {
     const opened = this.#opened
     if (opened === undefined) return
     this.#opened = undefined
-    this.#isAsked = false
+    this.#lostRepeats = Math.max(this.#lostRepeats, ...this.#asked.values())
+    this.#asked.clear()
     this.#rest(opened)
     opened.shell[Symbol.dispose]()
   }

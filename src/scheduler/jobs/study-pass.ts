@@ -28,9 +28,14 @@ import type { NewTrial, OpenTrial } from './study-rows.ts'
 
 /** A sampler that runs elsewhere. Nothing of what it says is believed but that it suggests a point. */
 export interface Sampler extends Disposable {
-  /** Asks for a suggestion if none is on its way. `raw`: texts by the names of parameters; it waits for `repeat` or `take`. */
-  poll():
-    | { readonly kind: 'raw'; readonly values: Readonly<Record<string, string>> }
+  /**
+   * Asks for suggestions until `count` are here or on their way. `raw`: texts of the first one by the names of parameters, and how
+   * often it was repeated; it waits for `repeat` or `take`.
+   */
+  poll(
+    count?: number,
+  ):
+    | { readonly kind: 'raw'; readonly values: Readonly<Record<string, string>>; readonly repeats: number }
     | { readonly kind: 'wait' }
     | { readonly kind: 'trouble'; readonly reason: string }
   /** The suggestion was tried already, with these values (undefined: it failed): it makes another one. */
@@ -62,7 +67,7 @@ const MOST_ADDED = 64
 
 export class StudyPass implements Disposable {
   readonly #options: StudyPassOptions
-  readonly #samplers = new Map<number, { readonly sampler: Sampler; repeats: number }>()
+  readonly #samplers = new Map<number, Sampler>()
   /** Keys of the points of running studies; only this adds to them. */
   readonly #tried = new Map<number, Set<string>>()
   /** What trials that did not fail have printed on the way, by study and trial. */
@@ -86,7 +91,7 @@ export class StudyPass implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const { sampler } of this.#samplers.values()) sampler[Symbol.dispose]()
+    for (const sampler of this.#samplers.values()) sampler[Symbol.dispose]()
     this.#population[Symbol.dispose]()
   }
 
@@ -110,7 +115,7 @@ export class StudyPass implements Disposable {
     for (const id of [...this.#tried.keys()]) if (!known.has(id)) this.#tried.delete(id)
     for (const id of [...this.#steps.keys()]) if (!known.has(id)) this.#steps.delete(id)
     for (const id of [...this.#means.keys()]) if (!known.has(id)) this.#means.delete(id)
-    for (const [id, { sampler }] of [...this.#samplers])
+    for (const [id, sampler] of [...this.#samplers])
       if (!known.has(id)) {
         this.#samplers.delete(id)
         sampler[Symbol.dispose]()
@@ -219,7 +224,7 @@ export class StudyPass implements Disposable {
     if (end.kind === 'failed') this.#steps.get(study.id)?.delete(trial.number)
     // A short trial may have ended before it was read for the first time; the others are compared with it.
     else if (stepMetricOf(study.spec) !== undefined) this.#noteStep(study, trial, end.values)
-    this.#samplers.get(study.id)?.sampler.tell({ ...trial, end })
+    this.#samplers.get(study.id)?.tell({ ...trial, end })
   }
 
   /** The state after this; the same object if nothing has changed. */
@@ -230,7 +235,7 @@ export class StudyPass implements Disposable {
     if (why !== undefined) return open.length > 0 ? state : ended(state, why, nowMs)
     const wanted = this.#wanted(study, open, nowMs)
     for (let count = 0; count < wanted; count++) {
-      const next = this.#next(study)
+      const next = this.#next(study, wanted - count)
       if (next.kind === 'wait') return state
       if (next.kind === 'trouble') return next.reason === state.trouble ? state : { ...state, trouble: next.reason }
       if (next.kind === 'all-tried') return open.length + count > 0 ? state : ended(state, allTried(study), nowMs)
@@ -311,7 +316,7 @@ export class StudyPass implements Disposable {
   }
 
   /** The next point to try. */
-  #next(study: Study): Next {
+  #next(study: Study, wanted: number): Next {
     const { store } = this.#options
     const { id, spec } = study
     const last = store.studies.last(id)
@@ -323,7 +328,7 @@ export class StudyPass implements Disposable {
     const method = methodOf(spec)
     // Of the point: a method counts points, not their repetitions.
     const number = Math.floor(store.studies.nextNumber(id) / spec.repeat)
-    if (method === undefined) return this.#suggested(study, space, number, isTried)
+    if (method === undefined) return this.#suggested(study, space, number, wanted, isTried)
     const asked = askNext(space, method, number, spec.seed, isTried)
     if (asked.kind === 'all-tried') return asked
     const { point, repeated, isSubstitute } = asked
@@ -331,36 +336,30 @@ export class StudyPass implements Disposable {
   }
 
   /** By a sampler that runs elsewhere. */
-  #suggested(study: Study, space: Space, number: number, isTried: (key: string) => boolean): Next {
+  #suggested(study: Study, space: Space, number: number, wanted: number, isTried: (key: string) => boolean): Next {
     const { store, openSampler, onAnswer } = this.#options
     if (openSampler === undefined)
       return { kind: 'trouble', reason: `there is no method ${printable(study.spec.method)}` }
     const { id, spec } = study
-    const line = this.#samplers.get(id) ?? {
-      sampler: openSampler(study, () => store.studies.trials(id), onAnswer),
-      repeats: 0,
-    }
-    this.#samplers.set(id, line)
-    let repeated = 0
+    const sampler = getOrMake(this.#samplers, id, () => openSampler(study, () => store.studies.trials(id), onAnswer))
+    const left = (study.state.trials ?? Number.POSITIVE_INFINITY) - store.studies.nextNumber(id)
     for (;;) {
-      const answer = line.sampler.poll()
+      const answer = sampler.poll(Math.min(wanted, left))
       if (answer.kind !== 'raw') return answer.kind === 'wait' ? { kind: 'wait' } : answer
-      const suggested = canonicalPoint(space, answer.values)
+      const { values, repeats: repeated } = answer
+      const suggested = canonicalPoint(space, values)
       const isNew = suggested !== undefined && !isTried(pointKey(suggested))
-      if (!isNew && line.repeats < MOST_REPEATS) {
-        line.repeats++
-        line.sampler.repeat(suggested === undefined ? undefined : this.#knownValues(study, suggested))
+      if (!isNew && repeated < MOST_REPEATS) {
+        sampler.repeat(suggested === undefined ? undefined : this.#knownValues(study, suggested))
         continue
       }
       const point = isNew ? suggested : untriedNear(space, suggested, number, spec.seed, isTried)
       if (point === undefined) return { kind: 'all-tried' }
-      repeated = line.repeats
-      line.repeats = 0
       return {
         kind: 'point',
         trial: { point, repetition: 0, ...(!isNew && { isReplaced: true }) },
         repeated,
-        onTaken: (trial) => line.sampler.take(trial),
+        onTaken: (trial) => sampler.take(trial),
       }
     }
   }

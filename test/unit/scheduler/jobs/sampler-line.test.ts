@@ -156,8 +156,8 @@ describe('the line to a sampler', () => {
     expect(programs.told('ask')).toEqual([{ op: 'ask', id: 1 }])
     programs.answer()
     expect(answers).toBe(1)
-    expect(line.poll()).toEqual({ kind: 'raw', values: POINT })
-    expect(line.poll()).toEqual({ kind: 'raw', values: POINT })
+    expect(line.poll()).toEqual({ kind: 'raw', values: POINT, repeats: 0 })
+    expect(line.poll()).toEqual({ kind: 'raw', values: POINT, repeats: 0 })
     line.take(trial(8))
     expect(programs.told('take')).toEqual([{ op: 'take', id: 1, number: 8, point: POINT }])
     line.take(trial(9))
@@ -180,8 +180,45 @@ describe('the line to a sampler', () => {
       { op: 'repeat', id: 1, values: null },
     ])
     programs.answer({ lr: '0.2' })
-    expect(line.poll()).toEqual({ kind: 'raw', values: { lr: '0.2' } })
+    expect(line.poll()).toEqual({ kind: 'raw', values: { lr: '0.2' }, repeats: 2 })
     expect(programs.told('ask')).toHaveLength(1)
+  })
+
+  it('asks for several at once, and counts the repetitions of each', () => {
+    line.poll(3)
+    programs.begin()
+    expect(programs.told('ask').map(({ id }) => id)).toEqual([1, 2, 3])
+    for (const id of [1, 2]) programs.print({ op: 'point', id, point: { lr: `0.${id}` } })
+    expect(line.poll(3)).toEqual({ kind: 'raw', values: { lr: '0.1' }, repeats: 0 })
+    line.repeat([0.5])
+    expect(line.poll(3)).toEqual({ kind: 'raw', values: { lr: '0.2' }, repeats: 0 })
+    line.take(trial(4))
+    expect(line.poll(2)).toEqual({ kind: 'wait' })
+    programs.print({ op: 'point', id: 1, point: { lr: '0.4' } }, { op: 'point', id: 3, point: { lr: '0.3' } })
+    expect(line.poll(2)).toEqual({ kind: 'raw', values: { lr: '0.4' }, repeats: 1 })
+    line.take(trial(5))
+    expect(line.poll(1)).toEqual({ kind: 'raw', values: { lr: '0.3' }, repeats: 0 })
+    line.take(trial(6))
+    expect(programs.told('ask', 'repeat', 'take').slice(3)).toEqual([
+      { op: 'repeat', id: 1, values: [0.5] },
+      { op: 'take', id: 2, number: 4, point: POINT },
+      { op: 'take', id: 1, number: 5, point: POINT },
+      { op: 'take', id: 3, number: 6, point: POINT },
+    ])
+    expect(clock.timerCount).toBe(0)
+  })
+
+  it('has asked often enough also when the program ended in between', () => {
+    line.poll()
+    programs.begin()
+    programs.answer()
+    line.repeat([0.5])
+    programs.last.handlers.onEnd('lost')
+    clock.advance(1_000)
+    line.poll()
+    programs.begin()
+    programs.answer()
+    expect(line.poll()).toEqual({ kind: 'raw', values: POINT, repeats: 1 })
   })
 
   it('reads lines in any pieces and ignores what else is printed', () => {
@@ -193,9 +230,9 @@ describe('the line to a sampler', () => {
     expect(programs.last.told.map(({ op }) => op)).toEqual(['start', 'ask'])
     expect(line.poll()).toEqual({ kind: 'wait' })
     programs.answer()
-    expect(line.poll()).toEqual({ kind: 'raw', values: POINT })
+    expect(line.poll()).toEqual({ kind: 'raw', values: POINT, repeats: 0 })
     programs.print({ op: 'point', id: 1, point: { lr: 'late' } })
-    expect(line.poll()).toEqual({ kind: 'raw', values: POINT })
+    expect(line.poll()).toEqual({ kind: 'raw', values: POINT, repeats: 0 })
   })
 
   it.each([
@@ -208,7 +245,7 @@ describe('the line to a sampler', () => {
     line.poll()
     programs.begin()
     programs.answer(point)
-    expect(line.poll()).toEqual({ kind: 'raw', values })
+    expect(line.poll()).toEqual({ kind: 'raw', values, repeats: 0 })
   })
 
   it('gives up after a minute without a sign of life, and tries again after longer and longer pauses', () => {
@@ -281,7 +318,7 @@ describe('the line to a sampler', () => {
     programs.begin()
     expect(programs.told('start')[0]?.trials).toHaveLength(1)
     programs.answer()
-    expect(line.poll()).toEqual({ kind: 'raw', values: POINT })
+    expect(line.poll()).toEqual({ kind: 'raw', values: POINT, repeats: 0 })
     expect(clock.timerCount).toBe(0)
   })
 
@@ -290,7 +327,7 @@ describe('the line to a sampler', () => {
     programs.begin()
     programs.answer()
     programs.last.handlers.onEnd('the connection was lost')
-    expect(line.poll()).toEqual({ kind: 'raw', values: POINT })
+    expect(line.poll()).toEqual({ kind: 'raw', values: POINT, repeats: 0 })
     line.take(trial(0))
     history = [trial(0)]
     expect(line.poll()).toEqual({ kind: 'wait' })
@@ -324,7 +361,7 @@ describe('the line to a sampler', () => {
     for (let number = 0; number < 300; number++) {
       programs.last.handlers.onText(`${'x'.repeat(30_000)}\n`)
       programs.answer()
-      expect(line.poll()).toEqual({ kind: 'raw', values: POINT })
+      expect(line.poll()).toEqual({ kind: 'raw', values: POINT, repeats: 0 })
       line.take(trial(number))
       line.poll()
     }

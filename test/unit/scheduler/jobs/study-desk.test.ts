@@ -179,9 +179,13 @@ it('asks a sampler that runs elsewhere, and tells it what programs told', async 
   world.store.studies.create(study({ method: 'tpe' }), world.nowMs)
   const heard: string[] = []
   let isReady = false
+  let repeats = 0
   world.restart(() => ({
-    poll: () => (isReady ? { kind: 'raw', values: { size: '50' } } : { kind: 'wait' }),
-    repeat: (values) => heard.push(`repeat ${values}`),
+    poll: () => (isReady ? { kind: 'raw', values: { size: '50' }, repeats } : { kind: 'wait' }),
+    repeat(values) {
+      repeats++
+      heard.push(`repeat ${values}`)
+    },
     take: ({ number }) => heard.push(`take ${number}`),
     tell: ({ number, end }) => heard.push(`tell ${number} ${end.values.acc}`),
     [Symbol.dispose]() {},

@@ -58,11 +58,13 @@ function runAll(world: QueueWorld, id: number, onTick = () => {}): void {
 
 /** Suggests one of three sizes, as a sampler does that has made up its mind. */
 const stubborn: OpenSampler = () => {
-  let count = 0
+  let [count, repeats] = [0, 0]
   return {
-    poll: () => ({ kind: 'raw', values: { size: String([50, 60, 50][count++ % 3]) } }),
-    repeat() {},
-    take() {},
+    poll: () => ({ kind: 'raw', values: { size: String([50, 60, 50][count++ % 3]) }, repeats }),
+    repeat: () => void repeats++,
+    take() {
+      repeats = 0
+    },
     tell() {},
     [Symbol.dispose]() {},
   }
