@@ -139,6 +139,10 @@ describe.skipIf(!canRun)('samplers of Optuna', { timeout: 120_000 }, () => {
       }
     }
 
+    stop(): void {
+      process.kill(-(this.child?.pid ?? unreachable()), 'SIGSTOP')
+    }
+
     /** The program and its shell. */
     async kill(): Promise<void> {
       const { pid } = this.child ?? {}
@@ -181,8 +185,9 @@ describe.skipIf(!canRun)('samplers of Optuna', { timeout: 120_000 }, () => {
       if (trial === undefined) return unreachable()
       study.tell(trial, kind)
       if (kind === 'pruned') await study.kill()
-      // With its suggestion under way.
+      // With its suggestion under way: it is stopped, so that it cannot answer before it is killed.
       if (trial.number === 12) {
+        study.stop()
         study.line.poll()
         await study.kill()
         await expect(study.suggestion()).rejects.toThrow('it ended')
