@@ -202,7 +202,7 @@ describe('the checkpoint of a member', () => {
 
   it('is given up when its program writes all the time, and nothing is left', async () => {
     keepWriting(9)
-    expect(await snapshot()).toEqual({ kind: 'failed', reason: 'the program writes to it all the time\n' })
+    expect(await snapshot()).toEqual({ kind: 'failed', reason: 'the program keeps writing to it\n' })
     expect(readdirSync(base())).toEqual(['member-0'])
   })
 
