@@ -6,6 +6,7 @@ import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { checkSharedDirectory, directoryProblem } from '../../ops/nfs/shared-directory.ts'
 import { wantedNfs } from '../../ops/nfs/wanted.ts'
 import { RAY_ENGINE } from '../../ops/ray/job-engine.ts'
+import { isSuccess } from '../../ops/run/outcome.ts'
 import type { EngineOrder, JobEngine, ProveStorage } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
@@ -30,6 +31,8 @@ export type EngineKind = Omit<JobEngine, 'round' | 'proveStorage'> & {
 }
 
 type OpenEngine = {
+  /** Where the output of its jobs is read. */
+  readonly host: string
   round(
     orders: readonly EngineOrder[],
     hosts: OpsHosts,
@@ -43,7 +46,7 @@ type OpenEngine = {
     hosts: OpsHosts,
     signal: AbortSignal,
   ): ReturnType<NonNullable<JobEngine['proveStorage']>>
-  /** Which host prints a piece of what a bundle printed, stdout and stderr together, and by which script. */
+  /** Prints a piece of what a bundle printed, stdout and stderr together; fails if that cannot be read. */
   log(piece: {
     readonly key: string
     /** Undefined: the job has one bundle. */
@@ -51,7 +54,7 @@ type OpenEngine = {
     /** Below 0: from the end. */
     readonly fromByte: number
     readonly mostBytes: number
-  }): { readonly host: string; readonly script: string }
+  }): string
 }
 
 export const ENGINES: readonly EngineKind[] = [RAY_ENGINE]
@@ -84,11 +87,26 @@ export const hostStorage =
     return (await checkSharedDirectory(path, nodes, { hosts, signal, shares })).map(directoryProblem)
   }
 
+const OUTPUT_MS = 60_000
+
 /** As the driver needs them. */
 export const driverEngines = (engines: Engines, hosts: OpsHosts): readonly JobEngine[] =>
   [...engines.values()].map((engine) => ({
     ...engine,
     round: (orders, signal, wantsRoom) => engine.round(orders, hosts, signal, wantsRoom),
+    output: {
+      tail: (key, isGang, mostBytes) =>
+        engine.log({ key, rank: isGang ? 0 : undefined, fromByte: -mostBytes, mostBytes }),
+      run: async (program, signal) => {
+        const stdin = Buffer.from(program)
+        const { outcome, stdout } = await hosts.exec(engine.host, 'exec sh -s', { stdin, timeoutMs: OUTPUT_MS, signal })
+        const text = Buffer.from(stdout).toString()
+        if (isSuccess(outcome)) return text
+        // What it has printed in time.
+        const length = text.lastIndexOf('\n') + 1
+        return length === 0 ? undefined : text.slice(0, length)
+      },
+    },
     ...(engine.storageProblems === undefined
       ? {}
       : {
@@ -104,6 +122,12 @@ export function engineLog(
   job: Job,
   { rank, ...piece }: { readonly rank: number; readonly fromByte: number; readonly mostBytes: number },
 ) {
+  const engine = engines.get(job.spec.engine ?? '')
   const key = bundleKey(storeId, job, 0)
-  return engines.get(job.spec.engine ?? '')?.log({ key, rank: job.spec.bundles > 1 ? rank : undefined, ...piece })
+  return (
+    engine && {
+      host: engine.host,
+      script: engine.log({ key, rank: job.spec.bundles > 1 ? rank : undefined, ...piece }),
+    }
+  )
 }

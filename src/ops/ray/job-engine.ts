@@ -51,8 +51,8 @@ export const RAY_ENGINE = {
   pollMs: { soon: 100, late: 2_000 },
   summary: 'the Ray cluster of hosts.yaml does',
   docs: 'docs/ray.md',
-  // Ray places by itself and knows neither metrics nor directories of this machine.
-  refuses: ['--on', '--per-host', '--preemptible', '--dry-run', '--copy-dir', '--from-env', '--metric', '--silent'],
+  // Ray places by itself and does not know directories of this machine.
+  refuses: ['--on', '--per-host', '--preemptible', '--dry-run', '--copy-dir', '--from-env', '--silent'],
   // Quoted twice, it stays below what one argument of a program may have.
   mostCommandBytes: 24 * 1024,
   isDeclared: (inventory: Inventory) => sectionOf(inventory, section) !== undefined,
@@ -70,8 +70,8 @@ export function openRay(wanted: RayWanted, shares: readonly Share[] = []) {
       round(wanted, orders, { hosts, signal, wantsRoom }),
     storageProblems: (path: string, nodes: readonly string[], hosts: OpsHosts, signal: AbortSignal) =>
       proveRayStorage(wanted, path, nodes, { hosts, signal, shares }),
-    /** The host and script that print a piece of a bundle's output. */
-    log: (piece: LogPiece) => ({ host: wanted.head.host, script: logScript(wanted, piece) }),
+    host: wanted.head.host,
+    log: (piece: LogPiece) => logScript(wanted, piece),
   }
 }
 
@@ -212,19 +212,31 @@ function gangEntrypoint({ key, environment, spec }: RayStart, wanted: RayWanted)
 exec python -u -c ${shellQuote(GANG_PROGRAM)} ${shellQuote(JSON.stringify(order))}`
 }
 
-const LOG_PROGRAM = `import json, sys
+/** Ray answers with the whole log; where only its end is wanted, the end of a long answer is all that is kept. */
+const LOG_PROGRAM = `import json, re, sys
 ${OPENER}
 address, key, mark, rank, start, most = sys.argv[1:]
+def ask(path): return opener.open("http://" + address + "/api/jobs/" + key + path, timeout=15)
 def get(path):
-    with opener.open("http://" + address + "/api/jobs/" + key + path, timeout=15) as reply: return json.loads(reply.read(64000000))
-text = get("/logs")["logs"] or ""
-# Ray's own line may come after the first ones of the job.
-text = text.replace("Running entrypoint for job " + key + ": " + str(get("").get("entrypoint")) + "\\n", "", 1)
-_, found, text = text.partition(mark + "\\n")
-if not found: text = ""
+    with ask(path) as reply: return json.loads(reply.read(64000000))
+def end_of(path, kept):
+    with ask(path) as reply:
+        data = reply.read(kept)
+        if len(data) < kept: return json.loads(data)["logs"], False
+        for chunk in iter(lambda: reply.read(1000000), b""): data = (data + chunk)[-kept:]
+    # A JSON text can be cut after so many bytes without a backslash, and before a backslash that follows another byte.
+    begin = re.search(rb"[^\\\\]{7}|[^\\\\](?=\\\\)", data).end()
+    return json.loads((b'"' + data[begin:data.rindex(b'"')] + b'"').decode(errors="replace")), True
+text, is_cut = (get("/logs")["logs"], False) if int(start) >= 0 else end_of("/logs", 8 * int(most) + 200000)
+text = text or ""
+if not is_cut:
+    # Ray's own line may come after the first ones of the job.
+    text = text.replace("Running entrypoint for job " + key + ": " + str(get("").get("entrypoint")) + "\\n", "", 1)
+    _, found, text = text.partition(mark + "\\n")
+    if not found: text = ""
 if rank != "":
     prefix = "[" + rank + "] "
-    text = "".join(line[len(prefix):] for line in text.splitlines(True) if line.startswith(prefix))
+    text = "".join(line[len(prefix):] for line in re.findall("[^\\n]*\\n|[^\\n]+", text) if line.startswith(prefix))
 sys.stdout.buffer.write(text.encode(errors="replace")[int(start):][:int(most)])`
 
 type LogPiece = {
@@ -277,7 +289,8 @@ class Rank:
         os.close(inner)
         rest = b""
         for chunk in iter(lambda: process.stdout.read1(65536), b""):
-            *lines, rest = (rest + chunk).split(b"\\n")
+            # Ray, too, shows a line for each part of a progress bar.
+            *lines, rest = (rest + chunk).replace(b"\\r\\n", b"\\n").replace(b"\\r", b"\\n").split(b"\\n")
             if len(rest) > 65536: lines, rest = lines + [rest], b""
             if lines: yield lines
         if rest: yield [rest]

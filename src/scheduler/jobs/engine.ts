@@ -70,6 +70,13 @@ export interface JobEngine {
     /** Of services that answer now, by key: the facts `ready`, `node` and `port`. */
     readonly said?: ReadonlyMap<string, Said>
   }>
+  /** Where the output of its jobs can be read, for their metrics. */
+  readonly output?: {
+    /** A program of sh that prints the end of what a job's first bundle has printed; it fails if that cannot be read. */
+    tail(key: string, isGang: boolean, bytes: number): string
+    /** What a program prints there; undefined: it could not run. Never rejects. */
+    run(program: string, signal: AbortSignal): Promise<string | undefined>
+  }
   readonly proveStorage?: ProveStorage
 }
 

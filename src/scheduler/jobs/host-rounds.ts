@@ -80,6 +80,7 @@ export class HostRounds implements Disposable {
   #answers: Answer[] = []
   #underWay = 0
   #sweptMs = 0
+  #missedMs = 0
   #isDisposed = false
 
   constructor(options: RoundsOptions, handlers: RoundsHandlers) {
@@ -108,7 +109,7 @@ export class HostRounds implements Disposable {
       this.#handlers.onAnswer()
     }
     const gate = new StorageGate({ engine, signal, now: () => clock.now(), onProved })
-    const own = { trouble: undefined, engine, gate, wantsRoom: false, room: undefined }
+    const own = { trouble: undefined, engine, gate, wantsRoom: false, room: undefined, isReading: false }
     const record: EngineRecord = { ...fresh(enginePlace(engine.name), engine.pollMs), ...own }
     return record
   }
@@ -121,7 +122,7 @@ export class HostRounds implements Disposable {
   /** Nothing is under way, and no answer or metric is left to be read. */
   get isAtRest(): boolean {
     if (this.#underWay > 0 || this.#answers.length > 0) return false
-    return ![...this.#hosts.values()].some(
+    return !this.#places.some(
       ({ name, trouble }) => (trouble === undefined || trouble === NOT_YET) && this.#metrics.hasEnded(name),
     )
   }
@@ -187,6 +188,7 @@ export class HostRounds implements Disposable {
 
   send(nowMs: number): void {
     this.#planSweeps(nowMs)
+    this.#missUndeclared(nowMs)
     const active = this.#options.store.active()
     const { waiting, ends } = this.#gate.judge(active)
     for (const [key, { host, end }] of ends) {
@@ -199,7 +201,7 @@ export class HostRounds implements Disposable {
       ({ host }) => host,
     )
     for (const record of this.#places) {
-      const chosen = chooseOrders(record, orders.get(record.name) ?? [], nowMs)
+      const chosen = chooseOrders(record, orders.get(record.name) ?? [], nowMs, this.#metrics.hasEnded(record.name))
       if (chosen !== undefined) void this.#round(record, chosen).catch(this.#handlers.onFailure)
     }
   }
@@ -219,7 +221,8 @@ export class HostRounds implements Disposable {
 
   /** A metric may still have to be read where the job was. */
   noteEnd(job: Job, nowMs: number): void {
-    const record = this.#hosts.get(this.#metrics.noteEnd(job) ?? '')
+    const place = this.#metrics.noteEnd(job)
+    const record = place === undefined ? undefined : this.#places.find(({ name }) => name === place)
     if (record !== undefined) pollNow(record, nowMs)
   }
 
@@ -269,7 +272,8 @@ export class HostRounds implements Disposable {
       const isBusy = orders.length > 0 || ('engine' in record && record.wantsRoom)
       planNextPoll(record, before !== undefined, isBusy, clock.now())
     }
-    if (trouble === undefined && this.#metrics.hasEnded(name)) pollNow(record, clock.now())
+    if ('engine' in record) void this.#readOutput(record).catch(this.#handlers.onFailure)
+    else if (trouble === undefined && this.#metrics.hasJustEnded(name)) pollNow(record, clock.now())
     this.#handlers.onAnswer()
   }
 
@@ -283,6 +287,30 @@ export class HostRounds implements Disposable {
     const bundles = new Map([...reports].map(([key, report]) => [key, engineBundle(report, engine.name)]))
     gate.judge(orders, { trouble, reports, room, bundles })
     return { trouble, bundles, said: new Map([...said].map(([key, facts]) => [key, { facts, ranks: [] }])) }
+  }
+
+  /** Beside the rounds with the engine, which do not wait for it. */
+  async #readOutput(record: EngineRecord): Promise<void> {
+    const { store, clock, signal } = this.#options
+    const { name, trouble, isReading } = record
+    const { output } = record.engine
+    if (isReading || output === undefined) return
+    let readings: readonly Reading[]
+    if (trouble !== undefined) readings = this.#metrics.miss(name)
+    else {
+      const program = this.#metrics.programFor(name, store.active(), clock.now(), output)
+      if (program === '') return
+      record.isReading = true
+      this.#underWay++
+      const text = await output.run(`mark=\n${program}`, signal)
+      record.isReading = false
+      this.#underWay--
+      if (this.#isDisposed || signal.aborted) return
+      readings = text === undefined ? this.#metrics.miss(name) : this.#metrics.take(name, text)
+      if (this.#metrics.hasJustEnded(name)) pollNow(record, clock.now())
+    }
+    this.#noteReadings([{ place: name, readings }])
+    this.#handlers.onAnswer()
   }
 
   async #askHost(record: HostRecord, orders: readonly JobOrder[], isWhole: boolean): Promise<Asked> {
@@ -309,6 +337,21 @@ export class HostRounds implements Disposable {
     const { store, clock } = this.#options
     const [active, nowMs] = [store.active(), clock.now()]
     return this.#metrics.programFor(host, active, nowMs) + this.#silence.programFor(host, active, nowMs)
+  }
+
+  /** What an engine ran that hosts.yaml does not declare any more is given up as if the engine did not answer. */
+  #missUndeclared(nowMs: number): void {
+    if (!hasPassed(this.#missedMs, LAST_RETRY_MS, nowMs)) return
+    this.#missedMs = nowMs
+    const known = new Set(this.#places.map(({ name }) => name))
+    const gone = this.#metrics.places.filter((place) => place.startsWith('@') && !known.has(place))
+    this.#noteReadings(gone.map((place) => ({ place, readings: this.#metrics.miss(place) })))
+  }
+
+  #noteReadings(answers: readonly Pick<Answer, 'place' | 'readings'>[]): void {
+    const news = answers.filter(({ readings }) => readings.length > 0)
+    this.#answers.push(...news.map((answer) => ({ ...answer, record: undefined, bundles: new Map() })))
+    if (news.length > 0) this.#handlers.onAnswer()
   }
 
   /** Once a day on each host that answers; what to keep is read once for all that are due. */
@@ -396,6 +439,8 @@ export type EngineRecord = PlaceRecord & {
   wantsRoom: boolean
   /** Of the last round; undefined: not wanted, or not known. */
   room: EngineRoom | undefined
+  /** The output of its jobs is being read. */
+  isReading: boolean
 }
 
 export type AnyRecord = HostRecord | EngineRecord
@@ -424,11 +469,12 @@ export function isDue({ nextMs, pollMs }: Pick<PlaceRecord, 'nextMs' | 'pollMs'>
 
 /**
  * Which orders go to a place now, and whether it is asked about everything; undefined: none. A host reports by itself, so only
- * new orders are sent between polls; an engine reports nothing, and is not polled while it has no jobs.
+ * new orders are sent between polls; an engine reports nothing, and is not polled while it has no jobs. `isUnread`: metrics of
+ * ended ones must still be read.
  */
-export function chooseOrders(record: AnyRecord, own: readonly JobOrder[], nowMs: number) {
+export function chooseOrders(record: AnyRecord, own: readonly JobOrder[], nowMs: number, isUnread = false) {
   const isEngine = 'engine' in record
-  const isIdle = isEngine && own.length === 0 && !record.wantsRoom && record.trouble === undefined
+  const isIdle = isEngine && own.length === 0 && !isUnread && !record.wantsRoom && record.trouble === undefined
   if (record.isBusy || isIdle) return undefined
   const isPoll = isDue(record, nowMs)
   const isNew = ({ order }: JobOrder) => (isEngine || order.kind !== 'check') && !record.sent.has(wordOf(order))

@@ -1,7 +1,9 @@
 /** Reads metrics along with the driver's polls: of running jobs from time to time, of ended ones once more. */
 import { hasPassed } from '../../base/clock.ts'
 import { getOrMake } from '../../base/collections.ts'
+import { defined } from '../../base/defined.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
+import type { JobEngine } from './engine.ts'
 import { isActive, isFinal, type Job } from './job.ts'
 import type { Metric } from './metric.ts'
 import { bundleKey } from './orders.ts'
@@ -18,8 +20,11 @@ const [SEPARATOR, MARK] = ['\x01', '\x02']
 const AGAIN_S = 10
 /** Each takes a few processes on the host. */
 const MOST_AT_ONCE = 16
+/** An ended job has no metrics if its output could not be read this often: with each poll, at most every 10 s. */
+const MOST_TRIES = 30
 
-type Wanted = { readonly job: Job; readonly isFinal: boolean }
+/** `tries`: how often its output could not be read. */
+type Wanted = { readonly job: Job; readonly isFinal: boolean; readonly tries: number }
 
 export class MetricReader {
   readonly #storeId: string
@@ -39,7 +44,7 @@ export class MetricReader {
     const host = hostOf(job)
     if (host === undefined || !isFinal(job.state)) return undefined
     const own = getOrMake(this.#ended, host, () => new Map<string, Wanted>())
-    own.set(bundleKey(this.#storeId, job, 0), { job, isFinal: true })
+    own.set(bundleKey(this.#storeId, job, 0), { job, isFinal: true, tries: 0 })
     this.#readMs.delete(job.id)
     return host
   }
@@ -48,8 +53,18 @@ export class MetricReader {
     return (this.#ended.get(host)?.size ?? 0) > 0
   }
 
-  /** Goes with the next round to the host; empty: nothing to read. */
-  programFor(host: string, active: readonly Job[], nowMs: number): string {
+  /** One that was not tried yet. */
+  hasJustEnded(host: string): boolean {
+    return [...(this.#ended.get(host)?.values() ?? [])].some(({ tries }) => tries === 0)
+  }
+
+  /** Where something has to be read. */
+  get places(): readonly string[] {
+    return [...this.#ended.keys()].filter((place) => this.hasEnded(place))
+  }
+
+  /** Goes with the next round to the host; empty: nothing to read. `output`: where the host is an engine. */
+  programFor(host: string, active: readonly Job[], nowMs: number, output?: JobEngine['output']): string {
     const wanted = new Map([...(this.#ended.get(host) ?? [])].slice(0, MOST_AT_ONCE))
     for (const job of active) {
       if (wanted.size >= MOST_AT_ONCE) break
@@ -57,10 +72,14 @@ export class MetricReader {
       const everyMs = (job.spec.metricsEveryS ?? AGAIN_S) * 1000
       if (!hasPassed(this.#readMs.get(job.id) ?? 0, everyMs, nowMs)) continue
       this.#readMs.set(job.id, nowMs)
-      wanted.set(bundleKey(this.#storeId, job, 0), { job, isFinal: false })
+      wanted.set(bundleKey(this.#storeId, job, 0), { job, isFinal: false, tries: 0 })
     }
     this.#asked.set(host, wanted)
-    return formatMetricProgram([...wanted].map(([key, { job }]) => ({ key, metrics: job.spec.metrics ?? [] })))
+    const orders = [...wanted].map(([key, { job }]) => {
+      const tail = output?.tail(key, job.spec.bundles > 1, TAIL_BYTES)
+      return { key, metrics: job.spec.metrics ?? [], ...defined({ tail }) }
+    })
+    return formatMetricProgram(orders)
   }
 
   /** Reads the answer of that round. */
@@ -68,7 +87,9 @@ export class MetricReader {
     const asked = this.#asked.get(host)
     this.#asked.delete(host)
     if (asked === undefined || asked.size === 0) return []
-    return [...parseMetricLines(text)].flatMap(([key, found]): Reading[] => {
+    const answers = parseMetricLines(text)
+    const missed = [...asked].filter(([key, { isFinal }]) => isFinal && !answers.has(key))
+    const readings = [...answers].flatMap(([key, found]): Reading[] => {
       const { job, isFinal } = asked.get(key) ?? {}
       if (job === undefined) return []
       if (isFinal) this.#ended.get(host)?.delete(key)
@@ -78,6 +99,25 @@ export class MetricReader {
       })
       return [{ job: job.id, attempt: job.attempt, values: Object.fromEntries(values), isFinal: isFinal ?? false }]
     })
+    return [...readings, ...this.#miss(host, missed)]
+  }
+
+  /** It could not be asked: those that have ended are tried again some times. */
+  miss(host: string): readonly Reading[] {
+    this.#asked.delete(host)
+    return this.#miss(host, [...(this.#ended.get(host) ?? [])])
+  }
+
+  #miss(host: string, missed: readonly (readonly [string, Wanted])[]): readonly Reading[] {
+    const own = this.#ended.get(host)
+    return missed.flatMap(([key, wanted]): Reading[] => {
+      const { job, tries } = wanted
+      // Others go first.
+      own?.delete(key)
+      if (tries + 1 >= MOST_TRIES) return [{ job: job.id, attempt: job.attempt, values: {}, isFinal: true }]
+      own?.set(key, { ...wanted, tries: tries + 1 })
+      return []
+    })
   }
 }
 
@@ -85,16 +125,24 @@ function hostOf({ spec, state }: Job): string | undefined {
   return spec.metrics !== undefined && 'places' in state ? state.places?.[0]?.host : undefined
 }
 
-/** For the shell of a host, in the directory of bundles: prints `metric KEY INDEX NUMBER` for each, after its mark. */
+/**
+ * For the shell of a host, in the directory of bundles: prints `metric KEY INDEX NUMBER` for each, after its mark. `tail`: prints the
+ * end of the output, if that is not in this directory; nothing is printed of a job whose `tail` fails.
+ */
 export function formatMetricProgram(
-  orders: readonly { readonly key: string; readonly metrics: readonly Metric[] }[],
+  orders: readonly { readonly key: string; readonly metrics: readonly Metric[]; readonly tail?: string }[],
 ): string {
   if (orders.length === 0) return ''
-  const lines = orders.flatMap(({ key, metrics }) =>
-    metrics.map((metric, index) => `m ${key} ${index} ${shellQuote(sedScript(metric))}`),
-  )
-  return `m() {
-v=; [ -f "$1/out" ] && v=$(tail -c ${TAIL_BYTES} "$1/out" 2>/dev/null | tr '\\r' '\\n' | LC_ALL=C sed -nE "$3" 2>/dev/null)
+  const lines = orders.flatMap(({ key, metrics, tail }) => {
+    const own = metrics.map(
+      (metric, index) => `m ${key} ${index} ${shellQuote(sedScript(metric))} ${tail === undefined ? 'f' : 't'}`,
+    )
+    return tail === undefined ? own : [`if o=$(sh -c ${shellQuote(tail)} </dev/null 2>/dev/null); then`, ...own, 'fi']
+  })
+  return `f() { [ ! -f "$1/out" ] || tail -c ${TAIL_BYTES} "$1/out"; }
+t() { printf '%s\\n' "$o"; }
+m() {
+v=$("$4" "$1" 2>/dev/null | tr '\\r' '\\n' | LC_ALL=C sed -nE "$3" 2>/dev/null)
 printf '%smetric %s %s %.${MOST_VALUE}s\\n' "$mark" "$1" "$2" "$v"
 }
 ${lines.join('\n')}

@@ -415,5 +415,5 @@ function endOf({ spec }: Study, { trial, job, isRead, values }: OpenTrial, nowMs
   if (state.kind !== 'done') return { kind: 'failed', ...own, reason: reason ?? state.kind }
   const missing = spec.metrics.find(({ name }) => metricNumber(values[name]) === undefined)
   if (missing === undefined) return { kind: 'done', ...own }
-  return { kind: 'failed', ...own, reason: `it printed no ${missing.name}=NUMBER` }
+  return { kind: 'failed', ...own, reason: `no ${missing.name}=NUMBER found in its output` }
 }

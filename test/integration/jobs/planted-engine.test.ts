@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { shellQuote } from '../../../src/base/shell-quote.ts'
 import { ENGINES, type EngineKind } from '../../../src/cli/job/engines.ts'
 import type { EngineOrder, EngineReport } from '../../../src/scheduler/jobs/engine.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
@@ -12,6 +13,8 @@ import { waitUntil } from '../../support/wait-until.ts'
 /** What the planted engine has, by key. */
 const known = new Map<string, EngineReport>()
 const orders: EngineOrder[] = []
+/** What the log of a job has, by key; undefined: it cannot be read any more. */
+const logs = new Map<string, string | undefined>()
 let trouble: string | undefined
 
 const PLANTED: EngineKind = {
@@ -20,15 +23,16 @@ const PLANTED: EngineKind = {
   pollMs: { soon: 1, late: 5 },
   summary: 'the Slurm cluster of hosts.yaml does',
   docs: 'docs/slurm.md',
-  refuses: ['--metric'],
+  refuses: ['--silent'],
   mostCommandBytes: 1000,
   isDeclared: () => true,
   open: () => ({
     async round(asked) {
       orders.push(...asked)
       if (trouble !== undefined) return { trouble, reports: new Map() }
-      for (const { kind, key } of asked) {
-        if (kind === 'start' && !known.has(key)) known.set(key, 'waiting')
+      for (const order of asked) {
+        const { kind, key } = order
+        if (kind === 'start' && !known.has(key)) known.set(key, onStart(order))
         if (kind === 'stop') known.set(key, 'cancelled')
       }
       // It need not answer for all of them.
@@ -38,12 +42,16 @@ const PLANTED: EngineKind = {
       })
       return { trouble: undefined, reports: new Map(some) }
     },
-    log: ({ key, rank = 'alone', fromByte }) => ({
-      host: 'here',
-      script: `echo log of ${key} ${rank} | tail -c +${fromByte + 1}`,
-    }),
+    host: 'here',
+    log: ({ key, rank = 'alone', fromByte }) => {
+      if (!logs.has(key)) return `echo log of ${key} ${rank} | tail -c +${fromByte + 1}`
+      const text = logs.get(key)
+      return text === undefined ? 'echo loss=666; exit 1' : `printf %s ${shellQuote(text)}`
+    },
   }),
 }
+
+let onStart: (order: Extract<EngineOrder, { kind: 'start' }>) => EngineReport
 
 beforeAll(() => void (ENGINES as EngineKind[]).push(PLANTED))
 afterAll(() => void (ENGINES as EngineKind[]).pop())
@@ -55,6 +63,8 @@ beforeEach(() => {
   writeFileSync(join(directory, 'hosts.yaml'), 'cluster: lab\nhosts: { here: { transport: local } }\n')
   known.clear()
   orders.length = 0
+  logs.clear()
+  onStart = () => 'waiting'
   trouble = undefined
   store = new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
 })
@@ -159,9 +169,51 @@ describe('an engine that is planted with one line', () => {
     })
   })
 
+  it('reads metrics while its jobs run and once more when they have ended', async () => {
+    const [one, gang] = [
+      await submit('--metric', 'loss', '--metric', 'max:acc', '--', 'a'),
+      await submit('--metric', 'loss', '--bundles', '2', '--', 'b'),
+    ]
+    logs.set(keyOf(one), 'loss=3 acc=.5\n10%\rloss=2\r')
+    await whileWorking(async () => {
+      await waitUntil(() => known.size === 2, 'it to have them')
+      for (const id of [one, gang]) known.set(keyOf(id), 'running')
+      await waitUntil(() => store.results.of(one).loss !== undefined, 'them to be read')
+      expect(store.results.of(one)).toEqual({ loss: '2', acc: '.5' })
+      logs.set(keyOf(one), "it's loss=1 acc=.75")
+      logs.set(keyOf(gang), 'loss=-7\n')
+      for (const id of [one, gang]) known.set(keyOf(id), 0)
+      await waitUntil(() => store.results.unread().length === 0 && kind(gang) === 'done', 'them to be read again')
+    })
+    expect([one, gang].map((id) => store.results.of(id))).toEqual([{ loss: '1', acc: '.75' }, { loss: '-7' }])
+  })
+
+  it('runs a study, in which a trial fails whose log stays unreadable', async () => {
+    onStart = ({ key, environment: { size = '' } }) => {
+      logs.set(key, size === '4' ? undefined : `loss=${Math.abs(Number(size) - 3)}\n`)
+      return 0
+    }
+    const create = ['study', 'create', 's', '--engine', 'slurm', '--param', 'size=int:1:6', '--metric', 'min:loss']
+    expect((await muster([...create, '--method', 'random', '--', 'a'])).exitCode).toBe(0)
+    // It keeps the rounds short.
+    const other = await submit('--', 'b')
+    known.set(keyOf(other), 'running')
+    await whileWorking(async () => {
+      await waitUntil(() => store.studies.find('s')?.state.kind === 'done', 'all trials to be over', 30_000)
+    })
+    const shown = (await muster(['study', 'results', 's', '--json'])).output.trim().split('\n')
+    const trials = shown.map((line) => JSON.parse(line))
+    expect(trials).toHaveLength(6)
+    for (const { state, parameters, metrics } of trials) {
+      const size = Number(parameters.size)
+      expect([state, metrics]).toEqual(size === 4 ? ['failed', {}] : ['done', { loss: Math.abs(size - 3) }])
+    }
+    expect(trials[0].parameters).toEqual({ size: '3' })
+  })
+
   it('refuses what it cannot carry out', async () => {
-    expect((await trySubmit('--metric', 'loss', '--', 'a')).messages).toContain(
-      '--engine slurm cannot be used with --metric',
+    expect((await trySubmit('--silent', '10m', '--', 'a')).messages).toContain(
+      '--engine slurm cannot be used with --silent',
     )
     expect((await trySubmit('--', 'a'.repeat(1001))).messages).toContain('the command is too long for Slurm')
     expect((await muster(['job', 'submit', '--engine', 'x', '--', 'a'])).messages).toContain('unknown engine: x')

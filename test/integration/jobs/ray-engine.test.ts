@@ -204,6 +204,12 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     expect(await log({ rank: 0, fromByte: 0 })).toBe('zero\ntwo\n')
     expect(await log({ rank: 0, fromByte: 5 })).toBe('two\n')
     expect(await log({ rank: 1, fromByte: -3 })).toBe('ne\n')
+    // The end of a log of any length, whatever Ray has to escape in it.
+    for (const piece of ['x', '\\', '\\n', '"', 'é\u{1f600}', '\\\\"\r', '\u0001']) {
+      ended(id, { logs: `${logs}${`[0] ${piece.repeat(999)}\n`.repeat(900)}[0] loss=${piece}\n[1] no\n` })
+      const end = await log({ rank: 0, fromByte: -100 })
+      expect(end.slice(-2 * piece.length - 7)).toBe(`${piece}\nloss=${piece}\n`)
+    }
     ended(id, { status: 'SUCCEEDED', driver_exit_code: 0 })
     await driving
     expect(kind(id)).toBe('done')

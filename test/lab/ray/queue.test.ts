@@ -37,6 +37,22 @@ describe.skipIf(!canRun)('the queue on a Ray cluster', { timeout: 400_000 }, () 
   const reaches = async (id: string, state: string): Promise<void> =>
     await waitUntil(async () => (await stateOf(id)) === state, `job ${id} to be ${state}`, 120_000)
 
+  const work = () => {
+    const [file = '', ...args] = lab.command(argv('job', 'work'))
+    worker = spawn(file, args, { env: lab.environment, stdio: 'ignore' })
+  }
+  const trialsOf = async (study: string) =>
+    (await muster('study', 'results', study, '--json')).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+  const isOver = async (study: string): Promise<void> =>
+    await waitUntil(
+      async () => JSON.parse((await muster('study', 'show', study, '--json')).stdout).state === 'done',
+      `study ${study} to be over`,
+      240_000,
+    )
+
   beforeAll(async () => {
     lab = await startLab({ names: ['m10', 'm8'], mounts: { [RAY_PLACE]: await rayEnvironment() } })
     const [m10, m8] = lab.hosts.map(({ address }) => address)
@@ -52,11 +68,7 @@ ray: { head: m10, workers: m8, port: 6333, object_store: 100MB, env: { ${VARIABL
     writeFileSync(join(lab.directory, 'missing.yaml'), yaml('{ path: /root/venv, requirements: requirements.txt }'))
     const up = await muster('ray', 'up', '--yes')
     expect(up.code, up.stdout + up.stderr).toBe(0)
-    const [file = '', ...args] = lab.command(argv('job', 'work'))
-    worker = spawn(file, args, {
-      env: lab.environment,
-      stdio: 'ignore',
-    })
+    work()
   }, 1_500_000)
   afterAll(async () => {
     worker?.kill('SIGKILL')
@@ -76,9 +88,14 @@ ray: { head: m10, workers: m8, port: 6333, object_store: 100MB, env: { ${VARIABL
     expect((await muster('ray', 'jobs')).stdout).not.toMatch(/PENDING|RUNNING/)
   })
 
-  it('shows GPUs of a placement group as used in each view', async () => {
-    const gang = await submit('--bundles', '2', '--gpu', '2', '--strategy', 'STRICT_SPREAD', '--', 'sleep infinity')
+  it('reads the metrics of the first rank of a gang, and shows its GPUs as used in each view', async () => {
+    const options = ['--bundles', '2', '--gpu', '2', '--strategy', 'STRICT_SPREAD', '--metric', 'loss']
+    const gang = await submit(
+      ...[...options, '--', 'printf "10%% loss=3\\r20%% loss=$((MUSTER_RANK + 4))\\r"; sleep infinity'],
+    )
     await reaches(gang, 'running')
+    const shown = async () => (await muster('job', 'show', gang)).stdout
+    await waitUntil(async () => /^loss: +4$/m.test(await shown()), 'its metric', 60_000)
     await waitUntil(async () => {
       const { stdout } = await muster('ray', 'watch', '--once')
       return /^m10 \(head\) +\S+ +2\/2 /m.test(stdout) && /^m8 +\S+ +2\/2 /m.test(stdout)
@@ -88,23 +105,52 @@ ray: { head: m10, workers: m8, port: 6333, object_store: 100MB, env: { ${VARIABL
     expect(nodes).toMatchObject([{ gpuUsedMilli: 2000 }, { gpuUsedMilli: 2000 }])
   })
 
-  it('tries each point of a study once, and refuses metrics, which it cannot read there', async () => {
-    const create = async (...args: readonly string[]) =>
-      await muster(
-        ...['study', 'create', 'rates', '--engine', 'ray', '--param', 'lr=0.1,0.2,0.3', '--at-once', '2', ...args],
-        ...['--', 'echo $lr >>/root/rates'],
-      )
-    expect(await create('--metric', 'loss')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('--engine ray cannot be used with --metric'),
-    })
-    const { code, stderr } = await create()
-    expect(code, stderr).toBe(0)
-    const trials = async () =>
-      (await muster('study', 'export', 'rates', '--json')).stdout.split('\n').filter((line) => line.includes('"done"'))
-    await waitUntil(async () => (await trials()).length === 3, 'all trials to be done', 120_000)
-    const files = await Promise.all(lab.hosts.map(async (host) => (await host.exec('cat rates')).stdout))
-    expect(files.join('').trim().split('\n').toSorted()).toEqual(['0.1', '0.2', '0.3'])
+  it('tries each point of a study once and reads what it has reached, though the scheduler is killed', async () => {
+    const command = 'echo $size >>ran; echo loss=$(((size - 3) * (size - 3))); sleep 1'
+    const options = ['--param', 'size=int:1:6', '--metric', 'min:loss', '--method', 'random', '--at-once', '3']
+    const created = await muster('study', 'create', 'points', '--engine', 'ray', ...options, '--', command)
+    expect(created.code, created.stderr).toBe(0)
+    await waitUntil(async () => (await trialsOf('points')).some(({ state }) => state === 'done'), 'one to end', 120_000)
+    worker?.kill('SIGKILL')
+    if (worker !== undefined) await once(worker, 'exit')
+    work()
+    await isOver('points')
+    const trials = await trialsOf('points')
+    expect(trials.map(({ state }) => state)).toEqual(Array(6).fill('done'))
+    expect(trials.map(({ metrics, parameters }) => [Number(parameters.size), metrics.loss]).toSorted()).toEqual([
+      [1, 4],
+      [2, 1],
+      [3, 0],
+      [4, 1],
+      [5, 4],
+      [6, 9],
+    ])
+    expect(trials[0].parameters).toEqual({ size: '3' })
+    const ran = (await Promise.all(lab.hosts.map(async (host) => (await host.exec('cat ran')).stdout))).join('')
+    expect(ran.trim().split('\n').toSorted()).toEqual(['1', '2', '3', '4', '5', '6'])
+  })
+
+  it('stops a trial of a study that is worse than the others', async () => {
+    // Six good ones end at once; the bad one would never end.
+    const command = `if [ $size -lt 7 ]; then echo step=100 loss=0
+else step=0; while step=$((step + 1)); do echo step=$step loss=1; sleep 0.4321; done; fi`
+    const options = ['--param', 'size=int:1:7', '--metric', 'min:loss', '--method', 'grid', '--prune', 'halving']
+    const created = await muster('study', 'create', 'early', '--engine', 'ray', ...options, '--', command)
+    expect(created.code, created.stderr).toBe(0)
+    await isOver('early')
+    const trials = await trialsOf('early')
+    expect(trials.filter(({ state }) => state === 'done')).toHaveLength(6)
+    const pruned = trials.filter(({ state }) => state === 'pruned')
+    expect(pruned).toMatchObject([
+      {
+        parameters: { size: '7' },
+        reason: expect.stringMatching(/^at step \d+ its loss 1 ranks \d of \d trials; /),
+      },
+    ])
+    await reaches(String(pruned[0].job), 'cancelled')
+    expect(
+      lab.hosts.flatMap((host) => host.processes().filter(({ command: line }) => line === 'sleep 0.4321')),
+    ).toEqual([])
   })
 
   it('ends waiting and running jobs when the cluster is taken down', async () => {

@@ -183,7 +183,7 @@ describe('a study', () => {
       readAll(world, () => undefined)
     }
     expect(world.store.studies.trials(id).map(({ end }) => end?.reason)).toEqual(
-      Array.from({ length: 3 }, () => 'it printed no acc=NUMBER'),
+      Array.from({ length: 3 }, () => 'no acc=NUMBER found in its output'),
     )
     expect(world.store.studies.get(id)?.state).toMatchObject({ kind: 'done', reason: 'the last 3 trials failed' })
   })
