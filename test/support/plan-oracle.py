@@ -1,6 +1,7 @@
 """Answers from the released packages: JSON from stdin to the last line of stdout."""
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -97,12 +98,14 @@ def vllm(questions):
 
 def groups(question):
     """Starts nodes with declared GPUs, and takes each list of groups one after the other until one waits."""
+    # Paths of sockets may not be long. Ray writes the address of a cluster below the second one, and does not make it.
+    directory = tempfile.mkdtemp(prefix="muster-plan-", dir="/tmp")
+    os.environ["RAY_TMPDIR"] = directory
+    os.makedirs(os.path.join(directory, "ray"))
     import ray
     from ray.cluster_utils import Cluster
     from ray.util import placement_group, remove_placement_group
 
-    # Paths of sockets may not be long.
-    directory = tempfile.mkdtemp(prefix="muster-plan-", dir="/tmp")
     cluster = Cluster()
     try:
         for gpus in question["hosts"]:
