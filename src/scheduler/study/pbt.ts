@@ -184,8 +184,9 @@ function untried(
   random: () => number,
   isTried: (key: string) => boolean,
 ): Point | undefined {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const point = explore(mutations, space, from, resampleProbability, random)
+  for (let attempt = 0; attempt < 2 * ATTEMPTS; attempt++) {
+    // The neighbours may all be tried: then any value will do.
+    const point = explore(mutations, space, from, attempt < ATTEMPTS ? resampleProbability : 1, random)
     if (!isTried(pointKey(point))) return point
   }
   return undefined

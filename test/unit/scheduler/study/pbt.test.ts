@@ -177,6 +177,14 @@ describe('population-based training', () => {
       context({ spec: spec({ mutate }), space, isTried: (key) => key !== pointKey({ b: 'choice2' }) }),
     )
     expect(free.decisions[0]).toMatchObject({ point: { b: 'choice2' } })
+    // Not even where all neighbours are tried.
+    const numbers = spaceOf(['lr=float:0:1'])
+    for (let seed = 0; seed < 200; seed++) {
+      const members = [member(0, 4, 1, { lr: '1' }), member(1, 4, 0, { lr: '0.1' })]
+      const isTried = (key: string) => ['1', '0.8'].some((lr) => key === pointKey({ lr }))
+      const options = { spec: spec({ mutate: ['lr=uniform:0:1'] }), space: numbers, seed, isTried }
+      expect(isTried(pointKey(decide(members, [], context(options)).decisions[0]?.point ?? {}))).toBe(false)
+    }
     const full = decide([good, bad], [], context({ spec: spec({ mutate }), space, isTried: () => true }))
     expect(full.decisions[0]).toMatchObject({ point: { b: 'choice1' } })
   })
