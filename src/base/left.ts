@@ -3,6 +3,9 @@
  * declare its own; ops/kernel/left.ts searches the hosts and removes what it finds.
  */
 
+/** Where jobs have their directories on hosts, as a word for sh. */
+export const JOBS_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster/jobs"`
+
 /** A kind of leftover. */
 export type LeftKind = {
   /** Shown before its path: `temporary file of a copy`. */

@@ -1,8 +1,8 @@
 /**
- * `npm run lab -- up [--count N] [--kernel N]` starts a cluster that runs until `npm run lab -- down`; `npm run lab -- AREA` runs the
+ * `npm run lab -- up [--count N] [--kernel N] [--slurm N]` starts a cluster that runs until `npm run lab -- down`; `npm run lab -- AREA` runs the
  * tests of one area on real hosts and ends with `N passed, N failed`.
  */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { messageOf } from '../../src/base/errors.ts'
@@ -12,8 +12,9 @@ import { kernelImage } from './cluster/kernel-image.ts'
 import { startLab } from './cluster/lab.ts'
 import { HEAVY_ENVIRONMENTS, pythonEnvironment } from './cluster/python-environment.ts'
 import { rayEnvironment } from './cluster/ray-environment.ts'
+import { homesOfSlurm, nodesOf, SLURM_SECTION, SlurmLab, slurmNames } from './cluster/slurm-lab.ts'
 
-const USAGE = `usage: npm run lab -- up [--count N] [--kernel N [--systemd]]
+const USAGE = `usage: npm run lab -- up [--count N] [--kernel N [--systemd]] [--slurm N]
        npm run lab -- down
        npm run lab -- image       build the disk of kernel hosts and the environments with Ray and Optuna, if missing
        npm run lab -- parts [NAME…]
@@ -21,7 +22,12 @@ const USAGE = `usage: npm run lab -- up [--count N] [--kernel N [--systemd]]
        npm run lab -- AREA        run the tests of one area: ${areas().join(', ')}
 `
 
-type Order = { readonly count: number; readonly kernelCount: number; readonly hasSystemd: boolean }
+type Order = {
+  readonly count: number
+  readonly kernelCount: number
+  readonly hasSystemd: boolean
+  readonly slurmCount: number
+}
 
 const [verb = '', ...rest] = process.argv.slice(2)
 process.exitCode = await main(verb, rest)
@@ -52,21 +58,28 @@ async function main(verb: string, rest: readonly string[]): Promise<number> {
 
 /** Returns a string if the arguments are wrong: the message. */
 function orderOf(args: readonly string[]): Order | string {
-  let values: { count?: string; kernel?: string; systemd?: boolean }
+  let values: { count?: string; kernel?: string; systemd?: boolean; slurm?: string }
   try {
-    const options = { count: { type: 'string' }, kernel: { type: 'string' }, systemd: { type: 'boolean' } } as const
+    const text = { type: 'string' } as const
+    const options = { count: text, kernel: text, systemd: { type: 'boolean' }, slurm: text } as const
     values = parseArgs({ args: [...args], options }).values
   } catch (error) {
     return messageOf(error)
   }
   const kernelCount = Number(values.kernel ?? 0)
-  const count = Number(values.count ?? (kernelCount > 0 ? 0 : 3))
-  if (!isCount(count, 1000) || !isCount(kernelCount, 20) || count + kernelCount === 0)
-    return '--count must be a number up to 1000 and --kernel one up to 20, and they cannot both be 0'
-  return { count, kernelCount, hasSystemd: values.systemd ?? false }
+  const slurmCount = Number(values.slurm ?? 0)
+  const count = Number(values.count ?? (kernelCount + slurmCount > 0 ? 0 : 3))
+  if (
+    !isCount(count, 1000) ||
+    !isCount(kernelCount, 20) ||
+    !isCount(slurmCount, 50) ||
+    count + kernelCount + slurmCount === 0
+  )
+    return '--count must be a number up to 1000, --kernel one up to 20 and --slurm one up to 50, and they cannot all be 0'
+  return { count, kernelCount, hasSystemd: values.systemd ?? false, slurmCount }
 }
 
-async function up({ count, kernelCount, hasSystemd }: Order): Promise<number> {
+async function up({ count, kernelCount, hasSystemd, slurmCount }: Order): Promise<number> {
   const guests = Array.from({ length: kernelCount }, (_, index) => `k${index + 1}`)
   const init = hasSystemd ? 'systemd' : 'service'
   const standing = standingLab()
@@ -74,18 +87,24 @@ async function up({ count, kernelCount, hasSystemd }: Order): Promise<number> {
     process.stderr.write(`a lab is already running in ${standing}. Stop it first: npm run lab -- down\n`)
     return 1
   }
+  const hosts = Array.from({ length: count }, (_, index) => `m${index + 1}`)
   const lab = await startLab({
-    count,
+    names: [...hosts, ...(slurmCount === 0 ? [] : slurmNames(slurmCount))],
+    perHost: homesOfSlurm,
     kernelHosts: Object.fromEntries(guests.map((name) => [name, init])),
     isStanding: true,
   })
   writeFileSync(standingFile(), lab.directory)
+  if (slurmCount > 0) {
+    await new SlurmLab(lab, { nodes: nodesOf(slurmCount) }).start()
+    appendFileSync(lab.hostsFile, SLURM_SECTION)
+  }
   const inside = lab.command(['env', '-u', 'XDG_CONFIG_HOME', '-u', 'XDG_STATE_HOME', `HOME=${lab.environment.HOME}`])
   process.stdout.write(`${readFileSync(lab.hostsFile, 'utf8')}
-# ${count + kernelCount} hosts run until: npm run lab -- down
+# ${lab.hosts.length + lab.kernelHosts.length} hosts run until: npm run lab -- down
 # Open the console on them:
 ${inside.join(' ')} ${process.execPath} --import tsx src/main.ts --hosts ${lab.hostsFile}
-# Open a shell that can reach them (then: ssh m1):
+# Open a shell that can reach them (then: ssh ${lab.names[0] ?? guests[0]}):
 ${inside.join(' ')} bash
 `)
   lab.detach()

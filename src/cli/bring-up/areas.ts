@@ -15,11 +15,15 @@ export async function loadAreas(entries: readonly AreaEntry[] = AREAS): Promise<
   return await Promise.all(entries.map(async ({ load }) => (await load()).area))
 }
 
-/** Their parts of hosts.yaml, and what launchers use. */
+/** Their parts of hosts.yaml, and what launchers and engines use. */
 export async function fileSections(): Promise<readonly Section[]> {
-  const launch = [import('../../scheduler/launch/section.ts'), import('../../scheduler/launch/rows.ts')]
+  const others = [
+    import('../../ops/slurm/section.ts'),
+    import('../../scheduler/launch/section.ts'),
+    import('../../scheduler/launch/rows.ts'),
+  ]
   return await Promise.all([
     ...AREAS.map(async ({ section }) => (await section()).section),
-    ...launch.map(async (module) => (await module).section),
+    ...others.map(async (module) => (await module).section),
   ])
 }

@@ -149,6 +149,7 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>): JobsP
     study: async (id) => (await open()).study(id),
     changeStudy: async (id, change) => (await open()).changeStudy(id, change),
     members: async (spec, kinds) => (await open()).members(spec, kinds),
+    clusters: async () => (await open()).clusters(),
     async change(action, ids) {
       const queue = await open()
       let count = 0

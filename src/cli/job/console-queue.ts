@@ -1,10 +1,12 @@
 /** What the console's tabs read of the queue and write to it: short calls, each far below the time of a frame. */
+
+import { JOBS_DIRECTORY } from '../../base/left.ts'
 import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
-import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
+import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { type Job, type JobEvent, requestsOf } from '../../scheduler/jobs/job.ts'
-import { bundleKey } from '../../scheduler/jobs/orders.ts'
+import { bundleKey, parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { packHosts } from '../../scheduler/jobs/packing.ts'
 import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
@@ -14,12 +16,13 @@ import { WorkloadMix } from '../../scheduler/model/mix.ts'
 import type { Gang } from '../../scheduler/model/resources.ts'
 import { createPolicy } from '../../scheduler/policies/policies.ts'
 import { placeAsRay } from '../../scheduler/ray/ray-placement.ts'
-import type { JobDetails, QueueStatus } from '../../ui/jobs/queue-view.ts'
+import type { ClusterSource, EnginePlace, JobDetails, QueueStatus } from '../../ui/jobs/queue-view.ts'
 import type { StudyChange, StudyReading } from '../../ui/jobs/study-view.ts'
+import { enginePicture } from '../../ui/packing/engine-picture.ts'
 import { gangOfWhatIf, type TryOut, type WhatIf } from '../../ui/packing/what-if.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { ConsoleStudies, linesOf } from './console-studies.ts'
-import { type Engines, engineLog, openEngines } from './engines.ts'
+import { type Engine, type Engines, engineLog, openEngines } from './engines.ts'
 import { hostsOf, type OpenQueue, readQueue } from './open-queue.ts'
 import { whyWaiting } from './why-waiting.ts'
 
@@ -37,6 +40,7 @@ export interface ConsoleQueue extends Disposable {
   study(id: number): StudyReading | undefined
   changeStudy(id: number, change: StudyChange): void
   members(spec: number, kinds: readonly string[]): readonly number[]
+  clusters(): readonly ClusterSource[]
   change(event: JobEvent, ids: readonly number[]): number
 }
 
@@ -47,11 +51,31 @@ function logOf(job: Job, { store }: OpenQueue, engines: Engines): JobDetails['lo
   if (job.spec.engine !== undefined) {
     const log = engineLog(engines, store.id, job, { rank: 0, fromByte: -TAIL_BYTES, mostBytes: TAIL_BYTES })
     if (log === undefined) return undefined
-    return { host: log.host, program: `echo ${Buffer.from(log.script).toString('base64')} | base64 -d | /bin/sh` }
+    return { host: log.host, program: inOneWord(log.script) }
   }
   const directory = `${JOBS_DIRECTORY}/${bundleKey(store.id, job, 0)}`
   return { host: place.host, program: `cd ${directory} && tail -c ${TAIL_BYTES} out && tail -c ${TAIL_BYTES} err` }
 }
+
+function clusterOf(
+  name: string,
+  host: string,
+  { program, parse }: NonNullable<Engine['usage']>,
+  storeId: string,
+): ClusterSource {
+  const place: EnginePlace = `@${name}`
+  return {
+    ...{ place, host, program: inOneWord(program) },
+    pictureOf(text) {
+      const usage = parse(text)
+      if (typeof usage === 'string') return usage
+      return enginePicture(usage, placeTitle(place), (key) => parseBundleKey(storeId, key)?.id)
+    },
+  }
+}
+
+/** Without quotes. */
+const inOneWord = (program: string): string => `echo ${Buffer.from(program).toString('base64')} | base64 -d | /bin/sh`
 
 /** Waiting jobs from which a policy learns the mix of requests. */
 const MIX_JOBS = 200
@@ -138,6 +162,10 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       else continueStudy(store, study, change.trials, context.now())
     },
     members: (spec, kinds) => store.idsOf(spec, kinds),
+    clusters: () =>
+      [...engines.values()].flatMap(({ name, host, usage }) =>
+        usage === undefined ? [] : [clusterOf(name, host, usage, store.id)],
+      ),
     change(event, ids) {
       // Own writes do not change the file's version.
       seen = ''

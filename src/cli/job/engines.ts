@@ -7,8 +7,9 @@ import { checkSharedDirectory, directoryProblem } from '../../ops/nfs/shared-dir
 import { wantedNfs } from '../../ops/nfs/wanted.ts'
 import { RAY_ENGINE } from '../../ops/ray/job-engine.ts'
 import { isSuccess } from '../../ops/run/outcome.ts'
-import type { EngineOrder, JobEngine, ProveStorage } from '../../scheduler/jobs/engine.ts'
-import type { Job } from '../../scheduler/jobs/job.ts'
+import { SLURM_ENGINE } from '../../ops/slurm/job-engine.ts'
+import type { EngineOrder, EngineUsage, JobEngine, ProveStorage } from '../../scheduler/jobs/engine.ts'
+import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import type { EngineNode } from '../../scheduler/plans/needs.ts'
 import type { CliContext } from '../command-line/verb.ts'
@@ -25,6 +26,10 @@ export type EngineKind = Omit<JobEngine, 'round' | 'proveStorage'> & {
   /** With --needs: its nodes as hosts.yaml declares them; Infinity: unknown. */
   declaredNodes?(inventory: Inventory): readonly EngineNode[]
   readonly mostCommandBytes: number
+  /** It has `usage`. */
+  readonly showsUsage?: boolean
+  /** Why it cannot run such a job at all, in a sentence; undefined: it can. */
+  whyNot?(spec: JobSpec, inventory: Inventory): string | undefined
   isDeclared(inventory: Inventory): boolean
   /** Undefined: it is not declared. */
   open(declared: Declared): OpenEngine | undefined
@@ -46,6 +51,14 @@ type OpenEngine = {
     hosts: OpsHosts,
     signal: AbortSignal,
   ): ReturnType<NonNullable<JobEngine['proveStorage']>>
+  /** For --dry-run: what would be handed over, and when it would start, or why never. Never rejects. */
+  tryOut?(
+    start: Omit<Extract<EngineOrder, { kind: 'start' }>, 'kind'>,
+    hosts: OpsHosts,
+    signal: AbortSignal,
+  ): Promise<EngineTrial>
+  /** For pictures of its cluster: a program for its host, and what it says; a string: why nothing is known. */
+  readonly usage?: { readonly program: string; parse(text: string): EngineUsage | string }
   /** Prints a piece of what a bundle printed, stdout and stderr together; fails if that cannot be read. */
   log(piece: {
     readonly key: string
@@ -57,9 +70,19 @@ type OpenEngine = {
   }): string
 }
 
-export const ENGINES: readonly EngineKind[] = [RAY_ENGINE]
+/** `trouble`: it could not be asked. */
+export type EngineTrial = {
+  readonly script: string
+  readonly words?: string
+  readonly isNever?: boolean
+  readonly trouble?: string
+}
 
-export type Engines = ReadonlyMap<string, EngineKind & OpenEngine>
+export const ENGINES: readonly EngineKind[] = [RAY_ENGINE, SLURM_ENGINE]
+
+export type Engine = EngineKind & OpenEngine
+
+export type Engines = ReadonlyMap<string, Engine>
 
 /** Those that hosts.yaml declares, by name. */
 export async function openEngines(inventory: Inventory, context: CliContext): Promise<Engines> {

@@ -1,10 +1,10 @@
 /** What the ranks of a job wrote: all of them as one text, those that failed, and where the output of one is. */
 import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
+import { JOBS_DIRECTORY } from '../../base/left.ts'
 import { printable, printableLines } from '../../base/printable.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
-import { JOBS_DIRECTORY } from '../../scheduler/jobs/host-program.ts'
 import { failuresOf, type Job } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import {

@@ -6,7 +6,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { accountName } from '../../base/account.ts'
 import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError } from '../../base/errors.ts'
-import { printable } from '../../base/printable.ts'
+import { printable, printableLines } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { parseMemorySize, sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
@@ -18,7 +18,7 @@ import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf } from '../../scheduler/jobs/engine-room.ts'
 import type { JobSpec, SilenceSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
-import { handLinesOf } from '../../scheduler/jobs/orders.ts'
+import { bundleKey, handLinesOf } from '../../scheduler/jobs/orders.ts'
 import { gangOf, occupy, onRing } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Launcher } from '../../scheduler/launch/launcher.ts'
 import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
@@ -36,7 +36,7 @@ import { type LaunchOptions, launchArray, launchPart, withLaunchOptions } from '
 import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
-import { ENGINES } from './engines.ts'
+import { ENGINES, openEngines } from './engines.ts'
 import { inEnvironment, parseJobEnvironment, setUpOf } from './environment.ts'
 import { addressesOf, hostsOf, linkSpeedsOf, type OpenQueue, openQueue, withEnough } from './open-queue.ts'
 import { ringJson, ringText } from './show.ts'
@@ -192,6 +192,7 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
     }
     if (options.from === undefined) {
       const spec = await prepareJob(words, options, queue, context)
+      if (options.dryRun && spec.engine !== undefined) return await tryOnEngine(spec, queue, options, context)
       if (options.dryRun) return tryOut(spec, queue, options, context)
       checkRoom(spec, queue, options, context)
       submit([spec])
@@ -276,7 +277,7 @@ function specOf(
   const request = requestOf(options, on ?? (options.fromEnv === 'declared' ? declared?.hosts : undefined))
   const metrics = metricsOf(options.metric)
   const engine = engineOf(options, command, inventory)
-  return {
+  const spec: JobSpec = {
     name: options.name ?? words.join(' ').slice(0, 60),
     command,
     environment: options.env,
@@ -298,6 +299,9 @@ function specOf(
     // Its --needs come before those of its launcher.
     ...engine,
   }
+  const whyNot = ENGINES.find(({ name }) => name === spec.engine)?.whyNot?.(spec, inventory)
+  if (whyNot !== undefined) throw new MusterError('usage', whyNot)
+  return spec
 }
 
 const UNIT_S: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600 }
@@ -369,9 +373,15 @@ function engineOf(
     'from-env': fromEnv,
     metric: metric.length > 0,
     silent: silent !== undefined,
+    launch: rest.launch,
   }).flatMap(([name, value]) => (value === undefined || value === false ? [] : [`--${name}`]))
   const refused = given.filter((option) => kind.refuses.includes(option))
-  if (refused.length > 0) throw new MusterError('usage', `--engine ${engine} cannot be used with ${refused.join(', ')}`)
+  if (refused.length > 0)
+    throw new MusterError('usage', `--engine ${engine} cannot be used with ${refused.join(', ')}`, {
+      ...(refused.includes('--launch')
+        ? { hint: 'Leave --engine out: Muster then places the ranks itself. Or start them in the command.' }
+        : {}),
+    })
   if (Buffer.byteLength(command) > kind.mostCommandBytes)
     throw new MusterError('usage', `the command is too long for ${title}`, { hint: 'Put it into a file on the hosts.' })
   checkTakes(kind.takes)
@@ -437,6 +447,8 @@ function checkEngineRoom(spec: JobSpec, { inventory, store }: OpenQueue, nowMs: 
 
 /** Where a job would go now, or why it would wait. Asks no host. */
 export function placeNow(spec: JobSpec, queue: OpenQueue, context: CliContext) {
+  if (spec.engine !== undefined)
+    return { places: [{ host: enginePlace(spec.engine), devices: [] }], ring: undefined, why: [] }
   const { cluster } = occupy(hostsOf(queue), queue.store.active())
   const gang = gangOf(spec)
   const found = findGang(cluster.copy(), gang)?.map(({ host, devices }) => ({
@@ -473,6 +485,31 @@ export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: GlobalOptions,
     for (const { host, command } of byHand) stdout.write(`by hand on ${host}: ${printable(command)}\n`)
   }
   return places === undefined ? EXIT.failed : EXIT.ok
+}
+
+/** What an engine would get, and when it would start it. */
+async function tryOnEngine(
+  spec: JobSpec,
+  { inventory, store }: OpenQueue,
+  options: GlobalOptions,
+  context: CliContext,
+): Promise<number> {
+  const { stdout, signal } = context
+  const { connectHosts } = await import('./hosts.ts')
+  const engine = (await openEngines(inventory, context)).get(spec.engine ?? '')
+  using hosts = await connectHosts(inventory, options, context)
+  const start = { key: bundleKey(store.id, { id: 0, attempt: 1 }, 0), spec, environment: spec.environment }
+  const trial = await engine?.tryOut?.(start, hosts.ops, signal)
+  if (trial === undefined) throw new MusterError('usage', `--engine ${spec.engine} cannot be used with --dry-run`)
+  const { script, words, isNever = false, trouble } = trial
+  if (options.json) stdout.write(jsonLine({ type: 'trial', fits: trouble === undefined && !isNever, ...trial }))
+  else stdout.write(printableLines(script))
+  if (trouble !== undefined)
+    throw new MusterError('unreachable', `cannot ask ${placeTitle(enginePlace(spec.engine ?? ''))}: ${trouble}`)
+  if (!options.json)
+    stdout.write(`${words}
+`)
+  return isNever ? EXIT.failed : EXIT.ok
 }
 
 /** Of a line whose end has not come yet. */

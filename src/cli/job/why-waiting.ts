@@ -62,10 +62,11 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number): WhyWaiting {
     job.state.bundles.every(({ kind }) => kind === 'sent')
   )
     return { why: [`waiting for its hosts, or for the check of ${storage} on them`] }
-  if (job.state.kind === 'starting' && engine !== undefined)
-    return engineWords(
-      `waiting for resources in ${title}${storage === undefined ? '' : `, or for the check of ${storage} on its hosts`}`,
-    )
+  if (job.state.kind === 'starting' && engine !== undefined) {
+    const { why, startS } = queue.store.report()?.waits?.[job.id] ?? {}
+    const unknown = `waiting for resources in ${title}${storage === undefined ? '' : `, or for the check of ${storage} on its hosts`}`
+    return { ...engineWords(why ?? unknown), ...expectedOf(startS) }
+  }
   if (job.state.kind !== 'queued') return { why: [] }
   const missed = job.after.flatMap((id) => {
     const state = queue.store.get(id)?.state
@@ -98,6 +99,10 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number): WhyWaiting {
       ...down,
       ...(why === undefined ? [THERE_IS_ROOM] : [...why.lines, ...preemptWords(job, queue)]),
     ],
-    ...(typeof startS === 'number' ? { expected: new Date(startS * 1000).toISOString() } : {}),
+    ...expectedOf(startS),
   }
 }
+
+/** Seconds since the epoch. */
+const expectedOf = (startS: number | null | undefined) =>
+  typeof startS === 'number' ? { expected: new Date(startS * 1000).toISOString() } : {}

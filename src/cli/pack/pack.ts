@@ -8,16 +8,22 @@ import type { PlacementGroup } from '../../ops/ray/usage.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import { letterOf, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
-import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
+import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
+import { ENGINES } from '../job/engines.ts'
 import { hostsOf, type OpenQueue, readQueue } from '../job/open-queue.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatHosts } from './host-table.ts'
 
-type PackOptions = GlobalOptions & { readonly engine?: 'embedded' | 'ray' }
+type PackOptions = GlobalOptions & { readonly engine?: string }
 
 export const verb: VerbCode = {
   define: (command) =>
-    command.addOption(new Option('--engine <name>', 'show only what this engine placed').choices(['embedded', 'ray'])),
+    command.addOption(
+      new Option('--engine <name>', 'show only what this engine placed').choices([
+        'embedded',
+        ...ENGINES.map(({ name }) => name),
+      ]),
+    ),
   help: `
 Examples:
   muster pack                       draw each device as a box with the jobs in it
@@ -26,18 +32,26 @@ Examples:
 
 A letter is a job, as wide as its share of the device; · is free. If hosts.yaml declares a Ray cluster, Muster also asks its
 head: there, a letter is a placement group, and * is outside any group. Ray does not report which device a bundle uses.
+Of a Slurm cluster, Muster shows the nodes with the real devices of each job; there, * is somebody else's job.
 `,
   async run(options: PackOptions, context: CliContext) {
     using queue = await readQueue(options, context)
-    if (options.engine !== 'ray') showQueue(queue, options, context)
-    if (
-      options.engine === 'embedded' ||
-      (sectionOf(queue.inventory, raySection) === undefined && options.engine !== 'ray')
-    )
-      return EXIT.ok
+    const { inventory } = queue
+    const wants = (name: string) => options.engine === undefined || options.engine === name
+    if (wants('embedded')) showQueue(queue, options, context)
+    let code = 0
+    for (const { name, isDeclared, showsUsage } of ENGINES)
+      if (showsUsage && (options.engine === name || (wants(name) && isDeclared(inventory)))) {
+        const { showEngine } = await import('./engine.ts')
+        code = Math.max(code, await showEngine(name, queue, options, context))
+      }
+    if (!wants('ray') || (sectionOf(inventory, raySection) === undefined && options.engine !== 'ray')) return code
     const { askRay, showRay } = await import('./ray.ts')
     const snapshot = await askRay(options, context)
-    return showRay(snapshot, (group) => jobOf(group, queue), options, context)
+    return Math.max(
+      code,
+      showRay(snapshot, (group) => jobOf(group, queue), options, context),
+    )
   },
 }
 

@@ -25,11 +25,22 @@ export type EngineOrder =
   | { readonly kind: 'check' | 'stop'; readonly key: string; readonly awaits?: true }
 
 /**
- * An exit code, or a word. `waiting`: not started, or started again. `unable`: given up before it began, so it is queued
- * again. `barred`: stopped before the engine had it. `lost`: ended without an exit code. `forgotten`: it ran, and the
+ * An exit code, a word, or how it ended. `waiting`: not started, or started again. `unable`: given up before it began, so it is
+ * queued again. `barred`: stopped before the engine had it. `lost`: ended without an exit code. `forgotten`: it ran, and the
  * engine no longer knows it.
  */
-export type EngineReport = number | 'waiting' | 'running' | 'unable' | 'barred' | 'cancelled' | keyof typeof GONE
+export type EngineReport =
+  | number
+  | 'waiting'
+  | 'running'
+  | 'unable'
+  | 'barred'
+  | 'cancelled'
+  | keyof typeof GONE
+  | BundleEnd
+
+/** Why a job waits in its engine, in a sentence, and when it is expected to start, in seconds since the epoch. */
+export type EngineWait = { readonly why: string; readonly startS?: number }
 
 /** What an engine said of its nodes, and what its jobs already have. */
 export type EngineRoom = {
@@ -47,6 +58,37 @@ export type ProveStorage = (
   nodes: readonly string[],
   signal: AbortSignal,
 ) => Promise<readonly StorageProblem[]>
+
+/** What the cluster of an engine has, and who holds it. */
+export type EngineUsage = {
+  readonly nodes: readonly {
+    readonly name: string
+    readonly cpuMilli: number
+    readonly cpuUsedMilli: number
+    readonly memoryBytes: number
+    readonly memoryUsedBytes: number
+    readonly gpus: number
+    /** Why it takes no jobs; empty: it does. */
+    readonly trouble: string
+  }[]
+  /** Of everybody. */
+  readonly jobs: readonly {
+    /** In the engine. */
+    readonly id: string
+    readonly name: string
+    readonly user: string
+    /** Of the user as whom Muster asks: its name may be a key of the queue. */
+    readonly isOwn: boolean
+    /** Why it waits; undefined: it holds something. */
+    readonly waits?: string
+    readonly shares: readonly {
+      readonly node: string
+      readonly cpuMilli: number
+      readonly memoryBytes: number
+      readonly devices: readonly number[]
+    }[]
+  }[]
+}
 
 export interface JobEngine {
   /** As in `--engine` and in the queue's file. */
@@ -69,6 +111,8 @@ export interface JobEngine {
     readonly room?: EngineRoom
     /** Of services that answer now, by key: the facts `ready`, `node` and `port`. */
     readonly said?: ReadonlyMap<string, Said>
+    /** Of jobs that wait in it, by key. */
+    readonly waits?: ReadonlyMap<string, EngineWait>
   }>
   /** Where the output of its jobs can be read, for their metrics. */
   readonly output?: {
@@ -91,6 +135,7 @@ export function engineBundle(report: EngineReport, engine: string): BundleState 
   if (report === 'running') return { kind: 'begun' }
   const title = placeTitle(enginePlace(engine))
   const ended = (end: BundleEnd): BundleState => ({ kind: 'ended', end })
+  if (typeof report === 'object') return ended(report)
   if (typeof report === 'number') return ended({ kind: 'exit', code: report })
   if (report === 'unable' || report === 'barred') return ended({ kind: report })
   if (report === 'cancelled') return ended({ kind: 'gone', reason: `cancelled in ${title}`, isCancelled: true })

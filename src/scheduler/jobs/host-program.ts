@@ -6,6 +6,7 @@
  */
 import { getOrMake } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
+import { JOBS_DIRECTORY } from '../../base/left.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Said } from '../launch/launcher.ts'
@@ -49,9 +50,6 @@ export type HostAnswer = {
 export type RoundResult =
   | { readonly kind: 'answer'; readonly text: string }
   | { readonly kind: 'trouble'; readonly reason: string }
-
-/** Where bundles are on hosts, as a word for sh. */
-export const JOBS_DIRECTORY = `"\${XDG_STATE_HOME:-$HOME/.local/state}/muster/jobs"`
 
 /** Bytes of facts that a bundle may tell. */
 const MOST_TOLD = 65_536

@@ -8,6 +8,7 @@ import type { HostCapacity } from '../model/resources.ts'
 import {
   type EngineOrder,
   type EngineRoom,
+  type EngineWait,
   engineBundle,
   enginePlace,
   type JobEngine,
@@ -18,7 +19,7 @@ import { type BundleNews, type BundleOrder, type HostAnswer, parseHostAnswer } f
 import type { Job, JobEvent, SeenBundle } from './job.ts'
 import { formatDetachedClean } from './left.ts'
 import { MetricReader } from './metric-reader.ts'
-import { launchEvent, ordersFor, type PlacedOrder } from './orders.ts'
+import { launchEvent, ordersFor, type PlacedOrder, parseBundleKey } from './orders.ts'
 import type { PassInput } from './plan-jobs.ts'
 import type { Reading } from './results.ts'
 import { SilenceWatch } from './silence-watch.ts'
@@ -163,7 +164,7 @@ export class HostRounds implements Disposable {
   }
 
   /** For those who watch. A host that has not answered yet is reported as it was `before`. */
-  report(before: readonly HostCapacity[] = []): Pick<SchedulerReport, 'hosts' | 'down' | 'rooms'> {
+  report(before: readonly HostCapacity[] = []): Pick<SchedulerReport, 'hosts' | 'down' | 'rooms' | 'waits'> {
     const known = new Map(before.map((host) => [host.name, host]))
     const hosts = [...this.#hosts.values()].map((record) => {
       const { spec, trouble } = record
@@ -175,10 +176,14 @@ export class HostRounds implements Disposable {
       trouble === undefined || trouble === NOT_YET ? [] : [[name, trouble]],
     )
     const rooms = this.#engines.flatMap(({ engine, room }) => (room === undefined ? [] : [[engine.name, room]]))
+    const waits = this.#engines.flatMap((record) =>
+      [...(record.waits ?? [])].map(([key, wait]) => [parseBundleKey(this.#options.store.id, key)?.id ?? 0, wait]),
+    )
     return {
       hosts,
       down: Object.fromEntries(down),
       ...(rooms.length === 0 ? {} : { rooms: Object.fromEntries(rooms) }),
+      ...(waits.length === 0 ? {} : { waits: Object.fromEntries(waits) }),
     }
   }
 
@@ -282,7 +287,14 @@ export class HostRounds implements Disposable {
     const orders = placed.map(engineOrderOf)
     const sent = gate.replace(orders)
     const wantsRoom = record.wantsRoom || gate.holdsAny(orders)
-    const { trouble, reports, room, said = new Map() } = await engine.round(sent, this.#options.signal, wantsRoom)
+    const {
+      trouble,
+      reports,
+      room,
+      said = new Map(),
+      waits,
+    } = await engine.round(sent, this.#options.signal, wantsRoom)
+    record.waits = waits
     record.room = record.wantsRoom ? room : undefined
     const bundles = new Map([...reports].map(([key, report]) => [key, engineBundle(report, engine.name)]))
     gate.judge(orders, { trouble, reports, room, bundles })
@@ -441,6 +453,7 @@ export type EngineRecord = PlaceRecord & {
   room: EngineRoom | undefined
   /** The output of its jobs is being read. */
   isReading: boolean
+  waits?: ReadonlyMap<string, EngineWait> | undefined
 }
 
 export type AnyRecord = HostRecord | EngineRecord

@@ -65,14 +65,14 @@ export type BundlePlace = { readonly host: string; readonly devices: readonly nu
 
 /**
  * `barred`: it can no longer begin; `unable`: its place could not start it; `refused`: it must not start; `gone`: no exit code. `isCancelled`: in its
- * engine. `isUnwritten`: the disk was full.
+ * engine. `isTimedOut`: by a limit of its engine. `isUnwritten`: the disk was full.
  */
 export type BundleEnd =
   | { readonly kind: 'exit'; readonly code: number; readonly isUnwritten?: boolean; readonly isOutOfMemory?: boolean }
   | { readonly kind: 'barred' }
   | { readonly kind: 'unable'; readonly reason?: string }
   | { readonly kind: 'refused'; readonly reason: string }
-  | { readonly kind: 'gone'; readonly reason: string; readonly isCancelled?: boolean }
+  | { readonly kind: 'gone'; readonly reason: string; readonly isCancelled?: boolean; readonly isTimedOut?: boolean }
 
 /** As its host says, in milliseconds of this machine's clock. */
 export type BundleTimes = { readonly beganMs?: number; readonly ranMs?: number }
@@ -400,8 +400,8 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   const words = first.kind === 'refused' ? [first.reason] : launchFailures.map(({ text = '' }) => text)
   if (stop === undefined && portsTaken < MOST_PORTS_TAKEN && words.some(isPortTaken))
     return again({ last: formatFirstFailure(launchFailures) ?? formatEnd(first), portsTaken: portsTaken + 1 })
-  const kind =
-    stop === 'timed-out' ? 'timed-out' : first.kind === 'exit' || first.kind === 'refused' ? 'failed' : 'lost'
+  const isTimedOut = stop === 'timed-out' || (first.kind === 'gone' && first.isTimedOut === true)
+  const kind = isTimedOut ? 'timed-out' : first.kind === 'exit' || first.kind === 'refused' ? 'failed' : 'lost'
   const reason =
     stop === 'timed-out'
       ? `ran longer than its limit of ${job.spec.limitS} s`

@@ -2,11 +2,10 @@
  * What jobs leave on a host. Nothing of a job that may still run is removed, also on another host that shares the storage.
  */
 
-import type { LeftSearch } from '../../base/left.ts'
+import { JOBS_DIRECTORY, type LeftSearch } from '../../base/left.ts'
 import { PROOF_FILE } from '../../base/proof-file.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { STUDIES_DIRECTORY } from './checkpoint.ts'
-import { JOBS_DIRECTORY } from './host-program.ts'
 
 /** Another queue's are left alone until they have not changed for this long. */
 const OTHERS_DAYS = 30
@@ -47,7 +46,7 @@ ${classes}
     esac
     left_sum jobs "$left_place" $(printf '%s\\n' "$left_list" | wc -l) "$left_kb" - "$left_why"
   done
-  for left_file in .room* .line.*; do [ ! -e "$left_file" ] || left_found helper "$left_place/$left_file"; done
+  for left_file in .room* .line.* .lock.*; do [ ! -e "$left_file" ] || left_found helper "$left_place/$left_file"; done
   cd "$HOME" || cd /
 fi
 ${

@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { hasPassed } from '../../base/clock.ts'
 import { getOrMake } from '../../base/collections.ts'
+import { JOBS_DIRECTORY } from '../../base/left.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askNext, random } from '../study/ask.ts'
@@ -33,7 +34,6 @@ import {
   type WholeCopy,
 } from './checkpoint.ts'
 import type { ProveStorage } from './engine.ts'
-import { JOBS_DIRECTORY } from './host-program.ts'
 import { isActive, type Job, type JobSpec } from './job.ts'
 import { metricNumber, stepNumber } from './metric.ts'
 import { asQuestion } from './orders.ts'

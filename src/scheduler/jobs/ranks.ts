@@ -4,11 +4,11 @@
  * keeps their processes in the file `ranks` and their output in files of their own.
  */
 import { getOrMake } from '../../base/collections.ts'
+import { JOBS_DIRECTORY } from '../../base/left.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { lastLines, type RankStream } from '../launch/fold.ts'
 import type { RankEnd } from '../launch/rank.ts'
 import { rankFailures } from '../launch/verdict.ts'
-import { JOBS_DIRECTORY } from './host-program.ts'
 import { type BundleState, failuresOf, isActive, type Job, namesOf } from './job.ts'
 import { bundleKey, parseBundleKey } from './orders.ts'
 

@@ -4,7 +4,7 @@ import { MusterError } from '../../base/errors.ts'
 import type { HostCapacity } from '../model/resources.ts'
 import type { Study, Trial } from '../study/study.ts'
 import { studyDirectory } from './checkpoint.ts'
-import type { EngineRoom } from './engine.ts'
+import type { EngineRoom, EngineWait } from './engine.ts'
 import {
   FINAL_KINDS,
   type FinalKind,
@@ -45,6 +45,8 @@ export type SchedulerReport = {
   readonly isPreempting?: boolean
   /** What engines have, by name; while a job waits for it. */
   readonly rooms?: Readonly<Record<string, EngineRoom>>
+  /** By job that waits in its engine. */
+  readonly waits?: Readonly<Record<string, EngineWait>>
 }
 
 /** Jobs that were submitted together: an array, a grid, or one alone. */

@@ -5,6 +5,7 @@ import type { RankReading, RankTail } from '../../scheduler/jobs/ranks.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import type { JobGroup } from '../../scheduler/jobs/store.ts'
 import type { RankTraces } from '../../scheduler/launch/straggler.ts'
+import type { EnginePicture } from '../packing/engine-picture.ts'
 import type { TryOut, WhatIf } from '../packing/what-if.ts'
 import type { SweepOrder } from './results-table.ts'
 import type { StudyChange, StudyLine, StudyReading, StudyView } from './study-view.ts'
@@ -47,7 +48,11 @@ export type QueueView = {
   /** That study, or the selected one of the list; undefined: not read yet. */
   readonly studied?: StudyReading | undefined
   /** What the Packing tab shows. */
-  readonly picture: 'queue' | 'ray'
+  readonly picture: 'queue' | 'ray' | EnginePlace
+  /** Engines whose cluster can be shown. */
+  readonly clusters: readonly EnginePlace[]
+  /** The cluster that is shown; a string: why it cannot be read; undefined: no answer yet. */
+  readonly cluster?: EnginePicture | string | undefined
   /** A gang to place without submitting it. */
   readonly whatIf?: WhatIf | undefined
   /** Where it would go; undefined: no answer yet. */
@@ -82,6 +87,7 @@ export const FIRST_QUEUE_VIEW: QueueView = {
   filter: 'all',
   needle: '',
   picture: 'queue',
+  clusters: [],
   used: new Map(),
   packingOffset: 0,
 }
@@ -182,6 +188,17 @@ export type JobDetails = {
 
 export type JobAction = 'hold' | 'release' | 'cancel' | 'retry'
 
+/** The place of an engine. */
+export type EnginePlace = `@${string}`
+
+export type ClusterSource = {
+  readonly place: EnginePlace
+  readonly host: string
+  readonly program: string
+  /** What it says; a string: why nothing is known. */
+  pictureOf(text: string): EnginePicture | string
+}
+
 export interface JobsPort {
   /** Undefined: nothing has changed since the last call. Rejects when hosts.yaml or the queue cannot be read. */
   read(): Promise<QueueStatus | undefined>
@@ -195,6 +212,8 @@ export interface JobsPort {
   /** Undefined: there is none any more. */
   study(id: number): Promise<StudyReading | undefined>
   changeStudy(id: number, change: StudyChange): Promise<void>
+  /** Clusters of engines, with a program for a host that says what they have. */
+  clusters(): Promise<readonly ClusterSource[]>
   /** Returns how many were changed. */
   change(action: JobAction, ids: readonly number[]): Promise<number>
 }

@@ -84,10 +84,17 @@ export class LogTail implements Disposable {
   readonly #work: WorkPort
   readonly #clock: Clock
   readonly #onRead: (log: LogView | undefined) => void
+  readonly #most: { readonly bytes: number; readonly lines: number }
   #key = ''
   #stop: (() => void) | undefined
 
-  constructor(work: WorkPort, clock: Clock, onRead: (log: LogView | undefined) => void) {
+  constructor(
+    work: WorkPort,
+    clock: Clock,
+    onRead: (log: LogView | undefined) => void,
+    most = { bytes: MOST_BYTES, lines: MOST_LINES },
+  ) {
+    this.#most = most
     this.#work = work
     this.#clock = clock
     this.#onRead = onRead
@@ -112,7 +119,7 @@ export class LogTail implements Disposable {
       if (key !== this.#key) return
       const lines = text.split('\n')
       if (lines.at(-1) === '') lines.pop()
-      this.#onRead({ lines: lines.slice(-MOST_LINES), trouble })
+      this.#onRead({ lines: lines.slice(-this.#most.lines), trouble })
     }
     const timer = this.#clock.after(READ_MS, () => {
       running.abandon()
@@ -127,7 +134,7 @@ export class LogTail implements Disposable {
       log.host,
       log.program,
       (more) => {
-        if (text.length < MOST_BYTES) text += more
+        if (text.length < this.#most.bytes) text += more
       },
       (end) => finish(end.kind === 'exit' ? undefined : formatOutcome(end)),
     )

@@ -1,16 +1,18 @@
 /** The Packing tab: which job is placed where, and its keys. */
+import { hasPassed } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
-import type { JobsPort, RealUse } from '../jobs/queue-view.ts'
-import type { QueueWatch } from '../jobs/queue-watch.ts'
+import type { ClusterSource, JobsPort, LogView, QueueView, RealUse } from '../jobs/queue-view.ts'
+import { LogTail, type QueueWatch } from '../jobs/queue-watch.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
 import type { WatchedHosts } from '../network/watched-hosts.ts'
 import type { RayCluster } from '../ray/ray-view.ts'
 import type { RayWatch } from '../ray/ray-watch.ts'
 import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
+import type { WorkPort } from '../work-views/work-port.ts'
 import { lastOffset, packingPanes, queueInput } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
 import { exampleWhatIf, formatWhatIf, nextSlider, parseWhatIf, slide, type WhatIf, whatIfWords } from './what-if.ts'
@@ -23,7 +25,7 @@ const isTall: Test = (state) =>
   !showsQueue(state) || lastOffset(queueInput(state.queue, areaOf(state), themes[state.themeName], state.clockMs)) > 0
 
 const canTry: Test = (state) => showsQueue(state) && !isTrying(state)
-const canSwitch: Test = (state) => state.ray.view.kind === 'up' || !showsQueue(state)
+const canSwitch: Test = (state) => state.ray.view.kind === 'up' || state.queue.clusters.length > 0 || !showsQueue(state)
 
 export const packingKeys = keyTable<ConsoleState>()(
   ['to-shells', 'Esc q', 'shells', 'Go back to the shells.'],
@@ -45,8 +47,8 @@ export const packingKeys = keyTable<ConsoleState>()(
   [
     'ray',
     'y',
-    'Ray or queue',
-    'Show what Ray has placed, or the queue again. Needs a Ray head that answers.',
+    'next cluster',
+    'Show what Ray or Slurm has placed, or the queue again. Needs a Ray head that answers, or the login host of Slurm.',
     canSwitch,
   ],
   ['down', 'Down j PageDown', 'more hosts', 'Scroll one row of hosts down.', isTall],
@@ -60,7 +62,12 @@ export type PackingSources = {
   readonly jobs: JobsPort
   readonly ray: RayWatch
   readonly watched: WatchedHosts
+  readonly work: WorkPort
 }
+
+/** Each reading is a request to the controller of a cluster. */
+const CLUSTER_EVERY_MS = 4000
+const MOST_CLUSTER_BYTES = 1024 * 1024
 
 export class PackingPage implements Page {
   readonly isIdle = true
@@ -69,14 +76,20 @@ export class PackingPage implements Page {
   readonly #watch: QueueWatch
   readonly #sources: PackingSources
   readonly #numbers = new Map<string, number>()
+  readonly #tail: LogTail
+  #clusters: readonly ClusterSource[] | undefined
+  #clusterReadMs = 0
   #lastWhatIf: WhatIf | undefined
 
   constructor(context: PageContext, watch: QueueWatch, sources: PackingSources) {
     this.#context = context
     this.#watch = watch
     this.#sources = sources
+    const most = { bytes: MOST_CLUSTER_BYTES, lines: Number.POSITIVE_INFINITY }
+    this.#tail = new LogTail(sources.work, context.clock, (log) => this.#showCluster(log), most)
     watch.onRead(() => {
       if (context.state.tab !== 'packing') return
+      this.#readCluster()
       watch.set({ used: this.#sampledUse() })
       void this.#tryOut()
     })
@@ -84,6 +97,35 @@ export class PackingPage implements Page {
 
   open(): void {
     this.#watch.open()
+    if (this.#clusters === undefined) void this.#findClusters()
+  }
+
+  async #findClusters(): Promise<void> {
+    try {
+      this.#clusters = await this.#sources.jobs.clusters()
+      this.#watch.set({ clusters: this.#clusters.map(({ place }) => place) })
+    } catch {
+      // Why hosts.yaml or the queue cannot be read is shown instead of the queue.
+    }
+  }
+
+  get #source(): ClusterSource | undefined {
+    const { picture } = this.#context.state.queue
+    return this.#clusters?.find(({ place }) => place === picture)
+  }
+
+  #readCluster(): void {
+    const source = this.#source
+    const nowMs = this.#context.clock.now()
+    if (source === undefined || !hasPassed(this.#clusterReadMs, CLUSTER_EVERY_MS, nowMs)) return
+    this.#clusterReadMs = nowMs
+    this.#tail.read(source)
+  }
+
+  #showCluster(log: LogView | undefined): void {
+    const text = log?.lines.join('\n')
+    const cluster = log?.trouble ?? (text === undefined ? undefined : this.#source?.pictureOf(text))
+    this.#watch.set({ cluster })
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
@@ -120,9 +162,14 @@ export class PackingPage implements Page {
 
   #switchPicture(): void {
     const { queue, ray } = this.#context.state
-    if (queue.picture === 'ray') return this.#watch.set({ picture: 'queue', packingOffset: 0 })
-    if (ray.usage === undefined) return this.#context.notice('the head of Ray does not answer', 'warning')
-    this.showRay()
+    const withRay = ray.usage === undefined ? [] : (['ray'] as const)
+    const pictures: readonly QueueView['picture'][] = ['queue', ...withRay, ...queue.clusters]
+    if (pictures.length === 1 && queue.picture === 'queue')
+      return this.#context.notice('the head of Ray does not answer', 'warning')
+    const picture = pictures[pictures.indexOf(queue.picture) + 1] ?? 'queue'
+    this.#clusterReadMs = 0
+    this.#watch.set({ picture, cluster: undefined, packingOffset: 0 })
+    this.#readCluster()
   }
 
   #change(change: (whatIf: WhatIf) => WhatIf): void {
@@ -184,7 +231,9 @@ export class PackingPage implements Page {
     this.#watch.set({ packingOffset: Math.max(0, Math.min(last, from + Math.sign(rows))) })
   }
 
-  [Symbol.dispose](): void {}
+  [Symbol.dispose](): void {
+    this.#tail[Symbol.dispose]()
+  }
 
   #input(rect: Rect, theme: Theme) {
     const { state, clock } = this.#context

@@ -8,6 +8,7 @@ import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, styleOf, type Theme } from '../compositor/scene.ts'
 import { NO_SCHEDULER, type QueueStatus, type QueueView, type RealUse } from '../jobs/queue-view.ts'
 import { documentOf, type Row, rowsPane, rowWidth, timeText, wrapRows } from '../rows/rows-pane.ts'
+import type { EnginePicture } from './engine-picture.ts'
 import { LOOSE_JOB, type RayPicture } from './ray-picture.ts'
 import {
   SLIDERS,
@@ -26,6 +27,8 @@ export type PackingInput = {
   readonly trouble: string | undefined
   /** Undefined: the queue is shown. */
   readonly ray?: RayPicture | undefined
+  /** Of an engine; a string: why it cannot be drawn. Undefined: the queue or Ray is shown. */
+  readonly cluster?: EnginePicture | string | undefined
   readonly whatIf?: { readonly gang: WhatIf; readonly trial: TryOut | undefined } | undefined
   /** By host. */
   readonly used?: ReadonlyMap<string, RealUse>
@@ -38,7 +41,8 @@ export type PackingInput = {
 
 export function queueInput(queue: QueueView, rect: Rect, theme: Theme, nowMs: number): PackingInput {
   const { status, trouble, whatIf, trial, used, packingOffset: offset } = queue
-  return { status, trouble, whatIf: whatIf && { gang: whatIf, trial }, used, offset, rect, theme, nowMs }
+  const cluster = queue.picture.startsWith('@') ? (queue.cluster ?? 'no answer yet …') : undefined
+  return { status, trouble, cluster, whatIf: whatIf && { gang: whatIf, trial }, used, offset, rect, theme, nowMs }
 }
 
 /** With the frame. */
@@ -52,7 +56,8 @@ export function packingPanes(input: PackingInput): readonly PaneView[] {
   const { rect, theme, trouble } = input
   const pane = (id: string, title: string, area: Rect, rows: readonly Row[], hasKeys = false): PaneView =>
     rowsPane({ id, title, hasKeys, document: documentOf(rows), rect: area, theme })
-  const title = input.ray === undefined ? 'packing' : 'packing of Ray'
+  const engine = input.ray !== undefined ? 'Ray' : typeof input.cluster === 'object' ? input.cluster.title : undefined
+  const title = engine === undefined ? 'packing' : `packing of ${engine}`
   const picture = pictureOf(input)
   if (typeof picture === 'string') {
     const style = trouble === undefined ? mutedStyle(theme) : boldStyle(theme.danger)
@@ -80,7 +85,13 @@ type Picture = {
 }
 
 /** A sentence where there is nothing to draw. */
-function pictureOf({ status, trouble, ray, whatIf, rect, theme, nowMs }: PackingInput): Picture | string {
+function pictureOf({ status, trouble, ray, cluster, whatIf, rect, theme, nowMs }: PackingInput): Picture | string {
+  if (typeof cluster === 'string') return cluster
+  if (cluster !== undefined) {
+    const { hosts, down } = cluster
+    const waiting = cluster.waiting.map(({ job, name, why }) => namedRow(job, signOf(job), name, why, theme))
+    return { hosts, down, figures: clusterFigureRows(cluster, theme), waiting, waitingCount: waiting.length }
+  }
   if (ray !== undefined) {
     const waiting = ray.waiting.map((one) => rayWaitingRow(one, theme))
     return { hosts: ray.hosts, down: {}, figures: rayFigureRows(ray, theme), waiting, waitingCount: waiting.length }
@@ -284,6 +295,25 @@ function waitingRow({ job, why, expectedMs }: QueueStatus['waiting'][number], th
 
 const rayWaitingRow = ({ group = LOOSE_JOB, name, why }: RayPicture['waiting'][number], theme: Theme): Row =>
   namedRow(group, signOf(group), clip(printable(name), 24), why, theme)
+
+function clusterFigureRows({ hosts, down, own, others }: EnginePicture, theme: Theme): readonly Row[] {
+  const figures = packingFigures(hosts, down)
+  const downCount = Object.keys(down).length
+  return [
+    [
+      {
+        text: ` GPUs ${gpus(figures.heldMilli)}/${figures.devices}  cores ${cpuWords(figures)}`,
+        style: boldStyle(theme.text),
+      },
+      { text: `  of ${hosts.length} nodes`, style: styleOf(theme.text) },
+      { text: downCount > 0 ? `  ${downCount} down or drained` : '', style: warn(theme) },
+    ],
+    [
+      { text: ` ${own.length} of the queue`, style: boldStyle(theme.text) },
+      { text: `  * ${others} other ${others === 1 ? 'job' : 'jobs'}`, style: mutedStyle(theme) },
+    ],
+  ]
+}
 
 function rayFigureRows({ hosts, dead, groupCount, actors }: RayPicture, theme: Theme): readonly Row[] {
   const figures = packingFigures(hosts)

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { AREAS } from '../../../src/cli/bring-up/areas.ts'
 import type { AreaEntry } from '../../../src/ops/kernel/area-entry.ts'
-import { slurm } from '../../support/slurm-area/area.ts'
+import { pbs } from '../../support/pbs-area/area.ts'
 
 // The line. The verbs are made from the list when they are loaded.
-;(AREAS as AreaEntry[]).push(slurm)
+;(AREAS as AreaEntry[]).push(pbs)
 const { runMuster } = await import('../../support/run-muster.ts')
 const { renderHostsYamlDocs } = await import('../../../scripts/generate-hosts-yaml-docs.ts')
 
@@ -27,49 +27,49 @@ afterEach(() => {
 const muster = async (...args: readonly string[]) => await runMuster(args, { directory })
 
 function declare(section: string): void {
-  writeFileSync(join(directory, 'hosts.yaml'), `hosts: { "n[1-3]": { transport: local } }\nslurm: ${section}\n`)
+  writeFileSync(join(directory, 'hosts.yaml'), `hosts: { "n[1-3]": { transport: local } }\npbs: ${section}\n`)
 }
 
-/** `sinfo` on the hosts, which prints these lines. */
+/** `pbsstat` on the hosts, which prints these lines. */
 function answer(...lines: readonly string[]): void {
-  const sinfo = join(directory, 'sinfo')
-  writeFileSync(sinfo, `#!/bin/sh\ncat << 'END'\n${lines.join('\n')}\nEND\n`)
-  chmodSync(sinfo, 0o755)
+  const pbsstat = join(directory, 'pbsstat')
+  writeFileSync(pbsstat, `#!/bin/sh\ncat << 'END'\n${lines.join('\n')}\nEND\n`)
+  chmodSync(pbsstat, 0o755)
 }
 
 describe('a planted area', () => {
   it('has its section of hosts.yaml, and mistakes in it are reported with line and column', async () => {
     declare('{ controler: n1, nodes: "n[2-9]" }')
-    const { exitCode, messages } = await muster('status', 'slurm')
+    const { exitCode, messages } = await muster('status', 'pbs')
     expect(exitCode).toBe(3)
-    expect(messages).toContain('hosts.yaml:2:10: unknown key controler in slurm; did you mean controller?')
-    expect(renderHostsYamlDocs()).toContain('| `controller` | host | **required** | The host that runs slurmctld.')
+    expect(messages).toContain('hosts.yaml:2:8: unknown key controler in pbs; did you mean controller?')
+    expect(renderHostsYamlDocs()).toContain('| `controller` | host | **required** | The host that runs pbs_server.')
   })
 
   it('has its verbs, with help', async () => {
-    expect((await muster('slurm', '--help')).output).toContain('compare the states of the nodes with hosts.yaml')
-    expect((await muster('up', '--help')).output).toContain('trust, packages, nfs, env, ray, slurm')
+    expect((await muster('pbs', '--help')).output).toContain('compare the states of the nodes with hosts.yaml')
+    expect((await muster('up', '--help')).output).toContain('trust, packages, nfs, env, ray, pbs')
   })
 
   it('shows its status, from facts and findings', async () => {
     declare('{ controller: n1, nodes: "n[2-3]" }')
     answer('n1 idle', 'n2 mixed', 'n3 idle')
-    const good = await muster('slurm', 'status')
-    expect([good.exitCode, good.output]).toEqual([0, 'good     slurm · n1\n1 good\n'])
+    const good = await muster('pbs', 'status')
+    expect([good.exitCode, good.output]).toEqual([0, 'good     pbs · n1\n1 good\n'])
     answer('n1 idle', 'n2 down*', 'n3 drained')
     const bad = await muster('status')
     expect(bad.exitCode).toBe(1)
-    expect(bad.output).toContain('failed   slurm · n1: n2 is down · n3 is drained\n')
+    expect(bad.output).toContain('failed   pbs · n1: n2 is down · n3 is drained\n')
     expect(bad.output).toContain('scontrol show node n2 says why.')
     answer('n1 idle')
-    expect((await muster('slurm', 'status')).output).toContain('blocked  slurm · n1: Slurm does not know n2, n3\n')
+    expect((await muster('pbs', 'status')).output).toContain('blocked  pbs · n1: PBS does not know n2, n3\n')
   })
 
   it('plans nothing for up', async () => {
     declare('{ controller: n1, nodes: "n[2-3]" }')
     answer('n1 idle', 'n2 mixed', 'n3 idle')
-    const { exitCode, output } = await muster('up', 'slurm', '--yes')
-    expect(output).toContain('nothing to do: Slurm knows all 2 nodes\n')
+    const { exitCode, output } = await muster('up', 'pbs', '--yes')
+    expect(output).toContain('nothing to do: PBS knows all 2 nodes\n')
     expect(exitCode).toBe(0)
   })
 })

@@ -18,11 +18,11 @@ const logs = new Map<string, string | undefined>()
 let trouble: string | undefined
 
 const PLANTED: EngineKind = {
-  name: 'slurm',
+  name: 'planted',
   mostWaiting: 2,
   pollMs: { soon: 1, late: 5 },
-  summary: 'the Slurm cluster of hosts.yaml does',
-  docs: 'docs/slurm.md',
+  summary: 'the planted cluster does',
+  docs: 'docs/planted.md',
   refuses: ['--silent'],
   mostCommandBytes: 1000,
   isDeclared: () => true,
@@ -40,9 +40,13 @@ const PLANTED: EngineKind = {
         const report = known.get(key)
         return report === undefined ? [] : [[key, report] as const]
       })
-      return { trouble: undefined, reports: new Map(some) }
+      const waiting = asked.flatMap(({ key }) =>
+        known.get(key) === 'waiting' ? [[key, { why: 'the moon is down', startS: 1_900_000_000 }] as const] : [],
+      )
+      return { trouble: undefined, reports: new Map(some), waits: new Map(waiting) }
     },
     host: 'here',
+    tryOut: async ({ spec }) => ({ script: `run ${spec.command}\n`, words: 'it would never start', isNever: true }),
     log: ({ key, rank = 'alone', fromByte }) => {
       if (!logs.has(key)) return `echo log of ${key} ${rank} | tail -c +${fromByte + 1}`
       const text = logs.get(key)
@@ -76,7 +80,7 @@ afterEach(() => {
 const muster = (args: readonly string[], signal = new AbortController().signal) =>
   runMuster(args, { directory, signal })
 
-const trySubmit = (...args: readonly string[]) => muster(['job', 'submit', '--engine', 'slurm', ...args])
+const trySubmit = (...args: readonly string[]) => muster(['job', 'submit', '--engine', 'planted', ...args])
 const submit = async (...args: readonly string[]) => Number((await trySubmit(...args)).output)
 const kind = (id: number) => store.get(id)?.state.kind
 const keyOf = (id: number, attempt = 1) => `${store.id}-${id}-${attempt}-0`
@@ -103,13 +107,15 @@ describe('an engine that is planted with one line', () => {
         spec: { command: 'b', bundles: 2 },
         environment: { MUSTER_JOB: String(gang), MUSTER_ATTEMPT: '1' },
       })
+      await waitUntil(() => store.report()?.waits?.[first] !== undefined, 'the report to say why it waits')
       const shown = await muster(['job', 'show', String(first)])
-      expect(shown.output).toContain('waiting for resources in Slurm')
+      expect(shown.output).toContain('the moon is down')
+      expect(shown.output).toContain('2030-03-17')
       expect((await muster(['job', 'show', String(third)])).output).toContain('when fewer jobs wait there')
       known.set(keyOf(first), 'running')
       await waitUntil(() => kind(first) === 'running' && known.size === 3, 'one to run and another one to follow')
-      expect((await muster(['job', 'list'])).output).toMatch(/running +\S+ s +Slurm/)
-      expect((await muster(['pack', '--engine', 'embedded'])).output).toContain('3 with Slurm (1, 2, 3)')
+      expect((await muster(['job', 'list'])).output).toMatch(/running +\S+ s +Planted/)
+      expect((await muster(['pack', '--engine', 'embedded'])).output).toContain('3 with Planted (1, 2, 3)')
       expect((await muster(['job', 'logs', String(gang), '--rank', '1'])).output).toBe(`log of ${keyOf(gang)} 1\n`)
       known.set(keyOf(first), 0)
       known.set(keyOf(gang), 3)
@@ -137,7 +143,7 @@ describe('an engine that is planted with one line', () => {
       await waitUntil(() => kind(ran) === 'lost' && store.get(retried)?.attempt === 2, 'the one to be lost')
       await waitUntil(() => known.has(keyOf(waits)), 'the one that had not begun to be handed over again')
     })
-    expect(store.get(ran)?.state).toMatchObject({ reason: 'Slurm no longer knows it' })
+    expect(store.get(ran)?.state).toMatchObject({ reason: 'Planted no longer knows it' })
     expect(kind(waits)).toBe('starting')
   })
 
@@ -152,16 +158,30 @@ describe('an engine that is planted with one line', () => {
       await waitUntil(() => kind(here) === 'cancelled' && kind(there) === 'cancelled', 'both to end')
     })
     expect(orders).toContainEqual({ kind: 'stop', key: keyOf(here) })
-    expect(store.get(there)?.state).toMatchObject({ kind: 'cancelled', reason: 'cancelled in Slurm' })
+    expect(store.get(there)?.state).toMatchObject({ kind: 'cancelled', reason: 'cancelled in Planted' })
+  })
+
+  it('says itself how a job ended, and what a dry run would do', async () => {
+    const [slow, refused] = [await submit('--', 'a'), await submit('--', 'b')]
+    await whileWorking(async () => {
+      await waitUntil(() => known.size === 2, 'it to have them')
+      known.set(keyOf(slow), { kind: 'gone', reason: 'too slow', isTimedOut: true })
+      known.set(keyOf(refused), { kind: 'refused', reason: 'no such thing' })
+      await waitUntil(() => kind(slow) === 'timed-out' && kind(refused) === 'failed', 'both to end')
+    })
+    expect(store.get(slow)?.state).toMatchObject({ reason: 'too slow' })
+    expect(store.get(refused)?.state).toMatchObject({ reason: 'no such thing' })
+    const trial = await trySubmit('--dry-run', '--', 'c')
+    expect([trial.exitCode, trial.output]).toEqual([1, 'run c\nit would never start\n'])
   })
 
   it('keeps its jobs in the queue while it cannot be used', async () => {
     trouble = 'its controller does not answer'
     const first = await submit('--', 'a')
     await whileWorking(async () => {
-      await waitUntil(() => store.report()?.down['@slurm'] === trouble, 'its trouble to be reported')
+      await waitUntil(() => store.report()?.down['@planted'] === trouble, 'its trouble to be reported')
       const shown = (await muster(['job', 'show', String(first)])).output
-      expect(shown).toContain('cannot reach Slurm: its controller does not answer')
+      expect(shown).toContain('cannot reach Planted: its controller does not answer')
       expect([kind(first), kind(await submit('--', 'b'))]).toEqual(['starting', 'queued'])
       expect(known.size).toBe(0)
       trouble = undefined
@@ -193,7 +213,7 @@ describe('an engine that is planted with one line', () => {
       logs.set(key, size === '4' ? undefined : `loss=${Math.abs(Number(size) - 3)}\n`)
       return 0
     }
-    const create = ['study', 'create', 's', '--engine', 'slurm', '--param', 'size=int:1:6', '--metric', 'min:loss']
+    const create = ['study', 'create', 's', '--engine', 'planted', '--param', 'size=int:1:6', '--metric', 'min:loss']
     expect((await muster([...create, '--method', 'random', '--', 'a'])).exitCode).toBe(0)
     // It keeps the rounds short.
     const other = await submit('--', 'b')
@@ -213,9 +233,9 @@ describe('an engine that is planted with one line', () => {
 
   it('refuses what it cannot carry out', async () => {
     expect((await trySubmit('--silent', '10m', '--', 'a')).messages).toContain(
-      '--engine slurm cannot be used with --silent',
+      '--engine planted cannot be used with --silent',
     )
-    expect((await trySubmit('--', 'a'.repeat(1001))).messages).toContain('the command is too long for Slurm')
+    expect((await trySubmit('--', 'a'.repeat(1001))).messages).toContain('the command is too long for Planted')
     expect((await muster(['job', 'submit', '--engine', 'x', '--', 'a'])).messages).toContain('unknown engine: x')
   })
 })

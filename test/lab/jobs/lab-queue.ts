@@ -113,5 +113,5 @@ export function labQueue(lab: Lab, hostsFile: string, environment: NodeJS.Proces
     }
   }
 
-  return { job, study, submit, list, find, show, work, stop }
+  return { muster, job, study, submit, list, find, show, work, stop }
 }

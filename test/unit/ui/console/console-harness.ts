@@ -79,7 +79,7 @@ class FakeFleet implements Fleet {
   }
 }
 
-const idleWork: WorkPort = {
+export const idleWork: WorkPort = {
   fanOut: 64,
   spillDirectory: tmpdir(),
   startCommand: () => ({ stop() {}, abandon() {}, pause() {}, resume() {} }),
@@ -101,6 +101,7 @@ const noQueue: JobsPort = {
   sweep: async () => undefined,
   study: async () => undefined,
   changeStudy: async () => {},
+  clusters: async () => [],
   members: async () => [],
   change: async () => 0,
 }

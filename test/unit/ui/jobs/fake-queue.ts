@@ -3,7 +3,7 @@ import { isActive, type Job, type JobSpec, type JobState } from '../../../../src
 import { type KnownHost, packHosts } from '../../../../src/scheduler/jobs/packing.ts'
 import type { Sweep } from '../../../../src/scheduler/jobs/results.ts'
 import type { HostCapacity } from '../../../../src/scheduler/model/resources.ts'
-import type { JobAction, JobsPort, QueueStatus } from '../../../../src/ui/jobs/queue-view.ts'
+import type { ClusterSource, JobAction, JobsPort, QueueStatus } from '../../../../src/ui/jobs/queue-view.ts'
 import type { StudyChange, StudyReading } from '../../../../src/ui/jobs/study-view.ts'
 import type { TryOut, WhatIf } from '../../../../src/ui/packing/what-if.ts'
 
@@ -127,10 +127,15 @@ export class FakeQueue implements JobsPort {
 
   /** By number. */
   readonly studies = new Map<number, StudyReading>()
+  sources: readonly ClusterSource[] = []
   readonly studyChanges: [number, StudyChange][] = []
 
   async study(id: number): Promise<StudyReading | undefined> {
     return this.studies.get(id)
+  }
+
+  async clusters(): Promise<readonly ClusterSource[]> {
+    return this.sources
   }
 
   async changeStudy(id: number, change: StudyChange): Promise<void> {

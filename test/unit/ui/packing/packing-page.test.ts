@@ -1,27 +1,66 @@
 /** The Packing tab in a console on fakes: a gang that is only tried, what is really used, and Ray's picture. */
 import { afterEach, describe, expect, it } from 'vitest'
+import type { EngineUsage } from '../../../../src/scheduler/jobs/engine.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
+import type { ClusterSource } from '../../../../src/ui/jobs/queue-view.ts'
+import { enginePicture } from '../../../../src/ui/packing/engine-picture.ts'
 import { exampleWhatIf, formatWhatIf, parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
-import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
+import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
+import { type ConsoleHarness, createConsoleHarness, idleWork } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
 import { fakeRay, nodeUsage, usageOf } from '../ray/fake-ray.ts'
 
 const LEADER = '\x1d'
 const stands: ConsoleHarness[] = []
 
-async function open(columns = 120, rows = 40) {
+const USAGE: EngineUsage = {
+  nodes: [
+    ...[
+      { name: 'n1', cpuMilli: 4000, cpuUsedMilli: 2000, memoryBytes: 8e9, memoryUsedBytes: 1e9, gpus: 2, trouble: '' },
+    ],
+    ...[
+      {
+        name: 'n2',
+        cpuMilli: 4000,
+        cpuUsedMilli: 0,
+        memoryBytes: 8e9,
+        memoryUsedBytes: 0,
+        gpus: 2,
+        trouble: 'drained',
+      },
+    ],
+  ],
+  jobs: [
+    {
+      ...{ id: '7', name: 'one', user: 'ada', isOwn: true },
+      shares: [{ node: 'n1', cpuMilli: 1000, memoryBytes: 1e9, devices: [1] }],
+    },
+    { id: '8', name: 'x', user: 'bob', isOwn: false, waits: 'no room', shares: [] },
+  ],
+}
+
+async function open(columns = 120, rows = 40, sources: readonly ClusterSource[] = []) {
   const jobs = [jobOf(1, runningOn('m1', 0))]
   const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
   const queue = new FakeQueue(jobs, statusOf(specs, jobs))
+  queue.sources = sources
   const ray = fakeRay()
-  const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], jobs: queue, ray, size: { columns, rows } })
+  const asked: Parameters<WorkPort['startCommand']>[] = []
+  const work: WorkPort = {
+    ...idleWork,
+    startCommand(...order) {
+      asked.push(order)
+      return idleWork.startCommand(...order)
+    },
+  }
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], jobs: queue, ray, work, size: { columns, rows } })
   stands.push(harness)
   await settle()
   harness.type(`${LEADER}4`)
   await settle()
-  return { harness, queue, ray }
+  return { harness, queue, ray, asked }
 }
 
 const settle = async (): Promise<void> => {
@@ -148,6 +187,37 @@ describe('the current placement', () => {
     const nodes = [nodeUsage('10.9.0.1', { cpuPercent: 34, memory }), nodeUsage('10.9.0.2')]
     ray.watches[0]?.options.onUsage(usageOf({ nodes }), '')
     expect(screen(harness)).toContain('m1 · uses 34 % cpu, 12G')
+  })
+
+  it('shows the cluster of an engine, on demand', async () => {
+    const pictureOf = (text: string) =>
+      text === 'well' ? enginePicture(USAGE, 'Slurm', (name) => (name === 'one' ? 1 : undefined)) : `wrong: ${text}`
+    const { harness, asked } = await open(120, 40, [{ place: '@slurm', host: 'm1', program: 'look', pictureOf }])
+    expect(hints(harness)).toContain('y next cluster')
+    harness.type('y')
+    expect(screen(harness)).toContain('no answer yet')
+    expect(asked.map(([host, command]) => [host, command])).toEqual([['m1', "exec /bin/sh -c 'look'"]])
+    const answer = (text: string) => {
+      const handlers = asked.at(-1)?.[2]
+      handlers?.onStdout(Buffer.from(text))
+      handlers?.onEnd({ kind: 'exit', code: 0 })
+    }
+    answer('well')
+    const lines = screen(harness)
+    expect(lines).toContain('packing of Slurm')
+    expect(lines).toContain('GPUs 1/4  cores 2/8  of 2 nodes  1 down or drained')
+    expect(lines).toContain('1 of the queue  * 0 other jobs')
+    expect(lines).toMatch(/· +A{4,}/)
+    expect(lines).toContain('* 8 of bob  no room')
+    for (let second = 0; second < 5; second++) {
+      harness.clock.advance(1000)
+      await settle()
+    }
+    expect(asked).toHaveLength(2)
+    answer('x\u001b[2J')
+    expect(screen(harness)).toContain('wrong: x\\x1b[2J')
+    harness.type('y')
+    expect(screen(harness)).not.toContain('wrong')
   })
 
   it('shows what Ray has placed, on demand', async () => {

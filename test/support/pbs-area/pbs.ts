@@ -1,19 +1,19 @@
-/** The states of Slurm's nodes, as its controller reports them. */
+/** The states of PBS's nodes, as its controller reports them. */
 import { sectionOf } from '../../../src/inventory/hosts-yaml-schema.ts'
 import { defineArea } from '../../../src/ops/kernel/area.ts'
 import { blockedBy, operationId } from '../../../src/ops/kernel/operation.ts'
-import { type SlurmSpec, section } from './section.ts'
+import { type PbsSpec, section } from './section.ts'
 
 /** The state of each node, by its name. */
 type Facts = { readonly nodes: ReadonlyMap<string, string> }
 
-export const area = defineArea<SlurmSpec, Facts>({
-  name: 'slurm',
+export const area = defineArea<PbsSpec, Facts>({
+  name: 'pbs',
   wantedOf: ({ inventory }) => sectionOf(inventory, section),
   hostsOf: ({ controller }) => [controller],
   factsOf: () => ({
     nodes: {
-      script: "limited sinfo --noheader --Node --format '%N %T'",
+      script: 'limited pbsstat',
       parse(text) {
         const lines = text.split('\n').map((line) => /^([\w.-]{1,100}) ([a-z_]{1,30})[*~#!%$@^-]?$/.exec(line.trim()))
         if (lines.includes(null)) return undefined
@@ -30,9 +30,9 @@ export const area = defineArea<SlurmSpec, Facts>({
         own.nodes.kind === 'unknown'
           ? blocked('unknown', `cannot determine the states of the nodes: ${own.nodes.because}`)
           : missing.length > 0
-            ? blocked('not-a-node', `Slurm does not know ${missing.join(', ')}`)
-            : ({ kind: 'nothing', because: `Slurm knows all ${nodes.length} nodes` } as const)
-      return { id: operationId('slurm', 'nodes', host), area: 'slurm', host, title: 'nodes', after: [], verdict }
+            ? blocked('not-a-node', `PBS does not know ${missing.join(', ')}`)
+            : ({ kind: 'nothing', because: `PBS knows all ${nodes.length} nodes` } as const)
+      return { id: operationId('pbs', 'nodes', host), area: 'pbs', host, title: 'nodes', after: [], verdict }
     }),
   async verify({ nodes }, { facts }) {
     return [...facts].flatMap(([host, { facts: own }]) =>

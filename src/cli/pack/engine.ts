@@ -1,0 +1,60 @@
+/** What an engine's cluster has and who holds it, for `muster pack`: with real devices, and other people's jobs as one. */
+import { printable } from '../../base/printable.ts'
+import { reasonOfResult } from '../../ops/kernel/host-port.ts'
+import { formatOutcome, isSuccess } from '../../ops/run/outcome.ts'
+import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
+import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
+import { letterOf } from '../../scheduler/jobs/packing.ts'
+import { enginePicture } from '../../ui/packing/engine-picture.ts'
+import { signOf } from '../../ui/packing/packing-panes.ts'
+import { LOOSE_JOB } from '../../ui/packing/ray-picture.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
+import { openEngines } from '../job/engines.ts'
+import { connectHosts } from '../job/hosts.ts'
+import type { OpenQueue } from '../job/open-queue.ts'
+import { jsonLine } from '../output/json-lines.ts'
+import { formatHosts } from './host-table.ts'
+
+const MOST_WAITING = 20
+
+/** The exit code. */
+export async function showEngine(
+  name: string,
+  { inventory, store }: OpenQueue,
+  options: GlobalOptions,
+  context: CliContext,
+): Promise<number> {
+  const { stdout, stderr, signal } = context
+  const title = placeTitle(enginePlace(name))
+  const engine = (await openEngines(inventory, context)).get(name)
+  using hosts = await connectHosts(inventory, options, context)
+  const answer = engine?.usage && (await hosts.exec(engine.host, engine.usage.program, signal))
+  const isAnswered = answer !== undefined && isSuccess(answer.outcome)
+  const usage = isAnswered ? engine?.usage?.parse(Buffer.from(answer.stdout).toString()) : undefined
+  if (usage === undefined || typeof usage === 'string') {
+    const why = answer === undefined ? 'hosts.yaml does not declare it' : reasonOfResult(answer, formatOutcome)
+    stderr.write(`muster: cannot ask ${title}: ${printable(usage ?? why)}\n`)
+    return EXIT.unreachable
+  }
+  const jobOf = (key: string) => parseBundleKey(store.id, key)?.id
+  const { hosts: nodes, down, own, others, waiting } = enginePicture(usage, title, jobOf)
+  if (options.json) {
+    for (const node of nodes)
+      stdout.write(jsonLine({ type: 'node', engine: name, ...node, trouble: down[node.name] ?? null }))
+    for (const job of usage.jobs)
+      stdout.write(jsonLine({ type: 'placement', engine: name, ...job, job: (job.isOwn && jobOf(job.name)) || null }))
+    return EXIT.ok
+  }
+  const table = formatHosts(
+    `${title.toUpperCase()} NODE`,
+    nodes.map((host) => ({ host, trouble: down[host.name] ?? '' })),
+  )
+  const lines = [
+    ...own.map((job) => `${letterOf(job)} ${job} ${store.get(job)?.spec.name ?? ''}`),
+    ...(others > 0 ? [`${signOf(LOOSE_JOB)} ${others} other ${others === 1 ? 'job' : 'jobs'}`] : []),
+    ...waiting.slice(0, MOST_WAITING).map((one) => `waits: ${one.name}: ${one.why}`),
+    ...(waiting.length > MOST_WAITING ? [`${waiting.length - MOST_WAITING} more wait.`] : []),
+  ]
+  stdout.write(`\n${table}${lines.map((line) => `${printable(line)}\n`).join('')}`)
+  return EXIT.ok
+}

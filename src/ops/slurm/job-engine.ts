@@ -1,0 +1,233 @@
+/**
+ * Slurm as an engine of the queue: in each round one script on the login host submits, checks and stops jobs, under one lock. A job
+ * has its directory there, and its key as its name in Slurm. Orders may be given twice.
+ */
+import { JOBS_DIRECTORY } from '../../base/left.ts'
+import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
+import type { Declared } from '../kernel/area.ts'
+import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
+import { formatOutcome, isSuccess } from '../run/outcome.ts'
+import {
+  BARRED,
+  isPassing,
+  jobOf,
+  parseJob,
+  reasonWords,
+  refusalWords,
+  reportOf,
+  type SlurmReport,
+  type SlurmSight,
+  SQUEUE_FORMAT,
+  troubleWords,
+} from './queue.ts'
+import { optionsOf, type SlurmStart, slurmScript, whyNotSlurm } from './script.ts'
+import { type SlurmSpec, section } from './section.ts'
+import { parseUsage, type SlurmUsage, USAGE_PROGRAM } from './usage.ts'
+
+type SlurmOrder = (SlurmStart & { readonly kind: 'start' }) | { readonly kind: 'check' | 'stop'; readonly key: string }
+
+const ROUND_MS = 150_000
+const TRIAL_MS = 30_000
+
+/** For `--engine slurm` (cli/job/engines.ts). */
+export const SLURM_ENGINE = {
+  name: 'slurm',
+  // Slurm itself decides between many jobs; what waits here can still be reordered.
+  mostWaiting: 50,
+  // Each poll is a request to Slurm's controller.
+  pollMs: { soon: 500, late: 4_000 },
+  summary: 'the Slurm cluster of hosts.yaml does',
+  docs: 'docs/engines.md',
+  refuses: ['--on', '--preemptible', '--copy-dir', '--silent', '--launch'],
+  // Quoted twice, it stays below what one argument of a program may have.
+  mostCommandBytes: 24 * 1024,
+  showsUsage: true,
+  isDeclared: (inventory: Inventory) => sectionOf(inventory, section) !== undefined,
+  whyNot(spec: SlurmStart['spec'], inventory: Inventory) {
+    const slurm = sectionOf(inventory, section)
+    return slurm && whyNotSlurm(spec, slurm)
+  },
+  open({ inventory }: Declared) {
+    const slurm = sectionOf(inventory, section)
+    return slurm && openSlurm(slurm)
+  },
+}
+
+export function openSlurm(slurm: SlurmSpec) {
+  return {
+    host: slurm.login,
+    round: (orders: readonly SlurmOrder[], hosts: OpsHosts, signal: AbortSignal) => round(slurm, orders, hosts, signal),
+    log: (piece: LogPiece) => logScript(slurm, piece),
+    usage: { program: openProgram(slurm) + USAGE_PROGRAM, parse: parseUsageAnswer },
+    tryOut: (start: SlurmStart, hosts: OpsHosts, signal: AbortSignal) => tryOut(slurm, start, hosts, signal),
+  }
+}
+
+/** In `text` a character is a byte. */
+async function exec(slurm: SlurmSpec, program: string, hosts: OpsHosts, signal: AbortSignal, timeoutMs: number) {
+  const result = await hosts.exec(slurm.login, 'exec sh -s', { stdin: Buffer.from(program), timeoutMs, signal })
+  return { result, text: Buffer.from(result.stdout).toString('latin1') }
+}
+
+/** Never rejects. */
+async function round(slurm: SlurmSpec, orders: readonly SlurmOrder[], hosts: OpsHosts, signal: AbortSignal) {
+  const { result, text } = await exec(slurm, roundProgram(slurm, orders), hosts, signal, ROUND_MS)
+  if (isSuccess(result.outcome)) return parseRound(orders, text)
+  return { trouble: printable(reasonOfResult(result, formatOutcome)), reports: new Map<string, SlurmReport>() }
+}
+
+/** The last line of a whole answer. */
+const END = 'end'
+const FACTS = ['claim', 'end', 'known', 'handed', 'refused'] as const
+
+/** The lines of `roundProgram`: those of squeue, `claim KEY …` and so on. A login host reports only jobs that it was asked about. */
+export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], text: string) {
+  const sights = new Map(orders.map(({ key }) => [key, { jobs: [], isKnown: false } as Mutable<SlurmSight>]))
+  let trouble: string | undefined = "could not parse the login host's answer"
+  for (const line of text.split('\n')) {
+    const job = parseJob(line)
+    if (job !== undefined) {
+      const sight = sights.get(job.name)
+      if (sight !== undefined) sight.jobs = [...sight.jobs, job]
+      continue
+    }
+    const [word = '', key = '', ...rest] = line.split(' ')
+    const sight = sights.get(key)
+    const fact = FACTS.find((known) => known === word)
+    if (word === 'trouble') trouble = troubleWords(line.slice('trouble '.length))
+    else if (line === END) trouble = undefined
+    if (fact === undefined) {
+      const odd = sights.get(line.slice(line.lastIndexOf(' ') + 1))
+      if (odd !== undefined) odd.isUnclear = true
+    }
+    if (sight === undefined || fact === undefined) continue
+    if (fact === 'known') sight.isKnown = true
+    else if (fact === 'handed') sight.isHanded = true
+    else if (fact === 'refused') sight.refusal = rest.join(' ')
+    else sight[fact] = rest.join(' ')
+  }
+  const reports = new Map<string, SlurmReport>()
+  const waits = new Map<string, { readonly why: string; readonly startS?: number }>()
+  // Without squeue nothing is known about a job.
+  if (trouble !== undefined) return { trouble, reports }
+  for (const { kind, key } of orders) {
+    const sight = sights.get(key) as SlurmSight
+    const report = reportOf(kind, sight)
+    if (report !== undefined) reports.set(key, report)
+    const { reason = '', startS } = jobOf(sight) ?? {}
+    if (report === 'waiting') waits.set(key, { why: reasonWords(reason), ...(startS === undefined ? {} : { startS }) })
+    else if (report === undefined && sight.refusal !== undefined) waits.set(key, { why: refusalWords(sight.refusal) })
+  }
+  return { trouble, reports, waits }
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** `trouble` prints why nothing can be done, and ends the round. Variables of the login must not change the form of answers. */
+const openProgram = ({ bin, directory, login }: SlurmSpec): string => `umask 077
+trouble() { printf 'trouble %s\\n' "$(printf %s "$1" | tr '\\n' ' ' | cut -c 1-400)"; exit 0; }
+${bin === undefined ? '' : `PATH=${bin}:$PATH\n`}unset SBATCH_ARRAY_INX SBATCH_WAIT SBATCH_TEST_ONLY $(env | sed -nE 's/^((SQUEUE|SCANCEL)_[A-Z_]*)=.*/\\1/p')
+for program in sbatch squeue scancel flock; do
+  command -v $program > /dev/null || trouble "${login} has no $program${bin === undefined ? ' in its PATH. Set bin in slurm of hosts.yaml' : ` in ${bin}`}"
+done
+place=${directory ?? JOBS_DIRECTORY}
+mkdir -p "$place" && cd "$place" || trouble "cannot use $place on ${login}"
+`
+
+/**
+ * While it holds the lock, no other round submits; what a killed one has submitted is found by its name, and later by the claim of
+ * the job itself.
+ */
+export function roundProgram(slurm: SlurmSpec, orders: readonly SlurmOrder[]): string {
+  if (orders.length === 0) return `echo ${END}\n`
+  const calls = orders.map((order) =>
+    order.kind === 'start'
+      ? `start ${order.key} ${shellQuote(slurmScript(order, slurm))}`
+      : `${order.kind} ${order.key}`,
+  )
+  return `${openProgram(slurm)}exec 9> .lock.slurm && flock -w 20 9
+[ $? -ne 1 ] || trouble 'another round with Slurm is still under way'
+queue=$(SLURM_TIME_FORMAT=%s LC_ALL=C squeue -h -a -t all -u "$(id -u)" -n ${orders.map(({ key }) => key).join()} -O ${shellQuote(SQUEUE_FORMAT)} 2>&1 9>&-) || trouble "$queue"
+printf '%s\\n' "$queue"
+names=" $(printf '%s\\n' "$queue" | sed 's/.* //' | tr '\\n' ' ')"
+isqueued() { case $names in *" $1 "*) return 0;; esac; return 1; }
+check() {
+  for fact in claim end; do
+    [ -f "$1/$fact" ] && IFS= read -r line < "$1/$fact" && printf '%s %s %.100s\\n' $fact "$1" "$line"
+  done
+  [ ! -f "$1/slurm-id" ] || echo "known $1"
+}
+start() {
+  if isqueued "$1" || [ -f "$1/claim" ] || [ -f "$1/slurm-id" ]; then check "$1"; return; fi
+  mkdir -p "$1" && printf %s "$2" > "$1/script" || trouble "cannot write to $place on ${slurm.login}"
+  if said=$(cd "$1" && sbatch --parsable --job-name="$1" --output=out --no-requeue script 2>&1 < /dev/null 9>&-); then
+    printf '%s\\n' "$said" | tail -n 1 > "$1/slurm-id"
+    echo "handed $1"
+  else
+    printf 'refused %s %s\\n' "$1" "$(printf %s "$said" | tr '\\n' ' ' | cut -c 1-600)"
+  fi
+}
+stop() {
+  if isqueued "$1"; then scancel --quiet -u "$(id -u)" -n "$1" 9>&-
+  elif ! [ -f "$1/claim" ] && ! [ -f "$1/slurm-id" ]; then
+    # What another round may still be about to submit ends at once.
+    mkdir -p "$1" && (set -C; echo ${BARRED} > "$1/claim") 2> /dev/null
+  fi
+  check "$1"
+}
+${calls.join('\n')}
+echo ${END}
+`
+}
+
+export type LogPiece = {
+  readonly key: string
+  /** Of a gang; undefined: of a job of one bundle. */
+  readonly rank: number | undefined
+  /** Negative: from its end. */
+  readonly fromByte: number
+  readonly mostBytes: number
+}
+
+function logScript({ directory }: SlurmSpec, { key, rank, fromByte, mostBytes }: LogPiece): string {
+  const file = `${key}/out${rank === undefined ? '' : `.${rank}`}`
+  const from = fromByte < 0 ? String(-fromByte) : `+${fromByte + 1}`
+  return `cd ${directory ?? JOBS_DIRECTORY} || exit
+[ ! -f ${file} ] || tail -c ${from} ${file} | head -c ${mostBytes}`
+}
+
+function parseUsageAnswer(text: string): SlurmUsage | string {
+  const trouble = /^trouble (.*)$/m.exec(text)?.[1]
+  return trouble === undefined ? (parseUsage(text) ?? "could not parse the login host's answer") : troubleWords(trouble)
+}
+
+/** The script, and when Slurm would start it, or why it never would. Never rejects. */
+async function tryOut(slurm: SlurmSpec, start: SlurmStart, hosts: OpsHosts, signal: AbortSignal) {
+  const script = slurmScript(start, slurm, true)
+  const program = `${openProgram(slurm)}said=$(cd && sbatch --test-only ${optionsOf(start.spec, slurm).map(shellQuote).join(' ')} --wrap true 2>&1 < /dev/null); echo "code $?"
+printf '%s\\n' "$said"
+`
+  const { result, text } = await exec(slurm, program, hosts, signal, TRIAL_MS)
+  if (!isSuccess(result.outcome)) return { script, trouble: printable(reasonOfResult(result, formatOutcome)) }
+  return { script, ...parseTrial(text) }
+}
+
+/** `sbatch: Job 26 to start at 2026-11-23T07:00:00 using 1 processors on nodes n[1-2] in partition main` */
+export function parseTrial(
+  text: string,
+): { readonly trouble: string } | { readonly isNever: true; readonly words: string } | { readonly words: string } {
+  const trouble = /^trouble (.*)$/m.exec(text)?.[1]
+  if (trouble !== undefined) return { trouble: troubleWords(trouble) }
+  const [, code = '', said = ''] = /^code (\d{1,3})\n(.*)$/s.exec(text) ?? []
+  const [, at = '', nodes = ''] = /to start at (\S{1,40}) using \d+ processors on nodes (\S{1,400})/.exec(said) ?? []
+  // Behind jobs without a time limit, Slurm expects it in centuries.
+  const words = /^20\d\d-/.test(at)
+    ? `Slurm would start it at ${at.replace('T', ' ')} on ${nodes}`
+    : 'Slurm cannot say when it would start: jobs without a time limit come first'
+  if (code === '0' && at !== '') return { words: printable(words) }
+  if (code === '' || isPassing(said)) return { trouble: troubleWords(said) || 'sbatch does not say when' }
+  return { isNever: true, words: refusalWords(said.replace(/^allocation failure: /m, 'sbatch: ')) }
+}

@@ -1,0 +1,98 @@
+/** A login host of a Slurm cluster that lies: to the queue, to dry runs and to `muster pack`. */
+import { describe, it } from 'vitest'
+import { openSlurm } from '../../../src/ops/slurm/job-engine.ts'
+import { SQUEUE_FORMAT } from '../../../src/ops/slurm/queue.ts'
+import { enginePicture } from '../../../src/ui/packing/engine-picture.ts'
+import { hostileHosts, resultOf } from '../../support/hostile-host/hostile-hosts.ts'
+import { type Choice, mutate } from '../../support/hostile-host/mutate.ts'
+import { expectNoDefect, expectPrintable, playMutations } from '../../support/hostile-host/play.ts'
+
+const signal = new AbortController().signal
+const SLURM = openSlurm({ login: 'c1', coreMemoryBytes: 0, options: [] })
+const KEYS = ['abc-1-1-0', 'abc-2-1-0', 'abc-3-1-0']
+const FOREIGN = [
+  'abc-9-1-0',
+  'claim abc-9-1-0 1',
+  'end',
+  'trouble \x1b]0;x\x07',
+  'end abc-9-1-0 exit 0',
+  'Nodes=n[1-99999]',
+]
+
+/** As squeue writes it. */
+function line(...cells: readonly string[]): string {
+  const widths = SQUEUE_FORMAT.split(',').map((column) => Number(column.split('.')[1]))
+  return widths.map((width, index) => (cells[index] ?? '').padStart(width)).join('')
+}
+
+function login(good: string, choice: Choice, note: (...how: readonly string[]) => void) {
+  return hostileHosts((_, __, options) => {
+    const answer = mutate(Buffer.from(good), choice, FOREIGN)
+    note(...answer.how)
+    return resultOf(answer, { stdout: Buffer.alloc(0) }, options)
+  })
+}
+
+function expectPlain(text: string, what: string): void {
+  expectPrintable(text, what)
+  expectNoDefect(text, what)
+}
+
+describe('a hostile login host of Slurm', () => {
+  it('affects only the jobs that it was asked about, and prints nothing that acts', async () => {
+    const good = [
+      line('7', 'RUNNING', '0', 'None', '1795416669', 'n1', KEYS[0] as string),
+      line('8', 'PENDING', '0', 'Resources', '1795416999', '', KEYS[1] as string),
+      `claim ${KEYS[0]} 7`,
+      `end ${KEYS[2]} exit 3 RUNNING 5:00`,
+      `refused ${KEYS[1]} sbatch: error: Invalid account`,
+      'end\n',
+    ].join('\n')
+    await playMutations(async ({ choice, note }) => {
+      const orders = KEYS.map((key) => ({ kind: 'check', key }) as const)
+      const { trouble = '', reports, waits } = await SLURM.round(orders, login(good, choice, note), signal)
+      expectPlain(trouble, 'the trouble')
+      for (const [key, report] of reports) {
+        if (!KEYS.includes(key)) throw new Error(`it spoke about ${key}`)
+        if (typeof report === 'object' && 'reason' in report) expectPlain(report.reason, 'the reason')
+        if (typeof report === 'object' && report.kind === 'exit' && !(report.code >= 0 && report.code <= 255))
+          throw new Error(`the exit code is ${report.code}`)
+      }
+      for (const { why, startS = 0 } of waits?.values() ?? []) {
+        expectPlain(why, 'why it waits')
+        new Date(startS * 1000).toISOString()
+      }
+    })
+  })
+
+  it('is drawn as far as its answer makes sense', async () => {
+    const good = `me 0
+NodeName=n1 CPUAlloc=2 CPUTot=4 RealMemory=8000 AllocMem=200 Gres=gpu:a100:2 State=MIXED
+NodeName=n2 CPUAlloc=0 CPUTot=4 RealMemory=8000 AllocMem=0 Gres=(null) State=IDLE+DRAIN
+JobId=7 JobName=abc-1-1-0 UserId=root(0) JobState=RUNNING Reason=None Nodes=n[1-2] CPU_IDs=0-1 Mem=200 GRES=gpu:a100:1(IDX:0)
+JobId=8 JobName=x UserId=ada(1000) JobState=PENDING Reason=Priority
+end
+`
+    await playMutations(async ({ choice, note }) => {
+      const { stdout } = await login(good, choice, note).exec('c1', '', { timeoutMs: 1000, signal })
+      const usage = SLURM.usage.parse(Buffer.from(stdout).toString())
+      if (typeof usage === 'string') return expectPlain(usage, 'the trouble')
+      const text = JSON.stringify([usage, enginePicture(usage, 'Slurm', () => 1)])
+      expectPrintable(text, 'the picture')
+      if (/:null/.test(text)) throw new Error(`a number is missing: ${text}`)
+    })
+  })
+
+  it('tells a dry run nothing that acts', async () => {
+    const good =
+      'code 0\nsbatch: Job 26 to start at 2026-11-23T07:00:00 using 1 processors on nodes n[1-2] in partition main\n'
+    const spec = {
+      ...{ name: 'x', command: 'true', bundles: 1, strategy: 'PACK' },
+      request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+    }
+    await playMutations(async ({ choice, note }) => {
+      const trial = await SLURM.tryOut({ key: 'abc-0-1-0', environment: {}, spec }, login(good, choice, note), signal)
+      expectPlain('words' in trial ? trial.words : trial.trouble, 'the words')
+    }, 0.5)
+  })
+})

@@ -1,0 +1,89 @@
+/** `muster pack` on a real Slurm says what `scontrol -d` says, with other people's jobs. */
+import { appendFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openConsole } from '../../support/console-driver.ts'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import type { Lab } from '../cluster/lab.ts'
+import { SLURM_PROGRAMS, SLURM_SECTION, type SlurmLab, slurmLab } from '../cluster/slurm-lab.ts'
+import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ssh', 'ip', 'nsenter', 'setpriv', ...SLURM_PROGRAMS)
+
+describe.skipIf(!canRun)('the picture of a real Slurm', { timeout: 240_000 }, () => {
+  let lab: Lab
+  let slurm: SlurmLab
+  let queue: LabQueue
+  let file: string
+
+  beforeAll(async () => {
+    const made = await slurmLab()
+    lab = made.lab
+    slurm = made.slurm
+    file = hostsFileOf(lab, 'slurm')
+    appendFileSync(file, SLURM_SECTION)
+    queue = labQueue(lab, file)
+  })
+  afterAll(async () => {
+    await queue?.stop()
+    await lab?.stop()
+  })
+
+  /** `NODE DEVICE`, as `scontrol -d` prints it. */
+  const heldBy = async (slurmJob: string): Promise<readonly string[]> => {
+    const text = await slurm.run(`scontrol -d show job ${slurmJob}`)
+    return [...text.matchAll(/Nodes=(\S+) CPU_IDs=\S+ Mem=\d+ GRES=gpu:a100:\d+\(IDX:([\d,-]+)\)/g)].flatMap(
+      ([, node, devices = '']) => {
+        const [from = 0, to = from] = devices.split('-').map(Number)
+        return Array.from({ length: to - from + 1 }, (_, index) => `${node} ${from + index}`)
+      },
+    )
+  }
+
+  it('shows the devices of the queue and of others, and why jobs wait', async () => {
+    const asOther =
+      'setpriv --reuid=65534 --regid=65534 --clear-groups sbatch --parsable -D /tmp -o /dev/null --mem=100'
+    const foreign = (await slurm.run(`${asOther} --gres=gpu:1 -w n2 --wrap 'sleep 300'`)).trim()
+    await waitUntil(async () => (await slurm.run('squeue -h -t R')).trim() !== '', 'the job of somebody else', 60_000)
+    const one = await queue.submit('--engine', 'slurm', '--gpu', '1', '--memory', '100MB', '--', 'sleep 300')
+    const gang = await queue.submit(
+      ...['--engine', 'slurm', '--bundles', '2', '--gpu', '1', '--strategy', 'STRICT_SPREAD', '--', 'sleep 300'],
+    )
+    const waiting = await queue.submit('--engine', 'slurm', '--gpu', '1', '--', 'true')
+    queue.work()
+    for (const id of [one, gang])
+      await waitUntil(async () => (await queue.find(id)).state === 'running', `job ${id} to run`, 60_000)
+    await waitUntil(async () => (await queue.find(waiting)).state === 'starting', 'the last to be handed over', 60_000)
+
+    const slurmIdOf = async (id: string) =>
+      (await slurm.run(`cat .local/state/muster/jobs/*-${id}-1-0/slurm-id`)).trim()
+    const lines = (await queue.muster('pack', '--engine', 'slurm', '--json')).stdout.trim().split('\n')
+    const nodes = lines.map((line) => JSON.parse(line)).filter(({ type }) => type === 'node')
+    const holders = new Map<number, string[]>()
+    for (const { name, devices } of nodes)
+      devices.forEach((shares: readonly { readonly job: number }[], index: number) => {
+        for (const { job } of shares) holders.set(job, [...(holders.get(job) ?? []), `${name} ${index}`])
+      })
+    expect(holders.get(Number(one))).toEqual(await heldBy(await slurmIdOf(one)))
+    expect(holders.get(Number(gang))).toEqual(await heldBy(await slurmIdOf(gang)))
+    expect(holders.get(-1)).toEqual(await heldBy(foreign))
+    expect([...holders.values()].flat()).toHaveLength(4)
+
+    const { stdout } = await queue.muster('pack')
+    expect(stdout).toMatch(/^SLURM NODE +GPUS +CORES +MEMORY/m)
+    expect(stdout).toMatch(/^\* 1 other job$/m)
+    expect(stdout).toMatch(new RegExp(`^waits: job ${waiting}: .*\\((Resources|Priority)\\)$`, 'm'))
+
+    await slurm.run('scontrol update nodename=n3 state=drain reason=test')
+    expect((await queue.muster('pack', '--engine', 'slurm')).stdout).toMatch(/^n3 .*idle\+drain$/m)
+
+    await using console = await openConsole({ in: lab, args: ['--hosts', file] })
+    await console.leader('4')
+    await console.expectScreen(/y next cluster/)
+    await console.key('y')
+    await console.expectScreen(/packing of Slurm/)
+    await console.expectScreen(/GPUs 4\/4 .* of 3 nodes +1 down or drained/)
+    await console.expectScreen(/2 of the queue +\* 1 other job/)
+    await console.expectScreen(new RegExp(`job ${waiting} .*\\((Resources|Priority|ReqNodeNotAvail)`))
+  })
+})
