@@ -6,6 +6,8 @@ import type { PruneSpec, TrialStep } from './study.ts'
 
 /** Of halving. */
 export const DEFAULT_FACTOR = 3
+/** Steps at which other trials are, tried for one that is ahead of them. */
+const MOST_EARLIER = 16
 
 /**
  * Why the trial is stopped, in words; undefined: it goes on. All steps rise. `others`: the trials that did not fail, running ones
@@ -27,26 +29,32 @@ export function pruneReason(
 
 /**
  * As Optuna's MedianPruner: its best value until now against the median of the others at that step. But all that reached the step
- * count, not only those that are done: with many trials at once, the first ones would all run to their ends.
+ * count, not only those that are done: with many trials at once, the first ones would all run to their ends. One that is ahead of the
+ * others is compared at the last step that enough of them reached: where the others have ended, no other step would come.
  */
 function belowMedian(
   rule: PruneSpec,
   metric: Metric,
   steps: readonly TrialStep[],
-  step: number,
+  last: number,
   others: readonly (readonly TrialStep[])[],
 ): string | undefined {
-  const values = others.flatMap((other) => {
-    if ((other.at(-1)?.step ?? Number.NEGATIVE_INFINITY) < step) return []
-    const value = other[lowerBound(other.length, (index) => (other[index]?.step ?? 0) <= step) - 1]?.value
-    return value === undefined || Number.isNaN(value) ? [] : [value]
-  })
-  if (values.length === 0 || values.length < rule.fromTrials) return undefined
+  const least = Math.max(1, rule.fromTrials)
+  let [step, values] = [last, valuesAt(others, last)]
+  if (values.length < least && others.length >= least) {
+    const reached = new Set(others.flatMap((other) => other.at(-1)?.step ?? []).toSorted((one, other) => other - one))
+    for (const earlier of [...reached].filter((one) => one < last && one >= rule.fromStep).slice(0, MOST_EARLIER)) {
+      ;[step, values] = [earlier, valuesAt(others, earlier)]
+      if (values.length >= least) break
+    }
+  }
+  if (values.length < least) return undefined
   const best = bestOf(steps, metric)
   const middle = medianOf(values)
   if (!isWorse(best, middle, metric)) return undefined
   const own = `${metric.name} ${formatValue(best)}`
-  return `at ${rule.stepMetric} ${step} its ${own} is worse than the median ${formatValue(middle)} of ${formatTrials(values.length)}`
+  const where = step === last ? '' : ` at ${rule.stepMetric} ${step}`
+  return `at ${rule.stepMetric} ${last} its ${own} is worse than the median ${formatValue(middle)} of ${formatTrials(values.length)}${where}`
 }
 
 /**
@@ -79,6 +87,15 @@ function belowRung(
     return `at ${rule.stepMetric} ${own.step} its ${value} ranks ${better + 1} of ${all} trials; ${goesOn}`
   }
   return undefined
+}
+
+/** Of those that reached the step: their last reading until then. */
+function valuesAt(others: readonly (readonly TrialStep[])[], step: number): readonly number[] {
+  return others.flatMap((other) => {
+    if ((other.at(-1)?.step ?? Number.NEGATIVE_INFINITY) < step) return []
+    const value = other[lowerBound(other.length, (index) => (other[index]?.step ?? 0) <= step) - 1]?.value
+    return value === undefined || Number.isNaN(value) ? [] : [value]
+  })
 }
 
 /** The first reading at or after a step. */

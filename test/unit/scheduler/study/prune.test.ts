@@ -13,6 +13,20 @@ const steps = (...values: readonly (readonly [number, number])[]): readonly Tria
 const at = (step: number, ...values: readonly number[]) => values.map((value) => steps([step, value]))
 
 describe('the median rule', () => {
+  it('compares a trial that is ahead of the others where enough of them have been', () => {
+    const others = [...at(1, 1, 2, 3), steps([1, 5], [5, 4])]
+    const rule = { ...median, fromTrials: 4 }
+    expect(pruneReason(rule, LOSS, steps([1, 8], [9, 7]), others)).toBe(
+      'at step 9 its loss 7 is worse than the median 2.5 of 4 trials at step 1',
+    )
+    expect(pruneReason(rule, LOSS, steps([1, 8], [9, 2]), others)).toBeUndefined()
+    expect(pruneReason({ ...rule, fromStep: 2 }, LOSS, steps([1, 8], [9, 7]), others)).toBeUndefined()
+    expect(pruneReason({ ...rule, fromTrials: 5 }, LOSS, steps([1, 8], [9, 7]), others)).toBeUndefined()
+    expect(pruneReason({ ...rule, fromTrials: 1 }, LOSS, steps([1, 8], [9, 7]), others)).toBe(
+      'at step 9 its loss 7 is worse than the median 4 of 1 trial at step 5',
+    )
+  })
+
   it('stops a trial whose best value is worse than the median of the others at its step', () => {
     const others = at(12, 0.3, 0.4, 0.5, 0.5, 0.54, 0.6, 0.7, 0.8)
     expect(pruneReason(median, LOSS, steps([6, 0.95], [12, 0.91]), others)).toBe(
