@@ -25,6 +25,7 @@ import { loadPreferences } from '../../ui/preferences.ts'
 import type { WorkPort } from '../../ui/work-views/work-port.ts'
 import { limitFactorOf } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
+import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
 import { createShellFleet, createWires, fanOutFor, requireRoomFor } from '../connect/transports.ts'
 import type { ConsoleQueue } from '../job/console-queue.ts'
 import { createOwnMachine } from '../net/own-machine.ts'
@@ -87,7 +88,10 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
       const fleet = createShellFleet(wires, fanOut)
       const { declared } = request
       const isDeclared = declared.inventory.file !== undefined
-      const jobs = createConsoleJobs(request.openQueue ?? declaredQueue(request.options, context, isDeclared))
+      const jobs = createConsoleJobs(
+        request.openQueue ?? declaredQueue(request.options, context, isDeclared),
+        createFleetOpsHosts(fleet, wires),
+      )
       own(jobs)
       const endpoints = new KeptPromise(() => declared.endpoints())
       const connections: ConsoleConnections = {
@@ -138,7 +142,8 @@ export function declaredQueue(
   }
 }
 
-export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>): JobsPort & Disposable {
+/** `hosts`: those of the console, on which engines read. */
+export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>, hosts: OpsHosts): JobsPort & Disposable {
   const opening = new KeptPromise(openQueue)
   const open = () => opening.get()
   return {
@@ -149,7 +154,8 @@ export function createConsoleJobs(openQueue: () => Promise<ConsoleQueue>): JobsP
     study: async (id) => (await open()).study(id),
     changeStudy: async (id, change) => (await open()).changeStudy(id, change),
     members: async (spec, kinds) => (await open()).members(spec, kinds),
-    clusters: async () => (await open()).clusters(),
+    clusters: async () => (await open()).clusters(hosts),
+    readLog: async (log, signal) => await (await open()).readLog(log, hosts, signal),
     async change(action, ids) {
       const queue = await open()
       let count = 0

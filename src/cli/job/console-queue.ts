@@ -1,6 +1,7 @@
 /** What the console's tabs read of the queue and write to it: short calls, each far below the time of a frame. */
 
 import { JOBS_DIRECTORY } from '../../base/left.ts'
+import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
@@ -16,13 +17,13 @@ import { WorkloadMix } from '../../scheduler/model/mix.ts'
 import type { Gang } from '../../scheduler/model/resources.ts'
 import { createPolicy } from '../../scheduler/policies/policies.ts'
 import { placeAsRay } from '../../scheduler/ray/ray-placement.ts'
-import type { ClusterSource, EnginePlace, JobDetails, QueueStatus } from '../../ui/jobs/queue-view.ts'
+import type { ClusterSource, EngineLog, EnginePlace, JobDetails, QueueStatus } from '../../ui/jobs/queue-view.ts'
 import type { StudyChange, StudyReading } from '../../ui/jobs/study-view.ts'
 import { enginePicture } from '../../ui/packing/engine-picture.ts'
 import { gangOfWhatIf, type TryOut, type WhatIf } from '../../ui/packing/what-if.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { ConsoleStudies, linesOf } from './console-studies.ts'
-import { type Engine, type Engines, engineLog, openEngines } from './engines.ts'
+import { type Engine, engineLog, openEngines } from './engines.ts'
 import { hostsOf, type OpenQueue, readQueue } from './open-queue.ts'
 import { whyWaiting } from './why-waiting.ts'
 
@@ -40,42 +41,34 @@ export interface ConsoleQueue extends Disposable {
   study(id: number): StudyReading | undefined
   changeStudy(id: number, change: StudyChange): void
   members(spec: number, kinds: readonly string[]): readonly number[]
-  clusters(): readonly ClusterSource[]
+  clusters(hosts: OpsHosts): readonly ClusterSource[]
+  /** As `log` of an engine. */
+  readLog(log: EngineLog, hosts: OpsHosts, signal: AbortSignal): Promise<Uint8Array | string>
   change(event: JobEvent, ids: readonly number[]): number
 }
 
 /** Where the end of what bundle 0 writes is read, and how. */
-function logOf(job: Job, { store }: OpenQueue, engines: Engines): JobDetails['log'] {
+function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {
   const place = 'places' in job.state ? job.state.places?.[0] : undefined
   if (place === undefined) return undefined
-  if (job.spec.engine !== undefined) {
-    const log = engineLog(engines, store.id, job, { rank: 0, fromByte: -TAIL_BYTES, mostBytes: TAIL_BYTES })
-    if (log === undefined) return undefined
-    return { host: log.host, program: inOneWord(log.script) }
-  }
+  if (job.spec.engine !== undefined) return { job: job.id, attempt: job.attempt }
   const directory = `${JOBS_DIRECTORY}/${bundleKey(store.id, job, 0)}`
   return { host: place.host, program: `cd ${directory} && tail -c ${TAIL_BYTES} out && tail -c ${TAIL_BYTES} err` }
 }
 
-function clusterOf(
-  name: string,
-  host: string,
-  { program, parse }: NonNullable<Engine['usage']>,
-  storeId: string,
-): ClusterSource {
+function clusterOf({ name, usage: read }: Engine, storeId: string, hosts: OpsHosts): readonly ClusterSource[] {
+  if (read === undefined) return []
   const place: EnginePlace = `@${name}`
-  return {
-    ...{ place, host, program: inOneWord(program) },
-    pictureOf(text) {
-      const usage = parse(text)
+  const source: ClusterSource = {
+    place,
+    async read(signal) {
+      const usage = await read(hosts, signal)
       if (typeof usage === 'string') return usage
       return enginePicture(usage, placeTitle(place), (key) => parseBundleKey(storeId, key)?.id)
     },
   }
+  return [source]
 }
-
-/** Without quotes. */
-const inOneWord = (program: string): string => `echo ${Buffer.from(program).toString('base64')} | base64 -d | /bin/sh`
 
 /** Waiting jobs from which a policy learns the mix of requests. */
 const MIX_JOBS = 200
@@ -146,7 +139,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const job = store.get(id)
       if (job === undefined) return undefined
       const { why, expected } = whyWaiting(job, queue, context.now())
-      return { job, storeId: store.id, why, expectedMs: expectedOf(expected), log: logOf(job, queue, engines) }
+      return { job, storeId: store.id, why, expectedMs: expectedOf(expected), log: logOf(job, queue) }
     },
     sweep(id) {
       const [job, group] = [store.get(id), store.groupOf(id)]
@@ -162,10 +155,13 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       else continueStudy(store, study, change.trials, context.now())
     },
     members: (spec, kinds) => store.idsOf(spec, kinds),
-    clusters: () =>
-      [...engines.values()].flatMap(({ name, host, usage }) =>
-        usage === undefined ? [] : [clusterOf(name, host, usage, store.id)],
-      ),
+    clusters: (hosts) => [...engines.values()].flatMap((engine) => clusterOf(engine, store.id, hosts)),
+    async readLog({ job: id, attempt }, hosts, signal) {
+      const job = store.get(id)
+      const read = job?.attempt === attempt ? engineLog(engines, store.id, job, 0) : undefined
+      const piece = { fromByte: -TAIL_BYTES, mostBytes: TAIL_BYTES }
+      return (await read?.(piece, hosts, signal)) ?? 'hosts.yaml no longer declares its engine'
+    },
     change(event, ids) {
       // Own writes do not change the file's version.
       seen = ''
@@ -176,6 +172,9 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       )
       return results.filter(Boolean).length
     },
-    [Symbol.dispose]: () => queue[Symbol.dispose](),
+    [Symbol.dispose]() {
+      engines[Symbol.dispose]()
+      queue[Symbol.dispose]()
+    },
   }
 }

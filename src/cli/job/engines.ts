@@ -2,19 +2,19 @@
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Declared } from '../../ops/kernel/area.ts'
+import type { LogPiece } from '../../ops/kernel/host-output.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { checkSharedDirectory, directoryProblem } from '../../ops/nfs/shared-directory.ts'
 import { wantedNfs } from '../../ops/nfs/wanted.ts'
 import { RAY_ENGINE } from '../../ops/ray/job-engine.ts'
-import { isSuccess } from '../../ops/run/outcome.ts'
 import { SLURM_ENGINE } from '../../ops/slurm/job-engine.ts'
-import type { EngineOrder, EngineUsage, JobEngine, ProveStorage } from '../../scheduler/jobs/engine.ts'
+import type { EngineOrder, EngineUsage, JobEngine, OutputSearch, ProveStorage } from '../../scheduler/jobs/engine.ts'
 import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import type { EngineNode } from '../../scheduler/plans/needs.ts'
 import type { CliContext } from '../command-line/verb.ts'
 
-export type EngineKind = Omit<JobEngine, 'round' | 'proveStorage'> & {
+export type EngineKind = Omit<JobEngine, 'round' | 'proveStorage' | 'searchOutput'> & {
   /** For `muster job submit --help`: what places and runs the job. */
   readonly summary: string
   /** Where it is documented how hosts.yaml declares it. */
@@ -35,9 +35,8 @@ export type EngineKind = Omit<JobEngine, 'round' | 'proveStorage'> & {
   open(declared: Declared): OpenEngine | undefined
 }
 
-type OpenEngine = {
-  /** Where the output of its jobs is read. */
-  readonly host: string
+/** Its reads never reject, and are bounded. */
+type OpenEngine = Partial<Disposable> & {
   round(
     orders: readonly EngineOrder[],
     hosts: OpsHosts,
@@ -57,17 +56,12 @@ type OpenEngine = {
     hosts: OpsHosts,
     signal: AbortSignal,
   ): Promise<EngineTrial>
-  /** For pictures of its cluster: a program for its host, and what it says; a string: why nothing is known. */
-  readonly usage?: { readonly program: string; parse(text: string): EngineUsage | string }
-  /** Prints a piece of what a bundle printed, stdout and stderr together; fails if that cannot be read. */
-  log(piece: {
-    readonly key: string
-    /** Undefined: the job has one bundle. */
-    readonly rank: number | undefined
-    /** Below 0: from the end. */
-    readonly fromByte: number
-    readonly mostBytes: number
-  }): string
+  /** For pictures of its cluster; a string: why nothing is known. */
+  usage?(hosts: OpsHosts, signal: AbortSignal): Promise<EngineUsage | string>
+  /** A piece of what a bundle printed, stdout and stderr together; empty: there is none. A string: why it cannot be read. */
+  log(piece: LogPiece, hosts: OpsHosts, signal: AbortSignal): Promise<Uint8Array | string>
+  /** As `searchOutput` of JobEngine. */
+  searchOutput(search: OutputSearch, hosts: OpsHosts, signal: AbortSignal): Promise<string | undefined>
 }
 
 /** `trouble`: it could not be asked. */
@@ -84,17 +78,21 @@ export type Engine = EngineKind & OpenEngine
 
 export type Engines = ReadonlyMap<string, Engine>
 
-/** Those that hosts.yaml declares, by name. */
-export async function openEngines(inventory: Inventory, context: CliContext): Promise<Engines> {
+/** Those that hosts.yaml declares, by name. Disposing ends what they keep open. */
+export async function openEngines(inventory: Inventory, context: CliContext): Promise<Engines & Disposable> {
   const kinds = ENGINES.filter((kind) => kind.isDeclared(inventory))
-  if (kinds.length === 0) return new Map()
-  const declared = await declaredOf(inventory, context)
-  return new Map(
+  const declared = kinds.length === 0 ? undefined : await declaredOf(inventory, context)
+  const engines = new Map(
     kinds.flatMap((kind) => {
-      const opened = kind.open(declared)
+      const opened = declared && kind.open(declared)
       return opened === undefined ? [] : [[kind.name, { ...kind, ...opened }]]
     }),
   )
+  return Object.assign(engines, {
+    [Symbol.dispose]() {
+      for (const engine of engines.values()) engine[Symbol.dispose]?.()
+    },
+  })
 }
 
 async function declaredOf(inventory: Inventory, { environment, signal }: CliContext): Promise<Declared> {
@@ -110,26 +108,12 @@ export const hostStorage =
     return (await checkSharedDirectory(path, nodes, { hosts, signal, shares })).map(directoryProblem)
   }
 
-const OUTPUT_MS = 60_000
-
 /** As the driver needs them. */
 export const driverEngines = (engines: Engines, hosts: OpsHosts): readonly JobEngine[] =>
   [...engines.values()].map((engine) => ({
     ...engine,
     round: (orders, signal, wantsRoom) => engine.round(orders, hosts, signal, wantsRoom),
-    output: {
-      tail: (key, isGang, mostBytes) =>
-        engine.log({ key, rank: isGang ? 0 : undefined, fromByte: -mostBytes, mostBytes }),
-      run: async (program, signal) => {
-        const stdin = Buffer.from(program)
-        const { outcome, stdout } = await hosts.exec(engine.host, 'exec sh -s', { stdin, timeoutMs: OUTPUT_MS, signal })
-        const text = Buffer.from(stdout).toString()
-        if (isSuccess(outcome)) return text
-        // What it has printed in time.
-        const length = text.lastIndexOf('\n') + 1
-        return length === 0 ? undefined : text.slice(0, length)
-      },
-    },
+    searchOutput: (search, signal) => engine.searchOutput(search, hosts, signal),
     ...(engine.storageProblems === undefined
       ? {}
       : {
@@ -138,19 +122,13 @@ export const driverEngines = (engines: Engines, hosts: OpsHosts): readonly JobEn
         }),
   }))
 
-/** Undefined: Muster runs the job itself, or hosts.yaml does not declare its engine any more. */
-export function engineLog(
-  engines: Engines,
-  storeId: string,
-  job: Job,
-  { rank, ...piece }: { readonly rank: number; readonly fromByte: number; readonly mostBytes: number },
-) {
+/** Reads pieces of what a bundle printed, as `log`; undefined: Muster runs the job itself, or hosts.yaml no longer declares its engine. */
+export function engineLog(engines: Engines, storeId: string, job: Job, rank: number) {
   const engine = engines.get(job.spec.engine ?? '')
-  const key = bundleKey(storeId, job, 0)
+  const own = { key: bundleKey(storeId, job, 0), rank: job.spec.bundles > 1 ? rank : undefined }
   return (
-    engine && {
-      host: engine.host,
-      script: engine.log({ key, rank: job.spec.bundles > 1 ? rank : undefined, ...piece }),
-    }
+    engine &&
+    ((piece: Pick<LogPiece, 'fromByte' | 'mostBytes'>, hosts: OpsHosts, signal: AbortSignal) =>
+      engine.log({ ...own, ...piece }, hosts, signal))
   )
 }

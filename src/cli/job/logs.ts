@@ -16,7 +16,7 @@ import { withJob } from './arguments.ts'
 import { engineLog, openEngines } from './engines.ts'
 import { connectHosts } from './hosts.ts'
 import { type OpenQueue, openQueue, readQueue } from './open-queue.ts'
-import { findRank, OutputTail, PIECE, printAll, printFailed } from './rank-logs.ts'
+import { bundleFiles, findRank, OutputTail, printAll, printFailed } from './rank-logs.ts'
 import { checkHasRanks } from './ranks.ts'
 import { jobOr } from './show.ts'
 
@@ -79,21 +79,22 @@ async function printOne(job: Job, options: LogOptions, queue: OpenQueue, context
   const place = places?.[isOnHosts && !isWrapped ? wanted : 0]
   if (place === undefined)
     throw new MusterError('usage', `job ${id} is ${job.state.kind}: bundle ${wanted} has no output`)
-  const engines = isOnHosts ? new Map() : await openEngines(queue.inventory, context)
-  const whole = { rank: wanted, fromByte: 0, ...PIECE }
+  using engines = await openEngines(queue.inventory, context)
+  const readLog = engineLog(engines, queue.store.id, job, wanted)
   const names = new Set(queue.inventory.hosts.map(({ name }) => name))
   using hosts = await connectHosts(queue.inventory, options, context)
-  const host = engineLog(engines, queue.store.id, job, whole)?.host ?? place.host
-  const lost = (isWrapped ? (places ?? []).map((one) => one.host) : [host]).find((one) => !names.has(one))
+  const needed = readLog !== undefined ? [] : isWrapped ? (places ?? []) : [place]
+  const lost = needed.find(({ host }) => !names.has(host))
   if (lost !== undefined)
-    throw new MusterError('configuration', `it ran on ${placeTitle(lost)}, which hosts.yaml no longer declares`)
+    throw new MusterError('configuration', `it ran on ${placeTitle(lost.host)}, which hosts.yaml no longer declares`)
   const found = isWrapped
     ? await findRank(job, queue.store.id, rank, hosts, context.signal)
-    : // An engine keeps both in one.
-      { bundle: wanted, host, files: isOnHosts ? ['out', 'err'] : ['out'] }
-  const key = bundleKey(queue.store.id, job, found.bundle)
-  const scriptOf = (fromByte: number) => engineLog(engines, queue.store.id, job, { ...whole, fromByte })?.script
-  const output = new OutputTail(hosts, found.host, key, found.files, isOnHosts ? undefined : scriptOf)
+    : { bundle: wanted, host: place.host, files: ['out', 'err'] }
+  const output =
+    readLog === undefined
+      ? new OutputTail(found.files, bundleFiles(hosts, found.host, bundleKey(queue.store.id, job, found.bundle)))
+      : // An engine keeps both in one.
+        new OutputTail(['out'], (piece, signal) => readLog(piece, hosts.ops, signal))
   const write = (name: string, text: string) => {
     const stream = name === 'err' ? context.stderr : context.stdout
     stream.write(text)

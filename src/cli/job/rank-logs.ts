@@ -167,44 +167,44 @@ export async function findRank(
 
 const PIECE_BYTES = 256 * 1024
 
-/** What is added to files of a host, piece by piece. `scriptOf`: prints a piece in place of reading the file. */
+/** A piece of a file; a string: why it cannot be read. */
+type ReadPiece = (
+  piece: { readonly name: string; readonly fromByte: number; readonly mostBytes: number },
+  signal: AbortSignal,
+) => Promise<Uint8Array | string>
+
+/** Files of a bundle on its host. */
+export const bundleFiles =
+  (hosts: ConnectedHosts, host: string, key: string): ReadPiece =>
+  async ({ name, fromByte, mostBytes }, signal) => {
+    const program = `cd ${JOBS_DIRECTORY}/${key} && [ -f ${name} ] && tail -c +${fromByte + 1} ${name} 2>/dev/null | head -c ${mostBytes}`
+    const result = await hosts.exec(host, program, signal)
+    return result.outcome.kind === 'exit' ? result.stdout : `${host}: ${reasonOfResult(result, formatOutcome)}`
+  }
+
+/** What is added to files, piece by piece. */
 export class OutputTail {
-  readonly #hosts: ConnectedHosts
-  readonly #host: string
-  readonly #scriptOf: (name: string, fromByte: number) => string
+  readonly #readPiece: ReadPiece
   readonly #files
 
-  constructor(
-    hosts: ConnectedHosts,
-    host: string,
-    key: string,
-    names: readonly string[],
-    scriptOf?: (fromByte: number) => string | undefined,
-  ) {
-    this.#hosts = hosts
-    this.#host = host
+  constructor(names: readonly string[], readPiece: ReadPiece) {
+    this.#readPiece = readPiece
     this.#files = names.map((name) => ({ name, at: 0, decoder: new TextDecoder() }))
-    this.#scriptOf = (name, at) =>
-      scriptOf?.(at) ??
-      `cd ${JOBS_DIRECTORY}/${key} && [ -f ${name} ] && tail -c +${at + 1} ${name} 2>/dev/null | head -c ${PIECE_BYTES}`
   }
 
   /** One piece of each; false: nothing was added. @throws MusterError 'unreachable' */
   async read(write: (name: string, text: string) => void, signal: AbortSignal): Promise<boolean> {
     let count = 0
     for (const file of this.#files) {
-      const result = await this.#hosts.exec(this.#host, this.#scriptOf(file.name, file.at), signal)
-      if (result.outcome.kind !== 'exit')
-        throw new MusterError('unreachable', `${this.#host}: ${reasonOfResult(result, formatOutcome)}`)
-      file.at += result.stdout.length
-      count += result.stdout.length
+      const { name, at: fromByte } = file
+      const piece = await this.#readPiece({ name, fromByte, mostBytes: PIECE_BYTES }, signal)
+      if (typeof piece === 'string') throw new MusterError('unreachable', piece)
+      file.at += piece.length
+      count += piece.length
       // A progress bar returns to the start of its line.
-      const text = file.decoder.decode(result.stdout, { stream: true }).replace(/\r\n?/g, '\n')
-      write(file.name, printableLines(text))
+      const text = file.decoder.decode(piece, { stream: true }).replace(/\r\n?/g, '\n')
+      write(name, printableLines(text))
     }
     return count > 0
   }
 }
-
-/** How much of an engine's log is read at once. */
-export const PIECE = { mostBytes: PIECE_BYTES }

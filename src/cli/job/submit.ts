@@ -496,7 +496,8 @@ async function tryOnEngine(
 ): Promise<number> {
   const { stdout, signal } = context
   const { connectHosts } = await import('./hosts.ts')
-  const engine = (await openEngines(inventory, context)).get(spec.engine ?? '')
+  using engines = await openEngines(inventory, context)
+  const engine = engines.get(spec.engine ?? '')
   using hosts = await connectHosts(inventory, options, context)
   const start = { key: bundleKey(store.id, { id: 0, attempt: 1 }, 0), spec, environment: spec.environment }
   const trial = await engine?.tryOut?.(start, hosts.ops, signal)

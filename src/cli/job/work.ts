@@ -70,6 +70,7 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
   const { store, inventory } = queue
   store.file.checkWhole()
   using hosts = await connectHosts(inventory, options, context)
+  using engines = await openEngines(inventory, context)
   const reported = new Map<number, string>()
   /** Each bundle of a gang makes an event; the user wants to know about the job. */
   const isNews = ({ id, state, attempt }: Job) => {
@@ -91,7 +92,7 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
   await driveQueue({
     queue,
     port: hosts,
-    engines: driverEngines(await openEngines(inventory, context), hosts.ops),
+    engines: driverEngines(engines, hosts.ops),
     checkpoints: checkpointPort(hosts),
     proveStorage: hostStorage(inventory, hosts.ops, context),
     readSource: readSourceWith(callPython(() => hosts.ops, context)),

@@ -16,7 +16,7 @@ import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { driverEngines, hostStorage, openEngines } from '../job/engines.ts'
 import { type ConnectedHosts, connectHosts } from '../job/hosts.ts'
 import { linkSpeedsOf, type OpenQueue, openQueue } from '../job/open-queue.ts'
-import { findRank, OutputTail } from '../job/rank-logs.ts'
+import { bundleFiles, findRank, OutputTail } from '../job/rank-logs.ts'
 import { formatRanks, type RankReadings, readRanks } from '../job/ranks.ts'
 import { jobOr, preflightWords, ringText } from '../job/show.ts'
 import { COMMAND_WORDS, checkRoom, prepareJob, type SubmitOptions, tryOut, withJobOptions } from '../job/submit.ts'
@@ -130,10 +130,11 @@ async function launch(words: readonly string[], options: LaunchVerbOptions, cont
 /** Runs the scheduler until the signal, or stands by while another one runs. */
 export async function drive(queue: OpenQueue, hosts: ConnectedHosts, context: CliContext): Promise<void> {
   const { inventory } = queue
+  using engines = await openEngines(inventory, context)
   await driveQueue({
     queue,
     port: hosts,
-    engines: driverEngines(await openEngines(inventory, context), hosts.ops),
+    engines: driverEngines(engines, hosts.ops),
     proveStorage: hostStorage(inventory, hosts.ops, context),
     signal: context.signal,
     now: context.now,
@@ -315,7 +316,8 @@ class LaunchWatch {
     if (this.#output?.attempt !== attempt) {
       const { store } = this.#queue
       const { bundle, host, files } = await this.#placeOf(job, signal)
-      this.#output = { attempt, tail: new OutputTail(this.#hosts, host, bundleKey(store.id, job, bundle), files) }
+      const tail = new OutputTail(files, bundleFiles(this.#hosts, host, bundleKey(store.id, job, bundle)))
+      this.#output = { attempt, tail }
     }
     return await this.#output.tail.read((name, text) => this.#print(name, text), signal)
   }

@@ -1,7 +1,5 @@
 /** What an engine's cluster has and who holds it, for `muster pack`: with real devices, and other people's jobs as one. */
 import { printable } from '../../base/printable.ts'
-import { reasonOfResult } from '../../ops/kernel/host-port.ts'
-import { formatOutcome, isSuccess } from '../../ops/run/outcome.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { letterOf } from '../../scheduler/jobs/packing.ts'
@@ -26,14 +24,11 @@ export async function showEngine(
 ): Promise<number> {
   const { stdout, stderr, signal } = context
   const title = placeTitle(enginePlace(name))
-  const engine = (await openEngines(inventory, context)).get(name)
+  using engines = await openEngines(inventory, context)
   using hosts = await connectHosts(inventory, options, context)
-  const answer = engine?.usage && (await hosts.exec(engine.host, engine.usage.program, signal))
-  const isAnswered = answer !== undefined && isSuccess(answer.outcome)
-  const usage = isAnswered ? engine?.usage?.parse(Buffer.from(answer.stdout).toString()) : undefined
-  if (usage === undefined || typeof usage === 'string') {
-    const why = answer === undefined ? 'hosts.yaml does not declare it' : reasonOfResult(answer, formatOutcome)
-    stderr.write(`muster: cannot ask ${title}: ${printable(usage ?? why)}\n`)
+  const usage = (await engines.get(name)?.usage?.(hosts.ops, signal)) ?? 'hosts.yaml does not declare it'
+  if (typeof usage === 'string') {
+    stderr.write(`muster: cannot ask ${title}: ${printable(usage)}\n`)
     return EXIT.unreachable
   }
   const jobOf = (key: string) => parseBundleKey(store.id, key)?.id

@@ -6,6 +6,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
+import { type LogPiece, outputOn } from '../kernel/host-output.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { type Share, wantedNfs } from '../nfs/wanted.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'
@@ -70,8 +71,7 @@ export function openRay(wanted: RayWanted, shares: readonly Share[] = []) {
       round(wanted, orders, { hosts, signal, wantsRoom }),
     storageProblems: (path: string, nodes: readonly string[], hosts: OpsHosts, signal: AbortSignal) =>
       proveRayStorage(wanted, path, nodes, { hosts, signal, shares }),
-    host: wanted.head.host,
-    log: (piece: LogPiece) => logScript(wanted, piece),
+    ...outputOn(wanted.head.host, (piece) => logScript(wanted, piece)),
   }
 }
 
@@ -238,15 +238,6 @@ if rank != "":
     prefix = "[" + rank + "] "
     text = "".join(line[len(prefix):] for line in re.findall("[^\\n]*\\n|[^\\n]+", text) if line.startswith(prefix))
 sys.stdout.buffer.write(text.encode(errors="replace")[int(start):][:int(most)])`
-
-type LogPiece = {
-  readonly key: string
-  /** Of a gang; undefined: of a job of one bundle. */
-  readonly rank: number | undefined
-  /** Of what the job printed; negative: from its end. */
-  readonly fromByte: number
-  readonly mostBytes: number
-}
 
 function logScript(wanted: RayWanted, { key, rank, fromByte, mostBytes }: LogPiece): string {
   const words = [dashboardAddress(wanted), key, OUTPUT_MARK, String(rank ?? ''), String(fromByte), String(mostBytes)]

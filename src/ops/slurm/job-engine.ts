@@ -8,6 +8,7 @@ import { shellQuote } from '../../base/shell-quote.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
+import { type LogPiece, outputOn } from '../kernel/host-output.ts'
 import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'
 import {
@@ -31,6 +32,7 @@ type SlurmOrder = (SlurmStart & { readonly kind: 'start' }) | { readonly kind: '
 
 const ROUND_MS = 150_000
 const TRIAL_MS = 30_000
+const USAGE_MS = 60_000
 
 /** For `--engine slurm` (cli/job/engines.ts). */
 export const SLURM_ENGINE = {
@@ -58,10 +60,9 @@ export const SLURM_ENGINE = {
 
 export function openSlurm(slurm: SlurmSpec) {
   return {
-    host: slurm.login,
     round: (orders: readonly SlurmOrder[], hosts: OpsHosts, signal: AbortSignal) => round(slurm, orders, hosts, signal),
-    log: (piece: LogPiece) => logScript(slurm, piece),
-    usage: { program: openProgram(slurm) + USAGE_PROGRAM, parse: parseUsageAnswer },
+    ...outputOn(slurm.login, (piece) => logScript(slurm, piece)),
+    usage: (hosts: OpsHosts, signal: AbortSignal) => readUsage(slurm, hosts, signal),
     tryOut: (start: SlurmStart, hosts: OpsHosts, signal: AbortSignal) => tryOut(slurm, start, hosts, signal),
   }
 }
@@ -183,15 +184,6 @@ echo ${END}
 `
 }
 
-export type LogPiece = {
-  readonly key: string
-  /** Of a gang; undefined: of a job of one bundle. */
-  readonly rank: number | undefined
-  /** Negative: from its end. */
-  readonly fromByte: number
-  readonly mostBytes: number
-}
-
 function logScript({ directory }: SlurmSpec, { key, rank, fromByte, mostBytes }: LogPiece): string {
   const file = `${key}/out${rank === undefined ? '' : `.${rank}`}`
   const from = fromByte < 0 ? String(-fromByte) : `+${fromByte + 1}`
@@ -199,9 +191,13 @@ function logScript({ directory }: SlurmSpec, { key, rank, fromByte, mostBytes }:
 [ ! -f ${file} ] || tail -c ${from} ${file} | head -c ${mostBytes}`
 }
 
-function parseUsageAnswer(text: string): SlurmUsage | string {
+/** A string: why nothing is known. Never rejects. */
+async function readUsage(slurm: SlurmSpec, hosts: OpsHosts, signal: AbortSignal): Promise<SlurmUsage | string> {
+  const { result, text } = await exec(slurm, openProgram(slurm) + USAGE_PROGRAM, hosts, signal, USAGE_MS)
+  if (!isSuccess(result.outcome)) return printable(reasonOfResult(result, formatOutcome))
   const trouble = /^trouble (.*)$/m.exec(text)?.[1]
-  return trouble === undefined ? (parseUsage(text) ?? "could not parse the login host's answer") : troubleWords(trouble)
+  if (trouble !== undefined) return troubleWords(trouble)
+  return parseUsage(Buffer.from(result.stdout).toString()) ?? "could not parse the login host's answer"
 }
 
 /** The script, and when Slurm would start it, or why it never would. Never rejects. */

@@ -90,6 +90,14 @@ export type EngineUsage = {
   }[]
 }
 
+export type OutputSearch = {
+  readonly jobs: readonly { readonly key: string; readonly isGang: boolean }[]
+  /** How much of the end of what a job's first bundle printed is searched. */
+  readonly mostBytes: number
+  /** A program of sh; `tails`: by key, a program of sh that prints that end, and fails if it cannot be read. */
+  programOf(tails: ReadonlyMap<string, string>): string
+}
+
 export interface JobEngine {
   /** As in `--engine` and in the queue's file. */
   readonly name: string
@@ -114,13 +122,8 @@ export interface JobEngine {
     /** Of jobs that wait in it, by key. */
     readonly waits?: ReadonlyMap<string, EngineWait>
   }>
-  /** Where the output of its jobs can be read, for their metrics. */
-  readonly output?: {
-    /** A program of sh that prints the end of what a job's first bundle has printed; it fails if that cannot be read. */
-    tail(key: string, isGang: boolean, bytes: number): string
-    /** What a program prints there; undefined: it could not run. Never rejects. */
-    run(program: string, signal: AbortSignal): Promise<string | undefined>
-  }
+  /** Runs a program where it can read what jobs printed, for their metrics; undefined: it could not run. Never rejects. */
+  searchOutput?(search: OutputSearch, signal: AbortSignal): Promise<string | undefined>
   readonly proveStorage?: ProveStorage
 }
 

@@ -305,16 +305,16 @@ export class HostRounds implements Disposable {
   async #readOutput(record: EngineRecord): Promise<void> {
     const { store, clock, signal } = this.#options
     const { name, trouble, isReading } = record
-    const { output } = record.engine
-    if (isReading || output === undefined) return
+    const { engine } = record
+    if (isReading || engine.searchOutput === undefined) return
     let readings: readonly Reading[]
     if (trouble !== undefined) readings = this.#metrics.miss(name)
     else {
-      const program = this.#metrics.programFor(name, store.active(), clock.now(), output)
-      if (program === '') return
+      const search = this.#metrics.searchFor(name, store.active(), clock.now())
+      if (search === undefined) return
       record.isReading = true
       this.#underWay++
-      const text = await output.run(`mark=\n${program}`, signal)
+      const text = await engine.searchOutput(search, signal)
       record.isReading = false
       this.#underWay--
       if (this.#isDisposed || signal.aborted) return

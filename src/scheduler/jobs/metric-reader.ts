@@ -1,9 +1,8 @@
 /** Reads metrics along with the driver's polls: of running jobs from time to time, of ended ones once more. */
 import { hasPassed } from '../../base/clock.ts'
 import { getOrMake } from '../../base/collections.ts'
-import { defined } from '../../base/defined.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import type { JobEngine } from './engine.ts'
+import type { OutputSearch } from './engine.ts'
 import { isActive, isFinal, type Job } from './job.ts'
 import type { Metric } from './metric.ts'
 import { bundleKey } from './orders.ts'
@@ -63,8 +62,19 @@ export class MetricReader {
     return [...this.#ended.keys()].filter((place) => this.hasEnded(place))
   }
 
-  /** Goes with the next round to the host; empty: nothing to read. `output`: where the host is an engine. */
-  programFor(host: string, active: readonly Job[], nowMs: number, output?: JobEngine['output']): string {
+  /** Goes with the next round to the host; empty: nothing to read. */
+  programFor(host: string, active: readonly Job[], nowMs: number): string {
+    return formatMetricProgram(this.#ordersFor(host, active, nowMs))
+  }
+
+  /** Of jobs in an engine; undefined: nothing to read. */
+  searchFor(place: string, active: readonly Job[], nowMs: number): OutputSearch | undefined {
+    const jobs = this.#ordersFor(place, active, nowMs)
+    if (jobs.length === 0) return undefined
+    return { jobs, mostBytes: TAIL_BYTES, programOf: (tails) => `mark=\n${formatMetricProgram(jobs, tails)}` }
+  }
+
+  #ordersFor(host: string, active: readonly Job[], nowMs: number) {
     const wanted = new Map([...(this.#ended.get(host) ?? [])].slice(0, MOST_AT_ONCE))
     for (const job of active) {
       if (wanted.size >= MOST_AT_ONCE) break
@@ -75,11 +85,9 @@ export class MetricReader {
       wanted.set(bundleKey(this.#storeId, job, 0), { job, isFinal: false, tries: 0 })
     }
     this.#asked.set(host, wanted)
-    const orders = [...wanted].map(([key, { job }]) => {
-      const tail = output?.tail(key, job.spec.bundles > 1, TAIL_BYTES)
-      return { key, metrics: job.spec.metrics ?? [], ...defined({ tail }) }
+    return [...wanted].map(([key, { job }]) => {
+      return { key, metrics: job.spec.metrics ?? [], isGang: job.spec.bundles > 1 }
     })
-    return formatMetricProgram(orders)
   }
 
   /** Reads the answer of that round. */
@@ -126,14 +134,16 @@ function hostOf({ spec, state }: Job): string | undefined {
 }
 
 /**
- * For the shell of a host, in the directory of bundles: prints `metric KEY INDEX NUMBER` for each, after its mark. `tail`: prints the
- * end of the output, if that is not in this directory; nothing is printed of a job whose `tail` fails.
+ * For the shell of a host, in the directory of bundles: prints `metric KEY INDEX NUMBER` for each, after its mark. `tails`: by
+ * key, what prints the end of the output if that is not in this directory; nothing is printed of a job where it fails.
  */
 export function formatMetricProgram(
-  orders: readonly { readonly key: string; readonly metrics: readonly Metric[]; readonly tail?: string }[],
+  orders: readonly { readonly key: string; readonly metrics: readonly Metric[] }[],
+  tails?: ReadonlyMap<string, string>,
 ): string {
   if (orders.length === 0) return ''
-  const lines = orders.flatMap(({ key, metrics, tail }) => {
+  const lines = orders.flatMap(({ key, metrics }) => {
+    const tail = tails && (tails.get(key) ?? 'exit 1')
     const own = metrics.map(
       (metric, index) => `m ${key} ${index} ${shellQuote(sedScript(metric))} ${tail === undefined ? 'f' : 't'}`,
     )

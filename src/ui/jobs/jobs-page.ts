@@ -93,9 +93,10 @@ export class JobsPage implements Page {
     this.#context = context
     this.#watch = watch
     this.#jobs = jobs
-    this.#tail = new LogTail(work, context.clock, (log) => {
+    const onRead = (log: QueueView['log']) => {
       if (!this.#isDisposed) watch.set({ log })
-    })
+    }
+    this.#tail = new LogTail(work, context.clock, onRead, (log, signal) => jobs.readLog(log, signal))
     this.#ranks = new RanksPage({ context, watch, work, watched, choose: (view) => this.#choose(view) })
     this.#study = new StudyPage({
       context,

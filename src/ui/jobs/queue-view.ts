@@ -182,9 +182,15 @@ export type JobDetails = {
   readonly storeId: string
   readonly why: readonly string[]
   readonly expectedMs: number | undefined
-  /** The log of bundle 0: its host, and a POSIX sh program without an apostrophe that prints its end. */
-  readonly log: { readonly host: string; readonly program: string } | undefined
+  /** Of bundle 0. */
+  readonly log: HostLog | EngineLog | undefined
 }
+
+/** `program`: POSIX sh without an apostrophe that prints its end. */
+export type HostLog = { readonly host: string; readonly program: string }
+
+/** Of a job that an engine runs. */
+export type EngineLog = { readonly job: number; readonly attempt: number }
 
 export type JobAction = 'hold' | 'release' | 'cancel' | 'retry'
 
@@ -193,10 +199,8 @@ export type EnginePlace = `@${string}`
 
 export type ClusterSource = {
   readonly place: EnginePlace
-  readonly host: string
-  readonly program: string
-  /** What it says; a string: why nothing is known. */
-  pictureOf(text: string): EnginePicture | string
+  /** A string: why nothing is known. Never rejects. */
+  read(signal: AbortSignal): Promise<EnginePicture | string>
 }
 
 export interface JobsPort {
@@ -212,8 +216,10 @@ export interface JobsPort {
   /** Undefined: there is none any more. */
   study(id: number): Promise<StudyReading | undefined>
   changeStudy(id: number, change: StudyChange): Promise<void>
-  /** Clusters of engines, with a program for a host that says what they have. */
+  /** Clusters of engines. */
   clusters(): Promise<readonly ClusterSource[]>
+  /** The end of what it printed; a string: why that cannot be read. */
+  readLog(log: EngineLog, signal: AbortSignal): Promise<Uint8Array | string>
   /** Returns how many were changed. */
   change(action: JobAction, ids: readonly number[]): Promise<number>
 }

@@ -5,7 +5,7 @@ import { messageOf } from '../../base/errors.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import type { PageContext } from '../state/console-state.ts'
 import { startScript, type WorkPort } from '../work-views/work-port.ts'
-import type { JobsPort, LogView, QueueView } from './queue-view.ts'
+import type { EngineLog, HostLog, JobsPort, LogView, QueueView } from './queue-view.ts'
 
 const READ_EVERY_MS = 1000
 /** They come as other objects only when they have changed, and may be large. */
@@ -80,29 +80,26 @@ const MOST_BYTES = 64 * 1024
 const MOST_LINES = 500
 const READ_MS = 10_000
 
+type ReadEngineLog = JobsPort['readLog']
+
 export class LogTail implements Disposable {
   readonly #work: WorkPort
   readonly #clock: Clock
   readonly #onRead: (log: LogView | undefined) => void
-  readonly #most: { readonly bytes: number; readonly lines: number }
+  readonly #readEngineLog: ReadEngineLog | undefined
   #key = ''
   #stop: (() => void) | undefined
 
-  constructor(
-    work: WorkPort,
-    clock: Clock,
-    onRead: (log: LogView | undefined) => void,
-    most = { bytes: MOST_BYTES, lines: MOST_LINES },
-  ) {
-    this.#most = most
+  constructor(work: WorkPort, clock: Clock, onRead: (log: LogView | undefined) => void, readEngineLog?: ReadEngineLog) {
     this.#work = work
     this.#clock = clock
     this.#onRead = onRead
+    this.#readEngineLog = readEngineLog
   }
 
   /** Reads it again; of another log than before, what was read is dropped first. */
-  read(log: { readonly host: string; readonly program: string } | undefined): void {
-    const key = log === undefined ? '' : `${log.host} ${log.program}`
+  read(log: HostLog | EngineLog | undefined): void {
+    const key = log === undefined ? '' : JSON.stringify(log)
     if (key !== this.#key) {
       this.#key = key
       this.#stop?.()
@@ -111,7 +108,7 @@ export class LogTail implements Disposable {
     if (log === undefined || this.#stop !== undefined) return
     let text = ''
     let hasEnded = false
-    const finish = (trouble: string | undefined) => {
+    const finish = (trouble?: string) => {
       if (hasEnded) return
       hasEnded = true
       timer[Symbol.dispose]()
@@ -119,25 +116,38 @@ export class LogTail implements Disposable {
       if (key !== this.#key) return
       const lines = text.split('\n')
       if (lines.at(-1) === '') lines.pop()
-      this.#onRead({ lines: lines.slice(-this.#most.lines), trouble })
+      this.#onRead({ lines: lines.slice(-MOST_LINES), trouble })
+    }
+    const take = (more: string) => {
+      if (text.length < MOST_BYTES) text += more
     }
     const timer = this.#clock.after(READ_MS, () => {
-      running.abandon()
-      finish('the host did not answer in time')
+      abandon()
+      finish('no answer in time')
     })
     this.#stop = () => {
-      running.abandon()
+      abandon()
       finish(undefined)
     }
-    const running = startScript(
-      this.#work,
-      log.host,
-      log.program,
-      (more) => {
-        if (text.length < this.#most.bytes) text += more
-      },
-      (end) => finish(end.kind === 'exit' ? undefined : formatOutcome(end)),
+    const abandon = 'host' in log ? this.#startScript(log, take, finish) : this.#startReading(log, take, finish)
+  }
+
+  #startScript({ host, program }: HostLog, take: (more: string) => void, finish: (trouble?: string) => void) {
+    const running = startScript(this.#work, host, program, take, (end) =>
+      finish(end.kind === 'exit' ? undefined : formatOutcome(end)),
     )
+    return () => running.abandon()
+  }
+
+  #startReading(log: EngineLog, take: (more: string) => void, finish: (trouble?: string) => void) {
+    const life = new AbortController()
+    const takeAll = (answer: Uint8Array | string | undefined) => {
+      if (typeof answer === 'string') return finish(answer)
+      take(new TextDecoder().decode(answer))
+      finish()
+    }
+    void this.#readEngineLog?.(log, life.signal).then(takeAll, (error) => finish(messageOf(error)))
+    return () => life.abort()
   }
 
   [Symbol.dispose](): void {

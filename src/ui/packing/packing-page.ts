@@ -4,15 +4,14 @@ import { messageOf } from '../../base/errors.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
-import type { ClusterSource, JobsPort, LogView, QueueView, RealUse } from '../jobs/queue-view.ts'
-import { LogTail, type QueueWatch } from '../jobs/queue-watch.ts'
+import type { ClusterSource, JobsPort, QueueView, RealUse } from '../jobs/queue-view.ts'
+import type { QueueWatch } from '../jobs/queue-watch.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
 import type { WatchedHosts } from '../network/watched-hosts.ts'
 import type { RayCluster } from '../ray/ray-view.ts'
 import type { RayWatch } from '../ray/ray-watch.ts'
 import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
-import type { WorkPort } from '../work-views/work-port.ts'
 import { lastOffset, packingPanes, queueInput } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
 import { exampleWhatIf, formatWhatIf, nextSlider, parseWhatIf, slide, type WhatIf, whatIfWords } from './what-if.ts'
@@ -62,12 +61,11 @@ export type PackingSources = {
   readonly jobs: JobsPort
   readonly ray: RayWatch
   readonly watched: WatchedHosts
-  readonly work: WorkPort
 }
 
 /** Each reading is a request to the controller of a cluster. */
 const CLUSTER_EVERY_MS = 4000
-const MOST_CLUSTER_BYTES = 1024 * 1024
+const CLUSTER_READ_MS = 10_000
 
 export class PackingPage implements Page {
   readonly isIdle = true
@@ -76,17 +74,16 @@ export class PackingPage implements Page {
   readonly #watch: QueueWatch
   readonly #sources: PackingSources
   readonly #numbers = new Map<string, number>()
-  readonly #tail: LogTail
   #clusters: readonly ClusterSource[] | undefined
   #clusterReadMs = 0
+  /** The reading that is under way. */
+  #reading: AbortController | undefined
   #lastWhatIf: WhatIf | undefined
 
   constructor(context: PageContext, watch: QueueWatch, sources: PackingSources) {
     this.#context = context
     this.#watch = watch
     this.#sources = sources
-    const most = { bytes: MOST_CLUSTER_BYTES, lines: Number.POSITIVE_INFINITY }
-    this.#tail = new LogTail(sources.work, context.clock, (log) => this.#showCluster(log), most)
     watch.onRead(() => {
       if (context.state.tab !== 'packing') return
       this.#readCluster()
@@ -117,15 +114,27 @@ export class PackingPage implements Page {
   #readCluster(): void {
     const source = this.#source
     const nowMs = this.#context.clock.now()
-    if (source === undefined || !hasPassed(this.#clusterReadMs, CLUSTER_EVERY_MS, nowMs)) return
+    if (source === undefined || this.#reading || !hasPassed(this.#clusterReadMs, CLUSTER_EVERY_MS, nowMs)) return
     this.#clusterReadMs = nowMs
-    this.#tail.read(source)
+    void this.#show(source)
   }
 
-  #showCluster(log: LogView | undefined): void {
-    const text = log?.lines.join('\n')
-    const cluster = log?.trouble ?? (text === undefined ? undefined : this.#source?.pictureOf(text))
+  async #show(source: ClusterSource): Promise<void> {
+    const reading = new AbortController()
+    this.#reading = reading
+    using _timer = this.#context.clock.after(CLUSTER_READ_MS, () => {
+      this.#endReading()
+      this.#watch.set({ cluster: 'no answer in time' })
+    })
+    const cluster = await source.read(reading.signal)
+    if (this.#reading !== reading) return
+    this.#reading = undefined
     this.#watch.set({ cluster })
+  }
+
+  #endReading(): void {
+    this.#reading?.abort()
+    this.#reading = undefined
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
@@ -168,6 +177,7 @@ export class PackingPage implements Page {
       return this.#context.notice('the head of Ray does not answer', 'warning')
     const picture = pictures[pictures.indexOf(queue.picture) + 1] ?? 'queue'
     this.#clusterReadMs = 0
+    this.#endReading()
     this.#watch.set({ picture, cluster: undefined, packingOffset: 0 })
     this.#readCluster()
   }
@@ -232,7 +242,7 @@ export class PackingPage implements Page {
   }
 
   [Symbol.dispose](): void {
-    this.#tail[Symbol.dispose]()
+    this.#endReading()
   }
 
   #input(rect: Rect, theme: Theme) {

@@ -40,7 +40,7 @@ export function createPages(context: PageContext, ports: PagePorts): ConsolePart
   const ray = owned.own(new RayWatch(context, ports.ray, ports.fleet))
   const work = owned.own(new WorkPanel(context, ports))
   const bringUp = owned.own(new BringUpPage(context, ports.bringUp))
-  const packing = owned.own(new PackingPage(context, queue, { jobs, ray, watched, work: ports.work }))
+  const packing = owned.own(new PackingPage(context, queue, { jobs, ray, watched }))
   const rayLine = new RayLine(context, {
     ray,
     work,

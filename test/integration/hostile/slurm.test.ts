@@ -74,8 +74,7 @@ JobId=8 JobName=x UserId=ada(1000) JobState=PENDING Reason=Priority
 end
 `
     await playMutations(async ({ choice, note }) => {
-      const { stdout } = await login(good, choice, note).exec('c1', '', { timeoutMs: 1000, signal })
-      const usage = SLURM.usage.parse(Buffer.from(stdout).toString())
+      const usage = await SLURM.usage(login(good, choice, note), signal)
       if (typeof usage === 'string') return expectPlain(usage, 'the trouble')
       const text = JSON.stringify([usage, enginePicture(usage, 'Slurm', () => 1)])
       expectPrintable(text, 'the picture')

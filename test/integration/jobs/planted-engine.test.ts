@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { shellQuote } from '../../../src/base/shell-quote.ts'
 import { ENGINES, type EngineKind } from '../../../src/cli/job/engines.ts'
+import { outputOn } from '../../../src/ops/kernel/host-output.ts'
 import type { EngineOrder, EngineReport } from '../../../src/scheduler/jobs/engine.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import { runMuster } from '../../support/run-muster.ts'
@@ -45,13 +46,12 @@ const PLANTED: EngineKind = {
       )
       return { trouble: undefined, reports: new Map(some), waits: new Map(waiting) }
     },
-    host: 'here',
     tryOut: async ({ spec }) => ({ script: `run ${spec.command}\n`, words: 'it would never start', isNever: true }),
-    log: ({ key, rank = 'alone', fromByte }) => {
+    ...outputOn('here', ({ key, rank = 'alone', fromByte }) => {
       if (!logs.has(key)) return `echo log of ${key} ${rank} | tail -c +${fromByte + 1}`
       const text = logs.get(key)
       return text === undefined ? 'echo loss=666; exit 1' : `printf %s ${shellQuote(text)}`
-    },
+    }),
   }),
 }
 

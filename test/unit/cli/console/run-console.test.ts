@@ -23,13 +23,15 @@ const contextIn = (workingDirectory: string): CliContext => ({
   now: () => 1000,
 })
 
+const NO_HOSTS = { exec: () => expect.unreachable() }
+
 it("shows the queue of hosts.yaml's hosts", async () => {
-  using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), true))
+  using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), true), NO_HOSTS)
   expect((await jobs.read())?.hosts.map(({ name }) => name)).toEqual(['m8'])
 })
 
 it('has no queue for the hosts of a target, even beside a hosts.yaml', async () => {
-  using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), false))
+  using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), false), NO_HOSTS)
   await expect(jobs.read()).rejects.toThrow('no job queue: the console is open on hosts that are not from a hosts.yaml')
   await expect(jobs.change('cancel', [1])).rejects.toThrow(
     'no job queue: the console is open on hosts that are not from a hosts.yaml',

@@ -41,7 +41,7 @@ function endedJob(): number {
   return id
 }
 
-type Run = NonNullable<JobEngine['output']>['run']
+type Run = (program: string, signal: AbortSignal) => Promise<string | undefined>
 
 /** An engine that answers with `trouble`, and where programs are run by `run`; counts both. */
 function engineOf(run: Run, trouble?: string) {
@@ -54,12 +54,9 @@ function engineOf(run: Run, trouble?: string) {
       counts.rounds++
       return { trouble, reports: new Map() }
     },
-    output: {
-      tail: (key) => `tail of ${key}`,
-      run(program, signal) {
-        counts.runs++
-        return run(program, signal)
-      },
+    searchOutput({ jobs, programOf }, signal) {
+      counts.runs++
+      return run(programOf(new Map(jobs.map(({ key }) => [key, `tail of ${key}`]))), signal)
     },
   }
   return { engine, counts }

@@ -102,6 +102,7 @@ const noQueue: JobsPort = {
   study: async () => undefined,
   changeStudy: async () => {},
   clusters: async () => [],
+  readLog: async () => new Uint8Array(),
   members: async () => [],
   change: async () => 0,
 }

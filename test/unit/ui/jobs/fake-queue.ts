@@ -3,7 +3,7 @@ import { isActive, type Job, type JobSpec, type JobState } from '../../../../src
 import { type KnownHost, packHosts } from '../../../../src/scheduler/jobs/packing.ts'
 import type { Sweep } from '../../../../src/scheduler/jobs/results.ts'
 import type { HostCapacity } from '../../../../src/scheduler/model/resources.ts'
-import type { ClusterSource, JobAction, JobsPort, QueueStatus } from '../../../../src/ui/jobs/queue-view.ts'
+import type { ClusterSource, EngineLog, JobAction, JobsPort, QueueStatus } from '../../../../src/ui/jobs/queue-view.ts'
 import type { StudyChange, StudyReading } from '../../../../src/ui/jobs/study-view.ts'
 import type { TryOut, WhatIf } from '../../../../src/ui/packing/what-if.ts'
 
@@ -113,7 +113,9 @@ export class FakeQueue implements JobsPort {
     const job = this.jobs.find((one) => one.id === id)
     if (job === undefined) return undefined
     const place = 'places' in job.state ? job.state.places?.[0] : undefined
-    const log = place && { host: place.host, program: `cat log-${id}` }
+    const { engine } = job.spec
+    const hostLog = place && { host: place.host, program: `cat log-${id}` }
+    const log = engine === undefined ? hostLog : { job: id, attempt: job.attempt }
     const why = job.state.kind === 'queued' ? ['n1: too few cores are free'] : []
     return { job, storeId: STORE, why, expectedMs: undefined, log }
   }
@@ -136,6 +138,15 @@ export class FakeQueue implements JobsPort {
 
   async clusters(): Promise<readonly ClusterSource[]> {
     return this.sources
+  }
+
+  /** Undefined: no answer. */
+  engineLog: Uint8Array | string | undefined
+  readonly logsRead: EngineLog[] = []
+
+  async readLog(log: EngineLog): Promise<Uint8Array | string> {
+    this.logsRead.push(log)
+    return this.engineLog ?? (await new Promise(() => {}))
   }
 
   async changeStudy(id: number, change: StudyChange): Promise<void> {

@@ -57,6 +57,24 @@ describe('the Jobs tab', () => {
     expect(await shown('done', 'lost', 'failed', 'cancelled')).toMatch(/4\/4 2 failed +-/)
   })
 
+  it('shows what a job of an engine printed, or why that cannot be read', async () => {
+    const { queue, press, text, clock, logs } = await openTab('5', 120, 40, [
+      jobOf(1, runningOn('@slurm'), { engine: 'slurm' }),
+    ])
+    expect([queue.logsRead, logs]).toEqual([[{ job: 1, attempt: 1 }], []])
+    clock.advance(10_000)
+    expect(text()).toContain('no answer in time')
+    for (const [answer, shown] of [
+      [Buffer.from('loss=1\u001b[2J\n'), 'loss=1\\x1b[2J'],
+      ['its login host is not open', 'its login host is not open'],
+    ] as const) {
+      queue.engineLog = answer
+      clock.advance(1_000)
+      for (let turn = 0; turn < 5; turn++) await press('')
+      expect(text()).toContain(shown)
+    }
+  })
+
   it('shows only rows with a word, then all again', async () => {
     const { press, text } = await openTab('5')
     await press('/SWEEP\r')

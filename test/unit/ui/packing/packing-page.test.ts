@@ -4,11 +4,10 @@ import type { EngineUsage } from '../../../../src/scheduler/jobs/engine.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
 import type { ClusterSource } from '../../../../src/ui/jobs/queue-view.ts'
-import { enginePicture } from '../../../../src/ui/packing/engine-picture.ts'
+import { type EnginePicture, enginePicture } from '../../../../src/ui/packing/engine-picture.ts'
 import { exampleWhatIf, formatWhatIf, parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
-import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
-import { type ConsoleHarness, createConsoleHarness, idleWork } from '../console/console-harness.ts'
+import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
 import { fakeRay, nodeUsage, usageOf } from '../ray/fake-ray.ts'
 
@@ -47,20 +46,12 @@ async function open(columns = 120, rows = 40, sources: readonly ClusterSource[] 
   const queue = new FakeQueue(jobs, statusOf(specs, jobs))
   queue.sources = sources
   const ray = fakeRay()
-  const asked: Parameters<WorkPort['startCommand']>[] = []
-  const work: WorkPort = {
-    ...idleWork,
-    startCommand(...order) {
-      asked.push(order)
-      return idleWork.startCommand(...order)
-    },
-  }
-  const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], jobs: queue, ray, work, size: { columns, rows } })
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], jobs: queue, ray, size: { columns, rows } })
   stands.push(harness)
   await settle()
   harness.type(`${LEADER}4`)
   await settle()
-  return { harness, queue, ray, asked }
+  return { harness, queue, ray }
 }
 
 const settle = async (): Promise<void> => {
@@ -190,34 +181,41 @@ describe('the current placement', () => {
   })
 
   it('shows the cluster of an engine, on demand', async () => {
-    const pictureOf = (text: string) =>
-      text === 'well' ? enginePicture(USAGE, 'Slurm', (name) => (name === 'one' ? 1 : undefined)) : `wrong: ${text}`
-    const { harness, asked } = await open(120, 40, [{ place: '@slurm', host: 'm1', program: 'look', pictureOf }])
+    const asked: { answer: (picture: EnginePicture | string) => void; signal: AbortSignal }[] = []
+    const read: ClusterSource['read'] = (signal) => new Promise((answer) => void asked.push({ answer, signal }))
+    const { harness } = await open(120, 40, [{ place: '@slurm', read }])
     expect(hints(harness)).toContain('y next cluster')
     harness.type('y')
     expect(screen(harness)).toContain('no answer yet')
-    expect(asked.map(([host, command]) => [host, command])).toEqual([['m1', "exec /bin/sh -c 'look'"]])
-    const answer = (text: string) => {
-      const handlers = asked.at(-1)?.[2]
-      handlers?.onStdout(Buffer.from(text))
-      handlers?.onEnd({ kind: 'exit', code: 0 })
+    const answer = async (picture: EnginePicture | string) => {
+      asked.at(-1)?.answer(picture)
+      await settle()
     }
-    answer('well')
+    await answer(enginePicture(USAGE, 'Slurm', (name) => (name === 'one' ? 1 : undefined)))
     const lines = screen(harness)
     expect(lines).toContain('packing of Slurm')
     expect(lines).toContain('GPUs 1/4  cores 2/8  of 2 nodes  1 down or drained')
     expect(lines).toContain('1 of the queue  * 0 other jobs')
     expect(lines).toMatch(/· +A{4,}/)
     expect(lines).toContain('* 8 of bob  no room')
-    for (let second = 0; second < 5; second++) {
-      harness.clock.advance(1000)
-      await settle()
+    const wait = async (seconds: number) => {
+      for (let second = 0; second < seconds; second++) {
+        harness.clock.advance(1000)
+        await settle()
+      }
     }
+    await wait(5)
     expect(asked).toHaveLength(2)
-    answer('x\u001b[2J')
+    await answer('wrong: x\u001b[2J')
     expect(screen(harness)).toContain('wrong: x\\x1b[2J')
+    await wait(15)
+    expect(asked.map(({ signal }) => signal.aborted)).toEqual([false, false, true, false])
+    expect(screen(harness)).toContain('no answer in time')
+    asked[2]?.answer('too late')
+    await settle()
+    expect(screen(harness)).toContain('no answer in time')
     harness.type('y')
-    expect(screen(harness)).not.toContain('wrong')
+    expect(screen(harness)).not.toContain('no answer')
   })
 
   it('shows what Ray has placed, on demand', async () => {
