@@ -26,6 +26,8 @@ export type EngineKind = Omit<JobEngine, 'round' | 'proveStorage' | 'searchOutpu
   /** With --needs: its nodes as hosts.yaml declares them; Infinity: unknown. */
   declaredNodes?(inventory: Inventory): readonly EngineNode[]
   readonly mostCommandBytes: number
+  /** It starts each bundle of a gang itself, as `inGang` of Launcher needs it. */
+  readonly startsGangs?: boolean
   /** It has `usage`. */
   readonly showsUsage?: boolean
   /** Why it cannot run such a job at all, in a sentence; undefined: it can. */

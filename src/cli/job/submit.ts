@@ -18,7 +18,7 @@ import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf } from '../../scheduler/jobs/engine-room.ts'
 import type { JobSpec, SilenceSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
-import { bundleKey, handLinesOf } from '../../scheduler/jobs/orders.ts'
+import { asHandedOver, bundleKey, handLinesOf } from '../../scheduler/jobs/orders.ts'
 import { gangOf, occupy, onRing } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Launcher } from '../../scheduler/launch/launcher.ts'
 import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
@@ -499,7 +499,11 @@ async function tryOnEngine(
   using engines = await openEngines(inventory, context)
   const engine = engines.get(spec.engine ?? '')
   using hosts = await connectHosts(inventory, options, context)
-  const start = { key: bundleKey(store.id, { id: 0, attempt: 1 }, 0), spec, environment: spec.environment }
+  const start = {
+    key: bundleKey(store.id, { id: 0, attempt: 1 }, 0),
+    spec: asHandedOver(spec),
+    environment: spec.environment,
+  }
   const trial = await engine?.tryOut?.(start, hosts.ops, signal)
   if (trial === undefined) throw new MusterError('usage', `--engine ${spec.engine} cannot be used with --dry-run`)
   const { script, words, isNever = false, trouble } = trial

@@ -14,6 +14,7 @@ import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
 import { section as rowsSection } from '../../scheduler/launch/rows.ts'
 import { DEFAULT_PORTS, section } from '../../scheduler/launch/section.ts'
 import { repeatable } from '../command-line/options.ts'
+import { ENGINES } from '../job/engines.ts'
 
 export type LaunchOptions = { readonly launch?: string; readonly [name: string]: unknown }
 
@@ -112,8 +113,9 @@ export function launchPart(
     ...(declared === undefined ? {} : { environment: declared.environment }),
   }
   if (engine !== undefined) {
-    if (launcher.onEngine === undefined) throw notOnEngine(launcher.name, engine)
-    return { bundles: 1, needs: launcher.onEngine.needs(values, bundles, request), launch }
+    if (!isAble(launcher, engine)) throw notOnEngine(launcher.name, engine)
+    if (launcher.onEngine !== undefined)
+      return { bundles: 1, needs: launcher.onEngine.needs(values, bundles, request), launch }
   }
   const { roles, leaders, isOnePerHost, ranks } = launcher.shape(values, bundles, request, perHost)
   return {
@@ -122,12 +124,18 @@ export function launchPart(
     ...(roles.length === 1 && roles[0] !== undefined ? { request: roles[0].request } : {}),
     ...(leaders === undefined ? {} : { leaders }),
     ...(isOnePerHost ? { maxBundlesPerHost: 1 } : {}),
-    launch: { ...launch, ...(ranks === undefined ? {} : { ranks }) },
+    // An engine knows bundles alone.
+    launch: { ...launch, ...(ranks === undefined || engine !== undefined ? {} : { ranks }) },
   }
 }
 
+const isAble = (launcher: Launcher, engine: string): boolean =>
+  ENGINES.some(({ name, startsGangs = false }) => name === engine && startsGangs)
+    ? launcher.inGang !== undefined
+    : launcher.onEngine !== undefined
+
 function notOnEngine(name: string, engine: string): MusterError {
-  const able = LAUNCHERS.flatMap((one) => (one.onEngine === undefined ? [] : [`--launch ${one.name}`])).join(', ')
+  const able = LAUNCHERS.flatMap((one) => (isAble(one, engine) ? [`--launch ${one.name}`] : [])).join(', ')
   return new MusterError('usage', `--launch ${printable(name)} cannot be used with --engine ${engine}`, {
     hint: `Leave --engine out: Muster then places the ranks itself. With --engine ${engine}: ${able}.`,
   })

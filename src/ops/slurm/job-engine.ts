@@ -43,7 +43,8 @@ export const SLURM_ENGINE = {
   pollMs: { soon: 500, late: 4_000 },
   summary: 'the Slurm cluster of hosts.yaml does',
   docs: 'docs/engines.md',
-  refuses: ['--on', '--preemptible', '--copy-dir', '--silent', '--launch'],
+  refuses: ['--on', '--preemptible', '--copy-dir', '--silent'],
+  startsGangs: true,
   // Quoted twice, it stays below what one argument of a program may have.
   mostCommandBytes: 24 * 1024,
   showsUsage: true,

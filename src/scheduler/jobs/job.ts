@@ -65,10 +65,16 @@ export type BundlePlace = { readonly host: string; readonly devices: readonly nu
 
 /**
  * `barred`: it can no longer begin; `unable`: its place could not start it; `refused`: it must not start; `gone`: no exit code. `isCancelled`: in its
- * engine. `isTimedOut`: by a limit of its engine. `isUnwritten`: the disk was full.
+ * engine. `isTimedOut`: by a limit of its engine. `isUnwritten`: the disk was full. `why`: what a launcher in an engine told (`inGang`).
  */
 export type BundleEnd =
-  | { readonly kind: 'exit'; readonly code: number; readonly isUnwritten?: boolean; readonly isOutOfMemory?: boolean }
+  | {
+      readonly kind: 'exit'
+      readonly code: number
+      readonly isUnwritten?: boolean
+      readonly isOutOfMemory?: boolean
+      readonly why?: string
+    }
   | { readonly kind: 'barred' }
   | { readonly kind: 'unable'; readonly reason?: string }
   | { readonly kind: 'refused'; readonly reason: string }
@@ -500,6 +506,7 @@ function formatEnd(end: BundleEnd, askedBytes = 0): string {
   if (end.kind === 'barred') return 'never started'
   if (end.kind === 'unable') return end.reason ?? 'its host could not start it'
   if (end.isOutOfMemory) return `killed by the kernel: more memory than it asked for (${formatBytes(askedBytes)})`
+  if (end.why !== undefined) return `exit ${end.code}: ${end.why}`
   return `exit ${end.code}${end.isUnwritten ? '; the disk was full, so output may be missing' : ''}`
 }
 

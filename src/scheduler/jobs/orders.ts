@@ -58,7 +58,7 @@ export function ordersFor(
       // Also where the clock was set back meanwhile.
       return on({ kind: 'stop', key, signal: Math.abs(nowMs - state.sinceMs) > GRACE_MS ? 'KILL' : 'TERM' })
     if (bundle.kind === 'begun') return on({ kind: 'check', key })
-    const step = stepOf(gang, rank, job.spec.engine)
+    const step = stepOf(gang, rank, job.spec)
     if (step?.kind === 'wait' || step?.kind === 'refuse') return []
     if (step?.kind === 'ask')
       return on({ kind: 'ask', key, name: step.name, program: asQuestion(job.spec, step.program) })
@@ -131,13 +131,25 @@ export function launchedGang(
   return { id: `${id}.${attempt}`, command: spec.command, environment: spec.environment, spec: launch, bundles }
 }
 
-function stepOf(gang: LaunchedGang | undefined, rank: number, engine: JobSpec['engine']): LaunchStep | undefined {
+function stepOf(gang: LaunchedGang | undefined, rank: number, job: JobSpec): LaunchStep | undefined {
   if (gang === undefined) return undefined
   const reason = `this version does not know the launcher ${gang.spec.kind}`
   const launcher = launcherOf(gang.spec)
-  if (engine === undefined) return launcher?.next(gang, rank) ?? { kind: 'refuse', reason }
-  const command = launcher?.onEngine?.command(gang)
+  if (job.engine === undefined) return launcher?.next(gang, rank) ?? { kind: 'refuse', reason }
+  const command = launcher?.onEngine?.command(gang) ?? inGang(job)
   return command === undefined ? { kind: 'refuse', reason } : { kind: 'start', command, environment: {} }
+}
+
+/** With the command that an engine gets. */
+export function asHandedOver(spec: JobSpec): JobSpec {
+  const command = inGang(spec)
+  return command === undefined ? spec : { ...spec, command: inEnvironment(spec, command) }
+}
+
+/** What each bundle of a launched job runs where an engine starts all of them; undefined: its launcher cannot. */
+function inGang({ launch, roles, command, bundles, request }: JobSpec): string | undefined {
+  const all = roles ?? [{ name: HOST_ROLE, count: bundles, request }]
+  return launch && launcherOf(launch)?.inGang?.({ command, spec: launch, roles: all })
 }
 
 /** How a person would start a job on these places without Muster; none where it has no launcher. */
@@ -154,7 +166,7 @@ export function launchEvent(job: Job, addresses: ReadonlyMap<string, string>): J
   const gang = launchedGang({ ...job, ...state }, addresses)
   if (gang === undefined) return undefined
   for (const [rank, bundle] of state.bundles.entries()) {
-    const step = bundle.kind === 'sent' ? stepOf(gang, rank, spec.engine) : undefined
+    const step = bundle.kind === 'sent' ? stepOf(gang, rank, spec) : undefined
     if (step?.kind === 'refuse') return { kind: 'refused', reason: step.reason }
   }
   const endpoint = state.endpoint === undefined ? launcherOf(gang.spec)?.endpoint?.(gang) : undefined

@@ -6,6 +6,7 @@ import { MusterError } from '../../base/errors.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
 import { handLine } from './by-hand.ts'
+import { ditaskInGang } from './ditask-gang.ts'
 import { HOST_ROLE, type LaunchedGang, type Launcher, type LaunchSpec } from './launcher.ts'
 import { severalRanks } from './rank.ts'
 import { parseRole } from './roles.ts'
@@ -68,6 +69,7 @@ export const ditask: Launcher = {
     })
     return { kind: 'start', command: severalRanks(lines, bundles.length * own.length), environment: {} }
   },
+  inGang: ditaskInGang,
   byHand(gang) {
     const nodes = addressesOf(gang)
     const each = workersOf(gang.spec.options)

@@ -133,9 +133,17 @@ export interface Launcher {
   ringDirection?(options: LaunchSpec['options'], request: ResourceRequest): RingDirection | undefined
   /** What a person types to start the same without Muster; undefined: what `next` starts on each host. */
   byHand?(gang: LaunchedGang): readonly HandLine[]
-  /** Undefined: engines cannot run it. */
+  /** Undefined: it cannot run as one program of an engine. */
   readonly onEngine?: EngineLauncher
+  /**
+   * A line for sh that each bundle runs where an engine starts all of them. It finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_PORT,
+   * MUSTER_HOSTS and MUSTER_ADDRESSES (by rank, at which the others reach a bundle); MUSTER_WHY names a file for the reason of a
+   * failure, of which the first line counts. Undefined: it cannot run there.
+   */
+  inGang?(gang: GangOnEngine): string
 }
+
+export type GangOnEngine = Pick<LaunchedGang, 'command' | 'spec'> & { readonly roles: readonly Role[] }
 
 /** Of a launcher whose program asks an engine (Ray) for bundles itself. */
 export type EngineLauncher = {
