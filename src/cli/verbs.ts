@@ -126,6 +126,12 @@ export const VERBS: VerbTable = {
       ),
     },
   },
+  k8s: {
+    summary: 'look at the Kubernetes cluster of hosts.yaml',
+    verbs: {
+      events: reads('show the events of the last hour', CLUSTER, () => import('./kubernetes/events.ts')),
+    },
+  },
   'keep-connections': changes(
     'hold connections for --persist; started by muster itself',
     [],

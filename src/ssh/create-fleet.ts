@@ -342,6 +342,7 @@ export function createFleetTransport(fleet: Pick<Fleet, 'connection' | 'session'
       return {
         openShell: (options, handlers) => connection.openShell(options, handlers),
         exec: (command, handlers, options) => connection.exec(command, handlers, options),
+        connectSocket: (path) => connection.connectSocket(path),
         close: () => undefined,
       }
     },

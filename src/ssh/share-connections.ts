@@ -53,6 +53,7 @@ class HostConnections implements Disposable {
     return {
       openShell: (...args) => first.openShell(...args),
       close() {},
+      connectSocket: (path) => first.connectSocket(path),
       exec: async (command, handlers, options = {}) => {
         const { isLasting = false, waitsForRoom = true } = options
         for (let index = isLasting ? 0 : at; ; index += 1) {

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream'
 import { messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Endpoint, TransportName } from '../inventory/host.ts'
@@ -67,6 +68,8 @@ export type ExecOptions = {
 export interface Connection {
   openShell(options: ShellOptions, handlers: ShellHandlers): Promise<Shell>
   exec(command: string, handlers: ExecHandlers, options?: ExecOptions): Promise<RemoteProcess>
+  /** A stream to a Unix socket of the host. */
+  connectSocket(path: string): Promise<Duplex>
   close(): void
 }
 

@@ -19,6 +19,7 @@ export async function loadAreas(entries: readonly AreaEntry[] = AREAS): Promise<
 export async function fileSections(): Promise<readonly Section[]> {
   const others = [
     import('../../ops/slurm/section.ts'),
+    import('../../ops/kubernetes/section.ts'),
     import('../../scheduler/launch/section.ts'),
     import('../../scheduler/launch/rows.ts'),
   ]

@@ -1,11 +1,13 @@
 /** What operations need of hosts, over SSH: scripts on one shared login a host, ended with everything that they started. */
 
 import { randomBytes } from 'node:crypto'
+import type { Duplex } from 'node:stream'
 import { onAbort } from '../../base/abort.ts'
 import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
-import { MusterError } from '../../base/errors.ts'
+import { MusterError, messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
+import { printable } from '../../base/printable.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { DeliverOptions, FileDelivery, OpsHosts, ScriptOptions, ScriptResult } from '../../ops/kernel/host-port.ts'
@@ -15,6 +17,7 @@ import { createHostExec, type ExecEnd, fileOf, type HostExecutor } from '../../s
 import { ScriptShell, type ScriptShellHandlers } from '../../ssh/exec/script-shell.ts'
 import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
 import { shareConnections } from '../../ssh/share-connections.ts'
+import { connectTo } from '../../ssh/transport.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import type { CarrierWires, FileCarrier } from './carry-files.ts'
 import { createVerbWires, fanOutFor, requireRoomFor } from './transports.ts'
@@ -118,6 +121,20 @@ class SshOpsHosts implements Required<OpsHosts>, Disposable {
     if (to === undefined || (delivery.from !== undefined && from === undefined)) return NOT_HERE
     this.#carrier ??= import('./carry-files.ts').then(({ FileCarrier }) => new FileCarrier(this.#wires))
     return await (await this.#carrier).carry(to, { ...delivery, from }, options)
+  }
+
+  async connectSocket(host: string, path: string, signal: AbortSignal): Promise<Duplex> {
+    const endpoint = this.#endpoint(host)
+    if (endpoint === undefined) throw new Error(`${host} is not open in the console`)
+    const connection = await connectTo(endpoint, this.#wires, signal)
+    try {
+      return await connection.connectSocket(path)
+    } catch (error) {
+      const reason = printable(messageOf(error))
+      const isForbidden = /prohibited|forward/i.test(reason)
+      const hint = isForbidden ? `. Allow it in its sshd_config: AllowStreamLocalForwarding yes` : ''
+      throw new Error(reason + hint, { cause: error })
+    }
   }
 
   #isRoot(endpoint: Endpoint, signal: AbortSignal): Promise<boolean> {

@@ -1,4 +1,5 @@
 /** The port for scripts on hosts, which `cli` implements. */
+import type { Duplex } from 'node:stream'
 import type { RunOutcome } from '../run/outcome.ts'
 
 export type ScriptOptions = {
@@ -55,6 +56,8 @@ export interface OpsHosts {
    * whole. Never rejects. Undefined: files cannot be copied this way.
    */
   deliver?(host: string, delivery: FileDelivery, options: DeliverOptions): Promise<ScriptResult>
+  /** A stream to a Unix socket of a host. Rejects with a reason for people. Undefined: sockets cannot be reached this way. */
+  connectSocket?(host: string, path: string, signal: AbortSignal): Promise<Duplex>
 }
 
 /** Why it failed, for people: the stderr output, or how it ended. */

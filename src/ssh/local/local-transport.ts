@@ -3,6 +3,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { type Clock, systemClock } from '../../base/clock.ts'
+import { connectUnixSocket } from '../../base/connect-unix-socket.ts'
 import { defined } from '../../base/defined.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -79,6 +80,7 @@ export function createLocalTransport(options: LocalTransportOptions): Transport 
         )
         return own(remote)
       },
+      connectSocket: (path) => connectUnixSocket(path),
       close() {
         for (const each of open) each.close()
         open.clear()

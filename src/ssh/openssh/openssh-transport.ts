@@ -1,7 +1,12 @@
 /** The system's ssh, for what ssh2 cannot do (GSSAPI, security keys, certificates): clients of a ControlMaster for each host. */
 
+import { execFile } from 'node:child_process'
 import { type Clock, systemClock } from '../../base/clock.ts'
+import { getOrMake } from '../../base/collections.ts'
+import { connectUnixSocket } from '../../base/connect-unix-socket.ts'
 import { defined } from '../../base/defined.ts'
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
 import type { PtySpawner } from '../../base/pty.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { findProgram } from '../../inventory/ssh-config/openssh-source.ts'
@@ -11,7 +16,7 @@ import { HANDSHAKES_PER_SERVER, Throttle } from '../ssh2/session-slots.ts'
 import { type ChannelEnd, ConnectError, type Connection, type Transport } from '../transport.ts'
 import { type AskpassServer, startAskpassServer } from './askpass-server.ts'
 import { type Master, type MasterOptions, openMaster } from './open-master.ts'
-import { clientArguments, option } from './ssh-arguments.ts'
+import { clientArguments, forwardArguments, option } from './ssh-arguments.ts'
 
 type OpensshTransportOptions = {
   readonly spawnPty: PtySpawner
@@ -25,6 +30,8 @@ type OpensshTransportOptions = {
 
 /** ssh's own status for 'the connection failed', and also what a remote command may exit with. */
 const CONNECTION_FAILED = 255
+/** For the master to listen on a socket of this machine. */
+const FORWARD_LIMIT_MS = 15_000
 /** How long after a client's end the master's end may come to light. */
 const MASTER_ENDS_WITHIN_MS = 250
 
@@ -92,6 +99,18 @@ function connectionOf(endpoint: Endpoint, master: Master, options: ClientOptions
     master.onGone((reason) => reportOnce({ kind: 'lost', reason }))
   }
 
+  /** By path on the host: the master listens on a socket beside its own, and passes what connects there on to the host. */
+  const forwards = new Map<string, Promise<string>>()
+  const forwardSocket = (path: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const local = `${controlPath}-${forwards.size}`
+      const args = forwardArguments(endpoint, controlPath, `${local}:${path}`)
+      execFile(sshFile, args, { env: environment, timeout: FORWARD_LIMIT_MS }, (error, _, stderr) => {
+        if (error === null) resolve(local)
+        else reject(new Error(printable(stderr.trim().split('\n').at(-1) || messageOf(error))))
+      })
+    })
+
   return {
     async openShell({ size, term, environment: extra }, handlers) {
       const names = Object.keys(extra ?? {})
@@ -136,6 +155,15 @@ function connectionOf(endpoint: Endpoint, master: Master, options: ClientOptions
       )
       open.add(remote)
       return remote
+    },
+    async connectSocket(path) {
+      const forward = getOrMake(forwards, path, () => forwardSocket(path))
+      // The next request tries again.
+      const local = await forward.catch((error: unknown) => {
+        forwards.delete(path)
+        throw error
+      })
+      return await connectUnixSocket(local)
     },
     close() {
       for (const each of open) each.close()

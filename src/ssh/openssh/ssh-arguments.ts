@@ -49,6 +49,12 @@ export function clientArguments(
   ]
 }
 
+/** Makes the master of the control socket listen on a local socket: `LOCAL:REMOTE`. Forwards of the user's configuration stay out. */
+export function forwardArguments(endpoint: Endpoint, controlPath: string, forward: string): readonly string[] {
+  const options = optionsOf({ ...NO_COMMANDS, ControlPath: controlPath, BatchMode: 'yes' })
+  return ['-F', 'none', ...options, '-O', 'forward', '-L', forward, '--', endpoint.alias ?? endpoint.host]
+}
+
 export function option(name: string, value: string): readonly string[] {
   return ['-o', `${name}=${value}`]
 }

@@ -242,6 +242,8 @@ export class KeeperClient implements Disposable {
           { kind: 'exec', command, ...(options && { options }) },
           { onBytes: (kind, bytes) => (kind === FRAME_KINDS.stderr ? onStderr : onStdout)(bytes), onDrain, onEnd },
         ),
+      // `createPersistTransport` makes a connection of its own for it.
+      connectSocket: () => Promise.reject(new Error('a kept connection has no streams to sockets')),
       // Closing it gives it back; it stays warm.
       close: () => {
         for (const channel of [...borrow.channels]) channel.drop()

@@ -73,7 +73,18 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
       }
       if (keeper === undefined) return await options.direct.connect(endpoint, context)
       try {
-        return await keeper.connect(endpoint, persistMs, context)
+        const kept = await keeper.connect(endpoint, persistMs, context)
+        return {
+          ...kept,
+          async connectSocket(path) {
+            const own = await options.direct.connect(endpoint, { ...context, onPhase: () => {}, onLost: () => {} })
+            const stream = await own.connectSocket(path).catch((error: unknown) => {
+              own.close()
+              throw error
+            })
+            return stream.once('close', () => own.close())
+          },
+        }
       } catch (error) {
         const isFull = error instanceof ConnectError && error.failure.isFull === true
         if (!(error instanceof KeeperGone || isFull)) throw error

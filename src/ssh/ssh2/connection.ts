@@ -104,6 +104,13 @@ export class Ssh2Connection implements Connection {
     return await this.#open(what, asStream, (callback) => client.forwardOut('127.0.0.1', 0, address, port, callback))
   }
 
+  async connectSocket(path: string): Promise<Duplex> {
+    const { client, endpoint } = this.#parts
+    const what = `${remoteText(path)} on ${describeEndpoint(endpoint)}`
+    const asStream = (channel: ClientChannel): Duplex => channel
+    return await this.#open(what, asStream, (callback) => client.openssh_forwardOutStreamLocal(path, callback))
+  }
+
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true

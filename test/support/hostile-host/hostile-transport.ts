@@ -99,6 +99,7 @@ export function createHostileTransport({ onExec, onBytes = () => {} }: HostileHa
       const none = () => Promise.reject(new Error('there is nothing but commands'))
       const connection: Connection = {
         openShell: none,
+        connectSocket: none,
         async exec(command, handlers) {
           const channel = new HostileChannel(command, handlers, onBytes)
           channels.push(channel)

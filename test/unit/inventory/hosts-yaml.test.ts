@@ -333,7 +333,7 @@ describe('an invalid file', () => {
       'toString as a key',
       'toString: 1\nhosts: { a: }',
       [
-        '1:1: unknown key toString in the file; known here: cluster, defaults, hosts, groups, trust, packages, nfs, environment, ray, slurm, launch, launchers',
+        '1:1: unknown key toString in the file; known here: cluster, defaults, hosts, groups, trust, packages, nfs, environment, ray, slurm, k8s, launch, launchers',
       ],
     ],
     ['a key that is no text', 'hosts: { [a]: 1 }', ['1:10: a key of hosts must be text']],

@@ -89,6 +89,10 @@ export class FakeConnection implements Connection {
     throw new Error('The fake transport runs no commands.')
   }
 
+  connectSocket(): never {
+    throw new Error('The fake transport has no sockets.')
+  }
+
   close(): void {
     this.isClosed = true
   }

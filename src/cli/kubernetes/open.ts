@@ -1,0 +1,67 @@
+/** The cluster that hosts.yaml declares under `k8s`, for the verbs of `muster k8s`. */
+import { type Command, InvalidArgumentError } from 'commander'
+import { systemClock } from '../../base/clock.ts'
+import { DisposableStore } from '../../base/disposable.ts'
+import { MusterError } from '../../base/errors.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
+import { loadInventory } from '../../inventory/load-inventory.ts'
+import { apiPath, type KubernetesRefusal } from '../../ops/kubernetes/api.ts'
+import { type Kubernetes, openKubernetes } from '../../ops/kubernetes/kubernetes.ts'
+import { section } from '../../ops/kubernetes/section.ts'
+import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
+import { inventorySource } from '../connect/endpoints.ts'
+import { connectHosts } from '../job/hosts.ts'
+
+export type NamespaceOptions = GlobalOptions & { readonly namespace?: string; readonly allNamespaces?: boolean }
+
+/** Options of verbs that show objects of a namespace. */
+export const inNamespaces = (command: Command): Command =>
+  command
+    .option(
+      '-n, --namespace <name>',
+      'of this namespace (default: as hosts.yaml or the kubeconfig says)',
+      kubernetesName,
+    )
+    .option('-A, --all-namespaces', 'of all namespaces')
+
+export function kubernetesName(text: string): string {
+  if (!/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(text))
+    throw new InvalidArgumentError('It may have lower-case letters, digits, - and . only.')
+  return text
+}
+
+/** Disposing ends the proxy and the connection to its host. @throws MusterError */
+export async function openCluster(options: GlobalOptions, context: CliContext): Promise<Kubernetes> {
+  const inventory = await loadInventory(inventorySource(options, context))
+  const spec = sectionOf(inventory, section)
+  if (spec === undefined)
+    throw new MusterError('configuration', 'hosts.yaml declares no Kubernetes cluster', {
+      hint: 'Add a section k8s (docs/engines.md); k8s: {} is the current context of kubectl on this machine.',
+    })
+  const { environment, signal } = context
+  const opened = new DisposableStore()
+  const hosts = spec.via === undefined ? undefined : opened.own(await connectHosts(inventory, options, context)).ops
+  const kubernetes = opened.own(
+    openKubernetes(spec, { clock: systemClock, environment, signal, ...(hosts && { hosts }) }),
+  )
+  return { ...kubernetes, [Symbol.dispose]: () => opened[Symbol.dispose]() }
+}
+
+/** The path of a kind of objects as the options say. */
+export async function pathOf(
+  kubernetes: Kubernetes,
+  group: string,
+  kind: string,
+  { namespace, allNamespaces }: NamespaceOptions,
+): Promise<{ readonly ok: true; readonly path: string } | KubernetesRefusal> {
+  if (allNamespaces) return { ok: true, path: apiPath(group, kind) }
+  const own = namespace === undefined ? await kubernetes.namespace() : { ok: true as const, name: namespace }
+  return own.ok ? { ok: true, path: apiPath(group, 'namespaces', own.name, kind) } : own
+}
+
+/** Says why it could not be had, and returns the exit code. */
+export function refused({ message, status, reason }: KubernetesRefusal, { stderr }: CliContext): number {
+  if (reason === 'Stopped') return EXIT.interrupted
+  stderr.write(`muster: Kubernetes: ${message}\n`)
+  return status === 0 || status === 401 ? EXIT.unreachable : EXIT.failed
+}

@@ -1,0 +1,90 @@
+/** `k8s` in hosts.yaml. */
+import { defined } from '../../base/defined.ts'
+import { defineSection, hostName } from '../../inventory/hosts-yaml-schema.ts'
+import { object, text } from '../../inventory/yaml-reader.ts'
+
+export type KubernetesSpec = {
+  /** Of the kubeconfig; undefined: its current one. */
+  readonly context?: string
+  /** Undefined: that of the context. */
+  readonly namespace?: string
+  /** The host where kubectl and the kubeconfig are; undefined: this machine. */
+  readonly via?: string
+  /** Of jobs; undefined: each job names its own. */
+  readonly image?: string
+  /** Of Kueue. */
+  readonly queue?: string
+  /** Absolute or `~/…`, where kubectl runs; undefined: kubectl's own choice. */
+  readonly kubeconfig?: string
+}
+
+/** It stands in paths of the API and in command lines. */
+const dnsLabel = (type: string) =>
+  text(type, (value) =>
+    /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(value)
+      ? undefined
+      : 'may contain at most 63 lower-case letters, digits and hyphens, and must begin and end with a letter or digit',
+  )
+const contextName = text('context', (value) =>
+  /^[\w.:/@][\w.:/@+-]*$/.test(value) ? undefined : 'may contain letters, digits and _ . : / @ + - only',
+)
+const image = text('container image', (value) =>
+  /^[\w][\w./:@-]*$/.test(value) && value.length <= 512
+    ? undefined
+    : 'is not a name of a container image, such as registry.example.org/lab/train:1',
+)
+const kubeconfig = text('path of a kubeconfig', (value) =>
+  /^(~\/|\/)[\w./+@ -]*$/.test(value)
+    ? undefined
+    : 'must begin with / or ~/, and may contain letters, digits, spaces and _ . / + @ - only',
+)
+
+export const section = defineSection(
+  'k8s',
+  {
+    schema: object({
+      context: {
+        schema: contextName,
+        about: 'The context of the kubeconfig.',
+        example: 'lab',
+        fallback: 'the current context',
+      },
+      namespace: {
+        schema: dnsLabel('namespace'),
+        about: 'The namespace of jobs, and of `muster k8s`.',
+        example: 'team-a',
+        fallback: 'that of the context',
+      },
+      via: {
+        schema: hostName,
+        about:
+          'The host where `kubectl` and the kubeconfig are. Muster runs `kubectl proxy` there and reaches it over its own SSH connection; no credential leaves the host.',
+        example: 'm10',
+        fallback: 'this machine',
+      },
+      image: {
+        schema: image,
+        about: 'The container image of jobs that name none.',
+        example: 'lab/train:1',
+        fallback: 'each job needs `--image`',
+      },
+      queue: {
+        schema: dnsLabel('queue'),
+        about: 'The queue of Kueue (LocalQueue) that jobs wait in, if Kueue is installed.',
+        example: 'gpu',
+        fallback: 'none',
+      },
+      kubeconfig: {
+        schema: kubeconfig,
+        about: 'The kubeconfig, where `kubectl` runs.',
+        example: '~/.kube/lab',
+        fallback: "kubectl's own choice",
+      },
+    }),
+    about: 'A Kubernetes cluster, which Muster hands jobs to with `--engine k8s` and shows with `muster k8s`.',
+  },
+  (raw, context): KubernetesSpec => {
+    const { via, ...rest } = raw
+    return { ...rest, ...defined({ via: via && context.knownHost(via) }) }
+  },
+)
