@@ -1,11 +1,12 @@
 /** What the console's tabs read of the queue and write to it: short calls, each far below the time of a frame. */
 
+import { systemClock } from '../../base/clock.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
-import { placeTitle } from '../../scheduler/jobs/engine.ts'
+import { type EngineUsage, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { type Job, type JobEvent, requestsOf } from '../../scheduler/jobs/job.ts'
 import { bundleKey, parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { packHosts } from '../../scheduler/jobs/packing.ts'
@@ -25,6 +26,7 @@ import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { ConsoleStudies, linesOf } from './console-studies.ts'
 import { type Engine, engineLog, openEngines } from './engines.ts'
 import { hostsOf, type OpenQueue, readQueue } from './open-queue.ts'
+import { pollUsage } from './poll-usage.ts'
 import { whyWaiting } from './why-waiting.ts'
 
 const MOST_GROUPS = 200
@@ -56,18 +58,16 @@ function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {
   return { host: place.host, program: `cd ${directory} && tail -c ${TAIL_BYTES} out && tail -c ${TAIL_BYTES} err` }
 }
 
-function clusterOf({ name, usage: read }: Engine, storeId: string, hosts: OpsHosts): readonly ClusterSource[] {
+function clusterOf(engine: Engine, storeId: string, hosts: OpsHosts): readonly ClusterSource[] {
+  const { name, usage: read, watchUsage } = engine
   if (read === undefined) return []
   const place: EnginePlace = `@${name}`
-  const source: ClusterSource = {
-    place,
-    async read(signal) {
-      const usage = await read(hosts, signal)
-      if (typeof usage === 'string') return usage
-      return enginePicture(usage, placeTitle(place), (key) => parseBundleKey(storeId, key)?.id)
-    },
-  }
-  return [source]
+  const watch = watchUsage ?? ((_, clock, onUsage) => pollUsage((signal) => read(hosts, signal), clock, onUsage))
+  const pictureOf = (usage: EngineUsage | string) =>
+    typeof usage === 'string'
+      ? usage
+      : enginePicture(usage, placeTitle(place), (key) => parseBundleKey(storeId, key)?.id)
+  return [{ place, watch: (onPicture) => watch(hosts, systemClock, (usage) => onPicture(pictureOf(usage))) }]
 }
 
 /** Waiting jobs from which a policy learns the mix of requests. */

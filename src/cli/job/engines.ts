@@ -1,4 +1,5 @@
 /** The engines of `muster job submit --engine` beside Muster itself: a new one is a folder of src/ops and a line in ENGINES. */
+import type { Clock } from '../../base/clock.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Declared } from '../../ops/kernel/area.ts'
@@ -60,6 +61,8 @@ type OpenEngine = Partial<Disposable> & {
   ): Promise<EngineTrial>
   /** For pictures of its cluster; a string: why nothing is known. */
   usage?(hosts: OpsHosts, signal: AbortSignal): Promise<EngineUsage | string>
+  /** Follows it until disposed, where an engine tells of changes itself; else `usage` is read again and again. */
+  watchUsage?(hosts: OpsHosts, clock: Clock, onUsage: (usage: EngineUsage | string) => void): Disposable
   /** A piece of what a bundle printed, stdout and stderr together; empty: there is none. A string: why it cannot be read. */
   log(piece: LogPiece, hosts: OpsHosts, signal: AbortSignal): Promise<Uint8Array | string>
   /** As `searchOutput` of JobEngine. */

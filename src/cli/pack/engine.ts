@@ -3,9 +3,10 @@ import { printable } from '../../base/printable.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { letterOf } from '../../scheduler/jobs/packing.ts'
-import { enginePicture } from '../../ui/packing/engine-picture.ts'
+import { enginePicture, isWaiting } from '../../ui/packing/engine-picture.ts'
 import { signOf } from '../../ui/packing/packing-panes.ts'
 import { LOOSE_JOB } from '../../ui/packing/ray-picture.ts'
+import { timeText } from '../../ui/rows/rows-pane.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { openEngines } from '../job/engines.ts'
 import { connectHosts } from '../job/hosts.ts'
@@ -32,12 +33,17 @@ export async function showEngine(
     return EXIT.unreachable
   }
   const jobOf = (key: string) => parseBundleKey(store.id, key)?.id
-  const { hosts: nodes, down, own, others, waiting } = enginePicture(usage, title, jobOf)
+  const { hosts: nodes, down, own, others, jobs, note } = enginePicture(usage, title, jobOf)
+  const waiting = jobs.filter(isWaiting)
   if (options.json) {
     for (const node of nodes)
       stdout.write(jsonLine({ type: 'node', engine: name, ...node, trouble: down[node.name] ?? null }))
-    for (const job of usage.jobs)
-      stdout.write(jsonLine({ type: 'placement', engine: name, ...job, job: (job.isOwn && jobOf(job.name)) || null }))
+    for (const { startS, ...job } of usage.jobs) {
+      const expected = startS === undefined ? {} : { expected: new Date(startS * 1000).toISOString() }
+      const number = (job.isOwn && jobOf(job.name)) || null
+      stdout.write(jsonLine({ type: 'placement', engine: name, ...job, ...expected, job: number }))
+    }
+    if (note !== undefined) stderr.write(`muster: ${title}: ${printable(note)}\n`)
     return EXIT.ok
   }
   const table = formatHosts(
@@ -45,9 +51,13 @@ export async function showEngine(
     nodes.map((host) => ({ host, trouble: down[host.name] ?? '' })),
   )
   const lines = [
+    ...(note === undefined ? [] : [note]),
     ...own.map((job) => `${letterOf(job)} ${job} ${store.get(job)?.spec.name ?? ''}`),
     ...(others > 0 ? [`${signOf(LOOSE_JOB)} ${others} other ${others === 1 ? 'job' : 'jobs'}`] : []),
-    ...waiting.slice(0, MOST_WAITING).map((one) => `waits: ${one.name}: ${one.why}`),
+    ...waiting.slice(0, MOST_WAITING).map(({ name, why, expectedMs }) => {
+      const when = expectedMs === undefined ? '' : `, expected ${timeText(expectedMs, context.now())}`
+      return `waits: ${name}: ${why}${when}`
+    }),
     ...(waiting.length > MOST_WAITING ? [`${waiting.length - MOST_WAITING} more wait.`] : []),
   ]
   stdout.write(`\n${table}${lines.map((line) => `${printable(line)}\n`).join('')}`)

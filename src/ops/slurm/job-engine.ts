@@ -198,7 +198,7 @@ async function readUsage(slurm: SlurmSpec, hosts: OpsHosts, signal: AbortSignal)
   if (!isSuccess(result.outcome)) return printable(reasonOfResult(result, formatOutcome))
   const trouble = /^trouble (.*)$/m.exec(text)?.[1]
   if (trouble !== undefined) return troubleWords(trouble)
-  return parseUsage(Buffer.from(result.stdout).toString()) ?? "could not parse the login host's answer"
+  return parseUsage(text) ?? "could not parse the login host's answer"
 }
 
 /** The script, and when Slurm would start it, or why it never would. Never rejects. */

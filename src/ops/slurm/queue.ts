@@ -45,9 +45,13 @@ export function parseJob(line: string): SlurmJob | undefined {
   const [id = '', state = '', status = '', reason = '', start = '', nodes = '', name = ''] = cells
   if (!/^\d{1,12}$/.test(id) || !/^[A-Z_]{2,24}$/.test(state) || !/^-?\d{1,10}$/.test(status)) return undefined
   const own = { id, state, status: Number(status), reason: decoded(reason), nodes: decoded(nodes), name }
-  // Behind jobs without a time limit, Slurm expects it in centuries.
-  return /^\d{1,11}$/.test(start) && Number(start) < MOST_S ? { ...own, startS: Number(start) } : own
+  const startS = startOf(start)
+  return startS === undefined ? own : { ...own, startS }
 }
+
+/** Undefined: unknown, or in centuries, as behind jobs without a time limit. */
+export const startOf = (text: string): number | undefined =>
+  /^\d{1,11}$/.test(text) && Number(text) < MOST_S ? Number(text) : undefined
 
 /** What a round found of a job. */
 export type SlurmSight = {

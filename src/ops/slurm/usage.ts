@@ -1,7 +1,7 @@
 /** What a Slurm cluster has and who holds it, with real devices: from `scontrol -d`, of which the login host keeps what counts. */
 import { printable } from '../../base/printable.ts'
 import { expandHostSet } from '../../inventory/host-set.ts'
-import { reasonWords } from './queue.ts'
+import { decoded, reasonWords, startOf } from './queue.ts'
 
 export type SlurmNode = {
   readonly name: string
@@ -23,6 +23,8 @@ export type SlurmPlacement = {
   readonly isOwn: boolean
   /** Undefined: it holds something. */
   readonly waits?: string
+  /** When it is expected to start, in seconds since the epoch. */
+  readonly startS?: number
   readonly shares: readonly {
     readonly node: string
     readonly cpuMilli: number
@@ -34,12 +36,12 @@ export type SlurmPlacement = {
 export type SlurmUsage = { readonly nodes: readonly SlurmNode[]; readonly jobs: readonly SlurmPlacement[] }
 
 const NODE_KEYS = 'NodeName|CPUAlloc|CPUTot|RealMemory|AllocMem|Gres|State'
-const JOB_KEYS = 'JobId|JobName|UserId|JobState|Reason|Nodes|CPU_IDs|Mem|GRES'
+const JOB_KEYS = 'JobId|JobName|UserId|JobState|Reason|StartTime|Nodes|CPU_IDs|Mem|GRES'
 
 /** Prints the user's number, and for nodes and jobs a line of `KEY=VALUE` each; `end` when that is all. */
 export const USAGE_PROGRAM = `keep() { awk -v keys="^($1)=" '{ line = ""; for (i = 1; i <= NF; i++) if ($i ~ keys) line = line " " substr($i, 1, 400); print substr(line, 2) }'; }
 nodes=$(scontrol -d -o show node 2>&1) || trouble "$nodes"
-jobs=$(scontrol -d -o show job 2>&1) || trouble "$jobs"
+jobs=$(SLURM_TIME_FORMAT=%s scontrol -d -o show job 2>&1) || trouble "$jobs"
 echo "me $(id -u)"
 printf '%s\\n' "$nodes" | keep '${NODE_KEYS}'
 printf '%s\\n' "$jobs" | grep -E ' JobState=(PENDING|CONFIGURING|RUNNING|SUSPENDED|COMPLETING) ' | keep '${JOB_KEYS}'
@@ -50,7 +52,7 @@ const MIB = 2 ** 20
 /** Of one node; no more are drawn. */
 const MOST_GPUS = 128
 
-/** Undefined: the answer is not whole. */
+/** Of text whose characters are bytes. Undefined: the answer is not whole. */
 export function parseUsage(text: string): SlurmUsage | undefined {
   const lines = text.trimEnd().split('\n')
   if (lines.at(-1) !== 'end') return undefined
@@ -95,9 +97,13 @@ function jobOf(line: string, me: string | undefined, names: NodeNames): readonly
   const id = fields.get('JobId') ?? ''
   const [, user = '', uid] = /^([^()]{1,64})\((\d{1,10})\)$/.exec(fields.get('UserId') ?? '') ?? []
   if (!/^\d{1,12}$/.test(id)) return []
-  const own = { id, name: printable(fields.get('JobName') ?? ''), user: printable(user), isOwn: uid === me }
+  const own = { id, name: decoded(fields.get('JobName') ?? ''), user: decoded(user), isOwn: uid === me }
   const state = fields.get('JobState')
-  if (state === 'PENDING') return [{ ...own, waits: reasonWords(printable(fields.get('Reason') ?? '')), shares: [] }]
+  if (state === 'PENDING') {
+    const startS = startOf(fields.get('StartTime') ?? '')
+    const waits = reasonWords(decoded(fields.get('Reason') ?? ''))
+    return [{ ...own, waits, ...(startS === undefined ? {} : { startS }), shares: [] }]
+  }
   const groups: Map<string, string>[] = []
   for (const [key, value] of wordsOf(line))
     if (key === 'Nodes') groups.push(new Map([[key, value]]))

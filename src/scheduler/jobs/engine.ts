@@ -61,6 +61,8 @@ export type ProveStorage = (
 
 /** What the cluster of an engine has, and who holds it. */
 export type EngineUsage = {
+  /** What could not be read, in a sentence. */
+  readonly note?: string
   readonly nodes: readonly {
     readonly name: string
     readonly cpuMilli: number
@@ -70,6 +72,8 @@ export type EngineUsage = {
     readonly gpus: number
     /** Why it takes no jobs; empty: it does. */
     readonly trouble: string
+    /** What it has in all is not known, only what is held. */
+    readonly isBlind?: true
   }[]
   /** Of everybody. */
   readonly jobs: readonly {
@@ -79,8 +83,10 @@ export type EngineUsage = {
     readonly user: string
     /** Of the user as whom Muster asks: its name may be a key of the queue. */
     readonly isOwn: boolean
-    /** Why it waits; undefined: it holds something. */
+    /** Why it waits, or the part of it that has no shares; undefined: nothing of it waits. */
     readonly waits?: string
+    /** When what waits is expected to start, in seconds since the epoch. */
+    readonly startS?: number
     readonly shares: readonly {
       readonly node: string
       readonly cpuMilli: number

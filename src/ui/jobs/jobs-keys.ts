@@ -7,9 +7,13 @@ type Test = (state: ConsoleState) => boolean
 
 const inRanks: Test = ({ queue }) => queue.ranks !== undefined
 const inStudy: Test = ({ queue }) => queue.study !== undefined && queue.ranks === undefined
+const canSwitch: Test = (state) => (inList(state) || inCluster(state)) && state.queue.clusters.length > 0
 const inTable: Test = ({ queue }) => queue.table !== undefined && queue.ranks === undefined
-const inList: Test = (state) => !inRanks(state) && !inStudy(state) && !inTable(state)
-const hasJobs: Test = (state) => !inRanks(state) && !inStudy(state) && (state.queue.status?.groups.length ?? 0) > 0
+/** The jobs of an engine's cluster are listed, which cannot be changed here. */
+export const inCluster: Test = ({ queue }) => queue.listed !== 'queue'
+const inList: Test = (state) => !inRanks(state) && !inStudy(state) && !inTable(state) && !inCluster(state)
+const hasJobs: Test = (state) =>
+  !inRanks(state) && !inStudy(state) && !inCluster(state) && (state.queue.status?.groups.length ?? 0) > 0
 const isFiltered: Test = (state) => hasJobs(state) && state.queue.needle !== ''
 /** About the selected row. */
 const onLine =
@@ -25,7 +29,7 @@ const changes = (action: JobAction): Test => {
       ? countOf(line, CHANGED_KINDS[action]) > 0
       : action === 'retry' && line.study.counts.failed > 0,
   )
-  return (state) => !inStudy(state) && canChange(state)
+  return (state) => !inStudy(state) && !inCluster(state) && canChange(state)
 }
 const isSweep = onLine(({ count, study }) => count > 1 && study === undefined)
 const hasResults: Test = (state) => isSweep(state) && onLine(({ lead }) => hasMetrics(lead))(state)
@@ -36,7 +40,7 @@ const opensRanks: Test = (state) =>
 /** Enter does something else in tables and on arrays. */
 const opensRanksOfMember: Test = (state) => {
   const { job } = state.queue.details ?? {}
-  if (inRanks(state) || !hasRanks(job)) return false
+  if (inRanks(state) || inCluster(state) || !hasRanks(job)) return false
   return inTable(state) || isSweep(state) || state.queue.study?.hasLog === true
 }
 const canSearch: Test = (state) => hasJobs(state) && !isFiltered(state)
@@ -57,6 +61,7 @@ const canNarrow: Test = (state) => inStudy(state) && !isNarrowed(state)
 /** A narrow footer shows the keys of the selected row first. */
 export const jobsKeys = keyTable<ConsoleState>()(
   ['to-shells', 'Esc q', 'shells', 'Go back to the shells.', inList],
+  ['to-queue', 'Esc q', 'own queue', 'Jobs of a cluster: go back to the own queue.', inCluster],
   ['to-list', 'Esc q', 'list', 'In a table: go back to the list.', inTable],
   ['table', 'Enter', 'results', 'Array or grid: show its jobs with metrics and parameters, best first.', opensResults],
   [
@@ -137,6 +142,13 @@ export const jobsKeys = keyTable<ConsoleState>()(
   ['filter', 'f', 'filter', 'Show all jobs, or only waiting, running or ended ones.', hasJobs],
   ['search', '/', 'search', 'Show only rows with a word in name, command or user, or a job number.', canSearch],
   ['show-all', '/', 'show all', 'After a search: show all rows again.', isFiltered],
+  [
+    'cluster',
+    'y',
+    'next cluster',
+    "List all jobs of the next cluster, Slurm's or Kubernetes', with other people's, then the own queue again.",
+    canSwitch,
+  ],
   ['up', 'Up k', '', 'Select the row above, or the rank above.'],
   ['down', 'Down j', '', 'Select the row below, or the rank below.'],
   ['page-up', 'PageUp', '', 'Move ten rows up.'],

@@ -8,9 +8,12 @@ import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import type { WatchedHosts } from '../network/watched-hosts.ts'
+import type { EnginePicture } from '../packing/engine-picture.ts'
+import { NO_ANSWER, sourcesRow, sourceTitle } from '../packing/packing-panes.ts'
 import {
   centredOn,
   documentOf,
+  type Row,
   type RowDocument,
   rowsPane,
   scrolled,
@@ -21,8 +24,10 @@ import {
 import type { Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
+import { clusterDocument, clusterJobDocument } from './cluster-document.ts'
+import type { ClusterWatch } from './cluster-watch.ts'
 import { jobDocument, listDocument, sweepSummary } from './documents.ts'
-import { type JobsCommand, jobsKeys } from './jobs-keys.ts'
+import { inCluster, type JobsCommand, jobsKeys } from './jobs-keys.ts'
 import {
   CHANGED_KINDS,
   chosenLine,
@@ -32,6 +37,7 @@ import {
   type JobLine,
   type JobsPort,
   KINDS,
+  pictureAt,
   type QueueStatus,
   type QueueView,
   shownLines,
@@ -71,12 +77,20 @@ function layout(rect: Rect, hasTable: boolean) {
   return hasTable ? { list, table: below, side: { ...below, height: 0 } } : { list, table: undefined, side: below }
 }
 
+type JobsSources = {
+  readonly jobs: JobsPort
+  readonly work: WorkPort
+  readonly watched: WatchedHosts
+  readonly clusters: ClusterWatch
+}
+
 export class JobsPage implements Page {
   readonly isIdle = true
   readonly busy = undefined
   readonly #context: PageContext
   readonly #watch: QueueWatch
   readonly #jobs: JobsPort
+  readonly #clusters: ClusterWatch
   readonly #tail: LogTail
   readonly #ranks: RanksPage
   readonly #study: StudyPage
@@ -85,11 +99,8 @@ export class JobsPage implements Page {
   #readings = 0
   #isDisposed = false
 
-  constructor(
-    context: PageContext,
-    watch: QueueWatch,
-    { jobs, work, watched }: { readonly jobs: JobsPort; readonly work: WorkPort; readonly watched: WatchedHosts },
-  ) {
+  constructor(context: PageContext, watch: QueueWatch, { jobs, work, watched, clusters }: JobsSources) {
+    this.#clusters = clusters
     this.#context = context
     this.#watch = watch
     this.#jobs = jobs
@@ -118,11 +129,13 @@ export class JobsPage implements Page {
 
   open(): void {
     this.#watch.open()
+    this.#clusters.open()
     this.#read()
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
     const { status, trouble } = this.#view
+    if (inCluster(this.#context.state)) return this.#clusterPanes(rect, theme)
     if (status === undefined || trouble !== undefined) {
       const style = trouble === undefined ? mutedStyle(theme) : boldStyle(theme.danger)
       const text = printable(trouble ?? 'reading the queue …')
@@ -143,10 +156,64 @@ export class JobsPage implements Page {
     const lines = this.#lines
     const chosen = this.#chosen
     const nowMs = this.#context.clock.now()
-    const document = listDocument({ status, lines, chosen, filter, needle, columns: rect.width - 2, theme, nowMs })
+    const own = listDocument({ status, lines, chosen, filter, needle, columns: rect.width - 2, theme, nowMs })
+    const document = { ...own, head: [...this.#sourcesRow(theme), ...own.head] }
     const at = lines.findIndex((line) => line.spec === chosen?.spec)
     const place = centredOn(at, rect.height, document)
     return rowsPane({ id: ' jobs', title: 'jobs', hasKeys: table === undefined, document, place, rect, theme })
+  }
+
+  #clusterPanes(rect: Rect, theme: Theme): readonly PaneView[] {
+    const { list, side } = layout(rect, false)
+    const picture = this.#cluster
+    const own = { id: ' jobs', hasKeys: true, theme }
+    const title = `jobs of ${sourceTitle(this.#view.listed)}`
+    if (typeof picture === 'string') {
+      const words = wrapRows(printable(picture), rect.width - 2, '  ', mutedStyle(theme))
+      return [rowsPane({ ...own, title, document: documentOf([[], ...words], this.#sourcesRow(theme)), rect })]
+    }
+    const nowMs = this.#context.clock.now()
+    const at = this.#clusterRow(picture)
+    const jobs = clusterDocument(picture, at, theme, nowMs)
+    const document = { ...jobs, head: [...this.#sourcesRow(theme), ...jobs.head] }
+    const job = picture.jobs[at]
+    const details = clusterJobDocument(job, side.width - 2, theme, nowMs)
+    return [
+      rowsPane({ ...own, title, document, place: centredOn(at, list.height, document), rect: list }),
+      rowsPane({ id: ' job', title: job?.name ?? 'job', hasKeys: false, document: details, rect: side, theme }),
+    ]
+  }
+
+  get #cluster(): EnginePicture | string {
+    return pictureAt(this.#view, this.#view.listed) ?? NO_ANSWER
+  }
+
+  #clusterRow({ jobs }: EnginePicture): number {
+    return Math.max(
+      0,
+      jobs.findIndex(({ id }) => id === this.#view.clusterJob),
+    )
+  }
+
+  #moveInCluster(by: number): void {
+    const picture = this.#cluster
+    if (typeof picture === 'string') return
+    const { jobs } = picture
+    const row = Math.max(0, Math.min(jobs.length - 1, this.#clusterRow(picture) + by))
+    this.#watch.set({ clusterJob: jobs[row]?.id })
+  }
+
+  #sourcesRow(theme: Theme): readonly Row[] {
+    const { clusters, listed } = this.#view
+    const titles = (['queue', ...clusters] as const).map((source) => ({
+      title: source === 'queue' ? 'own queue' : sourceTitle(source),
+      isShown: source === listed,
+    }))
+    return sourcesRow(titles, theme)
+  }
+
+  #list(listed: QueueView['listed']): void {
+    this.#clusters.show({ listed, clusterJob: undefined })
   }
 
   #tablePane(rect: Rect, theme: Theme): PaneView {
@@ -176,9 +243,9 @@ export class JobsPage implements Page {
     const { state } = this.#context
     const command = commandOf(jobsKeys, label, state)
     if (command === undefined) return false
-    // What belongs to the list or a table does nothing while ranks or a study are shown.
+    // What belongs to the list or a table does nothing while ranks, a study or the jobs of a cluster are shown.
     if (
-      (this.#view.ranks || this.#view.study) &&
+      (this.#view.ranks || this.#view.study || inCluster(state)) &&
       jobsKeys.find(({ id }) => id === command)?.isActive?.(state) === false
     )
       return false
@@ -220,6 +287,13 @@ export class JobsPage implements Page {
 
   readonly #own: Readonly<Record<Exclude<JobsCommand, StudyCommand | RanksCommand>, () => void>> = {
     'to-shells': () => this.#context.showTab('shells'),
+    'to-queue': () => this.#list('queue'),
+    cluster: () => {
+      const { clusters, listed } = this.#view
+      if (clusters.length === 0)
+        return this.#context.notice('hosts.yaml declares no Slurm and no Kubernetes', 'warning')
+      this.#list(listed === 'queue' ? (clusters[0] ?? 'queue') : (clusters[clusters.indexOf(listed) + 1] ?? 'queue'))
+    },
     'to-list': () => this.#choose({ table: undefined }),
     table: () => this.#openTable(),
     members: () => this.#openTable(),
@@ -300,6 +374,7 @@ export class JobsPage implements Page {
   }
 
   #move(by: number): void {
+    if (inCluster(this.#context.state)) return this.#moveInCluster(by)
     if (this.#view.ranks !== undefined) return this.#ranks.move({ lines: by })
     if (this.#view.study !== undefined) return this.#study.move(by)
     if (this.#view.table !== undefined) return this.#moveInTable(by)
@@ -317,6 +392,7 @@ export class JobsPage implements Page {
   }
 
   #step(by: number): void {
+    if (inCluster(this.#context.state)) return
     if (this.#view.table !== undefined) return this.#moveInTable(by)
     const line = this.#chosen
     if (line === undefined || line.count < 2 || line.study !== undefined) return
@@ -326,6 +402,7 @@ export class JobsPage implements Page {
   }
 
   #scrollLog(by: number): void {
+    if (inCluster(this.#context.state)) return
     if (this.#view.ranks !== undefined) return this.#ranks.scroll(by)
     const { state } = this.#context
     const area = areaOf(state)

@@ -51,8 +51,12 @@ export type QueueView = {
   readonly picture: 'queue' | 'ray' | EnginePlace
   /** Engines whose cluster can be shown. */
   readonly clusters: readonly EnginePlace[]
-  /** The cluster that is shown; a string: why it cannot be read; undefined: no answer yet. */
-  readonly cluster?: EnginePicture | string | undefined
+  /** The jobs that the Jobs tab lists. */
+  readonly listed: 'queue' | EnginePlace
+  /** The selected one of an engine, by its number there. */
+  readonly clusterJob?: string | undefined
+  /** The cluster that was read last; `picture`: why it cannot be read, or what it has. Undefined: no answer yet. */
+  readonly cluster?: { readonly place: EnginePlace; readonly picture: EnginePicture | string } | undefined
   /** A gang to place without submitting it. */
   readonly whatIf?: WhatIf | undefined
   /** Where it would go; undefined: no answer yet. */
@@ -87,6 +91,7 @@ export const FIRST_QUEUE_VIEW: QueueView = {
   filter: 'all',
   needle: '',
   picture: 'queue',
+  listed: 'queue',
   clusters: [],
   used: new Map(),
   packingOffset: 0,
@@ -199,9 +204,13 @@ export type EnginePlace = `@${string}`
 
 export type ClusterSource = {
   readonly place: EnginePlace
-  /** A string: why nothing is known. Never rejects. */
-  read(signal: AbortSignal): Promise<EnginePicture | string>
+  /** Reads it until disposed, at once and then as it changes; a string: why nothing is known now. */
+  watch(onPicture: (picture: EnginePicture | string) => void): Disposable
 }
+
+/** Undefined: no answer yet. */
+export const pictureAt = ({ cluster }: QueueView, place: string): EnginePicture | string | undefined =>
+  cluster?.place === place ? cluster.picture : undefined
 
 export interface JobsPort {
   /** Undefined: nothing has changed since the last call. Rejects when hosts.yaml or the queue cannot be read. */

@@ -24,7 +24,7 @@ export class QueueWatch implements Disposable {
     this.#jobs = jobs
   }
 
-  /** After each reading, also when the queue has not changed. */
+  /** After each reading, also when the queue has not changed, and when neither tab is shown any more. */
   onRead(listener: () => void): void {
     this.#listeners.push(listener)
   }
@@ -47,12 +47,17 @@ export class QueueWatch implements Disposable {
     }
     this.#isReading = false
     if (this.#isDisposed) return
-    for (const listener of this.#listeners) listener()
+    this.#tell()
     if (!this.#isShown) return
     this.#timer = this.#context.clock.after(READ_EVERY_MS, () => {
       this.#timer = undefined
       if (this.#isShown) void this.read()
+      else this.#tell()
     })
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener()
   }
 
   /** Changes the state of both tabs; values equal to the present ones change nothing. */

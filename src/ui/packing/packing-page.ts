@@ -1,10 +1,10 @@
 /** The Packing tab: which job is placed where, and its keys. */
-import { hasPassed } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
-import type { ClusterSource, JobsPort, QueueView, RealUse } from '../jobs/queue-view.ts'
+import type { ClusterWatch } from '../jobs/cluster-watch.ts'
+import type { JobsPort, RealUse } from '../jobs/queue-view.ts'
 import type { QueueWatch } from '../jobs/queue-watch.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
 import type { WatchedHosts } from '../network/watched-hosts.ts'
@@ -12,7 +12,7 @@ import type { RayCluster } from '../ray/ray-view.ts'
 import type { RayWatch } from '../ray/ray-watch.ts'
 import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
-import { lastOffset, packingPanes, queueInput } from './packing-panes.ts'
+import { lastOffset, packingPanes, queueInput, sourcesOf } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
 import { exampleWhatIf, formatWhatIf, nextSlider, parseWhatIf, slide, type WhatIf, whatIfWords } from './what-if.ts'
 
@@ -21,10 +21,11 @@ type Test = (state: ConsoleState) => boolean
 const showsQueue: Test = ({ queue }) => queue.picture === 'queue'
 const isTrying: Test = (state) => showsQueue(state) && state.queue.whatIf !== undefined
 const isTall: Test = (state) =>
-  !showsQueue(state) || lastOffset(queueInput(state.queue, areaOf(state), themes[state.themeName], state.clockMs)) > 0
+  state.queue.picture === 'ray' ||
+  lastOffset(queueInput(state, areaOf(state), themes[state.themeName], state.clockMs)) > 0
 
 const canTry: Test = (state) => showsQueue(state) && !isTrying(state)
-const canSwitch: Test = (state) => state.ray.view.kind === 'up' || state.queue.clusters.length > 0 || !showsQueue(state)
+const canSwitch: Test = (state) => sourcesOf(state).length > 1
 
 export const packingKeys = keyTable<ConsoleState>()(
   ['to-shells', 'Esc q', 'shells', 'Go back to the shells.'],
@@ -44,10 +45,10 @@ export const packingKeys = keyTable<ConsoleState>()(
   ['more', '+', '', 'What-if: add a bundle.'],
   ['fewer', '-', '', 'What-if: remove a bundle.'],
   [
-    'ray',
+    'cluster',
     'y',
     'next cluster',
-    'Show what Ray or Slurm has placed, or the queue again. Needs a Ray head that answers, or the login host of Slurm.',
+    "Show the next cluster: what Ray, Slurm or Kubernetes has placed, then the queue's own hosts again.",
     canSwitch,
   ],
   ['down', 'Down j PageDown', 'more hosts', 'Scroll one row of hosts down.', isTall],
@@ -61,11 +62,8 @@ export type PackingSources = {
   readonly jobs: JobsPort
   readonly ray: RayWatch
   readonly watched: WatchedHosts
+  readonly clusters: ClusterWatch
 }
-
-/** Each reading is a request to the controller of a cluster. */
-const CLUSTER_EVERY_MS = 4000
-const CLUSTER_READ_MS = 10_000
 
 export class PackingPage implements Page {
   readonly isIdle = true
@@ -74,10 +72,6 @@ export class PackingPage implements Page {
   readonly #watch: QueueWatch
   readonly #sources: PackingSources
   readonly #numbers = new Map<string, number>()
-  #clusters: readonly ClusterSource[] | undefined
-  #clusterReadMs = 0
-  /** The reading that is under way. */
-  #reading: AbortController | undefined
   #lastWhatIf: WhatIf | undefined
 
   constructor(context: PageContext, watch: QueueWatch, sources: PackingSources) {
@@ -86,7 +80,6 @@ export class PackingPage implements Page {
     this.#sources = sources
     watch.onRead(() => {
       if (context.state.tab !== 'packing') return
-      this.#readCluster()
       watch.set({ used: this.#sampledUse() })
       void this.#tryOut()
     })
@@ -94,47 +87,7 @@ export class PackingPage implements Page {
 
   open(): void {
     this.#watch.open()
-    if (this.#clusters === undefined) void this.#findClusters()
-  }
-
-  async #findClusters(): Promise<void> {
-    try {
-      this.#clusters = await this.#sources.jobs.clusters()
-      this.#watch.set({ clusters: this.#clusters.map(({ place }) => place) })
-    } catch {
-      // Why hosts.yaml or the queue cannot be read is shown instead of the queue.
-    }
-  }
-
-  get #source(): ClusterSource | undefined {
-    const { picture } = this.#context.state.queue
-    return this.#clusters?.find(({ place }) => place === picture)
-  }
-
-  #readCluster(): void {
-    const source = this.#source
-    const nowMs = this.#context.clock.now()
-    if (source === undefined || this.#reading || !hasPassed(this.#clusterReadMs, CLUSTER_EVERY_MS, nowMs)) return
-    this.#clusterReadMs = nowMs
-    void this.#show(source)
-  }
-
-  async #show(source: ClusterSource): Promise<void> {
-    const reading = new AbortController()
-    this.#reading = reading
-    using _timer = this.#context.clock.after(CLUSTER_READ_MS, () => {
-      this.#endReading()
-      this.#watch.set({ cluster: 'no answer in time' })
-    })
-    const cluster = await source.read(reading.signal)
-    if (this.#reading !== reading) return
-    this.#reading = undefined
-    this.#watch.set({ cluster })
-  }
-
-  #endReading(): void {
-    this.#reading?.abort()
-    this.#reading = undefined
+    this.#sources.clusters.open()
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
@@ -157,7 +110,7 @@ export class PackingPage implements Page {
     'to-shells': () => this.#context.showTab('shells'),
     up: () => this.scrollBy(-1),
     down: () => this.scrollBy(1),
-    ray: () => this.#switchPicture(),
+    cluster: () => this.#switchPicture(),
     'what-if': () => this.#askWhatIf(),
     'end-what-if': () => this.#watch.set({ whatIf: undefined, trial: undefined }),
     strategy: () => this.#change((whatIf) => slide(whatIf, 'strategy', 1)),
@@ -170,16 +123,12 @@ export class PackingPage implements Page {
   }
 
   #switchPicture(): void {
-    const { queue, ray } = this.#context.state
-    const withRay = ray.usage === undefined ? [] : (['ray'] as const)
-    const pictures: readonly QueueView['picture'][] = ['queue', ...withRay, ...queue.clusters]
-    if (pictures.length === 1 && queue.picture === 'queue')
-      return this.#context.notice('the head of Ray does not answer', 'warning')
-    const picture = pictures[pictures.indexOf(queue.picture) + 1] ?? 'queue'
-    this.#clusterReadMs = 0
-    this.#endReading()
-    this.#watch.set({ picture, cluster: undefined, packingOffset: 0 })
-    this.#readCluster()
+    const { state } = this.#context
+    const sources = sourcesOf(state)
+    const picture = sources[sources.indexOf(state.queue.picture) + 1] ?? 'queue'
+    if (picture === state.queue.picture)
+      return this.#context.notice('hosts.yaml declares no other cluster: Ray, Slurm or Kubernetes', 'warning')
+    this.#sources.clusters.show({ picture, packingOffset: 0 })
   }
 
   #change(change: (whatIf: WhatIf) => WhatIf): void {
@@ -241,20 +190,18 @@ export class PackingPage implements Page {
     this.#watch.set({ packingOffset: Math.max(0, Math.min(last, from + Math.sign(rows))) })
   }
 
-  [Symbol.dispose](): void {
-    this.#endReading()
-  }
+  [Symbol.dispose](): void {}
 
   #input(rect: Rect, theme: Theme) {
     const { state, clock } = this.#context
     const { usage } = state.ray
     const { cluster } = this.#sources.ray
-    const input = queueInput(state.queue, rect, theme, clock.now())
-    if (usage === undefined || cluster === undefined) return input
-    const ray =
-      state.queue.picture === 'ray' ? rayPicture(usage, cluster.nodes, (group) => this.#numberOf(group)) : undefined
+    const input = queueInput(state, rect, theme, clock.now())
+    const fromRay = usage === undefined || cluster === undefined ? [] : rayUse(usage, cluster)
     // Samples of the Network tab are more recent than what Ray reports.
-    return { ...input, ray, used: new Map([...rayUse(usage, cluster), ...state.queue.used]) }
+    const used = withAddresses(new Map([...fromRay, ...state.queue.used]), state)
+    if (usage === undefined || cluster === undefined || state.queue.picture !== 'ray') return { ...input, used }
+    return { ...input, used, ray: rayPicture(usage, cluster.nodes, (group) => this.#numberOf(group)) }
   }
 
   /** Groups keep their letters. */
@@ -282,3 +229,12 @@ const rayUse = ({ nodes }: ClusterUsage, cluster: RayCluster): (readonly [string
     if (host === undefined || !isAlive || cpuPercent === undefined || memory === undefined) return []
     return [[host, { cpu: cpuPercent / 100, memoryBytes: memory.used }] as const]
   })
+
+/** An engine may name its nodes after the addresses that hosts.yaml declares. */
+function withAddresses(used: ReadonlyMap<string, RealUse>, { hosts }: ConsoleState): ReadonlyMap<string, RealUse> {
+  const byAddress = [...used].flatMap(([host, use]) => {
+    const address = hosts.get(host)?.address ?? ''
+    return address === '' ? [] : [[address, use] as const]
+  })
+  return new Map([...byAddress, ...used])
+}

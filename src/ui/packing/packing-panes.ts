@@ -2,13 +2,16 @@
 import { printable } from '../../base/printable.ts'
 import { clip, clipName, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { letterOf, type PackedHost, packingFigures } from '../../scheduler/jobs/packing.ts'
 import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, styleOf, type Theme } from '../compositor/scene.ts'
-import { NO_SCHEDULER, type QueueStatus, type QueueView, type RealUse } from '../jobs/queue-view.ts'
+import { NO_SCHEDULER, pictureAt, type QueueStatus, type QueueView, type RealUse } from '../jobs/queue-view.ts'
+import type { RayStatus } from '../ray/ray-view.ts'
 import { documentOf, type Row, rowsPane, rowWidth, timeText, wrapRows } from '../rows/rows-pane.ts'
-import type { EnginePicture } from './engine-picture.ts'
+import type { ConsoleState } from '../state/console-state.ts'
+import { type EnginePicture, isWaiting } from './engine-picture.ts'
 import { LOOSE_JOB, type RayPicture } from './ray-picture.ts'
 import {
   SLIDERS,
@@ -22,12 +25,16 @@ import {
   withTrial,
 } from './what-if.ts'
 
+type Sources = readonly { readonly title: string; readonly isShown: boolean }[]
+
 export type PackingInput = {
+  /** What can be shown, and which of it is. */
+  readonly sources?: Sources
   readonly status: QueueStatus | undefined
   readonly trouble: string | undefined
   /** Undefined: the queue is shown. */
   readonly ray?: RayPicture | undefined
-  /** Of an engine; a string: why it cannot be drawn. Undefined: the queue or Ray is shown. */
+  /** Of an engine; a string: why it, or Ray, cannot be drawn. Undefined: the queue or Ray is shown. */
   readonly cluster?: EnginePicture | string | undefined
   readonly whatIf?: { readonly gang: WhatIf; readonly trial: TryOut | undefined } | undefined
   /** By host. */
@@ -39,11 +46,47 @@ export type PackingInput = {
   readonly nowMs: number
 }
 
-export function queueInput(queue: QueueView, rect: Rect, theme: Theme, nowMs: number): PackingInput {
-  const { status, trouble, whatIf, trial, used, packingOffset: offset } = queue
-  const cluster = queue.picture.startsWith('@') ? (queue.cluster ?? 'no answer yet …') : undefined
-  return { status, trouble, cluster, whatIf: whatIf && { gang: whatIf, trial }, used, offset, rect, theme, nowMs }
+/** Without Ray's picture. */
+export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs: number): PackingInput {
+  const { status, trouble, whatIf, trial, used, packingOffset: offset, picture } = state.queue
+  const sources = sourcesOf(state).map((source) => ({ title: sourceTitle(source), isShown: source === picture }))
+  const own = { sources, status, trouble, whatIf: whatIf && { gang: whatIf, trial }, used, offset, rect, theme, nowMs }
+  return { ...own, cluster: picture === 'ray' ? rayTrouble(state.ray) : clusterOf(state.queue) }
 }
+
+const clusterOf = (queue: QueueView) =>
+  queue.picture === 'queue' ? undefined : (pictureAt(queue, queue.picture) ?? NO_ANSWER)
+
+function rayTrouble({ view, usage }: RayStatus): string | undefined {
+  if (usage !== undefined) return undefined
+  const reason = 'reason' in view ? view.reason : 'its head is not open in the console'
+  return reason === '' ? NO_ANSWER : `the head of Ray does not answer: ${reason}`
+}
+
+type Source = QueueView['picture']
+
+/** What the Packing tab can show, in the order of `y`. */
+export function sourcesOf({ ray, queue }: Pick<ConsoleState, 'ray' | 'queue'>): readonly Source[] {
+  const withRay = ray.view.kind !== 'none' || queue.picture === 'ray'
+  return ['queue', ...(withRay ? (['ray'] as const) : []), ...queue.clusters]
+}
+
+export const sourceTitle = (source: Source): string =>
+  source === 'queue' ? 'own hosts' : source === 'ray' ? 'Ray' : placeTitle(source)
+
+/** `y:  own hosts  [Slurm]  K8s`; none where there is nothing to choose. */
+export function sourcesRow(sources: Sources = [], theme: Theme): readonly Row[] {
+  if (sources.length < 2) return []
+  const cells = sources.map(
+    ({ title, isShown }): Span =>
+      isShown
+        ? { text: ` [${title}] `, style: boldStyle(theme.accent) }
+        : { text: `  ${title}  `, style: mutedStyle(theme) },
+  )
+  return [[{ text: ' y:', style: boldStyle(theme.text) }, ...cells]]
+}
+
+export const NO_ANSWER = 'no answer yet …'
 
 /** With the frame. */
 const LEAST_BOX_COLUMNS = 24
@@ -61,7 +104,8 @@ export function packingPanes(input: PackingInput): readonly PaneView[] {
   const picture = pictureOf(input)
   if (typeof picture === 'string') {
     const style = trouble === undefined ? mutedStyle(theme) : boldStyle(theme.danger)
-    return [pane(' packing', title, rect, [[], ...wrapRows(printable(picture), rect.width - 2, '  ', style)], true)]
+    const words = wrapRows(printable(picture), rect.width - 2, '  ', style)
+    return [pane(' packing', title, rect, [...sourcesRow(input.sources, theme), [], ...words], true)]
   }
   const { top, boxes, waiting, bottom } = layOut(picture, rect)
   const waitingTitle = `waiting: ${picture.waitingCount}`
@@ -85,11 +129,20 @@ type Picture = {
 }
 
 /** A sentence where there is nothing to draw. */
-function pictureOf({ status, trouble, ray, cluster, whatIf, rect, theme, nowMs }: PackingInput): Picture | string {
+function pictureOf(input: PackingInput): Picture | string {
+  const picture = pictureBelow(input)
+  if (typeof picture === 'string') return picture
+  return { ...picture, figures: [...sourcesRow(input.sources, input.theme), ...picture.figures] }
+}
+
+function pictureBelow({ status, trouble, ray, cluster, whatIf, rect, theme, nowMs }: PackingInput): Picture | string {
   if (typeof cluster === 'string') return cluster
   if (cluster !== undefined) {
-    const { hosts, down } = cluster
-    const waiting = cluster.waiting.map(({ job, name, why }) => namedRow(job, signOf(job), name, why, theme))
+    const { hosts, down, jobs, title, note } = cluster
+    if (hosts.length === 0 && jobs.length === 0) return note ?? `${title} has no nodes`
+    const waiting = jobs.filter(isWaiting).map(({ job, name, why, expectedMs }) => {
+      return namedRow(job, signOf(job), name, expectedText(expectedMs, nowMs) + why, theme)
+    })
     return { hosts, down, figures: clusterFigureRows(cluster, theme), waiting, waitingCount: waiting.length }
   }
   if (ray !== undefined) {
@@ -257,6 +310,10 @@ function figureRows(
   const bold = (text: string) => ({ text, style: boldStyle(theme.text) })
   const part = (milli: number, text: string, style = styleOf(theme.text)) =>
     milli > 0 ? [{ text: `, ${gpus(milli)} ${text}`, style }] : []
+  const here = active.filter(({ spec }) => spec.engine === undefined)
+  const engines = [...new Set(active.flatMap(({ spec }) => (spec.engine === undefined ? [] : [spec.engine])))]
+    .map(enginePlace)
+    .map(placeTitle)
   const downCount = hosts.filter(({ name }) => down[name] !== undefined).length
   const onDown = downCount === 1 ? 'on a host that is down' : 'on hosts that are down'
   const gpuRow = (isShort: boolean): Row => [
@@ -270,7 +327,10 @@ function figureRows(
   return [
     [gpuRow(false), gpuRow(true)].find((row) => rowWidth(row) <= columns) ?? gpuRow(true),
     [
-      bold(` ${active.length} running, ${counts.get('queued') ?? 0} waiting`),
+      bold(` ${here.length} running, ${counts.get('queued') ?? 0} waiting`),
+      ...(here.length < active.length
+        ? [{ text: `, ${active.length - here.length} with ${engines.join(' and ')}`, style: styleOf(theme.text) }]
+        : []),
       ...(downCount > 0 ? [{ text: `  ${downCount} ${downCount === 1 ? 'host' : 'hosts'} down`, style: warning }] : []),
       driver === undefined
         ? { text: `  ${NO_SCHEDULER}`, style: warning }
@@ -288,30 +348,38 @@ const namedRow = (job: number, sign: string, name: string, why: string, theme: T
   { text: printable(why), style: mutedStyle(theme) },
 ]
 
+const expectedText = (expectedMs: number | undefined, nowMs: number): string =>
+  expectedMs === undefined ? '' : `expected ${timeText(expectedMs, nowMs)}: `
+
 function waitingRow({ job, why, expectedMs }: QueueStatus['waiting'][number], theme: Theme, nowMs: number): Row {
-  const when = expectedMs === undefined ? '' : `expected ${timeText(expectedMs, nowMs)}: `
-  return namedRow(job.id, letterOf(job.id), `${job.id} ${clip(printable(job.spec.name), 24)}`, when + why, theme)
+  const name = `${job.id} ${clip(printable(job.spec.name), 24)}`
+  return namedRow(job.id, letterOf(job.id), name, expectedText(expectedMs, nowMs) + why, theme)
 }
 
 const rayWaitingRow = ({ group = LOOSE_JOB, name, why }: RayPicture['waiting'][number], theme: Theme): Row =>
   namedRow(group, signOf(group), clip(printable(name), 24), why, theme)
 
-function clusterFigureRows({ hosts, down, own, others }: EnginePicture, theme: Theme): readonly Row[] {
+function clusterFigureRows({ hosts, down, own, others, note }: EnginePicture, theme: Theme): readonly Row[] {
   const figures = packingFigures(hosts, down)
+  const isBlind = hosts.some(({ unknown }) => unknown !== undefined)
+  const [heldGpus, cores] = isBlind
+    ? [`${gpus(figures.heldMilli)} held`, `${short(figures.cpuUsedMilli / 1000)} held`]
+    : [`${gpus(figures.heldMilli)}/${figures.devices}`, cpuWords(figures)]
   const downCount = Object.keys(down).length
   return [
     [
       {
-        text: ` GPUs ${gpus(figures.heldMilli)}/${figures.devices}  cores ${cpuWords(figures)}`,
+        text: ` GPUs ${heldGpus}  cores ${cores}`,
         style: boldStyle(theme.text),
       },
-      { text: `  of ${hosts.length} nodes`, style: styleOf(theme.text) },
+      { text: `  of ${hosts.length} ${hosts.length === 1 ? 'node' : 'nodes'}`, style: styleOf(theme.text) },
       { text: downCount > 0 ? `  ${downCount} down or drained` : '', style: warn(theme) },
     ],
     [
       { text: ` ${own.length} of the queue`, style: boldStyle(theme.text) },
       { text: `  * ${others} other ${others === 1 ? 'job' : 'jobs'}`, style: mutedStyle(theme) },
     ],
+    ...(note === undefined ? [] : [[{ text: ` ${printable(note)}`, style: warn(theme) }]]),
   ]
 }
 

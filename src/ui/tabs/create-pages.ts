@@ -5,6 +5,7 @@ import type { Fleet } from '../../ssh/create-fleet.ts'
 import { BringUpPage } from '../bring-up/bring-up-page.ts'
 import type { BringUpPort } from '../bring-up/bring-up-view.ts'
 import type { ConsoleParts } from '../console/console-app.ts'
+import { ClusterWatch } from '../jobs/cluster-watch.ts'
 import { JobsPage } from '../jobs/jobs-page.ts'
 import type { JobsPort } from '../jobs/queue-view.ts'
 import { QueueWatch } from '../jobs/queue-watch.ts'
@@ -37,10 +38,11 @@ export function createPages(context: PageContext, ports: PagePorts): ConsolePart
   const owned = new DisposableStore()
   const watched = owned.own(new WatchedHosts({ ...ports, clock: context.clock }))
   const queue = owned.own(new QueueWatch(context, jobs))
+  const clusters = owned.own(new ClusterWatch(context, queue, jobs))
   const ray = owned.own(new RayWatch(context, ports.ray, ports.fleet))
   const work = owned.own(new WorkPanel(context, ports))
   const bringUp = owned.own(new BringUpPage(context, ports.bringUp))
-  const packing = owned.own(new PackingPage(context, queue, { jobs, ray, watched }))
+  const packing = owned.own(new PackingPage(context, queue, { jobs, ray, watched, clusters }))
   const rayLine = new RayLine(context, {
     ray,
     work,
@@ -52,7 +54,7 @@ export function createPages(context: PageContext, ports: PagePorts): ConsolePart
     'bring-up': bringUp,
     network: owned.own(new NetworkPage(context, watched, ports.environment)),
     packing,
-    jobs: owned.own(new JobsPage(context, queue, { ...ports, watched })),
+    jobs: owned.own(new JobsPage(context, queue, { ...ports, watched, clusters })),
     log: owned.own(new LogPage(context)),
   }
   return { pages, work, rayLine, [Symbol.dispose]: () => owned[Symbol.dispose]() }

@@ -5,6 +5,7 @@ import type { Job } from '../../../../src/scheduler/jobs/job.ts'
 import { bestTrials } from '../../../../src/scheduler/study/front.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
+import type { ClusterSource } from '../../../../src/ui/jobs/queue-view.ts'
 import type { StudyReading } from '../../../../src/ui/jobs/study-view.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
@@ -21,6 +22,7 @@ export async function openQueueTab(
   jobs: readonly Job[],
   arrays: Readonly<Record<number, number>>,
   studies: readonly StudyReading[] = [],
+  sources: readonly ClusterSource[] = [],
 ) {
   const alone = statusOf(hostSpecs(3), jobs, { arrays })
   const lines = studies.map(({ study, counts, trials }) => ({
@@ -30,6 +32,7 @@ export async function openQueueTab(
   }))
   const status = { ...alone, groups: linesOf(alone.groups, lines) }
   const queue = new FakeQueue(jobs, status)
+  queue.sources = sources
   for (const reading of studies) queue.studies.set(reading.study.id, reading)
   const logs: Parameters<WorkPort['startCommand']>[] = []
   const work: WorkPort = {

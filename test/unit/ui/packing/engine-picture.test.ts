@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { EngineUsage } from '../../../../src/scheduler/jobs/engine.ts'
-import { enginePicture } from '../../../../src/ui/packing/engine-picture.ts'
+import { enginePicture, isWaiting } from '../../../../src/ui/packing/engine-picture.ts'
 import { LOOSE_JOB } from '../../../../src/ui/packing/ray-picture.ts'
 
 const GIB = 2 ** 30
@@ -15,7 +15,7 @@ const jobOf = (name: string) => (name.startsWith('abc-') ? Number(name.split('-'
 
 describe('the picture of an engine', () => {
   it('has the real devices of jobs, and one sign for those of other people', () => {
-    const { hosts, down, own, others, waiting } = enginePicture(
+    const { hosts, down, own, others, jobs } = enginePicture(
       {
         nodes: [
           node('n1', { cpuUsedMilli: 4000, memoryUsedBytes: 3 * GIB }),
@@ -25,7 +25,7 @@ describe('the picture of an engine', () => {
           { id: '7', name: 'abc-17-1-0', user: 'ada', isOwn: true, shares: [share('n1', 2000, [1])] },
           { id: '8', name: 'abc-17-1-0', user: 'bob', isOwn: false, shares: [share('n2', 1000, [0])] },
           { id: '9', name: 'x', user: 'bob', isOwn: false, waits: 'later', shares: [] },
-          { id: '10', name: 'abc-18-1-0', user: 'ada', isOwn: true, waits: 'soon', shares: [] },
+          { id: '10', name: 'abc-18-1-0', user: 'ada', isOwn: true, waits: 'soon', startS: 60, shares: [] },
         ],
       },
       'Slurm',
@@ -43,9 +43,26 @@ describe('the picture of an engine', () => {
     })
     expect(hosts[1]).toMatchObject({ devices: [[{ job: LOOSE_JOB, milli: 1000 }], []], strandedMilli: 0 })
     expect([down, own, others]).toEqual([{ n2: 'down*' }, [17], 1])
-    expect(waiting).toEqual([
-      { job: 18, name: 'job 18', why: 'soon' },
-      { job: LOOSE_JOB, name: '9 of bob', why: 'later' },
+    expect(jobs.map(({ name }) => name)).toEqual(['job 17', 'job 18', '8 of bob', '9 of bob'])
+    expect(jobs.filter(isWaiting)).toMatchObject([
+      { job: 18, name: 'job 18', why: 'soon', expectedMs: 60_000 },
+      { job: LOOSE_JOB, name: '9 of bob', title: 'x', why: 'later' },
     ])
+  })
+
+  it('has a job that is placed in part both as a holder and as a waiting one, and nodes of unknown size', () => {
+    const { hosts, own, jobs } = enginePicture(
+      {
+        note: 'nodes may not be listed',
+        nodes: [node('n1', { cpuMilli: 0, cpuUsedMilli: 2000, gpus: 1, isBlind: true })],
+        jobs: [
+          { id: 'a', name: 'abc-17-1-0', user: 'x', isOwn: true, waits: 'full', shares: [share('n1', 2000, [0])] },
+        ],
+      },
+      'Kubernetes',
+      jobOf,
+    )
+    expect(hosts).toMatchObject([{ unknown: ['cores', 'memory'], strandedMilli: 0, devices: [[{ job: 17 }]] }])
+    expect([own, jobs]).toMatchObject([[17], [{ why: 'full', places: [{ node: 'n1', devices: [0] }] }]])
   })
 })

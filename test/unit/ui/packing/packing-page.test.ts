@@ -40,6 +40,42 @@ const USAGE: EngineUsage = {
   ],
 }
 
+class FakeCluster implements ClusterSource {
+  readonly place: ClusterSource['place']
+  watching = 0
+  readonly #end = () => {
+    this.watching -= 1
+  }
+  tell: ((picture: EnginePicture | string) => void) | undefined
+
+  constructor(place: ClusterSource['place']) {
+    this.place = place
+  }
+
+  watch(onPicture: (picture: EnginePicture | string) => void): Disposable {
+    this.watching += 1
+    this.tell = onPicture
+    return { [Symbol.dispose]: () => this.#end() }
+  }
+}
+
+/** Of 8 GPUs each; jobs of one GPU, of which some wait. */
+function manyNodes(nodes: number, jobs: number): EngineUsage {
+  const nodeOf = (index: number) => `node-${index % nodes}`
+  return {
+    nodes: Array.from({ length: nodes }, (_, index) => ({
+      ...{ name: nodeOf(index), cpuMilli: 64_000, cpuUsedMilli: 8000, memoryBytes: 2 ** 38, memoryUsedBytes: 8e9 },
+      ...{ gpus: 8, trouble: '' },
+    })),
+    jobs: Array.from({ length: jobs }, (_, index) => {
+      const own = { id: `job-${index}`, name: 'train', user: 'bob', isOwn: false }
+      const device = Math.floor(index / nodes)
+      if (device >= 8) return { ...own, waits: 'no node has enough free GPUs', shares: [] }
+      return { ...own, shares: [{ node: nodeOf(index), cpuMilli: 1000, memoryBytes: 1e9, devices: [device] }] }
+    }),
+  }
+}
+
 async function open(columns = 120, rows = 40, sources: readonly ClusterSource[] = []) {
   const jobs = [jobOf(1, runningOn('m1', 0))]
   const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
@@ -145,10 +181,10 @@ describe('what if', () => {
 
   it('shows only keys that apply now in the footer', async () => {
     const { harness, queue } = await open(160)
-    expect(hints(harness)).toMatch(/Esc shells +w what-if *$/)
+    expect(hints(harness)).toMatch(/Esc shells +w what-if +y next cluster *$/)
     harness.type('w\r')
     await settle()
-    expect(hints(harness)).toMatch(/w clear what-if .*Right next option .*Tab next slider *$/)
+    expect(hints(harness)).toMatch(/w clear what-if .*Right next option .*Tab next slider/)
     harness.type('w')
     const specs = hostSpecs(40, 2)
     queue.next = statusOf(specs, [])
@@ -181,41 +217,71 @@ describe('the current placement', () => {
   })
 
   it('shows the cluster of an engine, on demand', async () => {
-    const asked: { answer: (picture: EnginePicture | string) => void; signal: AbortSignal }[] = []
-    const read: ClusterSource['read'] = (signal) => new Promise((answer) => void asked.push({ answer, signal }))
-    const { harness } = await open(120, 40, [{ place: '@slurm', read }])
+    const [slurm, other] = [new FakeCluster('@slurm'), new FakeCluster('@other')]
+    const { harness, ray } = await open(120, 40, [slurm, other])
+    ray.watches[0]?.options.onUsage(undefined, 'refused')
+    expect(screen(harness)).toContain('y: [own hosts]   Ray    Slurm    Other')
     expect(hints(harness)).toContain('y next cluster')
+    expect(slurm.watching).toBe(0)
     harness.type('y')
+    expect(screen(harness)).toContain('the head of Ray does not answer: refused')
+    harness.type('y')
+    expect(screen(harness)).toContain('[Slurm]')
     expect(screen(harness)).toContain('no answer yet')
-    const answer = async (picture: EnginePicture | string) => {
-      asked.at(-1)?.answer(picture)
-      await settle()
-    }
-    await answer(enginePicture(USAGE, 'Slurm', (name) => (name === 'one' ? 1 : undefined)))
+    slurm.tell?.(enginePicture(USAGE, 'Slurm', (name) => (name === 'one' ? 1 : undefined)))
     const lines = screen(harness)
     expect(lines).toContain('packing of Slurm')
     expect(lines).toContain('GPUs 1/4  cores 2/8  of 2 nodes  1 down or drained')
     expect(lines).toContain('1 of the queue  * 0 other jobs')
     expect(lines).toMatch(/· +A{4,}/)
     expect(lines).toContain('* 8 of bob  no room')
-    const wait = async (seconds: number) => {
-      for (let second = 0; second < seconds; second++) {
-        harness.clock.advance(1000)
-        await settle()
-      }
-    }
-    await wait(5)
-    expect(asked).toHaveLength(2)
-    await answer('wrong: x\u001b[2J')
+    expect(hints(harness)).not.toContain('more hosts')
+    slurm.tell?.('wrong: x\u001b[2J')
     expect(screen(harness)).toContain('wrong: x\\x1b[2J')
-    await wait(15)
-    expect(asked.map(({ signal }) => signal.aborted)).toEqual([false, false, true, false])
-    expect(screen(harness)).toContain('no answer in time')
-    asked[2]?.answer('too late')
-    await settle()
-    expect(screen(harness)).toContain('no answer in time')
+    const late = slurm.tell
     harness.type('y')
-    expect(screen(harness)).not.toContain('no answer')
+    expect([slurm.watching, other.watching]).toEqual([0, 1])
+    late?.('too late')
+    expect(screen(harness)).toContain('no answer yet')
+    harness.type(`${LEADER}1`)
+    harness.clock.advance(1000)
+    await settle()
+    expect(other.watching).toBe(0)
+    harness.type(`${LEADER}4`)
+    await settle()
+    expect(other.watching).toBe(1)
+    harness.type('y')
+    expect(screen(harness)).toContain('[own hosts]')
+    expect(other.watching).toBe(0)
+  })
+
+  it('says that an engine has no nodes, what it may not read, and only what is held of nodes of unknown size', async () => {
+    const slurm = new FakeCluster('@slurm')
+    const { harness } = await open(80, 24, [slurm])
+    harness.type('yy')
+    slurm.tell?.(enginePicture({ nodes: [], jobs: [] }, 'Slurm', () => undefined))
+    expect(screen(harness)).toContain('Slurm has no nodes')
+    const [node] = USAGE.nodes
+    const blind = {
+      ...USAGE,
+      note: 'nodes may not be listed',
+      nodes: node ? [{ ...node, isBlind: true as const }] : [],
+    }
+    slurm.tell?.(enginePicture(blind, 'Slurm', () => undefined))
+    expect(screen(harness)).toContain('GPUs 1 held  cores 2 held  of 1 node')
+    expect(screen(harness)).toContain('nodes may not be listed')
+  })
+
+  it('shows 50 nodes with 1,000 jobs on a small screen', async () => {
+    const slurm = new FakeCluster('@slurm')
+    const { harness } = await open(80, 24, [slurm])
+    harness.type('yy')
+    slurm.tell?.(enginePicture(manyNodes(50, 1000), 'Slurm', () => undefined))
+    expect(screen(harness)).toContain('GPUs 400/400  cores 400/3200  of 50 nodes')
+    expect(screen(harness)).toContain('waiting: 600')
+    expect(hints(harness)).toContain('Down more hosts')
+    for (let row = 0; row < 50; row += 1) harness.type('j')
+    expect(screen(harness)).toContain('node-49')
   })
 
   it('shows what Ray has placed, on demand', async () => {
@@ -231,6 +297,6 @@ describe('the current placement', () => {
     harness.type(`${LEADER}1${LEADER}:ray watch\r`)
     expect(harness.console.state.tab).toBe('packing')
     ray.watches[0]?.options.onUsage(undefined, 'refused')
-    expect(screen(harness)).toContain('GPUs')
+    expect(screen(harness)).toContain('the head of Ray does not answer: refused')
   })
 })

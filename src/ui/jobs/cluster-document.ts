@@ -1,0 +1,91 @@
+/** All jobs of an engine's cluster, other people's in grey, and the selected one with its nodes or why it waits. Pure. */
+import { printable } from '../../base/printable.ts'
+import { clip, padEnd } from '../../base/text-width.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { boldStyle, mutedStyle, type Style, styleOf, type Theme } from '../compositor/scene.ts'
+import { type ClusterJob, type EnginePicture, isWaiting } from '../packing/engine-picture.ts'
+import { jobSpan, signOf } from '../packing/packing-panes.ts'
+import { LOOSE_JOB } from '../packing/ray-picture.ts'
+import { documentOf, type Row, type RowDocument, rowStyle, timeText, wrapRows } from '../rows/rows-pane.ts'
+
+const NAME_COLUMNS = 24
+const STATE_COLUMNS = 10
+
+/** `at`: the selected row. */
+export function clusterDocument(picture: EnginePicture, at: number, theme: Theme, nowMs: number): RowDocument {
+  const { jobs, note } = picture
+  const waiting = jobs.filter(isWaiting).length
+  const others = jobs.filter(({ job }) => job === LOOSE_JOB).length
+  const summary = `${jobs.length - waiting} running, ${waiting} waiting`
+  return {
+    head: [
+      [
+        { text: ` ${summary}`, style: boldStyle(theme.text) },
+        { text: `  * ${others} of other people`, style: mutedStyle(theme) },
+      ],
+      ...(note === undefined ? [] : [[{ text: ` ${printable(note)}`, style: boldStyle(theme.warning) }]]),
+      [
+        {
+          text: `   ${padEnd('JOB', NAME_COLUMNS)}${padEnd('STATE', STATE_COLUMNS)}ON, OR WHY IT WAITS`,
+          style: mutedStyle(theme),
+        },
+      ],
+    ],
+    length: jobs.length,
+    row(index) {
+      const job = jobs[index]
+      if (job === undefined) return []
+      const isChosen = index === at
+      const plain = isChosen ? rowStyle(theme, true) : ownStyle(job, theme)
+      return [
+        { text: isChosen ? '▸' : ' ', style: plain },
+        jobSpan(job.job, signOf(job.job), theme),
+        { text: ` ${padEnd(clip(printable(job.name), NAME_COLUMNS - 1), NAME_COLUMNS)}`, style: plain },
+        { text: padEnd(stateOf(job), STATE_COLUMNS), style: plain },
+        { text: printable(whereOrWhy(job, nowMs)), style: plain },
+      ]
+    },
+  }
+}
+
+const ownStyle = ({ job }: ClusterJob, theme: Theme): Style =>
+  job === LOOSE_JOB ? mutedStyle(theme) : styleOf(theme.text)
+
+const stateOf = (job: ClusterJob): string => (isWaiting(job) ? 'waiting' : 'running')
+
+function whereOrWhy(job: ClusterJob, nowMs: number): string {
+  if (!isWaiting(job)) return placesText(job)
+  return job.expectedMs === undefined ? job.why : `expected ${timeText(job.expectedMs, nowMs)}: ${job.why}`
+}
+
+/** `n[1-2], 3 GPUs` */
+function placesText({ places }: ClusterJob): string {
+  const nodes = [...new Set(places.map(({ node }) => node))]
+  const gpus = places.reduce((sum, { devices }) => sum + devices.length, 0)
+  return `${foldHostSet(nodes)}${gpus === 0 ? '' : `, ${gpus} ${gpus === 1 ? 'GPU' : 'GPUs'}`}`
+}
+
+const MOST_PLACES = 64
+
+/** Undefined: none is selected. */
+export function clusterJobDocument(
+  job: ClusterJob | undefined,
+  columns: number,
+  theme: Theme,
+  nowMs: number,
+): RowDocument {
+  if (job === undefined) return documentOf([[{ text: ' no jobs', style: mutedStyle(theme) }]])
+  const say = (text: string, style = styleOf(theme.text)): readonly Row[] =>
+    wrapRows(printable(text), columns, ' ', style)
+  const { places, expectedMs, why } = job
+  return documentOf([
+    ...say(`${stateOf(job)}  ${job.id}`, boldStyle(theme.text)),
+    ...(job.title === '' ? [] : say(job.title, mutedStyle(theme))),
+    ...(expectedMs === undefined || why === undefined ? [] : say(`expected to start ${timeText(expectedMs, nowMs)}`)),
+    ...(why === undefined ? [] : say(why, styleOf(theme.warning))),
+    ...places
+      .slice(0, MOST_PLACES)
+      .flatMap(({ node, devices }) => say(`on ${node}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}`)),
+    ...(places.length > MOST_PLACES ? say(`and ${places.length - MOST_PLACES} more`, mutedStyle(theme)) : []),
+  ])
+}
