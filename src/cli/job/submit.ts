@@ -491,10 +491,11 @@ export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: GlobalOptions,
 async function tryOnEngine(
   spec: JobSpec,
   { inventory, store }: OpenQueue,
-  options: GlobalOptions,
+  options: SubmitOptions,
   context: CliContext,
 ): Promise<number> {
   const { stdout, signal } = context
+  const { priority } = options
   const { connectHosts } = await import('./hosts.ts')
   using engines = await openEngines(inventory, context)
   const engine = engines.get(spec.engine ?? '')
@@ -502,6 +503,7 @@ async function tryOnEngine(
   const start = {
     key: bundleKey(store.id, { id: 0, attempt: 1 }, 0),
     spec: asHandedOver(spec),
+    priority,
     environment: spec.environment,
   }
   const trial = await engine?.tryOut?.(start, hosts.ops, signal)

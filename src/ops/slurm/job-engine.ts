@@ -15,6 +15,7 @@ import {
   BARRED,
   isPassing,
   jobOf,
+  LINE_WIDTH,
   parseJob,
   reasonWords,
   refusalWords,
@@ -24,7 +25,7 @@ import {
   SQUEUE_FORMAT,
   troubleWords,
 } from './queue.ts'
-import { optionsOf, type SlurmStart, slurmScript, whyNotSlurm } from './script.ts'
+import { type SlurmStart, slurmScript, whyNotSlurm } from './script.ts'
 import { type SlurmSpec, section } from './section.ts'
 import { parseUsage, type SlurmUsage, USAGE_PROGRAM } from './usage.ts'
 
@@ -83,11 +84,12 @@ async function round(slurm: SlurmSpec, orders: readonly SlurmOrder[], hosts: Ops
 
 /** The last line of a whole answer. */
 const END = 'end'
-const FACTS = ['claim', 'end', 'known', 'handed', 'refused'] as const
+const FACTS = ['claim', 'end', 'known', 'handed', 'refused', 'unwritten'] as const
 
 /** The lines of `roundProgram`: those of squeue, `claim KEY …` and so on. A login host reports only jobs that it was asked about. */
 export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], text: string) {
   const sights = new Map(orders.map(({ key }) => [key, { jobs: [], isKnown: false } as Mutable<SlurmSight>]))
+  const waits = new Map<string, { readonly why: string; readonly startS?: number }>()
   let trouble: string | undefined = "could not parse the login host's answer"
   for (const line of text.split('\n')) {
     const job = parseJob(line)
@@ -108,11 +110,11 @@ export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], 
     if (sight === undefined || fact === undefined) continue
     if (fact === 'known') sight.isKnown = true
     else if (fact === 'handed') sight.isHanded = true
+    else if (fact === 'unwritten') waits.set(key, { why: UNWRITTEN })
     else if (fact === 'refused') sight.refusal = rest.join(' ')
     else sight[fact] = rest.join(' ')
   }
   const reports = new Map<string, SlurmReport>()
-  const waits = new Map<string, { readonly why: string; readonly startS?: number }>()
   // Without squeue nothing is known about a job.
   if (trouble !== undefined) return { trouble, reports }
   for (const { kind, key } of orders) {
@@ -126,13 +128,24 @@ export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], 
   return { trouble, reports, waits }
 }
 
+const UNWRITTEN = 'cannot write its script on the login host: test its disk and quota with df and quota there'
+
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
+/** Variables of the login that may stand for options which neither Muster nor hosts.yaml sets. */
+const KEPT = ['account', 'partition', 'qos', 'reservation', 'constraint']
+
 /** `trouble` prints why nothing can be done, and ends the round. Variables of the login must not change the form of answers. */
-const openProgram = ({ bin, directory, login }: SlurmSpec): string => `umask 077
+const openProgram = ({ bin, directory, login, ...slurm }: SlurmSpec): string => `mask=$(umask)
+umask 077
 trouble() { printf 'trouble %s\\n' "$(printf %s "$1" | tr '\\n' ' ' | cut -c 1-400)"; exit 0; }
-${bin === undefined ? '' : `PATH=${bin}:$PATH\n`}unset SBATCH_ARRAY_INX SBATCH_WAIT SBATCH_TEST_ONLY $(env | sed -nE 's/^((SQUEUE|SCANCEL)_[A-Z_]*)=.*/\\1/p')
-for program in sbatch squeue scancel flock; do
+${bin === undefined ? '' : `PATH=${bin}:$PATH\n`}unset $(env | sed -nE '/^SBATCH_(${KEPT.filter(
+  (name) => !Object.hasOwn(slurm, name),
+)
+  .join('|')
+  .toUpperCase()})=/d; s/^((SQUEUE|SCANCEL|SBATCH)_[A-Z_]*)=.*/\\1/p')
+command -v flock > /dev/null || trouble "${login} has no flock. Install util-linux there"
+for program in sbatch squeue scancel; do
   command -v $program > /dev/null || trouble "${login} has no $program${bin === undefined ? ' in its PATH. Set bin in slurm of hosts.yaml' : ` in ${bin}`}"
 done
 place=${directory ?? JOBS_DIRECTORY}
@@ -141,7 +154,7 @@ mkdir -p "$place" && cd "$place" || trouble "cannot use $place on ${login}"
 
 /**
  * While it holds the lock, no other round submits; what a killed one has submitted is found by its name, and later by the claim of
- * the job itself.
+ * the job itself. A problem of one job does not hide what is known of the others; without the controller it tries no further one.
  */
 export function roundProgram(slurm: SlurmSpec, orders: readonly SlurmOrder[]): string {
   if (orders.length === 0) return `echo ${END}\n`
@@ -150,9 +163,13 @@ export function roundProgram(slurm: SlurmSpec, orders: readonly SlurmOrder[]): s
       ? `start ${order.key} ${shellQuote(slurmScript(order, slurm))}`
       : `${order.kind} ${order.key}`,
   )
+  // The names of thousands of jobs would be too long for an argument of squeue.
+  const foreign = `length == ${LINE_WIDTH} && $1 ~ /^[0-9]+$/ && $NF !~ /^${orders[0]?.key.split('-')[0]}-[-0-9]+$/`
   return `${openProgram(slurm)}exec 9> .lock.slurm && flock -w 20 9
 [ $? -ne 1 ] || trouble 'another round with Slurm is still under way'
-queue=$(SLURM_TIME_FORMAT=%s LC_ALL=C squeue -h -a -t all -u "$(id -u)" -n ${orders.map(({ key }) => key).join()} -O ${shellQuote(SQUEUE_FORMAT)} 2>&1 9>&-) || trouble "$queue"
+queue=$( { LC_ALL=C SLURM_TIME_FORMAT=%s squeue -h -a -t all -u "$(id -u)" -O ${shellQuote(SQUEUE_FORMAT)} 2>&1 9>&- && echo whole; } | LC_ALL=C awk '${foreign} { next } { print }')
+[ "\${queue##*
+}" = whole ] || trouble "$(printf '%s\\n' "$queue" | tail -n 3)"
 printf '%s\\n' "$queue"
 names=" $(printf '%s\\n' "$queue" | sed 's/.* //' | tr '\\n' ' ')"
 isqueued() { case $names in *" $1 "*) return 0;; esac; return 1; }
@@ -162,13 +179,17 @@ check() {
   done
   [ ! -f "$1/slurm-id" ] || echo "known $1"
 }
+away=
 start() {
   if isqueued "$1" || [ -f "$1/claim" ] || [ -f "$1/slurm-id" ]; then check "$1"; return; fi
-  mkdir -p "$1" && printf %s "$2" > "$1/script" || trouble "cannot write to $place on ${slurm.login}"
-  if said=$(cd "$1" && sbatch --parsable --job-name="$1" --output=out --no-requeue script 2>&1 < /dev/null 9>&-); then
+  [ -z "$away" ] || return
+  if ! { mkdir -p "$1" && printf %s "$2" > "$1/script"; } 2> /dev/null; then
+    echo "unwritten $1"
+  elif said=$(cd "$1" && umask $mask && sbatch --parsable --job-name="$1" --output=out --no-requeue script 2>&1 < /dev/null 9>&-); then
     printf '%s\\n' "$said" | tail -n 1 > "$1/slurm-id"
     echo "handed $1"
   else
+    case $said in *[Uu]'nable to contact slurm controller'*) away=1;; esac
     printf 'refused %s %s\\n' "$1" "$(printf %s "$said" | tr '\\n' ' ' | cut -c 1-600)"
   fi
 }
@@ -186,10 +207,13 @@ echo ${END}
 }
 
 function logScript({ directory }: SlurmSpec, { key, rank, fromByte, mostBytes }: LogPiece): string {
-  const file = `${key}/out${rank === undefined ? '' : `.${rank}`}`
   const from = fromByte < 0 ? String(-fromByte) : `+${fromByte + 1}`
+  // What kept a gang from its start is in the output of its script.
+  const file = rank === undefined ? 'out' : `out.${rank}; [ -f $f ] || [ -e out.0 ] || f=out`
   return `cd ${directory ?? JOBS_DIRECTORY} || exit
-[ ! -f ${file} ] || tail -c ${from} ${file} | head -c ${mostBytes}`
+cd ${key} 2>/dev/null || exit 0
+f=${file}
+[ ! -f $f ] || tail -c ${from} $f | head -c ${mostBytes}`
 }
 
 /** A string: why nothing is known. Never rejects. */
@@ -204,7 +228,7 @@ async function readUsage(slurm: SlurmSpec, hosts: OpsHosts, signal: AbortSignal)
 /** The script, and when Slurm would start it, or why it never would. Never rejects. */
 async function tryOut(slurm: SlurmSpec, start: SlurmStart, hosts: OpsHosts, signal: AbortSignal) {
   const script = slurmScript(start, slurm, true)
-  const program = `${openProgram(slurm)}said=$(cd && sbatch --test-only ${optionsOf(start.spec, slurm).map(shellQuote).join(' ')} --wrap true 2>&1 < /dev/null); echo "code $?"
+  const program = `${openProgram(slurm)}said=$(cd && printf %s ${shellQuote(script)} | sbatch --test-only 2>&1); echo "code $?"
 printf '%s\\n' "$said"
 `
   const { result, text } = await exec(slurm, program, hosts, signal, TRIAL_MS)

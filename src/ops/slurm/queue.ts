@@ -26,7 +26,7 @@ export const SQUEUE_FORMAT = Object.entries(COLUMNS)
   .map(([name, width]) => `${name}:.${width}`)
   .join()
 
-const LINE_WIDTH = Object.values<number>(COLUMNS).reduce((sum, width) => sum + width)
+export const LINE_WIDTH = Object.values<number>(COLUMNS).reduce((sum, width) => sum + width)
 
 /** The year 2100. */
 const MOST_S = 4_102_444_800

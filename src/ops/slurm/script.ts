@@ -6,21 +6,29 @@ import type { SlurmSpec } from './section.ts'
 export type SlurmStart = {
   readonly key: string
   readonly environment: Readonly<Record<string, string>>
+  /** In the queue; higher ones go first. */
+  readonly priority: number
   readonly spec: {
     readonly name: string
     readonly command: string
     readonly directory?: string
-    readonly request: {
-      readonly cpuMilli: number
-      readonly memoryBytes: number
-      readonly gpuCount: number
-      readonly gpuMilli: number
-    }
+    readonly request: SlurmRequest
     readonly bundles: number
     readonly strategy: string
     readonly maxBundlesPerHost?: number
     readonly limitS?: number
+    /** Bundles with requests of their own, in the order of ranks. */
+    readonly roles?: readonly { readonly name: string; readonly count: number; readonly request: SlurmRequest }[]
+    /** Ranks: the job is done when these are. */
+    readonly leaders?: readonly number[]
   }
+}
+
+type SlurmRequest = {
+  readonly cpuMilli: number
+  readonly memoryBytes: number
+  readonly gpuCount: number
+  readonly gpuMilli: number
 }
 
 /** A node that does not see the directory of the job, or cannot write there. */
@@ -31,10 +39,21 @@ const PORTS = 10_000
 const WHOLE_MILLI = 1000
 const MIB = 2 ** 20
 const MOST_COMMENT = 100
+/** Slurm's own limit is 128. */
+const MOST_COMPONENTS = 64
+/** Of `--nice`, for each step of priority below 0. */
+const NICE_STEP = 100
+const MOST_NICE = 2_000_000_000
 
 /** Why Slurm cannot be asked for it; undefined: it can. */
-export function whyNotSlurm({ request, bundles, strategy }: SlurmStart['spec'], { shardsPerGpu }: SlurmSpec) {
-  if (request.gpuCount === 0 || request.gpuMilli === WHOLE_MILLI) return undefined
+export function whyNotSlurm(spec: SlurmStart['spec'], { shardsPerGpu }: SlurmSpec) {
+  const { bundles, strategy } = spec
+  const components = componentsOf(spec)
+  if (components.length > 1 && strategy === 'STRICT_PACK')
+    return '--strategy STRICT_PACK: Slurm places bundles that ask for different amounts on different nodes'
+  if (components.length > MOST_COMPONENTS)
+    return `--role: Slurm takes at most ${MOST_COMPONENTS} roles that ask for different amounts`
+  if (components.every(({ request }) => request.gpuCount === 0 || request.gpuMilli === WHOLE_MILLI)) return undefined
   if (shardsPerGpu === undefined)
     return '--gpu: Slurm has no share of a GPU unless hosts.yaml says how many shards a GPU has. Ask for whole GPUs, or set shards_per_gpu in slurm.'
   if (bundles > 1 && strategy !== 'STRICT_SPREAD')
@@ -42,62 +61,78 @@ export function whyNotSlurm({ request, bundles, strategy }: SlurmStart['spec'], 
   return undefined
 }
 
+/** Bundles that ask for the same; several: a heterogeneous job. */
+type Component = { readonly count: number; readonly request: SlurmRequest }
+
+function componentsOf({ roles = [], request, bundles }: SlurmStart['spec']): readonly Component[] {
+  const components: Component[] = []
+  for (const { count, request } of roles) {
+    const last = components.at(-1)
+    if (last !== undefined && JSON.stringify(last.request) === JSON.stringify(request))
+      components[components.length - 1] = { request, count: last.count + count }
+    else components.push({ count, request })
+  }
+  return components.length > 1 ? components : [{ count: bundles, request: components[0]?.request ?? request }]
+}
+
 /** `isPlain`: without what Muster needs to know how it ends, for other uses. */
 export function slurmScript(start: SlurmStart, slurm: SlurmSpec, isPlain = false): string {
   const { key, spec } = start
   const body = spec.bundles === 1 ? singleBody(start) : gangBody(start)
   const path = slurm.bin === undefined ? '' : `export PATH=${slurm.bin}:"$PATH"\n`
+  const own = [`--job-name=${key}`, `--comment="${commentOf(spec.name)}"`, '--output=out', '--no-requeue']
+  const options = componentsOf(spec).map((component) =>
+    [...own, ...optionsOf(start, component, slurm)].map((option) => `#SBATCH ${option}\n`).join(''),
+  )
   return `#!/bin/sh
-${[
-  `--job-name=${key}`,
-  `--comment="${commentOf(spec.name)}"`,
-  '--output=out',
-  '--no-requeue',
-  ...optionsOf(spec, slurm),
-]
-  .map((option) => `#SBATCH ${option}\n`)
-  .join('')}${path}${isPlain ? '' : CLAIM}${variablesOf(start)}${body}${isPlain ? 'exit $code\n' : NOTE_END}`
+${options.join('#SBATCH hetjob\n')}${path}${isPlain ? '' : CLAIM}${variablesOf(start)}${body}${isPlain ? 'exit $code\n' : NOTE_END}`
 }
 
 /** For people who look at squeue. */
 const commentOf = (name: string): string => name.replaceAll(/[^\w .,:@%+=/-]/g, '_').slice(0, MOST_COMMENT)
 
+const coresOf = ({ cpuMilli }: SlurmRequest): number => Math.max(1, Math.ceil(cpuMilli / 1000))
+
 /** As sbatch(1) describes them. */
-export function optionsOf(
-  { request, bundles, strategy, maxBundlesPerHost, limitS }: SlurmStart['spec'],
+function optionsOf(
+  { priority, spec: { strategy, maxBundlesPerHost, limitS, bundles } }: SlurmStart,
+  { count, request }: Component,
   { partition, account, qos, coreMemoryBytes, shardsPerGpu = 1, options }: SlurmSpec,
 ): readonly string[] {
   const { memoryBytes, gpuCount, gpuMilli } = request
-  const cores = Math.max(1, Math.ceil(request.cpuMilli / 1000))
-  const isOnePerNode = bundles === 1 || strategy === 'STRICT_SPREAD'
+  const cores = coresOf(request)
+  const isOnePerNode = count === 1 || strategy === 'STRICT_SPREAD'
   const mib = (bytes: number) => `${Math.ceil(bytes / MIB)}M`
   const memory =
     memoryBytes === 0
       ? coreMemoryBytes === 0
         ? []
         : [`--mem-per-cpu=${mib(coreMemoryBytes)}`]
-      : [isOnePerNode ? `--mem=${mib(memoryBytes)}` : `--mem-per-cpu=${mib(memoryBytes / cores)}`]
+      : // Components of one job must all name it in the same way.
+        [isOnePerNode && count === bundles ? `--mem=${mib(memoryBytes)}` : `--mem-per-cpu=${mib(memoryBytes / cores)}`]
   const shards = Math.ceil((gpuMilli * shardsPerGpu) / WHOLE_MILLI)
   const gpus =
     gpuCount === 0
       ? []
       : gpuMilli < WHOLE_MILLI
         ? [`--gres=shard:${shards}`]
-        : [bundles === 1 ? `--gres=gpu:${gpuCount}` : `--gpus-per-task=${gpuCount}`]
-  const nodes = isOnePerNode ? bundles : strategy === 'STRICT_PACK' ? 1 : undefined
+        : [count === 1 ? `--gres=gpu:${gpuCount}` : `--gpus-per-task=${gpuCount}`]
+  const nodes = isOnePerNode ? count : strategy === 'STRICT_PACK' ? 1 : undefined
   const perNode = isOnePerNode ? 1 : maxBundlesPerHost
   const given = { partition, account, qos }
   return [
     ...Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
     ...(nodes === undefined ? [] : [`--nodes=${nodes}`]),
-    `--ntasks=${bundles}`,
-    ...(perNode === undefined || bundles === 1 ? [] : [`--ntasks-per-node=${perNode}`]),
-    ...(strategy === 'SPREAD' && bundles > 1 ? ['--spread-job', '--distribution=cyclic'] : []),
+    `--ntasks=${count}`,
+    ...(perNode === undefined || count === 1 ? [] : [`--ntasks-per-node=${perNode}`]),
+    ...(strategy === 'SPREAD' && count > 1 ? ['--spread-job', '--distribution=cyclic'] : []),
     `--cpus-per-task=${cores}`,
     ...memory,
     ...gpus,
     // Slurm counts minutes.
     ...(limitS === undefined ? [] : [`--time=${Math.ceil(limitS / 60)}`]),
+    // Only administrators may raise a priority.
+    ...(priority < 0 ? [`--nice=${Math.min(MOST_NICE, Math.ceil(-priority * NICE_STEP))}`] : []),
     ...options,
   ]
 }
@@ -140,26 +175,63 @@ const goTo = (directory: string | undefined): string => (directory === undefined
 
 const singleBody = ({
   spec: { command, directory },
-}: SlurmStart): string => `${PORT}${SAME_DEVICES}node=$SLURMD_NODENAME
-export RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 MUSTER_RANK=0 MUSTER_WORLD_SIZE=1 MUSTER_HOSTS="$node" MASTER_ADDR="$node"
+}: SlurmStart): string => `${PORT}${SAME_DEVICES}MUSTER_HOSTS=$SLURMD_NODENAME
+${ADDRESSES}export RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 MUSTER_RANK=0 MUSTER_WORLD_SIZE=1
 ( ${goTo(directory)} && exec /bin/sh -c ${shellQuote(command)} )
 code=$?
 `
 
+/** From MUSTER_HOSTS: what the nodes reach each other at, which is not always their name. */
+const ADDRESSES = `MUSTER_ADDRESSES=$(scontrol -o show node "$(echo "$MUSTER_HOSTS" | tr , '\\n' | sort -u | paste -s -d , -)" 2>/dev/null | awk -v hosts="$MUSTER_HOSTS" '
+  { name = ""; for (i = 1; i <= NF; i++) { if ($i ~ /^NodeName=/) name = substr($i, 10); if ($i ~ /^NodeAddr=/) at[name] = substr($i, 10) } }
+  END { n = split(hosts, own, ","); for (i = 1; i <= n; i++) printf "%s%s", (i == 1 ? "" : ","), (at[own[i]] == "" ? own[i] : at[own[i]]) }')
+: "\${MUSTER_ADDRESSES:=$MUSTER_HOSTS}"
+export MUSTER_HOSTS MUSTER_ADDRESSES MASTER_ADDR="\${MUSTER_ADDRESSES%%,*}"
+`
+
 /** The first rank that fails ends the others, and its exit code is that of the job. */
-function gangBody({ spec: { command, directory } }: SlurmStart): string {
-  const rank = `${SAME_DEVICES}export RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID
+function gangBody({ spec }: SlurmStart): string {
+  const { command, directory, leaders } = spec
+  const components = componentsOf(spec)
+  const isUnlike = components.length > 1
+  const isLed = leaders !== undefined && leaders.length < spec.bundles
+  /** `program`: a word of sh, for each bundle. */
+  const srun = (options: string, program: string) =>
+    `srun ${options}${components
+      .map(({ request }, index) => {
+        const group = isUnlike ? `--het-group=${index} ` : ''
+        return `${group}--cpus-per-task=${coresOf(request)} /bin/sh -c ${program}`
+      })
+      .join(' : ')}`
+  // In a job of several components, srun numbers these files in another way.
+  const rank = `${isUnlike ? 'exec > "out.$SLURM_PROCID" 2>&1\n' : ''}${SAME_DEVICES}export RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID
 export MUSTER_RANK=$RANK MUSTER_WORLD_SIZE=$WORLD_SIZE
 ( ${goTo(directory)} && exec /bin/sh -c ${shellQuote(command)} )
 code=$?
 [ $code -eq 0 ] || ln -s $code first 2>/dev/null
-exit $code`
-  return `${PORT}export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
-MUSTER_HOSTS=$(srun /bin/sh -c 'echo "$SLURM_PROCID $SLURMD_NODENAME"' | sort -n | sed 's/.* //' | paste -s -d , -)
-rm -f first
-export MUSTER_HOSTS MASTER_ADDR="\${MUSTER_HOSTS%%,*}"
-srun --kill-on-bad-exit=1 --output=out.%t /bin/sh -c ${shellQuote(rank)}
-code=$?
-[ ! -L first ] || code=$(readlink first)
+${isLed ? '[ $code -ne 0 ] || : > "done.$RANK"\n' : ''}exit $code`
+  const start = srun(`--kill-on-bad-exit=1 ${isUnlike ? '' : '--output=out.%t '}`, '"$rank"')
+  return `${PORT}MUSTER_HOSTS=$(${srun('', `'echo "$SLURM_PROCID $SLURMD_NODENAME"'`)} | sort -n | sed 's/.* //' | paste -s -d , -)
+${ADDRESSES}rm -f first done.*
+rank=${shellQuote(rank)}
+${isLed ? ledBy(leaders, start) : `${start}\ncode=$?\n`}[ ! -L first ] || code=$(readlink first)
 `
 }
+
+/** Ends the others when all leaders are done. */
+const ledBy = (leaders: readonly number[], start: string): string => `${start} &
+step=$! code=
+while [ -z "$code" ] && kill -0 $step 2>/dev/null; do
+  sleep 1
+  code=0
+  for rank in ${leaders.join(' ')}; do [ -f "done.$rank" ] || code=; done
+done
+if [ "$code" = 0 ]; then
+  kill $step 2>/dev/null
+  wait $step
+  rm -f first
+else
+  wait $step
+  code=$?
+fi
+`

@@ -18,6 +18,8 @@ export type EngineOrder =
       readonly kind: 'start'
       readonly key: string
       readonly spec: JobSpec
+      /** In the queue; higher ones go first. */
+      readonly priority: number
       /** The variables of its specification and Muster's own. */
       readonly environment: Readonly<Record<string, string>>
     }

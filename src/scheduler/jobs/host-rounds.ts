@@ -386,7 +386,7 @@ export class HostRounds implements Disposable {
 }
 
 /** Hosts and devices are known to the engine alone, which sets their variables itself. */
-function engineOrderOf({ job: { spec, state }, order }: JobOrder): EngineOrder {
+function engineOrderOf({ job: { spec, state, priority }, order }: JobOrder): EngineOrder {
   const { kind, key } = order
   const awaits = spec.launch !== undefined && !('endpoint' in state && state.endpoint !== undefined)
   if (kind === 'stop') return { kind, key }
@@ -394,7 +394,7 @@ function engineOrderOf({ job: { spec, state }, order }: JobOrder): EngineOrder {
   const { MUSTER_JOB = '', MUSTER_ATTEMPT = '', MUSTER_GPU_MILLI = '', MUSTER_ENDPOINTS } = order.run.environment
   const own = { MUSTER_JOB, MUSTER_ATTEMPT, MUSTER_GPU_MILLI, ...defined({ MUSTER_ENDPOINTS }) }
   const environment = { ...spec.launch?.environment, ...spec.environment, ...own }
-  return { kind, key, spec: { ...spec, command: order.run.command }, environment }
+  return { kind, key, spec: { ...spec, command: order.run.command }, priority, environment }
 }
 
 export type DriverHost = {

@@ -90,7 +90,11 @@ end
       request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
     }
     await playMutations(async ({ choice, note }) => {
-      const trial = await SLURM.tryOut({ key: 'abc-0-1-0', environment: {}, spec }, login(good, choice, note), signal)
+      const trial = await SLURM.tryOut(
+        { key: 'abc-0-1-0', environment: {}, priority: 0, spec },
+        login(good, choice, note),
+        signal,
+      )
       expectPlain('words' in trial ? trial.words : trial.trouble, 'the words')
     }, 0.5)
   })

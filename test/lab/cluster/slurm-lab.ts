@@ -53,13 +53,6 @@ export class SlurmLab {
     await mustExec(node, 'slurmd')
   }
 
-  /** The controller starts anew, and knows no job any more. */
-  async forgetJobs(): Promise<void> {
-    await this.stopController()
-    await mustExec(this.controller, 'slurmctld -c')
-    await this.#allIdle()
-  }
-
   /** It saves its state. */
   async stopController(): Promise<void> {
     const running = () => this.controller.processes().filter(({ name }) => name === 'slurmctld')

@@ -10,7 +10,8 @@ import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
 const canRun = requirement('root', 'namespaces', 'sshd', 'ssh', 'ip', 'nsenter', ...SLURM_PROGRAMS)
 
 const PLACE = '.local/state/muster/jobs'
-const TELL = 'echo "$RANK $LOCAL_RANK/$WORLD_SIZE $SLURMD_NODENAME $MUSTER_HOSTS gpu:$CUDA_VISIBLE_DEVICES"'
+const TELL =
+  'echo "$RANK $LOCAL_RANK/$WORLD_SIZE $SLURMD_NODENAME $MUSTER_HOSTS gpu:$CUDA_VISIBLE_DEVICES $MUSTER_ADDRESSES $MASTER_ADDR"'
 
 describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
   let lab: Lab
@@ -35,7 +36,8 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
   const slurmId = async (id: string): Promise<string> => (await slurm.run(`cat ${PLACE}/*-${id}-1-0/slurm-id`)).trim()
 
   beforeAll(async () => {
-    const made = await slurmLab()
+    // Slurm forgets jobs within seconds.
+    const made = await slurmLab({ minJobAgeS: 5 })
     lab = made.lab
     slurm = made.slurm
     const file = hostsFileOf(lab, 'slurm')
@@ -64,7 +66,9 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
     await queue.work().ended
     const states = (await queue.list()).map(({ state }) => state)
     expect(states).toEqual(Array.from({ length: 11 }, () => 'done'))
-    expect((await queue.job('logs', one)).stdout).toMatch(/^0 0\/1 n[12] n[12] gpu:[01]\nloss=0.5\nloss=0.25\n$/)
+    expect((await queue.job('logs', one)).stdout).toMatch(
+      /^0 0\/1 n([12]) n\1 gpu:[01] (10\.81\.0\.[23]) \2\nloss=0.5\nloss=0.25\n$/,
+    )
     expect(await queue.show(one)).toMatch(/^loss: +0\.25$/m)
     const [from = 0, to = 0] = array.split('-').map(Number)
     const indices = Array.from({ length: to - from + 1 }, (_, index) => printed(String(from + index)))
@@ -74,7 +78,10 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
       const ranks = await rows(id)
       // MUSTER_HOSTS has the hosts in the order of ranks.
       expect(ranks.map(([rank]) => rank)).toEqual(ranks.map((_, index) => String(index)))
-      expect(new Set(ranks.map(([, , , hosts]) => hosts))).toEqual(new Set([ranks.map(([, , host]) => host).join()]))
+      const hosts = ranks.map(([, , host = '']) => host)
+      const addresses = hosts.map((host) => lab.host(host).address)
+      const same = ranks.map(([, , , names, , at, master]) => [names, at, master])
+      expect(same).toEqual(ranks.map(() => [hosts.join(), addresses.join(), addresses[0]]))
     }
     const hostsOf = async (id: string) => (await rows(id)).map(([, , host]) => host)
     expect(new Set(await hostsOf(pack)).size).toBe(2)
@@ -96,11 +103,17 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
     const here = await submit('--', 'sleep 300')
     const there = await submit('--retries', '5', '--', 'sleep 300')
     const never = await submit('--gpu', '3', '--', 'true')
+    // Only n3 has as many cores.
+    const fallen = await submit('--cpu', '8', '--priority', '-2', '--', 'sleep 300')
     const work = queue.work()
-    await Promise.all([reaches(here, 'running'), reaches(there, 'running')])
+    await Promise.all([here, there, fallen].map((id) => reaches(id, 'running')))
+    expect(await slurm.run(`scontrol show job ${await slurmId(fallen)}`)).toContain(' Nice=200 ')
+    await slurm.run('scontrol update nodename=n3 state=down reason=test')
     await queue.job('cancel', here)
     await slurm.run(`scancel ${await slurmId(there)}`)
     await work.ended
+    // It may have come back by itself.
+    await slurm.run('scontrol update nodename=n3 state=resume || :')
     const states = Object.fromEntries((await queue.list()).map((line) => [line.job, line]))
     expect(states[failing]).toMatchObject({ state: 'failed', reason: 'exit 3' })
     expect(states[gang]).toMatchObject({ state: 'failed', reason: 'exit 7' })
@@ -112,12 +125,16 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
       state: 'failed',
       reason: 'Slurm refused it: Requested node configuration is not available',
     })
+    expect(states[fallen]).toMatchObject({ state: 'lost', reason: 'a node failed while it ran: n3' })
     expect((await slurm.run('squeue -h')).trim()).toBe('')
   })
 
   it('knows how jobs ended that Slurm has forgotten', async () => {
-    const ids = [await submit('--', 'exit 4'), await submit('--', 'true'), await submit('--', 'sleep 300')]
-    const [failed = '', done = '', cut = ''] = ids
+    const failed = await submit('--', 'exit 4')
+    const done = await submit('--', 'true')
+    const cut = await submit('--', 'sleep 300')
+    const late = await submit('--limit', '600', '--', 'sleep 300')
+    const ids = [failed, done, cut, late]
     queue.work()
     await Promise.all(
       ids.map((id) => waitUntil(async () => (await stateOf(id)) !== 'queued', `job ${id} to go`, 60_000)),
@@ -126,13 +143,13 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
     const ends = async () =>
       (await slurm.run(`ls ${PLACE}/*-${failed}-1-0/end ${PLACE}/*-${done}-1-0/end 2>/dev/null || :`)).trim()
     await waitUntil(async () => (await ends()).split('\n').length === 2, 'both to end', 60_000)
-    await slurm.run(`scancel ${await slurmId(cut)}`)
-    await waitUntil(async () => (await slurm.run('squeue -h')).trim() === '', 'all to end', 60_000)
-    await slurm.forgetJobs()
+    await slurm.run(`scancel ${await slurmId(cut)}; scontrol update jobid=${await slurmId(late)} EndTime=now`)
+    await waitUntil(async () => (await slurm.run('squeue -h -t all')).trim() === '', 'all to be forgotten', 120_000)
     await queue.work().ended
     expect(await stateOf(done)).toBe('done')
     expect(await queue.find(failed)).toMatchObject({ state: 'failed', reason: 'exit 4' })
     expect(await queue.find(cut)).toMatchObject({ state: 'cancelled', reason: 'cancelled in Slurm' })
+    expect(await queue.find(late)).toMatchObject({ state: 'timed-out', reason: 'stopped by Slurm at its time limit' })
   })
 
   it('says why a job waits, and when it is expected to start', async () => {
@@ -171,6 +188,11 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
     expect((await queue.find(large)).reason).toContain('Slurm refused it: ')
     const last = await submit('--cpu', '8', '--limit', '600', '--', 'true')
     await says(last, /jobs of higher priority go first \(Priority\)/)
+
+    const failed = (await slurm.run('sbatch --parsable --mem=1 -o /dev/null --wrap false')).trim()
+    await waitUntil(async () => (await slurm.run(`squeue -h -t F -j ${failed}`)) !== '', 'another job to fail', 60_000)
+    await slurm.run(`scontrol update jobid=${await slurmId(last)} dependency=afterok:${failed}`)
+    await says(last, /a job that it depends on failed: it never starts \(DependencyNeverSatisfied\)/)
 
     await slurm.run('scontrol update nodename=n3 state=drain reason=test')
     await says(next, /nodes that it needs are down, drained or reserved/)

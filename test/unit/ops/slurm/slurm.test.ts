@@ -10,7 +10,7 @@ import {
   type SlurmJob,
   SQUEUE_FORMAT,
 } from '../../../../src/ops/slurm/queue.ts'
-import { optionsOf, type SlurmStart, slurmScript, whyNotSlurm } from '../../../../src/ops/slurm/script.ts'
+import { type SlurmStart, slurmScript, whyNotSlurm } from '../../../../src/ops/slurm/script.ts'
 import type { SlurmSpec } from '../../../../src/ops/slurm/section.ts'
 import { parseUsage } from '../../../../src/ops/slurm/usage.ts'
 
@@ -223,8 +223,13 @@ describe('the answer of a round', () => {
 })
 
 describe('the script of a job', () => {
-  const options = (given: Parameters<typeof spec>[0], own: Partial<SlurmSpec> = {}) =>
-    optionsOf(spec(given), { ...SLURM, ...own }).join(' ')
+  /** Without those that are always the same. */
+  const options = (given: Parameters<typeof spec>[0], own: Partial<SlurmSpec> = {}, priority = 0) =>
+    slurmScript({ key: KEY, environment: {}, priority, spec: spec(given) }, { ...SLURM, ...own })
+      .split('\n')
+      .filter((text) => text.startsWith('#SBATCH ') && !/ --(job-name|comment|output|no-requeue)\b/.test(text))
+      .map((text) => text.slice('#SBATCH '.length))
+      .join(' ')
 
   it('asks for what the job asks for, by strategy', () => {
     expect(
@@ -262,11 +267,40 @@ describe('the script of a job', () => {
     expect(options({ request: half }, { shardsPerGpu: 4 })).toContain('--gres=shard:2')
   })
 
+  it('lowers its priority in Slurm below 0, which is all that users may do there', () => {
+    expect(options({}, {}, 5)).not.toContain('nice')
+    expect(options({}, {}, -3)).toContain(' --nice=300')
+    expect(options({}, {}, -1e9)).toContain(' --nice=2000000000')
+  })
+
+  it('has a component for each role that asks for something else', () => {
+    const request = { cpuMilli: 1000, memoryBytes: 2 ** 30, gpuCount: 0, gpuMilli: 0 }
+    const large = { ...request, cpuMilli: 4000, gpuCount: 1, gpuMilli: 1000 }
+    const roles = [
+      { name: 'chief', count: 1, request },
+      { name: 'worker', count: 2, request },
+      { name: 'ps', count: 1, request: large },
+    ]
+    const unlike = { bundles: 4, roles, leaders: [0] }
+    expect(options(unlike)).toBe(
+      '--partition=main --ntasks=3 --cpus-per-task=1 --mem-per-cpu=1024M hetjob --partition=main --nodes=1 --ntasks=1 --cpus-per-task=4 --mem-per-cpu=256M --gres=gpu:1',
+    )
+    const script = slurmScript({ key: KEY, environment: {}, priority: 0, spec: spec(unlike) }, SLURM)
+    expect(script.match(/^srun .*$/gm)).toEqual([
+      'srun --kill-on-bad-exit=1 --het-group=0 --cpus-per-task=1 /bin/sh -c "$rank" : --het-group=1 --cpus-per-task=4 /bin/sh -c "$rank" &',
+    ])
+    const alike = { ...unlike, roles: roles.slice(0, 2), bundles: 3 }
+    expect(options(alike)).toBe('--partition=main --ntasks=3 --cpus-per-task=1 --mem-per-cpu=1024M')
+    expect(whyNotSlurm(spec(unlike), SLURM)).toBeUndefined()
+    expect(whyNotSlurm(spec({ ...unlike, strategy: 'STRICT_PACK' }), SLURM)).toContain('on different nodes')
+  })
+
   it('is a shell script in which no text of the job is anything but text', () => {
     const evil = `it's "x"\n#SBATCH --uid=0\n$(touch /tmp/x) \`y\``
     const start = (bundles: number): SlurmStart => ({
       key: KEY,
       environment: { WORD: evil },
+      priority: 0,
       spec: spec({ name: evil, command: evil, directory: `/a b/${evil}`, bundles }),
     })
     for (const bundles of [1, 3])
@@ -282,14 +316,16 @@ describe('the script of a job', () => {
   })
 
   it('goes to the login host as one word, in a program that a shell can read', () => {
-    const start = { kind: 'start', key: KEY, environment: { A: "'" }, spec: spec({ command: "echo 'a' > b" }) } as const
+    const order = { kind: 'start', key: KEY, environment: { A: "'" }, priority: 0 } as const
+    const start = { ...order, spec: spec({ command: "echo 'a' > b" }) }
     const program = roundProgram({ ...SLURM, bin: '/opt/slurm/bin', directory: '/shared/muster' }, [
       start,
       { kind: 'check', key: 'abc-2-1-0' },
       { kind: 'stop', key: 'abc-3-1-0' },
     ])
     execFileSync('sh', ['-n'], { input: program })
-    expect(program).toContain(`-n ${KEY},abc-2-1-0,abc-3-1-0 `)
+    expect(program).toContain(`start ${KEY} '#!/bin/sh\n`)
+    expect(program).toContain('\ncheck abc-2-1-0\nstop abc-3-1-0\n')
     expect(program).toContain('PATH=/opt/slurm/bin:$PATH')
   })
 })

@@ -9,6 +9,7 @@ const start = (key: string, storage?: string): EngineOrder => ({
   kind: 'start',
   key,
   spec: worldSpec(storage === undefined ? {} : { storage }),
+  priority: 0,
   environment: {},
 })
 const room = { nodes: ['m1', 'm2'].map((host) => ({ host, total: {}, free: {} })), taken: {} }
