@@ -130,6 +130,8 @@ export const VERBS: VerbTable = {
     summary: 'look at the Kubernetes cluster of hosts.yaml',
     verbs: {
       events: reads('show the events of the last hour', CLUSTER, () => import('./kubernetes/events.ts')),
+      logs: reads('show what a pod prints', CLUSTER, () => import('./kubernetes/logs.ts')),
+      exec: changes('run a command in a pod', ['inventory', 'connection'], () => import('./kubernetes/exec.ts')),
     },
   },
   'keep-connections': changes(

@@ -14,15 +14,17 @@ import { connectHosts } from '../job/hosts.ts'
 
 export type NamespaceOptions = GlobalOptions & { readonly namespace?: string; readonly allNamespaces?: boolean }
 
-/** Options of verbs that show objects of a namespace. */
+/** Options of verbs about an object of a namespace. */
+export const inNamespace = (command: Command): Command =>
+  command.option(
+    '-n, --namespace <name>',
+    'in this namespace (default: as hosts.yaml or the kubeconfig says)',
+    kubernetesName,
+  )
+
+/** Options of verbs that list objects. */
 export const inNamespaces = (command: Command): Command =>
-  command
-    .option(
-      '-n, --namespace <name>',
-      'of this namespace (default: as hosts.yaml or the kubeconfig says)',
-      kubernetesName,
-    )
-    .option('-A, --all-namespaces', 'of all namespaces')
+  inNamespace(command).option('-A, --all-namespaces', 'of all namespaces')
 
 export function kubernetesName(text: string): string {
   if (!/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(text))
@@ -30,14 +32,20 @@ export function kubernetesName(text: string): string {
   return text
 }
 
-/** Disposing ends the proxy and the connection to its host. @throws MusterError */
-export async function openCluster(options: GlobalOptions, context: CliContext): Promise<Kubernetes> {
+/** @throws MusterError */
+export async function declaredCluster(options: GlobalOptions, context: CliContext) {
   const inventory = await loadInventory(inventorySource(options, context))
   const spec = sectionOf(inventory, section)
   if (spec === undefined)
-    throw new MusterError('configuration', 'hosts.yaml declares no Kubernetes cluster', {
-      hint: 'Add a section k8s (docs/engines.md); k8s: {} is the current context of kubectl on this machine.',
+    throw new MusterError('configuration', `${inventory.file ?? 'the inventory'} declares no Kubernetes cluster`, {
+      hint: 'Add a section k8s; k8s: {} is the current context of kubectl on this machine (docs/engines.md).',
     })
+  return { inventory, spec }
+}
+
+/** Disposing ends the proxy and the connection to its host. @throws MusterError */
+export async function openCluster(options: GlobalOptions, context: CliContext): Promise<Kubernetes> {
+  const { inventory, spec } = await declaredCluster(options, context)
   const { environment, signal } = context
   const opened = new DisposableStore()
   const hosts = spec.via === undefined ? undefined : opened.own(await connectHosts(inventory, options, context)).ops
@@ -47,15 +55,22 @@ export async function openCluster(options: GlobalOptions, context: CliContext): 
   return { ...kubernetes, [Symbol.dispose]: () => opened[Symbol.dispose]() }
 }
 
+/** As the options say, else hosts.yaml, else the kubeconfig. */
+export const namespaceOf = (
+  kubernetes: Kubernetes,
+  { namespace }: NamespaceOptions,
+): ReturnType<Kubernetes['namespace']> =>
+  namespace === undefined ? kubernetes.namespace() : Promise.resolve({ ok: true, name: namespace })
+
 /** The path of a kind of objects as the options say. */
 export async function pathOf(
   kubernetes: Kubernetes,
   group: string,
   kind: string,
-  { namespace, allNamespaces }: NamespaceOptions,
+  options: NamespaceOptions,
 ): Promise<{ readonly ok: true; readonly path: string } | KubernetesRefusal> {
-  if (allNamespaces) return { ok: true, path: apiPath(group, kind) }
-  const own = namespace === undefined ? await kubernetes.namespace() : { ok: true as const, name: namespace }
+  if (options.allNamespaces) return { ok: true, path: apiPath(group, kind) }
+  const own = await namespaceOf(kubernetes, options)
   return own.ok ? { ok: true, path: apiPath(group, 'namespaces', own.name, kind) } : own
 }
 

@@ -128,10 +128,11 @@ export class KubernetesApi {
         const request = httpRequest({
           createConnection: () => stream,
           // kubectl proxy takes requests for localhost only.
-          host: 'localhost',
+          setHost: false,
           method,
           path: path + formatQuery(query),
           headers: {
+            host: 'localhost',
             accept: 'application/json',
             ...(bytes && { 'content-type': type, 'content-length': bytes.length }),
           },

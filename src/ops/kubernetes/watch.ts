@@ -81,10 +81,9 @@ const BOOKMARK_MS = 60_000
 const SILENCE_MS = BOOKMARK_MS + 30_000
 const LEAST_WATCH_S = 240
 const WATCH_SPREAD_S = 60
-const LEAST_PAUSE_MS = 1_000
-const MOST_PAUSE_MS = 60_000
-/** Nothing changes about a refusal soon: rights, credentials. */
-const REFUSED_PAUSE_MS = 15_000
+const PAUSE_MS = { least: 1_000, most: 30_000 }
+/** Rights and credentials do not change soon. */
+const REFUSED_PAUSE_MS = { least: 15_000, most: 60_000 }
 /** So long it was a watch that worked. */
 const GOOD_MS = 10_000
 const CHANGE_MS = 200
@@ -252,9 +251,9 @@ class Watch<T> implements Disposable {
     const { clock, random } = this.#options
     if (refusal !== undefined) this.#tell(refusal)
     const isRefused = refusal !== undefined && refusal.status >= 400 && refusal.status < 500
-    const least = isRefused ? REFUSED_PAUSE_MS : LEAST_PAUSE_MS
-    const longest = Math.min(MOST_PAUSE_MS, least * 2 ** Math.min(this.#failures, 10))
-    const pauseMs = Math.max(refusal?.retryAfterMs ?? 0, least / 2 + (random() * longest) / 2)
+    const { least, most } = isRefused ? REFUSED_PAUSE_MS : PAUSE_MS
+    const longest = Math.min(most, least * 2 ** Math.min(this.#failures, 10))
+    const pauseMs = Math.max(refusal?.retryAfterMs ?? 0, (longest / 2) * (1 + random()))
     const waited = Promise.withResolvers<void>()
     using _abort = onAbort(this.#abort.signal, waited.resolve)
     this.#pause = clock.after(pauseMs, waited.resolve)
