@@ -1,5 +1,5 @@
 /**
- * `npm run lab -- up [--count N] [--kernel N] [--slurm N]` starts a cluster that runs until `npm run lab -- down`; `npm run lab -- AREA` runs the
+ * `npm run lab -- up [--count N] [--kernel N] [--slurm N] [--kubernetes]` starts a cluster that runs until `npm run lab -- down`; `npm run lab -- AREA` runs the
  * tests of one area on real hosts and ends with `N passed, N failed`.
  */
 import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,16 +7,19 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { messageOf } from '../../src/base/errors.ts'
 import { vitest } from '../support/vitest-run.ts'
+import { cgroupOf, removeCgroup } from './cluster/cgroups.ts'
 import { killOwners, labsDirectory, livingOwners, sweepLabs } from './cluster/directories.ts'
 import { kernelImage } from './cluster/kernel-image.ts'
+import { KUBERNETES_SECTION, KubernetesLab, kubernetesLabOptions } from './cluster/kubernetes-lab.ts'
+import { kubernetesPrograms } from './cluster/kubernetes-programs.ts'
 import { startLab } from './cluster/lab.ts'
 import { HEAVY_ENVIRONMENTS, pythonEnvironment } from './cluster/python-environment.ts'
 import { rayEnvironment } from './cluster/ray-environment.ts'
 import { homesOfSlurm, nodesOf, SLURM_SECTION, SlurmLab, slurmNames } from './cluster/slurm-lab.ts'
 
-const USAGE = `usage: npm run lab -- up [--count N] [--kernel N [--systemd]] [--slurm N]
+const USAGE = `usage: npm run lab -- up [--count N] [--kernel N [--systemd]] [--slurm N] [--kubernetes [--real N]]
        npm run lab -- down
-       npm run lab -- image       build the disk of kernel hosts and the environments with Ray and Optuna, if missing
+       npm run lab -- image       build the disk of kernel hosts, the environments with Ray and Optuna, and Kubernetes, if missing
        npm run lab -- parts [NAME…]
                                   install what heavy tests need, if missing: ${HEAVY_ENVIRONMENTS.join(', ')}
        npm run lab -- AREA        run the tests of one area: ${areas().join(', ')}
@@ -27,6 +30,9 @@ type Order = {
   readonly kernelCount: number
   readonly hasSystemd: boolean
   readonly slurmCount: number
+  readonly hasKubernetes: boolean
+  /** Nodes of Kubernetes on which pods really run. */
+  readonly realCount: number
 }
 
 const [verb = '', ...rest] = process.argv.slice(2)
@@ -43,9 +49,10 @@ async function main(verb: string, rest: readonly string[]): Promise<number> {
     process.stderr.write(`${order}\n${USAGE}`)
     return 2
   }
-  if (verb === 'down') return down()
+  if (verb === 'down') return await down()
   if (verb === 'image') {
-    process.stdout.write(`${await kernelImage()}\n${await rayEnvironment()}\n${await pythonEnvironment('optuna')}\n`)
+    for (const build of [kernelImage, rayEnvironment, () => pythonEnvironment('optuna'), kubernetesPrograms])
+      process.stdout.write(`${await build()}\n`)
     return 0
   }
   if (verb === 'parts') return await parts(rest)
@@ -58,28 +65,39 @@ async function main(verb: string, rest: readonly string[]): Promise<number> {
 
 /** Returns a string if the arguments are wrong: the message. */
 function orderOf(args: readonly string[]): Order | string {
-  let values: { count?: string; kernel?: string; systemd?: boolean; slurm?: string }
+  let values: {
+    count?: string
+    kernel?: string
+    systemd?: boolean
+    slurm?: string
+    kubernetes?: boolean
+    real?: string
+  }
   try {
     const text = { type: 'string' } as const
-    const options = { count: text, kernel: text, systemd: { type: 'boolean' }, slurm: text } as const
+    const flag = { type: 'boolean' } as const
+    const options = { count: text, kernel: text, systemd: flag, slurm: text, kubernetes: flag, real: text } as const
     values = parseArgs({ args: [...args], options }).values
   } catch (error) {
     return messageOf(error)
   }
   const kernelCount = Number(values.kernel ?? 0)
   const slurmCount = Number(values.slurm ?? 0)
-  const count = Number(values.count ?? (kernelCount + slurmCount > 0 ? 0 : 3))
+  const realCount = Number(values.real ?? 0)
+  const hasKubernetes = values.kubernetes ?? realCount > 0
+  const count = Number(values.count ?? (kernelCount + slurmCount > 0 || hasKubernetes ? 0 : 3))
   if (
     !isCount(count, 1000) ||
     !isCount(kernelCount, 20) ||
     !isCount(slurmCount, 50) ||
-    count + kernelCount + slurmCount === 0
+    !isCount(realCount, 20) ||
+    (count + kernelCount + slurmCount === 0 && !hasKubernetes)
   )
-    return '--count must be a number up to 1000, --kernel one up to 20 and --slurm one up to 50, and they cannot all be 0'
-  return { count, kernelCount, hasSystemd: values.systemd ?? false, slurmCount }
+    return '--count must be a number up to 1000, --kernel and --real one up to 20 and --slurm one up to 50, and they cannot all be 0'
+  return { count, kernelCount, hasSystemd: values.systemd ?? false, slurmCount, hasKubernetes, realCount }
 }
 
-async function up({ count, kernelCount, hasSystemd, slurmCount }: Order): Promise<number> {
+async function up({ count, kernelCount, hasSystemd, slurmCount, hasKubernetes, realCount }: Order): Promise<number> {
   const guests = Array.from({ length: kernelCount }, (_, index) => `k${index + 1}`)
   const init = hasSystemd ? 'systemd' : 'service'
   const standing = standingLab()
@@ -88,8 +106,11 @@ async function up({ count, kernelCount, hasSystemd, slurmCount }: Order): Promis
     return 1
   }
   const hosts = Array.from({ length: count }, (_, index) => `m${index + 1}`)
+  const realNodes = Array.from({ length: realCount }, (_, index) => `real${index + 1}`)
+  const kubernetes = hasKubernetes ? await kubernetesLabOptions(realNodes) : { names: [], mounts: {} }
   const lab = await startLab({
-    names: [...hosts, ...(slurmCount === 0 ? [] : slurmNames(slurmCount))],
+    names: [...hosts, ...(slurmCount === 0 ? [] : slurmNames(slurmCount)), ...kubernetes.names],
+    mounts: kubernetes.mounts,
     perHost: homesOfSlurm,
     kernelHosts: Object.fromEntries(guests.map((name) => [name, init])),
     isStanding: true,
@@ -98,6 +119,10 @@ async function up({ count, kernelCount, hasSystemd, slurmCount }: Order): Promis
   if (slurmCount > 0) {
     await new SlurmLab(lab, { nodes: nodesOf(slurmCount) }).start()
     appendFileSync(lab.hostsFile, SLURM_SECTION)
+  }
+  if (hasKubernetes) {
+    await new KubernetesLab(lab).start(realNodes)
+    appendFileSync(lab.hostsFile, KUBERNETES_SECTION)
   }
   const inside = lab.command(['env', '-u', 'XDG_CONFIG_HOME', '-u', 'XDG_STATE_HOME', `HOME=${lab.environment.HOME}`])
   process.stdout.write(`${readFileSync(lab.hostsFile, 'utf8')}
@@ -126,7 +151,7 @@ function isCount(value: number, most: number): boolean {
   return Number.isInteger(value) && value >= 0 && value <= most
 }
 
-function down(): number {
+async function down(): Promise<number> {
   const directory = standingLab()
   if (directory === undefined) {
     process.stderr.write('no lab is running\n')
@@ -135,6 +160,8 @@ function down(): number {
   killOwners(directory)
   rmSync(directory, { recursive: true, force: true })
   rmSync(standingFile(), { force: true })
+  // Their processes are killed, but may not be gone yet.
+  await removeCgroup(cgroupOf(directory))
   return 0
 }
 

@@ -7,6 +7,7 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { kubernetesDirectory } from '../lab/cluster/kubernetes-programs.ts'
 import { environmentDirectory, HEAVY_ENVIRONMENTS } from '../lab/cluster/python-environment.ts'
 import { missingConda } from './real-conda.ts'
 
@@ -16,7 +17,7 @@ const NAMESPACES = ['--net', '--mount', '--uts', '--pid', '--fork']
 
 /**
  * Programs by name, and these: `root`, `namespaces` (root that may make network, mount, UTS and PID namespaces), `kernel hosts`,
- * `python environments`, `conda of PyPI`, `python MODULE` (a module of the system's Python), `environment NAME` (an environment
+ * `kubernetes` (its programs, built), `containers` (of a node of Kubernetes), `python environments`, `conda of PyPI`, `python MODULE` (a module of the system's Python), `environment NAME` (an environment
  * of heavy tests).
  */
 export function requirement(...names: readonly string[]): boolean {
@@ -38,6 +39,8 @@ function missing(name: string): string | undefined {
   if (name === 'root') return process.getuid?.() === 0 ? undefined : 'this needs root'
   if (name === 'namespaces') return missingNamespaces()
   if (name === 'kernel hosts') return missingKernelHosts()
+  if (name === 'kubernetes') return missingKubernetes()
+  if (name === 'containers') return missingContainers()
   if (name === 'python environments') return missingPythonEnvironments()
   if (name === 'conda of PyPI') return missingConda()
   if (name.startsWith('python ')) return missingModule(name.slice('python '.length))
@@ -67,6 +70,19 @@ function missingEnvironment(name: string): string | undefined {
   return existsSync(environmentDirectory(known))
     ? undefined
     : `the environment ${name} is not installed (install it: npm run lab -- parts ${name})`
+}
+
+function missingKubernetes(): string | undefined {
+  return existsSync(kubernetesDirectory()) ? undefined : 'Kubernetes is not built (build it: npm run lab -- image)'
+}
+
+function missingContainers(): string | undefined {
+  const programs = ['containerd', 'ctr', 'runc', 'busybox'].filter((name) => findProgram(name) === undefined)
+  const files = ['/usr/lib/cni/bridge', '/usr/lib/cni/host-local'].filter((path) => !isExecutable(path))
+  const absent = [...programs, ...files]
+  return absent.length === 0
+    ? undefined
+    : `not installed: ${absent.join(', ')} (on Debian: containerd, runc, busybox-static and containernetworking-plugins)`
 }
 
 /** What it takes to build the disk of User-Mode Linux guests and to plug them into a bridge. */

@@ -49,6 +49,7 @@ export class Lab implements AsyncDisposable {
   readonly hosts: readonly LabHost[]
   readonly kernelHosts: readonly KernelHost[]
   readonly #process: ChildProcess
+  readonly #cleanups: (() => Promise<void>)[] = []
 
   constructor(
     directory: string,
@@ -109,6 +110,11 @@ export class Lab implements AsyncDisposable {
     this.#process.stderr?.destroy()
   }
 
+  /** For what does not end with the lab's processes. */
+  afterStop(cleanup: () => Promise<void>): void {
+    this.#cleanups.push(cleanup)
+  }
+
   async stop(): Promise<void> {
     if (this.#process.exitCode === null && this.#process.signalCode === null) {
       const ended = once(this.#process, 'exit')
@@ -118,6 +124,7 @@ export class Lab implements AsyncDisposable {
       await ended
       clearTimeout(overdue)
     }
+    for (const cleanup of this.#cleanups.splice(0)) await cleanup()
     rmSync(this.directory, { recursive: true, force: true })
   }
 

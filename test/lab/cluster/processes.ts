@@ -24,12 +24,24 @@ export function pidNamespaceOf(pid: number): string | undefined {
 }
 
 export function processesIn(namespace: string): LabProcess[] {
-  return readdirSync('/proc')
-    .filter((entry) => /^\d+$/.test(entry))
-    .map(Number)
+  return pids()
     .filter((pid) => pidNamespaceOf(pid) === namespace)
     .flatMap((pid) => readProcess(pid) ?? [])
     .sort((left, right) => left.innerPid - right.innerPid)
+}
+
+/** In all namespaces: a container has one of its own. */
+export function processesOf(command: string): LabProcess[] {
+  return pids().flatMap((pid) => {
+    const found = readProcess(pid)
+    return found?.command === command ? [found] : []
+  })
+}
+
+function pids(): number[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)
 }
 
 /** The session (setsid(2)) that a process belongs to; undefined when it is gone. */

@@ -4,11 +4,10 @@
  * environment know their own path.
  */
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { PLAIN_ENVIRONMENT, runOrThrow } from './run.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildOnce, cachePath } from './cache.ts'
+import { PLAIN_ENVIRONMENT } from './run.ts'
 
 /** `imports`: Python code that fails when the environment is not usable. */
 type Environment = { readonly imports: string; readonly usesSystemPackages?: boolean }
@@ -38,52 +37,24 @@ export const ENVIRONMENT_PLACE = '/mnt'
 export const ENVIRONMENT = `${ENVIRONMENT_PLACE}/venv`
 
 const BUILD = join(import.meta.dirname, 'scripts', 'python-environment.sh')
-const BUILD_MS = 1_200_000
 
 /** The directory to mount at ENVIRONMENT_PLACE, created if missing; others that need it meanwhile wait for the same build. */
 export async function pythonEnvironment(name: EnvironmentName): Promise<string> {
   const directory = environmentDirectory(name)
-  if (existsSync(directory)) return directory
   const { imports, usesSystemPackages = false }: Environment = ENVIRONMENTS[name]
   const options = usesSystemPackages ? ['--system-site-packages'] : []
-  const build = [
-    'unshare',
-    '--mount',
-    'sh',
-    BUILD,
-    directory,
-    ENVIRONMENT_PLACE,
-    requirementsOf(name),
-    imports,
-    ...options,
-  ]
-  const unlessBuilt = [
-    'sh',
-    '-c',
-    'directory=$1; shift; [ -e "$directory" ] || exec "$@"',
-    'build',
-    directory,
-    ...build,
-  ]
+  const script = ['sh', BUILD, directory, ENVIRONMENT_PLACE, requirementsOf(name), imports, ...options]
   // pip finds the index, and whom to trust, in the user's environment; Python is the one that hosts see, too.
   const environment = { ...process.env, PATH: PLAIN_ENVIRONMENT.PATH }
-  mkdirSync(dirname(directory), { recursive: true })
-  const lock = join(dirname(directory), `lock-${name}`)
-  await runOrThrow(['flock', lock, ...unlessBuilt], { timeoutMs: BUILD_MS, environment })
-  return directory
+  return await buildOnce(directory, `lock-${name}`, ['unshare', '--mount', ...script], environment)
 }
 
 /** Where the environment is, or will be. */
 export function environmentDirectory(name: EnvironmentName): string {
   const { imports, usesSystemPackages }: Environment = ENVIRONMENTS[name]
-  const hash = createHash('sha256')
-    .update(readFileSync(requirementsOf(name)))
-    .update(readFileSync(BUILD))
-    .update(imports)
-  hash.update(outputOf('python3', '-VV'))
-  if (usesSystemPackages) hash.update(outputOf('dpkg-query', '--show', 'python3-torch', 'libopenmpi3'))
-  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'muster-lab')
-  return join(cache, `${name}-${hash.digest('hex').slice(0, 12)}`)
+  const files = [readFileSync(requirementsOf(name)), readFileSync(BUILD)]
+  const packages = usesSystemPackages ? [outputOf('dpkg-query', '--show', 'python3-torch', 'libopenmpi3')] : []
+  return cachePath(name, [...files, imports, outputOf('python3', '-VV'), ...packages])
 }
 
 function requirementsOf(name: EnvironmentName): string {
