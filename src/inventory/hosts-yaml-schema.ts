@@ -1,4 +1,5 @@
 /** The keys of hosts.yaml that belong to no area, and the kinds of values that areas use too: for the parser and docs/hosts-yaml.md. */
+import { isIPv4 } from 'node:net'
 import { isScalar } from 'yaml'
 import type { Host, TransportName } from './host.ts'
 import { isPort, isUserName, parseHostSpec } from './host-name.ts'
@@ -59,6 +60,7 @@ const TRANSPORTS: readonly TransportName[] = ['ssh2', 'openssh', 'local']
 
 export const hostSet = located(text('host set'))
 export const hostName = located(text('host'))
+export const ipAddress = text('IPv4 address', (value) => (isIPv4(value) ? undefined : 'is not an IPv4 address'))
 /** Of this machine. */
 export const path = text('path', (value) => (value.includes('"') ? 'may not have a quote in it' : undefined))
 export const port = number('a port from 1 to 65535', isPort)

@@ -7,9 +7,10 @@ import type { AreaEntry } from '../../ops/kernel/area-entry.ts'
 import { nfs } from '../../ops/nfs/area.ts'
 import { packages } from '../../ops/packages/area.ts'
 import { ray } from '../../ops/ray/area.ts'
+import { slurm } from '../../ops/slurm/area.ts'
 import { trust } from '../../ops/trust/area.ts'
 
-export const AREAS: readonly AreaEntry[] = [trust, packages, nfs, env, ray]
+export const AREAS: readonly AreaEntry[] = [trust, packages, nfs, env, ray, slurm]
 
 export async function loadAreas(entries: readonly AreaEntry[] = AREAS): Promise<readonly AreaMaker[]> {
   return await Promise.all(entries.map(async ({ load }) => (await load()).area))
@@ -18,7 +19,6 @@ export async function loadAreas(entries: readonly AreaEntry[] = AREAS): Promise<
 /** Their parts of hosts.yaml, and what launchers and engines use. */
 export async function fileSections(): Promise<readonly Section[]> {
   const others = [
-    import('../../ops/slurm/section.ts'),
     import('../../ops/kubernetes/section.ts'),
     import('../../scheduler/launch/section.ts'),
     import('../../scheduler/launch/rows.ts'),

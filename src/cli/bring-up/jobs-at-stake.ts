@@ -13,6 +13,8 @@ import type { CliContext } from '../command-line/verb.ts'
 import { queuePath } from '../job/open-queue.ts'
 
 const MOST_NAMED = 20
+/** What an area may call the operation without which its engine has nothing. */
+const HEADS = ['head', 'controller']
 
 /** A sentence each; none unless something is taken away. A queue that cannot be read does not keep `down` from working. */
 export function jobsAtStake(
@@ -51,7 +53,7 @@ export function sentencesAbout(
       const title = placeTitle(enginePlace(engine))
       const nodes = changed.flatMap(({ area, host }) => (area === engine ? [host] : []))
       if (nodes.length === 0) return []
-      const hasHead = changed.some(({ id, host }) => id === operationId(engine, 'head', host))
+      const hasHead = changed.some(({ id, host }) => HEADS.some((name) => id === operationId(engine, name, host)))
       if (!hasHead) return [`${name} runs on ${title}, and may run on ${foldHostSet(nodes)}`]
       return [
         job.state.kind === 'starting'

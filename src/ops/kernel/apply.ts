@@ -188,10 +188,10 @@ class Application {
     }
     const stdin = this.#stdinOf(step.run.stdin ?? [])
     if (typeof stdin === 'string') return end({ kind: 'failed', outcome: { kind: 'exit', code: 1 }, reason: stdin })
-    const onOutput = this.#tellOutput(operation, step)
+    const onOutput = step.run.isSecret === true ? undefined : this.#tellOutput(operation, step)
     const result = (await early?.goOn()) ?? (await this.#run(operation, step.run, stdin, onOutput))
     if (result.outcome.kind === 'cancelled') return end({ kind: 'cancelled' })
-    let failure = failureOf(result)
+    let failure = failureOf(step.run.isSecret === true ? { ...result, stdout: new Uint8Array() } : result)
     if (failure === undefined && step.check !== undefined && step.run.isProof !== true) {
       const why = await this.#holds(operation, step.check)
       if (why !== undefined) failure = { outcome: result.outcome, reason: `it ran, but its check fails: ${why}` }

@@ -34,6 +34,9 @@ export type NewContent = {
   readonly copy?: 'keep' | 'drop'
 }
 
+/** The first line of files that are Muster's alone. */
+export const MADE_BY_MUSTER = '# Made by Muster from hosts.yaml: changes here are lost.'
+
 const MAX_FILE_BYTES = 512 * 1024
 
 export function bytesOf(text: string): Uint8Array {
@@ -142,7 +145,7 @@ left_before() {
   if [ -e "$left_file" ] && grep -q -e '^# >>> muster ' -e '^# Made by Muster ' "$left_file"; then return 0; fi
   left_found before "$1"
 }
-for each in /etc /etc/exports.d /etc/systemd/system; do
+for each in /etc /etc/exports.d /etc/slurm /etc/systemd/system; do
   for file in "$each"/.muster-new-*; do [ ! -e "$file" ] || left_new "$file"; done
   for file in "$each"/*.muster-before; do [ ! -e "$file" ] || left_before "$file"; done
 done

@@ -29,10 +29,12 @@ export type Action = {
   readonly early?: string
   /** Exit code 0 proves what the check would, so the check does not run again. */
   readonly isProof?: boolean
+  /** What it prints goes to the stdin of other steps, and is shown and recorded nowhere. */
+  readonly isSecret?: boolean
 }
 
 /** Changes nothing; exit code 0 means that it holds. */
-export type Check = Omit<Action, 'stdin' | 'files' | 'early' | 'isProof'>
+export type Check = Omit<Action, 'stdin' | 'files' | 'early' | 'isProof' | 'isSecret'>
 
 export type Step = {
   readonly id: string

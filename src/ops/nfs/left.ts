@@ -6,7 +6,7 @@
 import type { LeftKind } from '../../base/left.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type Fact, type FactSet, type KnownFacts, known, knownValue } from '../kernel/fact.ts'
-import type { FileState } from '../kernel/files.ts'
+import { type FileState, MADE_BY_MUSTER } from '../kernel/files.ts'
 import {
   defineLeft,
   type LeftAnswer,
@@ -32,7 +32,7 @@ import {
   serverFacts,
 } from './facts.ts'
 import { isNfs } from './mounts.ts'
-import { declaredPoints, planUnmount, UNIT_HEAD } from './plan-client.ts'
+import { declaredPoints, planUnmount } from './plan-client.ts'
 import { planUnexport } from './plan-server.ts'
 import { type NfsWanted, type Share, wantedNfs } from './wanted.ts'
 
@@ -47,7 +47,7 @@ const unitsFact: Fact<readonly Unit[]> = {
   script: `for file in /etc/systemd/system/*.mount; do
   [ -f "$file" ] && [ ! -L "$file" ] || continue
   IFS= read -r first < "$file"
-  [ "$first" = ${shellQuote(UNIT_HEAD)} ] || continue
+  [ "$first" = ${shellQuote(MADE_BY_MUSTER)} ] || continue
   echo "unit $(cksum < "$file")"
   tell "$file" ' '; echo
 done

@@ -4,14 +4,12 @@
  */
 import { shellQuote } from '../../base/shell-quote.ts'
 import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
-import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
+import { bytesOf, type FileState, MADE_BY_MUSTER, removeFile, writeFile } from '../kernel/files.ts'
 import { type Action, blocked, nothing, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import { allKnown, type HostFactsOfNfs, type MountPoint, pointAt, unitPath } from './facts.ts'
 import { fstabLine, isMountOf, isNfs, missingOptions, mountAt, pointOf, unitName } from './mounts.ts'
 import { type Share, sourceOf } from './wanted.ts'
 
-/** The first line of a unit of Muster's. */
-export const UNIT_HEAD = '# Made by Muster from hosts.yaml: changes here are lost.'
 const MADE = '# Muster made the directory.'
 /** Seconds; a mount that hangs is given up. */
 const MOUNT_LIMIT_S = 40
@@ -30,7 +28,7 @@ export function planMount(host: string, own: HostFactsOfNfs, share: Share): Verd
 
   const file = mountFileOf(share, facts)
   if (file.was.kind === 'other') return blocked(host, 'not-a-file', `${file.path}: ${file.was.because}`)
-  const isOthers = hasSystemd && file.was.kind === 'file' && !file.was.text.startsWith(UNIT_HEAD)
+  const isOthers = hasSystemd && file.was.kind === 'file' && !file.was.text.startsWith(MADE_BY_MUSTER)
   const foreign = foreignLines(facts.fstab, share)
   if (isOthers || (foreign.length > 0 && !isRight)) {
     const cause = `${isOthers ? file.path : '/etc/fstab'} declares ${share.point} already, but not from Muster`
@@ -129,7 +127,7 @@ function declarationOf(share: Share, hasSystemd: boolean, isMade: boolean): stri
   if (!hasSystemd) return [...notes, fstabLine(sourceOf(share), share.point, options)]
   const value = (text: string) => text.replaceAll('%', '%%')
   return [
-    UNIT_HEAD,
+    MADE_BY_MUSTER,
     ...notes,
     '[Unit]',
     'After=network-online.target',
@@ -230,7 +228,7 @@ export function planUnmount(host: string, own: HostFactsOfNfs, share: Pick<Share
   if ('kind' in facts) return facts as Verdict
   const { mounts, hasSystemd } = facts
   const file = mountFileOf(share, facts)
-  const isOwn = hasSystemd ? file.lines[0] === UNIT_HEAD : file.lines.length > 0
+  const isOwn = hasSystemd ? file.lines[0] === MADE_BY_MUSTER : file.lines.length > 0
   if (file.was.kind !== 'file' || !isOwn) return nothing(`Muster declares no mount at ${share.point}`)
   const point = pointAt(own, share.point)
   const there = mountAt(mounts, share.point)

@@ -5,7 +5,7 @@
 import { defined } from '../../base/defined.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { changedLines } from '../kernel/block.ts'
-import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
+import { bytesOf, type FileState, MADE_BY_MUSTER, removeFile, writeFile } from '../kernel/files.ts'
 import type { Finding } from '../kernel/finding.ts'
 import { type Action, blocked, ifKnown, nothing, type Step, steps, type Verdict } from '../kernel/operation.ts'
 import { type SystemServiceState, serviceScript } from '../kernel/services.ts'
@@ -13,7 +13,6 @@ import { agrees, type Exports, formatExport, isSameExport, problemOfOptions } fr
 import { allKnown, EXPORTS_FILE, type HostFactsOfNfs, type MountPoint, pointAt, SERVICE } from './facts.ts'
 import type { Share } from './wanted.ts'
 
-const HEAD = '# Made by Muster from hosts.yaml: changes here are lost.'
 /** Notes in the exports file about what `down` undoes. */
 const STARTED = '# Muster started the server.'
 const ENABLED = '# Muster switched the server on at boot.'
@@ -37,7 +36,7 @@ export function planExports(host: string, own: HostFactsOfNfs, shares: readonly 
     return clients.length === 0 ? [] : [formatExport(share.path, clients, share.options.join(','))]
   })
   const text = ownExports.kind === 'file' ? ownExports.text : ''
-  const content = lines.length === 0 ? '' : `${[HEAD, ...notesOf(text, service), ...lines].join('\n')}\n`
+  const content = lines.length === 0 ? '' : `${[MADE_BY_MUSTER, ...notesOf(text, service), ...lines].join('\n')}\n`
   const directories = shares.map(({ path, mode: declared }): Step | false => {
     const point = pointAt(own, path)
     const isMissing = point?.kind === 'absent'

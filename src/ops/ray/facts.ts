@@ -1,5 +1,6 @@
 /** What Ray asks a host before anything starts, and a running head; as the login, which can stop only its own processes. */
 import { shellQuote } from '../../base/shell-quote.ts'
+import { clockFact } from '../kernel/clock.ts'
 import type { Fact, FactSet, HostFacts } from '../kernel/fact.ts'
 import { factInside, placeScript, TOKEN, tokenScript } from './place.ts'
 import { type ListeningSocket, parseListeners, processesFact, type RayProcess } from './processes.ts'
@@ -143,16 +144,6 @@ ${BARE} ${shellQuote(REACH)} ${ways.map(({ other, port }) => shellQuote(`${other
       return unreached
     },
   }
-}
-
-/** In whole seconds where `date` knows no parts of them. */
-const clockFact: Fact<number> = {
-  script: 'date +%s%N',
-  mayHang: true,
-  parse(text) {
-    const [, seconds, rest = ''] = /^(\d{10})(\d{9})?/.exec(text) ?? []
-    return seconds === undefined ? undefined : Number(seconds) * 1000 + Number(rest.slice(0, 3))
-  },
 }
 
 function clusterFact(wanted: RayWanted): Fact<ClusterView> {

@@ -4,6 +4,7 @@
  */
 
 import { formatBytes } from '../../base/format-bytes.ts'
+import { clockDifference } from '../kernel/clock.ts'
 import { type KnownFacts, knownValue } from '../kernel/fact.ts'
 import { type Finding, formatDuration, onHost } from '../kernel/finding.ts'
 import type { Operation } from '../kernel/operation.ts'
@@ -144,29 +145,13 @@ function findingsOfPorts(wanted: RayWanted, node: RayNode, facts: FactsOfHosts, 
   })
 }
 
-/** Logs become misleading beyond the first. The steps are coarse, so that a plan made again is equal. */
-const CLOCK_LIMITS_MS = [5_000, 60_000, 3_600_000, 86_400_000]
-
 function findingsOfClock({ head }: RayWanted, node: RayNode, facts: FactsOfHosts): Finding[] {
-  const own = clockOf(node.host, facts)
-  const others = clockOf(head.host, facts)
-  if (node.isHead || own === undefined || others === undefined) return []
-  // The clock was read between question and answer; this difference is certain.
-  const ahead = own.leastMs - others.mostMs
-  const behind = others.leastMs - own.mostMs
-  const limitMs = CLOCK_LIMITS_MS.findLast((limit) => limit <= Math.max(ahead, behind))
-  if (limitMs === undefined) return []
-  const cause = `the clock is ${ahead > behind ? 'ahead of' : 'behind'} that of ${head.host}`
+  const difference = node.isHead ? undefined : clockDifference(facts.get(node.host), facts.get(head.host))
+  if (difference === undefined) return []
+  const cause = `the clock is ${difference.isAhead ? 'ahead of' : 'behind'} that of ${head.host}`
   const fix = onHost('timedatectl set-ntp true')
-  return [finding(node, 'risk', 'clock-off', cause, { detail: `more than ${formatDuration(limitMs)}`, fix })]
-}
-
-/** How far a host's clock is from this machine's. */
-function clockOf(host: string, facts: FactsOfHosts): { readonly leastMs: number; readonly mostMs: number } | undefined {
-  const own = facts.get(host)
-  const clock = knownValue(own?.facts.clock)
-  if (own?.untilMs === undefined || clock === undefined) return undefined
-  return { leastMs: clock - own.untilMs, mostMs: clock - own.atMs }
+  const detail = `more than ${formatDuration(difference.limitMs)}`
+  return [finding(node, 'risk', 'clock-off', cause, { detail, fix })]
 }
 
 /** What Ray takes for objects where nothing is declared; beyond the second it takes what fits (resolve_object_store_memory). */

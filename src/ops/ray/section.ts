@@ -1,5 +1,4 @@
 /** `ray` in hosts.yaml. */
-import { isIPv4 } from 'node:net'
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { isPort } from '../../inventory/host-name.ts'
@@ -7,6 +6,7 @@ import {
   defineSection,
   hostName,
   hostSet,
+  ipAddress,
   label,
   memory,
   port,
@@ -61,7 +61,6 @@ const shortPath = text('absolute path', (value) => {
   if (value.length > 40) return 'is longer than 40 characters: the paths of the sockets below it would be too long'
   return /^[\w./-]+$/.test(value) ? undefined : 'may contain letters, digits, _ . - and / only'
 })
-const ipAddress = text('IPv4 address', (value) => (isIPv4(value) ? undefined : 'is not an IPv4 address'))
 /** The first and the last. */
 const portRange: Schema<readonly [number, number]> = {
   type: 'range of ports such as 20000-20999',

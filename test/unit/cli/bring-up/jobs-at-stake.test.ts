@@ -11,7 +11,7 @@ const operation = (id: string, kind: 'steps' | 'nothing' = 'steps'): Operation =
       : ({ kind, because: 'nothing of it is there' } as const)
   return { id, area, host: rest.split('@')[1] ?? '', title: rest, after: [], verdict }
 }
-const job = (id: number, kind: 'starting' | 'running', hosts: readonly string[], engine?: 'ray'): Job =>
+const job = (id: number, kind: 'starting' | 'running', hosts: readonly string[], engine?: 'ray' | 'slurm'): Job =>
   ({
     id,
     spec: { name: `job-${id}`, ...(engine === undefined ? {} : { engine }) },
@@ -37,6 +37,14 @@ describe('jobs of the queue that down affects', () => {
       'job 1 (job-1) runs on Ray, and may run on m8',
       'job 2 (job-2) runs on Ray, and may run on m8',
     ])
+  })
+
+  it('are those on Slurm when its controller is stopped', () => {
+    const active = [job(5, 'running', ['@slurm'], 'slurm')]
+    const of = (...ids: readonly string[]) =>
+      sentencesAbout({ direction: 'down', operations: ids.map((id) => operation(id)) }, AREAS, active)
+    expect(of('slurm/node@m8', 'slurm/controller@m10')).toEqual(['job 5 (job-5) runs on Slurm, and ends with it'])
+    expect(of('slurm/node@m8')).toEqual(['job 5 (job-5) runs on Slurm, and may run on m8'])
   })
 
   it('are those on hosts that lose their environment or their mounts', () => {

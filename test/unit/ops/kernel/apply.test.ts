@@ -238,6 +238,33 @@ describe('a step that may start early', () => {
 })
 
 describe('a step', () => {
+  it('whose output is secret gives it to another step, and shows it nowhere', async () => {
+    const stdins: string[] = []
+    let code = 0
+    const hosts: OpsHosts = {
+      async exec(_, script, { stdin, onOutput }) {
+        const stdout = script === 'make' ? 'key-7' : ''
+        onOutput?.('stdout', stdout)
+        if (script === 'take') stdins.push(Buffer.from(stdin ?? []).toString())
+        return { outcome: { kind: 'exit', code }, stdout: Buffer.from(stdout), stderr: new Uint8Array(), durationMs: 0 }
+      },
+    }
+    const steps = [
+      { id: 'make', run: { script: 'make', isSecret: true } },
+      { id: 'take', run: { script: 'take', stdin: [{ output: 'area/a@m1/make', pattern: 'key-\\d' }] } },
+    ]
+    const plan = { direction: 'up', operations: [operationOf('a', 'm1', steps)] } as const
+    const seen: unknown[] = []
+    const { signal } = new AbortController()
+    const options = { hosts, signal, fanOut: 1, now: () => 0, onEvent: (event: ApplyEvent) => seen.push(event) }
+    await applyPlan(plan, options)
+    code = 1
+    const { ends } = await applyPlan(plan, options)
+    expect(stdins).toEqual(['key-7'])
+    expect(ends.get('area/a@m1/make')?.kind).toBe('failed')
+    expect(JSON.stringify([seen, [...ends]])).not.toContain('key-7')
+  })
+
   it('has more time on slow hosts, as its check has', async () => {
     const limits: number[] = []
     const hosts = new StandInHosts((_, script) => (script === 'is made' && limits.length === 1 ? failure : {}))

@@ -1,0 +1,184 @@
+/**
+ * Whether the cluster works: a credential of each host is decoded on each other one, Slurm takes jobs on all nodes, and for `check`
+ * a command really runs on each of them, and one on a GPU. What hosts print is bounded, and believed about themselves alone.
+ */
+import { printable } from '../../base/printable.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { AreaFacts, HostExec } from '../kernel/area.ts'
+import { knownValue } from '../kernel/fact.ts'
+import { type Finding, onHost } from '../kernel/finding.ts'
+import { reasonOfResult } from '../kernel/host-port.ts'
+import { formatOutcome } from '../run/outcome.ts'
+import { pathOf, type SlurmFacts } from './facts.ts'
+import { findingOfNode, findingsOfMachine, memberOf } from './findings.ts'
+import { LOGS, type SlurmWanted } from './wanted.ts'
+
+const CREDENTIAL_MS = 20_000
+const SRUN_MS = 60_000
+/** Seconds that srun waits for free nodes. */
+const PATIENCE_S = 15
+
+export async function verifySlurm(
+  wanted: SlurmWanted,
+  { facts }: AreaFacts<SlurmFacts>,
+  hostExec: HostExec,
+  depth: 'status' | 'check',
+): Promise<readonly Finding[]> {
+  const view = findingsOfView(wanted, { facts })
+  if (wanted.spec.cluster === undefined) return view
+  const hosts = wanted.hosts.flatMap(({ host }) => (facts.has(host) ? [host] : []))
+  const machines = wanted.hosts.flatMap((own) => {
+    const known = facts.get(own.host)?.facts
+    return known === undefined ? [] : findingsOfMachine(own, known)
+  })
+  const credentials = await findingsOfCredentials(wanted, hosts, hostExec)
+  const found = [...view, ...machines, ...credentials]
+  if (depth === 'status' || found.some(({ gravity }) => gravity === 'blocker')) return found
+  return [...found, ...(await findingsOfRuns(wanted, new Set(hosts), hostExec))]
+}
+
+/** What the controller says about its nodes. */
+function findingsOfView(wanted: SlurmWanted, { facts }: Pick<AreaFacts<SlurmFacts>, 'facts'>): Finding[] {
+  const asked = wanted.spec.cluster?.controller ?? wanted.spec.login
+  const fact = facts.get(asked)?.facts.cluster
+  const view = knownValue(fact)
+  if (fact === undefined || view?.kind === 'unasked') return []
+  if (view?.kind !== 'answers') {
+    const detail = view?.because ?? (fact.kind === 'unknown' ? fact.because : '')
+    const cause = wanted.spec.cluster === undefined ? 'Slurm does not answer here' : 'slurmctld does not answer'
+    return [{ host: asked, gravity: 'blocker', id: 'no-controller', cause, detail }]
+  }
+  const isForeign = wanted.spec.cluster === undefined
+  const nodes = view.nodes.flatMap((node) => {
+    const isMember = memberOf(wanted, node)
+    if (!isForeign && !isMember) return []
+    return findingOfNode(wanted, !isForeign && facts.has(node.name) ? node.name : asked, node) ?? []
+  })
+  const unknown = isForeign
+    ? []
+    : wanted.hosts.flatMap(({ host, isNode }): Finding[] => {
+        if (!isNode || view.nodes.some(({ name }) => name === host)) return []
+        return [{ host: asked, gravity: 'blocker', id: 'no-node', cause: `Slurm does not know the node ${host}` }]
+      })
+  const memory: Finding[] =
+    view.hasDefaultMemory || (!isForeign && wanted.spec.coreMemoryBytes === 0)
+      ? []
+      : [
+          {
+            host: asked,
+            gravity: 'note',
+            id: 'no-default-memory',
+            cause: 'it has no DefMemPerCPU: a job without --mem gets the whole memory of its node',
+            hint: 'Jobs of Muster always say how much they want.',
+          },
+        ]
+  return [...nodes, ...unknown, ...memory]
+}
+
+const CREDENTIAL = /^MUNGE:[A-Za-z0-9+/=]{1,2000}:$/
+
+/** One credential of each host, decoded on all others at once. */
+async function findingsOfCredentials(
+  wanted: SlurmWanted,
+  hosts: readonly string[],
+  hostExec: HostExec,
+): Promise<readonly Finding[]> {
+  const path = pathOf(wanted)
+  const made = await Promise.all(
+    hosts.map(async (host) => {
+      const result = await hostExec.exec(host, `${path}exec munge -n < /dev/null`, { timeoutMs: CREDENTIAL_MS })
+      const text = Buffer.from(result.stdout).toString('latin1').trim()
+      const because = printable(reasonOfResult(result, formatOutcome))
+      return CREDENTIAL.test(text) ? { host, text } : { host, because }
+    }),
+  )
+  const silent = made.flatMap(({ host, because }): Finding[] =>
+    because === undefined
+      ? []
+      : [
+          {
+            host,
+            gravity: 'blocker',
+            id: 'no-munge',
+            cause: 'munge makes no credential here',
+            detail: because,
+            fix: onHost('sudo systemctl restart munge'),
+          },
+        ],
+  )
+  const able = made.flatMap(({ host, text }) => (text === undefined ? [] : [{ host, text }]))
+  const decoded = await Promise.all(
+    able.map(async ({ host }): Promise<readonly Finding[]> => {
+      const others = able.filter((other) => other.host !== host)
+      if (others.length === 0) return []
+      const script = `${path}while IFS= read -r each; do
+  said=$(printf '%s\\n' "$each" | unmunge -m /dev/null -o /dev/null 2>&1) && echo ok || printf '%s\\n' "$said" | head -n 1 | cut -c 1-200
+done`
+      const stdin = Buffer.from(others.map(({ text }) => `${text}\n`).join(''))
+      const result = await hostExec.exec(host, script, { stdin, timeoutMs: CREDENTIAL_MS })
+      const lines = Buffer.from(result.stdout).toString().split('\n')
+      const failed = others.flatMap((other, index) =>
+        lines[index] === 'ok' ? [] : [{ from: other.host, said: lines[index] || '' }],
+      )
+      return [...Map.groupBy(failed, ({ said }) => said)].map(([said, from]) =>
+        findingOfCredential(
+          host,
+          from.map((each) => each.from),
+          said || printable(reasonOfResult(result, formatOutcome)),
+        ),
+      )
+    }),
+  )
+  return [...silent, ...decoded.flat()]
+}
+
+function findingOfCredential(host: string, from: readonly string[], said: string): Finding {
+  const others = foldHostSet(from)
+  const base = { host, gravity: 'blocker' as const, id: 'credential', detail: said }
+  if (/Rewound|Expired/.test(said)) {
+    const cause = `it refuses credentials of ${others}: the clocks differ by more than 5 min`
+    return { ...base, id: 'clock-off', cause, fix: onHost('sudo timedatectl set-ntp true') }
+  }
+  if (/Invalid credential/.test(said)) {
+    const cause = `it cannot decode credentials of ${others}: munged has another key`
+    const hint =
+      'Give it the key of the cluster again: sudo rm /var/lib/muster/slurm /etc/munge/munge.key on this host, then muster up slurm.'
+    return { ...base, cause, hint }
+  }
+  return { ...base, cause: `it cannot decode credentials of ${others}` }
+}
+
+/** A command on every node, and one that gets a GPU. */
+async function findingsOfRuns(wanted: SlurmWanted, hosts: ReadonlySet<string>, hostExec: HostExec): Promise<Finding[]> {
+  const { login } = wanted.spec
+  const nodes = wanted.hosts.filter(({ host, isNode }) => isNode && hosts.has(host))
+  if (!hosts.has(login) || nodes.length === 0) return []
+  const srun = async (options: string, command: string) => {
+    const usual = `--job-name=muster-check --chdir=/ --time=1 --mem=16 --immediate=${PATIENCE_S} --kill-on-bad-exit=1 --quiet`
+    const script = `${pathOf(wanted)}exec srun ${usual} ${options} sh -c '${command}' < /dev/null`
+    const result = await hostExec.exec(login, script, { timeoutMs: SRUN_MS })
+    const because = printable(reasonOfResult(result, formatOutcome))
+    return { lines: Buffer.from(result.stdout).toString().split('\n'), because }
+  }
+  const names = nodes.map(({ host }) => host)
+  const all = await srun(
+    `--nodelist=${names.join()} --ntasks=${names.length} --ntasks-per-node=1`,
+    'echo "ran $SLURMD_NODENAME"',
+  )
+  const missing = names.filter((name) => !all.lines.includes(`ran ${name}`))
+  if (missing.length > 0) return [findingOfRun(login, `a command on ${foldHostSet(missing)}`, all.because)]
+  const ran: Finding = { host: login, gravity: 'note', id: 'ran', cause: `srun ran a command on ${foldHostSet(names)}` }
+  if (nodes.every(({ gpus }) => gpus === 0)) return [ran]
+  const gpu = await srun('--nodes=1 --ntasks=1 --gres=gpu:1', 'echo "GPU $CUDA_VISIBLE_DEVICES of $SLURMD_NODENAME"')
+  const device = gpu.lines.find((line) => /^GPU \d{1,4} of [\w-]{1,64}$/.test(line))
+  if (device === undefined) return [ran, findingOfRun(login, 'a command with a GPU', gpu.because)]
+  return [ran, { host: login, gravity: 'note', id: 'ran-gpu', cause: `srun gave a command ${device}` }]
+}
+
+function findingOfRun(host: string, what: string, because: string): Finding {
+  if (/busy|Immediate execution impossible|Unable to allocate resources/.test(because)) {
+    return { host, gravity: 'note', id: 'busy', cause: `could not try ${what}: the nodes are busy`, detail: because }
+  }
+  const hint = `${LOGS} on the controller and on the node has more. Nodes connect to srun at any port of ${host}: let them through, or set SrunPortRange.`
+  return { host, gravity: 'blocker', id: 'no-run', cause: `srun does not run ${what}`, detail: because, hint }
+}
