@@ -41,6 +41,7 @@ export const DAEMON_LIST = `daemon_list() {
 
 const TOOLS = `${HAS_SYSTEMD}${DAEMON_LIST}
 cd /
+PATH=$PATH:/usr/sbin:/sbin
 unset $(env | sed -n 's/^\\(S[A-Z]*_[A-Z_]*\\)=.*/\\1/p' | grep -E '^(SLURM|SINFO|SQUEUE|SCANCEL|SRUN)_')
 fail() { printf '%s\\n' "$*" >&2; exit 1; }
 pids() { daemon_list | sed -n "s/^$1 \\([0-9]*\\) .*/\\1/p"; }

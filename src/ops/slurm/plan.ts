@@ -349,8 +349,6 @@ function resumableNode(wanted: SlurmWanted, host: string, facts: FactsOfSlurmHos
   return nodes.find((node) => node.name === host && isResumable(node))
 }
 
-const NOT_MADE = 'Muster set up no Slurm here'
-
 function planRemoval(wanted: SlurmWanted, own: SlurmHost, facts: FactsOfSlurmHosts): Operation[] {
   const known = facts.get(own.host)?.facts
   const nodes = wanted.hosts.filter(({ host, isNode }) => isNode && host !== own.host && facts.has(host))
@@ -379,7 +377,8 @@ export function removalOf(
   const files = (Object.keys(FILES) as FileName[]).filter((name) =>
     textOf(knownValue(known[name]))?.startsWith(`${MADE_BY_MUSTER}\n`),
   )
-  const isOwnConfiguration = files.includes('slurm')
+  const hasKey = recordedKey(known) !== undefined
+  const isOwnConfiguration = files.includes('slurm') || (hasKey && knownValue(known.slurm)?.kind === 'none')
   const { processes = [] } = knownValue(known.daemons) ?? {}
   const running = (...names: readonly string[]) =>
     isOwnConfiguration ? processes.filter(({ daemon }) => names.includes(daemon)) : []
@@ -392,7 +391,6 @@ export function removalOf(
       ),
       run,
     }
-  const hasKey = recordedKey(known) !== undefined
   const key: Step | false = hasKey && {
     id: 'key',
     title: 'stop munged, and remove its key',
@@ -414,6 +412,8 @@ export function removalOf(
     changes: [`- ${PLACE}: state, logs and history of jobs`],
     run: removePlace,
   }
+  const notRunning = (daemon: string) =>
+    isOwnConfiguration ? `${daemon} is not running` : 'Muster set up no Slurm here'
   return [
     operation(
       'node',
@@ -421,17 +421,21 @@ export function removalOf(
       steps(
         'differs',
         [stop('stop', 'end its jobs, and stop slurmd', stopNode(path), 'slurmd', 'slurmstepd')],
-        NOT_MADE,
+        notRunning('slurmd'),
       ),
     ),
     operation(
       'controller',
       'slurmctld',
-      steps('differs', [stop('stop', 'stop slurmctld', stopController(), 'slurmctld')], NOT_MADE),
+      steps('differs', [stop('stop', 'stop slurmctld', stopController(), 'slurmctld')], notRunning('slurmctld')),
       afterNodes,
     ),
-    operation('munge', 'munge', steps('differs', [key], NOT_MADE)),
-    operation('configuration', 'configuration', steps('differs', [...removals, place], NOT_MADE)),
+    operation('munge', 'munge', steps('differs', [key], 'Muster put no munge key here')),
+    operation(
+      'configuration',
+      'configuration',
+      steps('differs', [...removals, place], 'Muster wrote no configuration here'),
+    ),
     ...(packages === undefined
       ? []
       : [operation('packages', 'packages', removalVerdict(AREA, packages, 'Muster installed no package for Slurm'))]),

@@ -22,6 +22,7 @@ rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/* /etc/apt/preferences.d/* 
 echo 'deb [trusted=yes] file:/run/lab/repository ./' > /etc/apt/sources.list
 echo 'APT::Sandbox::User "root";' > /etc/apt/apt.conf.d/99lab
 printf '#!/bin/sh\\nexit 101\\n' > /usr/sbin/policy-rc.d; chmod 755 /usr/sbin/policy-rc.d
+mkdir /mnt/units; cp /lib/systemd/system/munge.service /lib/systemd/system/slurm*.service /mnt/units
 dpkg --purge --force-depends slurm-wlm ${PACKAGES.join(' ')} > /dev/null
 rm -rf /etc/slurm /etc/munge /var/lib/munge /var/log/munge
 apt-get -q update > /dev/null

@@ -8,7 +8,8 @@ import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 import { signalProcess } from '../cluster/processes.ts'
 import type { RunResult } from '../cluster/run.ts'
-import { SLURM_PROGRAMS } from '../cluster/slurm-lab.ts'
+import { homesOfSlurm, SLURM_PROGRAMS } from '../cluster/slurm-lab.ts'
+import { labQueue } from '../jobs/lab-queue.ts'
 import { BareHosts } from './bare-hosts.ts'
 
 const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'apt-get', 'dpkg-deb', ...SLURM_PROGRAMS)
@@ -58,7 +59,7 @@ describe.skipIf(!canRun)('muster up slurm', { timeout: 900_000 }, () => {
   const nodes = async () => (await bare.exec('c1', "sinfo -h -N -o '%N %T'")).trim().split('\n')
 
   beforeAll(async () => {
-    lab = await startLab({ names: NAMES })
+    lab = await startLab({ names: NAMES, perHost: homesOfSlurm })
     bare = new BareHosts(lab)
     for (const name of NAMES) await bare.prepare(name, GPUS[name] ?? 0)
     declare('slurm: { controller: c1, nodes: "n[1-2]" }\n')
@@ -80,6 +81,21 @@ describe.skipIf(!canRun)('muster up slurm', { timeout: 900_000 }, () => {
       await bare.exec('c1', 'sbatch --wait --parsable -o /tmp/out --mem=10 -w n1 --gres=gpu:2 --wrap true; echo $?'),
     ).toMatch(/^\d+\n0\n$/)
     expect(await bare.exec('c1', 'cat /var/lib/muster-slurm/log/jobs.log')).toContain('JobState=COMPLETED')
+  })
+
+  it('runs a gang of the queue', async () => {
+    const queue = labQueue(lab, join(lab.directory, 'slurm.yaml'))
+    try {
+      const id = await queue.submit(
+        ...['--engine', 'slurm', '--bundles', '2', '--gpu', '1', '--strategy', 'STRICT_SPREAD', '--', 'hostname'],
+      )
+      queue.work()
+      await waitUntil(async () => (await queue.find(id)).state === 'done', 'the job to end', 60_000)
+      const output = await bare.exec('c1', `cat .local/state/muster/jobs/*-${id}-1-0/out.*`)
+      expect(output.trim().split('\n').sort()).toEqual(['n1', 'n2'])
+    } finally {
+      await queue.stop()
+    }
   })
 
   it('has one key on all hosts, which is shown and written nowhere else', async () => {

@@ -1,6 +1,7 @@
 /** Bring-up of Slurm: files from hosts.yaml, facts of hosts that lie, and plans. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { sectionOf } from '../../../../src/inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../../../src/inventory/inventory.ts'
 import type { AreaFacts, Declared } from '../../../../src/ops/kernel/area.ts'
 import { type HostFacts, known } from '../../../../src/ops/kernel/fact.ts'
@@ -9,9 +10,10 @@ import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { type Process, type SlurmFacts, slurmFacts } from '../../../../src/ops/slurm/facts.ts'
 import { findingOfNode } from '../../../../src/ops/slurm/findings.ts'
 import { planSlurm } from '../../../../src/ops/slurm/plan.ts'
-import type { SlurmSpec } from '../../../../src/ops/slurm/section.ts'
+import { type SlurmSpec, section } from '../../../../src/ops/slurm/section.ts'
 import { verifySlurm } from '../../../../src/ops/slurm/verify.ts'
 import { cgroupConf, gresConf, type SlurmWanted, slurmConf, wantedSlurm } from '../../../../src/ops/slurm/wanted.ts'
+import { readInventory } from '../../../support/hosts-yaml.ts'
 
 const SPEC: SlurmSpec = {
   login: 'c1',
@@ -42,6 +44,36 @@ function declared(spec: SlurmSpec, own: Readonly<Record<string, HostOptions>> = 
 
 const wantedOf = (spec: Partial<SlurmSpec> = {}, own: Readonly<Record<string, HostOptions>> = {}): SlurmWanted =>
   wantedSlurm(declared({ ...SPEC, ...spec }, own)) as SlurmWanted
+
+describe('slurm in hosts.yaml', () => {
+  const read = (text: string) => sectionOf(readInventory(`hosts: { c1: , n1: , n2: }\nslurm: ${text}\n`), section)
+
+  it('is a cluster to set up, or the login host of one that is not changed', () => {
+    expect(read('{ controller: c1, nodes: "n[1-2]", node_ips: { n1: 10.0.0.9 } }')).toEqual({
+      login: 'c1',
+      cluster: { controller: 'c1', nodes: ['n1', 'n2'], nodeIps: { n1: '10.0.0.9' } },
+      coreMemoryBytes: GIB,
+      options: [],
+    })
+    expect(read('{ login: n1, partition: "long,short" }')).toEqual({
+      ...{ login: 'n1', partition: 'long,short', coreMemoryBytes: GIB, options: [] },
+    })
+  })
+
+  it.each([
+    ['{ partition: main }', 'slurm has neither controller nor login; write { controller: m10, nodes: "m[8-9]" }'],
+    ['{ controller: c1 }', 'slurm has a controller and no nodes; write nodes: "m[8-9]"'],
+    ['{ login: c1, nodes: n1 }', 'slurm has nodes and no controller; write controller: m10'],
+    ['{ controller: c9, nodes: n1 }', 'c9'],
+    ['{ controller: c1, nodes: n1, node_ips: { n1: "10.0.0.1 X=1" } }', 'is not an IPv4 address'],
+    [
+      '{ controller: c1, nodes: n1, partition: "a,b" }',
+      'muster up slurm makes one partition, and its name has letters, digits, _ . and -',
+    ],
+  ])('%s is a mistake', (text, message) => {
+    expect(() => read(text)).toThrow(message)
+  })
+})
 
 describe('the files of the cluster', () => {
   it('declare what hosts.yaml does, and a default memory for each core', () => {
