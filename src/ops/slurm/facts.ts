@@ -127,7 +127,9 @@ if has_systemd; then
   for each in ${Object.entries(DAEMONS)
     .map(([name, { unit }]) => `${name}:${unit}`)
     .join(' ')}; do
-    ! limited systemctl is-enabled --quiet "\${each#*:}" || echo "enabled \${each%:*}"
+    if [ -L "/etc/systemd/system/multi-user.target.wants/\${each#*:}" ] || limited systemctl is-enabled --quiet "\${each#*:}"; then
+      echo "enabled \${each%:*}"
+    fi
   done
 fi
 boot=$(sed -n 's/^btime //p' /proc/stat)

@@ -108,7 +108,7 @@ async function findingsOfCredentials(
   )
   const able = made.flatMap(({ host, text }) => (text === undefined ? [] : [{ host, text }]))
   const decoded = await Promise.all(
-    able.map(async ({ host }): Promise<readonly Finding[]> => {
+    able.map(async ({ host }): Promise<readonly Refusal[]> => {
       const others = able.filter((other) => other.host !== host)
       if (others.length === 0) return []
       const script = `${path}while IFS= read -r each; do
@@ -117,35 +117,47 @@ done`
       const stdin = Buffer.from(others.map(({ text }) => `${text}\n`).join(''))
       const result = await hostExec.exec(host, script, { stdin, timeoutMs: CREDENTIAL_MS })
       const lines = Buffer.from(result.stdout).toString().split('\n')
-      const failed = others.flatMap((other, index) =>
-        lines[index] === 'ok' ? [] : [{ from: other.host, said: lines[index] || '' }],
-      )
-      return [...Map.groupBy(failed, ({ said }) => said)].map(([said, from]) =>
-        findingOfCredential(
-          host,
-          from.map((each) => each.from),
-          said || printable(reasonOfResult(result, formatOutcome)),
-        ),
+      const because = printable(reasonOfResult(result, formatOutcome))
+      return others.flatMap(({ host: from }, index) =>
+        lines[index] === 'ok' ? [] : [{ host, from, said: lines[index] || because }],
       )
     }),
   )
-  return [...silent, ...decoded.flat()]
+  return [...silent, ...findingsOfRefusals(decoded.flat(), wanted.spec.cluster?.controller ?? '')]
 }
 
-function findingOfCredential(host: string, from: readonly string[], said: string): Finding {
-  const others = foldHostSet(from)
-  const base = { host, gravity: 'blocker' as const, id: 'credential', detail: said }
-  if (/Rewound|Expired/.test(said)) {
-    const cause = `it refuses credentials of ${others}: the clocks differ by more than 5 min`
-    return { ...base, id: 'clock-off', cause, fix: onHost('sudo timedatectl set-ntp true') }
-  }
-  if (/Invalid credential/.test(said)) {
-    const cause = `it cannot decode credentials of ${others}: munged has another key`
-    const hint =
-      'Give it the key of the cluster again: sudo rm /var/lib/muster/slurm /etc/munge/munge.key on this host, then muster up slurm.'
-    return { ...base, cause, hint }
-  }
-  return { ...base, cause: `it cannot decode credentials of ${others}` }
+/** `host` cannot decode a credential of `from`. */
+type Refusal = { readonly host: string; readonly from: string; readonly said: string }
+
+/** Of two hosts with different keys the one that disagrees with the controller is wrong. */
+function findingsOfRefusals(refusals: readonly Refusal[], controller: string): readonly Finding[] {
+  const isOfKeys = ({ said }: Refusal) => /Invalid credential/.test(said)
+  const wrong = new Set(
+    refusals.flatMap((refusal) => {
+      const { host, from } = refusal
+      return isOfKeys(refusal) && (host === controller || from === controller)
+        ? [host === controller ? from : host]
+        : []
+    }),
+  )
+  const rest = refusals.filter((each) => !isOfKeys(each) || !(wrong.has(each.host) || wrong.has(each.from)))
+  const hint =
+    'Give it the key of the cluster again: sudo rm /var/lib/muster/slurm /etc/munge/munge.key on this host, then muster up slurm.'
+  const others = Map.groupBy(rest, ({ host, said }) => JSON.stringify([host, said]))
+  return [
+    ...[...wrong].map((host): Finding => {
+      const cause = `its munge key is not the one of ${controller}: credentials of the one are invalid on the other`
+      return { host, gravity: 'blocker', id: 'credential', cause, hint }
+    }),
+    ...[...others.values()].flatMap((same): readonly Finding[] => {
+      const [{ host, said } = { host: '', said: '' }] = same
+      const from = foldHostSet(same.map((each) => each.from))
+      const base = { host, gravity: 'blocker' as const, id: 'credential', detail: said }
+      if (!/Rewound|Expired/.test(said)) return [{ ...base, cause: `it cannot decode credentials of ${from}` }]
+      const cause = `it refuses credentials of ${from}: the clocks differ by more than 5 min`
+      return [{ ...base, id: 'clock-off', cause, fix: onHost('sudo timedatectl set-ntp true') }]
+    }),
+  ]
 }
 
 /** A command on every node, and one that gets a GPU. */

@@ -1,4 +1,4 @@
-/** A Slurm whose controller is kept by a real systemd, and whose login host is neither controller nor node. */
+/** A Slurm whose controller is kept by a real systemd, whose login host is neither controller nor node, and whose login is not root. */
 import { writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -10,8 +10,26 @@ import { SLURM_PROGRAMS } from '../cluster/slurm-lab.ts'
 import { removeCgroup, startSystemd } from '../ray/systemd.ts'
 import { BareHosts } from './bare-hosts.ts'
 
+/** The login has sudo, and may see neither the munge key nor what root runs. */
+const LOGIN = `echo 'pat:x:1556:1556::/run/pat:/bin/bash' >> /etc/passwd
+echo 'pat:*:19000:0:99999:7:::' >> /etc/shadow
+printf '%s ALL=(ALL:ALL) NOPASSWD: ALL\\n' root pat > /etc/sudoers && chmod 440 /etc/sudoers
+mkdir -p /run/pat/.ssh && cp /root/.ssh/authorized_keys /run/pat/.ssh && chown -R 1556:1556 /run/pat && chmod 700 /run/pat/.ssh`
+
 const canRun = requirement(
-  ...['root', 'namespaces', 'ssh', 'ip', 'nsenter', 'apt-get', 'dpkg-deb', 'systemctl', 'flock', ...SLURM_PROGRAMS],
+  ...[
+    'root',
+    'namespaces',
+    'ssh',
+    'ip',
+    'nsenter',
+    'sudo',
+    'apt-get',
+    'dpkg-deb',
+    'systemctl',
+    'flock',
+    ...SLURM_PROGRAMS,
+  ],
 )
 
 describe.skipIf(!canRun)('services of Slurm', { timeout: 600_000 }, () => {
@@ -32,14 +50,17 @@ describe.skipIf(!canRun)('services of Slurm', { timeout: 600_000 }, () => {
   beforeAll(async () => {
     lab = await startLab({ names: ['c1', 'n1', 'l1'] })
     bare = new BareHosts(lab)
-    for (const name of lab.names) await bare.prepare(name, 0)
+    for (const name of lab.names) {
+      await bare.prepare(name, 0)
+      await bare.exec(name, LOGIN)
+    }
     const hosts = lab.hosts.map(
       ({ name, address }) => `  ${name}: { address: ${address}, resources: { cpu: 2, memory: 1GiB } }\n`,
     )
     const section = 'slurm: { controller: c1, nodes: n1, login: l1, partition: work }\n'
     writeFileSync(
       join(lab.directory, 'slurm.yaml'),
-      `cluster: lab\ndefaults: { user: root }\nhosts:\n${hosts.join('')}${section}`,
+      `cluster: lab\ndefaults: { user: pat }\nhosts:\n${hosts.join('')}${section}`,
     )
     cgroup = basename(lab.directory)
     await bare.exec(
@@ -70,6 +91,18 @@ describe.skipIf(!canRun)('services of Slurm', { timeout: 600_000 }, () => {
     expect(status).toContain('slurmctld: slurmctld does not start at boot')
     expect((await muster('up', 'slurm', '--yes')).code).toBe(0)
     expect((await muster('status', 'slurm')).stdout).toContain('3 good')
+  })
+
+  it('show another key of munge to a login that may not read it', async () => {
+    await on('n1', "printf '%0128d' 7 > /etc/munge/munge.key; kill $(pidof munged)")
+    await on('n1', 'setpriv --reuid=munge --regid=munge --clear-groups munged')
+    const { stdout } = await muster('status', 'slurm')
+    expect(stdout).toMatch(/failed +slurm · n1: its munge key is not the one of c1/)
+    const [, command = ''] = /(sudo rm \S+ \S+) on this host, then muster up slurm/.exec(stdout) ?? []
+    expect(command && (await on('n1', command))).toBe('')
+    const { code, stdout: said } = await muster('up', 'slurm', '--yes')
+    expect(said).toContain('bring the munge key from c1')
+    expect(code).toBe(0)
   })
 
   it('are stopped by down', async () => {

@@ -495,8 +495,7 @@ describe('verification', () => {
             .map((line) => (line.includes('n2') ? 'unmunge: Error: Invalid credential' : 'ok'))
             .join('\n')
     expect(await verify(answer)).toEqual([
-      'c1: it cannot decode credentials of n2: munged has another key',
-      'n1: it cannot decode credentials of n2: munged has another key',
+      'n2: its munge key is not the one of c1: credentials of the one are invalid on the other',
     ])
   })
 
