@@ -193,7 +193,7 @@ function clusterFact(path: string): Fact<SlurmView> {
     script: `${path}unset $(env | sed -n 's/^\\(SINFO_[A-Z_]*\\|SLURM_[A-Z_]*\\)=.*/\\1/p')
 said=$(limited sinfo -h -N -a -O '${FORMAT}' 2>&1); status=$?
 echo "sinfo $status"
-printf '%s\\n' "$said" | head -n ${MOST_NODES} | cut -c 1-400
+printf '%s\\n' "$said" | head -n ${MOST_NODES} | sed 's/ *$//' | cut -c 1-400
 [ $status -ne 0 ] || limited scontrol show config | sed -n 's/^DefMemPer\\(CPU\\|Node\\) *= /memory /p'
 echo end`,
     parse(_, bytes) {

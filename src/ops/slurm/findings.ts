@@ -27,7 +27,11 @@ export function findingsOfDeclaration(
     ...(isNodeName(host)
       ? []
       : [
-          blocker(host, 'no-node-name', `${host} cannot be the name of a node: Slurm takes letters, digits and - only`),
+          blocker(
+            host,
+            'no-node-name',
+            `${host} cannot be the name of a node: Slurm takes letters, digits, _ and - only`,
+          ),
         ]),
     ...(address === undefined
       ? [

@@ -15,6 +15,8 @@ import { LOGS, type SlurmWanted } from './wanted.ts'
 
 const CREDENTIAL_MS = 20_000
 const SRUN_MS = 60_000
+/** Of what a host says about a credential. */
+const MOST_CHARACTERS = 300
 /** Seconds that srun waits for free nodes. */
 const PATIENCE_S = 15
 
@@ -49,11 +51,12 @@ function findingsOfView(wanted: SlurmWanted, { facts }: Pick<AreaFacts<SlurmFact
     return [{ host: asked, gravity: 'blocker', id: 'no-controller', cause, detail }]
   }
   const isForeign = wanted.spec.cluster === undefined
-  const nodes = view.nodes.flatMap((node) => {
-    const isMember = memberOf(wanted, node)
-    if (!isForeign && !isMember) return []
-    return findingOfNode(wanted, !isForeign && facts.has(node.name) ? node.name : asked, node) ?? []
-  })
+  // A host that is away, blocked or not set up yet is reported as such.
+  const nodes = view.nodes.flatMap((node) =>
+    isForeign || (memberOf(wanted, node) && facts.has(node.name))
+      ? (findingOfNode(wanted, isForeign ? asked : node.name, node) ?? [])
+      : [],
+  )
   const unknown = isForeign
     ? []
     : wanted.hosts.flatMap(({ host, isNode }): Finding[] => {
@@ -119,7 +122,7 @@ done`
       const lines = Buffer.from(result.stdout).toString().split('\n')
       const because = printable(reasonOfResult(result, formatOutcome))
       return others.flatMap(({ host: from }, index) =>
-        lines[index] === 'ok' ? [] : [{ host, from, said: lines[index] || because }],
+        lines[index] === 'ok' ? [] : [{ host, from, said: (lines[index] || because).slice(0, MOST_CHARACTERS) }],
       )
     }),
   )

@@ -80,7 +80,7 @@ export const hostOf = ({ hosts }: SlurmWanted, name: string): SlurmHost | undefi
   hosts.find(({ host }) => host === name)
 
 /** As Linux and slurmd take it: what NodeName must be. */
-export const isNodeName = (name: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9-]{0,62})$/.test(name)
+export const isNodeName = (name: string): boolean => /^[A-Za-z0-9][\w-]{0,62}$/.test(name)
 
 /**
  * slurm.conf, the same on all hosts: Slurm compares its text. Jobs without `--mem` get DefMemPerCPU, or each would get the whole

@@ -47,7 +47,7 @@ export class BareHosts implements Disposable {
 
   async prepare(name: string, gpus: number): Promise<void> {
     const repository = join(this.#lab.directory, 'hosts', name, 'repository')
-    mkdirSync(repository, { mode: 0o755 })
+    mkdirSync(repository, { recursive: true, mode: 0o755 })
     cpSync(this.#directory, repository, { recursive: true })
     await this.exec(name, prepareScript(gpus))
   }

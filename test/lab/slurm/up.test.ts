@@ -1,5 +1,5 @@
 /** `muster up slurm` on hosts without Slurm: installed, verified by a real srun, mended after each fault, and removed without a trace. */
-import { writeFileSync } from 'node:fs'
+import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
@@ -8,8 +8,8 @@ import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 import { signalProcess } from '../cluster/processes.ts'
 import type { RunResult } from '../cluster/run.ts'
-import { homesOfSlurm, SLURM_PROGRAMS } from '../cluster/slurm-lab.ts'
-import { labQueue } from '../jobs/lab-queue.ts'
+import { homesOfSlurm, SLURM_PROGRAMS, SLURM_SECTION, slurmLab } from '../cluster/slurm-lab.ts'
+import { hostsFileOf, labQueue } from '../jobs/lab-queue.ts'
 import { BareHosts } from './bare-hosts.ts'
 
 const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'apt-get', 'dpkg-deb', ...SLURM_PROGRAMS)
@@ -188,6 +188,20 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
     await waitUntil(async () => (await stateOf()) === 'COMPLETED', 'the job to end', 60_000)
   })
 
+  it('sets up a node again that comes back empty, and leaves the others as they are', async () => {
+    await lab.host('n2').crash()
+    expect((await muster('status', 'slurm', '--connect-timeout', '3')).stdout).toMatch(
+      /good +slurm · c1,n1\naway +slurm · n2: /,
+    )
+    await lab.host('n2').boot()
+    await bare.prepare('n2', GPUS.n2 ?? 0)
+    const { code, stdout } = await up()
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^n2: start slurmd: done/m)
+    expect(stdout).not.toMatch(/^n1: |^c1: (?!read the munge key)/m)
+    expect(stdout).toContain('srun ran a command on n[1-2]')
+  })
+
   it('names a GPU without its device file, and resumes the node that Slurm has drained for it', async () => {
     await bare.exec('n1', 'rm /dev/nvidia1')
     const text = await status()
@@ -246,5 +260,26 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
     declare('slurm: { login: c1 }\n')
     expect(await status()).toMatch(/failed +slurm · c1: Slurm does not answer here/)
     expect((await muster('up', 'slurm', '--yes')).stdout).toContain("a cluster that is not Muster's: it is only used")
+  })
+})
+
+describe.skipIf(!canRun)('muster status slurm in a running cluster of somebody else', { timeout: 240_000 }, () => {
+  it('shows its nodes and changes nothing', async () => {
+    const { lab, slurm } = await slurmLab()
+    await using _ = lab
+    const file = hostsFileOf(lab, 'slurm')
+    appendFileSync(file, SLURM_SECTION)
+    const muster = async (...args: readonly string[]) => (await lab.run([...PROGRAM, '--hosts', file, ...args])).stdout
+    await slurm.run('scontrol update nodename=n3 state=drain reason="new fan"')
+    const sums = async () => await slurm.run('cksum /etc/slurm/* /run/munge/key')
+    const before = await sums()
+    const status = await muster('status', 'slurm')
+    expect(status).toMatch(/^good +slurm · c1/m)
+    expect(status).toMatch(/^risk +slurm · c1: n3 is drained and takes no new jobs \[new fan\]/m)
+    expect(status).toMatch(/^note +slurm · c1: it has no DefMemPerCPU/m)
+    expect(await muster('up', 'slurm', '--yes')).toContain("a cluster that is not Muster's: it is only used")
+    expect(await muster('down', 'slurm', '--yes')).toContain("a cluster that is not Muster's: it is only used")
+    expect(await sums()).toBe(before)
+    expect(await slurm.run('sinfo -h -o %D')).toMatch(/\d/)
   })
 })
