@@ -51,6 +51,12 @@ await() {
   until "$@"; do tries=$((tries - 1)); [ $tries -gt 0 ] || return 1; sleep 0.2; done
 }
 is_over() { [ -z "$(pids $1)" ]; }
+# Waits until the second is true, as long as the first runs.
+await_daemon() {
+  is_settled() { $settled || is_over $running; }
+  running=$1 settled=$2
+  await 150 is_settled && $settled
+}
 stop_daemon() {
   ! has_systemd || systemctl stop "$2" || :
   for pid in $(pids $1); do kill "$pid"; done
@@ -128,16 +134,16 @@ install -d -m 755 ${PLACE} ${PLACE}/spool && install -d -o slurm -g slurm -m 755
 const START_MS = 120_000
 export const STOP_MS = 180_000
 
-/** Then waits a while for the nodes that run already. */
+/** Then waits for the nodes that run already: slurmctld asks them every third of SlurmdTimeout. */
 export function startController(path: string, nodes: readonly string[]): Action {
   const wait =
     nodes.length === 0
       ? ''
-      : `\nare_heard() { ! timeout 10 sinfo -h -n ${shellQuote(nodes.join())} -o %T 2> /dev/null | grep -q '^unk'; }\nawait 75 are_heard || :`
+      : `\nare_heard() { ! timeout 10 sinfo -h -n ${shellQuote(nodes.join())} -o %T 2> /dev/null | grep -q '^unk'; }\nawait 150 are_heard || :`
   return {
     script: `${path}${TOOLS}is_up() { timeout 5 scontrol ping 2> /dev/null | grep -q 'is UP'; }
 stop_daemon slurmctld ${DAEMONS.slurmctld.unit}
-start_daemon slurmctld ${DAEMONS.slurmctld.unit} && await 150 is_up ||
+start_daemon slurmctld ${DAEMONS.slurmctld.unit} && await_daemon slurmctld is_up ||
   { explain ${DAEMONS.slurmctld.log}; fail 'slurmctld does not answer'; }${wait}`,
     asRoot: true,
     timeoutMs: START_MS,
@@ -155,7 +161,7 @@ is_known() {
   case $(timeout 10 sinfo -h -n ${shellQuote(name)} -o %T 2> /dev/null | head -n 1) in '' | unk* | inval* | *'*') return 1;; esac
 }
 stop_daemon slurmd ${DAEMONS.slurmd.unit}
-start_daemon slurmd ${DAEMONS.slurmd.unit} && await 150 is_known ||
+start_daemon slurmd ${DAEMONS.slurmd.unit} && await_daemon slurmd is_known ||
   { explain ${DAEMONS.slurmd.log}; fail "the controller does not take it as a node: $(timeout 10 sinfo -h -n ${shellQuote(name)} -o '%T, %E' 2>&1 | head -n 1 | cut -c 1-300)"; }`,
     asRoot: true,
     timeoutMs: START_MS,

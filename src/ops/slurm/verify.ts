@@ -11,7 +11,7 @@ import { reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import { pathOf, type SlurmFacts } from './facts.ts'
 import { findingOfNode, findingsOfMachine, memberOf } from './findings.ts'
-import { LOGS, type SlurmWanted } from './wanted.ts'
+import { LOGS, PORTS, type SlurmWanted } from './wanted.ts'
 
 const CREDENTIAL_MS = 20_000
 const SRUN_MS = 60_000
@@ -183,8 +183,12 @@ async function findingsOfRuns(wanted: SlurmWanted, hosts: ReadonlySet<string>, h
   const missing = names.filter((name) => !all.lines.includes(`ran ${name}`))
   if (missing.length > 0) return [findingOfRun(login, `a command on ${foldHostSet(missing)}`, all.because)]
   const ran: Finding = { host: login, gravity: 'note', id: 'ran', cause: `srun ran a command on ${foldHostSet(names)}` }
-  if (nodes.every(({ gpus }) => gpus === 0)) return [ran]
-  const gpu = await srun('--nodes=1 --ntasks=1 --gres=gpu:1', 'echo "GPU $CUDA_VISIBLE_DEVICES of $SLURMD_NODENAME"')
+  const withGpu = nodes.find(({ gpus }) => gpus > 0)?.host
+  if (withGpu === undefined) return [ran]
+  const gpu = await srun(
+    `--nodelist=${withGpu} --ntasks=1 --gres=gpu:1`,
+    'echo "GPU $CUDA_VISIBLE_DEVICES of $SLURMD_NODENAME"',
+  )
   const device = gpu.lines.find((line) => /^GPU \d{1,4} of [\w-]{1,64}$/.test(line))
   if (device === undefined) return [ran, findingOfRun(login, 'a command with a GPU', gpu.because)]
   return [ran, { host: login, gravity: 'note', id: 'ran-gpu', cause: `srun gave a command ${device}` }]
@@ -194,6 +198,6 @@ function findingOfRun(host: string, what: string, because: string): Finding {
   if (/busy|Immediate execution impossible|Unable to allocate resources/.test(because)) {
     return { host, gravity: 'note', id: 'busy', cause: `could not try ${what}: the nodes are busy`, detail: because }
   }
-  const hint = `${LOGS} on the controller and on the node has more. Nodes connect to srun at any port of ${host}: let them through, or set SrunPortRange.`
+  const hint = `Port ${PORTS.slurmd} of each node has to be open for ${host}, and all ports of ${host} for the nodes, which connect to srun. ${LOGS} on the node has more.`
   return { host, gravity: 'blocker', id: 'no-run', cause: `srun does not run ${what}`, detail: because, hint }
 }

@@ -12,7 +12,19 @@ import { homesOfSlurm, SLURM_PROGRAMS, SLURM_SECTION, slurmLab } from '../cluste
 import { hostsFileOf, labQueue } from '../jobs/lab-queue.ts'
 import { BareHosts } from './bare-hosts.ts'
 
-const canRun = requirement('root', 'namespaces', 'ssh', 'ip', 'nsenter', 'apt-get', 'dpkg-deb', ...SLURM_PROGRAMS)
+const canRun = requirement(
+  'root',
+  'namespaces',
+  'ssh',
+  'ip',
+  'nsenter',
+  'apt-get',
+  'dpkg-deb',
+  'python3',
+  'ss',
+  'iptables',
+  ...SLURM_PROGRAMS,
+)
 
 const GPUS: Readonly<Record<string, number>> = { c1: 0, n1: 2, n2: 1 }
 const NAMES = Object.keys(GPUS)
@@ -188,6 +200,17 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
     await waitUntil(async () => (await stateOf()) === 'COMPLETED', 'the job to end', 60_000)
   })
 
+  it('says why a daemon does not start, as soon as it has ended', async () => {
+    await kill('n1', 'slurmd')
+    await bare.exec('n1', '(exec python3 -m http.server 6818 > /dev/null 2>&1 < /dev/null &)')
+    await waitUntil(async () => (await bare.exec('n1', 'ss -H -l -t -n sport = 6818')) !== '', 'the port to be taken')
+    const { code, stdout } = await muster('up', 'slurm', '--yes')
+    expect(stdout).toMatch(/^n1: start slurmd: FAILED: .*Unable to bind listen port \(6818\): Address already in use/m)
+    expect(code).toBe(5)
+    await kill('n1', 'python3')
+    expect((await up()).code).toBe(0)
+  })
+
   it('sets up a node again that comes back empty, and leaves the others as they are', async () => {
     await lab.host('n2').crash()
     expect((await muster('status', 'slurm', '--connect-timeout', '3')).stdout).toMatch(
@@ -229,6 +252,15 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
     expect(text).toContain('sudo scontrol update nodename=n2 state=resume')
     expect((await muster('up', 'slurm', '--yes')).stdout).toContain('nothing to do')
     await bare.exec('c1', 'scontrol update nodename=n2 state=resume')
+  })
+
+  it('names a node that srun cannot reach', async () => {
+    await bare.exec('n1', 'iptables -A INPUT -p tcp --dport 6818 -j REJECT')
+    const { code, stdout } = await muster('slurm', 'check')
+    await bare.exec('n1', 'iptables -F INPUT')
+    expect(stdout).toMatch(/^failed +slurm · c1: srun does not run a command on n[^ ]/m)
+    expect(stdout).toContain('Port 6818 of each node has to be open for c1')
+    expect(code).toBe(1)
   })
 
   it('removes what it made, with running jobs, and leaves nothing', async () => {
