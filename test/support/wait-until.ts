@@ -3,15 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const POLL_MS = 5
 
-/** `what` completes the sentence 'waited N ms for …'. */
+/** `what` completes the sentence 'waited N ms for …'; a function is called when the time is up. */
 export async function waitUntil(
   isTrue: () => boolean | Promise<boolean>,
-  what: string,
+  what: string | (() => string),
   timeoutMs = 60_000,
 ): Promise<void> {
   const deadline = Date.now() + timeoutMs
   while (!(await isTrue())) {
-    if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms for ${what}`)
+    if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms for ${typeof what === 'string' ? what : what()}`)
     await delay(POLL_MS)
   }
 }

@@ -243,23 +243,29 @@ print(json.dumps(out))`
 
 /**
  * Tries TCP to many places at once, and prints the numbers of those to which no connection came about, with a letter for the
- * reason: refused, unknown name, silence, no route.
+ * reason: refused, unknown name, silence, no route. For a second after a link is restored, connections still fail with the answer
+ * to the ARP requests of before, so no route is believed the second time.
  */
-const REACH = `import socket, sys, threading
+const REACH = `import socket, sys, threading, time
 lost = {}
-def attempt(number, host, port):
-    try: socket.create_connection((host, int(port)), 2).close()
+until = time.monotonic() + 2
+def attempt(number, host, port, again=True):
+    try:
+        socket.create_connection((host, int(port)), max(0.2, until - time.monotonic())).close()
+        lost.pop(number, None)
     except ConnectionRefusedError: lost[number] = "r"
     except socket.gaierror: lost[number] = "u"
-    except (socket.timeout, TimeoutError): lost[number] = "s"
-    except Exception: lost[number] = "n"
+    except (socket.timeout, TimeoutError): lost.setdefault(number, "s")
+    except Exception:
+        lost[number] = "n"
+        if again: attempt(number, host, port, False)
 threads = []
 for number, place in enumerate(sys.argv[1:]):
     host, _, port = place.rpartition(":")
     threads.append(threading.Thread(target=attempt, args=(number, host, port), daemon=True))
 for thread in threads: thread.start()
 for thread in threads: thread.join(2.5)
-print(" ".join("%d:%s" % pair for pair in sorted(lost.items())) + " end")`
+print(" ".join("%d:%s" % pair for pair in sorted(dict(lost).items())) + " end")`
 
 /** Without the packages of the environment, which these do not need. */
 const BARE = '"$py" -I -S -c'

@@ -267,15 +267,26 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
   })
 
   it('reports a worker whose link is cut when its heartbeat fails, and restores it', async () => {
-    const watch = async () => (await muster('token.yaml', 'ray', 'watch', '--once')).stdout
+    const untilWatchShows = async (pattern: RegExp) => {
+      let watch = { code: 0, stdout: '', stderr: '' }
+      await waitUntil(
+        async () => {
+          watch = await muster('token.yaml', 'ray', 'watch', '--once')
+          return pattern.test(watch.stdout)
+        },
+        () => `${pattern} in ${watch.stdout}${watch.stderr}exit ${watch.code}`,
+        120_000,
+      )
+    }
     await lab.host('m9').linkDown()
-    await waitUntil(async () => /^dead: m9: /m.test(await watch()), 'the death of m9', 180_000)
+    await untilWatchShows(/^dead: m9: /m)
     await lab.host('m9').linkUp()
-    const { code, stdout } = await muster('token.yaml', 'ray', 'up', '--yes')
-    expect(stdout).toContain('ray · m10: 3 nodes are alive')
-    expect(code).toBe(0)
+    expect(await muster('token.yaml', 'ray', 'up', '--yes')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('ray · m10: 3 nodes are alive'),
+    })
     // Its summary of nodes is some seconds behind.
-    await waitUntil(async () => /^m9 +0\/16 /m.test(await watch()), 'm9 among the nodes', 120_000)
+    await untilWatchShows(/^m9 +0\/16 /m)
   })
 
   it('stops every process of the cluster and no other', async () => {
