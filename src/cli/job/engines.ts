@@ -29,6 +29,8 @@ export type EngineKind = Omit<JobEngine, 'round' | 'proveStorage' | 'searchOutpu
   readonly mostCommandBytes: number
   /** It starts each bundle of a gang itself, as `inGang` of Launcher needs it. */
   readonly startsGangs?: boolean
+  /** A program in its gangs can start others on the nodes of all bundles. */
+  readonly startsOthers?: boolean
   /** It has `usage`. */
   readonly showsUsage?: boolean
   /** Why it cannot run such a job at all, in a sentence; undefined: it can. */

@@ -116,8 +116,18 @@ export function launchPart(
     if (!isAble(launcher, engine)) throw notOnEngine(launcher.name, engine)
     if (launcher.onEngine !== undefined)
       return { bundles: 1, needs: launcher.onEngine.needs(values, bundles, request), launch }
+    const wrong = launcher.refusesInGang?.find((name) => Object.hasOwn(values, name))
+    if (wrong !== undefined)
+      throw new MusterError('usage', `--${wrong} cannot be used with --engine ${engine}`, {
+        hint: `There --launch ${launcher.name} starts what the engine has placed.`,
+      })
   }
   const { roles, leaders, isOnePerHost, ranks } = launcher.shape(values, bundles, request, perHost)
+  if (engine !== undefined && launcher.startsOthers && roles.length > 1)
+    throw new MusterError('usage', `--engine ${engine} needs as many ranks in each bundle`, {
+      hint: `--ranks ${values.ranks} cannot be split evenly.`,
+    })
+  const placed = engine === undefined ? { ranks } : { ownRanks: launcher.startsOthers ? ranks : undefined }
   return {
     bundles: roles.reduce((sum, { count }) => sum + count, 0),
     roles,
@@ -125,14 +135,15 @@ export function launchPart(
     ...(leaders === undefined ? {} : { leaders }),
     ...(isOnePerHost ? { maxBundlesPerHost: 1 } : {}),
     // An engine knows bundles alone.
-    launch: { ...launch, ...(ranks === undefined || engine !== undefined ? {} : { ranks }) },
+    launch: { ...launch, ...defined(placed) },
   }
 }
 
-const isAble = (launcher: Launcher, engine: string): boolean =>
-  ENGINES.some(({ name, startsGangs = false }) => name === engine && startsGangs)
-    ? launcher.inGang !== undefined
-    : launcher.onEngine !== undefined
+function isAble(launcher: Launcher, engine: string): boolean {
+  const { startsGangs = false, startsOthers = false } = ENGINES.find(({ name }) => name === engine) ?? {}
+  if (!startsGangs) return launcher.onEngine !== undefined
+  return launcher.inGang !== undefined && (startsOthers || !launcher.startsOthers)
+}
 
 function notOnEngine(name: string, engine: string): MusterError {
   const able = LAUNCHERS.flatMap((one) => (isAble(one, engine) ? [`--launch ${one.name}`] : [])).join(', ')

@@ -46,6 +46,7 @@ export const SLURM_ENGINE = {
   docs: 'docs/engines.md',
   refuses: ['--on', '--preemptible', '--copy-dir', '--silent'],
   startsGangs: true,
+  startsOthers: true,
   // Quoted twice, it stays below what one argument of a program may have.
   mostCommandBytes: 24 * 1024,
   showsUsage: true,
@@ -84,7 +85,7 @@ async function round(slurm: SlurmSpec, orders: readonly SlurmOrder[], hosts: Ops
 
 /** The last line of a whole answer. */
 const END = 'end'
-const FACTS = ['claim', 'end', 'known', 'handed', 'refused', 'unwritten'] as const
+const FACTS = ['claim', 'end', 'why', 'known', 'handed', 'refused', 'unwritten'] as const
 
 /** The lines of `roundProgram`: those of squeue, `claim KEY …` and so on. A login host reports only jobs that it was asked about. */
 export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], text: string) {
@@ -174,8 +175,8 @@ printf '%s\\n' "$queue"
 names=" $(printf '%s\\n' "$queue" | sed 's/.* //' | tr '\\n' ' ')"
 isqueued() { case $names in *" $1 "*) return 0;; esac; return 1; }
 check() {
-  for fact in claim end; do
-    [ -f "$1/$fact" ] && IFS= read -r line < "$1/$fact" && printf '%s %s %.100s\\n' $fact "$1" "$line"
+  for fact in claim end why; do
+    [ -f "$1/$fact" ] && IFS= read -r line < "$1/$fact" && printf '%s %s %.300s\\n' $fact "$1" "$line"
   done
   [ ! -f "$1/slurm-id" ] || echo "known $1"
 }

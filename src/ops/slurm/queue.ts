@@ -61,6 +61,8 @@ export type SlurmSight = {
   readonly claim?: string | undefined
   /** What its script noted at its end. */
   readonly end?: string | undefined
+  /** Why it failed, as its launcher told. */
+  readonly why?: string | undefined
   /** Slurm has it, and what it says of it could not be parsed. */
   readonly isUnclear?: boolean
   /** It was submitted before. */
@@ -72,7 +74,7 @@ export type SlurmSight = {
 }
 
 type SlurmEnd =
-  | { readonly kind: 'exit'; readonly code: number; readonly isOutOfMemory?: boolean }
+  | { readonly kind: 'exit'; readonly code: number; readonly isOutOfMemory?: boolean; readonly why?: string }
   | { readonly kind: 'unable' | 'refused'; readonly reason: string }
   | { readonly kind: 'gone'; readonly reason: string; readonly isCancelled?: boolean; readonly isTimedOut?: boolean }
 
@@ -96,6 +98,13 @@ export function jobOf({ jobs, claim }: Pick<SlurmSight, 'jobs' | 'claim'>): Slur
 
 /** Undefined: nothing is known yet. */
 export function reportOf(kind: 'start' | 'check' | 'stop', sight: SlurmSight): SlurmReport | undefined {
+  const report = reportOfSight(kind, sight)
+  if (typeof report !== 'object' || report.kind !== 'exit' || report.code === 0) return report
+  const why = decoded(sight.why ?? '').trim()
+  return why === '' ? report : { ...report, why }
+}
+
+function reportOfSight(kind: 'start' | 'check' | 'stop', sight: SlurmSight): SlurmReport | undefined {
   const { claim, end, isKnown, refusal } = sight
   if (claim === BARRED) return 'barred'
   if (sight.isUnclear) return undefined

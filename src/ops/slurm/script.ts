@@ -21,6 +21,8 @@ export type SlurmStart = {
     readonly roles?: readonly { readonly name: string; readonly count: number; readonly request: SlurmRequest }[]
     /** Ranks: the job is done when these are. */
     readonly leaders?: readonly number[]
+    /** `ownRanks`: the command runs once and starts so many ranks in each bundle. */
+    readonly launch?: { readonly ownRanks?: number }
   }
 }
 
@@ -78,7 +80,9 @@ function componentsOf({ roles = [], request, bundles }: SlurmStart['spec']): rea
 /** `isPlain`: without what Muster needs to know how it ends, for other uses. */
 export function slurmScript(start: SlurmStart, slurm: SlurmSpec, isPlain = false): string {
   const { key, spec } = start
-  const body = spec.bundles === 1 ? singleBody(start) : gangBody(start)
+  const { ownRanks } = spec.launch ?? {}
+  const body =
+    ownRanks !== undefined ? ownBody(start, ownRanks) : spec.bundles === 1 ? singleBody(start) : gangBody(start)
   const path = slurm.bin === undefined ? '' : `export PATH=${slurm.bin}:"$PATH"\n`
   const own = [`--job-name=${key}`, `--comment="${commentOf(spec.name)}"`, '--output=out', '--no-requeue']
   const options = componentsOf(spec).map((component) =>
@@ -149,7 +153,8 @@ ln "claim.$SLURM_JOB_ID" claim 2>/dev/null
 rm -f "claim.$SLURM_JOB_ID"
 read -r owner < claim || exit ${UNSHARED_CODE}
 [ "$owner" = "$SLURM_JOB_ID" ] || exit 0
-rm -f end
+rm -f end why
+export MUSTER_WHY="$PWD/why"
 trap : TERM
 `
 
@@ -188,6 +193,16 @@ const ADDRESSES = `MUSTER_ADDRESSES=$(scontrol -o show node "$(echo "$MUSTER_HOS
 : "\${MUSTER_ADDRESSES:=$MUSTER_HOSTS}"
 export MUSTER_HOSTS MUSTER_ADDRESSES MASTER_ADDR="\${MUSTER_ADDRESSES%%,*}"
 `
+
+/** The command starts the ranks of all bundles itself, by srun; what MPI reads of Slurm says how many on each node. */
+function ownBody({ spec: { command, directory, bundles } }: SlurmStart, ranks: number): string {
+  const output = bundles === 1 ? '' : ' > out.0 2>&1'
+  return `${PORT}${SAME_DEVICES}MUSTER_HOSTS=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | paste -s -d , -)
+${ADDRESSES}export SLURM_TASKS_PER_NODE='${ranks}(x${bundles})' RANK=0 WORLD_SIZE=${bundles} LOCAL_RANK=0 MUSTER_RANK=0 MUSTER_WORLD_SIZE=${bundles}
+( ${goTo(directory)} && exec /bin/sh -c ${shellQuote(command)} )${output}
+code=$?
+`
+}
 
 /** The first rank that fails ends the others, and its exit code is that of the job. */
 function gangBody({ spec }: SlurmStart): string {

@@ -38,6 +38,8 @@ export type LaunchSpec = {
   readonly ports: readonly [number, number]
   /** Ranks in each bundle; undefined: each bundle is one rank. */
   readonly ranks?: number
+  /** In an engine: how many ranks the command, which runs once for all bundles, starts in each of them. */
+  readonly ownRanks?: number
   /** The launcher itself, if it is one of hosts.yaml. */
   readonly row?: LauncherRow
   /** A line for sh that comes before everything: it enters an environment. */
@@ -141,6 +143,10 @@ export interface Launcher {
    * failure, of which the first line counts. Undefined: it cannot run there.
    */
   inGang?(gang: GangOnEngine): string
+  /** `inGang` runs once, where the engine lets it start programs on the nodes of the other bundles (`ownRanks`). */
+  readonly startsOthers?: boolean
+  /** Options that it does not have in an engine's gang. */
+  readonly refusesInGang?: readonly string[]
 }
 
 export type GangOnEngine = Pick<LaunchedGang, 'command' | 'spec'> & { readonly roles: readonly Role[] }

@@ -6,7 +6,9 @@ import { MusterError } from '../../base/errors.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
 import { askPorts, differsIn, formatQuestion, nextQuestion } from './asking.ts'
+import { FAIL } from './in-gang.ts'
 import {
+  type GangOnEngine,
   type HandLine,
   HOST_ROLE,
   type LaunchedGang,
@@ -73,6 +75,9 @@ export const mpi: Launcher = {
     const question = (index: number) => formatQuestion(...askMpi(gang, index))
     return nextQuestion(inner.gang, bundle, question) ?? mpiStep(gang, bundle)
   },
+  inGang: mpiInGang,
+  startsOthers: true,
+  refusesInGang: ['network', 'interface', 'export', 'order'],
   byHand: mpiByHand,
 }
 
@@ -199,4 +204,38 @@ function runOf(gang: LaunchedGang, network: string | undefined): MpiRun {
 /** A rank that raises would leave the others waiting for ever (mpi4py.run). */
 function withAbort(command: string): string {
   return command.replace(/^((?:\S*\/)?python3?(?:\.\d+)?)\s+(?!-m mpi4py\b)/, '$1 -m mpi4py ')
+}
+
+const MPI_RANK = `r=\${OMPI_COMM_WORLD_RANK:-\${PMI_RANK:-\${PMIX_RANK:-0}}}
+export RANK="$r" WORLD_SIZE="\${OMPI_COMM_WORLD_SIZE:-\${PMI_SIZE:-$MUSTER_MPI_SIZE}}" LOCAL_RANK="\${OMPI_COMM_WORLD_LOCAL_RANK:-\${MPI_LOCALRANKID:-0}}"
+export MUSTER_RANK="$RANK" MUSTER_WORLD_SIZE="$WORLD_SIZE" PYTHONUNBUFFERED="\${PYTHONUNBUFFERED-1}"
+`
+
+/** For MPICH, whose UCX may choose a card that does not lead to the other nodes. */
+const SET_UCX = `for address in $(echo "$MUSTER_ADDRESSES" | tr , ' '); do
+  card=$(ip -o route get "$address" 2>/dev/null | sed -n 's/.* dev \\([^ ]*\\).*/\\1/p')
+  [ "$card" = lo ] || break
+done
+case $card in
+'' | lo) ;;
+*) export UCX_NET_DEVICES="\${UCX_NET_DEVICES-$card}" FI_TCP_IFACE="\${FI_TCP_IFACE-$card}";;
+esac
+`
+
+/** It runs once: mpirun knows the nodes from the engine, and starts its daemons there by the engine's own means. */
+function mpiInGang({ command, spec, roles }: GangOnEngine): string {
+  const { bind = 'none', transport, mpi, 'as-is': asIs } = spec.options
+  const size = roles.reduce((sum, { count }) => sum + count, 0) * (spec.ownRanks ?? 1)
+  const tcp = transport === 'tcp' ? ' --mca pml ob1 --mca btl ^openib' : ''
+  const aborting = withAbort(command)
+  const cards = transport === 'rdma' ? '' : SET_UCX
+  const rank = (line: string) => shellQuote(`${MPI_RANK}${cards}${line}`)
+  return `${FAIL}m=\${MUSTER_MPIRUN:-mpirun}
+${mpi === 'openmpi' || mpi === undefined ? '' : 'command -v mpiexec.hydra > /dev/null && m=mpiexec.hydra\n'}command -v "$m" > /dev/null || { command -v mpiexec.hydra > /dev/null && m=mpiexec.hydra; } || fail "\${MUSTER_HOSTS%%,*} has no mpirun in PATH"
+export MUSTER_MPI_SIZE=${size} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+line=${rank(command)}
+${aborting === command || asIs !== undefined ? '' : `! python3 -c 'import mpi4py' 2>/dev/null || line=${rank(aborting)}\n`}case $("$m" --version 2>&1 | head -n 3) in
+*'Open MPI'* | *OpenRTE* | *PRRTE*) exec "$m" -np ${size} --map-by slot --bind-to ${bind}${tcp} sh -c "$line";;
+*) exec "$m" -np ${size} -bind-to ${bind} sh -c "$line";;
+esac`
 }

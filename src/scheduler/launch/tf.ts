@@ -3,8 +3,10 @@
  * job is done when the chief is, or without one when all workers are.
  */
 import { MusterError } from '../../base/errors.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { askCard, askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
-import { type LaunchedGang, type Launcher, ORDER, type Role } from './launcher.ts'
+import { FAIL, needs, SET_CARDS } from './in-gang.ts'
+import { type GangOnEngine, HOST_ROLE, type LaunchedGang, type Launcher, ORDER, type Role } from './launcher.ts'
 import { parseRole } from './roles.ts'
 import { beginOf, cardsOf, withPython } from './torchrun.ts'
 
@@ -39,6 +41,8 @@ export const tf: Launcher = {
   },
   // Of ring_alg.cc; with parameter servers, workers do not reduce among themselves.
   ringDirection: ({ role = '' }) => (/\bps=/.test(role) ? undefined : 'next'),
+  inGang: tfInGang,
+  refusesInGang: ['order'],
   imports: () => ({ module: 'tensorflow' }),
   next(gang, bundle) {
     const { bundles, command } = gang
@@ -88,4 +92,31 @@ function portsOfTasks(bundles: LaunchedGang['bundles']): readonly (number | unde
     if (!left.has(host)) left.set(host, [...portsOf(said)])
     return left.get(host)?.shift()
   })
+}
+
+/** Ports lie apart, as jobs that follow each other have MASTER_PORTs that follow each other. */
+const TF_PROGRAM = `import json, os, sys
+env = os.environ
+roles, command = sys.argv[1].split(","), sys.argv[2]
+hosts = (env.get("MUSTER_ADDRESSES") or env["MUSTER_HOSTS"]).split(",")
+if len(hosts) != len(roles):
+    sys.exit("muster: the engine told %d addresses, not %d" % (len(hosts), len(roles)))
+def address(rank):
+    host = hosts[rank]
+    port = 20000 + (int(env["MASTER_PORT"]) + 211 * hosts[:rank].count(host)) % 10000
+    return "%s:%d" % ("[%s]" % host if ":" in host else host, port)
+cluster = {}
+for rank, role in enumerate(roles):
+    if role != "evaluator":
+        cluster.setdefault(role, []).append(address(rank))
+rank = int(env["RANK"])
+task = {"type": roles[rank], "index": roles[:rank].count(roles[rank])}
+env["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
+env["MUSTER_TF_JOB"], env["MUSTER_TF_INDEX"] = task["type"], str(task["index"])
+env.setdefault("PYTHONUNBUFFERED", "1")
+os.execvp("sh", ["sh", "-c", command])`
+
+function tfInGang({ command, roles }: GangOnEngine): string {
+  const names = roles.flatMap(({ name, count }) => Array<string>(count).fill(name === HOST_ROLE ? 'worker' : name))
+  return `${FAIL}${needs('python3')}${SET_CARDS}exec python3 -c ${shellQuote(TF_PROGRAM)} ${names.join()} ${shellQuote(withPython(command))}`
 }

@@ -6,7 +6,9 @@ import { MusterError } from '../../base/errors.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { askCard, askPorts, askProgram, differsIn, formatQuestion, nextQuestion, portsOf } from './asking.ts'
 import { handLine } from './by-hand.ts'
+import { asPlainRank, FAIL, needs, SET_CARDS } from './in-gang.ts'
 import {
+  type GangOnEngine,
   HOST_ROLE,
   type LaunchedGang,
   type Launcher,
@@ -66,6 +68,8 @@ export const torchrun: Launcher = {
     const difference = differsIn(gang, 'python', 'the version of Python')
     return difference === undefined ? start(gang, bundle) : { kind: 'refuse', reason: difference }
   },
+  inGang: torchrunInGang,
+  refusesInGang: ['elastic', 'restarts', 'order'],
   imports: ({ torchrun: agent = AGENT }) => ({ module: 'torch', python: findPython(agent) }),
   byHand: (gang) =>
     gang.bundles.map(({ said }, bundle) => {
@@ -155,4 +159,13 @@ export const withPython = (command: string, python = 'python3'): string =>
 export function cardsOf({ card = '' }: Said): Readonly<Record<string, string>> {
   const names = ['NCCL_SOCKET_IFNAME', 'GLOO_SOCKET_IFNAME', 'TP_SOCKET_IFNAME']
   return /^[\w.:-]{1,15}$/.test(card) ? Object.fromEntries(names.map((name) => [name, card])) : {}
+}
+
+function torchrunInGang({ command, spec, roles }: GangOnEngine): string {
+  const { torchrun: agent = 'torchrun' } = spec.options
+  const { request } = roles[0] ?? {}
+  const procs = procsOf(spec.options, request?.gpuCount ?? 0)
+  const threads = Math.max(1, Math.floor((request?.cpuMilli ?? 0) / 1000 / procs))
+  return `${FAIL}${needs(agent)}${findPython(agent)}
+${SET_CARDS}${procs > 1 ? `export OMP_NUM_THREADS="\${OMP_NUM_THREADS-${threads}}"\n` : ''}exec ${shellQuote(agent)} --nproc_per_node ${procs} --nnodes "$WORLD_SIZE" --node_rank "$RANK" --master_addr "$MASTER_ADDR" --master_port "$MASTER_PORT" --no_python ${asPlainRank(withPython(command, '"$MUSTER_PYTHON"'))}`
 }

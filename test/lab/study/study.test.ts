@@ -93,7 +93,9 @@ describe.skipIf(!canRun)('studies', { timeout: 600_000 }, () => {
     expect(trials.filter(({ state }) => state === 'pruned')).toMatchObject([
       {
         parameters: { size: '8' },
-        reason: expect.stringMatching(/^at step \d+ its loss 8 is worse than the median [\d.]+ of [5-7] trials( at step 1)?$/),
+        reason: expect.stringMatching(
+          /^at step \d+ its loss 8 is worse than the median [\d.]+ of [5-7] trials( at step 1)?$/,
+        ),
       },
     ])
     expect(
