@@ -10,7 +10,13 @@ import { signalProcess } from './processes.ts'
 /** For `requirement`. */
 export const SLURM_PROGRAMS = ['slurmctld', 'slurmd', 'sbatch', 'munged', 'flock'] as const
 
-export type SlurmNode = { readonly cpus: number; readonly memoryMb: number; readonly gpus: number }
+/** `name`: undefined: n1, n2 … */
+export type SlurmNode = {
+  readonly cpus: number
+  readonly memoryMb: number
+  readonly gpus: number
+  readonly name?: string
+}
 
 export type SlurmOptions = {
   /** Of n1, n2 …; by default two with 2 GPUs, and one with more cores and none. */
@@ -35,7 +41,7 @@ export class SlurmLab {
 
   constructor(lab: Lab, { nodes = nodesOf(3), minJobAgeS = 300, lines = [] }: SlurmOptions = {}) {
     this.controller = lab.host(CONTROLLER)
-    this.nodes = nodes.map((_, index) => lab.host(nodeName(index)))
+    this.nodes = nodes.map((node, index) => lab.host(nodeName(node, index)))
     this.#gpus = nodes.map(({ gpus }) => gpus)
     this.#configuration = configurationOf(this.controller, this.nodes, nodes, minJobAgeS, lines)
   }
@@ -101,13 +107,10 @@ munged --key-file=/run/munge/key --pid-file=/run/munge/munged.pid --log-file=/ru
 export const nodesOf = (count: number): readonly SlurmNode[] =>
   Array.from({ length: count }, (_, index) => (index === count - 1 ? LARGE : SMALL))
 
-export const slurmNames = (count: number): readonly string[] => [
-  CONTROLLER,
-  ...Array.from({ length: count }, (_, index) => nodeName(index)),
-]
+export const slurmNames = (count: number): readonly string[] => [CONTROLLER, ...nodesOf(count).map(nodeName)]
 
 /** For `startLab`: nodes have the home directory of the controller. */
-export const homesOfSlurm = (name: string) => (/^n\d+$/.test(name) ? { homeOf: CONTROLLER } : {})
+export const homesOfSlurm = (name: string) => (name !== CONTROLLER ? { homeOf: CONTROLLER } : {})
 
 /** For hosts.yaml. */
 export const SLURM_SECTION = `slurm: { login: ${CONTROLLER}, partition: main }\n`
@@ -117,7 +120,7 @@ export async function slurmLab(
   labOptions: LabOptions = {},
 ): Promise<{ readonly lab: Lab; readonly slurm: SlurmLab }> {
   const { nodes = nodesOf(3) } = options
-  const lab = await startLab({ names: slurmNames(nodes.length), perHost: homesOfSlurm, ...labOptions })
+  const lab = await startLab({ names: [CONTROLLER, ...nodes.map(nodeName)], perHost: homesOfSlurm, ...labOptions })
   try {
     const slurm = new SlurmLab(lab, options)
     await slurm.start()
@@ -128,7 +131,7 @@ export async function slurmLab(
   }
 }
 
-const nodeName = (index: number): string => `n${index + 1}`
+const nodeName = ({ name }: SlurmNode, index: number): string => name ?? `n${index + 1}`
 
 function configurationOf(
   controller: LabHost,
