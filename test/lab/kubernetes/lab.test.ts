@@ -10,6 +10,8 @@ import type { Lab } from '../cluster/lab.ts'
 import { processesOf } from '../cluster/processes.ts'
 
 const PODS = '/api/v1/namespaces/default/pods'
+const SETTINGS = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops']
+const setting = (name: string): string => readFileSync(join('/proc/sys', name), 'utf8')
 
 describe.skipIf(!requirement(...KUBERNETES_PARTS))('Kubernetes in a lab', () => {
   let lab: Lab
@@ -58,15 +60,21 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('Kubernetes in a lab', () => 
 describe.skipIf(!requirement(...KUBERNETES_PARTS, 'containers'))('pods that really run', () => {
   /** Only this test's processes have this command. */
   const endless = `sleep ${process.pid}.5`
+  let settings: readonly string[]
   let lab: Lab
   let kubernetes: KubernetesLab
 
   beforeAll(async () => {
+    settings = SETTINGS.map(setting)
     ;({ lab, kubernetes } = await kubernetesLab({ nodes: [], realNodes: ['real1', 'real2'] }))
   })
 
   afterAll(async () => {
     await lab?.stop()
+  })
+
+  it('leave the settings of the machine alone, which kubelet would change', () => {
+    expect(SETTINGS.map(setting)).toEqual(settings)
   })
 
   it('run in containers on both nodes, find each other by name, and end with their exit codes', async () => {

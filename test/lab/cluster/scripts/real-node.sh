@@ -20,6 +20,19 @@ done < "$here/cgroups"
 for place in /var/log /var/lib; do
   mount -t tmpfs -o size=64m,mode=755 tmpfs "$place"
 done
+# kubelet changes settings of the kernel, which are those of the machine, unless they are as it wants them.
+mkdir "$here/sys"
+while read -r name value; do
+  echo "$value" > "$here/sys/${name##*/}"
+  mount --bind "$here/sys/${name##*/}" "/proc/sys/$name"
+done << SETTINGS
+vm/overcommit_memory 1
+vm/panic_on_oom 0
+kernel/panic 10
+kernel/panic_on_oops 1
+kernel/keys/root_maxkeys 1000000
+kernel/keys/root_maxbytes 25000000
+SETTINGS
 mkdir -p /var/log/pods /var/log/containers /var/lib/kubelet /var/lib/cni /run/netns
 mount --make-rshared /
 echo 1 > /proc/sys/net/ipv4/ip_forward
