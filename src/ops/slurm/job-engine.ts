@@ -16,6 +16,7 @@ import {
   isPassing,
   jobOf,
   LINE_WIDTH,
+  nowOf,
   parseJob,
   reasonWords,
   refusalWords,
@@ -23,6 +24,7 @@ import {
   type SlurmReport,
   type SlurmSight,
   SQUEUE_FORMAT,
+  startOf,
   troubleWords,
 } from './queue.ts'
 import { type SlurmStart, slurmScript, whyNotSlurm } from './script.ts'
@@ -92,8 +94,9 @@ export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], 
   const sights = new Map(orders.map(({ key }) => [key, { jobs: [], isKnown: false } as Mutable<SlurmSight>]))
   const waits = new Map<string, { readonly why: string; readonly startS?: number }>()
   let trouble: string | undefined = "could not parse the login host's answer"
+  const nowS = nowOf(text)
   for (const line of text.split('\n')) {
-    const job = parseJob(line)
+    const job = parseJob(line, nowS)
     if (job !== undefined) {
       const sight = sights.get(job.name)
       if (sight !== undefined) sight.jobs = [...sight.jobs, job]
@@ -203,6 +206,7 @@ stop() {
   check "$1"
 }
 ${calls.join('\n')}
+echo "now $(date +%s)"
 echo ${END}
 `
 }
@@ -229,7 +233,9 @@ async function readUsage(slurm: SlurmSpec, hosts: OpsHosts, signal: AbortSignal)
 /** The script, and when Slurm would start it, or why it never would. Never rejects. */
 async function tryOut(slurm: SlurmSpec, start: SlurmStart, hosts: OpsHosts, signal: AbortSignal) {
   const script = slurmScript(start, slurm, true)
-  const program = `${openProgram(slurm)}said=$(cd && printf %s ${shellQuote(script)} | sbatch --test-only 2>&1); echo "code $?"
+  const program = `${openProgram(slurm)}said=$(cd && printf %s ${shellQuote(script)} | sbatch --test-only 2>&1); code=$?
+echo "now $(date +%s)"
+echo "code $code"
 printf '%s\\n' "$said"
 `
   const { result, text } = await exec(slurm, program, hosts, signal, TRIAL_MS)
@@ -243,12 +249,14 @@ export function parseTrial(
 ): { readonly trouble: string } | { readonly isNever: true; readonly words: string } | { readonly words: string } {
   const trouble = /^trouble (.*)$/m.exec(text)?.[1]
   if (trouble !== undefined) return { trouble: troubleWords(trouble) }
-  const [, code = '', said = ''] = /^code (\d{1,3})\n(.*)$/s.exec(text) ?? []
+  const [, code = '', said = ''] = /(?:^|\n)code (\d{1,3})\n(.*)$/s.exec(text) ?? []
   const [, at = '', nodes = ''] = /to start at (\S{1,40}) using \d+ processors on nodes (\S{1,400})/.exec(said) ?? []
-  // Behind jobs without a time limit, Slurm expects it in centuries.
-  const words = /^20\d\d-/.test(at)
-    ? `Slurm would start it at ${at.replace('T', ' ')} on ${nodes}`
-    : 'Slurm cannot say when it would start: jobs without a time limit come first'
+  // In the time of that host, which may be hours from UTC: no more than a day off.
+  const atS = Math.trunc(Date.parse(`${at}Z`) / 1000)
+  const words =
+    startOf(String(atS), nowOf(text)) !== undefined
+      ? `Slurm would start it at ${at.replace('T', ' ')} on ${nodes}`
+      : 'Slurm cannot say when it would start: jobs without a time limit come first'
   if (code === '0' && at !== '') return { words: printable(words) }
   if (code === '' || isPassing(said)) return { trouble: troubleWords(said) || 'sbatch does not say when' }
   return { isNever: true, words: refusalWords(said.replace(/^allocation failure: /m, 'sbatch: ')) }

@@ -30,12 +30,14 @@ export const LINE_WIDTH = Object.values<number>(COLUMNS).reduce((sum, width) => 
 
 /** The year 2100. */
 const MOST_S = 4_102_444_800
+/** Slurm takes a job without a time limit for one of a year. */
+const FAR_S = 300 * 86_400
 
 /** Of text whose characters are bytes, as the widths of columns are. */
 export const decoded = (bytes: string): string => printable(Buffer.from(bytes, 'latin1').toString())
 
 /** A character of the line is a byte. Undefined: another line. */
-export function parseJob(line: string): SlurmJob | undefined {
+export function parseJob(line: string, nowS?: number): SlurmJob | undefined {
   if (line.length !== LINE_WIDTH) return undefined
   let from = 0
   const cells = Object.values(COLUMNS).map((width) => {
@@ -45,13 +47,19 @@ export function parseJob(line: string): SlurmJob | undefined {
   const [id = '', state = '', status = '', reason = '', start = '', nodes = '', name = ''] = cells
   if (!/^\d{1,12}$/.test(id) || !/^[A-Z_]{2,24}$/.test(state) || !/^-?\d{1,10}$/.test(status)) return undefined
   const own = { id, state, status: Number(status), reason: decoded(reason), nodes: decoded(nodes), name }
-  const startS = startOf(start)
+  const startS = startOf(start, nowS)
   return startS === undefined ? own : { ...own, startS }
 }
 
-/** Undefined: unknown, or in centuries, as behind jobs without a time limit. */
-export const startOf = (text: string): number | undefined =>
-  /^\d{1,11}$/.test(text) && Number(text) < MOST_S ? Number(text) : undefined
+/** The clock of the host that printed it: `now SECONDS`. */
+export function nowOf(text: string): number | undefined {
+  const digits = /^now (\d{1,11})$/m.exec(text)?.[1]
+  return digits === undefined ? undefined : Number(digits)
+}
+
+/** Undefined: unknown, or so far away as behind jobs without a time limit. */
+export const startOf = (text: string, nowS = MOST_S): number | undefined =>
+  /^\d{1,11}$/.test(text) && Number(text) < Math.min(MOST_S, nowS + FAR_S) ? Number(text) : undefined
 
 /** What a round found of a job. */
 export type SlurmSight = {

@@ -1,7 +1,7 @@
 /** What a Slurm cluster has and who holds it, with real devices: from `scontrol -d`, of which the login host keeps what counts. */
 import { printable } from '../../base/printable.ts'
 import { expandHostSet } from '../../inventory/host-set.ts'
-import { decoded, reasonWords, startOf } from './queue.ts'
+import { decoded, nowOf, reasonWords, startOf } from './queue.ts'
 
 export type SlurmNode = {
   readonly name: string
@@ -43,6 +43,7 @@ export const USAGE_PROGRAM = `keep() { awk -v keys="^($1)=" '{ line = ""; for (i
 nodes=$(scontrol -d -o show node 2>&1) || trouble "$nodes"
 jobs=$(SLURM_TIME_FORMAT=%s scontrol -d -o show job 2>&1) || trouble "$jobs"
 echo "me $(id -u)"
+echo "now $(date +%s)"
 printf '%s\\n' "$nodes" | keep '${NODE_KEYS}'
 printf '%s\\n' "$jobs" | grep -E ' JobState=(PENDING|CONFIGURING|RUNNING|SUSPENDED|COMPLETING) ' | keep '${JOB_KEYS}'
 echo end
@@ -59,7 +60,8 @@ export function parseUsage(text: string): SlurmUsage | undefined {
   const me = /^me (\d{1,10})$/m.exec(text)?.[1]
   const nodes = lines.flatMap((line) => (line.startsWith('NodeName=') ? nodeOf(line) : []))
   const names = new NodeNames(new Set(nodes.map(({ name }) => name)))
-  return { nodes, jobs: lines.flatMap((line) => (line.startsWith('JobId=') ? jobOf(line, me, names) : [])) }
+  const nowS = nowOf(text)
+  return { nodes, jobs: lines.flatMap((line) => (line.startsWith('JobId=') ? jobOf(line, me, names, nowS) : [])) }
 }
 
 const wordsOf = (line: string): readonly (readonly [key: string, value: string])[] =>
@@ -92,7 +94,12 @@ function nodeOf(line: string): readonly SlurmNode[] {
   ]
 }
 
-function jobOf(line: string, me: string | undefined, names: NodeNames): readonly SlurmPlacement[] {
+function jobOf(
+  line: string,
+  me: string | undefined,
+  names: NodeNames,
+  nowS: number | undefined,
+): readonly SlurmPlacement[] {
   const fields = fieldsOf(line)
   const id = fields.get('JobId') ?? ''
   const [, user = '', uid] = /^([^()]{1,64})\((\d{1,10})\)$/.exec(fields.get('UserId') ?? '') ?? []
@@ -100,7 +107,7 @@ function jobOf(line: string, me: string | undefined, names: NodeNames): readonly
   const own = { id, name: decoded(fields.get('JobName') ?? ''), user: decoded(user), isOwn: uid === me }
   const state = fields.get('JobState')
   if (state === 'PENDING') {
-    const startS = startOf(fields.get('StartTime') ?? '')
+    const startS = startOf(fields.get('StartTime') ?? '', nowS)
     const waits = reasonWords(decoded(fields.get('Reason') ?? ''))
     return [{ ...own, waits, ...(startS === undefined ? {} : { startS }), shares: [] }]
   }

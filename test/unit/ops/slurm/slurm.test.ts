@@ -51,6 +51,9 @@ describe('what squeue says', () => {
       ...{ id: '12', state: 'PENDING', status: 0, reason: 'Resources' },
       ...{ startS: 1_795_416_669, nodes: 'n[1-2]', name: KEY },
     })
+    // A year ahead, as behind jobs without a time limit.
+    expect(parseJob(line(cells), 1_795_416_669 - 365 * 86_400)?.startS).toBeUndefined()
+    expect(parseJob(line(cells), 1_795_416_000)?.startS).toBe(1_795_416_669)
     expect(parseJob(line(['12', 'PENDING', '0', 'None', '17901544000', '', KEY]))?.startS).toBeUndefined()
     for (const wrong of [
       '',
@@ -338,6 +341,11 @@ describe('a dry run', () => {
     expect(parseTrial(text.replace('2026', '2537'))).toEqual({
       words: 'Slurm cannot say when it would start: jobs without a time limit come first',
     })
+    // A year ahead.
+    expect(parseTrial(`now 1763881200\n${text}`)).toEqual({
+      words: 'Slurm cannot say when it would start: jobs without a time limit come first',
+    })
+    expect(parseTrial(`now 1795417000\n${text}`)).toHaveProperty('words', expect.stringContaining('would start it at'))
     expect(parseTrial('code 1\nallocation failure: Requested node configuration is not available\n')).toEqual({
       isNever: true,
       words: 'Slurm refused it: Requested node configuration is not available',
