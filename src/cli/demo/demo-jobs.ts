@@ -125,15 +125,7 @@ const WAITING_FROM = 5
 /** The first jobs: most of them start at once, the last ones wait. */
 export function firstJobs(hosts: readonly Host[]): readonly Submission[] {
   const jobs: readonly DemoJob[] = [
-    {
-      name: 'resnet',
-      user: 'ben',
-      ...launched(24, 5),
-      ranks: 2,
-      cpu: 4,
-      memory: 24,
-      ...gang(hosts, 4, 2, 'STRICT_SPREAD'),
-    },
+    { name: 'resnet', user: 'ben', ...launched(24, 5), ranks: 2, cpu: 4, memory: 24, ...gang(hosts, 4, 2, 'SPREAD') },
     { name: 'finetune', user: 'chen', ...train(10), cpu: 4, memory: 64, gpu: 4 },
     { name: 'notebook', user: 'dora', ...shards(30), cpu: 1, memory: 8, gpu: 0.5, array: '1-3' },
     { name: 'tokenize', user: 'ana', ...shards(7), cpu: 8, memory: 32 },
