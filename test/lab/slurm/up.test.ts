@@ -255,6 +255,13 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
   })
 
   it('names a node that srun cannot reach', async () => {
+    // Until a resumed node has answered, nothing is tried.
+    const states = async () => (await bare.exec('c1', "sinfo -h -N -O 'StateLong:.24'")).split('\n')
+    await waitUntil(
+      async () => (await states()).every((state) => ['', 'idle'].includes(state.trim())),
+      'idle nodes',
+      90_000,
+    )
     await bare.exec('n1', 'iptables -A INPUT -p tcp --dport 6818 -j REJECT')
     const { code, stdout } = await muster('slurm', 'check')
     await bare.exec('n1', 'iptables -F INPUT')
