@@ -16,6 +16,14 @@ export type KubernetesEvent = {
 }
 
 const MOST_MESSAGE = 2_000
+/** Of names and codes. */
+const MOST_NAME = 253
+
+/** A copy: a part of a long text would keep all of it in memory. */
+function cut(value: unknown, most = MOST_NAME): string {
+  const text = textOf(value)
+  return text.length <= most ? text : Buffer.from(text.slice(0, most)).toString()
+}
 
 export function eventOf(object: JsonRecord): KubernetesEvent {
   const about = record(object.involvedObject)
@@ -24,12 +32,12 @@ export function eventOf(object: JsonRecord): KubernetesEvent {
   const time = [...times, record(object.metadata)?.creationTimestamp].map(textOf).find((text) => text !== '') ?? ''
   return {
     time: Number.isFinite(Date.parse(time)) ? new Date(time).toISOString() : '',
-    type: textOf(object.type),
-    reason: textOf(object.reason),
-    kind: textOf(about?.kind),
-    name: textOf(about?.name),
-    namespace: textOf(about?.namespace),
-    message: textOf(object.message).slice(0, MOST_MESSAGE),
+    type: cut(object.type),
+    reason: cut(object.reason),
+    kind: cut(about?.kind),
+    name: cut(about?.name),
+    namespace: cut(about?.namespace),
+    message: cut(object.message, MOST_MESSAGE),
     count: numberOf(series?.count) ?? numberOf(object.count) ?? 1,
   }
 }

@@ -5,7 +5,7 @@
 import { onAbort } from '../../base/abort.ts'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { type JsonRecord, Lines, list, parseJson, record, textOf } from '../../base/json-lines.ts'
-import type { KubernetesApi, KubernetesQuery, KubernetesRefusal } from './api.ts'
+import { type KubernetesApi, type KubernetesQuery, type KubernetesRefusal, remoteWords } from './api.ts'
 
 const PAGE = 250
 /** A server with more sends the rest in vain. */
@@ -25,7 +25,14 @@ export type KubernetesList<T> =
 
 type Project<T> = (object: JsonRecord) => T | undefined
 
-const uidOf = (object: JsonRecord): string => textOf(record(object.metadata)?.uid)
+/** UIDs have 36 characters; of a server that sends long ones nothing is kept. */
+const MOST_UID = 128
+
+function uidOf(object: JsonRecord): string {
+  const uid = textOf(record(object.metadata)?.uid)
+  return uid.length > MOST_UID ? '' : uid
+}
+
 const versionOf = (object: JsonRecord): string => textOf(record(object.metadata)?.resourceVersion)
 
 /** All objects by uid, in pages; `project` says what is kept of each one (undefined: nothing). Never rejects. */
@@ -221,7 +228,7 @@ class Watch<T> implements Disposable {
     if (object === undefined || type === '') return fail(0, 'Unreadable', 'the API server sent no event of a watch')
     if (type === 'ERROR') {
       const code = typeof object.code === 'number' ? object.code : 0
-      return fail(code === 0 ? 410 : code, textOf(object.reason), textOf(object.message))
+      return fail(code === 0 ? 410 : code, remoteWords(textOf(object.reason)), remoteWords(textOf(object.message)))
     }
     const version = versionOf(object)
     if (version !== '') this.#version = version

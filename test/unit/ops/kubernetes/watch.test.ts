@@ -85,7 +85,7 @@ describe('a list', () => {
   })
 
   it('takes objects of any shape', async () => {
-    const odd = [null, 7, [], {}, { metadata: { uid: 7 } }, { metadata: null }, pod('a')]
+    const odd = [null, 7, [], {}, { metadata: { uid: 7 } }, { metadata: null }, pod('x'.repeat(1000)), pod('a')]
     using server = await FakeApiServer.start((_, response) => sendJson(response, { metadata: [], items: odd }))
     const listed = await listObjects(new KubernetesApi(server.dial, new ManualClock(), never), PATH, nameOf)
     expect(listed.ok && [...listed.items.values()]).toEqual(['a'])
@@ -194,6 +194,17 @@ describe('a watch', () => {
     }
     expect(world.server.requests.length).toBeGreaterThan(1)
     expect(world.server.requests.length).toBeLessThanOrEqual(most)
+  })
+
+  it('says what an ERROR event says in printable words', async () => {
+    const error = { code: 500, reason: '\x1b[2J', message: '\x1b]0;title\x07 and more' }
+    using world = await watched((request, response) =>
+      isWatch(request)
+        ? response.end(`${JSON.stringify({ type: 'ERROR', object: error })}\n`)
+        : sendJson(response, page([])),
+    )
+    await waitUntil(() => world.troubles.length > 0, 'the trouble')
+    expect(world.troubles[0]).toMatchObject({ reason: '\\x1b[2J', message: '\\x1b]0;title\\x07 and more' })
   })
 
   it('says when the server is away, and when it is back', async () => {
