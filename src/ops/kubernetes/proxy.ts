@@ -35,10 +35,12 @@ export function kubectlWords({ context, kubeconfig }: KubernetesSpec): string {
 
 const NO_KUBECTL = 'kubectl is not installed'
 
-/** Prints the namespace of the context, then where it listens. `isWatched`: it ends with whoever holds the other end of its stdin. */
+/** Prints the namespace of the context, then the path of its socket. `isWatched`: it ends when its stdin is closed. */
 const proxyProgram = (kubectl: string, isWatched: boolean): string => `
 command -v kubectl >/dev/null 2>&1 || { echo ${shellQuote(NO_KUBECTL)} >&2; exit 127; }
 umask 077
+# Whoever reads may be gone, and the shell reports that kubectl was ended.
+trap '' PIPE
 d=$(mktemp -d "\${TMPDIR:-/tmp}/muster.XXXXXX") || exit 1
 p= w=
 leave() { trap '' HUP INT TERM; for j in $p $w; do kill "$j" 2>/dev/null; done; wait; rm -rf "$d"; }

@@ -149,11 +149,11 @@ describe.skipIf(!canRun)('muster packages', { timeout: 400_000 }, () => {
 
   it('waits for another user of dpkg, and names it', async () => {
     declare('{ install: [lab-hello, lab-modern], hosts: "m[1,3]" }')
-    const holder = `import fcntl, time
+    const holder = `import fcntl, signal
 file = open("/var/lib/dpkg/lock-frontend", "w")
 fcntl.lockf(file, fcntl.LOCK_EX)
 print("held", flush=True)
-time.sleep(600)`
+signal.pause()`
     const pid = await tiny.exec(
       'm3',
       `mkfifo /tmp/held; python3 -c ${shellQuote(holder)} > /tmp/held 2> /dev/null < /dev/null & echo $!; read -r _ < /tmp/held`,
