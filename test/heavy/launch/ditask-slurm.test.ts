@@ -1,12 +1,12 @@
 /** Real DI-engine under a real srun: who hears whom, and that a deaf worker fails the job (docs/engines.md). */
-import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../../src/base/package-root.ts'
 import type { Lab } from '../../lab/cluster/lab.ts'
 import { ENVIRONMENT, ENVIRONMENT_PLACE, pythonEnvironment } from '../../lab/cluster/python-environment.ts'
-import { SLURM_PROGRAMS, SLURM_SECTION, type SlurmLab, slurmLab } from '../../lab/cluster/slurm-lab.ts'
-import { hostsFileOf, isJob, type LabQueue, labQueue } from '../../lab/jobs/lab-queue.ts'
+import { SLURM_PROGRAMS, type SlurmLab } from '../../lab/cluster/slurm-lab.ts'
+import { isJob, type LabQueue } from '../../lab/jobs/lab-queue.ts'
+import { type SlurmQueue, slurmQueue } from '../../lab/slurm/slurm-queue.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -19,6 +19,7 @@ const HELLO = '--package /srv --main ditask_hello.main'
 const NODE = { cpus: 4, memoryMb: 8000, gpus: 0 }
 
 describe.skipIf(!canRun)('ditask in a job of Slurm', { timeout: 240_000 }, () => {
+  let made: SlurmQueue
   let lab: Lab
   let slurm: SlurmLab
   let queue: LabQueue
@@ -30,17 +31,10 @@ describe.skipIf(!canRun)('ditask in a job of Slurm', { timeout: 240_000 }, () =>
     }
     // DI-engine's own parser reads n8, n9, and one node `n[08-09],gpu5`.
     const nodes = ['n08', 'n09', 'gpu5'].map((name) => ({ ...NODE, name }))
-    const made = await slurmLab({ nodes }, { mounts })
-    lab = made.lab
-    slurm = made.slurm
-    const file = hostsFileOf(lab, 'ditask-slurm')
-    appendFileSync(file, SLURM_SECTION)
-    queue = labQueue(lab, file)
+    made = await slurmQueue({ nodes }, { mounts })
+    ;({ lab, slurm, queue } = made)
   })
-  afterEach(async () => {
-    await queue?.stop()
-    await slurm?.run('scancel --quiet -u root')
-  })
+  afterEach(async () => await made?.stop())
   afterAll(async () => await lab?.stop())
 
   const submit = async (peers: readonly number[], bundles: number, ...args: readonly string[]) => {

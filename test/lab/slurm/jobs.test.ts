@@ -1,11 +1,11 @@
 /** `--engine slurm` on a real Slurm: where jobs run, how they end, and why they wait. */
-import { appendFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import type { Lab } from '../cluster/lab.ts'
-import { SLURM_PROGRAMS, SLURM_SECTION, type SlurmLab, slurmLab } from '../cluster/slurm-lab.ts'
-import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import { SLURM_PROGRAMS, type SlurmLab } from '../cluster/slurm-lab.ts'
+import type { LabQueue } from '../jobs/lab-queue.ts'
+import { type SlurmQueue, slurmQueue } from './slurm-queue.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ssh', 'ip', 'nsenter', ...SLURM_PROGRAMS)
 
@@ -14,6 +14,7 @@ const TELL =
   'echo "$RANK $LOCAL_RANK/$WORLD_SIZE $SLURMD_NODENAME $MUSTER_HOSTS gpu:$CUDA_VISIBLE_DEVICES $MUSTER_ADDRESSES $MASTER_ADDR"'
 
 describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
+  let made: SlurmQueue
   let lab: Lab
   let slurm: SlurmLab
   let queue: LabQueue
@@ -37,17 +38,10 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
 
   beforeAll(async () => {
     // Slurm forgets jobs within seconds.
-    const made = await slurmLab({ minJobAgeS: 5 })
-    lab = made.lab
-    slurm = made.slurm
-    const file = hostsFileOf(lab, 'slurm')
-    appendFileSync(file, SLURM_SECTION)
-    queue = labQueue(lab, file)
+    made = await slurmQueue({ minJobAgeS: 5 })
+    ;({ lab, slurm, queue } = made)
   })
-  afterEach(async () => {
-    await queue?.stop()
-    await slurm?.run('scancel --quiet -u root')
-  })
+  afterEach(async () => await made?.stop())
   afterAll(async () => {
     await lab?.stop()
   })

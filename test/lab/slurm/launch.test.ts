@@ -1,12 +1,12 @@
 /** `--launch` on a real Slurm: real torchrun and mpirun in its gangs, and what a TensorFlow task finds. */
-import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../../src/base/package-root.ts'
 import { requirement } from '../../support/requirements.ts'
 import type { Lab } from '../cluster/lab.ts'
-import { SLURM_PROGRAMS, SLURM_SECTION, type SlurmLab, slurmLab } from '../cluster/slurm-lab.ts'
-import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import { SLURM_PROGRAMS, type SlurmLab } from '../cluster/slurm-lab.ts'
+import type { LabQueue } from '../jobs/lab-queue.ts'
+import { type SlurmQueue, slurmQueue } from './slurm-queue.ts'
 
 const canRun = requirement(
   ...(['root', 'namespaces', 'sshd', 'ssh', 'ip', 'nsenter', 'python torch', 'python mpi4py'] as const),
@@ -18,6 +18,7 @@ const PLACE = '/srv'
 const APART = ['--bundles', '2', '--strategy', 'STRICT_SPREAD', '--cpu', '2'] as const
 
 describe.skipIf(!canRun)('launchers on a real Slurm', { timeout: 240_000 }, () => {
+  let made: SlurmQueue
   let lab: Lab
   let slurm: SlurmLab
   let queue: LabQueue
@@ -31,17 +32,10 @@ describe.skipIf(!canRun)('launchers on a real Slurm', { timeout: 240_000 }, () =
   }
 
   beforeAll(async () => {
-    const made = await slurmLab({}, { mounts: { [PLACE]: FIXTURES } })
-    lab = made.lab
-    slurm = made.slurm
-    const file = hostsFileOf(lab, 'slurm')
-    appendFileSync(file, SLURM_SECTION)
-    queue = labQueue(lab, file)
+    made = await slurmQueue({}, { mounts: { [PLACE]: FIXTURES } })
+    ;({ lab, slurm, queue } = made)
   })
-  afterEach(async () => {
-    await queue?.stop()
-    await slurm?.run('scancel --quiet -u root')
-  })
+  afterEach(async () => await made?.stop())
   afterAll(async () => await lab?.stop())
 
   it('reduces with torchrun on two nodes, two ranks on each', async () => {

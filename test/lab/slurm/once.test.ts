@@ -1,11 +1,11 @@
 /** A job goes to Slurm once, wherever the scheduler is killed. */
-import { appendFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import type { Lab } from '../cluster/lab.ts'
-import { SLURM_PROGRAMS, type SlurmLab, slurmLab } from '../cluster/slurm-lab.ts'
-import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import { SLURM_PROGRAMS, type SlurmLab } from '../cluster/slurm-lab.ts'
+import type { LabQueue } from '../jobs/lab-queue.ts'
+import { slurmQueue } from './slurm-queue.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ssh', 'ip', 'nsenter', ...SLURM_PROGRAMS)
 
@@ -41,12 +41,9 @@ describe.skipIf(!canRun)('a scheduler that is killed while it speaks to Slurm', 
   }
 
   beforeAll(async () => {
-    const made = await slurmLab()
-    lab = made.lab
-    slurm = made.slurm
-    const file = hostsFileOf(lab, 'slurm')
-    appendFileSync(file, 'slurm: { login: c1, partition: main, bin: /root/steps }\n')
-    queue = labQueue(lab, file)
+    ;({ lab, slurm, queue } = await slurmQueue({
+      section: 'slurm: { login: c1, partition: main, bin: /root/steps }\n',
+    }))
     await slurm.run('mkdir steps')
     for (const name of ['flock', 'squeue', 'sbatch', 'scancel'])
       await slurm.run(`cat > steps/${name} << 'PROGRAM'\n${STEPPING(name)}PROGRAM\nchmod 755 steps/${name}`)

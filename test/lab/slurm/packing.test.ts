@@ -1,12 +1,12 @@
 /** `muster pack` on a real Slurm says what `scontrol -d` says, with other people's jobs. */
-import { appendFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openConsole } from '../../support/console-driver.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import type { Lab } from '../cluster/lab.ts'
-import { SLURM_PROGRAMS, SLURM_SECTION, type SlurmLab, slurmLab } from '../cluster/slurm-lab.ts'
-import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import { SLURM_PROGRAMS, type SlurmLab } from '../cluster/slurm-lab.ts'
+import type { LabQueue } from '../jobs/lab-queue.ts'
+import { slurmQueue } from './slurm-queue.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ssh', 'ip', 'nsenter', 'setpriv', ...SLURM_PROGRAMS)
 
@@ -17,12 +17,7 @@ describe.skipIf(!canRun)('the picture of a real Slurm', { timeout: 240_000 }, ()
   let file: string
 
   beforeAll(async () => {
-    const made = await slurmLab()
-    lab = made.lab
-    slurm = made.slurm
-    file = hostsFileOf(lab, 'slurm')
-    appendFileSync(file, SLURM_SECTION)
-    queue = labQueue(lab, file)
+    ;({ lab, slurm, queue, file } = await slurmQueue())
   })
   afterAll(async () => {
     await queue?.stop()
