@@ -17,9 +17,18 @@ import { HEAVY_ENVIRONMENTS, pythonEnvironment } from './cluster/python-environm
 import { rayEnvironment } from './cluster/ray-environment.ts'
 import { homesOfSlurm, nodesOf, SLURM_SECTION, SlurmLab, slurmNames } from './cluster/slurm-lab.ts'
 
+/** What `image` builds. */
+const IMAGES: Readonly<Record<string, () => Promise<string>>> = {
+  kernel: kernelImage,
+  ray: rayEnvironment,
+  optuna: () => pythonEnvironment('optuna'),
+  kubernetes: kubernetesPrograms,
+}
+
 const USAGE = `usage: npm run lab -- up [--count N] [--kernel N [--systemd]] [--slurm N] [--kubernetes [--real N]]
        npm run lab -- down
-       npm run lab -- image       build the disk of kernel hosts, the environments with Ray and Optuna, and Kubernetes, if missing
+       npm run lab -- image [NAME…]
+                                  build what tests need, if missing: ${Object.keys(IMAGES).join(', ')}
        npm run lab -- parts [NAME…]
                                   install what heavy tests need, if missing: ${HEAVY_ENVIRONMENTS.join(', ')}
        npm run lab -- AREA        run the tests of one area: ${areas().join(', ')}
@@ -50,12 +59,11 @@ async function main(verb: string, rest: readonly string[]): Promise<number> {
     return 2
   }
   if (verb === 'down') return await down()
-  if (verb === 'image') {
-    for (const build of [kernelImage, rayEnvironment, () => pythonEnvironment('optuna'), kubernetesPrograms])
-      process.stdout.write(`${await build()}\n`)
-    return 0
+  if (verb === 'image') return await buildAll(rest, IMAGES)
+  if (verb === 'parts') {
+    const builds = HEAVY_ENVIRONMENTS.map((name) => [name, () => pythonEnvironment(name)] as const)
+    return await buildAll(rest, Object.fromEntries(builds))
   }
-  if (verb === 'parts') return await parts(rest)
   if (!areas().includes(verb)) {
     process.stderr.write(USAGE)
     return 2
@@ -136,14 +144,18 @@ ${inside.join(' ')} bash
   return 0
 }
 
-async function parts(wanted: readonly string[]): Promise<number> {
-  const unknown = wanted.find((name) => HEAVY_ENVIRONMENTS.every((known) => known !== name))
+/** Builds those that are wanted; all of them if none is named. */
+async function buildAll(
+  wanted: readonly string[],
+  builds: Readonly<Record<string, () => Promise<string>>>,
+): Promise<number> {
+  const unknown = wanted.find((name) => !Object.hasOwn(builds, name))
   if (unknown !== undefined) {
     process.stderr.write(`unknown part: ${unknown}\n${USAGE}`)
     return 2
   }
-  for (const name of HEAVY_ENVIRONMENTS.filter((name) => wanted.length === 0 || wanted.includes(name)))
-    process.stdout.write(`${await pythonEnvironment(name)}\n`)
+  for (const [name, build] of Object.entries(builds))
+    if (wanted.length === 0 || wanted.includes(name)) process.stdout.write(`${await build()}\n`)
   return 0
 }
 

@@ -270,9 +270,11 @@ ctr --address ${FILES}/containerd.sock --namespace k8s.io images import ${FILES}
     const { host } = this
     const certificate = `${FILES}/certificates/apiserver`
     const client = `--kubeconfig=${FILES}/config --authentication-kubeconfig=${FILES}/config --authorization-kubeconfig=${FILES}/config --leader-elect=false ${this.#gates().join(' ')}`
+    // Their limits of 20 to 50 requests a second make a thousand pods take a minute.
+    const manager = `${client} --kube-api-qps=1000 --kube-api-burst=1000`
     const options = {
-      'kube-scheduler': client,
-      'kube-controller-manager': `${client} --service-account-private-key-file=${FILES}/service-account.key --root-ca-file=${certificate}.crt`,
+      'kube-scheduler': manager,
+      'kube-controller-manager': `${manager} --service-account-private-key-file=${FILES}/service-account.key --root-ca-file=${certificate}.crt`,
       kwok: `--kubeconfig=${FILES}/config --manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake --config=${FILES}/kwok.yaml --node-lease-duration-seconds=40 --node-ip=${host.address} --node-port=${KWOK_PORT} --server-address=0.0.0.0:${KWOK_PORT} --tls-cert-file=${certificate}.crt --tls-private-key-file=${certificate}.key`,
     }
     await this.#spawn(host, name, `${PLACE}/bin/${name} ${options[name]}`)
