@@ -7,6 +7,7 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { cgroupMounts } from '../lab/cluster/cgroups.ts'
 import { hasKubernetesPrograms } from '../lab/cluster/kubernetes-programs.ts'
 import { environmentDirectory, HEAVY_ENVIRONMENTS } from '../lab/cluster/python-environment.ts'
 import { missingConda } from './real-conda.ts'
@@ -80,6 +81,7 @@ function missingContainers(): string | undefined {
   const programs = ['containerd', 'ctr', 'runc', 'busybox'].filter((name) => findProgram(name) === undefined)
   const files = ['/usr/lib/cni/bridge', '/usr/lib/cni/host-local'].filter((path) => !isExecutable(path))
   const absent = [...programs, ...files]
+  if (cgroupMounts().length === 0) return 'no cgroups are mounted'
   return absent.length === 0
     ? undefined
     : `not installed: ${absent.join(', ')} (on Debian: containerd, runc, busybox-static and containernetworking-plugins)`
