@@ -39,7 +39,8 @@ describe.skipIf(!canRun)('a job launched by torchrun', { timeout: 240_000 }, () 
     expect(await queue.work().ended).toEqual([0, null])
     const reasons = new Map((await queue.list()).map(({ job, reason = '' }) => [String(job), reason]))
     const ends = {
-      raise: 'exit 1\\b.*: ValueError: bad batch',
+      // Its connections close before its process ends: the rank beside it may fail of that first, and their agent ends it.
+      raise: 'exit (1|143 .SIGTERM.)(,.*)?: ValueError: bad batch',
       exit: 'exit 3\\b',
       kill: 'exit 137 .SIGKILL.',
       // Its agent ends it while it lingers, or it ends by itself.
