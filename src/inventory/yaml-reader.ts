@@ -247,6 +247,29 @@ export function mapOf<T>(item: Schema<T>, nameType = 'name'): Schema<readonly (E
   }
 }
 
+/** A mapping whose keys something else knows, as plain data. */
+export const anyMapping = (type = 'mapping'): Schema<Readonly<Record<string, unknown>>> => ({
+  type,
+  read: (node, reader, path) =>
+    isMap(node)
+      ? (anyValue.read(node, reader, path) as Record<string, unknown> | undefined)
+      : failType(node, reader, path, 'a mapping of `key: value` lines'),
+})
+
+const anyValue: Schema<unknown> = {
+  type: 'value',
+  read(node, reader, path) {
+    if (isMap(node)) {
+      const entries = readEntries(node, reader, path) ?? []
+      return Object.fromEntries(entries.map((entry) => [entry.key, reader.read(anyValue, entry.node, entry.key)]))
+    }
+    if (isSeq(node))
+      return node.items.map((child, index) => reader.read(anyValue, child as Node, `${path}[${index + 1}]`))
+    if (isAlias(node)) return failType(node, reader, path, 'a value')
+    return isScalar(node) ? node.value : null
+  },
+}
+
 /** A scalar of text with a check of its own: `check` gives what is wrong, as a clause after the value. */
 export function text(type = 'text', check?: (value: string) => string | undefined): Schema<string> {
   const article = ['text', 'options', 'clients'].includes(type) ? '' : /^([aeio]|IPv4)/.test(type) ? 'an ' : 'a '

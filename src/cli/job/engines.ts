@@ -5,6 +5,7 @@ import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Declared } from '../../ops/kernel/area.ts'
 import type { LogPiece } from '../../ops/kernel/host-output.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
+import { KUBERNETES_ENGINE } from '../../ops/kubernetes/job-engine.ts'
 import { checkSharedDirectory, directoryProblem } from '../../ops/nfs/shared-directory.ts'
 import { wantedNfs } from '../../ops/nfs/wanted.ts'
 import { RAY_ENGINE } from '../../ops/ray/job-engine.ts'
@@ -36,8 +37,10 @@ export type EngineKind = Omit<JobEngine, 'round' | 'proveStorage' | 'searchOutpu
   /** Why it cannot run such a job at all, in a sentence; undefined: it can. */
   whyNot?(spec: JobSpec, inventory: Inventory): string | undefined
   isDeclared(inventory: Inventory): boolean
+  /** With it, `--from-env image:NAME` is the image that it runs the job in. */
+  readonly runsImages?: boolean
   /** Undefined: it is not declared. */
-  open(declared: Declared): OpenEngine | undefined
+  open(declared: Declared, context: Pick<CliContext, 'environment' | 'signal'>): OpenEngine | undefined
 }
 
 /** Its reads never reject, and are bounded. */
@@ -79,7 +82,7 @@ export type EngineTrial = {
   readonly trouble?: string
 }
 
-export const ENGINES: readonly EngineKind[] = [RAY_ENGINE, SLURM_ENGINE]
+export const ENGINES: readonly EngineKind[] = [RAY_ENGINE, SLURM_ENGINE, KUBERNETES_ENGINE]
 
 export type Engine = EngineKind & OpenEngine
 
@@ -91,7 +94,7 @@ export async function openEngines(inventory: Inventory, context: CliContext): Pr
   const declared = kinds.length === 0 ? undefined : await declaredOf(inventory, context)
   const engines = new Map(
     kinds.flatMap((kind) => {
-      const opened = declared && kind.open(declared)
+      const opened = declared && kind.open(declared, context)
       return opened === undefined ? [] : [[kind.name, { ...kind, ...opened }]]
     }),
   )

@@ -37,7 +37,7 @@ import { jsonLine } from '../output/json-lines.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
 import { ENGINES, openEngines } from './engines.ts'
-import { inEnvironment, parseJobEnvironment, setUpOf } from './environment.ts'
+import { inEnvironment, type JobEnvironment, parseJobEnvironment, setUpOf } from './environment.ts'
 import { addressesOf, hostsOf, linkSpeedsOf, type OpenQueue, openQueue, withEnough } from './open-queue.ts'
 import { ringJson, ringText } from './show.ts'
 import { expandVariants } from './variants.ts'
@@ -271,8 +271,10 @@ function specOf(
   ]
   const declared = sectionOf(inventory, envSection)
   const place = options.fromEnv === undefined ? undefined : parseJobEnvironment(options.fromEnv, declared)
-  const setUp = options.launch === undefined || place === undefined ? undefined : setUpOf(place)
-  const command = place === undefined || setUp !== undefined ? own : inEnvironment(own, place, names, options.gpu > 0)
+  const image = engineImage(options, place)
+  const inside = image === undefined ? place : undefined
+  const setUp = options.launch === undefined || inside === undefined ? undefined : setUpOf(inside)
+  const command = inside === undefined || setUp !== undefined ? own : inEnvironment(own, inside, names, options.gpu > 0)
   checkCommand(command)
   const request = requestOf(options, on ?? (options.fromEnv === 'declared' ? declared?.hosts : undefined))
   const metrics = metricsOf(options.metric)
@@ -294,6 +296,7 @@ function specOf(
       limitS: options.limit,
       silence: options.silent,
       metrics: metrics.length === 0 ? undefined : metrics,
+      image,
     }),
     ...launchPart(options, { bundles: options.bundles, request, ...engine }, setUp, inventory),
     // Its --needs come before those of its launcher.
@@ -302,6 +305,20 @@ function specOf(
   const whyNot = ENGINES.find(({ name }) => name === spec.engine)?.whyNot?.(spec, inventory)
   if (whyNot !== undefined) throw new MusterError('usage', whyNot)
   return spec
+}
+
+/** Of an engine that runs images itself. @throws MusterError 'usage' for options of docker, which it cannot give it. */
+function engineImage({ engine }: SubmitOptions, place: JobEnvironment | undefined): string | undefined {
+  if (place?.kind !== 'image' || ENGINES.find(({ name }) => name === engine)?.runsImages !== true) return undefined
+  if (place.options !== undefined)
+    throw new MusterError(
+      'usage',
+      `--engine ${engine} cannot use the docker options of the environment in hosts.yaml`,
+      {
+        hint: `Name the image alone: --from-env image:${printable(place.name)}`,
+      },
+    )
+  return place.name
 }
 
 const UNIT_S: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600 }

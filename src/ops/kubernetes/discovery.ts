@@ -1,6 +1,53 @@
-/** What an API server lets this user do. */
-import { record } from '../../base/json-lines.ts'
+/** What an API server knows beyond its core, and what it lets this user do. */
+import { list, record, textOf } from '../../base/json-lines.ts'
 import { apiPath, type KubernetesApi, type KubernetesRefusal } from './api.ts'
+
+/** Kinds that change how jobs are handed over, by the groups that may have them. */
+const EXTENSIONS = {
+  /** Gangs of Kubernetes itself. */
+  podGroup: { group: 'scheduling.k8s.io', resource: 'podgroups' },
+  kueue: { group: 'kueue.x-k8s.io', resource: 'localqueues' },
+  volcano: { group: 'scheduling.volcano.sh', resource: 'podgroups' },
+  dijob: { group: 'diengine.opendilab.org', resource: 'dijobs' },
+} as const
+
+export type Extension = keyof typeof EXTENSIONS
+
+/** The group with its version, such as `kueue.x-k8s.io/v1beta1`, of each extension that the server has. */
+export type KnownExtensions = Readonly<Partial<Record<Extension, string>>>
+
+/** Never rejects. */
+export async function findExtensions(
+  api: KubernetesApi,
+  signal?: AbortSignal,
+): Promise<{ readonly ok: true; readonly extensions: KnownExtensions } | KubernetesRefusal> {
+  const options = signal && { signal }
+  const groups = await api.request('GET', '/apis', options)
+  if (!groups.ok) return groups
+  const versions = new Map(list(groups.body.groups).map((group) => [textOf(group.name), versionsOf(group)]))
+  const extensions: Partial<Record<Extension, string>> = {}
+  for (const [name, { group, resource }] of Object.entries(EXTENSIONS)) {
+    for (const version of versions.get(group) ?? []) {
+      const answer = await api.request('GET', apiPath(version), options)
+      // A group whose server is away is not known now; others are.
+      if (!answer.ok && answer.status === 0) return answer
+      if (!answer.ok || !list(answer.body.resources).some((each) => each.name === resource)) continue
+      extensions[name as Extension] = version
+      break
+    }
+  }
+  return { ok: true, extensions }
+}
+
+const MOST_VERSIONS = 5
+
+/** The preferred one first. */
+function versionsOf(group: Readonly<Record<string, unknown>>): readonly string[] {
+  const preferred = textOf(record(group.preferredVersion)?.groupVersion)
+  const all = list(group.versions).map((version) => textOf(version.groupVersion))
+  const isVersion = (text: string) => /^[a-z0-9.-]+\/v[a-z0-9]+$/.test(text)
+  return [...new Set([preferred, ...all])].filter(isVersion).slice(0, MOST_VERSIONS)
+}
 
 /** What somebody wants to do to objects of a kind. */
 export type KubernetesAction = {

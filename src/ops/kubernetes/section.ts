@@ -1,7 +1,8 @@
 /** `k8s` in hosts.yaml. */
 import { defined } from '../../base/defined.ts'
+import type { JsonRecord } from '../../base/json-lines.ts'
 import { defineSection, hostName } from '../../inventory/hosts-yaml-schema.ts'
-import { object, text } from '../../inventory/yaml-reader.ts'
+import { anyMapping, object, text } from '../../inventory/yaml-reader.ts'
 
 export type KubernetesSpec = {
   /** Of the kubeconfig; undefined: its current one. */
@@ -16,6 +17,11 @@ export type KubernetesSpec = {
   readonly queue?: string
   /** Absolute or `~/…`, where kubectl runs; undefined: kubectl's own choice. */
   readonly kubeconfig?: string
+  /** What counts GPUs on its nodes; undefined: NVIDIA's device plugin. */
+  readonly gpuResource?: string
+  /** Further fields of pods, and of their container, as the API has them. */
+  readonly pod?: JsonRecord
+  readonly container?: JsonRecord
 }
 
 /** It stands in paths of the API and in command lines. */
@@ -37,6 +43,12 @@ const kubeconfig = text('path of a kubeconfig', (value) =>
   /^(~\/|\/)[\w./+@ -]*$/.test(value)
     ? undefined
     : 'must begin with / or ~/, and may contain letters, digits, spaces and _ . / + @ - only',
+)
+
+const resource = text('resource', (value) =>
+  /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/.test(value)
+    ? undefined
+    : 'is not a name of a resource, such as nvidia.com/gpu',
 )
 
 export const section = defineSection(
@@ -66,7 +78,7 @@ export const section = defineSection(
         schema: image,
         about: 'The container image of jobs that name none.',
         example: 'lab/train:1',
-        fallback: 'each job needs `--image`',
+        fallback: 'each job needs `--from-env image:NAME`',
       },
       queue: {
         schema: dnsLabel('queue'),
@@ -80,11 +92,31 @@ export const section = defineSection(
         example: '~/.kube/lab',
         fallback: "kubectl's own choice",
       },
+      gpu_resource: {
+        schema: resource,
+        about: 'What counts GPUs on the nodes.',
+        example: 'amd.com/gpu',
+        fallback: 'nvidia.com/gpu',
+      },
+      pod: {
+        schema: anyMapping('fields of a pod'),
+        about:
+          'Further fields of the pods of jobs, as in `spec` of a pod: `nodeSelector`, `tolerations`, `volumes`, `serviceAccountName` and others. What Muster sets itself goes first.',
+        example: '{ nodeSelector: { pool: gpu } }',
+        fallback: 'none',
+      },
+      container: {
+        schema: anyMapping('fields of a container'),
+        about:
+          'Further fields of the container of jobs: `volumeMounts`, `imagePullPolicy`, `securityContext` and others.',
+        example: '{ imagePullPolicy: Always }',
+        fallback: 'none',
+      },
     }),
     about: 'A Kubernetes cluster, which Muster hands jobs to with `--engine k8s` and shows with `muster k8s`.',
   },
   (raw, context): KubernetesSpec => {
-    const { via, ...rest } = raw
-    return { ...rest, ...defined({ via: via && context.knownHost(via) }) }
+    const { via, gpu_resource: gpuResource, ...rest } = raw
+    return { ...rest, ...defined({ gpuResource, via: via && context.knownHost(via) }) }
   },
 )

@@ -39,6 +39,8 @@ export type JobSpec = {
   readonly isPreemptible: boolean
   /** The name of the engine that places and runs it (engine.ts); undefined: Muster itself. */
   readonly engine?: string
+  /** The container image that its engine runs it in; undefined: the engine's own. */
+  readonly image?: string
   /** What it will ask its engine for: it waits in the queue until there is room for that (plans/needs.ts). */
   readonly needs?: Needs
   /** A directory that must be the same on all hosts of its engine; proved before it is handed over. */

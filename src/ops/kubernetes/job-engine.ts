@@ -1,0 +1,561 @@
+/**
+ * Kubernetes as an engine of the queue: a job is an Indexed Job with a pod for each bundle, named after its key, so that it is made once.
+ * What Kubernetes has is read anew in each round; orders may be given twice.
+ */
+import { stringify } from 'yaml'
+import { type Clock, hasPassed, systemClock } from '../../base/clock.ts'
+import { type JsonRecord, record, textOf } from '../../base/json-lines.ts'
+import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
+import type { Inventory } from '../../inventory/inventory.ts'
+import type { Declared } from '../kernel/area.ts'
+import type { LogPiece } from '../kernel/host-output.ts'
+import type { OpsHosts } from '../kernel/host-port.ts'
+import { apiPath, type KubernetesAnswer, type KubernetesRefusal } from './api.ts'
+import { findExtensions, type KnownExtensions } from './discovery.ts'
+import { eventOf } from './events.ts'
+import { type Kubernetes, openKubernetes } from './kubernetes.ts'
+import { readLog, runWithFiles } from './logs.ts'
+import {
+  barredObject,
+  gpuResourceOf,
+  INDEX_LABEL,
+  jobObject,
+  KEY_LABEL,
+  type KubernetesObject,
+  type KubernetesStart,
+  objectName,
+  podGroupObject,
+  QUEUE_LABEL,
+  STRATEGY,
+  serviceObject,
+  strategyOf,
+  whyNotKubernetes,
+} from './manifest.ts'
+import { createWords, podWaitWords } from './reasons.ts'
+import {
+  hasEnded,
+  isBarred,
+  isDeleting,
+  isEnding,
+  isOver,
+  isSuspended,
+  type KubernetesReport,
+  labelsIn,
+  metadataOf,
+  nodeOfPod,
+  reportOfJob,
+} from './report.ts'
+import { type FreeRoom, freeRoom, type GangWish, nodeRoomOf, podClaimOf, takeGang } from './room.ts'
+import { type KubernetesSpec, section } from './section.ts'
+import { listObjects } from './watch.ts'
+
+type KubernetesOrder =
+  | (KubernetesStart & { readonly kind: 'start' })
+  | { readonly kind: 'check' | 'stop'; readonly key: string }
+
+/** For `--engine k8s` (cli/job/engines.ts). */
+export const KUBERNETES_ENGINE = {
+  name: 'k8s',
+  // Kubernetes itself decides between many jobs; what waits here can still be reordered.
+  mostWaiting: 50,
+  pollMs: { soon: 500, late: 4_000 },
+  summary: 'the Kubernetes cluster of hosts.yaml does',
+  docs: 'docs/engines.md',
+  refuses: ['--on', '--preemptible', '--copy-dir', '--silent'],
+  startsGangs: true,
+  runsImages: true,
+  // The objects of Kubernetes have at most 1.5 MB, and one argument of a program 128 KB.
+  mostCommandBytes: 64 * 1024,
+  isDeclared: (inventory: Inventory) => sectionOf(inventory, section) !== undefined,
+  whyNot(spec: KubernetesStart['spec'], inventory: Inventory) {
+    const k8s = sectionOf(inventory, section)
+    return k8s && whyNotKubernetes(spec, k8s)
+  },
+  open({ inventory }: Declared, life: EngineLife) {
+    const k8s = sectionOf(inventory, section)
+    return k8s && openKubernetesJobs(k8s, life)
+  },
+}
+
+/** A plain object: what engines offer is put together with what is known of their kind. */
+export function openKubernetesJobs(k8s: KubernetesSpec, life: EngineLife) {
+  const jobs = new KubernetesJobs(k8s, life)
+  return {
+    round: jobs.round.bind(jobs),
+    log: jobs.log.bind(jobs),
+    searchOutput: jobs.searchOutput.bind(jobs),
+    tryOut: jobs.tryOut.bind(jobs),
+    [Symbol.dispose]: () => jobs[Symbol.dispose](),
+  }
+}
+
+export type EngineLife = {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly signal: AbortSignal
+  readonly clock?: Clock
+}
+
+/** Keys in one request: together they are far below what a URL may have. */
+const KEYS_AT_ONCE = 50
+const AT_ONCE = 8
+/** Nodes and pods of the whole cluster are read for gangs that wait. */
+const ROOM_MS = 5_000
+const EXTENSIONS_MS = 300_000
+/** A gang whose pods do not all have a node after this time gives back what it holds. */
+const BIND_MS = 45_000
+const FIRST_PAUSE_MS = 30_000
+const LAST_PAUSE_MS = 600_000
+/** A pod that is told to end and does not: its node does not answer. */
+const STUCK_MS = 120_000
+
+/** What is searched for metrics: `tails` are programs that print the end of each job's output. */
+type Search = {
+  readonly jobs: readonly { readonly key: string; readonly isGang: boolean }[]
+  readonly mostBytes: number
+  programOf(tails: ReadonlyMap<string, string>): string
+}
+
+type Sight = { readonly job: JsonRecord | undefined; readonly pods: readonly JsonRecord[] }
+
+type Round = {
+  readonly namespace: string
+  readonly sights: ReadonlyMap<string, Sight>
+  readonly signal: AbortSignal
+  readonly reports: Map<string, KubernetesReport>
+  readonly waits: Map<string, { readonly why: string }>
+  /** Why no more can be done in this round. */
+  trouble: string | undefined
+}
+
+/** A gang gives back what it holds, and tries again later. */
+type Patience = { boundMs: number; tries: number; untilMs: number }
+
+class KubernetesJobs implements Disposable {
+  readonly #k8s: KubernetesSpec
+  readonly #life: EngineLife
+  readonly #clock: Clock
+  #kubernetes: Kubernetes | undefined
+  #extensions: { readonly atMs: number; readonly known: KnownExtensions } | undefined
+  /** Keys whose job was seen, so that one that is gone was deleted. */
+  readonly #known = new Set<string>()
+  /** Keys of gangs that have all of their objects. */
+  readonly #whole = new Set<string>()
+  readonly #patience = new Map<string, Patience>()
+  readonly #stuck = new Map<string, number>()
+  #room: { readonly atMs: number; readonly free: FreeRoom | undefined } | undefined
+
+  constructor(k8s: KubernetesSpec, life: EngineLife) {
+    this.#k8s = k8s
+    this.#life = life
+    this.#clock = life.clock ?? systemClock
+  }
+
+  [Symbol.dispose](): void {
+    this.#kubernetes?.[Symbol.dispose]()
+  }
+
+  /** Never rejects. */
+  async round(orders: readonly KubernetesOrder[], hosts: OpsHosts, signal: AbortSignal) {
+    const reports = new Map<string, KubernetesReport>()
+    const waits = new Map<string, { readonly why: string }>()
+    const namespace = await this.#open(hosts).namespace()
+    if (!namespace.ok) return { trouble: namespace.message, reports }
+    const sights = await this.#look(namespace.name, orders, signal)
+    if (!(sights instanceof Map)) return { trouble: troubleWords(sights), reports }
+    const round: Round = { namespace: namespace.name, sights, signal, reports, waits, trouble: undefined }
+    await inParts(orders, AT_ONCE, async (order) => {
+      if (round.trouble === undefined) await this.#carryOut(order, round)
+    })
+    if (round.trouble === undefined) await this.#tendGangs(orders, round)
+    if (round.trouble === undefined) await this.#explain(orders, round)
+    this.#forget(orders)
+    return { trouble: round.trouble, reports, waits }
+  }
+
+  #open(hosts: OpsHosts): Kubernetes {
+    const { environment, signal } = this.#life
+    this.#kubernetes ??= openKubernetes(this.#k8s, { clock: this.#clock, environment, signal, hosts })
+    return this.#kubernetes
+  }
+
+  get #api() {
+    return (this.#kubernetes as Kubernetes).api
+  }
+
+  /** Jobs and pods of these orders by key. */
+  async #look(
+    namespace: string,
+    orders: readonly KubernetesOrder[],
+    signal: AbortSignal,
+  ): Promise<Map<string, Sight> | KubernetesRefusal> {
+    const keys = orders.map(({ key }) => key)
+    const jobs = new Map<string, JsonRecord>()
+    const pods = new Map<string, JsonRecord[]>(keys.map((key) => [key, []]))
+    for (let at = 0; at < keys.length; at += KEYS_AT_ONCE) {
+      const query = { labelSelector: `${KEY_LABEL} in (${keys.slice(at, at + KEYS_AT_ONCE).join()})` }
+      const read = (group: string, kind: string) =>
+        listObjects(this.#api, apiPath(group, 'namespaces', namespace, kind), (object) => object, { query, signal })
+      const [ownJobs, ownPods] = await Promise.all([read('batch/v1', 'jobs'), read('v1', 'pods')])
+      if (!ownJobs.ok) return ownJobs
+      if (!ownPods.ok) return ownPods
+      for (const job of ownJobs.items.values()) {
+        const key = textOf(labelsIn(job)[KEY_LABEL])
+        if (pods.has(key) && metadataOf(job).name === objectName(key)) jobs.set(key, job)
+      }
+      for (const pod of ownPods.items.values()) pods.get(textOf(labelsIn(pod)[KEY_LABEL]))?.push(pod)
+    }
+    return new Map(keys.map((key) => [key, { job: jobs.get(key), pods: pods.get(key) ?? [] }]))
+  }
+
+  async #carryOut(order: KubernetesOrder, round: Round): Promise<void> {
+    const { kind, key } = order
+    const { job, pods } = round.sights.get(key) as Sight
+    const report = (one: KubernetesReport) => void round.reports.set(key, one)
+    if (job !== undefined) {
+      this.#known.add(key)
+      if (isOver(job) || isBarred(job)) return report(reportOfJob({ job, pods }))
+      const lost = this.#lostNode(key, job, pods)
+      if (lost !== undefined) return report({ kind: 'gone', reason: lost })
+      if (kind === 'stop') return await this.#delete(job, round)
+      if (!isDeleting(job)) report(reportOfJob({ job, pods }))
+      return
+    }
+    // They still end.
+    if (pods.some((pod) => !hasEnded(pod))) return
+    if (this.#known.has(key))
+      return report(kind === 'stop' ? 'lost' : { kind: 'gone', reason: 'deleted in Kubernetes', isCancelled: true })
+    if (order.kind === 'start') return await this.#create(order, round)
+    return kind === 'stop' ? await this.#bar(key, round) : report('forgotten')
+  }
+
+  /** Why a job is given up whose pods are told to end and do not; undefined: it is not. */
+  #lostNode(key: string, job: JsonRecord, pods: readonly JsonRecord[]): string | undefined {
+    const left = pods.filter((pod) => !hasEnded(pod))
+    const isStuck = (isEnding(job) || isDeleting(job)) && left.length > 0 && left.every(isDeleting)
+    const sinceMs = this.#stuck.get(key) ?? this.#clock.now()
+    if (!isStuck) this.#stuck.delete(key)
+    else this.#stuck.set(key, sinceMs)
+    if (!isStuck || !hasPassed(sinceMs, STUCK_MS, this.#clock.now())) return undefined
+    return `its node does not answer: ${[...new Set(left.map(nodeOfPod))].join(', ')}. Its processes may still run there`
+  }
+
+  async #create(order: KubernetesStart & { readonly kind: 'start' }, round: Round): Promise<void> {
+    const { key, spec } = order
+    const { signal, namespace } = round
+    const extensions = await this.#findExtensions(round)
+    if (extensions === undefined) return
+    const isQueued = this.#k8s.queue !== undefined
+    if (isQueued && extensions.kueue === undefined) {
+      round.trouble = 'hosts.yaml names a queue, and Kueue is not installed in the cluster'
+      return
+    }
+    const isGang = spec.bundles > 1
+    const hasPodGroup = isGang && extensions.podGroup !== undefined && !isQueued
+    const object = jobObject(order, this.#k8s, { isSuspended: isGang || isQueued, hasPodGroup, isQueued })
+    const answer = await this.#post(object, namespace, signal)
+    if (answer.ok || (answer.status === 409 && (await this.#isOurs(key, round)))) {
+      this.#known.add(key)
+      round.reports.set(key, 'waiting')
+      return
+    }
+    if (round.trouble === undefined) this.#takeRefusal(key, answer, round)
+  }
+
+  #takeRefusal(key: string, refusal: KubernetesRefusal, round: Round): void {
+    const { status, message } = refusal
+    if (status === 409) {
+      const name = objectName(key)
+      const reason = `the namespace ${round.namespace} has a job ${name} that is not Muster's. Delete it: kubectl delete job ${name}`
+      round.reports.set(key, { kind: 'refused', reason })
+    } else if (/exceeded quota/.test(message)) round.waits.set(key, { why: createWords(message) })
+    // What is wrong with the job itself; rights, and what is missing, concern all jobs.
+    else if ((status === 400 || status === 422 || status === 403) && !/cannot create resource/.test(message))
+      round.reports.set(key, { kind: 'refused', reason: `Kubernetes refused it: ${message}` })
+    else round.trouble = troubleWords(refusal)
+  }
+
+  /** Another scheduler has made it, or this one in a round whose answer was lost. */
+  async #isOurs(key: string, round: Round): Promise<boolean> {
+    const path = apiPath('batch/v1', 'namespaces', round.namespace, 'jobs', objectName(key))
+    const found = await this.#api.request('GET', path, { signal: round.signal })
+    if (!found.ok) round.trouble = troubleWords(found)
+    return found.ok && labelsIn(found.body)[KEY_LABEL] === key
+  }
+
+  #post(object: KubernetesObject, namespace: string, signal: AbortSignal, query = {}): Promise<KubernetesAnswer> {
+    const path = apiPath(object.apiVersion, 'namespaces', namespace, `${object.kind.toLowerCase()}s`)
+    return this.#api.request('POST', path, { body: object, query: { fieldManager: 'muster', ...query }, signal })
+  }
+
+  /** With its pods, which end first. */
+  async #delete(job: JsonRecord, round: Round): Promise<void> {
+    if (isDeleting(job)) return
+    const { name, uid } = metadataOf(job)
+    const path = apiPath('batch/v1', 'namespaces', round.namespace, 'jobs', textOf(name))
+    const body = { propagationPolicy: 'Foreground', preconditions: { uid } }
+    const answer = await this.#api.request('DELETE', path, { body, signal: round.signal })
+    if (!answer.ok && answer.status !== 404 && answer.status !== 409) round.trouble = troubleWords(answer)
+  }
+
+  /** A hand-over that is still under way finds its name taken. */
+  async #bar(key: string, round: Round): Promise<void> {
+    const answer = await this.#post(barredObject(key), round.namespace, round.signal)
+    if (answer.ok) round.reports.set(key, 'barred')
+    else if (answer.status !== 409) round.trouble = troubleWords(answer)
+  }
+
+  async #findExtensions(round: Pick<Round, 'signal' | 'trouble'>): Promise<KnownExtensions | undefined> {
+    const nowMs = this.#clock.now()
+    if (this.#extensions === undefined || hasPassed(this.#extensions.atMs, EXTENSIONS_MS, nowMs)) {
+      const found = await findExtensions(this.#api, round.signal)
+      if (found.ok) this.#extensions = { atMs: nowMs, known: found.extensions }
+      else if (found.status === 0 || this.#extensions === undefined) round.trouble = troubleWords(found)
+    }
+    return this.#extensions?.known
+  }
+
+  /** Lets gangs start that fit, and takes back those that got a part of their nodes only. */
+  async #tendGangs(orders: readonly KubernetesOrder[], round: Round): Promise<void> {
+    const gangs = orders.flatMap(({ kind, key }) => {
+      const { job, pods } = round.sights.get(key) as Sight
+      const count = job === undefined ? 0 : Number(record(job.spec)?.parallelism ?? 0)
+      const isOurs = job !== undefined && kind !== 'stop' && !isOver(job) && !isBarred(job) && !isDeleting(job)
+      return isOurs && count > 1 ? [{ key, job, pods, count }] : []
+    })
+    let isTrying = false
+    for (const { key, job, pods, count } of gangs) {
+      if (!(await this.#makeWhole(key, job, count, round))) return
+      if (labelsIn(job)[QUEUE_LABEL] !== undefined || isSuspended(job)) continue
+      const bound = pods.filter((pod) => nodeOfPod(pod) !== '' && !isDeleting(pod)).length
+      if (bound < count) isTrying = true
+      await this.#takeBack(key, job, bound, count, round)
+    }
+    for (const { key, job, count } of gangs) {
+      if (!isSuspended(job)) continue
+      if (labelsIn(job)[QUEUE_LABEL] !== undefined) {
+        round.waits.set(key, { why: `waiting in the queue ${textOf(labelsIn(job)[QUEUE_LABEL])} of Kueue` })
+        continue
+      }
+      const wish = wishOf(job, count, this.#k8s)
+      const hasPodGroup = templateOf(job).schedulingGroup !== undefined
+      const why = hasPodGroup ? this.#pauseWords(key) : await this.#whyNotYet(key, wish, isTrying, round)
+      if (round.trouble !== undefined) return
+      if (why !== undefined) round.waits.set(key, { why })
+      else if (await this.#suspend(job, false, round)) isTrying = true
+    }
+  }
+
+  /** Its Service and its PodGroup; false: not now. */
+  async #makeWhole(key: string, job: JsonRecord, count: number, round: Round): Promise<boolean> {
+    if (this.#whole.has(key)) return true
+    const { name, uid } = metadataOf(job)
+    const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name, uid, controller: false }]
+    const version =
+      templateOf(job).schedulingGroup === undefined ? undefined : (await this.#findExtensions(round))?.podGroup
+    const objects = [serviceObject(key), ...(version === undefined ? [] : [podGroupObject(key, count, version)])]
+    for (const object of objects) {
+      const owned = { ...object, metadata: { ...object.metadata, ownerReferences } }
+      const answer = await this.#post(owned, round.namespace, round.signal)
+      if (answer.ok || answer.status === 409) continue
+      if (/exceeded quota/.test(answer.message)) round.waits.set(key, { why: createWords(answer.message) })
+      else round.trouble = troubleWords(answer)
+      return false
+    }
+    this.#whole.add(key)
+    return true
+  }
+
+  async #takeBack(key: string, job: JsonRecord, bound: number, count: number, round: Round): Promise<void> {
+    const nowMs = this.#clock.now()
+    const known = this.#patience.get(key) ?? { boundMs: nowMs, tries: 0, untilMs: 0 }
+    if (bound >= count || bound === 0) known.boundMs = nowMs
+    this.#patience.set(key, known)
+    if (bound >= count || bound === 0 || !hasPassed(known.boundMs, BIND_MS, nowMs)) return
+    if (!(await this.#suspend(job, true, round))) return
+    known.untilMs = nowMs + Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** known.tries)
+    known.tries += 1
+    round.reports.set(key, 'waiting')
+  }
+
+  #pauseWords(key: string): string | undefined {
+    const { untilMs = 0 } = this.#patience.get(key) ?? {}
+    const restMs = untilMs - this.#clock.now()
+    if (restMs <= 0) return undefined
+    return `only some of its bundles got a node; it gave them back, and tries again in ${Math.ceil(restMs / 1000)} s`
+  }
+
+  /** Undefined: it may start now, and has taken its room. `isTrying`: another gang may still get nodes. */
+  async #whyNotYet(key: string, wish: GangWish, isTrying: boolean, round: Round): Promise<string | undefined> {
+    const pause = this.#pauseWords(key)
+    if (pause !== undefined) return pause
+    const free = await this.#freeRoom(round)
+    // Without the right to read nodes it is tried, one gang after the other.
+    if (free === undefined) return isTrying ? 'another gang is being placed first' : undefined
+    const fit = takeGang(free, wish)
+    if (fit >= wish.count) return undefined
+    return `all of its ${wish.count} bundles must fit at once${wish.strategy === 'STRICT_PACK' ? ' on one node' : wish.strategy === 'STRICT_SPREAD' ? ' on different nodes' : ''}; now there is room for ${fit}`
+  }
+
+  async #suspend(job: JsonRecord, suspend: boolean, round: Round): Promise<boolean> {
+    const { name, uid } = metadataOf(job)
+    const path = apiPath('batch/v1', 'namespaces', round.namespace, 'jobs', textOf(name))
+    const body = { metadata: { uid }, spec: { suspend } }
+    const answer = await this.#api.request('PATCH', path, { body, signal: round.signal })
+    if (!answer.ok && answer.status !== 404 && answer.status !== 409) round.trouble = troubleWords(answer)
+    return answer.ok
+  }
+
+  /** What is free on nodes, without what gangs that have just been let go will take; undefined: nodes may not be read. */
+  async #freeRoom(round: Pick<Round, 'signal' | 'trouble'>): Promise<FreeRoom | undefined> {
+    const nowMs = this.#clock.now()
+    if (this.#room !== undefined && !hasPassed(this.#room.atMs, ROOM_MS, nowMs)) return this.#room.free
+    const { signal } = round
+    const gpus = gpuResourceOf(this.#k8s)
+    const query = { fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed' }
+    const [nodes, pods] = await Promise.all([
+      listObjects(this.#api, apiPath('v1', 'nodes'), (node) => nodeRoomOf(node, gpus, this.#k8s.pod), { signal }),
+      listObjects(this.#api, apiPath('v1', 'pods'), (pod) => podClaimOf(pod, gpus), { signal, query }),
+    ])
+    const refusal = nodes.ok ? (pods.ok ? undefined : pods) : nodes
+    if (refusal !== undefined && refusal.status !== 403) {
+      round.trouble = troubleWords(refusal)
+      return undefined
+    }
+    const free = nodes.ok && pods.ok ? freeRoom(nodes.items.values(), pods.items.values()) : undefined
+    if (free !== undefined && pods.ok) {
+      // Pods of gangs that were let go, and have no node yet.
+      const unbound = [...pods.items.values()].filter(({ node, key }) => node === '' && key !== '')
+      for (const claim of unbound) {
+        const request = { ...claim, gpuCount: claim.gpus }
+        takeGang(free, { request, count: 1, strategy: 'PACK' })
+      }
+    }
+    this.#room = { atMs: nowMs, free }
+    return free
+  }
+
+  /** Why jobs wait that nothing else explains. */
+  async #explain(orders: readonly KubernetesOrder[], round: Round): Promise<void> {
+    const silent = orders.flatMap(({ key }) => {
+      const { job, pods } = round.sights.get(key) as Sight
+      if (round.reports.get(key) !== 'waiting' || round.waits.has(key) || job === undefined || isSuspended(job))
+        return []
+      const words = pods.flatMap((pod) => (isDeleting(pod) ? [] : (podWaitWords(pod) ?? [])))
+      // What the first of them waits for is what the others wait for, too.
+      const [why] = words
+      const isShort = pods.length < Number(record(job.spec)?.parallelism ?? 0)
+      if (why !== undefined) round.waits.set(key, { why })
+      return isShort ? [key] : []
+    })
+    if (silent.length === 0) return
+    const path = apiPath('v1', 'namespaces', round.namespace, 'events')
+    const query = { fieldSelector: 'involvedObject.kind=Job,reason=FailedCreate' }
+    const events = await listObjects(this.#api, path, eventOf, { query, signal: round.signal })
+    if (!events.ok) return
+    const latest = new Map(
+      [...events.items.values()].sort((a, b) => a.time.localeCompare(b.time)).map((one) => [one.name, one]),
+    )
+    for (const key of silent) {
+      const event = latest.get(objectName(key))
+      if (event !== undefined) round.waits.set(key, { why: createWords(event.message) })
+      else if (!round.waits.has(key)) round.waits.set(key, { why: 'Kubernetes has not made its pods yet' })
+    }
+  }
+
+  /** A piece of what a bundle printed. A string: why it cannot be read. Never rejects. */
+  async log({ key, rank = 0, fromByte, mostBytes }: LogPiece, hosts: OpsHosts, signal: AbortSignal) {
+    const namespace = await this.#open(hosts).namespace()
+    if (!namespace.ok) return namespace.message
+    const labelSelector = `${KEY_LABEL}=${key},${INDEX_LABEL}=${rank}`
+    const path = apiPath('v1', 'namespaces', namespace.name, 'pods')
+    const pods = await listObjects(this.#api, path, newestFirst, { query: { labelSelector }, signal })
+    if (!pods.ok) return pods.message
+    const [pod] = [...pods.items.values()].sort((one, other) => other.atMs - one.atMs)
+    if (pod === undefined) return await this.#noPodWords(key, namespace.name, signal)
+    return await readLog(this.#api, { namespace: namespace.name, pod: pod.name, fromByte, mostBytes }, signal)
+  }
+
+  /** Empty: it may still get one. */
+  async #noPodWords(key: string, namespace: string, signal: AbortSignal): Promise<Uint8Array | string> {
+    const path = apiPath('batch/v1', 'namespaces', namespace, 'jobs', objectName(key))
+    const job = await this.#api.request('GET', path, { signal })
+    if (!job.ok && job.status !== 404) return job.message
+    return job.ok && !isOver(job.body)
+      ? new Uint8Array()
+      : 'Kubernetes no longer has its pods, and with them their output'
+  }
+
+  /** Runs the program on this machine. Undefined: it could not run. Never rejects. */
+  async searchOutput({ jobs, mostBytes, programOf }: Search, hosts: OpsHosts, signal: AbortSignal) {
+    const ends = new Map<string, Uint8Array>()
+    await inParts(jobs, AT_ONCE, async ({ key, isGang }) => {
+      const piece = { key, rank: isGang ? 0 : undefined, fromByte: -mostBytes, mostBytes }
+      const end = await this.log(piece, hosts, signal)
+      if (typeof end !== 'string') ends.set(key, end)
+    })
+    return await runWithFiles(ends, programOf, signal)
+  }
+
+  /** The manifest, what the API server says of it, and whether it fits now. Never rejects. */
+  async tryOut(start: KubernetesStart, hosts: OpsHosts, signal: AbortSignal) {
+    const { spec } = start
+    const isQueued = this.#k8s.queue !== undefined
+    const job = jobObject(start, this.#k8s, { isSuspended: isQueued, hasPodGroup: false, isQueued })
+    const objects = [job, ...(spec.bundles > 1 ? [serviceObject(start.key)] : [])]
+    const script = objects.map((object) => stringify(object)).join('---\n')
+    const namespace = await this.#open(hosts).namespace()
+    if (!namespace.ok) return { script, trouble: namespace.message }
+    for (const object of objects) {
+      const answer = await this.#post(object, namespace.name, signal, { dryRun: 'All' })
+      if (answer.ok || answer.status === 409) continue
+      if (/exceeded quota/.test(answer.message)) return { script, words: createWords(answer.message) }
+      if (answer.status === 400 || answer.status === 422)
+        return { script, isNever: true, words: `Kubernetes refuses it: ${answer.message}` }
+      return { script, trouble: troubleWords(answer) }
+    }
+    const round = { signal, trouble: undefined as string | undefined }
+    const free = await this.#freeRoom(round)
+    if (round.trouble !== undefined) return { script, trouble: round.trouble }
+    if (free === undefined)
+      return { script, words: 'Kubernetes accepts it; whether it fits now is unknown, as you may not read its nodes' }
+    const wish = { request: spec.request, count: spec.bundles, strategy: strategyOf(start) }
+    const fit = takeGang(free, wish)
+    if (fit >= wish.count) return { script, words: 'Kubernetes accepts it, and it fits now' }
+    const words =
+      wish.count === 1 ? 'no node has room for it now' : `now there is room for ${fit} of its ${wish.count} bundles`
+    return { script, words: `Kubernetes accepts it; ${words}` }
+  }
+
+  #forget(orders: readonly KubernetesOrder[]): void {
+    const keys = new Set(orders.map(({ key }) => key))
+    for (const own of [this.#known, this.#whole, this.#patience, this.#stuck])
+      for (const key of own.keys()) if (!keys.has(key)) own.delete(key)
+  }
+}
+
+const templateOf = (job: JsonRecord): JsonRecord => record(record(record(job.spec)?.template)?.spec) ?? {}
+
+/** What a gang needs, from its own job. */
+function wishOf(job: JsonRecord, count: number, k8s: KubernetesSpec): GangWish {
+  const { cpuMilli, memoryBytes, gpus } = podClaimOf({ spec: templateOf(job) }, gpuResourceOf(k8s)) ?? NO_CLAIM
+  const strategy = textOf(record(metadataOf(job).annotations)?.[STRATEGY])
+  return { request: { cpuMilli, memoryBytes, gpuCount: gpus }, count, strategy }
+}
+
+const NO_CLAIM = { cpuMilli: 0, memoryBytes: 0, gpus: 0 }
+
+function newestFirst(pod: JsonRecord): { readonly name: string; readonly atMs: number } {
+  const { name, creationTimestamp } = metadataOf(pod)
+  return { name: textOf(name), atMs: Date.parse(textOf(creationTimestamp)) || 0 }
+}
+
+function troubleWords({ status, message }: KubernetesRefusal): string {
+  const [, namespace = ''] = /^namespaces "([^"]{1,63})" not found/.exec(message) ?? []
+  if (status === 404 && namespace !== '')
+    return `the namespace ${namespace} does not exist. Make it: kubectl create namespace ${namespace}`
+  return message
+}
+
+async function inParts<T>(items: readonly T[], atOnce: number, each: (item: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < items.length; at += atOnce) await Promise.all(items.slice(at, at + atOnce).map(each))
+}

@@ -1,0 +1,214 @@
+import { describe, expect, it } from 'vitest'
+import {
+  type JobSituation,
+  jobObject,
+  type KubernetesStart,
+  whyNotKubernetes,
+} from '../../../../src/ops/kubernetes/manifest.ts'
+import { createWords, podWaitWords, schedulerWords } from '../../../../src/ops/kubernetes/reasons.ts'
+import { reportOfJob } from '../../../../src/ops/kubernetes/report.ts'
+import { freeRoom, nodeRoomOf, podClaimOf, quantityOf, takeGang } from '../../../../src/ops/kubernetes/room.ts'
+
+const KEY = 'abc-4-1-0'
+const ALONE: JobSituation = { isSuspended: false, hasPodGroup: false, isQueued: false }
+const startOf = (spec: Partial<KubernetesStart['spec']> = {}): KubernetesStart => ({
+  key: KEY,
+  environment: { A: '$(RANK) $$(B) $C' },
+  spec: {
+    name: 'train',
+    command: 'echo $(date) $$ "$HOME"',
+    image: 'lab/train:1',
+    request: { cpuMilli: 1500, memoryBytes: 1024, gpuCount: 2, gpuMilli: 1000 },
+    bundles: 1,
+    strategy: 'PACK',
+    ...spec,
+  },
+})
+const podSpec = (spec: Partial<KubernetesStart['spec']> = {}, k8s = {}) => {
+  const { spec: job } = jobObject(startOf(spec), k8s, ALONE) as {
+    spec: { template: { spec: Record<string, unknown> } }
+  }
+  const [container] = job.template.spec.containers as Record<string, unknown>[]
+  return { ...job.template.spec, container: container ?? {} }
+}
+
+describe('the objects of a job for Kubernetes', () => {
+  it('passes the command and variables on as they are, although Kubernetes replaces $(NAME) and $$', () => {
+    const { container } = podSpec()
+    expect(container.command).toEqual(['/bin/sh', '-c', 'echo $$(date) $$$ "$HOME"'])
+    expect(container.env).toContainEqual({ name: 'A', value: '$$(RANK) $$$$(B) $C' })
+  })
+
+  it('asks for whole GPUs by the name that hosts.yaml gives them, and limits memory unless it must not', () => {
+    expect(podSpec({}, { gpuResource: 'amd.com/gpu' }).container.resources).toEqual({
+      requests: { cpu: '1500m', memory: '1024', 'amd.com/gpu': '2' },
+      limits: { memory: '1024', 'amd.com/gpu': '2' },
+    })
+    expect(podSpec({ isUnlimited: true }).container.resources).toMatchObject({ limits: { 'nvidia.com/gpu': '2' } })
+    expect(podSpec({ isUnlimited: true }).container.resources).not.toHaveProperty('limits.memory')
+  })
+
+  it('is not changed in what it must be by the fields of hosts.yaml', () => {
+    const pod = { restartPolicy: 'Always', containers: [], tolerations: [{ operator: 'Exists' }] }
+    const all = podSpec({}, { pod, container: { name: 'other', command: ['x'], imagePullPolicy: 'Never' } })
+    expect(all).toMatchObject({ restartPolicy: 'Never', tolerations: [{ operator: 'Exists' }] })
+    expect(all.container).toMatchObject({ name: 'main', imagePullPolicy: 'Never' })
+    expect(all.container.command).toContain('-c')
+  })
+
+  it.each([
+    ['PACK', { podAffinity: { preferredDuringSchedulingIgnoredDuringExecution: expect.anything() } }],
+    ['STRICT_PACK', { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: expect.anything() } }],
+    ['SPREAD', { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: expect.anything() } }],
+    ['STRICT_SPREAD', { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: expect.anything() } }],
+  ])('places bundles by %s', (strategy, affinity) => {
+    expect(podSpec({ bundles: 2, strategy })).toMatchObject({ affinity })
+    expect(podSpec({ strategy })).not.toHaveProperty('affinity')
+  })
+
+  it('is refused without an image, and for a share of a GPU', () => {
+    const { spec } = startOf()
+    const { image: _, ...bare } = spec
+    expect(whyNotKubernetes(bare, {})).toMatch(/needs a container image/)
+    expect(whyNotKubernetes(bare, { image: 'a' })).toBeUndefined()
+    const share = { ...spec, request: { ...spec.request, gpuCount: 1, gpuMilli: 500 } }
+    expect(whyNotKubernetes(share, {})).toMatch(/no share of a GPU/)
+  })
+})
+
+const job = (conditions: readonly object[] = [], spec: object = {}) => ({ spec, status: { conditions } })
+const failed = (reason = 'PodFailurePolicy', message = '') => job([{ type: 'Failed', status: 'True', reason, message }])
+const ended = (exitCode: number, more: object = {}, pod: object = {}) => ({
+  status: {
+    phase: 'Failed',
+    containerStatuses: [
+      { name: 'main', state: { terminated: { exitCode, finishedAt: '2026-01-01T00:00:01Z', ...more } } },
+    ],
+    ...pod,
+  },
+})
+
+describe('how a job of Kubernetes goes on', () => {
+  it('runs when a container of it has begun', () => {
+    const running = { status: { containerStatuses: [{ name: 'main', state: { running: {} } }] } }
+    expect(reportOfJob({ job: job(), pods: [] })).toBe('waiting')
+    expect(reportOfJob({ job: job(), pods: [running] })).toBe('running')
+    expect(reportOfJob({ job: job([], { suspend: true }), pods: [running] })).toBe('waiting')
+    expect(reportOfJob({ job: job([{ type: 'Complete', status: 'True' }]), pods: [] })).toEqual({
+      kind: 'exit',
+      code: 0,
+    })
+  })
+
+  it('has the exit code of the bundle that failed first, with what its launcher told', () => {
+    const pods = [ended(9, { finishedAt: '2026-01-01T00:00:02Z' }), ended(7, { message: 'no port\u001b[2J\nmore' })]
+    expect(reportOfJob({ job: failed(), pods })).toMatchObject({ kind: 'exit', code: 7 })
+    const { why = '' } = reportOfJob({ job: failed(), pods }) as { why?: string }
+    expect(why).toMatch(/^no port/)
+    expect(why).not.toContain('\u001b')
+  })
+
+  it('has the exit code that the job tells when its pods are gone', () => {
+    const message = 'Container main for pod default/x failed with exit code 4 matching FailJob rule at index 1'
+    expect(reportOfJob({ job: failed('PodFailurePolicy', message), pods: [] })).toEqual({ kind: 'exit', code: 4 })
+  })
+
+  it('tells a time limit, too much memory, and a node that was drained apart', () => {
+    expect(reportOfJob({ job: failed('DeadlineExceeded'), pods: [] })).toMatchObject({ isTimedOut: true })
+    const killed = ended(137, { reason: 'OOMKilled' })
+    expect(reportOfJob({ job: failed(), pods: [killed] })).toMatchObject({ code: 137, isOutOfMemory: true })
+    const drained = {
+      ...ended(
+        143,
+        {},
+        { conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' }] },
+      ),
+      spec: { nodeName: 'w1' },
+    }
+    expect(reportOfJob({ job: failed(), pods: [drained] })).toEqual({
+      kind: 'unable',
+      reason: 'evicted from its node, which is being drained (w1)',
+    })
+  })
+
+  it('is not misled by nonsense', () => {
+    const nonsense = { status: { phase: 7, containerStatuses: [null, { name: 'main', state: { terminated: 'x' } }] } }
+    expect(reportOfJob({ job: failed(), pods: [nonsense] })).toMatchObject({ kind: 'gone' })
+    expect(reportOfJob({ job: failed(), pods: [ended(70_000)] })).toEqual({ kind: 'exit', code: 255 })
+    expect(reportOfJob({ job: { status: { conditions: 'x' } }, pods: [] })).toBe('waiting')
+  })
+})
+
+describe('why a pod waits', () => {
+  it('is what the scheduler says, in words', () => {
+    const message =
+      '0/5 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu, 2 Insufficient nvidia.com/gpu. preemption: 0/5 nodes are available: 5 No preemption victims found.'
+    expect(schedulerWords(message)).toBe(
+      'no node has room for it: of 5 nodes 1 have a taint that the pod does not tolerate, 2 have too few free cores, 2 have too few free GPUs (nvidia.com/gpu)',
+    )
+    expect(schedulerWords('\u001b]0;x\u0007 something new')).not.toContain('\u001b')
+  })
+
+  it('is its image, with the code of Kubernetes', () => {
+    const state = { waiting: { reason: 'ErrImageNeverPull', message: 'Container image "a" is not present' } }
+    const pod = { status: { phase: 'Pending', containerStatuses: [{ name: 'main', state }] } }
+    expect(podWaitWords(pod)).toMatch(
+      /^its image is not on the node, and its pull policy is Never \(ErrImageNeverPull: /,
+    )
+  })
+
+  it('is a quota', () => {
+    const message = 'pods "x" is forbidden: exceeded quota: gpus, requested: cpu=2, used: cpu=3, limited: cpu=4'
+    expect(createWords(message)).toBe('the quota gpus is used up: it asks for cpu=2; used cpu=3 of cpu=4')
+  })
+})
+
+describe('whether a gang fits', () => {
+  const node = (name: string, cpu: string, more: object = {}) => ({
+    metadata: { name },
+    spec: more,
+    status: { conditions: [{ type: 'Ready', status: 'True' }], allocatable: { cpu, memory: '8Gi', pods: '10' } },
+  })
+  const wish = (count: number, strategy: string) => ({
+    request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0 },
+    count,
+    strategy,
+  })
+  const roomOf = (...nodes: object[]) =>
+    freeRoom(
+      nodes.flatMap((one) => nodeRoomOf(one as Record<string, unknown>, 'nvidia.com/gpu') ?? []),
+      [],
+    )
+
+  it('counts what pods hold, and takes nothing for a gang that does not fit', () => {
+    const free = roomOf(node('a', '2'), node('b', '3500m'))
+    expect(takeGang(free, wish(6, 'PACK'))).toBe(5)
+    expect(takeGang(free, wish(4, 'STRICT_PACK'))).toBe(3)
+    expect(takeGang(free, wish(3, 'STRICT_SPREAD'))).toBe(2)
+    expect(takeGang(free, wish(5, 'PACK'))).toBe(5)
+    expect(takeGang(free, wish(1, 'PACK'))).toBe(0)
+  })
+
+  it('leaves out nodes that are cordoned, tainted or not ready', () => {
+    const taints = [{ key: 'a', effect: 'NoSchedule' }]
+    const free = roomOf(node('a', '2', { unschedulable: true }), node('b', '2', { taints }), {
+      metadata: { name: 'c' },
+    })
+    expect(free.size).toBe(0)
+  })
+
+  it('counts sidecars beside, and init containers before, the containers of a pod', () => {
+    const asks = (cpu: string) => ({ resources: { requests: { cpu } } })
+    const spec = {
+      containers: [asks('1')],
+      initContainers: [asks('1500m'), { ...asks('250m'), restartPolicy: 'Always' }],
+    }
+    expect(podClaimOf({ spec }, 'g')?.cpuMilli).toBe(1500)
+    expect(podClaimOf({ spec, status: { phase: 'Succeeded' } }, 'g')).toBeUndefined()
+  })
+
+  it('reads quantities as Kubernetes writes them', () => {
+    expect(['1500m', '8Gi', '1e3', '2', '1k'].map(quantityOf)).toEqual([1.5, 8 * 2 ** 30, 1000, 2, 1000])
+    expect(['', '-1', 'Gi', '1Xi', null, {}].map(quantityOf)).toEqual([0, 0, 0, 0, 0, 0])
+  })
+})
