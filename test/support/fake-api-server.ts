@@ -35,13 +35,14 @@ export class FakeApiServer implements Disposable {
   static async start(answer: Answer, port?: number): Promise<FakeApiServer> {
     const server = new FakeApiServer(answer)
     await once(
-      port === undefined ? server.#server.listen(server.#path) : server.#server.listen(port, '127.0.0.1'),
+      port === undefined ? server.#server.listen(server.path) : server.#server.listen(port, '127.0.0.1'),
       'listening',
     )
     return server
   }
 
-  get #path(): string {
+  /** Of its Unix socket. */
+  get path(): string {
     return join(this.#directory, 's')
   }
 
@@ -49,7 +50,7 @@ export class FakeApiServer implements Disposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  readonly dial: Dial = (signal) => connectUnixSocket(this.#path, signal)
+  readonly dial: Dial = (signal) => connectUnixSocket(this.path, signal)
 
   /** Of lists and of watches. */
   count(kind: 'list' | 'watch'): number {

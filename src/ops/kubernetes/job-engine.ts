@@ -4,7 +4,7 @@
  */
 import { stringify } from 'yaml'
 import { type Clock, hasPassed, systemClock } from '../../base/clock.ts'
-import { type JsonRecord, record, textOf } from '../../base/json-lines.ts'
+import { type JsonRecord, numberOf, record, textOf } from '../../base/json-lines.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
@@ -31,12 +31,11 @@ import {
   strategyOf,
   whyNotKubernetes,
 } from './manifest.ts'
-import { createWords, podWaitWords } from './reasons.ts'
+import { createWords, plainWords, podWaitWords } from './reasons.ts'
 import {
   hasEnded,
   isBarred,
   isDeleting,
-  isEnding,
   isOver,
   isSuspended,
   type KubernetesReport,
@@ -215,7 +214,11 @@ class KubernetesJobs implements Disposable {
       this.#known.add(key)
       if (isOver(job) || isBarred(job)) return report(reportOfJob({ job, pods }))
       const lost = this.#lostNode(key, job, pods)
-      if (lost !== undefined) return report({ kind: 'gone', reason: lost })
+      if (lost !== undefined) {
+        // Its other pods end now.
+        await this.#delete(job, round)
+        return report({ kind: 'gone', reason: lost })
+      }
       if (kind === 'stop') return await this.#delete(job, round)
       if (!isDeleting(job)) report(reportOfJob({ job, pods }))
       return
@@ -228,15 +231,17 @@ class KubernetesJobs implements Disposable {
     return kind === 'stop' ? await this.#bar(key, round) : report('forgotten')
   }
 
-  /** Why a job is given up whose pods are told to end and do not; undefined: it is not. */
+  /** Why a job is given up of which a pod is told to end and does not; undefined: it is not. */
   #lostNode(key: string, job: JsonRecord, pods: readonly JsonRecord[]): string | undefined {
-    const left = pods.filter((pod) => !hasEnded(pod))
-    const isStuck = (isEnding(job) || isDeleting(job)) && left.length > 0 && left.every(isDeleting)
-    const sinceMs = this.#stuck.get(key) ?? this.#clock.now()
-    if (!isStuck) this.#stuck.delete(key)
+    const left = isSuspended(job) ? [] : pods.filter((pod) => !hasEnded(pod) && isDeleting(pod))
+    const nowMs = this.#clock.now()
+    const sinceMs = this.#stuck.get(key) ?? nowMs
+    if (left.length === 0) this.#stuck.delete(key)
     else this.#stuck.set(key, sinceMs)
-    if (!isStuck || !hasPassed(sinceMs, STUCK_MS, this.#clock.now())) return undefined
-    return `its node does not answer: ${[...new Set(left.map(nodeOfPod))].join(', ')}. Its processes may still run there`
+    const graceMs = Math.max(...left.map(graceOf), 0) * 1000
+    if (left.length === 0 || !hasPassed(sinceMs, STUCK_MS + graceMs, nowMs)) return undefined
+    const nodes = [...new Set(left.map(nodeOfPod))].map(plainWords).join(', ')
+    return `its node does not answer: ${nodes}. Its processes may still run there`
   }
 
   async #create(order: KubernetesStart & { readonly kind: 'start' }, round: Round): Promise<void> {
@@ -541,6 +546,9 @@ function wishOf(job: JsonRecord, count: number, k8s: KubernetesSpec): GangWish {
   const strategy = textOf(record(metadataOf(job).annotations)?.[STRATEGY])
   return { request: { cpuMilli, memoryBytes, gpuCount: gpus }, count, strategy }
 }
+
+/** How long a pod may take to end, in seconds. */
+const graceOf = (pod: JsonRecord): number => numberOf(record(pod.spec)?.terminationGracePeriodSeconds) ?? 0
 
 const NO_CLAIM = { cpuMilli: 0, memoryBytes: 0, gpus: 0 }
 

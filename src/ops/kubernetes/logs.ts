@@ -39,7 +39,7 @@ export async function readLog(
     const skip = isEnd ? 0 : Math.min(bytes.length, fromByte - skipped)
     skipped += skip
     kept = Buffer.concat([kept, bytes.subarray(skip)])
-    kept = isEnd ? kept.subarray(-mostBytes) : kept.subarray(0, mostBytes)
+    kept = isEnd ? kept.subarray(fromByte) : kept.subarray(0, mostBytes)
     if (total > MOST_BYTES || (!isEnd && kept.length === mostBytes)) full.abort()
   }
   const refusal = await api.stream(
@@ -48,7 +48,7 @@ export async function readLog(
     take,
   )
   // Its container has not started.
-  if (refusal === undefined || refusal.status === 400 || full.signal.aborted) return kept
+  if (refusal === undefined || refusal.status === 400 || full.signal.aborted) return kept.subarray(0, mostBytes)
   return refusal.message
 }
 

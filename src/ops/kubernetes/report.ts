@@ -1,5 +1,5 @@
 /** What a job of Kubernetes and its pods say, and what follows from that for the queue. Pure. */
-import { type JsonRecord, list, numberOf, record, textOf } from '../../base/json-lines.ts'
+import { type JsonRecord, numberOf, record, textOf } from '../../base/json-lines.ts'
 import { BARRED_LABEL, CONTAINER, INDEX_LABEL } from './manifest.ts'
 import { conditionOf, containersOf, plainWords } from './reasons.ts'
 
@@ -115,7 +115,3 @@ function disruptionWords(pod: JsonRecord | undefined, message: string): string {
     : `taken away by Kubernetes: ${textOf(said) || message}`
   return plainWords(`${words}${node === '' ? '' : ` (${node})`}`)
 }
-
-/** It has failed, and its pods are being ended. */
-export const isEnding = (job: JsonRecord): boolean =>
-  list(record(job.status)?.conditions).some(({ type, status }) => type === 'FailureTarget' && status === 'True')

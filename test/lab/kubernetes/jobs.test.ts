@@ -13,131 +13,156 @@ const TELL =
   'echo "$RANK $LOCAL_RANK/$WORLD_SIZE $MUSTER_NODE $MUSTER_HOSTS gpu:$CUDA_VISIBLE_DEVICES $MASTER_ADDR $MASTER_PORT"'
 const SECTION = `k8s: { context: lab, namespace: default, image: "${KUBERNETES_IMAGE}", container: { imagePullPolicy: Never } }\n`
 
-describe.skipIf(!requirement(...KUBERNETES_PARTS, 'containers'))(
-  'jobs on real nodes of Kubernetes',
-  {
-    timeout: 240_000,
-  },
-  () => {
-    /** Only this test's processes have this command. */
-    const endless = `sleep ${process.pid}.25`
-    let lab: Lab
-    let kubernetes: KubernetesLab
-    let queue: LabQueue
+const canRun = requirement(...KUBERNETES_PARTS, 'containers')
 
-    const submit = async (...args: readonly string[]): Promise<string> => {
-      const [first = ''] = (await queue.submit('--engine', 'k8s', '--cpu', '0.1', ...args)).split('\n')
-      return first
+describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 }, () => {
+  /** Only this test's processes have this command. */
+  const endless = `sleep ${process.pid}.25`
+  let lab: Lab
+  let kubernetes: KubernetesLab
+  let queue: LabQueue
+
+  const submit = async (...args: readonly string[]): Promise<string> => {
+    const [first = ''] = (await queue.submit('--engine', 'k8s', '--cpu', '0.1', ...args)).split('\n')
+    return first
+  }
+  const stateOf = async (id: string): Promise<string> => (await queue.find(id)).state
+  const reaches = async (id: string, state: string) =>
+    await waitUntil(async () => (await stateOf(id)) === state, `job ${id} to be ${state}`, WAIT_MS)
+  const says = async (id: string, words: RegExp) => {
+    let shown = ''
+    const isSaid = async () => {
+      shown = await queue.show(id)
+      return words.test(shown)
     }
-    const stateOf = async (id: string): Promise<string> => (await queue.find(id)).state
-    const reaches = async (id: string, state: string) =>
-      await waitUntil(async () => (await stateOf(id)) === state, `job ${id} to be ${state}`, WAIT_MS)
-    const says = async (id: string, words: RegExp) => {
-      let shown = ''
-      const isSaid = async () => {
-        shown = await queue.show(id)
-        return words.test(shown)
-      }
-      await waitUntil(isSaid, `job ${id} to say ${words}`, WAIT_MS).catch(() => expect(shown).toMatch(words))
-    }
-    const logOf = async (id: string, rank = '0'): Promise<string> =>
-      (await queue.job('logs', id, '--rank', rank)).stdout
+    await waitUntil(isSaid, `job ${id} to say ${words}`, WAIT_MS).catch(() => expect(shown).toMatch(words))
+  }
+  const logOf = async (id: string, rank = '0'): Promise<string> => (await queue.job('logs', id, '--rank', rank)).stdout
 
-    const objects = async (): Promise<string> =>
-      (await kubernetes.kubectl('get jobs,pods,services -l muster.dev/key -o name')).trim()
+  const objects = async (): Promise<string> =>
+    (await kubernetes.kubectl('get jobs,pods,services -l muster.dev/key -o name')).trim()
 
-    beforeAll(async () => {
-      ;({ lab, kubernetes } = await kubernetesLab({ nodes: [], realNodes: ['real1', 'real2'] }))
-      const file = hostsFileOf(lab, 'k8s')
-      appendFileSync(file, SECTION)
-      queue = labQueue(lab, file)
-    })
-    afterEach(async () => {
-      await queue?.stop()
-      await kubernetes?.kubectl('delete jobs --all --wait=true --cascade=foreground --timeout=60s')
-    })
-    afterAll(async () => {
-      await lab?.stop()
-    })
+  beforeAll(async () => {
+    ;({ lab, kubernetes } = await kubernetesLab({ nodes: [], realNodes: ['real1', 'real2'] }))
+    const file = hostsFileOf(lab, 'k8s')
+    appendFileSync(file, SECTION)
+    queue = labQueue(lab, file)
+  })
+  afterEach(async () => {
+    await queue?.stop()
+    await kubernetes?.kubectl('delete jobs --all --wait=true --cascade=foreground --timeout=60s')
+  })
+  afterAll(async () => {
+    await lab?.stop()
+  })
 
-    it('runs one job, an array, and gangs whose ranks find each other, and reads a metric', async () => {
-      const one = await submit('--metric', 'loss', '--', `${TELL}; echo loss=0.5; echo loss=0.25`)
-      const array = await queue.submit(
-        '--engine',
-        'k8s',
-        '--cpu',
-        '0.1',
-        '--array',
-        '0-3',
-        '--',
-        'echo $MUSTER_ARRAY_INDEX',
+  it('runs one job, an array, and gangs whose ranks find each other, and reads a metric', async () => {
+    const one = await submit('--metric', 'loss', '--', `${TELL}; echo loss=0.5; echo loss=0.25`)
+    const array = await queue.submit(
+      '--engine',
+      'k8s',
+      '--cpu',
+      '0.1',
+      '--array',
+      '0-3',
+      '--',
+      'echo $MUSTER_ARRAY_INDEX',
+    )
+    const talk =
+      '[ $RANK = 0 ] && exec nc -l -p $MASTER_PORT; until echo hello from $RANK | nc $MASTER_ADDR $MASTER_PORT; do :; done'
+    const gang = await submit('--bundles', '2', '--strategy', 'STRICT_SPREAD', '--', `${TELL}; ${talk}`)
+    const tight = await submit('--bundles', '3', '--strategy', 'STRICT_PACK', '--', TELL)
+    const literal = await submit('--env', 'A=$(RANK) $$ "x"', '--', 'echo "$A" $((1+1)) $(echo x) $$')
+    await queue.work().ended
+    const states = (await queue.list()).map(({ job, state, reason }) => [job, state, reason])
+    expect(states.filter(([, state]) => state !== 'done')).toEqual([])
+
+    expect(await logOf(one)).toMatch(/^0 0\/1 real[12] 127\.0\.0\.1 gpu: 127\.0\.0\.1 2\d{4}\nloss=0.5\nloss=0.25\n$/)
+    expect(await queue.show(one)).toMatch(/^loss: +0\.25$/m)
+    const [from = 0, to = 0] = array.split('-').map(Number)
+    const indices = Array.from({ length: to - from + 1 }, (_, index) => logOf(String(from + index)))
+    expect(await Promise.all(indices)).toEqual(['0\n', '1\n', '2\n', '3\n'])
+    const [first = '', said] = (await logOf(gang)).split('\n')
+    expect(said).toBe('hello from 1')
+    const [second = ''] = (await logOf(gang, '1')).split('\n')
+    const nodes = [first, second].map((line) => line.split(' ')[2])
+    expect(nodes.toSorted()).toEqual(['real1', 'real2'])
+    expect([first, second].map((line) => line.split(' ')[0])).toEqual(['0', '1'])
+    const ranks = await Promise.all(['0', '1', '2'].map((rank) => logOf(tight, rank)))
+    expect(ranks.map((line) => line.split(' ')[0])).toEqual(['0', '1', '2'])
+    expect(new Set(ranks.map((line) => line.split(' ')[2])).size).toBe(1)
+    expect(await logOf(literal)).toMatch(/^\$\(RANK\) \$\$ "x" 2 x \d+\n$/)
+  })
+
+  it('keeps exit codes, tries again, stops at the limit, and cancels with the end of the processes', async () => {
+    const failing = await submit('--', 'exit 7')
+    const gang = await submit('--bundles', '2', '--', '[ $RANK != 1 ] || exit 9; sleep 300')
+    const again = await submit('--retries', '1', '--', '[ $MUSTER_ATTEMPT = 2 ] || exit 5')
+    const limited = await submit('--limit', '2', '--', 'exec sleep 300')
+    const cancelled = await submit('--', `exec ${endless}`)
+    const deleted = await submit('--retries', '5', '--', 'exec sleep 300')
+    const absent = await submit('--', 'exec /no/such/program')
+    const work = queue.work()
+    await Promise.all([cancelled, deleted].map((id) => reaches(id, 'running')))
+    expect(processesOf(endless)).toHaveLength(1)
+    await queue.job('cancel', cancelled)
+    await kubernetes.kubectl(`delete job -l muster.dev/job=${deleted}`)
+    await work.ended
+    expect(processesOf(endless)).toEqual([])
+    const states = Object.fromEntries((await queue.list()).map((line) => [line.job, line]))
+    expect(states[failing]).toMatchObject({ state: 'failed', reason: 'exit 7' })
+    expect(states[gang]).toMatchObject({ state: 'failed', reason: 'exit 9' })
+    expect(states[again]).toMatchObject({ state: 'done', attempt: 2 })
+    expect(states[limited]).toMatchObject({ state: 'timed-out' })
+    expect(states[cancelled]).toMatchObject({ state: 'cancelled' })
+    expect(states[deleted]).toMatchObject({ state: 'cancelled', attempt: 1, reason: 'deleted in Kubernetes' })
+    expect(states[absent]).toMatchObject({ state: 'failed', reason: 'exit 127' })
+    expect(await kubernetes.kubectl(`get all -l muster.dev/job=${cancelled} -o name`)).toBe('')
+  })
+
+  it('says why a job waits', async () => {
+    const wide = await submit('--cpu', '5000', '--', 'true')
+    const gpu = await submit('--gpu', '1', '--', 'true')
+    const image = await submit('--from-env', 'image:localhost/none:1', '--', 'true')
+    const gang = await submit('--bundles', '3', '--strategy', 'STRICT_SPREAD', '--', 'true')
+    const work = queue.work()
+    await says(wide, /no node has room for it: of 2 nodes 2 have too few free cores/)
+    await says(gpu, /2 have too few free GPUs \(nvidia\.com\/gpu\)/)
+    await says(image, /its image is not on the node, and its pull policy is Never \(ErrImageNeverPull/)
+    await says(gang, /all of its 3 bundles must fit at once on different nodes; now there is room for 2/)
+    expect((await kubernetes.kubectl(`get pods -l muster.dev/job=${gang} -o name`)).trim()).toBe('')
+    for (const id of [wide, gpu, image, gang]) await queue.job('cancel', id)
+    await work.ended
+    expect(await objects()).toBe('')
+  })
+
+  it('queues a job again whose node is drained, and runs a study', async () => {
+    const id = await submit('--', 'exec sleep 300')
+    const nodeOf = async (attempt: number) =>
+      await kubernetes.kubectl(
+        `get pods -l muster.dev/job=${id},muster.dev/attempt=${attempt} -o jsonpath={.items[0].spec.nodeName}`,
       )
-      const talk =
-        '[ $RANK = 0 ] && exec nc -l -p $MASTER_PORT; until echo hello from $RANK | nc $MASTER_ADDR $MASTER_PORT; do :; done'
-      const gang = await submit('--bundles', '2', '--strategy', 'STRICT_SPREAD', '--', `${TELL}; ${talk}`)
-      const tight = await submit('--bundles', '3', '--strategy', 'STRICT_PACK', '--', TELL)
-      const literal = await submit('--env', 'A=$(RANK) $$ "x"', '--', 'echo "$A" $((1+1)) $(echo x) $$')
-      await queue.work().ended
-      const states = (await queue.list()).map(({ job, state, reason }) => [job, state, reason])
-      expect(states.filter(([, state]) => state !== 'done')).toEqual([])
-
-      expect(await logOf(one)).toMatch(/^0 0\/1 real[12] 127\.0\.0\.1 gpu: 127\.0\.0\.1 2\d{4}\nloss=0.5\nloss=0.25\n$/)
-      expect(await queue.show(one)).toMatch(/^loss: +0\.25$/m)
-      const [from = 0, to = 0] = array.split('-').map(Number)
-      const indices = Array.from({ length: to - from + 1 }, (_, index) => logOf(String(from + index)))
-      expect(await Promise.all(indices)).toEqual(['0\n', '1\n', '2\n', '3\n'])
-      const [first = '', said] = (await logOf(gang)).split('\n')
-      expect(said).toBe('hello from 1')
-      const [second = ''] = (await logOf(gang, '1')).split('\n')
-      const nodes = [first, second].map((line) => line.split(' ')[2])
-      expect(nodes.toSorted()).toEqual(['real1', 'real2'])
-      expect([first, second].map((line) => line.split(' ')[0])).toEqual(['0', '1'])
-      const ranks = await Promise.all(['0', '1', '2'].map((rank) => logOf(tight, rank)))
-      expect(ranks.map((line) => line.split(' ')[0])).toEqual(['0', '1', '2'])
-      expect(new Set(ranks.map((line) => line.split(' ')[2])).size).toBe(1)
-      expect(await logOf(literal)).toMatch(/^\$\(RANK\) \$\$ "x" 2 x \d+\n$/)
-    })
-
-    it('keeps exit codes, tries again, stops at the limit, and cancels with the end of the processes', async () => {
-      const failing = await submit('--', 'exit 7')
-      const gang = await submit('--bundles', '2', '--', '[ $RANK != 1 ] || exit 9; sleep 300')
-      const again = await submit('--retries', '1', '--', '[ $MUSTER_ATTEMPT = 2 ] || exit 5')
-      const limited = await submit('--limit', '2', '--', 'exec sleep 300')
-      const cancelled = await submit('--', `exec ${endless}`)
-      const deleted = await submit('--retries', '5', '--', 'exec sleep 300')
-      const absent = await submit('--', 'exec /no/such/program')
-      const work = queue.work()
-      await Promise.all([cancelled, deleted].map((id) => reaches(id, 'running')))
-      expect(processesOf(endless)).toHaveLength(1)
-      await queue.job('cancel', cancelled)
-      await kubernetes.kubectl(`delete job -l muster.dev/job=${deleted}`)
-      await work.ended
-      expect(processesOf(endless)).toEqual([])
-      const states = Object.fromEntries((await queue.list()).map((line) => [line.job, line]))
-      expect(states[failing]).toMatchObject({ state: 'failed', reason: 'exit 7' })
-      expect(states[gang]).toMatchObject({ state: 'failed', reason: 'exit 9' })
-      expect(states[again]).toMatchObject({ state: 'done', attempt: 2 })
-      expect(states[limited]).toMatchObject({ state: 'timed-out' })
-      expect(states[cancelled]).toMatchObject({ state: 'cancelled' })
-      expect(states[deleted]).toMatchObject({ state: 'cancelled', attempt: 1, reason: 'deleted in Kubernetes' })
-      expect(states[absent]).toMatchObject({ state: 'failed', reason: 'exit 127' })
-      expect(await kubernetes.kubectl(`get all -l muster.dev/job=${cancelled} -o name`)).toBe('')
-    })
-
-    it('says why a job waits', async () => {
-      const wide = await submit('--cpu', '5000', '--', 'true')
-      const gpu = await submit('--gpu', '1', '--', 'true')
-      const image = await submit('--from-env', 'image:localhost/none:1', '--', 'true')
-      const gang = await submit('--bundles', '3', '--strategy', 'STRICT_SPREAD', '--', 'true')
-      const work = queue.work()
-      await says(wide, /no node has room for it: of 2 nodes 2 have too few free cores/)
-      await says(gpu, /2 have too few free GPUs \(nvidia\.com\/gpu\)/)
-      await says(image, /its image is not on the node, and its pull policy is Never \(ErrImageNeverPull/)
-      await says(gang, /all of its 3 bundles must fit at once on different nodes; now there is room for 2/)
-      expect((await kubernetes.kubectl(`get pods -l muster.dev/job=${gang} -o name`)).trim()).toBe('')
-      for (const id of [wide, gpu, image, gang]) await queue.job('cancel', id)
-      await work.ended
-      expect(await objects()).toBe('')
-    })
-  },
-)
+    const work = queue.work()
+    await reaches(id, 'running')
+    const node = await nodeOf(1)
+    await kubernetes.kubectl(`drain ${node} --force --timeout=60s`)
+    await waitUntil(async () => (await queue.find(id)).attempt === 2, 'the second attempt', WAIT_MS)
+    await reaches(id, 'running')
+    expect(await nodeOf(2)).not.toBe(node)
+    await kubernetes.kubectl(`uncordon ${node}`)
+    await queue.job('cancel', id)
+    await work.ended
+    await queue.study(
+      ...['create', 'grid', '--engine', 'k8s', '--cpu', '0.1', '--method', 'grid'],
+      ...['--param', 'x=1,2,3', '--metric', 'loss'],
+      ...['--', 'echo loss=$(( (x - 2) * (x - 2) ))'],
+    )
+    await queue.work().ended
+    const lines = (await queue.study('results', 'grid', '--json')).trim().split('\n')
+    const found = lines
+      .map((line) => JSON.parse(line))
+      .filter(({ type }) => type === 'trial')
+      .map(({ parameters, metrics }) => `${parameters.x} ${metrics.loss}`)
+    expect(found.toSorted()).toEqual(['1 1', '2 0', '3 1'])
+  })
+})

@@ -25,9 +25,8 @@ const startOf = (spec: Partial<KubernetesStart['spec']> = {}): KubernetesStart =
   },
 })
 const podSpec = (spec: Partial<KubernetesStart['spec']> = {}, k8s = {}) => {
-  const { spec: job } = jobObject(startOf(spec), k8s, ALONE) as {
-    spec: { template: { spec: Record<string, unknown> } }
-  }
+  const object: unknown = jobObject(startOf(spec), k8s, ALONE)
+  const { spec: job } = object as { spec: { template: { spec: Record<string, unknown> } } }
   const [container] = job.template.spec.containers as Record<string, unknown>[]
   return { ...job.template.spec, container: container ?? {} }
 }

@@ -1,0 +1,299 @@
+/** Rounds with an API server that keeps objects as Kubernetes does, without anything that acts on them. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
+import { openKubernetesJobs } from '../../../../src/ops/kubernetes/job-engine.ts'
+import type { KubernetesStart } from '../../../../src/ops/kubernetes/manifest.ts'
+import type { KubernetesSpec } from '../../../../src/ops/kubernetes/section.ts'
+import { type ApiRequest, FakeApiServer, refuse, sendJson } from '../../../support/fake-api-server.ts'
+import { ManualClock } from '../../ssh/manual-clock.ts'
+
+const SPEC: KubernetesSpec = { namespace: 'team', image: 'lab:1' }
+const KEY = 'abc-4-1-0'
+const NAME = `muster-${KEY}`
+const NO_HOSTS = {} as OpsHosts
+const never = new AbortController().signal
+
+type Fields = Record<string, unknown>
+type Stored = Fields & {
+  metadata: Fields & { name: string; uid: string; labels?: Record<string, string> }
+  spec: Fields
+  status: Fields
+}
+
+/** Objects by their path. */
+class Cluster {
+  readonly objects = new Map<string, Stored>()
+  /** Instead of its own answer. */
+  override: ((request: ApiRequest, response: ServerResponse) => boolean) | undefined
+
+  of(kind: string): readonly Stored[] {
+    return [...this.objects].flatMap(([path, object]) => (path.split('/').at(-2) === kind ? [object] : []))
+  }
+
+  /** `team` is the namespace. */
+  put(kind: 'pods' | 'nodes', name: string, object: Fields): void {
+    const { metadata, ...rest } = object
+    const path = kind === 'nodes' ? `/api/v1/nodes/${name}` : `/api/v1/namespaces/team/${kind}/${name}`
+    const own = { name, uid: `uid-${name}`, ...(metadata as Fields) }
+    this.objects.set(path, { spec: {}, status: {}, ...rest, metadata: own })
+  }
+
+  answer(request: ApiRequest, response: ServerResponse): void {
+    const { method, path, body } = request
+    if (this.override?.(request, response)) return
+    if (path === '/apis') return sendJson(response, { groups: [] })
+    const found = this.objects.get(path)
+    if (method === 'POST') {
+      const object = body as Stored
+      const at = `${path}/${object.metadata.name}`
+      if (this.objects.has(at)) return refuse(response, 409, 'AlreadyExists')
+      const metadata = { ...object.metadata, uid: `uid-${object.metadata.name}` }
+      this.objects.set(at, { ...object, metadata, status: {} })
+      return sendJson(response, object, 201)
+    }
+    if (method === 'GET' && found === undefined) {
+      const kind = path.split('/').at(-1) ?? ''
+      return sendJson(response, { metadata: {}, items: this.of(kind) })
+    }
+    if (found === undefined) return refuse(response, 404, 'NotFound')
+    if (method === 'PATCH') Object.assign(found.spec, (body as Stored).spec)
+    if (method === 'DELETE') found.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'
+    sendJson(response, found)
+  }
+}
+
+const start = (spec: Partial<KubernetesStart['spec']> = {}) => ({
+  kind: 'start' as const,
+  key: KEY,
+  environment: {},
+  spec: {
+    name: 'train',
+    command: 'true',
+    request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+    bundles: 1,
+    strategy: 'PACK',
+    ...spec,
+  },
+})
+const check = { kind: 'check' as const, key: KEY }
+const stop = { kind: 'stop' as const, key: KEY }
+
+const node = (cpu: string) => ({
+  status: { conditions: [{ type: 'Ready', status: 'True' }], allocatable: { cpu, memory: '8Gi', pods: '10' } },
+})
+const pod = (nodeName: string, more: Fields = {}) => ({
+  metadata: { labels: { 'muster.dev/key': KEY } },
+  spec: { nodeName, containers: [] },
+  status: { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] },
+  ...more,
+})
+
+describe('rounds with Kubernetes', () => {
+  let directory: string
+  let server: FakeApiServer
+  let cluster: Cluster
+  let clock: ManualClock
+  let opened: Disposable[]
+
+  const open = (spec = SPEC) => {
+    const environment = { PATH: `${directory}:/usr/bin:/bin` }
+    const engine = openKubernetesJobs(spec, { environment, signal: never, clock })
+    opened.push(engine)
+    return engine
+  }
+  const posted = () =>
+    server.requests.filter(({ method }) => method === 'POST').map(({ path }) => path.split('/').at(-1))
+  const job = () => cluster.of('jobs')[0] as Stored
+
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'muster-test-kubectl-'))
+    cluster = new Cluster()
+    clock = new ManualClock()
+    opened = []
+    server = await FakeApiServer.start((request, response) => cluster.answer(request, response))
+    const program = `#!/bin/sh\ncase "$*" in *proxy*) echo "Starting to serve on ${server.path}"; exec sleep 600;; esac\n`
+    writeFileSync(join(directory, 'kubectl'), program, { mode: 0o755 })
+  })
+  afterEach(() => {
+    for (const engine of opened) engine[Symbol.dispose]()
+    server[Symbol.dispose]()
+    rmSync(directory, { recursive: true, force: true })
+  })
+
+  it('hands a job over once, also by another scheduler', async () => {
+    const first = open()
+    expect((await first.round([start()], NO_HOSTS, never)).reports.get(KEY)).toBe('waiting')
+    expect((await first.round([start()], NO_HOSTS, never)).reports.get(KEY)).toBe('waiting')
+    expect((await open().round([start()], NO_HOSTS, never)).reports.get(KEY)).toBe('waiting')
+    expect(posted()).toEqual(['jobs'])
+  })
+
+  it('takes a job as its own that was made while it looked', async () => {
+    let isHidden = true
+    cluster.override = ({ method, path }, response) => {
+      if (!isHidden || method !== 'GET' || !path.endsWith('/jobs')) return false
+      sendJson(response, { metadata: {}, items: [] })
+      return true
+    }
+    await open().round([start()], NO_HOSTS, never)
+    const { reports, trouble } = await open().round([start()], NO_HOSTS, never)
+    expect([reports.get(KEY), trouble]).toEqual(['waiting', undefined])
+    isHidden = false
+    expect(cluster.of('jobs')).toHaveLength(1)
+  })
+
+  it('bars the name of a job that is stopped before it is handed over', async () => {
+    expect((await open().round([stop], NO_HOSTS, never)).reports.get(KEY)).toBe('barred')
+    expect(job()).toMatchObject({ metadata: { name: NAME }, spec: { completions: 0 } })
+    expect((await open().round([start()], NO_HOSTS, never)).reports.get(KEY)).toBe('barred')
+  })
+
+  it('tells a job that was deleted from one that it never saw', async () => {
+    const engine = open()
+    await engine.round([start()], NO_HOSTS, never)
+    cluster.objects.clear()
+    const cancelled = { kind: 'gone', reason: 'deleted in Kubernetes', isCancelled: true }
+    expect((await engine.round([check], NO_HOSTS, never)).reports.get(KEY)).toEqual(cancelled)
+    expect((await open().round([check], NO_HOSTS, never)).reports.get(KEY)).toBe('forgotten')
+  })
+
+  it('deletes a job with its pods, and knows its end only when they have ended', async () => {
+    const engine = open()
+    await engine.round([start()], NO_HOSTS, never)
+    cluster.put('pods', 'p', pod('w1'))
+    expect((await engine.round([stop], NO_HOSTS, never)).reports.get(KEY)).toBeUndefined()
+    const deleted = server.requests.find(({ method }) => method === 'DELETE')
+    expect(deleted?.body).toMatchObject({ propagationPolicy: 'Foreground', preconditions: { uid: `uid-${NAME}` } })
+    expect((await engine.round([stop], NO_HOSTS, never)).reports.get(KEY)).toBeUndefined()
+    cluster.objects.clear()
+    expect((await engine.round([stop], NO_HOSTS, never)).reports.get(KEY)).toBe('lost')
+  })
+
+  it('lets a gang start when all of it fits, and takes it back when only a part gets nodes', async () => {
+    cluster.put('nodes', 'w1', node('1'))
+    const engine = open()
+    const gang = start({ bundles: 2 })
+    await engine.round([gang], NO_HOSTS, never)
+    expect(job().spec.suspend).toBe(true)
+    expect((await engine.round([gang], NO_HOSTS, never)).waits?.get(KEY)?.why).toBe(
+      'all of its 2 bundles must fit at once; now there is room for 1',
+    )
+    expect(posted()).toEqual(['jobs', 'services'])
+    cluster.put('nodes', 'w2', node('1'))
+    clock.advance(6_000)
+    await engine.round([gang], NO_HOSTS, never)
+    expect(job().spec.suspend).toBe(false)
+    cluster.put('pods', 'p', pod('w1'))
+    cluster.put('pods', 'q', pod('', { status: { phase: 'Pending' } }))
+    await engine.round([gang], NO_HOSTS, never)
+    clock.advance(44_000)
+    await engine.round([gang], NO_HOSTS, never)
+    expect(job().spec.suspend).toBe(false)
+    clock.advance(2_000)
+    expect((await engine.round([check], NO_HOSTS, never)).reports.get(KEY)).toBe('waiting')
+    expect(job().spec.suspend).toBe(true)
+    for (const name of ['p', 'q']) cluster.objects.delete(`/api/v1/namespaces/team/pods/${name}`)
+    expect((await engine.round([check], NO_HOSTS, never)).waits?.get(KEY)?.why).toMatch(/tries again in 30 s$/)
+    clock.advance(31_000)
+    await engine.round([check], NO_HOSTS, never)
+    expect(job().spec.suspend).toBe(false)
+  })
+
+  it('gives a job up whose node does not answer, and ends its other pods', async () => {
+    const engine = open()
+    await engine.round([start()], NO_HOSTS, never)
+    const metadata = { labels: { 'muster.dev/key': KEY }, deletionTimestamp: '2026-01-01T00:00:00Z' }
+    const spec = { nodeName: 'w\u001b[2J1', terminationGracePeriodSeconds: 10, containers: [] }
+    cluster.put('pods', 'p', pod('', { metadata, spec }))
+    expect((await engine.round([check], NO_HOSTS, never)).reports.get(KEY)).toBe('running')
+    clock.advance(125_000)
+    expect((await engine.round([check], NO_HOSTS, never)).reports.get(KEY)).toBe('running')
+    clock.advance(6_000)
+    const report = (await engine.round([check], NO_HOSTS, never)).reports.get(KEY) as { reason: string }
+    expect(report).toMatchObject({ kind: 'gone', reason: expect.stringMatching(/^its node does not answer: w/) })
+    expect(report.reason).not.toContain('\u001b')
+    expect(job().metadata.deletionTimestamp).toBeDefined()
+  })
+
+  it('believes only the job of its own name, and survives objects that are none', async () => {
+    const status = { conditions: [{ type: 'Complete', status: 'True' }] }
+    const foreign = { metadata: { name: 'other', uid: 'u', labels: { 'muster.dev/key': KEY } }, spec: {}, status }
+    cluster.override = ({ method, path }, response) => {
+      if (method !== 'GET' || !/\/(jobs|pods)$/.test(path)) return false
+      const odd = [
+        ...(path.endsWith('/jobs') ? [foreign] : []),
+        null,
+        7,
+        { metadata: 'x' },
+        { metadata: { uid: 'v', labels: [] } },
+      ]
+      sendJson(response, { metadata: {}, items: odd })
+      return true
+    }
+    const { reports, trouble } = await open().round([check], NO_HOSTS, never)
+    expect([trouble, reports.get(KEY)]).toEqual([undefined, 'forgotten'])
+  })
+
+  it('says what is wrong with the cluster, and reports nothing about jobs', async () => {
+    cluster.override = ({ method }, response) => {
+      if (method !== 'POST') return false
+      refuse(response, 404, 'NotFound', 'namespaces "team" not found')
+      return true
+    }
+    const { reports, trouble } = await open().round([start()], NO_HOSTS, never)
+    expect([trouble, reports.size]).toEqual([
+      'the namespace team does not exist. Make it: kubectl create namespace team',
+      0,
+    ])
+    cluster.override = (_, response) => {
+      refuse(response, 503, 'ServiceUnavailable', 'etcd\u001b[31m is away')
+      return true
+    }
+    const down = await open().round([start(), { ...check, key: 'abc-5-1-0' }], NO_HOSTS, never)
+    expect([down.trouble, down.reports.size]).toEqual([expect.stringMatching(/^etcd.*is away$/), 0])
+    expect(down.trouble).not.toContain('\u001b')
+  })
+
+  it('waits with a job whose hand-over a quota forbids', async () => {
+    const message =
+      'jobs "x" is forbidden: exceeded quota: few, requested: count/jobs=1, used: count/jobs=1, limited: count/jobs=1'
+    cluster.override = ({ method }, response) => {
+      if (method !== 'POST') return false
+      refuse(response, 403, 'Forbidden', message)
+      return true
+    }
+    const { reports, trouble, waits } = await open().round([start()], NO_HOSTS, never)
+    expect([reports.size, trouble]).toEqual([0, undefined])
+    expect(waits?.get(KEY)?.why).toMatch(/^the quota few is used up/)
+  })
+
+  it('reads pieces of what a bundle printed, from its newest pod', async () => {
+    const made = (creationTimestamp: string) => pod('w1', { metadata: { creationTimestamp } })
+    cluster.put('pods', 'old', made('2026-01-01T00:00:00Z'))
+    cluster.put('pods', 'new', made('2026-01-02T00:00:00Z'))
+    cluster.override = ({ path, query }, response) => {
+      if (!path.endsWith('/pods/new/log')) return false
+      const text = '0123456789'
+      response.end(query.has('limitBytes') ? text.slice(0, Number(query.get('limitBytes'))) : text)
+      return true
+    }
+    const engine = open()
+    const piece = async (fromByte: number, mostBytes: number) => {
+      const bytes = await engine.log({ key: KEY, rank: undefined, fromByte, mostBytes }, NO_HOSTS, never)
+      return typeof bytes === 'string' ? bytes : Buffer.from(bytes).toString()
+    }
+    expect([await piece(0, 4), await piece(4, 4), await piece(8, 4), await piece(20, 4)]).toEqual([
+      '0123',
+      '4567',
+      '89',
+      '',
+    ])
+    expect(await piece(-3, 100)).toBe('789')
+    cluster.objects.clear()
+    expect(await piece(0, 4)).toBe('Kubernetes no longer has its pods, and with them their output')
+  })
+})
