@@ -24,6 +24,8 @@ type Stored = Fields & {
   status: Fields
 }
 
+const KINDS = ['jobs', 'pods', 'services', 'nodes', 'events']
+
 /** Objects by their path. */
 class Cluster {
   readonly objects = new Map<string, Stored>()
@@ -55,10 +57,8 @@ class Cluster {
       this.objects.set(at, { ...object, metadata, status: {} })
       return sendJson(response, object, 201)
     }
-    if (method === 'GET' && found === undefined) {
-      const kind = path.split('/').at(-1) ?? ''
-      return sendJson(response, { metadata: {}, items: this.of(kind) })
-    }
+    const kind = path.split('/').at(-1) ?? ''
+    if (method === 'GET' && KINDS.includes(kind)) return sendJson(response, { metadata: {}, items: this.of(kind) })
     if (found === undefined) return refuse(response, 404, 'NotFound')
     if (method === 'PATCH') Object.assign(found.spec, (body as Stored).spec)
     if (method === 'DELETE') found.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'
