@@ -175,6 +175,10 @@ function amountsOf({ request }: RayStart['spec']) {
   return { CPU: cpuMilli / 1000, GPU: (gpuCount * gpuMilli) / 1000, memory }
 }
 
+/** A port of its own for each job, as several may run on a node. */
+const FIRST_PORT = 20_000
+const PORTS = 10_000
+
 function singleJob({ key, spec }: RayStart): object {
   const { command, directory } = spec
   const bundle = amountsOf(spec)
@@ -182,7 +186,8 @@ function singleJob({ key, spec }: RayStart): object {
   const line = `: muster ${key}
 echo ${shellQuote(OUTPUT_MARK)}
 export ROCR_VISIBLE_DEVICES="\${CUDA_VISIBLE_DEVICES-}" MUSTER_RANK=0 MUSTER_WORLD_SIZE=1 MUSTER_HOSTS="$(hostname)"
-export RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500
+export RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 MUSTER_ADDRESSES=127.0.0.1 MASTER_ADDR=127.0.0.1
+export MASTER_PORT=$((${FIRST_PORT} + MUSTER_JOB % ${PORTS}))
 ${go} && exec /bin/sh -c ${shellQuote(command)}`
   return {
     entrypoint: line,
@@ -301,7 +306,7 @@ names = [order["names"].get(ip, ip) for ip, _ in places]
 ended = threading.Event()
 codes = {}
 def follow(index):
-    environment = {**order["environment"], "MUSTER_RANK": str(index), "MUSTER_WORLD_SIZE": str(len(ranks)), "MUSTER_HOSTS": ",".join(names), "RANK": str(index), "WORLD_SIZE": str(len(ranks)), "LOCAL_RANK": str(sum(ip == places[index][0] for ip, _ in places[:index])), "MASTER_ADDR": places[0][0], "MASTER_PORT": str(places[0][1])}
+    environment = {**order["environment"], "MUSTER_RANK": str(index), "MUSTER_WORLD_SIZE": str(len(ranks)), "MUSTER_HOSTS": ",".join(names), "MUSTER_ADDRESSES": ",".join(ip for ip, _ in places), "RANK": str(index), "WORLD_SIZE": str(len(ranks)), "LOCAL_RANK": str(sum(ip == places[index][0] for ip, _ in places[:index])), "MASTER_ADDR": places[0][0], "MASTER_PORT": str(places[0][1])}
     try:
         for reference in ranks[index].run.options(num_returns="streaming").remote(order["command"], order["directory"], environment, order["bundle"].get("GPU", 0)):
             value = ray.get(reference)

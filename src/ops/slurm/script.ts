@@ -166,11 +166,15 @@ exit $code
 `
 
 function variablesOf({ environment, spec }: SlurmStart): string {
-  const devices = spec.request.gpuCount === 0 ? { CUDA_VISIBLE_DEVICES: '', ROCR_VISIBLE_DEVICES: '' } : {}
-  return Object.entries({ ...devices, ...environment })
+  return exportsOf({ ...(spec.request.gpuCount === 0 ? NO_DEVICES : {}), ...environment })
+}
+
+const NO_DEVICES = { CUDA_VISIBLE_DEVICES: '', ROCR_VISIBLE_DEVICES: '' }
+
+const exportsOf = (variables: Readonly<Record<string, string>>): string =>
+  Object.entries(variables)
     .map(([name, value]) => `export ${name}=${shellQuote(value)}\n`)
     .join('')
-}
 
 const PORT = `export MASTER_PORT=$((${FIRST_PORT} + SLURM_JOB_ID % ${PORTS}))\n`
 /** What Slurm names after NVIDIA, for AMD. */
@@ -205,17 +209,17 @@ code=$?
 }
 
 /** The first rank that fails ends the others, and its exit code is that of the job. */
-function gangBody({ spec }: SlurmStart): string {
+function gangBody({ spec, environment }: SlurmStart): string {
   const { command, directory, leaders } = spec
   const components = componentsOf(spec)
   const isUnlike = components.length > 1
   const isLed = leaders !== undefined && leaders.length < spec.bundles
   /** `program`: a word of sh, for each bundle. */
-  const srun = (options: string, program: string) =>
+  const srun = (options: string, program: (request: SlurmRequest) => string) =>
     `srun ${options}${components
       .map(({ request }, index) => {
         const group = isUnlike ? `--het-group=${index} ` : ''
-        return `${group}--cpus-per-task=${coresOf(request)} /bin/sh -c ${program}`
+        return `${group}--cpus-per-task=${coresOf(request)} /bin/sh -c ${program(request)}`
       })
       .join(' : ')}`
   // In a job of several components, srun numbers these files in another way.
@@ -225,9 +229,15 @@ export MUSTER_RANK=$RANK MUSTER_WORLD_SIZE=$WORLD_SIZE
 code=$?
 [ $code -eq 0 ] || ln -s $code first 2>/dev/null
 ${isLed ? '[ $code -ne 0 ] || : > "done.$RANK"\n' : ''}exit $code`
-  const start = srun(`--kill-on-bad-exit=1 ${isUnlike ? '' : '--output=out.%t '}`, '"$rank"')
-  return `${PORT}MUSTER_HOSTS=$(${srun('', `'echo "$SLURM_PROCID $SLURMD_NODENAME"'`)} | sort -n | sed 's/.* //' | paste -s -d , -)
+  const start = srun(`--kill-on-bad-exit=1 ${isUnlike ? '' : '--output=out.%t '}`, ({ gpuCount }) =>
+    gpuCount === 0 ? '"$bare$rank"' : '"$rank"',
+  )
+  // In a step without GPUs, Slurm unsets what would hide them.
+  const own = Object.entries(NO_DEVICES).map(([name, none]) => [name, environment[name] ?? none])
+  const bare = exportsOf(Object.fromEntries(own))
+  return `${PORT}MUSTER_HOSTS=$(${srun('', () => `'echo "$SLURM_PROCID $SLURMD_NODENAME"'`)} | sort -n | sed 's/.* //' | paste -s -d , -)
 ${ADDRESSES}rm -f first done.*
+bare=${shellQuote(bare)}
 rank=${shellQuote(rank)}
 ${isLed ? ledBy(leaders, start) : `${start}\ncode=$?\n`}[ ! -L first ] || code=$(readlink first)
 `

@@ -182,7 +182,7 @@ function environmentOf(
 ): Readonly<Record<string, string>> {
   const request = requestsOf(spec)[rank] ?? spec.request
   const devices = places[rank]?.devices.join() ?? ''
-  const first = places[0]?.host ?? ''
+  const reached = places.map(({ host }) => addresses.get(host) ?? host)
   return {
     CUDA_VISIBLE_DEVICES: devices,
     ROCR_VISIBLE_DEVICES: devices,
@@ -192,12 +192,13 @@ function environmentOf(
     MUSTER_RANK: String(rank),
     MUSTER_WORLD_SIZE: String(places.length),
     MUSTER_HOSTS: places.map(({ host }) => host).join(),
+    MUSTER_ADDRESSES: reached.join(),
     ...(endpoints === undefined ? {} : { MUSTER_ENDPOINTS: endpoints.join() }),
     MUSTER_GPU_MILLI: String(request.gpuCount === 0 ? 0 : request.gpuMilli),
     RANK: String(rank),
     WORLD_SIZE: String(places.length),
     LOCAL_RANK: String(places.slice(0, rank).filter(({ host }) => host === places[rank]?.host).length),
-    MASTER_ADDR: addresses.get(first) ?? first,
+    MASTER_ADDR: reached[0] ?? '',
     MASTER_PORT: String(FIRST_PORT + ((id * 7 + attempt) % PORTS)),
     // What the user set stays.
     ...Object.fromEntries(
