@@ -21,6 +21,7 @@ import {
   reasonWords,
   refusalWords,
   reportOf,
+  type SlurmJob,
   type SlurmReport,
   type SlurmSight,
   SQUEUE_FORMAT,
@@ -87,11 +88,13 @@ async function round(slurm: SlurmSpec, orders: readonly SlurmOrder[], hosts: Ops
 
 /** The last line of a whole answer. */
 const END = 'end'
+/** Jobs of the same name. */
+const MOST_ALIKE = 16
 const FACTS = ['claim', 'end', 'why', 'known', 'handed', 'refused', 'unwritten'] as const
 
 /** The lines of `roundProgram`: those of squeue, `claim KEY …` and so on. A login host reports only jobs that it was asked about. */
 export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], text: string) {
-  const sights = new Map(orders.map(({ key }) => [key, { jobs: [], isKnown: false } as Mutable<SlurmSight>]))
+  const sights = new Map(orders.map(({ key }) => [key, { jobs: [], isKnown: false } as Found]))
   const waits = new Map<string, { readonly why: string; readonly startS?: number }>()
   let trouble: string | undefined = "could not parse the login host's answer"
   const nowS = nowOf(text)
@@ -99,7 +102,9 @@ export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], 
     const job = parseJob(line, nowS)
     if (job !== undefined) {
       const sight = sights.get(job.name)
-      if (sight !== undefined) sight.jobs = [...sight.jobs, job]
+      if (sight === undefined) continue
+      if (sight.jobs.length < MOST_ALIKE) sight.jobs.push(job)
+      else sight.isUnclear = true
       continue
     }
     const [word = '', key = '', ...rest] = line.split(' ')
@@ -134,7 +139,7 @@ export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], 
 
 const UNWRITTEN = 'cannot write its script on the login host: test its disk and quota with df and quota there'
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+type Found = { -readonly [K in keyof SlurmSight]: SlurmSight[K] } & { readonly jobs: SlurmJob[] }
 
 /** Variables of the login that may stand for options which neither Muster nor hosts.yaml sets. */
 const KEPT = ['account', 'partition', 'qos', 'reservation', 'constraint']

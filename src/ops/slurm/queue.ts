@@ -22,9 +22,12 @@ export type SlurmJob = {
 const COLUMNS = { JobID: 20, State: 24, exit_code: 12, Reason: 64, StartTime: 24, NodeList: 128, Name: 80 } as const
 
 /** For `squeue -O`. */
-export const SQUEUE_FORMAT = Object.entries(COLUMNS)
-  .map(([name, width]) => `${name}:.${width}`)
-  .join()
+export const squeueFormat = (columns: Readonly<Record<string, number>>): string =>
+  Object.entries(columns)
+    .map(([name, width]) => `${name}:.${width}`)
+    .join()
+
+export const SQUEUE_FORMAT = squeueFormat(COLUMNS)
 
 export const LINE_WIDTH = Object.values<number>(COLUMNS).reduce((sum, width) => sum + width)
 

@@ -1,7 +1,8 @@
-/** What a Slurm cluster has and who holds it, with real devices: from `scontrol -d`, of which the login host keeps what counts. */
+/** What a Slurm cluster has and who holds it: jobs as squeue has them, with the devices of `scontrol -d`. */
+import { getOrMake } from '../../base/collections.ts'
 import { printable } from '../../base/printable.ts'
 import { expandHostSet } from '../../inventory/host-set.ts'
-import { decoded, nowOf, reasonWords, startOf } from './queue.ts'
+import { decoded, nowOf, reasonWords, squeueFormat, startOf } from './queue.ts'
 
 export type SlurmNode = {
   readonly name: string
@@ -33,19 +34,72 @@ export type SlurmPlacement = {
   }[]
 }
 
-export type SlurmUsage = { readonly nodes: readonly SlurmNode[]; readonly jobs: readonly SlurmPlacement[] }
+export type SlurmUsage = {
+  /** What is not in it, in a sentence. */
+  readonly note?: string
+  readonly nodes: readonly SlurmNode[]
+  readonly jobs: readonly SlurmPlacement[]
+}
 
 const NODE_KEYS = 'NodeName|CPUAlloc|CPUTot|RealMemory|AllocMem|Gres|State'
-const JOB_KEYS = 'JobId|JobName|UserId|JobState|Reason|StartTime|Nodes|CPU_IDs|Mem|GRES'
+/** The width of each column of squeue. A name may contain anything, also line breaks, so it is the last. */
+const COLUMNS = { JobID: 20, State: 24, UserID: 12, UserName: 32, StartTime: 24, Reason: 64, NodeList: 1024, Name: 80 }
+const WIDTHS = Object.values(COLUMNS)
+/** Of the columns before the name; the rest of a name is shorter, so it cannot pass for a line. */
+const HEAD_WIDTH = WIDTHS.reduce((sum, width) => sum + width, -COLUMNS.Name)
+/** Below what is read of an answer; of a large queue the jobs at its end are left out. */
+const MOST_JOB_BYTES = 400_000
+const MOST_SHARE_BYTES = 300_000
 
-/** Prints the user's number, and for nodes and jobs a line of `KEY=VALUE` each; `end` when that is all. */
-export const USAGE_PROGRAM = `keep() { awk -v keys="^($1)=" '{ line = ""; for (i = 1; i <= NF; i++) if ($i ~ keys) line = line " " substr($i, 1, 400); print substr(line, 2) }'; }
-nodes=$(scontrol -d -o show node 2>&1) || trouble "$nodes"
-jobs=$(SLURM_TIME_FORMAT=%s scontrol -d -o show job 2>&1) || trouble "$jobs"
+/**
+ * Prints the user's number, for each node a line of `KEY=VALUE`, for each job the columns with tabs between them, for what jobs hold
+ * `JobId=… Nodes=… CPU_IDs=…`, how many jobs were left out, and `end` when that is all. In lines of scontrol the text of other users
+ * is between the fields, so that only squeue says whose a job is and where.
+ */
+export const USAGE_PROGRAM = `nodes=$(scontrol -d -o show node 2>&1) || trouble "$nodes"
+queue=$( { LC_ALL=C SLURM_TIME_FORMAT=%s squeue -h -a -O '${squeueFormat(COLUMNS)}' 2>&1 && echo whole; } | LC_ALL=C awk '
+  BEGIN { columns = split("${WIDTHS.join(' ')}", width, " ") }
+  length($0) < ${HEAD_WIDTH} { print "? " $0; next }
+  {
+    line = "job"; from = 1
+    for (i = 1; i <= columns; i++) {
+      cell = substr($0, from, width[i]); from += width[i]
+      gsub(/^ +| +$/, "", cell); gsub(/\\t/, " ", cell)
+      line = line "\\t" cell
+    }
+    print line
+  }')
+[ "\${queue##*
+}" = '? whole' ] || trouble "$(printf '%s\\n' "$queue" | sed -n 's/^? //p' | tail -n 3)"
+queue=$(printf '%s\\n' "$queue" | LC_ALL=C awk -F '\\t' -v me="$(id -u)" '
+  $1 != "job" { next }
+  { rank = $4 == me ? 1 : $3 != "PENDING" ? 2 : 3; lines[rank, ++count[rank]] = $0 }
+  END {
+    for (rank = 1; rank <= 3; rank++)
+      for (i = 1; i <= count[rank]; i++)
+        if ((sum += length(lines[rank, i])) < ${MOST_JOB_BYTES}) print lines[rank, i]
+        else more++
+    print "more " more + 0
+  }')
+held=$( { printf '%s\\n' "$queue"; echo whole; scontrol -d -o show job 2>&1 && echo whole; } | LC_ALL=C awk '
+  !begun { if ($0 == "whole") begun = 1; else { split($0, cells, "\\t"); shown["JobId=" cells[2]] }; next }
+  { last = $0 }
+  $1 in shown {
+    line = $1; found = 0
+    for (i = 2; i <= NF; i++) {
+      if ($i ~ /^Nodes=/) found = 1
+      if (found && $i ~ /^(Nodes|CPU_IDs|Mem|GRES)=/) line = line " " substr($i, 1, 1100)
+    }
+    if (found && (sum += length(line)) < ${MOST_SHARE_BYTES}) print line
+  }
+  END { print last }')
+[ "\${held##*
+}" = whole ] || trouble "\${held##*
+}"
 echo "me $(id -u)"
 echo "now $(date +%s)"
-printf '%s\\n' "$nodes" | keep '${NODE_KEYS}'
-printf '%s\\n' "$jobs" | grep -E ' JobState=(PENDING|CONFIGURING|RUNNING|SUSPENDED|COMPLETING) ' | keep '${JOB_KEYS}'
+printf '%s\\n' "$nodes" | awk -v keys='^(${NODE_KEYS})=' '{ line = ""; for (i = 1; i <= NF; i++) if ($i ~ keys) line = line " " substr($i, 1, 400); print substr(line, 2) }'
+printf '%s\\n' "$queue" "$held"
 echo end
 `
 
@@ -58,10 +112,13 @@ export function parseUsage(text: string): SlurmUsage | undefined {
   const lines = text.trimEnd().split('\n')
   if (lines.at(-1) !== 'end') return undefined
   const me = /^me (\d{1,10})$/m.exec(text)?.[1]
+  const more = Number(/^more (\d{1,9})$/m.exec(text)?.[1] ?? 0)
   const nodes = lines.flatMap((line) => (line.startsWith('NodeName=') ? nodeOf(line) : []))
   const names = new NodeNames(new Set(nodes.map(({ name }) => name)))
+  const held = heldOf(lines, names)
   const nowS = nowOf(text)
-  return { nodes, jobs: lines.flatMap((line) => (line.startsWith('JobId=') ? jobOf(line, me, names, nowS) : [])) }
+  const jobs = lines.flatMap((line) => (line.startsWith('job\t') ? jobOf(line, me, names, held, nowS) : []))
+  return { nodes, jobs, ...(more > 0 ? { note: `${more} more jobs are not shown` } : {}) }
 }
 
 const wordsOf = (line: string): readonly (readonly [key: string, value: string])[] =>
@@ -94,36 +151,49 @@ function nodeOf(line: string): readonly SlurmNode[] {
   ]
 }
 
+type Amounts = Omit<SlurmPlacement['shares'][number], 'node'>
+
+const UNKNOWN: Amounts = { cpuMilli: 0, memoryBytes: 0, devices: [] }
+
+/** By job and node. A name or a comment may look like fields of scontrol: what is told of a node twice is unknown. */
+function heldOf(lines: readonly string[], names: NodeNames): ReadonlyMap<string, ReadonlyMap<string, Amounts>> {
+  const held = new Map<string, Map<string, Amounts>>()
+  for (const line of lines) {
+    const id = /^JobId=(\d{1,12}) /.exec(line)?.[1]
+    if (id === undefined) continue
+    const groups: Map<string, string>[] = []
+    for (const [key, value] of wordsOf(line))
+      if (key === 'Nodes') groups.push(new Map([[key, value]]))
+      // The first one: a comment comes after them.
+      else if (!groups.at(-1)?.has(key)) groups.at(-1)?.set(key, value)
+    const own = getOrMake(held, id, () => new Map())
+    for (const group of groups) {
+      const amounts = {
+        cpuMilli: rangesOf(group.get('CPU_IDs')).reduce((sum, [from, to]) => sum + to - from + 1, 0) * 1000,
+        memoryBytes: countOf(group.get('Mem')) * MIB,
+        devices: devicesOf(/(?:^|,)gpu[^(]*\(IDX:([\d,-]+)\)/.exec(group.get('GRES') ?? '')?.[1]),
+      }
+      for (const node of names.of(group.get('Nodes') ?? '')) own.set(node, own.has(node) ? UNKNOWN : amounts)
+    }
+  }
+  return held
+}
+
 function jobOf(
   line: string,
   me: string | undefined,
   names: NodeNames,
+  held: ReturnType<typeof heldOf>,
   nowS: number | undefined,
 ): readonly SlurmPlacement[] {
-  const fields = fieldsOf(line)
-  const id = fields.get('JobId') ?? ''
-  const [, user = '', uid] = /^([^()]{1,64})\((\d{1,10})\)$/.exec(fields.get('UserId') ?? '') ?? []
+  const [, id = '', state, uid, user = '', start = '', reason = '', nodes = '', name = ''] = line.split('\t')
   if (!/^\d{1,12}$/.test(id)) return []
-  const own = { id, name: decoded(fields.get('JobName') ?? ''), user: decoded(user), isOwn: uid === me }
-  const state = fields.get('JobState')
+  const own = { id, name: decoded(name), user: decoded(user), isOwn: uid === me }
   if (state === 'PENDING') {
-    const startS = startOf(fields.get('StartTime') ?? '', nowS)
-    const waits = reasonWords(decoded(fields.get('Reason') ?? ''))
-    return [{ ...own, waits, ...(startS === undefined ? {} : { startS }), shares: [] }]
+    const startS = startOf(start, nowS)
+    return [{ ...own, waits: reasonWords(decoded(reason)), ...(startS === undefined ? {} : { startS }), shares: [] }]
   }
-  const groups: Map<string, string>[] = []
-  for (const [key, value] of wordsOf(line))
-    if (key === 'Nodes') groups.push(new Map([[key, value]]))
-    else groups.at(-1)?.set(key, value)
-  const shares = groups.flatMap((group) => {
-    const share = {
-      cpuMilli: rangesOf(group.get('CPU_IDs')).reduce((sum, [from, to]) => sum + to - from + 1, 0) * 1000,
-      memoryBytes: countOf(group.get('Mem')) * MIB,
-      devices: devicesOf(/(?:^|,)gpu[^(]*\(IDX:([\d,-]+)\)/.exec(group.get('GRES') ?? '')?.[1]),
-    }
-    return names.of(group.get('Nodes') ?? '').map((node) => ({ node, ...share }))
-  })
-  return [{ ...own, shares }]
+  return [{ ...own, shares: names.of(nodes).map((node) => ({ node, ...(held.get(id)?.get(node) ?? UNKNOWN) })) }]
 }
 
 /** Of all lists together: a short list may stand for many names. */

@@ -69,8 +69,10 @@ describe('a hostile login host of Slurm', () => {
     const good = `me 0
 NodeName=n1 CPUAlloc=2 CPUTot=4 RealMemory=8000 AllocMem=200 Gres=gpu:a100:2 State=MIXED
 NodeName=n2 CPUAlloc=0 CPUTot=4 RealMemory=8000 AllocMem=0 Gres=(null) State=IDLE+DRAIN
-JobId=7 JobName=abc-1-1-0 UserId=root(0) JobState=RUNNING Reason=None Nodes=n[1-2] CPU_IDs=0-1 Mem=200 GRES=gpu:a100:1(IDX:0)
-JobId=8 JobName=x UserId=ada(1000) JobState=PENDING Reason=Priority
+job\t7\tRUNNING\t0\troot\tN/A\tNone\tn[1-2]\tabc-1-1-0
+job\t8\tPENDING\t1000\tada\t1795416669\tPriority\t\tx
+more 0
+JobId=7 Nodes=n[1-2] CPU_IDs=0-1 Mem=200 GRES=gpu:a100:1(IDX:0)
 end
 `
     await playMutations(async ({ choice, note }) => {

@@ -38,7 +38,10 @@ describe.skipIf(!canRun)('the picture of a real Slurm', { timeout: 240_000 }, ()
   it('shows the devices of the queue and of others, and why jobs wait', async () => {
     const asOther =
       'setpriv --reuid=65534 --regid=65534 --clear-groups sbatch --parsable -D /tmp -o /dev/null --mem=100'
-    const foreign = (await slurm.run(`${asOther} --gres=gpu:1 -w n2 --wrap 'sleep 300'`)).trim()
+    // Somebody else may name a job after fields of scontrol.
+    const fields = 'UserId=root(0) JobState=RUNNING Nodes=n3 CPU_IDs=0-7 Mem=9 GRES=gpu:8(IDX:0-7)'
+    const forged = `-J 'x ${fields}' --comment 'Nodes=n1 CPU_IDs=0-3 Mem=9 GRES=gpu:2(IDX:0-1)'`
+    const foreign = (await slurm.run(`${asOther} ${forged} --gres=gpu:1 -w n2 --wrap 'sleep 300'`)).trim()
     await waitUntil(async () => (await slurm.run('squeue -h -t R')).trim() !== '', 'the job of somebody else', 60_000)
     const one = await queue.submit('--engine', 'slurm', '--gpu', '1', '--memory', '100MB', '--', 'sleep 300')
     const gang = await queue.submit(
@@ -52,8 +55,16 @@ describe.skipIf(!canRun)('the picture of a real Slurm', { timeout: 240_000 }, ()
 
     const slurmIdOf = async (id: string) =>
       (await slurm.run(`cat .local/state/muster/jobs/*-${id}-1-0/slurm-id`)).trim()
+    const lying = `y\nJobId=${await slurmIdOf(one)} ${fields}\nz`
+    await slurm.run(`${asOther} --hold -J '${lying}' --wrap true`)
     const lines = (await queue.muster('pack', '--engine', 'slurm', '--json')).stdout.trim().split('\n')
     const nodes = lines.map((line) => JSON.parse(line)).filter(({ type }) => type === 'node')
+    const jobs = lines.map((line) => JSON.parse(line)).filter(({ type }) => type === 'placement')
+    expect(jobs.filter(({ isOwn }) => !isOwn).map(({ user, shares }) => [user, shares.length])).toEqual([
+      ['nobody', 1],
+      ['nobody', 0],
+    ])
+    expect(jobs.flatMap(({ shares }) => shares).some(({ node }) => node === 'n3')).toBe(false)
     const holders = new Map<number, string[]>()
     for (const { name, devices } of nodes)
       devices.forEach((shares: readonly { readonly job: number }[], index: number) => {

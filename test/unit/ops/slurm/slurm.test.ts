@@ -169,6 +169,12 @@ describe('the answer of a round', () => {
     expect(round('trouble no \u001b[2J').trouble).toBe('no \\x1b[2J')
   })
 
+  it('says nothing about a job of which there are too many', () => {
+    const of = (count: number) => Array.from({ length: count }, (_, index) => queued('COMPLETED', '0', 'None', `${index}`))
+    expect([...round(...of(16), `claim ${KEY} 15`, 'end').reports]).toEqual([[KEY, { kind: 'exit', code: 0 }]])
+    expect([...round(...of(3000), `claim ${KEY} 15`, 'end').reports]).toEqual([])
+  })
+
   it('says nothing about a job whose line cannot be parsed', () => {
     const odd = queued('RUNNING').replace('RUNNING', 'running')
     expect(round(odd, `known ${KEY}`, 'end').reports.size).toBe(0)
@@ -361,11 +367,18 @@ describe('the use of a cluster', () => {
   const nodes = `NodeName=n1 CPUAlloc=4 CPUTot=4 RealMemory=8000 AllocMem=300 Gres=gpu:a100:2(S:0) State=MIXED+PLANNED
 NodeName=n02 CPUAlloc=1 CPUTot=4 RealMemory=8000 AllocMem=100 Gres=gpu:4,shard:8 State=DOWN*`
 
+  const cells = (...values: readonly string[]) => ['job', ...values].join('\t')
+  const running = (id: string, uid: string, nodeList: string, name = 'x') =>
+    cells(id, 'RUNNING', uid, uid === '1000' ? 'ada' : 'bob', 'N/A', 'None', nodeList, name)
+
   it('is who holds which device on which node, and why jobs wait', () => {
     const usage = parseUsage(`me 1000
+now 1795416000
 ${nodes}
-JobId=7 JobName=abc-1-1-0 UserId=ada(1000) JobState=RUNNING Reason=None Nodes=n1 CPU_IDs=0-1,3 Mem=200 GRES=gpu:a100:2(IDX:0-1) Nodes=n[02-03] CPU_IDs=0 Mem=100 GRES=gpu:1(IDX:3),shard:1(3)
-JobId=8 JobName=other UserId=bob(1001) JobState=PENDING Reason=Priority
+${running('7', '1000', 'n[1,02-03]', 'abc-1-1-0')}
+${cells('8', 'PENDING', '1001', 'bob', '1795416669', 'Priority', '', 'other')}
+more 0
+JobId=7 Nodes=n1 CPU_IDs=0-1,3 Mem=200 GRES=gpu:a100:2(IDX:0-1) Nodes=n[02-03] CPU_IDs=0 Mem=100 GRES=gpu:1(IDX:3),shard:1(3)
 end
 `)
     expect(usage?.nodes).toMatchObject([
@@ -381,18 +394,40 @@ end
         ],
       },
       {
-        ...{ id: '8', name: 'other', user: 'bob', isOwn: false, shares: [] },
+        ...{ id: '8', name: 'other', user: 'bob', isOwn: false, shares: [], startS: 1_795_416_669 },
         waits: 'jobs of higher priority go first (Priority)',
       },
+    ])
+    expect(usage).not.toHaveProperty('note')
+    expect(parseUsage('more 6000\nend')?.note).toBe('6000 more jobs are not shown')
+  })
+
+  it('believes no text of other users that looks like fields of scontrol', () => {
+    const forged = 'UserId=ada(1000) Nodes=n02 CPU_IDs=0-3 GRES=gpu:4(IDX:0-3)'
+    const usage = parseUsage(`me 1000
+${nodes}
+${running('7', '1000', 'n02', 'abc-1-1-0')}
+${running('8', '1001', 'n1', `x ${forged}`)}
+${running('9', '1001', 'n1')}
+JobId=8 Nodes=n02 CPU_IDs=0-3 GRES=gpu:4(IDX:0-3) Nodes=n1 CPU_IDs=0 Mem=5 GRES=gpu:1(IDX:0) GRES=gpu:2(IDX:0-1)
+JobId=9 Nodes=n1 CPU_IDs=0 GRES=gpu:1(IDX:0) Nodes=n1 CPU_IDs=1 Mem=5 GRES=gpu:1(IDX:1)
+JobId=7 Nodes=n02 CPU_IDs=0-3 GRES=gpu:4(IDX:0-3)
+JobId=7 Nodes=n02 CPU_IDs=0 Mem=5 GRES=gpu:1(IDX:0)
+end`)
+    const unknown = { cpuMilli: 0, memoryBytes: 0, devices: [] }
+    expect(usage?.jobs.map(({ id, isOwn, shares }) => [id, isOwn, shares])).toEqual([
+      ['7', true, [{ node: 'n02', ...unknown }]],
+      ['8', false, [{ node: 'n1', cpuMilli: 1000, memoryBytes: 5 * 2 ** 20, devices: [0] }]],
+      ['9', false, [{ node: 'n1', ...unknown }]],
     ])
   })
 
   it('is bounded, whatever a list of nodes stands for', () => {
-    const job =
-      'JobId=7 JobName=x UserId=a(1) JobState=RUNNING Nodes=n[1-99999] CPU_IDs=0-99999 GRES=gpu:9(IDX:0-99999)'
-    const usage = parseUsage(`me 1\n${nodes}\n${`${job}\n`.repeat(5000)}end`)
-    expect(usage?.jobs[0]?.shares).toMatchObject([{ node: 'n1' }])
-    expect(usage?.jobs[0]?.shares[0]?.devices).toHaveLength(128)
+    const held = 'JobId=7 Nodes=n[1-99999] CPU_IDs=0-99999 GRES=gpu:9(IDX:0-99999)'
+    const first = parseUsage(`me 1000\n${nodes}\n${running('7', '1000', 'n1')}\n${held}\nend`)
+    expect(first?.jobs[0]?.shares).toMatchObject([{ node: 'n1' }])
+    expect(first?.jobs[0]?.shares[0]?.devices).toHaveLength(128)
+    const usage = parseUsage(`me 1000\n${nodes}\n${running('7', '1000', 'n[1-99999]')}\n${`${held}\n`.repeat(5000)}end`)
     expect(usage?.jobs.at(-1)?.shares).toEqual([])
     expect(parseUsage(nodes)).toBeUndefined()
   })
