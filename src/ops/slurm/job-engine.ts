@@ -172,11 +172,19 @@ export function roundProgram(slurm: SlurmSpec, orders: readonly SlurmOrder[]): s
       ? `start ${order.key} ${shellQuote(slurmScript(order, slurm))}`
       : `${order.kind} ${order.key}`,
   )
-  // The names of thousands of jobs would be too long for an argument of squeue.
-  const foreign = `length == ${LINE_WIDTH} && $1 ~ /^[0-9]+$/ && $NF !~ /^${orders[0]?.key.split('-')[0]}-[-0-9]+$/`
   return `${openProgram(slurm)}exec 9> .lock.slurm && flock -w 20 9
 [ $? -ne 1 ] || trouble 'another round with Slurm is still under way'
-queue=$( { LC_ALL=C SLURM_TIME_FORMAT=%s squeue -h -a -t all -u "$(id -u)" -O ${shellQuote(SQUEUE_FORMAT)} 2>&1 9>&- && echo whole; } | LC_ALL=C awk '${foreign} { next } { print }')
+queue=$( {
+  # Too many for an argument of squeue.
+  cat << 'KEYS'
+${orders.map(({ key }) => key).join('\n')}
+
+KEYS
+  LC_ALL=C SLURM_TIME_FORMAT=%s squeue -h -a -t all -u "$(id -u)" -O ${shellQuote(SQUEUE_FORMAT)} 2>&1 9>&- && echo whole
+} | LC_ALL=C awk '
+  !begun { if ($0 == "") begun = 1; else keys[$0]; next }
+  length($0) == ${LINE_WIDTH} && $1 ~ /^[0-9]+$/ && !($NF in keys) { next }
+  { print }')
 [ "\${queue##*
 }" = whole ] || trouble "$(printf '%s\\n' "$queue" | tail -n 3)"
 printf '%s\\n' "$queue"

@@ -50,6 +50,8 @@ const HEAD_WIDTH = WIDTHS.reduce((sum, width) => sum + width, -COLUMNS.Name)
 /** Below what is read of an answer; of a large queue the jobs at its end are left out. */
 const MOST_JOB_BYTES = 400_000
 const MOST_SHARE_BYTES = 300_000
+/** Of one job. */
+const MOST_LINE = 8_000
 
 /**
  * Prints the user's number, for each node a line of `KEY=VALUE`, for each job the columns with tabs between them, for what jobs hold
@@ -82,11 +84,11 @@ queue=$(printf '%s\\n' "$queue" | LC_ALL=C awk -F '\\t' -v me="$(id -u)" '
     print "more " more + 0
   }')
 held=$( { printf '%s\\n' "$queue"; echo whole; scontrol -d -o show job 2>&1 && echo whole; } | LC_ALL=C awk '
-  !begun { if ($0 == "whole") begun = 1; else { split($0, cells, "\\t"); shown["JobId=" cells[2]] }; next }
+  !begun { if ($0 == "whole") begun = 1; else if (split($0, cells, "\\t") > 2 && cells[3] != "PENDING") holds["JobId=" cells[2]]; next }
   { last = $0 }
-  $1 in shown {
+  $1 in holds {
     line = $1; found = 0
-    for (i = 2; i <= NF; i++) {
+    for (i = 2; i <= NF && length(line) < ${MOST_LINE}; i++) {
       if ($i ~ /^Nodes=/) found = 1
       if (found && $i ~ /^(Nodes|CPU_IDs|Mem|GRES)=/) line = line " " substr($i, 1, 1100)
     }

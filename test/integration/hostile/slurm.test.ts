@@ -1,5 +1,10 @@
-/** A login host of a Slurm cluster that lies: to the queue, to dry runs and to `muster pack`. */
-import { describe, it } from 'vitest'
+/** A login host of a Slurm cluster that lies, or that is full or broken: to the queue, to dry runs and to `muster pack`. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { OpsHosts } from '../../../src/ops/kernel/host-port.ts'
 import { openSlurm } from '../../../src/ops/slurm/job-engine.ts'
 import { SQUEUE_FORMAT } from '../../../src/ops/slurm/queue.ts'
 import { enginePicture } from '../../../src/ui/packing/engine-picture.ts'
@@ -99,5 +104,76 @@ end
       )
       expectPlain('words' in trial ? trial.words : trial.trouble, 'the words')
     }, 0.5)
+  })
+})
+
+/** Of 10,000 jobs, as it was asked for them. `cells`: statements of awk that set a value by the name of its column, of job number i. */
+const manyJobs = (cells: string) => `for format; do :; done
+awk -v format="$format" 'BEGIN {
+  count = split(format, columns, ",")
+  for (i = 1; i <= 10000; i++) {
+    ${cells}
+    for (at = 1; at <= count; at++) { split(columns[at], part, ":."); printf "%" part[2] "s", cell[part[1]] }
+    print ""
+  }
+}'`
+
+describe('a login host with a Slurm that is broken or overloaded', () => {
+  /** Programs of sh by name; what the engine asks for runs on this machine, in a directory of its own. */
+  async function withLogin(
+    programs: Readonly<Record<string, string>>,
+    use: (slurm: typeof SLURM, hosts: OpsHosts, directory: string) => Promise<void>,
+  ) {
+    const directory = mkdtempSync(join(tmpdir(), 'muster-slurm-'))
+    try {
+      const bin = join(directory, 'bin')
+      mkdirSync(bin)
+      const all = { sbatch: 'echo 1', squeue: ':', scancel: ':', scontrol: ':', ...programs }
+      for (const [name, body] of Object.entries(all))
+        writeFileSync(join(bin, name), `#!/bin/sh\n${body}\n`, { mode: 0o755 })
+      const hosts = hostileHosts((_, script, { stdin = '' }) => {
+        const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', script], { input: stdin, cwd: directory })
+        return {
+          outcome: { kind: 'exit', code: status ?? 1 },
+          stdout: stdout.subarray(0, 2 ** 20),
+          stderr,
+          durationMs: 1,
+        }
+      })
+      const jobs = join(directory, 'jobs')
+      await use(openSlurm({ login: 'c1', coreMemoryBytes: 0, options: [], bin, directory: jobs }), hosts, jobs)
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
+    }
+  }
+
+  it('may remember 10,000 jobs of the queue that have ended', async () => {
+    const ended =
+      'cell["JobID"] = i; cell["State"] = "COMPLETED"; cell["exit_code"] = 0; cell["Name"] = "abc-" i "-1-0"'
+    await withLogin({ squeue: manyJobs(ended) }, async (slurm, hosts) => {
+      const { trouble, reports } = await slurm.round([{ kind: 'check', key: 'abc-9999-1-0' }], hosts, signal)
+      expect(trouble).toBeUndefined()
+      expect([...reports]).toEqual([['abc-9999-1-0', { kind: 'exit', code: 0 }]])
+    })
+  })
+
+  it('may have 10,000 jobs of other users', async () => {
+    const waiting = `cell["JobID"] = i; cell["State"] = i == 9999 ? "RUNNING" : "PENDING"; cell["NodeList"] = i == 9999 ? "n1" : ""
+    cell["UserID"] = i == 10000 ? ${process.getuid?.()} : 4294967294; cell["UserName"] = "ada"; cell["Name"] = "job " i`
+    const scontrol = `case "$*" in
+  *node*) echo NodeName=n1 CPUTot=4 Gres=gpu:2 State=IDLE;;
+  *) awk 'BEGIN { for (i = 1; i <= 10000; i++) printf "JobId=%d JobName=x %1500s Nodes=n1 CPU_IDs=0 Mem=5 GRES=gpu:1(IDX:1)\\n", i, "" }';;
+esac`
+    await withLogin({ squeue: manyJobs(waiting), scontrol }, async (slurm, hosts) => {
+      const usage = await slurm.usage(hosts, signal)
+      if (typeof usage === 'string') throw new Error(usage)
+      expect(usage.jobs.slice(0, 3).map(({ id, isOwn, shares }) => [id, isOwn, shares])).toEqual([
+        ['10000', true, []],
+        ['9999', false, [{ node: 'n1', cpuMilli: 1000, memoryBytes: 5 * 2 ** 20, devices: [1] }]],
+        ['1', false, []],
+      ])
+      expect(usage.jobs.length).toBeGreaterThan(2000)
+      expect(usage.note).toBe(`${10_000 - usage.jobs.length} more jobs are not shown`)
+    })
   })
 })

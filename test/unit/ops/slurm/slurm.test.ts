@@ -170,7 +170,8 @@ describe('the answer of a round', () => {
   })
 
   it('says nothing about a job of which there are too many', () => {
-    const of = (count: number) => Array.from({ length: count }, (_, index) => queued('COMPLETED', '0', 'None', `${index}`))
+    const of = (count: number) =>
+      Array.from({ length: count }, (_, index) => queued('COMPLETED', '0', 'None', `${index}`))
     expect([...round(...of(16), `claim ${KEY} 15`, 'end').reports]).toEqual([[KEY, { kind: 'exit', code: 0 }]])
     expect([...round(...of(3000), `claim ${KEY} 15`, 'end').reports]).toEqual([])
   })
