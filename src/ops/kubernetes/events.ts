@@ -20,7 +20,7 @@ const MOST_MESSAGE = 2_000
 const MOST_NAME = 253
 
 /** A copy: a part of a long text would keep all of it in memory. */
-function cut(value: unknown, most = MOST_NAME): string {
+export function cut(value: unknown, most = MOST_NAME): string {
   const text = textOf(value)
   return text.length <= most ? text : Buffer.from(text.slice(0, most)).toString()
 }

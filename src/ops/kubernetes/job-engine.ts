@@ -23,6 +23,7 @@ import {
   KEY_LABEL,
   type KubernetesObject,
   type KubernetesStart,
+  MOST_BUNDLES,
   objectName,
   podGroupObject,
   QUEUE_LABEL,
@@ -31,6 +32,7 @@ import {
   strategyOf,
   whyNotKubernetes,
 } from './manifest.ts'
+import { jobParts, podParts } from './parts.ts'
 import { createWords, plainWords, podWaitWords } from './reasons.ts'
 import {
   hasEnded,
@@ -42,6 +44,8 @@ import {
   labelsIn,
   metadataOf,
   nodeOfPod,
+  ownerOf,
+  parallelismOf,
   reportOfJob,
 } from './report.ts'
 import { type FreeRoom, freeRoom, type GangWish, nodeRoomOf, podClaimOf, takeGang } from './room.ts'
@@ -97,6 +101,8 @@ export type EngineLife = {
 /** Keys in one request: together they are far below what a URL may have. */
 const KEYS_AT_ONCE = 50
 const AT_ONCE = 8
+/** Of one job: those that end, and those that replace them. */
+const MOST_PODS = 2 * MOST_BUNDLES
 /** Nodes and pods of the whole cluster are read for gangs that wait. */
 const ROOM_MS = 5_000
 const EXTENSIONS_MS = 300_000
@@ -188,22 +194,27 @@ class KubernetesJobs implements Disposable {
     signal: AbortSignal,
   ): Promise<Map<string, Sight> | KubernetesRefusal> {
     const keys = orders.map(({ key }) => key)
-    const jobs = new Map<string, JsonRecord>()
-    const pods = new Map<string, JsonRecord[]>(keys.map((key) => [key, []]))
+    const sights = new Map(
+      keys.map((key) => [key, { job: undefined as JsonRecord | undefined, pods: [] as JsonRecord[] }]),
+    )
+    const keyOf = (object: JsonRecord): string => textOf(labelsIn(object)[KEY_LABEL])
     for (let at = 0; at < keys.length; at += KEYS_AT_ONCE) {
       const query = { labelSelector: `${KEY_LABEL} in (${keys.slice(at, at + KEYS_AT_ONCE).join()})` }
-      const read = (group: string, kind: string) =>
-        listObjects(this.#api, apiPath(group, 'namespaces', namespace, kind), (object) => object, { query, signal })
-      const [ownJobs, ownPods] = await Promise.all([read('batch/v1', 'jobs'), read('v1', 'pods')])
-      if (!ownJobs.ok) return ownJobs
-      if (!ownPods.ok) return ownPods
-      for (const job of ownJobs.items.values()) {
-        const key = textOf(labelsIn(job)[KEY_LABEL])
-        if (pods.has(key) && metadataOf(job).name === objectName(key)) jobs.set(key, job)
-      }
-      for (const pod of ownPods.items.values()) pods.get(textOf(labelsIn(pod)[KEY_LABEL]))?.push(pod)
+      const read = (group: string, kind: string, take: (object: JsonRecord) => unknown) =>
+        listObjects(this.#api, apiPath(group, 'namespaces', namespace, kind), take, { query, signal })
+      const jobs = await read('batch/v1', 'jobs', (object) => {
+        const sight = sights.get(keyOf(object))
+        if (sight !== undefined && metadataOf(object).name === objectName(keyOf(object))) sight.job = jobParts(object)
+      })
+      if (!jobs.ok) return jobs
+      const pods = await read('v1', 'pods', (object) => {
+        const key = keyOf(object)
+        const sight = sights.get(key)
+        if (sight && sight.pods.length < MOST_PODS && isPodOf(object, key, sight.job)) sight.pods.push(podParts(object))
+      })
+      if (!pods.ok) return pods
     }
-    return new Map(keys.map((key) => [key, { job: jobs.get(key), pods: pods.get(key) ?? [] }]))
+    return sights
   }
 
   async #carryOut(order: KubernetesOrder, round: Round): Promise<void> {
@@ -281,8 +292,7 @@ class KubernetesJobs implements Disposable {
 
   /** Another scheduler has made it, or this one in a round whose answer was lost. */
   async #isOurs(key: string, round: Round): Promise<boolean> {
-    const path = apiPath('batch/v1', 'namespaces', round.namespace, 'jobs', objectName(key))
-    const found = await this.#api.request('GET', path, { signal: round.signal })
+    const found = await this.#api.request('GET', this.#jobPath(key, round.namespace), { signal: round.signal })
     if (!found.ok) round.trouble = troubleWords(found)
     return found.ok && labelsIn(found.body)[KEY_LABEL] === key
   }
@@ -323,7 +333,7 @@ class KubernetesJobs implements Disposable {
   async #tendGangs(orders: readonly KubernetesOrder[], round: Round): Promise<void> {
     const gangs = orders.flatMap(({ kind, key }) => {
       const { job, pods } = round.sights.get(key) as Sight
-      const count = job === undefined ? 0 : Number(record(job.spec)?.parallelism ?? 0)
+      const count = job === undefined ? 0 : parallelismOf(job)
       const isOurs = job !== undefined && kind !== 'stop' && !isOver(job) && !isBarred(job) && !isDeleting(job)
       return isOurs && count > 1 ? [{ key, job, pods, count }] : []
     })
@@ -448,7 +458,7 @@ class KubernetesJobs implements Disposable {
       const words = pods.flatMap((pod) => (isDeleting(pod) ? [] : (podWaitWords(pod) ?? [])))
       // What the first of them waits for is what the others wait for, too.
       const [why] = words
-      const isShort = pods.length < Number(record(job.spec)?.parallelism ?? 0)
+      const isShort = pods.length < parallelismOf(job)
       if (why !== undefined) round.waits.set(key, { why })
       return isShort ? [key] : []
     })
@@ -471,23 +481,24 @@ class KubernetesJobs implements Disposable {
   async log({ key, rank = 0, fromByte, mostBytes }: LogPiece, hosts: OpsHosts, signal: AbortSignal) {
     const namespace = await this.#open(hosts).namespace()
     if (!namespace.ok) return namespace.message
+    const job = await this.#api.request('GET', this.#jobPath(key, namespace.name), { signal })
+    if (!job.ok && job.status !== 404) return job.message
+    const owner = job.ok ? job.body : undefined
     const labelSelector = `${KEY_LABEL}=${key},${INDEX_LABEL}=${rank}`
     const path = apiPath('v1', 'namespaces', namespace.name, 'pods')
-    const pods = await listObjects(this.#api, path, newestFirst, { query: { labelSelector }, signal })
+    const nameOf = (pod: JsonRecord) => (isPodOf(pod, key, owner) ? nameAndTime(pod) : undefined)
+    const pods = await listObjects(this.#api, path, nameOf, { query: { labelSelector }, signal })
     if (!pods.ok) return pods.message
     const [pod] = [...pods.items.values()].sort((one, other) => other.atMs - one.atMs)
-    if (pod === undefined) return await this.#noPodWords(key, namespace.name, signal)
-    return await readLog(this.#api, { namespace: namespace.name, pod: pod.name, fromByte, mostBytes }, signal)
-  }
-
-  /** Empty: it may still get one. */
-  async #noPodWords(key: string, namespace: string, signal: AbortSignal): Promise<Uint8Array | string> {
-    const path = apiPath('batch/v1', 'namespaces', namespace, 'jobs', objectName(key))
-    const job = await this.#api.request('GET', path, { signal })
-    if (!job.ok && job.status !== 404) return job.message
-    return job.ok && !isOver(job.body)
+    if (pod !== undefined)
+      return await readLog(this.#api, { namespace: namespace.name, pod: pod.name, fromByte, mostBytes }, signal)
+    return owner !== undefined && !isOver(owner)
       ? new Uint8Array()
       : 'Kubernetes no longer has its pods, and with them their output'
+  }
+
+  #jobPath(key: string, namespace: string): string {
+    return apiPath('batch/v1', 'namespaces', namespace, 'jobs', objectName(key))
   }
 
   /** Runs the program on this machine. Undefined: it could not run. Never rejects. */
@@ -552,7 +563,15 @@ const graceOf = (pod: JsonRecord): number => numberOf(record(pod.spec)?.terminat
 
 const NO_CLAIM = { cpuMilli: 0, memoryBytes: 0, gpus: 0 }
 
-function newestFirst(pod: JsonRecord): { readonly name: string; readonly atMs: number } {
+/** Anybody may give his pods the same labels. Without the job: pods of the one that had its name still end. */
+function isPodOf(pod: JsonRecord, key: string, job: JsonRecord | undefined): boolean {
+  const { kind, name, uid } = ownerOf(pod)
+  return job === undefined
+    ? kind === 'Job' && name === objectName(key)
+    : uid !== undefined && uid === metadataOf(job).uid
+}
+
+function nameAndTime(pod: JsonRecord): { readonly name: string; readonly atMs: number } {
   const { name, creationTimestamp } = metadataOf(pod)
   return { name: textOf(name), atMs: Date.parse(textOf(creationTimestamp)) || 0 }
 }

@@ -49,6 +49,8 @@ const GRACE_S = 10
 export const KEPT_S = 7 * 86_400
 const BARRED_S = 600
 const MOST_NAME = 200
+/** A variable has at most 128 KB, and MUSTER_ADDRESSES some 50 bytes a bundle. */
+export const MOST_BUNDLES = 2_000
 /** Where Kubernetes reads why a container ended. */
 const WHY_FILE = '/dev/termination-log'
 
@@ -83,6 +85,7 @@ export function whyNotKubernetes(
   { request, bundles, maxBundlesPerHost, image, roles }: KubernetesStart['spec'],
   k8s: KubernetesSpec,
 ): string | undefined {
+  if (bundles > MOST_BUNDLES) return `--bundles: a job in Kubernetes can have at most ${MOST_BUNDLES}, not ${bundles}`
   if (image === undefined && k8s.image === undefined)
     return 'a job in Kubernetes needs a container image. Name it: --from-env image:NAME, or image in the section k8s of hosts.yaml'
   if (request.gpuCount > 0 && request.gpuMilli < WHOLE_MILLI)

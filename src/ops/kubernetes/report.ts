@@ -1,5 +1,5 @@
 /** What a job of Kubernetes and its pods say, and what follows from that for the queue. Pure. */
-import { type JsonRecord, numberOf, record, textOf } from '../../base/json-lines.ts'
+import { type JsonRecord, list, numberOf, record, textOf } from '../../base/json-lines.ts'
 import { BARRED_LABEL, CONTAINER, INDEX_LABEL } from './manifest.ts'
 import { conditionOf, containersOf, plainWords } from './reasons.ts'
 
@@ -22,6 +22,10 @@ export const metadataOf = (object: JsonRecord): JsonRecord => record(object.meta
 export const labelsIn = (object: JsonRecord): JsonRecord => record(metadataOf(object).labels) ?? {}
 export const isDeleting = (object: JsonRecord): boolean => metadataOf(object).deletionTimestamp !== undefined
 export const isBarred = (job: JsonRecord): boolean => labelsIn(job)[BARRED_LABEL] !== undefined
+/** What controls a pod; empty: nothing. */
+export const ownerOf = (pod: JsonRecord): JsonRecord =>
+  list(metadataOf(pod).ownerReferences).find(({ controller }) => controller === true) ?? {}
+export const parallelismOf = (job: JsonRecord): number => numberOf(record(job.spec)?.parallelism) ?? 0
 export const isSuspended = (job: JsonRecord): boolean => record(job.spec)?.suspend === true
 const phaseOf = (pod: JsonRecord): string => textOf(record(pod.status)?.phase)
 export const nodeOfPod = (pod: JsonRecord): string => textOf(record(pod.spec)?.nodeName)

@@ -25,7 +25,9 @@ const SUFFIXES: Readonly<Record<string, number>> = {
 /** `1500m`, `8Gi`, `1e3`; 0 where it is nothing of that kind. */
 export function quantityOf(value: unknown): number {
   const [, digits = '', suffix = ''] =
-    /^([+-]?[\d.]{1,20}(?:[eE][+-]?\d{1,3})?)([A-Za-z]{0,2})$/.exec(String(value)) ?? []
+    /^([+-]?[\d.]{1,20}(?:[eE][+-]?\d{1,3})?)([A-Za-z]{0,2})$/.exec(
+      typeof value === 'number' ? String(value) : textOf(value),
+    ) ?? []
   const number = digits === '' ? 0 : Number(digits) * (SUFFIXES[suffix] ?? 0)
   return Number.isFinite(number) && number > 0 ? number : 0
 }

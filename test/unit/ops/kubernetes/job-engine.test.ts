@@ -37,7 +37,7 @@ class Cluster {
   }
 
   /** `team` is the namespace. */
-  put(kind: 'pods' | 'nodes', name: string, object: Fields): void {
+  put(kind: 'pods' | 'nodes' | 'events', name: string, object: Fields): void {
     const { metadata, ...rest } = object
     const path = kind === 'nodes' ? `/api/v1/nodes/${name}` : `/api/v1/namespaces/team/${kind}/${name}`
     const own = { name, uid: `uid-${name}`, ...(metadata as Fields) }
@@ -85,8 +85,12 @@ const stop = { kind: 'stop' as const, key: KEY }
 const node = (cpu: string) => ({
   status: { conditions: [{ type: 'Ready', status: 'True' }], allocatable: { cpu, memory: '8Gi', pods: '10' } },
 })
+const OWNED = {
+  labels: { 'muster.dev/key': KEY },
+  ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: NAME, uid: `uid-${NAME}`, controller: true }],
+}
 const pod = (nodeName: string, more: Fields = {}) => ({
-  metadata: { labels: { 'muster.dev/key': KEY } },
+  metadata: OWNED,
   spec: { nodeName, containers: [] },
   status: { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] },
   ...more,
@@ -206,7 +210,7 @@ describe('rounds with Kubernetes', () => {
   it('gives a job up whose node does not answer, and ends its other pods', async () => {
     const engine = open()
     await engine.round([start()], NO_HOSTS, never)
-    const metadata = { labels: { 'muster.dev/key': KEY }, deletionTimestamp: '2026-01-01T00:00:00Z' }
+    const metadata = { ...OWNED, deletionTimestamp: '2026-01-01T00:00:00Z' }
     const spec = { nodeName: 'w\u001b[2J1', terminationGracePeriodSeconds: 10, containers: [] }
     cluster.put('pods', 'p', pod('', { metadata, spec }))
     expect((await engine.round([check], NO_HOSTS, never)).reports.get(KEY)).toBe('running')
@@ -236,6 +240,61 @@ describe('rounds with Kubernetes', () => {
     }
     const { reports, trouble } = await open().round([check], NO_HOSTS, never)
     expect([trouble, reports.get(KEY)]).toEqual([undefined, 'forgotten'])
+  })
+
+  it('takes no pod for its own that its job does not control, whatever its labels say', async () => {
+    const labels = { 'muster.dev/key': KEY }
+    const neighbour = { ...OWNED.ownerReferences[0], uid: 'other' }
+    cluster.put('pods', 'bare', pod('w1', { metadata: { labels } }))
+    cluster.put(
+      'pods',
+      'other',
+      pod('w1', { metadata: { labels, ownerReferences: [{ ...neighbour, name: 'other' }] } }),
+    )
+    const engine = open()
+    await engine.round([start({ bundles: 2 })], NO_HOSTS, never)
+    cluster.put('pods', 'alike', pod('w1', { metadata: { labels, ownerReferences: [neighbour] } }))
+    cluster.put('nodes', 'w1', node('9'))
+    await engine.round([check], NO_HOSTS, never)
+    expect(job().spec.suspend).toBe(false)
+    expect((await engine.round([check], NO_HOSTS, never)).reports.get(KEY)).toBe('waiting')
+    clock.advance(60_000)
+    await engine.round([check], NO_HOSTS, never)
+    expect(job().spec.suspend).toBe(false)
+    cluster.override = ({ path }, response) => path.endsWith('/log') && response.end('what it prints') !== undefined
+    const piece = { key: KEY, rank: undefined, fromByte: 0, mostBytes: 100 }
+    expect(await engine.log(piece, NO_HOSTS, never)).toEqual(new Uint8Array())
+    job().status.conditions = [{ type: 'Failed', status: 'True', reason: 'PodFailurePolicy', message: '' }]
+    const failed = { phase: 'Failed', containerStatuses: [{ name: 'main', state: { terminated: { exitCode: 7 } } }] }
+    cluster.put('pods', 'alike', pod('w1', { metadata: { labels, ownerReferences: [neighbour] }, status: failed }))
+    expect((await engine.round([check], NO_HOSTS, never)).reports.get(KEY)).toMatchObject({ kind: 'gone' })
+    cluster.put('pods', 'own', pod('w1', { status: failed }))
+    expect((await engine.round([check], NO_HOSTS, never)).reports.get(KEY)).toEqual({ kind: 'exit', code: 7 })
+  })
+
+  it('survives values of every kind in jobs, pods, nodes and events', async () => {
+    const odd = { toString: 1, valueOf: 1 }
+    const engine = open()
+    await engine.round([start({ bundles: 2 })], NO_HOSTS, never)
+    for (const value of [odd, [odd], null, 7, '', 'x'.repeat(100_000), true]) {
+      const all = { name: value, kind: value, reason: value, message: value, state: value, exitCode: value }
+      const entries = [all, { ...all, state: { terminated: all } }, { ...all, state: { waiting: all } }]
+      const status = { phase: 'Pending', conditions: entries, containerStatuses: entries, allocatable: { cpu: value } }
+      const spec = {
+        nodeName: value,
+        schedulingGates: entries,
+        containers: entries,
+        parallelism: value,
+        taints: entries,
+      }
+      cluster.put('pods', 'p', { metadata: { ...OWNED, creationTimestamp: value }, spec, status })
+      cluster.put('nodes', 'n', { spec, status: { ...status, conditions: [{ type: 'Ready', status: 'True' }] } })
+      cluster.put('events', 'e', { ...all, involvedObject: all, count: value, lastTimestamp: value })
+      Object.assign(job(), { spec: { ...spec, suspend: value }, status })
+      expect((await engine.round([check], NO_HOSTS, never)).trouble).toBeUndefined()
+      Object.assign(job(), { spec: { parallelism: 2, suspend: true, template: { spec } }, status: {} })
+      expect((await engine.round([check], NO_HOSTS, never)).trouble).toBeUndefined()
+    }
   })
 
   it('says what is wrong with the cluster, and reports nothing about jobs', async () => {
@@ -272,7 +331,9 @@ describe('rounds with Kubernetes', () => {
   })
 
   it('reads pieces of what a bundle printed, from its newest pod', async () => {
-    const made = (creationTimestamp: string) => pod('w1', { metadata: { creationTimestamp } })
+    const made = (creationTimestamp: string) => pod('w1', { metadata: { ...OWNED, creationTimestamp } })
+    const engine = open()
+    await engine.round([start()], NO_HOSTS, never)
     cluster.put('pods', 'old', made('2026-01-01T00:00:00Z'))
     cluster.put('pods', 'new', made('2026-01-02T00:00:00Z'))
     cluster.override = ({ path, query }, response) => {
@@ -281,7 +342,6 @@ describe('rounds with Kubernetes', () => {
       response.end(query.has('limitBytes') ? text.slice(0, Number(query.get('limitBytes'))) : text)
       return true
     }
-    const engine = open()
     const piece = async (fromByte: number, mostBytes: number) => {
       const bytes = await engine.log({ key: KEY, rank: undefined, fromByte, mostBytes }, NO_HOSTS, never)
       return typeof bytes === 'string' ? bytes : Buffer.from(bytes).toString()

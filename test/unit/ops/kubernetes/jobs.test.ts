@@ -70,6 +70,9 @@ describe('the objects of a job for Kubernetes', () => {
     const { image: _, ...bare } = spec
     expect(whyNotKubernetes(bare, {})).toMatch(/needs a container image/)
     expect(whyNotKubernetes(bare, { image: 'a' })).toBeUndefined()
+    expect(whyNotKubernetes({ ...spec, bundles: 2_001 }, {})).toBe(
+      '--bundles: a job in Kubernetes can have at most 2000, not 2001',
+    )
     const share = { ...spec, request: { ...spec.request, gpuCount: 1, gpuMilli: 500 } }
     expect(whyNotKubernetes(share, {})).toMatch(/no share of a GPU/)
   })
