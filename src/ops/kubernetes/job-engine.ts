@@ -4,7 +4,7 @@
  */
 import { stringify } from 'yaml'
 import { type Clock, hasPassed, systemClock } from '../../base/clock.ts'
-import { type JsonRecord, numberOf, record, textOf } from '../../base/json-lines.ts'
+import { type JsonRecord, list, numberOf, record, textOf } from '../../base/json-lines.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
@@ -284,8 +284,8 @@ class KubernetesJobs implements Disposable {
       const reason = `the namespace ${round.namespace} has a job ${name} that is not Muster's. Delete it: kubectl delete job ${name}`
       round.reports.set(key, { kind: 'refused', reason })
     } else if (/exceeded quota/.test(message)) round.waits.set(key, { why: createWords(message) })
-    // What is wrong with the job itself; rights, and what is missing, concern all jobs.
-    else if ((status === 400 || status === 422 || status === 403) && !/cannot create resource/.test(message))
+    // What is wrong with the job itself; rights, and a namespace that is missing or ends, concern all jobs.
+    else if (isOwnFault(refusal))
       round.reports.set(key, { kind: 'refused', reason: `Kubernetes refused it: ${message}` })
     else round.trouble = troubleWords(refusal)
   }
@@ -298,8 +298,11 @@ class KubernetesJobs implements Disposable {
   }
 
   #post(object: KubernetesObject, namespace: string, signal: AbortSignal, query = {}): Promise<KubernetesAnswer> {
-    const path = apiPath(object.apiVersion, 'namespaces', namespace, `${object.kind.toLowerCase()}s`)
-    return this.#api.request('POST', path, { body: object, query: { fieldManager: 'muster', ...query }, signal })
+    return this.#api.request('POST', objectsPath(object, namespace), {
+      body: object,
+      query: { fieldManager: 'muster', ...query },
+      signal,
+    })
   }
 
   /** With its pods, which end first. */
@@ -339,14 +342,17 @@ class KubernetesJobs implements Disposable {
     })
     let isTrying = false
     for (const { key, job, pods, count } of gangs) {
-      if (!(await this.#makeWhole(key, job, count, round))) return
+      if (!(await this.#makeWhole(key, job, count, round))) {
+        if (round.trouble !== undefined) return
+        continue
+      }
       if (labelsIn(job)[QUEUE_LABEL] !== undefined || isSuspended(job)) continue
       const bound = pods.filter((pod) => nodeOfPod(pod) !== '' && !isDeleting(pod)).length
       if (bound < count) isTrying = true
       await this.#takeBack(key, job, bound, count, round)
     }
     for (const { key, job, count } of gangs) {
-      if (!isSuspended(job)) continue
+      if (!isSuspended(job) || !this.#whole.has(key)) continue
       if (labelsIn(job)[QUEUE_LABEL] !== undefined) {
         round.waits.set(key, { why: `waiting in the queue ${textOf(labelsIn(job)[QUEUE_LABEL])} of Kueue` })
         continue
@@ -360,7 +366,7 @@ class KubernetesJobs implements Disposable {
     }
   }
 
-  /** Its Service and its PodGroup; false: not now. */
+  /** Its Service and its PodGroup. False: not now; why is in `waits` or in `trouble`. */
   async #makeWhole(key: string, job: JsonRecord, count: number, round: Round): Promise<boolean> {
     if (this.#whole.has(key)) return true
     const { name, uid } = metadataOf(job)
@@ -371,13 +377,34 @@ class KubernetesJobs implements Disposable {
     for (const object of objects) {
       const owned = { ...object, metadata: { ...object.metadata, ownerReferences } }
       const answer = await this.#post(owned, round.namespace, round.signal)
-      if (answer.ok || answer.status === 409) continue
-      if (/exceeded quota/.test(answer.message)) round.waits.set(key, { why: createWords(answer.message) })
+      if (answer.ok) continue
+      if (answer.status === 409) {
+        const why = await this.#whyNotOurs(object, job, round)
+        if (why === undefined && round.trouble === undefined) continue
+        if (why !== undefined) round.waits.set(key, { why })
+      } else if (/exceeded quota/.test(answer.message)) round.waits.set(key, { why: createWords(answer.message) })
       else round.trouble = troubleWords(answer)
       return false
     }
     this.#whole.add(key)
     return true
+  }
+
+  /** What has its name may belong to somebody else, who would get what the bundles tell each other. Undefined: it belongs to the job. */
+  async #whyNotOurs(object: KubernetesObject, job: JsonRecord, round: Round): Promise<string | undefined> {
+    const { namespace, signal } = round
+    const { kind, metadata } = object
+    const { uid } = metadataOf(job)
+    const path = objectsPath(object, namespace)
+    const found = await this.#api.request('GET', `${path}/${encodeURIComponent(metadata.name)}`, { signal })
+    if (!found.ok && found.status !== 404) round.trouble = troubleWords(found)
+    if (!found.ok) return 'what an earlier job left is being deleted'
+    const owners = list(metadataOf(found.body).ownerReferences)
+    if (owners.some((owner) => owner.uid === uid)) return undefined
+    // Kubernetes deletes it some time after its job.
+    if (owners.some((owner) => owner.kind === 'Job' && owner.name === metadataOf(job).name))
+      return 'what an earlier job left is being deleted'
+    return `the namespace ${namespace} has a ${kind} ${metadata.name} that is not Muster's. Delete it: kubectl delete ${kind.toLowerCase()} ${metadata.name}`
   }
 
   async #takeBack(key: string, job: JsonRecord, bound: number, count: number, round: Round): Promise<void> {
@@ -525,8 +552,7 @@ class KubernetesJobs implements Disposable {
       const answer = await this.#post(object, namespace.name, signal, { dryRun: 'All' })
       if (answer.ok || answer.status === 409) continue
       if (/exceeded quota/.test(answer.message)) return { script, words: createWords(answer.message) }
-      if (answer.status === 400 || answer.status === 422)
-        return { script, isNever: true, words: `Kubernetes refuses it: ${answer.message}` }
+      if (isOwnFault(answer)) return { script, isNever: true, words: `Kubernetes refuses it: ${answer.message}` }
       return { script, trouble: troubleWords(answer) }
     }
     const round = { signal, trouble: undefined as string | undefined }
@@ -548,6 +574,9 @@ class KubernetesJobs implements Disposable {
       for (const key of own.keys()) if (!keys.has(key)) own.delete(key)
   }
 }
+
+const objectsPath = ({ apiVersion, kind }: KubernetesObject, namespace: string): string =>
+  apiPath(apiVersion, 'namespaces', namespace, `${kind.toLowerCase()}s`)
 
 const templateOf = (job: JsonRecord): JsonRecord => record(record(record(job.spec)?.template)?.spec) ?? {}
 
@@ -576,7 +605,16 @@ function nameAndTime(pod: JsonRecord): { readonly name: string; readonly atMs: n
   return { name: textOf(name), atMs: Date.parse(textOf(creationTimestamp)) || 0 }
 }
 
+/** The API server would refuse it at any time. */
+const isOwnFault = ({ status, message }: KubernetesRefusal): boolean =>
+  [400, 413, 422].includes(status) ||
+  (status === 403 && !/cannot create resource|because it is being terminated/.test(message)) ||
+  // What etcd says to what the API server has let through.
+  (status >= 500 && /request is too large|larger than max/.test(message))
+
 function troubleWords({ status, message }: KubernetesRefusal): string {
+  const [, ending = ''] = /in namespace "?([a-z0-9-]{1,63})"? because it is being terminated/.exec(message) ?? []
+  if (ending !== '') return `the namespace ${ending} is being deleted`
   const [, namespace = ''] = /^namespaces "([^"]{1,63})" not found/.exec(message) ?? []
   if (status === 404 && namespace !== '')
     return `the namespace ${namespace} does not exist. Make it: kubectl create namespace ${namespace}`

@@ -37,7 +37,7 @@ class Cluster {
   }
 
   /** `team` is the namespace. */
-  put(kind: 'pods' | 'nodes' | 'events', name: string, object: Fields): void {
+  put(kind: 'pods' | 'nodes' | 'services' | 'events', name: string, object: Fields): void {
     const { metadata, ...rest } = object
     const path = kind === 'nodes' ? `/api/v1/nodes/${name}` : `/api/v1/namespaces/team/${kind}/${name}`
     const own = { name, uid: `uid-${name}`, ...(metadata as Fields) }
@@ -315,6 +315,74 @@ describe('rounds with Kubernetes', () => {
     const down = await open().round([start(), { ...check, key: 'abc-5-1-0' }], NO_HOSTS, never)
     expect([down.trouble, down.reports.size]).toEqual([expect.stringMatching(/^etcd.*is away$/), 0])
     expect(down.trouble).not.toContain('\u001b')
+  })
+
+  it.each([
+    [413, 'Request entity too large: limit is 3145728'],
+    [500, 'etcdserver: request is too large'],
+    [403, 'admission webhook "images" denied the request: no'],
+  ])('fails only the job that the API server refuses with %i %s', async (status, message) => {
+    const other = { ...start(), key: 'abc-5-1-0' }
+    cluster.override = ({ method, body }, response) => {
+      if (method !== 'POST' || (body as Stored).metadata.name !== NAME) return false
+      refuse(response, status, 'Refused', message)
+      return true
+    }
+    const { reports, trouble } = await open().round([start(), other], NO_HOSTS, never)
+    expect(trouble).toBeUndefined()
+    expect(reports.get(KEY)).toEqual({ kind: 'refused', reason: `Kubernetes refused it: ${message}` })
+    expect(reports.get(other.key)).toBe('waiting')
+  })
+
+  it('keeps jobs while their namespace is being deleted', async () => {
+    cluster.override = ({ method }, response) => {
+      if (method !== 'POST') return false
+      const message = `jobs.batch "x" is forbidden: unable to create new content in namespace team because it is being terminated`
+      refuse(response, 403, 'Forbidden', message)
+      return true
+    }
+    const { reports, trouble } = await open().round([start()], NO_HOSTS, never)
+    expect([reports.size, trouble]).toEqual([0, 'the namespace team is being deleted'])
+  })
+
+  it("does not start a gang whose Service is a neighbour's, or is left from an earlier job", async () => {
+    cluster.put('nodes', 'w1', node('9'))
+    const engine = open()
+    const gang = start({ bundles: 2 })
+    cluster.put('services', NAME, { metadata: { labels: OWNED.labels } })
+    await engine.round([gang], NO_HOSTS, never)
+    expect((await engine.round([gang], NO_HOSTS, never)).waits?.get(KEY)?.why).toBe(
+      `the namespace team has a Service ${NAME} that is not Muster's. Delete it: kubectl delete service ${NAME}`,
+    )
+    cluster.put('services', NAME, { metadata: { ownerReferences: [{ kind: 'Job', name: NAME, uid: 'earlier' }] } })
+    const left = await engine.round([gang], NO_HOSTS, never)
+    expect(left.waits?.get(KEY)?.why).toBe('what an earlier job left is being deleted')
+    expect(job().spec.suspend).toBe(true)
+    cluster.objects.delete(`/api/v1/namespaces/team/services/${NAME}`)
+    await engine.round([gang], NO_HOSTS, never)
+    expect(cluster.of('services')[0]?.metadata.ownerReferences).toMatchObject([{ uid: `uid-${NAME}` }])
+    expect(job().spec.suspend).toBe(false)
+    // Another scheduler finds it.
+    job().spec.suspend = true
+    await open().round([gang], NO_HOSTS, never)
+    expect(job().spec.suspend).toBe(false)
+  })
+
+  it('starts other gangs while a quota forbids what one of them needs', async () => {
+    cluster.put('nodes', 'w1', node('9'))
+    const gang = start({ bundles: 2 })
+    const other = { ...gang, key: 'abc-5-1-0' }
+    cluster.override = ({ method, path, body }, response) => {
+      if (method !== 'POST' || !path.endsWith('/services') || (body as Stored).metadata.name !== NAME) return false
+      const message = 'exceeded quota: few, requested: services=1, used: services=1, limited: services=1'
+      refuse(response, 403, 'Forbidden', message)
+      return true
+    }
+    const engine = open()
+    await engine.round([gang, other], NO_HOSTS, never)
+    const { waits } = await engine.round([gang, other], NO_HOSTS, never)
+    expect(waits?.get(KEY)?.why).toMatch(/^the quota few is used up/)
+    expect(cluster.of('jobs').map(({ spec }) => spec.suspend)).toEqual([true, false])
   })
 
   it('waits with a job whose hand-over a quota forbids', async () => {
