@@ -1,0 +1,258 @@
+/**
+ * What a Kubernetes cluster has and who holds it, from its nodes, pods and jobs. Pure. It does not tell which device of a node a pod
+ * has, so pods get them from the first one on, the oldest pod first.
+ */
+import { type JsonRecord, list, record, textOf } from '../../base/json-lines.ts'
+import { printable } from '../../base/printable.ts'
+import { KEY_LABEL } from './manifest.ts'
+import { plainWords, podWaitWords } from './reasons.ts'
+import { type Amounts, amountsOf, requestsOf } from './resources.ts'
+
+/** What counts devices, by its name, such as `nvidia.com/gpu` or `nvidia.com/mig-1g.5gb`. */
+type Devices = Readonly<Record<string, number>>
+
+/** What is kept of a node. */
+export type KubernetesNode = {
+  readonly name: string
+  readonly cpuMilli: number
+  readonly memoryBytes: number
+  readonly devices: Devices
+  /** Why it takes no pods; empty: it does. */
+  readonly trouble: string
+}
+
+/** What is kept of a pod that has not ended. */
+export type KubernetesPod = {
+  readonly namespace: string
+  readonly name: string
+  /** Of what made it, such as a Job; its own name if it was made by hand. */
+  readonly owner: string
+  /** Of the queue's order; empty: it is not Muster's. */
+  readonly key: string
+  /** Empty: none yet. */
+  readonly node: string
+  readonly createdMs: number
+  readonly cpuMilli: number
+  readonly memoryBytes: number
+  readonly devices: Devices
+  /** Why it does not run yet. */
+  readonly waits?: string
+}
+
+/** What is kept of a Job that has not ended and has no pods. */
+export type KubernetesIdleJob = Pick<KubernetesPod, 'namespace' | 'name' | 'key'> & { readonly isSuspended: boolean }
+
+export type KubernetesUsage = {
+  readonly note?: string
+  readonly nodes: readonly (Omit<KubernetesNode, 'devices'> & {
+    readonly cpuUsedMilli: number
+    readonly memoryUsedBytes: number
+    readonly gpus: number
+    readonly isBlind?: true
+  })[]
+  readonly jobs: readonly KubernetesHolder[]
+}
+
+type KubernetesHolder = {
+  readonly id: string
+  /** The key of the queue's order, else what made its pods. */
+  readonly name: string
+  /** Its namespace: Kubernetes does not tell who made it. */
+  readonly user: string
+  readonly isOwn: boolean
+  readonly waits?: string
+  readonly shares: readonly {
+    readonly node: string
+    readonly cpuMilli: number
+    readonly memoryBytes: number
+    readonly devices: readonly number[]
+  }[]
+}
+
+export type KubernetesObjects = {
+  /** Undefined: they may not be listed. */
+  readonly nodes: Iterable<KubernetesNode> | undefined
+  readonly pods: Iterable<KubernetesPod>
+  readonly idleJobs: Iterable<KubernetesIdleJob>
+  /** Of the queue's jobs. */
+  readonly namespace: string
+  readonly note?: string
+}
+
+const MOST_NAME = 253
+/** Of one node; no more are drawn. */
+const MOST_GPUS = 128
+
+const nameOf = (value: unknown): string => printable(textOf(value).slice(0, MOST_NAME))
+
+/** For `project` of a watch. */
+export function nodeOf(object: JsonRecord): KubernetesNode | undefined {
+  const [metadata, spec, status] = [record(object.metadata), record(object.spec), record(object.status)]
+  const name = nameOf(metadata?.name)
+  if (name === '') return undefined
+  const amounts = amountsOf(status?.allocatable ?? status?.capacity)
+  const ready = list(status?.conditions).find(({ type }) => type === 'Ready')
+  const troubles = [
+    ...(ready?.status === 'True' ? [] : [notReadyWords(ready)]),
+    ...(spec?.unschedulable === true ? ['cordoned'] : []),
+  ]
+  return { name, ...sizesOf(amounts), trouble: troubles.join(', ') }
+}
+
+const notReadyWords = (ready: JsonRecord | undefined): string => {
+  const words = plainWords(textOf(ready?.message) || textOf(ready?.reason))
+  return words === '' ? 'not ready' : `not ready: ${words}`
+}
+
+/** For `project` of a watch; undefined: it has ended. */
+export function podOf(object: JsonRecord): KubernetesPod | undefined {
+  const [metadata, spec, status] = [record(object.metadata), record(object.spec), record(object.status)]
+  const [name, phase] = [nameOf(metadata?.name), textOf(status?.phase)]
+  if (name === '' || phase === 'Succeeded' || phase === 'Failed') return undefined
+  const owner = list(metadata?.ownerReferences).find(({ controller }) => controller === true)
+  const waits = podWaitWords(object)
+  return {
+    ...identityOf(metadata),
+    owner: nameOf(owner?.name) || name,
+    node: nameOf(spec?.nodeName),
+    createdMs: Date.parse(textOf(metadata?.creationTimestamp)) || 0,
+    ...sizesOf(requestsOf(spec)),
+    ...(waits === undefined ? {} : { waits }),
+  }
+}
+
+/** For `project` of a watch; undefined: it has ended, or has pods. */
+export function idleJobOf(object: JsonRecord): KubernetesIdleJob | undefined {
+  const [spec, status] = [record(object.spec), record(object.status)]
+  const hasEnded = list(status?.conditions).some(
+    (condition) => (condition.type === 'Complete' || condition.type === 'Failed') && condition.status === 'True',
+  )
+  const identity = identityOf(record(object.metadata))
+  if (hasEnded || identity.name === '' || Number(status?.active) > 0) return undefined
+  return { ...identity, isSuspended: spec?.suspend === true }
+}
+
+const identityOf = (metadata: JsonRecord | undefined) => ({
+  namespace: nameOf(metadata?.namespace),
+  name: nameOf(metadata?.name),
+  key: nameOf(record(metadata?.labels)?.[KEY_LABEL]),
+})
+
+export function kubernetesUsage({ nodes, pods, idleJobs, namespace, note }: KubernetesObjects): KubernetesUsage {
+  const all = [...pods].toSorted((one, other) => one.createdMs - other.createdMs || (one.name < other.name ? -1 : 1))
+  const byNode = Map.groupBy(all, ({ node }) => node)
+  const known = nodes === undefined ? blindNodes(byNode) : [...nodes]
+  const devices = new Map(known.flatMap((node) => devicesOf(node, byNode.get(node.name) ?? [])))
+  const holders = [...Map.groupBy(all, holderOf)].map(([holder, own]) => holderUsage(holder, own, namespace, devices))
+  const placed = new Set(holders.map(({ user, id }) => `${user}/${id}`))
+  const idle = [...idleJobs].filter((job) => !placed.has(holderOf({ ...job, owner: job.name })))
+  return {
+    ...(note === undefined ? {} : { note }),
+    nodes: known
+      .map((node) => nodeUsage(node, byNode.get(node.name) ?? [], nodes === undefined))
+      .toSorted((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true })),
+    jobs: [...holders, ...idle.map((job) => idleUsage(job, namespace))],
+  }
+}
+
+const holderOf = ({ namespace, owner }: Pick<KubernetesPod, 'namespace' | 'owner'>): string => `${namespace}/${owner}`
+
+/** Whoever may not list nodes sees those that pods are on. */
+const blindNodes = (byNode: ReadonlyMap<string, readonly KubernetesPod[]>): readonly KubernetesNode[] =>
+  [...byNode].flatMap(([name, pods]) =>
+    name === '' ? [] : [{ name, cpuMilli: 0, memoryBytes: 0, devices: sumOf(pods), trouble: '' }],
+  )
+
+function sumOf(pods: readonly KubernetesPod[]): Devices {
+  const sums: Record<string, number> = {}
+  for (const { devices } of pods)
+    for (const [name, count] of Object.entries(devices)) sums[name] = (sums[name] ?? 0) + count
+  return sums
+}
+
+const countOf = (devices: Devices): number =>
+  Math.min(
+    MOST_GPUS,
+    Object.values(devices).reduce((sum, count) => sum + count, 0),
+  )
+
+function nodeUsage(
+  { devices, ...node }: KubernetesNode,
+  pods: readonly KubernetesPod[],
+  isBlind: boolean,
+): KubernetesUsage['nodes'][number] {
+  const sum = (key: 'cpuMilli' | 'memoryBytes') => pods.reduce((total, pod) => total + pod[key], 0)
+  return {
+    ...node,
+    cpuUsedMilli: sum('cpuMilli'),
+    memoryUsedBytes: sum('memoryBytes'),
+    gpus: countOf(devices),
+    ...(isBlind ? { isBlind } : {}),
+  }
+}
+
+/** By pod: the boxes of its devices. Each kind has boxes of its own. */
+function devicesOf(
+  { devices }: KubernetesNode,
+  pods: readonly KubernetesPod[],
+): readonly (readonly [pod: KubernetesPod, devices: readonly number[]])[] {
+  const free = new Map<string, number[]>()
+  let from = 0
+  for (const name of Object.keys(devices).toSorted()) {
+    const count = Math.min(devices[name] ?? 0, MOST_GPUS - from)
+    free.set(
+      name,
+      Array.from({ length: count }, (_, index) => from + index),
+    )
+    from += count
+  }
+  return pods.map((pod) => {
+    const own = Object.entries(pod.devices).flatMap(([name, count]) => free.get(name)?.splice(0, count) ?? [])
+    return [pod, own]
+  })
+}
+
+function holderUsage(
+  holder: string,
+  pods: readonly KubernetesPod[],
+  ownNamespace: string,
+  devices: ReadonlyMap<KubernetesPod, readonly number[]>,
+): KubernetesHolder {
+  const [namespace = '', id = ''] = holder.split('/')
+  const waiting = pods.flatMap(({ waits }) => waits ?? [])
+  const [why] = waiting
+  const part = waiting.length === pods.length && pods.length === 1 ? '' : `${waiting.length} of ${pods.length} pods: `
+  return {
+    ...ownerOf({ namespace, name: id, key: pods[0]?.key ?? '' }, ownNamespace),
+    ...(why === undefined ? {} : { waits: part + why }),
+    shares: pods.flatMap((pod) => {
+      const { node, cpuMilli, memoryBytes } = pod
+      return node === '' ? [] : [{ node, cpuMilli, memoryBytes, devices: devices.get(pod) ?? [] }]
+    }),
+  }
+}
+
+function idleUsage({ isSuspended, ...job }: KubernetesIdleJob, ownNamespace: string): KubernetesHolder {
+  const own = ownerOf(job, ownNamespace)
+  const suspended = own.isOwn ? 'it holds nothing until all its pods fit at once' : 'suspended'
+  return { ...own, waits: isSuspended ? suspended : 'it has no pods yet', shares: [] }
+}
+
+/** Anybody may write labels, but only in the namespaces that are theirs. */
+const ownerOf = ({ namespace, name, key }: Pick<KubernetesPod, 'namespace' | 'name' | 'key'>, ownNamespace: string) => {
+  const isOwn = key !== '' && namespace === ownNamespace
+  return { id: name, name: isOwn ? key : name, user: namespace, isOwn }
+}
+
+
+const sizesOf = (amounts: Amounts) => ({
+  cpuMilli: Math.round((amounts.cpu ?? 0) * 1000),
+  memoryBytes: Math.round(amounts.memory ?? 0),
+  devices: Object.fromEntries(
+    Object.entries(amounts).flatMap(([name, count]) => (isDevice(name) && count >= 1 ? [[name, Math.floor(count)]] : [])),
+  ),
+})
+
+/** Resources that count devices or parts of them, not their memory or cores. */
+const isDevice = (name: string): boolean =>
+  /gpu|\/mig-/i.test(name) && !/mem|core|ratio|percent|monitoring|tile/i.test(name)
