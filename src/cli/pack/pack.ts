@@ -32,7 +32,8 @@ Examples:
 
 A letter is a job, as wide as its share of the device; · is free. If hosts.yaml declares a Ray cluster, Muster also asks its
 head: there, a letter is a placement group, and * is outside any group. Ray does not report which device a bundle uses.
-Of a Slurm cluster, Muster shows the nodes with the real devices of each job; there, * is somebody else's job.
+Of a Slurm cluster, Muster shows the nodes with the real devices of each job; there, * is somebody else's job. Of a
+Kubernetes cluster it shows the same, but Kubernetes does not report which GPU a pod has.
 `,
   async run(options: PackOptions, context: CliContext) {
     using queue = await readQueue(options, context)

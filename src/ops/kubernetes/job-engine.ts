@@ -3,6 +3,7 @@
  * What Kubernetes has is read anew in each round; orders may be given twice.
  */
 import { stringify } from 'yaml'
+import { onAbort } from '../../base/abort.ts'
 import { type Clock, hasPassed, systemClock } from '../../base/clock.ts'
 import { type JsonRecord, list, numberOf, record, textOf } from '../../base/json-lines.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
@@ -50,6 +51,8 @@ import {
 } from './report.ts'
 import { type FreeRoom, freeRoom, type GangWish, nodeRoomOf, podClaimOf, takeGang } from './room.ts'
 import { type KubernetesSpec, section } from './section.ts'
+import type { KubernetesUsage } from './usage.ts'
+import { watchKubernetesUsage } from './usage-watch.ts'
 import { listObjects } from './watch.ts'
 
 type KubernetesOrder =
@@ -67,6 +70,7 @@ export const KUBERNETES_ENGINE = {
   refuses: ['--on', '--preemptible', '--copy-dir', '--silent'],
   startsGangs: true,
   runsImages: true,
+  showsUsage: true,
   // The objects of Kubernetes have at most 1.5 MB, and one argument of a program 128 KB.
   mostCommandBytes: 64 * 1024,
   isDeclared: (inventory: Inventory) => sectionOf(inventory, section) !== undefined,
@@ -88,6 +92,8 @@ export function openKubernetesJobs(k8s: KubernetesSpec, life: EngineLife) {
     log: jobs.log.bind(jobs),
     searchOutput: jobs.searchOutput.bind(jobs),
     tryOut: jobs.tryOut.bind(jobs),
+    usage: jobs.usage.bind(jobs),
+    watchUsage: jobs.watchUsage.bind(jobs),
     [Symbol.dispose]: () => jobs[Symbol.dispose](),
   }
 }
@@ -566,6 +572,19 @@ class KubernetesJobs implements Disposable {
     const words =
       wish.count === 1 ? 'no node has room for it now' : `now there is room for ${fit} of its ${wish.count} bundles`
     return { script, words: `Kubernetes accepts it; ${words}` }
+  }
+
+  /** The first answer. Never rejects. */
+  async usage(hosts: OpsHosts, signal: AbortSignal): Promise<KubernetesUsage | string> {
+    const answered = Promise.withResolvers<KubernetesUsage | string>()
+    using _abort = onAbort(signal, () => answered.resolve('stopped'))
+    using _watch = this.watchUsage(hosts, this.#clock, answered.resolve)
+    return await answered.promise
+  }
+
+  watchUsage(hosts: OpsHosts, clock: Clock, onUsage: (usage: KubernetesUsage | string) => void): Disposable {
+    const options = { clock, gpuResource: gpuResourceOf(this.#k8s), random: Math.random }
+    return watchKubernetesUsage(this.#open(hosts), options, onUsage)
   }
 
   #forget(orders: readonly KubernetesOrder[]): void {

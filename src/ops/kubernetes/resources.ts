@@ -1,12 +1,12 @@
-/** Amounts of resources as Kubernetes writes them, and what a pod asks for. Pure. */
+/** ResourceAmounts of resources as Kubernetes writes them, and what a pod asks for. Pure. */
 import { type JsonRecord, list, record, textOf } from '../../base/json-lines.ts'
 
 /** By name of the resource: cores, bytes, devices. */
-export type Amounts = Readonly<Record<string, number>>
+export type ResourceAmounts = Readonly<Record<string, number>>
 
 const MOST_NAMES = 64
 
-export const amountsOf = (resources: unknown): Amounts =>
+export const amountsOf = (resources: unknown): ResourceAmounts =>
   Object.fromEntries(
     Object.entries(record(resources) ?? {})
       .slice(0, MOST_NAMES)
@@ -14,9 +14,9 @@ export const amountsOf = (resources: unknown): Amounts =>
   )
 
 /** As the scheduler counts them: containers and sidecars together, or the largest of the others that run before them. */
-export function requestsOf(spec: JsonRecord | undefined): Amounts {
-  let peak: Amounts = {}
-  let running: Amounts = {}
+export function requestsOf(spec: JsonRecord | undefined): ResourceAmounts {
+  let peak: ResourceAmounts = {}
+  let running: ResourceAmounts = {}
   for (const container of list(spec?.initContainers)) {
     const own = add(running, requestOf(container.resources))
     if (container.restartPolicy === 'Always') running = own
@@ -28,18 +28,22 @@ export function requestsOf(spec: JsonRecord | undefined): Amounts {
 }
 
 /** Where only a limit is given it is the request, too. */
-function requestOf(resources: unknown): Amounts {
+function requestOf(resources: unknown): ResourceAmounts {
   const { limits, requests } = record(resources) ?? {}
   return { ...amountsOf(limits), ...amountsOf(requests) }
 }
 
-const combine = (one: Amounts, other: Amounts, by: (a: number, b: number) => number): Amounts =>
+const combine = (one: ResourceAmounts, other: ResourceAmounts, by: (a: number, b: number) => number): ResourceAmounts =>
   Object.fromEntries(
-    [...new Set([...Object.keys(one), ...Object.keys(other)])].map((name) => [name, by(one[name] ?? 0, other[name] ?? 0)]),
+    [...new Set([...Object.keys(one), ...Object.keys(other)])].map((name) => [
+      name,
+      by(one[name] ?? 0, other[name] ?? 0),
+    ]),
   )
 
-const add = (one: Amounts, other: Amounts): Amounts => combine(one, other, (a, b) => Math.min(a + b, MOST_AMOUNT))
-const largest = (one: Amounts, other: Amounts): Amounts => combine(one, other, Math.max)
+const add = (one: ResourceAmounts, other: ResourceAmounts): ResourceAmounts =>
+  combine(one, other, (a, b) => Math.min(a + b, MOST_AMOUNT))
+const largest = (one: ResourceAmounts, other: ResourceAmounts): ResourceAmounts => combine(one, other, Math.max)
 
 /** 8 PiB. */
 const MOST_AMOUNT = 2 ** 53

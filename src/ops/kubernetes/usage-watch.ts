@@ -4,53 +4,81 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json-lines.ts'
-import { apiPath, type KubernetesRefusal } from './api.ts'
+import { apiPath, type KubernetesApi, type KubernetesRefusal } from './api.ts'
 import type { Kubernetes } from './kubernetes.ts'
-import { idleJobOf, type KubernetesUsage, kubernetesUsage, nodeOf, podOf } from './usage.ts'
+import {
+  idleJobOf,
+  type KubernetesIdleJob,
+  type KubernetesNode,
+  type KubernetesPod,
+  type KubernetesUsage,
+  kubernetesUsage,
+  nodeOf,
+  podOf,
+} from './usage.ts'
 import { watchObjects } from './watch.ts'
+
+export type UsageWatchOptions = {
+  readonly clock: Clock
+  /** What counts GPUs, beside the names that everybody uses. */
+  readonly gpuResource: string
+  random(): number
+}
 
 /** Between two pictures. */
 const PICTURE_MS = 1_000
 
-export type KubernetesUsageOptions = {
-  readonly clock: Clock
-  random(): number
-  readonly onUsage: (usage: KubernetesUsage | string) => void
+/** Until it is disposed of. A string: why nothing is known. */
+export function watchKubernetesUsage(
+  kubernetes: Kubernetes,
+  options: UsageWatchOptions,
+  onUsage: (usage: KubernetesUsage | string) => void,
+): Disposable {
+  const watching = new UsageWatch(kubernetes, options, onUsage)
+  void watching.start()
+  return watching
 }
 
-/** Until it is disposed of. A string: why nothing is known. */
-export function watchKubernetesUsage(kubernetes: Kubernetes, options: KubernetesUsageOptions): Disposable {
-  const following = new UsageWatch(kubernetes, options)
-  void following.start()
-  return following
+type Parts = {
+  readonly nodes: Part<KubernetesNode>
+  readonly pods: Part<KubernetesPod>
+  readonly jobs: Part<KubernetesIdleJob>
 }
 
 class UsageWatch implements Disposable {
   readonly #kubernetes: Kubernetes
-  readonly #options: KubernetesUsageOptions
-  #parts: { readonly nodes: Part<typeof nodeOf>; readonly pods: Part<typeof podOf>; readonly jobs: Part<typeof idleJobOf> } | undefined
+  readonly #options: UsageWatchOptions
+  readonly #onUsage: (usage: KubernetesUsage | string) => void
+  #parts: Parts | undefined
   #namespace = ''
   #pause: Disposable | undefined
   #isChanged = false
   #isOver = false
 
-  constructor(kubernetes: Kubernetes, options: KubernetesUsageOptions) {
+  constructor(kubernetes: Kubernetes, options: UsageWatchOptions, onUsage: (usage: KubernetesUsage | string) => void) {
     this.#kubernetes = kubernetes
     this.#options = options
+    this.#onUsage = onUsage
   }
 
   async start(): Promise<void> {
     const namespace = await this.#kubernetes.namespace()
     if (this.#isOver) return
-    if (!namespace.ok) return this.#options.onUsage(namespace.message)
+    if (!namespace.ok) return this.#onUsage(namespace.message)
     const { name } = namespace
+    const { api } = this.#kubernetes
+    const { gpuResource } = this.#options
+    const part = <T>(project: (object: JsonRecord) => T | undefined, ...paths: readonly string[]) =>
+      new Part(api, paths, project, this.#options, () => this.#change())
     this.#namespace = name
-    const follow = <P extends Project>(project: P, ...paths: readonly string[]) =>
-      new Part(this.#kubernetes, this.#options, project, paths, () => this.#change())
     this.#parts = {
-      nodes: follow(nodeOf, apiPath('v1', 'nodes')),
-      pods: follow(podOf, apiPath('v1', 'pods'), apiPath('v1', 'namespaces', name, 'pods')),
-      jobs: follow(idleJobOf, apiPath('batch/v1', 'jobs'), apiPath('batch/v1', 'namespaces', name, 'jobs')),
+      nodes: part((object) => nodeOf(object, gpuResource), apiPath('v1', 'nodes')),
+      pods: part(
+        (object) => podOf(object, gpuResource),
+        apiPath('v1', 'pods'),
+        apiPath('v1', 'namespaces', name, 'pods'),
+      ),
+      jobs: part(idleJobOf, apiPath('batch/v1', 'jobs'), apiPath('batch/v1', 'namespaces', name, 'jobs')),
     }
   }
 
@@ -63,34 +91,32 @@ class UsageWatch implements Disposable {
   /** At once after a silence, else at the end of the pause. */
   #change(): void {
     this.#isChanged = true
-    if (this.#pause !== undefined || this.#isOver) return
-    const usage = this.#usage()
+    if (this.#pause !== undefined || this.#isOver || this.#parts === undefined) return
+    const usage = this.#usage(this.#parts)
     if (usage === undefined) return
     this.#isChanged = false
     this.#pause = this.#options.clock.after(PICTURE_MS, () => {
       this.#pause = undefined
       if (this.#isChanged) this.#change()
     })
-    this.#options.onUsage(usage)
+    this.#onUsage(usage)
   }
 
   /** Undefined: the first answers are not all there. */
-  #usage(): KubernetesUsage | string | undefined {
-    if (this.#parts === undefined) return undefined
-    const { nodes, pods, jobs } = this.#parts
-    const trouble = [nodes, pods].find((part) => part.all === undefined && part.refusal !== undefined && !part.isForbidden)
-    if (trouble?.refusal !== undefined) return trouble.refusal.message
-    if (pods.isForbidden) return pods.refusal?.message ?? ''
-    if (pods.all === undefined || (nodes.all === undefined && !nodes.isForbidden)) return undefined
-    if (jobs.all === undefined && jobs.refusal === undefined) return undefined
+  #usage({ nodes, pods, jobs }: Parts): KubernetesUsage | string | undefined {
+    const silent = [nodes, pods].find((part) => part.all === undefined && part.refusal !== undefined)
+    // Nodes are not needed, but whatever else than rights keeps them back keeps back everything.
+    if (silent?.refusal !== undefined && (silent === pods || !silent.isForbidden)) return silent.refusal.message
+    if ([nodes, pods, jobs].some((part) => part.all === undefined && part.refusal === undefined)) return undefined
+    const stale = [nodes, pods].find((part) => part.all !== undefined && part.refusal !== undefined)?.refusal
     const notes = [
       ...(nodes.isForbidden ? ['nodes may not be listed: what they have is unknown'] : []),
       ...(pods.isNarrow ? [`only pods of the namespace ${this.#namespace} may be listed: others are missing`] : []),
-      ...staleNote([nodes, pods].find((part) => part.refusal !== undefined && !part.isForbidden)?.refusal),
+      ...(stale === undefined ? [] : [`not up to date: ${stale.message}`]),
     ]
     return kubernetesUsage({
       nodes: nodes.all?.values(),
-      pods: pods.all.values(),
+      pods: pods.all?.values() ?? [],
       idleJobs: jobs.all?.values() ?? [],
       namespace: this.#namespace,
       ...(notes.length === 0 ? {} : { note: notes.join('; ') }),
@@ -98,62 +124,54 @@ class UsageWatch implements Disposable {
   }
 }
 
-const staleNote = (refusal: KubernetesRefusal | undefined): readonly string[] =>
-  refusal === undefined ? [] : [`not up to date: ${refusal.message}`]
-
-type Project = (object: JsonRecord) => object | undefined
-
-/** Objects of one kind: of the first path whose list is allowed. */
-class Part<P extends Project> implements Disposable {
-  all: ReadonlyMap<string, NonNullable<ReturnType<P>>> | undefined
+/** Objects of one kind, from the first path whose list is allowed. */
+class Part<T> implements Disposable {
+  readonly #follow: (path: string, further: readonly string[]) => Disposable
+  all: ReadonlyMap<string, T> | undefined
   refusal: KubernetesRefusal | undefined
-  /** None of the paths is allowed. */
-  isForbidden = false
-  /** Not the first path. */
+  /** Not from the first path. */
   isNarrow = false
-  #watch: Disposable | undefined
+  #watch: Disposable
   #isOver = false
 
   constructor(
-    { api }: Kubernetes,
-    options: KubernetesUsageOptions,
-    project: P,
-    [path = '', ...rest]: readonly string[],
+    api: KubernetesApi,
+    [path = '', ...further]: readonly string[],
+    project: (object: JsonRecord) => T | undefined,
+    { clock, random }: UsageWatchOptions,
     onChange: () => void,
   ) {
-    const follow = (at: string, others: readonly string[]) => {
-      this.#watch = watchObjects(
-        api,
-        at,
-        { ...options, project: (object) => project(object) as NonNullable<ReturnType<P>> | undefined },
-        {
-          onChange: (all) => {
-            this.all = all
-            onChange()
-          },
-          onTrouble: (refusal) => {
-            if (this.#isOver) return
-            this.refusal = refusal
-            if (refusal?.status === 403 && this.all === undefined) {
-              this.#watch?.[Symbol.dispose]()
-              const [next, ...further] = others
-              if (next !== undefined) {
-                this.isNarrow = true
-                this.refusal = undefined
-                return follow(next, further)
-              }
-              this.isForbidden = true
-            }
-            onChange()
-          },
-        },
-      )
+    this.#follow = (path, further) => {
+      const onTrouble = (refusal: KubernetesRefusal | undefined) => {
+        if (this.#isOver) return
+        this.refusal = refusal
+        if (this.isForbidden) this.#narrow(further)
+        onChange()
+      }
+      const onChangeOf = (all: ReadonlyMap<string, T>) => {
+        this.all = all
+        onChange()
+      }
+      return watchObjects(api, path, { project, clock, random }, { onChange: onChangeOf, onTrouble })
     }
-    follow(path, rest)
+    this.#watch = this.#follow(path, further)
+  }
+
+  /** A list that was allowed once is asked for again, even if it may not be watched. */
+  get isForbidden(): boolean {
+    return this.all === undefined && this.refusal?.status === 403
   }
 
   [Symbol.dispose](): void {
     this.#isOver = true
-    this.#watch?.[Symbol.dispose]()
+    this.#watch[Symbol.dispose]()
+  }
+
+  #narrow([path, ...further]: readonly string[]): void {
+    this.#watch[Symbol.dispose]()
+    if (path === undefined) return
+    this.isNarrow = true
+    this.refusal = undefined
+    this.#watch = this.#follow(path, further)
   }
 }

@@ -2,11 +2,11 @@
  * What a Kubernetes cluster has and who holds it, from its nodes, pods and jobs. Pure. It does not tell which device of a node a pod
  * has, so pods get them from the first one on, the oldest pod first.
  */
-import { type JsonRecord, list, record, textOf } from '../../base/json-lines.ts'
+import { type JsonRecord, list, numberOf, record, textOf } from '../../base/json-lines.ts'
 import { printable } from '../../base/printable.ts'
 import { KEY_LABEL } from './manifest.ts'
 import { plainWords, podWaitWords } from './reasons.ts'
-import { type Amounts, amountsOf, requestsOf } from './resources.ts'
+import { amountsOf, type ResourceAmounts, requestsOf } from './resources.ts'
 
 /** What counts devices, by its name, such as `nvidia.com/gpu` or `nvidia.com/mig-1g.5gb`. */
 type Devices = Readonly<Record<string, number>>
@@ -83,10 +83,14 @@ const MOST_NAME = 253
 /** Of one node; no more are drawn. */
 const MOST_GPUS = 128
 
-const nameOf = (value: unknown): string => printable(textOf(value).slice(0, MOST_NAME))
+/** No server has a longer name; a slice would keep the whole of it. */
+function nameOf(value: unknown): string {
+  const text = textOf(value)
+  return text.length > MOST_NAME ? '' : printable(text)
+}
 
-/** For `project` of a watch. */
-export function nodeOf(object: JsonRecord): KubernetesNode | undefined {
+/** For `project` of a watch. `gpuResource`: counts GPUs, beside the names that everybody uses. */
+export function nodeOf(object: JsonRecord, gpuResource: string): KubernetesNode | undefined {
   const [metadata, spec, status] = [record(object.metadata), record(object.spec), record(object.status)]
   const name = nameOf(metadata?.name)
   if (name === '') return undefined
@@ -96,7 +100,7 @@ export function nodeOf(object: JsonRecord): KubernetesNode | undefined {
     ...(ready?.status === 'True' ? [] : [notReadyWords(ready)]),
     ...(spec?.unschedulable === true ? ['cordoned'] : []),
   ]
-  return { name, ...sizesOf(amounts), trouble: troubles.join(', ') }
+  return { name, ...sizesOf(amounts, gpuResource), trouble: troubles.join(', ') }
 }
 
 const notReadyWords = (ready: JsonRecord | undefined): string => {
@@ -105,7 +109,7 @@ const notReadyWords = (ready: JsonRecord | undefined): string => {
 }
 
 /** For `project` of a watch; undefined: it has ended. */
-export function podOf(object: JsonRecord): KubernetesPod | undefined {
+export function podOf(object: JsonRecord, gpuResource: string): KubernetesPod | undefined {
   const [metadata, spec, status] = [record(object.metadata), record(object.spec), record(object.status)]
   const [name, phase] = [nameOf(metadata?.name), textOf(status?.phase)]
   if (name === '' || phase === 'Succeeded' || phase === 'Failed') return undefined
@@ -116,7 +120,7 @@ export function podOf(object: JsonRecord): KubernetesPod | undefined {
     owner: nameOf(owner?.name) || name,
     node: nameOf(spec?.nodeName),
     createdMs: Date.parse(textOf(metadata?.creationTimestamp)) || 0,
-    ...sizesOf(requestsOf(spec)),
+    ...sizesOf(requestsOf(spec), gpuResource),
     ...(waits === undefined ? {} : { waits }),
   }
 }
@@ -128,7 +132,7 @@ export function idleJobOf(object: JsonRecord): KubernetesIdleJob | undefined {
     (condition) => (condition.type === 'Complete' || condition.type === 'Failed') && condition.status === 'True',
   )
   const identity = identityOf(record(object.metadata))
-  if (hasEnded || identity.name === '' || Number(status?.active) > 0) return undefined
+  if (hasEnded || identity.name === '' || (numberOf(status?.active) ?? 0) > 0) return undefined
   return { ...identity, isSuspended: spec?.suspend === true }
 }
 
@@ -244,12 +248,13 @@ const ownerOf = ({ namespace, name, key }: Pick<KubernetesPod, 'namespace' | 'na
   return { id: name, name: isOwn ? key : name, user: namespace, isOwn }
 }
 
-
-const sizesOf = (amounts: Amounts) => ({
+const sizesOf = (amounts: ResourceAmounts, gpuResource: string) => ({
   cpuMilli: Math.round((amounts.cpu ?? 0) * 1000),
   memoryBytes: Math.round(amounts.memory ?? 0),
   devices: Object.fromEntries(
-    Object.entries(amounts).flatMap(([name, count]) => (isDevice(name) && count >= 1 ? [[name, Math.floor(count)]] : [])),
+    Object.entries(amounts).flatMap(([name, count]) =>
+      (name === gpuResource || isDevice(name)) && count >= 1 ? [[name, Math.floor(count)]] : [],
+    ),
   ),
 })
 

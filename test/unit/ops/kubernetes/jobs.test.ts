@@ -7,7 +7,7 @@ import {
 } from '../../../../src/ops/kubernetes/manifest.ts'
 import { createWords, podWaitWords, schedulerWords } from '../../../../src/ops/kubernetes/reasons.ts'
 import { reportOfJob } from '../../../../src/ops/kubernetes/report.ts'
-import { freeRoom, nodeRoomOf, podClaimOf, quantityOf, takeGang } from '../../../../src/ops/kubernetes/room.ts'
+import { freeRoom, nodeRoomOf, podClaimOf, takeGang } from '../../../../src/ops/kubernetes/room.ts'
 
 const KEY = 'abc-4-1-0'
 const ALONE: JobSituation = { isSuspended: false, hasPodGroup: false, isQueued: false }
@@ -207,10 +207,5 @@ describe('whether a gang fits', () => {
     }
     expect(podClaimOf({ spec }, 'g')?.cpuMilli).toBe(1500)
     expect(podClaimOf({ spec, status: { phase: 'Succeeded' } }, 'g')).toBeUndefined()
-  })
-
-  it('reads quantities as Kubernetes writes them', () => {
-    expect(['1500m', '8Gi', '1e3', '2', '1k'].map(quantityOf)).toEqual([1.5, 8 * 2 ** 30, 1000, 2, 1000])
-    expect(['', '-1', 'Gi', '1Xi', null, {}].map(quantityOf)).toEqual([0, 0, 0, 0, 0, 0])
   })
 })

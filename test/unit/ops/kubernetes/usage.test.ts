@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { idleJobOf, kubernetesUsage, nodeOf, podOf } from '../../../../src/ops/kubernetes/usage.ts'
 import { quantityOf, requestsOf } from '../../../../src/ops/kubernetes/resources.ts'
+import { idleJobOf, kubernetesUsage, nodeOf, podOf } from '../../../../src/ops/kubernetes/usage.ts'
 
 const GIB = 2 ** 30
 const node = (name: string, allocatable: object, rest: object = {}) => ({
@@ -9,14 +9,21 @@ const node = (name: string, allocatable: object, rest: object = {}) => ({
   status: { allocatable, conditions: [{ type: 'Ready', status: 'True' }] },
   ...rest,
 })
-const pod = (name: string, requests: object, { nodeName, ...metadata }: Record<string, unknown> = {}, status: object = {}) => ({
+const pod = (
+  name: string,
+  requests: object,
+  { nodeName, ...metadata }: Record<string, unknown> = {},
+  status: object = {},
+) => ({
   metadata: { name, namespace: 'team-a', ...metadata },
   spec: { nodeName, containers: [{ resources: { requests } }] },
   status: { phase: 'Running', ...status },
 })
 const ownedBy = (name: string) => [{ controller: true, name }]
-const all = <T>(of: readonly object[], project: (object: Readonly<Record<string, unknown>>) => T | undefined) =>
-  of.flatMap((object) => project(object as Readonly<Record<string, unknown>>) ?? [])
+const all = <T>(
+  of: readonly object[],
+  project: (object: Readonly<Record<string, unknown>>, gpu: string) => T | undefined,
+) => of.flatMap((object) => project(object as Readonly<Record<string, unknown>>, 'example.com/accelerator') ?? [])
 const usageOf = (nodes: readonly object[] | undefined, pods: readonly object[], jobs: readonly object[] = []) =>
   kubernetesUsage({
     nodes: nodes && all(nodes, nodeOf),
@@ -71,14 +78,30 @@ describe('a Kubernetes cluster', () => {
     const usage = usageOf(
       [node('n10', { cpu: '8', memory: '32Gi', 'nvidia.com/gpu': '4' }), node('n2', { cpu: '8' })],
       [
-        pod('late', { cpu: '1', 'nvidia.com/gpu': '1' }, { nodeName: 'n10', creationTimestamp: '2026-01-01T00:00:02Z' }),
-        pod('early', { cpu: '2', memory: '1Gi', 'nvidia.com/gpu': '2' }, { nodeName: 'n10', creationTimestamp: '2026-01-01T00:00:01Z' }),
+        pod(
+          'late',
+          { cpu: '1', 'nvidia.com/gpu': '1' },
+          { nodeName: 'n10', creationTimestamp: '2026-01-01T00:00:02Z' },
+        ),
+        pod(
+          'early',
+          { cpu: '2', memory: '1Gi', 'nvidia.com/gpu': '2' },
+          { nodeName: 'n10', creationTimestamp: '2026-01-01T00:00:01Z' },
+        ),
         pod('ended', { cpu: '9' }, { nodeName: 'n10' }, { phase: 'Succeeded' }),
       ],
     )
     expect(usage.nodes.map(({ name }) => name)).toEqual(['n2', 'n10'])
     expect(usage.nodes[1]).toEqual({
-      ...{ name: 'n10', cpuMilli: 8000, cpuUsedMilli: 3000, memoryBytes: 32 * GIB, memoryUsedBytes: GIB, gpus: 4, trouble: '' },
+      ...{
+        name: 'n10',
+        cpuMilli: 8000,
+        cpuUsedMilli: 3000,
+        memoryBytes: 32 * GIB,
+        memoryUsedBytes: GIB,
+        gpus: 4,
+        trouble: '',
+      },
     })
     expect(usage.jobs.map(({ id, shares }) => [id, shares[0]?.devices])).toEqual([
       ['early', [0, 1]],
@@ -91,7 +114,7 @@ describe('a Kubernetes cluster', () => {
       [
         node('n1', {
           ...{ 'nvidia.com/gpu': '2', 'nvidia.com/gpu.shared': '4', 'nvidia.com/mig-1g.5gb': '7', 'amd.com/gpu': '1' },
-          ...{ 'nvidia.com/gpumem': '80000', 'koordinator.sh/gpu-core': '200' },
+          ...{ 'nvidia.com/gpumem': '80000', 'koordinator.sh/gpu-core': '200', 'example.com/accelerator': '1' },
         }),
       ],
       [
@@ -100,34 +123,56 @@ describe('a Kubernetes cluster', () => {
         pod('whole', { 'nvidia.com/gpu': '2' }, { nodeName: 'n1' }),
       ],
     )
-    expect(usage.nodes[0]?.gpus).toBe(14)
+    expect(usage.nodes[0]?.gpus).toBe(15)
     expect(usage.jobs.map(({ id, shares }) => [id, shares[0]?.devices])).toEqual([
-      ['mig', [7, 8]],
-      ['shared', [3]],
-      ['whole', [1, 2]],
+      ['mig', [8, 9]],
+      ['shared', [4]],
+      ['whole', [2, 3]],
     ])
   })
 
   it('says that a node is cordoned or not ready', () => {
-    const notReady = { allocatable: {}, conditions: [{ type: 'Ready', status: 'Unknown', message: 'Kubelet stopped\u001b[2J' }] }
+    const notReady = {
+      allocatable: {},
+      conditions: [{ type: 'Ready', status: 'Unknown', message: 'Kubelet stopped\u001b[2J' }],
+    }
     const usage = usageOf(
-      [node('n1', {}, { spec: { unschedulable: true } }), node('n2', {}, { status: notReady }), node('n3', {}, { status: {} })],
+      [
+        node('n1', {}, { spec: { unschedulable: true } }),
+        node('n2', {}, { status: notReady }),
+        node('n3', {}, { status: {} }),
+      ],
       [],
     )
-    expect(usage.nodes.map(({ trouble }) => trouble)).toEqual(['cordoned', 'not ready: Kubelet stopped\\x1b[2J', 'not ready'])
+    expect(usage.nodes.map(({ trouble }) => trouble)).toEqual([
+      'cordoned',
+      'not ready: Kubelet stopped\\x1b[2J',
+      'not ready',
+    ])
   })
 
   it('shows of nodes that may not be listed what their pods hold', () => {
-    const usage = usageOf(undefined, [pod('a', { cpu: '1', 'nvidia.com/gpu': '2' }, { nodeName: 'n1' }), pod('b', { cpu: '1' })])
+    const usage = usageOf(undefined, [
+      pod('a', { cpu: '1', 'nvidia.com/gpu': '2' }, { nodeName: 'n1' }),
+      pod('b', { cpu: '1' }),
+    ])
     expect(usage.nodes).toEqual([
-      { ...{ name: 'n1', cpuMilli: 0, cpuUsedMilli: 1000, memoryBytes: 0, memoryUsedBytes: 0 }, gpus: 2, trouble: '', isBlind: true },
+      {
+        ...{ name: 'n1', cpuMilli: 0, cpuUsedMilli: 1000, memoryBytes: 0, memoryUsedBytes: 0 },
+        gpus: 2,
+        trouble: '',
+        isBlind: true,
+      },
     ])
     expect(usage.jobs[0]?.shares[0]?.devices).toEqual([0, 1])
   })
 
   it('takes the pods of a job together, and says how many of them wait and why', () => {
     const message = '0/3 nodes are available: 3 Insufficient nvidia.com/gpu. preemption: none'
-    const pending = { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }] }
+    const pending = {
+      phase: 'Pending',
+      conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }],
+    }
     const own = { ownerReferences: ownedBy('train') }
     const { jobs } = usageOf(
       [node('n1', { 'nvidia.com/gpu': '1' })],
@@ -177,11 +222,22 @@ describe('a Kubernetes cluster', () => {
   })
 
   it('ignores what makes no sense', () => {
-    const odd = [{}, { metadata: 7 }, { metadata: { name: '' } }, { metadata: { name: 'x' }, spec: [], status: 'Running' }]
-    const usage = usageOf(odd, [...odd, { metadata: { name: 'y' }, spec: { nodeName: 7, containers: [7, { resources: [] }] } }])
+    const odd = [
+      {},
+      { metadata: 7 },
+      { metadata: { name: '' } },
+      { metadata: { name: 'x' }, spec: [], status: 'Running' },
+    ]
+    const usage = usageOf(odd, [
+      ...odd,
+      { metadata: { name: 'y' }, spec: { nodeName: 7, containers: [7, { resources: [] }] } },
+    ])
     expect(usage.nodes).toMatchObject([{ name: 'x', gpus: 0 }])
     expect(usage.jobs.every(({ shares }) => shares.length === 0)).toBe(true)
-    const many = usageOf([node('n', { 'nvidia.com/gpu': '1000000000' })], [pod('p', { 'nvidia.com/gpu': '99999999' }, { nodeName: 'n' })])
+    const many = usageOf(
+      [node('n', { 'nvidia.com/gpu': '1000000000' })],
+      [pod('p', { 'nvidia.com/gpu': '99999999' }, { nodeName: 'n' })],
+    )
     expect(many.nodes[0]?.gpus).toBe(128)
     expect(many.jobs[0]?.shares[0]?.devices).toHaveLength(128)
   })
