@@ -197,6 +197,7 @@ check() {
   [ ! -f "$1/slurm-id" ] || echo "known $1"
 }
 away=
+noteaway() { case $1 in *[Uu]'nable to contact slurm controller'*) away=1;; esac; }
 start() {
   if isqueued "$1" || [ -f "$1/claim" ] || [ -f "$1/slurm-id" ]; then check "$1"; return; fi
   [ -z "$away" ] || return
@@ -206,12 +207,12 @@ start() {
     printf '%s\\n' "$said" | tail -n 1 > "$1/slurm-id"
     echo "handed $1"
   else
-    case $said in *[Uu]'nable to contact slurm controller'*) away=1;; esac
+    noteaway "$said"
     printf 'refused %s %s\\n' "$1" "$(printf %s "$said" | tr '\\n' ' ' | cut -c 1-600)"
   fi
 }
 stop() {
-  if isqueued "$1"; then scancel --quiet -u "$(id -u)" -n "$1" 9>&-
+  if isqueued "$1"; then [ -n "$away" ] || said=$(scancel --quiet -u "$(id -u)" -n "$1" 2>&1 9>&-) || noteaway "$said"
   elif ! [ -f "$1/claim" ] && ! [ -f "$1/slurm-id" ]; then
     # What another round may still be about to submit ends at once.
     mkdir -p "$1" && (set -C; echo ${BARRED} > "$1/claim") 2> /dev/null

@@ -1,6 +1,6 @@
 /** What squeue and the directory of a job say about it, and what follows from that. Pure. */
 import { printable } from '../../base/printable.ts'
-import { UNSHARED_CODE } from './script.ts'
+import { FULL_CODE, UNSHARED_CODE } from './script.ts'
 
 /** A line of squeue. */
 export type SlurmJob = {
@@ -171,6 +171,11 @@ function failureOf(status: number, reason: string, hasBegun: boolean): SlurmEnd 
       kind: 'refused',
       reason:
         'its node cannot use the directory of the job. Set directory in slurm of hosts.yaml to one that all nodes share',
+    }
+  if (!hasBegun && code === FULL_CODE)
+    return {
+      kind: 'unable',
+      reason: 'the disk or the quota of its directory is full: test them with df and quota',
     }
   if (!hasBegun && reason !== 'NonZeroExitCode') return gone(`Slurm could not start it: ${reason}`)
   return { kind: 'exit', code }

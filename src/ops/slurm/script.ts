@@ -35,6 +35,8 @@ type SlurmRequest = {
 
 /** A node that does not see the directory of the job, or cannot write there. */
 export const UNSHARED_CODE = 94
+/** There is no space in the directory of the job. */
+export const FULL_CODE = 95
 /** Below a rank's own ports, and below those from which clients connect. */
 const FIRST_PORT = 20_000
 const PORTS = 10_000
@@ -141,27 +143,38 @@ function optionsOf(
   ]
 }
 
+/** What NOTE_END writes is shorter. */
+const NOTE_BYTES = 500
+
 /**
  * The first of two submissions under the same name claims the job, and the other one ends without having done anything. A job that
- * Slurm starts again keeps its claim. `trap`: Slurm sends TERM to the command.
+ * Slurm starts again keeps its claim. It begins only if there is space to note its end. `trap`: Slurm sends TERM to the command.
  */
-const CLAIM = `if ! { [ -f script ] && echo "$SLURM_JOB_ID" > "claim.$SLURM_JOB_ID"; }; then
+const CLAIM = `if ! { [ -f script ] && true > "end.$SLURM_JOB_ID"; }; then
   echo "muster: $(hostname) cannot use the directory of the job: it must be the same one on the login host and on all nodes" >&2
   exit ${UNSHARED_CODE}
+fi
+if ! { printf '%${NOTE_BYTES}s\\n' '' > "end.$SLURM_JOB_ID" && echo "$SLURM_JOB_ID" > "claim.$SLURM_JOB_ID"; }; then
+  rm -f "end.$SLURM_JOB_ID" "claim.$SLURM_JOB_ID"
+  echo "muster: $(hostname) has no space in the directory of the job" >&2
+  exit ${FULL_CODE}
 fi
 ln "claim.$SLURM_JOB_ID" claim 2>/dev/null
 rm -f "claim.$SLURM_JOB_ID"
 read -r owner < claim || exit ${UNSHARED_CODE}
-[ "$owner" = "$SLURM_JOB_ID" ] || exit 0
+[ "$owner" = "$SLURM_JOB_ID" ] || { rm -f "end.$SLURM_JOB_ID"; exit 0; }
 rm -f end why
 export MUSTER_WHY="$PWD/why"
 trap : TERM
 `
 
-/** Slurm forgets a job minutes after its end, so the script notes it, with the state in which a command failed. */
+/**
+ * Slurm forgets a job minutes after its end, so the script notes it, with the state in which a command failed; over what CLAIM wrote,
+ * as the job may have filled the disk.
+ */
 const NOTE_END = `state=
 [ "$code" -eq 0 ] || state=$(squeue -h -j "$SLURM_JOB_ID" -O 'State:.24,Reason:.64' 2>/dev/null)
-echo "exit $code" $state > end.new && mv end.new end
+echo "exit $code" $state 1<> "end.$SLURM_JOB_ID" && mv "end.$SLURM_JOB_ID" end
 exit $code
 `
 

@@ -1,16 +1,18 @@
 /** A login host of a Slurm cluster that lies, or that is full or broken: to the queue, to dry runs and to `muster pack`. */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { OpsHosts } from '../../../src/ops/kernel/host-port.ts'
 import { openSlurm } from '../../../src/ops/slurm/job-engine.ts'
-import { SQUEUE_FORMAT } from '../../../src/ops/slurm/queue.ts'
+import { reportOf, SQUEUE_FORMAT } from '../../../src/ops/slurm/queue.ts'
+import { slurmScript } from '../../../src/ops/slurm/script.ts'
 import { enginePicture } from '../../../src/ui/packing/engine-picture.ts'
 import { hostileHosts, resultOf } from '../../support/hostile-host/hostile-hosts.ts'
 import { type Choice, mutate } from '../../support/hostile-host/mutate.ts'
 import { expectNoDefect, expectPrintable, playMutations } from '../../support/hostile-host/play.ts'
+import { requirement } from '../../support/requirements.ts'
 
 const signal = new AbortController().signal
 const SLURM = openSlurm({ login: 'c1', coreMemoryBytes: 0, options: [] })
@@ -107,11 +109,11 @@ end
   })
 })
 
-/** Of 10,000 jobs, as it was asked for them. `cells`: statements of awk that set a value by the name of its column, of job number i. */
-const manyJobs = (cells: string) => `for format; do :; done
+/** A squeue with jobs 1 to `jobs`. `cells`: statements of awk that set a value by the name of its column, of job number i. */
+const squeueOf = (jobs: number, cells: string) => `for format; do :; done
 awk -v format="$format" 'BEGIN {
   count = split(format, columns, ",")
-  for (i = 1; i <= 10000; i++) {
+  for (i = 1; i <= ${jobs}; i++) {
     ${cells}
     for (at = 1; at <= count; at++) { split(columns[at], part, ":."); printf "%" part[2] "s", cell[part[1]] }
     print ""
@@ -150,7 +152,7 @@ describe('a login host with a Slurm that is broken or overloaded', () => {
   it('may remember 10,000 jobs of the queue that have ended', async () => {
     const ended =
       'cell["JobID"] = i; cell["State"] = "COMPLETED"; cell["exit_code"] = 0; cell["Name"] = "abc-" i "-1-0"'
-    await withLogin({ squeue: manyJobs(ended) }, async (slurm, hosts) => {
+    await withLogin({ squeue: squeueOf(10_000, ended) }, async (slurm, hosts) => {
       const { trouble, reports } = await slurm.round([{ kind: 'check', key: 'abc-9999-1-0' }], hosts, signal)
       expect(trouble).toBeUndefined()
       expect([...reports]).toEqual([['abc-9999-1-0', { kind: 'exit', code: 0 }]])
@@ -164,7 +166,7 @@ describe('a login host with a Slurm that is broken or overloaded', () => {
   *node*) echo NodeName=n1 CPUTot=4 Gres=gpu:2 State=IDLE;;
   *) awk 'BEGIN { for (i = 1; i <= 10000; i++) printf "JobId=%d JobName=x %1500s Nodes=n1 CPU_IDs=0 Mem=5 GRES=gpu:1(IDX:1)\\n", i, "" }';;
 esac`
-    await withLogin({ squeue: manyJobs(waiting), scontrol }, async (slurm, hosts) => {
+    await withLogin({ squeue: squeueOf(10_000, waiting), scontrol }, async (slurm, hosts) => {
       const usage = await slurm.usage(hosts, signal)
       if (typeof usage === 'string') throw new Error(usage)
       expect(usage.jobs.slice(0, 3).map(({ id, isOwn, shares }) => [id, isOwn, shares])).toEqual([
@@ -174,6 +176,68 @@ esac`
       ])
       expect(usage.jobs.length).toBeGreaterThan(2000)
       expect(usage.note).toBe(`${10_000 - usage.jobs.length} more jobs are not shown`)
+    })
+  })
+
+  it('is not asked once per job while the controller does not answer', async () => {
+    const running =
+      'cell["JobID"] = i; cell["State"] = "RUNNING"; cell["exit_code"] = 0; cell["Name"] = "abc-" i "-1-0"'
+    const away = 'echo call >> ../calls; echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1'
+    await withLogin({ squeue: squeueOf(3, running), scancel: away }, async (slurm, hosts, directory) => {
+      const orders = KEYS.map((key) => ({ kind: 'stop', key }) as const)
+      const { reports } = await slurm.round(orders, hosts, signal)
+      expect([...reports.values()]).toEqual(['running', 'running', 'running'])
+      expect(readFileSync(join(directory, '..', 'calls'), 'utf8')).toBe('call\n')
+    })
+  })
+})
+
+const canMount = requirement('root', 'namespaces')
+
+describe.skipIf(!canMount)('a job of Slurm in a directory whose disk is full', () => {
+  const FILL = 'head -c 1000000 /dev/zero > filler 2>/dev/null'
+  /** Runs the script of a job in a file system of 64 KiB; what is in the directory afterwards. */
+  function runIn(before: string, command: string) {
+    const spec = {
+      ...{
+        name: 'x',
+        bundles: 1,
+        strategy: 'PACK',
+        request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+      },
+      command,
+    }
+    const script = slurmScript(
+      { key: KEYS[0] as string, environment: {}, priority: 0, spec },
+      { login: 'c1', coreMemoryBytes: 0, options: [] },
+    )
+    const directory = mkdtempSync(join(tmpdir(), 'muster-slurm-'))
+    try {
+      const program = `mount -t tmpfs -o size=64k tmpfs . && cd "$PWD" && cat > script && { ${before}; }
+SLURM_JOB_ID=7 SLURMD_NODENAME=n1 HOME=$PWD sh script > /dev/null 2>&1
+echo "code $?"
+for file in claim end; do if IFS= read -r line < $file; then echo "$file $line"; fi; done 2> /dev/null`
+      const { stdout } = spawnSync('unshare', ['--mount', 'sh', '-c', program], {
+        input: script,
+        cwd: directory,
+        encoding: 'utf8',
+      })
+      return stdout
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
+    }
+  }
+
+  it('notes how it ended all the same', () => {
+    expect(runIn('true', `${FILL}; exit 5`)).toBe('code 5\nclaim 7\nend exit 5\n')
+  })
+
+  it('does not begin if there is no space to note its end, and is queued again', () => {
+    expect(runIn(FILL, 'true')).toBe('code 95\n')
+    const failed = { id: '7', state: 'FAILED', status: 95 << 8, reason: 'NonZeroExitCode', nodes: 'n1', name: 'x' }
+    expect(reportOf('check', { jobs: [failed], isKnown: true })).toEqual({
+      kind: 'unable',
+      reason: 'the disk or the quota of its directory is full: test them with df and quota',
     })
   })
 })
