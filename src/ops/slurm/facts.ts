@@ -4,7 +4,7 @@ import type { Fact, FactSet, HostFacts, KnownFacts } from '../kernel/fact.ts'
 import { type FileState, fileFact } from '../kernel/files.ts'
 import { type PackageNames, type Packages, packagesFact } from '../kernel/packages.ts'
 import { DAEMON_LIST, DAEMONS, type Daemon, HAS_SYSTEMD, KEY_FILE, RECORD } from './daemons.ts'
-import { decoded } from './queue.ts'
+import { decoded, troubleWords } from './queue.ts'
 import { FILES, hostOf, PLACE, type SlurmHost, type SlurmWanted } from './wanted.ts'
 
 export const AREA = 'slurm'
@@ -57,7 +57,15 @@ export type NodeState = {
 }
 
 export type SlurmView =
-  | { readonly kind: 'answers'; readonly nodes: readonly NodeState[]; readonly hasDefaultMemory: boolean }
+  | {
+      readonly kind: 'answers'
+      readonly nodes: readonly NodeState[]
+      readonly hasDefaultMemory: boolean
+      /** By name: `up`, `down`, `drain` or `inact`. */
+      readonly partitions: ReadonlyMap<string, string>
+      /** Programs that jobs of Muster need. */
+      readonly missing: readonly string[]
+    }
   | { readonly kind: 'silent'; readonly because: string }
   | { readonly kind: 'unasked' }
 
@@ -187,6 +195,8 @@ const FORMAT = Object.entries(WIDTHS)
   .map(([name, width]) => `${name}:.${width}`)
   .join()
 const MOST_NODES = 5000
+const MOST_PARTITIONS = 500
+const NEEDED_PROGRAMS = ['sbatch', 'squeue', 'scancel', 'flock']
 
 function clusterFact(path: string): Fact<SlurmView> {
   return {
@@ -194,7 +204,11 @@ function clusterFact(path: string): Fact<SlurmView> {
 said=$(limited sinfo -h -N -a -O '${FORMAT}' 2>&1); status=$?
 echo "sinfo $status"
 printf '%s\\n' "$said" | head -n ${MOST_NODES} | sed 's/ *$//' | cut -c 1-400
-[ $status -ne 0 ] || limited scontrol show config | sed -n 's/^DefMemPer\\(CPU\\|Node\\) *= /memory /p'
+[ $status -ne 0 ] || {
+  limited scontrol show config | sed -n 's/^DefMemPer\\(CPU\\|Node\\) *= /memory /p'
+  limited sinfo -h -a -o 'partition %R %a' | head -n ${MOST_PARTITIONS} | cut -c 1-400
+  for program in ${NEEDED_PROGRAMS.join(' ')}; do command -v $program > /dev/null || echo "missing $program"; done
+}
 echo end`,
     parse(_, bytes) {
       // A character is a byte, as widths are.
@@ -203,14 +217,20 @@ echo end`,
       const status = /^sinfo (\d{1,3})$/.exec(first)?.[1]
       if (status === undefined || lines.pop() !== 'end') return undefined
       if (status !== '0') {
-        const said = lines.find((line) => line.trim() !== '') ?? ''
-        const because = ['124', '137'].includes(status) ? 'it does not answer' : decoded(said.slice(0, 300))
-        return { kind: 'silent', because }
+        const said = lines.join(' ')
+        return { kind: 'silent', because: ['124', '137'].includes(status) ? 'no answer in time' : troubleWords(said) }
       }
       return {
         kind: 'answers',
         nodes: nodesOf(lines),
         hasDefaultMemory: lines.some((line) => /^memory [1-9]/.test(line)),
+        partitions: new Map(
+          lines.flatMap((line) => {
+            const [, name = '', state = ''] = /^partition ([\w.,:@+-]{1,100}) ([a-z]{1,20})$/.exec(line) ?? []
+            return name === '' ? [] : [[name, state] as const]
+          }),
+        ),
+        missing: NEEDED_PROGRAMS.filter((program) => lines.includes(`missing ${program}`)),
       }
     },
   }

@@ -9,7 +9,7 @@ import { knownValue } from '../kernel/fact.ts'
 import { type Finding, onHost } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
-import { pathOf, type SlurmFacts } from './facts.ts'
+import { pathOf, type SlurmFacts, type SlurmView } from './facts.ts'
 import { findingOfNode, findingsOfMachine, memberOf } from './findings.ts'
 import { LOGS, PORTS, type SlurmWanted } from './wanted.ts'
 
@@ -75,7 +75,47 @@ function findingsOfView(wanted: SlurmWanted, { facts }: Pick<AreaFacts<SlurmFact
             hint: 'Jobs of Muster always say how much they want.',
           },
         ]
-  return [...nodes, ...unknown, ...memory]
+  return [...findingsOfUse(wanted, asked, view), ...nodes, ...unknown, ...memory]
+}
+
+/** Of partitions, in a sentence. */
+const MOST_NAMES = 10
+
+/** What would keep jobs from being submitted or from starting. */
+function findingsOfUse(
+  { spec }: SlurmWanted,
+  host: string,
+  { partitions, missing }: Extract<SlurmView, { kind: 'answers' }>,
+): Finding[] {
+  const programs = missing.map((program): Finding => {
+    const hint = program === 'flock' ? 'Install util-linux there.' : 'Set bin in slurm of hosts.yaml.'
+    return { host, gravity: 'blocker', id: 'no-program', cause: `it has no ${program}, which jobs need`, hint }
+  })
+  const names = [...partitions.keys()]
+  const wanted = names.length === 0 ? [] : (spec.partition?.split(',') ?? [])
+  return [
+    ...(host === spec.login ? programs : []),
+    ...wanted.flatMap((name): Finding[] => {
+      const state = partitions.get(name)
+      if (state === 'up') return []
+      if (state !== undefined) {
+        const fix = onHost(`sudo scontrol update partitionname=${name} state=up`)
+        return [
+          {
+            host,
+            gravity: 'risk',
+            id: 'partition',
+            cause: `jobs cannot start in partition ${name}`,
+            detail: `its state is ${state}`,
+            fix,
+          },
+        ]
+      }
+      const detail = `it has ${names.slice(0, MOST_NAMES).join(', ')}`
+      const hint = 'Correct partition in slurm of hosts.yaml.'
+      return [{ host, gravity: 'blocker', id: 'no-partition', cause: `Slurm has no partition ${name}`, detail, hint }]
+    }),
+  ]
 }
 
 const CREDENTIAL = /^MUNGE:[A-Za-z0-9+/=]{1,2000}:$/

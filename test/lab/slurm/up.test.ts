@@ -1,5 +1,5 @@
 /** `muster up slurm` on hosts without Slurm: installed, verified by a real srun, mended after each fault, and removed without a trace. */
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROGRAM } from '../../support/console-options.ts'
@@ -320,5 +320,14 @@ describe.skipIf(!canRun)('muster status slurm in a running cluster of somebody e
     expect(await muster('down', 'slurm', '--yes')).toContain("a cluster that is not Muster's: it is only used")
     expect(await sums()).toBe(before)
     expect(await slurm.run('sinfo -h -o %D')).toMatch(/\d/)
+
+    await slurm.run('scontrol update partitionname=main state=drain; mount --bind /dev/null /usr/bin/flock')
+    const refusing = await muster('status', 'slurm')
+    expect(refusing).toMatch(/slurm · c1: jobs cannot start in partition main \[its state is drain\]/)
+    expect(refusing).toMatch(/slurm · c1: it has no flock, which jobs need/)
+    writeFileSync(file, readFileSync(file, 'utf8').replace('partition: main', 'partition: gpu'))
+    expect(await muster('status', 'slurm')).toMatch(/slurm · c1: Slurm has no partition gpu \[it has main\]/)
+    await slurm.run('kill $(cat /run/munge/munged.pid)')
+    expect(await muster('status', 'slurm')).toContain('munged is not running on the login host')
   })
 })

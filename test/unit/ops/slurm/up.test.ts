@@ -177,7 +177,9 @@ function good(wanted: SlurmWanted, host: string): SlurmFacts {
       changedS: new Map([['/etc/slurm/slurm.conf', 900]]),
     },
     machine: { ...bare(host).machine, hasPlace: true },
-    cluster: isController ? { kind: 'answers', nodes, hasDefaultMemory: true } : { kind: 'unasked' },
+    cluster: isController
+      ? { kind: 'answers', nodes, hasDefaultMemory: true, partitions: new Map(), missing: [] }
+      : { kind: 'unasked' },
   }
 }
 
@@ -309,7 +311,9 @@ describe('a plan for up', () => {
   it('resumes what Slurm drained for a cause that is gone, and nothing that a person drained', () => {
     const drained = (reason: string, state = 'drained') => {
       const nodes = [{ name: 'n1', state, isSilent: false, reason }]
-      return all({ c1: { cluster: { kind: 'answers', nodes, hasDefaultMemory: true } } })
+      return all({
+        c1: { cluster: { kind: 'answers', nodes, hasDefaultMemory: true, partitions: new Map(), missing: [] } },
+      })
     }
     expect(up(drained('gres/gpu count reported lower than configured (0 < 2)'))).toEqual([
       'node@n1: restart slurmd (jobs go on)',
@@ -357,7 +361,12 @@ describe('a cluster of somebody else', () => {
     expect(wanted.hosts.map(({ host }) => host)).toEqual(['c1'])
     expect(Object.keys(slurmFacts(wanted, 'c1'))).toEqual(['cluster'])
     const nodes = [{ name: 'x1', state: 'down', isSilent: true, reason: 'Not responding' }]
-    const facts = factsOf({ c1: { ...bare('c1'), cluster: { kind: 'answers', nodes, hasDefaultMemory: false } } })
+    const facts = factsOf({
+      c1: {
+        ...bare('c1'),
+        cluster: { kind: 'answers', nodes, hasDefaultMemory: false, partitions: new Map(), missing: [] },
+      },
+    })
     expect(planSlurm('up', wanted, facts).map(({ verdict }) => verdict.kind)).toEqual(['nothing'])
     expect(planSlurm('down', wanted, facts).map(({ verdict }) => verdict.kind)).toEqual(['nothing'])
     const unused = { exec: () => Promise.reject(new Error('not asked')) }
@@ -397,15 +406,26 @@ describe('what hosts answer', () => {
     const line = (name: string, state: string, reason: string) =>
       `${name.padEnd(64)}${state.padEnd(24)}${reason.padEnd(200)}`
     const lines = [line('n1', 'idle', 'none'), line('n1', 'idle', 'none'), line('n2', 'down*', 'Not responding')]
-    expect(parse('cluster', `sinfo 0\n${lines.join('\n')}\nmemory 1024\nend\n`)).toEqual({
+    expect(
+      parse(
+        'cluster',
+        `sinfo 0\n${lines.join('\n')}\nmemory 1024\npartition main up\npartition x;y up\nmissing flock\nend\n`,
+      ),
+    ).toEqual({
       kind: 'answers',
       nodes: [
         { name: 'n1', state: 'idle', isSilent: false, reason: '' },
         { name: 'n2', state: 'down', isSilent: true, reason: 'Not responding' },
       ],
       hasDefaultMemory: true,
+      partitions: new Map([['main', 'up']]),
+      missing: ['flock'],
     })
-    expect(parse('cluster', 'sinfo 137\n\nend\n')).toEqual({ kind: 'silent', because: 'it does not answer' })
+    expect(parse('cluster', 'sinfo 137\n\nend\n')).toEqual({ kind: 'silent', because: 'no answer in time' })
+    expect(parse('cluster', 'sinfo 1\nsinfo: error: x (Did you start munged?)\nend\n')).toEqual({
+      kind: 'silent',
+      because: 'munged is not running on the login host. Run there: systemctl start munge',
+    })
   })
 
   it('neither breaks a parser nor gets control characters or other words into a plan', () => {
@@ -439,7 +459,7 @@ describe('what hosts answer', () => {
     const operations = planSlurm(
       'up',
       wantedOf(),
-      all({ c1: { cluster: { kind: 'answers', nodes, hasDefaultMemory: true } } }),
+      all({ c1: { cluster: { kind: 'answers', nodes, hasDefaultMemory: true, partitions: new Map(), missing: [] } } }),
     )
     const scripts = operations.flatMap(({ verdict }) =>
       verdict.kind === 'steps' ? verdict.steps.map((step) => step.run.script) : [],
