@@ -15,7 +15,7 @@ import { apiPath, type KubernetesAnswer, type KubernetesRefusal } from './api.ts
 import { findExtensions, type KnownExtensions } from './discovery.ts'
 import { eventOf } from './events.ts'
 import { type Kubernetes, openKubernetes } from './kubernetes.ts'
-import { readLog, runWithFiles } from './logs.ts'
+import { PodLogs, runWithFiles } from './logs.ts'
 import {
   barredObject,
   gpuResourceOf,
@@ -152,6 +152,7 @@ class KubernetesJobs implements Disposable {
   /** Keys of gangs that have all of their objects. */
   readonly #whole = new Set<string>()
   readonly #patience = new Map<string, Patience>()
+  readonly #logs = new PodLogs()
   readonly #stuck = new Map<string, number>()
   #room: { readonly atMs: number; readonly free: FreeRoom | undefined } | undefined
 
@@ -523,8 +524,10 @@ class KubernetesJobs implements Disposable {
     const pods = await listObjects(this.#api, path, nameOf, { query: { labelSelector }, signal })
     if (!pods.ok) return pods.message
     const [pod] = [...pods.items.values()].sort((one, other) => other.atMs - one.atMs)
-    if (pod !== undefined)
-      return await readLog(this.#api, { namespace: namespace.name, pod: pod.name, fromByte, mostBytes }, signal)
+    if (pod !== undefined) {
+      const piece = { namespace: namespace.name, pod, key: `${key} ${rank}`, fromByte, mostBytes }
+      return await this.#logs.read(this.#api, piece, signal)
+    }
     return owner !== undefined && !isOver(owner)
       ? new Uint8Array()
       : 'Kubernetes no longer has its pods, and with them their output'
@@ -619,9 +622,9 @@ function isPodOf(pod: JsonRecord, key: string, job: JsonRecord | undefined): boo
     : uid !== undefined && uid === metadataOf(job).uid
 }
 
-function nameAndTime(pod: JsonRecord): { readonly name: string; readonly atMs: number } {
-  const { name, creationTimestamp } = metadataOf(pod)
-  return { name: textOf(name), atMs: Date.parse(textOf(creationTimestamp)) || 0 }
+function nameAndTime(pod: JsonRecord) {
+  const { name, uid, creationTimestamp } = metadataOf(pod)
+  return { name: textOf(name), uid: textOf(uid), atMs: Date.parse(textOf(creationTimestamp)) || 0 }
 }
 
 /** The API server would refuse it at any time. */

@@ -68,8 +68,9 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
       '--',
       'echo $MUSTER_ARRAY_INDEX',
     )
+    // A pipe would be closed before nc has read it when the other end is done first.
     const talk =
-      '[ $RANK = 0 ] && exec nc -l -p $MASTER_PORT; until echo hello from $RANK | nc $MASTER_ADDR $MASTER_PORT; do :; done'
+      '[ $RANK = 0 ] && exec nc -l -p $MASTER_PORT\nuntil nc $MASTER_ADDR $MASTER_PORT <<END\nhello from $RANK\nEND\ndo :; done'
     const gang = await submit('--bundles', '2', '--strategy', 'STRICT_SPREAD', '--', `${TELL}; ${talk}`)
     const tight = await submit('--bundles', '3', '--strategy', 'STRICT_PACK', '--', TELL)
     const literal = await submit('--env', 'A=$(RANK) $$ "x"', '--', 'echo "$A" $((1+1)) $(echo x) $$')

@@ -406,8 +406,7 @@ describe('rounds with Kubernetes', () => {
     cluster.put('pods', 'new', made('2026-01-02T00:00:00Z'))
     cluster.override = ({ path, query }, response) => {
       if (!path.endsWith('/pods/new/log')) return false
-      const text = '0123456789'
-      response.end(query.has('limitBytes') ? text.slice(0, Number(query.get('limitBytes'))) : text)
+      response.end(`${query.has('timestamps') ? '2026-01-02T00:00:01.5Z ' : ''}0123456789`)
       return true
     }
     const piece = async (fromByte: number, mostBytes: number) => {
