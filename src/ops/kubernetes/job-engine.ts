@@ -274,7 +274,12 @@ class KubernetesJobs implements Disposable {
     }
     const isGang = spec.bundles > 1
     const hasPodGroup = isGang && extensions.podGroup !== undefined && !isQueued
-    const object = jobObject(order, this.#k8s, { isSuspended: isGang || isQueued, hasPodGroup, isQueued })
+    const object = jobObject(order, this.#k8s, {
+      isSuspended: isGang || isQueued,
+      hasPodGroup,
+      // Kueue must not start a gang before it is whole.
+      isQueued: isQueued && !isGang,
+    })
     const answer = await this.#post(object, namespace, signal)
     if (answer.ok || (answer.status === 409 && (await this.#isOurs(key, round)))) {
       this.#known.add(key)
@@ -353,15 +358,18 @@ class KubernetesJobs implements Disposable {
         if (round.trouble !== undefined) return
         continue
       }
-      if (labelsIn(job)[QUEUE_LABEL] !== undefined || isSuspended(job)) continue
+      if (queueOf(job) !== undefined || isSuspended(job)) continue
       const bound = pods.filter((pod) => nodeOfPod(pod) !== '' && !isDeleting(pod)).length
       if (bound < count) isTrying = true
       await this.#takeBack(key, job, bound, count, round)
     }
     for (const { key, job, count } of gangs) {
       if (!isSuspended(job) || !this.#whole.has(key)) continue
-      if (labelsIn(job)[QUEUE_LABEL] !== undefined) {
-        round.waits.set(key, { why: `waiting in the queue ${textOf(labelsIn(job)[QUEUE_LABEL])} of Kueue` })
+      if (queueOf(job) !== undefined) continue
+      const { queue } = this.#k8s
+      if (queue !== undefined) {
+        await this.#patch(job, { metadata: { labels: { [QUEUE_LABEL]: queue } } }, round)
+        if (round.trouble !== undefined) return
         continue
       }
       const wish = wishOf(job, count, this.#k8s)
@@ -369,7 +377,7 @@ class KubernetesJobs implements Disposable {
       const why = hasPodGroup ? this.#pauseWords(key) : await this.#whyNotYet(key, wish, isTrying, round)
       if (round.trouble !== undefined) return
       if (why !== undefined) round.waits.set(key, { why })
-      else if (await this.#suspend(job, false, round)) isTrying = true
+      else if (await this.#patch(job, { spec: { suspend: false } }, round)) isTrying = true
     }
   }
 
@@ -420,7 +428,7 @@ class KubernetesJobs implements Disposable {
     if (bound >= count || bound === 0) known.boundMs = nowMs
     this.#patience.set(key, known)
     if (bound >= count || bound === 0 || !hasPassed(known.boundMs, BIND_MS, nowMs)) return
-    if (!(await this.#suspend(job, true, round))) return
+    if (!(await this.#patch(job, { spec: { suspend: true } }, round))) return
     known.untilMs = nowMs + Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** known.tries)
     known.tries += 1
     round.reports.set(key, 'waiting')
@@ -445,10 +453,15 @@ class KubernetesJobs implements Disposable {
     return `all of its ${wish.count} bundles must fit at once${wish.strategy === 'STRICT_PACK' ? ' on one node' : wish.strategy === 'STRICT_SPREAD' ? ' on different nodes' : ''}; now there is room for ${fit}`
   }
 
-  async #suspend(job: JsonRecord, suspend: boolean, round: Round): Promise<boolean> {
+  /** False: it has not been changed. */
+  async #patch(
+    job: JsonRecord,
+    change: { readonly metadata?: JsonRecord; readonly spec?: JsonRecord },
+    round: Round,
+  ): Promise<boolean> {
     const { name, uid } = metadataOf(job)
     const path = apiPath('batch/v1', 'namespaces', round.namespace, 'jobs', textOf(name))
-    const body = { metadata: { uid }, spec: { suspend } }
+    const body = { ...change, metadata: { ...change.metadata, uid } }
     const answer = await this.#api.request('PATCH', path, { body, signal: round.signal })
     if (!answer.ok && answer.status !== 404 && answer.status !== 409) round.trouble = troubleWords(answer)
     return answer.ok
@@ -487,8 +500,11 @@ class KubernetesJobs implements Disposable {
   async #explain(orders: readonly KubernetesOrder[], round: Round): Promise<void> {
     const silent = orders.flatMap(({ key }) => {
       const { job, pods } = round.sights.get(key) as Sight
-      if (round.reports.get(key) !== 'waiting' || round.waits.has(key) || job === undefined || isSuspended(job))
-        return []
+      if (round.reports.get(key) !== 'waiting' || round.waits.has(key) || job === undefined) return []
+      const queue = queueOf(job)
+      if (isSuspended(job) && queue !== undefined)
+        round.waits.set(key, { why: `waiting in the queue ${plainWords(queue)} of Kueue` })
+      if (isSuspended(job)) return []
       const words = pods.flatMap((pod) => (isDeleting(pod) ? [] : (podWaitWords(pod) ?? [])))
       // What the first of them waits for is what the others wait for, too.
       const [why] = words
@@ -599,6 +615,12 @@ class KubernetesJobs implements Disposable {
 
 const objectsPath = ({ apiVersion, kind }: KubernetesObject, namespace: string): string =>
   apiPath(apiVersion, 'namespaces', namespace, `${kind.toLowerCase()}s`)
+
+/** Of Kueue. */
+function queueOf(job: JsonRecord): string | undefined {
+  const queue = labelsIn(job)[QUEUE_LABEL]
+  return queue === undefined ? undefined : textOf(queue)
+}
 
 const templateOf = (job: JsonRecord): JsonRecord => record(record(record(job.spec)?.template)?.spec) ?? {}
 

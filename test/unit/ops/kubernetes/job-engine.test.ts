@@ -60,7 +60,11 @@ class Cluster {
     const kind = path.split('/').at(-1) ?? ''
     if (method === 'GET' && KINDS.includes(kind)) return sendJson(response, { metadata: {}, items: this.of(kind) })
     if (found === undefined) return refuse(response, 404, 'NotFound')
-    if (method === 'PATCH') Object.assign(found.spec, (body as Stored).spec)
+    if (method === 'PATCH') {
+      const { metadata, spec } = body as Stored
+      Object.assign(found.spec, spec)
+      found.metadata.labels = { ...found.metadata.labels, ...metadata.labels }
+    }
     if (method === 'DELETE') found.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'
     sendJson(response, found)
   }
@@ -383,6 +387,35 @@ describe('rounds with Kubernetes', () => {
     const { waits } = await engine.round([gang, other], NO_HOSTS, never)
     expect(waits?.get(KEY)?.why).toMatch(/^the quota few is used up/)
     expect(cluster.of('jobs').map(({ spec }) => spec.suspend)).toEqual([true, false])
+  })
+
+  it('puts a gang into the queue of Kueue when it is whole, and says where it waits', async () => {
+    const group = { name: 'kueue.x-k8s.io', preferredVersion: { groupVersion: 'kueue.x-k8s.io/v1beta1' } }
+    cluster.override = ({ path }, response) => {
+      if (path === '/apis') sendJson(response, { groups: [group] })
+      else if (path.endsWith('/kueue.x-k8s.io/v1beta1')) sendJson(response, { resources: [{ name: 'localqueues' }] })
+      else return false
+      return true
+    }
+    cluster.put('services', NAME, { metadata: { labels: OWNED.labels } })
+    const engine = open({ ...SPEC, queue: 'gpu' })
+    const one = { ...start(), key: 'abc-5-1-0' }
+    const round = async () => await engine.round([start({ bundles: 2 }), one], NO_HOSTS, never)
+    await round()
+    expect((await round()).waits?.get(KEY)?.why).toMatch(/has a Service/)
+    const queues = () => cluster.of('jobs').map(({ metadata }) => metadata.labels?.['kueue.x-k8s.io/queue-name'])
+    expect(queues()).toEqual([undefined, 'gpu'])
+    cluster.objects.delete(`/api/v1/namespaces/team/services/${NAME}`)
+    await round()
+    expect(queues()).toEqual(['gpu', 'gpu'])
+    expect(cluster.of('jobs').map(({ spec }) => spec.suspend)).toEqual([true, true])
+    const { waits } = await round()
+    expect([waits?.get(KEY)?.why, waits?.get(one.key)?.why]).toEqual(Array(2).fill('waiting in the queue gpu of Kueue'))
+    cluster.override = undefined
+    const without = open({ ...SPEC, queue: 'gpu' })
+    expect((await without.round([{ ...start(), key: 'abc-6-1-0' }], NO_HOSTS, never)).trouble).toBe(
+      'hosts.yaml names a queue, and Kueue is not installed in the cluster',
+    )
   })
 
   it('waits with a job whose hand-over a quota forbids', async () => {
