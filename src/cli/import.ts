@@ -1,38 +1,63 @@
-/** `muster import KIND [FILE]`: hosts.yaml from the files of other tools. */
+/** `muster import KIND [FILE]`: hosts.yaml from the files of other tools; `muster import dijob FILE`: a job from a DIJob. */
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
-import { Argument } from 'commander'
+import { Argument, Option } from 'commander'
 import { defined } from '../base/defined.ts'
-import { MusterError } from '../base/errors.ts'
+import { MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, readStream, TOO_LARGE } from '../base/read-bounded.ts'
+import { shellQuote } from '../base/shell-quote.ts'
 import { writeFileAtomically } from '../inventory/edit-hosts-yaml.ts'
-import { formatNote, IMPORT_KINDS, type ImportKind, importInventory } from '../inventory/import/import-inventory.ts'
+import {
+  formatNote,
+  IMPORT_KINDS,
+  type ImportKind,
+  importInventory,
+  readSource,
+} from '../inventory/import/import-inventory.ts'
+import { convertDijob } from '../scheduler/launch/dijob.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from './command-line/verb.ts'
 
-type Options = GlobalOptions & { readonly output?: string }
+type Options = GlobalOptions & { readonly output?: string; readonly as?: string }
+
+const DIJOB = 'dijob'
 
 export const verb: VerbCode = {
   define: (command) =>
     command
-      .addArgument(new Argument('<kind>', 'the tool').choices(IMPORT_KINDS))
+      .addArgument(
+        new Argument('<kind>', 'the tool; dijob: a job of DI-engine for Kubernetes').choices([...IMPORT_KINDS, DIJOB]),
+      )
       .argument('[file]', "file to read (default: the tool's own; -: stdin)")
-      .option('-o, --output <file>', 'write to this file (default: stdout)'),
+      .option('-o, --output <file>', 'write to this file (default: stdout)')
+      .addOption(
+        new Option(
+          '--as <what>',
+          'dijob: write a command of muster (default: job), or a DIJob that the current operator accepts',
+        ).choices(['job', DIJOB]),
+      ),
   help: `
 Examples:
   muster import ssh                            the aliases of ~/.ssh/config
   muster import clusterssh ~/.clusterssh/clusters
   muster import clush /etc/clustershell/groups.d/cluster.yaml -o hosts.yaml
   muster import ansible inventory.ini > hosts.yaml
+  muster import dijob job.yaml                 the command that submits the same job
+  muster import dijob job.yaml --as dijob      the DIJob in the current schema
 
-Settings without a counterpart in hosts.yaml are listed on stderr, line by line.
+Settings without a counterpart are listed on stderr, line by line.
 `,
-  async run(kind: ImportKind, file: string | undefined, options: Options, context: CliContext) {
+  async run(kind: ImportKind | typeof DIJOB, file: string | undefined, options: Options, context: CliContext) {
     const { environment: env, workingDirectory: cwd } = context
     const tooLarge = () => new MusterError('configuration', `cannot read stdin: ${TOO_LARGE}`)
     const text = file === '-' ? (await readStream(context.stdin, MAX_TEXT_BYTES, tooLarge)).toString('utf8') : undefined
     const home = env.HOME || homedir()
-    const result = importInventory({ kind, cwd, env, home, ...defined({ file, text }) })
+    if (kind !== DIJOB && options.as !== undefined)
+      throw new MusterError('usage', `--as can only be used with ${DIJOB}`)
+    const result =
+      kind === DIJOB
+        ? importDijob(file, text, options.as === DIJOB, cwd)
+        : importInventory({ kind, cwd, env, home, ...defined({ file, text }) })
     for (const note of result.notes) context.stderr.write(`${formatNote(note)}\n`)
     if (options.output === undefined) {
       context.stdout.write(result.text)
@@ -44,7 +69,21 @@ Settings without a counterpart in hosts.yaml are listed on stderr, line by line.
         hint: 'Add --yes to replace it, or name another file.',
       })
     }
-    context.stderr.write(`${printable(options.output)}: ${result.hosts} hosts\n`)
+    const what = 'hosts' in result ? `: ${result.hosts} hosts` : ' written'
+    context.stderr.write(`${printable(options.output)}${what}\n`)
     return EXIT.ok
   },
+}
+
+function importDijob(file: string | undefined, given: string | undefined, isDijob: boolean, cwd: string) {
+  if (file === undefined)
+    throw new MusterError('usage', 'the file is missing', { hint: 'Run: muster import dijob FILE' })
+  const { path, text } = given === undefined ? readSource(resolve(cwd, file)) : { path: file, text: given }
+  try {
+    const { words, dijob, notes } = convertDijob(text)
+    const command = `${['muster', ...words].map((word) => (/^[\w./:=,-]+$/.test(word) ? word : shellQuote(word))).join(' ')}\n`
+    return { text: isDijob ? dijob : command, notes: notes.map((note) => ({ path, ...note })) }
+  } catch (error) {
+    throw new MusterError('configuration', `cannot convert ${printable(path)}: ${printable(messageOf(error))}`)
+  }
 }

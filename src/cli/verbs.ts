@@ -257,7 +257,12 @@ export const VERBS: VerbTable = {
       swf: reads('measure waiting times of a job log (Standard Workload Format)', PLAIN, one(simulateQueues, 'swf')),
     },
   },
-  import: reads("write hosts.yaml from another tool's files", ['confirmation'], () => import('./import.ts'), {
-    changesWith: ['output'],
-  }),
+  import: reads(
+    "write hosts.yaml from another tool's files, or a job from a DIJob of DI-engine",
+    ['confirmation'],
+    () => import('./import.ts'),
+    {
+      changesWith: ['output'],
+    },
+  ),
 }

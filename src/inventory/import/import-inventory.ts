@@ -35,7 +35,8 @@ const MAX_INCLUDED_FILES = 1000
 
 const inEtc = ({ etc = '/etc' }: ImportSource, name: string): string => join(etc, name)
 
-function readSource(path: string): SourceFile {
+/** @throws MusterError 'configuration' */
+export function readSource(path: string): SourceFile {
   try {
     return { path, text: readBoundedSync(path).toString('utf8') }
   } catch (error) {
