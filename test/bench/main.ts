@@ -50,6 +50,9 @@ const USAGE = `npm run bench -- NAME [options]
   ray                        compare muster up ray with ray start by hand and Ray's own launcher, on three hosts (root)
     --rounds 3
     --parts muster,launcher  any of these; ray start by hand is measured with each
+  slurm                      measure the CPU time of a poll of Slurm, beside squeue and scontrol (root)
+    --jobs 200               jobs in Slurm's queue
+    --rounds 21
   studies                    measure studies with 10,000 trials, and over SSH (root); compare them with Optuna's own workers and Ray Tune
     --parts numbers,gaps     any of: numbers, queue, gaps, workers, tune, points (default: numbers,queue)
     --rounds 5               of workers and tune: rounds; of points: seeds
@@ -77,6 +80,7 @@ const { values, positionals } = parseArgs({
     connections: { type: 'string', default: '200' },
     rounds: { type: 'string' },
     receivers: { type: 'string' },
+    jobs: { type: 'string', default: '200' },
     mebibytes: { type: 'string', default: '256' },
     megabits: { type: 'string', default: '100' },
     parts: { type: 'string' },
@@ -213,6 +217,14 @@ switch (positionals[0]) {
       rounds: Number(values.rounds ?? 3),
       parts: (values.parts ?? 'muster,launcher').split(','),
       root: resolve(values.root),
+    })
+    break
+  case 'slurm':
+    table = await (await import('./slurm.ts')).benchSlurm({
+      jobs: Number(values.jobs),
+      rounds: Number(values.rounds ?? 21),
+      interrupted: interrupted.promise,
+      log,
     })
     break
   case 'studies':
