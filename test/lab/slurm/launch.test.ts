@@ -27,8 +27,9 @@ describe.skipIf(!canRun)('launchers on a real Slurm', { timeout: 240_000 }, () =
     (await queue.submit('--engine', 'slurm', ...args)).split('\n')[0] ?? ''
   const ends = async (id: string): Promise<{ readonly state: string; readonly lines: readonly string[] }> => {
     await queue.work().ended
-    const text = await slurm.run(`cat .local/state/muster/jobs/*-${id}-1-0/out.*`)
-    return { state: (await queue.find(id)).state, lines: text.trim().split('\n').toSorted() }
+    const { state, attempt } = await queue.find(id)
+    const text = await slurm.run(`cat .local/state/muster/jobs/*-${id}-${attempt}-0/out.*`)
+    return { state, lines: text.trim().split('\n').toSorted() }
   }
 
   beforeAll(async () => {
@@ -50,10 +51,11 @@ describe.skipIf(!canRun)('launchers on a real Slurm', { timeout: 240_000 }, () =
 
   it.each([
     ['Open MPI', [], `/usr/bin/python3 ${PLACE}/mpi_all_reduce.py`],
-    // Hosts of the lab have one kernel, by which UCX takes them for one machine with shared memory.
-    ['MPICH', ['--mpi', 'mpich', '--env', 'UCX_TLS=tcp,self'], '~/reduce'],
-  ])('reduces with %s, started once, on two nodes', async (_, options, command) => {
-    if (command === '~/reduce') await slurm.run(`mpicc.mpich -o ~/reduce ${PLACE}/mpi_all_reduce.c`)
+    // Hosts of the lab have one kernel, by which UCX takes them for one machine with shared memory. Over TCP, MPI_Finalize of Debian's
+    // MPICH 4.0 does not always return, also without Muster.
+    ['MPICH', ['--mpi', 'mpich', '--env', 'UCX_TLS=tcp,self', '--retries', '5'], 'timeout 20 ~/reduce'],
+  ])('reduces with %s, started once, on two nodes', async (name, options, command) => {
+    if (name === 'MPICH') await slurm.run(`mpicc.mpich -o ~/reduce ${PLACE}/mpi_all_reduce.c`)
     const { state, lines } = await ends(await submit(...APART, '--launch', 'mpi', ...options, '--', command))
     expect(lines.map((line) => line.replace(/ on n\d/, ''))).toEqual(
       [0, 1, 2, 3].map((rank) => `rank ${rank}/4 sum 10`),
