@@ -135,13 +135,13 @@ function reportOfSight(kind: 'start' | 'check' | 'stop', sight: SlurmSight): Slu
 }
 
 function reportOfJob(job: SlurmJob, noted: SlurmEnd | undefined, hasBegun: boolean): SlurmReport {
-  const { state, status, reason, nodes } = job
+  const { state, nodes } = job
   if (WAITING.includes(state)) return 'waiting'
   switch (state) {
     case 'COMPLETED':
       return noted ?? { kind: 'exit', code: 0 }
     case 'FAILED':
-      return noted ?? failureOf(status, reason, hasBegun)
+      return noted ?? failureOf(job, hasBegun)
     case 'CANCELLED':
     case 'REVOKED':
       return CANCELLED
@@ -163,20 +163,29 @@ function reportOfJob(job: SlurmJob, noted: SlurmEnd | undefined, hasBegun: boole
   }
 }
 
-function failureOf(status: number, reason: string, hasBegun: boolean): SlurmEnd {
+const SHARE_IT = 'set directory in slurm of hosts.yaml to one that all nodes share'
+
+function failureOf({ status, reason, nodes }: SlurmJob, hasBegun: boolean): SlurmEnd {
   const code = (status & 127) === 0 ? (status >> 8) & 255 : 128 + (status & 127)
   if (reason === 'BadConstraints') return { kind: 'refused', reason: `Slurm refused it: ${REASONS.BadConstraints}` }
   if (!hasBegun && code === UNSHARED_CODE)
     return {
       kind: 'refused',
-      reason:
-        'its node cannot use the directory of the job. Set directory in slurm of hosts.yaml to one that all nodes share',
+      reason: `its node cannot use the directory of the job: ${SHARE_IT}`,
     }
   if (!hasBegun && code === FULL_CODE)
     return {
       kind: 'unable',
       reason: 'the disk or the quota of its directory is full: test them with df and quota',
     }
+  // slurmd itself cannot write the output there.
+  if (!hasBegun && reason === 'JobLaunchFailure') {
+    const node = nodes || 'its node'
+    return {
+      kind: 'refused',
+      reason: `${node} could not start it (JobLaunchFailure): the log of slurmd there says why. If it does not see the directory of the job, ${SHARE_IT}`,
+    }
+  }
   if (!hasBegun && reason !== 'NonZeroExitCode') return gone(`Slurm could not start it: ${reason}`)
   return { kind: 'exit', code }
 }

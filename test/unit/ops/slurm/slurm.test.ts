@@ -73,9 +73,13 @@ describe('what squeue says', () => {
     expect(report('COMPLETED')).toEqual({ kind: 'exit', code: 0 })
     expect(report('FAILED', { status: 768, reason: 'NonZeroExitCode' })).toEqual({ kind: 'exit', code: 3 })
     expect(report('FAILED', { status: 9, reason: 'RaisedSignal' })).toEqual({ kind: 'exit', code: 137 })
-    expect(report('FAILED', { reason: 'JobLaunchFailure' }, false)).toEqual({
+    expect(report('FAILED', { reason: 'SystemFailure' }, false)).toEqual({
       kind: 'gone',
-      reason: 'Slurm could not start it: JobLaunchFailure',
+      reason: 'Slurm could not start it: SystemFailure',
+    })
+    expect(report('FAILED', { reason: 'JobLaunchFailure', nodes: 'n2' }, false)).toEqual({
+      kind: 'refused',
+      reason: expect.stringContaining('n2 could not start it (JobLaunchFailure)'),
     })
     expect(report('FAILED', { status: 1, reason: 'BadConstraints' }, false)).toEqual({
       kind: 'refused',
