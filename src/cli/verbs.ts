@@ -39,6 +39,7 @@ const launches = () => import('./launch/launch.ts')
 const studyTables = () => import('./study/show.ts')
 const studyChanges = () => import('./study/change.ts')
 const studyPrograms = () => import('./study/programs.ts')
+const kubernetesTables = () => import('./kubernetes/show.ts')
 const rayJobs = () => import('./ray/jobs.ts')
 
 const QUEUE = ['inventory', 'json'] as const
@@ -60,6 +61,18 @@ const OWN_VERBS: Readonly<Record<string, VerbTable>> = {
     logs: reads('show the output of a job', CLUSTER, one(rayJobs, 'logs')),
     stop: changes('stop a job', CLUSTER, one(rayJobs, 'stop')),
     watch: reads('watch nodes, placement groups and pending requests', CLUSTER, () => import('./ray/watch.ts')),
+  },
+  k8s: {
+    nodes: reads(
+      'show GPUs, cores and memory of the nodes, and what pods asked for',
+      CLUSTER,
+      one(kubernetesTables, 'nodes'),
+    ),
+    pods: reads('list pods: where they run, and why they wait', CLUSTER, one(kubernetesTables, 'pods')),
+    why: reads('explain why a pod or a Job waits, or how it ended', CLUSTER, one(kubernetesTables, 'why')),
+    events: reads('show the events of the last hour', CLUSTER, () => import('./kubernetes/events.ts')),
+    logs: reads('show what a pod prints', CLUSTER, () => import('./kubernetes/logs.ts')),
+    exec: changes('run a command in a pod', ['inventory', 'connection'], () => import('./kubernetes/exec.ts')),
   },
 }
 
@@ -124,14 +137,6 @@ export const VERBS: VerbTable = {
         CHANGE,
         one(() => import('./net/install.ts'), 'uninstall'),
       ),
-    },
-  },
-  k8s: {
-    summary: 'look at the Kubernetes cluster of hosts.yaml',
-    verbs: {
-      events: reads('show the events of the last hour', CLUSTER, () => import('./kubernetes/events.ts')),
-      logs: reads('show what a pod prints', CLUSTER, () => import('./kubernetes/logs.ts')),
-      exec: changes('run a command in a pod', ['inventory', 'connection'], () => import('./kubernetes/exec.ts')),
     },
   },
   'keep-connections': changes(

@@ -11,7 +11,7 @@ import { nearestWord } from '../../inventory/nearest-word.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { type Area, type Declared, prepareAreas } from '../../ops/kernel/area.ts'
 import type { AreaEntry } from '../../ops/kernel/area-entry.ts'
-import type { OpsHosts } from '../../ops/kernel/host-port.ts'
+import { type OpsHosts, THIS_MACHINE } from '../../ops/kernel/host-port.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { endpointOptions, inventorySource, selectionOf } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
@@ -61,8 +61,11 @@ export async function prepareBringUp(
     })
   }
 
+  const isHere = areas.some((area) => area.hosts.includes(THIS_MACHINE)) && !selected.has(THIS_MACHINE)
+  const here = isHere ? [{ name: THIS_MACHINE, number: 0, transport: 'local' as const }] : []
+  const own = await resolveEndpoints(inventory, here, endpointOptions(options, context))
   const dialog = new TtyDialog()
-  const opened = openOpsHosts(endpoints, options, context, dialog, namesOf(areas, endpoints))
+  const opened = openOpsHosts([...endpoints, ...own], options, context, dialog, namesOf(areas, endpoints))
   return {
     inventory,
     areas,
@@ -73,7 +76,7 @@ export async function prepareBringUp(
     fanOut: opened.fanOut,
     limitFactor: limitFactorOf(options),
     owner: ownerWords(context.now()),
-    isSelected: (host) => selected.has(host),
+    isSelected: (host) => selected.has(host) || (isHere && host === THIS_MACHINE && options.on === undefined),
     [Symbol.dispose]: () => opened[Symbol.dispose](),
   }
 }

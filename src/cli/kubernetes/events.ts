@@ -12,11 +12,11 @@ import { inNamespaces, type NamespaceOptions, openCluster, pathOf, refused } fro
 type EventsOptions = NamespaceOptions & { readonly follow?: boolean }
 
 export const verb: VerbCode = {
-  define: (command) => inNamespaces(command).option('-f, --follow', 'keep showing new ones'),
+  define: (command) => inNamespaces(command).option('-f, --follow', 'keep printing new events'),
   help: `
 Examples:
-  muster k8s events                 show what happened in the last hour, newest last
-  muster k8s events -f -A           follow the events of all namespaces
+  muster k8s events                       show what happened in the last hour, newest last
+  muster k8s events -f -A                 follow the events of all namespaces
 `,
   async run(options: EventsOptions, context: CliContext) {
     using kubernetes = await openCluster(options, context)
@@ -26,6 +26,7 @@ Examples:
     if (options.follow !== true) {
       const listed = await listObjects(api, where.path, eventOf, { signal: context.signal })
       if (!listed.ok) return refused(listed, context)
+      if (listed.items.size === 0 && !options.json) context.stderr.write('muster: no events\n')
       show(inOrderOfTime(listed.items.values()), options, context)
       return EXIT.ok
     }

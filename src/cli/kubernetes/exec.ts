@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { untilAborted } from '../../base/abort.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
-import { printable } from '../../base/printable.ts'
+import { printable, printableLines } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
@@ -29,10 +29,10 @@ export const verb: VerbCode = {
   define: (command) =>
     inNamespace(command.argument('<pod>', 'name of the pod', kubernetesName))
       .argument('[command...]', 'the command and its arguments (default: sh)')
-      .option('-c, --container <name>', 'in this container (default: the first)', kubernetesName),
+      .option('-c, --container <name>', 'run in this container (default: the first)', kubernetesName),
   help: `
 Examples:
-  muster k8s exec train-0-x8k2p                     open a shell in a pod
+  muster k8s exec train-0-x8k2p           open a shell in a pod
   muster k8s exec train-0-x8k2p -- nvidia-smi
 
 Exit code: that of the command.
@@ -48,7 +48,7 @@ Exit code: that of the command.
     const line = `exec ${kubectlWords(spec)} ${rest.map(shellQuote).join(' ')}`
     const end =
       spec.via === undefined
-        ? await runHere(line, context)
+        ? await runHere(line, isTerminal, context)
         : await runThere(
             await resolveEndpoints(inventory, inventory.hosts, endpointOptions(options, context)),
             spec.via,
@@ -82,11 +82,36 @@ async function allowedNamespace(options: ExecOptions, context: CliContext): Prom
   return EXIT.failed
 }
 
-/** With this process's own terminal, stdin and output. */
-async function runHere(line: string, { environment }: CliContext): Promise<ChannelEnd> {
-  const child = spawn('/bin/sh', ['-c', line], { env: environment, stdio: 'inherit' })
+type Output = CliContext['stdout'] | CliContext['stderr']
+
+/** It shows what a pod prints without being the terminal of the command. */
+const isShown = (output: Output, isTerminal: boolean): boolean => !isTerminal && output.isTTY === true
+
+/** Writes bytes as they are, or with escapes; `source` is held back while the output is full. */
+function writerFor(output: Output, hasEscapes: boolean, source: () => Pick<Channel, 'pause' | 'resume'>) {
+  const decoder = new TextDecoder()
+  return (bytes: Uint8Array) => {
+    const isRead = output.write(hasEscapes ? printableLines(decoder.decode(bytes, { stream: true })) : bytes)
+    if (isRead) return
+    source().pause()
+    output.once('drain', () => source().resume())
+  }
+}
+
+/** With this process's own stdin, and its terminal if it has one. */
+async function runHere(line: string, isTerminal: boolean, context: CliContext): Promise<ChannelEnd> {
+  const { stdout, stderr, environment } = context
+  const way = (output: Output) => (isShown(output, isTerminal) ? 'pipe' : 'inherit')
+  const child = spawn('/bin/sh', ['-c', line], { env: environment, stdio: ['inherit', way(stdout), way(stderr)] })
+  const show = (source: typeof child.stdout, output: Output) =>
+    source?.on(
+      'data',
+      writerFor(output, true, () => source),
+    )
+  show(child.stdout, stdout)
+  show(child.stderr, stderr)
   try {
-    const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
+    const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
     return code === null ? { kind: 'signal', signal: signal ?? '' } : { kind: 'exit', code }
   } catch (error) {
     return { kind: 'lost', reason: messageOf(error) }
@@ -112,25 +137,26 @@ async function runThere(
   const input = stdin as NodeJS.ReadStream
   const onDrain = () => void input.resume()
   const onEnd = ended.resolve
-  const onStdout = (bytes: Uint8Array) => void stdout.write(bytes)
-  const onStderr = (bytes: Uint8Array) => void stderr.write(bytes)
+  let channel: Channel | undefined
+  const source = { pause: () => channel?.pause(), resume: () => channel?.resume() }
+  const onStdout = writerFor(stdout, isShown(stdout, isTerminal), () => source)
+  const onStderr = writerFor(stderr, isShown(stderr, isTerminal), () => source)
   const size = () => ({ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 })
   let resize = () => {}
-  const write = (channel: Channel) => (bytes: Uint8Array) => {
-    if (!channel.write(bytes)) input.pause()
+  const take = (bytes: Uint8Array) => {
+    if (channel?.write(bytes) === false) input.pause()
   }
-  let take: (bytes: Uint8Array) => void
   if (isTerminal) {
     const term = context.environment.TERM ?? SHELL_TERM
     const shell = await connection.openShell({ size: size(), term }, { onData: onStdout, onDrain, onEnd })
     resize = () => shell.resize(size())
     stdout.on('resize', resize)
     input.setRawMode(true)
-    take = write(shell)
+    channel = shell
   } else {
     const process = await connection.exec(line, { onStdout, onStderr, onDrain, onEnd })
     input.once('end', () => process.endInput())
-    take = write(process)
+    channel = process
   }
   input.on('data', take)
   try {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { Lines } from '../../base/json-lines.ts'
 import { printableLines } from '../../base/printable.ts'
 import { apiPath } from '../../ops/kubernetes/api.ts'
+import { podWaitWords } from '../../ops/kubernetes/reasons.ts'
 import { numberFrom } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
@@ -21,12 +22,16 @@ export const verb: VerbCode = {
   define: (command) =>
     inNamespace(command.argument('<pod>', 'name of the pod', kubernetesName))
       .option('-f, --follow', 'keep printing until the pod ends')
-      .option('-c, --container <name>', 'of this container (needed if the pod has several)', kubernetesName)
-      .option('--previous', 'of the container before it was restarted')
-      .option('--tail <n>', `show at most the last N lines (default: ${DEFAULT_TAIL})`, numberFrom(0)),
+      .option(
+        '-c, --container <name>',
+        'print the output of this container (required if the pod has several)',
+        kubernetesName,
+      )
+      .option('--previous', 'print the output from before the last restart')
+      .option('--tail <n>', `print at most the last N lines (default: ${DEFAULT_TAIL})`, numberFrom(0)),
   help: `
 Examples:
-  muster k8s logs -f train-0-x8k2p     what a pod prints, until it ends
+  muster k8s logs -f train-0-x8k2p        follow the output of a pod until it ends
 
 With --json, each line is an object. Control characters in the output appear as escapes if stdout is a terminal.
 `,
@@ -34,19 +39,27 @@ With --json, each line is an object. Control characters in the output appear as 
     using kubernetes = await openCluster(options, context)
     const where = await namespaceOf(kubernetes, options)
     if (!where.ok) return refused(where, context)
-    const { stdout, signal } = context
+    const { stdout, stderr, signal } = context
     const { follow, container, previous, tail = DEFAULT_TAIL } = options
     const write = writerOf(pod, options, context)
+    const path = apiPath('v1', 'namespaces', where.name, 'pods', pod)
+    let isEmpty = true
     const refusal = await kubernetes.api.stream(
-      `${apiPath('v1', 'namespaces', where.name, 'pods', pod)}/log`,
+      `${path}/log`,
       { query: { follow, container, previous, tailLines: tail }, signal },
       async (bytes) => {
+        isEmpty = false
         write(bytes)
         if (stdout.writableNeedDrain) await once(stdout, 'drain', { signal })
       },
     )
     write(undefined)
-    return refusal === undefined ? EXIT.ok : refused(refusal, context)
+    if (refusal !== undefined) return refused(refusal, context)
+    // The log of a pod that has no node is empty, not refused.
+    const answer = isEmpty ? await kubernetes.api.request('GET', path, { signal }) : undefined
+    const why = answer?.ok ? podWaitWords(answer.body) : undefined
+    if (why !== undefined) stderr.write(`muster: ${pod} has printed nothing: ${why}\n`)
+    return EXIT.ok
   },
 }
 

@@ -7,10 +7,14 @@ import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import { apiPath, type KubernetesRefusal } from '../../ops/kubernetes/api.ts'
 import { type Kubernetes, openKubernetes } from '../../ops/kubernetes/kubernetes.ts'
+import { gpuResourceOf } from '../../ops/kubernetes/manifest.ts'
 import { section } from '../../ops/kubernetes/section.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { inventorySource } from '../connect/endpoints.ts'
 import { connectHosts } from '../job/hosts.ts'
+
+/** `gpuResource`: what counts GPUs on its nodes. */
+type OpenCluster = Kubernetes & { readonly gpuResource: string }
 
 export type NamespaceOptions = GlobalOptions & { readonly namespace?: string; readonly allNamespaces?: boolean }
 
@@ -18,17 +22,17 @@ export type NamespaceOptions = GlobalOptions & { readonly namespace?: string; re
 export const inNamespace = (command: Command): Command =>
   command.option(
     '-n, --namespace <name>',
-    'in this namespace (default: as hosts.yaml or the kubeconfig says)',
+    'use this namespace (default: that of hosts.yaml, then that of the kubeconfig)',
     kubernetesName,
   )
 
 /** Options of verbs that list objects. */
 export const inNamespaces = (command: Command): Command =>
-  inNamespace(command).option('-A, --all-namespaces', 'of all namespaces')
+  inNamespace(command).option('-A, --all-namespaces', 'list objects of all namespaces')
 
 export function kubernetesName(text: string): string {
   if (!/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(text))
-    throw new InvalidArgumentError('It may have lower-case letters, digits, - and . only.')
+    throw new InvalidArgumentError('Names have only lower-case letters, digits, - and .')
   return text
 }
 
@@ -44,7 +48,7 @@ export async function declaredCluster(options: GlobalOptions, context: CliContex
 }
 
 /** Disposing ends the proxy and the connection to its host. @throws MusterError */
-export async function openCluster(options: GlobalOptions, context: CliContext): Promise<Kubernetes> {
+export async function openCluster(options: GlobalOptions, context: CliContext): Promise<OpenCluster> {
   const { inventory, spec } = await declaredCluster(options, context)
   const { environment, signal } = context
   const opened = new DisposableStore()
@@ -52,7 +56,7 @@ export async function openCluster(options: GlobalOptions, context: CliContext): 
   const kubernetes = opened.own(
     openKubernetes(spec, { clock: systemClock, environment, signal, ...(hosts && { hosts }) }),
   )
-  return { ...kubernetes, [Symbol.dispose]: () => opened[Symbol.dispose]() }
+  return { ...kubernetes, gpuResource: gpuResourceOf(spec), [Symbol.dispose]: () => opened[Symbol.dispose]() }
 }
 
 /** As the options say, else hosts.yaml, else the kubeconfig. */
@@ -62,21 +66,22 @@ export const namespaceOf = (
 ): ReturnType<Kubernetes['namespace']> =>
   namespace === undefined ? kubernetes.namespace() : Promise.resolve({ ok: true, name: namespace })
 
-/** The path of a kind of objects as the options say. */
+/** The path of a kind of objects as the options say; `namespace` undefined: of all. */
 export async function pathOf(
   kubernetes: Kubernetes,
   group: string,
   kind: string,
   options: NamespaceOptions,
-): Promise<{ readonly ok: true; readonly path: string } | KubernetesRefusal> {
+): Promise<{ readonly ok: true; readonly path: string; readonly namespace?: string } | KubernetesRefusal> {
   if (options.allNamespaces) return { ok: true, path: apiPath(group, kind) }
   const own = await namespaceOf(kubernetes, options)
-  return own.ok ? { ok: true, path: apiPath(group, 'namespaces', own.name, kind) } : own
+  return own.ok ? { ok: true, path: apiPath(group, 'namespaces', own.name, kind), namespace: own.name } : own
 }
 
 /** Says why it could not be had, and returns the exit code. */
 export function refused({ message, status, reason }: KubernetesRefusal, { stderr }: CliContext): number {
   if (reason === 'Stopped') return EXIT.interrupted
-  stderr.write(`muster: Kubernetes: ${message}\n`)
+  const hint = status === 403 ? '. Ask an administrator of the cluster for a role that allows it' : ''
+  stderr.write(`muster: Kubernetes: ${message}${hint}\n`)
   return status === 0 || status === 401 ? EXIT.unreachable : EXIT.failed
 }

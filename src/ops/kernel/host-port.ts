@@ -2,6 +2,9 @@
 import type { Duplex } from 'node:stream'
 import type { RunOutcome } from '../run/outcome.ts'
 
+/** The name of this machine among the hosts of areas. */
+export const THIS_MACHINE = 'this-machine'
+
 export type ScriptOptions = {
   /** The script's stdin; empty unless given. Delivered whole before the script starts, otherwise the script does not run. */
   readonly stdin?: Uint8Array

@@ -230,7 +230,7 @@ export const unreachable = (message: string): KubernetesRefusal => ({
   message: remoteWords(message),
 })
 
-const nonsense = (message: string): KubernetesRefusal => ({ ...unreachable(message), reason: 'Unreadable' })
+export const nonsense = (message: string): KubernetesRefusal => ({ ...unreachable(message), reason: 'Unreadable' })
 
 function refusalOf({ statusCode = 0, headers }: IncomingMessage, text: string): KubernetesRefusal {
   const body = record(parseJson(text))
@@ -260,7 +260,11 @@ const UNAUTHORIZED =
 
 /** What Go's HTTP client, TLS and the plugins for credentials say, as a cause and what to do about it. */
 const CAUSES: readonly (readonly [RegExp, string])[] = [
-  [/connection refused/i, 'no API server answers at its address: it is down, or the kubeconfig names another one'],
+  [
+    /(connection|was) refused/i,
+    'no API server answers at its address: it is down, or the kubeconfig names another one',
+  ],
+  [/unauthorized|must be logged in|provide credentials/i, UNAUTHORIZED],
   [/no such host|server misbehaving/i, 'the name of the API server does not resolve'],
   [/i\/o timeout|deadline exceeded|no route to host|network is unreachable/i, 'the API server cannot be reached'],
   [
@@ -274,7 +278,8 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-function reachWords(said: string): string {
+/** Why kubectl does not reach the API server, with what it said. */
+export function reachWords(said: string): string {
   const cause = CAUSES.find(([pattern]) => pattern.test(said))?.[1]
   const words = remoteWords(said)
   return cause === undefined ? words || 'no answer' : `${cause} (${words})`

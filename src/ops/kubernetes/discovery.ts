@@ -3,12 +3,12 @@ import { list, record, textOf } from '../../base/json-lines.ts'
 import { apiPath, type KubernetesApi, type KubernetesRefusal } from './api.ts'
 
 /** Kinds that change how jobs are handed over, by the groups that may have them. */
-const EXTENSIONS = {
+export const EXTENSIONS = {
   /** Gangs of Kubernetes itself. */
-  podGroup: { group: 'scheduling.k8s.io', resource: 'podgroups' },
-  kueue: { group: 'kueue.x-k8s.io', resource: 'localqueues' },
-  volcano: { group: 'scheduling.volcano.sh', resource: 'podgroups' },
-  dijob: { group: 'diengine.opendilab.org', resource: 'dijobs' },
+  podGroup: { title: 'PodGroup', group: 'scheduling.k8s.io', resource: 'podgroups' },
+  kueue: { title: 'Kueue', group: 'kueue.x-k8s.io', resource: 'localqueues' },
+  volcano: { title: 'Volcano', group: 'scheduling.volcano.sh', resource: 'podgroups' },
+  dijob: { title: 'DIJob', group: 'diengine.opendilab.org', resource: 'dijobs' },
 } as const
 
 export type Extension = keyof typeof EXTENSIONS

@@ -34,6 +34,8 @@ export function kubectlWords({ context, kubeconfig }: KubernetesSpec): string {
 }
 
 const NO_KUBECTL = 'kubectl is not installed'
+export const NO_KUBECTL_HINT =
+  'Install it (https://kubernetes.io/docs/tasks/tools), or name a host that has it with via in the section k8s of hosts.yaml.'
 
 /** Prints the namespace of the context, then the path of its socket. `isWatched`: it ends when its stdin is closed. */
 const proxyProgram = (kubectl: string, isWatched: boolean): string => `
@@ -154,15 +156,20 @@ export class KubectlProxy implements Disposable {
 }
 
 function proxyWords(where: string, said: string, reason: string): string {
-  if (said.includes(NO_KUBECTL))
-    return `kubectl is not installed on ${where}. Install it (https://kubernetes.io/docs/tasks/tools), or name a host that has it: via in the section k8s of hosts.yaml`
+  if (said.includes(NO_KUBECTL)) return `kubectl is not installed on ${where}. ${NO_KUBECTL_HINT}`
   const lines = said.split('\n').filter((line) => /\S/.test(line) && !/^(namespace |Starting to serve)/.test(line))
   const words = remoteWords(lines.at(-1) ?? '').replace(/^error: /i, '')
-  if (/context .* does not exist|no context exists/i.test(words))
-    return `the kubeconfig on ${where} has no such context (${words}). List them: kubectl config get-contexts`
-  if (/invalid configuration|no configuration|no such file|current-context is not set/i.test(words))
-    return `kubectl on ${where} has no usable kubeconfig (${words}). Name it: kubeconfig in the section k8s of hosts.yaml`
-  return `kubectl proxy on ${where} ended: ${words || remoteWords(reason)}`
+  const isConfig = /context|configuration|no such file/i.test(words)
+  return isConfig
+    ? `${where}: ${configWords(words)}`
+    : `kubectl proxy on ${where} ended: ${words || remoteWords(reason)}`
+}
+
+/** What kubectl says of a kubeconfig that it cannot use, and what to do. */
+export function configWords(said: string): string {
+  if (/context .* does not exist|no context exists|cannot locate context/i.test(said))
+    return `the kubeconfig has no such context (${said}). List them: kubectl config get-contexts`
+  return `kubectl has no usable kubeconfig (${said}). Set kubeconfig or context in the section k8s of hosts.yaml`
 }
 
 const thisMachine = (environment: ProxyOptions['environment']): ProxyPlace => ({

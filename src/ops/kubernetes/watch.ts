@@ -5,7 +5,7 @@
 import { onAbort } from '../../base/abort.ts'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { type JsonRecord, Lines, list, parseJson, record, textOf } from '../../base/json-lines.ts'
-import { type KubernetesApi, type KubernetesQuery, type KubernetesRefusal, remoteWords } from './api.ts'
+import { type KubernetesApi, type KubernetesQuery, type KubernetesRefusal, nonsense, remoteWords } from './api.ts'
 
 const PAGE = 250
 /** A server with more sends the rest in vain. */
@@ -33,6 +33,8 @@ function uidOf(object: JsonRecord): string {
   return uid.length > MOST_UID ? '' : uid
 }
 
+const STRANGE = 'the API server sent an object of a shape that Muster does not know'
+
 const versionOf = (object: JsonRecord): string => textOf(record(object.metadata)?.resourceVersion)
 
 /** All objects by uid, in pages; `project` says what is kept of each one (undefined: nothing). Never rejects. */
@@ -55,12 +57,17 @@ export async function listObjects<T>(
     const metadata = record(answer.body.metadata)
     version = textOf(metadata?.resourceVersion)
     for (const object of list(answer.body.items)) {
-      const kept = project(object)
       const uid = uidOf(object)
-      if (kept === undefined || uid === '') continue
+      let own: T | undefined
+      try {
+        own = project(object)
+      } catch {
+        return nonsense(STRANGE)
+      }
+      if (own === undefined || uid === '') continue
       isCut = items.size >= MOST_OBJECTS && !items.has(uid)
       if (isCut) break
-      items.set(uid, kept)
+      items.set(uid, own)
     }
     next = textOf(metadata?.continue) || undefined
     if (next === undefined) break
@@ -234,9 +241,14 @@ class Watch<T> implements Disposable {
     if (version !== '') this.#version = version
     const uid = uidOf(object)
     if (uid === '' || type === 'BOOKMARK') return
-    const kept = type === 'DELETED' ? undefined : this.#options.project(object)
-    if (kept === undefined) this.#all.delete(uid)
-    else if (this.#all.has(uid) || this.#all.size < MOST_OBJECTS) this.#all.set(uid, kept)
+    let own: T | undefined
+    try {
+      own = type === 'DELETED' ? undefined : this.#options.project(object)
+    } catch {
+      return fail(410, 'Unreadable', STRANGE)
+    }
+    if (own === undefined) this.#all.delete(uid)
+    else if (this.#all.has(uid) || this.#all.size < MOST_OBJECTS) this.#all.set(uid, own)
     this.#reportSoon()
   }
 

@@ -48,7 +48,7 @@ describe('a planted area', () => {
 
   it('has its verbs, with help', async () => {
     expect((await muster('pbs', '--help')).output).toContain('compare the states of the nodes with hosts.yaml')
-    expect((await muster('up', '--help')).output).toContain('trust, packages, nfs, env, ray, slurm, pbs')
+    expect((await muster('up', '--help')).output).toContain('trust, packages, nfs, env, ray, slurm, k8s, pbs')
   })
 
   it('shows its status, from facts and findings', async () => {

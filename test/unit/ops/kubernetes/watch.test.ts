@@ -13,6 +13,12 @@ const PATH = '/api/v1/pods'
 
 const pod = (name: string, version = '1') => ({ metadata: { name, uid: `uid-${name}`, resourceVersion: version } })
 const nameOf = (object: JsonRecord) => textOf(record(object.metadata)?.name)
+/** Throws, as a reader does that takes an object for a text. */
+const readName = (object: JsonRecord) => {
+  if (nameOf(object) === 'odd') throw new TypeError('Cannot convert object to primitive value')
+  return nameOf(object)
+}
+const UNREADABLE = 'the API server sent an object of a shape that Muster does not know'
 const page = (items: readonly unknown[], next?: string, resourceVersion = '10') => ({
   metadata: { resourceVersion, ...(next && { continue: next }) },
   items,
@@ -30,7 +36,7 @@ async function watched(answer: Answer) {
   const watch = watchObjects(
     new KubernetesApi(server.dial, clock, abort.signal),
     PATH,
-    { project: nameOf, clock, random: () => 0.5 },
+    { project: readName, clock, random: () => 0.5 },
     { onChange: (all) => seen.push([...all.values()]), onTrouble: (refusal) => troubles.push(refusal) },
   )
   return {
@@ -84,6 +90,12 @@ describe('a list', () => {
     expect(listed.ok && listed.items.size).toBe(20_000)
   })
 
+  it('is refused if its reader cannot read an object', async () => {
+    using server = await FakeApiServer.start((_, response) => sendJson(response, page([pod('a'), pod('odd')])))
+    const listed = await listObjects(new KubernetesApi(server.dial, new ManualClock(), never), PATH, readName)
+    expect(listed).toMatchObject({ ok: false, status: 0, reason: 'Unreadable', message: UNREADABLE })
+  })
+
   it('takes objects of any shape', async () => {
     const odd = [null, 7, [], {}, { metadata: { uid: 7 } }, { metadata: null }, pod('x'.repeat(1000)), pod('a')]
     using server = await FakeApiServer.start((_, response) => sendJson(response, { metadata: [], items: odd }))
@@ -93,6 +105,30 @@ describe('a list', () => {
 })
 
 describe('a watch', () => {
+  it('says so if its reader cannot read an object, and goes on when the object has changed', async () => {
+    let items = [pod('a')]
+    using world = await watched((request, response) =>
+      isWatch(request) ? response.flushHeaders() : sendJson(response, page(items)),
+    )
+    const { server, clock, seen, troubles } = world
+    const goesOn = (isTrue: () => boolean, what: string) =>
+      waitUntil(async () => {
+        await world.settle()
+        clock.advance(1000)
+        return isTrue()
+      }, what)
+    await waitUntil(() => server.watches.length === 1, 'a watch')
+    items = [pod('a'), pod('odd')]
+    const [stream] = server.watches
+    if (stream === undefined) throw new Error('no watch')
+    sendEvent(stream, 'ADDED', pod('odd', '11'))
+    await goesOn(() => troubles.at(-1)?.message === UNREADABLE, 'the trouble')
+    expect(seen.at(-1)).toEqual(['a'])
+    items = [pod('a'), pod('b')]
+    await goesOn(() => seen.at(-1)?.length === 2, 'the next list')
+    expect([seen.at(-1), troubles.at(-1)]).toEqual([['a', 'b'], undefined])
+  })
+
   it('follows the list from its version, with bookmarks and a time limit', async () => {
     using world = await watched((request, response) =>
       isWatch(request) ? response.flushHeaders() : sendJson(response, page([pod('a')])),

@@ -1,0 +1,123 @@
+/** A watch of 1,000 pods on 50 nodes: the API server dies and comes back, connections are cut, credentials are refused. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+import { KUBERNETES_PARTS, type KubernetesLab, kubernetesLab } from '../cluster/kubernetes-lab.ts'
+import type { Lab } from '../cluster/lab.ts'
+import { pidNamespaceOf, processesIn, signalProcess } from '../cluster/processes.ts'
+
+const PODS = '/api/v1/namespaces/default/pods'
+const NODES = 50
+const COUNT = 1000
+const AT_ONCE = 16
+const WAIT_MS = 120_000
+/** The list of all of them has 4 MB as JSON. */
+const MOST_BYTES = 4_000_000
+
+type Line = { readonly pods: number; readonly trouble?: string; readonly requests: number; readonly bytes: number }
+
+describe.skipIf(!requirement(...KUBERNETES_PARTS))('a watch of pods', { timeout: 400_000 }, () => {
+  let lab: Lab
+  let kubernetes: KubernetesLab
+  /** For the sockets of the programs under test. */
+  let scratch: string
+  const children: ChildProcess[] = []
+
+  beforeAll(async () => {
+    ;({ lab, kubernetes } = await kubernetesLab({
+      nodes: Array.from({ length: NODES }, (_, index) => ({ name: `n${index}`, cpus: 64, memoryMb: 64_000, gpus: 8 })),
+    }))
+    scratch = join(lab.directory, 'scratch')
+    mkdirSync(scratch)
+  })
+  afterEach(async () => {
+    for (const child of children.splice(0)) {
+      child.stdin?.end()
+      await once(child, 'exit')
+    }
+  })
+  afterAll(async () => {
+    await lab?.stop()
+  })
+
+  function watch(context: string) {
+    const program = join(import.meta.dirname, 'watch-program.ts')
+    const [file = '', ...args] = lab.command([process.execPath, '--expose-gc', '--import', 'tsx', program, context])
+    const child = spawn(file, args, {
+      env: { ...lab.environment, TMPDIR: scratch },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    children.push(child)
+    const lines: Line[] = []
+    let rest = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      const parts = (rest + text).split('\n')
+      rest = parts.pop() ?? ''
+      lines.push(...parts.map((part) => JSON.parse(part) as Line))
+    })
+    const last = (): Line => lines.at(-1) ?? { pods: -1, requests: 0, bytes: 0 }
+    const says = (isTrue: (line: Line) => boolean, what: string) => waitUntil(() => isTrue(last()), what, WAIT_MS)
+    return { lines, last, says }
+  }
+
+  /** On a node already: what places them is no part of this. */
+  const podObject = (index: number) => {
+    const resources = { limits: { 'nvidia.com/gpu': '1' }, requests: { cpu: '1', memory: '1Gi' } }
+    const containers = [{ name: 'main', image: 'none', resources }]
+    return { metadata: { name: `p${index}` }, spec: { nodeName: `n${index % NODES}`, containers } }
+  }
+  const inParallel = async (act: (index: number) => Promise<unknown>) => {
+    let next = 0
+    const work = async () => {
+      while (next < COUNT) await act(next++)
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+  }
+
+  it('sees each change, and survives the death of the API server without a storm', async () => {
+    const { says, last } = watch('lab')
+    await says(({ pods }) => pods === 0, 'the empty list')
+    const before = last().bytes
+    await inParallel((index) => kubernetes.request('POST', PODS, podObject(index)))
+    await says(({ pods }) => pods === COUNT, 'all pods')
+    // One list and one watch saw them all.
+    expect(last().requests).toBe(2)
+    expect(last().bytes - before).toBeLessThan(MOST_BYTES)
+
+    await kubernetes.killServer()
+    await says(({ trouble }) => trouble?.includes('no API server answers') === true, 'the trouble')
+    expect(last().pods).toBe(COUNT)
+    await kubernetes.startServer()
+    await says(({ trouble }) => trouble === undefined, 'the end of the trouble')
+    const known = last().requests
+    // It was away for some seconds, so Muster asked a few times, each a bit later.
+    expect(known).toBeLessThan(15)
+    await kubernetes.request('DELETE', `${PODS}/p0?gracePeriodSeconds=0`)
+    await says(({ pods }) => pods === COUNT - 1, 'the change after it')
+
+    // Its way is cut: another proxy, and the watch goes on.
+    const own = processesIn(pidNamespaceOf(process.pid) ?? '')
+    const proxies = own.filter(({ command }) => command.startsWith('kubectl') && command.includes(scratch))
+    expect(proxies).toHaveLength(1)
+    for (const { pid } of proxies) signalProcess(pid, 'SIGKILL')
+    await says(({ requests }) => requests > known, 'another watch')
+    await kubernetes.request('DELETE', `${PODS}/p1?gracePeriodSeconds=0`)
+    await says(({ pods, trouble }) => pods === COUNT - 2 && trouble === undefined, 'the change after the cut')
+    expect(last().requests).toBeLessThan(known + 10)
+
+    await inParallel((index) => kubernetes.request('DELETE', `${PODS}/p${index}?gracePeriodSeconds=0`))
+    await says(({ pods }) => pods === 0, 'the end of all pods')
+    expect(last().bytes - before).toBeLessThan(MOST_BYTES / 2)
+  })
+
+  it('asks seldom where the credentials do not allow it, and says so', async () => {
+    const { says, last, lines } = watch('viewer')
+    await says(({ trouble }) => trouble !== undefined, 'the refusal')
+    expect(last().trouble).toContain('User "viewer" cannot list resource "pods"')
+    expect(lines[0]?.requests).toBe(1)
+  })
+})
