@@ -67,7 +67,14 @@ function clusterOf(engine: Engine, storeId: string, hosts: OpsHosts): readonly C
     typeof usage === 'string'
       ? usage
       : enginePicture(usage, placeTitle(place), (key) => parseBundleKey(storeId, key)?.id)
-  return [{ place, watch: (onPicture) => watch(hosts, systemClock, (usage) => onPicture(pictureOf(usage))) }]
+  const { details } = engine
+  return [
+    {
+      place,
+      watch: (onPicture) => watch(hosts, systemClock, (usage) => onPicture(pictureOf(usage))),
+      ...(details && { details: (job, signal) => details(job, hosts, signal) }),
+    },
+  ]
 }
 
 /** Waiting jobs from which a policy learns the mix of requests. */

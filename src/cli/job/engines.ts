@@ -10,7 +10,14 @@ import { checkSharedDirectory, directoryProblem } from '../../ops/nfs/shared-dir
 import { wantedNfs } from '../../ops/nfs/wanted.ts'
 import { RAY_ENGINE } from '../../ops/ray/job-engine.ts'
 import { SLURM_ENGINE } from '../../ops/slurm/job-engine.ts'
-import type { EngineOrder, EngineUsage, JobEngine, OutputSearch, ProveStorage } from '../../scheduler/jobs/engine.ts'
+import type {
+  ClusterJobDetails,
+  EngineOrder,
+  EngineUsage,
+  JobEngine,
+  OutputSearch,
+  ProveStorage,
+} from '../../scheduler/jobs/engine.ts'
 import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
 import type { EngineNode } from '../../scheduler/plans/needs.ts'
@@ -68,6 +75,12 @@ type OpenEngine = Partial<Disposable> & {
   usage?(hosts: OpsHosts, signal: AbortSignal): Promise<EngineUsage | string>
   /** Follows it until disposed, where an engine tells of changes itself; else `usage` is read again and again. */
   watchUsage?(hosts: OpsHosts, clock: Clock, onUsage: (usage: EngineUsage | string) => void): Disposable
+  /** More about a job of `usage`; a string: why nothing is known. */
+  details?(
+    job: Pick<EngineUsage['jobs'][number], 'id' | 'user'>,
+    hosts: OpsHosts,
+    signal: AbortSignal,
+  ): Promise<ClusterJobDetails | string>
   /** A piece of what a bundle printed, stdout and stderr together; empty: there is none. A string: why it cannot be read. */
   log(piece: LogPiece, hosts: OpsHosts, signal: AbortSignal): Promise<Uint8Array | string>
   /** As `searchOutput` of JobEngine. */

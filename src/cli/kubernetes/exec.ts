@@ -141,7 +141,7 @@ async function runThere(
   const source = { pause: () => channel?.pause(), resume: () => channel?.resume() }
   const onStdout = writerFor(stdout, isShown(stdout, isTerminal), () => source)
   const onStderr = writerFor(stderr, isShown(stderr, isTerminal), () => source)
-  const size = () => ({ columns: stdout.columns ?? 80, rows: stdout.rows ?? 24 })
+  const size = () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 })
   let resize = () => {}
   const take = (bytes: Uint8Array) => {
     if (channel?.write(bytes) === false) input.pause()

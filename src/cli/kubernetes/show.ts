@@ -1,11 +1,11 @@
 /** `muster k8s nodes`, `pods` and `why` */
 import { formatBytes } from '../../base/format-bytes.ts'
-import type { JsonRecord } from '../../base/json-lines.ts'
 import { formatDuration } from '../../ops/kernel/finding.ts'
-import { apiPath, type KubernetesRefusal } from '../../ops/kubernetes/api.ts'
-import { itemsByTime, nodeRows, type PodRow, podRowOf, whyJob, whyPod } from '../../ops/kubernetes/rows.ts'
+import { apiPath } from '../../ops/kubernetes/api.ts'
+import { nodeRows, type PodRow, podRowOf } from '../../ops/kubernetes/rows.ts'
 import { nodeOf, podOf } from '../../ops/kubernetes/usage.ts'
 import { listObjects } from '../../ops/kubernetes/watch.ts'
+import { readWorkload } from '../../ops/kubernetes/workload.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
@@ -102,9 +102,6 @@ Examples:
   },
 }
 
-const MOST_EVENTS = 250
-const MOST_PODS = 250
-
 export const why: VerbCode = {
   define: (command) => inNamespace(command.argument('<name>', 'name of a pod, or of a Job', kubernetesName)),
   help: `
@@ -116,37 +113,17 @@ Examples:
     using kubernetes = await openCluster(options, context)
     const where = await namespaceOf(kubernetes, options)
     if (!where.ok) return refused(where, context)
-    const { signal, stdout } = context
-    const { api } = kubernetes
-    const own = (group: string, ...rest: string[]) => apiPath(group, 'namespaces', where.name, ...rest)
-    const items = async (path: string, query: Record<string, string | number>): Promise<readonly JsonRecord[]> => {
-      const answer = await api.request('GET', path, { query, signal })
-      return answer.ok ? itemsByTime(answer.body) : []
+    const { signal, stdout, stderr } = context
+    const { api, gpuResource } = kubernetes
+    const found = await readWorkload(api, where.name, name, { gpuResource, signal })
+    if (!found.ok) {
+      const code = refused(found, context)
+      if (found.status === 404) stderr.write('List the pods: muster k8s pods\n')
+      return code
     }
-    const events = (kind: string) =>
-      items(own('v1', 'events'), {
-        fieldSelector: `involvedObject.kind=${kind},involvedObject.name=${name}`,
-        limit: MOST_EVENTS,
-      })
-    const show = (kind: string, sentences: readonly string[]): number => {
-      if (options.json) stdout.write(jsonLine({ type: 'why', kind, name, namespace: where.name, because: sentences }))
-      else stdout.write(sentences.map((sentence) => `${sentence}\n`).join(''))
-      return EXIT.ok
-    }
-    const pod = await api.request('GET', own('v1', 'pods', name), { signal })
-    if (pod.ok) return show('Pod', whyPod(pod.body, await events('Pod'), kubernetes.gpuResource))
-    if (pod.status !== 404) return refused(pod, context)
-    const job = await api.request('GET', own('batch/v1', 'jobs', name), { signal })
-    if (!job.ok) return refused(job.status === 404 ? noneOf(name, where.name, job) : job, context)
-    const pods = await items(own('v1', 'pods'), {
-      labelSelector: `batch.kubernetes.io/job-name=${name}`,
-      limit: MOST_PODS,
-    })
-    return show('Job', whyJob(job.body, pods, await events('Job')))
+    const { kind, because } = found.workload
+    if (options.json) stdout.write(jsonLine({ type: 'why', kind, name, namespace: where.name, because }))
+    else stdout.write(because.map((sentence) => `${sentence}\n`).join(''))
+    return EXIT.ok
   },
 }
-
-const noneOf = (name: string, namespace: string, refusal: KubernetesRefusal): KubernetesRefusal => ({
-  ...refusal,
-  message: `no pod and no Job ${name} in the namespace ${namespace}. List them: muster k8s pods`,
-})

@@ -54,6 +54,7 @@ import { type KubernetesSpec, section } from './section.ts'
 import type { KubernetesUsage } from './usage.ts'
 import { watchKubernetesUsage } from './usage-watch.ts'
 import { listObjects } from './watch.ts'
+import { eventLines, readWorkload, type WorkloadAction, WorkloadActions } from './workload.ts'
 
 type KubernetesOrder =
   | (KubernetesStart & { readonly kind: 'start' })
@@ -94,6 +95,7 @@ export function openKubernetesJobs(k8s: KubernetesSpec, life: EngineLife) {
     tryOut: jobs.tryOut.bind(jobs),
     usage: jobs.usage.bind(jobs),
     watchUsage: jobs.watchUsage.bind(jobs),
+    details: jobs.details.bind(jobs),
     [Symbol.dispose]: () => jobs[Symbol.dispose](),
   }
 }
@@ -146,6 +148,7 @@ class KubernetesJobs implements Disposable {
   readonly #life: EngineLife
   readonly #clock: Clock
   #kubernetes: Kubernetes | undefined
+  #actions: WorkloadActions | undefined
   #extensions: { readonly atMs: number; readonly known: KnownExtensions } | undefined
   /** Keys whose job was seen, so that one that is gone was deleted. */
   readonly #known = new Set<string>()
@@ -604,6 +607,28 @@ class KubernetesJobs implements Disposable {
   watchUsage(hosts: OpsHosts, clock: Clock, onUsage: (usage: KubernetesUsage | string) => void): Disposable {
     const options = { clock, gpuResource: gpuResourceOf(this.#k8s), random: Math.random }
     return watchKubernetesUsage(this.#open(hosts), options, onUsage)
+  }
+
+  /** `user`: the namespace. Never rejects. */
+  async details({ id, user }: { readonly id: string; readonly user: string }, hosts: OpsHosts, signal: AbortSignal) {
+    const { api } = this.#open(hosts)
+    this.#actions ??= new WorkloadActions(api, this.#clock)
+    const actions = this.#actions
+    const found = await readWorkload(api, user, id, { gpuResource: gpuResourceOf(this.#k8s), signal })
+    if (!found.ok)
+      return found.status === 404 ? 'no pod and no Job has this name: look at what made its pods' : found.message
+    const { workload } = found
+    const { kind, because } = workload
+    return {
+      title: plainWords(`${kind} ${id} in ${user}`),
+      because,
+      events: eventLines(workload),
+      actions: await actions.allowed(workload, signal),
+      async act(action: WorkloadAction, signal: AbortSignal) {
+        const answer = await actions.act(action, workload, signal)
+        return answer.ok ? undefined : answer.message
+      },
+    }
   }
 
   #forget(orders: readonly KubernetesOrder[]): void {

@@ -98,6 +98,23 @@ export type EngineUsage = {
   }[]
 }
 
+/** What can be done with a job of an engine's cluster that is not of the queue. */
+export type ClusterAction = 'delete' | 'suspend' | 'resume'
+
+/** More about a job of an engine's cluster. Its texts are printable. */
+export type ClusterJobDetails = {
+  /** What it is, for questions: `Job train in team-a`. */
+  readonly title: string
+  /** Why it waits, or how it ended: sentences. */
+  readonly because: readonly string[]
+  /** Oldest first. */
+  readonly events: readonly { readonly atMs: number; readonly text: string }[]
+  /** Those that the engine allows this user. */
+  readonly actions: readonly ClusterAction[]
+  /** Does it to the job that was read, not to another one that has its name by now. Undefined: done; else why not. Never rejects. */
+  act(action: ClusterAction, signal: AbortSignal): Promise<string | undefined>
+}
+
 export type OutputSearch = {
   readonly jobs: readonly { readonly key: string; readonly isGang: boolean }[]
   /** How much of the end of what a job's first bundle printed is searched. */

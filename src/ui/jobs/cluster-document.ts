@@ -2,6 +2,7 @@
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import { boldStyle, mutedStyle, type Style, styleOf, type Theme } from '../compositor/scene.ts'
 import { type ClusterJob, type EnginePicture, isWaiting } from '../packing/engine-picture.ts'
 import { jobSpan, signOf } from '../packing/packing-panes.ts'
@@ -70,6 +71,7 @@ const MOST_PLACES = 64
 /** Undefined: none is selected. */
 export function clusterJobDocument(
   job: ClusterJob | undefined,
+  details: ClusterJobDetails | string | undefined,
   columns: number,
   theme: Theme,
   nowMs: number,
@@ -77,15 +79,20 @@ export function clusterJobDocument(
   if (job === undefined) return documentOf([[{ text: ' no jobs', style: mutedStyle(theme) }]])
   const say = (text: string, style = styleOf(theme.text)): readonly Row[] =>
     wrapRows(printable(text), columns, ' ', style)
-  const { places, expectedMs, why } = job
+  const { places, expectedMs } = job
+  const known = typeof details === 'object' ? details : undefined
+  const why = known?.because ?? (job.why === undefined ? [] : [job.why])
   return documentOf([
     ...say(`${stateOf(job)}  ${job.id}`, boldStyle(theme.text)),
     ...(job.title === '' ? [] : say(job.title, mutedStyle(theme))),
-    ...(expectedMs === undefined || why === undefined ? [] : say(`expected to start ${timeText(expectedMs, nowMs)}`)),
-    ...(why === undefined ? [] : say(why, styleOf(theme.warning))),
+    ...(expectedMs === undefined || !isWaiting(job) ? [] : say(`expected to start ${timeText(expectedMs, nowMs)}`)),
+    ...why.flatMap((sentence) => say(sentence, styleOf(isWaiting(job) ? theme.warning : theme.text))),
+    ...(typeof details === 'string' ? say(details, mutedStyle(theme)) : []),
     ...places
       .slice(0, MOST_PLACES)
       .flatMap(({ node, devices }) => say(`on ${node}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}`)),
     ...(places.length > MOST_PLACES ? say(`and ${places.length - MOST_PLACES} more`, mutedStyle(theme)) : []),
+    ...(known === undefined || known.events.length === 0 ? [] : [[], ...say('events', boldStyle(theme.text))]),
+    ...(known?.events ?? []).flatMap(({ atMs, text }) => say(`${timeText(atMs, nowMs)}  ${text}`, mutedStyle(theme))),
   ])
 }

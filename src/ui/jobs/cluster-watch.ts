@@ -1,7 +1,18 @@
-/** The cluster of an engine, read while the tab that is shown has its picture. */
+/** The cluster of an engine, read while the tab that is shown has its picture, and more about its selected job. */
 import type { PageContext } from '../state/console-state.ts'
-import type { ClusterSource, EnginePlace, JobsPort, QueueView } from './queue-view.ts'
+import {
+  type ClusterSource,
+  chosenClusterJob,
+  clusterJobKey,
+  type EnginePlace,
+  type JobsPort,
+  type QueueView,
+} from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
+
+/** The selection may move on. */
+const SETTLED_MS = 200
+const DETAILS_EVERY_MS = 4000
 
 export class ClusterWatch implements Disposable {
   readonly #context: PageContext
@@ -9,7 +20,8 @@ export class ClusterWatch implements Disposable {
   readonly #jobs: JobsPort
   #sources: readonly ClusterSource[] | undefined
   #isFinding = false
-  #running: (Disposable & { readonly place: EnginePlace }) | undefined
+  #running: (Disposable & { readonly place: EnginePlace; readonly source: ClusterSource }) | undefined
+  #details: (Disposable & { readonly key: string }) | undefined
 
   constructor(context: PageContext, watch: QueueWatch, jobs: JobsPort) {
     this.#context = context
@@ -46,26 +58,68 @@ export class ClusterWatch implements Disposable {
     const { tab, queue } = this.#context.state
     const wanted = tab === 'packing' ? queue.picture : tab === 'jobs' ? queue.listed : undefined
     const source = this.#sources?.find(({ place }) => place === wanted)
-    if (source?.place === this.#running?.place) return
+    if (source?.place === this.#running?.place) return this.#followJob()
     this.#running?.[Symbol.dispose]()
     this.#running = undefined
-    if (source === undefined) return
+    if (source === undefined) return this.#followJob()
     const { place } = source
     if (queue.cluster?.place !== place) this.#watch.set({ cluster: undefined })
     let isOver = false
     const reading = source.watch((picture) => {
-      if (!isOver) this.#watch.set({ cluster: { place, picture } })
+      if (isOver) return
+      this.#watch.set({ cluster: { place, picture } })
+      this.#followJob()
     })
     this.#running = {
       place,
+      source,
       [Symbol.dispose]() {
         isOver = true
         reading[Symbol.dispose]()
       },
     }
+    this.#followJob()
+  }
+
+  /** What is known of the selected job may have changed. */
+  readAgain(): void {
+    this.#dropDetails()
+    this.#followJob()
+  }
+
+  #followJob(): void {
+    const { tab, queue } = this.#context.state
+    const job = tab === 'jobs' && this.#running?.place === queue.listed ? chosenClusterJob(queue) : undefined
+    const read = this.#running?.source.details
+    const key = job && clusterJobKey(job)
+    if (key === this.#details?.key) return
+    this.#dropDetails()
+    if (job === undefined || key === undefined || read === undefined) return
+    const life = new AbortController()
+    let pause: Disposable | undefined
+    const readOnce = async () => {
+      const details = await read(job, life.signal)
+      if (life.signal.aborted) return
+      this.#watch.set({ clusterDetails: { key, details } })
+      pause = this.#context.clock.after(DETAILS_EVERY_MS, () => void readOnce())
+    }
+    pause = this.#context.clock.after(SETTLED_MS, () => void readOnce())
+    this.#details = {
+      key,
+      [Symbol.dispose]() {
+        life.abort()
+        pause?.[Symbol.dispose]()
+      },
+    }
+  }
+
+  #dropDetails(): void {
+    this.#details?.[Symbol.dispose]()
+    this.#details = undefined
   }
 
   [Symbol.dispose](): void {
+    this.#dropDetails()
     this.#running?.[Symbol.dispose]()
     this.#running = undefined
   }

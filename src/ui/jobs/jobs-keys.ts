@@ -1,7 +1,17 @@
+import type { ClusterAction } from '../../scheduler/jobs/engine.ts'
 import type { Study } from '../../scheduler/study/study.ts'
 import { keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import { CHANGED_KINDS, chosenLine, countOf, hasMetrics, hasRanks, type JobAction, type JobLine } from './queue-view.ts'
+import {
+  CHANGED_KINDS,
+  chosenClusterDetails,
+  chosenLine,
+  countOf,
+  hasMetrics,
+  hasRanks,
+  type JobAction,
+  type JobLine,
+} from './queue-view.ts'
 
 type Test = (state: ConsoleState) => boolean
 
@@ -31,6 +41,13 @@ const changes = (action: JobAction): Test => {
   )
   return (state) => !inStudy(state) && !inCluster(state) && canChange(state)
 }
+/** About the selected job of a cluster: what the engine allows. */
+const allows =
+  (action: ClusterAction): Test =>
+  (state) => {
+    const details = inCluster(state) ? chosenClusterDetails(state.queue) : undefined
+    return typeof details === 'object' && details.actions.includes(action)
+  }
 const isSweep = onLine(({ count, study }) => count > 1 && study === undefined)
 const hasResults: Test = (state) => isSweep(state) && onLine(({ lead }) => hasMetrics(lead))(state)
 const opensResults: Test = (state) => inList(state) && hasResults(state)
@@ -138,6 +155,27 @@ export const jobsKeys = keyTable<ConsoleState>()(
     'retry',
     'Retry the failed, lost, cancelled and timed-out jobs of this row; asks first.',
     changes('retry'),
+  ],
+  [
+    'cluster-delete',
+    'd',
+    'delete',
+    'Jobs of a cluster: delete the selected Job or pod of Kubernetes, if you may; asks first.',
+    allows('delete'),
+  ],
+  [
+    'cluster-suspend',
+    's',
+    'suspend',
+    'Jobs of a cluster: suspend the selected Job of Kubernetes, which ends its pods, if you may; asks first.',
+    allows('suspend'),
+  ],
+  [
+    'cluster-resume',
+    's',
+    'resume',
+    'Jobs of a cluster: resume the selected Job of Kubernetes, if you may; asks first.',
+    allows('resume'),
   ],
   ['filter', 'f', 'filter', 'Show all jobs, or only waiting, running or ended ones.', hasJobs],
   ['search', '/', 'search', 'Show only rows with a word in name, command or user, or a job number.', canSearch],

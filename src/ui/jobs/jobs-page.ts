@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import type { ClusterAction, ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
@@ -30,7 +31,9 @@ import { jobDocument, listDocument, sweepSummary } from './documents.ts'
 import { inCluster, type JobsCommand, jobsKeys } from './jobs-keys.ts'
 import {
   CHANGED_KINDS,
+  chosenClusterDetails,
   chosenLine,
+  clusterJobKey,
   FILTERS,
   hasMetrics,
   type JobAction,
@@ -59,6 +62,17 @@ const TITLES: Readonly<Record<JobAction, string>> = {
   hold: 'Hold',
   release: 'Release',
   retry: 'Retry',
+}
+
+const CLUSTER_TITLES: Readonly<Record<ClusterAction, string>> = {
+  delete: 'Delete',
+  suspend: 'Suspend',
+  resume: 'Resume',
+}
+const CLUSTER_LINES: Readonly<Record<ClusterAction, string>> = {
+  delete: 'Its pods end, and their output is deleted.',
+  suspend: 'Its pods end, and their output is deleted. It starts again when it is resumed.',
+  resume: 'It gets new pods when there is room for them.',
 }
 
 const BESIDE_COLUMNS = 160
@@ -97,6 +111,7 @@ export class JobsPage implements Page {
   #sweepReadMs = 0
   /** Of several readings at once the last one counts. */
   #readings = 0
+  readonly #life = new AbortController()
   #isDisposed = false
 
   constructor(context: PageContext, watch: QueueWatch, { jobs, work, watched, clusters }: JobsSources) {
@@ -177,7 +192,7 @@ export class JobsPage implements Page {
     const jobs = clusterDocument(picture, at, theme, nowMs)
     const document = { ...jobs, head: [...this.#sourcesRow(theme), ...jobs.head] }
     const job = picture.jobs[at]
-    const details = clusterJobDocument(job, side.width - 2, theme, nowMs)
+    const details = clusterJobDocument(job, chosenClusterDetails(this.#view), side.width - 2, theme, nowMs)
     return [
       rowsPane({ ...own, title, document, place: centredOn(at, list.height, document), rect: list }),
       rowsPane({ id: ' job', title: job?.name ?? 'job', hasKeys: false, document: details, rect: side, theme }),
@@ -191,7 +206,7 @@ export class JobsPage implements Page {
   #clusterRow({ jobs }: EnginePicture): number {
     return Math.max(
       0,
-      jobs.findIndex(({ id }) => id === this.#view.clusterJob),
+      jobs.findIndex((job) => clusterJobKey(job) === this.#view.clusterJob),
     )
   }
 
@@ -200,7 +215,8 @@ export class JobsPage implements Page {
     if (typeof picture === 'string') return
     const { jobs } = picture
     const row = Math.max(0, Math.min(jobs.length - 1, this.#clusterRow(picture) + by))
-    this.#watch.set({ clusterJob: jobs[row]?.id })
+    const job = jobs[row]
+    this.#clusters.show({ clusterJob: job && clusterJobKey(job) })
   }
 
   #sourcesRow(theme: Theme): readonly Row[] {
@@ -259,6 +275,7 @@ export class JobsPage implements Page {
 
   [Symbol.dispose](): void {
     this.#isDisposed = true
+    this.#life.abort()
     this.#tail[Symbol.dispose]()
     this.#ranks[Symbol.dispose]()
   }
@@ -309,6 +326,9 @@ export class JobsPage implements Page {
     hold: () => this.#ask('hold'),
     release: () => this.#ask('release'),
     retry: () => this.#ask('retry'),
+    'cluster-delete': () => this.#askCluster('delete'),
+    'cluster-suspend': () => this.#askCluster('suspend'),
+    'cluster-resume': () => this.#askCluster('resume'),
     up: () => this.#move(-1),
     down: () => this.#move(1),
     'page-up': () => this.#move(-PAGE),
@@ -525,6 +545,28 @@ export class JobsPage implements Page {
         onYes: () => void this.#attempt(() => this.#change(action, ids)),
       }),
     )
+  }
+
+  #askCluster(action: ClusterAction): void {
+    const details = chosenClusterDetails(this.#view)
+    if (details === undefined || typeof details === 'string' || !details.actions.includes(action)) return
+    this.#context.openDialog(
+      confirmDialog({
+        id: 'change-cluster',
+        title: `${CLUSTER_TITLES[action]} ${details.title}?`,
+        lines: [{ text: CLUSTER_LINES[action] }],
+        yesTitle: action,
+        onYes: () => void this.#changeCluster(action, details),
+      }),
+    )
+  }
+
+  async #changeCluster(action: ClusterAction, details: ClusterJobDetails): Promise<void> {
+    const refusal = await details.act(action, this.#life.signal)
+    if (this.#isDisposed) return
+    if (refusal === undefined) this.#context.notice(`${action}: ${details.title}`)
+    else this.#context.notice(`cannot ${action} ${details.title}: ${refusal}`, 'error')
+    this.#clusters.readAgain()
   }
 
   /** The jobs of trials that failed: those of pruned ones were stopped for good. */

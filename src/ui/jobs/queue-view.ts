@@ -1,11 +1,12 @@
 /** The queue of jobs for the console (src/cli implements the port), and what the tabs Packing and Jobs show of it. */
+import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { RankReading, RankTail } from '../../scheduler/jobs/ranks.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import type { JobGroup } from '../../scheduler/jobs/store.ts'
 import type { RankTraces } from '../../scheduler/launch/straggler.ts'
-import type { EnginePicture } from '../packing/engine-picture.ts'
+import type { ClusterJob, EnginePicture } from '../packing/engine-picture.ts'
 import type { TryOut, WhatIf } from '../packing/what-if.ts'
 import type { SweepOrder } from './results-table.ts'
 import type { StudyChange, StudyLine, StudyReading, StudyView } from './study-view.ts'
@@ -53,8 +54,10 @@ export type QueueView = {
   readonly clusters: readonly EnginePlace[]
   /** The jobs that the Jobs tab lists. */
   readonly listed: 'queue' | EnginePlace
-  /** The selected one of an engine, by its number there. */
+  /** The key of the selected one of an engine. */
   readonly clusterJob?: string | undefined
+  /** More about that job; a string: why nothing is known. */
+  readonly clusterDetails?: { readonly key: string; readonly details: ClusterJobDetails | string } | undefined
   /** The cluster that was read last; `picture`: why it cannot be read, or what it has. Undefined: no answer yet. */
   readonly cluster?: { readonly place: EnginePlace; readonly picture: EnginePicture | string } | undefined
   /** A gang to place without submitting it. */
@@ -206,11 +209,30 @@ export type ClusterSource = {
   readonly place: EnginePlace
   /** Reads it until disposed, at once and then as it changes; a string: why nothing is known now. */
   watch(onPicture: (picture: EnginePicture | string) => void): Disposable
+  /** More about a job of its picture; a string: why nothing is known. Never rejects. */
+  details?(job: Pick<ClusterJob, 'id' | 'user'>, signal: AbortSignal): Promise<ClusterJobDetails | string>
 }
 
 /** Undefined: no answer yet. */
 export const pictureAt = ({ cluster }: QueueView, place: string): EnginePicture | string | undefined =>
   cluster?.place === place ? cluster.picture : undefined
+
+/** Several users, or namespaces, may each have a job of one name. */
+export const clusterJobKey = ({ id, user }: Pick<ClusterJob, 'id' | 'user'>): string => `${user}/${id}`
+
+/** The selected job of the listed cluster, or its first one. */
+export function chosenClusterJob(view: QueueView): ClusterJob | undefined {
+  const picture = pictureAt(view, view.listed)
+  if (picture === undefined || typeof picture === 'string') return undefined
+  return picture.jobs.find((job) => clusterJobKey(job) === view.clusterJob) ?? picture.jobs[0]
+}
+
+/** More about the selected job, where it was read. */
+export function chosenClusterDetails(view: QueueView): ClusterJobDetails | string | undefined {
+  const job = chosenClusterJob(view)
+  const { clusterDetails } = view
+  return job !== undefined && clusterDetails?.key === clusterJobKey(job) ? clusterDetails.details : undefined
+}
 
 export interface JobsPort {
   /** Undefined: nothing has changed since the last call. Rejects when hosts.yaml or the queue cannot be read. */

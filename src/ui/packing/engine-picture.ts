@@ -23,6 +23,7 @@ export type EnginePicture = {
 export type ClusterJob = {
   /** In the engine. */
   readonly id: string
+  readonly user: string
   /** Of the queue; LOOSE_JOB: of somebody else. */
   readonly job: number
   /** `job 17`, or `9 of bob`. */
@@ -67,6 +68,7 @@ type Numbered = EngineUsage['jobs'][number] & { readonly job: number }
 
 const clusterJob = ({ id, job, name, user, shares, waits, startS }: Numbered): ClusterJob => ({
   id,
+  user,
   job,
   name: job === LOOSE_JOB ? `${id} of ${user}` : `job ${job}`,
   title: job === LOOSE_JOB ? name : '',

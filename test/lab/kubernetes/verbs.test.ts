@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { openConsole } from '../../support/console-driver.ts'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -13,6 +14,15 @@ import type { RunResult } from '../cluster/run.ts'
 
 const LOCAL = '{ context: lab }'
 const PODS = '/api/v1/namespaces/default/pods'
+
+const JOBS = '/apis/batch/v1/namespaces/default/jobs'
+/** Of what the console shows of a cluster. */
+const PATIENCE = { timeoutMs: 60_000 }
+
+const jobObject = (name: string) => ({
+  metadata: { name },
+  spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'none' }] } } },
+})
 
 const podObject = (name: string, gpus: number) => {
   const limits = gpus === 0 ? {} : { 'nvidia.com/gpu': String(gpus) }
@@ -149,7 +159,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
     expect(exec.stderr).toContain('the credentials of the kubeconfig do not allow: create pods/exec')
     expect((await muster(viewer, 'k8s', 'pods')).code).toBe(0)
     const { stdout } = await muster(viewer, 'k8s', 'status')
-    expect(stdout).toContain('the credentials do not allow: create jobs.batch')
+    expect(stdout).toContain('the credentials do not allow: create jobs, patch jobs, delete jobs')
     expect(stdout).toContain('the credentials do not allow listing nodes')
   })
 
@@ -169,6 +179,37 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
     const { stderr, code } = await muster('{ context: nowhere }', 'k8s', 'pods')
     expect(stderr).toContain('this machine: the kubeconfig has no such context (context "nowhere" does not exist)')
     expect(code).toBe(4)
+  })
+
+  it('offers in the console only what the credentials allow', async () => {
+    await kubernetes.request('POST', JOBS, jobObject('batch'))
+    const open = (context: string) =>
+      openConsole({ in: lab, args: ['--hosts', fileOf(`{ context: ${context}, namespace: default }`)] })
+    {
+      await using viewer = await open('viewer')
+      await viewer.leader('5')
+      await viewer.expectScreen(/y: \[own queue\] +K8s/, PATIENCE)
+      await viewer.key('y')
+      await viewer.expectScreen(/batch of default +running/, PATIENCE)
+      await viewer.expectScreen(/1 of 1 pods run/, PATIENCE)
+      await viewer.expectNowhere(/d delete|s suspend/)
+    }
+    await using console = await open('lab')
+    await console.leader('5')
+    await console.expectScreen(/y: \[own queue\] +K8s/, PATIENCE)
+    await console.key('y')
+    await console.expectScreen(/d delete.*s suspend/, PATIENCE)
+    await console.expectScreen(/SuccessfulCreate: Created pod: batch-/, PATIENCE)
+    await console.key('s')
+    await console.expectScreen(/Suspend Job batch in default\?/)
+    await console.key('y')
+    await console.expectScreen(/it is suspended and holds nothing/, PATIENCE)
+    await console.expectScreen(/s resume/, PATIENCE)
+    expect(await kubernetes.kubectl('get job batch -o jsonpath={.spec.suspend}')).toBe('true')
+    await console.key('d')
+    await console.expectScreen(/Delete Job batch in default\?/)
+    await console.key('y')
+    await waitUntil(async () => (await kubernetes.request('GET', `${JOBS}/batch`)).status === 404, 'the end of the Job')
   })
 
   it('says that the API server is down', async () => {

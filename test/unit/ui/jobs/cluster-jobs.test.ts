@@ -1,7 +1,7 @@
 /** The Jobs tab with all jobs of an engine's cluster. */
 import { setImmediate } from 'node:timers/promises'
-import { expect, it } from 'vitest'
-import type { EngineUsage } from '../../../../src/scheduler/jobs/engine.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { ClusterAction, ClusterJobDetails, EngineUsage } from '../../../../src/scheduler/jobs/engine.ts'
 import { styleOf, themes } from '../../../../src/ui/compositor/scene.ts'
 import type { ClusterSource } from '../../../../src/ui/jobs/queue-view.ts'
 import type { EnginePicture } from '../../../../src/ui/packing/engine-picture.ts'
@@ -20,9 +20,9 @@ const USAGE: EngineUsage = {
   ],
 }
 
-async function openCluster(columns: number, rows: number) {
+async function openCluster(columns: number, rows: number, details?: ClusterSource['details']) {
   let tell: ((picture: EnginePicture | string) => void) | undefined
-  const source: ClusterSource = {
+  let source: ClusterSource = {
     place: '@slurm',
     watch(onPicture) {
       tell = onPicture
@@ -33,6 +33,7 @@ async function openCluster(columns: number, rows: number) {
       }
     },
   }
+  if (details !== undefined) source = { ...source, details }
   const tab = await openQueueTab('5', columns, rows, [jobOf(1, { kind: 'queued' })], {}, [], [source])
   await setImmediate()
   return { ...tab, tell: (picture: EnginePicture | string) => tell?.(picture), isWatched: () => tell !== undefined }
@@ -79,4 +80,91 @@ it('changes no job of the queue while a cluster is listed', async () => {
   await press('cy')
   await press('hrt\rGlb f/')
   expect([queue.changes, text().includes('jobs of')]).toEqual([[], false])
+})
+
+describe('more about the selected job', () => {
+  const readings: string[] = []
+  const acts: ClusterAction[] = []
+  let refusal: string | undefined
+  const detailsOf = (title: string, actions: readonly ClusterAction[]): ClusterJobDetails => ({
+    title,
+    because: ['it runs on n1'],
+    events: [{ atMs: 0, text: 'Scheduled: assigned to n1' }],
+    actions,
+    async act(action) {
+      acts.push(action)
+      return refusal
+    },
+  })
+  const actionsOf: Readonly<Record<string, readonly ClusterAction[]>> = { '7': ['delete', 'suspend'], '8': [] }
+  const open = async () => {
+    const tab = await openCluster(160, 24, async ({ id, user }) => {
+      readings.push(`${user}/${id}`)
+      return detailsOf(`Job ${id} in ${user}`, actionsOf[id] ?? [])
+    })
+    await tab.press('y')
+    tab.tell(enginePicture(USAGE, 'Kubernetes', () => 17))
+    const settle = async () => {
+      tab.clock.advance(200)
+      await setImmediate()
+    }
+    return { ...tab, settle }
+  }
+
+  beforeEach(() => {
+    readings.length = 0
+    acts.length = 0
+    refusal = undefined
+  })
+
+  it('is read when the selection has settled, and again later', async () => {
+    const { press, settle, text, clock } = await open()
+    await press('jj')
+    expect(readings).toEqual([])
+    await settle()
+    expect([readings, text()]).toEqual([['eve/8'], expect.stringMatching(/it runs on n1.*Scheduled: assigned/s)])
+    clock.advance(4000)
+    await setImmediate()
+    expect(readings).toEqual(['eve/8', 'eve/8'])
+    await press('\x1b')
+    clock.advance(10_000)
+    await setImmediate()
+    expect(readings).toHaveLength(2)
+  })
+
+  it('offers only what is allowed', async () => {
+    const { press, settle, hints, console } = await open()
+    await press('j')
+    expect(hints()).not.toMatch(/delete|suspend|resume/)
+    await settle()
+    expect(hints()).toMatch(/d delete.*s suspend/)
+    expect(hints()).not.toContain('resume')
+    await press('j')
+    expect(hints()).not.toMatch(/delete|suspend|resume/)
+    await settle()
+    expect(hints()).not.toMatch(/delete|suspend|resume/)
+    await press('ds')
+    expect([console.state.mode.kind, acts]).toEqual(['typing', []])
+  })
+
+  it('acts after a yes, and says what was refused', async () => {
+    const { press, settle, console } = await open()
+    await press('j')
+    await settle()
+    await press('d')
+    expect(console.state.mode).toMatchObject({ kind: 'dialog', dialog: { title: 'Delete Job 7 in bob?' } })
+    await press('n')
+    expect(acts).toEqual([])
+    await press('s')
+    await press('y')
+    expect([acts, console.state.notice?.text]).toEqual([['suspend'], 'suspend: Job 7 in bob'])
+    await settle()
+    refusal = 'jobs.batch "7" is forbidden'
+    await press('d')
+    await press('y')
+    expect(console.state.notice).toMatchObject({
+      text: 'cannot delete Job 7 in bob: jobs.batch "7" is forbidden',
+      tone: 'error',
+    })
+  })
 })
