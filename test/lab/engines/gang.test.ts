@@ -3,16 +3,19 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
+import { KUBERNETES_IMAGE, KUBERNETES_PARTS, KubernetesLab, kubernetesLabOptions } from '../cluster/kubernetes-lab.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 import { RAY_PLACE, RAY_VENV, rayEnvironment } from '../cluster/ray-environment.ts'
 import { homesOfSlurm, nodesOf, SLURM_PROGRAMS, SLURM_SECTION, SlurmLab, slurmNames } from '../cluster/slurm-lab.ts'
 import { type LabQueue, labQueue } from '../jobs/lab-queue.ts'
 
 const canRun = requirement(
-  ...['root', 'namespaces', 'sshd', 'ssh', 'ip', 'nsenter', 'busybox', 'python environments', ...SLURM_PROGRAMS],
+  ...['root', 'namespaces', 'sshd', 'ssh', 'ip', 'nsenter', 'busybox', 'python environments'],
+  ...[...SLURM_PROGRAMS, ...KUBERNETES_PARTS, 'containers'],
 )
 
-const ENGINES = ['embedded', 'ray', 'slurm'] as const
+const ENGINES = ['embedded', 'ray', 'slurm', 'k8s'] as const
+const KUBERNETES_SECTION = `k8s: { context: lab, namespace: default, image: "${KUBERNETES_IMAGE}", container: { imagePullPolicy: Never } }\n`
 /** A process a processor, started for the first job, would be eight here. */
 const RAY_VARIABLES = 'RAY_enable_worker_prestart: 0, RAY_prestart_worker_first_driver: 0'
 
@@ -33,17 +36,19 @@ END
 do sleep 0.2; done
 `
 
-describe.skipIf(!canRun)('a gang on each engine', { timeout: 600_000 }, () => {
+describe.skipIf(!canRun)('a gang on each engine', { timeout: 900_000 }, () => {
   let lab: Lab
   let queue: LabQueue
 
   beforeAll(async () => {
+    const kubernetes = await kubernetesLabOptions(['real1', 'real2'])
     lab = await startLab({
-      names: slurmNames(2),
-      perHost: homesOfSlurm,
-      mounts: { [RAY_PLACE]: await rayEnvironment() },
+      names: [...slurmNames(2), ...kubernetes.names],
+      perHost: (name) => (name.startsWith('n') ? homesOfSlurm(name) : {}),
+      mounts: { ...kubernetes.mounts, [RAY_PLACE]: await rayEnvironment() },
     })
     await new SlurmLab(lab, { nodes: nodesOf(2) }).start()
+    await new KubernetesLab(lab, { nodes: [] }).start(['real1', 'real2'])
     const [c1, n1, n2] = lab.hosts.map(({ address }) => address)
     const resources = 'resources: { cpu: 4, gpu: 0, memory: 1GiB }'
     const file = join(lab.directory, 'engines.yaml')
@@ -57,7 +62,7 @@ hosts:
   n2: { address: ${n2}, ${resources} }
 environment: { venv: { path: ${RAY_VENV} } }
 ray: { head: n1, workers: n2, port: 6333, object_store: 100MB, env: { ${RAY_VARIABLES} } }
-${SLURM_SECTION}`,
+${SLURM_SECTION}${KUBERNETES_SECTION}`,
     )
     queue = labQueue(lab, file)
     const up = await queue.muster('ray', 'up', '--yes')
@@ -67,14 +72,14 @@ ${SLURM_SECTION}`,
   afterAll(async () => await lab?.stop())
 
   it('prints the same ranks', async () => {
-    const options = ['--bundles', '2', '--env', 'WORD=a b']
+    const options = ['--cpu', '0.5', '--env', 'WORD=a b', '--bundles']
     const jobs = new Map<string, { one: string; apart: string; tight: string }>()
     for (const engine of ENGINES) {
       const submit = async (...args: readonly string[]) => await queue.submit('--engine', engine, ...args)
       jobs.set(engine, {
-        one: await submit('--env', 'WORD=a b', '--', TELL),
-        apart: await submit(...options, '--strategy', 'STRICT_SPREAD', '--', TELL + TALK),
-        tight: await submit(...options, '--strategy', 'STRICT_PACK', '--', TELL),
+        one: await submit(...options, '1', '--', TELL),
+        apart: await submit(...options, '2', '--strategy', 'STRICT_SPREAD', '--', TELL + TALK),
+        tight: await submit(...options, '2', '--strategy', 'STRICT_PACK', '--', TELL),
       })
     }
     expect(await queue.work().ended).toEqual([0, null])
@@ -94,7 +99,8 @@ ${SLURM_SECTION}`,
         `${printed(0, 2)}hello from 1\n`,
         printed(1, 2),
         printed(0, 2),
-        printed(1, 2, 1),
+        // A pod is a host of its own.
+        printed(1, 2, engine === 'k8s' ? 0 : 1),
       ])
     }
   })
