@@ -226,13 +226,30 @@ export const isPassing = (refusal: string): boolean => refusal === '' || PASSING
 
 const MOST_WORDS = 300
 
-/** What sbatch wrote to stderr, without its own name. */
+/** What helps against words of sbatch. */
+const ADVICE: readonly (readonly [pattern: RegExp, words: string])[] = [
+  [/invalid partition/i, 'Correct partition in slurm of hosts.yaml'],
+  [
+    /invalid account/i,
+    'Set account in slurm of hosts.yaml to one of yours. To list them, run: sacctmgr show associations',
+  ],
+  [/invalid qos/i, 'Correct qos in slurm of hosts.yaml'],
+  [/feature specification|reservation|invalid node name/i, 'Correct options in slurm of hosts.yaml'],
+  [
+    /configuration is not available|can not be satisfied|generic resource|more processors/i,
+    'To see what its nodes have, run: muster pack --engine slurm',
+  ],
+]
+
+/** What sbatch wrote to stderr, without its own name, and what helps. */
 export function refusalWords(text: string): string {
-  const words = text
+  const parts = text
     .split(/\bs(?:batch|run): (?:error: )?|\n/)
     .map((part) => part.replace(/^Batch job submission failed: /, '').trim())
     .filter((part) => part !== '')
-  return `Slurm refused it: ${decoded([...new Set(words)].join('; ')).slice(0, MOST_WORDS) || 'without a reason'}`
+  const words = decoded([...new Set(parts)].join('; ')).slice(0, MOST_WORDS) || 'without a reason'
+  const advice = ADVICE.find(([pattern]) => pattern.test(words))?.[1]
+  return `Slurm refused it: ${words}${advice === undefined ? '' : `. ${advice}`}`
 }
 
 /** Codes of squeue(1), in words. */

@@ -117,7 +117,7 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
     expect(states[there]).toMatchObject({ state: 'cancelled', attempt: 1, reason: 'cancelled in Slurm' })
     expect(states[never]).toMatchObject({
       state: 'failed',
-      reason: 'Slurm refused it: Requested node configuration is not available',
+      reason: expect.stringContaining('Slurm refused it: Requested node configuration is not available. '),
     })
     expect(states[fallen]).toMatchObject({ state: 'lost', reason: 'a node failed while it ran: n3' })
     expect((await slurm.run('squeue -h')).trim()).toBe('')
@@ -169,7 +169,7 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
     const refused = await queue.job('submit', '--engine', 'slurm', '--dry-run', '--gpu', '3', '--', 'true')
     expect([refused.code, refused.stdout.trim().split('\n').at(-1)]).toEqual([
       1,
-      'Slurm refused it: Requested node configuration is not available',
+      'Slurm refused it: Requested node configuration is not available. To see what its nodes have, run: muster pack --engine slurm',
     ])
     const wide = await submit('--bundles', '9', '--strategy', 'STRICT_SPREAD', '--', 'true')
     const large = await submit('--cpu', '9', '--', 'true')

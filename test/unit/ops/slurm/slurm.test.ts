@@ -154,12 +154,16 @@ describe('the answer of a round', () => {
     )
     expect(refused.reports.get(KEY)).toEqual({
       kind: 'refused',
-      reason: 'Slurm refused it: Invalid partition name specified',
+      reason: 'Slurm refused it: Invalid partition name specified. Correct partition in slurm of hosts.yaml',
     })
     const passing = round(`refused ${KEY} sbatch: error: Unable to contact slurm controller (connect failure)`, 'end')
     expect(passing.reports.size).toBe(0)
     expect(passing.waits?.get(KEY)?.why).toContain('Unable to contact slurm controller')
     expect(refusalWords('')).toBe('Slurm refused it: without a reason')
+    const account = 'Invalid account or account/partition combination specified'
+    expect(refusalWords(`sbatch: error: Batch job submission failed: ${account}`)).toBe(
+      `Slurm refused it: ${account}. Set account in slurm of hosts.yaml to one of yours. To list them, run: sacctmgr show associations`,
+    )
   })
 
   it('is believed only about jobs that were asked for, and only when it is whole', () => {
@@ -360,7 +364,8 @@ describe('a dry run', () => {
     expect(parseTrial(`now 1795417000\n${text}`)).toHaveProperty('words', expect.stringContaining('would start it at'))
     expect(parseTrial('code 1\nallocation failure: Requested node configuration is not available\n')).toEqual({
       isNever: true,
-      words: 'Slurm refused it: Requested node configuration is not available',
+      words:
+        'Slurm refused it: Requested node configuration is not available. To see what its nodes have, run: muster pack --engine slurm',
     })
     expect(parseTrial('code 1\nallocation failure: Unable to contact slurm controller\n')).toHaveProperty('trouble')
     expect(parseTrial('trouble c1 has no sbatch\n')).toEqual({ trouble: 'c1 has no sbatch' })
