@@ -9,8 +9,7 @@ import { createPersistTransport, type PersistOptions } from '../../../src/ssh/pe
 import { createPrivateDirectory } from '../../../src/ssh/private-directory.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
 import type { Transport } from '../../../src/ssh/transport.ts'
-
-const ROOT = join(import.meta.dirname, '../../..')
+import { PROGRAM, ROOT } from '../../support/console-options.ts'
 
 export async function keeperSetup() {
   const parent = await createPrivateDirectory('muster-keeper-')
@@ -44,11 +43,8 @@ export async function keeperSetup() {
     /** As the command line does it. */
     startProcess(): ChildProcess {
       setup.startedCount += 1
-      const child = spawn(
-        process.execPath,
-        ['--import', 'tsx', join(ROOT, 'src/main.ts'), 'keep-connections', directory],
-        { cwd: ROOT, stdio: 'ignore' },
-      )
+      const [file = '', ...args] = [...PROGRAM, 'keep-connections', directory]
+      const child = spawn(file, args, { cwd: ROOT, stdio: 'ignore' })
       processes.push(child)
       return child
     },

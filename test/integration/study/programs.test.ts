@@ -16,13 +16,13 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { programSocket } from '../../../src/cli/study/program-socket.ts'
 import { JobStore } from '../../../src/scheduler/jobs/store.ts'
+import { PROGRAM, ROOT } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { runMuster } from '../../support/run-muster.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const canRun = requirement('python3')
-const ROOT = join(import.meta.dirname, '../../..')
 const EXAMPLES = join(ROOT, 'docs', 'examples')
 
 const NOTED = `
@@ -89,8 +89,8 @@ describe.skipIf(!canRun)('programs that ask for points', { timeout: 240_000 }, (
   }
   const startScheduler = async () => {
     const before = inode()
-    const args = ['--import', 'tsx', 'src/main.ts', 'job', 'work', '--hosts', join(directory, 'hosts.yaml')]
-    const scheduler = start(process.execPath, args, ROOT)
+    const [file = '', ...args] = [...PROGRAM, 'job', 'work', '--hosts', join(directory, 'hosts.yaml')]
+    const scheduler = start(file, args, ROOT)
     await waitUntil(() => inode() !== undefined && inode() !== before, 'the socket of the scheduler')
     return scheduler
   }

@@ -88,7 +88,7 @@ describe.skipIf(!canRun)('muster job work as a service', { timeout: 400_000 }, (
         await must(
           host,
           login,
-          `grep -l -a 'main.ts' /proc/[0-9]*/cmdline 2> /dev/null | while read -r f; do tr '\\000' ' ' < $f | grep -q '^[^ ]*/node .*hosts[.]yaml .*job work' && echo $f; done; :`,
+          `grep -l -a 'main[.][jt]s' /proc/[0-9]*/cmdline 2> /dev/null | while read -r f; do tr '\\000' ' ' < $f | grep -q '^[^ ]*/node .*hosts[.]yaml .*job work' && echo $f; done; :`,
         )
       )
         .split('\n')

@@ -54,7 +54,7 @@ describe.skipIf(!canRun)('a run that is cut short', () => {
   const endBySignal = async (peer: string, signal: NodeJS.Signals) => {
     const runs = [startPeer(peer, LONG_S), startMuster(LONG_S)]
     await waitUntil(() => bothRun(4321) && bothRun(4322), 'both commands', 60_000)
-    const program = pidOf('src/main.ts')
+    const program = pidOf(PROGRAM.at(-1) ?? '')
     if (program !== undefined) signalProcess(program, signal)
     // pdsh wants a second Ctrl-C within a second of the first.
     await waitUntil(() => {
