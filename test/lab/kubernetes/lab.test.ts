@@ -78,11 +78,12 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS, 'containers'))('pods that real
   })
 
   it('run in containers on both nodes, find each other by name, and end with their exit codes', async () => {
-    const [first, second] = ['nc -l -p 5000; exit 7', 'until echo hello from $(hostname) | nc a.pods 5000; do :; done']
+    // With a pipe, nc may end before it has read anything, as the listening side sends nothing.
+    const tell = 'until nc a.pods 5000 << END\nhello from $(hostname)\nEND\ndo :; done'
     await kubernetes.kubectl('create service clusterip pods --clusterip=None')
     await kubernetes.kubectl('patch service pods --type=merge -p \'{"spec":{"publishNotReadyAddresses":true}}\'')
-    await runPod(kubernetes, 'a', 'real1', `echo ready; ${first}`)
-    await runPod(kubernetes, 'b', 'real2', second ?? '')
+    await runPod(kubernetes, 'a', 'real1', 'echo ready; nc -l -p 5000; exit 7')
+    await runPod(kubernetes, 'b', 'real2', tell)
     await waitForPhase(kubernetes, 'a', 'Failed')
     await waitForPhase(kubernetes, 'b', 'Succeeded')
     expect(await kubernetes.kubectl('logs a')).toBe('ready\nhello from b\n')
@@ -140,5 +141,9 @@ async function podOf(kubernetes: KubernetesLab, name: string): Promise<Pod | und
 }
 
 async function waitForPhase(kubernetes: KubernetesLab, name: string, phase: string): Promise<void> {
-  await waitUntil(async () => (await podOf(kubernetes, name))?.status.phase === phase, `${name} to be ${phase}`)
+  await waitUntil(
+    async () => (await podOf(kubernetes, name))?.status.phase === phase,
+    `${name} to be ${phase}`,
+    120_000,
+  )
 }
