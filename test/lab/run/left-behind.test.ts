@@ -9,6 +9,7 @@ import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
+import { signalProcess } from '../cluster/processes.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter')
 
@@ -83,15 +84,19 @@ describe.skipIf(!canRun)('after muster run', () => {
 
   it('whose link was cut, nothing is left, although the host was not notified', async () => {
     start('m1', '--', STUBBORN)
-    const hasBeat = () =>
+    // Three beats of 15 s may be missed before the host acts by itself.
+    const watchers = () =>
       lab
         .host('m1')
         .processes()
-        .some(({ command }) => command.startsWith('timeout'))
-    await waitUntil(() => runs('m1', 4) && hasBeat(), 'the command to run')
+        .filter(({ command }) => command.startsWith('timeout 45 '))
+    await waitUntil(() => runs('m1', 4) && watchers().length > 0, 'the command to run')
     await lab.host('m1').linkDown()
-    // Three beats of 15 s may be missed before the host acts by itself.
-    await waitUntil(() => left().length === 0, 'the end of the command', 180_000)
+    // As timeout(1) does itself when its time is up.
+    await waitUntil(() => {
+      for (const { pid } of watchers()) signalProcess(pid, 'SIGALRM')
+      return left().length === 0
+    }, 'the end of the command')
   })
 
   it('that succeeded, what the command itself put into the background stays', async () => {
