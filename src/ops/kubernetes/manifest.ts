@@ -49,8 +49,8 @@ const GRACE_S = 10
 export const KEPT_S = 7 * 86_400
 const BARRED_S = 600
 const MOST_NAME = 200
-/** A variable has at most 128 KB, and MUSTER_ADDRESSES some 50 bytes a bundle. */
-export const MOST_BUNDLES = 2_000
+/** A variable has at most 128 KiB, and MUSTER_ADDRESSES up to 71 bytes for each bundle. */
+export const MOST_BUNDLES = 1_800
 /** Where Kubernetes reads why a container ended. */
 const WHY_FILE = '/dev/termination-log'
 

@@ -1,5 +1,6 @@
 /** Whether all pods of a gang fit on the nodes at once. Its bundles ask for the same, so counting them is exact. Pure. */
 import { type JsonRecord, list, record, textOf } from '../../base/json-lines.ts'
+import { cut } from './events.ts'
 import { KEY_LABEL, type PodRequest } from './manifest.ts'
 import { amountsOf, type ResourceAmounts, requestsOf } from './resources.ts'
 
@@ -28,7 +29,7 @@ export function nodeRoomOf(node: JsonRecord, gpuResource: string, pod: JsonRecor
   const isSelected = Object.entries(record(pod.nodeSelector) ?? {}).every(([name, value]) => labels[name] === value)
   if (!isReady || spec.unschedulable === true || !isSelected || !list(spec.taints).every(isTolerated)) return undefined
   const has = amountsOf(status.allocatable)
-  return { name: textOf(metadata.name), ...sizesOf(has, gpuResource), pods: has.pods ?? 0 }
+  return { name: cut(metadata.name), ...sizesOf(has, gpuResource), pods: has.pods ?? 0 }
 }
 
 function tolerates({ key, operator = 'Equal', value = '', effect = '' }: JsonRecord, taint: JsonRecord): boolean {
@@ -50,8 +51,8 @@ export function podClaimOf(pod: JsonRecord, gpuResource: string): PodClaim | und
   const labels = record(record(pod.metadata)?.labels)
   return {
     ...sizesOf(requestsOf(spec), gpuResource),
-    node: textOf(spec?.nodeName),
-    key: textOf(labels?.[KEY_LABEL]),
+    node: cut(spec?.nodeName),
+    key: cut(labels?.[KEY_LABEL]),
   }
 }
 

@@ -5,7 +5,7 @@ import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { KUBERNETES_PARTS, KUBERNETES_SECTION, type KubernetesLab, kubernetesLab } from '../cluster/kubernetes-lab.ts'
 import type { Lab } from '../cluster/lab.ts'
-import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import { hostsFileOf, isJob, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
 
 const WAIT_MS = 60_000
 const canRun = requirement(...KUBERNETES_PARTS)
@@ -26,8 +26,6 @@ describe.skipIf(!canRun).each([
   let queue: LabQueue
 
   const submit = async (...args: readonly string[]): Promise<string> => await queue.submit('--engine', 'k8s', ...args)
-  const reaches = async (id: string, state: string) =>
-    await waitUntil(async () => (await queue.find(id)).state === state, `job ${id} to be ${state}`, WAIT_MS)
   const says = async (id: string, words: RegExp) => {
     let shown = ''
     const isSaid = async () => {
@@ -65,12 +63,12 @@ describe.skipIf(!canRun).each([
     const apart = await submit('--bundles', '3', '--strategy', 'STRICT_SPREAD', '--', 'sleep 300')
     const tight = await submit('--bundles', '4', '--strategy', 'STRICT_PACK', '--', 'sleep 300')
     const work = queue.work()
-    await Promise.all([apart, tight].map((id) => reaches(id, 'running')))
+    await Promise.all([apart, tight].map((id) => work.seen(isJob(id, 'running'))))
     expect(await nodesOf(apart)).toEqual(['w1', 'w2', 'w3'])
     expect(new Set(await nodesOf(tight)).size).toBe(1)
     const gpus = ['--bundles', '3', '--gpu', '1', '--cpu', '0.1', '--']
     const first = await submit(...gpus, 'sleep 300')
-    await reaches(first, 'running')
+    await work.seen(isJob(first, 'running'))
     const second = await submit(...gpus, 'sleep 300')
     const never = await submit('--bundles', '5', '--gpu', '1', '--cpu', '0.1', '--', 'sleep 300')
     await says(second, hasPodGroups ? /K8s/ : /all of its 3 bundles must fit at once; now there is room for 1/)
@@ -79,12 +77,12 @@ describe.skipIf(!canRun).each([
     expect([...(await nodesOf(second)), ...(await nodesOf(never))]).toEqual([])
     // The last GPU is free for others.
     const small = await submit('--gpu', '1', '--cpu', '0.1', '--env', 'LAB_EXIT=0', '--', 'true')
-    await reaches(small, 'done')
+    await work.seen(isJob(small, 'done'))
     await queue.job('cancel', first)
-    await reaches(second, 'running')
+    await work.seen(isJob(second, 'running'))
     expect(await nodesOf(second)).toHaveLength(3)
     if (hasPodGroups) expect(await kubernetes.kubectl('get podgroups -o name')).toContain(`-${second}-1-0`)
-    for (const id of [apart, tight, second, never]) await queue.job('cancel', id)
+    await queue.job('cancel', [apart, tight, second, never].join())
     await work.ended
     await kubernetes.kubectl('delete jobs --all --cascade=foreground')
     // Services and pod groups belong to their job.
@@ -122,20 +120,20 @@ describe.skipIf(!canRun).each([
     expect(taken).not.toBe(name)
     await kubernetes.kubectl(`create job ${taken} --image=none -- true`)
     const next = await submit('--', 'true')
-    await reaches(next, 'failed')
+    await work.seen(isJob(next, 'failed'))
     expect((await queue.find(next)).reason).toBe(
       `the namespace default has a job ${taken} that is not Muster's. Delete it: kubectl delete job ${taken}`,
     )
     expect(await kubernetes.kubectl(`get job ${taken} -o name`)).toBe(`job.batch/${taken}\n`)
     await kubernetes.kubectl('delete resourcequota few')
-    await reaches(large, 'done')
     await work.ended
+    expect((await queue.find(large)).state).toBe('done')
   })
 
   it.skipIf(hasPodGroups)('waits while the API server is away, and running jobs continue', async () => {
     const running = await submit('--', 'sleep 300')
     const work = queue.work()
-    await reaches(running, 'running')
+    await work.seen(isJob(running, 'running'))
     const [pod] = (await kubernetes.kubectl(`get pods -l muster.dev/job=${running} -o name`)).trim().split('/').slice(1)
     await kubernetes.killServer()
     const next = await submit('--after', running, '--', 'true')

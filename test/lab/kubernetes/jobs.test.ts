@@ -6,12 +6,23 @@ import { waitUntil } from '../../support/wait-until.ts'
 import { KUBERNETES_IMAGE, KUBERNETES_PARTS, type KubernetesLab, kubernetesLab } from '../cluster/kubernetes-lab.ts'
 import type { Lab } from '../cluster/lab.ts'
 import { processesOf } from '../cluster/processes.ts'
-import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import { hostsFileOf, isJob, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
 
 const WAIT_MS = 60_000
 const TELL =
   'echo "$RANK $LOCAL_RANK/$WORLD_SIZE $MUSTER_NODE $MUSTER_HOSTS gpu:$CUDA_VISIBLE_DEVICES $MASTER_ADDR $MASTER_PORT"'
-const SECTION = `k8s: { context: lab, namespace: default, image: "${KUBERNETES_IMAGE}", container: { imagePullPolicy: Never } }\n`
+/** Python of this machine, which the image has not. */
+const SHARED = [
+  { name: 'usr', path: '/usr' },
+  { name: 'lib', path: '/lib' },
+  { name: 'lib64', path: '/lib64' },
+]
+const POD = { volumes: SHARED.map(({ name, path }) => ({ name, hostPath: { path } })) }
+const CONTAINER = {
+  imagePullPolicy: 'Never',
+  volumeMounts: SHARED.map(({ name, path }) => ({ name, mountPath: path, readOnly: true })),
+}
+const SECTION = `k8s: ${JSON.stringify({ context: 'lab', namespace: 'default', image: KUBERNETES_IMAGE, pod: POD, container: CONTAINER })}\n`
 
 const canRun = requirement(...KUBERNETES_PARTS, 'containers')
 
@@ -26,9 +37,6 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
     const [first = ''] = (await queue.submit('--engine', 'k8s', '--cpu', '0.1', ...args)).split('\n')
     return first
   }
-  const stateOf = async (id: string): Promise<string> => (await queue.find(id)).state
-  const reaches = async (id: string, state: string) =>
-    await waitUntil(async () => (await stateOf(id)) === state, `job ${id} to be ${state}`, WAIT_MS)
   const says = async (id: string, words: RegExp) => {
     let shown = ''
     const isSaid = async () => {
@@ -38,6 +46,12 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
     await waitUntil(isSaid, `job ${id} to say ${words}`, WAIT_MS).catch(() => expect(shown).toMatch(words))
   }
   const logOf = async (id: string, rank = '0'): Promise<string> => (await queue.job('logs', id, '--rank', rank)).stdout
+
+  /** Each after a space. */
+  const nodesOf = async (id: string, attempt = 1): Promise<string> =>
+    await kubernetes.kubectl(
+      `get pods -l muster.dev/job=${id},muster.dev/attempt=${attempt} -o 'jsonpath={range .items[*]} {.spec.nodeName}{end}'`,
+    )
 
   const objects = async (): Promise<string> =>
     (await kubernetes.kubectl('get jobs,pods,services -l muster.dev/key -o name')).trim()
@@ -81,17 +95,17 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
     expect(await logOf(one)).toMatch(/^0 0\/1 real[12] 127\.0\.0\.1 gpu: 127\.0\.0\.1 2\d{4}\nloss=0.5\nloss=0.25\n$/)
     expect(await queue.show(one)).toMatch(/^loss: +0\.25$/m)
     const [from = 0, to = 0] = array.split('-').map(Number)
-    const indices = Array.from({ length: to - from + 1 }, (_, index) => logOf(String(from + index)))
-    expect(await Promise.all(indices)).toEqual(['0\n', '1\n', '2\n', '3\n'])
+    expect(to - from).toBe(3)
+    expect([await logOf(String(from)), await logOf(String(to))]).toEqual(['0\n', '3\n'])
     const [first = '', said] = (await logOf(gang)).split('\n')
     expect(said).toBe('hello from 1')
     const [second = ''] = (await logOf(gang, '1')).split('\n')
     const nodes = [first, second].map((line) => line.split(' ')[2])
     expect(nodes.toSorted()).toEqual(['real1', 'real2'])
     expect([first, second].map((line) => line.split(' ')[0])).toEqual(['0', '1'])
-    const ranks = await Promise.all(['0', '1', '2'].map((rank) => logOf(tight, rank)))
-    expect(ranks.map((line) => line.split(' ')[0])).toEqual(['0', '1', '2'])
-    expect(new Set(ranks.map((line) => line.split(' ')[2])).size).toBe(1)
+    const [, ...rest] = (await nodesOf(tight)).split(' ')
+    expect(new Set(rest).size).toBe(1)
+    expect(rest).toHaveLength(3)
     expect(await logOf(literal)).toMatch(/^\$\(RANK\) \$\$ "x" 2 x \d+\n$/)
   })
 
@@ -103,8 +117,11 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
     const cancelled = await submit('--', `exec ${endless}`)
     const deleted = await submit('--retries', '5', '--', 'exec sleep 300')
     const absent = await submit('--', 'exec /no/such/program')
+    const roles = ['--role', 'chief=1', '--role', 'worker=1', '--role', 'ps=1']
+    const forever = '[ $MUSTER_TF_JOB != ps ] || exec sleep 4321'
+    const tensors = await submit('--launch', 'tf', ...roles, '--', `echo "$TF_CONFIG"; ${forever}`)
     const work = queue.work()
-    await Promise.all([cancelled, deleted].map((id) => reaches(id, 'running')))
+    await Promise.all([cancelled, deleted].map((id) => work.seen(isJob(id, 'running'))))
     expect(processesOf(endless)).toHaveLength(1)
     await queue.job('cancel', cancelled)
     await kubernetes.kubectl(`delete job -l muster.dev/job=${deleted}`)
@@ -117,6 +134,11 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
     expect(states[limited]).toMatchObject({ state: 'timed-out' })
     expect(states[cancelled]).toMatchObject({ state: 'cancelled' })
     expect(states[deleted]).toMatchObject({ state: 'cancelled', attempt: 1, reason: 'deleted in Kubernetes' })
+    // It ends with its chief.
+    expect([states[tensors]?.state, await queue.show(tensors)]).toEqual(['done', expect.anything()])
+    const { cluster } = JSON.parse(await logOf(tensors)) as { cluster: Record<string, string[]> }
+    const places = ['chief', 'worker', 'ps'].map((role) => cluster[role]?.join().replace(/:2\d{4}$/, ''))
+    expect(places).toEqual([0, 1, 2].map((rank) => expect.stringMatching(`^muster-\\w+-${tensors}-1-0-${rank}\\.`)))
     expect(states[absent]).toMatchObject({ state: 'failed', reason: 'exit 127' })
     expect(await kubernetes.kubectl(`get all -l muster.dev/job=${cancelled} -o name`)).toBe('')
   })
@@ -132,24 +154,20 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
     await says(image, /its image is not on the node, and its pull policy is Never \(ErrImageNeverPull/)
     await says(gang, /all of its 3 bundles must fit at once on different nodes; now there is room for 2/)
     expect((await kubernetes.kubectl(`get pods -l muster.dev/job=${gang} -o name`)).trim()).toBe('')
-    for (const id of [wide, gpu, image, gang]) await queue.job('cancel', id)
+    await queue.job('cancel', [wide, gpu, image, gang].join())
     await work.ended
     expect(await objects()).toBe('')
   })
 
   it('queues a job again whose node is drained, and runs a study', async () => {
-    const id = await submit('--', 'exec sleep 300')
-    const nodeOf = async (attempt: number) =>
-      await kubernetes.kubectl(
-        `get pods -l muster.dev/job=${id},muster.dev/attempt=${attempt} -o jsonpath={.items[0].spec.nodeName}`,
-      )
+    const id = await submit('--', "trap 'exit 143' TERM; sleep 300 & wait")
     const work = queue.work()
-    await reaches(id, 'running')
-    const node = await nodeOf(1)
-    await kubernetes.kubectl(`drain ${node} --force --timeout=60s`)
-    await waitUntil(async () => (await queue.find(id)).attempt === 2, 'the second attempt', WAIT_MS)
-    await reaches(id, 'running')
-    expect(await nodeOf(2)).not.toBe(node)
+    await work.seen(isJob(id, 'running'))
+    const [, node = ''] = (await nodesOf(id, 1)).split(' ')
+    await kubernetes.kubectl(`drain ${node} --force --timeout=120s`)
+    await work.seen(isJob(id, 'running'), 2)
+    expect(await nodesOf(id, 2)).toMatch(/^ real[12]$/)
+    expect(await nodesOf(id, 2)).not.toBe(` ${node}`)
     await kubernetes.kubectl(`uncordon ${node}`)
     await queue.job('cancel', id)
     await work.ended

@@ -6,7 +6,7 @@ import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { KUBERNETES_PARTS, KUBERNETES_SECTION, type KubernetesLab, kubernetesLab } from '../cluster/kubernetes-lab.ts'
 import type { Lab } from '../cluster/lab.ts'
-import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import { hostsFileOf, isJob, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
 
 /**
  * Stands in for kubectl: its proxy stops at the request that the file `at` names (`before POST jobs`), and says so in the file
@@ -132,8 +132,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))(
 
     it('killed while it cancels the job, it cancels it later', async () => {
       const id = await submit('--', 'true')
-      queue.work()
-      await waitUntil(async () => (await queue.find(id)).state === 'running', 'the job to run', 60_000)
+      await queue.work().seen(isJob(id, 'running'))
       stopAt('before DELETE jobs')
       await queue.job('cancel', id)
       await waitUntil(isReached, 'the scheduler to cancel', 60_000)

@@ -372,6 +372,31 @@ describe('rounds with Kubernetes', () => {
     expect(job().spec.suspend).toBe(false)
   })
 
+  it('tries one gang after the other where it may not read nodes', async () => {
+    cluster.override = ({ path }, response) => {
+      if (path !== '/api/v1/nodes') return false
+      refuse(response, 403, 'Forbidden', 'nodes is forbidden: User "viewer" cannot list resource "nodes"')
+      return true
+    }
+    const gang = start({ bundles: 2 })
+    const other = { ...gang, key: 'abc-5-1-0' }
+    const engine = open()
+    const round = async () => await engine.round([gang, other], NO_HOSTS, never)
+    const areSuspended = () => cluster.of('jobs').map(({ spec }) => spec.suspend)
+    await round()
+    expect((await round()).waits?.get(other.key)?.why).toBe('another gang is being placed first')
+    expect(areSuspended()).toEqual([false, true])
+    cluster.put('pods', 'p', pod('w1'))
+    cluster.put('pods', 'q', pod('', { status: { phase: 'Pending' } }))
+    await round()
+    clock.advance(46_000)
+    await round()
+    expect(areSuspended()).toEqual([true, true])
+    for (const name of ['p', 'q']) cluster.objects.delete(`/api/v1/namespaces/team/pods/${name}`)
+    await round()
+    expect(areSuspended()).toEqual([true, false])
+  })
+
   it('starts other gangs while a quota forbids what one of them needs', async () => {
     cluster.put('nodes', 'w1', node('9'))
     const gang = start({ bundles: 2 })

@@ -70,8 +70,8 @@ describe('the objects of a job for Kubernetes', () => {
     const { image: _, ...bare } = spec
     expect(whyNotKubernetes(bare, {})).toMatch(/needs a container image/)
     expect(whyNotKubernetes(bare, { image: 'a' })).toBeUndefined()
-    expect(whyNotKubernetes({ ...spec, bundles: 2_001 }, {})).toBe(
-      '--bundles: a job in Kubernetes can have at most 2000, not 2001',
+    expect(whyNotKubernetes({ ...spec, bundles: 1_801 }, {})).toBe(
+      '--bundles: a job in Kubernetes can have at most 1800, not 1801',
     )
     const share = { ...spec, request: { ...spec.request, gpuCount: 1, gpuMilli: 500 } }
     expect(whyNotKubernetes(share, {})).toMatch(/no share of a GPU/)
