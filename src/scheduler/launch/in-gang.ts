@@ -15,7 +15,7 @@ esac
 
 /** After `FAIL`. */
 export const needs = (program: string): string =>
-  `command -v ${shellQuote(program)} > /dev/null || fail "\${MUSTER_HOSTS:-this bundle} has no "${shellQuote(program)}" in PATH"\n`
+  `command -v ${shellQuote(program)} > /dev/null || fail "$(echo "\${MUSTER_HOSTS:-this bundle}" | cut -d , -f $((RANK + 1))) has no "${shellQuote(program)}" in PATH"\n`
 
 /** `fail WHY` ends the bundle. */
 export const FAIL = `fail() { echo "muster: $1" >&2; [ -z "$MUSTER_WHY" ] || [ -s "$MUSTER_WHY" ] || echo "$1" >> "$MUSTER_WHY"; exit 127; }\n`
