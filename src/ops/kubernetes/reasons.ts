@@ -23,7 +23,7 @@ const NODE_REASONS: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^node\(s\) were unschedulable$/, 'are cordoned'],
   [/^node\(s\) were not ready$/, 'are not ready'],
   [/^node\(s\) didn't match Pod's node affinity\/selector$/, 'do not match its node selector'],
-  [/^node\(s\) didn't match pod anti-affinity rules$/, 'already have a pod that must be on another node'],
+  [/^node\(s\) didn't match pod anti-affinity rules$/, 'have a pod already that must be on another node'],
   [/^node\(s\) didn't match pod affinity rules$/, 'do not have the pods that it must be beside'],
   [/^node\(s\) didn't match pod topology spread constraints/, 'would make the spread of its pods too uneven'],
   [/^node\(s\) had volume node affinity conflict$/, 'cannot reach its volume'],
@@ -39,12 +39,18 @@ export function schedulerWords(message: string): string {
   // A taint may contain commas.
   const parts = said.split(/, (?=\d+ )/).map((part) => {
     const [, count = '', reason = ''] = /^(\d{1,6}) (.*)$/s.exec(part) ?? []
-    const [pattern, words = ''] = NODE_REASONS.find(([known]) => known.test(reason)) ?? []
-    return count === '' ? part : `${count} ${pattern === undefined ? reason : reason.replace(pattern, words)}`
+    const [pattern, meaning = ''] = NODE_REASONS.find(([known]) => known.test(reason)) ?? []
+    const why = pattern === undefined ? reason : reason.replace(pattern, meaning)
+    if (count === '') return part
+    const [number, words] = count === '1' ? ['1', singular(why)] : [count, why]
+    return count === total && total !== '1' ? `all ${words}` : `${number} ${words}`
   })
   if (total === '' || said === '') return `Kubernetes cannot place it: ${plainWords(message) || 'no reason given'}`
-  return plainWords(`no node has room for it: of ${total} ${total === '1' ? 'node' : 'nodes'} ${parts.join(', ')}`)
+  return plainWords(`no node has room for it: of ${total} ${total === '1' ? 'node' : 'nodes'}, ${parts.join(', ')}`)
 }
+
+const singular = (words: string): string => words.replace(/^(?:have|are|do)\b/, (verb) => SINGULARS[verb] ?? verb)
+const SINGULARS: Readonly<Record<string, string>> = { have: 'has', are: 'is', do: 'does' }
 
 /** Codes of a container that does not start, and what to do. */
 const CONTAINER_REASONS: Readonly<Record<string, string>> = {

@@ -18,7 +18,12 @@ export type Filter = (typeof FILTERS)[number]
 export type LogView = { readonly lines: readonly string[]; readonly trouble: string | undefined }
 
 /** What all processes of a host use, 0 to 1 of its cores. */
-export type RealUse = { readonly cpu: number; readonly memoryBytes: number }
+export type RealUse = {
+  readonly cpu: number
+  readonly memoryBytes: number
+  /** Mean of its GPUs, 0 to 1; undefined: it has none, or they do not tell. */
+  readonly gpu?: number | undefined
+}
 
 export type QueueView = {
   /** Undefined: not read yet. */

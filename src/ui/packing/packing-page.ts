@@ -1,5 +1,6 @@
 /** The Packing tab: which job is placed where, and its keys. */
 import { messageOf } from '../../base/errors.ts'
+import type { GpuSample } from '../../ops/net/watch/sample.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
@@ -80,6 +81,7 @@ export class PackingPage implements Page {
     this.#sources = sources
     watch.onRead(() => {
       if (context.state.tab !== 'packing') return
+      this.#sample()
       watch.set({ used: this.#sampledUse() })
       void this.#tryOut()
     })
@@ -88,6 +90,11 @@ export class PackingPage implements Page {
   open(): void {
     this.#watch.open()
     this.#sources.clusters.open()
+    this.#sample()
+  }
+
+  #sample(): void {
+    this.#sources.watched.follow([...this.#context.state.hosts.keys()])
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
@@ -198,7 +205,7 @@ export class PackingPage implements Page {
     const { cluster } = this.#sources.ray
     const input = queueInput(state, rect, theme, clock.now())
     const fromRay = usage === undefined || cluster === undefined ? [] : rayUse(usage, cluster)
-    // Samples of the Network tab are more recent than what Ray reports.
+    // Samples are more recent than what Ray reports.
     const used = withAddresses(new Map([...fromRay, ...state.queue.used]), state)
     if (usage === undefined || cluster === undefined || state.queue.picture !== 'ray') return { ...input, used }
     return { ...input, used, ray: rayPicture(usage, cluster.nodes, (group) => this.#numberOf(group)) }
@@ -217,10 +224,15 @@ export class PackingPage implements Page {
     for (const { host, samples, trouble, isOwn } of this.#sources.watched.hosts) {
       const last = samples.at(-1)
       if (last !== undefined && !isOwn && trouble === undefined)
-        used.set(host, { cpu: last.cpu, memoryBytes: last.memoryUsedBytes })
+        used.set(host, { cpu: last.cpu, memoryBytes: last.memoryUsedBytes, gpu: meanBusy(last.gpus) })
     }
     return used
   }
+}
+
+function meanBusy(gpus: readonly GpuSample[]): number | undefined {
+  const busy = gpus.flatMap(({ busy }) => busy ?? [])
+  return busy.length === 0 ? undefined : busy.reduce((sum, each) => sum + each, 0) / busy.length
 }
 
 const rayUse = ({ nodes }: ClusterUsage, cluster: RayCluster): (readonly [string, RealUse])[] =>

@@ -3,6 +3,7 @@ import { printable } from '../../base/printable.ts'
 import { clip, clipName, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
+import type { Job } from '../../scheduler/jobs/job.ts'
 import { letterOf, type PackedHost, packingFigures } from '../../scheduler/jobs/packing.ts'
 import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
@@ -143,7 +144,8 @@ function pictureBelow({ status, trouble, ray, cluster, whatIf, rect, theme, nowM
     const waiting = jobs.filter(isWaiting).map(({ job, name, why, expectedMs }) => {
       return namedRow(job, signOf(job), name, expectedText(expectedMs, nowMs) + why, theme)
     })
-    return { hosts, down, figures: clusterFigureRows(cluster, theme), waiting, waitingCount: waiting.length }
+    const figures = clusterFigureRows(cluster, status?.active ?? [], rect.width - 2, theme)
+    return { hosts, down, figures, waiting, waitingCount: waiting.length }
   }
   if (ray !== undefined) {
     const waiting = ray.waiting.map((one) => rayWaitingRow(one, theme))
@@ -235,12 +237,14 @@ function boxesOf(hosts: readonly PackedHost[], area: Rect, { offset }: PackingIn
   })
 }
 
-/** With the use of cores and memory as far as there is room. */
+/** With the use of cores, memory and GPUs as far as there is room. */
 function titleOf(name: string, used: RealUse | undefined, columns: number): string {
   if (used === undefined) return clipName(name, columns)
-  const cpu = `uses ${Math.round(used.cpu * 100)} %`
-  const long = `${name} · ${cpu} cpu, ${gib(used.memoryBytes)}G`
-  return [long, `${name} · ${cpu}`].find((text) => textWidth(text) <= columns) ?? clipName(name, columns)
+  const percent = (share: number) => `${Math.round(share * 100)} %`
+  const cpu = `${name} · uses ${percent(used.cpu)}`
+  const long = `${cpu} cpu, ${gib(used.memoryBytes)}G`
+  const withGpus = used.gpu === undefined ? [] : [`${long}, ${percent(used.gpu)} gpu`]
+  return [...withGpus, long, cpu].find((text) => textWidth(text) <= columns) ?? clipName(name, columns)
 }
 
 /** The widest boxes that all fit, or else the narrowest ones. */
@@ -326,17 +330,43 @@ function figureRows(
   ]
   return [
     [gpuRow(false), gpuRow(true)].find((row) => rowWidth(row) <= columns) ?? gpuRow(true),
-    [
-      bold(` ${here.length} running, ${counts.get('queued') ?? 0} waiting`),
-      ...(here.length < active.length
-        ? [{ text: `, ${active.length - here.length} with ${engines.join(' and ')}`, style: styleOf(theme.text) }]
-        : []),
-      ...(downCount > 0 ? [{ text: `  ${downCount} ${downCount === 1 ? 'host' : 'hosts'} down`, style: warning }] : []),
-      driver === undefined
-        ? { text: `  ${NO_SCHEDULER}`, style: warning }
-        : { text: `  scheduler: ${printable(driver)}`, style: mutedStyle(theme) },
-    ],
+    withLegend(
+      [
+        bold(` ${here.length} running, ${counts.get('queued') ?? 0} waiting`),
+        ...(here.length < active.length
+          ? [{ text: `, ${active.length - here.length} with ${engines.join(' and ')}`, style: styleOf(theme.text) }]
+          : []),
+        ...(downCount > 0
+          ? [{ text: `  ${downCount} ${downCount === 1 ? 'host' : 'hosts'} down`, style: warning }]
+          : []),
+        driver === undefined
+          ? { text: `  ${NO_SCHEDULER}`, style: warning }
+          : { text: `  scheduler: ${printable(driver)}`, style: mutedStyle(theme) },
+      ],
+      here,
+      columns,
+      theme,
+    ),
   ]
+}
+
+const MOST_LEGEND_NAME = 24
+
+/** The letters of jobs with their numbers and names, as many as there is room for. */
+function withLegend(row: Row, jobs: readonly Job[], columns: number, theme: Theme): Row {
+  const all = [...row]
+  for (const { id, spec } of jobs) {
+    const sign = letterOf(id)
+    const name = ` ${id} ${clip(printable(spec.name), MOST_LEGEND_NAME)}`
+    const entry = [
+      { text: '   ', style: styleOf(theme.text) },
+      jobSpan(id, sign, theme),
+      { text: name, style: styleOf(theme.text) },
+    ]
+    if (rowWidth([...all, ...entry]) > columns) break
+    all.push(...entry)
+  }
+  return all
 }
 
 const cpuWords = ({ cpuUsedMilli, cpuMilli }: { readonly cpuUsedMilli: number; readonly cpuMilli: number }) =>
@@ -359,7 +389,12 @@ function waitingRow({ job, why, expectedMs }: QueueStatus['waiting'][number], th
 const rayWaitingRow = ({ group = LOOSE_JOB, name, why }: RayPicture['waiting'][number], theme: Theme): Row =>
   namedRow(group, signOf(group), clip(printable(name), 24), why, theme)
 
-function clusterFigureRows({ hosts, down, own, others, note }: EnginePicture, theme: Theme): readonly Row[] {
+function clusterFigureRows(
+  { hosts, down, own, others, note }: EnginePicture,
+  active: readonly Job[],
+  columns: number,
+  theme: Theme,
+): readonly Row[] {
   const figures = packingFigures(hosts, down)
   const isBlind = hosts.some(({ unknown }) => unknown !== undefined)
   const [heldGpus, cores] = isBlind
@@ -375,10 +410,15 @@ function clusterFigureRows({ hosts, down, own, others, note }: EnginePicture, th
       { text: `  of ${hosts.length} ${hosts.length === 1 ? 'node' : 'nodes'}`, style: styleOf(theme.text) },
       { text: downCount > 0 ? `  ${downCount} down or drained` : '', style: warn(theme) },
     ],
-    [
-      { text: ` ${own.length} of the queue`, style: boldStyle(theme.text) },
-      { text: `  * ${others} other ${others === 1 ? 'job' : 'jobs'}`, style: mutedStyle(theme) },
-    ],
+    withLegend(
+      [
+        { text: ` ${own.length} of the queue`, style: boldStyle(theme.text) },
+        { text: others === 0 ? '' : `  * ${others} other ${others === 1 ? 'job' : 'jobs'}`, style: mutedStyle(theme) },
+      ],
+      active.filter(({ id }) => own.includes(id)),
+      columns,
+      theme,
+    ),
     ...(note === undefined ? [] : [[{ text: ` ${printable(note)}`, style: warn(theme) }]]),
   ]
 }

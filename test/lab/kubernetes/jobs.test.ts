@@ -157,7 +157,7 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
     const image = await submit('--from-env', 'image:localhost/none:1', '--', 'true')
     const gang = await submit('--bundles', '3', '--strategy', 'STRICT_SPREAD', '--', 'true')
     const work = queue.work()
-    await says(wide, /no node has room for it: of 2 nodes 2 have too few free cores/)
+    await says(wide, /no node has room for it: of 2 nodes, all have too few free cores/)
     await says(gpu, /2 have too few free GPUs \(nvidia\.com\/gpu\)/)
     await says(image, /its image is not on the node, and its pull policy is Never \(ErrImageNeverPull/)
     await says(gang, /all of its 3 bundles must fit at once on different nodes; now there is room for 2/)

@@ -146,7 +146,10 @@ describe('why a pod waits', () => {
     const message =
       '0/5 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu, 2 Insufficient nvidia.com/gpu. preemption: 0/5 nodes are available: 5 No preemption victims found.'
     expect(schedulerWords(message)).toBe(
-      'no node has room for it: of 5 nodes 1 have a taint that the pod does not tolerate, 2 have too few free cores, 2 have too few free GPUs (nvidia.com/gpu)',
+      'no node has room for it: of 5 nodes, 1 has a taint that the pod does not tolerate, 2 have too few free cores, 2 have too few free GPUs (nvidia.com/gpu)',
+    )
+    expect(schedulerWords('0/3 nodes are available: 3 Insufficient cpu.')).toBe(
+      'no node has room for it: of 3 nodes, all have too few free cores',
     )
     expect(schedulerWords('\u001b]0;x\u0007 something new')).not.toContain('\u001b')
   })

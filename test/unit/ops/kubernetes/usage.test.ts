@@ -187,7 +187,7 @@ describe('a Kubernetes cluster', () => {
       { id: 'z-alone', shares: [] },
     ])
     expect(jobs.map(({ waits }) => waits)).toEqual([
-      expect.stringMatching(/^1 of 2 pods: no node has room for it: .*3 have too few free GPUs/),
+      expect.stringMatching(/^1 of 2 pods: no node has room for it: .*all have too few free GPUs/),
       expect.stringMatching(/^no node has room for it/),
     ])
   })

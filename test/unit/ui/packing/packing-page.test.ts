@@ -7,6 +7,7 @@ import type { ClusterSource } from '../../../../src/ui/jobs/queue-view.ts'
 import { type EnginePicture, enginePicture } from '../../../../src/ui/packing/engine-picture.ts'
 import { exampleWhatIf, formatWhatIf, parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
+import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
 import { fakeRay, nodeUsage, usageOf } from '../ray/fake-ray.ts'
@@ -76,13 +77,19 @@ function manyNodes(nodes: number, jobs: number): EngineUsage {
   }
 }
 
-async function open(columns = 120, rows = 40, sources: readonly ClusterSource[] = []) {
+async function open(columns = 120, rows = 40, sources: readonly ClusterSource[] = [], work?: WorkPort) {
   const jobs = [jobOf(1, runningOn('m1', 0))]
   const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
   const queue = new FakeQueue(jobs, statusOf(specs, jobs))
   queue.sources = sources
   const ray = fakeRay()
-  const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], jobs: queue, ray, size: { columns, rows } })
+  const harness = createConsoleHarness({
+    hosts: ['m1', 'm2', 'm3'],
+    jobs: queue,
+    ray,
+    size: { columns, rows },
+    ...(work && { work }),
+  })
   stands.push(harness)
   await settle()
   harness.type(`${LEADER}4`)
@@ -216,6 +223,38 @@ describe('the current placement', () => {
     expect(screen(harness)).toContain('m1 · uses 34 % cpu, 12G')
   })
 
+  it('is sampled from the first opening of the tab on, also for nodes of a cluster with a name or an address of a host', async () => {
+    const started = new Map<string, Parameters<WorkPort['startCommand']>[2]>()
+    const work: WorkPort = {
+      startCommand(host, _command, handlers) {
+        started.set(host, handlers)
+        return { stop() {}, abandon() {}, pause() {}, resume() {} }
+      },
+      copy: async () => undefined,
+      saveOutput: async () => '',
+      fanOut: 64,
+      spillDirectory: '',
+    }
+    const slurm = new FakeCluster('@slurm')
+    const { harness } = await open(120, 40, [slurm], work)
+    expect([...started.keys()]).toEqual(['m1', 'm2', 'm3'])
+    const second = (up: number, busy: number) =>
+      `${up}.00 1.00\ncpu  ${busy} 0 0 ${up * 100} 0 0 0 0\nMemTotal: 8388608 kB\nMemAvailable: 4194304 kB\n=\n`
+    const gpus = [90, 60].map((busy, index) => `nvidia ${index}, u${index}, A100, ${busy}, 1, 2, 61, 310\n`).join('')
+    for (const host of ['m1', 'm2']) started.get(host)?.onStdout(Buffer.from(gpus + second(1, 0) + second(2, 100)))
+    harness.clock.advance(2000)
+    await settle()
+    expect(screen(harness)).toContain('m1 · uses 50 % cpu, 4G, 75 % gpu')
+    harness.type('yy')
+    const [node] = USAGE.nodes
+    const names = ['m1', '10.9.0.2', 'elsewhere']
+    const nodes = names.flatMap((name) => (node ? [{ ...node, name }] : []))
+    slurm.tell?.(enginePicture({ nodes, jobs: [] }, 'Slurm', () => undefined))
+    expect(screen(harness)).toContain('10.9.0.2 · uses 50 % cpu, 4G, 75 % gpu')
+    expect(screen(harness)).toContain('m1 · uses 50 % cpu, 4G, 75 % gpu')
+    expect(screen(harness)).toMatch(/^ elsewhere $/m)
+  })
+
   it('shows the cluster of an engine, on demand', async () => {
     const [slurm, other] = [new FakeCluster('@slurm'), new FakeCluster('@other')]
     const { harness, ray } = await open(120, 40, [slurm, other])
@@ -232,7 +271,7 @@ describe('the current placement', () => {
     const lines = screen(harness)
     expect(lines).toContain('packing of Slurm')
     expect(lines).toContain('GPUs 1/4  cores 2/8  of 2 nodes  1 down or drained')
-    expect(lines).toContain('1 of the queue  * 0 other jobs')
+    expect(lines).toMatch(/^ ?1 of the queue {3}A 1 train-1$/m)
     expect(lines).toMatch(/· +A{4,}/)
     expect(lines).toContain('* 8 of bob  no room')
     expect(hints(harness)).not.toContain('more hosts')
