@@ -27,7 +27,7 @@ import { ConsoleStudies, linesOf } from './console-studies.ts'
 import { type Engine, engineLog, openEngines } from './engines.ts'
 import { hostsOf, type OpenQueue, readQueue } from './open-queue.ts'
 import { pollUsage } from './poll-usage.ts'
-import { whyWaiting } from './why-waiting.ts'
+import { engineNodes, whyWaiting } from './why-waiting.ts'
 
 const MOST_GROUPS = 200
 const MOST_WAITING = 8
@@ -146,7 +146,8 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const job = store.get(id)
       if (job === undefined) return undefined
       const { why, expected } = whyWaiting(job, queue, context.now())
-      return { job, storeId: store.id, why, expectedMs: expectedOf(expected), log: logOf(job, queue) }
+      const nodes = engineNodes(job, queue)
+      return { job, storeId: store.id, why, expectedMs: expectedOf(expected), nodes, log: logOf(job, queue) }
     },
     sweep(id) {
       const [job, group] = [store.get(id), store.groupOf(id)]

@@ -29,7 +29,7 @@ import { formatTable } from '../output/table.ts'
 import { withJob } from './arguments.ts'
 import { addressesOf, type OpenQueue, readQueue } from './open-queue.ts'
 import { serviceState } from './service/service.ts'
-import { whyWaiting } from './why-waiting.ts'
+import { engineNodes, whyWaiting } from './why-waiting.ts'
 
 type ListOptions = GlobalOptions & { readonly state?: string; readonly limit: number }
 
@@ -86,6 +86,7 @@ Examples:
     const { places, bundles } = 'places' in job.state ? job.state : {}
     const byHand = places === undefined ? [] : handLinesOf({ ...job, places, bundles }, addressesOf(queue))
     const warnings = preflightWords(job, queue)
+    const nodes = engineNodes(job, queue)
     if (options.json) {
       const metrics = values.length === 0 ? {} : { metrics: metricsJson(values) }
       context.stdout.write(
@@ -94,6 +95,7 @@ Examples:
           spec: job.spec,
           state: job.state,
           ...why,
+          ...(nodes === undefined ? {} : { nodes }),
           ...metrics,
           ...(byHand.length > 0 ? { byHand } : {}),
           ...(warnings.length > 0 ? { warnings } : {}),
@@ -122,7 +124,7 @@ Examples:
         const how = bundle === undefined ? '' : bundleWords(bundle, requestsOf(spec)[rank], trouble)
         lines.push([
           `bundle ${rank}`,
-          `${placeTitle(host)}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`,
+          `${placeTitle(host)}${nodes === undefined ? '' : ` on ${nodes}`}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}: ${how}`,
         ])
       })
     }

@@ -1,8 +1,8 @@
-/** Why a job does not run yet, from what is stored alone. */
+/** Why a job does not run yet, or where its engine runs it, from what is stored alone. */
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
-import { isFinal, type Job, missedWords } from '../../scheduler/jobs/job.ts'
+import { isActive, isFinal, type Job, missedWords } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import { type Asked, namesIn, needsText } from '../../scheduler/plans/needs.ts'
 import { hostsOf, type OpenQueue } from './open-queue.ts'
@@ -18,6 +18,10 @@ export function whyWaiting(job: Job, queue: OpenQueue, nowMs: number): WhyWaitin
 }
 
 const THERE_IS_ROOM = 'it fits: it starts at the next scheduling pass unless other jobs go first'
+
+/** Undefined: its engine has not said it. */
+export const engineNodes = ({ id, state }: Job, { store }: OpenQueue): string | undefined =>
+  isActive(state) ? store.report()?.nodes?.[id] : undefined
 
 /** Preemptible jobs of lower priority that would make room, if the scheduler did that. */
 function preemptWords(job: Job, queue: OpenQueue): readonly string[] {

@@ -6,6 +6,7 @@ import { stringify } from 'yaml'
 import { onAbort } from '../../base/abort.ts'
 import { type Clock, hasPassed, systemClock } from '../../base/clock.ts'
 import { type JsonRecord, list, numberOf, record, textOf } from '../../base/json-lines.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
@@ -136,12 +137,17 @@ type Round = {
   readonly signal: AbortSignal
   readonly reports: Map<string, KubernetesReport>
   readonly waits: Map<string, { readonly why: string }>
+  readonly nodes: Map<string, string>
   /** Why no more can be done in this round. */
   trouble: string | undefined
 }
 
 /** A gang gives back what it holds, and tries again later. */
 type Patience = { boundMs: number; tries: number; untilMs: number }
+
+/** `w[1-2]` */
+const nodesOf = (pods: readonly JsonRecord[]): string =>
+  plainWords(foldHostSet([...new Set(pods.map(nodeOfPod))].filter((name) => name !== '')))
 
 class KubernetesJobs implements Disposable {
   readonly #k8s: KubernetesSpec
@@ -173,18 +179,19 @@ class KubernetesJobs implements Disposable {
   async round(orders: readonly KubernetesOrder[], hosts: OpsHosts, signal: AbortSignal) {
     const reports = new Map<string, KubernetesReport>()
     const waits = new Map<string, { readonly why: string }>()
+    const nodes = new Map<string, string>()
     const namespace = await this.#open(hosts).namespace()
     if (!namespace.ok) return { trouble: namespace.message, reports }
     const sights = await this.#look(namespace.name, orders, signal)
     if (!(sights instanceof Map)) return { trouble: troubleWords(sights), reports }
-    const round: Round = { namespace: namespace.name, sights, signal, reports, waits, trouble: undefined }
+    const round: Round = { namespace: namespace.name, sights, signal, reports, waits, nodes, trouble: undefined }
     await inParts(orders, AT_ONCE, async (order) => {
       if (round.trouble === undefined) await this.#carryOut(order, round)
     })
     if (round.trouble === undefined) await this.#tendGangs(orders, round)
     if (round.trouble === undefined) await this.#explain(orders, round)
     this.#forget(orders)
-    return { trouble: round.trouble, reports, waits }
+    return { trouble: round.trouble, reports, waits, nodes }
   }
 
   #open(hosts: OpsHosts): Kubernetes {
@@ -241,8 +248,10 @@ class KubernetesJobs implements Disposable {
         return report({ kind: 'gone', reason: lost })
       }
       if (kind === 'stop') return await this.#delete(job, round)
-      if (!isDeleting(job)) report(reportOfJob({ job, pods }))
-      return
+      if (isDeleting(job)) return
+      const found = reportOfJob({ job, pods })
+      if (found === 'running') round.nodes.set(key, nodesOf(pods))
+      return report(found)
     }
     // They still end.
     if (pods.some((pod) => !hasEnded(pod))) return

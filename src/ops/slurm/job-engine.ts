@@ -96,6 +96,7 @@ const FACTS = ['claim', 'end', 'why', 'known', 'handed', 'refused', 'unwritten']
 export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], text: string) {
   const sights = new Map(orders.map(({ key }) => [key, { jobs: [], isKnown: false } as Found]))
   const waits = new Map<string, { readonly why: string; readonly startS?: number }>()
+  const nodes = new Map<string, string>()
   let trouble: string | undefined = "could not parse the login host's answer"
   const nowS = nowOf(text)
   for (const line of text.split('\n')) {
@@ -130,11 +131,12 @@ export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], 
     const sight = sights.get(key) as SlurmSight
     const report = reportOf(kind, sight)
     if (report !== undefined) reports.set(key, report)
-    const { reason = '', startS } = jobOf(sight) ?? {}
+    const { reason = '', startS, nodes: on = '' } = jobOf(sight) ?? {}
+    if (report === 'running' && on !== '') nodes.set(key, on)
     if (report === 'waiting') waits.set(key, { why: reasonWords(reason), ...(startS === undefined ? {} : { startS }) })
     else if (report === undefined && sight.refusal !== undefined) waits.set(key, { why: refusalWords(sight.refusal) })
   }
-  return { trouble, reports, waits }
+  return { trouble, reports, waits, nodes }
 }
 
 const UNWRITTEN = 'cannot write its script on the login host: test its disk and quota with df and quota there'

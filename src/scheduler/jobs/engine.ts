@@ -146,6 +146,8 @@ export interface JobEngine {
     readonly said?: ReadonlyMap<string, Said>
     /** Of jobs that wait in it, by key. */
     readonly waits?: ReadonlyMap<string, EngineWait>
+    /** Where jobs run, by key, as a set of nodes such as `n[1-2]`. */
+    readonly nodes?: ReadonlyMap<string, string>
   }>
   /** Runs a program where it can read what jobs printed, for their metrics; undefined: it could not run. Never rejects. */
   searchOutput?(search: OutputSearch, signal: AbortSignal): Promise<string | undefined>

@@ -164,7 +164,7 @@ export class HostRounds implements Disposable {
   }
 
   /** For those who watch. A host that has not answered yet is reported as it was `before`. */
-  report(before: readonly HostCapacity[] = []): Pick<SchedulerReport, 'hosts' | 'down' | 'rooms' | 'waits'> {
+  report(before: readonly HostCapacity[] = []): Pick<SchedulerReport, 'hosts' | 'down' | 'rooms' | 'waits' | 'nodes'> {
     const known = new Map(before.map((host) => [host.name, host]))
     const hosts = [...this.#hosts.values()].map((record) => {
       const { spec, trouble } = record
@@ -176,14 +176,16 @@ export class HostRounds implements Disposable {
       trouble === undefined || trouble === NOT_YET ? [] : [[name, trouble]],
     )
     const rooms = this.#engines.flatMap(({ engine, room }) => (room === undefined ? [] : [[engine.name, room]]))
-    const waits = this.#engines.flatMap((record) =>
-      [...(record.waits ?? [])].map(([key, wait]) => [parseBundleKey(this.#options.store.id, key)?.id ?? 0, wait]),
-    )
+    const byJob = <T>(byKey: ReadonlyMap<string, T> = new Map<string, T>()) =>
+      [...byKey].map(([key, value]) => [parseBundleKey(this.#options.store.id, key)?.id ?? 0, value] as const)
+    const waits = this.#engines.flatMap((record) => byJob(record.waits))
+    const nodes = this.#engines.flatMap((record) => byJob(record.nodes))
     return {
       hosts,
       down: Object.fromEntries(down),
       ...(rooms.length === 0 ? {} : { rooms: Object.fromEntries(rooms) }),
       ...(waits.length === 0 ? {} : { waits: Object.fromEntries(waits) }),
+      ...(nodes.length === 0 ? {} : { nodes: Object.fromEntries(nodes) }),
     }
   }
 
@@ -293,8 +295,10 @@ export class HostRounds implements Disposable {
       room,
       said = new Map(),
       waits,
+      nodes,
     } = await engine.round(sent, this.#options.signal, wantsRoom)
     record.waits = waits
+    record.nodes = nodes
     record.room = record.wantsRoom ? room : undefined
     const bundles = new Map([...reports].map(([key, report]) => [key, engineBundle(report, engine.name)]))
     gate.judge(orders, { trouble, reports, room, bundles })
@@ -454,6 +458,7 @@ export type EngineRecord = PlaceRecord & {
   /** The output of its jobs is being read. */
   isReading: boolean
   waits?: ReadonlyMap<string, EngineWait> | undefined
+  nodes?: ReadonlyMap<string, string> | undefined
 }
 
 export type AnyRecord = HostRecord | EngineRecord

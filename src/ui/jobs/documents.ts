@@ -140,7 +140,7 @@ export function jobDocument(
   theme: Theme,
   nowMs: number,
 ): RowDocument {
-  const { job, why, expectedMs } = details
+  const { job, why, expectedMs, nodes } = details
   const { state, spec } = job
   const muted = mutedStyle(theme)
   const say = (text: string, style = styleOf(theme.text)): readonly Row[] =>
@@ -158,7 +158,8 @@ export function jobDocument(
       const bundle = state.bundles?.[rank]
       const how = bundle === undefined ? '' : formatBundle(bundle)
       const gpu = devices.length > 0 ? `, GPU ${devices.join(',')}` : ''
-      rows.push(...say(`bundle ${rank}: ${placeTitle(host)}${gpu}: ${how}`, muted))
+      const on = nodes === undefined ? '' : ` on ${nodes}`
+      rows.push(...say(`bundle ${rank}: ${placeTitle(host)}${on}${gpu}: ${how}`, muted))
     })
     if (state.places.length > MOST_PLACES) rows.push(...say(`and ${state.places.length - MOST_PLACES} more`, muted))
   }

@@ -195,6 +195,8 @@ export type JobDetails = {
   readonly storeId: string
   readonly why: readonly string[]
   readonly expectedMs: number | undefined
+  /** Where its engine runs it, as a set of nodes. */
+  readonly nodes?: string | undefined
   /** Of bundle 0. */
   readonly log: HostLog | EngineLog | undefined
 }

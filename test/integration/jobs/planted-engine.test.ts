@@ -44,7 +44,8 @@ const PLANTED: EngineKind = {
       const waiting = asked.flatMap(({ key }) =>
         known.get(key) === 'waiting' ? [[key, { why: 'the moon is down', startS: 1_900_000_000 }] as const] : [],
       )
-      return { trouble: undefined, reports: new Map(some), waits: new Map(waiting) }
+      const running = asked.flatMap(({ key }) => (known.get(key) === 'running' ? [[key, 'crater[1-2]'] as const] : []))
+      return { trouble: undefined, reports: new Map(some), waits: new Map(waiting), nodes: new Map(running) }
     },
     tryOut: async ({ spec }) => ({ script: `run ${spec.command}\n`, words: 'it would never start', isNever: true }),
     ...outputOn('here', ({ key, rank = 'alone', fromByte }) => {
@@ -115,6 +116,12 @@ describe('an engine that is planted with one line', () => {
       known.set(keyOf(first), 'running')
       await waitUntil(() => kind(first) === 'running' && known.size === 3, 'one to run and another one to follow')
       expect((await muster(['job', 'list'])).output).toMatch(/running +\S+ s +Planted/)
+      await waitUntil(() => store.report()?.nodes?.[first] !== undefined, 'the report to say where it runs')
+      expect((await muster(['job', 'show', String(first)])).output).toMatch(
+        /^bundle 0: +Planted on crater\[1-2\]: started$/m,
+      )
+      const { output } = await muster(['job', 'show', String(first), '--json'])
+      expect(JSON.parse(output)).toMatchObject({ nodes: 'crater[1-2]' })
       expect((await muster(['pack', '--engine', 'embedded'])).output).toContain('3 with Planted (1, 2, 3)')
       expect((await muster(['job', 'logs', String(gang), '--rank', '1'])).output).toBe(`log of ${keyOf(gang)} 1\n`)
       known.set(keyOf(first), 0)
@@ -128,6 +135,7 @@ describe('an engine that is planted with one line', () => {
       await waitUntil(() => ids.every((id) => ['done', 'failed'].includes(kind(id) ?? '')), 'all to end')
     })
     expect(ids.map(kind)).toEqual(['done', 'failed', 'done'])
+    expect((await muster(['job', 'show', '1'])).output).not.toContain('crater')
   })
 
   it('loses jobs that it does not know any more, and only those that ran', async () => {

@@ -217,7 +217,8 @@ describe('rounds with Kubernetes', () => {
     const metadata = { ...OWNED, deletionTimestamp: '2026-01-01T00:00:00Z' }
     const spec = { nodeName: 'w\u001b[2J1', terminationGracePeriodSeconds: 10, containers: [] }
     cluster.put('pods', 'p', pod('', { metadata, spec }))
-    expect((await engine.round([check], NO_HOSTS, never)).reports.get(KEY)).toBe('running')
+    const first = await engine.round([check], NO_HOSTS, never)
+    expect([first.reports.get(KEY), first.nodes?.get(KEY)]).toEqual(['running', '"w\\u001b[2J1"'])
     clock.advance(125_000)
     expect((await engine.round([check], NO_HOSTS, never)).reports.get(KEY)).toBe('running')
     clock.advance(6_000)

@@ -35,8 +35,8 @@ function line(cells: readonly string[]): string {
   const widths = SQUEUE_FORMAT.split(',').map((column) => Number(column.split('.')[1]))
   return widths.map((width, index) => (cells[index] ?? '').slice(0, width).padStart(width)).join('')
 }
-const queued = (state: string, status = '0', reason = 'None', id = '7') =>
-  line([id, state, status, reason, 'N/A', '', KEY])
+const queued = (state: string, status = '0', reason = 'None', id = '7', nodes = '') =>
+  line([id, state, status, reason, 'N/A', nodes, KEY])
 const job = (state: string, rest: Partial<SlurmJob> = {}): SlurmJob => ({
   ...{ id: '7', state, status: 0, reason: 'None', nodes: '', name: KEY },
   ...rest,
@@ -175,6 +175,11 @@ describe('the answer of a round', () => {
     })
     expect(round('trouble Unable to contact\u001b[2J', 'end')).toMatchObject({ reports: new Map() })
     expect(round('trouble no \u001b[2J').trouble).toBe('no \\x1b[2J')
+  })
+
+  it('says where jobs run', () => {
+    expect(round(queued('RUNNING', '0', 'None', '12', 'n[1-2]'), 'end').nodes).toEqual(new Map([[KEY, 'n[1-2]']]))
+    expect(round(queued('PENDING'), 'end').nodes?.size).toBe(0)
   })
 
   it('says nothing about a job of which there are too many', () => {
