@@ -8,6 +8,7 @@ import { REPOSITORY } from './support/build.ts'
 const USAGE = `npm run bench -- NAME [options]
 
   compositor                 compose, compare and encode a whole 240×67 frame
+  kubernetes                 read and draw a Kubernetes cluster of 50 nodes and 1,000 pods
   ranks                      fold the output of 8 ranks with 10,000 lines each
   shells                     compare the console with tmux and one ssh per pane, on its own SSH servers
     --hosts 4,16,64          numbers of hosts
@@ -131,6 +132,9 @@ switch (positionals[0]) {
     break
   case 'compositor':
     table = (await import('./compositor.ts')).benchCompositor()
+    break
+  case 'kubernetes':
+    table = (await import('./kubernetes.ts')).benchKubernetes()
     break
   case 'ranks':
     table = (await import('./ranks.ts')).benchRanks()

@@ -85,7 +85,7 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, { stdout }: CliConte
   const { downMilli, strandedMilli } = packingFigures(packed, down)
   const waiting = queue.store.counts().get('queued') ?? 0
   const lines = [
-    `${onHosts.length} ${onHosts.length === 1 ? 'job is' : 'jobs are'} on these hosts${withEngines(active)}, ${waiting} wait.`,
+    `${onHosts.length} ${onHosts.length === 1 ? 'job is' : 'jobs are'} on these hosts${withEngines(active)}, ${waiting} ${waiting === 1 ? 'waits' : 'wait'}.`,
     ...(downMilli > 0 ? [`${downMilli / 1000} GPUs are free on hosts that are down.`] : []),
     ...(strandedMilli > 0 ? [`${strandedMilli / 1000} GPUs are free on hosts without a free core.`] : []),
   ]

@@ -3,17 +3,24 @@ import { printable } from '../../base/printable.ts'
 import { clip, padEnd } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
+import type { Job } from '../../scheduler/jobs/job.ts'
 import { boldStyle, mutedStyle, type Style, styleOf, type Theme } from '../compositor/scene.ts'
-import { type ClusterJob, type EnginePicture, isWaiting } from '../packing/engine-picture.ts'
+import { type ClusterJob, type EnginePicture, isWaiting, nameWithTitle } from '../packing/engine-picture.ts'
 import { jobSpan, signOf } from '../packing/packing-panes.ts'
 import { LOOSE_JOB } from '../packing/ray-picture.ts'
 import { documentOf, type Row, type RowDocument, rowStyle, timeText, wrapRows } from '../rows/rows-pane.ts'
 
-const NAME_COLUMNS = 24
+const NAME_COLUMNS = 26
 const STATE_COLUMNS = 10
 
-/** `at`: the selected row. */
-export function clusterDocument(picture: EnginePicture, at: number, theme: Theme, nowMs: number): RowDocument {
+/** `at`: the selected row. `active`: jobs of the queue, which have names there. */
+export function clusterDocument(
+  picture: EnginePicture,
+  at: number,
+  active: readonly Job[],
+  theme: Theme,
+  nowMs: number,
+): RowDocument {
   const { jobs, note } = picture
   const waiting = jobs.filter(isWaiting).length
   const others = jobs.filter(({ job }) => job === LOOSE_JOB).length
@@ -22,7 +29,7 @@ export function clusterDocument(picture: EnginePicture, at: number, theme: Theme
     head: [
       [
         { text: ` ${summary}`, style: boldStyle(theme.text) },
-        { text: `  * ${others} of other people`, style: mutedStyle(theme) },
+        { text: others === 0 ? '' : `  * ${others} other ${others === 1 ? 'job' : 'jobs'}`, style: mutedStyle(theme) },
       ],
       ...(note === undefined ? [] : [[{ text: ` ${printable(note)}`, style: boldStyle(theme.warning) }]]),
       [
@@ -41,7 +48,10 @@ export function clusterDocument(picture: EnginePicture, at: number, theme: Theme
       return [
         { text: isChosen ? '▸' : ' ', style: plain },
         jobSpan(job.job, signOf(job.job), theme),
-        { text: ` ${padEnd(clip(printable(job.name), NAME_COLUMNS - 1), NAME_COLUMNS)}`, style: plain },
+        {
+          text: ` ${padEnd(clip(printable(nameWithTitle(job, active)), NAME_COLUMNS - 1), NAME_COLUMNS)}`,
+          style: plain,
+        },
         { text: padEnd(stateOf(job), STATE_COLUMNS), style: plain },
         { text: printable(whereOrWhy(job, nowMs)), style: plain },
       ]

@@ -189,7 +189,7 @@ export class JobsPage implements Page {
     }
     const nowMs = this.#context.clock.now()
     const at = this.#clusterRow(picture)
-    const jobs = clusterDocument(picture, at, theme, nowMs)
+    const jobs = clusterDocument(picture, at, this.#view.status?.active ?? [], theme, nowMs)
     const document = { ...jobs, head: [...this.#sourcesRow(theme), ...jobs.head] }
     const job = picture.jobs[at]
     const details = clusterJobDocument(job, chosenClusterDetails(this.#view), side.width - 2, theme, nowMs)

@@ -1,5 +1,6 @@
 /** What an engine's cluster has and who holds it, as hosts with boxes: jobs of the queue have letters, other people's a star. Pure. */
 import type { EngineUsage } from '../../scheduler/jobs/engine.ts'
+import type { Job } from '../../scheduler/jobs/job.ts'
 import type { DeviceShare, PackedHost } from '../../scheduler/jobs/packing.ts'
 import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { LOOSE_JOB } from './ray-picture.ts'
@@ -60,6 +61,12 @@ export function enginePicture(
         (one, other) => Number(isOther(one)) - Number(isOther(other)) || (isOther(one) ? 0 : one.job - other.job),
       ),
   }
+}
+
+/** `job 17 train`, or `9 of bob: sweep`. */
+export function nameWithTitle({ id, job, name, title }: ClusterJob, active: readonly Job[]): string {
+  if (job === LOOSE_JOB) return title === '' || title === id ? name : `${name}: ${title}`
+  return [name, active.find((own) => own.id === job)?.spec.name ?? ''].join(' ').trimEnd()
 }
 
 export const isWaiting = (job: ClusterJob): job is ClusterJob & { readonly why: string } => job.why !== undefined

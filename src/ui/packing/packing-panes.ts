@@ -12,7 +12,7 @@ import { NO_SCHEDULER, pictureAt, type QueueStatus, type QueueView, type RealUse
 import type { RayStatus } from '../ray/ray-view.ts'
 import { documentOf, type Row, rowsPane, rowWidth, timeText, wrapRows } from '../rows/rows-pane.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import { type EnginePicture, isWaiting } from './engine-picture.ts'
+import { type EnginePicture, isWaiting, nameWithTitle } from './engine-picture.ts'
 import { LOOSE_JOB, type RayPicture } from './ray-picture.ts'
 import {
   SLIDERS,
@@ -95,6 +95,7 @@ const MOST_BOX_COLUMNS = 60
 const LEAST_DEVICE_CELLS = 4
 const MOST_DEVICE_CELLS = 12
 const MOST_WAITING_ROWS = 8
+const MOST_WAITING_NAME = 40
 
 export function packingPanes(input: PackingInput): readonly PaneView[] {
   const { rect, theme, trouble } = input
@@ -141,10 +142,12 @@ function pictureBelow({ status, trouble, ray, cluster, whatIf, rect, theme, nowM
   if (cluster !== undefined) {
     const { hosts, down, jobs, title, note } = cluster
     if (hosts.length === 0 && jobs.length === 0) return note ?? `${title} has no nodes`
-    const waiting = jobs.filter(isWaiting).map(({ job, name, why, expectedMs }) => {
-      return namedRow(job, signOf(job), name, expectedText(expectedMs, nowMs) + why, theme)
+    const active = status?.active ?? []
+    const waiting = jobs.filter(isWaiting).map((one) => {
+      const name = clip(printable(nameWithTitle(one, active)), MOST_WAITING_NAME)
+      return namedRow(one.job, signOf(one.job), name, expectedText(one.expectedMs, nowMs) + one.why, theme)
     })
-    const figures = clusterFigureRows(cluster, status?.active ?? [], rect.width - 2, theme)
+    const figures = clusterFigureRows(cluster, active, rect.width - 2, theme)
     return { hosts, down, figures, waiting, waitingCount: waiting.length }
   }
   if (ray !== undefined) {

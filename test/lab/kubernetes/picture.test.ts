@@ -120,13 +120,13 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('the picture of a real Kubern
     await console.key('y')
     await console.expectScreen(/GPUs 3\/4 .* of 3 nodes +1 down or drained/)
     await console.expectScreen(/1 of the queue +\* 1 other job/)
-    await console.expectScreen(new RegExp(`job ${waiting} +no node has room`))
+    await console.expectScreen(new RegExp(`job ${waiting} x +no node has room`))
     // What changes in the cluster is told by watches.
     await kubernetes.kubectl('delete pod foreign -n team-b --now')
     await console.expectScreen(/GPUs 2\/4/)
     await console.leader('5')
     await console.key('y')
-    await console.expectScreen(new RegExp(`job ${gang} +running +w\\[1-2\\], 2 GPUs`))
+    await console.expectScreen(new RegExp(`job ${gang} x +running +w\\[1-2\\], 2 GPUs`))
   })
 
   it('shows whoever may not list nodes the pods of the own namespace, and says so', async () => {

@@ -135,7 +135,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
       said = (await muster(LOCAL, 'k8s', 'why', 'big')).stdout
       return said.includes('GPUs')
     }, 'the reason')
-    expect(said).toContain('no node has room for it: of 3 nodes 3 have too few free GPUs (nvidia.com/gpu)')
+    expect(said).toContain('no node has room for it: of 3 nodes, all have too few free GPUs (nvidia.com/gpu)')
     expect(said).toContain('the scheduler says: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu')
     expect(await muster(LOCAL, 'k8s', 'logs', 'big')).toMatchObject({
       code: 0,

@@ -273,7 +273,7 @@ describe('the current placement', () => {
     expect(lines).toContain('GPUs 1/4  cores 2/8  of 2 nodes  1 down or drained')
     expect(lines).toMatch(/^ ?1 of the queue {3}A 1 train-1$/m)
     expect(lines).toMatch(/· +A{4,}/)
-    expect(lines).toContain('* 8 of bob  no room')
+    expect(lines).toContain('* 8 of bob: x  no room')
     expect(hints(harness)).not.toContain('more hosts')
     slurm.tell?.('wrong: x\u001b[2J')
     expect(screen(harness)).toContain('wrong: x\\x1b[2J')
