@@ -1,12 +1,7 @@
 /** Character widths: the tables of the emulator's addon, with a bound on how many code points a host can join into one cell. */
-import './unpooled-buffers.ts'
-
-import addon from '@xterm/addon-unicode-graphemes'
 import type { IUnicodeVersionProvider, Terminal } from '@xterm/headless'
 import { getOrMake } from '../base/collections.ts'
-import { BUFFER_POOL_BYTES } from './unpooled-buffers.ts'
-
-Buffer.poolSize = BUFFER_POOL_BYTES
+import { UnicodeGraphemesAddon } from './graphemes-addon.ts'
 
 /** The longest emoji sequence in use joins nine to the first. */
 const MAX_JOINS = 15
@@ -23,9 +18,7 @@ function captureProvider(): IUnicodeVersionProvider {
   const providers: IUnicodeVersionProvider[] = []
   const recorder = { register: (provider: IUnicodeVersionProvider) => providers.push(provider), activeVersion: '' }
   // The addon only ever touches `unicode`.
-  new addon.UnicodeGraphemesAddon().activate({ unicode: recorder } as unknown as Parameters<
-    InstanceType<typeof addon.UnicodeGraphemesAddon>['activate']
-  >[0])
+  new UnicodeGraphemesAddon().activate({ unicode: recorder } as unknown as Terminal)
   const provider = providers.find((candidate) => candidate.version === recorder.activeVersion)
   if (!provider) throw new Error('the grapheme addon registered no provider')
   return provider

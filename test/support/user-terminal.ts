@@ -1,11 +1,6 @@
 /** The user's terminal as a test sees it: a headless emulator that shows what a program wrote, as text, cells and modes. */
-import '../../src/terminal/unpooled-buffers.ts'
-
-import xtermGraphemes from '@xterm/addon-unicode-graphemes'
 import xtermHeadless from '@xterm/headless'
-import { BUFFER_POOL_BYTES } from '../../src/terminal/unpooled-buffers.ts'
-
-Buffer.poolSize = BUFFER_POOL_BYTES
+import { UnicodeGraphemesAddon } from '../../src/terminal/graphemes-addon.ts'
 
 export type Rect = { readonly column: number; readonly row: number; readonly width: number; readonly height: number }
 
@@ -43,7 +38,7 @@ export class UserTerminal {
       scrollback: 1000,
       logLevel: 'off',
     })
-    this.#terminal.loadAddon(new xtermGraphemes.UnicodeGraphemesAddon())
+    this.#terminal.loadAddon(new UnicodeGraphemesAddon())
     // The emulator keeps the cursor's visibility to itself; returning false lets it handle the sequence as well.
     for (const [final, isHidden] of [
       ['h', false],
