@@ -38,6 +38,8 @@ export type Section<T = unknown> = {
   readonly key: string
   /** For the parser and for docs/hosts-yaml.md. */
   readonly field: Field
+  /** A file with this section is of use without any host. */
+  readonly needsNoHost?: boolean
   /** Undefined: nothing is declared. */
   resolve(raw: never, context: SectionContext): T | undefined
 }
@@ -46,8 +48,9 @@ export function defineSection<Raw, T>(
   key: string,
   field: Field<Raw>,
   resolve: (raw: Raw, context: SectionContext) => T | undefined,
+  options: Pick<Section, 'needsNoHost'> = {},
 ): Section<T> {
-  return { key, field, resolve }
+  return { key, field, resolve, ...options }
 }
 
 /** The value of a section of hosts.yaml; undefined if it is absent. */
@@ -213,7 +216,7 @@ const fields = {
     about:
       'The machines. A key is a name or a host set of names (`"gpu[01-04]"`); a name alone (`m8:`) is enough for a host that ssh_config knows. Names are letters, digits, `_`, `.` and `-`, and are used once.',
     example: '\n  m8: { address: 192.168.1.80, port: 1822 }',
-    isRequired: true,
+    fallback: 'none, in a file with `k8s`',
   },
   groups: {
     schema: mapOf(oneOrMore(hostSet), 'name'),

@@ -87,7 +87,10 @@ class HostsFileBuilder {
     const { cluster, hosts = [], defaults = {}, groups = [] } = this.#content
     const takenAt = new Map<string, HostEntry>()
     for (const entry of hosts) this.#addHosts(entry, defaults, takenAt)
-    if (hosts.length === 0 && this.#reader.problemCount === 0) {
+    const isHostless = [...this.#sections.values()].some(
+      (section) => section.needsNoHost && section.key in this.#content,
+    )
+    if (hosts.length === 0 && !isHostless && this.#reader.problemCount === 0) {
       this.#reader.fail(0, 'there is no host under hosts; write for example hosts: { m8: { address: 192.168.1.80 } }')
     }
     this.#checkJumps()

@@ -25,6 +25,8 @@ export type TargetOptions = {
   readonly exclude?: string
   /** What `-` stands for. */
   readonly stdinNames?: readonly string[]
+  /** Without an expression, an inventory without hosts is no mistake. */
+  readonly mayBeEmpty?: boolean
 }
 
 /** The groups that each host is in, in the file's order. */
@@ -67,6 +69,12 @@ export function resolveTarget(
   expression: string | undefined,
   options: TargetOptions = {},
 ): readonly Host[] {
+  if (expression === undefined && inventory.hosts.length === 0) {
+    if (options.mayBeEmpty) return []
+    throw new MusterError('usage', 'hosts.yaml declares no hosts', {
+      hint: 'Add them under hosts, or name them on the command line: user@host.',
+    })
+  }
   const byName = new Map(inventory.hosts.map((host) => [host.name, host]))
   const context: HostSetContext = {
     names: [...byName.keys()],

@@ -47,7 +47,9 @@ export async function prepareBringUp(
   const entries = chooseAreas(names)
   const selection = await selectionOf(options.on, options, context)
   const inventory = await loadInventory(inventorySource(options, context))
-  const selected = new Set(resolveTarget(inventory, options.on, selection).map(({ name }) => name))
+  const selected = new Set(
+    resolveTarget(inventory, options.on, { ...selection, mayBeEmpty: true }).map(({ name }) => name),
+  )
   const endpoints = await resolveEndpoints(inventory, inventory.hosts, {
     ...endpointOptions(options, context),
     ...(usualConnectTimeoutMs === undefined ? {} : { usualConnectTimeoutMs }),

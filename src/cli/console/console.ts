@@ -22,7 +22,7 @@ Examples:
 `,
   async run(target: string | undefined, options: GlobalOptions, context: CliContext) {
     // Stdin is for keys: unlike other verbs, the console reads no host names from it.
-    const selection = defined({ exclude: options.exclude })
+    const selection = { mayBeEmpty: true, ...defined({ exclude: options.exclude }) }
     const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, selection)
     const resolution = endpointOptions(options, context)
     const endpoints = await resolveEndpoints(inventory, hosts, resolution)

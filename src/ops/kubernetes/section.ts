@@ -119,4 +119,5 @@ export const section = defineSection(
     const { via, gpu_resource: gpuResource, ...rest } = raw
     return { ...rest, ...defined({ gpuResource, via: via && context.knownHost(via) }) }
   },
+  { needsNoHost: true },
 )

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { expandAddress, InventoryError } from '../../../src/inventory/hosts-yaml.ts'
-import type { Inventory } from '../../../src/inventory/inventory.ts'
+import { type Inventory, resolveTarget } from '../../../src/inventory/inventory.ts'
 import { readInventory } from '../../support/hosts-yaml.ts'
 
 const parse = (text: string): Inventory => readInventory(text)
@@ -169,13 +169,16 @@ hosts:
   })
 })
 
+test('a file with a Kubernetes cluster needs no hosts', () => {
+  for (const text of ['k8s: {}', 'k8s: {}\nhosts: {}']) expect(parse(text).hosts).toEqual([])
+  expect(problemsOf('k8s: { via: m1 }')).toEqual(['hosts.yaml:1:13: there is no host m1'])
+  expect(() => resolveTarget(parse('k8s: {}'), undefined)).toThrow('hosts.yaml declares no hosts')
+  expect(resolveTarget(parse('k8s: {}'), undefined, { mayBeEmpty: true })).toEqual([])
+})
+
 describe('an invalid file', () => {
   test.each<[string, string, string[]]>([
-    [
-      'an unknown key',
-      'host:\n  m1:\n',
-      ['1:1: unknown key host in the file; did you mean hosts?', '1:1: the file has no hosts'],
-    ],
+    ['an unknown key', 'host:\n  m1:\n', ['1:1: unknown key host in the file; did you mean hosts?']],
     [
       'an unknown key of a host',
       'hosts:\n  m1: { adress: 10.0.0.1 }\n',
@@ -210,6 +213,11 @@ describe('an invalid file', () => {
       ['1:27: transport must be ssh2, openssh, local, not shh2; did you mean ssh2?'],
     ],
     ['hosts as a list', 'hosts: [m1]', ['1:8: hosts must be a mapping of `key: value` lines, not a list']],
+    [
+      'no hosts',
+      'cluster: lab',
+      ['1:1: there is no host under hosts; write for example hosts: { m8: { address: 192.168.1.80 } }'],
+    ],
     [
       'no host',
       'hosts: {}',
