@@ -410,6 +410,8 @@ class KubernetesJobs implements Disposable {
         if (why === undefined && round.trouble === undefined) continue
         if (why !== undefined) round.waits.set(key, { why })
       } else if (/exceeded quota/.test(answer.message)) round.waits.set(key, { why: createWords(answer.message) })
+      else if (isOwnFault(answer))
+        round.waits.set(key, { why: `Kubernetes refuses the ${object.kind} of this gang: ${answer.message}` })
       else round.trouble = troubleWords(answer)
       return false
     }
@@ -527,7 +529,12 @@ class KubernetesJobs implements Disposable {
     if (silent.length === 0) return
     const path = apiPath('v1', 'namespaces', round.namespace, 'events')
     const query = { fieldSelector: 'involvedObject.kind=Job,reason=FailedCreate' }
-    const events = await listObjects(this.#api, path, eventOf, { query, signal: round.signal })
+    const names = new Set(silent.map(objectName))
+    const eventOfThem = (object: JsonRecord) => {
+      const event = eventOf(object)
+      return names.has(event.name) ? event : undefined
+    }
+    const events = await listObjects(this.#api, path, eventOfThem, { query, signal: round.signal })
     if (!events.ok) return
     const latest = new Map(
       [...events.items.values()].sort((a, b) => a.time.localeCompare(b.time)).map((one) => [one.name, one]),

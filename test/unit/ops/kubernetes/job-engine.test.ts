@@ -398,20 +398,22 @@ describe('rounds with Kubernetes', () => {
     expect(areSuspended()).toEqual([true, false])
   })
 
-  it('starts other gangs while a quota forbids what one of them needs', async () => {
+  it.each([
+    ['exceeded quota: few, requested: services=1, used: services=1, limited: services=1', /^the quota few is used up/],
+    ['admission webhook "mesh" denied the request: no', /^Kubernetes refuses the Service of this gang: admission/],
+  ])('starts other gangs while Kubernetes refuses what one of them needs: %s', async (message, why) => {
     cluster.put('nodes', 'w1', node('9'))
     const gang = start({ bundles: 2 })
     const other = { ...gang, key: 'abc-5-1-0' }
     cluster.override = ({ method, path, body }, response) => {
       if (method !== 'POST' || !path.endsWith('/services') || (body as Stored).metadata.name !== NAME) return false
-      const message = 'exceeded quota: few, requested: services=1, used: services=1, limited: services=1'
       refuse(response, 403, 'Forbidden', message)
       return true
     }
     const engine = open()
     await engine.round([gang, other], NO_HOSTS, never)
     const { waits } = await engine.round([gang, other], NO_HOSTS, never)
-    expect(waits?.get(KEY)?.why).toMatch(/^the quota few is used up/)
+    expect(waits?.get(KEY)?.why).toMatch(why)
     expect(cluster.of('jobs').map(({ spec }) => spec.suspend)).toEqual([true, false])
   })
 
