@@ -79,11 +79,31 @@ async function exec(slurm: SlurmSpec, program: string, hosts: OpsHosts, signal: 
   return { result, text: Buffer.from(result.stdout).toString('latin1') }
 }
 
+/** Of one program: its answer stays below what is read of a host. */
+const MOST_ORDERS = 1000
+
 /** Never rejects. */
 async function round(slurm: SlurmSpec, orders: readonly SlurmOrder[], hosts: OpsHosts, signal: AbortSignal) {
-  const { result, text } = await exec(slurm, roundProgram(slurm, orders), hosts, signal, ROUND_MS)
-  if (isSuccess(result.outcome)) return parseRound(orders, text)
-  return { trouble: printable(reasonOfResult(result, formatOutcome)), reports: new Map<string, SlurmReport>() }
+  const reports = new Map<string, SlurmReport>()
+  const waits = new Map<string, SlurmWait>()
+  const nodes = new Map<string, string>()
+  let trouble: string | undefined
+  let from = 0
+  do {
+    const part = orders.slice(from, from + MOST_ORDERS)
+    const { result, text } = await exec(slurm, roundProgram(slurm, part), hosts, signal, ROUND_MS)
+    if (!isSuccess(result.outcome)) {
+      trouble = printable(reasonOfResult(result, formatOutcome))
+      break
+    }
+    const found = parseRound(part, text)
+    trouble = found.trouble
+    for (const [key, report] of found.reports) reports.set(key, report)
+    for (const [key, wait] of found.waits ?? []) waits.set(key, wait)
+    for (const [key, on] of found.nodes ?? []) nodes.set(key, on)
+    from += MOST_ORDERS
+  } while (from < orders.length && trouble === undefined)
+  return { trouble, reports, waits, nodes }
 }
 
 /** The last line of a whole answer. */
@@ -95,7 +115,7 @@ const FACTS = ['claim', 'end', 'why', 'known', 'handed', 'refused', 'unwritten']
 /** The lines of `roundProgram`: those of squeue, `claim KEY …` and so on. A login host reports only jobs that it was asked about. */
 export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], text: string) {
   const sights = new Map(orders.map(({ key }) => [key, { jobs: [], isKnown: false } as Found]))
-  const waits = new Map<string, { readonly why: string; readonly startS?: number }>()
+  const waits = new Map<string, SlurmWait>()
   const nodes = new Map<string, string>()
   let trouble: string | undefined = "could not parse the login host's answer"
   const nowS = nowOf(text)
@@ -141,6 +161,8 @@ export function parseRound(orders: readonly Pick<SlurmOrder, 'kind' | 'key'>[], 
 
 const UNWRITTEN = 'cannot write its script on the login host: test its disk and quota with df and quota there'
 
+type SlurmWait = { readonly why: string; readonly startS?: number }
+
 type Found = { -readonly [K in keyof SlurmSight]: SlurmSight[K] } & { readonly jobs: SlurmJob[] }
 
 /** Variables of the login that may stand for options which neither Muster nor hosts.yaml sets. */
@@ -160,7 +182,7 @@ for program in sbatch squeue scancel; do
   command -v $program > /dev/null || trouble "${login} has no $program${bin === undefined ? ' in its PATH. Set bin in slurm of hosts.yaml' : ` in ${bin}`}"
 done
 place=${directory ?? JOBS_DIRECTORY}
-mkdir -p "$place" && cd "$place" || trouble "cannot use $place on ${login}"
+said=$(mkdir -p "$place" 2>&1 && cd "$place" 2>&1) && cd "$place" || trouble "cannot use $place on ${login}\${said:+: $said}"
 `
 
 /**

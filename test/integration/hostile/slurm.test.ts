@@ -26,6 +26,11 @@ const FOREIGN = [
   'Nodes=n[1-99999]',
 ]
 
+const specOf = (command: string) => ({
+  ...{ name: 'x', command, bundles: 1, strategy: 'PACK' },
+  request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+})
+
 /** As squeue writes it. */
 function line(...cells: readonly string[]): string {
   const widths = SQUEUE_FORMAT.split(',').map((column) => Number(column.split('.')[1]))
@@ -94,13 +99,9 @@ end
   it('tells a dry run nothing that acts', async () => {
     const good =
       'code 0\nsbatch: Job 26 to start at 2026-11-23T07:00:00 using 1 processors on nodes n[1-2] in partition main\n'
-    const spec = {
-      ...{ name: 'x', command: 'true', bundles: 1, strategy: 'PACK' },
-      request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
-    }
     await playMutations(async ({ choice, note }) => {
       const trial = await SLURM.tryOut(
-        { key: 'abc-0-1-0', environment: {}, priority: 0, spec },
+        { key: 'abc-0-1-0', environment: {}, priority: 0, spec: specOf('true') },
         login(good, choice, note),
         signal,
       )
@@ -159,6 +160,30 @@ describe('a login host with a Slurm that is broken or overloaded', () => {
     })
   })
 
+  it('may run thousands of jobs of the queue', async () => {
+    const running =
+      'cell["JobID"] = i; cell["State"] = "RUNNING"; cell["exit_code"] = 0; cell["NodeList"] = "n" i; cell["Name"] = "abc-" i "-1-0"'
+    await withLogin({ squeue: squeueOf(4000, running) }, async (slurm, hosts) => {
+      const orders = Array.from(
+        { length: 4000 },
+        (_, index) => ({ kind: 'check', key: `abc-${index + 1}-1-0` }) as const,
+      )
+      const { trouble, reports, nodes } = await slurm.round(orders, hosts, signal)
+      expect(trouble).toBeUndefined()
+      expect(nodes?.get('abc-4000-1-0')).toBe('n4000')
+      expect(new Set(reports.values())).toEqual(new Set(['running']))
+      expect(reports.size).toBe(4000)
+    })
+  })
+
+  it('says why it cannot use the directory of jobs', async () => {
+    await withLogin({}, async (slurm, hosts, directory) => {
+      writeFileSync(directory, 'a file')
+      const { trouble } = await slurm.round([{ kind: 'check', key: KEYS[0] as string }], hosts, signal)
+      expect(trouble).toMatch(/^cannot use .*jobs on c1: .*File exists/)
+    })
+  })
+
   it('may have 10,000 jobs of other users', async () => {
     const waiting = `cell["JobID"] = i; cell["State"] = i == 9999 ? "RUNNING" : "PENDING"; cell["NodeList"] = i == 9999 ? "n1" : ""
     cell["UserID"] = i == 10000 ? ${process.getuid?.()} : 4294967294; cell["UserName"] = "ada"; cell["Name"] = "job " i`
@@ -198,17 +223,8 @@ describe.skipIf(!canMount)('a job of Slurm in a directory whose disk is full', (
   const FILL = 'head -c 1000000 /dev/zero > filler 2>/dev/null'
   /** Runs the script of a job in a file system of 64 KiB; what is in the directory afterwards. */
   function runIn(before: string, command: string) {
-    const spec = {
-      ...{
-        name: 'x',
-        bundles: 1,
-        strategy: 'PACK',
-        request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
-      },
-      command,
-    }
     const script = slurmScript(
-      { key: KEYS[0] as string, environment: {}, priority: 0, spec },
+      { key: KEYS[0] as string, environment: {}, priority: 0, spec: specOf(command) },
       { login: 'c1', coreMemoryBytes: 0, options: [] },
     )
     const directory = mkdtempSync(join(tmpdir(), 'muster-slurm-'))
@@ -227,6 +243,38 @@ for file in claim end; do if IFS= read -r line < $file; then echo "$file $line";
       rmSync(directory, { recursive: true, force: true })
     }
   }
+
+  it('is not submitted, and says what to look at', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'muster-slurm-'))
+    try {
+      const hosts = hostileHosts((_, __, { stdin = '' }) => {
+        const programs =
+          'for name in sbatch squeue scancel; do printf "#!/bin/sh\\n" > $name; chmod 755 $name; done; mkdir jobs'
+        const script = `mount -t tmpfs -o size=64k tmpfs . && cd "$PWD" && ${programs} && { ${FILL}; exec sh -s; }`
+        const { stdout, stderr } = spawnSync('unshare', ['--mount', 'sh', '-c', script], {
+          input: stdin,
+          cwd: directory,
+        })
+        return { outcome: { kind: 'exit', code: 0 }, stdout, stderr, durationMs: 1 }
+      })
+      const own = { login: 'c1', coreMemoryBytes: 0, options: [], bin: directory, directory: join(directory, 'jobs') }
+      const start = {
+        kind: 'start',
+        key: KEYS[0] as string,
+        environment: {},
+        priority: 0,
+        spec: specOf('true'),
+      } as const
+      const { trouble, reports, waits } = await openSlurm(own).round([start], hosts, signal)
+      expect([trouble, reports.size, waits?.get(start.key)?.why]).toEqual([
+        undefined,
+        0,
+        'cannot write its script on the login host: test its disk and quota with df and quota there',
+      ])
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
+    }
+  })
 
   it('notes how it ended all the same', () => {
     expect(runIn('true', `${FILL}; exit 5`)).toBe('code 5\nclaim 7\nend exit 5\n')
