@@ -216,7 +216,7 @@ const fields = {
     about:
       'The machines. A key is a name or a host set of names (`"gpu[01-04]"`); a name alone (`m8:`) is enough for a host that ssh_config knows. Names are letters, digits, `_`, `.` and `-`, and are used once.',
     example: '\n  m8: { address: 192.168.1.80, port: 1822 }',
-    fallback: 'none, in a file with `k8s`',
+    fallback: '**required**, except in a file with `k8s`',
   },
   groups: {
     schema: mapOf(oneOrMore(hostSet), 'name'),

@@ -265,7 +265,7 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
     'no API server answers at its address: it is down, or the kubeconfig names another one',
   ],
   [/unauthorized|must be logged in|provide credentials/i, UNAUTHORIZED],
-  [/no such host|server misbehaving/i, 'the name of the API server does not resolve'],
+  [/no such host|server misbehaving|dial tcp: lookup /i, 'the name of the API server does not resolve'],
   [/i\/o timeout|deadline exceeded|no route to host|network is unreachable/i, 'the API server cannot be reached'],
   [
     /certificate has expired|expired certificate/i,
@@ -273,7 +273,11 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
   ],
   [/unknown authority|x509/i, "the API server's certificate does not match the kubeconfig. Get a new kubeconfig"],
   [
-    /getting credentials|exec plugin|executable .* (not found|failed)|token.*(expired|invalid)|oidc|refresh token/i,
+    /executable .* not found/i,
+    'the kubeconfig needs a program for its credentials that is not installed where kubectl runs',
+  ],
+  [
+    /getting credentials|exec plugin|executable .* failed|token.*(expired|invalid)|oidc|refresh token/i,
     'the credentials of the kubeconfig cannot be renewed. Log in again where kubectl runs',
   ],
 ]

@@ -16,9 +16,6 @@ const LOCAL = '{ context: lab }'
 const PODS = '/api/v1/namespaces/default/pods'
 
 const JOBS = '/apis/batch/v1/namespaces/default/jobs'
-/** Of what the console shows of a cluster. */
-const PATIENCE = { timeoutMs: 60_000 }
-
 const jobObject = (name: string) => ({
   metadata: { name },
   spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'none' }] } } },
@@ -118,14 +115,14 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
       expect(answer.code).toBe(same.code)
       expect(same.code).not.toBe(0)
     })
+  })
 
-    it('has a status with rights, nodes and what the cluster knows', async () => {
-      const { stdout, code } = await muster(section, 'status', 'k8s')
-      expect(stdout).toMatch(/^good +k8s · /)
-      expect(stdout).toContain('3 of 3 nodes accept pods [4 nvidia.com/gpu]')
-      expect(stdout).toContain('extensions for gangs and queues: none')
-      expect(code).toBe(0)
-    })
+  it('has a status with rights, nodes and what the cluster knows', async () => {
+    const { stdout, code } = await muster(LOCAL, 'status', 'k8s')
+    expect(stdout).toMatch(/^good +k8s · /)
+    expect(stdout).toContain('3 of 3 nodes accept pods [4 nvidia.com/gpu]')
+    expect(stdout).toContain('extensions for gangs and queues: none')
+    expect(code).toBe(0)
   })
 
   it('says in words why a pod waits, with what the scheduler said', async () => {
@@ -166,7 +163,6 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
   it('creates the namespace of hosts.yaml with up, once, on the host that has kubectl', async () => {
     const name = 'team-a'
     const own = `{ context: lab, namespace: ${name}, via: ${KUBERNETES_HOST} }`
-    expect((await muster(own, 'k8s', 'status')).stdout).toContain(`missing  k8s`)
     expect((await muster(own, 'up', 'k8s', '--yes')).code).toBe(0)
     expect(await kubernetes.kubectl(`get namespace ${name} -o name`)).toBe(`namespace/${name}\n`)
     expect((await muster(own, 'up', 'k8s', '--yes')).stdout).toContain('nothing to do')
@@ -188,23 +184,23 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
     {
       await using viewer = await open('viewer')
       await viewer.leader('5')
-      await viewer.expectScreen(/y: \[own queue\] +K8s/, PATIENCE)
+      await viewer.expectScreen(/y: \[own queue\] +K8s/)
       await viewer.key('y')
-      await viewer.expectScreen(/batch of default +running/, PATIENCE)
-      await viewer.expectScreen(/1 of 1 pods run/, PATIENCE)
+      await viewer.expectScreen(/batch of default +running/)
+      await viewer.expectScreen(/1 of 1 pods run/)
       await viewer.expectNowhere(/d delete|s suspend/)
     }
     await using console = await open('lab')
     await console.leader('5')
-    await console.expectScreen(/y: \[own queue\] +K8s/, PATIENCE)
+    await console.expectScreen(/y: \[own queue\] +K8s/)
     await console.key('y')
-    await console.expectScreen(/d delete.*s suspend/, PATIENCE)
-    await console.expectScreen(/SuccessfulCreate: Created pod: batch-/, PATIENCE)
+    await console.expectScreen(/d delete.*s suspend/)
+    await console.expectScreen(/SuccessfulCreate: Created pod: batch-/)
     await console.key('s')
     await console.expectScreen(/Suspend Job batch in default\?/)
     await console.key('y')
-    await console.expectScreen(/it is suspended and holds nothing/, PATIENCE)
-    await console.expectScreen(/s resume/, PATIENCE)
+    await console.expectScreen(/it is suspended and holds nothing/)
+    await console.expectScreen(/s resume/)
     expect(await kubernetes.kubectl('get job batch -o jsonpath={.spec.suspend}')).toBe('true')
     await console.key('d')
     await console.expectScreen(/Delete Job batch in default\?/)

@@ -56,6 +56,14 @@ describe('a request', () => {
     ['x509: certificate has expired or is not yet valid', 'a certificate has expired'],
     ['getting credentials: exec: executable aws failed with exit code 255', 'cannot be renewed'],
     ['dial tcp: lookup k8s.lab: no such host', 'does not resolve'],
+    [
+      'dial tcp: lookup k8s.lab on [::1]:53: dial udp [::1]:53: connect: cannot assign requested address',
+      'does not resolve',
+    ],
+    [
+      'getting credentials: exec: executable gke-gcloud-auth-plugin not found',
+      'program for its credentials that is not installed',
+    ],
     ['net/http: request canceled (i/o timeout)', 'cannot be reached'],
   ])('says why kubectl proxy does not reach the server: %s', async (said, words) => {
     using server = await FakeApiServer.start((_, response) => response.writeHead(502).end(`${said}\n`))
