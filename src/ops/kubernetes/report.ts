@@ -46,7 +46,9 @@ export function reportOfJob({ job, pods }: Required<KubernetesSight> & { readonl
   if (isBarred(job)) return 'barred'
   if (isTrue(job, 'Complete')) return { kind: 'exit', code: 0 }
   if (isTrue(job, 'Failed')) return failureOf(job, pods)
-  if (isSuspended(job) || !pods.some(hasBegun)) return 'waiting'
+  // A gang of which a pod has no node is not running yet.
+  const isPartial = pods.some((pod) => nodeOfPod(pod) === '' && !hasEnded(pod) && !isDeleting(pod))
+  if (isSuspended(job) || isPartial || !pods.some(hasBegun)) return 'waiting'
   return 'running'
 }
 

@@ -92,8 +92,10 @@ const ended = (exitCode: number, more: object = {}, pod: object = {}) => ({
 
 describe('how a job of Kubernetes goes on', () => {
   it('runs when a container of it has begun', () => {
-    const running = { status: { containerStatuses: [{ name: 'main', state: { running: {} } }] } }
+    const status = { containerStatuses: [{ name: 'main', state: { running: {} } }] }
+    const running = { spec: { nodeName: 'w1' }, status }
     expect(reportOfJob({ job: job(), pods: [] })).toBe('waiting')
+    expect(reportOfJob({ job: job(), pods: [running, { status: { phase: 'Pending' } }] })).toBe('waiting')
     expect(reportOfJob({ job: job(), pods: [running] })).toBe('running')
     expect(reportOfJob({ job: job([], { suspend: true }), pods: [running] })).toBe('waiting')
     expect(reportOfJob({ job: job([{ type: 'Complete', status: 'True' }]), pods: [] })).toEqual({
