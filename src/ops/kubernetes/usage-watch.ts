@@ -25,8 +25,9 @@ export type UsageWatchOptions = {
   random(): number
 }
 
-/** Between two pictures. */
+/** Between two pictures, or longer if one takes long. */
 const PICTURE_MS = 1_000
+const PAUSE_PER_WORK = 10
 
 /** Until it is disposed of. A string: why nothing is known. */
 export function watchKubernetesUsage(
@@ -92,14 +93,18 @@ class UsageWatch implements Disposable {
   #change(): void {
     this.#isChanged = true
     if (this.#pause !== undefined || this.#isOver || this.#parts === undefined) return
+    const { clock } = this.#options
+    const sinceMs = clock.now()
     const usage = this.#usage(this.#parts)
     if (usage === undefined) return
     this.#isChanged = false
-    this.#pause = this.#options.clock.after(PICTURE_MS, () => {
+    this.#onUsage(usage)
+    if (this.#isOver) return
+    const pauseMs = Math.max(PICTURE_MS, (clock.now() - sinceMs) * PAUSE_PER_WORK)
+    this.#pause = clock.after(pauseMs, () => {
       this.#pause = undefined
       if (this.#isChanged) this.#change()
     })
-    this.#onUsage(usage)
   }
 
   /** Undefined: the first answers are not all there. */

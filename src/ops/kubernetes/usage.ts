@@ -82,6 +82,9 @@ export type KubernetesObjects = {
 const MOST_NAME = 253
 /** Of one node; no more are drawn. */
 const MOST_GPUS = 128
+/** As many as Kubernetes supports. Of more, the picture would take longer than the pause after it. */
+const MOST_NODES = 5000
+const MOST_GPUS_OF_ALL = 65_536
 
 /** No server has a longer name; a slice would keep the whole of it. */
 function nameOf(value: unknown): string {
@@ -145,18 +148,32 @@ const identityOf = (metadata: JsonRecord | undefined) => ({
 export function kubernetesUsage({ nodes, pods, idleJobs, namespace, note }: KubernetesObjects): KubernetesUsage {
   const all = [...pods].toSorted((one, other) => one.createdMs - other.createdMs || (one.name < other.name ? -1 : 1))
   const byNode = Map.groupBy(all, ({ node }) => node)
-  const known = nodes === undefined ? blindNodes(byNode) : [...nodes]
+  const found = (nodes === undefined ? blindNodes(byNode) : [...nodes]).toSorted((one, other) =>
+    compareNames.compare(one.name, other.name),
+  )
+  const known = drawnNodes(found)
+  const left = found.length - known.length
+  const notes = [...(note === undefined ? [] : [note]), ...(left === 0 ? [] : [`${left} more nodes are not shown`])]
   const devices = new Map(known.flatMap((node) => devicesOf(node, byNode.get(node.name) ?? [])))
   const holders = [...Map.groupBy(all, holderOf)].map(([holder, own]) => holderUsage(holder, own, namespace, devices))
   const placed = new Set(holders.map(({ user, id }) => `${user}/${id}`))
   const idle = [...idleJobs].filter((job) => !placed.has(holderOf({ ...job, owner: job.name })))
   return {
-    ...(note === undefined ? {} : { note }),
-    nodes: known
-      .map((node) => nodeUsage(node, byNode.get(node.name) ?? [], nodes === undefined))
-      .toSorted((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true })),
+    ...(notes.length === 0 ? {} : { note: notes.join('; ') }),
+    nodes: known.map((node) => nodeUsage(node, byNode.get(node.name) ?? [], nodes === undefined)),
     jobs: [...holders, ...idle.map((job) => idleUsage(job, namespace))],
   }
+}
+
+const compareNames = new Intl.Collator('en', { numeric: true })
+
+function drawnNodes(nodes: readonly KubernetesNode[]): readonly KubernetesNode[] {
+  let gpus = 0
+  const end = nodes.findIndex(({ devices }, index) => {
+    gpus += countOf(devices)
+    return index === MOST_NODES || gpus > MOST_GPUS_OF_ALL
+  })
+  return end === -1 ? nodes : nodes.slice(0, end)
 }
 
 const holderOf = ({ namespace, owner }: Pick<KubernetesPod, 'namespace' | 'owner'>): string => `${namespace}/${owner}`

@@ -143,12 +143,13 @@ function pictureBelow({ status, trouble, ray, cluster, whatIf, rect, theme, nowM
     const { hosts, down, jobs, title, note } = cluster
     if (hosts.length === 0 && jobs.length === 0) return note ?? `${title} has no nodes`
     const active = status?.active ?? []
-    const waiting = jobs.filter(isWaiting).map((one) => {
+    const waiting = jobs.filter(isWaiting)
+    const rows = waiting.slice(0, MOST_WAITING_ROWS).map((one) => {
       const name = clip(printable(nameWithTitle(one, active)), MOST_WAITING_NAME)
       return namedRow(one.job, signOf(one.job), name, expectedText(one.expectedMs, nowMs) + one.why, theme)
     })
     const figures = clusterFigureRows(cluster, active, rect.width - 2, theme)
-    return { hosts, down, figures, waiting, waitingCount: waiting.length }
+    return { hosts, down, figures, waiting: rows, waitingCount: waiting.length }
   }
   if (ray !== undefined) {
     const waiting = ray.waiting.map((one) => rayWaitingRow(one, theme))

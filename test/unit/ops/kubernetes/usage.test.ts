@@ -221,6 +221,19 @@ describe('a Kubernetes cluster', () => {
     ])
   })
 
+  it('leaves out nodes of a cluster that is too large to be drawn again and again, and says so', () => {
+    const gpus = (count: number) => (count === 0 ? {} : { 'nvidia.com/gpu': String(count) })
+    const many = (count: number, each: number) =>
+      usageOf(
+        Array.from({ length: count }, (_, index) => node(`n${index}`, gpus(each))),
+        [],
+      )
+    expect(many(5000, 8)).toMatchObject({ nodes: { length: 5000 } })
+    expect(many(5000, 8).note).toBeUndefined()
+    expect(many(5002, 0)).toMatchObject({ note: '2 more nodes are not shown', nodes: { length: 5000 } })
+    expect(many(2000, 128)).toMatchObject({ note: '1488 more nodes are not shown', nodes: { length: 512 } })
+  })
+
   it('ignores what makes no sense', () => {
     const odd = [
       {},
