@@ -159,10 +159,9 @@ function proxyWords(where: string, said: string, reason: string): string {
   if (said.includes(NO_KUBECTL)) return `kubectl is not installed on ${where}. ${NO_KUBECTL_HINT}`
   const lines = said.split('\n').filter((line) => /\S/.test(line) && !/^(namespace |Starting to serve)/.test(line))
   const words = remoteWords(lines.at(-1) ?? '').replace(/^error: /i, '')
+  if (words === '') return `cannot run kubectl on ${where}: ${remoteWords(reason)}`
   const isConfig = /context|configuration|config file|no such file/i.test(words)
-  return isConfig
-    ? `${where}: ${configWords(words)}`
-    : `kubectl proxy on ${where} ended: ${words || remoteWords(reason)}`
+  return isConfig ? `${where}: ${configWords(words)}` : `kubectl proxy on ${where} ended: ${words}`
 }
 
 /** What kubectl says of a kubeconfig that it cannot use, and what to do. */
