@@ -1,5 +1,6 @@
 /** The engines of `muster job submit --engine` beside Muster itself: a new one is a folder of src/ops and a line in ENGINES. */
 import type { Clock } from '../../base/clock.ts'
+import type { JsonRecord } from '../../base/json-lines.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import type { Declared } from '../../ops/kernel/area.ts'
@@ -20,6 +21,7 @@ import type {
 } from '../../scheduler/jobs/engine.ts'
 import type { Job, JobSpec } from '../../scheduler/jobs/job.ts'
 import { bundleKey } from '../../scheduler/jobs/orders.ts'
+import type { dijobOf } from '../../scheduler/launch/dijob.ts'
 import type { EngineNode } from '../../scheduler/plans/needs.ts'
 import type { CliContext } from '../command-line/verb.ts'
 
@@ -68,6 +70,16 @@ type OpenEngine = Partial<Disposable> & {
   /** For --dry-run: what would be handed over, and when it would start, or why never. Never rejects. */
   tryOut?(
     start: Omit<Extract<EngineOrder, { kind: 'start' }>, 'kind'>,
+    hosts: OpsHosts,
+    signal: AbortSignal,
+  ): Promise<EngineTrial>
+  /**
+   * For --as dijob: as `tryOut`, of the DIJob that `write` makes with the template of pods that run a line for sh. Rejects where
+   * `write` throws.
+   */
+  tryDijob?(
+    start: Parameters<NonNullable<OpenEngine['tryOut']>>[0],
+    write: (template: (line: string) => JsonRecord) => ReturnType<typeof dijobOf>,
     hosts: OpsHosts,
     signal: AbortSignal,
   ): Promise<EngineTrial>

@@ -20,6 +20,7 @@ import type { JobSpec, SilenceSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { asHandedOver, bundleKey, handLinesOf } from '../../scheduler/jobs/orders.ts'
 import { gangOf, occupy, onRing } from '../../scheduler/jobs/plan-jobs.ts'
+import { dijobOf } from '../../scheduler/launch/dijob.ts'
 import type { Launcher } from '../../scheduler/launch/launcher.ts'
 import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
 import {
@@ -71,6 +72,7 @@ export type SubmitOptions = GlobalOptions &
     readonly after: readonly number[]
     readonly preemptible?: boolean
     readonly hold?: boolean
+    readonly as?: string
     readonly strict?: boolean
     readonly engine?: string
     readonly needs?: string
@@ -161,7 +163,13 @@ export const submit: VerbCode = {
         .addOption(
           new Option('--after <ids>', 'start when these jobs are done').argParser(parseIds).default([], 'none'),
         )
-        .option('--hold', 'hold the job until it is released'),
+        .option('--hold', 'hold the job until it is released')
+        .addOption(
+          new Option(
+            '--as <what>',
+            "with --engine k8s --launch ditask --dry-run: print the job as a DIJob of DI-engine's operator",
+          ).choices(['dijob']),
+        ),
     ),
   help: `
 Examples:
@@ -177,6 +185,8 @@ A job finds its devices in CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES. RANK, 
 MUSTER_RANK and MUSTER_HOSTS are set as well.
 `,
   async run(words: readonly string[], options: SubmitOptions, context: CliContext) {
+    if (options.as !== undefined && (!options.dryRun || options.engine === 'embedded'))
+      throw new MusterError('usage', '--as dijob can only be used with --engine k8s --launch ditask --dry-run')
     using queue = await openQueue(options, context)
     const variants = expandVariants(launchArray(options, queue.inventory), options.grid)
     const rest = {
@@ -504,14 +514,14 @@ export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: GlobalOptions,
   return places === undefined ? EXIT.failed : EXIT.ok
 }
 
-/** What an engine would get, and when it would start it. */
+/** What an engine would get, or the DIJob, and when it would start it. */
 async function tryOnEngine(
   spec: JobSpec,
   { inventory, store }: OpenQueue,
   options: SubmitOptions,
   context: CliContext,
 ): Promise<number> {
-  const { stdout, signal } = context
+  const { stdout, stderr, signal } = context
   const { priority } = options
   const { connectHosts } = await import('./hosts.ts')
   using engines = await openEngines(inventory, context)
@@ -521,18 +531,22 @@ async function tryOnEngine(
     key: bundleKey(store.id, { id: 0, attempt: 1 }, 0),
     spec: asHandedOver(spec),
     priority,
-    environment: spec.environment,
+    environment: { ...spec.launch?.environment, ...spec.environment },
   }
-  const trial = await engine?.tryOut?.(start, hosts.ops, signal)
-  if (trial === undefined) throw new MusterError('usage', `--engine ${spec.engine} cannot be used with --dry-run`)
+  const trial =
+    options.as === undefined
+      ? await engine?.tryOut?.(start, hosts.ops, signal)
+      : await engine?.tryDijob?.(start, (template) => dijobOf({ ...spec, priority }, template), hosts.ops, signal)
+  const asked = options.as === undefined ? '--dry-run' : '--as dijob'
+  if (trial === undefined) throw new MusterError('usage', `--engine ${spec.engine} cannot be used with ${asked}`)
   const { script, words, isNever = false, trouble } = trial
   if (options.json) stdout.write(jsonLine({ type: 'trial', fits: trouble === undefined && !isNever, ...trial }))
   else stdout.write(printableLines(script))
   if (trouble !== undefined)
     throw new MusterError('unreachable', `cannot ask ${placeTitle(enginePlace(spec.engine ?? ''))}: ${trouble}`)
-  if (!options.json)
-    stdout.write(`${words}
-`)
+  // kubectl can read stdout.
+  if (!options.json && options.as !== undefined) stderr.write(`muster: ${printable(words ?? '')}\n`)
+  else if (!options.json) stdout.write(`${words}\n`)
   return isNever ? EXIT.failed : EXIT.ok
 }
 

@@ -5,6 +5,7 @@
 import { stringify } from 'yaml'
 import { onAbort } from '../../base/abort.ts'
 import { type Clock, hasPassed, systemClock } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
 import { type JsonRecord, list, numberOf, record, textOf } from '../../base/json-lines.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
@@ -27,6 +28,7 @@ import {
   type KubernetesStart,
   MOST_BUNDLES,
   objectName,
+  operatorTemplate,
   podGroupObject,
   QUEUE_LABEL,
   STRATEGY,
@@ -94,6 +96,7 @@ export function openKubernetesJobs(k8s: KubernetesSpec, life: EngineLife) {
     log: jobs.log.bind(jobs),
     searchOutput: jobs.searchOutput.bind(jobs),
     tryOut: jobs.tryOut.bind(jobs),
+    tryDijob: jobs.tryDijob.bind(jobs),
     usage: jobs.usage.bind(jobs),
     watchUsage: jobs.watchUsage.bind(jobs),
     details: jobs.details.bind(jobs),
@@ -107,6 +110,8 @@ export type EngineLife = {
   readonly clock?: Clock
 }
 
+/** The one to which DI-engine's operator adds the port of the bus. */
+const DIJOB_CONTAINER = 'di-container'
 /** Keys in one request: together they are far below what a URL may have. */
 const KEYS_AT_ONCE = 50
 const AT_ONCE = 8
@@ -594,10 +599,7 @@ class KubernetesJobs implements Disposable {
     if (!namespace.ok) return { script, trouble: namespace.message }
     for (const object of objects) {
       const answer = await this.#post(object, namespace.name, signal, { dryRun: 'All' })
-      if (answer.ok || answer.status === 409) continue
-      if (/exceeded quota/.test(answer.message)) return { script, words: createWords(answer.message) }
-      if (isOwnFault(answer)) return { script, isNever: true, words: `Kubernetes refuses it: ${answer.message}` }
-      return { script, trouble: troubleWords(answer) }
+      if (!answer.ok && answer.status !== 409) return { script, ...refusedTrial(answer) }
     }
     const round = { signal, trouble: undefined as string | undefined }
     const free = await this.#freeRoom(round)
@@ -610,6 +612,33 @@ class KubernetesJobs implements Disposable {
     const words =
       wish.count === 1 ? 'no node has room for it now' : `now there is room for ${fit} of its ${wish.count} bundles`
     return { script, words: `Kubernetes accepts it; ${words}` }
+  }
+
+  /** Rejects where `write` throws. */
+  async tryDijob(
+    start: KubernetesStart,
+    write: (template: (line: string) => JsonRecord) => KubernetesObject,
+    hosts: OpsHosts,
+    signal: AbortSignal,
+  ) {
+    const dijob = write((line) => operatorTemplate(start, this.#k8s, DIJOB_CONTAINER, line))
+    const object = { ...dijob, metadata: { ...dijob.metadata, ...defined({ namespace: this.#k8s.namespace }) } }
+    const script = stringify(object, { aliasDuplicateObjects: false, lineWidth: 0 })
+    const namespace = await this.#open(hosts).namespace()
+    if (!namespace.ok) return { script, trouble: namespace.message }
+    const round = { signal, trouble: undefined as string | undefined }
+    const extensions = await this.#findExtensions(round)
+    if (round.trouble !== undefined) return { script, trouble: round.trouble }
+    if (extensions?.dijob === undefined) {
+      const words = "the cluster does not know DIJobs: the CRD of DI-engine's operator is not installed"
+      return { script, isNever: true, words }
+    }
+    const query = { dryRun: 'All', fieldValidation: 'Strict' }
+    const answer = await this.#post({ ...object, metadata: dijob.metadata }, namespace.name, signal, query)
+    if (answer.ok) return { script, words: 'Kubernetes accepts it' }
+    if (answer.status !== 409) return { script, ...refusedTrial(answer) }
+    const words = `the namespace ${namespace.name} already has a DIJob ${dijob.metadata.name}. Choose another name: --name NAME`
+    return { script, isNever: true, words }
   }
 
   /** The first answer. Never rejects. */
@@ -696,6 +725,13 @@ const isOwnFault = ({ status, message }: KubernetesRefusal): boolean =>
   (status === 403 && !/cannot create resource|because it is being terminated/.test(message)) ||
   // What etcd says to what the API server has let through.
   (status >= 500 && /request is too large|larger than max/.test(message))
+
+/** What a server-side dry run tells. */
+function refusedTrial(refusal: KubernetesRefusal) {
+  if (/exceeded quota/.test(refusal.message)) return { words: createWords(refusal.message) }
+  if (isOwnFault(refusal)) return { isNever: true, words: `Kubernetes refuses it: ${refusal.message}` }
+  return { trouble: troubleWords(refusal) }
+}
 
 function troubleWords({ status, message }: KubernetesRefusal): string {
   const [, ending = ''] = /in namespace "?([a-z0-9-]{1,63})"? because it is being terminated/.exec(message) ?? []

@@ -172,6 +172,20 @@ function containerOf(start: KubernetesStart, k8s: KubernetesSpec): JsonRecord {
   }
 }
 
+/** For pods that the operator of another kind of job starts, which sets their ranks and addresses itself. */
+export function operatorTemplate(start: KubernetesStart, k8s: KubernetesSpec, name: string, line: string): JsonRecord {
+  const { environment, spec } = start
+  const own = Object.entries(environment).map(([key, value]) => ({ name: key, value: literal(value) }))
+  const container = {
+    ...containerOf(start, k8s),
+    name,
+    command: ['/bin/sh', '-c', literal(line)],
+    ...defined({ workingDir: spec.directory }),
+    env: [...listOf(k8s.container?.env), ...own],
+  }
+  return { spec: { ...k8s.pod, ...defined({ activeDeadlineSeconds: spec.limitS }), containers: [container] } }
+}
+
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 export type JobSituation = {

@@ -1,12 +1,16 @@
 /**
  * DIJobs of DI-engine's operator for Kubernetes: reads today's and those of the schema that had the same version name before June
- * 2022, says what differs, and converts both to a job of Muster and to a DIJob of today. Pure; a file may be hostile.
+ * 2022, says what differs, and converts both to a job of Muster and to a DIJob of today; writes a job of Muster as one. Pure; a file
+ * may be hostile.
  */
 import { isNode, LineCounter, stringify } from 'yaml'
+import { MusterError } from '../../base/errors.ts'
 import { printable, printableLines } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { parseYaml } from '../../inventory/yaml-reader.ts'
 import { splitWords } from '../plans/read-command.ts'
+import { REDIS } from './ditask.ts'
+import { HOST_ROLE, type LaunchSpec, type Role } from './launcher.ts'
 
 const DIJOB_GROUP = 'diengine.opendilab.org'
 const VERSION = 'v2alpha1'
@@ -15,6 +19,7 @@ const TOPOLOGIES = ['star', 'mesh', 'alone']
 const MOST_TASKS = 100
 const MOST_REPLICAS = 10_000
 const MOST_SHOWN = 200
+const MOST_NAME = 40
 
 type DijobNote = { readonly line: number; readonly text: string }
 
@@ -33,6 +38,66 @@ type Path = readonly (string | number)[]
 export function convertDijob(text: string): ConvertedDijob {
   return new Conversion(text).run()
 }
+
+type DijobTask = Pick<Task, 'name' | 'type' | 'replicas' | 'template'>
+
+/** Of a job that ditask launches; of its specification only what a DIJob has. */
+type DijobWish = {
+  readonly name: string
+  readonly command: string
+  readonly bundles: number
+  readonly strategy: string
+  readonly maxBundlesPerHost?: number
+  readonly retries: number
+  readonly priority: number
+  readonly launch?: LaunchSpec
+  readonly roles?: readonly Pick<Role, 'name' | 'count'>[]
+}
+
+/**
+ * The DIJob of a job that `--launch ditask` starts. `template`: of pods that run this line for sh.
+ * @throws MusterError 'usage' for what a DIJob cannot have
+ */
+export function dijobOf(wish: DijobWish, template: (line: string) => Tree) {
+  const { name, command, bundles, strategy, maxBundlesPerHost, retries, priority, launch } = wish
+  if (launch?.kind !== 'ditask') throw new MusterError('usage', '--as dijob can only be used with --launch ditask')
+  if (strategy !== 'PACK' || maxBundlesPerHost !== undefined)
+    throw new MusterError('usage', 'a DIJob cannot say how its pods are placed: leave out --strategy and --per-host')
+  const { topology = 'star', workers = '1', redis = '', ditask: program = 'ditask' } = launch.options
+  const [, host = '', port = ''] = REDIS.exec(redis) ?? []
+  const words = [
+    ...[program, '--platform', 'k8s', '--topology', topology, '--parallel-workers', workers],
+    ...(redis === '' ? [] : ['--mq-type', 'redis', '--redis-host', host, '--redis-port', port]),
+  ]
+  const tasks = (wish.roles ?? [{ name: HOST_ROLE, count: bundles }]).map((role) => {
+    const labels = role.name === HOST_ROLE ? [] : ['--labels', role.name]
+    const line = `${[...words, ...labels].map(shellQuote).join(' ')} ${command}`
+    return {
+      name: role.name === HOST_ROLE ? 'worker' : role.name,
+      type: TYPES.includes(role.name) ? role.name : 'none',
+      replicas: role.count,
+      template: template(launch.setUp === undefined ? line : `${launch.setUp}\n${line}`),
+    }
+  })
+  // Its pods are found at names in DNS that begin with it.
+  const label = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replace(/^[^a-z]+/, '')
+    .slice(0, MOST_NAME)
+  return dijobTree(
+    { name: label.replace(/-$/, '') || 'ditask' },
+    { priority: priority > 0 ? 'high' : 'normal', backoffLimit: retries },
+    tasks,
+  )
+}
+
+const dijobTree = <T extends Tree>(metadata: T, spec: Tree, tasks: readonly DijobTask[]) => ({
+  apiVersion: `${DIJOB_GROUP}/${VERSION}`,
+  kind: 'DIJob',
+  metadata,
+  spec: { ...spec, tasks: tasks.map(({ name, type, replicas, template }) => ({ name, type, replicas, template })) },
+})
 
 /** Of the older schema: what became of them. */
 const OLD_FIELDS: Readonly<Record<string, string>> = {
@@ -240,14 +305,20 @@ class Conversion {
     const path = this.#spec.tasks === undefined ? ['spec'] : ['spec', 'tasks', 0]
     const place = [...path, 'template', 'spec', 'containers', 0]
     const name = treeOf(this.#root.metadata).name
-    const redis = ['redis-host', 'redis-port'].map((option) => first.line.options.get(option))
-    const isRedis = first.line.options.get('mq-type') === 'redis'
+    const redis = ['redis-host', 'redis-port'].map((option) => first.line.options.get(option)).join(':')
+    const wantsRedis = first.line.options.get('mq-type') === 'redis'
+    const isRedis = wantsRedis && REDIS.test(redis)
+    if (wantsRedis && !isRedis)
+      this.#note(
+        place,
+        `has --mq-type redis without a --redis-host and --redis-port that Muster can read: left out, so the workers connect to each other. To use a server, add --redis HOST:PORT in place of --topology`,
+      )
     return [
       ...['job', 'submit', '--engine', 'k8s'],
       ...(image === '' ? [] : ['--from-env', `image:${image}`]),
       ...(typeof name === 'string' ? ['--name', name] : []),
       ...['--launch', 'ditask', ...(workers === 1 ? [] : ['--workers', String(workers)])],
-      ...(isRedis ? ['--redis', redis.join(':')] : ['--topology', topology]),
+      ...(isRedis ? ['--redis', redis] : ['--topology', topology]),
       ...(tasks.length === 1 ? ['--bundles', String(first.replicas)] : this.#roles(tasks)),
       ...this.#request(tasks),
       ...this.#environment(tasks, place),
@@ -339,20 +410,11 @@ class Conversion {
       FIELDS.flatMap((key) => (this.#spec[key] === undefined ? [] : [[key, this.#spec[key]]])),
     )
     return stringify(
-      {
-        apiVersion: `${DIJOB_GROUP}/${VERSION}`,
-        kind: 'DIJob',
-        metadata: { name, generateName, namespace, labels, annotations },
-        spec: {
-          ...spec,
-          tasks: tasks.map((task) => ({
-            name: task.name,
-            type: task.type,
-            replicas: task.replicas,
-            template: this.#template(task, topology),
-          })),
-        },
-      },
+      dijobTree(
+        { name, generateName, namespace, labels, annotations },
+        spec,
+        tasks.map((task) => ({ ...task, template: this.#template(task, topology) })),
+      ),
       { aliasDuplicateObjects: false, lineWidth: 0 },
     )
   }

@@ -12,7 +12,8 @@ import { severalRanks } from './rank.ts'
 import { parseRole } from './roles.ts'
 import { beginOf } from './torchrun.ts'
 
-const REDIS = /^([A-Za-z0-9.:-]{1,253}):(\d{1,5})$/
+/** Host and port. */
+export const REDIS = /^([A-Za-z0-9.:-]{1,253}):(\d{1,5})$/
 
 export const ditask: Launcher = {
   name: 'ditask',

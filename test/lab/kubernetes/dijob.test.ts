@@ -20,11 +20,35 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('a DIJob', { timeout: 240_000
   const kubectl = async (...args: readonly string[]) => await lab.run(['kubectl', ...args])
   const imported = async (...args: readonly string[]) => await queue.muster('import', 'dijob', ...args)
 
+  const written = async (...more: readonly string[]) =>
+    await queue.job(
+      ...['submit', '--engine', 'k8s', '--launch', 'ditask', '--as', 'dijob', '--dry-run', '--name', 'written'],
+      ...[
+        '--from-env',
+        'image:opendilab/ding:latest',
+        '--role',
+        'learner=1',
+        '--role',
+        'collector=2',
+        '--memory',
+        '1GiB',
+      ],
+      ...['--env', 'SEED=$(X)', '--dir', '/srv', '--limit', '60', '--priority', '1', ...more],
+      ...['--', '--package . --main main.main'],
+    )
+
   beforeAll(async () => {
     ;({ lab, kubernetes } = await kubernetesLab())
     const file = hostsFileOf(lab, 'dijob')
     appendFileSync(file, KUBERNETES_SECTION)
     queue = labQueue(lab, file)
+    // Before the cluster knows DIJobs.
+    const { code, stdout, stderr } = await written()
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: "muster: the cluster does not know DIJobs: the CRD of DI-engine's operator is not installed\n",
+    })
+    expect(stdout).toContain('kind: DIJob')
     expect(await kubectl('apply', '--server-side', '-f', fixture('crd.json'))).toMatchObject({ code: 0 })
     const path = '/apis/diengine.opendilab.org/v2alpha1/namespaces/default/dijobs'
     await waitUntil(async () => (await kubernetes.request('GET', path)).status === 200, 'DIJobs to be known', 120_000)
@@ -62,6 +86,25 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('a DIJob', { timeout: 240_000
     expect(trial).toMatchObject({ code: 0, stderr: '' })
     expect(trial.stdout).toContain('Kubernetes accepts it')
     expect(trial.stdout).toContain('image: opendilab/ding:latest')
+  })
+
+  it('that a job of Muster is written as is accepted by the API server, once', async () => {
+    const { code, stdout, stderr } = await written()
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'muster: Kubernetes accepts it\n' })
+    expect(stdout).toContain(
+      'ditask --platform k8s --topology star --parallel-workers 1 --labels collector --package .',
+    )
+    await kubernetes.kubectl('apply --validate=strict -f -', stdout)
+    const again = await written()
+    expect(again).toMatchObject({ code: 1, stdout })
+    expect(again.stderr).toContain('already has a DIJob written')
+    expect(await kubectl('delete', 'dijob', 'written')).toMatchObject({ code: 0 })
+    const refused = await written('--strategy', 'SPREAD')
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toContain('a DIJob cannot say how its pods are placed')
+    const submitted = await queue.job('submit', '--engine', 'k8s', '--as', 'dijob', 'true')
+    expect(submitted).toMatchObject({ code: 2, stdout: '' })
+    expect(submitted.stderr).toContain('--as dijob can only be used with --engine k8s --launch ditask --dry-run')
   })
 
   it('with a type that the operator does not know is refused with the types that it knows', async () => {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { packageRoot } from '../../../../src/base/package-root.ts'
-import { convertDijob } from '../../../../src/scheduler/launch/dijob.ts'
+import { convertDijob, dijobOf } from '../../../../src/scheduler/launch/dijob.ts'
 
 const fixture = (name: string) => readFileSync(join(packageRoot(), 'test', 'fixtures', 'dijob', `${name}.yaml`), 'utf8')
 
@@ -103,6 +103,27 @@ describe('a DIJob', () => {
     })
   })
 
+  it.each([
+    '',
+    '--redis-host r',
+    '--redis-port 6379',
+    '--redis-host "$REDIS" --redis-port 6379',
+  ])('names no Redis server that Muster can read: %s', (redis) => {
+    const text = dijob(line(`ditask -m a --platform k8s --topology mesh --mq-type redis ${redis}`))
+    expect(wordsOf(text)).toMatch(/--launch ditask --topology mesh --bundles 1 /)
+    expect(textsOf(text)).toEqual([
+      'spec.tasks[0].template.spec.containers[0] has --mq-type redis without a --redis-host and --redis-port that Muster can read: left out, so the workers connect to each other. To use a server, add --redis HOST:PORT in place of --topology',
+    ])
+  })
+
+  it('names its Redis server', () => {
+    const text = dijob(
+      line('ditask -m a --platform k8s --topology star --mq-type redis --redis-host r --redis-port 6379'),
+    )
+    expect(wordsOf(text)).toContain('--launch ditask --redis r:6379 --bundles 1 ')
+    expect(textsOf(text)).toEqual([])
+  })
+
   it('takes none for a type that the current operator does not know', () => {
     const text = fixture('current').replace('type: learner', 'type: boss')
     expect(textsOf(text)).toContain('spec.tasks[0].type must be learner, collector, evaluator, none: none is taken')
@@ -137,5 +158,72 @@ describe('a DIJob', () => {
   it('acts on no terminal and on nothing of JavaScript', () => {
     const { notes } = convertDijob(dijob(line('ditask -m a'), '  "x\\u001b[2J": 1\n  __proto__: { tasks: [] }\n'))
     expect(notes.map(({ text }) => text).join()).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+  })
+})
+
+describe('a job of ditask as a DIJob', () => {
+  const launch = (options: Record<string, string>) => ({ kind: 'ditask', options, ports: [20_000, 29_999] as const })
+  const job = {
+    name: 'Train 7: cartpole',
+    command: '-p . -m "my module.main"',
+    bundles: 2,
+    strategy: 'PACK',
+    retries: 0,
+    priority: 0,
+  }
+  const template = (text: string) => ({
+    spec: { containers: [{ name: 'di-container', image: 'i', command: ['/bin/sh', '-c', text] }] },
+  })
+
+  it('is read as the same job', () => {
+    const roles = [
+      { name: 'learner', count: 1 },
+      { name: 'actor', count: 3 },
+    ]
+    const wish = { ...job, priority: 2, retries: 1, roles, launch: launch({ topology: 'mesh', workers: '2' }) }
+    const { notes, words, dijob: yaml } = convertDijob(stringify(dijobOf(wish, template)))
+    expect(notes).toEqual([])
+    expect(words.join(' ')).toBe(
+      "job submit --engine k8s --from-env image:i --name train-7-cartpole --launch ditask --workers 2 --topology mesh --role learner=1 --role actor=3 --priority 1 --retries 1 -- --package . --main 'my module.main'",
+    )
+    expect(parse(yaml)).toMatchObject({
+      spec: {
+        priority: 'high',
+        backoffLimit: 1,
+        tasks: [
+          { name: 'learner', type: 'learner', replicas: 1 },
+          { name: 'actor', type: 'none', replicas: 3 },
+        ],
+      },
+    })
+  })
+
+  it('has one task without roles, and names the program and the Redis server', () => {
+    const wish = { ...job, name: '7 -- ', launch: launch({ redis: 'r:6379', ditask: '/opt/my di/ditask' }) }
+    const { metadata, spec } = dijobOf(wish, template)
+    expect(metadata).toEqual({ name: 'ditask' })
+    expect(spec).toEqual({
+      priority: 'normal',
+      backoffLimit: 0,
+      tasks: [
+        {
+          name: 'worker',
+          type: 'none',
+          replicas: 2,
+          template: template(
+            `'/opt/my di/ditask' --platform k8s --topology star --parallel-workers 1 --mq-type redis --redis-host r --redis-port 6379 ${job.command}`,
+          ),
+        },
+      ],
+    })
+  })
+
+  it.each([
+    [{}, '--as dijob can only be used with --launch ditask'],
+    [{ launch: { ...launch({}), kind: 'torchrun' } }, '--as dijob can only be used with --launch ditask'],
+    [{ launch: launch({}), strategy: 'STRICT_SPREAD' }, 'cannot say how its pods are placed'],
+    [{ launch: launch({}), maxBundlesPerHost: 1 }, 'cannot say how its pods are placed'],
+  ])('is refused with the reason: %j', (more, reason) => {
+    expect(() => dijobOf({ ...job, ...more }, template)).toThrow(reason)
   })
 })
