@@ -86,24 +86,28 @@ class Login {
   submitted = 0
   readonly #host: LabHost
   #cpuMs = 0
-  #answer: Uint8Array = Buffer.alloc(0)
+  /** Of the programs of the last poll, in their order. */
+  #answers: string[] = []
 
   constructor(host: LabHost) {
     this.#host = host
   }
 
   /** Runs programs there. */
-  readonly hosts = this.#hosts(async (program) => {
+  readonly hosts = hostsThat(async (program) => {
     const { cpuMs, stdout } = await this.#timed('sh -s', program)
-    this.#cpuMs = cpuMs
-    this.#answer = Buffer.from(stdout)
+    this.#cpuMs += cpuMs
+    this.#answers.push(stdout)
+    return stdout
   })
 
   /** CPU time of each round, in ms. */
   async compare(rounds: number, peer: string, poll: (hosts: OpsHosts) => Promise<void>) {
-    const again = this.#hosts(async () => {})
+    const again = hostsThat(async () => this.#answers.shift() ?? '')
     const [there, here, alone]: [number[], number[], number[]] = [[], [], []]
     for (let round = 0; round < rounds; round += 1) {
+      this.#cpuMs = 0
+      this.#answers = []
       await poll(this.hosts)
       there.push(this.#cpuMs)
       // The program is composed and the answer is read here, without what it takes to get it.
@@ -116,15 +120,6 @@ class Login {
     return { whole: there.map((cpuMs, index) => cpuMs + (here[index] ?? 0)), there, here, alone }
   }
 
-  #hosts(take: (program: string) => Promise<void>): OpsHosts {
-    const exec: OpsHosts['exec'] = async (_host, _command, { stdin = '' }) => {
-      await take(String(stdin))
-      const outcome = { kind: 'exit', code: 0 } as const
-      return { outcome, stdout: this.#answer, stderr: new Uint8Array(), durationMs: 0 }
-    }
-    return { exec } as OpsHosts
-  }
-
   async #timed(command: string, stdin = ''): Promise<{ readonly cpuMs: number; readonly stdout: string }> {
     const enter = ['nsenter', '--target', String(this.#host.pid), '--net', '--mount', '--uts', '--pid']
     const { code, stdout, stderr } = await run(
@@ -135,4 +130,12 @@ class Login {
     if (code !== 0 || user === undefined) throw new Error(`${command}: exit ${code}\n${stdout}${stderr}`)
     return { cpuMs: 1000 * (Number(user) + Number(system)), stdout }
   }
+}
+
+function hostsThat(answer: (program: string) => Promise<string>): OpsHosts {
+  const exec: OpsHosts['exec'] = async (_host, _command, { stdin = '' }) => {
+    const stdout = Buffer.from(await answer(String(stdin)))
+    return { outcome: { kind: 'exit', code: 0 }, stdout, stderr: new Uint8Array(), durationMs: 0 }
+  }
+  return { exec } as OpsHosts
 }
