@@ -13,14 +13,14 @@ import { hostsFileOf, isJob, type LabQueue, labQueue } from '../jobs/lab-queue.t
  * `reached`. The request after such a stop never gets an answer.
  */
 const steppingKubectl = (directory: string) => `#!/usr/bin/python3
-import os, re, shutil, signal, socket, subprocess, sys, threading, time
+import os, re, shutil, signal, socket, subprocess, sys, threading
 STEPS = ${JSON.stringify(directory)}
 path = os.pathsep.join(p for p in os.environ['PATH'].split(os.pathsep) if p != STEPS)
 real = shutil.which('kubectl', path=path)
 own = [a for a in sys.argv if a.startswith('--unix-socket=')]
 if not own: os.execv(real, [real] + sys.argv[1:])
 place = own[0].split('=', 1)[1]
-child = subprocess.Popen([real] + [a + '.real' if a in own else a for a in sys.argv[1:]], stdout=subprocess.DEVNULL)
+child = subprocess.Popen([real] + [a + '.real' if a in own else a for a in sys.argv[1:]], stdout=subprocess.PIPE)
 def leave(*_):
     child.kill()
     os._exit(0)
@@ -32,7 +32,7 @@ def stop_at(step):
     if at != step: return
     os.unlink(STEPS + '/at')
     open(STEPS + '/reached', 'w').close()
-    while True: time.sleep(60)
+    threading.Event().wait()
 def serve(client):
     head = b''
     while b'\\r\\n\\r\\n' not in head:
@@ -57,9 +57,7 @@ def serve(client):
 listener = socket.socket(socket.AF_UNIX)
 listener.bind(place)
 listener.listen(64)
-while not os.path.exists(place + '.real'):
-    if child.poll() is not None: sys.exit(1)
-    time.sleep(0.01)
+if not child.stdout.readline(): sys.exit(1)
 print('Starting to serve on ' + place, flush=True)
 while True: threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
 `
