@@ -96,6 +96,8 @@ const LEAST_DEVICE_CELLS = 4
 const MOST_DEVICE_CELLS = 12
 const MOST_WAITING_ROWS = 8
 const MOST_WAITING_NAME = 40
+/** Of a host, beside its use. */
+const LEAST_NAME = 8
 
 export function packingPanes(input: PackingInput): readonly PaneView[] {
   const { rect, theme, trouble } = input
@@ -245,10 +247,13 @@ function boxesOf(hosts: readonly PackedHost[], area: Rect, { offset }: PackingIn
 function titleOf(name: string, used: RealUse | undefined, columns: number): string {
   if (used === undefined) return clipName(name, columns)
   const percent = (share: number) => `${Math.round(share * 100)} %`
-  const cpu = `${name} · uses ${percent(used.cpu)}`
+  const cpu = ` · uses ${percent(used.cpu)}`
   const long = `${cpu} cpu, ${gib(used.memoryBytes)}G`
   const withGpus = used.gpu === undefined ? [] : [`${long}, ${percent(used.gpu)} gpu`]
-  return [...withGpus, long, cpu].find((text) => textWidth(text) <= columns) ?? clipName(name, columns)
+  const whole = [...withGpus, long, cpu].find((use) => textWidth(name + use) <= columns)
+  if (whole !== undefined) return name + whole
+  const room = columns - textWidth(cpu)
+  return room < LEAST_NAME ? clipName(name, columns) : clipName(name, room) + cpu
 }
 
 /** The widest boxes that all fit, or else the narrowest ones. */

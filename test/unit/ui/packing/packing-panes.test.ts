@@ -38,6 +38,24 @@ describe('the boxes of the Packing tab', () => {
     expect(textOf(panes)).toContain('E 5 train-5  n1: too few cores are free')
   })
 
+  it('have the name of a host and what it really uses in their titles, as far as there is room', () => {
+    const titleOf = (name: string, columns: number) => {
+      const hosts = hostSpecs(1).map((host) => ({ ...host, name }))
+      const used = new Map([[name, { cpu: 0.344, memoryBytes: 12 * 2 ** 30, gpu: 0.911 }]])
+      const common = { status: statusOf(hosts, []), trouble: undefined, nowMs: 0, offset: 0, used, theme }
+      const [box] = boxesOf(packingPanes({ ...common, rect: area(columns, 24) }))
+      return box?.title
+        .map(({ text }) => text)
+        .join('')
+        .trim()
+    }
+    expect(titleOf('n1', 80)).toBe('n1 · uses 34 % cpu, 12G, 91 % gpu')
+    expect(titleOf('n1', 30)).toBe('n1 · uses 34 % cpu, 12G')
+    expect(titleOf('n1', 24)).toBe('n1 · uses 34 %')
+    expect(titleOf('ip-10-3-0.eu-west-1.compute.internal', 50)).toMatch(/^ip-10-3-0.*… · uses 34 %$/)
+    expect(titleOf('ip-10-3-0.eu-west-1.compute.internal', 24)).toMatch(/^ip-10-3-0.*…$/)
+  })
+
   it('show a dash for unknown cores and memory of a host', () => {
     const [known, silent] = hostSpecs(2) as [KnownHost, KnownHost]
     const unknown = { ...silent, cpuMilli: 0, memoryBytes: 0, unknown: ['cores', 'memory'] as const }
