@@ -17,7 +17,7 @@ export type JobLine = {
   readonly places?: readonly { readonly host: string }[]
 }
 
-const PATIENCE_MS = 90_000
+const PATIENCE_MS = 120_000
 const RUN_MS = 200_000
 
 export type LabQueue = ReturnType<typeof labQueue>
@@ -76,6 +76,16 @@ export function labQueue(lab: Lab, hostsFile: string, environment: NodeJS.Proces
 
   const show = async (id: string): Promise<string> => (await job('show', id)).stdout
 
+  /** Waits until `job show` prints it. */
+  const says = async (id: string, words: RegExp) => {
+    let shown = ''
+    const isSaid = async () => {
+      shown = await show(id)
+      return words.test(shown)
+    }
+    await waitUntil(isSaid, () => `job ${id} to say ${words}, not:\n${shown}`, PATIENCE_MS)
+  }
+
   const children: ChildProcess[] = []
   /** Ends whoever still drives. */
   const stop = async () => {
@@ -113,5 +123,5 @@ export function labQueue(lab: Lab, hostsFile: string, environment: NodeJS.Proces
     }
   }
 
-  return { muster, job, study, submit, list, find, show, work, stop }
+  return { muster, job, study, submit, list, find, show, says, work, stop }
 }

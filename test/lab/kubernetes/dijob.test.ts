@@ -1,13 +1,14 @@
 /** DIJobs, as `muster import dijob` reads and writes them, on a real API server with the schema of DI-engine's operator. */
-import { appendFileSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packageRoot } from '../../../src/base/package-root.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import { KUBERNETES_PARTS, KUBERNETES_SECTION, type KubernetesLab, kubernetesLab } from '../cluster/kubernetes-lab.ts'
+import { KUBERNETES_PARTS, type KubernetesLab } from '../cluster/kubernetes-lab.ts'
 import type { Lab } from '../cluster/lab.ts'
-import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import type { LabQueue } from '../jobs/lab-queue.ts'
+import { kubernetesQueue } from './kubernetes-queue.ts'
 
 const FIXTURES = join(packageRoot(), 'test', 'fixtures', 'dijob')
 const fixture = (name: string): string => join(FIXTURES, name)
@@ -38,10 +39,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('a DIJob', { timeout: 240_000
     )
 
   beforeAll(async () => {
-    ;({ lab, kubernetes } = await kubernetesLab())
-    const file = hostsFileOf(lab, 'dijob')
-    appendFileSync(file, KUBERNETES_SECTION)
-    queue = labQueue(lab, file)
+    ;({ lab, kubernetes, queue } = await kubernetesQueue())
     // Before the cluster knows DIJobs.
     const { code, stdout, stderr } = await written()
     expect({ code, stderr }).toEqual({

@@ -1,11 +1,12 @@
 /** `--engine k8s` on a real control plane with nodes that kwok plays: where gangs go, what they hold, and what else is refused. */
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import { KUBERNETES_PARTS, KUBERNETES_SECTION, type KubernetesLab, kubernetesLab } from '../cluster/kubernetes-lab.ts'
+import { KUBERNETES_PARTS, type KubernetesLab } from '../cluster/kubernetes-lab.ts'
 import type { Lab } from '../cluster/lab.ts'
-import { hostsFileOf, isJob, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import { isJob, type LabQueue } from '../jobs/lab-queue.ts'
+import { type KubernetesQueue, kubernetesQueue } from './kubernetes-queue.ts'
 
 const WAIT_MS = 60_000
 const canRun = requirement(...KUBERNETES_PARTS)
@@ -20,20 +21,13 @@ describe.skipIf(!canRun).each([
   ['gangs that Kubernetes places by PodGroup', ['GenericWorkload', 'GangScheduling']],
 ] as const)('jobs on Kubernetes with %s', { timeout: 240_000 }, (_, gates) => {
   const hasPodGroups = gates.length > 0
+  let made: KubernetesQueue
   let lab: Lab
   let kubernetes: KubernetesLab
   let file: string
   let queue: LabQueue
 
   const submit = async (...args: readonly string[]): Promise<string> => await queue.submit('--engine', 'k8s', ...args)
-  const says = async (id: string, words: RegExp) => {
-    let shown = ''
-    const isSaid = async () => {
-      shown = await queue.show(id)
-      return words.test(shown)
-    }
-    await waitUntil(isSaid, `job ${id} to say ${words}`, WAIT_MS).catch(() => expect(shown).toMatch(words))
-  }
   const podsOf = async (id: string): Promise<readonly Pod[]> => {
     const path = `/api/v1/namespaces/default/pods?labelSelector=${encodeURIComponent(`muster.dev/job=${id}`)}`
     return ((await kubernetes.request('GET', path)).body as { items: Pod[] }).items
@@ -46,15 +40,10 @@ describe.skipIf(!canRun).each([
   }
 
   beforeAll(async () => {
-    ;({ lab, kubernetes } = await kubernetesLab({ gates }))
-    file = hostsFileOf(lab, 'k8s')
-    appendFileSync(file, KUBERNETES_SECTION)
-    queue = labQueue(lab, file)
+    made = await kubernetesQueue({ gates })
+    ;({ lab, kubernetes, queue, file } = made)
   })
-  afterEach(async () => {
-    await queue?.stop()
-    await kubernetes?.kubectl('delete jobs --all --wait=true --cascade=foreground --timeout=60s')
-  })
+  afterEach(async () => await made?.stop())
   afterAll(async () => {
     await lab?.stop()
   })
@@ -71,8 +60,8 @@ describe.skipIf(!canRun).each([
     await work.seen(isJob(first, 'running'))
     const second = await submit(...gpus, 'sleep 300')
     const never = await submit('--bundles', '5', '--gpu', '1', '--cpu', '0.1', '--', 'sleep 300')
-    await says(second, hasPodGroups ? /K8s/ : /all of its 3 bundles must fit at once; now there is room for 1/)
-    await says(never, hasPodGroups ? /K8s/ : /all of its 5 bundles must fit at once; now there is room for 1/)
+    await queue.says(second, hasPodGroups ? /K8s/ : /all of its 3 bundles must fit at once; now there is room for 1/)
+    await queue.says(never, hasPodGroups ? /K8s/ : /all of its 5 bundles must fit at once; now there is room for 1/)
     if (!hasPodGroups) expect([...(await podsOf(second)), ...(await podsOf(never))]).toEqual([])
     expect([...(await nodesOf(second)), ...(await nodesOf(never))]).toEqual([])
     // The last GPU is free for others.
@@ -114,7 +103,10 @@ describe.skipIf(!canRun).each([
     await kubernetes.request('POST', '/api/v1/namespaces/default/resourcequotas', limits)
     const large = await submit('--cpu', '3', '--env', 'LAB_EXIT=0', '--', 'true')
     const work = queue.work()
-    await says(large, /the quota few is used up: it asks for requests\.cpu=3; used requests\.cpu=0 of requests\.cpu=2/)
+    await queue.says(
+      large,
+      /the quota few is used up: it asks for requests\.cpu=3; used requests\.cpu=0 of requests\.cpu=2/,
+    )
     const name = (await kubernetes.kubectl(`get jobs -l muster.dev/job=${large} -o name`)).trim().split('/')[1] ?? ''
     const taken = name.replace(`-${large}-1-0`, `-${Number(large) + 1}-1-0`)
     expect(taken).not.toBe(name)
@@ -137,7 +129,7 @@ describe.skipIf(!canRun).each([
     const [pod] = (await kubernetes.kubectl(`get pods -l muster.dev/job=${running} -o name`)).trim().split('/').slice(1)
     await kubernetes.killServer()
     const next = await submit('--after', running, '--', 'true')
-    await says(running, /no API server answers at its address/)
+    await queue.says(running, /no API server answers at its address/)
     await kubernetes.startServer()
     await kubernetes.endPod(pod ?? '', 9)
     await work.ended
@@ -150,7 +142,7 @@ describe.skipIf(!canRun).each([
     writeFileSync(file, text.replace('context: lab', 'context: viewer'))
     const id = await submit('--', 'true')
     queue.work()
-    await says(id, /User "viewer" cannot create resource "jobs"/)
+    await queue.says(id, /User "viewer" cannot create resource "jobs"/)
     await queue.job('cancel', id)
     await queue.stop()
     writeFileSync(file, text)

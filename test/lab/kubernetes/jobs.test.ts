@@ -1,14 +1,12 @@
 /** `--engine k8s` with pods that really run: ranks, output, how jobs end, and why they wait. */
-import { appendFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
-import { waitUntil } from '../../support/wait-until.ts'
-import { KUBERNETES_IMAGE, KUBERNETES_PARTS, type KubernetesLab, kubernetesLab } from '../cluster/kubernetes-lab.ts'
+import { KUBERNETES_IMAGE, KUBERNETES_PARTS, type KubernetesLab } from '../cluster/kubernetes-lab.ts'
 import type { Lab } from '../cluster/lab.ts'
 import { processesOf } from '../cluster/processes.ts'
-import { hostsFileOf, isJob, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import { isJob, type LabQueue } from '../jobs/lab-queue.ts'
+import { type KubernetesQueue, kubernetesQueue } from './kubernetes-queue.ts'
 
-const WAIT_MS = 60_000
 const TELL =
   'echo "$RANK $LOCAL_RANK/$WORLD_SIZE $MUSTER_NODE $MUSTER_HOSTS gpu:$CUDA_VISIBLE_DEVICES $MASTER_ADDR $MASTER_PORT"'
 /** Python of this machine, which the image has not. */
@@ -29,6 +27,7 @@ const canRun = requirement(...KUBERNETES_PARTS, 'containers')
 describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 }, () => {
   /** Only this test's processes have this command. */
   const endless = `sleep ${process.pid}.25`
+  let made: KubernetesQueue
   let lab: Lab
   let kubernetes: KubernetesLab
   let queue: LabQueue
@@ -36,14 +35,6 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
   const submit = async (...args: readonly string[]): Promise<string> => {
     const [first = ''] = (await queue.submit('--engine', 'k8s', '--cpu', '0.1', ...args)).split('\n')
     return first
-  }
-  const says = async (id: string, words: RegExp) => {
-    let shown = ''
-    const isSaid = async () => {
-      shown = await queue.show(id)
-      return words.test(shown)
-    }
-    await waitUntil(isSaid, `job ${id} to say ${words}`, WAIT_MS).catch(() => expect(shown).toMatch(words))
   }
   const logOf = async (id: string, rank = '0'): Promise<string> => (await queue.job('logs', id, '--rank', rank)).stdout
 
@@ -57,15 +48,10 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
     (await kubernetes.kubectl('get jobs,pods,services -l muster.dev/key -o name')).trim()
 
   beforeAll(async () => {
-    ;({ lab, kubernetes } = await kubernetesLab({ nodes: [], realNodes: ['real1', 'real2'] }))
-    const file = hostsFileOf(lab, 'k8s')
-    appendFileSync(file, SECTION)
-    queue = labQueue(lab, file)
+    made = await kubernetesQueue({ nodes: [], realNodes: ['real1', 'real2'], section: SECTION })
+    ;({ lab, kubernetes, queue } = made)
   })
-  afterEach(async () => {
-    await queue?.stop()
-    await kubernetes?.kubectl('delete jobs --all --wait=true --cascade=foreground --timeout=60s')
-  })
+  afterEach(async () => await made?.stop())
   afterAll(async () => {
     await lab?.stop()
   })
@@ -157,10 +143,10 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
     const image = await submit('--from-env', 'image:localhost/none:1', '--', 'true')
     const gang = await submit('--bundles', '3', '--strategy', 'STRICT_SPREAD', '--', 'true')
     const work = queue.work()
-    await says(wide, /no node has room for it: of 2 nodes, all have too few free cores/)
-    await says(gpu, /2 have too few free GPUs \(nvidia\.com\/gpu\)/)
-    await says(image, /its image is not on the node, and its pull policy is Never \(ErrImageNeverPull/)
-    await says(gang, /all of its 3 bundles must fit at once on different nodes; now there is room for 2/)
+    await queue.says(wide, /no node has room for it: of 2 nodes, all have too few free cores/)
+    await queue.says(gpu, /2 have too few free GPUs \(nvidia\.com\/gpu\)/)
+    await queue.says(image, /its image is not on the node, and its pull policy is Never \(ErrImageNeverPull/)
+    await queue.says(gang, /all of its 3 bundles must fit at once on different nodes; now there is room for 2/)
     expect((await kubernetes.kubectl(`get pods -l muster.dev/job=${gang} -o name`)).trim()).toBe('')
     await queue.job('cancel', [wide, gpu, image, gang].join())
     await work.ended

@@ -1,12 +1,13 @@
 /** A job goes to Kubernetes once, wherever the scheduler is killed. */
-import { appendFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import { KUBERNETES_PARTS, KUBERNETES_SECTION, type KubernetesLab, kubernetesLab } from '../cluster/kubernetes-lab.ts'
+import { KUBERNETES_PARTS, type KubernetesLab } from '../cluster/kubernetes-lab.ts'
 import type { Lab } from '../cluster/lab.ts'
-import { hostsFileOf, isJob, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import { isJob, type LabQueue } from '../jobs/lab-queue.ts'
+import { kubernetesQueue } from './kubernetes-queue.ts'
 
 /**
  * Stands in for kubectl: its proxy stops at the request that the file `at` names (`before POST jobs`), and says so in the file
@@ -91,13 +92,13 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))(
     }
 
     beforeAll(async () => {
-      ;({ lab, kubernetes } = await kubernetesLab())
+      const environmentOf = ({ directory, environment }: Lab) => ({
+        PATH: `${join(directory, 'steps')}:${environment.PATH}`,
+      })
+      ;({ lab, kubernetes, queue } = await kubernetesQueue({ environmentOf }))
       steps = join(lab.directory, 'steps')
       mkdirSync(steps)
       writeFileSync(join(steps, 'kubectl'), steppingKubectl(steps), { mode: 0o755 })
-      const file = hostsFileOf(lab, 'k8s')
-      appendFileSync(file, KUBERNETES_SECTION)
-      queue = labQueue(lab, file, { PATH: `${steps}:${lab.environment.PATH}` })
     })
     afterEach(async () => {
       await queue?.stop()

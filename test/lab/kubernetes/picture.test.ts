@@ -11,15 +11,10 @@ import { watchKubernetesUsage } from '../../../src/ops/kubernetes/usage-watch.ts
 import { openConsole } from '../../support/console-driver.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
-import {
-  KUBERNETES_HOST,
-  KUBERNETES_PARTS,
-  KUBERNETES_SECTION,
-  type KubernetesLab,
-  kubernetesLab,
-} from '../cluster/kubernetes-lab.ts'
+import { KUBERNETES_HOST, KUBERNETES_PARTS, type KubernetesLab } from '../cluster/kubernetes-lab.ts'
 import type { Lab } from '../cluster/lab.ts'
 import { hostsFileOf, type LabQueue, labQueue } from '../jobs/lab-queue.ts'
+import { kubernetesQueue } from './kubernetes-queue.ts'
 
 const PATIENCE_MS = 120_000
 
@@ -55,10 +50,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('the picture of a real Kubern
     (await kubernetes.kubectl(`get pod ${name} -n ${namespace} -o jsonpath={.spec.nodeName}`)).trim()
 
   beforeAll(async () => {
-    ;({ lab, kubernetes } = await kubernetesLab())
-    file = hostsFileOf(lab, 'k8s')
-    appendFileSync(file, KUBERNETES_SECTION)
-    queue = labQueue(lab, file)
+    ;({ lab, kubernetes, queue, file } = await kubernetesQueue())
     await kubernetes.kubectl('create namespace team-b')
   })
   beforeEach(async () => {
