@@ -144,7 +144,7 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
     const gang = await submit('--bundles', '3', '--strategy', 'STRICT_SPREAD', '--', 'true')
     const work = queue.work()
     await queue.says(wide, /no node has room for it: of 2 nodes, all have too few free cores/)
-    await queue.says(gpu, /2 have too few free GPUs \(nvidia\.com\/gpu\)/)
+    await queue.says(gpu, /all have too few free GPUs \(nvidia\.com\/gpu\)/)
     await queue.says(image, /its image is not on the node, and its pull policy is Never \(ErrImageNeverPull/)
     await queue.says(gang, /all of its 3 bundles must fit at once on different nodes; now there is room for 2/)
     expect((await kubernetes.kubectl(`get pods -l muster.dev/job=${gang} -o name`)).trim()).toBe('')
