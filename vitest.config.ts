@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** One fills the table of clusters of all screens, the others have modules of their own in place of some that all load. */
 const ALONE = [
@@ -9,22 +7,8 @@ const ALONE = [
   'test/unit/ui/compositor/frame-encoder.test.ts',
 ]
 
-/** The others first: CI builds Kubernetes meanwhile, and a test that waits for it occupies a worker. */
-class KubernetesLast extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files)
-    const last = sorted.filter(
-      ({ moduleId, project }) =>
-        project.name === 'lab' && readFileSync(moduleId, 'utf8').includes('/kubernetes-lab.ts'),
-    )
-    const group = ({ project }: TestSpecification) => project.config.sequence.groupOrder
-    return sorted.toSorted((a, b) => group(a) - group(b) || Number(last.includes(a)) - Number(last.includes(b)))
-  }
-}
-
 export default defineConfig({
   test: {
-    sequence: { sequencer: KubernetesLast },
     // Groups run one after the other: vitest refuses projects with different numbers of workers in one group.
     projects: [
       {
