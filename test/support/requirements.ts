@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { cgroupMounts } from '../lab/cluster/cgroups.ts'
-import { hasKubernetesPrograms } from '../lab/cluster/kubernetes-programs.ts'
+import { kubernetesDirectory } from '../lab/cluster/kubernetes-programs.ts'
 import { environmentDirectory, HEAVY_ENVIRONMENTS } from '../lab/cluster/python-environment.ts'
 import { missingConda } from './real-conda.ts'
 
@@ -18,7 +18,7 @@ const NAMESPACES = ['--net', '--mount', '--uts', '--pid', '--fork']
 
 /**
  * Programs by name, and these: `root`, `namespaces` (root that may make network, mount, UTS and PID namespaces), `kernel hosts`,
- * `kubernetes` (its programs, built or being built), `containers` (of a node of Kubernetes), `python environments`, `conda of PyPI`, `python MODULE` (a module of the system's Python), `environment NAME` (an environment
+ * `kubernetes` (its programs, built), `containers` (of a node of Kubernetes), `python environments`, `conda of PyPI`, `python MODULE` (a module of the system's Python), `environment NAME` (an environment
  * of heavy tests).
  */
 export function requirement(...names: readonly string[]): boolean {
@@ -74,7 +74,9 @@ function missingEnvironment(name: string): string | undefined {
 }
 
 function missingKubernetes(): string | undefined {
-  return hasKubernetesPrograms() ? undefined : 'Kubernetes is not built (build it: npm run lab -- image kubernetes)'
+  return existsSync(kubernetesDirectory())
+    ? undefined
+    : 'Kubernetes is not built (build it: npm run lab -- image kubernetes)'
 }
 
 function missingContainers(): string | undefined {

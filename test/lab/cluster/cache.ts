@@ -1,5 +1,4 @@
 /** What labs need and what takes minutes to make: made once, then kept in the user's cache under a name made of what it was made of. */
-import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -7,7 +6,7 @@ import { join } from 'node:path'
 import { runOrThrow } from './run.ts'
 
 /** On a machine that is busy with other tests, what takes a minute on an idle one takes several. */
-const BUILD_MS = 2_700_000
+const BUILD_MS = 1_800_000
 
 /** The path in the cache of `prefix`, a hash of `inputs` and `suffix`. */
 export function cachePath(prefix: string, inputs: readonly (string | Buffer)[], suffix = ''): string {
@@ -28,11 +27,6 @@ export async function buildOnce(
   const options = { timeoutMs: BUILD_MS, ...(environment && { environment }) }
   await runOrThrow(['flock', join(cacheDirectory(), lock), ...unlessBuilt], options)
   return path
-}
-
-/** Whether some process builds what has this lock. */
-export function isBeingBuilt(lock: string): boolean {
-  return spawnSync('flock', ['--nonblock', join(cacheDirectory(), lock), 'true']).status === 1
 }
 
 function cacheDirectory(): string {
