@@ -26,14 +26,17 @@ export const verb: VerbCode = {
   define: (command) =>
     command
       .addArgument(
-        new Argument('<kind>', 'the tool; dijob: a job of DI-engine for Kubernetes').choices([...IMPORT_KINDS, DIJOB]),
+        new Argument('<kind>', 'the tool that the file belongs to; dijob: a job of DI-engine for Kubernetes').choices([
+          ...IMPORT_KINDS,
+          DIJOB,
+        ]),
       )
       .argument('[file]', "file to read (default: the tool's own; -: stdin)")
       .option('-o, --output <file>', 'write to this file (default: stdout)')
       .addOption(
         new Option(
           '--as <what>',
-          'dijob: write a command of muster (default: job), or a DIJob that the current operator accepts',
+          'with dijob: write a muster command (job, the default) or a DIJob that the current operator accepts (dijob)',
         ).choices(['job', DIJOB]),
       ),
   help: `

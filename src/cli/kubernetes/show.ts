@@ -103,11 +103,11 @@ Examples:
 }
 
 export const why: VerbCode = {
-  define: (command) => inNamespace(command.argument('<name>', 'name of a pod, or of a Job', kubernetesName)),
+  define: (command) => inNamespace(command.argument('<name>', 'name of a pod or Job', kubernetesName)),
   help: `
 Examples:
   muster k8s why train-0-x8k2p            explain why a pod waits, or how it ended
-  muster k8s why train                    explain the same of a Job and its pods
+  muster k8s why train                    explain the same for a Job and its pods
 `,
   async run(name: string, options: NamespaceOptions, context: CliContext) {
     using kubernetes = await openCluster(options, context)

@@ -187,13 +187,13 @@ function namespaceVerdict(
 ): Verdict {
   const { host } = wanted
   if (hasNamespace === true) return nothing('it exists')
-  if (hasNamespace === undefined) return nothing('the credentials do not allow looking at it')
+  if (hasNamespace === undefined) return nothing('the credentials do not allow reading it')
   if (mayCreateNamespace !== true)
     return blocked(
       host,
       'no-namespace',
       `the namespace ${namespace} does not exist, and the credentials do not allow creating it`,
-      'Ask an administrator of the cluster for it.',
+      'Ask an administrator of the cluster to create it.',
     )
   const kubectl = `${kubectlWords(wanted)} --request-timeout=20s`
   return steps('missing', [

@@ -1,6 +1,6 @@
 /**
  * Kubernetes as an engine of the queue: a job is an Indexed Job with a pod for each bundle, named after its key, so that it is made once.
- * What Kubernetes has is read anew in each round; orders may be given twice.
+ * Each round reads the state of the cluster again, so an order may be given twice.
  */
 import { stringify } from 'yaml'
 import { onAbort } from '../../base/abort.ts'
@@ -66,7 +66,7 @@ type KubernetesOrder =
 /** For `--engine k8s` (cli/job/engines.ts). */
 export const KUBERNETES_ENGINE = {
   name: 'k8s',
-  // Kubernetes itself decides between many jobs; what waits here can still be reordered.
+  // Kubernetes decides the order of the jobs that it has; those that wait here can still be reordered.
   mostWaiting: 50,
   pollMs: { soon: 500, late: 4_000 },
   summary: 'the Kubernetes cluster of hosts.yaml does',
@@ -75,7 +75,7 @@ export const KUBERNETES_ENGINE = {
   startsGangs: true,
   runsImages: true,
   showsUsage: true,
-  // The objects of Kubernetes have at most 1.5 MB, and one argument of a program 128 KB.
+  // An object in Kubernetes has at most 1.5 MB, and an argument of a program at most 128 KB.
   mostCommandBytes: 64 * 1024,
   isDeclared: (inventory: Inventory) => sectionOf(inventory, section) !== undefined,
   whyNot(spec: KubernetesStart['spec'], inventory: Inventory) {
@@ -88,7 +88,7 @@ export const KUBERNETES_ENGINE = {
   },
 }
 
-/** A plain object: what engines offer is put together with what is known of their kind. */
+/** A plain object, because callers spread it together with the description of the engine. */
 export function openKubernetesJobs(k8s: KubernetesSpec, life: EngineLife) {
   const jobs = new KubernetesJobs(k8s, life)
   return {
@@ -110,24 +110,24 @@ export type EngineLife = {
   readonly clock?: Clock
 }
 
-/** The one to which DI-engine's operator adds the port of the bus. */
+/** The container to which DI-engine's operator adds the port of the bus. */
 const DIJOB_CONTAINER = 'di-container'
-/** Keys in one request: together they are far below what a URL may have. */
+/** Keys in one request: far below the longest URL that an API server accepts. */
 const KEYS_AT_ONCE = 50
 const AT_ONCE = 8
-/** Of one job: those that end, and those that replace them. */
+/** Pods of one job: those that are ending, and their replacements. */
 const MOST_PODS = 2 * MOST_BUNDLES
-/** Nodes and pods of the whole cluster are read for gangs that wait. */
+/** Between two reads of all nodes and pods, for gangs that wait. */
 const ROOM_MS = 5_000
 const EXTENSIONS_MS = 300_000
 /** A gang whose pods do not all have a node after this time gives back what it holds. */
 const BIND_MS = 45_000
 const FIRST_PAUSE_MS = 30_000
 const LAST_PAUSE_MS = 600_000
-/** A pod that is told to end and does not: its node does not answer. */
+/** A pod that has not ended this long after it was told to is on a node that does not answer. */
 const STUCK_MS = 120_000
 
-/** What is searched for metrics: `tails` are programs that print the end of each job's output. */
+/** A search for metrics. `tails`: programs that print the end of each job's output. */
 type Search = {
   readonly jobs: readonly { readonly key: string; readonly isGang: boolean }[]
   readonly mostBytes: number
@@ -147,7 +147,7 @@ type Round = {
   trouble: string | undefined
 }
 
-/** A gang gives back what it holds, and tries again later. */
+/** When a gang that got only some nodes gives them back and tries again. */
 type Patience = { boundMs: number; tries: number; untilMs: number }
 
 /** `w[1-2]` */
@@ -248,7 +248,7 @@ class KubernetesJobs implements Disposable {
       if (isOver(job) || isBarred(job)) return report(reportOfJob({ job, pods }))
       const lost = this.#lostNode(key, job, pods)
       if (lost !== undefined) {
-        // Its other pods end now.
+        // Its other pods are ending.
         await this.#delete(job, round)
         return report({ kind: 'gone', reason: lost })
       }
@@ -258,7 +258,7 @@ class KubernetesJobs implements Disposable {
       if (found === 'running') round.nodes.set(key, nodesOf(pods))
       return report(found)
     }
-    // They still end.
+    // They are still ending.
     if (pods.some((pod) => !hasEnded(pod))) return
     if (this.#known.has(key))
       return report(kind === 'stop' ? 'lost' : { kind: 'gone', reason: 'deleted in Kubernetes', isCancelled: true })
@@ -286,7 +286,7 @@ class KubernetesJobs implements Disposable {
     if (extensions === undefined) return
     const isQueued = this.#k8s.queue !== undefined
     if (isQueued && extensions.kueue === undefined) {
-      round.trouble = 'hosts.yaml names a queue, and Kueue is not installed in the cluster'
+      round.trouble = 'hosts.yaml names a queue, but Kueue is not installed in the cluster'
       return
     }
     const isGang = spec.bundles > 1
@@ -424,7 +424,7 @@ class KubernetesJobs implements Disposable {
     return true
   }
 
-  /** What has its name may belong to somebody else, who would get what the bundles tell each other. Undefined: it belongs to the job. */
+  /** An object of this name may be somebody else's, who would receive the bundles' traffic. Undefined: it belongs to the job. */
   async #whyNotOurs(object: KubernetesObject, job: JsonRecord, round: Round): Promise<string | undefined> {
     const { namespace, signal } = round
     const { kind, metadata } = object
@@ -432,12 +432,12 @@ class KubernetesJobs implements Disposable {
     const path = objectsPath(object, namespace)
     const found = await this.#api.request('GET', `${path}/${encodeURIComponent(metadata.name)}`, { signal })
     if (!found.ok && found.status !== 404) round.trouble = troubleWords(found)
-    if (!found.ok) return 'what an earlier job left is being deleted'
+    if (!found.ok) return 'leftovers of an earlier job are being deleted'
     const owners = list(metadataOf(found.body).ownerReferences)
     if (owners.some((owner) => owner.uid === uid)) return undefined
     // Kubernetes deletes it some time after its job.
     if (owners.some((owner) => owner.kind === 'Job' && owner.name === metadataOf(job).name))
-      return 'what an earlier job left is being deleted'
+      return 'leftovers of an earlier job are being deleted'
     return `the namespace ${namespace} has a ${kind} ${metadata.name} that is not Muster's. Delete it: kubectl delete ${kind.toLowerCase()} ${metadata.name}`
   }
 
@@ -457,15 +457,15 @@ class KubernetesJobs implements Disposable {
     const { untilMs = 0 } = this.#patience.get(key) ?? {}
     const restMs = untilMs - this.#clock.now()
     if (restMs <= 0) return undefined
-    return `only some of its bundles got a node; it gave them back, and tries again in ${Math.ceil(restMs / 1000)} s`
+    return `only some of its bundles got a node, so it gave the nodes back; it tries again in ${Math.ceil(restMs / 1000)} s`
   }
 
-  /** Undefined: it may start now, and has taken its room. `isTrying`: another gang may still get nodes. */
+  /** Undefined: it may start now, and its room is reserved. `isTrying`: another gang may still get nodes. */
   async #whyNotYet(key: string, wish: GangWish, isTrying: boolean, round: Round): Promise<string | undefined> {
     const pause = this.#pauseWords(key)
     if (pause !== undefined) return pause
     const free = await this.#freeRoom(round)
-    // Without the right to read nodes it is tried, one gang after the other.
+    // Without the right to list nodes, gangs are tried one after the other.
     if (free === undefined) return isTrying ? 'another gang is being placed first' : undefined
     const fit = takeGang(free, wish)
     if (fit >= wish.count) return undefined
@@ -525,7 +525,7 @@ class KubernetesJobs implements Disposable {
         round.waits.set(key, { why: `waiting in the queue ${plainWords(queue)} of Kueue` })
       if (isSuspended(job)) return []
       const words = pods.flatMap((pod) => (isDeleting(pod) ? [] : (podWaitWords(pod) ?? [])))
-      // What the first of them waits for is what the others wait for, too.
+      // The others wait for the same thing as the first.
       const [why] = words
       const isShort = pods.length < parallelismOf(job)
       if (why !== undefined) round.waits.set(key, { why })
@@ -547,7 +547,7 @@ class KubernetesJobs implements Disposable {
     for (const key of silent) {
       const event = latest.get(objectName(key))
       if (event !== undefined) round.waits.set(key, { why: createWords(event.message) })
-      else if (!round.waits.has(key)) round.waits.set(key, { why: 'Kubernetes has not made its pods yet' })
+      else if (!round.waits.has(key)) round.waits.set(key, { why: 'Kubernetes has not created its pods yet' })
     }
   }
 
@@ -605,7 +605,7 @@ class KubernetesJobs implements Disposable {
     const free = await this.#freeRoom(round)
     if (round.trouble !== undefined) return { script, trouble: round.trouble }
     if (free === undefined)
-      return { script, words: 'Kubernetes accepts it; whether it fits now is unknown, as you may not read its nodes' }
+      return { script, words: 'Kubernetes accepts it; whether it fits now is unknown, because you may not list nodes' }
     const wish = { request: spec.request, count: spec.bundles, strategy: strategyOf(start) }
     const fit = takeGang(free, wish)
     if (fit >= wish.count) return { script, words: 'Kubernetes accepts it, and it fits now' }
@@ -661,7 +661,9 @@ class KubernetesJobs implements Disposable {
     const actions = this.#actions
     const found = await readWorkload(api, user, id, { gpuResource: gpuResourceOf(this.#k8s), signal })
     if (!found.ok)
-      return found.status === 404 ? 'no pod and no Job has this name: look at what made its pods' : found.message
+      return found.status === 404
+        ? 'it is neither a pod nor a Job: look at what created its pods, such as a ReplicaSet'
+        : found.message
     const { workload } = found
     const { kind, because } = workload
     return {
@@ -706,7 +708,7 @@ const graceOf = (pod: JsonRecord): number => numberOf(record(pod.spec)?.terminat
 
 const NO_CLAIM = { cpuMilli: 0, memoryBytes: 0, gpus: 0 }
 
-/** Anybody may give his pods the same labels. Without the job: pods of the one that had its name still end. */
+/** Anybody may give other pods the same labels. Without the Job, pods of an earlier one of this name are still ending. */
 function isPodOf(pod: JsonRecord, key: string, job: JsonRecord | undefined): boolean {
   const { kind, name, uid } = ownerOf(pod)
   return job === undefined
@@ -738,7 +740,7 @@ function troubleWords({ status, message }: KubernetesRefusal): string {
   if (ending !== '') return `the namespace ${ending} is being deleted`
   const [, namespace = ''] = /^namespaces "([^"]{1,63})" not found/.exec(message) ?? []
   if (status === 404 && namespace !== '')
-    return `the namespace ${namespace} does not exist. Make it: kubectl create namespace ${namespace}`
+    return `the namespace ${namespace} does not exist. Create it: kubectl create namespace ${namespace}`
   return message
 }
 

@@ -10,14 +10,14 @@ import { CONTAINER } from './manifest.ts'
 export type PodPiece = {
   readonly namespace: string
   readonly pod: { readonly name: string; readonly uid: string }
-  /** What it is a part of: a bundle may get another pod. */
+  /** The output that the piece belongs to, because a bundle may get another pod. */
   readonly key: string
   /** Negative: from its end. */
   readonly fromByte: number
   readonly mostBytes: number
 }
 
-/** Kubernetes counts lines. */
+/** The API limits the end of a log by lines. */
 const MOST_LINES = 2_000
 /** Of what is read to find a piece. */
 const MOST_BYTES = 64 * 1024 * 1024
@@ -28,7 +28,7 @@ const MOST_CURSORS = 16
 /** Where a reader is in a log: bytes of a line, which is the `nth` of its instant. */
 type Place = { readonly instant: string; readonly nth: number; readonly byte: number }
 
-/** `ahead` is what has been read before `place`, and not been given to anybody. */
+/** `ahead`: bytes before `place` that were read but not returned yet. */
 type Cursor = { readonly uid: string; readonly place: Place; readonly ahead: Uint8Array }
 
 /**
@@ -71,7 +71,7 @@ export class PodLogs {
     )
     const found = Buffer.concat(kept).subarray(skip)
     if (found.length > 0) return this.#give({ uid: pod.uid, place: lines.place, ahead: found }, found, piece)
-    if (total > MOST_BYTES) return `the next of its output is not within ${MOST_BYTES / 1024 / 1024} MiB`
+    if (total > MOST_BYTES) return `the next part of its output was not found within ${MOST_BYTES / 1024 / 1024} MiB`
     return full.signal.aborted ? found : (refusal ?? found)
   }
 

@@ -40,12 +40,12 @@ export type KubernetesObject = JsonRecord & {
 }
 
 const WHOLE_MILLI = 1000
-/** As on own hosts. */
+/** As on Muster's own hosts. */
 const FIRST_PORT = 20_000
 const PORTS = 10_000
 /** Between TERM and KILL, as for other jobs. */
 const GRACE_S = 10
-/** An ended job is kept so long, with the output of its pods. */
+/** How long an ended job and the output of its pods are kept. */
 export const KEPT_S = 7 * 86_400
 const BARRED_S = 600
 const MOST_NAME = 200
@@ -77,10 +77,10 @@ export function labelsOf(key: string): Readonly<Record<string, string>> {
   }
 }
 
-/** The name of what counts GPUs on nodes. */
+/** The resource that counts GPUs. */
 export const gpuResourceOf = ({ gpuResource = 'nvidia.com/gpu' }: KubernetesSpec): string => gpuResource
 
-/** Why Kubernetes cannot be asked for it; undefined: it can. */
+/** Why Kubernetes cannot run it; undefined: it can. */
 export function whyNotKubernetes(
   { request, bundles, maxBundlesPerHost, image, roles }: KubernetesStart['spec'],
   k8s: KubernetesSpec,
@@ -89,7 +89,7 @@ export function whyNotKubernetes(
   if (image === undefined && k8s.image === undefined)
     return 'a job in Kubernetes needs a container image. Name it: --from-env image:NAME, or image in the section k8s of hosts.yaml'
   if (request.gpuCount > 0 && request.gpuMilli < WHOLE_MILLI)
-    return '--gpu: Kubernetes has no share of a GPU. Ask for whole GPUs; where a GPU is shared by its device plugin, set gpu_resource in the section k8s of hosts.yaml'
+    return '--gpu: Kubernetes cannot share a GPU. Ask for whole GPUs; if a device plugin shares GPUs, set gpu_resource in the section k8s of hosts.yaml'
   if (maxBundlesPerHost !== undefined && maxBundlesPerHost > 1 && bundles > maxBundlesPerHost)
     return '--per-host: Kubernetes cannot limit how many bundles are on one node, except to 1 (--strategy STRICT_SPREAD)'
   if (new Set((roles ?? []).map((role) => JSON.stringify(record(role)?.request))).size > 1)
@@ -189,7 +189,7 @@ export function operatorTemplate(start: KubernetesStart, k8s: KubernetesSpec, na
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 export type JobSituation = {
-  /** It starts when somebody lets it: Muster, or Kueue. */
+  /** It starts when Muster or Kueue resumes it. */
   readonly isSuspended: boolean
   /** Its pods are placed together. */
   readonly hasPodGroup: boolean
@@ -222,7 +222,7 @@ export function jobObject(
       ...(isSuspended ? { suspend: true } : {}),
       ttlSecondsAfterFinished: KEPT_S,
       ...(leaders === undefined ? {} : { successPolicy: { rules: [{ succeededIndexes: leaders.join() }] } }),
-      // With these, the job itself tells how it failed, also when its pods are gone.
+      // With these, the Job records how it failed, even when its pods are gone.
       podFailurePolicy: {
         rules: [
           { action: 'FailJob', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
@@ -264,7 +264,7 @@ export const podGroupObject = (key: string, bundles: number, version: string): K
   spec: { schedulingPolicy: { gang: { minCount: bundles } } },
 })
 
-/** Takes the name of a job that must not start any more, and ends at once. */
+/** Occupies the name of a job that must not start any more, and ends at once. */
 export const barredObject = (key: string): KubernetesObject => ({
   apiVersion: 'batch/v1',
   kind: 'Job',

@@ -17,17 +17,17 @@ const NODE_REASONS: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^Insufficient ephemeral-storage$/, 'have too little free disk'],
   [/^Insufficient (.*gpu.*|.*mig-.*)$/i, 'have too few free GPUs ($1)'],
   [/^Insufficient (.*)$/, 'have too little free $1'],
-  [/^Too many pods$/, 'have as many pods as they may'],
+  [/^Too many pods$/, 'have no room for more pods'],
   [/^node\(s\) had untolerated taints? ?\{(.*)\}$/, 'have a taint that the pod does not tolerate ($1)'],
   [/^node\(s\) had untolerated taint\(s\)$/, 'have a taint that the pod does not tolerate'],
   [/^node\(s\) were unschedulable$/, 'are cordoned'],
   [/^node\(s\) were not ready$/, 'are not ready'],
   [/^node\(s\) didn't match Pod's node affinity\/selector$/, 'do not match its node selector'],
-  [/^node\(s\) didn't match pod anti-affinity rules$/, 'have a pod already that must be on another node'],
-  [/^node\(s\) didn't match pod affinity rules$/, 'do not have the pods that it must be beside'],
-  [/^node\(s\) didn't match pod topology spread constraints/, 'would make the spread of its pods too uneven'],
+  [/^node\(s\) didn't match pod anti-affinity rules$/, 'have a pod that it must not share a node with'],
+  [/^node\(s\) didn't match pod affinity rules$/, 'do not have the pods that it must run next to'],
+  [/^node\(s\) didn't match pod topology spread constraints/, 'would spread its pods too unevenly'],
   [/^node\(s\) had volume node affinity conflict$/, 'cannot reach its volume'],
-  [/^node\(s\) didn't have free ports/, 'have a port that it needs in use'],
+  [/^node\(s\) didn't have free ports/, 'have a port in use that it needs'],
 ]
 
 /** `0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient nvidia.com/gpu. no new claims …` */
@@ -60,11 +60,11 @@ const CONTAINER_REASONS: Readonly<Record<string, string>> = {
   InvalidImageName: 'the name of its image is not valid: it never starts',
   ImageInspectError: 'the node cannot read its image',
   RegistryUnavailable: 'the registry of its image does not answer',
-  CreateContainerConfigError: 'its container cannot be made: a config map, secret or variable is missing or wrong',
-  CreateContainerError: 'its container cannot be made',
+  CreateContainerConfigError: 'its container cannot be created: a config map, secret or variable is missing or wrong',
+  CreateContainerError: 'its container cannot be created',
   RunContainerError: 'its container cannot be started',
-  PodInitializing: 'its init containers run',
-  ContainerCreating: 'its node prepares the container',
+  PodInitializing: 'its init containers are running',
+  ContainerCreating: 'its node is preparing the container',
 }
 
 type Container = { readonly status: JsonRecord; readonly state: JsonRecord }
@@ -81,7 +81,7 @@ export const conditionOf = (object: JsonRecord, type: string): JsonRecord | unde
 export function podWaitWords(pod: JsonRecord): string | undefined {
   if (textOf(record(pod.status)?.phase) !== 'Pending') return undefined
   const gates = list(record(pod.spec)?.schedulingGates).map(({ name }) => textOf(name))
-  if (gates.length > 0) return `something else holds it back: ${plainWords(gates.join(', '))}`
+  if (gates.length > 0) return `waiting for its scheduling gates to be removed: ${plainWords(gates.join(', '))}`
   const scheduled = conditionOf(pod, 'PodScheduled')
   if (scheduled?.status === 'False') return schedulerWords(textOf(scheduled.message))
   const waiting = containersOf(pod).flatMap<JsonRecord>(({ state }) => record(state.waiting) ?? [])
@@ -89,7 +89,7 @@ export function podWaitWords(pod: JsonRecord): string | undefined {
   const isPassing = ({ reason }: JsonRecord) => ['ContainerCreating', 'PodInitializing'].includes(textOf(reason))
   const said = waiting.find((one) => !isPassing(one)) ?? waiting[0]
   if (said !== undefined) return containerWords(textOf(said.reason), textOf(said.message))
-  return textOf(record(pod.spec)?.nodeName) === '' ? 'the scheduler has not looked at it yet' : undefined
+  return textOf(record(pod.spec)?.nodeName) === '' ? 'the scheduler has not considered it yet' : undefined
 }
 
 function containerWords(reason: string, message: string): string {
@@ -104,7 +104,7 @@ export function createWords(message: string): string {
   const quota = /exceeded quota: ([^,]{1,253}), requested: (.{1,200}), used: (.{1,200}), limited: (.{1,200})$/s.exec(
     message,
   )
-  if (quota === null) return `Kubernetes cannot make its pods: ${plainWords(message)}`
+  if (quota === null) return `Kubernetes cannot create its pods: ${plainWords(message)}`
   const [, name = '', requested = '', used = '', limited = ''] = quota
   return plainWords(`the quota ${name} is used up: it asks for ${requested}; used ${used} of ${limited}`)
 }

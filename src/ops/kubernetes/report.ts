@@ -109,7 +109,7 @@ const DISRUPTIONS: Readonly<Record<string, string>> = {
   DeletionByTaintManager: 'its node has a taint that it does not tolerate, or does not answer',
   EvictionByEvictionAPI: 'evicted from its node, which is being drained',
   DeletionByPodGC: 'its node is gone',
-  TerminationByKubelet: 'stopped by its node, which shuts down or is short of memory or disk',
+  TerminationByKubelet: 'stopped by its node, which is shutting down or short of memory or disk',
 }
 
 function disruptionWords(pod: JsonRecord | undefined, message: string): string {
@@ -118,6 +118,6 @@ function disruptionWords(pod: JsonRecord | undefined, message: string): string {
   const node = pod === undefined ? '' : nodeOfPod(pod)
   const words = Object.hasOwn(DISRUPTIONS, code)
     ? DISRUPTIONS[code]
-    : `taken away by Kubernetes: ${textOf(said) || message}`
+    : `removed by Kubernetes: ${textOf(said) || message}`
   return plainWords(`${words}${node === '' ? '' : ` (${node})`}`)
 }

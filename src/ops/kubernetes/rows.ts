@@ -54,7 +54,7 @@ function restartWords(pod: JsonRecord): string | undefined {
   if (waiting === undefined) return undefined
   const last = terminationWords(record(record(waiting.status.lastState)?.terminated))
   const reason = plainWords(textOf(record(waiting.state.waiting)?.reason))
-  return last === undefined ? reason : `its container ends again and again: ${last} (${reason})`
+  return last === undefined ? reason : `its container keeps ending: ${last} (${reason})`
 }
 
 function terminationWords(terminated: JsonRecord | undefined): string | undefined {

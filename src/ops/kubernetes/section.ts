@@ -17,7 +17,7 @@ export type KubernetesSpec = {
   readonly queue?: string
   /** Absolute or `~/…`, where kubectl runs; undefined: kubectl's own choice. */
   readonly kubeconfig?: string
-  /** What counts GPUs on its nodes; undefined: NVIDIA's device plugin. */
+  /** The resource that counts GPUs; undefined: that of NVIDIA's device plugin. */
   readonly gpuResource?: string
   /** Further fields of pods, and of their container, as the API has them. */
   readonly pod?: JsonRecord
@@ -63,7 +63,7 @@ export const section = defineSection(
       },
       namespace: {
         schema: dnsLabel('namespace'),
-        about: 'The namespace of jobs, and of `muster k8s`.',
+        about: 'The namespace where jobs run and that `muster k8s` inspects.',
         example: 'team-a',
         fallback: 'that of the context',
       },
@@ -76,7 +76,7 @@ export const section = defineSection(
       },
       image: {
         schema: image,
-        about: 'The container image of jobs that name none.',
+        about: 'The container image of jobs that do not name one.',
         example: 'lab/train:1',
         fallback: 'each job needs `--from-env image:NAME`',
       },
@@ -94,21 +94,21 @@ export const section = defineSection(
       },
       gpu_resource: {
         schema: resource,
-        about: 'What counts GPUs on the nodes.',
+        about: 'The resource that counts GPUs on the nodes.',
         example: 'amd.com/gpu',
         fallback: 'nvidia.com/gpu',
       },
       pod: {
         schema: anyMapping('fields of a pod'),
         about:
-          'Further fields of the pods of jobs, as in `spec` of a pod: `nodeSelector`, `tolerations`, `volumes`, `serviceAccountName` and others. What Muster sets itself goes first.',
+          'Additional fields for the pods of jobs, as in `spec` of a pod: `nodeSelector`, `tolerations`, `volumes`, `serviceAccountName` and others. Fields that Muster sets itself take precedence.',
         example: '{ nodeSelector: { pool: gpu } }',
         fallback: 'none',
       },
       container: {
         schema: anyMapping('fields of a container'),
         about:
-          'Further fields of the container of jobs: `volumeMounts`, `imagePullPolicy`, `securityContext` and others.',
+          'Additional fields for the container of jobs: `volumeMounts`, `imagePullPolicy`, `securityContext` and others.',
         example: '{ imagePullPolicy: Always }',
         fallback: 'none',
       },

@@ -1,6 +1,6 @@
 /**
- * A cluster's nodes, pods and jobs, followed by watches. Whoever may not list nodes sees the pods alone, and whoever may not list the
- * pods of all namespaces sees those of its own; the picture then says so.
+ * A cluster's nodes, pods and jobs, followed by watches. Without the right to list nodes it shows only pods, and without
+ * the right to list pods of all namespaces only those of its own namespace. The picture then says so.
  */
 import type { Clock } from '../../base/clock.ts'
 import type { JsonRecord } from '../../base/json-lines.ts'
@@ -20,7 +20,7 @@ import { watchObjects } from './watch.ts'
 
 export type UsageWatchOptions = {
   readonly clock: Clock
-  /** What counts GPUs, beside the names that everybody uses. */
+  /** The resource that counts GPUs, besides the usual names. */
   readonly gpuResource: string
   random(): number
 }
@@ -115,8 +115,10 @@ class UsageWatch implements Disposable {
     if ([nodes, pods, jobs].some((part) => part.all === undefined && part.refusal === undefined)) return undefined
     const stale = [nodes, pods].find((part) => part.all !== undefined && part.refusal !== undefined)?.refusal
     const notes = [
-      ...(nodes.isForbidden ? ['nodes may not be listed: what they have is unknown'] : []),
-      ...(pods.isNarrow ? [`only pods of the namespace ${this.#namespace} may be listed: others are missing`] : []),
+      ...(nodes.isForbidden ? ['the credentials do not allow listing nodes: what they have is unknown'] : []),
+      ...(pods.isNarrow
+        ? [`the credentials allow listing pods only in the namespace ${this.#namespace}: others are missing`]
+        : []),
       ...(stale === undefined ? [] : [`not up to date: ${stale.message}`]),
     ]
     return kubernetesUsage({

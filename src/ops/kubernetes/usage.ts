@@ -8,7 +8,7 @@ import { KEY_LABEL } from './manifest.ts'
 import { plainWords, podWaitWords } from './reasons.ts'
 import { amountsOf, type ResourceAmounts, requestsOf } from './resources.ts'
 
-/** What counts devices, by its name, such as `nvidia.com/gpu` or `nvidia.com/mig-1g.5gb`. */
+/** Counts of devices by resource, such as `nvidia.com/gpu` or `nvidia.com/mig-1g.5gb`. */
 type Devices = Readonly<Record<string, number>>
 
 /** What is kept of a node. */
@@ -92,7 +92,7 @@ function nameOf(value: unknown): string {
   return text.length > MOST_NAME ? '' : printable(text)
 }
 
-/** For `project` of a watch. `gpuResource`: counts GPUs, beside the names that everybody uses. */
+/** For `project` of a watch. `gpuResource`: the resource that counts GPUs, besides the usual names. */
 export function nodeOf(object: JsonRecord, gpuResource: string): KubernetesNode | undefined {
   const [metadata, spec, status] = [record(object.metadata), record(object.spec), record(object.status)]
   const name = nameOf(metadata?.name)
@@ -178,7 +178,7 @@ function drawnNodes(nodes: readonly KubernetesNode[]): readonly KubernetesNode[]
 
 const holderOf = ({ namespace, owner }: Pick<KubernetesPod, 'namespace' | 'owner'>): string => `${namespace}/${owner}`
 
-/** Whoever may not list nodes sees those that pods are on. */
+/** Without the right to list nodes: the nodes that pods run on. */
 const blindNodes = (byNode: ReadonlyMap<string, readonly KubernetesPod[]>): readonly KubernetesNode[] =>
   [...byNode].flatMap(([name, pods]) =>
     name === '' ? [] : [{ name, cpuMilli: 0, memoryBytes: 0, devices: sumOf(pods), trouble: '' }],

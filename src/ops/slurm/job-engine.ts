@@ -41,7 +41,7 @@ const USAGE_MS = 60_000
 /** For `--engine slurm` (cli/job/engines.ts). */
 export const SLURM_ENGINE = {
   name: 'slurm',
-  // Slurm itself decides between many jobs; what waits here can still be reordered.
+  // Slurm decides the order of the jobs that it has; those that wait here can still be reordered.
   mostWaiting: 50,
   // Each poll is a request to Slurm's controller.
   pollMs: { soon: 500, late: 4_000 },

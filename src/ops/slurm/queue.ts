@@ -176,7 +176,7 @@ function failureOf({ status, reason, nodes }: SlurmJob, hasBegun: boolean): Slur
   if (!hasBegun && code === FULL_CODE)
     return {
       kind: 'unable',
-      reason: 'the disk or the quota of its directory is full: test them with df and quota',
+      reason: 'the disk or the quota of its directory is full: check them with df and quota',
     }
   // slurmd itself cannot write the output there.
   if (!hasBegun && reason === 'JobLaunchFailure') {
@@ -247,14 +247,14 @@ export function refusalWords(text: string): string {
     .split(/\bs(?:batch|run): (?:error: )?|\n/)
     .map((part) => part.replace(/^Batch job submission failed: /, '').trim())
     .filter((part) => part !== '')
-  const words = decoded([...new Set(parts)].join('; ')).slice(0, MOST_WORDS) || 'without a reason'
+  const words = decoded([...new Set(parts)].join('; ')).slice(0, MOST_WORDS) || 'no reason given'
   const advice = ADVICE.find(([pattern]) => pattern.test(words))?.[1]
   return `Slurm refused it: ${words}${advice === undefined ? '' : `. ${advice}`}`
 }
 
 /** Codes of squeue(1), in words. */
 const REASONS: Readonly<Record<string, string>> = {
-  None: 'Slurm has not looked at it yet',
+  None: 'Slurm has not considered it yet',
   Resources: 'waiting for other jobs to free what it asks for',
   Priority: 'jobs of higher priority go first',
   PartitionConfig: 'it asks for more than any node of the partition has: it never starts',

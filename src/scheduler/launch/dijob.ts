@@ -1,7 +1,7 @@
 /**
- * DIJobs of DI-engine's operator for Kubernetes: reads today's and those of the schema that had the same version name before June
- * 2022, says what differs, and converts both to a job of Muster and to a DIJob of today; writes a job of Muster as one. Pure; a file
- * may be hostile.
+ * DIJobs of DI-engine's operator for Kubernetes. Reads the current schema and the older one that had the same version name before June
+ * 2022, lists the differences, and converts both to a Muster job or a current DIJob; also writes a Muster job as a DIJob. Pure; a
+ * file may be hostile.
  */
 import { isNode, LineCounter, stringify } from 'yaml'
 import { MusterError } from '../../base/errors.ts'
@@ -101,10 +101,10 @@ const dijobTree = <T extends Tree>(metadata: T, spec: Tree, tasks: readonly Dijo
 
 /** Of the older schema: what became of them. */
 const OLD_FIELDS: Readonly<Record<string, string>> = {
-  group: 'is gone, and nothing replaced it',
+  group: 'was removed without a replacement',
   engineFields:
-    'is gone: topology and parallelWorkers are the options --topology and --parallel-workers of ditask itself',
-  minReplicas: 'is gone: the number of pods no longer changes while the job runs',
+    'was removed: topology and parallelWorkers are the options --topology and --parallel-workers of ditask itself',
+  minReplicas: 'was removed: the number of pods no longer changes while the job runs',
   maxReplicas: 'is now replicas of a task',
   template: 'is now template of a task: spec.tasks lists name, type, replicas and template',
 }
@@ -179,7 +179,7 @@ class Conversion {
       this.#note(['spec'], `is of the older ${VERSION} (before June 2022), which the current one refuses`)
     for (const name of Object.keys(this.#spec))
       if (Object.hasOwn(OLD_FIELDS, name)) this.#note(['spec', name], OLD_FIELDS[name] ?? '')
-      else if (name !== 'tasks' && !FIELDS.includes(name)) this.#note(['spec', name], 'is unknown, and left out')
+      else if (name !== 'tasks' && !FIELDS.includes(name)) this.#note(['spec', name], 'is unknown: left out')
     if (this.#spec.tasks === undefined) {
       if (old.length === 0) throw new Error('spec.tasks is missing')
       const { maxReplicas, minReplicas } = this.#spec
@@ -192,9 +192,9 @@ class Conversion {
     const read = tasks.map((task, index) => {
       const path = ['spec', 'tasks', index]
       const { name, type, replicas, template, ...more } = treeOf(task)
-      for (const key of Object.keys(more)) this.#note([...path, key], 'is unknown, and left out')
+      for (const key of Object.keys(more)) this.#note([...path, key], 'is unknown: left out')
       if (!TYPES.includes(String(type)))
-        this.#note(type === undefined ? path : [...path, 'type'], `must be ${TYPES.join(', ')}: none is taken`)
+        this.#note(type === undefined ? path : [...path, 'type'], `must be ${TYPES.join(', ')}: using none`)
       return this.#task(
         {
           name: typeof name === 'string' && name !== '' ? name : `task-${index}`,
@@ -227,12 +227,12 @@ class Conversion {
     const container = containers[at]
     if (container === undefined) throw new Error(`no container of task ${name} runs ditask`)
     const place = [...path, 'template', 'spec', 'containers', at]
-    if (containers.length > 1) this.#note(place, 'is the one that runs ditask; Muster starts no others')
+    if (containers.length > 1) this.#note(place, 'runs ditask; Muster starts no other container')
     for (const key of Object.keys(container))
-      if (!CONTAINER_FIELDS.includes(key)) this.#note([...place, key], 'has no counterpart in a job of Muster')
+      if (!CONTAINER_FIELDS.includes(key)) this.#note([...place, key], 'has no counterpart in a Muster job')
     for (const key of Object.keys(treeOf(template.spec)))
       if (!['containers', 'restartPolicy'].includes(key))
-        this.#note([...path, 'template', 'spec', key], 'has no counterpart in a job of Muster')
+        this.#note([...path, 'template', 'spec', key], 'has no counterpart in a Muster job')
     return { name, type, replicas, template, container, line: this.#line(container, place) }
   }
 
@@ -246,10 +246,13 @@ class Conversion {
     const own = segments.filter((part) => /(^|\/)ditask\s/.test(`${part.replace(/^exec\s+/, '')} `))
     const [line] = own
     if (line === undefined || own.length > 1)
-      throw new Error(`the command of ${container.name ?? 'a container'} must call ditask once, at the begin of a line`)
+      throw new Error(
+        `the command of ${container.name ?? 'a container'} must call ditask once, at the beginning of a line`,
+      )
     for (const part of segments)
       if (part !== line) this.#note(path, `also runs ${shown(part)}: put that into the image or a script`)
-    if (/[|&<>`]/.test(line)) this.#note(path, 'redirects ditask or joins it with other programs: that is left out')
+    if (/[|&<>`]/.test(line))
+      this.#note(path, 'redirects ditask or combines it with other programs: that part is left out')
     const options = new Map<string, string>()
     const rest: string[] = []
     const words = splitWords(line).slice(/^exec\s/.test(line) ? 2 : 1)
@@ -258,7 +261,7 @@ class Conversion {
       const [, name = '', inline] = /^--([a-z-]+)(?:=(.*))?$/s.exec(word) ?? [undefined, SHORT[word]]
       if (!OPTIONS.includes(name)) {
         if (name !== '')
-          this.#note(path, `has the option --${name.slice(0, 40)}, which ditask of DI-engine 0.5 has not`)
+          this.#note(path, `has the option --${name.slice(0, 40)}, which ditask of DI-engine 0.5 does not have`)
         rest.push(word)
         continue
       }
@@ -267,7 +270,7 @@ class Conversion {
     }
     for (const name of ADDRESSING)
       if (options.has(name) && name !== 'platform')
-        this.#note(path, `has --${name}: left out, as Muster writes the addresses of workers`)
+        this.#note(path, `has --${name}: left out, because Muster sets the addresses of workers`)
     if (options.get('platform') !== 'k8s')
       this.#note(path, 'lacks --platform k8s, without which the pods do not find each other')
     return { options, rest }
@@ -281,7 +284,7 @@ class Conversion {
     if (!TOPOLOGIES.includes(topology))
       throw new Error(`the topology must be ${TOPOLOGIES.join(', ')}, not ${shown(topology)}`)
     if (given.length === 0)
-      this.#note(['spec'], `has no --topology for ditask, which would connect no pods: ${topology} is taken`)
+      this.#note(['spec'], `has no --topology for ditask, without which the pods do not connect: using ${topology}`)
     return topology
   }
 
@@ -296,12 +299,12 @@ class Conversion {
   #words(tasks: readonly Task[], topology: string): readonly string[] {
     const [first] = tasks as [Task]
     const [image = '', ...images] = [...new Set(tasks.map(({ container }) => String(container.image ?? '')))]
-    if (images.length > 0) this.#note(['spec', 'tasks'], `have several images: ${shown(image)} is taken`)
+    if (images.length > 0) this.#note(['spec', 'tasks'], `have several images: using ${shown(image)}`)
     const workers = Math.max(...tasks.map((task) => this.#workers(task)))
     if (tasks.some((task) => this.#workers(task) !== workers))
-      this.#note(['spec', 'tasks'], `have different --parallel-workers: ${workers} is taken for all`)
+      this.#note(['spec', 'tasks'], `have different --parallel-workers: using ${workers} for all`)
     const rest = new Set(tasks.map(({ line }) => restOf(line)))
-    if (rest.size > 1) this.#note(['spec', 'tasks'], 'have different commands: the one of the first task is taken')
+    if (rest.size > 1) this.#note(['spec', 'tasks'], 'have different commands: using that of the first task')
     const path = this.#spec.tasks === undefined ? ['spec'] : ['spec', 'tasks', 0]
     const place = [...path, 'template', 'spec', 'containers', 0]
     const name = treeOf(this.#root.metadata).name
@@ -334,7 +337,10 @@ class Conversion {
       const label = line.options.get('labels') ?? name
       const role = label.replaceAll(/[^a-z]/g, '') || 'worker'
       if (role !== label)
-        this.#note(['spec', 'tasks'], `have the label ${shown(label)}: roles have letters only, so it is ${role}`)
+        this.#note(
+          ['spec', 'tasks'],
+          `have the label ${shown(label)}: role names have only letters, so the role is ${role}`,
+        )
       counts.set(role, (counts.get(role) ?? 0) + replicas)
     }
     return [...counts].flatMap(([role, count]) => ['--role', `${role}=${count}`])
@@ -346,7 +352,7 @@ class Conversion {
     if (new Set(all.map(({ cpu, memory, gpu }) => `${cpu} ${memory} ${gpu}`)).size > 1)
       this.#note(
         ['spec', 'tasks'],
-        'ask for different amounts, but the pods of a job of Muster are alike: the largest are taken for all',
+        'ask for different amounts, but all pods of a Muster job get the same: using the largest',
       )
     const most = (kind: keyof Amounts) => Math.max(...all.flatMap((amounts) => amounts[kind] ?? []))
     const [cpu, memory, gpu] = [most('cpu'), most('memory'), most('gpu')]
@@ -359,7 +365,7 @@ class Conversion {
     ]
   }
 
-  /** Limits are what a container gets in the end. */
+  /** Where requests are missing, limits count. */
   #amounts({ container, name }: Task): Amounts {
     const { requests, limits } = treeOf(container.resources)
     const asked: Tree = { ...treeOf(limits), ...treeOf(requests) }
@@ -370,7 +376,7 @@ class Conversion {
         throw new Error(`${printable(key).slice(0, 60)} of task ${name} is not an amount: ${shown(value)}`)
       if (key === 'cpu' || key === 'memory') amounts[key] = amount
       else if (/\/gpu$/.test(key)) amounts.gpu = amount
-      else this.#note(['spec'], `asks for ${shown(key)} in task ${name}, which has no counterpart in a job of Muster`)
+      else this.#note(['spec'], `asks for ${shown(key)} in task ${name}, which has no counterpart in a Muster job`)
     }
     return amounts
   }
@@ -381,7 +387,7 @@ class Conversion {
       const { name, value } = variable
       if (typeof name === 'string' && typeof value === 'string' && /^[A-Za-z_]\w{0,100}$/.test(name))
         pairs.set(name, value)
-      else this.#note([...place, 'env'], `has ${shown(name)}, which is no plain text: left out`)
+      else this.#note([...place, 'env'], `has ${shown(name)}, which is not plain text: left out`)
     }
     return [...pairs].flatMap(([name, value]) => ['--env', `${name}=${value}`])
   }
@@ -389,15 +395,12 @@ class Conversion {
   #policies(): readonly string[] {
     const { priority, backoffLimit, preemptible } = this.#spec
     for (const name of ['cleanPodPolicy', 'volumes'])
-      if (this.#spec[name] !== undefined) this.#note(['spec', name], 'has no counterpart in a job of Muster')
+      if (this.#spec[name] !== undefined) this.#note(['spec', name], 'has no counterpart in a Muster job')
     if (preemptible === true)
-      this.#note(['spec', 'preemptible'], 'has no counterpart: no engine preempts jobs of Muster')
+      this.#note(['spec', 'preemptible'], 'has no counterpart: Muster cannot preempt jobs in Kubernetes')
     const retries = typeof backoffLimit === 'number' && Number.isInteger(backoffLimit) && backoffLimit >= 0
     if (backoffLimit === undefined)
-      this.#note(
-        ['spec'],
-        'has no backoffLimit: the operator would try 3 times again, Muster does not without --retries',
-      )
+      this.#note(['spec'], 'has no backoffLimit: the operator would retry 3 times, Muster retries only with --retries')
     return [
       ...(priority === 'high' ? ['--priority', '1'] : []),
       ...(retries && backoffLimit > 0 ? ['--retries', String(Math.min(backoffLimit, 1000))] : []),
@@ -419,7 +422,7 @@ class Conversion {
     )
   }
 
-  /** With what ditask needs in pods of today's operator. */
+  /** Adds the options that ditask needs in pods of the current operator. */
   #template(task: Task, topology: string): Tree {
     const { container, template, line } = task
     const workers = line.options.has('parallel-workers') ? [] : ['--parallel-workers', String(this.#workers(task))]
@@ -453,7 +456,7 @@ const shown = (value: unknown): string =>
     ? 'missing'
     : printable(typeof value === 'string' ? value : (JSON.stringify(value) ?? '')).slice(0, MOST_SHOWN)
 
-/** Which of both has the word ditask. */
+/** Whether the word ditask is in `args` or in `command`. */
 const keyOfDitask = ({ args }: Tree): 'args' | 'command' =>
   listOf(args).some((word) => /(^|\/|\s)ditask(\s|$)/.test(String(word))) ? 'args' : 'command'
 

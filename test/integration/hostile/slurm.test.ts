@@ -285,7 +285,7 @@ for file in claim end; do if IFS= read -r line < $file; then echo "$file $line";
     const failed = { id: '7', state: 'FAILED', status: 95 << 8, reason: 'NonZeroExitCode', nodes: 'n1', name: 'x' }
     expect(reportOf('check', { jobs: [failed], isKnown: true })).toEqual({
       kind: 'unable',
-      reason: 'the disk or the quota of its directory is full: test them with df and quota',
+      reason: 'the disk or the quota of its directory is full: check them with df and quota',
     })
   })
 })

@@ -86,7 +86,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('a DIJob', { timeout: 240_000
     expect(trial.stdout).toContain('image: opendilab/ding:latest')
   })
 
-  it('that a job of Muster is written as is accepted by the API server, once', async () => {
+  it('written from a Muster job is accepted by the API server, once', async () => {
     const { code, stdout, stderr } = await written()
     expect({ code, stderr }).toEqual({ code: 0, stderr: 'muster: Kubernetes accepts it\n' })
     expect(stdout).toContain(

@@ -1,4 +1,4 @@
-/** `--engine k8s` on a real control plane with nodes that kwok plays: where gangs go, what they hold, and what else is refused. */
+/** `--engine k8s` on a real control plane with nodes simulated by kwok: where gangs run, what they hold, and what is refused. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { requirement } from '../../support/requirements.ts'
@@ -95,7 +95,7 @@ describe.skipIf(!canRun).each([
     expect((await trial('--cpu', '100')).stdout).toContain('Kubernetes accepts it; no node has room for it now')
     expect(await left()).toBe('')
     const share = await queue.job('submit', '--engine', 'k8s', '--gpu', '0.5', '--', 'true')
-    expect([share.code, share.stderr]).toEqual([2, expect.stringContaining('Kubernetes has no share of a GPU')])
+    expect([share.code, share.stderr]).toEqual([2, expect.stringContaining('Kubernetes cannot share a GPU')])
   })
 
   it.skipIf(hasPodGroups)('says that a quota is used up, and leaves a job alone that is not its own', async () => {

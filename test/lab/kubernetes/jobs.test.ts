@@ -9,7 +9,7 @@ import { type KubernetesQueue, kubernetesQueue } from './kubernetes-queue.ts'
 
 const TELL =
   'echo "$RANK $LOCAL_RANK/$WORLD_SIZE $MUSTER_NODE $MUSTER_HOSTS gpu:$CUDA_VISIBLE_DEVICES $MASTER_ADDR $MASTER_PORT"'
-/** Python of this machine, which the image has not. */
+/** The image has no Python, so pods use that of this machine. */
 const SHARED = [
   { name: 'usr', path: '/usr' },
   { name: 'lib', path: '/lib' },
@@ -153,7 +153,7 @@ describe.skipIf(!canRun)('jobs on real nodes of Kubernetes', { timeout: 240_000 
     expect(await objects()).toBe('')
   })
 
-  it('queues a job again whose node is drained, and runs a study', async () => {
+  it('requeues a job whose node is drained, and runs a study', async () => {
     const id = await submit('--', "trap 'exit 143' TERM; sleep 300 & wait")
     const work = queue.work()
     await work.seen(isJob(id, 'running'))

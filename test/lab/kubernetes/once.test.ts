@@ -129,7 +129,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))(
       expect(await podsMade(id)).toBe(bundles)
     })
 
-    it('killed while it cancels the job, it cancels it later', async () => {
+    it('cancels the job later if it is killed while it cancels', async () => {
       const id = await submit('--', 'true')
       await queue.work().seen(isJob(id, 'running'))
       stopAt('before DELETE jobs')

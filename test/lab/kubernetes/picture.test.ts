@@ -121,7 +121,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('the picture of a real Kubern
     await console.expectScreen(new RegExp(`job ${gang} x +running +w\\[1-2\\], 2 GPUs`))
   })
 
-  it('shows whoever may not list nodes the pods of the own namespace, and says so', async () => {
+  it('shows only the pods of its namespace if nodes may not be listed, and says so', async () => {
     await create('default', pod('mine', 2))
     await create('team-b', pod('hidden', 1))
     await waitUntil(async () => (await nodeOf('mine')) !== '', 'the pod to have a node', PATIENCE_MS)
@@ -129,7 +129,9 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('the picture of a real Kubern
     appendFileSync(viewer, 'k8s: { context: viewer, namespace: default }\n')
     const { stdout, stderr, code } = await labQueue(lab, viewer).muster('pack', '--engine', 'k8s')
     expect(code, stderr).toBe(0)
-    expect(stdout).toMatch(/nodes may not be listed: .*; only pods of the namespace default may be listed/)
+    expect(stdout).toMatch(
+      /do not allow listing nodes: .*; the credentials allow listing pods only in the namespace default/,
+    )
     expect(stdout).toMatch(/^w[12] +\[\*{8}\] \[\*{8}\] +- +- +\*$/m)
     expect(stdout).not.toContain('hidden')
   })

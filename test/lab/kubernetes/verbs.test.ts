@@ -117,7 +117,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
     })
   })
 
-  it('has a status with rights, nodes and what the cluster knows', async () => {
+  it('reports rights, nodes and extensions in its status', async () => {
     const { stdout, code } = await muster(LOCAL, 'status', 'k8s')
     expect(stdout).toMatch(/^good +k8s · /)
     expect(stdout).toContain('3 of 3 nodes accept pods [4 nvidia.com/gpu]')

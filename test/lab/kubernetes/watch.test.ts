@@ -64,7 +64,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('a watch of pods', { timeout:
     return { lines, last, says }
   }
 
-  /** On a node already: what places them is no part of this. */
+  /** Already on a node, because this test is not about scheduling. */
   const podObject = (index: number) => {
     const resources = { limits: { 'nvidia.com/gpu': '1' }, requests: { cpu: '1', memory: '1Gi' } }
     const containers = [{ name: 'main', image: 'none', resources }]
@@ -98,7 +98,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('a watch of pods', { timeout:
     await kubernetes.request('DELETE', `${PODS}/p0?gracePeriodSeconds=0`)
     await says(({ pods }) => pods === COUNT - 1, 'the change after it')
 
-    // Its way is cut: another proxy, and the watch goes on.
+    // The proxy is killed: the watch continues through another one.
     const own = processesIn(pidNamespaceOf(process.pid) ?? '')
     const proxies = own.filter(({ command }) => command.startsWith('kubectl') && command.includes(scratch))
     expect(proxies).toHaveLength(1)
@@ -110,7 +110,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('a watch of pods', { timeout:
     expect(last().bytes - before).toBeLessThan(MOST_BYTES)
   })
 
-  it('asks seldom where the credentials do not allow it, and says so', async () => {
+  it('asks seldom if the credentials do not allow it, and says so', async () => {
     const { says, last, lines } = watch('viewer')
     await says(({ trouble }) => trouble !== undefined, 'the refusal')
     expect(last().trouble).toContain('User "viewer" cannot list resource "pods"')

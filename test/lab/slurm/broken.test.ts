@@ -1,4 +1,4 @@
-/** Slurm and its login host break in the middle of the work; several schedulers use the same one. */
+/** Slurm and its login host fail while jobs run; several schedulers use the same cluster. */
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'

@@ -88,7 +88,7 @@ describe.skipIf(!canRun)('a scheduler that is killed while it speaks to Slurm', 
     expect(await timesRan(id)).toBe(1)
   })
 
-  it('killed while it cancels the job, it cancels it later', async () => {
+  it('cancels the job later if it is killed while it cancels', async () => {
     const id = await queue.submit('--engine', 'slurm', '--', 'sleep 300')
     queue.work()
     await waitUntil(async () => (await queue.find(id)).state === 'running', 'the job to run', 60_000)

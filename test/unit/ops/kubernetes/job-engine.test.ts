@@ -310,7 +310,7 @@ describe('rounds with Kubernetes', () => {
     }
     const { reports, trouble } = await open().round([start()], NO_HOSTS, never)
     expect([trouble, reports.size]).toEqual([
-      'the namespace team does not exist. Make it: kubectl create namespace team',
+      'the namespace team does not exist. Create it: kubectl create namespace team',
       0,
     ])
     cluster.override = (_, response) => {
@@ -361,7 +361,7 @@ describe('rounds with Kubernetes', () => {
     )
     cluster.put('services', NAME, { metadata: { ownerReferences: [{ kind: 'Job', name: NAME, uid: 'earlier' }] } })
     const left = await engine.round([gang], NO_HOSTS, never)
-    expect(left.waits?.get(KEY)?.why).toBe('what an earlier job left is being deleted')
+    expect(left.waits?.get(KEY)?.why).toBe('leftovers of an earlier job are being deleted')
     expect(job().spec.suspend).toBe(true)
     cluster.objects.delete(`/api/v1/namespaces/team/services/${NAME}`)
     await engine.round([gang], NO_HOSTS, never)
@@ -442,7 +442,7 @@ describe('rounds with Kubernetes', () => {
     cluster.override = undefined
     const without = open({ ...SPEC, queue: 'gpu' })
     expect((await without.round([{ ...start(), key: 'abc-6-1-0' }], NO_HOSTS, never)).trouble).toBe(
-      'hosts.yaml names a queue, and Kueue is not installed in the cluster',
+      'hosts.yaml names a queue, but Kueue is not installed in the cluster',
     )
   })
 

@@ -74,7 +74,7 @@ describe('the objects of a job for Kubernetes', () => {
       '--bundles: a job in Kubernetes can have at most 1800, not 1801',
     )
     const share = { ...spec, request: { ...spec.request, gpuCount: 1, gpuMilli: 500 } }
-    expect(whyNotKubernetes(share, {})).toMatch(/no share of a GPU/)
+    expect(whyNotKubernetes(share, {})).toMatch(/cannot share a GPU/)
   })
 })
 

@@ -137,7 +137,7 @@ describe('the output of a pod', () => {
         if (!response.write(line)) await Promise.race([once(response, 'drain'), closed])
       response.end()
     }
-    expect(await read(2)).toBe('refused: the next of its output is not within 64 MiB')
+    expect(await read(2)).toBe('refused: the next part of its output was not found within 64 MiB')
     server.answer = (_, response) => refuse(response, 403, 'Forbidden', 'no \u001b[2Jlogs')
     expect(await read(2)).toMatch(/^refused: no .*logs$/)
     expect(await read(2)).not.toContain('\u001b')

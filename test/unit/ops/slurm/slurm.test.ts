@@ -159,7 +159,7 @@ describe('the answer of a round', () => {
     const passing = round(`refused ${KEY} sbatch: error: Unable to contact slurm controller (connect failure)`, 'end')
     expect(passing.reports.size).toBe(0)
     expect(passing.waits?.get(KEY)?.why).toContain('Unable to contact slurm controller')
-    expect(refusalWords('')).toBe('Slurm refused it: without a reason')
+    expect(refusalWords('')).toBe('Slurm refused it: no reason given')
     const account = 'Invalid account or account/partition combination specified'
     expect(refusalWords(`sbatch: error: Batch job submission failed: ${account}`)).toBe(
       `Slurm refused it: ${account}. Set account in slurm of hosts.yaml to one of yours. To list them, run: sacctmgr show associations`,

@@ -25,9 +25,9 @@ describe('a DIJob', () => {
     const { notes, words, dijob: yaml } = convertDijob(fixture('older'))
     expect(notes.map(({ line: at, text }) => `${at}: ${text}`)).toEqual([
       '5: spec is of the older v2alpha1 (before June 2022), which the current one refuses',
-      '5: spec.minReplicas is gone: the number of pods no longer changes while the job runs',
-      '5: spec has no --topology for ditask, which would connect no pods: star is taken',
-      '5: spec has no backoffLimit: the operator would try 3 times again, Muster does not without --retries',
+      '5: spec.minReplicas was removed: the number of pods no longer changes while the job runs',
+      '5: spec has no --topology for ditask, without which the pods do not connect: using star',
+      '5: spec has no backoffLimit: the operator would retry 3 times, Muster retries only with --retries',
       '6: spec.maxReplicas is now replicas of a task',
       '8: spec.template is now template of a task: spec.tasks lists name, type, replicas and template',
       '14: spec.template.spec.containers[0].args lacks --platform k8s, without which the pods do not find each other',
@@ -43,7 +43,7 @@ describe('a DIJob', () => {
     ])
     // Converted again, nothing is left to be said about the schema.
     expect(textsOf(yaml)).toEqual([
-      'spec has no backoffLimit: the operator would try 3 times again, Muster does not without --retries',
+      'spec has no backoffLimit: the operator would retry 3 times, Muster retries only with --retries',
     ])
   })
 
@@ -59,8 +59,8 @@ describe('a DIJob', () => {
   it('of the current schema keeps its tasks as roles with labels and requests', () => {
     const { notes, words, dijob: yaml } = convertDijob(fixture('current'))
     expect(notes.map(({ text }) => text)).toEqual([
-      'spec.cleanPodPolicy has no counterpart in a job of Muster',
-      'spec.tasks ask for different amounts, but the pods of a job of Muster are alike: the largest are taken for all',
+      'spec.cleanPodPolicy has no counterpart in a Muster job',
+      'spec.tasks ask for different amounts, but all pods of a Muster job get the same: using the largest',
     ])
     expect(words.join(' ')).toContain(
       '--topology star --role learner=1 --role collector=2 --cpu 1 --gpu 1 -- --package my_module',
@@ -72,7 +72,7 @@ describe('a DIJob', () => {
     const text = fixture('current').replaceAll('learner', 'collector').replace('name: collector,', 'name: collector-0,')
     expect(wordsOf(text)).toContain('--role collector=3 ')
     expect(textsOf(text)).toContain(
-      'spec.tasks have the label collector-0: roles have letters only, so it is collector',
+      'spec.tasks have the label collector-0: role names have only letters, so the role is collector',
     )
   })
 
@@ -85,12 +85,12 @@ describe('a DIJob', () => {
       'job submit --engine k8s --from-env image:i --name t --launch ditask --topology mesh --bundles 1 --cpu 0.5 --memory 954MiB --gpu 2 --env SEED=7 --dir /srv --priority 1 --retries 2 -- --main m.main --seed "$SEED"',
     )
     expect(textsOf(text)).toEqual([
-      'spec asks for x/rdma in task a, which has no counterpart in a job of Muster',
-      expect.stringMatching(/containers\[0\]\.stdin has no counterpart in a job of Muster$/),
+      'spec asks for x/rdma in task a, which has no counterpart in a Muster job',
+      expect.stringMatching(/containers\[0\]\.stdin has no counterpart in a Muster job$/),
       expect.stringMatching(/command also runs pip install x: put that into the image or a script$/),
-      expect.stringMatching(/command has the option --seed, which ditask of DI-engine 0\.5 has not$/),
-      expect.stringMatching(/command has --ports: left out, as Muster writes the addresses of workers$/),
-      expect.stringMatching(/containers\[0\]\.env has KEY, which is no plain text: left out$/),
+      expect.stringMatching(/command has the option --seed, which ditask of DI-engine 0\.5 does not have$/),
+      expect.stringMatching(/command has --ports: left out, because Muster sets the addresses of workers$/),
+      expect.stringMatching(/containers\[0\]\.env has KEY, which is not plain text: left out$/),
     ])
   })
 
@@ -126,7 +126,7 @@ describe('a DIJob', () => {
 
   it('takes none for a type that the current operator does not know', () => {
     const text = fixture('current').replace('type: learner', 'type: boss')
-    expect(textsOf(text)).toContain('spec.tasks[0].type must be learner, collector, evaluator, none: none is taken')
+    expect(textsOf(text)).toContain('spec.tasks[0].type must be learner, collector, evaluator, none: using none')
     expect(parse(convertDijob(text).dijob).spec.tasks[0].type).toBe('none')
   })
 
