@@ -70,7 +70,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('a DIJob', { timeout: 240_000
     const { stderr } = await imported(fixture('older.yaml'))
     const explained = stderr
       .split('\n')
-      .flatMap((line) => /older\.yaml:\d+: (\S+) is (?:now|gone)/.exec(line)?.[1] ?? [])
+      .flatMap((line) => /older\.yaml:\d+: (\S+) (?:is now|was removed)/.exec(line)?.[1] ?? [])
     expect(explained.toSorted()).toEqual(fields.toSorted())
   })
 
