@@ -84,7 +84,7 @@ async function allowedNamespace(options: ExecOptions, context: CliContext): Prom
 
 type Output = CliContext['stdout'] | CliContext['stderr']
 
-/** It shows what a pod prints without being the terminal of the command. */
+/** Whether a pod's output reaches a terminal that is not the command's own. */
 const isShown = (output: Output, isTerminal: boolean): boolean => !isTerminal && output.isTTY === true
 
 /** Writes bytes as they are, or with escapes; `source` is held back while the output is full. */

@@ -1,6 +1,6 @@
 /**
- * The area `k8s`: what kubectl says of the cluster of hosts.yaml, on the host that has the kubeconfig. It brings up no cluster; at most
- * it creates the namespace.
+ * The area `k8s`: checks the cluster of hosts.yaml with kubectl, on the host that has the kubeconfig. It does not bring up a cluster; it
+ * only creates the namespace.
  */
 import { numberOf, parseJson, record, textOf } from '../../base/json-lines.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
@@ -23,7 +23,7 @@ type ClusterNode = {
   readonly gpus: ReadonlyMap<string, number>
 }
 
-/** What kubectl said, up to its first failure. */
+/** kubectl's answers, up to its first failure. */
 export type ClusterAnswer = {
   /** Undefined: it is not installed. */
   readonly kubectl?: string
@@ -31,7 +31,7 @@ export type ClusterAnswer = {
   readonly namespace?: string
   /** The version of the API server. */
   readonly server?: string
-  /** Why there is no more, in words. */
+  /** Why it failed, in words. */
   readonly trouble?: string
   /** Actions of `ACTIONS` that the credentials do not allow. */
   readonly forbidden: readonly string[]
@@ -81,7 +81,7 @@ const ANSWER_LIMIT = 400_000
 
 /** Each answer is a line: a word, then what kubectl printed, on one line. */
 export function clusterScript(spec: KubernetesSpec): string {
-  // Without files in the cache of kubectl.
+  // Leaves no files in kubectl's cache.
   const kubectl = `${kubectlWords(spec)} --request-timeout=5s --cache-dir=/dev/null`
   const columns = ['.metadata.name', '.spec.unschedulable', '.status.conditions[?(@.type=="Ready")].status']
   const row = [...columns, '.status.allocatable'].map((path) => `{${path}}{"|"}`).join('')

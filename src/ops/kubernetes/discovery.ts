@@ -29,7 +29,7 @@ export async function findExtensions(
   for (const [name, { group, resource }] of Object.entries(EXTENSIONS)) {
     for (const version of versions.get(group) ?? []) {
       const answer = await api.request('GET', apiPath(version), options)
-      // A group whose server is away is not known now; others are.
+      // A group whose server does not answer is unknown for now.
       if (!answer.ok && answer.status === 0) return answer
       if (!answer.ok || !list(answer.body.resources).some((each) => each.name === resource)) continue
       extensions[name as Extension] = version

@@ -21,7 +21,7 @@ export type PodPiece = {
 const MOST_LINES = 2_000
 /** Of what is read to find a piece. */
 const MOST_BYTES = 64 * 1024 * 1024
-/** Read beyond a piece for the next ones, as each request begins with a whole second. */
+/** Read ahead for the next pieces, because each request starts at a whole second. */
 const AHEAD_BYTES = 1024 * 1024
 const MOST_CURSORS = 16
 
@@ -32,8 +32,8 @@ type Place = { readonly instant: string; readonly nth: number; readonly byte: nu
 type Cursor = { readonly uid: string; readonly place: Place; readonly ahead: Uint8Array }
 
 /**
- * Reads logs of pods piece by piece. The API has no offset: a piece that follows another one is found by the times of lines. That is
- * also right after the node has replaced a log that became too large.
+ * Reads logs of pods piece by piece. The API has no offset: a piece that follows another one is found by the times of lines. That also
+ * works after the node has replaced a log that became too large.
  */
 export class PodLogs {
   readonly #cursors = new Map<string, Cursor>()
@@ -46,7 +46,7 @@ export class PodLogs {
     if (known !== undefined && known.ahead.length > 0) return this.#give(known, known.ahead, piece)
     const isSame = known?.uid === pod.uid
     const from = isSame ? known.place : undefined
-    // Another pod has begun with the same bundle.
+    // Another pod now runs the same bundle.
     const skip = known === undefined ? fromByte : 0
     const kept: Uint8Array[] = []
     const full = new AbortController()
@@ -147,7 +147,7 @@ class TimedLines {
           return
         }
         const instant = instantOf(rest.subarray(0, Math.max(0, space)).toString('latin1'))
-        // A line without a time goes on with the one before it.
+        // A line without a time continues the line before it.
         if (instant !== undefined) {
           this.place = { instant, nth: instant === this.place.instant ? this.place.nth + 1 : 0, byte: 0 }
           rest = rest.subarray(space + 1)
@@ -177,7 +177,7 @@ class TimedLines {
   }
 }
 
-/** In UTC with nine digits of the second, so that they compare as texts; undefined: it is no time. */
+/** In UTC with nine digits of the second, so that they compare as texts; undefined: not a time. */
 function instantOf(text: string): string | undefined {
   const [, time = '', fraction = '', zone = ''] =
     /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/.exec(text) ?? []

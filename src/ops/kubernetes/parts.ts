@@ -79,7 +79,7 @@ const conditionParts = (status: JsonRecord, types: readonly string[]): readonly 
 const messageOf = ({ message }: JsonRecord): JsonRecord => ({ message: cut(message, MOST_MESSAGE) })
 
 function containerParts(statuses: unknown): readonly JsonRecord[] {
-  // Others may have been put beside the container of the job.
+  // The pod may have other containers besides that of the job.
   const isOwn = ({ name }: JsonRecord) => name === CONTAINER
   const all = list(statuses)
   return few([...all.filter(isOwn), ...all.filter((one) => !isOwn(one))]).map((status) => {

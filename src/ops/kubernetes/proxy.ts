@@ -41,7 +41,7 @@ export const NO_KUBECTL_HINT =
 const proxyProgram = (kubectl: string, isWatched: boolean): string => `
 command -v kubectl >/dev/null 2>&1 || { echo ${shellQuote(NO_KUBECTL)} >&2; exit 127; }
 umask 077
-# Whoever reads may be gone, and the shell reports that kubectl was ended.
+# The reader may be gone, and the shell reports that kubectl was killed.
 trap '' PIPE
 d=$(mktemp -d "\${TMPDIR:-/tmp}/muster.XXXXXX") || exit 1
 p= w=

@@ -18,7 +18,7 @@ export type GangWish = {
   readonly strategy: string
 }
 
-/** Undefined: it takes none of these pods, now or at all. `pod`: further fields of the pods. */
+/** Undefined: it accepts none of these pods. `pod`: additional fields of the pods. */
 export function nodeRoomOf(node: JsonRecord, gpuResource: string, pod: JsonRecord = {}): NodeRoom | undefined {
   const [spec, status, metadata] = [record(node.spec) ?? {}, record(node.status) ?? {}, record(node.metadata) ?? {}]
   const isReady = list(status.conditions).some(({ type, status: is }) => type === 'Ready' && is === 'True')
@@ -77,7 +77,7 @@ function take(free: FreeRoom, name: string, { cpuMilli, memoryBytes, gpus }: Siz
   })
 }
 
-/** Takes room for all of its pods, or for none; how many would fit. */
+/** Reserves room for all of its pods, or for none; returns how many fit. */
 export function takeGang(free: FreeRoom, { request, count, strategy }: GangWish): number {
   const { cpuMilli, memoryBytes, gpuCount: gpus } = request
   const each = { cpuMilli, memoryBytes, gpus }

@@ -110,7 +110,7 @@ class UsageWatch implements Disposable {
   /** Undefined: the first answers are not all there. */
   #usage({ nodes, pods, jobs }: Parts): KubernetesUsage | string | undefined {
     const silent = [nodes, pods].find((part) => part.all === undefined && part.refusal !== undefined)
-    // Nodes are not needed, but whatever else than rights keeps them back keeps back everything.
+    // Nodes are not needed: without the right to list them the picture lacks only their sizes. Any other failure stops it.
     if (silent?.refusal !== undefined && (silent === pods || !silent.isForbidden)) return silent.refusal.message
     if ([nodes, pods, jobs].some((part) => part.all === undefined && part.refusal === undefined)) return undefined
     const stale = [nodes, pods].find((part) => part.all !== undefined && part.refusal !== undefined)?.refusal

@@ -86,7 +86,7 @@ const MOST_GPUS = 128
 const MOST_NODES = 5000
 const MOST_GPUS_OF_ALL = 65_536
 
-/** No server has a longer name; a slice would keep the whole of it. */
+/** The API server allows no longer name; a slice would keep the whole string in memory. */
 function nameOf(value: unknown): string {
   const text = textOf(value)
   return text.length > MOST_NAME ? '' : printable(text)
@@ -259,7 +259,7 @@ function idleUsage({ isSuspended, ...job }: KubernetesIdleJob, ownNamespace: str
   return { ...own, waits: isSuspended ? suspended : 'it has no pods yet', shares: [] }
 }
 
-/** Anybody may write labels, but only in the namespaces that are theirs. */
+/** Anybody may set labels in their own namespaces, so those of other namespaces do not count. */
 const ownerOf = ({ namespace, name, key }: Pick<KubernetesPod, 'namespace' | 'name' | 'key'>, ownNamespace: string) => {
   const isOwn = key !== '' && namespace === ownNamespace
   return { id: name, name: isOwn ? key : name, user: namespace, isOwn }

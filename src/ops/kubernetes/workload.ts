@@ -65,7 +65,7 @@ export type WorkloadAction = 'delete' | 'suspend' | 'resume'
 /** Rights do not change often. */
 const RIGHTS_MS = 60_000
 
-/** What may be done with workloads, and doing it. Jobs of queues are left to their queues. */
+/** Finds out what the credentials allow for a workload, and does it. Jobs of a queue are changed only through that queue. */
 export class WorkloadActions {
   readonly #api: KubernetesApi
   readonly #clock: Clock
@@ -86,7 +86,7 @@ export class WorkloadActions {
     return actions
   }
 
-  /** Changes that very object, not another one that has its name by now. Never rejects. */
+  /** Changes this object, never a newer one of the same name. Never rejects. */
   async act(
     action: WorkloadAction,
     { kind, namespace, name, object }: Pick<Workload, 'kind' | 'namespace' | 'name' | 'object'>,

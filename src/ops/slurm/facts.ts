@@ -63,7 +63,7 @@ export type SlurmView =
       readonly hasDefaultMemory: boolean
       /** By name: `up`, `down`, `drain` or `inact`. */
       readonly partitions: ReadonlyMap<string, string>
-      /** Programs that jobs of Muster need. */
+      /** Programs that Muster's jobs need. */
       readonly missing: readonly string[]
     }
   | { readonly kind: 'silent'; readonly because: string }

@@ -157,7 +157,7 @@ type Amounts = Omit<SlurmPlacement['shares'][number], 'node'>
 
 const UNKNOWN: Amounts = { cpuMilli: 0, memoryBytes: 0, devices: [] }
 
-/** By job and node. A name or a comment may look like fields of scontrol: what is told of a node twice is unknown. */
+/** By job and node. A name or a comment may look like fields of scontrol, so a node that is listed twice has unknown amounts. */
 function heldOf(lines: readonly string[], names: NodeNames): ReadonlyMap<string, ReadonlyMap<string, Amounts>> {
   const held = new Map<string, Map<string, Amounts>>()
   for (const line of lines) {

@@ -21,7 +21,7 @@ export type LogView = { readonly lines: readonly string[]; readonly trouble: str
 export type RealUse = {
   readonly cpu: number
   readonly memoryBytes: number
-  /** Mean of its GPUs, 0 to 1; undefined: it has none, or they do not tell. */
+  /** Mean use of its GPUs, 0 to 1; undefined: it has none, or they do not report it. */
   readonly gpu?: number | undefined
 }
 
