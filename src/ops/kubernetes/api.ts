@@ -295,6 +295,9 @@ function formatQuery(query: KubernetesQuery = {}): string {
   return given.size === 0 ? '' : `?${given}`
 }
 
-/** `segments` are names, from wherever. */
+/** `segments` are names, from wherever: they may be no Unicode. */
 export const apiPath = (group: string, ...segments: readonly string[]): string =>
-  [group === 'v1' ? '/api/v1' : `/apis/${group}`, ...segments.map(encodeURIComponent)].join('/')
+  [
+    group === 'v1' ? '/api/v1' : `/apis/${group}`,
+    ...segments.map((segment) => encodeURIComponent(segment.toWellFormed())),
+  ].join('/')

@@ -194,8 +194,9 @@ export async function runWithFiles(
   programOf: (tails: ReadonlyMap<string, string>) => string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-search-'))
+  let directory: string | undefined
   try {
+    directory = mkdtempSync(join(tmpdir(), 'muster-search-'))
     const tails = new Map<string, string>()
     for (const [key, content] of contents) {
       const file = join(directory, String(tails.size))
@@ -206,7 +207,7 @@ export async function runWithFiles(
   } catch {
     return undefined
   } finally {
-    rmSync(directory, { recursive: true, force: true })
+    if (directory !== undefined) rmSync(directory, { recursive: true, force: true })
   }
 }
 

@@ -484,4 +484,12 @@ describe('rounds with Kubernetes', () => {
     cluster.objects.clear()
     expect(await piece(0, 4)).toBe('Kubernetes no longer has its pods, and with them their output')
   })
+
+  it('searches no output, and goes on, where a pod has an impossible name', async () => {
+    const engine = open()
+    await engine.round([start()], NO_HOSTS, never)
+    cluster.put('pods', 'odd', pod('w1', { metadata: { ...OWNED, name: 'a\ud800' } }))
+    const search = { jobs: [{ key: KEY, isGang: false }], mostBytes: 10, programOf: () => 'echo found' }
+    expect(await engine.searchOutput(search, NO_HOSTS, never)).toBe('found\n')
+  })
 })

@@ -1,9 +1,9 @@
 /** Pieces of logs of an API server that answers as a node does: from a whole second on, and of the current file only. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { KubernetesApi } from '../../../../src/ops/kubernetes/api.ts'
-import { PodLogs } from '../../../../src/ops/kubernetes/logs.ts'
+import { PodLogs, runWithFiles } from '../../../../src/ops/kubernetes/logs.ts'
 import { type ApiRequest, FakeApiServer, refuse } from '../../../support/fake-api-server.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 
@@ -143,5 +143,14 @@ describe('the output of a pod', () => {
     expect(await read(2)).not.toContain('\u001b')
     server.answer = (_, response) => refuse(response, 400, 'BadRequest', 'container "main" is waiting to start')
     expect(await read(2)).toBe('')
+  })
+})
+
+describe('a search in the output of pods', () => {
+  afterEach(() => void vi.unstubAllEnvs())
+
+  it('finds nothing where no temporary directory can be made', async () => {
+    vi.stubEnv('TMPDIR', '/proc/none')
+    expect(await runWithFiles(new Map(), () => 'echo found', never)).toBeUndefined()
   })
 })
