@@ -52,7 +52,11 @@ export function enginePicture(
     title,
     ...(note === undefined ? {} : { note }),
     hosts: nodes.map((node) => packNode(node, byNode.get(node.name) ?? [])),
-    down: Object.fromEntries(nodes.flatMap(({ name, trouble }) => (trouble === '' ? [] : [[name, trouble]]))),
+    // A node may be called `constructor`.
+    down: Object.assign(
+      Object.create(null) as Record<string, string>,
+      Object.fromEntries(nodes.flatMap(({ name, trouble }) => (trouble === '' ? [] : [[name, trouble]]))),
+    ),
     own: [...new Set(running.filter((job) => !isOther(job)).map(({ job }) => job))].toSorted((a, b) => a - b),
     others: running.filter(isOther).length,
     jobs: numbered

@@ -65,4 +65,14 @@ describe('the picture of an engine', () => {
     expect(hosts).toMatchObject([{ unknown: ['cores', 'memory'], strandedMilli: 0, devices: [[{ job: 17 }]] }])
     expect([own, jobs]).toMatchObject([[17], [{ why: 'full', places: [{ node: 'n1', devices: [0] }] }]])
   })
+
+  it('has nodes of any name that take jobs', () => {
+    const nodes = ['constructor', 'toString', '__proto__', 'n1'].map((name) => node(name))
+    const { hosts, down } = enginePicture(
+      { nodes: [...nodes, node('n2', { trouble: 'cordoned' })], jobs: [] },
+      'K',
+      jobOf,
+    )
+    expect(hosts.map(({ name }) => down[name])).toEqual([undefined, undefined, undefined, undefined, 'cordoned'])
+  })
 })
