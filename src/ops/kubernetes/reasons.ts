@@ -1,12 +1,15 @@
 /** Why pods of Kubernetes wait, or how they ended, in words. Pure; texts of the API server are printable afterwards. */
 import { type JsonRecord, list, record, textOf } from '../../base/json-lines.ts'
 import { printable } from '../../base/printable.ts'
+import { cut } from './events.ts'
 
 const MOST_WORDS = 400
+/** Of what is read of a text: a server may send megabytes, and the words must not keep them in memory. */
+const MOST_TEXT = 2_000
 
 /** In one line. */
 export function plainWords(text: string): string {
-  const line = printable(text.replace(/\s+/g, ' ').trim())
+  const line = printable(cut(text, MOST_TEXT).replace(/\s+/g, ' ').trim())
   return line.length > MOST_WORDS ? `${line.slice(0, MOST_WORDS)}…` : line
 }
 
@@ -31,7 +34,8 @@ const NODE_REASONS: readonly (readonly [pattern: RegExp, words: string])[] = [
 ]
 
 /** `0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient nvidia.com/gpu. no new claims …` */
-export function schedulerWords(message: string): string {
+export function schedulerWords(text: string): string {
+  const message = cut(text, MOST_TEXT)
   const [, total = '', said = ''] = /^0\/(\d{1,6}) nodes are available: (.*?)(?:\. |\.?$)/s.exec(message) ?? []
   if (/pod ?group/i.test(message))
     return `its gang does not fit as a whole (${plainWords(message.replace(/\.\s.*$/s, ''))})`
@@ -100,7 +104,8 @@ function containerWords(reason: string, message: string): string {
 }
 
 /** Why pods of a job cannot even be made, from its event `FailedCreate`. */
-export function createWords(message: string): string {
+export function createWords(text: string): string {
+  const message = cut(text, MOST_TEXT)
   const quota = /exceeded quota: ([^,]{1,253}), requested: (.{1,200}), used: (.{1,200}), limited: (.{1,200})$/s.exec(
     message,
   )

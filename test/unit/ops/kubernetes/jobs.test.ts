@@ -156,6 +156,12 @@ describe('why a pod waits', () => {
     expect(schedulerWords('\u001b]0;x\u0007 something new')).not.toContain('\u001b')
   })
 
+  it('is said in a line, however long and odd the text of the API server is', () => {
+    const reason = `Insufficient ${'gpu'.repeat(500_000)}\nx`
+    expect(schedulerWords(`0/2 nodes are available: 1 ${reason}, 1 ${reason}. `).length).toBeLessThan(500)
+    expect(createWords(`exceeded quota: ${', requested: x'.repeat(300_000)}`).length).toBeLessThan(500)
+  })
+
   it('is its image, with the code of Kubernetes', () => {
     const state = { waiting: { reason: 'ErrImageNeverPull', message: 'Container image "a" is not present' } }
     const pod = { status: { phase: 'Pending', containerStatuses: [{ name: 'main', state }] } }
