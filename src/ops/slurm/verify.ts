@@ -72,7 +72,7 @@ function findingsOfView(wanted: SlurmWanted, { facts }: Pick<AreaFacts<SlurmFact
             gravity: 'note',
             id: 'no-default-memory',
             cause: 'it has no DefMemPerCPU: a job without --mem gets the whole memory of its node',
-            hint: 'Jobs of Muster always say how much they want.',
+            hint: 'Jobs that Muster submits always ask for memory.',
           },
         ]
   return [...findingsOfUse(wanted, asked, view), ...nodes, ...unknown, ...memory]

@@ -74,7 +74,7 @@ describe.skipIf(!canRun)('a scheduler that is killed while it speaks to Slurm', 
     expect(await timesRan(id)).toBe(1)
   })
 
-  it('killed while it reads how the job ended, it reads it later', async () => {
+  it('reads how the job ended later if it is killed while it reads', async () => {
     const id = await submit()
     queue.work()
     await waitUntil(async () => (await timesRan(id)) === 1, 'the job to run', 60_000)
