@@ -52,7 +52,7 @@ import {
   parallelismOf,
   reportOfJob,
 } from './report.ts'
-import { type FreeRoom, freeRoom, type GangWish, nodeRoomOf, podClaimOf, takeGang } from './room.ts'
+import { type FreeRoom, freeRoom, type GangWish, nodeRoomOf, podClaimOf, reserveUnbound, takeGang } from './room.ts'
 import { type KubernetesSpec, section } from './section.ts'
 import type { KubernetesUsage } from './usage.ts'
 import { watchKubernetesUsage } from './usage-watch.ts'
@@ -275,7 +275,7 @@ class KubernetesJobs implements Disposable {
     else this.#stuck.set(key, sinceMs)
     const graceMs = Math.max(...left.map(graceOf), 0) * 1000
     if (left.length === 0 || !hasPassed(sinceMs, STUCK_MS + graceMs, nowMs)) return undefined
-    const nodes = [...new Set(left.map(nodeOfPod))].map(plainWords).join(', ')
+    const nodes = plainWords([...new Set(left.map(nodeOfPod))].join(', '))
     return `its node does not answer: ${nodes}. Its processes may still run there`
   }
 
@@ -503,14 +503,7 @@ class KubernetesJobs implements Disposable {
       return undefined
     }
     const free = nodes.ok && pods.ok ? freeRoom(nodes.items.values(), pods.items.values()) : undefined
-    if (free !== undefined && pods.ok) {
-      // Pods of gangs that were let go, and have no node yet.
-      const unbound = [...pods.items.values()].filter(({ node, key }) => node === '' && key !== '')
-      for (const claim of unbound) {
-        const request = { ...claim, gpuCount: claim.gpus }
-        takeGang(free, { request, count: 1, strategy: 'PACK' })
-      }
-    }
+    if (free !== undefined && pods.ok) reserveUnbound(free, pods.items.values())
     this.#room = { atMs: nowMs, free }
     return free
   }

@@ -77,6 +77,22 @@ function take(free: FreeRoom, name: string, { cpuMilli, memoryBytes, gpus }: Siz
   })
 }
 
+/** Of sizes of pods. */
+const MOST_SIZES = 100
+
+/** Takes room for pods of gangs that were let go and have no node yet, as far as there is some. */
+export function reserveUnbound(free: FreeRoom, claims: Iterable<PodClaim>): void {
+  const unbound = [...claims].filter(({ node, key }) => node === '' && key !== '')
+  // One by one, thousands of them on thousands of nodes would keep the scheduler busy for minutes.
+  const alike = Map.groupBy(unbound, ({ cpuMilli, memoryBytes, gpus }) => `${cpuMilli} ${memoryBytes} ${gpus}`)
+  for (const pods of [...alike.values()].slice(0, MOST_SIZES)) {
+    const [{ cpuMilli = 0, memoryBytes = 0, gpus = 0 } = {}] = pods
+    const request = { cpuMilli, memoryBytes, gpuCount: gpus }
+    const fit = takeGang(free, { request, count: pods.length, strategy: 'PACK' })
+    if (fit > 0 && fit < pods.length) takeGang(free, { request, count: fit, strategy: 'PACK' })
+  }
+}
+
 /** Reserves room for all of its pods, or for none; returns how many fit. */
 export function takeGang(free: FreeRoom, { request, count, strategy }: GangWish): number {
   const { cpuMilli, memoryBytes, gpuCount: gpus } = request

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/ops/kubernetes/manifest.ts'
 import { createWords, podWaitWords, schedulerWords } from '../../../../src/ops/kubernetes/reasons.ts'
 import { reportOfJob } from '../../../../src/ops/kubernetes/report.ts'
-import { freeRoom, nodeRoomOf, podClaimOf, takeGang } from '../../../../src/ops/kubernetes/room.ts'
+import { freeRoom, nodeRoomOf, podClaimOf, reserveUnbound, takeGang } from '../../../../src/ops/kubernetes/room.ts'
 
 const KEY = 'abc-4-1-0'
 const ALONE: JobSituation = { isSuspended: false, hasPodGroup: false, isQueued: false }
@@ -192,6 +192,24 @@ describe('whether a gang fits', () => {
       nodes.flatMap((one) => nodeRoomOf(one as Record<string, unknown>, 'nvidia.com/gpu') ?? []),
       [],
     )
+
+  it('takes as many of the pods without a node as there is room for, many alike at once', () => {
+    const free = roomOf(node('a', '2'), node('b', '3500m'))
+    const one = { cpuMilli: 1000, memoryBytes: 0, gpus: 0, node: '', key: KEY }
+    reserveUnbound(free, [one, { ...one, cpuMilli: 4000 }, one, { ...one, node: 'a' }, { ...one, key: '' }, one])
+    expect(takeGang(free, wish(9, 'PACK'))).toBe(2)
+    reserveUnbound(
+      free,
+      Array.from({ length: 9 }, () => one),
+    )
+    expect(takeGang(free, wish(1, 'PACK'))).toBe(0)
+    const big = roomOf(...Array.from({ length: 5000 }, (_, index) => node(`n${index}`, '2')))
+    reserveUnbound(
+      big,
+      Array.from({ length: 20_000 }, () => one),
+    )
+    expect(takeGang(big, wish(1, 'PACK'))).toBe(0)
+  })
 
   it('counts what pods hold, and takes nothing for a gang that does not fit', () => {
     const free = roomOf(node('a', '2'), node('b', '3500m'))
