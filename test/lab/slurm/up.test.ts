@@ -183,11 +183,13 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
     const job = (
       await bare.exec(
         'c1',
-        "sbatch --parsable -D /tmp -o /tmp/out --mem=10 -w n1 --wrap 'while [ ! -e /tmp/stop ]; do sleep 0.2; done'",
+        "sbatch --parsable -D /tmp -o /tmp/out --mem=10 -w n1 --wrap 'touch /tmp/began; while [ ! -e /tmp/stop ]; do sleep 0.2; done'",
       )
     ).trim()
     const stateOf = async () => (await bare.exec('c1', `squeue -h -t all -j ${job} -o %T`)).trim()
-    await waitUntil(async () => (await stateOf()) === 'RUNNING', 'the job to run', 60_000)
+    // It is RUNNING before slurmd has started it, and without that it would be queued again.
+    const hasBegun = async () => (await bare.exec('n1', 'ls /tmp')).includes('began')
+    await waitUntil(hasBegun, 'the job to run', 60_000)
     await kill('n1', 'slurmd')
     // It saves its state first: a job that has just started would be lost.
     await kill('c1', 'slurmctld', 'SIGTERM')
