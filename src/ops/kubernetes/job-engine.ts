@@ -487,15 +487,15 @@ class KubernetesJobs implements Disposable {
   }
 
   /** What is free on nodes, without what gangs that have just been let go will take; undefined: nodes may not be read. */
-  async #freeRoom(round: Pick<Round, 'signal' | 'trouble'>): Promise<FreeRoom | undefined> {
+  async #freeRoom(round: Pick<Round, 'namespace' | 'signal' | 'trouble'>): Promise<FreeRoom | undefined> {
     const nowMs = this.#clock.now()
     if (this.#room !== undefined && !hasPassed(this.#room.atMs, ROOM_MS, nowMs)) return this.#room.free
-    const { signal } = round
+    const { namespace, signal } = round
     const gpus = gpuResourceOf(this.#k8s)
     const query = { fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed' }
     const [nodes, pods] = await Promise.all([
       listObjects(this.#api, apiPath('v1', 'nodes'), (node) => nodeRoomOf(node, gpus, this.#k8s.pod), { signal }),
-      listObjects(this.#api, apiPath('v1', 'pods'), (pod) => podClaimOf(pod, gpus), { signal, query }),
+      listObjects(this.#api, apiPath('v1', 'pods'), (pod) => podClaimOf(pod, gpus, namespace), { signal, query }),
     ])
     const refusal = nodes.ok ? (pods.ok ? undefined : pods) : nodes
     if (refusal !== undefined && refusal.status !== 403) {
@@ -594,7 +594,7 @@ class KubernetesJobs implements Disposable {
       const answer = await this.#post(object, namespace.name, signal, { dryRun: 'All' })
       if (!answer.ok && answer.status !== 409) return { script, ...refusedTrial(answer) }
     }
-    const round = { signal, trouble: undefined as string | undefined }
+    const round = { namespace: namespace.name, signal, trouble: undefined as string | undefined }
     const free = await this.#freeRoom(round)
     if (round.trouble !== undefined) return { script, trouble: round.trouble }
     if (free === undefined)
@@ -619,7 +619,7 @@ class KubernetesJobs implements Disposable {
     const script = stringify(object, { aliasDuplicateObjects: false, lineWidth: 0 })
     const namespace = await this.#open(hosts).namespace()
     if (!namespace.ok) return { script, trouble: namespace.message }
-    const round = { signal, trouble: undefined as string | undefined }
+    const round = { namespace: namespace.name, signal, trouble: undefined as string | undefined }
     const extensions = await this.#findExtensions(round)
     if (round.trouble !== undefined) return { script, trouble: round.trouble }
     if (extensions?.dijob === undefined) {
@@ -691,7 +691,7 @@ const templateOf = (job: JsonRecord): JsonRecord => record(record(record(job.spe
 
 /** What a gang needs, from its own job. */
 function wishOf(job: JsonRecord, count: number, k8s: KubernetesSpec): GangWish {
-  const { cpuMilli, memoryBytes, gpus } = podClaimOf({ spec: templateOf(job) }, gpuResourceOf(k8s)) ?? NO_CLAIM
+  const { cpuMilli, memoryBytes, gpus } = podClaimOf({ spec: templateOf(job) }, gpuResourceOf(k8s), '') ?? NO_CLAIM
   const strategy = textOf(record(metadataOf(job).annotations)?.[STRATEGY])
   return { request: { cpuMilli, memoryBytes, gpuCount: gpus }, count, strategy }
 }

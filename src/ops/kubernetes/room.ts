@@ -44,11 +44,12 @@ const sizesOf = (amounts: ResourceAmounts, gpuResource: string): Sizes => ({
   gpus: amounts[gpuResource] ?? 0,
 })
 
-/** Undefined: it has ended. */
-export function podClaimOf(pod: JsonRecord, gpuResource: string): PodClaim | undefined {
+/** Undefined: it has ended. `namespace`: of the queue's jobs; labels in other namespaces do not count. */
+export function podClaimOf(pod: JsonRecord, gpuResource: string, namespace: string): PodClaim | undefined {
   const spec = record(pod.spec)
   if (['Succeeded', 'Failed'].includes(textOf(record(pod.status)?.phase))) return undefined
-  const labels = record(record(pod.metadata)?.labels)
+  const metadata = record(pod.metadata)
+  const labels = metadata?.namespace === namespace ? record(metadata.labels) : undefined
   return {
     ...sizesOf(requestsOf(spec), gpuResource),
     node: cut(spec?.nodeName),

@@ -234,7 +234,13 @@ describe('whether a gang fits', () => {
       containers: [asks('1')],
       initContainers: [asks('1500m'), { ...asks('250m'), restartPolicy: 'Always' }],
     }
-    expect(podClaimOf({ spec }, 'g')?.cpuMilli).toBe(1500)
-    expect(podClaimOf({ spec, status: { phase: 'Succeeded' } }, 'g')).toBeUndefined()
+    expect(podClaimOf({ spec }, 'g', 'own')?.cpuMilli).toBe(1500)
+    expect(podClaimOf({ spec, status: { phase: 'Succeeded' } }, 'g', 'own')).toBeUndefined()
+  })
+
+  it('keeps room free for pods without a node only in its own namespace', () => {
+    const labels = { 'muster.dev/key': 'q-1-1-0' }
+    const keyIn = (namespace: string) => podClaimOf({ metadata: { namespace, labels } }, 'g', 'own')?.key
+    expect([keyIn('own'), keyIn('other')]).toEqual(['q-1-1-0', ''])
   })
 })
