@@ -28,6 +28,8 @@ export type UsageWatchOptions = {
 /** Between two pictures, or longer if one takes long. */
 const PICTURE_MS = 1_000
 const PAUSE_PER_WORK = 10
+/** Until the kubeconfig is read again, or its host is asked again. */
+const AGAIN_MS = 15_000
 
 /** Until it is disposed of. A string: why nothing is known. */
 export function watchKubernetesUsage(
@@ -36,7 +38,7 @@ export function watchKubernetesUsage(
   onUsage: (usage: KubernetesUsage | string) => void,
 ): Disposable {
   const watching = new UsageWatch(kubernetes, options, onUsage)
-  void watching.start()
+  void watching.begin()
   return watching
 }
 
@@ -62,10 +64,15 @@ class UsageWatch implements Disposable {
     this.#onUsage = onUsage
   }
 
-  async start(): Promise<void> {
+  async begin(): Promise<void> {
     const namespace = await this.#kubernetes.namespace()
     if (this.#isOver) return
-    if (!namespace.ok) return this.#onUsage(namespace.message)
+    if (!namespace.ok) {
+      this.#onUsage(namespace.message)
+      if (!this.#isOver) this.#pause = this.#options.clock.after(AGAIN_MS, () => void this.begin())
+      return
+    }
+    this.#pause = undefined
     const { name } = namespace
     const { api } = this.#kubernetes
     const { gpuResource } = this.#options

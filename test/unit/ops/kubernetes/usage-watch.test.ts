@@ -1,6 +1,6 @@
 /** How often a cluster is drawn. */
 import { expect, it } from 'vitest'
-import { KubernetesApi } from '../../../../src/ops/kubernetes/api.ts'
+import { KubernetesApi, unreachable } from '../../../../src/ops/kubernetes/api.ts'
 import { watchKubernetesUsage } from '../../../../src/ops/kubernetes/usage-watch.ts'
 import { FakeApiServer, sendEvent, sendJson } from '../../../support/fake-api-server.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
@@ -34,5 +34,34 @@ it.each([
   }, 'four pictures')
   for (const [index, { beganMs }] of pictures.entries())
     if (index > 0) expect(beganMs - (pictures[index - 1]?.endedMs ?? 0)).toBeGreaterThanOrEqual(pauseMs)
+  life.abort()
+})
+
+it('asks again when the kubeconfig, or the host that has it, could not be read at first', async () => {
+  using server = await FakeApiServer.start(({ query }, response) => {
+    if (query.has('watch')) response.writeHead(200).flushHeaders()
+    else sendJson(response, { metadata: { resourceVersion: '1' }, items: [] })
+  })
+  const clock = new ManualClock()
+  const life = new AbortController()
+  let asked = 0
+  const cluster = {
+    api: new KubernetesApi(server.dial, clock, life.signal),
+    async namespace() {
+      asked += 1
+      return asked === 1 ? unreachable('m10 is away') : ({ ok: true, name: 'default' } as const)
+    },
+    [Symbol.dispose]() {},
+  }
+  const seen: unknown[] = []
+  using _watch = watchKubernetesUsage(cluster, { clock, gpuResource: 'x/gpu', random: () => 0.5 }, (usage) =>
+    seen.push(typeof usage === 'string' ? usage : usage.nodes),
+  )
+  await waitUntil(() => seen.length === 1, 'why nothing is known')
+  await waitUntil(() => {
+    clock.advance(1_000)
+    return seen.length > 1
+  }, 'the picture')
+  expect(seen.slice(0, 2)).toEqual(['m10 is away', []])
   life.abort()
 })
