@@ -13,7 +13,7 @@ export type LogPiece = {
 }
 
 /** What is searched for metrics: `tails` are programs that print the end of each job's output. */
-type Search = {
+export type LogSearch = {
   readonly jobs: readonly { readonly key: string; readonly isGang: boolean }[]
   readonly mostBytes: number
   programOf(tails: ReadonlyMap<string, string>): string
@@ -35,8 +35,8 @@ export function outputOn(host: string, script: (piece: LogPiece) => string) {
     },
 
     /** Undefined: it could not run. Never rejects. */
-    async searchOutput({ jobs, mostBytes, programOf }: Search, hosts: OpsHosts, signal: AbortSignal) {
-      const tailOf = ({ key, isGang }: Search['jobs'][number]) =>
+    async searchOutput({ jobs, mostBytes, programOf }: LogSearch, hosts: OpsHosts, signal: AbortSignal) {
+      const tailOf = ({ key, isGang }: LogSearch['jobs'][number]) =>
         script({ key, rank: isGang ? 0 : undefined, fromByte: -mostBytes, mostBytes })
       const program = programOf(new Map(jobs.map((job) => [job.key, tailOf(job)])))
       const { outcome, stdout } = await read(program, hosts, signal)

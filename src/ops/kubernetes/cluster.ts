@@ -13,6 +13,7 @@ import { blocked, ifKnown, nothing, type Operation, operationOf, steps, type Ver
 import { reachWords, remoteWords } from './api.ts'
 import { EXTENSIONS } from './discovery.ts'
 import { configWords, kubectlWords, NO_KUBECTL_HINT } from './proxy.ts'
+import { isDevice } from './resources.ts'
 import { type KubernetesSpec, section } from './section.ts'
 
 type ClusterNode = {
@@ -145,7 +146,7 @@ function nodeOf(row: string): ClusterNode[] {
   if (name === '') return []
   const gpus = Object.entries(record(parseJson(allocatable)) ?? {}).flatMap(([resource, amount]) => {
     const count = numberOf(amount)
-    return /gpu|mig-/i.test(resource) && count !== undefined && count > 0 ? [[resource, count] as const] : []
+    return isDevice(resource) && count !== undefined && count > 0 ? [[resource, count] as const] : []
   })
   return [{ name, isReady: ready === 'True', isCordoned: cordoned === 'true', gpus: new Map(gpus) }]
 }

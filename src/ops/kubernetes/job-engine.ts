@@ -11,11 +11,11 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
-import type { LogPiece } from '../kernel/host-output.ts'
+import type { LogPiece, LogSearch } from '../kernel/host-output.ts'
 import type { OpsHosts } from '../kernel/host-port.ts'
 import { apiPath, type KubernetesAnswer, type KubernetesRefusal } from './api.ts'
 import { findExtensions, type KnownExtensions } from './discovery.ts'
-import { eventOf } from './events.ts'
+import { eventOf, inOrderOfTime } from './events.ts'
 import { type Kubernetes, openKubernetes } from './kubernetes.ts'
 import { PodLogs, runWithFiles } from './logs.ts'
 import {
@@ -36,22 +36,21 @@ import {
   strategyOf,
   whyNotKubernetes,
 } from './manifest.ts'
-import { jobParts, podParts } from './parts.ts'
-import { createWords, plainWords, podWaitWords } from './reasons.ts'
 import {
   hasEnded,
   isBarred,
   isDeleting,
   isOver,
   isSuspended,
-  type KubernetesReport,
   labelsIn,
   metadataOf,
   nodeOfPod,
   ownerOf,
   parallelismOf,
-  reportOfJob,
-} from './report.ts'
+} from './objects.ts'
+import { jobParts, podParts } from './parts.ts'
+import { createWords, plainWords, podWaitWords } from './reasons.ts'
+import { type KubernetesReport, type KubernetesSight, reportOfJob } from './report.ts'
 import { type FreeRoom, freeRoom, type GangWish, nodeRoomOf, podClaimOf, reserveUnbound, takeGang } from './room.ts'
 import { type KubernetesSpec, section } from './section.ts'
 import type { KubernetesUsage } from './usage.ts'
@@ -127,18 +126,9 @@ const LAST_PAUSE_MS = 600_000
 /** A pod that has not ended this long after it was told to is on a node that does not answer. */
 const STUCK_MS = 120_000
 
-/** A search for metrics. `tails`: programs that print the end of each job's output. */
-type Search = {
-  readonly jobs: readonly { readonly key: string; readonly isGang: boolean }[]
-  readonly mostBytes: number
-  programOf(tails: ReadonlyMap<string, string>): string
-}
-
-type Sight = { readonly job: JsonRecord | undefined; readonly pods: readonly JsonRecord[] }
-
 type Round = {
   readonly namespace: string
-  readonly sights: ReadonlyMap<string, Sight>
+  readonly sights: ReadonlyMap<string, KubernetesSight>
   readonly signal: AbortSignal
   readonly reports: Map<string, KubernetesReport>
   readonly waits: Map<string, { readonly why: string }>
@@ -214,7 +204,7 @@ class KubernetesJobs implements Disposable {
     namespace: string,
     orders: readonly KubernetesOrder[],
     signal: AbortSignal,
-  ): Promise<Map<string, Sight> | KubernetesRefusal> {
+  ): Promise<Map<string, KubernetesSight> | KubernetesRefusal> {
     const keys = orders.map(({ key }) => key)
     const sights = new Map(
       keys.map((key) => [key, { job: undefined as JsonRecord | undefined, pods: [] as JsonRecord[] }]),
@@ -241,7 +231,7 @@ class KubernetesJobs implements Disposable {
 
   async #carryOut(order: KubernetesOrder, round: Round): Promise<void> {
     const { kind, key } = order
-    const { job, pods } = round.sights.get(key) as Sight
+    const { job, pods } = round.sights.get(key) as KubernetesSight
     const report = (one: KubernetesReport) => void round.reports.set(key, one)
     if (job !== undefined) {
       this.#known.add(key)
@@ -364,7 +354,7 @@ class KubernetesJobs implements Disposable {
   /** Lets gangs start that fit, and takes back those that got a part of their nodes only. */
   async #tendGangs(orders: readonly KubernetesOrder[], round: Round): Promise<void> {
     const gangs = orders.flatMap(({ kind, key }) => {
-      const { job, pods } = round.sights.get(key) as Sight
+      const { job, pods } = round.sights.get(key) as KubernetesSight
       const count = job === undefined ? 0 : parallelismOf(job)
       const isOurs = job !== undefined && kind !== 'stop' && !isOver(job) && !isBarred(job) && !isDeleting(job)
       return isOurs && count > 1 ? [{ key, job, pods, count }] : []
@@ -469,7 +459,8 @@ class KubernetesJobs implements Disposable {
     if (free === undefined) return isTrying ? 'another gang is being placed first' : undefined
     const fit = takeGang(free, wish)
     if (fit >= wish.count) return undefined
-    return `all of its ${wish.count} bundles must fit at once${wish.strategy === 'STRICT_PACK' ? ' on one node' : wish.strategy === 'STRICT_SPREAD' ? ' on different nodes' : ''}; now there is room for ${fit}`
+    const where = { STRICT_PACK: ' on one node', STRICT_SPREAD: ' on different nodes' }[wish.strategy] ?? ''
+    return `all of its ${wish.count} bundles must fit at once${where}; now there is room for ${fit}`
   }
 
   /** False: it has not been changed. */
@@ -511,7 +502,7 @@ class KubernetesJobs implements Disposable {
   /** Why jobs wait that nothing else explains. */
   async #explain(orders: readonly KubernetesOrder[], round: Round): Promise<void> {
     const silent = orders.flatMap(({ key }) => {
-      const { job, pods } = round.sights.get(key) as Sight
+      const { job, pods } = round.sights.get(key) as KubernetesSight
       if (round.reports.get(key) !== 'waiting' || round.waits.has(key) || job === undefined) return []
       const queue = queueOf(job)
       if (isSuspended(job) && queue !== undefined)
@@ -534,9 +525,7 @@ class KubernetesJobs implements Disposable {
     }
     const events = await listObjects(this.#api, path, eventOfThem, { query, signal: round.signal })
     if (!events.ok) return
-    const latest = new Map(
-      [...events.items.values()].sort((a, b) => a.time.localeCompare(b.time)).map((one) => [one.name, one]),
-    )
+    const latest = new Map(inOrderOfTime(events.items.values()).map((one) => [one.name, one]))
     for (const key of silent) {
       const event = latest.get(objectName(key))
       if (event !== undefined) round.waits.set(key, { why: createWords(event.message) })
@@ -571,7 +560,7 @@ class KubernetesJobs implements Disposable {
   }
 
   /** Runs the program on this machine. Undefined: it could not run. Never rejects. */
-  async searchOutput({ jobs, mostBytes, programOf }: Search, hosts: OpsHosts, signal: AbortSignal) {
+  async searchOutput({ jobs, mostBytes, programOf }: LogSearch, hosts: OpsHosts, signal: AbortSignal) {
     const ends = new Map<string, Uint8Array>()
     await inParts(jobs, AT_ONCE, async ({ key, isGang }) => {
       const piece = { key, rank: isGang ? 0 : undefined, fromByte: -mostBytes, mostBytes }

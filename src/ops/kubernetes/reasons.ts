@@ -2,6 +2,7 @@
 import { type JsonRecord, list, record, textOf } from '../../base/json-lines.ts'
 import { printable } from '../../base/printable.ts'
 import { cut } from './events.ts'
+import { conditionOf, nodeOfPod, phaseOf } from './objects.ts'
 
 const MOST_WORDS = 400
 /** Of what is read of a text: a server may send megabytes, and the words must not keep them in memory. */
@@ -78,12 +79,9 @@ export const containersOf = (pod: JsonRecord): readonly Container[] =>
     list(record(pod.status)?.[key]).map((status) => ({ status, state: record(status.state) ?? {} })),
   )
 
-export const conditionOf = (object: JsonRecord, type: string): JsonRecord | undefined =>
-  list(record(object.status)?.conditions).find((condition) => condition.type === type)
-
 /** Why a pod does not run yet, with Kubernetes' own code; undefined: it runs, has ended, or nothing is known. */
 export function podWaitWords(pod: JsonRecord): string | undefined {
-  if (textOf(record(pod.status)?.phase) !== 'Pending') return undefined
+  if (phaseOf(pod) !== 'Pending') return undefined
   const gates = list(record(pod.spec)?.schedulingGates).map(({ name }) => textOf(name))
   if (gates.length > 0) return `waiting for its scheduling gates to be removed: ${plainWords(gates.join(', '))}`
   const scheduled = conditionOf(pod, 'PodScheduled')
@@ -93,7 +91,7 @@ export function podWaitWords(pod: JsonRecord): string | undefined {
   const isPassing = ({ reason }: JsonRecord) => ['ContainerCreating', 'PodInitializing'].includes(textOf(reason))
   const said = waiting.find((one) => !isPassing(one)) ?? waiting[0]
   if (said !== undefined) return containerWords(textOf(said.reason), textOf(said.message))
-  return textOf(record(pod.spec)?.nodeName) === '' ? 'the scheduler has not considered it yet' : undefined
+  return nodeOfPod(pod) === '' ? 'the scheduler has not considered it yet' : undefined
 }
 
 function containerWords(reason: string, message: string): string {

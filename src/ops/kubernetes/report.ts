@@ -1,7 +1,19 @@
 /** What a job of Kubernetes and its pods say, and what follows from that for the queue. Pure. */
-import { type JsonRecord, list, numberOf, record, textOf } from '../../base/json-lines.ts'
-import { BARRED_LABEL, CONTAINER, INDEX_LABEL } from './manifest.ts'
-import { conditionOf, containersOf, plainWords } from './reasons.ts'
+import { type JsonRecord, numberOf, record, textOf } from '../../base/json-lines.ts'
+import { CONTAINER, INDEX_LABEL } from './manifest.ts'
+import {
+  conditionOf,
+  hasEnded,
+  isBarred,
+  isDeleting,
+  isSuspended,
+  isTrue,
+  labelsIn,
+  metadataOf,
+  nodeOfPod,
+  phaseOf,
+} from './objects.ts'
+import { containersOf, plainWords } from './reasons.ts'
 
 export type KubernetesEnd =
   | { readonly kind: 'exit'; readonly code: number; readonly isOutOfMemory?: boolean; readonly why?: string }
@@ -18,22 +30,6 @@ export type KubernetesSight = {
 
 const MOST_WHY = 300
 const OUT_OF_MEMORY_CODE = 137
-export const metadataOf = (object: JsonRecord): JsonRecord => record(object.metadata) ?? {}
-export const labelsIn = (object: JsonRecord): JsonRecord => record(metadataOf(object).labels) ?? {}
-export const isDeleting = (object: JsonRecord): boolean => metadataOf(object).deletionTimestamp !== undefined
-export const isBarred = (job: JsonRecord): boolean => labelsIn(job)[BARRED_LABEL] !== undefined
-/** What controls a pod; empty: nothing. */
-export const ownerOf = (pod: JsonRecord): JsonRecord =>
-  list(metadataOf(pod).ownerReferences).find(({ controller }) => controller === true) ?? {}
-export const parallelismOf = (job: JsonRecord): number => numberOf(record(job.spec)?.parallelism) ?? 0
-export const isSuspended = (job: JsonRecord): boolean => record(job.spec)?.suspend === true
-const phaseOf = (pod: JsonRecord): string => textOf(record(pod.status)?.phase)
-export const nodeOfPod = (pod: JsonRecord): string => textOf(record(pod.spec)?.nodeName)
-export const hasEnded = (pod: JsonRecord): boolean => ['Succeeded', 'Failed'].includes(phaseOf(pod))
-
-const isTrue = (object: JsonRecord, type: string): boolean => conditionOf(object, type)?.status === 'True'
-
-export const isOver = (job: JsonRecord): boolean => isTrue(job, 'Complete') || isTrue(job, 'Failed')
 
 /** A process of it has begun. */
 const hasBegun = (pod: JsonRecord): boolean =>
@@ -42,7 +38,7 @@ const hasBegun = (pod: JsonRecord): boolean =>
   )
 
 /** How a job that is there goes on, or ended. */
-export function reportOfJob({ job, pods }: Required<KubernetesSight> & { readonly job: JsonRecord }): KubernetesReport {
+export function reportOfJob({ job, pods }: KubernetesSight & { readonly job: JsonRecord }): KubernetesReport {
   if (isBarred(job)) return 'barred'
   if (isTrue(job, 'Complete')) return { kind: 'exit', code: 0 }
   if (isTrue(job, 'Failed')) return failureOf(job, pods)

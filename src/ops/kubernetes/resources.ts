@@ -1,10 +1,14 @@
-/** ResourceAmounts of resources as Kubernetes writes them, and what a pod asks for. Pure. */
+/** Amounts of resources as Kubernetes writes them, and what a pod asks for. Pure. */
 import { type JsonRecord, list, record, textOf } from '../../base/json-lines.ts'
 
 /** By name of the resource: cores, bytes, devices. */
 export type ResourceAmounts = Readonly<Record<string, number>>
 
 const MOST_NAMES = 64
+
+/** Whether it counts devices or parts of them, not their memory or cores. */
+export const isDevice = (name: string): boolean =>
+  /gpu|\/mig-/i.test(name) && !/mem|core|ratio|percent|monitoring|tile/i.test(name)
 
 export const amountsOf = (resources: unknown): ResourceAmounts =>
   Object.fromEntries(

@@ -2,6 +2,7 @@
 import { type JsonRecord, list, record, textOf } from '../../base/json-lines.ts'
 import { cut } from './events.ts'
 import { KEY_LABEL, type PodRequest } from './manifest.ts'
+import { hasEnded, isTrue, labelsIn, metadataOf, nodeOfPod } from './objects.ts'
 import { amountsOf, type ResourceAmounts, requestsOf } from './resources.ts'
 
 type Sizes = { readonly cpuMilli: number; readonly memoryBytes: number; readonly gpus: number }
@@ -20,16 +21,16 @@ export type GangWish = {
 
 /** Undefined: it accepts none of these pods. `pod`: additional fields of the pods. */
 export function nodeRoomOf(node: JsonRecord, gpuResource: string, pod: JsonRecord = {}): NodeRoom | undefined {
-  const [spec, status, metadata] = [record(node.spec) ?? {}, record(node.status) ?? {}, record(node.metadata) ?? {}]
-  const isReady = list(status.conditions).some(({ type, status: is }) => type === 'Ready' && is === 'True')
+  const spec = record(node.spec) ?? {}
   const isTolerated = (taint: JsonRecord) =>
     !['NoSchedule', 'NoExecute'].includes(textOf(taint.effect)) ||
     list(pod.tolerations).some((one) => tolerates(one, taint))
-  const labels = record(metadata.labels) ?? {}
+  const labels = labelsIn(node)
   const isSelected = Object.entries(record(pod.nodeSelector) ?? {}).every(([name, value]) => labels[name] === value)
-  if (!isReady || spec.unschedulable === true || !isSelected || !list(spec.taints).every(isTolerated)) return undefined
-  const has = amountsOf(status.allocatable)
-  return { name: cut(metadata.name), ...sizesOf(has, gpuResource), pods: has.pods ?? 0 }
+  if (!isTrue(node, 'Ready') || spec.unschedulable === true || !isSelected || !list(spec.taints).every(isTolerated))
+    return undefined
+  const has = amountsOf(record(node.status)?.allocatable)
+  return { name: cut(metadataOf(node).name), ...sizesOf(has, gpuResource), pods: has.pods ?? 0 }
 }
 
 function tolerates({ key, operator = 'Equal', value = '', effect = '' }: JsonRecord, taint: JsonRecord): boolean {
@@ -46,14 +47,11 @@ const sizesOf = (amounts: ResourceAmounts, gpuResource: string): Sizes => ({
 
 /** Undefined: it has ended. `namespace`: of the queue's jobs; labels in other namespaces do not count. */
 export function podClaimOf(pod: JsonRecord, gpuResource: string, namespace: string): PodClaim | undefined {
-  const spec = record(pod.spec)
-  if (['Succeeded', 'Failed'].includes(textOf(record(pod.status)?.phase))) return undefined
-  const metadata = record(pod.metadata)
-  const labels = metadata?.namespace === namespace ? record(metadata.labels) : undefined
+  if (hasEnded(pod)) return undefined
   return {
-    ...sizesOf(requestsOf(spec), gpuResource),
-    node: cut(spec?.nodeName),
-    key: cut(labels?.[KEY_LABEL]),
+    ...sizesOf(requestsOf(record(pod.spec)), gpuResource),
+    node: cut(nodeOfPod(pod)),
+    key: metadataOf(pod).namespace === namespace ? cut(labelsIn(pod)[KEY_LABEL]) : '',
   }
 }
 

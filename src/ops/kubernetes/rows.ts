@@ -1,8 +1,9 @@
 /** Pods and nodes as lists show them, and why one waits or how it ended. Pure; texts are printable. */
-import { type JsonRecord, list, numberOf, record, textOf } from '../../base/json-lines.ts'
-import { eventOf } from './events.ts'
-import { conditionOf, containersOf, createWords, plainWords, podWaitWords } from './reasons.ts'
-import { type KubernetesNode, type KubernetesPod, podOf } from './usage.ts'
+import { type JsonRecord, numberOf, record, textOf } from '../../base/json-lines.ts'
+import type { KubernetesEvent } from './events.ts'
+import { conditionOf, isDeleting, isSuspended, isTrue, metadataOf, nodeOfPod, phaseOf } from './objects.ts'
+import { containersOf, createWords, plainWords, podWaitWords } from './reasons.ts'
+import { byName, countOf, type KubernetesNode, type KubernetesPod, nodeUsage, podOf } from './usage.ts'
 
 export type PodRow = {
   readonly namespace: string
@@ -20,18 +21,18 @@ export type PodRow = {
 }
 
 export function podRowOf(object: JsonRecord, gpuResource: string): PodRow | undefined {
-  const [metadata, spec, status] = [record(object.metadata), record(object.spec), record(object.status)]
-  const name = plainWords(textOf(metadata?.name))
+  const metadata = metadataOf(object)
+  const name = plainWords(textOf(metadata.name))
   if (name === '') return undefined
-  const created = Date.parse(textOf(metadata?.creationTimestamp))
+  const created = Date.parse(textOf(metadata.creationTimestamp))
   const restarts = containersOf(object).reduce((sum, each) => sum + (numberOf(each.status.restartCount) ?? 0), 0)
   // Without its phase, what an ended one asked for is read, too.
   const asked = podOf({ ...object, status: {} }, gpuResource)
   return {
-    namespace: plainWords(textOf(metadata?.namespace)),
+    namespace: plainWords(textOf(metadata.namespace)),
     name,
-    node: plainWords(textOf(spec?.nodeName)),
-    state: metadata?.deletionTimestamp === undefined ? plainWords(textOf(status?.phase)) || 'Unknown' : 'Ending',
+    node: plainWords(nodeOfPod(object)),
+    state: isDeleting(object) ? 'Ending' : plainWords(phaseOf(object)) || 'Unknown',
     restarts,
     gpus: asked === undefined ? 0 : countOf(asked.devices),
     created: Number.isFinite(created) ? new Date(created).toISOString() : '',
@@ -42,7 +43,7 @@ export function podRowOf(object: JsonRecord, gpuResource: string): PodRow | unde
 /** How a pod ended that failed; undefined: it has not. */
 function endWords(pod: JsonRecord): string | undefined {
   const status = record(pod.status)
-  if (textOf(status?.phase) !== 'Failed') return undefined
+  if (phaseOf(pod) !== 'Failed') return undefined
   const said = plainWords(`${textOf(status?.reason)} ${textOf(status?.message)}`)
   const ends = containersOf(pod).flatMap(({ state }) => terminationWords(record(state.terminated)) ?? [])
   return said || ends[0] || 'it failed'
@@ -81,25 +82,15 @@ export function nodeRows(
 ): readonly (Omit<NodeRow, 'cpuUsedMilli' | 'memoryUsedBytes' | 'gpusUsed' | 'pods'> & Partial<NodeRow>)[] {
   const byNode = pods && Map.groupBy(pods, ({ node }) => node)
   return [...nodes]
-    .map(({ devices, ...node }) => {
-      const gpus = countOf(devices)
-      if (byNode === undefined) return { ...node, gpus }
-      const own = byNode.get(node.name) ?? []
-      const sum = (value: (pod: KubernetesPod) => number) => own.reduce((total, pod) => total + value(pod), 0)
-      return {
-        ...node,
-        gpus,
-        cpuUsedMilli: sum(({ cpuMilli }) => cpuMilli),
-        memoryUsedBytes: sum(({ memoryBytes }) => memoryBytes),
-        gpusUsed: sum((pod) => countOf(pod.devices)),
-        pods: own.length,
-      }
+    .map((node) => {
+      const own = byNode?.get(node.name) ?? []
+      const { cpuUsedMilli, memoryUsedBytes, ...has } = { ...nodeUsage(node, own, false), gpus: countOf(node.devices) }
+      if (byNode === undefined) return has
+      const gpusUsed = own.reduce((sum, pod) => sum + countOf(pod.devices), 0)
+      return { ...has, cpuUsedMilli, memoryUsedBytes, gpusUsed, pods: own.length }
     })
-    .toSorted((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }))
+    .toSorted(byName)
 }
-
-const countOf = (devices: Readonly<Record<string, number>>): number =>
-  Object.values(devices).reduce((sum, count) => sum + count, 0)
 
 function stateWords({ state, node }: PodRow): string {
   switch (state) {
@@ -117,7 +108,7 @@ function stateWords({ state, node }: PodRow): string {
 }
 
 /** Why a pod is as it is, a sentence each; the API server's own text comes last. */
-export function whyPod(pod: JsonRecord, events: readonly JsonRecord[], gpuResource: string): readonly string[] {
+export function whyPod(pod: JsonRecord, events: readonly KubernetesEvent[], gpuResource: string): readonly string[] {
   const row = podRowOf(pod, gpuResource)
   if (row === undefined) return []
   const scheduled = conditionOf(pod, 'PodScheduled')
@@ -131,20 +122,24 @@ export function whyPod(pod: JsonRecord, events: readonly JsonRecord[], gpuResour
 }
 
 /** The same of a Job. `pods`: its own. */
-export function whyJob(job: JsonRecord, pods: readonly JsonRecord[], events: readonly JsonRecord[]): readonly string[] {
+export function whyJob(
+  job: JsonRecord,
+  pods: readonly JsonRecord[],
+  events: readonly KubernetesEvent[],
+): readonly string[] {
   const failed = conditionOf(job, 'Failed')
-  if (failed?.status === 'True')
+  if (failed !== undefined && isTrue(job, 'Failed'))
     return [plainWords(`it failed: ${textOf(failed.reason)} ${textOf(failed.message)}`), ...endedPods(pods)]
-  if (conditionOf(job, 'Complete')?.status === 'True') return ['it is complete']
-  if (record(job.spec)?.suspend === true) return ['it is suspended and holds nothing', ...warningsOf(events)]
-  const creates = events.map(eventOf).filter(({ reason }) => reason === 'FailedCreate')
+  if (isTrue(job, 'Complete')) return ['it is complete']
+  if (isSuspended(job)) return ['it is suspended and holds nothing', ...warningsOf(events)]
+  const creates = events.filter(({ reason }) => reason === 'FailedCreate')
   const last = creates.at(-1)
   const waiting = Map.groupBy(
     pods.flatMap((pod) => podWaitWords(pod) ?? []),
     (words) => words,
   )
   const groups = [...waiting].map(([words, all]) => `${all.length} of ${pods.length} pods: ${words}`)
-  const running = pods.filter((pod) => textOf(record(pod.status)?.phase) === 'Running').length
+  const running = pods.filter((pod) => phaseOf(pod) === 'Running').length
   const states = [...(last === undefined || waiting.size > 0 ? [] : [createWords(last.message)]), ...groups]
   return states.length > 0
     ? states
@@ -154,18 +149,13 @@ export function whyJob(job: JsonRecord, pods: readonly JsonRecord[], events: rea
 const endedPods = (pods: readonly JsonRecord[]): readonly string[] =>
   pods.flatMap((pod) => {
     const words = endWords(pod)
-    return words === undefined ? [] : [`${plainWords(textOf(record(pod.metadata)?.name))}: ${words}`]
+    return words === undefined ? [] : [`${plainWords(textOf(metadataOf(pod).name))}: ${words}`]
   })
 
 const MOST_WARNINGS = 5
 
-const warningsOf = (events: readonly JsonRecord[]): readonly string[] =>
+const warningsOf = (events: readonly KubernetesEvent[]): readonly string[] =>
   events
-    .map(eventOf)
     .filter(({ type }) => type === 'Warning')
     .slice(-MOST_WARNINGS)
     .map(({ reason, message }) => plainWords(`${reason}: ${message}`))
-
-/** The items of a list, in order of time. */
-export const itemsByTime = (body: JsonRecord): readonly JsonRecord[] =>
-  [...list(body.items)].sort((a, b) => eventOf(a).time.localeCompare(eventOf(b).time))

@@ -2,11 +2,22 @@
  * What a Kubernetes cluster has and who holds it, from its nodes, pods and jobs. Pure. It does not tell which device of a node a pod
  * has, so pods get them from the first one on, the oldest pod first.
  */
-import { type JsonRecord, list, numberOf, record, textOf } from '../../base/json-lines.ts'
+import { type JsonRecord, numberOf, record, textOf } from '../../base/json-lines.ts'
 import { printable } from '../../base/printable.ts'
 import { KEY_LABEL } from './manifest.ts'
+import {
+  conditionOf,
+  hasEnded,
+  isOver,
+  isSuspended,
+  isTrue,
+  labelsIn,
+  metadataOf,
+  nodeOfPod,
+  ownerOf,
+} from './objects.ts'
 import { plainWords, podWaitWords } from './reasons.ts'
-import { amountsOf, type ResourceAmounts, requestsOf } from './resources.ts'
+import { amountsOf, isDevice, type ResourceAmounts, requestsOf } from './resources.ts'
 
 /** Counts of devices by resource, such as `nvidia.com/gpu` or `nvidia.com/mig-1g.5gb`. */
 type Devices = Readonly<Record<string, number>>
@@ -94,13 +105,12 @@ function nameOf(value: unknown): string {
 
 /** For `project` of a watch. `gpuResource`: the resource that counts GPUs, besides the usual names. */
 export function nodeOf(object: JsonRecord, gpuResource: string): KubernetesNode | undefined {
-  const [metadata, spec, status] = [record(object.metadata), record(object.spec), record(object.status)]
-  const name = nameOf(metadata?.name)
+  const [spec, status] = [record(object.spec), record(object.status)]
+  const name = nameOf(metadataOf(object).name)
   if (name === '') return undefined
   const amounts = amountsOf(status?.allocatable ?? status?.capacity)
-  const ready = list(status?.conditions).find(({ type }) => type === 'Ready')
   const troubles = [
-    ...(ready?.status === 'True' ? [] : [notReadyWords(ready)]),
+    ...(isTrue(object, 'Ready') ? [] : [notReadyWords(conditionOf(object, 'Ready'))]),
     ...(spec?.unschedulable === true ? ['cordoned'] : []),
   ]
   return { name, ...sizesOf(amounts, gpuResource), trouble: troubles.join(', ') }
@@ -113,44 +123,36 @@ const notReadyWords = (ready: JsonRecord | undefined): string => {
 
 /** For `project` of a watch; undefined: it has ended. */
 export function podOf(object: JsonRecord, gpuResource: string): KubernetesPod | undefined {
-  const [metadata, spec, status] = [record(object.metadata), record(object.spec), record(object.status)]
-  const [name, phase] = [nameOf(metadata?.name), textOf(status?.phase)]
-  if (name === '' || phase === 'Succeeded' || phase === 'Failed') return undefined
-  const owner = list(metadata?.ownerReferences).find(({ controller }) => controller === true)
+  const identity = identityOf(object)
+  if (identity.name === '' || hasEnded(object)) return undefined
   const waits = podWaitWords(object)
   return {
-    ...identityOf(metadata),
-    owner: nameOf(owner?.name) || name,
-    node: nameOf(spec?.nodeName),
-    createdMs: Date.parse(textOf(metadata?.creationTimestamp)) || 0,
-    ...sizesOf(requestsOf(spec), gpuResource),
+    ...identity,
+    owner: nameOf(ownerOf(object).name) || identity.name,
+    node: nameOf(nodeOfPod(object)),
+    createdMs: Date.parse(textOf(metadataOf(object).creationTimestamp)) || 0,
+    ...sizesOf(requestsOf(record(object.spec)), gpuResource),
     ...(waits === undefined ? {} : { waits }),
   }
 }
 
 /** For `project` of a watch; undefined: it has ended, or has pods. */
 export function idleJobOf(object: JsonRecord): KubernetesIdleJob | undefined {
-  const [spec, status] = [record(object.spec), record(object.status)]
-  const hasEnded = list(status?.conditions).some(
-    (condition) => (condition.type === 'Complete' || condition.type === 'Failed') && condition.status === 'True',
-  )
-  const identity = identityOf(record(object.metadata))
-  if (hasEnded || identity.name === '' || (numberOf(status?.active) ?? 0) > 0) return undefined
-  return { ...identity, isSuspended: spec?.suspend === true }
+  const identity = identityOf(object)
+  if (isOver(object) || identity.name === '' || (numberOf(record(object.status)?.active) ?? 0) > 0) return undefined
+  return { ...identity, isSuspended: isSuspended(object) }
 }
 
-const identityOf = (metadata: JsonRecord | undefined) => ({
-  namespace: nameOf(metadata?.namespace),
-  name: nameOf(metadata?.name),
-  key: nameOf(record(metadata?.labels)?.[KEY_LABEL]),
+const identityOf = (object: JsonRecord) => ({
+  namespace: nameOf(metadataOf(object).namespace),
+  name: nameOf(metadataOf(object).name),
+  key: nameOf(labelsIn(object)[KEY_LABEL]),
 })
 
 export function kubernetesUsage({ nodes, pods, idleJobs, namespace, note }: KubernetesObjects): KubernetesUsage {
   const all = [...pods].toSorted((one, other) => one.createdMs - other.createdMs || (one.name < other.name ? -1 : 1))
   const byNode = Map.groupBy(all, ({ node }) => node)
-  const found = (nodes === undefined ? blindNodes(byNode) : [...nodes]).toSorted((one, other) =>
-    compareNames.compare(one.name, other.name),
-  )
+  const found = (nodes === undefined ? blindNodes(byNode) : [...nodes]).toSorted(byName)
   const known = drawnNodes(found)
   const left = found.length - known.length
   const notes = [...(note === undefined ? [] : [note]), ...(left === 0 ? [] : [`${left} more nodes are not shown`])]
@@ -165,12 +167,15 @@ export function kubernetesUsage({ nodes, pods, idleJobs, namespace, note }: Kube
   }
 }
 
-const compareNames = new Intl.Collator('en', { numeric: true })
+const numeric = new Intl.Collator('en', { numeric: true })
+type Named = { readonly name: string }
+/** `w2` before `w10`. */
+export const byName = (one: Named, other: Named): number => numeric.compare(one.name, other.name)
 
 function drawnNodes(nodes: readonly KubernetesNode[]): readonly KubernetesNode[] {
   let gpus = 0
   const end = nodes.findIndex(({ devices }, index) => {
-    gpus += countOf(devices)
+    gpus += boxesOf(devices)
     return index === MOST_NODES || gpus > MOST_GPUS_OF_ALL
   })
   return end === -1 ? nodes : nodes.slice(0, end)
@@ -191,13 +196,11 @@ function sumOf(pods: readonly KubernetesPod[]): Devices {
   return sums
 }
 
-const countOf = (devices: Devices): number =>
-  Math.min(
-    MOST_GPUS,
-    Object.values(devices).reduce((sum, count) => sum + count, 0),
-  )
+export const countOf = (devices: Devices): number => Object.values(devices).reduce((sum, count) => sum + count, 0)
 
-function nodeUsage(
+const boxesOf = (devices: Devices): number => Math.min(MOST_GPUS, countOf(devices))
+
+export function nodeUsage(
   { devices, ...node }: KubernetesNode,
   pods: readonly KubernetesPod[],
   isBlind: boolean,
@@ -207,7 +210,7 @@ function nodeUsage(
     ...node,
     cpuUsedMilli: sum('cpuMilli'),
     memoryUsedBytes: sum('memoryBytes'),
-    gpus: countOf(devices),
+    gpus: boxesOf(devices),
     ...(isBlind ? { isBlind } : {}),
   }
 }
@@ -244,7 +247,7 @@ function holderUsage(
   const [why] = waiting
   const part = waiting.length === pods.length && pods.length === 1 ? '' : `${waiting.length} of ${pods.length} pods: `
   return {
-    ...ownerOf({ namespace, name: id, key: pods[0]?.key ?? '' }, ownNamespace),
+    ...holderNames({ namespace, name: id, key: pods[0]?.key ?? '' }, ownNamespace),
     ...(why === undefined ? {} : { waits: part + why }),
     shares: pods.flatMap((pod) => {
       const { node, cpuMilli, memoryBytes } = pod
@@ -254,13 +257,16 @@ function holderUsage(
 }
 
 function idleUsage({ isSuspended, ...job }: KubernetesIdleJob, ownNamespace: string): KubernetesHolder {
-  const own = ownerOf(job, ownNamespace)
+  const own = holderNames(job, ownNamespace)
   const suspended = own.isOwn ? 'it holds nothing until all its pods fit at once' : 'suspended'
   return { ...own, waits: isSuspended ? suspended : 'it has no pods yet', shares: [] }
 }
 
 /** Anybody may set labels in their own namespaces, so those of other namespaces do not count. */
-const ownerOf = ({ namespace, name, key }: Pick<KubernetesPod, 'namespace' | 'name' | 'key'>, ownNamespace: string) => {
+const holderNames = (
+  { namespace, name, key }: Pick<KubernetesPod, 'namespace' | 'name' | 'key'>,
+  ownNamespace: string,
+) => {
   const isOwn = key !== '' && namespace === ownNamespace
   return { id: name, name: isOwn ? key : name, user: namespace, isOwn }
 }
@@ -274,7 +280,3 @@ const sizesOf = (amounts: ResourceAmounts, gpuResource: string) => ({
     ),
   ),
 })
-
-/** Resources that count devices or parts of them, not their memory or cores. */
-const isDevice = (name: string): boolean =>
-  /gpu|\/mig-/i.test(name) && !/mem|core|ratio|percent|monitoring|tile/i.test(name)

@@ -1,12 +1,13 @@
 /** A pod or a Job: why it waits or how it ended, what happened to it, and what the credentials allow to do with it. */
 import { type Clock, hasPassed } from '../../base/clock.ts'
-import { type JsonRecord, record, textOf } from '../../base/json-lines.ts'
+import { type JsonRecord, list, textOf } from '../../base/json-lines.ts'
 import { apiPath, type KubernetesAnswer, type KubernetesApi, type KubernetesRefusal } from './api.ts'
 import { type KubernetesAction, mayI } from './discovery.ts'
-import { eventOf, type KubernetesEvent } from './events.ts'
+import { eventOf, inOrderOfTime, type KubernetesEvent } from './events.ts'
 import { KEY_LABEL } from './manifest.ts'
-import { conditionOf, plainWords } from './reasons.ts'
-import { itemsByTime, whyJob, whyPod } from './rows.ts'
+import { isOver, isSuspended, labelsIn, metadataOf } from './objects.ts'
+import { plainWords } from './reasons.ts'
+import { whyJob, whyPod } from './rows.ts'
 
 export type Workload = {
   readonly kind: 'Pod' | 'Job'
@@ -32,18 +33,18 @@ export async function readWorkload(
   const own = (group: string, ...rest: string[]) => apiPath(group, 'namespaces', namespace, ...rest)
   const items = async (path: string, query: Record<string, string | number>): Promise<readonly JsonRecord[]> => {
     const answer = await api.request('GET', path, { query, signal })
-    return answer.ok ? itemsByTime(answer.body) : []
+    return answer.ok ? list(answer.body.items) : []
   }
-  const eventsOf = (kind: string) => {
+  const eventsOf = async (kind: string) => {
     const fieldSelector = `involvedObject.kind=${kind},involvedObject.name=${name}`
-    return items(own('v1', 'events'), { fieldSelector, limit: MOST_EVENTS })
+    return inOrderOfTime((await items(own('v1', 'events'), { fieldSelector, limit: MOST_EVENTS })).map(eventOf))
   }
   const found = (
     kind: Workload['kind'],
     object: JsonRecord,
     because: readonly string[],
-    events: readonly JsonRecord[],
-  ) => ({ ok: true, workload: { kind, namespace, name, object, because, events: events.map(eventOf) } }) as const
+    events: readonly KubernetesEvent[],
+  ) => ({ ok: true, workload: { kind, namespace, name, object, because, events } }) as const
   const pod = await api.request('GET', own('v1', 'pods', name), { signal })
   if (pod.ok) {
     const events = await eventsOf('Pod')
@@ -78,11 +79,11 @@ export class WorkloadActions {
 
   /** What its state and the credentials allow; nothing where that cannot be found out. Never rejects. */
   async allowed({ kind, namespace, object }: Workload, signal: AbortSignal): Promise<readonly WorkloadAction[]> {
-    if (record(record(object.metadata)?.labels)?.[KEY_LABEL] !== undefined) return []
+    if (labelsIn(object)[KEY_LABEL] !== undefined) return []
     const may = (verb: 'delete' | 'patch') => this.#may({ verb, ...(kind === 'Pod' ? PODS : JOBS), namespace }, signal)
     const actions: WorkloadAction[] = (await may('delete')) ? ['delete'] : []
-    if (kind === 'Job' && !hasEnded(object) && (await may('patch')))
-      actions.push(record(object.spec)?.suspend === true ? 'resume' : 'suspend')
+    if (kind === 'Job' && !isOver(object) && (await may('patch')))
+      actions.push(isSuspended(object) ? 'resume' : 'suspend')
     return actions
   }
 
@@ -94,7 +95,7 @@ export class WorkloadActions {
   ): Promise<KubernetesAnswer> {
     const { group, resource } = kind === 'Pod' ? PODS : JOBS
     const path = apiPath(group === '' ? 'v1' : `${group}/v1`, 'namespaces', namespace, resource, name)
-    const uid = textOf(record(object.metadata)?.uid)
+    const uid = textOf(metadataOf(object).uid)
     if (action !== 'delete')
       return await this.#api.request('PATCH', path, {
         body: { metadata: { uid }, spec: { suspend: action === 'suspend' } },
@@ -123,9 +124,6 @@ export class WorkloadActions {
 
 const PODS = { group: '', resource: 'pods' }
 const JOBS = { group: 'batch', resource: 'jobs' }
-
-const hasEnded = (job: JsonRecord): boolean =>
-  ['Complete', 'Failed'].some((type) => conditionOf(job, type)?.status === 'True')
 
 const MOST_EVENT_LINES = 12
 
