@@ -1,13 +1,12 @@
 /** Real DI-engine in pods that really run: `ditask --platform k8s` with what Muster tells it (docs/engines.md). */
 import { appendFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { packageRoot } from '../../../src/base/package-root.ts'
 import { KUBERNETES_IMAGE, KUBERNETES_PARTS, kubernetesLab } from '../../lab/cluster/kubernetes-lab.ts'
 import type { Lab } from '../../lab/cluster/lab.ts'
-import { ENVIRONMENT, ENVIRONMENT_PLACE, pythonEnvironment } from '../../lab/cluster/python-environment.ts'
+import { ENVIRONMENT, ENVIRONMENT_PLACE } from '../../lab/cluster/python-environment.ts'
 import { hostsFileOf, type LabQueue, labQueue } from '../../lab/jobs/lab-queue.ts'
 import { requirement } from '../../support/requirements.ts'
+import { ditaskMounts, HELLO } from './ditask-parts.ts'
 
 const canRun = requirement(...KUBERNETES_PARTS, 'sshd', 'containers', 'environment di-engine')
 
@@ -30,7 +29,6 @@ const SECTION = {
     volumeMounts: Object.keys(PLACES).map((mountPath, index) => ({ name: `v${index}`, mountPath, readOnly: true })),
   },
 }
-const HELLO = '--package /srv --main ditask_hello.main'
 /** Adds no option: tells how ditask is called. */
 const TELL = '$(echo "ditask $*, rank $DI_RANK of $DI_NODES" >&2)'
 
@@ -39,11 +37,7 @@ describe.skipIf(!canRun)('ditask in pods', { timeout: 600_000 }, () => {
   let queue: LabQueue
 
   beforeAll(async () => {
-    const mounts = {
-      [ENVIRONMENT_PLACE]: await pythonEnvironment('di-engine'),
-      '/srv': join(packageRoot(), 'test', 'fixtures', 'launch'),
-    }
-    ;({ lab } = await kubernetesLab({ nodes: [], realNodes: ['real1', 'real2'] }, { mounts }))
+    ;({ lab } = await kubernetesLab({ nodes: [], realNodes: ['real1', 'real2'] }, { mounts: await ditaskMounts() }))
     const file = hostsFileOf(lab, 'ditask')
     appendFileSync(file, `k8s: ${JSON.stringify(SECTION)}\n`)
     queue = labQueue(lab, file)

@@ -1,21 +1,19 @@
 /** Real DI-engine under a real srun: who hears whom, and that a deaf worker fails the job (docs/engines.md). */
-import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { packageRoot } from '../../../src/base/package-root.ts'
 import type { Lab } from '../../lab/cluster/lab.ts'
-import { ENVIRONMENT, ENVIRONMENT_PLACE, pythonEnvironment } from '../../lab/cluster/python-environment.ts'
+import { ENVIRONMENT } from '../../lab/cluster/python-environment.ts'
 import { SLURM_PROGRAMS, type SlurmLab } from '../../lab/cluster/slurm-lab.ts'
 import { isJob, type LabQueue } from '../../lab/jobs/lab-queue.ts'
 import { type SlurmQueue, slurmQueue } from '../../lab/slurm/slurm-queue.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
+import { ditaskMounts, HELLO } from './ditask-parts.ts'
 
 const canRun = requirement(
   ...['root', 'namespaces', 'sshd', 'ip', 'nsenter', 'setsid', 'environment di-engine'],
   ...SLURM_PROGRAMS,
 )
 
-const HELLO = '--package /srv --main ditask_hello.main'
 const NODE = { cpus: 4, memoryMb: 8000, gpus: 0 }
 
 describe.skipIf(!canRun)('ditask in a job of Slurm', { timeout: 240_000 }, () => {
@@ -25,13 +23,9 @@ describe.skipIf(!canRun)('ditask in a job of Slurm', { timeout: 240_000 }, () =>
   let queue: LabQueue
 
   beforeAll(async () => {
-    const mounts = {
-      [ENVIRONMENT_PLACE]: await pythonEnvironment('di-engine'),
-      '/srv': join(packageRoot(), 'test', 'fixtures', 'launch'),
-    }
     // DI-engine's own parser reads n8, n9, and one node `n[08-09],gpu5`.
     const nodes = ['n08', 'n09', 'gpu5'].map((name) => ({ ...NODE, name }))
-    made = await slurmQueue({ nodes }, { mounts })
+    made = await slurmQueue({ nodes }, { mounts: await ditaskMounts() })
     ;({ lab, slurm, queue } = made)
   })
   afterEach(async () => await made?.stop())

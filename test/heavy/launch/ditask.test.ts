@@ -1,12 +1,11 @@
 /** Real DI-engine through the queue: who hears whom, and that a deaf worker fails the job (docs/launch.md). */
-import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { packageRoot } from '../../../src/base/package-root.ts'
 import { type Lab, startLab } from '../../lab/cluster/lab.ts'
-import { ENVIRONMENT, ENVIRONMENT_PLACE, pythonEnvironment } from '../../lab/cluster/python-environment.ts'
+import { ENVIRONMENT } from '../../lab/cluster/python-environment.ts'
 import { hostsFileOf, isJob, type LabQueue, labQueue } from '../../lab/jobs/lab-queue.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
+import { ditaskMounts, HELLO } from './ditask-parts.ts'
 
 const canRun = requirement(
   'root',
@@ -19,18 +18,13 @@ const canRun = requirement(
   'environment di-engine',
 )
 
-const HELLO = ['--', '--package /srv --main ditask_hello.main'] as const
 
 describe.skipIf(!canRun)('a job launched by ditask', { timeout: 180_000 }, () => {
   let lab: Lab
   let queue: LabQueue
 
   beforeAll(async () => {
-    const mounts = {
-      [ENVIRONMENT_PLACE]: await pythonEnvironment('di-engine'),
-      '/srv': join(packageRoot(), 'test', 'fixtures', 'launch'),
-    }
-    lab = await startLab({ count: 2, mounts })
+    lab = await startLab({ count: 2, mounts: await ditaskMounts() })
     queue = labQueue(lab, hostsFileOf(lab, 'ditask'))
   })
   afterEach(async () => await queue.stop())
@@ -48,7 +42,7 @@ describe.skipIf(!canRun)('a job launched by ditask', { timeout: 180_000 }, () =>
       '--strategy',
       'STRICT_SPREAD',
     ]
-    return await queue.submit(...variables, ...launcher, ...args, ...(args.includes('--') ? [] : HELLO))
+    return await queue.submit(...variables, ...launcher, ...args, ...(args.includes('--') ? [] : ['--', HELLO]))
   }
   /** What all workers said that they heard, and why the job ended. */
   const outcome = async (id: string) => {
@@ -113,7 +107,7 @@ describe.skipIf(!canRun)('a job launched by ditask', { timeout: 180_000 }, () =>
     const listen = 'import socket; s = socket.create_server(("10.81.0.2", 46900)); print(s.accept()[0] is not None)'
     const holder = lab.host('m2').exec(`exec python3 -c '${listen}'`)
     // The last --ports counts.
-    const id = await submit([1, 1], '--', `${HELLO[1]} --ports 46900`)
+    const id = await submit([1, 1], '--', `${HELLO} --ports 46900`)
     expect(await queue.work().ended).toEqual([0, null])
     await lab.host('m2').exec(`python3 -c 'import socket; socket.create_connection(("10.81.0.2", 46900)).close()'`)
     expect((await holder).code).toBe(0)
