@@ -18,7 +18,6 @@ const canRun = requirement(
   'environment di-engine',
 )
 
-
 describe.skipIf(!canRun)('a job launched by ditask', { timeout: 180_000 }, () => {
   let lab: Lab
   let queue: LabQueue
