@@ -2,9 +2,8 @@
  * Routes keys: to the open dialog, to scroll mode, to the table of actions, or to the receivers. Nothing here waits for
  * React or for a host.
  */
-import type { Rect } from '../compositor/scene.ts'
-import type { InputEvent, KeyEvent, MouseEvent } from '../keys/decode-input.ts'
-import { encodeKey, encodeMouse, encodeWheel } from '../keys/encode-for-pane.ts'
+import type { InputEvent, KeyEvent } from '../keys/decode-input.ts'
+import { encodeKey } from '../keys/encode-for-pane.ts'
 import { keyLabel } from '../keys/key-table.ts'
 import type { ActionId } from '../keys/registry.ts'
 import {
@@ -20,9 +19,9 @@ import {
   toggleReceivers,
   toggleSolo,
 } from '../state/console-state.ts'
-import { layoutPanel } from '../work-views/panel.ts'
 import type { ConsoleApp } from './console-app.ts'
 import { openMacros } from './macros.ts'
+import { MouseRouter } from './mouse.ts'
 import * as dialogs from './open-dialogs.ts'
 import { openPaste } from './open-dialogs.ts'
 
@@ -89,7 +88,6 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
   quit: dialogs.askToQuit,
 }
 
-const WHEEL_LINES = 3
 const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
   Left: 'focus-left',
   Right: 'focus-right',
@@ -100,13 +98,13 @@ const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
 
 export class InputRouter {
   readonly #app: ConsoleApp
+  readonly #mouse: MouseRouter
   /** Pass-through keys of one read of the terminal, sent together. */
   #typed: Uint8Array[] = []
-  /** The host whose program got a pressed button: it gets all mouse events until the button is released. */
-  #dragged: string | undefined
 
   constructor(app: ConsoleApp) {
     this.#app = app
+    this.#mouse = new MouseRouter(app)
   }
 
   /** All events of one read of the terminal. */
@@ -116,7 +114,7 @@ export class InputRouter {
       else {
         this.#flushTyped()
         if (event.type === 'paste') this.#handlePaste(event.text)
-        else if (event.type === 'mouse') this.#handleMouse(event)
+        else if (event.type === 'mouse') this.#mouse.handle(event)
       }
     }
     this.#flushTyped()
@@ -246,79 +244,4 @@ export class InputRouter {
     if (lines > 1 && hosts.length > 1) return openPaste(app, text)
     app.paste(text, hosts)
   }
-
-  #handleMouse(event: MouseEvent): void {
-    const app = this.#app
-    if (event.action !== 'press') return this.#handleDrag(event)
-    this.#dragged = undefined
-    if (app.dialogs.current) return
-    if (app.page) return scrollByWheel(app.page, event)
-    const { panel } = layoutPanel(app.state)
-    if (panel && isInside(event, panel)) {
-      if (event.button === 'left') return app.work.takeKeys(true)
-      return scrollByWheel(app.work, event)
-    }
-    const pane = app.arrangement.placed.find(({ rect }) => isInside(event, rect))
-    if (!pane) return
-    if (event.button === 'left') app.work.takeKeys(false)
-    const [lead = ''] = pane.hosts
-    const isWheel = event.button.startsWith('wheel')
-    const screen = app.views.screen(lead)
-    const { column, row } = insidePane(event, pane.rect)
-    const isOnScreen = row >= 0 && column >= 0 && row < pane.rect.height - 2 && column < pane.rect.width - 2
-    if (screen && isOnScreen && screen.viewOffset === 0 && screen.modes.mouse !== 'none') {
-      if (!isWheel) this.#dragged = lead
-      this.#sendMouse(lead, { ...event, column, row })
-      if (event.button === 'left') app.change(() => ({ focus: lead }))
-      return
-    }
-    if (event.button === 'wheel-up' || event.button === 'wheel-down') {
-      const isForProgram = screen?.modes.isAlternateScreen && isOnScreen && app.state.mode.kind !== 'scroll'
-      if (isForProgram) {
-        const bytes = encodeWheel(event.button, WHEEL_LINES, screen.modes)
-        return app.sendEach([{ hosts: [lead], bytes }])
-      }
-      return app.scroll.scrollBy(lead, event.button === 'wheel-up' ? WHEEL_LINES : -WHEEL_LINES)
-    }
-    if (event.button !== 'left') return
-    app.change((state) => ({
-      focus: lead,
-      ...(event.row === pane.rect.row ? toggleReceivers(state, pane.hosts) : {}),
-    }))
-  }
-
-  /** Also while a dialog is open: a program that never gets the release keeps dragging. */
-  #handleDrag(event: MouseEvent): void {
-    const host = this.#dragged
-    if (host === undefined) return
-    if (event.action === 'release') this.#dragged = undefined
-    const pane = this.#app.arrangement.placed.find(({ hosts }) => hosts[0] === host)
-    if (!pane) return
-    const { column, row } = insidePane(event, pane.rect)
-    const clamp = (at: number, size: number): number => Math.max(0, Math.min(size - 3, at))
-    this.#sendMouse(host, {
-      ...event,
-      column: clamp(column, pane.rect.width),
-      row: clamp(row, pane.rect.height),
-    })
-  }
-
-  #sendMouse(host: string, event: MouseEvent): void {
-    const screen = this.#app.views.screen(host)
-    const bytes = screen && encodeMouse(event, screen.modes)
-    if (bytes && bytes.length > 0) this.#app.sendEach([{ hosts: [host], bytes }])
-  }
 }
-
-function scrollByWheel(rows: Pick<Page, 'scrollBy'>, { button }: MouseEvent): void {
-  if (button === 'wheel-up' || button === 'wheel-down')
-    rows.scrollBy(button === 'wheel-up' ? -WHEEL_LINES : WHEEL_LINES)
-}
-
-const isInside = ({ column, row }: MouseEvent, rect: Rect): boolean =>
-  column >= rect.column && column < rect.column + rect.width && row >= rect.row && row < rect.row + rect.height
-
-const insidePane = (event: MouseEvent, rect: Rect) => ({
-  column: event.column - rect.column - 1,
-  row: event.row - rect.row - 1,
-})
