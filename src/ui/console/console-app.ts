@@ -15,6 +15,7 @@ import type { DialogFactory } from '../dialogs/dialog.ts'
 import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
 import { type ActionId, disabledReasonOf, type Keymap, needsReceiver } from '../keys/registry.ts'
+import { FIRST_NETWORK } from '../network/network-view.ts'
 import { FIRST_WATCH } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
 import type { RayLine } from '../ray/ray-line.ts'
@@ -137,6 +138,7 @@ export class ConsoleApp implements PageContext, Disposable {
       mode: TYPING,
       panel: undefined,
       bringUp: noBringUp,
+      network: FIRST_NETWORK,
       watch: FIRST_WATCH,
       ray: { view: { kind: 'none' }, usage: undefined },
       queue: FIRST_QUEUE_VIEW,

@@ -6,6 +6,7 @@ import type { BringUpView } from '../bring-up/bring-up-view.ts'
 import type { PaneView, Rect, Theme, ThemeName } from '../compositor/scene.ts'
 import type { DialogFactory, DialogView } from '../dialogs/dialog.ts'
 import type { QueueView } from '../jobs/queue-view.ts'
+import type { NetworkState } from '../network/network-view.ts'
 import type { WatchState } from '../network/watch-view.ts'
 import type { RayStatus } from '../ray/ray-view.ts'
 import type { Panel } from '../work-views/panel.ts'
@@ -107,6 +108,7 @@ export type ConsoleState = {
   readonly panel: Panel | undefined
   readonly bringUp: BringUpView
   /** The Network tab. */
+  readonly network: NetworkState
   readonly watch: WatchState
   readonly ray: RayStatus
   /** The tabs Packing and Jobs. */

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { TabRecordings } from '../../../../src/ui/network/network-page.ts'
+import { TabRecordings } from '../../../../src/ui/network/tab-recordings.ts'
 
 let state: string
 beforeEach(() => {

@@ -1,0 +1,113 @@
+/** What the Network tab records, and the recordings that it replays: `$XDG_STATE_HOME/muster/recordings/TIME/network.jsonl`. */
+import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { messageOf } from '../../base/errors.ts'
+import { foreignDirectory } from '../../base/foreign-place.ts'
+import { printable } from '../../base/printable.ts'
+import { stateDirectory } from '../../base/user-directories.ts'
+import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
+import type { Sample } from '../../ops/net/watch/sample.ts'
+import { createRecordingDirectory } from '../console/recording.ts'
+
+const FILE = 'network.jsonl'
+/** Half a day of 64 hosts; `muster net watch --record` can write more. */
+const MOST_BYTES = 2 ** 30
+/** A replay is read as a whole. */
+const MOST_READ_BYTES = 2 ** 28
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+export type Shown = { readonly replay: Replay; readonly index: number; readonly count: number }
+
+export class TabRecordings implements Disposable {
+  readonly #environment: Environment
+  #file: { readonly descriptor: number; readonly path: string } | undefined
+  #writtenBytes = 0
+  #shown: Shown | undefined
+
+  constructor(environment: Environment) {
+    this.#environment = environment
+  }
+
+  get isRecording(): boolean {
+    return this.#file !== undefined
+  }
+
+  get shown(): Shown | undefined {
+    return this.#shown
+  }
+
+  /** Starts or stops a recording; returns the notice about it. */
+  toggle(nowMs: number): string {
+    const file = this.#file
+    if (file !== undefined) {
+      this.#end()
+      return `recorded to ${file.path}; o replays it`
+    }
+    const path = join(createRecordingDirectory(this.#environment, nowMs), FILE)
+    this.#file = { descriptor: openSync(path, 'wx', 0o600), path }
+    this.#writtenBytes = 0
+    return `recording to ${path}`
+  }
+
+  /** Returns a notice when the recording has ended by itself. */
+  write(host: string, sample: Sample): string | undefined {
+    const file = this.#file
+    if (file === undefined) return undefined
+    const line = recordingLine({ host, sample })
+    try {
+      writeSync(file.descriptor, line)
+      this.#writtenBytes += line.length
+      if (this.#writtenBytes < MOST_BYTES) return undefined
+      this.#end()
+      return `recording stopped: ${file.path} has reached ${MOST_BYTES / 2 ** 30} GiB`
+    } catch (error) {
+      this.#end()
+      return `recording stopped: ${printable(messageOf(error))}`
+    }
+  }
+
+  /** Opens the newest recording, or the one before the present one; returns a sentence when there is none. */
+  showOlder(): string | undefined {
+    const paths = this.#paths()
+    const index = this.#shown === undefined ? 0 : this.#shown.index + 1
+    const path = paths[index]
+    if (path === undefined) {
+      return this.#shown === undefined ? 'no recordings yet: r records' : 'no older recording'
+    }
+    if (statSync(path).size > MOST_READ_BYTES) {
+      return `${path} is too large for the tab. Run: muster net watch --replay ${path}`
+    }
+    const lines = parseRecording(readFileSync(path, 'utf8'))
+    if (lines.length === 0) return `${path} is empty`
+    this.#shown = { replay: new Replay(lines), index, count: paths.length }
+    return undefined
+  }
+
+  leaveReplay(): void {
+    this.#shown = undefined
+  }
+
+  [Symbol.dispose](): void {
+    this.#end()
+  }
+
+  #end(): void {
+    if (this.#file !== undefined) closeSync(this.#file.descriptor)
+    this.#file = undefined
+  }
+
+  /** Newest first, without the one being written. */
+  #paths(): string[] {
+    const directory = join(stateDirectory(this.#environment), 'recordings')
+    try {
+      if (foreignDirectory(directory) !== undefined) return []
+      const names = readdirSync(directory).toSorted().toReversed()
+      return names
+        .map((name) => join(directory, name, FILE))
+        .filter((path) => path !== this.#file?.path && statSync(path, { throwIfNoEntry: false })?.isFile())
+    } catch {
+      return []
+    }
+  }
+}

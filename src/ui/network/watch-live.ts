@@ -1,0 +1,174 @@
+/** Live resources of the console's hosts, from the first opening of the Network tab on; drawn once a second while shown. */
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import type { lineChart } from '../charts/line-chart.ts'
+import { labelStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
+import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
+import { ThrottledAction } from '../rows/throttled-action.ts'
+import type { ConsoleState, PageContext } from '../state/console-state.ts'
+import type { NetworkView } from './network-view.ts'
+import { TabRecordings } from './tab-recordings.ts'
+import { watchPanes } from './watch-panes.ts'
+import { changeWatch, moveSelection, type WatchState, type WatchView, watchKeys } from './watch-view.ts'
+import type { WatchedHosts } from './watched-hosts.ts'
+
+const REPLAY_HELP =
+  'Replay the newest recording; press again for the previous one. `p` pauses, Left and Right skip ten seconds, `q` leaves.'
+
+/** Only in the tab. */
+const recordingKeys = keyTable<ConsoleState>()(
+  ['record', 'r', 'record', 'Start recording what the tab shows to a file, or stop.'],
+  ['replay', 'o', 'replay', REPLAY_HELP],
+)
+
+export const liveKeys: readonly KeyEntry<ConsoleState>[] = [
+  ...watchKeys.map(({ isActive, ...rest }) =>
+    isActive === undefined ? rest : { ...rest, isActive: ({ watch }: ConsoleState) => isActive(watch.view) },
+  ),
+  ...recordingKeys,
+]
+
+const GATHER_MS = 100
+const SHOW_EVERY_MS = 1000
+
+export class LiveView implements NetworkView {
+  readonly #context: PageContext
+  readonly #watched: WatchedHosts
+  readonly #subscription: Disposable
+  readonly #showing: ThrottledAction
+  #chart: typeof lineChart | undefined
+  #isLoading = false
+  #isDisposed = false
+  readonly #recordings: TabRecordings
+  #playing: Disposable | undefined
+
+  constructor(context: PageContext, watched: WatchedHosts, environment: Readonly<Record<string, string | undefined>>) {
+    this.#context = context
+    this.#watched = watched
+    this.#recordings = new TabRecordings(environment)
+    const every = { clock: context.clock, everyMs: SHOW_EVERY_MS, gatherMs: GATHER_MS }
+    this.#showing = new ThrottledAction(every, () => this.#update())
+    this.#subscription = watched.changes.on((change) => {
+      const ended = change && this.#recordings.write(change.host, change.sample)
+      if (ended !== undefined) context.notice(ended, 'warning')
+      this.#showSoon()
+    })
+  }
+
+  open(): void {
+    this.#loadChart()
+    this.#watched.follow([...this.#context.state.hosts.keys()])
+    this.#update()
+  }
+
+  panes(rect: Rect, theme: Theme): readonly PaneView[] {
+    const { hosts, view, recording } = this.#context.state.watch
+    const nowMs = typeof recording === 'string' ? this.#context.clock.now() : recording.nowMs
+    const badge = badgeOf(recording, theme)
+    return watchPanes(hosts, view, {
+      rect,
+      theme,
+      nowMs,
+      chart: this.#chart,
+      ...(badge === undefined ? {} : { badge }),
+    })
+  }
+
+  handleKey(label: string): boolean | 'leave' {
+    const { state } = this.#context
+    const command = commandOf(recordingKeys, label)
+    if (command !== undefined) return this.#record(command)
+    const shown = this.#recordings.shown
+    if (shown?.replay.handleKey(label) === true) return this.#update()
+    const next = changeWatch(state.watch.view, state.watch.hosts, label)
+    if (next === undefined) return false
+    if (next !== 'leave') this.#show(next)
+    else if (shown === undefined) return 'leave'
+    else {
+      this.#recordings.leaveReplay()
+      this.#update()
+    }
+    return true
+  }
+
+  scrollBy(rows: number): void {
+    const { view, hosts } = this.#context.state.watch
+    this.#show(moveSelection(view, hosts, Math.sign(rows)))
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true
+    this.#showing[Symbol.dispose]()
+    this.#playing?.[Symbol.dispose]()
+    this.#recordings[Symbol.dispose]()
+    this.#subscription[Symbol.dispose]()
+  }
+
+  #record(command: 'record' | 'replay'): true {
+    try {
+      if (command === 'record') this.#context.notice(this.#recordings.toggle(this.#context.clock.now()))
+      else {
+        const problem = this.#recordings.showOlder()
+        if (problem !== undefined) this.#context.notice(problem, 'warning')
+        this.#play()
+      }
+    } catch (error) {
+      this.#context.notice(`cannot ${command}: ${printable(messageOf(error))}`, 'error')
+    }
+    return this.#update()
+  }
+
+  /** Moves the replay on with the clock. */
+  #play(): void {
+    this.#playing ??= this.#context.clock.after(SHOW_EVERY_MS, () => {
+      this.#playing = undefined
+      const shown = this.#recordings.shown
+      if (shown === undefined) return
+      if (shown.replay.advance(SHOW_EVERY_MS)) this.#update()
+      this.#play()
+    })
+  }
+
+  #show(view: WatchView): void {
+    this.#context.change(({ watch }) => ({ watch: { ...watch, view } }))
+  }
+
+  #update(): true {
+    const { shown, isRecording } = this.#recordings
+    const hosts = shown?.replay.hosts() ?? this.#watched.hosts
+    const recording =
+      shown === undefined
+        ? isRecording
+          ? 'on'
+          : 'off'
+        : { title: shown.replay.title, index: shown.index, count: shown.count, nowMs: shown.replay.nowMs }
+    this.#context.change(({ watch }) => ({ watch: { ...watch, hosts, recording } }))
+    return true
+  }
+
+  #showSoon(): void {
+    const { state } = this.#context
+    if (this.#isDisposed || state.tab !== 'network') return
+    this.#watched.follow([...state.hosts.keys()])
+    this.#showing.soon()
+  }
+
+  #loadChart(): void {
+    if (this.#isLoading) return
+    this.#isLoading = true
+    import('../charts/line-chart.ts').then(
+      (module) => {
+        this.#chart = module.lineChart
+        this.#showSoon()
+      },
+      () => this.#context.notice('cannot load the charts', 'error'),
+    )
+  }
+}
+
+function badgeOf(recording: WatchState['recording'], theme: Theme): Span | undefined {
+  if (recording === 'off') return undefined
+  if (recording === 'on') return { text: ' ● recording ', style: labelStyle(theme, theme.dangerText, theme.danger) }
+  const text = ` replay ${recording.title} · ${recording.index + 1} of ${recording.count} `
+  return { text, style: labelStyle(theme, theme.receivingText, theme.receiving) }
+}
