@@ -1,9 +1,11 @@
 /** What up, down and status say: lines for people, or one JSON object a line. */
+
 import { printable } from '../../base/printable.ts'
+import { formatDuration } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ApplyEvent } from '../../ops/kernel/apply.ts'
 import type { AreaFinding, HostStatus } from '../../ops/kernel/bring-up.ts'
-import { formatDuration, formatFinding } from '../../ops/kernel/finding.ts'
+import { formatFinding } from '../../ops/kernel/finding.ts'
 import { formatPlan, type PaintChange, planEvent, sharedHomeLine } from '../../ops/kernel/format-plan.ts'
 import type { Plan } from '../../ops/kernel/plan.ts'
 import type { SharedHome } from '../../ops/kernel/shared-home.ts'

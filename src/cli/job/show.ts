@@ -1,7 +1,9 @@
 /** `muster job list`, `show` and `results`: jobs as tables. */
+
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
+import { ageText, dayText, timeText, whenText } from '../../base/time-text.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
 import { declaredShare } from '../../ops/nfs/shared-directory.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
@@ -81,7 +83,8 @@ Examples:
   async run(id: number, options: GlobalOptions, context: CliContext) {
     using queue = await readQueue(options, context)
     const job = jobOr(queue, id)
-    const why = whyWaiting(job, queue, context.now())
+    const nowMs = context.now()
+    const why = whyWaiting(job, queue, nowMs)
     const values = Object.entries(queue.store.results.of(id))
     const { places, bundles } = 'places' in job.state ? job.state : {}
     const byHand = places === undefined ? [] : handLinesOf({ ...job, places, bundles }, addressesOf(queue))
@@ -112,12 +115,12 @@ Examples:
       ['user', `${job.user}, priority ${job.priority}`],
       ['requests', requestText(job)],
       ...(spec.storage === undefined ? [] : [['storage', storageText(spec.storage, queue)] as const]),
-      ['submitted', new Date(job.submittedMs).toISOString()],
+      ['submitted', agoText(job.submittedMs, nowMs)],
       ['attempt', String(job.attempt)],
     ]
     if ('places' in state && state.places) {
       const { down = {} } = queue.store.report() ?? {}
-      lines.push(['since', new Date(state.startedMs ?? 0).toISOString()])
+      lines.push(['since', agoText(state.startedMs ?? 0, nowMs)])
       state.places.forEach(({ host, devices }, rank) => {
         const bundle = state.bundles?.[rank]
         const trouble = isActive(state) && bundle?.kind !== 'ended' ? down[host] : undefined
@@ -131,13 +134,13 @@ Examples:
     if ('ring' in state && state.ring !== undefined) lines.push(['ring', ringText(state.ring)])
     if (isActive(state) && state.endpoint !== undefined) lines.push(['ready', state.endpoint])
     if (isFinal(state))
-      lines.push(['ended', `${new Date(state.endedMs).toISOString()}${state.reason ? `, ${state.reason}` : ''}`])
+      lines.push(['ended', `${timeText(state.endedMs, nowMs)}${state.reason ? `, ${state.reason}` : ''}`])
     for (const text of leftWords(job)) lines.push(['processes', text])
     for (const text of warnings) lines.push(['warning', text])
     for (const { host, command } of byHand) lines.push(['by hand', `on ${host}: ${command}`])
     for (const [name, value] of values) lines.push([name, value])
     if (state.kind === 'queued' && state.last !== undefined) lines.push(['last attempt', state.last])
-    if (why.expected !== undefined) lines.push(['expected', why.expected])
+    if (why.expected !== undefined) lines.push(['expected', whenText(Date.parse(why.expected), nowMs)])
     for (const line of why.why) lines.push(['why not now', line])
     context.stdout.write(lines.map(([name, text]) => `${`${name}:`.padEnd(14)}${printable(text)}\n`).join(''))
     return EXIT.ok
@@ -205,8 +208,9 @@ function jobJson(job: Job): object {
   }
 }
 
-export const ringText = (ring: PlacedRing): string =>
-  `${formatRing(ring)} (measured ${new Date(ring.measuredMs).toISOString().slice(0, 10)})`
+export const ringText = (ring: PlacedRing): string => `${formatRing(ring)} (measured ${dayText(ring.measuredMs)})`
+
+const agoText = (ms: number, nowMs: number): string => `${timeText(ms, nowMs)}, ${ageText(nowMs - ms)} ago`
 
 export const ringJson = ({ measuredMs, ...ring }: PlacedRing): object => ({
   ...ring,

@@ -1,4 +1,5 @@
 /** Why a job does not run yet, or where its engine runs it, from what is stored alone. */
+import { timeText } from '../../base/time-text.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
@@ -99,7 +100,7 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number): WhyWaiting {
   const startS = report?.expectedS[job.id]
   return {
     why: [
-      ...(notBeforeMs > (report?.atMs ?? 0) ? [`next attempt at ${new Date(notBeforeMs).toISOString()}`] : []),
+      ...(notBeforeMs > (report?.atMs ?? 0) ? [`next attempt at ${timeText(notBeforeMs, nowMs)}`] : []),
       ...down,
       ...(why === undefined ? [THERE_IS_ROOM] : [...why.lines, ...preemptWords(job, queue)]),
     ],

@@ -1,6 +1,7 @@
 /** `muster k8s nodes`, `pods` and `why` */
+
 import { formatBytes } from '../../base/format-bytes.ts'
-import { formatDuration } from '../../ops/kernel/finding.ts'
+import { formatDuration } from '../../base/time-text.ts'
 import { apiPath } from '../../ops/kubernetes/api.ts'
 import { nodeRows, type PodRow, podRowOf } from '../../ops/kubernetes/rows.ts'
 import { nodeOf, podOf } from '../../ops/kubernetes/usage.ts'

@@ -1,15 +1,16 @@
 /** `muster left [TARGET]`: asks hosts what Muster left there, and shows it as a table or removes it as a change with a plan. */
+
 import { statSync } from 'node:fs'
 import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import type { LeftSearch } from '../../base/left.ts'
 import { printable } from '../../base/printable.ts'
+import { formatDuration } from '../../base/time-text.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import { filesLeft, pathWord } from '../../ops/kernel/files.ts'
-import { formatDuration } from '../../ops/kernel/finding.ts'
 import { type HostLeftover, type LeftAreas, type LeftRoom, leftAreas, roomOfSearch } from '../../ops/kernel/left.ts'
 import { iperfLeft } from '../../ops/net/mesh/install-iperf.ts'
 import { jobsLeft, type OwnQueue } from '../../scheduler/jobs/left.ts'

@@ -1,4 +1,5 @@
 /** `muster net mesh`: measures every link, shows and keeps the result, and compares it with the last one. */
+
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
@@ -6,8 +7,8 @@ import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError, notKept } from '../../base/errors.ts'
 import { formatBitRate } from '../../base/format-bit-rate.ts'
 import { printable } from '../../base/printable.ts'
+import { formatDuration } from '../../base/time-text.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { formatDuration } from '../../ops/kernel/finding.ts'
 import { formatMesh, type Heat, type MeshPaint, meshCsv, meshSvg, PLAIN_PAINT } from '../../ops/net/mesh/format-mesh.ts'
 import { judgeMesh, measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
 import {

@@ -1,12 +1,13 @@
 /** What an engine's cluster has and who holds it, for `muster pack`: with real devices, and other people's jobs as one. */
+
 import { printable } from '../../base/printable.ts'
+import { whenText } from '../../base/time-text.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { letterOf } from '../../scheduler/jobs/packing.ts'
 import { enginePicture, isWaiting } from '../../ui/packing/engine-picture.ts'
 import { signOf } from '../../ui/packing/packing-panes.ts'
 import { LOOSE_JOB } from '../../ui/packing/ray-picture.ts'
-import { timeText } from '../../ui/rows/rows-pane.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { openEngines } from '../job/engines.ts'
 import { connectHosts } from '../job/hosts.ts'
@@ -55,7 +56,7 @@ export async function showEngine(
     ...own.map((job) => `${letterOf(job)} ${job} ${store.get(job)?.spec.name ?? ''}`),
     ...(others > 0 ? [`${signOf(LOOSE_JOB)} ${others} other ${others === 1 ? 'job' : 'jobs'}`] : []),
     ...waiting.slice(0, MOST_WAITING).map(({ name, why, expectedMs }) => {
-      const when = expectedMs === undefined ? '' : `, expected ${timeText(expectedMs, context.now())}`
+      const when = expectedMs === undefined ? '' : `, expected ${whenText(expectedMs, context.now())}`
       return `waits: ${name}: ${why}${when}`
     }),
     ...(waiting.length > MOST_WAITING ? [`${waiting.length - MOST_WAITING} more wait.`] : []),

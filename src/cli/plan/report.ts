@@ -1,6 +1,8 @@
 /** What `muster plan` prints: groups × hosts, what waits, and what to change. Pure. */
+
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
+import { timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Placement } from '../../scheduler/model/cluster.ts'
 import type { Amounts, Framework, GroupsPlan, Values } from '../../scheduler/plans/framework.ts'
@@ -194,7 +196,7 @@ function laterWords({
   const jobs = after.tenants.map(({ id, endS, isEstimated, placements }) => {
     const held = placements.reduce((sum, { devices }) => sum + devices.length, 0)
     const hosts = foldHostSet(new Set(placements.map(({ host }) => cluster.hosts[host]?.name ?? '')))
-    const until = isEstimated ? ` until about ${clockTime(endS * 1000, nowMs)}` : ''
+    const until = isEstimated ? ` until about ${timeText(endS * 1000, nowMs)}` : ''
     return `job ${id} ends (it holds ${hosts}${held > 0 ? `: ${countOf(held, 'GPU')}` : ''}${until})`
   })
   const hosts = after.hosts.map((host) => `${cluster.hosts[host]?.name} is back`)
@@ -205,12 +207,6 @@ function laterWords({
       ? []
       : [`Keep it in the queue until then: muster job submit --engine ray --needs ${shellQuote(writeNeeds(needs))}`]),
   ]
-}
-
-function clockTime(ms: number, nowMs: number): string {
-  const [then, now] = [new Date(ms), new Date(nowMs)]
-  const time = then.toTimeString().slice(0, 5)
-  return then.toDateString() === now.toDateString() ? time : `${time} on ${then.toLocaleDateString('sv')}`
 }
 
 const wordsOf = (framework: Framework, values: Values) =>

@@ -9,7 +9,7 @@ import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable, printableLines } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
-import { formatDuration } from '../../ops/kernel/finding.ts'
+import { formatDuration, timeText } from '../../base/time-text.ts'
 import { askForJobs, type RayJob, type RayJobEvent, type RayJobOrder } from '../../ops/ray/jobs.ts'
 import { nodesOf, wantedRay } from '../../ops/ray/wanted.ts'
 import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
@@ -213,7 +213,7 @@ function formatJobs(jobs: readonly RayJob[], nowMs: number): string {
       return [
         id,
         status,
-        startMs === undefined ? '' : new Date(startMs).toISOString(),
+        startMs === undefined ? '' : timeText(startMs, nowMs),
         took,
         entrypoint.split('\n', 1)[0] ?? '',
       ]

@@ -1,6 +1,7 @@
 /** A study and its trials, as text and as JSON. */
+
 import { defined } from '../../base/defined.ts'
-import { formatDuration } from '../../ops/kernel/finding.ts'
+import { formatDuration } from '../../base/time-text.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isActive } from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'

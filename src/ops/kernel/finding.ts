@@ -47,16 +47,6 @@ export function asRoot(isRoot: boolean | undefined, command: string): string {
   return isRoot === true ? command : `sudo ${command}`
 }
 
-/** `12 ms`, `3.4 s`, `2 h 5 min`: rounded for people. */
-export function formatDuration(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`
-  if (ms < 120_000) return `${Number((ms / 1000).toFixed(1))} s`
-  const minutes = Math.round(ms / 60_000)
-  if (minutes < 120) return `${minutes} min`
-  const hours = Math.floor(minutes / 60)
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.round(hours / 24)} days`
-}
-
 /** One line: cause, detail and fix. Printable. */
 export function formatFinding({ cause, detail, fix, hint }: Finding): string {
   const where = fix?.where === 'here' ? 'here' : 'there'

@@ -2,12 +2,14 @@
  * Verifies that mounts answer; and for `check`, writes a file on the server and on each client and reads it on all others. Every
  * command on a mount has a time limit, so that a dead server delays nothing else.
  */
+
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
+import { formatDuration } from '../../base/time-text.ts'
 import type { AreaFacts, HostExec } from '../kernel/area.ts'
 import { knownValue, limitedFunctions, PROGRAM_LIMIT_S } from '../kernel/fact.ts'
-import { type Finding, formatDuration, onHost } from '../kernel/finding.ts'
+import { type Finding, onHost } from '../kernel/finding.ts'
 import { reasonOfResult } from '../kernel/host-port.ts'
 import { formatOutcome } from '../run/outcome.ts'
 import type { ExportEntry, Exports } from './exports.ts'

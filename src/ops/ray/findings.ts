@@ -4,9 +4,10 @@
  */
 
 import { formatBytes } from '../../base/format-bytes.ts'
+import { formatDuration } from '../../base/time-text.ts'
 import { clockDifference } from '../kernel/clock.ts'
 import { type KnownFacts, knownValue } from '../kernel/fact.ts'
-import { type Finding, formatDuration, onHost } from '../kernel/finding.ts'
+import { type Finding, onHost } from '../kernel/finding.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { ipOf } from './addresses.ts'
 import type { FactsOfHosts, RayFacts } from './facts.ts'

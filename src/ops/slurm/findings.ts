@@ -1,9 +1,10 @@
 /** What keeps a host out of the cluster, found before anything is changed, each with its fix. Pure. */
 
+import { formatDuration } from '../../base/time-text.ts'
 import { clockDifference } from '../kernel/clock.ts'
 import { knownValue } from '../kernel/fact.ts'
 import { MADE_BY_MUSTER } from '../kernel/files.ts'
-import { type Finding, formatDuration, onHost } from '../kernel/finding.ts'
+import { type Finding, onHost } from '../kernel/finding.ts'
 import { KEY_FILE } from './daemons.ts'
 import type { FactsOfSlurmHost, FactsOfSlurmHosts, NodeState } from './facts.ts'
 import { FILES, type FileName, hostOf, isNodeName, LOGS, PORTS, type SlurmHost, type SlurmWanted } from './wanted.ts'

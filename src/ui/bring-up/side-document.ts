@@ -1,12 +1,13 @@
 /** What the pane beside the table shows: details of a cell, the plan, or the steps as they run. Pure. */
+
 import { printable } from '../../base/printable.ts'
 import { wrapText } from '../../base/text-width.ts'
+import { ageText, formatDuration, timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { hostsWithSteps } from '../../ops/kernel/change.ts'
-import { formatDuration } from '../../ops/kernel/finding.ts'
 import { countPlan, type LineKind, planLines } from '../../ops/kernel/format-plan.ts'
 import { boldStyle, mutedStyle, type Style, styleOf, type Theme, type ThemeColour } from '../compositor/scene.ts'
-import { ageText, documentOf, type Row, type RowDocument, timeText } from '../rows/rows-pane.ts'
+import { documentOf, type Row, type RowDocument } from '../rows/rows-pane.ts'
 import { type BringUpView, type ChangeView, cellKey, cellOf, type StepView, stepsOf, toneOf } from './bring-up-view.ts'
 import { cellText, phaseText, type TableContext } from './table-document.ts'
 

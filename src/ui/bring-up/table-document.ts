@@ -1,5 +1,7 @@
 /** Hosts × areas as rows: each cell a sign and a word, then the time of the last check. Pure. */
+
 import { clip, clipName, padEnd, textWidth } from '../../base/text-width.ts'
+import { ageText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { StatusWord } from '../../ops/kernel/bring-up.ts'
 import { BOLD } from '../../terminal/cells.ts'
@@ -12,7 +14,7 @@ import {
   type Theme,
   type ThemeColour,
 } from '../compositor/scene.ts'
-import { ageText, documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/rows-pane.ts'
+import { documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/rows-pane.ts'
 import {
   type AreaColumn,
   type BringUpView,

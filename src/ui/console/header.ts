@@ -1,12 +1,13 @@
 /** The header and footer as data, at a given width. Pure. */
+
 import { clip, clipName, textWidth } from '../../base/text-width.ts'
+import { ageText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { oldestFactMs } from '../bring-up/bring-up-view.ts'
 import type { BarPart } from '../components/dialog-box.tsx'
 import { type Theme, toneColour } from '../compositor/scene.ts'
 import { disabledReasonOf, type Keymap, keysOf, LEADER_HINTS } from '../keys/registry.ts'
 import { rayWords } from '../ray/ray-view.ts'
-import { ageText } from '../rows/rows-pane.ts'
 import { type ConsoleState, isLive, type Mode, receiverList, TABS, titleOf } from '../state/console-state.ts'
 import { pageHints } from '../tabs/page-keys.ts'
 import { panelHints, panelName } from '../work-views/panel.ts'

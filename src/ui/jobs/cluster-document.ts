@@ -1,6 +1,8 @@
 /** All jobs of an engine's cluster, other people's in grey, and the selected one with its nodes or why it waits. Pure. */
+
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd } from '../../base/text-width.ts'
+import { timeText, whenText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
@@ -8,7 +10,7 @@ import { boldStyle, mutedStyle, type Style, styleOf, type Theme } from '../compo
 import { type ClusterJob, type EnginePicture, isWaiting, nameWithTitle } from '../packing/engine-picture.ts'
 import { jobSpan, signOf } from '../packing/packing-panes.ts'
 import { LOOSE_JOB } from '../packing/ray-picture.ts'
-import { documentOf, type Row, type RowDocument, rowStyle, timeText, wrapRows } from '../rows/rows-pane.ts'
+import { documentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
 
 const NAME_COLUMNS = 26
 const STATE_COLUMNS = 10
@@ -66,7 +68,7 @@ const stateOf = (job: ClusterJob): string => (isWaiting(job) ? 'waiting' : 'runn
 
 function whereOrWhy(job: ClusterJob, nowMs: number): string {
   if (!isWaiting(job)) return placesText(job)
-  return job.expectedMs === undefined ? job.why : `expected ${timeText(job.expectedMs, nowMs)}: ${job.why}`
+  return job.expectedMs === undefined ? job.why : `expected ${whenText(job.expectedMs, nowMs)}: ${job.why}`
 }
 
 /** `n[1-2], 3 GPUs` */
@@ -95,7 +97,7 @@ export function clusterJobDocument(
   return documentOf([
     ...say(`${stateOf(job)}  ${job.id}`, boldStyle(theme.text)),
     ...(job.title === '' ? [] : say(job.title, mutedStyle(theme))),
-    ...(expectedMs === undefined || !isWaiting(job) ? [] : say(`expected to start ${timeText(expectedMs, nowMs)}`)),
+    ...(expectedMs === undefined || !isWaiting(job) ? [] : say(`expected to start ${whenText(expectedMs, nowMs)}`)),
     ...why.flatMap((sentence) => say(sentence, styleOf(isWaiting(job) ? theme.warning : theme.text))),
     ...(typeof details === 'string' ? say(details, mutedStyle(theme)) : []),
     ...places

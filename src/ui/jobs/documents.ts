@@ -1,13 +1,15 @@
 /** The list of the Jobs tab, where an array or a grid is one row with its progress; its jobs as a table of metrics and parameters, the best first; one job with its log. Pure. */
+
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
+import { whenText } from '../../base/time-text.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { formatBundle, isFinal, type JobState } from '../../scheduler/jobs/job.ts'
 import { JOB_COLUMNS, type JobColumn, requestText, STATE_COLUMN, stateText } from '../../scheduler/jobs/job-columns.ts'
 import { metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme } from '../compositor/scene.ts'
-import { documentOf, type Row, type RowDocument, rowStyle, timeText, wrapRows } from '../rows/rows-pane.ts'
+import { documentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
 import {
   countOf,
   type Filter,
@@ -163,7 +165,7 @@ export function jobDocument(
     })
     if (state.places.length > MOST_PLACES) rows.push(...say(`and ${state.places.length - MOST_PLACES} more`, muted))
   }
-  if (expectedMs !== undefined) rows.push(...say(`expected to start ${timeText(expectedMs, nowMs)}`))
+  if (expectedMs !== undefined) rows.push(...say(`expected to start ${whenText(expectedMs, nowMs)}`))
   for (const line of why) rows.push(...say(line, styleOf(theme.warning)))
   if (log?.trouble !== undefined) rows.push(...say(`log: ${log.trouble}`, styleOf(theme.danger)))
   if (log !== undefined && log.lines.length > 0) {

@@ -1,7 +1,9 @@
 /** The ranks of a job on their hosts: a row a host, a cell a rank with its step; what is wrong above them, their folded log below. Pure. */
+
 import { formatBitRate, shortBitRate } from '../../base/format-bit-rate.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
+import { ageText } from '../../base/time-text.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { failuresOf, isActive, isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { type RankRow, type RankTail, ranksOf } from '../../scheduler/jobs/ranks.ts'
@@ -16,7 +18,7 @@ import {
 } from '../../scheduler/launch/straggler.ts'
 import { formatFirstFailure, rankFailures } from '../../scheduler/launch/verdict.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme } from '../compositor/scene.ts'
-import { ageText, documentOf, percentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
+import { documentOf, percentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
 import type { JobDetails, RanksSeen, RanksView } from './queue-view.ts'
 
 /** `behind`: it runs, but its steps lag. `unknown`: its host cannot be read. */

@@ -1,7 +1,9 @@
 /** A study as documents: its line in the list, a summary, the table of its trials, and views that lie beside the table. Pure. */
+
 import { getOrMake } from '../../base/collections.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
+import { ageText } from '../../base/time-text.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { Metric } from '../../scheduler/jobs/metric.ts'
 import type { OpenTrial } from '../../scheduler/jobs/study-rows.ts'
@@ -14,7 +16,7 @@ import { spaceOf, type Trial } from '../../scheduler/study/study.ts'
 import { mostTrials, pointText, progressText, valuesTextOf } from '../../scheduler/study/study-text.ts'
 import { importanceText, textPlot } from '../../scheduler/study/text-plot.ts'
 import { boldStyle, mutedStyle, type Span, styleOf, type Theme } from '../compositor/scene.ts'
-import { ageText, type Row, wrapRows } from '../rows/rows-pane.ts'
+import { type Row, wrapRows } from '../rows/rows-pane.ts'
 import { parallelRows } from './parallel-chart.ts'
 import { NO_SCHEDULER } from './queue-view.ts'
 import { type ResultsTable, stateColour, type TableRow } from './results-table.ts'

@@ -1,6 +1,8 @@
 /** The Packing tab: figures, a box for each host, and the jobs that wait with the reason. Pure. */
+
 import { printable } from '../../base/printable.ts'
 import { clip, clipName, textWidth } from '../../base/text-width.ts'
+import { whenText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
@@ -10,7 +12,7 @@ import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, styleOf, type Theme } from '../compositor/scene.ts'
 import { NO_SCHEDULER, pictureAt, type QueueStatus, type QueueView, type RealUse } from '../jobs/queue-view.ts'
 import type { RayStatus } from '../ray/ray-view.ts'
-import { documentOf, type Row, rowsPane, rowWidth, timeText, wrapRows } from '../rows/rows-pane.ts'
+import { documentOf, type Row, rowsPane, rowWidth, wrapRows } from '../rows/rows-pane.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { type EnginePicture, isWaiting, nameWithTitle } from './engine-picture.ts'
 import { LOOSE_JOB, type RayPicture } from './ray-picture.ts'
@@ -388,7 +390,7 @@ const namedRow = (job: number, sign: string, name: string, why: string, theme: T
 ]
 
 const expectedText = (expectedMs: number | undefined, nowMs: number): string =>
-  expectedMs === undefined ? '' : `expected ${timeText(expectedMs, nowMs)}: `
+  expectedMs === undefined ? '' : `expected ${whenText(expectedMs, nowMs)}: `
 
 function waitingRow({ job, why, expectedMs }: QueueStatus['waiting'][number], theme: Theme, nowMs: number): Row {
   const name = `${job.id} ${clip(printable(job.spec.name), 24)}`

@@ -1,7 +1,8 @@
 /** The login: start-up files, sshd's limits, large packets, missing facts. */
 
 import { formatBytes } from '../../../base/format-bytes.ts'
-import { asRoot, type Complaint, complaint, formatDuration, onHost } from '../../kernel/finding.ts'
+import { formatDuration } from '../../../base/time-text.ts'
+import { asRoot, type Complaint, complaint, onHost } from '../../kernel/finding.ts'
 import type { Examination, LargeAnswer, Startup } from '../examine-host.ts'
 import type { DoctorEnd } from '../host-port.ts'
 

@@ -1,7 +1,9 @@
 /** Memory, load, limits, rights, names, languages and the clock of one machine. */
+
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
-import { asRoot, type Complaint, complaint, type Finding, formatDuration, onHost } from '../../kernel/finding.ts'
+import { formatDuration } from '../../../base/time-text.ts'
+import { asRoot, type Complaint, complaint, type Finding, onHost } from '../../kernel/finding.ts'
 import type { ClockOffset } from '../clock-offset.ts'
 import type { MachineFacts } from '../fact-script.ts'
 import type { TimeService } from '../facts/machine.ts'

@@ -44,9 +44,9 @@ export class Replay {
     return this.#nowMs
   }
 
-  /** `10:15:30 UTC, halted` */
+  /** `10:15:30, halted`, in local time */
   get title(): string {
-    const time = `${new Date(this.#nowMs).toISOString().slice(11, 19)} UTC`
+    const time = new Date(this.#nowMs).toTimeString().slice(0, 8)
     const lastMs = this.#lines.at(-1)?.sample.atMs ?? 0
     return `${time}${this.#nowMs >= lastMs ? ', the end' : this.#isHalted ? ', halted' : ''}`
   }

@@ -96,7 +96,7 @@ it('records what it shows, and replays recordings, newest first', async () => {
     say(4, 700)
     expect(text().join('')).toContain('86%')
     harness.type('o')
-    expect(text().join('')).toMatch(/ m1 +50%.*replay \d\d:\d\d:\d\d UTC · 1 of 1/)
+    expect(text().join('')).toMatch(/ m1 +50%.*replay \d\d:\d\d:\d\d · 1 of 1/)
     // The tab Packing goes on showing what is used now.
     harness.type('4')
     await new Promise((resolve) => setImmediate(resolve))

@@ -1,0 +1,39 @@
+/** Times and durations for people, in local time; machines get ISO 8601 (`--json`, files). */
+
+/** `2026-11-22` */
+export const dayText = (ms: number): string => new Date(ms).toLocaleDateString('sv-SE')
+
+/** `13:51` of today, otherwise `2026-11-22 13:51`. */
+export function timeText(ms: number, nowMs: number): string {
+  const time = new Date(ms).toTimeString().slice(0, 5)
+  return dayText(ms) === dayText(nowMs) ? time : `${dayText(ms)} ${time}`
+}
+
+const SOON_MS = 3_600_000
+
+/** Of something to come: `now`, `in 40 s`, `in 4 min`; from an hour on the time: `at 13:51`, `on 2026-11-24 at 09:00`. */
+export function whenText(ms: number, nowMs: number): string {
+  const leftMs = ms - nowMs
+  if (leftMs <= 0) return 'now'
+  if (leftMs < SOON_MS) return `in ${ageText(Math.ceil(leftMs / 1000) * 1000)}`
+  const time = timeText(ms, nowMs)
+  return time.includes(' ') ? `on ${time.replace(' ', ' at ')}` : `at ${time}`
+}
+
+/** `12 s`, `3 min`, `2 h`, `3 days`: rounded down. */
+export function ageText(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`
+  return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} days`
+}
+
+/** `12 ms`, `3.4 s`, `2 h 5 min`: rounded. */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 120_000) return `${Number((ms / 1000).toFixed(1))} s`
+  const minutes = Math.round(ms / 60_000)
+  if (minutes < 120) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.round(hours / 24)} days`
+}
