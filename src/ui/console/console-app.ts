@@ -22,7 +22,7 @@ import type { RayLine } from '../ray/ray-line.ts'
 import {
   type ConsoleState,
   type HostState,
-  LOG_LIMIT,
+  type LogEntry,
   type Mode,
   type NoticeTone,
   type Page,
@@ -36,7 +36,7 @@ import type { WorkPanel } from '../work-views/work-panel.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { Comparison } from './comparison.ts'
 import { Dialogs } from './dialogs.ts'
-import { hostStateOf, logLine, reduceHost, writeNotice } from './fleet-reducer.ts'
+import { addToLog, hostStateOf, logLine, reduceHost, writeNotice } from './fleet-reducer.ts'
 import { HostViews } from './host-views.ts'
 import { type Arrangement, arrange, type Direction, focusNeighbour, pageOf } from './panes.ts'
 import { Recording } from './recording.ts'
@@ -144,7 +144,7 @@ export class ConsoleApp implements PageContext, Disposable {
       queue: FIRST_QUEUE_VIEW,
       notice: undefined,
       log: [],
-      logOffset: 0,
+      logOffset: undefined,
       themeName: options.themeName,
       leaderLabel: preferences.leader,
       clockMs: ports.clock.now(),
@@ -315,9 +315,11 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   log(host: string, message: string, tone: NoticeTone = 'info'): void {
-    const text = printable(message)
-    const log = [...this.state.log, { atMs: this.clock.now(), host, text, tone }]
-    this.store.update({ log: log.length > LOG_LIMIT ? log.slice(-LOG_LIMIT) : log })
+    this.#addToLog({ atMs: this.clock.now(), host, text: message, tone })
+  }
+
+  #addToLog(entry: LogEntry): void {
+    this.store.update({ log: addToLog(this.state.log, { ...entry, text: printable(entry.text) }) })
   }
 
   /** False: the action cannot be done now, and a notice says why. */
@@ -407,7 +409,7 @@ export class ConsoleApp implements PageContext, Disposable {
     if (event.type === 'data' || event.type === 'added' || event.type === 'removed') return
     this.#updateHost(event.host, (host) => reduceHost(host, event))
     const line = logLine(event, this.clock.now())
-    if (line) this.log(line.host, line.text, line.tone)
+    if (line) this.#addToLog(line)
     this.options.onPaneChange(event.host, false)
     this.#runClock()
   }

@@ -3,7 +3,7 @@ import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { FleetEvent, ShellState, WriteReport } from '../../ssh/create-fleet.ts'
 import type { SessionState } from '../../ssh/session-transition.ts'
-import type { HostState, LogEntry, NoticeTone } from '../state/console-state.ts'
+import { type HostState, LOG_LIMIT, type LogEntry, type NoticeTone } from '../state/console-state.ts'
 
 export function hostStateOf(endpoint: Endpoint): HostState {
   return {
@@ -42,26 +42,40 @@ function lossReason(host: HostState, session: SessionState): string | undefined 
   return session.kind === 'ready' || session.kind === 'closed' ? undefined : host.lossReason
 }
 
-const LOGGED_ATTEMPTS = 3
+/** Attempts to reach a host again stay one line as long as they fail for the same reason. */
+export function addToLog(log: readonly LogEntry[], entry: LogEntry): readonly LogEntry[] {
+  const at = entry.away === undefined ? -1 : log.findLastIndex(({ host }) => host === entry.host)
+  const before = log[at]
+  if (before === undefined || before.away !== entry.away) return [...log, entry].slice(-LOG_LIMIT)
+  const [next] = NEXT_ATTEMPT.exec(entry.text) ?? []
+  return next === undefined ? log : log.with(at, { ...before, text: before.text.replace(NEXT_ATTEMPT, '') + next })
+}
+
+const NEXT_ATTEMPT = / · attempt \d+ at \d\d:\d\d:\d\d$/
 
 /** The event's line in the log, if it has one. */
 export function logLine(event: FleetEvent, atMs: number): LogEntry | undefined {
   const line = (text: string, tone: NoticeTone = 'info'): LogEntry | undefined =>
     'host' in event ? { atMs, host: event.host, text, tone } : undefined
+  const away = (reason: string, text: string, tone: NoticeTone): LogEntry | undefined => {
+    const entry = line(text, tone)
+    return entry && { ...entry, away: reason }
+  }
   if (event.type === 'session') {
     const { state } = event
     if (state.kind === 'ready') return line('connected')
     if (state.kind === 'closed') return line('closed')
-    if (state.kind === 'lost') return line(`lost: ${state.reason}`, 'error')
+    if (state.kind === 'lost') return away(state.reason, `lost: ${state.reason}`, 'error')
     if (state.kind === 'failed')
       return line([state.failure.reason, state.failure.hint].filter(Boolean).join(' '), 'error')
-    // Only the first attempts, so that a host that stays away does not fill the log.
-    if (state.kind !== 'waiting' || state.attempt > LOGGED_ATTEMPTS) return undefined
-    const seconds = Math.max(1, Math.round((state.retryAtMs - atMs) / 1000))
-    return line(`attempt ${state.attempt} in ${seconds} s: ${state.reason}`, 'warning')
+    if (state.kind !== 'waiting') return undefined
+    const time = new Date(state.retryAtMs).toTimeString().slice(0, 8)
+    return away(state.reason, `${state.reason} · attempt ${state.attempt} at ${time}`, 'warning')
   }
   if (event.type === 'shell' && event.state.kind === 'ended') {
     const { end } = event.state
+    // Its connection says so, too.
+    if (end.kind === 'lost') return away(end.reason, `lost: ${end.reason}`, 'error')
     return line(shellEnd(end), end.kind === 'exit' && end.code === 0 ? 'info' : 'warning')
   }
   return undefined

@@ -81,6 +81,8 @@ export type LogEntry = {
   readonly host: string
   readonly text: string
   readonly tone: NoticeTone
+  /** Why the host is away, while it is. */
+  readonly away?: string
 }
 
 export type ConsoleState = {
@@ -115,7 +117,8 @@ export type ConsoleState = {
   readonly queue: QueueView
   readonly notice: Notice | undefined
   readonly log: readonly LogEntry[]
-  readonly logOffset: number
+  /** The first row of the log in view; undefined: its end stays in view. */
+  readonly logOffset: number | undefined
   readonly themeName: ThemeName
   readonly leaderLabel: string
   /** Ticks once a second while something on the screen counts. */
@@ -188,7 +191,7 @@ export function differentReceive(state: ConsoleState, equalGroups: readonly (rea
 export interface Page extends Disposable {
   /** Its tab was selected, even if it was shown already. */
   open(): void
-  /** The panes between header and footer; none if the chrome draws a component instead. */
+  /** The panes between header and footer. */
   panes(area: Rect, theme: Theme): readonly PaneView[]
   /** False: the key does nothing here. */
   handleKey(label: string): boolean

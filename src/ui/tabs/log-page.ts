@@ -1,6 +1,27 @@
-/** The tab Log: its keys. The lines are drawn by a component of the chrome. */
+/** The tab Log: what happened, newest at the bottom; long lines are wrapped. */
+import { clipName, padEnd, textWidth } from '../../base/text-width.ts'
+import {
+  boldStyle,
+  mutedStyle,
+  type PaneView,
+  type Rect,
+  styleOf,
+  type Theme,
+  themes,
+  toneColour,
+} from '../compositor/scene.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
-import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
+import {
+  documentOf,
+  documentRows,
+  firstRow,
+  type Row,
+  type RowDocument,
+  rowsPane,
+  type ScrollPlace,
+  wrapRows,
+} from '../rows/rows-pane.ts'
+import type { ConsoleState, LogEntry, Page, PageContext } from '../state/console-state.ts'
 
 export const logKeys = keyTable<ConsoleState>()(
   ['to-shells', 'Esc q', 'shells', 'Go back to the shells.'],
@@ -8,6 +29,8 @@ export const logKeys = keyTable<ConsoleState>()(
   ['down', 'Down j', '', 'Scroll one line down.'],
   ['page-up', 'PageUp b', 'older', 'Scroll one page up.'],
   ['page-down', 'PageDown Space', 'newer', 'Scroll one page down.'],
+  ['first', 'Home g', 'first', 'Go to the oldest line.'],
+  ['last', 'End G', 'last', 'Go to the newest line, and follow.'],
 )
 
 export class LogPage implements Page {
@@ -21,28 +44,71 @@ export class LogPage implements Page {
 
   /** The newest line is in view. */
   open(): void {
-    this.#context.change(() => ({ logOffset: 0 }))
+    this.#context.change(() => ({ logOffset: undefined }))
   }
 
-  panes() {
-    return []
+  panes(rect: Rect, theme: Theme): readonly PaneView[] {
+    const document = logDocument(this.#context.state.log, rect.width - 2, theme)
+    return [rowsPane({ id: ' log', title: 'log', hasKeys: true, document, place: this.#place, rect, theme })]
+  }
+
+  get #place(): ScrollPlace {
+    const { logOffset } = this.#context.state
+    return { offset: logOffset ?? 0, isFollowing: logOffset === undefined }
   }
 
   handleKey(label: string): boolean {
     const command = commandOf(logKeys, label)
     if (command === undefined) return false
-    const page = Math.max(1, this.#context.state.rows - 3)
-    const steps = { up: -1, down: 1, 'page-up': -page, 'page-down': page }
+    const page = Math.max(1, this.#context.state.rows - 5)
+    const all = Number.MAX_SAFE_INTEGER
+    const steps = { up: -1, down: 1, 'page-up': -page, 'page-down': page, first: -all, last: all }
     if (command === 'to-shells') this.#context.showTab('shells')
     else this.scrollBy(steps[command])
     return true
   }
 
-  scrollBy(rows: number): void {
-    this.#context.change(({ log, logOffset }) => ({
-      logOffset: Math.max(0, Math.min(log.length - 1, logOffset - rows)),
-    }))
+  scrollBy(by: number): void {
+    const { state } = this.#context
+    const document = logDocument(state.log, state.columns - 2, themes[state.themeName])
+    // Between header and footer.
+    const rows = documentRows(state.rows - 2, document)
+    const offset = Math.max(0, firstRow(this.#place, document, rows) + by)
+    this.#context.change(() => ({ logOffset: offset >= document.length - rows ? undefined : offset }))
   }
 
   [Symbol.dispose](): void {}
+}
+
+const MOST_HOST = 16
+/** `13:51:07` and the blanks round it. */
+const TIME_COLUMNS = 10
+
+export function logDocument(log: readonly LogEntry[], columns: number, theme: Theme): RowDocument {
+  if (log.length === 0) return documentOf([[{ text: ' Nothing has happened yet.', style: mutedStyle(theme) }]])
+  const hostColumns = Math.min(MOST_HOST, Math.max(...log.map(({ host }) => textWidth(host))))
+  return documentOf(log.flatMap((entry) => entryRows(entry, { columns, hostColumns, theme })))
+}
+
+type Layout = { readonly columns: number; readonly hostColumns: number; readonly theme: Theme }
+
+/** A log of thousands of lines is drawn with every key and every new line. */
+const wrapped = new WeakMap<LogEntry, Layout & { readonly rows: readonly Row[] }>()
+
+function entryRows(entry: LogEntry, layout: Layout): readonly Row[] {
+  const { columns, hostColumns, theme } = layout
+  const known = wrapped.get(entry)
+  if (known?.columns === columns && known.hostColumns === hostColumns && known.theme === theme) return known.rows
+  const indent = TIME_COLUMNS + (hostColumns === 0 ? 0 : hostColumns + 1)
+  const lines = wrapRows(entry.text, columns - indent, '', styleOf(toneColour(theme, entry.tone, theme.text)))
+  const head: Row = [
+    { text: ` ${new Date(entry.atMs).toTimeString().slice(0, 8)} `, style: mutedStyle(theme) },
+    ...(hostColumns === 0
+      ? []
+      : [{ text: `${padEnd(clipName(entry.host, hostColumns), hostColumns)} `, style: boldStyle(theme.accent) }]),
+  ]
+  const blank: Row = [{ text: ' '.repeat(indent), style: styleOf(theme.text) }]
+  const rows = lines.map((line, index) => [...(index === 0 ? head : blank), ...line])
+  wrapped.set(entry, { ...layout, rows })
+  return rows
 }

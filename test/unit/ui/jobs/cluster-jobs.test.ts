@@ -53,7 +53,7 @@ it.each([
   expect(text()).toContain('cannot reach c1')
   tell(enginePicture(USAGE, 'Slurm', () => 17))
   expect(text()).toContain('1 running, 2 waiting  * 2 other jobs')
-  expect(text()).toMatch(/^▸Q job 17 +waiting +expected .*: waiting for other jobs/m)
+  expect(text()).toMatch(/^▸Q job 17 +waiting +expected in \d+ min: waiting for other/m)
   expect(text()).toMatch(/^ \* 7 of bob: x\\x1b\[2J +running +n\[1-2\], 3 GPUs/m)
   expect(text()).toMatch(/^ \* 8 of eve: big +waiting +jobs of higher priority go first/m)
   expect(hints()).not.toMatch(/cancel|hold|filter|search/)

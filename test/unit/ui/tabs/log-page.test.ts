@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import type { SessionState } from '../../../../src/ssh/session-transition.ts'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
+import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
+
+const LEADER = '\x1d'
+
+function rows({ console }: ConsoleHarness): string[] {
+  const { columns, rows } = console.state
+  const [pane] = console.pages.log.panes({ column: 0, row: 1, width: columns, height: rows - 2 }, themes.none)
+  return (pane?.notice ?? []).map((row) => row.map(({ text }) => text).join('')).filter((text) => text !== '')
+}
+
+describe('the tab Log', () => {
+  it('wraps long lines below their text, and scrolls by rows', () => {
+    const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 80, rows: 24 } })
+    const words = Array.from({ length: 200 }, (_, at) => `word${at}`)
+    harness.console.log('m1', words.join(' '), 'error')
+    harness.type(`${LEADER}6`)
+    expect(rows(harness)).toHaveLength(20)
+    expect(rows(harness).at(-1)).toMatch(/^ {13}word1\d\d .*word199$/)
+    harness.type('g')
+    expect(rows(harness)[0]).toMatch(/^ \d\d:\d\d:\d\d m1 connected$/)
+    expect(
+      rows(harness)
+        .join(' ')
+        .match(/word\d+/g)
+        ?.slice(0, 99),
+    ).toEqual(words.slice(0, 99))
+    harness.type('G')
+    harness.console.log('', 'one more')
+    expect(rows(harness).at(-1)).toMatch(/one more$/)
+    harness.type('k')
+    expect(rows(harness).at(-1)).toMatch(/word199$/)
+  })
+
+  it('shows a host that is away in one line for each reason, with the next attempt', () => {
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    const session = (host: string, state: SessionState) => harness.fleet.events.emit({ type: 'session', host, state })
+    const waiting = (attempt: number, reason: string): SessionState => {
+      return { kind: 'waiting', attempt, retryAtMs: attempt * 1000, reason }
+    }
+    session('m1', { kind: 'lost', attempt: 1, reason: 'no answer', sinceMs: 0 })
+    harness.fleet.events.emit({
+      type: 'shell',
+      host: 'm1',
+      state: { kind: 'ended', end: { kind: 'lost', reason: 'no answer' } },
+    })
+    session('m2', { kind: 'lost', attempt: 1, reason: 'no answer', sinceMs: 0 })
+    for (const attempt of [1, 2, 3, 4, 5]) session('m1', waiting(attempt, 'no answer'))
+    session('m1', waiting(6, 'connection refused'))
+    session('m1', { kind: 'ready', attempt: 6, sinceMs: 0 })
+    harness.type(`${LEADER}6`)
+    expect(rows(harness).map((text) => text.slice(10))).toEqual([
+      'm1 connected',
+      'm2 connected',
+      expect.stringMatching(/^m1 lost: no answer · attempt 5 at \d\d:\d\d:05$/),
+      'm2 lost: no answer',
+      expect.stringMatching(/^m1 connection refused · attempt 6 at \d\d:\d\d:06$/),
+      'm1 connected',
+    ])
+  })
+})
