@@ -36,7 +36,6 @@ export const bringUpKeys = keyTable<ConsoleState>()(
   ['only', 't', 'this area', 'Plan changes for the area of the cell only, or for all areas again.', onTable],
   ['mark-all', 'a', '', 'Mark all hosts, or none if some are marked.'],
   ['change', 'o', 'last change', 'Show the plan or the steps of the running or last change.', hasChange],
-  ['to-shells', 'Esc q', 'shells', 'Go back to the shells.', onTable],
   ['left', 'Left h', '', 'Select the area to the left.'],
   ['right', 'Right l', '', 'Select the area to the right.'],
   ['row-up', 'Up k', '', 'Select the host above; beside the table, scroll a line up.'],

@@ -12,7 +12,7 @@ import {
   splitColumns,
   splitRows,
 } from '../rows/rows-pane.ts'
-import { type Page, type PageContext, tabOfKey } from '../state/console-state.ts'
+import { isBareAction, type Page, type PageContext, tabOfKey } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type BringUpCommand, bringUpKeys } from './bring-up-keys.ts'
 import { type BringUpPort, type BringUpView, isChanging, retryable, rowsOf } from './bring-up-view.ts'
@@ -95,7 +95,12 @@ export class BringUpPage implements Page {
 
   handleKey(label: string): boolean {
     const command = commandOf(bringUpKeys, label, this.#context.state)
-    if (this.#work.isDeciding && tabOfKey(label) === undefined && (command === undefined || !ANSWERS.has(command))) {
+    if (
+      this.#work.isDeciding &&
+      tabOfKey(label) === undefined &&
+      !isBareAction(label) &&
+      (command === undefined || !ANSWERS.has(command))
+    ) {
       this.#refuse(label)
       return true
     }
@@ -122,7 +127,6 @@ export class BringUpPage implements Page {
     no: () => this.#work.decide(false),
     cancel: () => this.#work.cancel(),
     'back-to-table': () => this.#work.showTable(),
-    'to-shells': () => this.#context.showTab('shells'),
     up: () => this.#begin('up', this.#chosenHosts()),
     down: () => this.#begin('down', this.#chosenHosts()),
     again: () => this.#check(),

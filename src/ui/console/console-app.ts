@@ -238,9 +238,16 @@ export class ConsoleApp implements PageContext, Disposable {
     if ((state.isFolded && !before.isFolded) || (state.showsDifferences && !before.showsDifferences))
       this.comparison.refresh()
     if (!state.isFolded && !state.showsDifferences && (before.isFolded || before.showsDifferences)) this.#takeGroups([])
+    if (this.page && state.receivers !== before.receivers) this.#noticeReceivers()
     this.#applySizes()
     this.#noteSeen()
     this.#runClock()
+  }
+
+  /** The header of a tab does not name them. */
+  #noticeReceivers(): void {
+    const hosts = receiverList(this.state)
+    this.notice(hosts.length === 0 ? 'no receivers' : `receivers: ${foldHostSet(hosts)}`)
   }
 
   /** The page that is shown; undefined: the shells are. */
@@ -264,6 +271,7 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   sendTo(hosts: readonly string[], bytes: Uint8Array): void {
+    if (this.#isOnPage(hosts)) return
     if (hosts.length === 0) return this.notice(needsReceiver(this.state) ?? '', 'warning')
     this.#expectEcho(hosts)
     const [first] = bytes
@@ -274,12 +282,20 @@ export class ConsoleApp implements PageContext, Disposable {
 
   /** Different bytes to different hosts (cursor keys in their modes, macros), reported together. */
   sendEach(batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[]): void {
+    if (this.#isOnPage(batches.flatMap(({ hosts }) => hosts))) return
     this.reportWritten(
       batches.map(({ hosts, bytes }) => {
         this.#expectEcho(hosts)
         return this.ports.fleet.write(hosts, bytes)
       }),
     )
+  }
+
+  /** Hosts get nothing while a tab covers the shells, also not what was started before. */
+  #isOnPage(hosts: readonly string[]): boolean {
+    if (this.page === undefined) return false
+    this.notice(`nothing sent to ${foldHostSet(hosts)}: press 1 for shells`, 'warning')
+    return true
   }
 
   /** Sends text as a paste: bracketed where the remote program asked for it. */

@@ -131,8 +131,11 @@ function receiverRoom(state: ConsoleState, page: PageInfo): number {
   return textWidth(start) + Math.min(NAMES_WIDTH, textWidth(names)) + textWidth(end)
 }
 
-/** Where keys go instead of the shells; undefined: to the shells. */
-function keysElsewhere({ panel, tab }: ConsoleState): string | undefined {
+/** Where keys go instead of the shells; undefined: to the receivers. */
+export function keysElsewhere({ mode, panel, tab }: ConsoleState): string | undefined {
+  if (mode.kind === 'dialog') return mode.dialog.id.replaceAll('-', ' ')
+  if (mode.kind === 'leader') return 'command'
+  if (mode.kind === 'scroll') return `scroll ${clipName(mode.host, NAME_WIDTH)}`
   if (tab !== 'shells') return titleOf(tab)
   return panel?.hasKeys ? panelName(panel) : undefined
 }

@@ -8,8 +8,10 @@ import { keyLabel } from '../keys/key-table.ts'
 import type { ActionId } from '../keys/registry.ts'
 import {
   allReceive,
+  BARE_ACTIONS,
   differentReceive,
   invertReceivers,
+  isBareAction,
   noneReceive,
   type Page,
   receiverList,
@@ -20,6 +22,7 @@ import {
   toggleSolo,
 } from '../state/console-state.ts'
 import type { ConsoleApp } from './console-app.ts'
+import { keysElsewhere } from './header.ts'
 import { openMacros } from './macros.ts'
 import { MouseRouter } from './mouse.ts'
 import * as dialogs from './open-dialogs.ts'
@@ -137,7 +140,7 @@ export class InputRouter {
     if (dialogs.current) return dialogs.current.key(label, event)
     if (mode.kind === 'scroll')
       return label === app.state.leaderLabel ? this.#enterLeader() : app.scroll.handleKey(mode.host, label)
-    if (mode.kind === 'leader') return this.#handleCommand(event, label)
+    if (mode.kind === 'leader') return this.#handleCommand(event, label, mode.isTyping)
     if (label === app.state.leaderLabel) {
       this.#flushTyped()
       return this.#enterLeader()
@@ -146,20 +149,26 @@ export class InputRouter {
     if (app.page) return this.#handlePageKey(app.page, label)
     if (app.state.panel?.hasKeys) {
       this.#flushTyped()
+      if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
       return app.work.handleKey(label)
     }
     this.#type(event)
   }
 
   #enterLeader(): void {
-    this.#app.scroll.leave()
-    this.#app.change(() => ({ mode: { kind: 'leader' } }))
+    const app = this.#app
+    const isTyping = keysElsewhere(app.state) === undefined
+    app.scroll.leave()
+    app.change(() => ({ mode: { kind: 'leader', isTyping } }))
   }
 
-  #handleCommand(event: KeyEvent, label: string): void {
+  #handleCommand(event: KeyEvent, label: string, isTyping: boolean): void {
     const app = this.#app
     app.change(() => ({ mode: { kind: 'typing' } }))
-    if (label === app.state.leaderLabel) return this.#type(event)
+    if (label === app.state.leaderLabel) {
+      if (isTyping) return this.#type(event)
+      return app.notice(`${label} twice types ${label} only in the shells`, 'warning')
+    }
     if (label === 'Esc') return
     const id = app.options.keymap.get(label)
     if (id === undefined)
@@ -182,6 +191,7 @@ export class InputRouter {
   #handlePageKey(page: Page, label: string): void {
     const app = this.#app
     if (page.handleKey(label)) return
+    if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
     const tab = tabOfKey(label)
     if (tab !== undefined) return app.showTab(tab)
     app.notice('press 1 for shells')
@@ -238,6 +248,7 @@ export class InputRouter {
       return app.notice('pasting works only in the shells: press 1', 'warning')
     if (panel?.hasKeys) return app.notice('pasting works only in the shells: press Tab', 'warning')
     if (mode.kind !== 'typing') app.change(() => ({ mode: { kind: 'typing' } }))
+    if (mode.kind === 'leader') return app.notice('nothing pasted: a command key was expected', 'warning')
     const hosts = receiverList(app.state)
     if (hosts.length === 0) return app.sendTo([], new Uint8Array())
     const lines = text.replace(/\r\n?/g, '\n').split('\n').length

@@ -77,7 +77,6 @@ const canNarrow: Test = (state) => inStudy(state) && !isNarrowed(state)
 
 /** A narrow footer shows the keys of the selected row first. */
 export const jobsKeys = keyTable<ConsoleState>()(
-  ['to-shells', 'Esc q', 'shells', 'Go back to the shells.', inList],
   ['to-queue', 'Esc q', 'own queue', 'Jobs of a cluster: go back to the own queue.', inCluster],
   ['to-list', 'Esc q', 'list', 'In a table: go back to the list.', inTable],
   ['table', 'Enter', 'results', 'Array or grid: show its jobs with metrics and parameters, best first.', opensResults],

@@ -303,7 +303,6 @@ export class JobsPage implements Page {
   }
 
   readonly #own: Readonly<Record<Exclude<JobsCommand, StudyCommand | RanksCommand>, () => void>> = {
-    'to-shells': () => this.#context.showTab('shells'),
     'to-queue': () => this.#list('queue'),
     cluster: () => {
       const { clusters, listed } = this.#view

@@ -50,6 +50,9 @@ export const keyTable =
       ...(isActive === undefined ? {} : { isActive }),
     }))
 
+/** They go back one level and do nothing at the root of a tab, whatever entries they have elsewhere. */
+const BACK = new Set(['Esc', 'q'])
+
 /** If a key has several entries, the one that is in the footer now, or else the first. */
 export function commandOf<I extends string, S>(
   table: readonly (KeyEntry<S> & { readonly id: I })[],
@@ -57,7 +60,8 @@ export function commandOf<I extends string, S>(
   state?: S,
 ): I | undefined {
   const own = table.filter(({ keys }) => keys.includes(label))
-  return (own.find(({ isActive }) => state === undefined || isActive?.(state) !== false) ?? own[0])?.id
+  const active = own.find(({ isActive }) => state === undefined || isActive?.(state) !== false)
+  return (active ?? (BACK.has(label) ? undefined : own[0]))?.id
 }
 
 /** Key and words for the footer. */

@@ -25,8 +25,16 @@ export const needsHosts: Reason = ({ hosts, leaderLabel }) =>
 export const needsReceiver: Reason = (state) =>
   needsHosts(state) ??
   (state.receivers.size === 0 ? `no receivers: ${state.leaderLabel} a selects all hosts` : undefined)
-const needsPages: Reason = ({ isZoomed, leaderLabel }) =>
-  isZoomed ? `one host is zoomed: ${leaderLabel} z shows all` : undefined
+/** For what is about the panes, or types into hosts: on a tab nobody would see it, and no key reaches a host. */
+const inShells =
+  (reason: Reason): Reason =>
+  (state) =>
+    state.tab === 'shells' ? reason(state) : 'only in the shells: press 1'
+const needsPane = inShells(needsHosts)
+const needsTyping = inShells(needsReceiver)
+const needsPages = inShells(({ isZoomed, leaderLabel }) =>
+  isZoomed ? `one host is zoomed: ${leaderLabel} z shows all` : undefined,
+)
 
 type ActionRow = readonly [
   id: string,
@@ -60,6 +68,7 @@ export const actionSpecs = [
       'Space',
       'toggle this host',
       'Add the focused host to the receivers, or remove it. Then arrows and Space keep choosing until another key is typed.',
+      needsPane,
     ],
     ['receive-all', 'a', 'select all hosts', 'Send what you type to every host, also on other pages.'],
     ['receive-none', 'n', 'select no host', 'Send what you type to no host, until you select some.'],
@@ -69,6 +78,7 @@ export const actionSpecs = [
       'f',
       'select failed or different hosts',
       'Select only failed hosts, and hosts whose screen differs from the majority.',
+      needsPane,
     ],
     ['receive-group', 'g', 'select a group', 'Select the hosts of a group of hosts.yaml.'],
     ['receive-expression', '/', 'select a host set', 'Select the hosts of a host set: m[1-3], @workers!m2, gpu*.'],
@@ -77,9 +87,10 @@ export const actionSpecs = [
       's',
       'select this host alone',
       'Select only the focused host; the same key restores the earlier receivers.',
+      needsPane,
     ],
   ]),
-  ...section('Panes', needsHosts, [
+  ...section('Panes', needsPane, [
     ['focus-left', 'Left h', 'move left', 'Focus the pane to the left.'],
     ['focus-down', 'Down j', 'move down', 'Focus the pane below; from the last row, go to the next page.'],
     ['focus-up', 'Up k', 'move up', 'Focus the pane above; from the first row, go to the previous page.'],
@@ -92,7 +103,7 @@ export const actionSpecs = [
     ['pane-smaller', '<', 'smaller panes', 'Lower the minimum pane size: more hosts per page.'],
     ['zoom', 'z', 'zoom', 'Fill the screen with the focused host; the same key goes back.'],
   ]),
-  ...section('Screens', needsHosts, [
+  ...section('Screens', needsPane, [
     [
       'fold',
       '=',
@@ -116,14 +127,14 @@ export const actionSpecs = [
       'm',
       'insert a macro',
       'Type a text that differs per host: %h name, %n number, %u user, %a address, or the output of your own script.',
-      needsReceiver,
+      needsTyping,
     ],
     [
       'paste',
       'p',
       'compose and review',
       'Write or paste several lines, review them, then send them to the receivers.',
-      needsReceiver,
+      needsTyping,
     ],
     [
       'record',
@@ -167,11 +178,11 @@ export const actionSpecs = [
       'r',
       'reconnect this host',
       'Reconnect the focused host, or open a new shell if its shell has ended.',
-      (state) => {
+      inShells((state) => {
         const host = state.hosts.get(state.focus ?? '')
         if (!host) return needsHosts(state)
         return isLive(host) ? `${host.host} is connected` : undefined
-      },
+      }),
     ],
     [
       'reconnect-all',
@@ -190,7 +201,13 @@ export const actionSpecs = [
       'Add hosts while everything runs: a name, a host set, user@host:port.',
       () => undefined,
     ],
-    ['close-host', 'x', 'close this host', 'Disconnect the focused host and remove it from the console; asks first.'],
+    [
+      'close-host',
+      'x',
+      'close this host',
+      'Disconnect the focused host and remove it from the console; asks first.',
+      needsPane,
+    ],
     [
       'save-set',
       'w',

@@ -42,8 +42,8 @@ export class NetworkPage implements Page {
     const taken = this.#shown.handleKey(label)
     if (taken !== 'leave') return taken
     const { views } = this.#context.state.network
-    if (views.length === 1) this.#context.showTab('shells')
-    else this.#context.change(({ network }) => ({ network: { ...network, views: views.slice(0, -1) } }))
+    if (views.length === 1) return false
+    this.#context.change(({ network }) => ({ network: { ...network, views: views.slice(0, -1) } }))
     return true
   }
 

@@ -21,10 +21,24 @@ const recordingKeys = keyTable<ConsoleState>()(
   ['replay', 'o', 'replay', REPLAY_HELP],
 )
 
+const canGoBack = ({ watch: { view, recording } }: ConsoleState): boolean =>
+  view.isDetailed || typeof recording !== 'string'
+
+const backKeys = keyTable<ConsoleState>()([
+  'back',
+  'Esc q',
+  'back',
+  'Go back from one host to the table, or from a replay to what happens now.',
+  canGoBack,
+])
+
 export const liveKeys: readonly KeyEntry<ConsoleState>[] = [
-  ...watchKeys.map(({ isActive, ...rest }) =>
-    isActive === undefined ? rest : { ...rest, isActive: ({ watch }: ConsoleState) => isActive(watch.view) },
-  ),
+  ...backKeys,
+  ...watchKeys
+    .filter(({ id }) => id !== 'back')
+    .map(({ isActive, ...rest }) =>
+      isActive === undefined ? rest : { ...rest, isActive: ({ watch }: ConsoleState) => isActive(watch.view) },
+    ),
   ...recordingKeys,
 ]
 

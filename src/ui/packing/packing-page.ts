@@ -29,7 +29,6 @@ const canTry: Test = (state) => showsQueue(state) && !isTrying(state)
 const canSwitch: Test = (state) => sourcesOf(state).length > 1
 
 export const packingKeys = keyTable<ConsoleState>()(
-  ['to-shells', 'Esc q', 'shells', 'Go back to the shells.'],
   [
     'what-if',
     'w',
@@ -114,7 +113,6 @@ export class PackingPage implements Page {
   }
 
   readonly #actions: Readonly<Record<PackingCommand, () => void>> = {
-    'to-shells': () => this.#context.showTab('shells'),
     up: () => this.scrollBy(-1),
     down: () => this.scrollBy(1),
     cluster: () => this.#switchPicture(),

@@ -36,6 +36,10 @@ export const titleOf = (tab: Tab): string => TABS.find(({ id }) => id === tab)?.
 /** Undefined: the key shows no tab. */
 export const tabOfKey = (label: string): Tab | undefined => TABS.find(({ key }) => key === label)?.id
 
+/** Actions that need no leader where no typed key goes to a host. */
+export const BARE_ACTIONS = { '?': 'help', ':': 'palette' } as const
+export const isBareAction = (label: string): label is keyof typeof BARE_ACTIONS => Object.hasOwn(BARE_ACTIONS, label)
+
 export type HostState = {
   readonly host: string
   /** Its place in the inventory, from 1: `%n`. */
@@ -61,8 +65,8 @@ export type HostState = {
 export type Mode =
   /** Keys go to the receivers. */
   | { readonly kind: 'typing' }
-  /** The next key is a command. */
-  | { readonly kind: 'leader' }
+  /** The next key is a command. `isTyping`: keys went to the receivers before it. */
+  | { readonly kind: 'leader'; readonly isTyping: boolean }
   /** Arrows and Space select panes; any other key is typed again. */
   | { readonly kind: 'select' }
   | {

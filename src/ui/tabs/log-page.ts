@@ -24,7 +24,6 @@ import {
 import type { ConsoleState, LogEntry, Page, PageContext } from '../state/console-state.ts'
 
 export const logKeys = keyTable<ConsoleState>()(
-  ['to-shells', 'Esc q', 'shells', 'Go back to the shells.'],
   ['up', 'Up k', '', 'Scroll one line up.'],
   ['down', 'Down j', '', 'Scroll one line down.'],
   ['page-up', 'PageUp b', 'older', 'Scroll one page up.'],
@@ -63,8 +62,7 @@ export class LogPage implements Page {
     const page = Math.max(1, this.#context.state.rows - 5)
     const all = Number.MAX_SAFE_INTEGER
     const steps = { up: -1, down: 1, 'page-up': -page, 'page-down': page, first: -all, last: all }
-    if (command === 'to-shells') this.#context.showTab('shells')
-    else this.scrollBy(steps[command])
+    this.scrollBy(steps[command])
     return true
   }
 

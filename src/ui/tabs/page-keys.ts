@@ -15,7 +15,12 @@ export const pageKeys: Readonly<Record<PageTab, readonly KeyEntry<ConsoleState>[
   log: logKeys,
 }
 
-/** Keys and words for the footer; none on the shells. */
+const HELP = ['?', 'help'] as const
+
+/** Keys and words for the footer; none on the shells. At the root of a tab the first one is the way to the shells. */
 export function pageHints(state: ConsoleState): (readonly [string, string])[] {
-  return state.tab === 'shells' ? [] : hintsOf(pageKeys[state.tab], state)
+  if (state.tab === 'shells') return []
+  const hints = hintsOf(pageKeys[state.tab], state)
+  const back = hints.find(([key]) => key === 'Esc')
+  return [back ?? ['1', 'shells'], HELP, ...hints.filter((hint) => hint !== back)]
 }

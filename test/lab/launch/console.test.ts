@@ -80,7 +80,7 @@ describe.skipIf(!canRun)('the ranks of a launched job in the console', { timeout
     await lab.host('m2').killSshd()
     await console.expectScreen(/m2 +2 \? +▸3 \? /, READ)
     await lab.host('m2').startSshd()
-    await console.leader('r')
+    await console.leader('R')
     await console.expectScreen(/m2 +2 ● 42 +▸3 ● 43/, READ)
 
     for (const host of lab.hosts) await host.exec('touch go')

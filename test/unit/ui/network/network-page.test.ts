@@ -51,6 +51,9 @@ it('samples the hosts from the first opening of the tab on, shows the samples, a
   harness.type('\r')
   expect(harness.console.state.watch.view).toMatchObject({ isDetailed: true, selected: 'm1' })
   harness.type('qq')
+  expect(harness.console.state.tab).toBe('network')
+  expect(harness.console.state.notice?.text).toBe('press 1 for shells')
+  harness.type('1')
   expect(harness.console.state.tab).toBe('shells')
   // Sampling continues until the console closes.
   expect(stopped).toEqual([])

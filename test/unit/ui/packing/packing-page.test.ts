@@ -188,7 +188,7 @@ describe('what if', () => {
 
   it('shows only keys that apply now in the footer', async () => {
     const { harness, queue } = await open(160)
-    expect(hints(harness)).toMatch(/Esc shells +w what-if +y next cluster *$/)
+    expect(hints(harness)).toMatch(/1 shells +\? help +w what-if +y next cluster *$/)
     harness.type('w\r')
     await settle()
     expect(hints(harness)).toMatch(/w clear what-if .*Right next option .*Tab next slider/)

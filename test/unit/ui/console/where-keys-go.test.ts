@@ -1,0 +1,170 @@
+/** The header says where keys go, and it is true: what is typed elsewhere than into the shells reaches no host. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { assert, asyncProperty, constantFrom, array as listOf, oneof, string } from 'fast-check'
+import { afterAll, describe, expect, it } from 'vitest'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
+import { headerBars, keysElsewhere } from '../../../../src/ui/console/header.ts'
+import { PAGE_TABS } from '../../../../src/ui/state/console-state.ts'
+import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
+
+const LEADER = '\x1d'
+const ESC = '\x1b'
+const HOSTS = ['m1', 'm2', 'm3']
+
+const directory = mkdtempSync(join(tmpdir(), 'muster-keys-'))
+afterAll(() => rmSync(directory, { recursive: true }))
+
+const open = () => createConsoleHarness({ hosts: HOSTS, environment: { XDG_STATE_HOME: directory } })
+const header = ({ console }: ConsoleHarness): string => {
+  const { left, right } = headerBars(console.state, themes.none, console.arrangement)
+  return [...left, ...right].map(({ text }) => text).join('')
+}
+const received = ({ got }: ConsoleHarness): string => HOSTS.map(got).join('|')
+
+describe('a tab', () => {
+  it.each(PAGE_TABS)('$title: Esc and q do nothing at its root but name the way to the shells', ({ id, key }) => {
+    const harness = open()
+    harness.type(LEADER + key)
+    for (const label of [ESC, 'q', ESC]) {
+      harness.type(label)
+      expect(harness.console.state.tab).toBe(id)
+      expect(harness.console.state.notice?.text).toBe('press 1 for shells')
+    }
+    expect(received(harness)).toBe('||')
+  })
+
+  it.each(PAGE_TABS)('$title: the leader twice reaches no host', ({ key }) => {
+    const harness = open()
+    harness.type(LEADER + key + LEADER + LEADER)
+    expect(received(harness)).toBe('||')
+    expect(harness.console.state.notice?.text).toBe('Ctrl-] twice types Ctrl-] only in the shells')
+    harness.type(`1${LEADER}${LEADER}`)
+    expect(harness.got('m1')).toBe(LEADER)
+  })
+
+  it.each(PAGE_TABS)('$title: ? opens the help and : the palette, without the leader', ({ key }) => {
+    const harness = open()
+    harness.type(`${LEADER}${key}?`)
+    expect(harness.console.state.mode).toMatchObject({ kind: 'dialog', dialog: { id: 'help' } })
+    harness.type(ESC)
+    harness.type(':')
+    expect(harness.console.state.mode).toMatchObject({ kind: 'dialog', dialog: { id: 'palette' } })
+  })
+
+  it.each([...'msfxpz=d[r', ' '])('refuses the command %j, which is about panes that are not shown', (key) => {
+    const harness = open()
+    harness.type(`${LEADER}3${LEADER}${key}`)
+    expect(harness.console.state).toMatchObject({
+      tab: 'network',
+      mode: { kind: 'typing' },
+      isZoomed: false,
+      isFolded: false,
+      showsDifferences: false,
+      notice: { text: 'only in the shells: press 1' },
+    })
+    expect(harness.receivers()).toBe('m1,m2,m3')
+  })
+
+  it('names the receivers when they are changed from there', () => {
+    const harness = open()
+    harness.type(`${LEADER}3${LEADER}/m[1-2]\r`)
+    expect(harness.console.state.notice?.text).toBe('receivers: m[1-2]')
+    harness.type(`${LEADER}n`)
+    expect(harness.console.state.notice?.text).toBe('no receivers')
+  })
+
+  it('gets nothing from what began in the shells and ends later', () => {
+    const harness = open()
+    harness.type(`${LEADER}3`)
+    harness.console.sendEach([{ hosts: ['m1'], bytes: Buffer.from('late') }])
+    harness.console.paste('late', ['m2'])
+    expect(received(harness)).toBe('||')
+    expect(harness.console.state.notice?.text).toBe('nothing sent to m2: press 1 for shells')
+  })
+})
+
+describe('the header', () => {
+  it.each([
+    [LEADER, 'COMMAND'],
+    [`${LEADER}:`, 'PALETTE'],
+    [`${LEADER}?`, 'HELP'],
+    [`${LEADER}[`, 'SCROLL M1'],
+    [`${LEADER}[/`, 'SEARCH'],
+    [`${LEADER}/`, 'HOST SET'],
+    [`${LEADER}p`, 'PASTE REVIEW'],
+    [`${LEADER}x`, 'CLOSE HOST'],
+    [`${LEADER}3`, 'NETWORK'],
+    [`${LEADER}3${LEADER}`, 'COMMAND'],
+    [`${LEADER}3:`, 'PALETTE'],
+    ['\x1b[200~one\ntwo\x1b[201~', 'PASTE REVIEW'],
+  ])('says after %j that hosts get no keys', (keys, name) => {
+    const harness = open()
+    expect(header(harness)).toContain('TYPING INTO ALL 3')
+    harness.type(keys)
+    expect(header(harness)).toContain(` ${name} · hosts get no keys `)
+  })
+})
+
+/** It ends in the middle, and becomes several keys. */
+const BROKEN = '\x1b[20'
+
+/** Keys, whole and broken sequences, clicks, drags and pastes. */
+const anyInput = oneof(
+  { weight: 6, arbitrary: string({ minLength: 1, maxLength: 1 }) },
+  { weight: 3, arbitrary: constantFrom(LEADER, LEADER + LEADER, ESC, '\r', '\t', '\x03', '\x13', '\x7f', '\x1b[A') },
+  { weight: 2, arbitrary: constantFrom('\x1b[200~ls\x1b[201~', '\x1b[200~one\ntwo\x1b[201~', '\x1b[', BROKEN) },
+  { weight: 2, arbitrary: constantFrom('\x1b[<0;5;5M', '\x1b[<32;9;9M', '\x1b[<0;9;9m', '\x1b[<64;5;5M') },
+  { weight: 4, arbitrary: constantFrom(...'amnips=[!co:?/x+wlhv').map((key) => LEADER + key) },
+  { weight: 1, arbitrary: constantFrom(...PAGE_TABS).map(({ key }) => LEADER + key) },
+)
+
+describe('whatever is typed', () => {
+  it('reaches no host while a tab covers the shells', async () => {
+    const mouseProgram = '\x1b[?1002h\x1b[?1006h\x1b[?1049h'
+    const inputs = listOf(anyInput, { minLength: 1, maxLength: 40 })
+    const tabs = constantFrom(...PAGE_TABS)
+    await assert(
+      asyncProperty(tabs, inputs, async ({ key }, typed) => {
+        const harness = open()
+        await harness.print('m2', mouseProgram)
+        harness.type(LEADER + key)
+        for (const input of typed) {
+          const { tab } = harness.console.state
+          const before = received(harness)
+          harness.type(input)
+          // A number or a command may have shown the shells, where the rest of the same input may be typed.
+          if (tab !== 'shells' && harness.console.state.tab !== 'shells') expect(received(harness)).toBe(before)
+          if (harness.console.state.tab !== 'shells') continue
+          harness.type(ESC)
+          harness.type(LEADER + key)
+        }
+        harness.console[Symbol.dispose]()
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('reaches no host while the header names another place', async () => {
+    const inputs = listOf(anyInput, { minLength: 1, maxLength: 40 })
+    await assert(
+      asyncProperty(inputs, async (typed) => {
+        const harness = open()
+        for (const input of typed) {
+          const { mode, tab } = harness.console.state
+          const isElsewhere = keysElsewhere(harness.console.state) !== undefined
+          const isOneKey = input.length === 1 || (input.startsWith(ESC) && input !== BROKEN)
+          const before = received(harness)
+          harness.type(input)
+          // Two dialogs send what they hold, and the leader twice is typed: that is what they are for.
+          const sends = mode.kind === 'dialog' && /^(paste-review|macros|macro-text)$/.test(mode.dialog.id)
+          const isLeader = mode.kind === 'leader' && input.startsWith(LEADER) && tab === 'shells'
+          if (isElsewhere && isOneKey && !sends && !isLeader) expect(received(harness)).toBe(before)
+        }
+        harness.console[Symbol.dispose]()
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
