@@ -14,7 +14,7 @@ const EFFECTS: Readonly<Record<Effect, string>> = {
 }
 
 export function renderCommandsDocs(): string {
-  const verbs = [['muster [TARGET]', CONSOLE] as const, ...verbsIn(VERBS, 'muster')]
+  const verbs = [['muster [TARGET…]', CONSOLE] as const, ...verbsIn(VERBS, 'muster')]
   const rows = verbs.map(([name, { summary, effect }]) => `| \`${name}\` | ${summary} | ${EFFECTS[effect]} |`)
   const { program } = new VerbTree(
     CONSOLE,

@@ -55,7 +55,10 @@ async function runVerb(given: readonly string[], context: CliContext, verbs: Ver
   const [first = ''] = wordsOf(args).map(([, word]) => word)
   try {
     const isForVersion = args[0] === '--version' || args[0] === '-V'
-    if (!isForVersion && !Object.hasOwn(verbs, first)) await tree.load(program)
+    if (!isForVersion && !Object.hasOwn(verbs, first)) {
+      refuseMistypedVerb(args, verbs)
+      await tree.load(program)
+    }
     await program.parseAsync(args, { from: 'user' })
     if (!limit.isOver || exitCode !== EXIT.interrupted) return exitCode
   } catch (error) {
@@ -75,6 +78,16 @@ function wordsOf(args: readonly string[]): readonly (readonly [index: number, wo
   return args.flatMap((arg, index) =>
     arg.startsWith('-') || TAKES_A_VALUE.has(args[index - 1] ?? '') ? [] : [[index, arg] as const],
   )
+}
+
+/** @throws MusterError `usage` for words that were hardly meant as hosts of the console */
+function refuseMistypedVerb(args: readonly string[], verbs: VerbTable): void {
+  if (args.includes('--'))
+    throw new MusterError('usage', 'the console runs no command', { hint: 'Run: muster run TARGET -- COMMAND' })
+  const [[, first] = [0, ''], [, second] = [0, '']] = wordsOf(args)
+  const group = verbs[nearestWord(first, shownVerbs(verbs)) ?? '']
+  if (group !== undefined && 'verbs' in group && Object.hasOwn(group.verbs, second))
+    throw new MusterError('usage', `unknown command: ${printable(first)}`)
 }
 
 /**

@@ -27,6 +27,8 @@ export type TargetOptions = {
   readonly stdinNames?: readonly string[]
   /** Without an expression, an inventory without hosts is no mistake. */
   readonly mayBeEmpty?: boolean
+  /** Instead of what the inventory says; a host written as `user@host` or `host:port` keeps its own. */
+  readonly login?: Pick<Host, 'user' | 'port'>
 }
 
 /** The groups that each host is in, in the file's order. */
@@ -41,12 +43,17 @@ export function groupsByHost(inventory: Inventory): ReadonlyMap<string, readonly
  * The hosts for these names: of the inventory (`bob@m8` is m8 with another user), or as the text itself describes them.
  * These are named only by their host if that is unique, otherwise in full: `127.0.0.1:2201` and `127.0.0.1:2202`.
  */
-function hostsOf(specs: readonly string[], byName: ReadonlyMap<string, Host>, expression: string): Host[] {
+function hostsOf(
+  specs: readonly string[],
+  byName: ReadonlyMap<string, Host>,
+  expression: string,
+  wanted: TargetOptions['login'] = {},
+): Host[] {
   const alike = Map.groupBy(specs, bareName)
   let number = byName.size
   return specs.map((spec) => {
     const known = byName.get(spec)
-    if (known) return known
+    if (known) return { ...known, ...wanted }
     const { host, ...login } = parseHostSpec(spec) ?? {}
     if (host === undefined) {
       const isNoPort = !isPort(Number(/^[^:]+:(\d+)$/.exec(spec)?.[1] ?? 22))
@@ -56,7 +63,7 @@ function hostsOf(specs: readonly string[], byName: ReadonlyMap<string, Host>, ex
     const base = byName.get(host)
     if (!base) number += 1
     const name = alike.get(bareName(spec))?.length === 1 ? bareName(spec) : spec
-    return { ...(base ?? { number }), name, ...login }
+    return { ...(base ?? { number }), name, ...wanted, ...login }
   })
 }
 
@@ -84,7 +91,7 @@ export function resolveTarget(
     ...defined({ stdinNames: options.stdinNames }),
   }
   const wanted = expandTarget(expression ?? 'all', options, context, inventory.file !== undefined)
-  return hostsOf(wanted, byName, expression ?? 'all')
+  return hostsOf(wanted, byName, expression ?? 'all', options.login)
 }
 
 function expandTarget(
@@ -118,7 +125,7 @@ function expandTarget(
 /** An inventory of the hosts of a target, without any file: `m[8-10]`, `root@h1,h2:2222`. @throws MusterError `usage` */
 export function inventoryFromTarget(expression: string, options: TargetOptions = {}): Inventory {
   const specs = expandTarget(expression, options, defined({ stdinNames: options.stdinNames }), false)
-  return { hosts: hostsOf(specs, new Map(), expression), groups: new Map() }
+  return { hosts: hostsOf(specs, new Map(), expression, options.login), groups: new Map() }
 }
 
 /** What is wrong with a name that is meant to be a host of the inventory, or undefined. */

@@ -41,10 +41,14 @@ export function addSharedOptions(program: Command): void {
   for (const [, option] of SHARED) program.addOption(option)
 }
 
+/** The console's own options, which may stand before its hosts. */
+const CONSOLE_VALUES = ['-l', '--user', '--username', '-p', '--port', '-A', '--autoclose']
+
 /** Their value is the next word. */
-export const TAKES_A_VALUE: ReadonlySet<string> = new Set(
-  SHARED.flatMap(([, { required, long }]) => (required && long !== undefined ? [long] : [])),
-)
+export const TAKES_A_VALUE: ReadonlySet<string> = new Set([
+  ...SHARED.flatMap(([, { required, long }]) => (required && long !== undefined ? [long] : [])),
+  ...CONSOLE_VALUES,
+])
 
 /** By itself: the root, where all shared options are, declares none. */
 export const declares = (command: Command, long: string | undefined): boolean =>

@@ -1,0 +1,45 @@
+/** What people type after `cssh`: options that Muster needs no more are accepted, the others name what to use instead. */
+import { type Command, Option } from 'commander'
+import { MusterError } from '../../base/errors.ts'
+
+/** The console does this anyway. */
+const NEEDLESS = ['--fillscreen', '-g, --tile', '-m, --unique-servers', '-Q, --quiet', '-K, --use-all-a-records']
+
+const IMPORT = 'Import the file once: muster import clusterssh FILE -o hosts.yaml'
+const SETTINGS = 'Set fonts and window sizes in your terminal, and the minimum pane size as pane in preferences.yaml.'
+
+const INSTEAD: readonly (readonly [flags: string, hint: string])[] = [
+  ['-G, --no-tile', 'Panes are always tiled. Ctrl-] z fills the screen with one host, Ctrl-] > and < change the pane size.'],
+  ['-a, --action <command>', 'Run: muster run TARGET -- COMMAND, or press Ctrl-] ! in the console.'],
+  ['-c, --cluster-file <file>', IMPORT],
+  ['-r, --tag-file <file>', IMPORT],
+  ['-C, --config-file <file>', 'Muster reads ~/.config/muster/preferences.yaml. To import a clusterssh configuration: muster import clusterssh'],
+  ['-e, --evaluate <host>', 'Run: muster hosts TARGET --check'],
+  ['-L, --list', 'Run: muster hosts'],
+  ['-o, --options <options>', 'Write ssh options to ~/.ssh/config; Muster honours them.'],
+  ['-t, --term-args <options>', SETTINGS],
+  ['-T, --title <title>', 'Name the cluster in hosts.yaml: cluster: NAME'],
+  ['-f, --font <font>', SETTINGS],
+  ['-x, --cols <columns>', SETTINGS],
+  ['--rows <rows>', SETTINGS],
+  ['-s, --show-history', 'Press Ctrl-] [ to scroll back, Ctrl-] e for a report of what you typed.'],
+  ['-q, --autoquit', 'The console stays open after the last shell has ended. Press Ctrl-] q to quit.'],
+  ['-u, --dump-config', 'docs/keys.md and `muster --help` list what can be set.'],
+  ['-d, --debug', 'Use --verbose.'],
+]
+
+const optionsOf = (flags: readonly string[]): Option[] => flags.map((flag) => new Option(flag).hideHelp())
+
+export function addClusterSshOptions(command: Command): void {
+  for (const option of optionsOf([...NEEDLESS, ...INSTEAD.map(([flags]) => flags)])) command.addOption(option)
+}
+
+/** @throws MusterError `usage` for an option of clusterssh that Muster does not have */
+export function refuseClusterSshOptions(options: Readonly<Record<string, unknown>>): void {
+  for (const [flags, hint] of INSTEAD) {
+    const option = new Option(flags)
+    const value = options[option.attributeName()]
+    if (option.negate ? value !== false : value === undefined) continue
+    throw new MusterError('usage', `${option.long} is an option of clusterssh that Muster does not have`, { hint })
+  }
+}
