@@ -15,6 +15,7 @@ import {
   importInventory,
   readSource,
 } from '../inventory/import/import-inventory.ts'
+import { keepAutoClose } from '../inventory/import/keep-preference.ts'
 import { convertDijob } from '../scheduler/launch/dijob.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from './command-line/verb.ts'
 
@@ -57,13 +58,26 @@ Settings without a counterpart are listed on stderr, line by line.
     const home = env.HOME || homedir()
     if (kind !== DIJOB && options.as !== undefined)
       throw new MusterError('usage', `--as can only be used with ${DIJOB}`)
-    const result =
-      kind === DIJOB
-        ? importDijob(file, text, options.as === DIJOB, cwd)
-        : importInventory({ kind, cwd, env, home, ...defined({ file, text }) })
+    const keepPreferences = async () => {
+      if (kind !== 'clusterssh') return
+      const note = await keepAutoClose({ home, env }, options.output !== undefined)
+      if (note !== undefined) context.stderr.write(`${formatNote(note)}\n`)
+    }
+    let result: ReturnType<typeof importDijob> | ReturnType<typeof importInventory>
+    try {
+      result =
+        kind === DIJOB
+          ? importDijob(file, text, options.as === DIJOB, cwd)
+          : importInventory({ kind, cwd, env, home, ...defined({ file, text }) })
+    } catch (error) {
+      // A user who names hosts on the command line has settings, but no clusters.
+      await keepPreferences()
+      throw error
+    }
     for (const note of result.notes) context.stderr.write(`${formatNote(note)}\n`)
     if (options.output === undefined) {
       context.stdout.write(result.text)
+      await keepPreferences()
       return EXIT.ok
     }
     const path = resolve(cwd, options.output)
@@ -74,6 +88,7 @@ Settings without a counterpart are listed on stderr, line by line.
     }
     const what = 'hosts' in result ? `: ${result.hosts} hosts` : ' written'
     context.stderr.write(`${printable(options.output)}${what}\n`)
+    await keepPreferences()
     return EXIT.ok
   },
 }

@@ -9,11 +9,17 @@ const IMPORT = 'Import the file once: muster import clusterssh FILE -o hosts.yam
 const SETTINGS = 'Set fonts and window sizes in your terminal, and the minimum pane size as pane in preferences.yaml.'
 
 const INSTEAD: readonly (readonly [flags: string, hint: string])[] = [
-  ['-G, --no-tile', 'Panes are always tiled. Ctrl-] z fills the screen with one host, Ctrl-] > and < change the pane size.'],
+  [
+    '-G, --no-tile',
+    'Panes are always tiled. Ctrl-] z fills the screen with one host, Ctrl-] > and < change the pane size.',
+  ],
   ['-a, --action <command>', 'Run: muster run TARGET -- COMMAND, or press Ctrl-] ! in the console.'],
   ['-c, --cluster-file <file>', IMPORT],
   ['-r, --tag-file <file>', IMPORT],
-  ['-C, --config-file <file>', 'Muster reads ~/.config/muster/preferences.yaml. To import a clusterssh configuration: muster import clusterssh'],
+  [
+    '-C, --config-file <file>',
+    'Muster reads ~/.config/muster/preferences.yaml. To import a clusterssh configuration: muster import clusterssh',
+  ],
   ['-e, --evaluate <host>', 'Run: muster hosts TARGET --check'],
   ['-L, --list', 'Run: muster hosts'],
   ['-o, --options <options>', 'Write ssh options to ~/.ssh/config; Muster honours them.'],
@@ -28,7 +34,8 @@ const INSTEAD: readonly (readonly [flags: string, hint: string])[] = [
   ['-d, --debug', 'Use --verbose.'],
 ]
 
-const optionsOf = (flags: readonly string[]): Option[] => flags.map((flag) => new Option(flag).hideHelp())
+const optionsOf = (flags: readonly string[]): Option[] =>
+  flags.map((flag) => new Option(flag, 'of clusterssh').hideHelp())
 
 export function addClusterSshOptions(command: Command): void {
   for (const option of optionsOf([...NEEDLESS, ...INSTEAD.map(([flags]) => flags)])) command.addOption(option)

@@ -26,12 +26,9 @@ type Options = GlobalOptions & {
 export const verb: VerbCode = {
   define(command) {
     command
-      .argument(
-        '[targets...]',
-        'hosts to open: m8 m9, m[8-10], @workers, root@h1,h2:2222 (default: all of hosts.yaml)',
-      )
+      .argument('[targets...]', 'hosts to open: m8 m9, m[8-10], @workers, root@h1,h2:2222 (default: all of hosts.yaml)')
       .option('-l, --user <name>', 'log in as this user, except on hosts written as user@host', userName)
-      .addOption(command.createOption('--username <name>').argParser(userName).hideHelp())
+      .addOption(command.createOption('--username <name>', 'the same as --user').argParser(userName).hideHelp())
       .option('-p, --port <n>', 'connect to this port, except on hosts written as host:port', wholeNumber(1, 65_535))
       .option(
         '-A, --autoclose <s>',
@@ -66,6 +63,7 @@ Examples:
       endpoints,
       groups: inventory.groups,
       options,
+      preferences: defined({ auto_close: options.autoclose }),
       declared: {
         inventory,
         endpoints: async () => await resolveEndpoints(inventory, inventory.hosts, resolution),

@@ -21,7 +21,7 @@ import { guessTheme } from '../../ui/compositor/scene.ts'
 import type { JobAction, JobDetails, JobsPort, QueueStatus } from '../../ui/jobs/queue-view.ts'
 import type { PaneTerminal } from '../../ui/network/pane-screen.ts'
 import { openConsole } from '../../ui/open-console.tsx'
-import { loadPreferences } from '../../ui/preferences.ts'
+import { loadPreferences, type Preferences } from '../../ui/preferences.ts'
 import type { WorkPort } from '../../ui/work-views/work-port.ts'
 import { limitFactorOf } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
@@ -37,6 +37,8 @@ export type ConsoleRequest = {
   readonly endpoints: readonly Endpoint[]
   readonly groups: ReadonlyMap<string, readonly string[]>
   readonly options: GlobalOptions
+  /** Instead of what preferences.yaml says. */
+  readonly preferences?: Partial<Preferences>
   /** For bring-up: all hosts of hosts.yaml, even if the console is open on some of them only. */
   readonly declared: Pick<ConsoleConnections, 'inventory' | 'endpoints'>
   resolveNewHosts(expression: string): Promise<Endpoint[]>
@@ -72,7 +74,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
   requireRoomFor(request.endpoints.length)
   await openConsole({
     ...request,
-    preferences: loadPreferences(environment),
+    preferences: { ...loadPreferences(environment), ...request.preferences },
     ...terminalOf(request.options.color, context),
     environment,
     createFleet: (questions, own) => {

@@ -34,6 +34,7 @@ import {
 import { Store } from '../state/store.ts'
 import type { WorkPanel } from '../work-views/work-panel.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
+import { AutoClose } from './auto-close.ts'
 import { Comparison } from './comparison.ts'
 import { Dialogs } from './dialogs.ts'
 import { addToLog, hostStateOf, logLine, reduceHost, writeNotice } from './fleet-reducer.ts'
@@ -106,6 +107,7 @@ export class ConsoleApp implements PageContext, Disposable {
   pendingPaste = ''
   readonly #owned = new DisposableStore()
   readonly #feeder: Feeder
+  readonly #autoClose: AutoClose
   /** Until when, and up to how much, output counts as the echo of a key. */
   readonly #echoes = new Map<string, { readonly untilMs: number; bytesLeft: number }>()
   /** The mode to return to when a dialog closes. */
@@ -189,6 +191,14 @@ export class ConsoleApp implements PageContext, Disposable {
             mode: dialog ? { kind: 'dialog', dialog: dialog.view({ columns, rows }) } : this.#modeBelow,
           }))
         },
+      }),
+    )
+    this.#autoClose = this.#owned.own(
+      new AutoClose({
+        clock: ports.clock,
+        context: this,
+        afterS: () => this.options.preferences.auto_close,
+        removeHosts: (hosts) => this.removeHosts(hosts),
       }),
     )
     this.#owned.own(ports.fleet.on((event) => this.#handleFleet(event)))
@@ -277,7 +287,7 @@ export class ConsoleApp implements PageContext, Disposable {
     const [first] = bytes
     if (bytes.length === 1 && first !== undefined && INTERRUPTS.has(first))
       for (const host of hosts) this.#feeder.dropBacklog(host, first)
-    this.reportWritten([this.ports.fleet.write(hosts, bytes)])
+    this.reportWritten([this.#write(hosts, bytes)])
   }
 
   /** Different bytes to different hosts (cursor keys in their modes, macros), reported together. */
@@ -286,7 +296,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.reportWritten(
       batches.map(({ hosts, bytes }) => {
         this.#expectEcho(hosts)
-        return this.ports.fleet.write(hosts, bytes)
+        return this.#write(hosts, bytes)
       }),
     )
   }
@@ -307,6 +317,12 @@ export class ConsoleApp implements PageContext, Disposable {
         bytes: encodePaste(text, { isBracketedPaste }),
       })),
     )
+  }
+
+  #write(hosts: readonly string[], bytes: Uint8Array): WriteReport {
+    const report = this.ports.fleet.write(hosts, bytes)
+    this.#autoClose.noteTyped(report.sent)
+    return report
   }
 
   reportWritten(reports: readonly WriteReport[]): void {
@@ -424,6 +440,7 @@ export class ConsoleApp implements PageContext, Disposable {
   #handleFleet(event: FleetEvent): void {
     if (event.type === 'data' || event.type === 'added' || event.type === 'removed') return
     this.#updateHost(event.host, (host) => reduceHost(host, event))
+    if (event.type === 'shell') this.#autoClose.noteShell(event.host, event.state)
     const line = logLine(event, this.clock.now())
     if (line) this.#addToLog(line)
     this.options.onPaneChange(event.host, false)

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -47,5 +47,52 @@ describe('muster import', () => {
 
   test('treats an unknown kind as wrong usage', async () => {
     expect((await run(['chef'])).exitCode).toBe(2)
+  })
+})
+
+describe('auto_close of clusterssh', () => {
+  const preferences = () => join(directory, '.config/muster/preferences.yaml')
+  const config = () => join(directory, '.clusterssh/config')
+  const importAll = () => run(['clusterssh', 'clusters', '-o', 'hosts.yaml', '--yes'])
+  beforeEach(() => {
+    mkdirSync(join(directory, '.clusterssh'))
+    writeFileSync(config(), 'ssh=/usr/bin/ssh\nauto_close = 7\n')
+  })
+
+  test('is saved in preferences.yaml, once, and leaves everything else there as it is', async () => {
+    expect((await importAll()).messages).toContain(`${config()}:2: saved as auto_close: 7 in ${preferences()}\n`)
+    expect(readFileSync(preferences(), 'utf8')).toBe('auto_close: 7\n')
+    expect((await importAll()).messages).not.toContain('auto_close')
+    writeFileSync(preferences(), '# mine\nleader: Ctrl-a')
+    await importAll()
+    expect(readFileSync(preferences(), 'utf8')).toBe('# mine\nleader: Ctrl-a\nauto_close: 7\n')
+    writeFileSync(preferences(), 'auto_close: 3\n')
+    expect((await importAll()).messages).toContain('keeps its own auto_close')
+    expect(readFileSync(preferences(), 'utf8')).toBe('auto_close: 3\n')
+  })
+
+  test('is saved for a user without clusters, too', async () => {
+    const { messages } = await run(['clusterssh', '-o', 'hosts.yaml'])
+    expect(messages).toContain('there is nothing to import')
+    expect(readFileSync(preferences(), 'utf8')).toBe('auto_close: 7\n')
+  })
+
+  test.each([
+    '{ leader: Ctrl-a }',
+    '- a list',
+    'leader: [',
+    '---\na: 1\n---\nb: 2\n',
+  ])('changes nothing in %j, and says what to add', async (text) => {
+    mkdirSync(join(directory, '.config/muster'), { recursive: true })
+    writeFileSync(preferences(), text)
+    expect((await importAll()).messages).toContain(`add auto_close: 7 to ${preferences()}`)
+    expect(readFileSync(preferences(), 'utf8')).toBe(text)
+  })
+
+  test('says what to add without --output, and what is no number of seconds', async () => {
+    expect((await run(['clusterssh', 'clusters'])).messages).toContain('add auto_close: 7 to')
+    expect(existsSync(preferences())).toBe(false)
+    writeFileSync(config(), 'auto_close = soon\n')
+    expect((await importAll()).messages).toContain('auto_close is left out')
   })
 })

@@ -45,12 +45,17 @@ describe('several targets', () => {
 })
 
 describe('options of clusterssh', () => {
-  it.each([['--fillscreen'], ['-g'], ['--tile'], ['-m'], ['-A', '5'], ['--username', 'root'], ['--port', '22']])(
-    'understands %s %s',
-    async (...option: readonly string[]) => {
-      expect(await run(...option, 'here', 'there')).toEqual(NEEDS_TERMINAL)
-    },
-  )
+  it.each([
+    ['--fillscreen'],
+    ['-g'],
+    ['--tile'],
+    ['-m'],
+    ['-A', '5'],
+    ['--username', 'root'],
+    ['--port', '22'],
+  ])('understands %s %s', async (...option: readonly string[]) => {
+    expect(await run(...option, 'here', 'there')).toEqual(NEEDS_TERMINAL)
+  })
 
   it.each([
     [['-G'], '--no-tile', 'Panes are always tiled'],

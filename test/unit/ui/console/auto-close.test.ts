@@ -1,0 +1,68 @@
+/** Panes that close some time after their shells have ended. */
+import { expect, it } from 'vitest'
+import type { ShellState } from '../../../../src/ssh/create-fleet.ts'
+import { createConsoleHarness } from './console-harness.ts'
+
+const EXIT_0: ShellState = { kind: 'ended', end: { kind: 'exit', code: 0 } }
+
+function harness(auto_close: number) {
+  const harness = createConsoleHarness({ preferences: { auto_close } })
+  const shell = (state: ShellState, ...hosts: string[]) => {
+    for (const host of hosts) harness.fleet.events.emit({ type: 'shell', host, state })
+  }
+  const open = () => [...harness.console.state.hosts.keys()].join(' ')
+  const log = () => harness.console.state.log.map(({ host, text }) => `${host} ${text}`)
+  return { ...harness, shell, open, log }
+}
+
+it('closes panes after the time of auto_close, and says so', () => {
+  const { shell, clock, open, log, console } = harness(5)
+  shell(EXIT_0, 'm1')
+  clock.advance(3000)
+  shell(EXIT_0, 'm3')
+  clock.advance(2500)
+  expect(open()).toBe('m2 m3 m4')
+  expect(console.state.notice?.text).toBe('closed m1: its shell has ended')
+  clock.advance(3000)
+  expect(open()).toBe('m2 m4')
+  expect(log()).toContain('m3 closed 5 s after its shell ended (exit 0) (auto_close)')
+})
+
+it('closes shells that end together with one message, and leaves the console open', () => {
+  const { shell, clock, open, console, quits } = harness(5)
+  shell(EXIT_0, 'm1', 'm2', 'm3', 'm4')
+  clock.advance(6000)
+  expect([open(), console.state.notice?.text, quits()]).toEqual(['', 'closed m[1-4]: their shells have ended', 0])
+})
+
+it('closes nothing without the preference, and nothing that was lost', () => {
+  const never = harness(0)
+  never.shell(EXIT_0, 'm1')
+  never.clock.advance(100_000)
+  expect(never.open()).toBe('m1 m2 m3 m4')
+  const lost = harness(5)
+  lost.shell({ kind: 'ended', end: { kind: 'lost', reason: 'reset' } }, 'm1')
+  lost.clock.advance(100_000)
+  expect(lost.open()).toBe('m1 m2 m3 m4')
+})
+
+it('keeps the pane of a shell that failed by itself, and closes one that failed after a key', () => {
+  const { shell, clock, open, type } = harness(5)
+  const failed: ShellState = { kind: 'ended', end: { kind: 'exit', code: 1 } }
+  shell(failed, 'm1')
+  clock.advance(6000)
+  expect(open()).toBe('m1 m2 m3 m4')
+  type('x')
+  shell(failed, 'm2')
+  clock.advance(6000)
+  expect(open()).toBe('m1 m3 m4')
+})
+
+it('keeps the pane when the user opens a new shell in time', () => {
+  const { shell, clock, open } = harness(5)
+  shell(EXIT_0, 'm1', 'm2')
+  clock.advance(3000)
+  shell({ kind: 'opening' }, 'm1')
+  clock.advance(6000)
+  expect(open()).toBe('m1 m3 m4')
+})
