@@ -80,7 +80,13 @@ export function hostsText(job: Job): string | undefined {
 }
 
 function durationText({ state }: Job, nowMs: number): string {
-  if (!('startedMs' in state) || state.startedMs === undefined) return '-'
-  const seconds = Math.max(0, ((isFinal(state) ? state.endedMs : nowMs) - state.startedMs) / 1000)
-  return seconds < 100 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds / 60)} min`
+  const ms = ranMs(state, nowMs)
+  if (ms === undefined) return '-'
+  return ms < 100_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`
+}
+
+/** Undefined: it has not started. */
+export function ranMs(state: JobState, nowMs: number): number | undefined {
+  if (!('startedMs' in state) || state.startedMs === undefined) return undefined
+  return Math.max(0, (isFinal(state) ? state.endedMs : nowMs) - state.startedMs)
 }

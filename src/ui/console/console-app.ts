@@ -144,6 +144,7 @@ export class ConsoleApp implements PageContext, Disposable {
       watch: FIRST_WATCH,
       ray: { view: { kind: 'none' }, usage: undefined },
       queue: FIRST_QUEUE_VIEW,
+      tables: new Map(),
       notice: undefined,
       log: [],
       logOffset: undefined,
@@ -271,7 +272,7 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   showTab(tab: Tab): void {
-    this.change(() => ({ tab }))
+    this.change(({ mode }) => ({ tab, mode: mode.kind === 'filter' ? TYPING : mode }))
     this.page?.open()
   }
 

@@ -180,6 +180,14 @@ const SCROLL_HINTS: Hints = [
   ['n N', 'next, previous match'],
 ]
 
+const FILTER_HINTS: Hints = [
+  ['Enter', 'keep'],
+  ['Esc', 'clear'],
+  ['↑↓', 'select'],
+  ['!word', 'without'],
+  ['column:word', 'in one column'],
+]
+
 /** As many hints as fit, whole ones only. */
 function fitting(pairs: Hints, theme: Theme, room: number): BarPart[] {
   const parts: BarPart[] = []
@@ -208,6 +216,8 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
       return labelled('COMMAND', leaderHints(state, keymap))
     case 'select':
       return labelled('SELECT', SELECT_HINTS)
+    case 'filter':
+      return labelled('FILTER', FILTER_HINTS)
     case 'scroll':
       return labelled(`SCROLL ${clipName(mode.host, NAME_WIDTH)}`, SCROLL_HINTS, matchParts(mode, theme))
     default: {

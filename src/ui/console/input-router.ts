@@ -27,6 +27,7 @@ import { openMacros } from './macros.ts'
 import { MouseRouter } from './mouse.ts'
 import * as dialogs from './open-dialogs.ts'
 import { openPaste } from './open-dialogs.ts'
+import { handleFilterKey, handleTableKey, pasteIntoFilter } from './table-keys.ts'
 
 type Effect = (app: ConsoleApp) => void
 
@@ -146,6 +147,7 @@ export class InputRouter {
       return this.#enterLeader()
     }
     if (mode.kind === 'select' && this.#choose(label)) return
+    if (mode.kind === 'filter') return handleFilterKey(app, mode.table, label, event)
     if (app.page) return this.#handlePageKey(app.page, label)
     if (app.state.panel?.hasKeys) {
       this.#flushTyped()
@@ -190,7 +192,7 @@ export class InputRouter {
   /** On a page a number alone shows a tab, since no key goes to a host. */
   #handlePageKey(page: Page, label: string): void {
     const app = this.#app
-    if (page.handleKey(label)) return
+    if (handleTableKey(app, label) || page.handleKey(label)) return
     if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
     const tab = tabOfKey(label)
     if (tab !== undefined) return app.showTab(tab)
@@ -244,6 +246,7 @@ export class InputRouter {
     app.dialogs.noteKey()
     if (app.dialogs.current) return app.dialogs.current.paste?.(text)
     const { mode, tab, panel } = app.state
+    if (mode.kind === 'filter') return pasteIntoFilter(app, mode.table, text)
     if (mode.kind === 'scroll' || tab !== 'shells')
       return app.notice('pasting works only in the shells: press 1', 'warning')
     if (panel?.hasKeys) return app.notice('pasting works only in the shells: press Tab', 'warning')

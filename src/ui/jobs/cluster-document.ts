@@ -11,22 +11,36 @@ import { type ClusterJob, type EnginePicture, isWaiting, nameWithTitle } from '.
 import { jobSpan, signOf } from '../packing/packing-panes.ts'
 import { LOOSE_JOB } from '../packing/ray-picture.ts'
 import { documentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
+import { sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 
 const NAME_COLUMNS = 26
 const STATE_COLUMNS = 10
 
-/** `at`: the selected row. `active`: jobs of the queue, which have names there. */
+/** What the list is filtered and sorted by. `active`: jobs of the queue, which have names there. */
+export const clusterColumns = (active: readonly Job[]): readonly TableColumn<ClusterJob>[] => [
+  { title: 'JOB', text: (job) => printable(nameWithTitle(job, active)) },
+  { title: 'STATE', text: stateOf },
+  { title: WHERE, text: (job) => printable(isWaiting(job) ? job.why : placesText(job)) },
+  { title: 'USER', text: ({ user }) => printable(user), isHidden: true },
+]
+
+const WHERE = 'ON, OR WHY IT WAITS'
+
+/** `jobs`: the rows; `at`: the selected one. */
 export function clusterDocument(
   picture: EnginePicture,
+  jobs: readonly ClusterJob[],
+  view: TableView,
   at: number,
   active: readonly Job[],
   theme: Theme,
   nowMs: number,
 ): RowDocument {
-  const { jobs, note } = picture
-  const waiting = jobs.filter(isWaiting).length
-  const others = jobs.filter(({ job }) => job === LOOSE_JOB).length
-  const summary = `${jobs.length - waiting} running, ${waiting} waiting`
+  const { note } = picture
+  const title = (text: string) => `${text}${sortMark(view, text)}`
+  const waiting = picture.jobs.filter(isWaiting).length
+  const others = picture.jobs.filter(({ job }) => job === LOOSE_JOB).length
+  const summary = `${picture.jobs.length - waiting} running, ${waiting} waiting`
   return {
     head: [
       [
@@ -36,7 +50,7 @@ export function clusterDocument(
       ...(note === undefined ? [] : [[{ text: ` ${printable(note)}`, style: boldStyle(theme.warning) }]]),
       [
         {
-          text: `   ${padEnd('JOB', NAME_COLUMNS)}${padEnd('STATE', STATE_COLUMNS)}ON, OR WHY IT WAITS`,
+          text: `   ${padEnd(title('JOB'), NAME_COLUMNS)}${padEnd(title('STATE'), STATE_COLUMNS)}${title(WHERE)}`,
           style: mutedStyle(theme),
         },
       ],

@@ -1,13 +1,7 @@
 /** The cluster of an engine, read while the tab that is shown has its picture, and more about its selected job. */
 import type { PageContext } from '../state/console-state.ts'
-import {
-  type ClusterSource,
-  chosenClusterJob,
-  clusterJobKey,
-  type EnginePlace,
-  type JobsPort,
-  type QueueView,
-} from './queue-view.ts'
+import { chosenClusterJob } from './jobs-tables.ts'
+import { type ClusterSource, clusterJobKey, type EnginePlace, type JobsPort, type QueueView } from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
 
 /** The selection may move on. */
@@ -88,8 +82,9 @@ export class ClusterWatch implements Disposable {
   }
 
   #followJob(): void {
-    const { tab, queue } = this.#context.state
-    const job = tab === 'jobs' && this.#running?.place === queue.listed ? chosenClusterJob(queue) : undefined
+    const { state } = this.#context
+    const isListed = state.tab === 'jobs' && this.#running?.place === state.queue.listed
+    const job = isListed ? chosenClusterJob(state) : undefined
     const read = this.#running?.source.details
     const key = job && clusterJobKey(job)
     if (key === this.#details?.key) return

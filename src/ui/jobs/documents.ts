@@ -5,11 +5,19 @@ import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { whenText } from '../../base/time-text.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { formatBundle, isFinal, type JobState } from '../../scheduler/jobs/job.ts'
-import { JOB_COLUMNS, type JobColumn, requestText, STATE_COLUMN, stateText } from '../../scheduler/jobs/job-columns.ts'
+import {
+  JOB_COLUMNS,
+  type JobColumn,
+  ranMs,
+  requestText,
+  STATE_COLUMN,
+  stateText,
+} from '../../scheduler/jobs/job-columns.ts'
 import { metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
+import { hasWord, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 import {
   countOf,
   type Filter,
@@ -19,10 +27,50 @@ import {
   type LogView,
   NO_SCHEDULER,
   type QueueStatus,
+  type QueueView,
 } from './queue-view.ts'
 import { stateColour } from './results-table.ts'
 import { studyBest, studyProgress } from './study-documents.ts'
 import type { StudyLine } from './study-view.ts'
+
+/** What the list is filtered and sorted by. */
+export function lineColumns({ readMs }: Pick<QueueView, 'readMs'>): readonly TableColumn<JobLine>[] {
+  return [
+    ...JOB_COLUMNS.map(
+      (column): TableColumn<JobLine> => ({
+        title: column.title,
+        text: (line) => printable(lineText(line, column, readMs)),
+        ...LINE_ORDERS(readMs)[column.title],
+      }),
+    ),
+    { title: 'COMMAND', text: ({ lead }) => printable(lead?.spec.command ?? ''), isHidden: true },
+  ]
+}
+
+const LINE_ORDERS = (nowMs: number): Readonly<Record<string, Partial<TableColumn<JobLine>>>> => ({
+  JOB: {
+    order: ({ first }) => first,
+    isDescending: true,
+    find: ({ first, count, study }, word) =>
+      /^\d+$/.test(word)
+        ? Number(word) >= first && Number(word) < first + count
+        : study !== undefined && 'study'.includes(word),
+  },
+  STATE: {
+    find: ({ lead, counts, study }, word) =>
+      [...counts.keys(), study?.study.state.kind ?? '', lead?.state.kind ?? ''].some((kind) => hasWord(kind, word)),
+  },
+  RAN: { order: ({ lead }) => lead && ranMs(lead.state, nowMs), isDescending: true, needsTitle: true },
+  'ASKS FOR': { needsTitle: true },
+})
+
+function lineText({ study, lead, ...line }: JobLine, column: JobColumn, nowMs: number): string {
+  if (study !== undefined && column.title === 'NAME') return studyName(study)
+  if (study !== undefined && column.title === 'USER') return study.study.user
+  if (lead === undefined) return ''
+  if (column === STATE_COLUMN && line.count > 1) return [...line.counts.keys()].join(' ')
+  return line.count === 1 ? column.text(lead, nowMs) : (column.groupText?.({ ...line, lead }) ?? '')
+}
 
 const BAR_CELLS = 8
 const PROGRESS_WIDTH = STATE_COLUMN.width - BAR_CELLS - 2
@@ -32,21 +80,20 @@ export type ListInput = {
   readonly lines: readonly JobLine[]
   readonly chosen: JobLine | undefined
   readonly filter: Filter
-  readonly needle: string
+  readonly view: TableView
   readonly columns: number
   readonly theme: Theme
   readonly nowMs: number
 }
 
-export function listDocument({ status, lines, chosen, filter, needle, columns, theme, nowMs }: ListInput): RowDocument {
+export function listDocument({ status, lines, chosen, filter, view, columns, theme, nowMs }: ListInput): RowDocument {
   const muted = mutedStyle(theme)
   const leads = lines.flatMap(({ lead }) => lead ?? [])
   const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => columns >= leastPane && isNeeded?.(leads) !== false)
   const counts = [...status.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
-  const narrowed = `${filter === 'all' ? '' : ` · only ${filter}`}${needle === '' ? '' : ` · with “${needle}”`}`
   const summary: Row = [
     { text: ` ${counts}`, style: boldStyle(theme.text) },
-    { text: narrowed, style: boldStyle(theme.accent) },
+    { text: filter === 'all' ? '' : ` · only ${filter}`, style: boldStyle(theme.accent) },
     status.driver === undefined
       ? { text: `  ${NO_SCHEDULER}`, style: styleOf(theme.warning) }
       : { text: `  scheduler: ${printable(status.driver)}`, style: muted },
@@ -57,7 +104,7 @@ export function listDocument({ status, lines, chosen, filter, needle, columns, t
       [
         {
           text: ` ${shown
-            .map(({ title, width }) => padEnd(title, width))
+            .map(({ title, width }) => padEnd(`${title}${sortMark(view, title)}`, width))
             .join('')
             .trimEnd()}`,
           style: muted,
@@ -88,16 +135,17 @@ export function listDocument({ status, lines, chosen, filter, needle, columns, t
 
 /** The columns between state and name, which trials do not share, are one with the best value. */
 function studyCells(line: StudyLine, shown: readonly JobColumn[], plain: Style, theme: Theme): readonly Span[] {
-  const { name, spec } = line.study
   const [number] = shown
   const width = shown.slice(2, -1).reduce((sum, column) => sum + column.width, 0)
   return [
     { text: padEnd('study', number?.width ?? 0), style: plain },
     ...studyProgress(line, STATE_COLUMN.width, theme),
     { text: padEnd(studyBest(line, width - 1), width), style: plain },
-    { text: printable(`${name} · ${spec.method}`), style: plain },
+    { text: printable(studyName(line)), style: plain },
   ]
 }
+
+const studyName = ({ study: { name, spec } }: StudyLine): string => `${name} · ${spec.method}`
 
 function stateSpan(state: JobState, theme: Theme): Span {
   const reason = 'reason' in state && state.reason !== undefined ? ` ${printable(state.reason)}` : ''

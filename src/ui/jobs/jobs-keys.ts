@@ -2,34 +2,25 @@ import type { ClusterAction } from '../../scheduler/jobs/engine.ts'
 import type { Study } from '../../scheduler/study/study.ts'
 import { keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import {
-  CHANGED_KINDS,
-  chosenClusterDetails,
-  chosenLine,
-  countOf,
-  hasMetrics,
-  hasRanks,
-  type JobAction,
-  type JobLine,
-} from './queue-view.ts'
+import { chosenClusterDetails, chosenLine } from './jobs-tables.ts'
+import { CHANGED_KINDS, countOf, hasMetrics, hasRanks, type JobAction, type JobLine } from './queue-view.ts'
 
 type Test = (state: ConsoleState) => boolean
 
 const inRanks: Test = ({ queue }) => queue.ranks !== undefined
 const inStudy: Test = ({ queue }) => queue.study !== undefined && queue.ranks === undefined
 const canSwitch: Test = (state) => (inList(state) || inCluster(state)) && state.queue.clusters.length > 0
-const inTable: Test = ({ queue }) => queue.table !== undefined && queue.ranks === undefined
+const inTable: Test = ({ queue }) => queue.isTableOpen && queue.ranks === undefined
 /** The jobs of an engine's cluster are listed, which cannot be changed here. */
 export const inCluster: Test = ({ queue }) => queue.listed !== 'queue'
 const inList: Test = (state) => !inRanks(state) && !inStudy(state) && !inTable(state) && !inCluster(state)
 const hasJobs: Test = (state) =>
   !inRanks(state) && !inStudy(state) && !inCluster(state) && (state.queue.status?.groups.length ?? 0) > 0
-const isFiltered: Test = (state) => hasJobs(state) && state.queue.needle !== ''
 /** About the selected row. */
 const onLine =
   (test: (line: JobLine) => boolean): Test =>
-  ({ queue }) => {
-    const line = chosenLine(queue)
+  (state) => {
+    const line = chosenLine(state)
     return line !== undefined && test(line)
   }
 /** A study would only start other trials in place of cancelled ones, and the jobs of pruned trials are cancelled, too. */
@@ -45,7 +36,7 @@ const changes = (action: JobAction): Test => {
 const allows =
   (action: ClusterAction): Test =>
   (state) => {
-    const details = inCluster(state) ? chosenClusterDetails(state.queue) : undefined
+    const details = inCluster(state) ? chosenClusterDetails(state) : undefined
     return typeof details === 'object' && details.actions.includes(action)
   }
 const isSweep = onLine(({ count, study }) => count > 1 && study === undefined)
@@ -60,7 +51,6 @@ const opensRanksOfMember: Test = (state) => {
   if (inRanks(state) || inCluster(state) || !hasRanks(job)) return false
   return inTable(state) || isSweep(state) || state.queue.study?.hasLog === true
 }
-const canSearch: Test = (state) => hasJobs(state) && !isFiltered(state)
 const opensStudy: Test = (state) => inList(state) && onLine(({ study }) => study !== undefined)(state)
 /** About the study that is shown or selected. */
 const onStudy =
@@ -72,8 +62,6 @@ const hasOpenTrials = onLine(({ study }) => study?.study.spec.source === undefin
 const canStopNow: Test = (state) => onStudy(() => true)(state) && hasOpenTrials(state)
 const canContinue = onStudy(({ state, spec }) => spec.source === undefined || state.kind !== 'running')
 const hasMoreMetrics: Test = (state) => inStudy(state) && onStudy(({ spec }) => spec.metrics.length > 1)(state)
-const isNarrowed: Test = (state) => inStudy(state) && state.queue.study?.needle !== ''
-const canNarrow: Test = (state) => inStudy(state) && !isNarrowed(state)
 
 /** A narrow footer shows the keys of the selected row first. */
 export const jobsKeys = keyTable<ConsoleState>()(
@@ -112,11 +100,7 @@ export const jobsKeys = keyTable<ConsoleState>()(
   ],
   ['next-plots', 'Right l Tab', 'plots', 'Study: show the next plots beside the trials.', inStudy],
   ['plots-before', 'Left Shift-Tab', '', 'Study: show the previous plots.', inStudy],
-  ['trial-order', 'o', 'sort', 'Study: sort the trials by the next column.', inStudy],
-  ['trial-reverse', 'O', '', 'Study: reverse the order of the trials.', inStudy],
-  ['trial-filter', 'f', 'filter', 'Study: show all trials, or only open, done, failed or pruned ones.', inStudy],
-  ['trial-search', '/', 'search', 'Study: show only trials with a word, such as opt=sgd or a host.', canNarrow],
-  ['trial-show-all', '/', 'show all', 'Study: after a search, show all trials again.', isNarrowed],
+  ['trial-filter', 'f', 'states', 'Study: show all trials, or only open, done, failed or pruned ones.', inStudy],
   ['metric', 'v', 'next metric', 'Study with several metrics: plot the next one.', hasMoreMetrics],
   [
     'stop-study',
@@ -139,8 +123,6 @@ export const jobsKeys = keyTable<ConsoleState>()(
     'Study: start no more trials, and cancel those that run. Asks first.',
     canStopNow,
   ],
-  ['order', 'o', 'sort', 'In a table: sort by the next column.', inTable],
-  ['reverse', 'O', 'reverse order', 'In a table: reverse the order.', inTable],
   ['member', 'Right l', 'next', 'Array or grid: select its next job.', (state) => inList(state) && isSweep(state)],
   ['member-before', 'Left', '', 'Array or grid: select its previous job.', inList],
   ['next-rank', 'Right l', '', 'Ranks: select the next rank.', inRanks],
@@ -176,9 +158,7 @@ export const jobsKeys = keyTable<ConsoleState>()(
     'Jobs of a cluster: resume the selected Kubernetes Job, if your credentials allow it; asks first.',
     allows('resume'),
   ],
-  ['filter', 'f', 'filter', 'Show all jobs, or only waiting, running or ended ones.', hasJobs],
-  ['search', '/', 'search', 'Show only rows with a word in name, command or user, or a job number.', canSearch],
-  ['show-all', '/', 'show all', 'After a search: show all rows again.', isFiltered],
+  ['filter', 'f', 'states', 'Show all jobs, or only waiting, running or ended ones.', hasJobs],
   [
     'cluster',
     'y',

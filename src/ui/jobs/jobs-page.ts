@@ -5,11 +5,10 @@ import { printable } from '../../base/printable.ts'
 import type { ClusterAction, ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
-import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import type { WatchedHosts } from '../network/watched-hosts.ts'
-import type { EnginePicture } from '../packing/engine-picture.ts'
+import type { ClusterJob, EnginePicture } from '../packing/engine-picture.ts'
 import { NO_ANSWER, sourcesRow, sourceTitle } from '../packing/packing-panes.ts'
 import {
   centredOn,
@@ -22,7 +21,7 @@ import {
   splitRows,
   wrapRows,
 } from '../rows/rows-pane.ts'
-import type { Page, PageContext } from '../state/console-state.ts'
+import { forgetTable, type Page, type PageContext, tableView } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import { clusterDocument, clusterJobDocument } from './cluster-document.ts'
@@ -30,9 +29,18 @@ import type { ClusterWatch } from './cluster-watch.ts'
 import { jobDocument, listDocument, sweepSummary } from './documents.ts'
 import { inCluster, type JobsCommand, jobsKeys } from './jobs-keys.ts'
 import {
-  CHANGED_KINDS,
+  CLUSTER,
   chosenClusterDetails,
   chosenLine,
+  LIST,
+  RESULTS,
+  shownClusterJobs,
+  shownLines,
+  shownMembers,
+  sweepShown,
+} from './jobs-tables.ts'
+import {
+  CHANGED_KINDS,
   clusterJobKey,
   FILTERS,
   hasMetrics,
@@ -40,14 +48,14 @@ import {
   type JobLine,
   type JobsPort,
   KINDS,
+  linesInState,
   pictureAt,
   type QueueStatus,
   type QueueView,
-  shownLines,
 } from './queue-view.ts'
 import { LogTail, type QueueWatch } from './queue-watch.ts'
 import { type RanksCommand, RanksPage } from './ranks-page.ts'
-import { nextOrder, sortSweep, tableDocument } from './results-table.ts'
+import { tableDocument } from './results-table.ts'
 import { studySummary } from './study-documents.ts'
 import { type StudyCommand, StudyPage } from './study-page.ts'
 import type { StudyReading } from './study-view.ts'
@@ -159,7 +167,7 @@ export class JobsPage implements Page {
     }
     if (this.#view.ranks !== undefined) return this.#ranks.panes(rect, theme)
     if (this.#view.study !== undefined) return this.#study.panes(rect, theme)
-    const { list, table, side } = layout(rect, this.#view.table !== undefined)
+    const { list, table, side } = layout(rect, this.#view.isTableOpen)
     const panes = [this.#listPane(list, theme, status)]
     if (table !== undefined) panes.push(this.#tablePane(table, theme))
     if (side.height > 0) panes.push(this.#sidePane(side, theme))
@@ -167,34 +175,39 @@ export class JobsPage implements Page {
   }
 
   #listPane(rect: Rect, theme: Theme, status: QueueStatus): PaneView {
-    const { filter, needle, table } = this.#view
+    const { filter, isTableOpen } = this.#view
+    const view = tableView(this.#context.state, LIST)
     const lines = this.#lines
     const chosen = this.#chosen
     const nowMs = this.#context.clock.now()
-    const own = listDocument({ status, lines, chosen, filter, needle, columns: rect.width - 2, theme, nowMs })
+    const own = listDocument({ status, lines, chosen, filter, view, columns: rect.width - 2, theme, nowMs })
     const document = { ...own, head: [...this.#sourcesRow(theme), ...own.head] }
     const at = lines.findIndex((line) => line.spec === chosen?.spec)
     const place = centredOn(at, rect.height, document)
-    return rowsPane({ id: ' jobs', title: 'jobs', hasKeys: table === undefined, document, place, rect, theme })
+    const table = { view, noun: 'job', all: linesInState(this.#view).length }
+    return rowsPane({ id: LIST, title: 'jobs', hasKeys: !isTableOpen, document, table, place, rect, theme })
   }
 
   #clusterPanes(rect: Rect, theme: Theme): readonly PaneView[] {
-    const { list, side } = layout(rect, false)
+    const { list: upper, side } = layout(rect, false)
     const picture = this.#cluster
-    const own = { id: ' jobs', hasKeys: true, theme }
+    const view = tableView(this.#context.state, CLUSTER)
+    const own = { id: CLUSTER, hasKeys: true, theme }
     const title = `jobs of ${sourceTitle(this.#view.listed)}`
     if (typeof picture === 'string') {
       const words = wrapRows(printable(picture), rect.width - 2, '  ', mutedStyle(theme))
       return [rowsPane({ ...own, title, document: documentOf([[], ...words], this.#sourcesRow(theme)), rect })]
     }
     const nowMs = this.#context.clock.now()
-    const at = this.#clusterRow(picture)
-    const jobs = clusterDocument(picture, at, this.#view.status?.active ?? [], theme, nowMs)
-    const document = { ...jobs, head: [...this.#sourcesRow(theme), ...jobs.head] }
-    const job = picture.jobs[at]
-    const details = clusterJobDocument(job, chosenClusterDetails(this.#view), side.width - 2, theme, nowMs)
+    const jobs = shownClusterJobs(this.#context.state)
+    const at = this.#clusterRow(jobs)
+    const list = clusterDocument(picture, jobs, view, at, this.#view.status?.active ?? [], theme, nowMs)
+    const document = { ...list, head: [...this.#sourcesRow(theme), ...list.head] }
+    const table = { view, noun: 'job', all: picture.jobs.length }
+    const job = jobs[at]
+    const details = clusterJobDocument(job, chosenClusterDetails(this.#context.state), side.width - 2, theme, nowMs)
     return [
-      rowsPane({ ...own, title, document, place: centredOn(at, list.height, document), rect: list }),
+      rowsPane({ ...own, title, document, table, place: centredOn(at, upper.height, document), rect: upper }),
       rowsPane({ id: ' job', title: job?.name ?? 'job', hasKeys: false, document: details, rect: side, theme }),
     ]
   }
@@ -203,7 +216,7 @@ export class JobsPage implements Page {
     return pictureAt(this.#view, this.#view.listed) ?? NO_ANSWER
   }
 
-  #clusterRow({ jobs }: EnginePicture): number {
+  #clusterRow(jobs: readonly ClusterJob[]): number {
     return Math.max(
       0,
       jobs.findIndex((job) => clusterJobKey(job) === this.#view.clusterJob),
@@ -211,10 +224,8 @@ export class JobsPage implements Page {
   }
 
   #moveInCluster(by: number): void {
-    const picture = this.#cluster
-    if (typeof picture === 'string') return
-    const { jobs } = picture
-    const row = Math.max(0, Math.min(jobs.length - 1, this.#clusterRow(picture) + by))
+    const jobs = shownClusterJobs(this.#context.state)
+    const row = Math.max(0, Math.min(jobs.length - 1, this.#clusterRow(jobs) + by))
     const job = jobs[row]
     this.#clusters.show({ clusterJob: job && clusterJobKey(job) })
   }
@@ -233,17 +244,19 @@ export class JobsPage implements Page {
   }
 
   #tablePane(rect: Rect, theme: Theme): PaneView {
-    const [line, sweep, { table, member }] = [this.#chosen, this.#sweep, this.#view]
-    const own = { id: ' results', hasKeys: true, rect, theme }
-    if (table === undefined || line === undefined || sweep === undefined)
+    const [line, sweep, { isTableOpen, member }] = [this.#chosen, this.#sweep, this.#view]
+    const own = { id: RESULTS, hasKeys: true, rect, theme }
+    if (!isTableOpen || line === undefined || sweep === undefined)
       return rowsPane({ ...own, title: 'results', document: documentOf([]) })
     const rows = this.#sweepRows
     const chosen = member ?? rows[0]?.id
     const head = [sweepSummary(sweep, line, theme)]
-    const document = tableDocument({ table: sweep, rows, order: table, head, chosen, columns: rect.width - 2, theme })
+    const view = tableView(this.#context.state, RESULTS)
+    const document = tableDocument({ table: sweep, rows, view, head, chosen, columns: rect.width - 2, theme })
+    const table = { view, noun: 'job', all: sweep.rows.length }
     const at = rows.findIndex(({ id }) => id === chosen)
     const title = `${hasMetrics(line.lead) ? 'results of' : 'jobs'} ${numbersOf(line)}`
-    return rowsPane({ ...own, title, document, place: centredOn(at, rect.height, document) })
+    return rowsPane({ ...own, title, document, table, place: centredOn(at, rect.height, document) })
   }
 
   #sidePane(rect: Rect, theme: Theme): PaneView {
@@ -273,6 +286,11 @@ export class JobsPage implements Page {
     this.#move(Math.sign(rows))
   }
 
+  onTableChange(): void {
+    this.#read()
+    this.#clusters.show({})
+  }
+
   [Symbol.dispose](): void {
     this.#isDisposed = true
     this.#life.abort()
@@ -285,11 +303,11 @@ export class JobsPage implements Page {
   }
 
   get #lines(): readonly JobLine[] {
-    return shownLines(this.#view)
+    return shownLines(this.#context.state)
   }
 
   get #chosen(): JobLine | undefined {
-    return chosenLine(this.#view)
+    return chosenLine(this.#context.state)
   }
 
   get #hasLog(): boolean {
@@ -310,15 +328,11 @@ export class JobsPage implements Page {
         return this.#context.notice('hosts.yaml declares no Slurm and no Kubernetes', 'warning')
       this.#list(listed === 'queue' ? (clusters[0] ?? 'queue') : (clusters[clusters.indexOf(listed) + 1] ?? 'queue'))
     },
-    'to-list': () => this.#choose({ table: undefined }),
+    'to-list': () => this.#choose({ isTableOpen: false }),
     table: () => this.#openTable(),
     members: () => this.#openTable(),
-    'from-table': () => this.#choose({ table: undefined, member: this.#view.member ?? this.#sweepRows[0]?.id }),
-    order: () => this.#sort(1),
-    reverse: () => this.#sort('reverse'),
+    'from-table': () => this.#choose({ isTableOpen: false, member: this.#view.member ?? this.#sweepRows[0]?.id }),
     filter: () => this.#choose({ filter: FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all' }),
-    search: () => this.#search(),
-    'show-all': () => this.#choose({ needle: '' }),
     member: () => this.#step(1),
     'member-before': () => this.#step(-1),
     cancel: () => this.#ask('cancel'),
@@ -345,23 +359,6 @@ export class JobsPage implements Page {
     actions[command]()
   }
 
-  #search(): void {
-    this.#context.openDialog(
-      promptDialog({
-        id: 'jobs-search',
-        title: 'Search jobs',
-        label: 'Word:',
-        submitTitle: 'search',
-        help: [{ text: 'A word in name, command or user, or the number of a job.', tone: 'muted' }],
-        check: (text) => {
-          const found = shownLines({ ...this.#view, needle: text.trim() }).length
-          return { preview: [{ text: `${found} ${found === 1 ? 'row' : 'rows'}`, tone: 'ok' }] }
-        },
-        onSubmit: (text) => this.#choose({ needle: text.trim() }),
-      }),
-    )
-  }
-
   #choose(view: Partial<QueueView>): void {
     this.#watch.set({ member: undefined, logOffset: undefined, ...view })
     this.#read()
@@ -371,32 +368,24 @@ export class JobsPage implements Page {
     const line = this.#chosen
     if (line === undefined || line.count < 2 || line.study !== undefined)
       return this.#context.notice('only an array, a grid or a gang that has been placed can be opened', 'warning')
-    this.#choose({ table: { column: undefined, isReversed: false } })
-  }
-
-  #sort(by: 1 | 'reverse'): void {
-    const [sweep, { table }] = [this.#sweep, this.#view]
-    if (sweep === undefined || table === undefined)
-      return this.#context.notice('press Enter to open the table', 'warning')
-    this.#choose({ table: nextOrder(sweep, table, by) })
+    this.#context.change((state) => forgetTable(state, RESULTS))
+    this.#choose({ isTableOpen: true })
   }
 
   /** Of the selected row; undefined: not read yet. */
   get #sweep(): Sweep | undefined {
-    const { sweep } = this.#view
-    return sweep?.spec === this.#chosen?.spec ? sweep?.sweep : undefined
+    return sweepShown(this.#context.state)
   }
 
   get #sweepRows(): readonly SweepRow[] {
-    const { table } = this.#view
-    return this.#sweep && table ? sortSweep(this.#sweep, table) : []
+    return shownMembers(this.#context.state)
   }
 
   #move(by: number): void {
     if (inCluster(this.#context.state)) return this.#moveInCluster(by)
     if (this.#view.ranks !== undefined) return this.#ranks.move({ lines: by })
     if (this.#view.study !== undefined) return this.#study.move(by)
-    if (this.#view.table !== undefined) return this.#moveInTable(by)
+    if (this.#view.isTableOpen) return this.#moveInTable(by)
     const lines = this.#lines
     const at = lines.findIndex((line) => line.spec === this.#chosen?.spec)
     const spec = lines[Math.max(0, Math.min(lines.length - 1, at + by))]?.spec
@@ -412,7 +401,7 @@ export class JobsPage implements Page {
 
   #step(by: number): void {
     if (inCluster(this.#context.state)) return
-    if (this.#view.table !== undefined) return this.#moveInTable(by)
+    if (this.#view.isTableOpen) return this.#moveInTable(by)
     const line = this.#chosen
     if (line === undefined || line.count < 2 || line.study !== undefined) return
     const at = this.#view.details?.job.id ?? line.first
@@ -426,7 +415,7 @@ export class JobsPage implements Page {
     const { state } = this.#context
     const area = areaOf(state)
     if (this.#view.study?.hasLog === false) return this.#study.scroll(by)
-    const side = this.#study.logRect(area) ?? layout(area, this.#view.table !== undefined).side
+    const side = this.#study.logRect(area) ?? layout(area, this.#view.isTableOpen).side
     const document = this.#side(side.width - 2, themes[state.themeName])
     const { offset, isAtEnd } = scrolled(document, side.height, this.#logPlace, by)
     this.#watch.set({ logOffset: isAtEnd && this.#hasLog ? undefined : offset })
@@ -448,7 +437,7 @@ export class JobsPage implements Page {
       )
     const empty =
       (status?.groups.length ?? 0) > 0
-        ? ' No row is shown: f and / show others.'
+        ? ' No row is shown: f shows others.'
         : ' Submit a job with: muster job submit -- COMMAND'
     const text = line === undefined ? empty : ''
     return documentOf([[{ text, style }]])
@@ -463,11 +452,11 @@ export class JobsPage implements Page {
     this.#readings += 1
     const reading = this.#readings
     const line = this.#chosen
-    const { table, member, ranks, study } = this.#view
+    const { isTableOpen, member, ranks, study } = this.#view
     const studyId = study?.id ?? line?.study?.study.id
     const studied = studyId === undefined ? undefined : await this.#readStudy(studyId)
-    const sweep = line && table && (await this.#readSweep(line))
-    const best = member === undefined && sweep && table ? sortSweep(sweep, table)[0]?.id : undefined
+    const sweep = line && isTableOpen ? await this.#readSweep(line) : undefined
+    const best = member === undefined && sweep ? shownMembers(this.#context.state, sweep)[0]?.id : undefined
     const own =
       studyId === undefined ? line && (member ?? best ?? (await this.#jobToShow(line))) : this.#study.jobToShow()
     const id = ranks?.job ?? own
@@ -547,7 +536,7 @@ export class JobsPage implements Page {
   }
 
   #askCluster(action: ClusterAction): void {
-    const details = chosenClusterDetails(this.#view)
+    const details = chosenClusterDetails(this.#context.state)
     if (details === undefined || typeof details === 'string' || !details.actions.includes(action)) return
     this.#context.openDialog(
       confirmDialog({

@@ -8,7 +8,6 @@ import type { JobGroup } from '../../scheduler/jobs/store.ts'
 import type { RankTraces } from '../../scheduler/launch/straggler.ts'
 import type { ClusterJob, EnginePicture } from '../packing/engine-picture.ts'
 import type { TryOut, WhatIf } from '../packing/what-if.ts'
-import type { SweepOrder } from './results-table.ts'
 import type { StudyChange, StudyLine, StudyReading, StudyView } from './study-view.ts'
 
 export const FILTERS = ['all', 'waiting', 'running', 'ended'] as const
@@ -28,11 +27,11 @@ export type RealUse = {
 export type QueueView = {
   /** Undefined: not read yet. */
   readonly status?: QueueStatus | undefined
+  /** When it was read. */
+  readonly readMs: number
   /** Why it cannot be read now. */
   readonly trouble?: string | undefined
   readonly filter: Filter
-  /** Only rows with this in name, command, user or number; empty: all. */
-  readonly needle: string
   /** The selected row of the list. */
   readonly spec?: number | undefined
   /** The selected job of an array or a grid; undefined: the most telling one. */
@@ -41,8 +40,8 @@ export type QueueView = {
   readonly details?: JobDetails | undefined
   readonly log?: LogView | undefined
   readonly logOffset?: number | undefined
-  /** How the table of an array or a grid is sorted; undefined: it is closed. */
-  readonly table?: SweepOrder | undefined
+  /** The jobs of the selected array or grid are shown as a table. */
+  readonly isTableOpen: boolean
   /** The rows of that table. */
   readonly sweep?: { readonly spec: number; readonly sweep: Sweep } | undefined
   /** The ranks of one job are shown instead of the list. */
@@ -96,8 +95,9 @@ export type RanksSeen = {
 }
 
 export const FIRST_QUEUE_VIEW: QueueView = {
+  readMs: 0,
   filter: 'all',
-  needle: '',
+  isTableOpen: false,
   picture: 'queue',
   listed: 'queue',
   clusters: [],
@@ -125,38 +125,16 @@ export const CHANGED_KINDS: Readonly<Record<JobAction, readonly string[]>> = {
 /** Jobs that were submitted together, or a study with its jobs: it may have none yet, or never any. */
 export type JobLine = JobGroup & { readonly lead: Job | undefined; readonly study?: StudyLine }
 
-export function shownLines({ status, filter, needle }: QueueView): readonly JobLine[] {
-  return (status?.groups ?? []).filter(
-    (line) =>
-      (filter === 'all' || filter === studyFilter(line) || KINDS[filter].some((kind) => line.counts.has(kind))) &&
-      (needle === '' || isFound(line, needle)),
-  )
+/** Rows of the list without its filter by words. */
+export function linesInState({ status, filter }: QueueView): readonly JobLine[] {
+  const lines = status?.groups ?? []
+  if (filter === 'all') return lines
+  return lines.filter((line) => filter === studyFilter(line) || KINDS[filter].some((kind) => line.counts.has(kind)))
 }
 
 /** A study runs also while none of its jobs does. */
 function studyFilter({ study }: JobLine): Filter | undefined {
   return study && (study.study.state.kind === 'running' || study.counts.open > 0 ? 'running' : 'ended')
-}
-
-/** Ignores case unless the needle has a capital letter. */
-function isFound({ lead, first, count, study }: JobLine, needle: string): boolean {
-  const number = Number(needle)
-  if (Number.isInteger(number) && number >= first && number < first + count) return true
-  const isExact = needle !== needle.toLowerCase()
-  const texts = [
-    ...(lead === undefined ? [] : [lead.spec.name, lead.spec.command, lead.user]),
-    ...(study === undefined ? [] : ['study', study.study.name, study.study.user, study.study.spec.method]),
-  ]
-  return texts.some((text) => (isExact ? text : text.toLowerCase()).includes(needle))
-}
-
-/** The selected row, or the first one where that is not shown; the one of the study or of the job whose ranks are shown. */
-export function chosenLine(view: QueueView, lines = shownLines(view)): JobLine | undefined {
-  const { ranks, status, study } = view
-  if (study !== undefined) return status?.groups.find((line) => line.study?.study.id === study.id)
-  if (ranks !== undefined)
-    return status?.groups.find(({ first, count }) => ranks.job >= first && ranks.job < first + count)
-  return lines.find((line) => line.spec === view.spec) ?? lines[0]
 }
 
 /** It has been placed as several ranks whose hosts can be read. */
@@ -226,20 +204,6 @@ export const pictureAt = ({ cluster }: QueueView, place: string): EnginePicture 
 
 /** Several users, or namespaces, may each have a job of one name. */
 export const clusterJobKey = ({ id, user }: Pick<ClusterJob, 'id' | 'user'>): string => `${user}/${id}`
-
-/** The selected job of the listed cluster, or its first one. */
-export function chosenClusterJob(view: QueueView): ClusterJob | undefined {
-  const picture = pictureAt(view, view.listed)
-  if (picture === undefined || typeof picture === 'string') return undefined
-  return picture.jobs.find((job) => clusterJobKey(job) === view.clusterJob) ?? picture.jobs[0]
-}
-
-/** More about the selected job, where it was read. */
-export function chosenClusterDetails(view: QueueView): ClusterJobDetails | string | undefined {
-  const job = chosenClusterJob(view)
-  const { clusterDetails } = view
-  return job !== undefined && clusterDetails?.key === clusterJobKey(job) ? clusterDetails.details : undefined
-}
 
 export interface JobsPort {
   /** Undefined: nothing has changed since the last call. Rejects when hosts.yaml or the queue cannot be read. */

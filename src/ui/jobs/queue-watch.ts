@@ -41,7 +41,8 @@ export class QueueWatch implements Disposable {
     this.#timer = undefined
     try {
       const status = await this.#jobs.read()
-      this.set(status === undefined ? { trouble: undefined } : { status, trouble: undefined })
+      const readMs = this.#context.clock.now()
+      this.set(status === undefined ? { trouble: undefined } : { status, readMs, trouble: undefined })
     } catch (error) {
       this.set({ trouble: messageOf(error) })
     }

@@ -8,7 +8,8 @@ import type { PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import type { JobsCommand } from './jobs-keys.ts'
-import { chosenLine, hasRanks, type JobDetails, type QueueView, type RanksView } from './queue-view.ts'
+import { chosenLine } from './jobs-tables.ts'
+import { hasRanks, type JobDetails, type QueueView, type RanksView } from './queue-view.ts'
 import { LogTail, type QueueWatch } from './queue-watch.ts'
 import { asScript, RankWatch } from './rank-watch.ts'
 import {
@@ -53,7 +54,7 @@ export class RanksPage implements Disposable {
   }
 
   readonly actions: Readonly<Record<RanksCommand, () => void>> = {
-    ranks: () => this.#open(chosenLine(this.#view)?.first),
+    ranks: () => this.#open(chosenLine(this.#options.context.state)?.first),
     'ranks-of-member': () => this.#open(this.#view.details?.job.id),
     'from-ranks': () => {
       if (this.#view.ranks?.below === 'log') this.#options.choose({ ranks: undefined, member: this.#view.member })
@@ -151,11 +152,11 @@ export class RanksPage implements Disposable {
 
   #open(job: number | undefined): void {
     const { details } = this.#view
-    const known = details?.job.id === job ? details?.job : chosenLine(this.#view)?.lead
+    const known = details?.job.id === job ? details?.job : chosenLine(this.#options.context.state)?.lead
     if (job === undefined || known === undefined || !hasRanks(known))
       return this.#options.context.notice('only a gang that has been placed has ranks', 'warning')
     this.#options.choose({
-      spec: chosenLine(this.#view)?.spec,
+      spec: chosenLine(this.#options.context.state)?.spec,
       member: this.#view.member,
       ranks: { job, below: 'log' },
       seen: undefined,

@@ -1,12 +1,10 @@
 /** A table of jobs or trials with their metrics and parameters, sorted by any column, with bars for the sorted metric. Pure. */
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
-import { type Metric, type MetricValues, metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
+import { type Metric, type MetricValues, metricNumber } from '../../scheduler/jobs/metric.ts'
 import { boldStyle, mutedStyle, type Span, styleOf, type Theme } from '../compositor/scene.ts'
 import { type Row, type RowDocument, rowStyle } from '../rows/rows-pane.ts'
-
-/** `column` undefined: sorted by the first metric, or by job without one. */
-export type SweepOrder = { readonly column: number | undefined; readonly isReversed: boolean }
+import { shownRows, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 
 export type TableRow = {
   readonly id: number
@@ -38,11 +36,11 @@ export function stateColour(kind: string, theme: Theme): Theme['text'] {
   return kind === 'queued' || kind === 'pruned' ? theme.warning : theme.muted
 }
 
-type Column = {
-  readonly title: string
+type Column = TableColumn<TableRow> & {
   readonly kind: 'job' | 'state' | 'metric' | 'parameter' | 'note'
-  /** How its values rank. */
-  readonly rank: Metric
+  /** Among metrics, parameters and notes. */
+  readonly name: string
+  readonly isMost: boolean
 }
 
 const RANK_CELLS = 10
@@ -50,66 +48,66 @@ const MOST_COLUMN = 18
 /** The first rows decide how wide columns are. */
 const WIDTH_ROWS = 500
 
+/** Of the same table they are made once, as thousands of rows are sorted by them. */
+const columnsByTable = new WeakMap<Omit<ResultsTable, 'rows'>, readonly Column[]>()
+
 /** Job and state first, then metrics, then parameters. */
-function columnsOf({ title = 'JOB', metrics, parameters, notes = [] }: Omit<ResultsTable, 'rows'>): readonly Column[] {
-  return [
-    { title, kind: 'job', rank: { name: 'job' } },
-    { title: 'STATE', kind: 'state', rank: { name: 'state' } },
-    ...metrics.map((rank): Column => ({ title: printable(rank.name), kind: 'metric', rank })),
-    ...parameters.map((name): Column => ({ title: printable(name), kind: 'parameter', rank: { name } })),
-    ...notes.map((name): Column => ({ title: name, kind: 'note', rank: { name } })),
+export function resultColumns(table: ResultsTable): readonly Column[] {
+  const known = columnsByTable.get(table)
+  if (known !== undefined) return known
+  const { title = 'JOB', metrics, parameters, notes = [] } = table
+  const taken = new Set([title, 'STATE', ...metrics.map(({ name }) => name)])
+  const columns = [
+    columnOf('job', title),
+    columnOf('state', 'STATE'),
+    ...metrics.map(({ name, isMost = false }) => columnOf('metric', name, isMost)),
+    ...parameters.map((name) => ({
+      ...columnOf('parameter', name),
+      ...(taken.has(name) ? { title: printable(`${name} (parameter)`) } : {}),
+    })),
+    ...notes.map((name) => columnOf('note', name)),
   ]
+  columnsByTable.set(table, columns)
+  return columns
 }
 
-function sortedBy({ metrics }: ResultsTable, { column }: SweepOrder): number {
-  return column ?? (metrics.length > 0 ? 2 : 0)
+/** Text sorts as text, numbers as numbers. */
+function columnOf(kind: Column['kind'], name: string, isMost = false): Column {
+  const text = (row: TableRow) => printable(cellOf({ kind, name }, row))
+  return {
+    ...{ kind, name, isMost, title: printable(name), text, isDescending: isMost, needsTitle: kind === 'metric' },
+    order: (row) => {
+      if (kind === 'job') return row.id
+      const cell = cellOf({ kind, name }, row)
+      return metricNumber(cell) ?? (kind === 'metric' || cell === '' ? undefined : cell)
+    },
+    ...(kind === 'job' ? { find: (row, word) => String(row.id) === word } : {}),
+  }
 }
 
-export function nextOrder(table: ResultsTable, order: SweepOrder, by: 1 | 'reverse'): SweepOrder {
-  if (by === 'reverse') return { ...order, isReversed: !order.isReversed }
-  return { column: (sortedBy(table, order) + 1) % columnsOf(table).length, isReversed: false }
+/** The first metric, or the number without one. */
+export const sortedTitle = (table: ResultsTable): string =>
+  resultColumns(table)[table.metrics.length > 0 ? 2 : 0]?.title ?? ''
+
+/** Filtered and sorted; the order shown first is that of the first metric, if the rows do not come ranked. */
+export function shownResults<R extends TableRow>(table: ResultsTable<R>, view: TableView): readonly R[] {
+  const sort = view.sort ?? (table.isRanked === true || table.metrics.length === 0 ? undefined : sortedTitle(table))
+  return shownRows<R>(table.rows, resultColumns(table), { ...view, sort })
 }
 
-/** Thousands of rows are sorted once for each order, not for each drawing. */
-const sorted = new WeakMap<ResultsTable, { readonly order: SweepOrder; readonly rows: readonly TableRow[] }>()
-
-export function sortSweep<R extends TableRow>(table: ResultsTable<R>, order: SweepOrder): readonly R[] {
-  const known = sorted.get(table)
-  // They are rows of this table.
-  if (known?.order === order) return known.rows as readonly R[]
-  const rows = sortRows(table, order)
-  sorted.set(table, { order, rows })
-  return rows
-}
-
-function sortRows<R extends TableRow>(table: ResultsTable<R>, order: SweepOrder): readonly R[] {
-  const { rows, isRanked = false } = table
-  const column = columnsOf(table)[sortedBy(table, order)]
-  if (column === undefined || column.kind === 'job' || (isRanked && order.column === undefined))
-    return order.isReversed ? rows.toReversed() : rows
-  const isMost = column.rank.isMost === true
-  const rank = { ...column.rank, isMost: order.isReversed !== isMost }
-  const hasText = column.kind !== 'metric'
-  // Text sorts as text, numbers as numbers.
-  const byText = !hasText
-    ? rows
-    : rows.toSorted((one, other) => {
-        const [first, second] = [cellOf(column, one), cellOf(column, other)]
-        return first === second ? 0 : first < second === order.isReversed ? 1 : -1
-      })
-  return rankBy(byText, rank, (row) => ({ [rank.name]: cellOf(column, row) }))
-}
-
-function cellOf({ kind, rank }: Column, { id, kind: state, parameters, values, notes, isMarked }: TableRow): string {
+function cellOf(
+  { kind, name }: Pick<Column, 'kind' | 'name'>,
+  { id, kind: state, parameters, values, notes, isMarked }: TableRow,
+): string {
   if (kind === 'job') return isMarked === true ? `${id} ★` : String(id)
   if (kind === 'state') return state
-  return (kind === 'metric' ? values : kind === 'note' ? notes : parameters)?.[rank.name] ?? ''
+  return (kind === 'metric' ? values : kind === 'note' ? notes : parameters)?.[name] ?? ''
 }
 
 type TableInput = {
   readonly table: ResultsTable
   readonly rows: readonly TableRow[]
-  readonly order: SweepOrder
+  readonly view: TableView
   /** Above the titles of the columns. */
   readonly head: readonly Row[]
   /** The number of the selected job or trial. */
@@ -144,15 +142,15 @@ function measured(rows: readonly TableRow[], shown: readonly Column[], at: numbe
   return own
 }
 
-export function tableDocument({ table, rows, order, head, chosen, columns, theme }: TableInput): RowDocument {
+export function tableDocument({ table, rows, view, head, chosen, columns, theme }: TableInput): RowDocument {
   const muted = mutedStyle(theme)
-  const shown = columnsOf(table)
-  const at = sortedBy(table, order)
+  const shown = resultColumns(table)
+  const sorted = sortedTitle(table)
+  const at = shown.findIndex(({ title }) => title === (view.sort ?? sorted))
   const { widths, barOf } = measured(rows, shown, at, columns)
   const titles = shown.map(({ title }, index): Span => {
-    const mark = index === at ? (order.isReversed ? '▴' : '▾') : ''
     const style = index === at ? boldStyle(theme.accent) : muted
-    const text = clip(`${title}${mark}`, MOST_COLUMN)
+    const text = clip(`${title}${sortMark(view, title, sorted)}`, MOST_COLUMN)
     return { text: index === shown.length - 1 ? text : padEnd(text, widths[index] ?? 0), style }
   })
   return {
@@ -197,6 +195,6 @@ function barsOf(rows: readonly TableRow[], column: Column): (row: TableRow) => n
     const number = numberOf(row)
     if (number === undefined || !Number.isFinite(number)) return 0
     const share = most === least ? 1 : (number - least) / (most - least)
-    return Math.round((column.rank.isMost === true || most === least ? share : 1 - share) * RANK_CELLS)
+    return Math.round((column.isMost || most === least ? share : 1 - share) * RANK_CELLS)
   }
 }

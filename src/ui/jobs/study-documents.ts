@@ -102,16 +102,12 @@ export function studyTitle(reading: StudyReading, view: StudyView, theme: Theme)
   )
   const ended = counts.done + counts.failed + counts.pruned
   const state = study.state.kind === 'running' ? '' : ` ${study.state.kind}`
-  const narrowed = [
-    ...(view.filter === 'all' ? [] : [`only ${view.filter}`]),
-    ...(view.needle === '' ? [] : [`with “${printable(view.needle)}”`]),
-  ]
   return [
     { text: ` ${printable(study.spec.method)}  `, style: muted },
     ...studyProgress(reading, BAR_CELLS, theme).slice(0, -1),
     { text: ` ${progressText(study, ended)}${state}`, style: boldStyle(theme.text) },
     { text: others.length === 0 ? '' : `  ${others.join(', ')}`, style: muted },
-    { text: narrowed.length === 0 ? '' : ` · ${narrowed.join(' · ')}`, style: boldStyle(theme.accent) },
+    { text: view.filter === 'all' ? '' : ` · only ${view.filter}`, style: boldStyle(theme.accent) },
   ]
 }
 
@@ -120,16 +116,12 @@ export type ShownTrial = TableRow & { readonly trial: Trial; readonly job: numbe
 /** Of one reading they are made once, as thousands of trials are ranked and sorted. */
 const tables = new WeakMap<StudyReading, Map<string, ResultsTable<ShownTrial>>>()
 
-export function trialTable(reading: StudyReading, { filter, needle }: StudyView): ResultsTable<ShownTrial> {
-  const own = tables.get(reading) ?? new Map<string, ResultsTable<ShownTrial>>([['all ', wholeTable(reading)]])
+export function trialTable(reading: StudyReading, { filter }: StudyView): ResultsTable<ShownTrial> {
+  const own = tables.get(reading) ?? new Map<string, ResultsTable<ShownTrial>>([['all', wholeTable(reading)]])
   tables.set(reading, own)
-  return getOrMake(own, `${filter} ${needle}`, () => {
-    const whole = own.get('all ') ?? wholeTable(reading)
-    const rows = whole.rows.filter(
-      (row) =>
-        (filter === 'all' || (row.trial.end?.kind ?? 'open') === filter) && (needle === '' || isFound(row, needle)),
-    )
-    return { ...whole, rows }
+  return getOrMake(own, filter, () => {
+    const whole = own.get('all') ?? wholeTable(reading)
+    return { ...whole, rows: whole.rows.filter(({ trial }) => (trial.end?.kind ?? 'open') === filter) }
   })
 }
 
@@ -171,14 +163,6 @@ function trialRow(trial: Trial, open: OpenTrial | undefined, isMarked: boolean):
 const hostOf = (open: OpenTrial | undefined): string | undefined => {
   const state = open?.job?.state
   return state !== undefined && 'places' in state ? state.places?.[0]?.host : undefined
-}
-
-/** Ignores case unless the needle has a capital letter. */
-function isFound({ id, parameters, notes = {} }: ShownTrial, needle: string): boolean {
-  if (String(id) === needle) return true
-  const isExact = needle !== needle.toLowerCase()
-  const texts = [...Object.entries(parameters).map(([name, value]) => `${name}=${value}`), ...Object.values(notes)]
-  return texts.some((text) => (isExact ? text : text.toLowerCase()).includes(needle))
 }
 
 /** What is said of the selected trial above the table. */

@@ -4,12 +4,13 @@ import { mutedStyle, type PaneView, type Rect, type Theme, themes } from '../com
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
 import { centredOn, documentOf, rowsPane, scrolled, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
-import type { PageContext } from '../state/console-state.ts'
+import { type ConsoleState, forgetTable, type PageContext, tableView } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { JobsCommand } from './jobs-keys.ts'
-import { chosenLine, type JobsPort, type QueueView } from './queue-view.ts'
+import { chosenLine, shownTrials, studyShown, TRIALS } from './jobs-tables.ts'
+import type { JobsPort, QueueView } from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
-import { nextOrder, sortSweep, tableDocument } from './results-table.ts'
+import { tableDocument } from './results-table.ts'
 import { type ShownTrial, type StudyTile, studyTiles, studyTitle, trialTable, trialText } from './study-documents.ts'
 import { type StudyReading, type StudyView, TRIAL_FILTERS } from './study-view.ts'
 
@@ -20,11 +21,7 @@ export type StudyCommand = Extract<
   | 'trial-log'
   | 'next-plots'
   | 'plots-before'
-  | 'trial-order'
-  | 'trial-reverse'
   | 'trial-filter'
-  | 'trial-search'
-  | 'trial-show-all'
   | 'metric'
   | 'stop-study'
   | 'stop-study-now'
@@ -57,11 +54,11 @@ export class StudyPage {
 
   readonly actions: Readonly<Record<StudyCommand, () => void>> = {
     study: () => {
-      const id = chosenLine(this.#queue)?.study?.study.id
+      const id = chosenLine(this.#state)?.study?.study.id
       if (id === undefined) return
-      const order = { column: undefined, isReversed: false }
-      const study: StudyView = { id, order, filter: 'all', needle: '', shown: 0, metric: 0, hasLog: false }
-      this.#options.choose({ spec: chosenLine(this.#queue)?.spec, table: undefined, study })
+      const study: StudyView = { id, filter: 'all', shown: 0, metric: 0, hasLog: false }
+      this.#options.context.change((state) => forgetTable(state, TRIALS))
+      this.#options.choose({ spec: chosenLine(this.#state)?.spec, isTableOpen: false, study })
     },
     'from-study': () => {
       if (this.#view?.hasLog) this.#choose({ hasLog: false })
@@ -70,14 +67,10 @@ export class StudyPage {
     'trial-log': () => this.#choose({ hasLog: this.#view?.hasLog !== true, trial: this.#selected?.id }),
     'next-plots': () => this.#turn(1),
     'plots-before': () => this.#turn(-1),
-    'trial-order': () => this.#sort(1),
-    'trial-reverse': () => this.#sort('reverse'),
     'trial-filter': () => {
       const at = TRIAL_FILTERS.indexOf(this.#view?.filter ?? 'all')
       this.#choose({ filter: TRIAL_FILTERS[(at + 1) % TRIAL_FILTERS.length] ?? 'all' })
     },
-    'trial-search': () => this.#search(),
-    'trial-show-all': () => this.#choose({ needle: '' }),
     metric: () => {
       const count = this.#reading?.study.spec.metrics.length ?? 1
       this.#choose({ metric: ((this.#view?.metric ?? 0) + 1) % count, hasLog: false })
@@ -137,16 +130,16 @@ export class StudyPage {
     const nowMs = this.#options.context.clock.now()
     const text = selected === undefined ? '' : trialText(selected, nowMs)
     const head = [studyTitle(reading, view, theme), [{ text: ` ${text}`, style: muted }]]
-    const own = { id: ' trials', title: `study ${reading.study.name}`, hasKeys: true, rect, theme }
-    if (rows.length === 0) {
-      const why =
-        reading.trials.length > 0
-          ? 'No trial is shown: f shows others, / shows all again after a search.'
-          : emptyText(reading)
+    const tableIn = tableView(this.#state, TRIALS)
+    const filtered = { view: tableIn, noun: 'trial', all: table.rows.length }
+    const title = `study ${reading.study.name}`
+    const own = { id: TRIALS, title, hasKeys: true, table: filtered, rect, theme }
+    if (table.rows.length === 0) {
+      const why = reading.trials.length > 0 ? 'No trial is shown: f shows others.' : emptyText(reading)
       return rowsPane({ ...own, document: documentOf(wrapRows(why, columns, ' ', muted), head) })
     }
     const chosen = selected?.id
-    const document = tableDocument({ table, rows, order: view.order, head, chosen, columns, theme })
+    const document = tableDocument({ table, rows, view: tableIn, head, chosen, columns, theme })
     const at = rows.findIndex(({ id }) => id === chosen)
     return rowsPane({ ...own, document, place: centredOn(at, rect.height, document) })
   }
@@ -197,33 +190,8 @@ export class StudyPage {
     this.#choose({ shown: ((first / perPage + by + pages) % pages) * perPage })
   }
 
-  #sort(by: 1 | 'reverse'): void {
-    const [reading, view] = [this.#reading, this.#view]
-    if (reading !== undefined && view !== undefined)
-      this.#choose({ order: nextOrder(trialTable(reading, view), view.order, by) })
-  }
-
-  #search(): void {
-    const [reading, view] = [this.#reading, this.#view]
-    if (reading === undefined || view === undefined) return
-    this.#options.context.openDialog(
-      promptDialog({
-        id: 'trials-search',
-        title: 'Search trials',
-        label: 'Word:',
-        submitTitle: 'search',
-        help: [{ text: 'A parameter such as opt=sgd, a host, a reason, or the number of a trial.', tone: 'muted' }],
-        check: (text) => {
-          const { rows } = trialTable(reading, { ...view, needle: text.trim() })
-          return { preview: [{ text: `${rows.length} ${rows.length === 1 ? 'trial' : 'trials'}`, tone: 'ok' }] }
-        },
-        onSubmit: (text) => this.#choose({ needle: text.trim() }),
-      }),
-    )
-  }
-
   #stop(now: boolean): void {
-    const line = chosenLine(this.#queue)?.study
+    const line = chosenLine(this.#state)?.study
     if (line === undefined) return
     const { study, counts } = line
     if (study.state.kind !== 'running' && !now)
@@ -248,7 +216,7 @@ export class StudyPage {
   }
 
   #more(): void {
-    const study = chosenLine(this.#queue)?.study?.study
+    const study = chosenLine(this.#state)?.study?.study
     if (study === undefined) return
     const change = (trials: number | undefined) =>
       this.#options.attempt(async () => await this.#options.jobs.changeStudy(study.id, { kind: 'more', trials }))
@@ -287,8 +255,12 @@ export class StudyPage {
     if (view !== undefined) this.#options.choose({ study: { ...view, ...change } })
   }
 
+  get #state(): ConsoleState {
+    return this.#options.context.state
+  }
+
   get #queue(): QueueView {
-    return this.#options.context.state.queue
+    return this.#state.queue
   }
 
   get #view(): StudyView | undefined {
@@ -297,13 +269,11 @@ export class StudyPage {
 
   /** Undefined: not read yet. */
   get #reading(): StudyReading | undefined {
-    const { studied, study } = this.#queue
-    return studied?.study.id === study?.id ? studied : undefined
+    return studyShown(this.#state)
   }
 
   get #rows(): readonly ShownTrial[] {
-    const [reading, view] = [this.#reading, this.#view]
-    return reading && view ? sortSweep(trialTable(reading, view), view.order) : []
+    return shownTrials(this.#state)
   }
 
   get #selected(): ShownTrial | undefined {

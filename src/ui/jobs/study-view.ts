@@ -2,7 +2,6 @@
 import type { OpenTrial } from '../../scheduler/jobs/study-rows.ts'
 import type { TrialCounts } from '../../scheduler/study/front.ts'
 import type { Study, Trial } from '../../scheduler/study/study.ts'
-import type { SweepOrder } from './results-table.ts'
 
 /** A study in the list. */
 export type StudyLine = {
@@ -28,10 +27,7 @@ export type StudyView = {
   readonly id: number
   /** The selected trial; undefined: the first of the table. */
   readonly trial?: number | undefined
-  readonly order: SweepOrder
   readonly filter: (typeof TRIAL_FILTERS)[number]
-  /** Only trials with this in a parameter, a host or a reason; empty: all. */
-  readonly needle: string
   /** The first view beside the table. */
   readonly shown: number
   /** Of its metrics, the one that plots show. */

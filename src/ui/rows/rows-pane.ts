@@ -12,6 +12,7 @@ import {
   styleOf,
   type Theme,
 } from '../compositor/scene.ts'
+import { type FilteredTable, filterSpans, noMatch } from './table-view.ts'
 
 export type RowsPaneInput = {
   /** Among the panes of the screen: empty or with a leading space, as no host name is. */
@@ -23,6 +24,8 @@ export type RowsPaneInput = {
   readonly isBusy?: boolean
   readonly badges?: readonly Span[]
   readonly document: RowDocument
+  /** Its rows can be filtered; the filter is shown in the frame. */
+  readonly table?: FilteredTable
   /** From the first row on, unless given. */
   readonly place?: ScrollPlace
   readonly rect: Rect
@@ -38,6 +41,7 @@ export function rowsPane({
   isBusy,
   badges,
   document,
+  table,
   place,
   rect,
   theme,
@@ -46,19 +50,25 @@ export function rowsPane({
   const first = firstRow(place ?? TOP, document, rows)
   const count = Math.max(0, Math.min(rows, document.length - first))
   const shown = [...document.head, ...Array.from({ length: count }, (_, index) => document.row(first + index))]
+  if (table !== undefined && table.view.filter.text !== '' && document.length === 0) shown.push(noMatch(table, theme))
   const range = ` ${first + 1}–${first + count} of ${document.length} `
+  const own = [
+    ...(document.length > count ? [{ text: range, style: mutedStyle(theme) }] : []),
+    ...(badges ?? []),
+    ...(isBusy === true ? [{ text: ' … ', style: boldStyle(theme.warning) }] : []),
+  ]
+  const room = rect.width - 6 - textWidth(title) - rowWidth(own)
   return {
     host: id,
     rect,
     screen: undefined,
     lines: hasKeys ? 'double' : 'light',
     frameStyle: styleOf(hasKeys ? theme.accent : theme.frame, undefined, hasKeys ? BOLD : 0),
-    title: [{ text: ` ${title} `, style: titleStyle(theme, hasKeys) }],
-    badges: [
-      ...(document.length > count ? [{ text: range, style: mutedStyle(theme) }] : []),
-      ...(badges ?? []),
-      ...(isBusy === true ? [{ text: ' … ', style: boldStyle(theme.warning) }] : []),
+    title: [
+      { text: ` ${title} `, style: titleStyle(theme, hasKeys) },
+      ...(table === undefined ? [] : filterSpans(table, document.length, room, theme)),
     ],
+    badges: own,
     notice: Array.from({ length: Math.max(0, rect.height - 2) }, (_, at) => clipRow(shown[at] ?? [], rect.width - 2)),
     isDimmed: false,
     highlights: [],

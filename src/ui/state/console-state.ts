@@ -9,6 +9,7 @@ import type { QueueView } from '../jobs/queue-view.ts'
 import type { NetworkState } from '../network/network-view.ts'
 import type { WatchState } from '../network/watch-view.ts'
 import type { RayStatus } from '../ray/ray-view.ts'
+import { FIRST_TABLE_VIEW, type TableView, type TableViews } from '../rows/table-view.ts'
 import type { Panel } from '../work-views/panel.ts'
 
 /** The tabs, in the order of the header. `key`: shows the tab after the leader, and alone where no typed key goes to a host. `help`: for the key's action. */
@@ -77,6 +78,8 @@ export type Mode =
       readonly hits: number
     }
   | { readonly kind: 'dialog'; readonly dialog: DialogView }
+  /** Keys edit the filter of this table. */
+  | { readonly kind: 'filter'; readonly table: string }
 
 export type NoticeTone = 'info' | 'warning' | 'error'
 export type Notice = { readonly text: string; readonly tone: NoticeTone; readonly atMs: number }
@@ -119,6 +122,8 @@ export type ConsoleState = {
   readonly ray: RayStatus
   /** The tabs Packing and Jobs. */
   readonly queue: QueueView
+  /** How tables are filtered and sorted. */
+  readonly tables: TableViews
   readonly notice: Notice | undefined
   readonly log: readonly LogEntry[]
   /** The first row of the log in view; undefined: its end stays in view. */
@@ -145,7 +150,18 @@ export function receiverList(state: ConsoleState): string[] {
   return [...state.hosts.keys()].filter((host) => state.receivers.has(host))
 }
 
+/** How the user filters and sorts this table. */
+export const tableView = ({ tables, mode }: ConsoleState, id: string): TableView => ({
+  ...(tables.get(id) ?? FIRST_TABLE_VIEW),
+  isTyping: mode.kind === 'filter' && mode.table === id,
+})
+
 type Change = Partial<ConsoleState>
+
+/** A table with other content is shown whole. */
+export function forgetTable({ tables }: ConsoleState, id: string): Change {
+  return { tables: new Map([...tables].filter(([known]) => known !== id)) }
+}
 
 const known = (state: ConsoleState, hosts: Iterable<string>): Set<string> =>
   new Set([...hosts].filter((host) => state.hosts.has(host)))
@@ -201,6 +217,8 @@ export interface Page extends Disposable {
   handleKey(label: string): boolean
   /** Scrolls by rows, down if positive: the mouse wheel. */
   scrollBy(rows: number): void
+  /** The user filters or sorts its table: another row may be selected. */
+  onTableChange?(): void
   /** Nothing but the hosts is about to change what is shown. */
   readonly isIdle: boolean
   /** What quitting the console would end, in a few words, and on which hosts. */

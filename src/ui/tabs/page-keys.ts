@@ -1,18 +1,34 @@
-/** The keys of the pages: their footer, the help, docs/keys.md and the pages themselves derive from these tables. */
+/** The keys of the pages and their tables: their footer, the help, docs/keys.md and the pages themselves derive from these. */
 import { bringUpKeys } from '../bring-up/bring-up-keys.ts'
 import { jobsKeys } from '../jobs/jobs-keys.ts'
+import { jobsTable } from '../jobs/jobs-tables.ts'
 import { hintsOf, type KeyEntry } from '../keys/key-table.ts'
 import { networkKeys } from '../network/network-page.ts'
 import { packingKeys } from '../packing/packing-page.ts'
+import { type TableFrame, tableKeys } from '../rows/table-view.ts'
 import type { ConsoleState, PageTab } from '../state/console-state.ts'
 import { logKeys } from './log-page.ts'
 
+type TableOf = (state: ConsoleState) => TableFrame | undefined
+
+/** The table of a tab that has the keys now; undefined: none, or what is shown is no table. */
+const pageTables: Readonly<Partial<Record<PageTab, TableOf>>> = {
+  jobs: jobsTable,
+}
+
+export const tableOf: TableOf = (state) => (state.tab === 'shells' ? undefined : pageTables[state.tab]?.(state))
+
+const withTable = (tab: PageTab, own: readonly KeyEntry<ConsoleState>[]): readonly KeyEntry<ConsoleState>[] => {
+  const table = pageTables[tab]
+  return table === undefined ? own : [...own, ...tableKeys(table)]
+}
+
 export const pageKeys: Readonly<Record<PageTab, readonly KeyEntry<ConsoleState>[]>> = {
-  'bring-up': bringUpKeys,
-  network: networkKeys,
-  packing: packingKeys,
-  jobs: jobsKeys,
-  log: logKeys,
+  'bring-up': withTable('bring-up', bringUpKeys),
+  network: withTable('network', networkKeys),
+  packing: withTable('packing', packingKeys),
+  jobs: withTable('jobs', jobsKeys),
+  log: withTable('log', logKeys),
 }
 
 const HELP = ['?', 'help'] as const

@@ -56,7 +56,7 @@ it.each([
   expect(text()).toMatch(/^▸Q job 17 +waiting +expected in \d+ min: waiting for other/m)
   expect(text()).toMatch(/^ \* 7 of bob: x\\x1b\[2J +running +n\[1-2\], 3 GPUs/m)
   expect(text()).toMatch(/^ \* 8 of eve: big +waiting +jobs of higher priority go first/m)
-  expect(hints()).not.toMatch(/cancel|hold|filter|search/)
+  expect(hints()).not.toMatch(/cancel|hold|states/)
   await press('j')
   expect(titles()[1]?.trim()).toBe('7 of bob')
   expect(text()).toMatch(/x\\x1b\[2J.*on n1, GPU 0.*on n2, GPU 0,1/s)

@@ -7,6 +7,8 @@ import { createConsoleHarness } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from './fake-queue.ts'
 import { openQueueTab } from './open-tab.ts'
 
+const LEADER = '\x1d'
+
 const JOBS = [
   ...Array.from({ length: 4 }, (_, index) =>
     jobOf(index + 1, index < 2 ? { kind: 'done', endedMs: 0 } : runningOn('n1', 0), { name: 'sweep' }),
@@ -76,19 +78,22 @@ describe('the Jobs tab', () => {
   })
 
   it('shows only rows with a word, then all again', async () => {
-    const { press, text } = await openTab('5')
+    const { press, text, titles } = await openTab('5')
     await press('/SWEEP\r')
-    expect(text()).toContain('with “SWEEP”')
-    expect(text()).not.toContain('sweep')
-    await press('/')
+    expect([titles()[0], text()]).toEqual([
+      ' jobs  /SWEEP  0 of 3 ',
+      expect.stringContaining('no job matches “SWEEP” · Esc clears the filter'),
+    ])
+    await press('\x1b')
     await press('/sweep\r')
     expect(text()).toMatch(/^▸1-4 /m)
     expect(text()).not.toContain('train-6')
-    await press('/')
+    await press('\x1b')
     expect(text()).toContain('train-6')
     await press('/6\r')
     expect(text()).toMatch(/^▸6 /m)
     expect(text()).not.toMatch(/^ 5 /m)
+    expect(titles()[0]).toBe(' jobs  /6  1 of 3 ')
   })
 
   it('shows the log of the selected job in printable characters, and reads one log at a time', async () => {
@@ -146,36 +151,32 @@ describe('the Jobs tab', () => {
     expect(text()).toMatch(/^ 1 +done +0.5 +0.9 +0.10 +·{10}$/m)
     expect(text()).toMatch(/best loss 1e-1 lr=0.20 +best acc 0.9 lr=0.10/)
     expect(text()).not.toContain('\x1b')
-    await press('o')
+    await press('>')
     expect(text()).toContain('acc▾')
     expect(order()).toEqual([1, 2, 3, 4])
-    await press('O')
+    await press('I')
     expect(order()).toEqual([2, 1, 3, 4])
     await press('jj')
     expect(text()).toMatch(/^▸3 +running/m)
     await press('\r')
     expect(text()).toContain('python train.py 3')
     await press('\r\x1b')
-    expect([console.state.tab, console.state.queue.table]).toEqual(['jobs', undefined])
+    expect([console.state.tab, console.state.queue.isTableOpen]).toEqual(['jobs', false])
   })
 
   it('shows only keys that apply to the selected row in the footer', async () => {
     const { press, hints, queue, console, titles } = await openTab('5', 100)
-    expect(hints()).toMatch(/1 shells +\? help +c cancel +h hold +f filter +\/ search *$/)
+    expect(hints()).toMatch(/1 shells +\? help +c cancel +h hold +f states +\/ filter/)
     await press('j')
-    expect(hints()).toMatch(/1 shells +\? help +t retry +f filter/)
+    expect(hints()).toMatch(/1 shells +\? help +t retry +f states/)
     await press('j')
     expect(hints()).toMatch(/1 shells +\? help +Enter its jobs +Right next +c cancel/)
     queue.sweeps.set(1, { metrics: [], parameters: [], rows: [], count: 4 })
     await press('\r')
     expect(titles().join()).toContain('jobs 1-4')
-    expect(hints()).toMatch(/Esc list +\? help +Enter this job +o sort +O reverse order +c cancel/)
+    expect(hints()).toMatch(/Esc list +\? help +Enter this job +c cancel/)
     await press('q')
-    expect([console.state.tab, console.state.queue.table]).toEqual(['jobs', undefined])
-    await press('/6\r')
-    expect(hints()).toMatch(/h hold .*\/ show all/)
-    await press('/')
-    expect(hints()).toMatch(/\/ search/)
+    expect([console.state.tab, console.state.queue.isTableOpen]).toEqual(['jobs', false])
   })
 
   it('offers results where jobs write metrics', async () => {
@@ -186,6 +187,42 @@ describe('the Jobs tab', () => {
     queue.sweeps.set(1, { metrics: [{ name: 'loss' }], parameters: [], rows: [], count: 4 })
     await press('\r')
     expect(titles().join()).toContain('results of 1-4')
+  })
+
+  it('filters while one types, sends nothing to hosts, and keeps the keys of tabs and help for the filter', async () => {
+    const { press, text, titles, hints, console, queue } = await openTab('5')
+    await press('/')
+    expect(hints()).toMatch(/^ FILTER .*Enter keep.*Esc clear/)
+    await press('1?:qc')
+    expect(titles()[0]).toBe(' jobs  /1?:qc▏  0 of 3 ')
+    expect([console.state.tab, console.state.mode.kind, queue.changes]).toEqual(['jobs', 'filter', []])
+    await press('\x15name:train')
+    expect(text()).toMatch(/^▸6 [\s\S]*^ 5 /m)
+    expect(text()).not.toContain('sweep')
+    await press('\x1b[B')
+    expect(text()).toMatch(/^▸5 /m)
+    expect(text()).toContain('python train.py 5')
+    await press('\r1')
+    expect(console.state.tab).toBe('shells')
+    await press(`${LEADER}5`)
+    expect(titles()[0]).toBe(' jobs  /name:train  2 of 3 ')
+    await press('\x1b')
+    expect([titles()[0], console.state.tab]).toEqual([' jobs ', 'jobs'])
+  })
+
+  it('sorts the list by any column and in both directions', async () => {
+    const { press, text } = await openTab('5')
+    const order = () => [...text().matchAll(/^[▸ ](\d+)(?:-\d+)? {2}/gm)].map(([, id]) => Number(id))
+    expect(order()).toEqual([6, 5, 1])
+    await press('>I')
+    expect(text()).toContain('JOB▴')
+    expect(order()).toEqual([1, 5, 6])
+    await press('>')
+    expect(text()).toContain('STATE▾')
+    expect(order()).toEqual([1, 5, 6])
+    await press('<')
+    expect(text()).toContain('JOB▾')
+    expect(order()).toEqual([6, 5, 1])
   })
 
   it('filters, and shows the filter', async () => {

@@ -1,0 +1,93 @@
+/** The tables of the Jobs tab: which one has the keys, its rows as they are filtered and sorted, and the selected one. Pure. */
+import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
+import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
+import type { ClusterJob } from '../packing/engine-picture.ts'
+import { shownRows, type TableColumn, type TableFrame } from '../rows/table-view.ts'
+import { type ConsoleState, tableView } from '../state/console-state.ts'
+import { clusterColumns } from './cluster-document.ts'
+import { lineColumns } from './documents.ts'
+import { clusterJobKey, type JobLine, linesInState, pictureAt } from './queue-view.ts'
+import { resultColumns, shownResults, sortedTitle } from './results-table.ts'
+import { type ShownTrial, trialTable } from './study-documents.ts'
+import type { StudyReading } from './study-view.ts'
+
+/** The ids of their panes. */
+export const LIST = ' jobs'
+export const RESULTS = ' results'
+export const TRIALS = ' trials'
+export const CLUSTER = ' cluster jobs'
+
+const frame = <R>(id: string, columns: readonly TableColumn<R>[], sorted?: string): TableFrame => ({
+  id,
+  columns: columns.filter(({ isHidden }) => isHidden !== true).map(({ title }) => title),
+  sorted,
+})
+
+/** The table that has the keys; undefined: the ranks of a job are shown, or nothing was read yet. */
+export function jobsTable(state: ConsoleState): TableFrame | undefined {
+  const { queue } = state
+  if (queue.listed !== 'queue') return frame(CLUSTER, clusterColumns([]))
+  if (queue.status === undefined || queue.trouble !== undefined || queue.ranks !== undefined) return undefined
+  if (queue.study !== undefined) {
+    const reading = studyShown(state)
+    const table = reading && trialTable(reading, queue.study)
+    return table && frame(TRIALS, resultColumns(table), sortedTitle(table))
+  }
+  if (!queue.isTableOpen) return frame(LIST, lineColumns(queue))
+  const sweep = sweepShown(state)
+  return sweep && frame(RESULTS, resultColumns(sweep), sortedTitle(sweep))
+}
+
+export const shownLines = (state: ConsoleState): readonly JobLine[] =>
+  shownRows(linesInState(state.queue), lineColumns(state.queue), tableView(state, LIST))
+
+/** The selected row, or the first one where that is not shown; the one of the study or of the job whose ranks are shown. */
+export function chosenLine(state: ConsoleState): JobLine | undefined {
+  const { ranks, status, study, spec } = state.queue
+  if (study !== undefined) return status?.groups.find((line) => line.study?.study.id === study.id)
+  if (ranks !== undefined)
+    return status?.groups.find(({ first, count }) => ranks.job >= first && ranks.job < first + count)
+  const lines = shownLines(state)
+  return lines.find((line) => line.spec === spec) ?? lines[0]
+}
+
+/** Of the selected row; undefined: not read yet. */
+export function sweepShown(state: ConsoleState): Sweep | undefined {
+  const { sweep } = state.queue
+  return sweep?.spec === chosenLine(state)?.spec ? sweep?.sweep : undefined
+}
+
+export function shownMembers(state: ConsoleState, sweep = sweepShown(state)): readonly SweepRow[] {
+  return sweep === undefined || !state.queue.isTableOpen ? [] : shownResults(sweep, tableView(state, RESULTS))
+}
+
+/** Undefined: not read yet. */
+export function studyShown({ queue: { studied, study } }: ConsoleState): StudyReading | undefined {
+  return studied?.study.id === study?.id ? studied : undefined
+}
+
+export function shownTrials(state: ConsoleState): readonly ShownTrial[] {
+  const [reading, { study }] = [studyShown(state), state.queue]
+  return reading && study ? shownResults(trialTable(reading, study), tableView(state, TRIALS)) : []
+}
+
+/** Of the cluster that is listed; none while it does not answer. */
+export function shownClusterJobs(state: ConsoleState): readonly ClusterJob[] {
+  const picture = pictureAt(state.queue, state.queue.listed)
+  if (picture === undefined || typeof picture === 'string') return []
+  const active = state.queue.status?.active ?? []
+  return shownRows(picture.jobs, clusterColumns(active), tableView(state, CLUSTER))
+}
+
+/** The selected job of the listed cluster, or its first one. */
+export function chosenClusterJob(state: ConsoleState): ClusterJob | undefined {
+  const jobs = shownClusterJobs(state)
+  return jobs.find((job) => clusterJobKey(job) === state.queue.clusterJob) ?? jobs[0]
+}
+
+/** More about the selected job, where it was read. */
+export function chosenClusterDetails(state: ConsoleState): ClusterJobDetails | string | undefined {
+  const job = chosenClusterJob(state)
+  const { clusterDetails } = state.queue
+  return job !== undefined && clusterDetails?.key === clusterJobKey(job) ? clusterDetails.details : undefined
+}

@@ -1,0 +1,246 @@
+/** How a table is filtered and sorted by the user, the same in every tab. Pure: a page declares columns and shows the rows that are left. */
+import { printable } from '../../base/printable.ts'
+import { clip, textWidth } from '../../base/text-width.ts'
+import { boldStyle, mutedStyle, type Span, type Theme } from '../compositor/scene.ts'
+import { editLine, emptyLine, insertText, type Line } from '../dialogs/dialog.ts'
+import type { KeyEvent } from '../keys/decode-input.ts'
+import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
+
+export type TableColumn<R> = {
+  readonly title: string
+  text(row: R): string
+  /** What it is sorted by, if not by its text; undefined sorts last. */
+  order?(row: R): number | string | undefined
+  /** The largest comes first. */
+  readonly isDescending?: boolean
+  /** A filter finds its text only as `title:word`: times and amounts, which any short number would find. */
+  readonly needsTitle?: boolean
+  /** A filter searches it, but it is not shown, so the table is not sorted by it. */
+  readonly isHidden?: boolean
+  /** Finds the row by a word instead of searching the text. */
+  find?(row: R, word: string): boolean
+}
+
+/** The table that has the keys. */
+export type TableFrame = {
+  /** Of its pane. */
+  readonly id: string
+  /** The titles of the columns that it can be sorted by. */
+  readonly columns: readonly string[]
+  /** The column that its own order follows, if there is one. */
+  readonly sorted?: string | undefined
+}
+
+export type TableView = {
+  readonly filter: Line
+  /** The title of a column; undefined: the table's own order. */
+  readonly sort: string | undefined
+  readonly isReversed: boolean
+  /** The filter is being typed. */
+  readonly isTyping: boolean
+}
+
+/** By the id of the table. */
+export type TableViews = ReadonlyMap<string, Omit<TableView, 'isTyping'>>
+
+export const FIRST_TABLE_VIEW: TableView = { filter: emptyLine, sort: undefined, isReversed: false, isTyping: false }
+
+const keys = keyTable<TableFrame | undefined>()(
+  [
+    'filter',
+    '/',
+    'filter',
+    'Tables: show only rows that match what you type: words, !word excludes, column:word searches one column. Enter keeps the filter, Esc clears it.',
+  ],
+  ['sort', '>', 'sort', 'Tables: sort by the next column.', (frame) => (frame?.columns.length ?? 0) > 1],
+  ['sort-before', '<', '', 'Tables: sort by the previous column.'],
+  ['reverse', 'I', '', 'Tables: reverse the order.'],
+)
+
+/** For the table of keys of a tab. */
+export const tableKeys = <S>(frameOf: (state: S) => TableFrame | undefined): readonly KeyEntry<S>[] =>
+  keys.map(({ isActive, ...entry }) => ({
+    ...entry,
+    isActive: (state: S) => {
+      const frame = frameOf(state)
+      return frame !== undefined && isActive?.(frame) !== false
+    },
+  }))
+
+/** Undefined: the key is not one of a table, or it has nothing to do now. */
+export function tableAfterKey(view: TableView, frame: TableFrame, label: string): TableView | undefined {
+  if (label === 'Esc') return view.filter.text === '' ? undefined : { ...view, filter: emptyLine }
+  switch (commandOf(keys, label, frame)) {
+    case 'filter':
+      return { ...view, isTyping: true, filter: { ...view.filter, cursor: view.filter.text.length } }
+    case 'sort':
+      return { ...view, sort: neighbour(view, frame, 1), isReversed: false }
+    case 'sort-before':
+      return { ...view, sort: neighbour(view, frame, -1), isReversed: false }
+    case 'reverse':
+      return { ...view, isReversed: !view.isReversed }
+    default:
+      return undefined
+  }
+}
+
+/** The column beside the sorted one; a table whose own order follows no column has that order among them. */
+function neighbour({ sort }: TableView, { columns, sorted }: TableFrame, by: 1 | -1): string | undefined {
+  const orders: readonly (string | undefined)[] = sorted === undefined ? [undefined, ...columns] : columns
+  const at = Math.max(0, orders.indexOf(sort ?? sorted))
+  return orders[(at + by + orders.length) % orders.length]
+}
+
+/** While the filter is typed. Undefined: the key is not the filter's, such as an arrow that moves in the table. */
+export function filterAfterKey(view: TableView, label: string, event: KeyEvent): TableView | undefined {
+  if (label === 'Enter') return { ...view, isTyping: false }
+  if (label === 'Esc' || label === 'Ctrl-c' || label === 'Ctrl-g')
+    return { ...view, isTyping: false, filter: emptyLine }
+  if (label === 'Backspace' && view.filter.text === '') return { ...view, isTyping: false }
+  const filter = editLine(view.filter, event)
+  return filter && { ...view, filter: bounded(filter) }
+}
+
+export const pastedFilter = (view: TableView, text: string): TableView => ({
+  ...view,
+  filter: bounded(insertText(view.filter, text.trim().slice(0, MOST_FILTER))),
+})
+
+const bounded = ({ text, cursor }: Line): Line => ({
+  text: text.slice(0, MOST_FILTER),
+  cursor: Math.min(cursor, MOST_FILTER),
+})
+
+const MOST_FILTER = 200
+
+type Shown = { readonly key: string; readonly columns: unknown; readonly rows: readonly unknown[] }
+/** Thousands of rows are filtered and sorted once, not for each drawing, if rows and columns are the same objects. */
+const known = new WeakMap<readonly unknown[], Shown>()
+
+/** The rows that the filter leaves, in the order that the user chose. */
+export function shownRows<R>(
+  rows: readonly R[],
+  columns: readonly TableColumn<R>[],
+  { filter, sort, isReversed }: TableView,
+): readonly R[] {
+  if (filter.text === '' && sort === undefined && !isReversed) return rows
+  const key = JSON.stringify([filter.text, sort, isReversed])
+  const last = known.get(rows)
+  // They are rows of this table.
+  if (last?.key === key && last.columns === columns) return last.rows as readonly R[]
+  const found = sortRows(filterRows(rows, columns, filter.text), columns, sort, isReversed)
+  known.set(rows, { key, columns, rows: found })
+  return found
+}
+
+type Term<R> = { readonly isExcluded: boolean; readonly column: TableColumn<R> | undefined; readonly word: string }
+
+export function filterRows<R>(rows: readonly R[], columns: readonly TableColumn<R>[], text: string): readonly R[] {
+  const terms = termsOf(text, columns)
+  return terms.length === 0
+    ? rows
+    : rows.filter((row) => terms.every((term) => term.isExcluded !== matches(row, term, columns)))
+}
+
+/** `word`, `!word`, `column:word` and `column=word`; a word that names no column stays whole. */
+function termsOf<R>(text: string, columns: readonly TableColumn<R>[]): readonly Term<R>[] {
+  return text.split(/\s+/).flatMap((typed) => {
+    const isExcluded = typed.startsWith('!')
+    const whole = isExcluded ? typed.slice(1) : typed
+    const [, title = '', rest = ''] = /^([^:=]+)[:=](.*)$/.exec(whole) ?? []
+    const column = title === '' ? undefined : columnNamed(title, columns)
+    const word = column === undefined ? whole : rest
+    return word === '' ? [] : [{ isExcluded, column, word }]
+  })
+}
+
+/** The column with this title, or the first one whose title begins with it. */
+function columnNamed<R>(name: string, columns: readonly TableColumn<R>[]): TableColumn<R> | undefined {
+  const wanted = name.toLowerCase()
+  const titled = (test: (title: string) => boolean) => columns.find(({ title }) => test(title.toLowerCase()))
+  return titled((title) => title === wanted) ?? titled((title) => title.startsWith(wanted))
+}
+
+function matches<R>(row: R, { column, word }: Term<R>, columns: readonly TableColumn<R>[]): boolean {
+  const searched = column === undefined ? columns.filter(({ needsTitle }) => needsTitle !== true) : [column]
+  return searched.some((one) => one.find?.(row, word) ?? hasWord(one.text(row), word))
+}
+
+/** Ignores case unless the word has a capital letter. */
+export const hasWord = (text: string, word: string): boolean =>
+  word === word.toLowerCase() ? text.toLowerCase().includes(word) : text.includes(word)
+
+/** Names as people count: m2 comes before m10. */
+const collator = new Intl.Collator('en', { numeric: true })
+
+function sortRows<R>(
+  rows: readonly R[],
+  columns: readonly TableColumn<R>[],
+  sort: string | undefined,
+  isReversed: boolean,
+): readonly R[] {
+  const column = columns.find(({ title }) => title === sort)
+  if (column === undefined) return isReversed ? rows.toReversed() : rows
+  const direction = isReversed === (column.isDescending === true) ? 1 : -1
+  const keyed = rows.map((row) => ({ row, value: column.order === undefined ? column.text(row) : column.order(row) }))
+  return keyed.toSorted((one, other) => compare(one.value, other.value, direction)).map(({ row }) => row)
+}
+
+type Value = number | string | undefined
+
+/** Numbers before texts; what has no value is last in both directions. */
+function compare(one: Value, other: Value, direction: 1 | -1): number {
+  const rank = (value: Value) => (value === undefined || Number.isNaN(value) ? 2 : typeof value === 'number' ? 0 : 1)
+  const byKind = rank(one) - rank(other)
+  if (byKind !== 0) return rank(one) === 2 || rank(other) === 2 ? byKind : byKind * direction
+  if (typeof one === 'number' && typeof other === 'number') return (one - other || 0) * direction
+  return typeof one === 'string' && typeof other === 'string' ? collator.compare(one, other) * direction : 0
+}
+
+/** Behind the title of the column that the table is sorted by. */
+export function sortMark({ sort, isReversed }: TableView, title: string, sorted?: string): string {
+  return title === (sort ?? sorted) ? (isReversed ? '▴' : '▾') : ''
+}
+
+export type FilteredTable = {
+  readonly view: TableView
+  /** One of its rows: `job`. */
+  readonly noun: string
+  /** How many rows there are without the filter. */
+  readonly all: number
+}
+
+const LEAST_FILTER = 8
+
+/** The filter in the frame of the pane: `/fail !m2▏ 3 of 40`; the part round the cursor where it is too long. */
+export function filterSpans(
+  { view: { filter, isTyping }, all }: FilteredTable,
+  shown: number,
+  room: number,
+  theme: Theme,
+): readonly Span[] {
+  if (filter.text === '' && !isTyping) return []
+  const counts = ` ${shown} of ${all} `
+  const [before, after] = [filter.text.slice(0, filter.cursor), filter.text.slice(filter.cursor)].map(printable)
+  const text = ` /${before}${isTyping ? '▏' : ''}${after} `
+  const width = Math.max(LEAST_FILTER, room - textWidth(counts))
+  return [
+    { text: textWidth(text) <= width ? text : tail(text, width), style: boldStyle(theme.accent) },
+    { text: counts, style: mutedStyle(theme) },
+  ]
+}
+
+function tail(text: string, width: number): string {
+  const characters = [...text]
+  while (characters.length > 0 && textWidth(characters.join('')) > width - 3) characters.shift()
+  return ` /…${characters.join('')}`
+}
+
+/** In place of the rows when the filter leaves none. */
+export function noMatch({ view: { filter }, noun }: FilteredTable, theme: Theme): readonly Span[] {
+  const text = ` no ${noun} matches “${clip(printable(filter.text.trim()), 40)}”`
+  return [
+    { text, style: boldStyle(theme.warning) },
+    { text: ' · Esc clears the filter', style: mutedStyle(theme) },
+  ]
+}

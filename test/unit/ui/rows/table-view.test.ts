@@ -1,0 +1,128 @@
+/** How tables are filtered and sorted. */
+import { describe, expect, it } from 'vitest'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
+import type { KeyEvent } from '../../../../src/ui/keys/decode-input.ts'
+import {
+  FIRST_TABLE_VIEW,
+  filterAfterKey,
+  filterRows,
+  filterSpans,
+  pastedFilter,
+  shownRows,
+  sortMark,
+  type TableColumn,
+  type TableView,
+  tableAfterKey,
+} from '../../../../src/ui/rows/table-view.ts'
+
+type Job = { readonly name: string; readonly host: string; readonly cpu?: number }
+
+const JOBS: readonly Job[] = [
+  { name: 'train-1', host: 'm2', cpu: 12 },
+  { name: 'Train-2', host: 'm10', cpu: 3 },
+  { name: 'eval', host: 'm1' },
+]
+const COLUMNS: readonly TableColumn<Job>[] = [
+  { title: 'NAME', text: ({ name }) => name },
+  { title: 'HOST', text: ({ host }) => host },
+  { title: 'CPU', text: ({ cpu }) => `${cpu ?? '-'} %`, order: ({ cpu }) => cpu, isDescending: true, needsTitle: true },
+]
+const FRAME = { id: 't', columns: COLUMNS.map(({ title }) => title) }
+const hosts = (rows: readonly Job[]) => rows.map(({ host }) => host).join(' ')
+const viewOf = (text: string, rest: Partial<TableView> = {}): TableView => ({
+  ...FIRST_TABLE_VIEW,
+  filter: { text, cursor: text.length },
+  ...rest,
+})
+const press = (view: TableView, text: string, name = text) => {
+  const event: KeyEvent = {
+    type: 'key',
+    key: { name, text, ctrl: false, alt: false, shift: false },
+    raw: Buffer.from(''),
+  }
+  return filterAfterKey(view, text, event)
+}
+
+describe('the filter of a table', () => {
+  it.each([
+    ['', 'm2 m10 m1'],
+    ['train', 'm2 m10'],
+    ['Train', 'm10'],
+    ['train m2', 'm2'],
+    ['!train', 'm1'],
+    ['! train', 'm2 m10'],
+    ['host:m1', 'm10 m1'],
+    ['h=m1 !eval', 'm10'],
+    ['host: train', 'm2 m10'],
+    ['!host:m1', 'm2'],
+    // No column has this title.
+    ['x:train', ''],
+    // Amounts are found only by their title.
+    ['12', ''],
+    ['cpu:12', 'm2'],
+    ['nowhere', ''],
+  ])('“%s” leaves %s', (text, left) => {
+    expect(hosts(filterRows(JOBS, COLUMNS, text))).toBe(left)
+  })
+
+  it('is typed, edited, kept and cleared', () => {
+    const typed = [...'m1'].reduce<TableView | undefined>(
+      (view, key) => view && press(view, key),
+      viewOf('', { isTyping: true }),
+    )
+    expect(typed).toMatchObject({ filter: { text: 'm1', cursor: 2 }, isTyping: true })
+    expect(typed && press(typed, 'Enter', 'enter')).toMatchObject({ filter: { text: 'm1' }, isTyping: false })
+    expect(typed && press(typed, 'Esc', 'escape')).toMatchObject({ filter: { text: '' }, isTyping: false })
+    expect(tableAfterKey(viewOf('m1'), FRAME, 'Esc')?.filter.text).toBe('')
+    // The page goes back.
+    expect(tableAfterKey(viewOf(''), FRAME, 'Esc')).toBeUndefined()
+    expect(tableAfterKey(viewOf('m1'), FRAME, '/')).toMatchObject({ filter: { text: 'm1', cursor: 2 }, isTyping: true })
+  })
+
+  it('takes no more than a line of bounded length from a paste', () => {
+    const { filter } = pastedFilter(FIRST_TABLE_VIEW, ` a\nb${'x'.repeat(10_000)}`)
+    expect(filter.text).toMatch(/^a bx+$/)
+    expect(filter.text.length).toBeLessThanOrEqual(200)
+    expect(filter.cursor).toBeLessThanOrEqual(filter.text.length)
+  })
+
+  it('is shown with its end where it is too long for the frame, in printable characters', () => {
+    const shown = (text: string, room: number) =>
+      filterSpans({ view: viewOf(text, { isTyping: true }), noun: 'job', all: 3 }, 1, room, themes.none)
+        .map((span) => span.text)
+        .join('')
+    expect(shown('train', 40)).toBe(' /train▏  1 of 3 ')
+    expect(shown(`${'x'.repeat(60)}end`, 30)).toMatch(/^ \/…x+end▏ {2}1 of 3 $/)
+    expect(shown(`${'x'.repeat(60)}end`, 30)).toHaveLength(30)
+    expect(shown('a\u202eb', 40)).not.toContain('\u202e')
+  })
+})
+
+describe('the order of a table', () => {
+  const sorted = (sort: string | undefined, isReversed = false) =>
+    hosts(shownRows(JOBS, COLUMNS, viewOf('', { sort, isReversed })))
+
+  it('counts in names, puts the largest amount first and rows without a value last', () => {
+    expect(sorted('HOST')).toBe('m1 m2 m10')
+    expect(sorted('HOST', true)).toBe('m10 m2 m1')
+    expect(sorted('CPU')).toBe('m2 m10 m1')
+    expect(sorted('CPU', true)).toBe('m10 m2 m1')
+    expect(sorted(undefined, true)).toBe('m1 m10 m2')
+  })
+
+  it('goes round the columns and the own order, with a mark at the column', () => {
+    const orders = (key: string, frame: Parameters<typeof tableAfterKey>[1]) => {
+      let view: TableView = FIRST_TABLE_VIEW
+      return [1, 2, 3, 4].map(() => {
+        view = tableAfterKey(view, frame, key) ?? view
+        return view.sort
+      })
+    }
+    expect(orders('>', FRAME)).toEqual(['NAME', 'HOST', 'CPU', undefined])
+    expect(orders('<', FRAME)).toEqual(['CPU', 'HOST', 'NAME', undefined])
+    expect(orders('>', { ...FRAME, sorted: 'HOST' })).toEqual(['CPU', 'NAME', 'HOST', 'CPU'])
+    const reversed = tableAfterKey(viewOf('', { sort: 'CPU' }), FRAME, 'I') ?? FIRST_TABLE_VIEW
+    expect(COLUMNS.map(({ title }) => sortMark(reversed, title))).toEqual(['', '', '▴'])
+    expect(sortMark(FIRST_TABLE_VIEW, 'HOST', 'HOST')).toBe('▾')
+  })
+})
