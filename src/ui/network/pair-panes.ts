@@ -20,9 +20,8 @@ export function pairPanes(view: PairView, { rect, theme, chart }: PaneContext): 
   const [high, low] = splitRows(rect, Math.ceil((rect.height * 3) / 5))
   const rows = ({ width, height }: typeof rect, ...lines: (readonly number[])[]) => {
     const length = Math.max(...lines.map((line) => line.length))
-    const labels = Array.from({ length }, (_, index) => `${index + 1}s`)
-    const series = lines.map((line) => ({ values: labels.map((_, index) => line[index] ?? 0) }))
-    return chart?.({ columns: width - 2, rows: height - 2, theme, labels, series }) ?? []
+    const series = lines.map((line) => ({ values: Array.from({ length }, (_, index) => line[index] ?? Number.NaN) }))
+    return chart?.({ columns: width - 2, rows: height - 2, theme, seconds: [1, length], series }) ?? []
   }
   const latest = (values: readonly number[]) => (values.length === 0 ? '–' : `${shortAmount(values.at(-1) ?? 0)}bit/s`)
   // In the colours of the lines.

@@ -1,6 +1,7 @@
 /** Charts of one host, or of all together. Pure, but remembers what it drew. */
 import type { Sample } from '../../ops/net/watch/sample.ts'
-import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
+import { HISTORY_MS, type WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
+import { chartPoints, roundSpan } from '../charts/axis.ts'
 import type { lineChart } from '../charts/line-chart.ts'
 import { boldStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
 import { documentOf, type Row, rowsPane, shortAmount } from '../rows/rows-pane.ts'
@@ -22,7 +23,13 @@ type Line = {
   format(value: number): string
 }
 
-type Chart = { readonly title: string; readonly lines: readonly Line[]; readonly most?: number }
+/** `least`: the scale never ends lower. */
+type Chart = {
+  readonly title: string
+  readonly lines: readonly Line[]
+  readonly most?: number
+  readonly least?: number
+}
 
 const bytes = (value: number) => `${shortAmount(value)}B/s`
 const single = (title: string, value: Line['value'], format: Line['format']): Chart => ({
@@ -39,6 +46,7 @@ const percent = (title: string, part: (sample: Sample) => number | undefined): C
 const traffic = (title: string, ...lines: (readonly [string, Line['value']])[]): Chart => ({
   title,
   lines: lines.map(([word, value]) => ({ word, value, format: bytes })),
+  least: 1000,
 })
 
 const CPU = percent('CPU', ({ cpu }) => cpu)
@@ -122,9 +130,19 @@ function remembered(
   context: HostChartContext,
   draw: typeof lineChart,
 ): readonly Row[] {
-  const { of, theme } = context
+  const { of, nowMs, theme } = context
   const [first, last] = [samples[0], samples.at(-1)]
-  const what = [chart.title, of, theme.name, rect.width, rect.height, first?.atMs, last?.atMs, last?.cpu]
+  const what = [
+    chart.title,
+    of,
+    theme.name,
+    rect.width,
+    rect.height,
+    first?.atMs,
+    last?.atMs,
+    last?.cpu,
+    Math.floor(nowMs / 1000),
+  ]
   const key = JSON.stringify([...what, last?.memoryUsedBytes, samples.length])
   const rows = drawn.get(key) ?? drawChart(chart, samples, rect, context, draw)
   drawn.delete(key)
@@ -137,33 +155,59 @@ function remembered(
 }
 
 function drawChart(
-  { lines, most }: Chart,
+  { lines, most, least }: Chart,
   samples: readonly Sample[],
   rect: Rect,
   { nowMs, theme }: HostChartContext,
   draw: typeof lineChart,
 ): readonly Row[] {
   const [columns, rows] = [rect.width - 2, rect.height - 2]
-  const points = Math.min(samples.length, Math.max(2, (columns - 6) * 2))
-  // Each point is the mean of its share of the samples.
-  const at = (point: number) => Math.floor((point * samples.length) / points)
-  const buckets = Array.from({ length: points }, (_, point) => samples.slice(at(point), at(point + 1)))
-  const mean = (bucket: readonly Sample[], { value }: Line) =>
-    bucket.reduce((sum, sample) => sum + (value(sample) ?? 0), 0) / Math.max(1, bucket.length)
+  const oldestMs = samples[0]?.atMs ?? nowMs
+  const span = roundSpan(Math.min(HISTORY_MS, nowMs - oldestMs) / 1000)
+  const points = chartPoints(columns)
+  const pointMs = (span * 1000) / points
+  // Whole points, so that the line moves on without changing its shape.
+  const endMs = Math.ceil(nowMs / pointMs) * pointMs
   return draw({
     columns,
     rows,
     theme,
-    labels: buckets.map(([first]) => formatAgo(nowMs - (first?.atMs ?? nowMs))),
-    series: lines.map((line) => ({ values: buckets.map((bucket) => mean(bucket, line)) })),
+    seconds: [-span, 0],
+    series: lines.map(({ value }) => ({ values: pointsOf(samples, value, { endMs, pointMs, points }) })),
     ...(most === undefined ? {} : { most }),
+    ...(least === undefined ? {} : { least }),
   })
 }
 
-/** `-4m`, `-30s` */
-function formatAgo(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000))
-  return seconds < 60 ? `-${seconds}s` : `-${Math.floor(seconds / 60)}m`
+/** A host reports once a second; when it has not done so for longer, the line has a gap. */
+const GAP_MS = 5000
+
+type Points = { readonly endMs: number; readonly pointMs: number; readonly points: number }
+
+/** The mean of what lies in each point; a short time without a value is bridged. */
+function pointsOf(samples: readonly Sample[], value: Line['value'], { endMs, pointMs, points }: Points): number[] {
+  const sums = new Float64Array(points)
+  const counts = new Uint32Array(points)
+  const beginMs = endMs - points * pointMs
+  for (const sample of samples) {
+    const known = value(sample)
+    const point = Math.floor((sample.atMs - beginMs) / pointMs)
+    if (known === undefined || !(point >= 0 && point < points)) continue
+    sums[point] = (sums[point] ?? 0) + known
+    counts[point] = (counts[point] ?? 0) + 1
+  }
+  const values = Array.from(sums, (sum, point) => (counts[point] === 0 ? Number.NaN : sum / (counts[point] ?? 1)))
+  let last = -1
+  for (let point = 0; point < points; point += 1) {
+    const there = values[point] ?? Number.NaN
+    if (Number.isNaN(there)) continue
+    const from = values[last] ?? Number.NaN
+    const isShort = last >= 0 && (point - last) * pointMs <= GAP_MS
+    for (let gap = last + 1; isShort && gap < point; gap += 1)
+      values[gap] = from + ((there - from) * (gap - last)) / (point - last)
+    last = point
+  }
+  return values
 }
 
 const RECENT_MS = 5 * 60_000

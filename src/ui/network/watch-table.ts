@@ -19,14 +19,23 @@ export function watchTable(hosts: readonly WatchedHost[], view: WatchView, width
   const latest = hosts.flatMap((host) => (host.trouble === undefined ? (lastOf(host) ?? []) : []))
   const nameWidth = Math.min(16, Math.max(5, ...hosts.map(({ host }) => textWidth(host)))) + 2
   const layout = layOut(latest, width - nameWidth)
-  const mosts = layout.columns.map((column) => mostOf(column, hosts))
+  const newestMs = Math.max(0, ...latest.map(({ atMs }) => atMs))
+  const mosts = layout.columns.map((column) => mostOf(column, hosts, newestMs))
   return {
     head: [headRow(layout, nameWidth, view.sort, theme)],
     length: order.length,
     row(index) {
       const host = order[index]
       if (host === undefined) return []
-      return hostRow(host, { ...layout, mosts, nameWidth, width, isSelected: host.host === view.selected, theme })
+      return hostRow(host, {
+        ...layout,
+        mosts,
+        newestMs,
+        nameWidth,
+        width,
+        isSelected: host.host === view.selected,
+        theme,
+      })
     },
   }
 }
@@ -62,14 +71,17 @@ function layOut(latest: readonly Sample[], room: number): Layout {
 }
 
 /** The value of a full bar. */
-function mostOf({ spark }: Column, hosts: readonly WatchedHost[]): number {
+function mostOf({ spark }: Column, hosts: readonly WatchedHost[], newestMs: number): number {
   if (spark === undefined) return 1
   if (spark.most !== undefined) return spark.most
   // Runs for every column once a second: no arrays are made.
   let most = 1
   for (const { samples } of hosts) {
-    for (let index = Math.max(0, samples.length - SPARK_SECONDS); index < samples.length; index += 1)
-      most = Math.max(most, spark.value(samples[index] as Sample) ?? 0)
+    for (let index = samples.length - 1; index >= 0; index -= 1) {
+      const sample = samples[index] as Sample
+      if (sample.atMs <= newestMs - SPARK_SECONDS * 1000) break
+      most = Math.max(most, spark.value(sample) ?? 0)
+    }
   }
   return most
 }
@@ -93,11 +105,12 @@ function headRow({ columns, sparks, sparkWidth }: Layout, nameWidth: number, sor
   ]
 }
 
-/** Samples per column of a sparkline. */
+/** Seconds of a column of a sparkline. */
 const stepOf = (sparkWidth: number): number => Math.max(1, Math.ceil(SPARK_SECONDS / sparkWidth))
 
 type HostRowContext = Layout & {
   readonly mosts: readonly number[]
+  readonly newestMs: number
   readonly nameWidth: number
   readonly width: number
   readonly isSelected: boolean
@@ -105,7 +118,7 @@ type HostRowContext = Layout & {
 }
 
 function hostRow(host: WatchedHost, context: HostRowContext): Row {
-  const { columns, mosts, sparks, sparkWidth, nameWidth, width, isSelected, theme } = context
+  const { columns, mosts, newestMs, sparks, sparkWidth, nameWidth, width, isSelected, theme } = context
   const name: Span = {
     text: padEnd(`${isSelected ? '▸' : ' '}${clipName(host.host, nameWidth - 2)}`, nameWidth),
     style: host.isOwn === true && !isSelected ? mutedStyle(theme) : rowStyle(theme, isSelected),
@@ -115,7 +128,7 @@ function hostRow(host: WatchedHost, context: HostRowContext): Row {
     const style = host.trouble === undefined ? mutedStyle(theme) : styleOf(theme.danger)
     return highlighted([name, { text: clip(host.trouble ?? NO_SAMPLES, width - nameWidth), style }], context)
   }
-  const step = stepOf(sparkWidth)
+  const stepMs = stepOf(sparkWidth) * 1000
   const row = columns.flatMap((column, index): Span[] => {
     const text = column.text(sample)
     const rank = rankOf(column.value?.(sample), column.limit)
@@ -125,8 +138,16 @@ function hostRow(host: WatchedHost, context: HostRowContext): Row {
     }
     const { spark } = column
     if (spark === undefined || !sparks.has(column)) return [value]
-    const bars = sparkBars(host.samples, spark.value, { columns: sparkWidth, step, most: mosts[index] ?? 1 })
-    return [value, { text: ' ', style: styleOf(theme.text) }, ...barSpans(bars, column, theme)]
+    const bars = sparkBars(host.samples, spark.value, {
+      columns: sparkWidth,
+      stepMs,
+      newestMs,
+      most: mosts[index] ?? 1,
+    })
+    const blank = (width: number) => ({ text: ' '.repeat(width), style: styleOf(theme.text) })
+    // Not known on this host at all.
+    if (text === undefined && bars.every(({ mean }) => mean === undefined)) return [value, blank(sparkWidth + 1)]
+    return [value, blank(1), ...barSpans(bars, column, theme)]
   })
   return highlighted([name, ...row], context)
 }
@@ -149,14 +170,14 @@ function rankOf(value: number | undefined, limit: number | undefined): Rank {
 /** Each bar in the colour of its value; neighbours of one colour become one span. */
 function barSpans(bars: readonly Bar[], { spark, limit }: Column, theme: Theme): Span[] {
   const spans: { text: string; style: Style }[] = []
-  let before: Rank | undefined
+  let before: Rank | 'unknown' | undefined
   for (const { text, mean } of bars) {
-    const rank = spark?.most === undefined ? 'usual' : rankOf(mean, limit)
+    const rank = mean === undefined ? 'unknown' : spark?.most === undefined ? 'usual' : rankOf(mean, limit)
     const last = spans.at(-1)
     if (last !== undefined && rank === before) last.text += text
     else {
       const usual = spark?.isOut === true ? theme.receiving : theme.accent
-      const colour = rank === 'high' ? theme.danger : rank === 'raised' ? theme.warning : usual
+      const colour = { high: theme.danger, raised: theme.warning, usual, unknown: theme.muted }[rank]
       spans.push({ text, style: styleOf(colour) })
     }
     before = rank
@@ -175,27 +196,47 @@ const BARS = '▁▂▃▄▅▆▇█'
 /** One column of a sparkline: the mean of its values; undefined: nothing is known there. */
 type Bar = { readonly text: string; readonly mean: number | undefined }
 
-const BLANK: Bar = { text: ' ', mean: undefined }
+const UNKNOWN: Bar = { text: '·', mean: undefined }
+/** A sample may come so much late without a mark. */
+const LATE_MS = 3000
 
-/** The last of `values`, `step` for each column; `most` is a full bar. Unknown values are blank. */
-export function sparkBars<T>(
-  values: readonly T[],
-  pick: (value: T) => number | undefined,
-  { columns, step, most }: { readonly columns: number; readonly step: number; readonly most: number },
+export type SparkOptions = {
+  readonly columns: number
+  /** Of a column. */
+  readonly stepMs: number
+  /** In the last column. */
+  readonly newestMs: number
+  /** The value of a full bar. */
+  readonly most: number
+}
+
+/** The values of the last time, as many as there are columns; a time of which nothing is known is dotted. */
+export function sparkBars<T extends { readonly atMs: number }>(
+  samples: readonly T[],
+  pick: (sample: T) => number | undefined,
+  { columns, stepMs, newestMs, most }: SparkOptions,
 ): readonly Bar[] {
-  // Runs for every host and column once a second: no arrays are made on the way.
-  const bars = new Array<Bar>(columns)
-  for (let column = columns - 1, end = values.length; column >= 0; column -= 1, end -= step) {
+  // Runs for every host and column once a second: one array is made.
+  const bars = new Array<Bar>(columns).fill(UNKNOWN)
+  const first = Math.floor(newestMs / stepMs) - columns + 1
+  let index = samples.length
+  while (index > 0 && (samples[index - 1] as T).atMs >= first * stepMs) index -= 1
+  let last = UNKNOWN
+  let lastMs = Number.NEGATIVE_INFINITY
+  for (let column = 0; column < columns; column += 1) {
+    const beginMs = (first + column) * stepMs
     let sum = 0
     let known = 0
-    for (let index = Math.max(0, end - step); index < end; index += 1) {
-      const value = pick(values[index] as T)
+    for (; index < samples.length && (samples[index] as T).atMs < beginMs + stepMs; index += 1) {
+      const value = pick(samples[index] as T)
       if (value === undefined) continue
       sum += value
       known += 1
+      lastMs = (samples[index] as T).atMs
     }
     const level = Math.round((sum / known / (most || 1)) * 7)
-    bars[column] = known === 0 ? BLANK : { text: BARS[Math.max(0, Math.min(7, level))] ?? ' ', mean: sum / known }
+    if (known > 0) last = { text: BARS[Math.max(0, Math.min(7, level))] ?? ' ', mean: sum / known }
+    if (beginMs - lastMs <= LATE_MS) bars[column] = last
   }
   return bars
 }

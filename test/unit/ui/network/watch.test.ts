@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { textWidth } from '../../../../src/base/text-width.ts'
 import type { Sample } from '../../../../src/ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../../../src/ops/net/watch/watch-hosts.ts'
-import { lineChart } from '../../../../src/ui/charts/line-chart.ts'
+import { type ChartOptions, lineChart } from '../../../../src/ui/charts/line-chart.ts'
 import { type PaneView, themes } from '../../../../src/ui/compositor/scene.ts'
 import { watchPanes } from '../../../../src/ui/network/watch-panes.ts'
 import { sparkBars } from '../../../../src/ui/network/watch-table.ts'
@@ -179,55 +179,100 @@ describe('the charts of a host', () => {
     expect(panes[0]?.notice.flat().some(({ text }) => /[\u2801-\u28ff]/.test(text))).toBe(true)
   })
 
-  it('write round numbers on their scale, and use every row', () => {
-    const values = [0, 3.2e6, 6e9]
-    const rows = lineChart({
-      columns: 38,
-      rows: 6,
-      labels: ['-2s', '-1s', '-0s'],
-      series: [{ values }],
-      theme: themes.dark,
-    })
-    const lines = rows.map((row) => row.map(({ text }) => text).join(''))
-    expect(lines.join('\n')).toMatch(/^ *\d[\d.]*G/m)
-    expect(lines.at(-1)).toContain('-1s')
+  const drawn = (options: Partial<ChartOptions>): string[] => {
+    const series = [{ values: [0, 3.2e6, 6e9] }]
+    const rows = lineChart({ columns: 38, rows: 6, seconds: [-60, 0], series, theme: themes.dark, ...options })
+    return rows.map((row) => row.map(({ text }) => text).join(''))
+  }
+  const scaleOf = (lines: readonly string[]) =>
+    lines.flatMap((line) => /^[\d.]+[kMG]?(?= )/.exec(line)?.[0] ?? []).reverse()
+  const timesOf = (lines: readonly string[]) => lines.at(-1)?.trim().split(/ {2,}/)
+
+  it.each([
+    [6e9, 6, ['0', '5G', '10G']],
+    [6e9, 18, ['0', '2G', '4G', '6G']],
+    [0.7, 18, ['0', '0.2', '0.4', '0.6', '0.8', '1']],
+    [941e6, 18, ['0', '200M', '400M', '600M', '800M', '1G']],
+    [1340, 12, ['0', '500', '1k', '1.5k']],
+    [0, 12, ['0', '0.2', '0.4', '0.6', '0.8', '1']],
+  ])('have a scale of round numbers in equal steps up to %d in %d rows', (most, rows, scale) => {
+    expect(scaleOf(drawn({ rows, series: [{ values: [0, most] }] }))).toEqual(scale)
   })
 
-  it('show what is at the end of the scale', () => {
-    const series = [{ values: [100, 100, 100] }]
-    const rows = lineChart({
-      columns: 38,
-      rows: 7,
-      labels: ['-2s', '-1s', '-0s'],
-      series,
-      most: 100,
-      theme: themes.dark,
-    })
-    const [first = ''] = rows.map((row) => row.map(({ text }) => text).join(''))
+  it('have a percent scale to exactly 100', () => {
+    const scales = [6, 9, 12, 18].map((rows) => scaleOf(drawn({ rows, most: 100 })))
+    expect(scales).toEqual([
+      ['0', '50', '100'],
+      ['0', '50', '100'],
+      ['0', '20', '40', '60', '80', '100'],
+      ['0', '20', '40', '60', '80', '100'],
+    ])
+  })
+
+  it.each([
+    [-60, 0, 38, ['-60 s', '-45 s', '-30 s', '-15 s', 'now']],
+    [-900, 0, 38, ['-15 min', '-10 min', '-5 min', 'now']],
+    [-900, 0, 120, ['-14 min', '-12 min', '-10 min', '-8 min', '-6 min', '-4 min', '-2 min', 'now']],
+    [1, 10, 80, ['1 s', '2 s', '3 s', '4 s', '5 s', '6 s', '7 s', '8 s', '9 s', '10 s']],
+    [-300, 0, 24, ['-4 min', '-2 min', 'now']],
+  ])('from %d to %d seconds in %d columns have whole labels of the time, in equal steps', (from, to, columns, labels) => {
+    const lines = drawn({ columns, seconds: [from, to], series: [{ values: [1, 2, 3] }] })
+    expect(timesOf(lines)).toEqual(labels)
+    expect(Math.max(...lines.map(textWidth))).toBeLessThanOrEqual(columns)
+  })
+
+  it('show what is at both ends of the scale and of the time', () => {
+    const [first = ''] = drawn({ rows: 7, series: [{ values: [100, 100, 100] }], most: 100 })
     expect(first).toMatch(/^100 +.[\u2801-\u28ff]{10}/)
+    expect(first).toHaveLength(38)
   })
 
-  it('draw nothing without values, and a line for values that are all 0', () => {
-    const options = { columns: 40, rows: 10, theme: themes.dark }
-    expect(lineChart({ ...options, labels: [], series: [{ values: [] }] })).toEqual([])
-    expect(lineChart({ ...options, labels: ['a', 'b'], series: [{ values: [0, Number.NaN] }] })).toHaveLength(10)
+  it('draw nothing without values, a line for values that are all 0, and a gap where nothing is known', () => {
+    expect(drawn({ series: [{ values: [] }] })).toEqual([])
+    const values = [0, 0, 0, 0, Number.NaN, Number.NaN, Number.NaN, 0, 0, 0]
+    expect(drawn({ rows: 10, series: [{ values }] })[7]).toMatch(/^0 .*[\u2801-\u28ff]{8} {8,}[\u2801-\u28ff]{3}/)
+  })
+
+  it('keep a gap where a host was away, and bridge a sample that came late', () => {
+    const at = (...seconds: number[]) => seconds.map((second) => sample(second * 1000, { cpu: 0.5 }))
+    const seconds = Array.from({ length: 60 }, (_, second) => second)
+    const line = (missing: (second: number) => boolean) => {
+      const samples = at(...seconds.filter((second) => !missing(second)))
+      const chosen = { ...FIRST_VIEW, selected: 'm1', isDetailed: true }
+      const [cpu] = watchPanes([{ host: 'm1', samples }], chosen, { ...look(80, 40), nowMs: 60_000 })
+      const row = textOf(cpu as PaneView).find((text) => /[\u2801-\u28ff] *[\u2801-\u28ff]{8}/.test(text)) ?? ''
+      return row.replace(/^.*?[\u2801-\u28ff]/, '').trim()
+    }
+    expect(line((second) => second % 7 === 3)).not.toContain(' ')
+    expect(line((second) => second > 20 && second < 40)).toMatch(/^ *[\u2801-\u28ff]+ {8,}[\u2801-\u28ff]+$/)
   })
 })
 
-it('writes amounts in five columns, and bars for known values', () => {
-  expect([0, 999, 1500, 999_700, 12_300_000, 4.2e12].map(shortAmount)).toEqual([
-    '0',
-    '999',
-    '1.5k',
-    '1.0M',
-    '12M',
-    '4.2T',
-  ])
-  const sparkline = (values: readonly (number | undefined)[], columns: number, step: number, most: number) =>
-    sparkBars(values, (value) => value, { columns, step, most })
+it('writes amounts in five columns', () => {
+  const amounts = [0, 999, 1500, 999_700, 12_300_000, 4.2e12].map(shortAmount)
+  expect(amounts).toEqual(['0', '999', '1.5k', '1.0M', '12M', '4.2T'])
+})
+
+describe('sparklines', () => {
+  const sparkline = (values: Readonly<Record<number, number | undefined>>, columns: number, seconds = 1) =>
+    sparkBars(
+      Object.entries(values).map(([second, value]) => ({ atMs: Number(second) * 1000 + 200, value })),
+      ({ value }) => value,
+      { columns, stepMs: seconds * 1000, newestMs: 10_200, most: 1 },
+    )
       .map(({ text }) => text)
       .join('')
-  expect(sparkline([0, 0.5, 1], 5, 1, 1)).toBe('  ▁▅█')
-  expect(sparkline([0, 1, 1, 1], 2, 2, 1)).toBe('▅█')
-  expect(sparkline([0, undefined, 1], 3, 1, 1)).toBe('▁ █')
+
+  it('fill their width from the beginning, dotted where nothing is known', () => {
+    expect(sparkline({ 8: 0, 9: 0.5, 10: 1 }, 5)).toBe('··▁▅█')
+    expect(sparkline({ 8: 0, 9: undefined, 10: undefined }, 3)).toBe('▁▁▁')
+    expect(sparkline({}, 4)).toBe('····')
+    expect(sparkline({ 7: 0, 8: 1, 9: 1, 10: 1 }, 2, 2)).toBe('██')
+    expect(sparkline({ 6: 0, 8: 1, 9: 0, 10: 1 }, 3, 2)).toBe('▁▅█')
+  })
+
+  it('bridge a late sample, and show for how long a host was away', () => {
+    expect(sparkline({ 0: 1, 1: 1, 2: 1, 4: 0, 5: 1, 7: 0, 9: 1, 10: 1 }, 11)).toBe('████▁██▁▁██')
+    expect(sparkline({ 0: 0, 1: 1, 9: 0, 10: 1 }, 11)).toBe('▁████····▁█')
+  })
 })
