@@ -201,6 +201,18 @@ class HeadlessScreen implements Disposable {
     return Array.from({ length: this.#rows }, (_, y) => this.#textOf(top + y))
   }
 
+  /** The text before the cursor, from the start of its line, also where that is wrapped; at most one space at its end. */
+  lineToCursor(): string {
+    const { baseY, cursorX, cursorY } = this.#buffers.active
+    const last = baseY + cursorY
+    const columns = Math.min(cursorX, this.#columns)
+    const cells = this.#cellsOf(last)
+    const isAfterBlank = columns > 0 && cells[(columns - 1) * WORDS_PER_CELL] === BLANK
+    let text = textOfCells(cells, 0, columns) + (isAfterBlank ? ' ' : '')
+    for (let line = last; line > baseY && this.#isWrapped(line); line--) text = this.#wholeText(line - 1) + text
+    return text
+  }
+
   /** The newest hits, oldest first, none overlapping; `line` counts from the oldest kept line. Without a capital, case is ignored. */
   search(needle: string): SearchHit[] {
     if (needle === '') return []

@@ -52,9 +52,10 @@ export class Comparison implements Disposable {
 
   /** Marks the rows in which a host differs from the majority. */
   highlights(host: string, theme: Theme): PaneView['highlights'] {
-    const [majority] = this.#options.state().equalGroups
-    const lead = majority?.[0]
-    if (lead === undefined || majority?.includes(host)) return []
+    const [majority, second] = this.#options.state().equalGroups
+    // Where no two screens are equal, the first host is compared with the next one.
+    const lead = majority?.length === 1 && majority[0] === host ? second?.[0] : majority?.[0]
+    if (lead === undefined || (lead !== second?.[0] && majority?.includes(host))) return []
     const own = this.#text(host)
     const theirs = this.#text(lead)
     if (!own || !theirs) return []

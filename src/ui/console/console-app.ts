@@ -25,6 +25,7 @@ import {
   type LogEntry,
   type Mode,
   type NoticeTone,
+  outsideMajority,
   type Page,
   type PageContext,
   type PageTab,
@@ -37,6 +38,7 @@ import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { AutoClose } from './auto-close.ts'
 import { Comparison } from './comparison.ts'
 import { Dialogs } from './dialogs.ts'
+import { Divergence } from './divergence.ts'
 import { addToLog, hostStateOf, logLine, reduceHost, writeNotice } from './fleet-reducer.ts'
 import { HostViews } from './host-views.ts'
 import { type Arrangement, arrange, type Direction, focusNeighbour, pageOf } from './panes.ts'
@@ -97,6 +99,7 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly dialogs: Dialogs
   readonly views: HostViews
   readonly comparison: Comparison
+  readonly #divergence: Divergence
   readonly recording: Recording
   readonly scroll: ScrollMode
   readonly clock: Clock
@@ -137,6 +140,7 @@ export class ConsoleApp implements PageContext, Disposable {
       isFolded: false,
       showsDifferences: false,
       equalGroups: [],
+      diverged: [],
       mode: TYPING,
       panel: undefined,
       bringUp: noBringUp,
@@ -174,6 +178,14 @@ export class ConsoleApp implements PageContext, Disposable {
         views: this.views,
         state: () => this.state,
         onGroups: (equalGroups) => this.#takeGroups(equalGroups),
+      }),
+    )
+    this.#divergence = this.#owned.own(
+      new Divergence({
+        clock: ports.clock,
+        state: () => this.state,
+        screen: (host) => this.views.screen(host),
+        onDiverged: (diverged) => this.change(() => ({ diverged })),
       }),
     )
     this.recording = this.#owned.own(new Recording(this, this.views, ports.environment))
@@ -249,6 +261,7 @@ export class ConsoleApp implements PageContext, Disposable {
     if ((state.isFolded && !before.isFolded) || (state.showsDifferences && !before.showsDifferences))
       this.comparison.refresh()
     if (!state.isFolded && !state.showsDifferences && (before.isFolded || before.showsDifferences)) this.#takeGroups([])
+    if (state.receivers !== before.receivers) this.#divergence.noteChange()
     if (this.page && state.receivers !== before.receivers) this.#noticeReceivers()
     this.#applySizes()
     this.#noteSeen()
@@ -439,7 +452,10 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   #handleFleet(event: FleetEvent): void {
+    if (event.type === 'removed') this.#divergence.forget(event.host)
     if (event.type === 'data' || event.type === 'added' || event.type === 'removed') return
+    if (event.type === 'shell' && event.state.kind === 'opening') this.#divergence.forget(event.host)
+    this.#divergence.noteChange()
     this.#updateHost(event.host, (host) => reduceHost(host, event))
     if (event.type === 'shell') this.#autoClose.noteShell(event.host, event.state)
     const line = logLine(event, this.clock.now())
@@ -456,6 +472,7 @@ export class ConsoleApp implements PageContext, Disposable {
     if (known && !known.hasNews && !this.arrangement.shown.has(host))
       this.#updateHost(host, (state) => ({ ...state, hasNews: true }))
     this.comparison.noteChange()
+    this.#divergence.noteOutput(host)
   }
 
   #ring(host: string): void {
@@ -491,7 +508,7 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   #takeGroups(equalGroups: readonly (readonly string[])[]): void {
-    const different = new Set(equalGroups.slice(1).flat())
+    const different = outsideMajority(equalGroups)
     this.change((state) => ({
       equalGroups,
       hosts: new Map(

@@ -19,7 +19,7 @@ export type PageInfo = { readonly page: number; readonly pages: number; readonly
 
 export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): Bars {
   const hosts = [...state.hosts.values()]
-  const up = hosts.filter((host) => host.session.kind === 'ready').length
+  const up = hosts.filter(isLive).length
   const isAllUp = up === hosts.length
   const name: BarPart = { text: ' muster ', isBold: true, colour: theme.accent }
   const cluster: BarPart = { text: `${clip(state.cluster, 20)} ` }
@@ -29,7 +29,10 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
     isBold: !isAllUp,
   }
   const ray = rayParts(state, theme)
-  const wanted = receiverRoom(state, page) + 1
+  const receiversWidth = receiverRoom(state, page)
+  const diverged = divergedText(state, state.columns - receiversWidth - textWidth(upOfAll.text))
+  const reserved = receiversWidth + textWidth(diverged)
+  const wanted = reserved + 1
   const left =
     [[name, cluster, upOfAll, ...ray], [name, upOfAll, ...ray], [upOfAll, ...ray], [upOfAll]].find(
       (parts) => partsWidth(parts) + wanted <= state.columns,
@@ -38,10 +41,22 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   // The receivers come first: everything to the right of them gets shorter, step by step.
   const right =
     RIGHT_LENGTHS.map((length) => rightParts(state, theme, page, length)).find(
-      (parts) => partsWidth(parts) + receiverRoom(state, page) <= room,
+      (parts) => partsWidth(parts) + reserved <= room,
     ) ?? []
-  const parts = [...left, receiverPart(state, theme, page, room - partsWidth(right))]
-  return { left: parts, right }
+  const receivers = receiverPart(state, theme, page, room - partsWidth(right) - textWidth(diverged))
+  const parts = diverged === '' ? [] : [{ text: diverged, colour: theme.warning, isBold: true }]
+  return { left: [...left, receivers, ...parts], right }
+}
+
+/** Which receivers are not where most of them are; empty if keys go to one kind only. */
+function divergedText({ diverged, receivers, tab }: ConsoleState, room: number): string {
+  if (tab !== 'shells') return ''
+  const receiving = diverged.filter((host) => receivers.has(host))
+  if (receiving.length === 0 || receiving.length === receivers.size) return ''
+  const names = clip(foldHostSet(receiving), NAMES_WIDTH)
+  const count = `${receiving.length} of ${receivers.size}`
+  const text = ` ${count} ${receiving.length === 1 ? 'differs' : 'differ'}: ${names} `
+  return [text, ` ≠ ${names} `, ` ≠ ${count} `].find((each) => textWidth(each) < room) ?? ' ≠ '
 }
 
 function rayParts({ ray }: ConsoleState, theme: Theme): BarPart[] {
@@ -86,39 +101,52 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
 }
 
 /** How many hosts are not in the largest group of equal screens. */
-function differencePart({ equalGroups }: ConsoleState, theme: Theme): BarPart {
+function differencePart({ equalGroups, isFolded }: ConsoleState, theme: Theme): BarPart {
   const [majority = [], ...others] = equalGroups
   const count = others.flat().length
-  if (count === 0) return { text: ' all equal ', colour: theme.ok }
-  const text = majority.length === 1 ? ' all differ ' : ` ${count} ${count === 1 ? 'differs' : 'differ'} `
-  return { text, colour: theme.warning }
+  const how = isFolded ? 'folded: ' : ''
+  if (count === 0) return { text: ` ${how}screens equal `, colour: theme.ok }
+  const who =
+    majority.length === 1 ? 'all screens differ' : count === 1 ? '1 screen differs' : `${count} screens differ`
+  return { text: ` ${how}${who} `, colour: theme.warning }
 }
 
 function receiverText(state: ConsoleState, page: PageInfo) {
   const receivers = receiverList(state)
   if (receivers.length === 0) return { start: ' TYPING INTO NO HOST ', names: '', end: '' }
-  const live = receivers.filter((host) => {
-    const known = state.hosts.get(host)
-    return known !== undefined && isLive(known)
-  }).length
-  const unseen = receivers.filter((host) => !page.shown.has(host)).length
-  const count = live === receivers.length ? `${live}` : `${live} of ${receivers.length}`
-  const all = live === state.hosts.size && state.hosts.size > 1 ? 'ALL ' : ''
+  const live = liveReceivers(state)
+  if (live.length === 0)
+    return {
+      start: ' TYPING INTO NO HOST: ',
+      names: foldHostSet(receivers),
+      end: ` ${receivers.length === 1 ? 'is' : 'are'} not up `,
+    }
+  const unseen = live.filter((host) => !page.shown.has(host)).length
+  const count = live.length === receivers.length ? `${live.length}` : `${live.length} of ${receivers.length}`
+  const all = live.length === state.hosts.size && state.hosts.size > 1 ? 'ALL ' : ''
   const alone = receivers.length === 1 && state.hosts.size > 1 ? ' alone' : ''
   return {
     start: receivers.length === 1 ? ' TYPING INTO ' : ` TYPING INTO ${all}${count}: `,
-    names: foldHostSet(receivers),
+    names: foldHostSet(live),
     end: `${alone}${unseen > 0 ? ` · ${unseen} out of view` : ''} `,
   }
 }
 
+/** The receivers that have a shell. */
+const liveReceivers = (state: ConsoleState): string[] =>
+  receiverList(state).filter((host) => {
+    const known = state.hosts.get(host)
+    return known !== undefined && isLive(known)
+  })
+
 /** For a terminal that is too narrow for the whole sentence. */
 function shortText(state: ConsoleState): string {
-  const receivers = receiverList(state)
+  const receivers = liveReceivers(state)
   const [only] = receivers
   if (only === undefined) return ' INTO NO HOST '
-  if (receivers.length === 1) return ` INTO ${only} `
-  return ` INTO ${receivers.length === state.hosts.size ? 'ALL ' : ''}${receivers.length} `
+  if (state.receivers.size === 1) return ` INTO ${only} `
+  const of = receivers.length === state.receivers.size ? '' : ` of ${state.receivers.size}`
+  return ` INTO ${receivers.length === state.hosts.size ? 'ALL ' : ''}${receivers.length}${of} `
 }
 
 /** Names may be cut to this width; the rest of the sentence is never cut. */
@@ -154,7 +182,7 @@ function receiverPart(state: ConsoleState, theme: Theme, page: PageInfo, room: n
   const text = isShort
     ? clip(shortText(state), room + 1)
     : clip(start + clip(names, Math.max(4, room - textWidth(start) - textWidth(end))) + end, room)
-  if (state.receivers.size === 0) return { text, colour: theme.muted, isBold: true }
+  if (liveReceivers(state).length === 0) return { text, colour: theme.muted, isBold: true }
   const isDanger = [...state.receivers].some((host) => !page.shown.has(host))
   return {
     text,

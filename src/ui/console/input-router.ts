@@ -2,6 +2,7 @@
  * Routes keys: to the open dialog, to scroll mode, to the table of actions, or to the receivers. Nothing here waits for
  * React or for a host.
  */
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { InputEvent, KeyEvent } from '../keys/decode-input.ts'
 import { encodeKey } from '../keys/encode-for-pane.ts'
 import { keyLabel } from '../keys/key-table.ts'
@@ -9,12 +10,14 @@ import type { ActionId } from '../keys/registry.ts'
 import {
   allReceive,
   BARE_ACTIONS,
-  differentReceive,
+  type ConsoleState,
+  differentHosts,
   invertReceivers,
   isBareAction,
   noneReceive,
   type Page,
   receiverList,
+  setReceivers,
   TABS,
   type Tab,
   tabOfKey,
@@ -56,7 +59,7 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
   'receive-all': (app) => app.change(allReceive),
   'receive-none': (app) => app.change(noneReceive),
   'receive-invert': (app) => app.change(invertReceivers),
-  'receive-different': (app) => app.change((state) => differentReceive(state, app.comparison.refresh())),
+  'receive-different': toggleDifferent,
   'receive-group': dialogs.openGroups,
   'receive-expression': dialogs.openHostSet,
   'receive-solo': (app) => app.change((state) => toggleSolo(state, app.focusedHosts())),
@@ -90,6 +93,28 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
   help: dialogs.openHelp,
   redraw: (app) => app.options.onRedraw(),
   quit: dialogs.askToQuit,
+}
+
+/** Receivers that were selected because they differ. */
+const selectedDifferent = new WeakSet<ConsoleState['receivers']>()
+
+/** Selects the hosts that differ, or restores the earlier receivers if it has selected them. */
+function toggleDifferent(app: ConsoleApp): void {
+  const { receivers, receiversBeforeSolo } = app.state
+  if (receiversBeforeSolo && selectedDifferent.has(receivers)) {
+    app.change((state) => setReceivers(state, receiversBeforeSolo))
+    return app.notice(`receivers: ${foldHostSet(receiverList(app.state))}`)
+  }
+  const hosts = differentHosts(app.state, () => app.comparison.refresh())
+  if (hosts.length === 0) return app.notice('no host differs')
+  const selected = new Set(hosts)
+  selectedDifferent.add(selected)
+  app.change((state) => ({
+    receivers: selected,
+    receiversBeforeSolo: state.receiversBeforeSolo ?? state.receivers,
+    focus: hosts[0],
+  }))
+  app.notice(`only ${foldHostSet(hosts)}; ${app.state.leaderLabel} f goes back`)
 }
 
 const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {

@@ -74,7 +74,7 @@ type TitleFacts = {
 
 function titleSpans(state: ConsoleState, theme: Theme, hosts: readonly string[], facts: TitleFacts): Span[] {
   const mark = facts.receiving === 0 ? '○' : facts.receiving === hosts.length ? '●' : '◐'
-  const count = hosts.length === 1 ? '' : ` (${hosts.length})`
+  const count = hosts.length === 1 ? '' : ` (${hosts.length} folded)`
   const room = Math.max(4, facts.room - textWidth(` ${mark} ${count} `))
   const name = (count === '' ? clipName(hosts[0] ?? '', room) : clip(foldHostSet(hosts), room)) + count
   const colour = facts.hasTrouble ? theme.danger : facts.receiving > 0 ? theme.receiving : theme.muted

@@ -76,8 +76,8 @@ export const actionSpecs = [
     [
       'receive-different',
       'f',
-      'select failed or different hosts',
-      'Select only failed hosts, and hosts whose screen differs from the majority.',
+      'select hosts that differ',
+      'Select only the receivers that the header says differ; if there are none, failed hosts and hosts whose screen is not like most. The same key restores the earlier receivers.',
       needsPane,
     ],
     ['receive-group', 'g', 'select a group', 'Select the hosts of a group of hosts.yaml.'],

@@ -112,6 +112,8 @@ export type ConsoleState = {
   readonly showsDifferences: boolean
   /** Hosts with equal screens, largest group first; empty while neither folding nor differences are on. */
   readonly equalGroups: readonly (readonly string[])[]
+  /** Receivers that are not where most of them are: another program, another prompt, no shell. */
+  readonly diverged: readonly string[]
   readonly mode: Mode
   /** A run or a copy beside the shells. */
   readonly panel: Panel | undefined
@@ -198,13 +200,16 @@ export function toggleSolo(state: ConsoleState, hosts: readonly string[]): Chang
   return { receivers: known(state, hosts), receiversBeforeSolo: state.receivers }
 }
 
-/** Hosts in trouble, and hosts whose screen differs from the majority's. */
-export function differentReceive(state: ConsoleState, equalGroups: readonly (readonly string[])[]): Change {
-  const different = new Set(equalGroups.slice(1).flat())
-  return setReceivers(
-    state,
-    [...state.hosts.values()].filter((host) => different.has(host.host) || isTrouble(host)).map((host) => host.host),
-  )
+/** Hosts whose screen is not the majority's; all of them when no two are equal. */
+export const outsideMajority = (equalGroups: readonly (readonly string[])[]): ReadonlySet<string> =>
+  new Set((equalGroups.length > 1 && equalGroups[0]?.length === 1 ? equalGroups : equalGroups.slice(1)).flat())
+
+/** The receivers that parted ways; if there are none, hosts in trouble and those with another screen than the majority. */
+export function differentHosts(state: ConsoleState, equalGroups: () => readonly (readonly string[])[]): string[] {
+  const diverged = state.diverged.filter((host) => state.receivers.has(host))
+  if (diverged.length > 0 && !state.showsDifferences && !state.isFolded) return diverged
+  const different = outsideMajority(equalGroups())
+  return [...state.hosts.values()].filter((host) => different.has(host.host) || isTrouble(host)).map(({ host }) => host)
 }
 
 /** The content of a tab other than the shells. While it is shown, no typed key goes to a host. */

@@ -1,0 +1,188 @@
+/**
+ * Notices when receivers part ways: one is in an editor while others are at a prompt, waits for a password, still runs
+ * something, or has lost its shell. Different output of the same command is none of these.
+ */
+import type { Clock } from '../../base/clock.ts'
+import type { Screen } from '../../terminal/headless-screen.ts'
+import { ThrottledAction } from '../rows/throttled-action.ts'
+import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
+
+type ShownScreen = Pick<Screen, 'modes' | 'lineToCursor' | 'visibleText'>
+
+export type GuardedHost = {
+  readonly host: HostState
+  readonly screen: ShownScreen | undefined
+  /** What its first prompt looked like, if it was seen. */
+  readonly home: string | undefined
+  /** Its output has stopped for the moment. */
+  readonly isQuiet: boolean
+}
+
+/** What a host waits for, without what differs between hosts anyway; `words` are those of a full screen. */
+type Shape = { readonly text: string; readonly words?: ReadonlySet<string> }
+
+const PROMPT = /^(.*?[#$%>❯»λ➜])(\s.*)$/u
+const QUESTION = /[:?)\]]\s?$/u
+const EDITOR_MODE = /^-- ([A-Z ]{4,20}) --/u
+const NAME = /[\p{L}\p{N}_.-]{2,}/gu
+const PLACE = '\u0001'
+const MOST_CHARACTERS = 200
+const MOST_WORDS = 400
+/** Two full screens with fewer words in common than this are different programs. */
+const SAME_PROGRAM = 1 / 3
+
+/** Numbers and the host's own names look alike on all hosts. */
+function plain(text: string, names: ReadonlySet<string>): string {
+  return text
+    .slice(0, MOST_CHARACTERS)
+    .replace(NAME, (word) => (names.has(word) ? PLACE : word))
+    .replace(/@[\w.-]+/g, `@${PLACE}`)
+    .replace(/\d+/g, '0')
+    .replace(/\s+/g, ' ')
+}
+
+const namesOf = ({ host, home }: Pick<GuardedHost, 'host' | 'home'>): ReadonlySet<string> =>
+  new Set([host.host, host.address, ...(home?.match(NAME) ?? [])])
+
+/** The prompt that the cursor stands behind, when nothing has been typed yet. */
+export function emptyPrompt(line: string): string | undefined {
+  const [, prompt, typed] = PROMPT.exec(line) ?? []
+  return typed?.trim() === '' ? prompt : undefined
+}
+
+function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefined {
+  const { host, screen, home, isQuiet } = guarded
+  if (isTrouble(host)) return { text: 'ended' }
+  if (screen === undefined || !isLive(host)) return undefined
+  const { modes } = screen
+  const flags = `${modes.isApplicationCursor} ${modes.mouse}`
+  const names = namesOf(guarded)
+  if (modes.isAlternateScreen) {
+    const rows = screen.visibleText()
+    const editorMode = EDITOR_MODE.exec(rows.findLast((row) => row !== '') ?? '')?.[1] ?? ''
+    const words = new Set(
+      plain(rows.join(' ').slice(0, 20_000), names)
+        .match(/\p{L}{2,}/gu)
+        ?.slice(0, MOST_WORDS),
+    )
+    return { text: `full ${flags} ${editorMode}`, words }
+  }
+  const line = screen.lineToCursor()
+  const [, prompt, typed = ''] = PROMPT.exec(line) ?? []
+  const isHome = prompt !== undefined && prompt === home
+  if (prompt !== undefined && (isHome || isQuiet)) {
+    const behind = comparesTyped ? plain(typed, names).trim() : ''
+    return { text: `prompt ${isHome ? '' : plain(prompt, names)} ${behind}` }
+  }
+  if (isQuiet && QUESTION.test(line)) return { text: `question ${plain(line, names)}` }
+  return { text: `running ${flags}` }
+}
+
+function isAlike(one: Shape, other: Shape): boolean {
+  if (one.text !== other.text) return false
+  if (one.words === undefined || other.words === undefined) return true
+  const common = [...one.words].filter((word) => other.words?.has(word)).length
+  const all = one.words.size + other.words.size - common
+  return all === 0 || common / all >= SAME_PROGRAM
+}
+
+/** The hosts that are not with the largest group, in the given order; hosts on their way to a shell do not count. */
+export function divergedHosts(hosts: readonly GuardedHost[], comparesTyped: boolean): string[] {
+  const groups: { readonly shape: Shape; readonly members: string[] }[] = []
+  for (const guarded of hosts) {
+    const shape = shapeOf(guarded, comparesTyped)
+    if (shape === undefined) continue
+    const group = groups.find((known) => isAlike(known.shape, shape))
+    if (group) group.members.push(guarded.host.host)
+    else groups.push({ shape, members: [guarded.host.host] })
+  }
+  const live = groups.filter(({ shape }) => shape.text !== 'ended')
+  const size = ({ members }: { members: readonly string[] }): number => members.length
+  const majority = live.reduce<(typeof live)[number] | undefined>(
+    (best, group) => (best === undefined || size(group) > size(best) ? group : best),
+    undefined,
+  )
+  // Nothing to be different from: the header says that no host gets keys.
+  if (majority === undefined) return []
+  const others = new Set(groups.filter((group) => group !== majority).flatMap(({ members }) => members))
+  return hosts.map(({ host }) => host.host).filter((host) => others.has(host))
+}
+
+const GATHER_MS = 250
+/** A host without output for this long is quiet. */
+const QUIET_MS = 200
+/** While output never stops, hosts are compared this often, without what was typed. */
+const BUSY_MS = 1500
+
+export type DivergenceOptions = {
+  readonly clock: Clock
+  readonly state: () => ConsoleState
+  readonly screen: (host: string) => ShownScreen | undefined
+  onDiverged(hosts: readonly string[]): void
+}
+
+/** Compares the receivers soon after their output, and costs nothing while there is none. */
+export class Divergence implements Disposable {
+  readonly #options: DivergenceOptions
+  readonly #checking: ThrottledAction
+  readonly #changedMs = new Map<string, number>()
+  readonly #homes = new Map<string, string>()
+  #busySinceMs: number | undefined
+
+  constructor(options: DivergenceOptions) {
+    this.#options = options
+    this.#checking = new ThrottledAction({ clock: options.clock, everyMs: 0, gatherMs: GATHER_MS }, () => this.#check())
+  }
+
+  /** The screen of a host changed. */
+  noteOutput(host: string): void {
+    this.#changedMs.set(host, this.#options.clock.now())
+    this.#checking.soon()
+  }
+
+  /** Receivers or shells changed. */
+  noteChange(): void {
+    this.#checking.soon()
+  }
+
+  /** The host gets a new shell, or is gone. */
+  forget(host: string): void {
+    this.#homes.delete(host)
+    this.#changedMs.delete(host)
+  }
+
+  #check(): void {
+    const { clock, state, screen, onDiverged } = this.#options
+    const nowMs = clock.now()
+    const isQuiet = (host: string): boolean => nowMs - (this.#changedMs.get(host) ?? 0) >= QUIET_MS
+    const current = state()
+    const receivers = comparedHosts(current).flatMap((host) => current.hosts.get(host) ?? [])
+    const areQuiet = receivers.every(({ host }) => isQuiet(host))
+    if (!areQuiet) {
+      this.#busySinceMs ??= nowMs
+      this.#checking.soon()
+      if (nowMs - this.#busySinceMs < BUSY_MS) return
+    }
+    this.#busySinceMs = undefined
+    const guarded = receivers.map((host): GuardedHost => {
+      const shown = screen(host.host)
+      const known = this.#homes.get(host.host)
+      const home =
+        known ?? (shown && isLive(host) && isQuiet(host.host) ? emptyPrompt(shown.lineToCursor()) : undefined)
+      if (known === undefined && home !== undefined) this.#homes.set(host.host, home)
+      return { host, screen: shown, home, isQuiet: isQuiet(host.host) }
+    })
+    const diverged = divergedHosts(guarded, areQuiet)
+    if (diverged.join('\n') !== current.diverged.join('\n')) onDiverged(diverged)
+  }
+
+  [Symbol.dispose](): void {
+    this.#checking[Symbol.dispose]()
+  }
+}
+
+/** The receivers, also those that are left out while one host is selected alone. */
+export function comparedHosts({ hosts, receivers, receiversBeforeSolo }: ConsoleState): string[] {
+  const compared = receiversBeforeSolo ?? receivers
+  return [...hosts.keys()].filter((host) => compared.has(host))
+}

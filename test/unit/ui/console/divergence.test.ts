@@ -1,0 +1,176 @@
+/** Receivers that part ways are named in the header; hosts that only print other numbers and names are not. */
+import { describe, expect, it } from 'vitest'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
+import { headerBars } from '../../../../src/ui/console/header.ts'
+import { paneView } from '../../../../src/ui/console/pane-view.ts'
+import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
+
+const LEADER = '\x1d'
+const HOSTS = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6']
+const FULL = '\x1b[?1049h\x1b[H\x1b[2J'
+const HTOP = `${FULL}\x1b[?1000h\x1b[?25l  CPU Mem Swp Tasks Load average Uptime\r\n  PID USER PRI NI VIRT RES SHR CPU MEM TIME Command`
+const VIM = `${FULL}\x1b[?1h127.0.0.1 localhost\r\n~\r\n~\r\n"/etc/hosts" 9L, 221B`
+
+const header = ({ console }: ConsoleHarness): string => {
+  const { left, right } = headerBars(console.state, themes.none, console.arrangement)
+  return [...left, ...right].map(({ text }) => text).join('')
+}
+
+const prompt = (host: string): string => `root@${host}:~# `
+
+/** Hosts at their first prompts, at rest. */
+async function atPrompts(size = { columns: 120, rows: 40 }, promptOf = prompt): Promise<ConsoleHarness> {
+  const harness = createConsoleHarness({ hosts: HOSTS, size })
+  for (const host of HOSTS) await harness.print(host, promptOf(host))
+  rest(harness)
+  return harness
+}
+
+const rest = ({ clock }: ConsoleHarness): void => {
+  clock.advance(600)
+}
+
+async function print(harness: ConsoleHarness, textOf: (host: string) => string): Promise<void> {
+  for (const host of HOSTS) await harness.print(host, textOf(host))
+  rest(harness)
+}
+
+const only = (host: string, text: string, others: string) => (other: string) => (other === host ? text : others)
+
+describe('receivers part ways when', () => {
+  it.each([
+    ['one is in an editor and the others in htop', only('m2', VIM, HTOP)],
+    ['one is in an editor and the others at a prompt', only('m2', VIM, '')],
+    ['one inserts text and the others do not', only('m2', `${VIM}\r-- INSERT --\x1b[K`, VIM)],
+    ['one waits for a password', only('m2', 'sudo ls\r\n[sudo] password for root: ', 'sudo ls\r\nprompt# ')],
+    ['one asks something', only('m2', 'rm x\r\nrm: remove x? ', 'rm x\r\nprompt# ')],
+    ['one still runs its command', only('m2', 'make\r\ncc main.c\r\n', 'make\r\ncc main.c\r\nprompt# ')],
+    ['one is in another directory', only('m2', '\r\nroot@m2:/etc# ', '\r\nprompt# ')],
+    ['one is another user', only('m2', '\r\nadmin@m2:~$ ', '\r\nprompt# ')],
+    ['one has a command that was not run', only('m2', 'rm -rf /srv', '')],
+  ])('%s', async (_, textOf) => {
+    const harness = await atPrompts()
+    expect(header(harness)).not.toContain('differ')
+    await print(harness, (host) => textOf(host).replace('prompt# ', prompt(host)))
+    expect(header(harness)).toContain(' 1 of 6 differs: m2 ')
+  })
+
+  it('a shell has ended, and then keys go to one host less', async () => {
+    const harness = await atPrompts()
+    harness.fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
+    rest(harness)
+    expect(header(harness)).toMatch(/ 5\/6 up .* TYPING INTO 5 of 6: m\[1,3-6\] .* 1 of 6 differs: m2 /)
+    harness.type(`${LEADER}f`)
+    expect(harness.console.state.focus).toBe('m2')
+    expect(header(harness)).toContain(' TYPING INTO NO HOST: m2 is not up ')
+  })
+})
+
+describe('receivers stay together when', () => {
+  it.each([
+    ['they print other numbers', (host: string) => `uptime\r\n up ${host.slice(1)} days\r\n${prompt(host)}`],
+    ['the same program shows other numbers', (host: string) => `${HTOP}\r\n ${host.slice(1)}00 root 20 0 sleep`],
+    ['a macro types other words', (host: string) => `echo ${host} 10.9.0.${host.slice(1)}`],
+    ['all of them run something', (host: string) => `make\r\n${'x'.repeat(Number(host.slice(1)))}`],
+    ['all of them are in another directory', (host: string) => `\r\nroot@${host}:/srv/data# `],
+  ])('%s', async (_, textOf) => {
+    const harness = await atPrompts()
+    await print(harness, textOf)
+    expect(header(harness)).not.toContain('differ')
+  })
+
+  it('their prompts have been different from the start, also in another directory', async () => {
+    const names = ['alpha', 'beta', 'gamma', 'delta', 'pi', 'omega']
+    const own = (host: string) => names[Number(host.slice(1)) - 1] ?? ''
+    const harness = await atPrompts(undefined, (host) => `${own(host)}:~$ `)
+    await print(harness, (host) => `cd /srv\r\n${own(host)}:/srv$ `)
+    expect(header(harness)).not.toContain('differ')
+  })
+
+  it('what is typed comes back at different times', async () => {
+    const harness = await atPrompts()
+    for (let key = 0; key < 40; key++) {
+      for (const host of HOSTS.slice(0, key % 2 === 0 ? 6 : 3)) await harness.print(host, 'x')
+      harness.clock.advance(100)
+      expect(header(harness)).not.toContain('differ')
+    }
+  })
+})
+
+describe('the hosts that differ', () => {
+  it('are selected with one key, and the same key goes back', async () => {
+    const harness = await atPrompts()
+    await harness.print('m2', VIM)
+    await harness.print('m5', VIM)
+    rest(harness)
+    expect(header(harness)).toContain(' 2 of 6 differ: m[2,5] ')
+    harness.type(`${LEADER}f`)
+    expect(harness.receivers()).toBe('m2,m5')
+    expect(header(harness)).not.toContain('differ:')
+    harness.type(`${LEADER}f`)
+    expect(harness.receivers()).toBe(HOSTS.join())
+    expect(header(harness)).toContain(' 2 of 6 differ: m[2,5] ')
+    await print(harness, only('m2', '\x1b[?1049l', ''))
+    await print(harness, only('m5', '\x1b[?1049l', ''))
+    await print(harness, (host) => `\r\n${prompt(host)}`)
+    expect(harness.console.state.diverged).toEqual([])
+  })
+
+  it('are not looked for while nothing is printed', async () => {
+    const harness = await atPrompts()
+    const { screen } = harness.console.views
+    let reads = 0
+    harness.console.views.screen = (host) => {
+      reads++
+      return screen.call(harness.console.views, host)
+    }
+    harness.clock.advance(60_000)
+    expect(reads).toBe(0)
+  })
+
+  it('leave the receivers alone when there are none', async () => {
+    const harness = await atPrompts()
+    harness.type(`${LEADER}f`)
+    expect(harness.receivers()).toBe(HOSTS.join())
+    expect(harness.console.state.notice?.text).toBe('no host differs')
+  })
+
+  it.each([80, 60, 40, 20])('are named after the receivers at %i columns, as far as there is room', async (columns) => {
+    const harness = await atPrompts({ columns, rows: 24 })
+    await harness.print('m2', VIM)
+    rest(harness)
+    expect(header(harness).length).toBeLessThanOrEqual(columns)
+    expect(header(harness)).toMatch(columns === 80 ? /INTO ALL 6: m\[1-6\] +1 of 6 differs: m2 / : /INTO ALL 6.* ≠ /)
+  })
+})
+
+describe('screens of which no two are equal', () => {
+  it('are all marked, and the header says so', async () => {
+    const harness = await atPrompts()
+    await print(harness, (host) => `${'word '.repeat(Number(host.slice(1)))}`)
+    harness.type(`${LEADER}d`)
+    harness.clock.advance(600)
+    expect(header(harness)).toContain(' all screens differ ')
+    const marked = HOSTS.filter((host) => harness.console.state.hosts.get(host)?.isDifferent)
+    expect(marked).toEqual(HOSTS)
+    for (const host of HOSTS) expect(harness.console.comparison.highlights(host, themes.dark)).not.toEqual([])
+  })
+
+  it('show that they are folded when some are equal', async () => {
+    const harness = await atPrompts()
+    harness.type(`${LEADER}=`)
+    harness.clock.advance(600)
+    expect(header(harness)).toContain(' folded: screens equal ')
+    const { state, arrangement } = harness.console
+    const [placed] = arrangement.placed
+    const { title } = paneView({
+      state,
+      theme: themes.dark,
+      hosts: placed?.hosts ?? [],
+      rect: { column: 0, row: 0, width: 60, height: 10 },
+      screen: undefined,
+      highlights: [],
+    })
+    expect(title.map(({ text }) => text).join('')).toContain('m[1-6] (6 folded)')
+  })
+})
