@@ -35,7 +35,7 @@ export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNew
     createFleet(
       questions: Pick<Questions, 'ask' | 'review' | 'warn'>,
       own: (below: Disposable) => void,
-    ): Pick<ConsolePorts, 'fleet'> & Pick<PagePorts, 'work' | 'bringUp' | 'jobs' | 'ray'>
+    ): Pick<ConsolePorts, 'fleet'> & Pick<PagePorts, 'work' | 'bringUp' | 'jobs' | 'ray' | 'netTests'>
   }
 
 /** A lone Esc counts as the key after this long. */

@@ -30,6 +30,7 @@ import { createShellFleet, createWires, fanOutFor, requireRoomFor } from '../con
 import type { ConsoleQueue } from '../job/console-queue.ts'
 import { createOwnMachine } from '../net/own-machine.ts'
 import { OutputDirectory } from '../run/exec-files.ts'
+import { createConsoleNetTests } from './console-net-tests.ts'
 import { type ConsoleConnections, createConsoleBringUp, createConsoleRay } from './console-ops.ts'
 
 export type ConsoleRequest = {
@@ -112,6 +113,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         ray: createConsoleRay(connections),
         work: createConsoleWork(connections),
         bringUp: createConsoleBringUp(connections),
+        netTests: createConsoleNetTests(connections, (path) => localPath(path, context)),
       }
     },
     resolveHosts: (expression, known, groups) => {

@@ -4,22 +4,14 @@ import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
-import { fileReason, MusterError, notKept } from '../../base/errors.ts'
+import { fileReason, MusterError } from '../../base/errors.ts'
 import { formatBitRate } from '../../base/format-bit-rate.ts'
 import { printable } from '../../base/printable.ts'
 import { formatDuration } from '../../base/time-text.ts'
-import type { Endpoint } from '../../inventory/host.ts'
 import { formatMesh, type Heat, type MeshPaint, meshCsv, meshSvg, PLAIN_PAINT } from '../../ops/net/mesh/format-mesh.ts'
-import { judgeMesh, measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
-import {
-  compareMesh,
-  type KeptMesh,
-  keepMesh,
-  lastMesh,
-  type MeshPlace,
-  meshDirectory,
-} from '../../ops/net/mesh/kept-mesh.ts'
-import { type LinkResult, slotsOf } from '../../ops/net/mesh/link.ts'
+import { measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
+import { concludeMesh } from '../../ops/net/mesh/kept-mesh.ts'
+import type { LinkResult } from '../../ops/net/mesh/link.ts'
 import {
   type MeshEvent,
   type MeshHost,
@@ -27,6 +19,7 @@ import {
   type MeshReport,
   measureMesh,
 } from '../../ops/net/mesh/measure-mesh.ts'
+import { planMesh, slotWords, wayOf } from '../../ops/net/mesh/mesh-plan.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
@@ -34,11 +27,9 @@ import { TtyDialog } from '../connect/tty-dialog.ts'
 import { painterOf } from '../output/colour.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { LiveScreen, type TerminalDialog } from '../output/live-screen.ts'
-import { addLinkOptions, type LinkOptions, measurementOf } from './options.ts'
+import { addMeshOptions, type MeshLinkOptions, meshOptionsOf } from './options.ts'
 
-type MeshCommandOptions = LinkOptions & {
-  readonly serial?: boolean
-  readonly bidirectional?: boolean
+type MeshCommandOptions = MeshLinkOptions & {
   readonly csv?: string
   readonly svg?: string
   readonly install?: boolean
@@ -46,9 +37,7 @@ type MeshCommandOptions = LinkOptions & {
 
 export const verb: VerbCode = {
   define: (command) =>
-    addLinkOptions(command.argument('[target]', 'hosts (default: all)'), 5, ['iperf3', 'iperf2', 'ssh'])
-      .option('--serial', 'measure one link at a time')
-      .option('--bidirectional', 'measure both directions of a pair at the same time')
+    addMeshOptions(command.argument('[target]', 'hosts (default: all)'))
       .option('--csv <file>', 'write one line for each link to this file')
       .option('--svg <file>', 'write an SVG image to this file')
       .option('--install', 'install iperf3 on hosts where it is missing; asks first')
@@ -71,7 +60,7 @@ Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not b
     const { hosts, endpoints } = await selectEndpoints(target, options, context)
     const names = endpoints.map(({ host }) => host)
     if (names.length < 2) throw new MusterError('usage', 'a measurement needs two or more hosts')
-    const meshOptions = optionsOf(options, endpoints)
+    const meshOptions = meshOptionsOf(options, endpoints)
     using screen = new MeshScreen(options, context)
     using opened = openOpsHosts(endpoints, options, context, screen.quietly(new TtyDialog()))
     let installed: number = EXIT.ok
@@ -91,11 +80,11 @@ Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not b
       clock: systemClock,
       onEvent: (event) => screen.event(event),
     })
-    const way = wayOf(meshOptions)
-    const last = lastMesh(context.environment, way, names)
-    const findings = [...judgeMesh(report), ...(last === undefined ? [] : compareMesh(report.links, last))]
     const addresses = Object.fromEntries(hosts.map(({ name, address = name }) => [name, address]))
-    keep(report, way, { addresses, ...defined({ at: meshOptions.interface ?? meshOptions.network }) }, context)
+    const place = { addresses, ...defined({ at: meshOptions.interface ?? meshOptions.network }) }
+    const way = wayOf(meshOptions)
+    const { findings, problem } = concludeMesh(context.environment, report, way, context.now(), place)
+    if (problem !== undefined) context.stderr.write(`muster: cannot keep the result: ${problem}\n`)
     if (options.csv !== undefined) write(context, '--csv', options.csv, meshCsv(report))
     if (options.svg !== undefined) {
       const time = new Date(context.now()).toISOString()
@@ -106,40 +95,6 @@ Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not b
     const measured = exitCodeOf(report, context)
     return measured === EXIT.ok ? installed : measured
   },
-}
-
-/** What a step takes beyond its measurement, for the estimate. */
-const OVERHEAD_S = 0.5
-
-function optionsOf(options: MeshCommandOptions, endpoints: readonly Endpoint[]): MeshOptions {
-  const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
-  return {
-    ...measurementOf(options, endpoints),
-    isSerial: options.serial === true,
-    isBidirectional: options.bidirectional === true,
-    sshTarget: (host) => ({ user: byName.get(host)?.user ?? '', port: byName.get(host)?.port ?? 22 }),
-  }
-}
-
-/** Only results that were measured in the same way are compared. */
-function wayOf(options: MeshOptions): KeptMesh['way'] {
-  const { udpBitsPerSecond, streams, isSerial, isBidirectional, tool } = options
-  return [
-    udpBitsPerSecond === undefined ? 'tcp' : `udp ${udpBitsPerSecond}`,
-    `${streams} streams`,
-    ...(isSerial ? ['serial'] : []),
-    ...(isBidirectional ? ['both ways'] : []),
-    ...[options.interface, options.network, tool].flatMap((word) => word ?? []),
-  ].join(', ')
-}
-
-function keep(report: MeshReport, way: string, place: MeshPlace, { environment, stderr, now }: CliContext): void {
-  if (!report.links.some(({ outcome }) => outcome.kind === 'measured')) return
-  try {
-    keepMesh(environment, report, way, now(), place)
-  } catch (error) {
-    stderr.write(`muster: cannot keep the result: ${notKept(meshDirectory(environment), error)}\n`)
-  }
 }
 
 function write({ workingDirectory, stderr }: CliContext, option: string, path: string, text: string): void {
@@ -153,20 +108,15 @@ function write({ workingDirectory, stderr }: CliContext, option: string, path: s
 
 function printPlan(names: readonly string[], options: MeshOptions, isJson: boolean, context: CliContext): number {
   const { stdout } = context
-  const slots = slotsOf(names, options)
-  const links = slots.flat().length
-  const seconds = slots.length * (options.seconds + OVERHEAD_S)
+  const { slots, links, seconds, words } = planMesh(names, options)
   if (isJson) {
     for (const [index, slot] of slots.entries())
       writeEvent({ type: 'would-measure', step: index + 1, links: slot }, context)
     writeEvent({ type: 'plan', hosts: names.length, links, steps: slots.length, seconds }, context)
     return EXIT.ok
   }
-  for (const [index, slot] of slots.entries()) {
-    stdout.write(`${index + 1}: ${slot.map(({ from, to }) => `${from} → ${to}`).join(', ')}\n`)
-  }
-  const took = formatDuration(seconds * 1000)
-  stdout.write(`${links} links in ${slots.length} steps of ${options.seconds} s, about ${took}\n`)
+  for (const [index, slot] of slots.entries()) stdout.write(`${index + 1}: ${slotWords(slot)}\n`)
+  stdout.write(`${words}\n`)
   return EXIT.ok
 }
 

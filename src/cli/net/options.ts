@@ -4,6 +4,7 @@ import { defined } from '../../base/defined.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { parseNetwork } from '../../ops/net/mesh/host-facts.ts'
 import type { NetTool } from '../../ops/net/mesh/link.ts'
+import type { MeshOptions } from '../../ops/net/mesh/measure-mesh.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import type { GlobalOptions } from '../command-line/verb.ts'
 
@@ -44,6 +45,24 @@ export function measurementOf<Tool extends NetTool>(options: LinkOptions<Tool>, 
     isThisMachineOnly: endpoints.every(({ transport }) => transport === 'local'),
     ports: range,
     ...defined({ udpBitsPerSecond: udp, interface: card, network: cidr, tool }),
+  }
+}
+
+export type MeshLinkOptions = LinkOptions & { readonly serial?: boolean; readonly bidirectional?: boolean }
+
+export function addMeshOptions(command: Command): Command {
+  return addLinkOptions(command, 5, ['iperf3', 'iperf2', 'ssh'])
+    .option('--serial', 'measure one link at a time')
+    .option('--bidirectional', 'measure both directions of a pair at the same time')
+}
+
+export function meshOptionsOf(options: MeshLinkOptions, endpoints: readonly Endpoint[]): MeshOptions {
+  const byName = new Map(endpoints.map((endpoint) => [endpoint.host, endpoint]))
+  return {
+    ...measurementOf(options, endpoints),
+    isSerial: options.serial === true,
+    isBidirectional: options.bidirectional === true,
+    sshTarget: (host) => ({ user: byName.get(host)?.user ?? '', port: byName.get(host)?.port ?? 22 }),
   }
 }
 

@@ -55,7 +55,7 @@ export function putSpans(grid: CellGrid, column: number, row: number, width: num
 const spansWidth = (spans: readonly Span[]): number => spans.reduce((sum, { text }) => sum + textWidth(text), 0)
 
 /** Horizontal, vertical, and the corners clockwise from the upper left. */
-const LINES: Readonly<Record<FrameLines, string>> = {
+const LINES: Readonly<Record<Exclude<FrameLines, 'none'>, string>> = {
   light: '─│┌┐┘└',
   heavy: '━┃┏┓┛┗',
   double: '═║╔╗╝╚',
@@ -64,10 +64,10 @@ const LINES: Readonly<Record<FrameLines, string>> = {
 }
 
 export function drawFrame(grid: CellGrid, pane: PaneView, isUtf8: boolean): void {
-  const { rect, frameStyle } = pane
+  const { rect, frameStyle, lines } = pane
   const { column, row, width, height } = rect
-  if (width < 2 || height < 2) return
-  const [horizontal, vertical, ...corners] = Array.from(LINES[isUtf8 ? pane.lines : 'ascii'], (character) =>
+  if (lines === 'none' || width < 2 || height < 2) return
+  const [horizontal, vertical, ...corners] = Array.from(LINES[isUtf8 ? lines : 'ascii'], (character) =>
     cellWord(character, 1),
   ) as [number, number, ...number[]]
   const bottom = row + height - 1

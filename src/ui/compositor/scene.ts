@@ -86,8 +86,8 @@ export type Style = { readonly foreground: Colour; readonly background: Colour; 
 /** A run of text of one style; wide characters count two columns, control characters are never given. */
 export type Span = { readonly text: string; readonly style: Style }
 
-/** The characters of a frame: light, heavy, double or ASCII, so that a state is visible without colour, too. */
-export type FrameLines = 'light' | 'heavy' | 'double' | 'dashed' | 'ascii'
+/** The characters of a frame: light, heavy, double or ASCII, so that a state is visible without colour, too; `none` draws no frame. */
+export type FrameLines = 'light' | 'heavy' | 'double' | 'dashed' | 'ascii' | 'none'
 
 export type PaneView = {
   readonly host: string

@@ -1,12 +1,17 @@
 /** The views of the Network tab: the newest covers the others, and Esc goes back to the one below. */
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
+import type { MeshRun } from './mesh-run.ts'
 
-export type NetworkViewId = 'live'
+export type NetworkViewId = 'live' | 'mesh'
 
-/** `views`: the view that is shown last; the first is always `live`. */
-export type NetworkState = { readonly views: readonly NetworkViewId[] }
+export type NetworkState = {
+  /** The view that is shown last; the first is always `live`. */
+  readonly views: readonly NetworkViewId[]
+  /** The last mesh that was planned or measured. */
+  readonly mesh: MeshRun | undefined
+}
 
-export const FIRST_NETWORK: NetworkState = { views: ['live'] }
+export const FIRST_NETWORK: NetworkState = { views: ['live'], mesh: undefined }
 
 export interface NetworkView extends Disposable {
   /** It is shown, perhaps again. */

@@ -9,6 +9,7 @@ import { ClusterWatch } from '../jobs/cluster-watch.ts'
 import { JobsPage } from '../jobs/jobs-page.ts'
 import type { JobsPort } from '../jobs/queue-view.ts'
 import { QueueWatch } from '../jobs/queue-watch.ts'
+import type { NetTestsPort } from '../network/net-tests-port.ts'
 import { NetworkPage } from '../network/network-page.ts'
 import { WatchedHosts } from '../network/watched-hosts.ts'
 import { PackingPage } from '../packing/packing-page.ts'
@@ -30,6 +31,7 @@ export type PagePorts = {
   readonly ownMachine?: OwnMachinePort | undefined
   readonly jobs: JobsPort
   readonly ray: RayPort
+  readonly netTests: NetTestsPort
   readonly resolveHosts: ResolveHosts
 }
 
@@ -52,7 +54,7 @@ export function createPages(context: PageContext, ports: PagePorts): ConsolePart
   })
   const pages = {
     'bring-up': bringUp,
-    network: owned.own(new NetworkPage(context, watched, ports.environment)),
+    network: owned.own(new NetworkPage(context, watched, ports)),
     packing,
     jobs: owned.own(new JobsPage(context, queue, { ...ports, watched, clusters })),
     log: owned.own(new LogPage(context)),

@@ -1,10 +1,11 @@
 /** Earlier results, and how the new ones differ: `$XDG_STATE_HOME/muster/net/mesh-TIME.json`, mode 0600. */
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { notKept } from '../../../base/errors.ts'
 import { foreignDirectory, makeOwnDirectories } from '../../../base/foreign-place.ts'
 import { formatBitRate } from '../../../base/format-bit-rate.ts'
 import { stateDirectory } from '../../../base/user-directories.ts'
-import { endsOf, listed, measuredOf, median, type NetFinding } from './judge.ts'
+import { endsOf, judgeMesh, listed, measuredOf, median, type NetFinding } from './judge.ts'
 import type { LinkOutcome, LinkResult } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
 import type { PingResult } from './scripts.ts'
@@ -13,6 +14,8 @@ const VERSION = 1
 const KEPT = 200
 const CHANGE = 0.2
 const SHOWN = 6
+/** Sixty-four hosts are 1 MB. */
+const MOST_BYTES = 2 ** 24
 
 export type KeptMesh = {
   readonly version: typeof VERSION
@@ -55,6 +58,46 @@ export function keepMesh(
   renameSync(`${path}.${process.pid}`, path)
   for (const name of filesIn(directory).slice(0, -KEPT)) rmSync(join(directory, name), { force: true })
   return path
+}
+
+export type MeshConclusion = {
+  readonly findings: readonly NetFinding[]
+  /** The result that it is compared with. */
+  readonly last: KeptMesh | undefined
+  /** Why it was not kept. */
+  readonly problem: string | undefined
+}
+
+/** Judges a measurement, compares it with the last one of the same kind, and keeps it if anything was measured. */
+export function concludeMesh(
+  environment: Environment,
+  report: MeshReport,
+  way: string,
+  timeMs: number,
+  place: MeshPlace,
+  sinceText = utcText,
+): MeshConclusion {
+  const names = report.hosts.map(({ name }) => name)
+  const last = lastMesh(environment, way, names)
+  const findings = [
+    ...judgeMesh(report),
+    ...(last === undefined ? [] : compareMesh(report.links, last, sinceText(last.time))),
+  ]
+  if (measuredOf(report.links).length === 0) return { findings, last, problem: undefined }
+  try {
+    keepMesh(environment, report, way, timeMs, place)
+    return { findings, last, problem: undefined }
+  } catch (error) {
+    return { findings, last, problem: notKept(meshDirectory(environment), error) }
+  }
+}
+
+/** The paths of all kept results, newest first. */
+export function keptMeshes(environment: Environment): readonly string[] {
+  const directory = meshDirectory(environment)
+  return filesIn(directory)
+    .toReversed()
+    .map((name) => join(directory, name))
 }
 
 /** The newest result with the same settings and a common pair. Files of others are skipped. */
@@ -122,15 +165,18 @@ function filesIn(directory: string): string[] {
   }
 }
 
-function readKept(path: string): KeptMesh | undefined {
+/** Undefined: it is no result, or from a later version. */
+export function readKept(path: string): KeptMesh | undefined {
   try {
+    if (statSync(path).size > MOST_BYTES) return undefined
     const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<KeptMesh>
     const isOurs = value.version === VERSION && typeof value.time === 'string' && typeof value.way === 'string'
     if (!isOurs || !Array.isArray(value.links) || !value.links.every(isLink)) return undefined
     // Files of earlier versions have no addresses.
-    const { addresses = {} } = value
+    const { addresses = {}, pings } = value
     const isPlain = typeof addresses === 'object' && addresses !== null
-    return isPlain ? { ...(value as KeptMesh) } : undefined
+    const known = Array.isArray(pings) ? pings.filter(isPing) : []
+    return isPlain ? { ...(value as KeptMesh), pings: known } : undefined
   } catch {
     return undefined
   }
@@ -140,11 +186,22 @@ function isLink(value: unknown): value is LinkResult {
   const link = value as Partial<LinkResult> | null
   const { outcome } = link ?? {}
   if (typeof link?.from !== 'string' || typeof link.to !== 'string' || outcome === undefined) return false
-  return outcome.kind === 'failed' || typeof outcome.bitsPerSecond === 'number'
+  return outcome.kind === 'failed' ? typeof outcome.reason === 'string' : typeof outcome.bitsPerSecond === 'number'
 }
 
-/** The differences. Pure. */
-export function compareMesh(links: readonly LinkResult[], { time, links: earlier }: KeptMesh): readonly NetFinding[] {
+function isPing(value: unknown): value is PingResult {
+  const { from, to, lostFraction } = (value ?? {}) as Partial<PingResult>
+  return typeof from === 'string' && typeof to === 'string' && typeof lostFraction === 'number'
+}
+
+const utcText = (time: string): string => `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`
+
+/** The differences; `since`: the earlier time in words. Pure. */
+export function compareMesh(
+  links: readonly LinkResult[],
+  { time, links: earlier }: KeptMesh,
+  since = utcText(time),
+): readonly NetFinding[] {
   const old = new Map(earlier.map((link) => [JSON.stringify([link.from, link.to]), link.outcome]))
   const ratios: number[] = []
   const changes = measuredOf(links).flatMap(({ from, to, outcome }) => {
@@ -154,7 +211,6 @@ export function compareMesh(links: readonly LinkResult[], { time, links: earlier
     ratios.push(ratio)
     return [{ from, to, was: before.bitsPerSecond, now: outcome.bitsPerSecond, ratio }]
   })
-  const since = `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`
   const middle = median(ratios)
   if (middle === undefined) return []
   const tell = (all: typeof changes, isSlower: boolean): NetFinding[] => {

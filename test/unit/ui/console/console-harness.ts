@@ -12,6 +12,7 @@ import { InputRouter } from '../../../../src/ui/console/input-router.ts'
 import type { JobsPort } from '../../../../src/ui/jobs/queue-view.ts'
 import { InputDecoder } from '../../../../src/ui/keys/decode-input.ts'
 import { createKeymap } from '../../../../src/ui/keys/registry.ts'
+import type { NetTestsPort } from '../../../../src/ui/network/net-tests-port.ts'
 import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
 import type { RayPort } from '../../../../src/ui/ray/ray-view.ts'
 import { createPages } from '../../../../src/ui/tabs/create-pages.ts'
@@ -113,6 +114,28 @@ const noRay: RayPort = {
   start: () => ({ stop() {}, abandon() {}, pause() {}, resume() {} }),
 }
 
+export const idleNetTests: NetTestsPort = {
+  meshOptions: () => ({
+    seconds: 5,
+    streams: 1,
+    isSerial: false,
+    isBidirectional: false,
+    isThisMachineOnly: false,
+    ports: { first: 5301, last: 5399 },
+    sshTarget: () => ({ user: '', port: 22 }),
+  }),
+  survey: async () => [],
+  measureMesh: async () => ({
+    report: { hosts: [], pings: [], links: [] },
+    findings: [],
+    last: undefined,
+    problem: undefined,
+  }),
+  keptMeshes: () => [],
+  readKept: () => undefined,
+  save: (path) => path,
+}
+
 const resolveHosts: ResolveHosts = (expression, known, groups) =>
   expandHostSet(expression, {
     names: known,
@@ -145,6 +168,7 @@ export function createConsoleHarness(
     bringUp?: BringUpPort
     jobs?: JobsPort
     ray?: RayPort
+    netTests?: NetTestsPort
   } = {},
 ): ConsoleHarness {
   const hosts = options.hosts ?? ['m1', 'm2', 'm3', 'm4']
@@ -176,6 +200,7 @@ export function createConsoleHarness(
           bringUp: options.bringUp ?? nothingDeclared,
           jobs: options.jobs ?? noQueue,
           ray: options.ray ?? noRay,
+          netTests: options.netTests ?? idleNetTests,
           environment,
           resolveHosts,
         }),

@@ -1,0 +1,98 @@
+/** What a mesh would measure, how long that takes, and with which tool each link. Pure. */
+
+import { formatDuration } from '../../../base/time-text.ts'
+import { foldHostSet } from '../../../inventory/host-set.ts'
+import { type NetTool, type Slot, slotsOf } from './link.ts'
+import { chooseTool, type MeshHost, type MeshOptions, type ReadyHost } from './measure-mesh.ts'
+
+/** What a step takes beyond its measurement, for the estimate. */
+const OVERHEAD_S = 0.5
+
+export type MeshPlan = {
+  readonly slots: readonly Slot[]
+  readonly links: number
+  readonly seconds: number
+  /** `56 links in 14 steps of 5 s, about 1 min 17 s` */
+  readonly words: string
+}
+
+export function planMesh(names: readonly string[], options: MeshOptions): MeshPlan {
+  const slots = slotsOf(names, options)
+  const links = slots.flat().length
+  const seconds = slots.length * (options.seconds + OVERHEAD_S)
+  const took = formatDuration(seconds * 1000)
+  return {
+    slots,
+    links,
+    seconds,
+    words: `${links} links in ${slots.length} steps of ${options.seconds} s, about ${took}`,
+  }
+}
+
+/** `m1 → m2, m3 → m4` */
+export const slotWords = (slot: Slot): string => slot.map(({ from, to }) => `${from} → ${to}`).join(', ')
+
+/** Only results that were measured in the same way are compared. */
+export function wayOf(options: MeshOptions): string {
+  const { udpBitsPerSecond, streams, isSerial, isBidirectional, tool } = options
+  return [
+    udpBitsPerSecond === undefined ? 'tcp' : `udp ${udpBitsPerSecond}`,
+    `${streams} streams`,
+    ...(isSerial ? ['serial'] : []),
+    ...(isBidirectional ? ['both ways'] : []),
+    ...[options.interface, options.network, tool].flatMap((word) => word ?? []),
+  ].join(', ')
+}
+
+export type ToolPlan = {
+  /** One sentence for each tool, with its hosts and links, and one for each host or link that is skipped. Not printable yet. */
+  readonly lines: readonly { readonly text: string; readonly isSkipped: boolean }[]
+  /** Hosts where an installation of iperf3 would help. */
+  readonly lacking: readonly string[]
+}
+
+const TOOL_WORDS: Readonly<Record<NetTool, string>> = { iperf3: 'with iperf3', iperf2: 'with iperf 2', ssh: 'over ssh' }
+
+const linkCount = (count: number): string => `${count} ${count === 1 ? 'link' : 'links'}`
+
+/** From what the hosts have. */
+export function planTools(hosts: readonly MeshHost[], options: MeshOptions): ToolPlan {
+  const ready = hosts.filter((host): host is ReadyHost => 'facts' in host)
+  const used = new Map<NetTool, { readonly ends: Set<string>; links: number }>()
+  const without: { readonly from: string; readonly to: string; readonly reason: string }[] = []
+  for (const from of ready) {
+    for (const to of ready) {
+      if (from === to) continue
+      const tool = chooseTool(from.facts, to.facts, options)
+      const pair = { from: from.name, to: to.name }
+      if (typeof tool !== 'string') without.push({ ...pair, reason: tool.reason(pair) })
+      else {
+        const entry = used.get(tool) ?? { ends: new Set(), links: 0 }
+        entry.links += 1
+        entry.ends.add(from.name).add(to.name)
+        used.set(tool, entry)
+      }
+    }
+  }
+  const lacking = ready.filter(({ facts }) => facts.iperf3 === undefined).map(({ name }) => name)
+  const away = hosts.flatMap((host) => ('facts' in host ? [] : [`${host.name} is skipped: ${host.reason}`]))
+  const [first] = without
+  return {
+    lines: [
+      ...(['iperf3', 'iperf2', 'ssh'] as const).flatMap((tool) => {
+        const entry = used.get(tool)
+        if (entry === undefined) return []
+        const text = `${linkCount(entry.links)} ${TOOL_WORDS[tool]}, between ${foldHostSet(entry.ends)}`
+        return [{ text, isSkipped: false }]
+      }),
+      ...(lacking.length === 0
+        ? []
+        : [{ text: `iperf3 is not installed on ${foldHostSet(lacking)}`, isSkipped: false }]),
+      ...away.map((text) => ({ text, isSkipped: true })),
+      ...(first === undefined
+        ? []
+        : [{ text: `${linkCount(without.length)} skipped: ${first.reason}`, isSkipped: true }]),
+    ],
+    lacking,
+  }
+}

@@ -1,0 +1,339 @@
+/** A mesh as panes: the matrix with what it means beside or below it, one link with both directions, or the plan. Pure. */
+import { formatBitRate } from '../../base/format-bit-rate.ts'
+import { printable } from '../../base/printable.ts'
+import { padEnd } from '../../base/text-width.ts'
+import { formatDuration, timeText } from '../../base/time-text.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { Gravity } from '../../ops/kernel/finding.ts'
+import { measuredOf, retransmitsAGigabyte } from '../../ops/net/mesh/judge.ts'
+import { formatMs, type LinkOutcome, type OrderedPair } from '../../ops/net/mesh/link.ts'
+import { slotWords } from '../../ops/net/mesh/mesh-plan.ts'
+import { boldStyle, mutedStyle, type PaneView, type Rect, styleOf, type Theme } from '../compositor/scene.ts'
+import { documentOf, percentOf, type Row, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import {
+  CHANGE_LEGEND,
+  heatStyle,
+  matrixRows,
+  matrixShape,
+  matrixWidth,
+  pairKey,
+  percentText,
+  RATE_LEGEND,
+} from './mesh-matrix.ts'
+import { changeOf, heatAt, type PictureState, pairAt } from './mesh-picture.ts'
+import { isMeasuring, type MeshRun } from './mesh-run.ts'
+
+export type PictureContext = { readonly rect: Rect; readonly theme: Theme; readonly nowMs: number }
+
+const LEAST_SIDE_COLUMNS = 40
+const LEAST_BELOW_ROWS = 7
+const FRAME = 2
+
+/** The matrix and what it means. `run`: it is being measured, or has just been. */
+export function picturePanes(state: PictureState, context: PictureContext, run?: MeshRun): readonly PaneView[] {
+  if (state.isOpen) return linkPanes(state, context)
+  const { rect, theme } = context
+  const { names, title } = state.picture
+  const { matrix, side, hasFrame } = layOut(names, rect)
+  const running = new Set((run === undefined ? [] : runningSlot(run)).map(({ from, to }) => pairKey(from, to)))
+  const inner = hasFrame
+    ? { columns: matrix.width - FRAME, rows: matrix.height - FRAME }
+    : { columns: matrix.width, rows: matrix.height }
+  const document = documentOf(matrixRows(state, { ...inner, theme, running }))
+  const heading = [title, ...(state.showsChange ? ['change'] : [])].join(' · ')
+  const pane = rowsPane({
+    id: ' mesh',
+    title: heading,
+    hasKeys: true,
+    isBusy: run !== undefined && isMeasuring(run),
+    document,
+    rect: hasFrame
+      ? matrix
+      : { column: matrix.column - 1, row: matrix.row - 1, width: matrix.width + FRAME, height: matrix.height + FRAME },
+    theme,
+  })
+  return [
+    hasFrame ? pane : { ...pane, lines: 'none' },
+    rowsPane({
+      id: ' mesh-words',
+      title: hasFrame ? (run === undefined ? 'result' : isMeasuring(run) ? 'measuring' : 'result') : heading,
+      hasKeys: false,
+      document: documentOf(readingRows(state, { ...context, columns: side.width - FRAME }, run)),
+      rect: side,
+      theme,
+    }),
+  ]
+}
+
+/** The words stand beside the matrix, or below it where only that leaves room for numbers. Without its frame a matrix may just fit. */
+function layOut(names: readonly string[], rect: Rect) {
+  const beside = matrixShape(names, rect.width - LEAST_SIDE_COLUMNS - FRAME)
+  const below = matrixShape(names, rect.width - FRAME)
+  const belowRows = names.length + below.headRows + FRAME
+  const width = matrixWidth(beside, names.length)
+  const fitsBeside = width + FRAME + LEAST_SIDE_COLUMNS <= rect.width
+  const fitsBelow = belowRows + LEAST_BELOW_ROWS <= rect.height
+  if (fitsBeside && (beside.cellWidth === below.cellWidth || !fitsBelow)) {
+    const height = names.length + beside.headRows
+    const hasFrame = height + FRAME <= rect.height || height > rect.height
+    const [matrix, side] = splitColumns(rect, width + (hasFrame ? FRAME : 1))
+    return { matrix, side, hasFrame }
+  }
+  const [matrix, side] = splitRows(rect, Math.min(belowRows, Math.max(5, rect.height - LEAST_BELOW_ROWS)))
+  return { matrix, side, hasFrame: true }
+}
+
+function runningSlot(run: MeshRun): readonly OrderedPair[] {
+  return run.step === undefined || !isMeasuring(run) ? [] : (run.plan.slots[run.step.index] ?? [])
+}
+
+type ReadingContext = PictureContext & { readonly columns: number }
+
+function readingRows(state: PictureState, context: ReadingContext, run: MeshRun | undefined): readonly Row[] {
+  const { theme, columns } = context
+  const { picture } = state
+  const pair = pairAt(state)
+  const findings = run !== undefined && isMeasuring(run) ? [] : findingRows(state, context)
+  return [
+    ...(run === undefined ? [] : progressRows(run, context)),
+    ...(run?.problem === undefined ? [] : wrapRows(printable(run.problem), columns, ' ', styleOf(theme.danger))),
+    // The culprit, the selected link, and then the rest.
+    ...(findings[0] ?? []),
+    ...(pair === undefined ? [] : cellRows(state, pair, context)),
+    ...findings.slice(1).flat(),
+    [],
+    ...summaryRows(state, context),
+    ...wrapRows(state.showsChange ? CHANGE_LEGEND : RATE_LEGEND, columns, ' ', mutedStyle(theme)),
+    ...(picture.before === undefined
+      ? []
+      : wrapRows(`compared with ${timeText(picture.before.timeMs, context.nowMs)}`, columns, ' ', mutedStyle(theme))),
+  ]
+}
+
+const BAR_COLUMNS = 40
+
+function progressRows(run: MeshRun, { theme, columns, nowMs }: ReadingContext): readonly Row[] {
+  const { links, plan, step, isStopping } = run
+  if (!isMeasuring(run)) {
+    const measured = measuredOf(links).length
+    const words =
+      measured === plan.links ? `all ${plan.links} links measured` : `${measured} of ${plan.links} links measured`
+    return wrapRows(words, columns, ' ', styleOf(measured === plan.links ? theme.ok : theme.warning))
+  }
+  const width = Math.max(8, Math.min(BAR_COLUMNS, columns - 22))
+  const done = Math.min(width, Math.round((links.length / Math.max(1, plan.links)) * width))
+  const left = step === undefined ? undefined : Math.max(0, step.endMs - nowMs)
+  const timeLeft = left === undefined ? '' : `, about ${formatDuration(Math.round(left / 1000) * 1000)} left`
+  const examined = run.hosts.filter((host) => 'facts' in host).length
+  const words = isStopping
+    ? 'stopping; the finished links are kept'
+    : step === undefined
+      ? `round-trip times: ${run.pings.length} · hosts examined: ${examined}`
+      : `step ${step.index + 1} of ${plan.slots.length}${timeLeft}`
+  return [
+    [
+      { text: ` ${'█'.repeat(done)}`, style: styleOf(theme.accent) },
+      { text: '░'.repeat(width - done), style: mutedStyle(theme) },
+      { text: ` ${links.length} of ${plan.links} links`, style: boldStyle(theme.text) },
+    ],
+    ...wrapRows(words, columns, ' ', styleOf(isStopping ? theme.warning : theme.text)),
+    ...wrapRows(printable(slotWords(runningSlot(run))), columns, ' ', mutedStyle(theme)).slice(0, 4),
+  ]
+}
+
+const gravityColour = (gravity: Gravity, theme: Theme) =>
+  gravity === 'blocker' ? theme.danger : gravity === 'risk' ? theme.warning : theme.muted
+
+/** The rows of each finding, the worst first: it names the culprit. */
+function findingRows({ picture }: PictureState, { theme, columns }: ReadingContext): readonly (readonly Row[])[] {
+  const { findings, usual } = picture
+  if (findings.length === 0 && usual !== undefined)
+    return [wrapRows('no problems found', columns, ' ', styleOf(theme.ok))]
+  return findings.map(({ gravity, text }) => {
+    const style = gravity === 'note' ? mutedStyle(theme) : boldStyle(gravityColour(gravity, theme))
+    return wrapRows(`${gravity === 'note' ? '' : `${gravity}: `}${printable(text)}`, columns, ' ', style)
+  })
+}
+
+/** The selected link in one or two lines. */
+function cellRows(state: PictureState, pair: OrderedPair, { theme, columns, nowMs }: ReadingContext): readonly Row[] {
+  const { picture } = state
+  const heat = heatAt(picture, pair, false)
+  const outcome = picture.outcome(pair.from, pair.to)
+  const back = picture.outcome(pair.to, pair.from)
+  const change = changeOf(picture, pair)
+  const then = picture.before?.outcome(pair.from, pair.to)
+  const parts = [
+    rateWords(outcome),
+    ...(outcome?.kind === 'measured' && picture.usual
+      ? [`${percentOf(outcome.bitsPerSecond / picture.usual)} of the median`]
+      : []),
+    ...(change === undefined || then?.kind !== 'measured' || picture.before === undefined
+      ? []
+      : [
+          `${percentText(change)} since ${timeText(picture.before.timeMs, nowMs)} (${formatBitRate(then.bitsPerSecond)})`,
+        ]),
+    ...(back === undefined ? [] : [`back ${rateWords(back)}`]),
+  ]
+  const name = ` ${printable(`${pair.from} → ${pair.to}`)} `
+  const style =
+    heat === undefined || heat === 'best' || heat === 'good' ? boldStyle(theme.accent) : heatStyle(heat, theme)
+  return [[{ text: name, style }], ...wrapRows(parts.join(' · '), columns, ' ', styleOf(theme.text))]
+}
+
+function rateWords(outcome: LinkOutcome | undefined): string {
+  if (outcome === undefined) return 'not measured yet'
+  return outcome.kind === 'measured' ? formatBitRate(outcome.bitsPerSecond) : printable(outcome.reason)
+}
+
+function summaryRows({ picture }: PictureState, { theme, columns }: ReadingContext): readonly Row[] {
+  const { report, usual } = picture
+  if (usual === undefined) return []
+  const fastest = measuredOf(report.links).reduce((most, { outcome }) => Math.max(most, outcome.bitsPerSecond), 0)
+  const slowest = measuredOf(report.links).reduce(
+    (least, { outcome }) => Math.min(least, outcome.bitsPerSecond),
+    fastest,
+  )
+  const times = report.pings.flatMap(({ meanMs }) => meanMs ?? [])
+  const trips =
+    times.length === 0 ? [] : [`round trip ${formatMs(Math.min(...times))} to ${formatMs(Math.max(...times))}`]
+  const words = [
+    `median ${formatBitRate(usual)}`,
+    `fastest ${formatBitRate(fastest)}`,
+    `slowest ${formatBitRate(slowest)}`,
+    ...trips,
+  ]
+  return wrapRows(words.join(' · '), columns, ' ', styleOf(theme.text))
+}
+
+/** Both directions of the selected link, side by side. */
+function linkPanes(state: PictureState, context: PictureContext): readonly PaneView[] {
+  const { rect, theme } = context
+  const pair = pairAt(state)
+  if (pair === undefined) return []
+  const back = { from: pair.to, to: pair.from }
+  const rates = [pair, back].flatMap(({ from, to }) => {
+    const outcome = state.picture.outcome(from, to)
+    return outcome?.kind === 'measured' ? [outcome.bitsPerSecond] : []
+  })
+  const most = Math.max(1, state.picture.usual ?? 0, ...rates)
+  const places =
+    rect.width >= 100 ? splitColumns(rect, Math.floor(rect.width / 2)) : splitRows(rect, Math.floor(rect.height / 2))
+  return [pair, back].map((each, index) => {
+    const place = places[index] ?? rect
+    return rowsPane({
+      id: ` link${index}`,
+      title: printable(`${each.from} → ${each.to}`),
+      hasKeys: index === 0,
+      document: documentOf(directionRows(state, each, most, { ...context, columns: place.width - FRAME })),
+      rect: place,
+      theme,
+    })
+  })
+}
+
+function directionRows(state: PictureState, pair: OrderedPair, most: number, context: ReadingContext): readonly Row[] {
+  const { theme, columns, nowMs } = context
+  const { picture } = state
+  const outcome = picture.outcome(pair.from, pair.to)
+  const line = (label: string, text: string): Row => [
+    { text: padEnd(` ${label}`, 14), style: mutedStyle(theme) },
+    { text, style: styleOf(theme.text) },
+  ]
+  const ping = picture.report.pings.find(({ from, to }) => from === pair.from && to === pair.to)
+  const then = picture.before?.outcome(pair.from, pair.to)
+  const change = changeOf(picture, pair)
+  const before: Row[] =
+    then?.kind !== 'measured' || picture.before === undefined
+      ? []
+      : [
+          line(
+            'before',
+            `${formatBitRate(then.bitsPerSecond)} at ${timeText(picture.before.timeMs, nowMs)}${change === undefined ? '' : `, ${percentText(change)}`}`,
+          ),
+        ]
+  const trips: Row[] = [
+    ...(ping?.meanMs === undefined
+      ? [line('round trip', 'unknown: no answer to ping')]
+      : [
+          line(
+            'round trip',
+            `${formatMs(ping.meanMs)} idle${ping.minMs === undefined ? '' : ` (at least ${formatMs(ping.minMs)})`}${outcome?.kind === 'measured' && outcome.loadedRttMs !== undefined ? `, ${formatMs(outcome.loadedRttMs)} under load` : ''}`,
+          ),
+        ]),
+    ...(ping === undefined || ping.lostFraction === 0 ? [] : [line('pings lost', percentOf(ping.lostFraction))]),
+    ...(ping?.isWhole === undefined
+      ? []
+      : [line('MTU', ping.isWhole ? 'packets of full size pass' : 'packets of full size are divided or lost')]),
+  ]
+  if (outcome?.kind !== 'measured') {
+    return [...wrapRows(rateWords(outcome), columns, ' ', styleOf(theme.danger)), ...before, ...trips]
+  }
+  const width = Math.max(8, columns - 2)
+  const filled = Math.max(1, Math.min(width, Math.round((outcome.bitsPerSecond / most) * width)))
+  const heat = heatAt(picture, pair, false)
+  const resent = retransmitsAGigabyte(outcome)
+  const share = picture.usual ? `, ${percentOf(outcome.bitsPerSecond / picture.usual)} of the median` : ''
+  return [
+    [
+      {
+        text: ` ${'█'.repeat(filled)}`,
+        style: styleOf(heat === 'worst' ? theme.danger : heat === 'poor' ? theme.warning : theme.ok),
+      },
+      { text: '░'.repeat(width - filled), style: mutedStyle(theme) },
+    ],
+    line('bandwidth', `${formatBitRate(outcome.bitsPerSecond)}${share}`),
+    ...before,
+    line(
+      'retransmits',
+      outcome.retransmits === undefined
+        ? 'unknown'
+        : `${outcome.retransmits}${resent === undefined ? '' : `, ${Math.round(resent)} a GB`}`,
+    ),
+    ...(outcome.jitterMs === undefined ? [] : [line('jitter', formatMs(outcome.jitterMs))]),
+    ...(outcome.lostFraction === undefined
+      ? []
+      : [line('lost', `${Number((outcome.lostFraction * 100).toFixed(2))} %`)]),
+    ...trips,
+    ...(outcome.cpuFraction === undefined
+      ? []
+      : [line('CPU', `${percentOf(outcome.cpuFraction)} of a core at the busier end`)]),
+    line('tool', outcome.tool === 'ssh' ? 'ssh: encryption may be the limit' : outcome.tool),
+  ]
+}
+
+/** What would be measured; Enter starts it. */
+export function planPanes(run: MeshRun, { rect, theme }: PictureContext): readonly PaneView[] {
+  const { order, plan, tools, phase, offset } = run
+  const columns = rect.width - FRAME
+  const text = (words: string, style = styleOf(theme.text)) => wrapRows(printable(words), columns, ' ', style)
+  const examined =
+    tools === undefined
+      ? text('asking the hosts for their tools…', mutedStyle(theme))
+      : tools.lines.flatMap(({ text: words, isSkipped }) =>
+          text(words, styleOf(isSkipped ? theme.warning : theme.text)),
+        )
+  const rows = [
+    ...text(`${foldHostSet(order.hosts)}: ${plan.words}`, boldStyle(theme.accent)),
+    ...examined,
+    ...text(
+      'Nothing is installed. A server listens on each measured host for one measurement, and exits.',
+      mutedStyle(theme),
+    ),
+    [],
+    ...plan.slots.flatMap((slot, index) => text(`${index + 1}: ${slotWords(slot)}`)),
+  ]
+  const document = documentOf(rows)
+  return [
+    rowsPane({
+      id: ' mesh',
+      title: phase === 'survey' ? 'mesh: plan' : 'mesh: plan ready, Enter starts it',
+      hasKeys: true,
+      isBusy: phase === 'survey',
+      document,
+      place: { offset, isFollowing: false },
+      rect,
+      theme,
+    }),
+  ]
+}

@@ -1,0 +1,297 @@
+/** The mesh in the Network tab: asks which hosts, shows the plan, measures, and shows the result. It goes on while another view or tab is shown. */
+import { MusterError, sentenceOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { measuredOf } from '../../ops/net/mesh/judge.ts'
+import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
+import type { DialogLine } from '../dialogs/dialog.ts'
+import { promptDialog } from '../dialogs/prompt-dialog.ts'
+import { confirmDialog } from '../dialogs/text-dialog.ts'
+import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
+import { ThrottledAction } from '../rows/throttled-action.ts'
+import { type ConsoleState, type PageContext, receiverList } from '../state/console-state.ts'
+import type { ResolveHosts } from '../work-views/work-questions.ts'
+import { picturePanes, planPanes } from './mesh-panes.ts'
+import { changePicture, pictureKeys } from './mesh-picture.ts'
+import {
+  beginMesh,
+  isMeasuring,
+  type MeshOrder,
+  type MeshRun,
+  takeEnd,
+  takeEvent,
+  takeFailure,
+  takeStart,
+  takeSurvey,
+  withLinks,
+} from './mesh-run.ts'
+import type { NetTestsPort } from './net-tests-port.ts'
+import type { NetworkView, NetworkViewId } from './network-view.ts'
+import { openExport } from './picture-export.ts'
+
+type Test = (run: MeshRun) => boolean
+
+const isPlan: Test = ({ phase }) => phase === 'survey' || phase === 'plan'
+const isDone: Test = ({ phase }) => phase === 'done'
+const isClosed: Test = ({ phase, shown }) => phase === 'done' && !shown.isOpen
+
+const runKeys = keyTable<MeshRun>()(
+  ['start', 'Enter', 'start', 'Mesh: start the measurement that the plan shows.', ({ phase }) => phase === 'plan'],
+  ['discard', 'Esc q', 'cancel', 'Mesh: discard the plan.', isPlan],
+  ['up', 'Up k PageUp', '', 'Mesh: scroll the plan up.', isPlan],
+  ['down', 'Down j PageDown', '', 'Mesh: scroll the plan down.', isPlan],
+  ['stop', 'Ctrl-c c', 'stop', 'Mesh: stop measuring, and keep the finished links.', isMeasuring],
+  [
+    'ask',
+    'Esc q x',
+    'stop or leave',
+    'Mesh: ask whether to stop measuring.',
+    (run) => isMeasuring(run) && !run.shown.isOpen,
+  ],
+  ['leave', 'Esc q', 'hosts', 'Mesh: go back to the table of hosts.', isClosed],
+  ['write', 'w', 'write', 'Mesh: write the result as SVG or CSV.', isDone],
+  ['again', 'r', 'again', 'Mesh: plan the same measurement again.', isDone],
+  ['other', 'm', 'other hosts', 'Mesh: measure other hosts.', isDone],
+)
+
+const onRun =
+  (isActive: Test | undefined) =>
+  ({ network: { mesh } }: ConsoleState): boolean =>
+    mesh !== undefined && isActive?.(mesh) !== false
+
+export const meshKeys: readonly KeyEntry<ConsoleState>[] = [
+  ...runKeys.map((entry) => ({ ...entry, isActive: onRun(entry.isActive) })),
+  ...pictureKeys.map((entry) => ({
+    ...entry,
+    isActive: onRun((run) => !isPlan(run) && entry.isActive?.(run.shown) !== false),
+  })),
+]
+
+const HELP: readonly DialogLine[] = [
+  { text: 'm[1-4]     @gpus --time 10 --serial     all --udp 100M', tone: 'muted' },
+  { text: 'Options as of muster net mesh. The plan is shown first.', tone: 'muted' },
+]
+
+const SHOW_EVERY_MS = 200
+const TICK_MS = 1000
+
+export class MeshView implements NetworkView {
+  readonly #context: PageContext
+  readonly #port: NetTestsPort
+  readonly #resolveHosts: ResolveHosts
+  readonly #show: (id: NetworkViewId) => void
+  readonly #showing: ThrottledAction
+  #run: MeshRun | undefined
+  #working: AbortController | undefined
+  #ticking: Disposable | undefined
+  #isDisposed = false
+
+  constructor(context: PageContext, port: NetTestsPort, resolveHosts: ResolveHosts, show: (id: NetworkViewId) => void) {
+    this.#context = context
+    this.#port = port
+    this.#resolveHosts = resolveHosts
+    this.#show = show
+    this.#showing = new ThrottledAction({ clock: context.clock, everyMs: SHOW_EVERY_MS }, () => this.#publish())
+  }
+
+  get busy() {
+    const run = this.#run
+    return run === undefined || !isMeasuring(run) ? undefined : { title: 'mesh', hosts: run.order.hosts }
+  }
+
+  open(): void {}
+
+  /** Asks for the hosts; while a measurement runs, shows that. */
+  ask(): void {
+    if (this.busy !== undefined) return this.#show('mesh')
+    const receivers = foldHostSet(receiverList(this.#context.state))
+    this.#context.openDialog(
+      promptDialog({
+        id: 'mesh',
+        title: 'Measure every link between hosts',
+        label: 'Hosts, options:',
+        initial: receivers,
+        submitTitle: 'plan',
+        help: HELP,
+        check: (text) => {
+          try {
+            const order = this.#read(text)
+            const { plan } = beginMesh(order)
+            return { preview: [{ text: `${foldHostSet(order.hosts)}: ${plan.words}`, tone: 'ok' }] }
+          } catch (error) {
+            return { error: sentenceOf(error) }
+          }
+        },
+        onSubmit: (text) => void this.#survey(this.#read(text)),
+      }),
+    )
+  }
+
+  panes(rect: Rect, theme: Theme): readonly PaneView[] {
+    const run = this.#context.state.network.mesh
+    if (run === undefined) return []
+    const context = { rect, theme, nowMs: this.#context.clock.now() }
+    return isPlan(run) ? planPanes(run, context) : picturePanes(run.shown, context, run)
+  }
+
+  handleKey(label: string): boolean | 'leave' {
+    const run = this.#run
+    if (run === undefined) return 'leave'
+    const entries = runKeys.filter((entry) => entry.isActive?.(run) !== false)
+    const command = commandOf(entries, label)
+    switch (command) {
+      case 'start':
+        void this.#measure(run)
+        return true
+      case 'discard':
+        this.#working?.abort()
+        return 'leave'
+      case 'leave':
+        return 'leave'
+      case 'up':
+      case 'down':
+        this.scrollBy((command === 'up' ? -1 : 1) * (label.startsWith('Page') ? 10 : 1))
+        return true
+      case 'stop':
+        this.#stop()
+        return true
+      case 'ask':
+        this.#askToStop(run)
+        return true
+      case 'write':
+        openExport(this.#context, this.#port, run.shown.picture)
+        return true
+      case 'again':
+        void this.#survey(run.order)
+        return true
+      case 'other':
+        this.ask()
+        return true
+      case undefined: {
+        if (isPlan(run)) return false
+        const shown = changePicture(run.shown, label)
+        if (shown !== undefined) this.#set({ ...run, shown })
+        return shown !== undefined
+      }
+    }
+  }
+
+  scrollBy(rows: number): void {
+    const run = this.#run
+    if (run === undefined) return
+    if (isPlan(run)) {
+      const most = run.plan.slots.length + (run.tools?.lines.length ?? 0)
+      return this.#set({ ...run, offset: Math.max(0, Math.min(most, run.offset + rows)) })
+    }
+    const shown = changePicture(run.shown, rows > 0 ? 'Down' : 'Up')
+    if (shown !== undefined) this.#set({ ...run, shown })
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true
+    this.#working?.abort()
+    this.#ticking?.[Symbol.dispose]()
+    this.#showing[Symbol.dispose]()
+  }
+
+  /** @throws MusterError */
+  #read(text: string): MeshOrder {
+    const [target = '', ...rest] = text.trim().split(/\s+(?=--)/)
+    const { hosts: all, groups } = this.#context.state
+    const hosts = this.#resolveHosts(target, [...all.keys()], groups)
+    if (hosts.length < 2) throw new MusterError('usage', 'a measurement needs two or more hosts')
+    return {
+      hosts,
+      options: this.#port.meshOptions(
+        rest.flatMap((part) => part.split(/\s+/)),
+        hosts,
+      ),
+    }
+  }
+
+  async #survey(order: MeshOrder): Promise<void> {
+    const working = new AbortController()
+    this.#working?.abort()
+    this.#working = working
+    this.#set(beginMesh(order))
+    this.#show('mesh')
+    try {
+      const hosts = await this.#port.survey(order, working.signal)
+      if (!working.signal.aborted && this.#run !== undefined) this.#set(takeSurvey(this.#run, hosts))
+    } catch (error) {
+      if (!working.signal.aborted) this.#fail(error)
+    }
+  }
+
+  async #measure(run: MeshRun): Promise<void> {
+    const working = new AbortController()
+    this.#working = working
+    this.#set(takeStart(run))
+    this.#tick()
+    const { clock } = this.#context
+    const who = foldHostSet(run.order.hosts)
+    try {
+      const end = await this.#port.measureMesh(run.order, working.signal, (event) => {
+        if (this.#run !== undefined) this.#run = takeEvent(this.#run, event, clock.now())
+        if (!this.#isDisposed) this.#showing.soon()
+      })
+      if (this.#isDisposed || this.#run === undefined) return
+      const problem = end.problem === undefined ? undefined : `cannot keep the result: ${end.problem}`
+      this.#set({ ...takeEnd(this.#run, end.report, end.findings, end.last, problem), isStopping: false })
+      const [first] = end.findings
+      const measured = measuredOf(end.report.links).length
+      const words = `mesh: ${measured} of ${end.report.links.length} links measured${first === undefined ? '' : `; ${first.text}`}`
+      this.#context.log(who, printable(words), first === undefined || first.gravity === 'note' ? 'info' : 'warning')
+      if (this.#context.state.tab !== 'network') this.#context.notice('mesh measured: see the tab Network')
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isDisposed || this.#run === undefined) return
+    const problem = sentenceOf(error)
+    this.#set(takeFailure(this.#run, problem))
+    this.#context.log('', printable(`mesh: ${problem}`), 'error')
+  }
+
+  #stop(): void {
+    if (this.#run === undefined || this.#run.isStopping) return
+    this.#working?.abort()
+    this.#set({ ...this.#run, isStopping: true })
+  }
+
+  #askToStop({ links, plan }: MeshRun): void {
+    this.#context.openDialog(
+      confirmDialog({
+        id: 'stop-mesh',
+        title: 'Stop measuring?',
+        lines: [{ text: `${links.length} of ${plan.links} links are measured; they are kept.` }],
+        yesTitle: 'stop',
+        noTitle: 'keep measuring',
+        onYes: () => this.#stop(),
+      }),
+    )
+  }
+
+  /** The time that is left counts down. */
+  #tick(): void {
+    this.#ticking = this.#context.clock.after(TICK_MS, () => {
+      if (this.busy === undefined) return
+      this.#showing.soon()
+      this.#tick()
+    })
+  }
+
+  #set(run: MeshRun): void {
+    this.#run = run
+    this.#showing.now()
+  }
+
+  #publish(): void {
+    const run = this.#run
+    if (run === undefined) return
+    this.#run = isMeasuring(run) ? withLinks(run) : run
+    this.#context.change(({ network }) => ({ network: { ...network, mesh: this.#run } }))
+  }
+}

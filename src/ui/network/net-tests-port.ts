@@ -1,0 +1,22 @@
+/** What the Network tab measures between hosts: the code of the verbs, over the connections of the shells. */
+import type { KeptMesh, MeshConclusion } from '../../ops/net/mesh/kept-mesh.ts'
+import type { MeshEvent, MeshHost, MeshOptions, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
+import type { MeshOrder } from './mesh-run.ts'
+
+export interface NetTestsPort {
+  /** Reads options as `muster net mesh` takes them, such as `--time 10 --serial`. @throws MusterError */
+  meshOptions(words: readonly string[], hosts: readonly string[]): MeshOptions
+  /** The programs and addresses of each host. */
+  survey(order: MeshOrder, signal: AbortSignal): Promise<readonly MeshHost[]>
+  /** Measures, judges, compares with the last result, and keeps the new one. */
+  measureMesh(
+    order: MeshOrder,
+    signal: AbortSignal,
+    onEvent: (event: MeshEvent) => void,
+  ): Promise<MeshConclusion & { readonly report: MeshReport }>
+  /** Paths of kept results, newest first. */
+  keptMeshes(): readonly string[]
+  readKept(path: string): KeptMesh | undefined
+  /** Returns the whole path; undefined: there is a file already, which is left as it is unless `overwrites`. @throws MusterError */
+  save(path: string, text: string, overwrites: boolean): string | undefined
+}

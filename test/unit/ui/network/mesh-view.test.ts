@@ -1,0 +1,146 @@
+/** The mesh in the Network tab: from the prompt to the picture, over a port that measures nothing. */
+import { expect, it } from 'vitest'
+import { judgeMesh } from '../../../../src/ops/net/mesh/judge.ts'
+import type { LinkOutcome } from '../../../../src/ops/net/mesh/link.ts'
+import type { MeshEvent, MeshHost, MeshReport } from '../../../../src/ops/net/mesh/measure-mesh.ts'
+import { type PaneView, themes } from '../../../../src/ui/compositor/scene.ts'
+import { picturePanes } from '../../../../src/ui/network/mesh-panes.ts'
+import { openPicture, pictureOf } from '../../../../src/ui/network/mesh-picture.ts'
+import type { NetTestsPort } from '../../../../src/ui/network/net-tests-port.ts'
+import { createConsoleHarness, idleNetTests } from '../console/console-harness.ts'
+
+const LEADER = '\x1d'
+
+const readyHost = (name: string): MeshHost => ({
+  name,
+  facts: { addresses: [], cards: [], hasPing: true, hasTimeout: true, iperf3: '3.12' },
+  place: { address: '10.9.0.1' },
+})
+
+const measured = (megabits: number): LinkOutcome => ({
+  kind: 'measured',
+  tool: 'iperf3',
+  bitsPerSecond: megabits * 1e6,
+})
+
+function meshOf(count: number, outcome: (from: string, to: string) => LinkOutcome): MeshReport {
+  const names = Array.from({ length: count }, (_, index) => `m${index + 1}`)
+  const links = names.flatMap((from) =>
+    names.flatMap((to) => (from === to ? [] : [{ from, to, outcome: outcome(from, to) }])),
+  )
+  return { hosts: names.map(readyHost), pings: [], links }
+}
+
+const slowOne = (slow: string) => (from: string, to: string) => measured(from === slow || to === slow ? 112 : 941)
+
+const textOf = ({ notice, title }: PaneView): string =>
+  [title, ...notice].map((row) => row.map(({ text }) => text).join('')).join('\n')
+
+function picture(report: MeshReport, columns: number, rows: number): readonly string[] {
+  const state = openPicture(pictureOf(report, 'mesh', judgeMesh(report)))
+  const rect = { column: 0, row: 1, width: columns, height: rows - 2 }
+  return picturePanes(state, { rect, theme: themes.none, nowMs: 0 }).map(textOf)
+}
+
+it('shows nine hosts on 80×24 with the rate of every link and the host that is slow', () => {
+  const [matrix = '', words = ''] = picture(meshOf(9, slowOne('m5')), 80, 24)
+  expect(matrix.match(/941M█/g)).toHaveLength(56)
+  expect(matrix.match(/112M░/g)).toHaveLength(16)
+  expect(words).toMatch(/risk: m5 is slow to and from all hosts/)
+})
+
+it('shows all of 64 hosts on 240×67 with two columns for each link, readable without colours', () => {
+  const [matrix = '', words = ''] = picture(meshOf(64, slowOne('m33')), 240, 67)
+  const rows = matrix.split('\n').filter((row) => /^m\d+ +\d+/.test(row))
+  expect(rows).toHaveLength(64)
+  expect(matrix.match(/██/g)).toHaveLength(63 * 62)
+  expect(matrix.match(/░░/g)).toHaveLength(2 * 63)
+  expect(words).toMatch(/risk: m33 is slow/)
+})
+
+it.each([
+  [120, 40],
+  [80, 24],
+  [40, 10],
+])('fits into %d×%d with 64 hosts, the selected link in view', (columns, rows) => {
+  const report = meshOf(64, slowOne('m64'))
+  const state = openPicture(pictureOf(report, 'mesh', judgeMesh(report)))
+  const rect = { column: 0, row: 1, width: columns, height: rows - 2 }
+  for (const pane of picturePanes({ ...state, row: 63, column: 62 }, { rect, theme: themes.none, nowMs: 0 })) {
+    expect(pane.notice.length).toBeLessThanOrEqual(pane.rect.height - 2)
+    if (pane.host === ' mesh') expect(textOf(pane)).toMatch(/m64 +64/)
+  }
+})
+
+it('gives what a host lies about and the escape bytes that it prints to its own cells alone', () => {
+  const outcome = (from: string, to: string): LinkOutcome => {
+    if (from === 'm9') return measured(2 ** 60)
+    if (to === 'm9') return { kind: 'failed', cause: 'broken', reason: '\x1b]0;owned\x07\x1b[2J' }
+    return measured(941)
+  }
+  const [matrix = '', words = ''] = picture(meshOf(9, outcome), 80, 24)
+  expect(matrix.match(/ 941M█/g)).toHaveLength(56)
+  expect(matrix + words).not.toMatch(/[\x1b\x07]/)
+  expect(words).toContain('\\x1b')
+})
+
+it('asks for the hosts, shows the plan, fills the matrix, and keeps what is measured when it is stopped', async () => {
+  const report = meshOf(3, slowOne('m3'))
+  let onEvent: ((event: MeshEvent) => void) | undefined
+  let order: readonly string[] = []
+  const end = Promise.withResolvers<void>()
+  const netTests: NetTestsPort = {
+    ...idleNetTests,
+    survey: async ({ hosts }) => hosts.map(readyHost),
+    async measureMesh({ hosts }, signal, handler) {
+      order = hosts
+      onEvent = handler
+      signal.addEventListener('abort', () => end.resolve())
+      await end.promise
+      const links = report.links.map((link, index) =>
+        index === 0 ? link : { ...link, outcome: { kind: 'failed', cause: 'cancelled', reason: 'stopped' } as const },
+      )
+      return { report: { ...report, links }, findings: [], last: undefined, problem: undefined }
+    },
+  }
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3', 'm4'], netTests, size: { columns: 80, rows: 24 } })
+  const page = harness.console.pages.network
+  const text = () => page.panes({ column: 0, row: 1, width: 80, height: 22 }, themes.none).map(textOf).join('\n')
+  const settle = () => new Promise((resolve) => setImmediate(resolve))
+  harness.type(`${LEADER}3m`)
+  expect(harness.console.state.mode).toMatchObject({
+    kind: 'dialog',
+    dialog: { id: 'mesh', input: { text: 'm[1-4]' } },
+  })
+  harness.type('\x15m[1-3]\r')
+  await settle()
+  expect(text()).toContain('m[1-3]: 6 links in 6 steps of 5 s, about 33 s')
+  expect(text()).toContain('6 links with iperf3, between m[1-3]')
+  expect(order).toEqual([])
+  harness.type('\r')
+  expect(order).toEqual(['m1', 'm2', 'm3'])
+  expect(page.busy).toMatchObject({ title: 'mesh', hosts: ['m1', 'm2', 'm3'] })
+  onEvent?.({ type: 'slot', index: 0, count: 6, remainingMs: 33_000 })
+  harness.clock.advance(300)
+  expect(text()).toMatch(/step 1 of 6, about 33 s left/)
+  const [link] = report.links
+  if (link) onEvent?.({ type: 'link', link })
+  harness.clock.advance(300)
+  expect(text()).toMatch(/1 of 6 links/)
+  expect(text()).toMatch(/m1 .*941M█/)
+  // Esc asks first, and another tab does not end it.
+  harness.type('\x1b')
+  expect(harness.console.state.mode).toMatchObject({ dialog: { id: 'stop-mesh' } })
+  harness.type('\x1b')
+  harness.type('43')
+  expect(page.busy).toBeDefined()
+  harness.type('\x03')
+  await settle()
+  expect(page.busy).toBeUndefined()
+  expect(text()).toContain('1 of 6 links measured')
+  expect(text()).toMatch(/m1 .*941M█/)
+  harness.type('\x1b')
+  expect(text()).toContain('HOST')
+  for (const host of ['m1', 'm2', 'm3', 'm4']) expect(harness.got(host)).toBe('')
+  harness.console[Symbol.dispose]()
+})
