@@ -23,8 +23,17 @@ const NEW_CLUSTERS = 4096
 const OSC_HYPERLINK = 8
 
 const MOST_HITS = 1000
+
+/** Blanks, brackets and quotes end a word; `/`, `.`, `-` and `:` do not, so that paths and addresses are one. */
+const WORD_ENDS = new Set(' "\'`()[]{}<>|;,'.split(''))
 /** Of the emulator, since a wide character needs them. */
 const MIN_COLUMNS = 2
+
+/** A cell; `line` counts from the oldest kept line. */
+export type ScreenPlace = { readonly line: number; readonly column: number }
+
+/** Follows a line while output scrolls; -1: the line is no longer kept. */
+export type LineMark = Disposable & { readonly line: number }
 
 export type SearchHit = { readonly line: number; readonly column: number; readonly length: number }
 
@@ -256,6 +265,48 @@ class HeadlessScreen implements Disposable {
     return hits
   }
 
+  /** Both cells included; rows that one line was wrapped into are joined, and blanks at the end of a line are left out. */
+  textBetween(from: ScreenPlace, to: ScreenPlace): string {
+    let text = ''
+    const last = Math.min(to.line, this.#buffers.active.length - 1)
+    for (let line = Math.max(0, from.line); line <= last; line++) {
+      const start = line === from.line ? from.column : 0
+      const end = line === to.line ? to.column + 1 : this.#columns
+      const continues = line < last && this.#isWrapped(line + 1)
+      const row = textOfCells(this.#cellsOf(line), start * WORDS_PER_CELL, Math.max(0, end - start))
+      text += row + (continues ? ' '.repeat(this.#blanksAtEnd(line)) : line < last ? '\n' : '')
+    }
+    return text
+  }
+
+  /** The columns of the word at a cell: what lies between blanks and brackets. */
+  wordAt({ line, column }: ScreenPlace): readonly [number, number] {
+    const cells = this.#cellsOf(line)
+    const isWord = (at: number) => {
+      const word = cells[at * WORDS_PER_CELL]
+      return word === WIDE_TAIL || (word !== undefined && !WORD_ENDS.has(cellText(word)))
+    }
+    if (!isWord(column)) return [column, column]
+    let [from, to] = [column, column]
+    while (from > 0 && isWord(from - 1)) from--
+    while (to < this.#columns - 1 && isWord(to + 1)) to++
+    return [from, to]
+  }
+
+  /** Undefined on the alternate screen, whose lines do not scroll into a history. */
+  mark(line: number): LineMark | undefined {
+    const buffer = this.#buffers.active
+    const marker = this.#terminal.registerMarker(line - buffer.baseY - buffer.cursorY)
+    return (
+      marker && {
+        get line() {
+          return marker.isDisposed ? -1 : marker.line
+        },
+        [Symbol.dispose]: () => marker.dispose(),
+      }
+    )
+  }
+
   /** A new shell begins: modes, colours and cut sequences are gone, the text stays, and the cursor stands below it. */
   restart(): void {
     if (this.#isDisposed) return
@@ -291,13 +342,17 @@ class HeadlessScreen implements Disposable {
 
   /** The text of a row that the next one continues: with its spaces, without the cell that a wide character left empty. */
   #wholeText(line: number): string {
+    const text = textOfCells(this.#cellsOf(line), 0, this.#columns)
+    return text + ' '.repeat(this.#blanksAtEnd(line))
+  }
+
+  #blanksAtEnd(line: number): number {
     const cells = this.#cellsOf(line)
-    const text = textOfCells(cells, 0, this.#columns)
     let missing = 0
     while (missing < this.#columns && cells[(this.#columns - 1 - missing) * WORDS_PER_CELL] === BLANK) missing++
     const next = this.#cellsOf(line + 1)
     const isWideNext = this.#columns > 1 && next[0] !== BLANK && next[WORDS_PER_CELL] === WIDE_TAIL
-    return text + ' '.repeat(isWideNext ? Math.max(0, missing - 1) : missing)
+    return isWideNext ? Math.max(0, missing - 1) : missing
   }
 
   #columnsOf(line: number): number[] {

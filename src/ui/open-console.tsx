@@ -71,7 +71,9 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     isScenePlanned = true
     setImmediate(() => {
       isScenePlanned = false
-      compositor.setScene(buildScene(app, chrome.grid, source.state()))
+      const scene = buildScene(app, chrome.grid, source.state())
+      app.drawn = scene.panes
+      compositor.setScene(scene)
     })
   }
 
@@ -85,6 +87,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         onPaneChange: (host, isEcho) => (isEcho ? compositor.invalidateNow([host]) : compositor.invalidate(host)),
         onFramesChange: planScene,
         onRedraw: () => compositor.redraw(),
+        onSequence: (bytes) => void writer.write(bytes),
         onQuit: quit,
         createParts: (context) => createPages(context, { ...options, ...pagePorts, fleet }),
       },

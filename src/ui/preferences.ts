@@ -33,6 +33,7 @@ const preferencesSchema = z.strictObject({
   history: z.int().min(0).max(100_000).default(1000),
   mouse: z.boolean().default(true),
   auto_close: z.number().min(0).max(86_400).default(0),
+  clipboard: z.boolean().default(true),
   keys: z
     .partialRecord(
       z.enum(actionIds),

@@ -13,6 +13,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Pty } from '../../src/base/pty.ts'
+import { textWidth } from '../../src/base/text-width.ts'
 import { spawnLocalPty } from '../../src/terminal/local-pty.ts'
 import { type ConsoleOptions, environmentOf, PROGRAM, ROOT } from './console-options.ts'
 import { keyBytes, type MouseAction, mouseBytes, pasteBytes } from './key-names.ts'
@@ -155,6 +156,37 @@ export class ConsoleDriver implements AsyncDisposable {
   async mouse(action: MouseAction, column: number, row: number): Promise<this> {
     await this.#send(mouseBytes(action, column, row))
     return this
+  }
+
+  /** A press and a release of the left button in the middle of a text on the screen; `times`: 2 for a double click. */
+  async click(text: string, times = 1): Promise<this> {
+    await this.settled()
+    const row = this.screen().findIndex((line) => line.includes(text))
+    if (row < 0) throw this.#failure(`“${text}” is not on the screen`)
+    const before = this.screen()[row]?.slice(0, this.screen()[row]?.indexOf(text)) ?? ''
+    const column = textWidth(before) + Math.floor(textWidth(text) / 2)
+    const both = mouseBytes('press', column, row) + mouseBytes('release', column, row)
+    await this.#send(both.repeat(times))
+    return this
+  }
+
+  /** Marks cells of a pane with the left button; columns and rows count from 0 inside it, both ends included. */
+  async drag(host: string, from: readonly [number, number], to: readonly [number, number]): Promise<this> {
+    const { column, row } = this.pane(host)
+    const at = ([x, y]: readonly [number, number]) => [column + x, row + y] as const
+    await this.#send(
+      mouseBytes('press', ...at(from)) + mouseBytes('drag', ...at(to)) + mouseBytes('release', ...at(to)),
+    )
+    return this
+  }
+
+  /** What the program has put on the clipboard (OSC 52), oldest first. */
+  copied(): string[] {
+    return [
+      ...this.output()
+        .toString('latin1')
+        .matchAll(/\x1b\]52;c;([A-Za-z0-9+/=]*)(?:\x07|\x1b\\)/g),
+    ].map(([, text]) => Buffer.from(text ?? '', 'base64').toString())
   }
 
   /** Chooses who receives, by a host set expression. */

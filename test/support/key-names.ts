@@ -27,9 +27,15 @@ export function keyBytes(name: string): string {
   throw new Error(`no such key: ${name}`)
 }
 
-export type MouseAction = 'press' | 'release' | 'wheel-up' | 'wheel-down'
+export type MouseAction = 'press' | 'drag' | 'release' | 'wheel-up' | 'wheel-down'
 
-const BUTTONS: Readonly<Record<MouseAction, number>> = { press: 0, release: 0, 'wheel-up': 64, 'wheel-down': 65 }
+const BUTTONS: Readonly<Record<MouseAction, number>> = {
+  press: 0,
+  drag: 32,
+  release: 0,
+  'wheel-up': 64,
+  'wheel-down': 65,
+}
 
 /** An SGR mouse report (mode 1006); `column` and `row` count from 0. */
 export function mouseBytes(action: MouseAction, column: number, row: number): string {

@@ -88,6 +88,8 @@ export class BringUpPage implements Page {
         hasKeys: isTable !== hasSideKeys,
         isBusy: isTable ? check !== undefined || isChanging(change) : false,
         theme,
+        ...(isTable ? { list: { select: (row: number) => this.#select(row) } } : {}),
+        scroll: (rows) => (isTable ? this.#move(rows) : this.#scrollSide(rows)),
       })
       return [pane]
     })
@@ -215,6 +217,12 @@ export class BringUpPage implements Page {
     const host = hosts[Math.max(0, Math.min(hosts.length - 1, at + by))]
     this.#work.set({ cursor: { ...this.#view.cursor, host }, sideOffset: 0 })
     this.#work.readJournal()
+  }
+
+  #select(row: number): void {
+    if (this.#work.isDeciding) return
+    this.#work.showTable()
+    this.#move(row - this.#hosts().indexOf(this.#view.cursor.host ?? ''))
   }
 
   #moveArea(by: number): void {

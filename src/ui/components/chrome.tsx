@@ -4,7 +4,7 @@ import { useSyncExternalStore } from 'react'
 import { clip } from '../../base/text-width.ts'
 import { themes } from '../compositor/scene.ts'
 import type { ThrottledChrome } from '../console/chrome-source.ts'
-import { footerBars, headerBars } from '../console/header.ts'
+import { footerBars, headerBars, noticeBar } from '../console/header.ts'
 import type { Keymap } from '../keys/registry.ts'
 import { Bar, DialogBox, Themed } from './dialog-box.tsx'
 
@@ -19,6 +19,7 @@ export function Chrome({
   const theme = themes[state.themeName]
   const header = headerBars(state, theme, source.pageInfo())
   const footer = footerBars(state, theme, keymap)
+  const notice = noticeBar(state, theme)
   const { columns, rows } = state
   return (
     <Box flexDirection="column" width={columns} height={rows} overflow="hidden">
@@ -31,6 +32,13 @@ export function Chrome({
         ) : null}
       </Box>
       <Bar theme={theme} columns={columns} left={footer.left} right={footer.right} />
+      {notice === undefined ? null : (
+        <Box position="absolute" top={notice.rect.row} left={notice.rect.column} height={1}>
+          <Themed {...notice.part} fill={theme.bar} isFilled={theme.name === 'none'}>
+            {notice.part.text}
+          </Themed>
+        </Box>
+      )}
       {state.mode.kind === 'dialog' ? (
         <DialogBox theme={theme} view={state.mode.dialog} columns={columns} rows={rows} />
       ) : null}

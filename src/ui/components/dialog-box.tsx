@@ -6,8 +6,14 @@ import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth, wrapText } from '../../base/text-width.ts'
 import { type Rect, type Theme, type ThemeColour, toneColour } from '../compositor/scene.ts'
 import type { DialogLine, DialogView } from '../dialogs/dialog.ts'
+import type { ActionId } from '../keys/registry.ts'
 
-export type BarPart = Omit<ThemedProps, 'isDim' | 'children'> & { readonly text: string }
+export type BarPart = Omit<ThemedProps, 'isDim' | 'children'> & {
+  readonly text: string
+  /** What a click does: an action, or the key that it presses (after the leader where it is written so). */
+  readonly action?: ActionId
+  readonly press?: string
+}
 
 export type BarProps = {
   readonly theme: Theme
@@ -16,9 +22,21 @@ export type BarProps = {
   readonly right: readonly BarPart[]
 }
 
+const widthOf = (parts: readonly BarPart[]): number => parts.reduce((sum, { text }) => sum + textWidth(text), 0)
+
+/** The part that is drawn in a column. */
+export function barPartAt({ left, right }: Pick<BarProps, 'left' | 'right'>, columns: number, column: number) {
+  const gap = Math.max(0, columns - widthOf(left) - widthOf(right))
+  let at = 0
+  for (const part of [...left, { text: ' '.repeat(gap) }, ...right]) {
+    at += textWidth(part.text)
+    if (column < at) return part
+  }
+  return undefined
+}
+
 export function Bar({ theme, columns, left, right }: BarProps) {
-  const taken = [...left, ...right].reduce((sum, part) => sum + textWidth(part.text), 0)
-  const gap = ' '.repeat(Math.max(0, columns - taken))
+  const gap = ' '.repeat(Math.max(0, columns - widthOf(left) - widthOf(right)))
   const draw = (part: BarPart, index: number) => (
     <Themed
       key={index}
@@ -64,12 +82,16 @@ export function Themed({ colour, fill, isFilled = false, isBold = false, isDim =
 
 const ERROR_ROWS = 3
 
+/** `at`: its index in the view, since one line may be wrapped into several. */
+type BodyLine = DialogLine & { readonly at: number }
+
 type Layout = {
   readonly rect: Rect
   readonly hasBlanks: boolean
   readonly hasTitle: boolean
   readonly errors: string[]
-  readonly lines: readonly DialogLine[]
+  /** Those that fit. */
+  readonly body: readonly BodyLine[]
 }
 
 /** On a low screen a dialog loses first its blank lines, then its title, then the lines far from the selection. */
@@ -82,7 +104,10 @@ function layoutDialog(view: DialogView, columns: number, rows: number): Layout {
   const width = Math.max(2, Math.min(columns < 40 ? columns : columns - 2, Math.max(wanted, Math.min(widest + 6, 120))))
   const errors = view.input?.error ? wrapText(view.input.error, width - 6).slice(0, ERROR_ROWS) : []
   const input = view.input ? 1 : 0
-  const lines = wrappedLines(view.lines, width - 6)
+  const lines = wrappedLines(
+    view.lines.map((line, at) => ({ ...line, at })),
+    width - 6,
+  )
   const needed = input + errors.length + Math.max(1, lines.length) + 1
   // The frame, the title, and the blank lines: under the title, under the input, over the keys.
   const full = needed + 3 + 2 + input
@@ -97,11 +122,13 @@ function layoutDialog(view: DialogView, columns: number, rows: number): Layout {
     width,
     height,
   }
-  return { rect, hasBlanks, hasTitle, errors, lines }
+  const blanks = hasBlanks ? 2 + input : 0
+  const body = linesInView(lines, height - 3 - blanks - (hasTitle ? 1 : 0) - input - errors.length)
+  return { rect, hasBlanks, hasTitle, errors, body }
 }
 
 /** Text to read is wrapped; items of a list stay on one line. */
-function wrappedLines(lines: readonly DialogLine[], width: number): readonly DialogLine[] {
+function wrappedLines(lines: readonly BodyLine[], width: number): readonly BodyLine[] {
   if (lines.some((line) => line.isSelected)) return lines
   return lines.flatMap((line) =>
     line.right !== undefined || textWidth(line.text) <= width + 2
@@ -116,7 +143,7 @@ export function dialogRect(view: DialogView, columns: number, rows: number): Rec
 }
 
 /** As many lines as fit, including the selected one. */
-function linesInView(lines: readonly DialogLine[], height: number): readonly DialogLine[] {
+function linesInView(lines: readonly BodyLine[], height: number): readonly BodyLine[] {
   if (lines.length <= height) return lines
   const selected = Math.max(
     0,
@@ -126,7 +153,7 @@ function linesInView(lines: readonly DialogLine[], height: number): readonly Dia
   return lines.slice(start, start + Math.max(0, height))
 }
 
-function BodyLine({ theme, line, width }: { theme: Theme; line: DialogLine; width: number }) {
+function BodyRow({ theme, line, width }: { theme: Theme; line: DialogLine; width: number }) {
   const right = line.right ? clip(line.right, Math.max(0, width - 12)) : ''
   const room = width - (right ? textWidth(right) + 3 : 0)
   const text = padEnd(clip(`${line.isSelected ? '▸ ' : '  '}${line.text}`, room), room)
@@ -216,7 +243,7 @@ export type DialogBoxProps = {
 
 export function DialogBox({ theme, view: given, columns, rows }: DialogBoxProps) {
   const view = printableView(given)
-  const { rect, hasBlanks, hasTitle, errors, lines } = layoutDialog(view, columns, rows)
+  const { rect, hasBlanks, hasTitle, errors, body } = layoutDialog(view, columns, rows)
   const width = rect.width - 2
   const edge = view.tone === 'danger' ? theme.danger : theme.accent
   const row = (text: string, colour: ThemeColour, isBold = false) => (
@@ -227,8 +254,6 @@ export function DialogBox({ theme, view: given, columns, rows }: DialogBoxProps)
     </Box>
   )
   const blank = hasBlanks ? row('', theme.muted) : null
-  const around = (hasBlanks ? 2 + (view.input ? 1 : 0) : 0) + (hasTitle ? 1 : 0) + (view.input ? 1 : 0) + errors.length
-  const body = linesInView(lines, rect.height - 3 - around)
   return (
     <Box
       position="absolute"
@@ -250,23 +275,51 @@ export function DialogBox({ theme, view: given, columns, rows }: DialogBoxProps)
       {view.input ? blank : null}
       {body.map((line, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the place is the identity
-        <BodyLine key={index} theme={theme} line={line} width={width} />
+        <BodyRow key={index} theme={theme} line={line} width={width} />
       ))}
       {blank}
-      {row(keysText(view, width), theme.muted)}
+      {row(
+        shownKeys(view, width)
+          .map(({ text }) => text)
+          .join(''),
+        theme.muted,
+      )}
     </Box>
   )
 }
 
 /** Whole hints, and always the last one, which closes the dialog. */
-function keysText(view: DialogView, width: number): string {
-  const hints = view.keys.map(([key, does]) => `${key} ${does}`)
-  const last = hints.pop() ?? ''
-  let text = ''
+function shownKeys({ keys }: DialogView, width: number): readonly { readonly text: string; readonly press?: string }[] {
+  const hints = keys.map(([key, does]) => ({ text: `${key} ${does}`, press: key }))
+  const last = hints.pop()
+  if (last === undefined) return []
+  const gap = { text: '   ' }
+  const before: { readonly text: string; readonly press?: string }[] = []
+  let used = 2
   for (const hint of hints) {
-    if (textWidth(`  ${text}${hint}   ${last}`) > width) break
-    text += `${hint}   `
+    used += textWidth(hint.text) + 3
+    if (used + textWidth(last.text) > width) break
+    before.push(hint, gap)
   }
-  const line = `  ${text}${last}`
-  return textWidth(line) <= width ? line : line.trim()
+  const indent = before.length > 0 || textWidth(last.text) + 2 <= width ? [{ text: '  ' }] : []
+  return [...indent, ...before, last]
+}
+
+/** What a dialog shows at a place of the screen: the index of a line, or the key of a button. */
+export function dialogSpot(
+  given: DialogView,
+  { columns, rows }: { readonly columns: number; readonly rows: number },
+  place: { readonly column: number; readonly row: number },
+): { readonly line: number } | { readonly press: string } | undefined {
+  const view = printableView(given)
+  const { rect, hasBlanks, hasTitle, errors, body } = layoutDialog(view, columns, rows)
+  const [column, row] = [place.column - rect.column - 1, place.row - rect.row - 1]
+  if (column < 0 || column >= rect.width - 2) return undefined
+  const blank = hasBlanks ? 1 : 0
+  const top = (hasTitle ? 1 : 0) + blank + (view.input ? 1 + blank : 0) + errors.length
+  const line = row < top ? undefined : body[row - top]
+  if (line !== undefined) return { line: line.at }
+  if (row !== top + body.length + blank) return undefined
+  const press = barPartAt({ left: shownKeys(view, rect.width - 2), right: [] }, columns, column)?.press
+  return press === undefined ? undefined : { press }
 }

@@ -84,7 +84,12 @@ export type Rect = { readonly column: number; readonly row: number; readonly wid
 export type Style = { readonly foreground: Colour; readonly background: Colour; readonly attributes: number }
 
 /** A run of text of one style; wide characters count two columns, control characters are never given. */
-export type Span = { readonly text: string; readonly style: Style }
+export type Span = {
+  readonly text: string
+  readonly style: Style
+  /** A button: a click on it presses this key. */
+  readonly press?: string
+}
 
 /** The characters of a frame: light, heavy, double or ASCII, so that a state is visible without colour, too; `none` draws no frame. */
 export type FrameLines = 'light' | 'heavy' | 'double' | 'dashed' | 'ascii' | 'none'
@@ -111,7 +116,23 @@ export type PaneView = {
     readonly length: number
     readonly style: Style
   }[]
+  readonly mouse?: PaneMouse
 }
+
+/** What the mouse does in a pane of rows. */
+export type PaneMouse = {
+  /** The row of the document in the first row of the pane that scrolls. */
+  readonly firstRow: number
+  /** Rows above it, which do not scroll. */
+  readonly headRows: number
+  readonly length: number
+  /** A click selects a row of the document; a double click also presses Enter. */
+  readonly list?: RowList
+  /** The wheel over this pane, in rows, down if positive; absent: the page scrolls. */
+  scroll?(rows: number): void
+}
+
+export type RowList = { select(row: number): void }
 
 export type Scene = {
   readonly columns: number

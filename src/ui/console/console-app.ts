@@ -4,13 +4,15 @@
  */
 import type { Clock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
+import { clip } from '../../base/text-width.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Fleet, FleetEvent, WriteReport } from '../../ssh/create-fleet.ts'
 import { Feeder } from '../../terminal/feeder.ts'
 import { noBringUp } from '../bring-up/bring-up-view.ts'
-import type { ThemeName } from '../compositor/scene.ts'
+import type { PaneView, ThemeName } from '../compositor/scene.ts'
 import type { DialogFactory } from '../dialogs/dialog.ts'
 import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
@@ -33,6 +35,7 @@ import {
   type Tab,
 } from '../state/console-state.ts'
 import { Store } from '../state/store.ts'
+import { CLIPBOARD_BYTES, clipboardSequence } from '../tty/clipboard.ts'
 import type { WorkPanel } from '../work-views/work-panel.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { AutoClose } from './auto-close.ts'
@@ -44,6 +47,7 @@ import { HostViews } from './host-views.ts'
 import { type Arrangement, arrange, type Direction, focusNeighbour, pageOf } from './panes.ts'
 import { Recording } from './recording.ts'
 import { ScrollMode } from './scroll-mode.ts'
+import { TextSelection } from './text-selection.ts'
 
 /** What the console needs from outside. */
 export type ConsolePorts = {
@@ -77,6 +81,8 @@ export type ConsoleOptions = {
   /** The frames of panes changed although the state did not: how far back a view is. */
   onFramesChange(): void
   onRedraw(): void
+  /** Bytes for the user's terminal that draw nothing. */
+  onSequence(bytes: Uint8Array): void
   onQuit(): void
   createParts(context: PageContext): ConsoleParts
 }
@@ -101,7 +107,10 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly comparison: Comparison
   readonly #divergence: Divergence
   readonly recording: Recording
+  readonly selection = new TextSelection()
   readonly scroll: ScrollMode
+  /** The panes on the screen. */
+  drawn: readonly PaneView[] = []
   readonly clock: Clock
   readonly pages: ConsoleParts['pages']
   readonly work: WorkPanel
@@ -189,7 +198,8 @@ export class ConsoleApp implements PageContext, Disposable {
       }),
     )
     this.recording = this.#owned.own(new Recording(this, this.views, ports.environment))
-    this.scroll = new ScrollMode(this, this.views, (host) => {
+    this.#owned.own(this.selection)
+    this.scroll = new ScrollMode(this, this.views, this.selection, (host) => {
       options.onPaneChange(host, false)
       options.onFramesChange()
     })
@@ -252,6 +262,8 @@ export class ConsoleApp implements PageContext, Disposable {
     this.store.update(patch(before))
     const state = this.state
     if (state === before) return
+    // What was said on one tab is not about the next.
+    if (state.tab !== before.tab && state.notice === before.notice) this.store.update({ notice: undefined })
     if (state.focus !== undefined && !state.hosts.has(state.focus))
       this.store.update({ focus: state.hosts.keys().next().value })
     if (LAYOUT_FIELDS.some((field) => state[field] !== before[field])) {
@@ -366,6 +378,28 @@ export class ConsoleApp implements PageContext, Disposable {
 
   #addToLog(entry: LogEntry): void {
     this.store.update({ log: addToLog(this.state.log, { ...entry, text: printable(entry.text) }) })
+  }
+
+  get canCopy(): boolean {
+    return this.options.preferences.clipboard
+  }
+
+  copyText(text: string, where: string): boolean {
+    const sequence = clipboardSequence(text)
+    if (!this.canCopy) this.notice('copying is off: set clipboard: true in preferences.yaml', 'warning')
+    else if (sequence === undefined)
+      this.notice(`too long to copy: more than ${formatBytes(CLIPBOARD_BYTES)} ${where}`, 'warning')
+    else {
+      this.options.onSequence(sequence)
+      const lines = text.trimEnd().split('\n').length
+      this.notice(`copied ${lines === 1 ? clip(`“${text.trim()}”`, 40) : `${lines} lines`} ${where}`)
+      return true
+    }
+    return false
+  }
+
+  clearSelection(): void {
+    if (this.selection.clear()) this.options.onFramesChange()
   }
 
   /** False: the action cannot be done now, and a notice says why. */

@@ -25,6 +25,7 @@ export class Dialogs implements Disposable {
   #current: Dialog | undefined
   #isAsking = false
   #lastKeyMs = Number.NEGATIVE_INFINITY
+  #shownMs = Number.NEGATIVE_INFINITY
   #timer: Disposable | undefined
 
   constructor(options: DialogsOptions) {
@@ -43,6 +44,11 @@ export class Dialogs implements Disposable {
   /** The open dialog is a question from outside. */
   get isAsking(): boolean {
     return this.#current !== undefined && this.#isAsking
+  }
+
+  /** False: the question appeared a moment ago, and a click may be meant for what was there before. */
+  get takesClicks(): boolean {
+    return !this.isAsking || remainingMs(this.#shownMs, QUIET_MS, this.#options.clock.now()) === 0
   }
 
   /** Opens at once, in place of one that the user had open. */
@@ -83,6 +89,7 @@ export class Dialogs implements Disposable {
     })
     this.#current = dialog
     this.#isAsking = isQuestion
+    this.#shownMs = this.#options.clock.now()
     this.#options.onChange(dialog)
   }
 

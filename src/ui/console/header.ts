@@ -5,10 +5,18 @@ import { ageText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { oldestFactMs } from '../bring-up/bring-up-view.ts'
 import type { BarPart } from '../components/dialog-box.tsx'
-import { type Theme, toneColour } from '../compositor/scene.ts'
+import { type Rect, type Theme, toneColour } from '../compositor/scene.ts'
 import { disabledReasonOf, type Keymap, keysOf, LEADER_HINTS } from '../keys/registry.ts'
 import { rayWords } from '../ray/ray-view.ts'
-import { type ConsoleState, isLive, type Mode, receiverList, TABS, titleOf } from '../state/console-state.ts'
+import {
+  type ConsoleState,
+  isLive,
+  type Mode,
+  type Notice,
+  receiverList,
+  TABS,
+  titleOf,
+} from '../state/console-state.ts'
 import { pageHints } from '../tabs/page-keys.ts'
 import { panelHints, panelName } from '../work-views/panel.ts'
 
@@ -67,8 +75,8 @@ function rayParts({ ray }: ConsoleState, theme: Theme): BarPart[] {
 
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)
 
-/** From long to short: `numbers` names only the current tab, `digits` none, `page` has no tabs. */
-const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'digits', 'page'] as const
+/** From long to short: `numbers` and `digits` name only the current tab, `name` has no other, `page` has no tabs. */
+const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'digits', 'name', 'page'] as const
 type RightLength = (typeof RIGHT_LENGTHS)[number]
 
 function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: RightLength): BarPart[] {
@@ -77,21 +85,24 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   if (page.pages > 1 && state.tab === 'shells') {
     const news = away === 0 ? '' : length === 'full' ? ` · ${away} with new output` : ` · ${away} new`
     const text = `${length === 'full' ? 'page ' : ''}${page.page + 1}/${page.pages}${news}`
-    parts.push({ text: ` ${text} `, colour: away > 0 ? theme.warning : theme.muted })
+    parts.push({ text: ` ${text} `, colour: away > 0 ? theme.warning : theme.muted, action: 'page-next' })
   }
   if (length === 'page') return parts
   if (state.isFolded || (state.showsDifferences && state.equalGroups.length > 0)) {
     parts.push(differencePart(state, theme))
   }
   const oldest = oldestFactMs(state.bringUp)
-  if (oldest !== undefined && length !== 'numbers' && length !== 'digits') {
+  if (oldest !== undefined && (length === 'full' || length === 'short')) {
     const age = ageText(state.clockMs - oldest)
     parts.push({ text: length === 'full' ? ` facts ${age} old ` : ` ${age} old `, colour: theme.muted })
   }
   for (const { id, key, title } of TABS) {
     const isCurrent = state.tab === id
+    if (length === 'name' && !isCurrent) continue
+    const isNamed = isCurrent || length === 'full' || length === 'short'
     parts.push({
-      text: length === 'digits' ? ` ${key}` : length === 'numbers' && !isCurrent ? ` ${key} ` : ` ${key} ${title} `,
+      text: `${isNamed ? ` ${key} ${title}` : ` ${key}`}${length === 'digits' ? '' : ' '}`,
+      action: `tab-${id}`,
       isBold: isCurrent,
       colour: isCurrent ? theme.barText : theme.muted,
       isFilled: isCurrent && theme.name === 'none',
@@ -205,6 +216,8 @@ const SCROLL_HINTS: Hints = [
   ['↑↓ PgUp PgDn', 'scroll'],
   ['Esc', 'back'],
   ['/', 'search'],
+  ['y', 'copy'],
+  ['v', 'mark lines'],
   ['n N', 'next, previous match'],
 ]
 
@@ -224,7 +237,10 @@ function fitting(pairs: Hints, theme: Theme, room: number): BarPart[] {
     const next = textWidth(label) + textWidth(text) + 3
     if (width + next > room) break
     width += next
-    parts.push({ text: ` ${label}`, isBold: true, colour: theme.accent }, { text: ` ${text} `, colour: theme.barText })
+    parts.push(
+      { text: ` ${label}`, isBold: true, colour: theme.accent, press: label },
+      { text: ` ${text} `, colour: theme.barText, press: label },
+    )
   }
   return parts
 }
@@ -248,13 +264,10 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
       return labelled('FILTER', FILTER_HINTS)
     case 'scroll':
       return labelled(`SCROLL ${clipName(mode.host, NAME_WIDTH)}`, SCROLL_HINTS, matchParts(mode, theme))
+    // A dialog shows its own keys.
+    case 'dialog':
+      return { left: notice ? [noticePart(notice, theme, room)] : [], right: [] }
     default: {
-      if (notice) {
-        const text = ` ${clip(notice.text, room - 2)} `
-        return { left: [{ text, colour: toneColour(theme, notice.tone), isBold: notice.tone !== 'info' }], right: [] }
-      }
-      // A dialog shows its own keys.
-      if (mode.kind === 'dialog') return { left: [], right: [] }
       const elsewhere = keysElsewhere(state)
       if (elsewhere !== undefined)
         return labelled(elsewhere.toUpperCase(), state.tab === 'shells' && panel ? panelHints(panel) : pageHints(state))
@@ -268,6 +281,22 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
       return { left: fitting(hints, theme, room - textWidth(focus)), right: [{ text: focus, colour: theme.muted }] }
     }
   }
+}
+
+const noticePart = ({ text, tone }: Notice, theme: Theme, room: number): BarPart => ({
+  text: ` ${clip(text, room - 2)} `,
+  colour: toneColour(theme, tone),
+  isBold: tone !== 'info',
+})
+
+/** The notice and its place, on the lower frame of the panes, where it covers no key. A dialog has it in the footer. */
+export function noticeBar(
+  { notice, mode, columns, rows }: ConsoleState,
+  theme: Theme,
+): { readonly part: BarPart; readonly rect: Rect } | undefined {
+  if (notice === undefined || mode.kind === 'leader' || mode.kind === 'dialog' || rows < 4) return undefined
+  const part = noticePart(notice, theme, columns - 4)
+  return { part, rect: { column: 2, row: rows - 2, width: textWidth(part.text), height: 1 } }
 }
 
 const leaderHints = (state: ConsoleState, keymap: Keymap): Hints => [

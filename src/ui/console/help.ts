@@ -27,7 +27,10 @@ export function helpLines(keymap: Keymap, leader: string): DialogLine[] {
     {
       text: `Keys go to the receivers. After ${leader} the next key is a command; ${leader} twice sends ${leader} itself.`,
     },
-    { text: 'Mouse: click focuses, click on a title toggles the host, wheel scrolls back.', tone: 'muted' },
+    {
+      text: 'Mouse: click focuses, click on a title toggles the host, drag copies, wheel scrolls. Tabs, rows and keys can be clicked.',
+      tone: 'muted',
+    },
     ...sections.flatMap(({ title, entries }): DialogLine[] => [
       { text: '' },
       { text: title, tone: 'accent' },
@@ -75,6 +78,8 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '| `g` `Home` `G` `End` | oldest, newest |',
     '| `/` | search (ignores case unless you type a capital letter) |',
     '| `n` `N` | previous match, next match |',
+    '| `v` | mark lines, from the match or the last line on; `v` or Esc unmarks them |',
+    '| `y` | copy what is marked, or else all that is in view, to the clipboard |',
     '| `Esc` `q` | back to the shells |',
     '',
     '## The view of a run or a copy',
@@ -97,7 +102,15 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '',
     '## Mouse',
     '',
-    'A click focuses a pane, a click on its title toggles it as a receiver, and the wheel scrolls back. A full-screen program that does not use the mouse (`less`) gets the wheel as arrow keys. A program that uses the mouse gets the clicks inside its pane, and drags that begin there.',
+    'A click focuses a pane, a click on its title toggles it as a receiver, a double click on its title types into that host alone (the same again goes back), and the wheel scrolls back. A full-screen program that does not use the mouse (`less`) gets the wheel as arrow keys. A program that uses the mouse gets the clicks inside its pane, and drags that begin there.',
+    '',
+    'Tabs in the header, keys in the footer and in dialogs, and items of lists can be clicked. In a table a click selects a row, and a double click opens it as Enter does. The wheel scrolls what is under the pointer.',
+    '',
+    '## Clipboard',
+    '',
+    'Drag over text in a pane to copy it; a double click copies a word, a triple click a line. A line that the pane has wrapped stays one line. In scroll-back `v` marks lines, the keys above extend them, and `y` copies them, or else all that is in view. Where a program uses the mouse, scroll back first. Shift and drag (Option in some macOS terminals) is your terminal’s own selection, as in any program that uses the mouse.',
+    '',
+    'Muster writes the text to the clipboard of your terminal with the sequence OSC 52, up to 512 KB, so it also works over SSH. Some terminals ask you to allow it (iTerm2: “Applications in terminal may access clipboard”), and some ignore it. In tmux set `set -g set-clipboard on`; GNU screen does not pass it on. Hosts cannot copy anything: Muster drops their OSC 52. `clipboard: false` in preferences.yaml turns copying off, `mouse: false` the mouse.',
     '',
   )
   return out.join('\n')

@@ -5,7 +5,7 @@
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { InputEvent, KeyEvent } from '../keys/decode-input.ts'
 import { encodeKey } from '../keys/encode-for-pane.ts'
-import { keyLabel } from '../keys/key-table.ts'
+import { isKeyLabel, keyLabel } from '../keys/key-table.ts'
 import type { ActionId } from '../keys/registry.ts'
 import {
   allReceive,
@@ -133,7 +133,7 @@ export class InputRouter {
 
   constructor(app: ConsoleApp) {
     this.#app = app
-    this.#mouse = new MouseRouter(app)
+    this.#mouse = new MouseRouter(app, { press: (label) => this.#press(label), run: (id) => this.#click(id) })
   }
 
   /** All events of one read of the terminal. */
@@ -159,10 +159,16 @@ export class InputRouter {
   #handleKey(event: KeyEvent): void {
     const app = this.#app
     const { mode } = app.state
-    const { dialogs } = app
-    dialogs.noteKey()
+    app.dialogs.noteKey()
     if (mode.kind !== 'typing') this.#flushTyped()
-    const label = keyLabel(event.key)
+    if (mode.kind !== 'scroll') app.clearSelection()
+    this.#handleLabel(event, keyLabel(event.key))
+  }
+
+  #handleLabel(event: KeyEvent, label: string): void {
+    const app = this.#app
+    const { mode } = app.state
+    const { dialogs } = app
     if (dialogs.current) return dialogs.current.key(label, event)
     if (mode.kind === 'scroll')
       return label === app.state.leaderLabel ? this.#enterLeader() : app.scroll.handleKey(mode.host, label)
@@ -180,6 +186,30 @@ export class InputRouter {
       return app.work.handleKey(label)
     }
     this.#type(event)
+  }
+
+  /** A click on a key that is shown, perhaps after the leader. What would be typed does nothing. */
+  #press(labels: string): void {
+    const app = this.#app
+    const [label = '', command] = labels.split(' ')
+    const event: KeyEvent = {
+      type: 'key',
+      key: { name: '', ctrl: false, alt: false, shift: false },
+      raw: new Uint8Array(),
+    }
+    const isKey = isKeyLabel(label) && app.dialogs.current === undefined
+    if (command !== undefined && isKey)
+      return label === app.state.leaderLabel ? this.#handleCommand(event, command, false) : undefined
+    if (!isKeyLabel(label)) return
+    const { mode, panel, tab } = app.state
+    const isTyped = mode.kind === 'typing' && tab === 'shells' && panel?.hasKeys !== true
+    if (!isTyped || label === app.state.leaderLabel) this.#handleLabel(event, label)
+  }
+
+  #click(id: ActionId): void {
+    this.#app.scroll.leave()
+    this.#app.change(({ mode }) => (mode.kind === 'dialog' ? {} : { mode: { kind: 'typing' } }))
+    this.run(id)
   }
 
   #enterLeader(): void {

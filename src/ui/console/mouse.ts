@@ -1,76 +1,211 @@
-/** Routes the mouse: to the program under the pointer if it asked for the mouse, otherwise to panes, panels and pages. */
-import type { Rect } from '../compositor/scene.ts'
+/**
+ * Routes the mouse: to the program under the pointer if it asked for the mouse, otherwise to dialogs, bars, panes and
+ * pages. Where things are comes from what was drawn.
+ */
+import { barPartAt, dialogSpot } from '../components/dialog-box.tsx'
+import { type PaneView, type Rect, themes } from '../compositor/scene.ts'
 import type { MouseEvent } from '../keys/decode-input.ts'
 import { encodeMouse, encodeWheel } from '../keys/encode-for-pane.ts'
-import { type Page, toggleReceivers } from '../state/console-state.ts'
+import type { ActionId } from '../keys/registry.ts'
+import { type ConsoleState, type Page, toggleReceivers, toggleSolo } from '../state/console-state.ts'
 import { layoutPanel } from '../work-views/panel.ts'
 import type { ConsoleApp } from './console-app.ts'
+import { footerBars, headerBars } from './header.ts'
+import type { SelectionUnit } from './text-selection.ts'
 
 const WHEEL_LINES = 3
+/** Two clicks on one place within this time are a double click. */
+const DOUBLE_MS = 400
+const UNITS: readonly SelectionUnit[] = ['cell', 'word', 'line']
+
+export type MouseTarget = {
+  /** A click on a key that is shown. It types into no host. */
+  press(label: string): void
+  run(id: ActionId): void
+}
+
+type Press = { readonly host: string; readonly column: number; readonly row: number }
+type Pane = { readonly hosts: readonly string[]; readonly rect: Rect }
 
 export class MouseRouter {
   readonly #app: ConsoleApp
+  readonly #target: MouseTarget
   /** The host whose program got a pressed button: it gets all mouse events until the button is released. */
   #dragged: string | undefined
+  /** Where the left button was pressed in a shell, until it is released. */
+  #pressed: Press | undefined
+  #clicks = { count: 0, column: -1, row: -1, atMs: Number.NEGATIVE_INFINITY }
+  /** Before the first click on a title toggled its pane. */
+  #before: Pick<ConsoleState, 'receivers' | 'receiversBeforeSolo'> | undefined
 
-  constructor(app: ConsoleApp) {
+  constructor(app: ConsoleApp, target: MouseTarget) {
     this.#app = app
+    this.#target = target
   }
 
   handle(event: MouseEvent): void {
     const app = this.#app
     if (event.action !== 'press') return this.#handleDrag(event)
     this.#dragged = undefined
-    if (app.dialogs.current) return
-    if (app.page) return scrollByWheel(app.page, event)
+    this.#pressed = undefined
+    if (event.button === 'left') {
+      this.#countClick(event)
+      app.clearSelection()
+    }
+    if (app.dialogs.current) return this.#handleDialog(event)
+    if (event.row === 0 || event.row === app.state.rows - 1) return this.#handleBar(event)
+    if (app.page) return this.#handlePage(app.page, event, (label) => this.#target.press(label))
     const { panel } = layoutPanel(app.state)
     if (panel && isInside(event, panel)) {
-      if (event.button === 'left') return app.work.takeKeys(true)
-      return scrollByWheel(app.work, event)
+      if (event.button === 'left') app.work.takeKeys(true)
+      return this.#handlePage(app.work, event, (label) => app.work.handleKey(label))
     }
     const pane = app.arrangement.placed.find(({ rect }) => isInside(event, rect))
     if (!pane) return
     if (event.button === 'left') app.work.takeKeys(false)
+    this.#handleShell(pane, event)
+  }
+
+  #handleDialog(event: MouseEvent): void {
+    const { dialogs, state } = this.#app
+    const dialog = dialogs.current
+    if (state.mode.kind !== 'dialog' || dialog === undefined) return
+    const view = state.mode.dialog
+    if (event.button === 'wheel-up' || event.button === 'wheel-down') {
+      // A line of input without a list has nothing to scroll.
+      if (view.input !== undefined && !view.lines.some(({ isSelected }) => isSelected)) return
+      for (let line = 0; line < WHEEL_LINES; line++) this.#target.press(event.button === 'wheel-up' ? 'Up' : 'Down')
+      return
+    }
+    const spot = event.button === 'left' && dialogs.takesClicks ? dialogSpot(view, state, event) : undefined
+    if (spot === undefined) return
+    if ('press' in spot) this.#target.press(spot.press)
+    else dialog.pick?.(spot.line)
+  }
+
+  #handleBar(event: MouseEvent): void {
+    if (event.button !== 'left') return
+    const { state, arrangement, options } = this.#app
+    const theme = themes[state.themeName]
+    const bars = event.row === 0 ? headerBars(state, theme, arrangement) : footerBars(state, theme, options.keymap)
+    const part = barPartAt(bars, state.columns, event.column)
+    if (part?.action !== undefined) this.#target.run(part.action)
+    else if (part?.press !== undefined) this.#target.press(part.press)
+  }
+
+  #handlePage(page: Pick<Page, 'scrollBy'>, event: MouseEvent, press: (label: string) => void): void {
+    const pane = this.#app.drawn.find(({ rect }) => isInside(event, rect))
+    const { button } = event
+    if (button === 'wheel-up' || button === 'wheel-down') {
+      const rows = button === 'wheel-up' ? -WHEEL_LINES : WHEEL_LINES
+      return pane?.mouse?.scroll ? pane.mouse.scroll(rows) : page.scrollBy(rows)
+    }
+    if (button !== 'left' || pane === undefined) return
+    const { column, row } = insidePane(event, pane.rect)
+    const label = spanAt(pane, column, row)
+    if (label !== undefined) return press(label)
+    const { mouse } = pane
+    if (mouse?.list === undefined || row < mouse.headRows || row >= pane.rect.height - 2) return
+    const at = mouse.firstRow + row - mouse.headRows
+    if (at >= mouse.length) return
+    // The first click has selected the row, and may have moved it.
+    if (this.#clicks.count === 2) return press('Enter')
+    mouse.list.select(at)
+  }
+
+  #handleShell(pane: Pane, event: MouseEvent): void {
+    const app = this.#app
     const [lead = ''] = pane.hosts
     const isWheel = event.button.startsWith('wheel')
+    const isScrolling = app.state.mode.kind === 'scroll'
     const screen = app.views.screen(lead)
     const { column, row } = insidePane(event, pane.rect)
     const isOnScreen = row >= 0 && column >= 0 && row < pane.rect.height - 2 && column < pane.rect.width - 2
-    if (screen && isOnScreen && screen.viewOffset === 0 && screen.modes.mouse !== 'none') {
+    if (screen && isOnScreen && !isScrolling && screen.viewOffset === 0 && screen.modes.mouse !== 'none') {
       if (!isWheel) this.#dragged = lead
       this.#sendMouse(lead, { ...event, column, row })
       if (event.button === 'left') app.change(() => ({ focus: lead }))
       return
     }
     if (event.button === 'wheel-up' || event.button === 'wheel-down') {
-      const isForProgram = screen?.modes.isAlternateScreen && isOnScreen && app.state.mode.kind !== 'scroll'
-      if (isForProgram) {
+      if (screen?.modes.isAlternateScreen && isOnScreen && !isScrolling) {
         const bytes = encodeWheel(event.button, WHEEL_LINES, screen.modes)
         return app.sendEach([{ hosts: [lead], bytes }])
       }
       return app.scroll.scrollBy(lead, event.button === 'wheel-up' ? WHEEL_LINES : -WHEEL_LINES)
     }
     if (event.button !== 'left') return
+    if (event.row === pane.rect.row) return this.#clickTitle(pane)
+    app.change(() => ({ focus: lead }))
+    if (!isOnScreen || !screen || !app.canCopy) return
+    this.#pressed = { host: lead, column, row }
+    const unit = UNITS[this.#clicks.count - 1]
+    if (unit !== undefined && unit !== 'cell') app.selection.start(lead, screen, this.#placeAt(lead, column, row), unit)
+    app.options.onFramesChange()
+  }
+
+  /** One click toggles the pane as a receiver; two select it alone, or restore the receivers. */
+  #clickTitle({ hosts }: Pane): void {
+    const app = this.#app
+    const isDouble = this.#clicks.count === 2
+    const { receivers, receiversBeforeSolo } = app.state
+    if (!isDouble) this.#before = { receivers, receiversBeforeSolo }
     app.change((state) => ({
-      focus: lead,
-      ...(event.row === pane.rect.row ? toggleReceivers(state, pane.hosts) : {}),
+      focus: hosts[0],
+      ...(isDouble ? toggleSolo({ ...state, ...this.#before }, hosts) : toggleReceivers(state, hosts)),
     }))
   }
 
   /** Also while a dialog is open: a program that never gets the release keeps dragging. */
   #handleDrag(event: MouseEvent): void {
+    if (this.#pressed !== undefined) return this.#select(this.#pressed, event)
     const host = this.#dragged
     if (host === undefined) return
     if (event.action === 'release') this.#dragged = undefined
-    const pane = this.#app.arrangement.placed.find(({ hosts }) => hosts[0] === host)
+    const pane = this.#paneOf(host)
     if (!pane) return
     const { column, row } = insidePane(event, pane.rect)
-    const clamp = (at: number, size: number): number => Math.max(0, Math.min(size - 3, at))
-    this.#sendMouse(host, {
-      ...event,
-      column: clamp(column, pane.rect.width),
-      row: clamp(row, pane.rect.height),
-    })
+    this.#sendMouse(host, { ...event, column: clamp(column, pane.rect.width), row: clamp(row, pane.rect.height) })
+  }
+
+  #select(pressed: Press, event: MouseEvent): void {
+    const app = this.#app
+    const { host } = pressed
+    const [pane, screen] = [this.#paneOf(host), app.views.screen(host)]
+    if (event.action === 'release') this.#pressed = undefined
+    if (!pane || !screen || app.dialogs.current) return
+    if (event.action === 'release') {
+      const text = app.selection.host === host ? app.selection.text() : undefined
+      if (text) app.copyText(text, `from ${host}`)
+      return
+    }
+    const inside = insidePane(event, pane.rect)
+    // Beyond the edge the view follows, a line for each movement.
+    if (inside.row < 0) app.scroll.scrollBy(host, 1)
+    else if (inside.row >= pane.rect.height - 2) app.scroll.scrollBy(host, -1)
+    const [column, row] = [clamp(inside.column, pane.rect.width), clamp(inside.row, pane.rect.height)]
+    if (app.selection.host === undefined) {
+      if (column === pressed.column && row === pressed.row) return
+      app.selection.start(host, screen, this.#placeAt(host, pressed.column, pressed.row), 'cell')
+    }
+    app.selection.extendTo(this.#placeAt(host, column, row))
+    app.options.onFramesChange()
+  }
+
+  #placeAt(host: string, column: number, row: number) {
+    const screen = this.#app.views.screen(host)
+    return { line: (screen ? screen.historyLines - screen.viewOffset : 0) + row, column }
+  }
+
+  #paneOf(host: string): Pane | undefined {
+    return this.#app.arrangement.placed.find(({ hosts }) => hosts[0] === host)
+  }
+
+  #countClick({ column, row }: MouseEvent): void {
+    const atMs = this.#app.clock.now()
+    const { count, ...last } = this.#clicks
+    const isAgain = last.column === column && last.row === row && atMs - last.atMs <= DOUBLE_MS && count < UNITS.length
+    this.#clicks = { count: isAgain ? count + 1 : 1, column, row, atMs }
   }
 
   #sendMouse(host: string, event: MouseEvent): void {
@@ -80,10 +215,14 @@ export class MouseRouter {
   }
 }
 
-function scrollByWheel(rows: Pick<Page, 'scrollBy'>, { button }: MouseEvent): void {
-  if (button === 'wheel-up' || button === 'wheel-down')
-    rows.scrollBy(button === 'wheel-up' ? -WHEEL_LINES : WHEEL_LINES)
+/** The key of the button at a place inside the frame of a pane of rows. */
+function spanAt({ notice, rect }: PaneView, column: number, row: number): string | undefined {
+  const spans = notice[row - (rect.height - 2 - notice.length)] ?? []
+  return barPartAt({ left: spans, right: [] }, rect.width, column)?.press
 }
+
+/** Inside a frame of this size. */
+const clamp = (at: number, size: number): number => Math.max(0, Math.min(size - 3, at))
 
 const isInside = ({ column, row }: MouseEvent, rect: Rect): boolean =>
   column >= rect.column && column < rect.column + rect.width && row >= rect.row && row < rect.row + rect.height

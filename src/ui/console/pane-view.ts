@@ -22,6 +22,7 @@ import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/c
 import { areaOf, layoutPanel } from '../work-views/panel.ts'
 import type { ConsoleApp } from './console-app.ts'
 import { shellEnd } from './fleet-reducer.ts'
+import { noticeBar } from './header.ts'
 
 export type PaneInput = {
   readonly state: ConsoleState
@@ -171,8 +172,11 @@ export function noticeLines(state: ConsoleState, theme: Theme, host: HostState, 
 export function buildScene(app: ConsoleApp, chrome: CellGrid, drawn: ConsoleState): Scene {
   const { state } = app
   const theme = themes[state.themeName]
-  const overlays: Rect[] =
-    drawn.mode.kind === 'dialog' ? [dialogRect(drawn.mode.dialog, drawn.columns, drawn.rows)] : []
+  const notice = noticeBar(drawn, theme)
+  const overlays: Rect[] = [
+    ...(notice === undefined ? [] : [notice.rect]),
+    ...(drawn.mode.kind === 'dialog' ? [dialogRect(drawn.mode.dialog, drawn.columns, drawn.rows)] : []),
+  ]
   const { columns, rows } = state
   if (app.page) {
     const panes = app.page.panes(areaOf(state), theme)
@@ -189,6 +193,7 @@ export function buildScene(app: ConsoleApp, chrome: CellGrid, drawn: ConsoleStat
       highlights: [
         ...(state.showsDifferences ? app.comparison.highlights(lead, theme) : []),
         ...app.scroll.highlights(lead, theme),
+        ...app.selection.highlights(lead, theme),
       ],
     })
   })

@@ -5,6 +5,7 @@ import { type PaneView, styleOf, type Theme } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import type { PageContext } from '../state/console-state.ts'
 import type { HostViews } from './host-views.ts'
+import type { TextSelection } from './text-selection.ts'
 
 type Search = { readonly needle: string; readonly hits: readonly SearchHit[]; readonly hit: number }
 
@@ -27,13 +28,15 @@ const clampOffset = (screen: Screen, offset: number): number => Math.max(0, Math
 export class ScrollMode {
   readonly #context: PageContext
   readonly #views: HostViews
+  readonly #selection: TextSelection
   readonly #onView: (host: string) => void
   #search: Search = noSearch
 
   /** `onView`: another part of the host's screen is in view. */
-  constructor(context: PageContext, views: HostViews, onView: (host: string) => void) {
+  constructor(context: PageContext, views: HostViews, selection: TextSelection, onView: (host: string) => void) {
     this.#context = context
     this.#views = views
+    this.#selection = selection
     this.#onView = onView
   }
 
@@ -47,6 +50,7 @@ export class ScrollMode {
     const { mode } = this.#context.state
     if (mode.kind !== 'scroll') return
     this.#search = noSearch
+    this.#selection.clear()
     const screen = this.#views.screen(mode.host)
     if (screen) screen.viewOffset = 0
     this.#context.change(() => ({ mode: { kind: 'typing' } }))
@@ -63,6 +67,9 @@ export class ScrollMode {
 
   handleKey(host: string, label: string): void {
     const screen = this.#views.screen(host)
+    const marked = this.#selection.lineOf(host)
+    if (label === 'v' || (label === 'Esc' && marked !== undefined)) return this.#mark(host, screen, marked)
+    if (label === 'y' && screen) return this.#copy(host, screen)
     if (!screen || label === 'Esc' || label === 'q' || label === 'Ctrl-c') return this.leave()
     if (label === '/') return this.#openSearch(host)
     if (label === 'n' || label === 'N') {
@@ -73,7 +80,41 @@ export class ScrollMode {
     }
     const lines = SCROLL_KEYS.find(({ labels }) => labels.includes(label))?.lines(screen.rows)
     if (lines === undefined) return
-    screen.viewOffset = clampOffset(screen, screen.viewOffset + lines)
+    if (marked === undefined) screen.viewOffset = clampOffset(screen, screen.viewOffset + lines)
+    else this.#extend(screen, marked - lines)
+    this.#show(host)
+  }
+
+  /** Marks lines from the last one in view or from the match on; a second time no more. */
+  #mark(host: string, screen: Screen | undefined, marked: number | undefined): void {
+    if (!screen) return
+    if (marked !== undefined) this.#selection.clear()
+    else {
+      const top = screen.historyLines - screen.viewOffset
+      const hit = this.#search.hits[this.#search.hit]?.line
+      const text = screen.visibleText().findLastIndex((line) => line !== '')
+      const line = hit !== undefined && hit >= top && hit < top + screen.rows ? hit : top + Math.max(0, text)
+      this.#selection.start(host, screen, { line, column: 0 }, 'line')
+    }
+    this.#show(host)
+  }
+
+  /** The view follows the end of the marked lines. */
+  #extend(screen: Screen, wanted: number): void {
+    const line = Math.max(0, Math.min(screen.historyLines + screen.rows - 1, wanted))
+    this.#selection.extendTo({ line, column: 0 })
+    const top = screen.historyLines - screen.viewOffset
+    if (line < top) screen.viewOffset = clampOffset(screen, screen.historyLines - line)
+    else if (line >= top + screen.rows)
+      screen.viewOffset = clampOffset(screen, screen.historyLines - line + screen.rows - 1)
+  }
+
+  /** What is marked, or else all that is in view. */
+  #copy(host: string, screen: Screen): void {
+    const marked = this.#selection.host === host ? this.#selection.text() : undefined
+    const text = marked ?? screen.visibleText().join('\n').trimEnd()
+    if (text === '') return this.#context.notice('nothing to copy', 'warning')
+    if (this.#context.copyText(text, `from ${host}`)) this.#selection.clear()
     this.#show(host)
   }
 

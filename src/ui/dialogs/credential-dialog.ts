@@ -98,6 +98,7 @@ export const hostKeyDialog =
   ({ onClose, onChange }) => {
     const accepted = new Set(keys.map(({ host }) => host))
     let selected = 0
+    let firstShown = 0
     const close = closeOnce(onClose)
     const answer = (hosts: ReadonlySet<string>): void => {
       if (close()) onAnswer(hosts)
@@ -106,6 +107,7 @@ export const hostKeyDialog =
       view({ rows }) {
         const height = Math.max(2, rows - 11)
         const start = windowAround(selected, keys.length, height)
+        firstShown = start
         const nameWidth = Math.max(...keys.map(({ host }) => host.length))
         const lines: DialogLine[] = keys.slice(start, start + height).map((key, index) => ({
           text: `${accepted.has(key.host) ? '[x]' : '[ ]'} ${key.host.padEnd(nameWidth)}  ${key.algorithm.replace(/^ssh-/, '')}  ${key.fingerprint}`,
@@ -124,6 +126,14 @@ export const hostKeyDialog =
           tone: 'danger',
           width: 110,
         }
+      },
+      pick(line) {
+        // Above the keys is a line of text.
+        const host = keys[firstShown + line - 1]?.host
+        if (host === undefined) return
+        selected = firstShown + line - 1
+        if (!accepted.delete(host)) accepted.add(host)
+        onChange()
       },
       key(label) {
         if (label === 'y' || label === 'Y') return answer(accepted)

@@ -37,6 +37,8 @@ export type DialogView = {
 export interface Dialog {
   view(room: { readonly columns: number; readonly rows: number }): DialogView
   key(label: string, event: KeyEvent): void
+  /** A click on a line of the view. */
+  pick?(line: number): void
   /** Absent: a paste changes nothing, so it never answers a question. */
   paste?(text: string): void
   /** Closed from outside (the question is void): called once, also after it closed itself. */

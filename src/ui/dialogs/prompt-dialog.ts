@@ -120,6 +120,7 @@ export const listDialog =
     const { id, title, label, items, emptyText, submitTitle, onSubmit } = options
     let line: Line = emptyLine
     let selected = 0
+    let firstShown = 0
     let error: string | undefined
     const found = (): ListItem[] => filterItems(items, line.text)
     const close = closeOnce(onClose)
@@ -152,6 +153,7 @@ export const listDialog =
       if (all.length === 0) return [{ text: items.length === 0 ? emptyText : 'no match', tone: 'muted' }]
       const height = Math.max(3, rows - 9)
       const start = windowAround(selected, all.length, height)
+      firstShown = start
       return all.slice(start, start + height).map((item, index) => ({
         text: item.detail ? `${item.label}  ${item.detail}` : item.label,
         isSelected: start + index === selected,
@@ -176,6 +178,12 @@ export const listDialog =
         if (label === 'PageUp') return move(-Math.min(10, Math.max(1, selected)))
         const next = editLine(line, event)
         if (next) edit(next)
+      },
+      pick(at) {
+        const row = firstShown + at
+        if (options.readLine?.(line.text) !== undefined || row >= found().length) return
+        if (row === selected) return submit()
+        move(row - selected)
       },
       paste: (text) => edit(insertText(line, text.trim())),
       cancel: close,

@@ -16,6 +16,7 @@ import {
   type Row,
   type RowDocument,
   rowsPane,
+  type ScrollStep,
   scrolled,
   splitColumns,
   splitRows,
@@ -185,7 +186,8 @@ export class JobsPage implements Page {
     const at = lines.findIndex((line) => line.spec === chosen?.spec)
     const place = centredOn(at, rect.height, document)
     const table = { view, noun: 'job', all: linesInState(this.#view).length }
-    return rowsPane({ id: LIST, title: 'jobs', hasKeys: !isTableOpen, document, table, place, rect, theme })
+    const list = { select: (row: number) => this.#choose({ spec: lines[row]?.spec, isTableOpen: false }) }
+    return rowsPane({ id: LIST, title: 'jobs', hasKeys: !isTableOpen, document, table, place, rect, theme, list })
   }
 
   #clusterPanes(rect: Rect, theme: Theme): readonly PaneView[] {
@@ -207,7 +209,15 @@ export class JobsPage implements Page {
     const job = jobs[at]
     const details = clusterJobDocument(job, chosenClusterDetails(this.#context.state), side.width - 2, theme, nowMs)
     return [
-      rowsPane({ ...own, title, document, table, place: centredOn(at, upper.height, document), rect: upper }),
+      rowsPane({
+        ...own,
+        title,
+        document,
+        table,
+        place: centredOn(at, upper.height, document),
+        rect: upper,
+        list: { select: (row) => this.#moveInCluster(row - at) },
+      }),
       rowsPane({ id: ' job', title: job?.name ?? 'job', hasKeys: false, document: details, rect: side, theme }),
     ]
   }
@@ -256,7 +266,8 @@ export class JobsPage implements Page {
     const table = { view, noun: 'job', all: sweep.rows.length }
     const at = rows.findIndex(({ id }) => id === chosen)
     const title = `${hasMetrics(line.lead) ? 'results of' : 'jobs'} ${numbersOf(line)}`
-    return rowsPane({ ...own, title, document, table, place: centredOn(at, rect.height, document) })
+    const list = { select: (row: number) => this.#moveInTable(row - Math.max(0, at)) }
+    return rowsPane({ ...own, title, document, table, place: centredOn(at, rect.height, document), list })
   }
 
   #sidePane(rect: Rect, theme: Theme): PaneView {
@@ -265,7 +276,8 @@ export class JobsPage implements Page {
     const title =
       line !== undefined ? `study ${line.study.name}` : details === undefined ? 'job' : `job ${details.job.id}`
     const document = this.#side(rect.width - 2, theme)
-    return rowsPane({ id: ' job', title, hasKeys: false, document, place: this.#logPlace, rect, theme })
+    const scroll = (rows: number) => this.#scrollLog({ rows })
+    return rowsPane({ id: ' job', title, hasKeys: false, document, place: this.#logPlace, rect, theme, scroll })
   }
 
   handleKey(label: string): boolean {
@@ -409,7 +421,7 @@ export class JobsPage implements Page {
     this.#choose({ spec: line.spec, member })
   }
 
-  #scrollLog(by: number): void {
+  #scrollLog(by: ScrollStep): void {
     if (inCluster(this.#context.state)) return
     if (this.#view.ranks !== undefined) return this.#ranks.scroll(by)
     const { state } = this.#context

@@ -3,7 +3,7 @@ import { stackProgram } from '../../scheduler/launch/stack.ts'
 import { mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { lastOf } from '../network/watch-view.ts'
 import type { WatchedHosts } from '../network/watched-hosts.ts'
-import { centredOn, documentOf, rowsPane, scrolled, splitRows } from '../rows/rows-pane.ts'
+import { centredOn, documentOf, rowsPane, type ScrollStep, scrolled, splitRows } from '../rows/rows-pane.ts'
 import type { PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
@@ -113,10 +113,12 @@ export class RanksPage implements Disposable {
         place,
         rect: upper,
         theme,
+        list: { select: (row) => this.move({ lines: row - document.line }) },
       }),
       rowsPane({
         ...{ id: ' job', title: below.title, hasKeys: false, document: below.document, rect: lower, theme },
         place: this.#belowPlace,
+        scroll: (rows) => this.scroll({ rows }),
       }),
     ]
   }
@@ -133,7 +135,7 @@ export class RanksPage implements Disposable {
     return { offset: logOffset ?? 0, isFollowing: logOffset === undefined && ranks?.below !== 'stack' }
   }
 
-  scroll(by: number): void {
+  scroll(by: ScrollStep): void {
     const { state } = this.#options.context
     const area = areaOf(state)
     const theme = themes[state.themeName]

@@ -3,7 +3,16 @@
 import { mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
-import { centredOn, documentOf, rowsPane, scrolled, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import {
+  centredOn,
+  documentOf,
+  rowsPane,
+  type ScrollStep,
+  scrolled,
+  splitColumns,
+  splitRows,
+  wrapRows,
+} from '../rows/rows-pane.ts'
 import { type ConsoleState, forgetTable, type PageContext, tableView } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { JobsCommand } from './jobs-keys.ts'
@@ -94,14 +103,14 @@ export class StudyPage {
   }
 
   /** Scrolls the first of the views. */
-  scroll(pages: number): void {
+  scroll(by: ScrollStep): void {
     const [reading, view] = [this.#reading, this.#view]
     if (reading === undefined || view === undefined) return
     const { context, watch } = this.#options
     const { state } = context
     const [first] = this.#shownTiles(layout(areaOf(state)).side, reading, view, themes[state.themeName])
     if (first === undefined) return
-    watch.set({ logOffset: scrolled(first.document, first.rect.height, this.#place, pages).offset })
+    watch.set({ logOffset: scrolled(first.document, first.rect.height, this.#place, by).offset })
   }
 
   /** Of the log; undefined: it is not shown. */
@@ -141,7 +150,8 @@ export class StudyPage {
     const chosen = selected?.id
     const document = tableDocument({ table, rows, view: tableIn, head, chosen, columns, theme })
     const at = rows.findIndex(({ id }) => id === chosen)
-    return rowsPane({ ...own, document, place: centredOn(at, rect.height, document) })
+    const list = { select: (row: number) => this.move(row - at) }
+    return rowsPane({ ...own, document, place: centredOn(at, rect.height, document), list })
   }
 
   #shownTiles(rect: Rect, reading: StudyReading, view: StudyView, theme: Theme) {
@@ -166,7 +176,7 @@ export class StudyPage {
       rowsPane({
         ...{ id: ` view ${index}`, title, hasKeys: false, document, rect: own, theme },
         badges: texts.map((text) => ({ text, style: mutedStyle(theme) })),
-        ...(index === 0 ? { place: this.#place } : {}),
+        ...(index === 0 ? { place: this.#place, scroll: (rows: number) => this.scroll({ rows }) } : {}),
       }),
     )
   }

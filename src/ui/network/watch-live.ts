@@ -84,6 +84,7 @@ export class LiveView implements NetworkView {
       theme,
       nowMs,
       chart: this.#chart,
+      select: (selected) => this.#show({ ...view, selected }),
       ...(badge === undefined ? {} : { badge }),
     })
   }

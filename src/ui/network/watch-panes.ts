@@ -11,6 +11,8 @@ export type WatchContext = HostChartContext & {
   readonly rect: Rect
   /** Shows that the tab records or replays. */
   readonly badge?: Span
+  /** A click in the table. */
+  select?(host: string): void
 }
 
 const ID = ' network'
@@ -37,7 +39,11 @@ export function watchPanes(hosts: readonly WatchedHost[], view: WatchView, conte
   ]
 }
 
-function tablePane(hosts: readonly WatchedHost[], view: WatchView, { rect, theme, badge }: WatchContext): PaneView {
+function tablePane(
+  hosts: readonly WatchedHost[],
+  view: WatchView,
+  { rect, theme, badge, select }: WatchContext,
+): PaneView {
   const others = hosts.filter(({ isOwn }) => isOwn !== true)
   const latest = others.flatMap((host) => (host.trouble === undefined ? (lastOf(host) ?? []) : []))
   const sum = (pick: (sample: Sample) => number) => shortAmount(latest.reduce((all, sample) => all + pick(sample), 0))
@@ -49,9 +55,11 @@ function tablePane(hosts: readonly WatchedHost[], view: WatchView, { rect, theme
     `out ${sum(({ sentBytes = 0 }) => sentBytes)}B/s`,
   ].join(' · ')
   const document = watchTable(hosts, view, rect.width - 2, theme)
-  const selected = sortHosts(hosts, view.sort).findIndex(({ host }) => host === view.selected)
+  const order = sortHosts(hosts, view.sort)
+  const selected = order.findIndex(({ host }) => host === view.selected)
   const place = centredOn(selected, rect.height, document)
-  return rowsPane({ id: ID, title, hasKeys: true, badges: badge ? [badge] : [], document, place, rect, theme })
+  const list = { select: (row: number) => select?.(order[row]?.host ?? '') }
+  return rowsPane({ id: ID, title, hasKeys: true, badges: badge ? [badge] : [], document, place, rect, theme, list })
 }
 
 /** Charts above a few lines of text. */

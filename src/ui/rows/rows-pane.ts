@@ -1,10 +1,13 @@
 /** Rows in a frame with a title: a pane without a host. Pure. */
+
+import { defined } from '../../base/defined.ts'
 import { ASCII, clip, segmenter, textWidth, wrapText } from '../../base/text-width.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'
 import {
   boldStyle,
   labelStyle,
   mutedStyle,
+  type PaneMouse,
   type PaneView,
   type Rect,
   type Span,
@@ -30,7 +33,7 @@ export type RowsPaneInput = {
   readonly place?: ScrollPlace
   readonly rect: Rect
   readonly theme: Theme
-}
+} & Pick<PaneMouse, 'list' | 'scroll'>
 
 const TOP: ScrollPlace = { offset: 0, isFollowing: false }
 
@@ -45,6 +48,8 @@ export function rowsPane({
   place,
   rect,
   theme,
+  list,
+  scroll,
 }: RowsPaneInput): PaneView {
   const rows = documentRows(rect.height, document)
   const first = firstRow(place ?? TOP, document, rows)
@@ -72,6 +77,7 @@ export function rowsPane({
     notice: Array.from({ length: Math.max(0, rect.height - 2) }, (_, at) => clipRow(shown[at] ?? [], rect.width - 2)),
     isDimmed: false,
     highlights: [],
+    mouse: { firstRow: first, headRows: document.head.length, length: document.length, ...defined({ list, scroll }) },
   }
 }
 
@@ -159,11 +165,15 @@ export function firstRow({ offset, isFollowing }: ScrollPlace, document: RowDocu
   return isFollowing ? last : Math.max(0, Math.min(offset, last))
 }
 
-/** The first row in view after scrolling by so many pages, each with a row of the one before. */
-export function scrolled(document: RowDocument, paneRows: number, place: ScrollPlace, pages: number) {
+/** A number: of pages, each with a row of the one before. */
+export type ScrollStep = number | { readonly rows: number }
+
+/** The first row in view after scrolling. */
+export function scrolled(document: RowDocument, paneRows: number, place: ScrollPlace, by: ScrollStep) {
   const rows = documentRows(paneRows, document)
   const last = Math.max(0, document.length - rows)
-  const offset = Math.max(0, Math.min(last, firstRow(place, document, rows) + pages * Math.max(1, rows - 1)))
+  const step = typeof by === 'number' ? by * Math.max(1, rows - 1) : by.rows
+  const offset = Math.max(0, Math.min(last, firstRow(place, document, rows) + step))
   return { offset, isAtEnd: offset === last }
 }
 

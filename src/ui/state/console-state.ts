@@ -241,6 +241,8 @@ export interface PageContext {
   /** A line on the tab Log; `host` is empty when it is about no single host. */
   log(host: string, message: string, tone?: NoticeTone): void
   showTab(tab: Tab): void
+  /** Copies text to the clipboard of the user's terminal, and says so. False: it could not. `where`: `from m2`. */
+  copyText(text: string, where: string): boolean
   /** Opens a dialog at once, in place of one that the user had open. */
   openDialog(make: DialogFactory): void
 }

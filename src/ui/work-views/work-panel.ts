@@ -167,7 +167,14 @@ export class WorkPanel implements Disposable {
     if (panel === undefined || document === undefined) return undefined
     const { hasKeys } = panel
     const title = panelName(panel)
-    return rowsPane({ id: '', title, hasKeys, isBusy: isBusy(panel), document, place: panel, rect, theme })
+    const select = (row: number): void => {
+      const group = 'groupAt' in document ? (document as RunDocument).groupAt(row) : undefined
+      if (group !== undefined) this.#changeRun((view) => ({ ...view, selected: group.hosts[0] }))
+    }
+    return rowsPane({
+      ...{ id: '', title, hasKeys, isBusy: isBusy(panel), document, place: panel, rect, theme },
+      ...(panel.view.kind === 'run' && panel.view.opened === undefined ? { list: { select } } : {}),
+    })
   }
 
   /** Searches from the last match on. */

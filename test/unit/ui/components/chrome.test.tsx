@@ -86,7 +86,8 @@ describe('foreign text', () => {
     const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
     harness.console.notice('lost:\n\x1b[1;1Hgone\x9b2J', 'error')
     const rows = await drawChrome(harness)
-    expect(rows.at(-1)).toContain('lost:\\x0a\\x1b[1;1Hgone\\x9b2J')
+    expect(rows.at(-2)).toContain('lost:\\x0a\\x1b[1;1Hgone\\x9b2J')
+    expect(rows.at(-1)).toContain('Ctrl-] command')
     expect(rows[0]).toMatch(/^ muster lab/)
   })
 })
@@ -163,7 +164,7 @@ describe('a console without hosts', () => {
     harness.type('y')
     expect((await drawChrome(harness)).slice(1, -1).join('\n')).toMatch(/No hosts.*Ctrl-\] \+.*Ctrl-\] q/)
     harness.type('ls')
-    expect((await drawChrome(harness)).at(-1)).toContain('no hosts: Ctrl-] + adds one')
+    expect((await drawChrome(harness)).at(-2)).toContain('no hosts: Ctrl-] + adds one')
   })
 })
 

@@ -6,9 +6,11 @@ import type { Endpoint } from '../../../../src/inventory/host.ts'
 import { expandHostSet } from '../../../../src/inventory/host-set.ts'
 import type { Fleet, FleetEvent, ShellState, WriteReport } from '../../../../src/ssh/create-fleet.ts'
 import type { SessionState } from '../../../../src/ssh/session-transition.ts'
+import { createCellGrid } from '../../../../src/terminal/cells.ts'
 import type { BringUpPort } from '../../../../src/ui/bring-up/bring-up-view.ts'
 import { ConsoleApp } from '../../../../src/ui/console/console-app.ts'
 import { InputRouter } from '../../../../src/ui/console/input-router.ts'
+import { buildScene } from '../../../../src/ui/console/pane-view.ts'
 import type { JobsPort } from '../../../../src/ui/jobs/queue-view.ts'
 import { InputDecoder } from '../../../../src/ui/keys/decode-input.ts'
 import { createKeymap } from '../../../../src/ui/keys/registry.ts'
@@ -149,6 +151,8 @@ export type ConsoleHarness = {
   readonly fleet: FakeFleet
   readonly clock: ManualClock
   readonly quits: () => number
+  /** What went to the user's terminal besides frames. */
+  readonly sequences: string[]
   /** Bytes as the user's terminal sends them. */
   type(text: string): void
   /** Output of a host, parsed when this returns. */
@@ -176,6 +180,7 @@ export function createConsoleHarness(
   const clock = new ManualClock()
   const preferences = { ...defaultPreferences, ...options.preferences }
   let quits = 0
+  const sequences: string[] = []
   const parsed = new Emitter<string>()
   const endpoints = hosts.map((host, index) => endpointOf(host, index + 1))
   for (const endpoint of endpoints) fleet.add(endpoint)
@@ -192,6 +197,7 @@ export function createConsoleHarness(
       onPaneChange: (host) => parsed.emit(host),
       onFramesChange: () => undefined,
       onRedraw: () => undefined,
+      onSequence: (bytes) => void sequences.push(Buffer.from(bytes).toString()),
       onQuit: () => quits++,
       createParts: (context) =>
         createPages(context, {
@@ -222,7 +228,12 @@ export function createConsoleHarness(
     fleet,
     clock,
     quits: () => quits,
-    type: (text) => router.handle([...decoder.push(Buffer.from(text)), ...decoder.flush()]),
+    sequences,
+    type(text) {
+      const { columns, rows } = console.state
+      console.drawn = buildScene(console, createCellGrid(columns, rows), console.state).panes
+      router.handle([...decoder.push(Buffer.from(text)), ...decoder.flush()])
+    },
     async print(host, text) {
       fleet.events.emit({ type: 'data', host, bytes: Buffer.from(text) })
       while (!console.isIdle) await new Promise((resolve) => setImmediate(resolve))

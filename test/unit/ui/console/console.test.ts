@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
-import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
+import { headerBars, noticeBar } from '../../../../src/ui/console/header.ts'
 import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
 
 const LEADER = '\x1d'
@@ -8,8 +8,7 @@ const barText = (bars: { left: readonly { text: string }[]; right: readonly { te
   [...bars.left, ...bars.right].map(({ text }) => text).join('')
 const header = ({ console }: ConsoleHarness): string =>
   barText(headerBars(console.state, themes.dark, console.arrangement))
-const footer = ({ console }: ConsoleHarness): string =>
-  barText(footerBars(console.state, themes.dark, console.options.keymap))
+const said = ({ console }: ConsoleHarness): string => noticeBar(console.state, themes.dark)?.part.text ?? ''
 
 describe('typing', () => {
   test('sends typed keys unchanged to every receiver', () => {
@@ -29,24 +28,24 @@ describe('typing', () => {
     harness.type(`${LEADER}n`)
     harness.type('x')
     expect(harness.got('m1')).toBe('')
-    expect(footer(harness)).toContain('no receivers: Ctrl-] a selects all hosts')
+    expect(said(harness)).toContain('no receivers: Ctrl-] a selects all hosts')
   })
 
   test('reports an unknown command key, which reaches no host', () => {
     const harness = createConsoleHarness()
     harness.type(`${LEADER}Y`)
     expect(harness.got('m1')).toBe('')
-    expect(footer(harness)).toContain('unknown command: Y')
+    expect(said(harness)).toContain('unknown command: Y')
   })
 
   test('says which hosts were skipped, and why', () => {
     const harness = createConsoleHarness()
     harness.fleet.away.set('m3', 'reconnecting')
     harness.type('x')
-    expect(footer(harness)).toContain('sent to 3 of 4, not to m3: reconnecting')
+    expect(said(harness)).toContain('sent to 3 of 4, not to m3: reconnecting')
     for (const host of ['m1', 'm2', 'm4']) harness.fleet.away.set(host, 'shell ended')
     harness.type('x')
-    expect(footer(harness)).toContain('not sent to m[1-2,4]: shell ended; m3: reconnecting')
+    expect(said(harness)).toContain('not sent to m[1-2,4]: shell ended; m3: reconnecting')
   })
 
   test('says which host dropped typed bytes to make room for an interrupt', () => {
@@ -56,7 +55,7 @@ describe('typing', () => {
       { host: 'm4', bytes: 1_048_576 },
     ]
     harness.type('\x03')
-    expect(footer(harness)).toContain('m3 dropped 12 bytes; m4 dropped 1048576 bytes')
+    expect(said(harness)).toContain('m3 dropped 12 bytes; m4 dropped 1048576 bytes')
     expect(harness.console.state.log.at(-1)?.text).toContain('m3 dropped 12 bytes')
   })
 

@@ -153,7 +153,7 @@ describe('the panel of a run', () => {
     expect(panelRows(harness)).toContain('   now')
     expect(panelRows(harness)).not.toContain('   m3')
     harness.type('r')
-    expect(footer(harness)).toContain('no host failed')
+    expect(harness.console.state.notice?.text).toContain('no host failed')
   })
 
   it('stops on Ctrl-C, and does not start again while it runs', () => {

@@ -1,0 +1,106 @@
+/** Text that the user marks in a pane, by dragging the mouse or in scroll mode. Only this can be copied. */
+import { INVERSE } from '../../terminal/cells.ts'
+import type { LineMark, Screen, ScreenPlace } from '../../terminal/headless-screen.ts'
+import { type PaneView, styleOf, type Theme } from '../compositor/scene.ts'
+
+export type SelectionUnit = 'cell' | 'word' | 'line'
+
+/** An end of the marked text. It follows its line while output scrolls. */
+type End = { readonly mark: LineMark | undefined; readonly place: ScreenPlace }
+
+type Marked = {
+  readonly host: string
+  readonly screen: Screen
+  readonly unit: SelectionUnit
+  /** The lines are wrapped anew when the pane gets another width. */
+  readonly columns: number
+  readonly anchor: End
+  readonly end: End
+}
+
+export class TextSelection implements Disposable {
+  #marked: Marked | undefined
+
+  get host(): string | undefined {
+    return this.#marked?.host
+  }
+
+  /** The line at the moving end, while whole lines of this host are marked. */
+  lineOf(host: string): number | undefined {
+    const marked = this.#marked
+    if (marked?.host !== host || marked.unit !== 'line') return undefined
+    return placeOf(marked.end)?.line ?? 0
+  }
+
+  start(host: string, screen: Screen, place: ScreenPlace, unit: SelectionUnit): void {
+    this.clear()
+    const { columns } = screen
+    this.#marked = { host, screen, unit, columns, anchor: endAt(screen, place), end: endAt(screen, place) }
+  }
+
+  extendTo(place: ScreenPlace): void {
+    if (this.#marked === undefined) return
+    const { screen, end } = this.#marked
+    end.mark?.[Symbol.dispose]()
+    this.#marked = { ...this.#marked, end: endAt(screen, place) }
+  }
+
+  /** False: there was none. */
+  clear(): boolean {
+    const marked = this.#marked
+    this.#marked = undefined
+    marked?.anchor.mark?.[Symbol.dispose]()
+    marked?.end.mark?.[Symbol.dispose]()
+    return marked !== undefined
+  }
+
+  /** Undefined: nothing is marked, or it has scrolled out of the history. */
+  text(): string | undefined {
+    const range = this.#range()
+    return range && this.#marked?.screen.textBetween(range.from, range.to)
+  }
+
+  highlights(host: string, theme: Theme): PaneView['highlights'] {
+    const range = this.#marked?.host === host ? this.#range() : undefined
+    const screen = this.#marked?.screen
+    if (range === undefined || screen === undefined) return []
+    const { from, to } = range
+    const top = screen.historyLines - screen.viewOffset
+    const style =
+      theme.name === 'none' ? styleOf(undefined, undefined, INVERSE) : styleOf(theme.receivingText, theme.accent)
+    const rows: PaneView['highlights'][number][] = []
+    for (let line = Math.max(top, from.line); line <= Math.min(to.line, top + screen.rows - 1); line++) {
+      const column = line === from.line ? from.column : 0
+      const end = line === to.line ? to.column : screen.columns - 1
+      rows.push({ row: line - top, column, length: end - column + 1, style })
+    }
+    return rows
+  }
+
+  [Symbol.dispose](): void {
+    this.clear()
+  }
+
+  /** Whole words or lines where these are marked; both ends included. */
+  #range(): { readonly from: ScreenPlace; readonly to: ScreenPlace } | undefined {
+    const marked = this.#marked
+    if (marked === undefined || marked.columns !== marked.screen.columns) return undefined
+    const ends = [placeOf(marked.anchor), placeOf(marked.end)].filter((place) => place !== undefined)
+    const [from, to] = ends.toSorted((one, other) => one.line - other.line || one.column - other.column)
+    if (from === undefined || to === undefined) return undefined
+    const { screen, unit } = marked
+    if (unit === 'cell') return { from, to }
+    if (unit === 'line') return { from: { ...from, column: 0 }, to: { ...to, column: screen.columns - 1 } }
+    return {
+      from: { ...from, column: screen.wordAt(from)[0] },
+      to: { ...to, column: screen.wordAt(to)[1] },
+    }
+  }
+}
+
+const endAt = (screen: Screen, place: ScreenPlace): End => ({ mark: screen.mark(place.line), place })
+
+function placeOf({ mark, place }: End): ScreenPlace | undefined {
+  if (mark === undefined) return place
+  return mark.line < 0 ? undefined : { ...place, line: mark.line }
+}
