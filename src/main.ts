@@ -4,6 +4,7 @@ import { formatBytes } from './base/format-bytes.ts'
 import { EXIT } from './cli/command-line/verb.ts'
 import { keepToAscii } from './cli/output/ascii-output.ts'
 import { describeError, runProgram } from './cli/program.ts'
+import { CONSOLE_PROCESS } from './cli/sessions/messages.ts'
 import { watchMemory } from './memory-watch.ts'
 import { tameNodeWarnings } from './node-warnings.ts'
 
@@ -13,10 +14,17 @@ const isVerbose = ownArgs.includes('-v') || ownArgs.includes('--verbose')
 tameNodeWarnings(isVerbose ? (line) => process.stderr.write(line) : undefined)
 
 const interrupted = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupted.abort(signal))
-
 // What programs that are started from here inherit: as the user set it.
 const environment = { ...process.env }
+const isHeld = process.argv[2] === CONSOLE_PROCESS
+const held = isHeld
+  ? (await import('./cli/sessions/held-console.ts')).holdConsole(environment, process.argv[3] ?? '', () =>
+      interrupted.abort('SIGHUP'),
+    )
+  : undefined
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  if (signal !== 'SIGHUP' || !isHeld) process.once(signal, () => interrupted.abort(signal))
+}
 // React checks much more while it is developed on; the console that loads it is not.
 process.env.NODE_ENV ??= 'production'
 
@@ -32,19 +40,22 @@ watchMemory((limitBytes) => {
 // The console has a handler of its own, which restores the terminal first.
 process.on('uncaughtException', (error) => {
   if (process.listenerCount('uncaughtException') > 1) return
-  writeSync(2, describeError(error))
+  if (held) held.stderr.write(describeError(error))
+  else writeSync(2, describeError(error))
   process.exit(EXIT.failed)
 })
 
-process.exitCode = await runProgram(process.argv.slice(2), {
-  stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
+process.exitCode = await runProgram(process.argv.slice(isHeld ? 4 : 2), {
+  stdin: held?.stdin ?? process.stdin,
+  stdout: held?.stdout ?? process.stdout,
+  stderr: held?.stderr ?? process.stderr,
+  ...(held && { held }),
   environment,
   workingDirectory: process.cwd(),
   signal: interrupted.signal,
   now: Date.now,
 })
+held?.leave(process.exitCode)
 
 // Whatever a verb has left open (a socket, a timer) does not keep the program alive after it has said how it went.
 setTimeout(() => process.exit(), 1000).unref()

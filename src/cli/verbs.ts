@@ -40,6 +40,7 @@ const studyTables = () => import('./study/show.ts')
 const studyChanges = () => import('./study/change.ts')
 const studyPrograms = () => import('./study/programs.ts')
 const kubernetesTables = () => import('./kubernetes/show.ts')
+const sessions = () => import('./sessions/attach.ts')
 const rayJobs = () => import('./ray/jobs.ts')
 
 const QUEUE = ['inventory', 'json'] as const
@@ -108,6 +109,10 @@ export const VERBS: VerbTable = {
   copy: changes('copy files and directories to every host of the target', HOSTS, one(copies, 'copy')),
   fetch: changes('fetch files and directories from every host of the target', HOSTS, one(copies, 'fetch')),
   demo: console('open the console on embedded SSH hosts, without any setup', ['color'], () => import('./demo/demo.ts')),
+  attach: console('come back to a detached console', [], one(sessions, 'attach')),
+  sessions: reads('list the open consoles, detached ones too, or end them', ['json'], one(sessions, 'sessions'), {
+    changesWith: ['end'],
+  }),
   hosts: reads('list hosts, how each is reached, and whether it answers', HOSTS, () => import('./hosts/hosts.ts'), {
     changesWith: ['stop'],
   }),

@@ -42,10 +42,11 @@ seen=`,
 
 export const persistLeft: LeftSearch = {
   name: 'connections',
-  find: `keeper() { grep -l -a -e keep-connections /proc/[0-9]*/cmdline 2> /dev/null | head -n 1; }
+  find: `runs() { grep -l -a -e "$1" /proc/[0-9]*/cmdline 2> /dev/null | head -n 1; }
 for each in "\${XDG_RUNTIME_DIR:-/run/user/$(id -u)}/muster" "\${TMPDIR:-/tmp}/muster-$(id -u)"; do
   [ -d "$each" ] && [ ! -L "$each" ] || continue
-  if [ -n "$(keeper)" ]; then left_found warm "$each" 'connections are kept warm; to end them: muster hosts --persisted --stop'
+  if [ -n "$(runs keep-connections)" ]; then left_found warm "$each" 'connections are kept warm; to end them: muster hosts --persisted --stop'
+  elif [ -n "$(runs console-process)" ]; then left_found warm "$each" 'a console is open; to end it: muster sessions --end all'
   else left_found warm "$each"; fi
 done
 for each in "\${TMPDIR:-/tmp}"/muster-ssh-??????; do [ ! -d "$each" ] || left_found questions "$each"; done

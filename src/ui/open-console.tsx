@@ -13,22 +13,51 @@ import { ThrottledChrome } from './console/chrome-source.ts'
 import { ConsoleApp, type ConsoleOptions, type ConsolePorts } from './console/console-app.ts'
 import { Questions } from './console/dialogs.ts'
 import { InputRouter } from './console/input-router.ts'
-import { createObserver, observe } from './console/observer.ts'
+import { createObserver, type ObserverPort, observe } from './console/observer.ts'
 import { buildScene } from './console/pane-view.ts'
 import { InputDecoder } from './keys/decode-input.ts'
 import { createKeymap } from './keys/registry.ts'
 import { createPages, type PagePorts } from './tabs/create-pages.ts'
-import { enterTerminal } from './tty/terminal-session.ts'
+import { enterTerminal, type HostProcess } from './tty/terminal-session.ts'
 import { TtyWriter } from './tty/tty-writer.ts'
 import { createVirtualStdin, VirtualStdout } from './tty/virtual-terminal.ts'
 
+/** The terminal that a console is on, and what its environment says about it. */
+export type ConsoleTerminal = {
+  readonly colourDepth: ColourDepth
+  readonly stdin: NodeJS.ReadStream
+  readonly stdout: NodeJS.WriteStream & { readonly fd: number }
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Instead of this process: for a console whose process is not the one that the terminal's shell waits for. */
+  readonly process?: HostProcess
+}
+
+/** The console, for what takes its terminal away and gives it another. */
+export type DetachableConsole = {
+  /** Gives the terminal back; everything else goes on. */
+  detach(): void
+  /** The earlier terminal must have been given back. */
+  attach(terminal: ConsoleTerminal): void
+  quit(): void
+  describe(): { readonly hosts: readonly string[]; readonly shells: number }
+}
+
+/** What keeps a console that has no terminal. */
+export interface Detachment {
+  /** Until it is disposed of. */
+  open(console: DetachableConsole): Disposable
+  /** The user wants to leave. Undefined: done; otherwise why it cannot be done. */
+  detach(): string | undefined
+  /** The terminal has gone: whether the console goes on without it. */
+  lose(): boolean
+}
+
 export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNewHosts' | 'saveGroup'> &
   Pick<ConsoleOptions, 'cluster' | 'endpoints' | 'groups' | 'preferences'> &
-  Pick<PagePorts, 'ownMachine'> & {
-    readonly colourDepth: ColourDepth
-    readonly stdin: NodeJS.ReadStream
-    readonly stdout: NodeJS.WriteStream & { readonly fd: number }
-    readonly environment: Readonly<Record<string, string | undefined>>
+  Pick<PagePorts, 'ownMachine'> &
+  ConsoleTerminal & {
+    /** Undefined: the console ends with its terminal. */
+    readonly detachment?: Detachment
     /** Closes the console as `quit` does. */
     readonly signal: AbortSignal
     /** The fleet that asks its questions on this console, and what works over it. What they depend on is given to `own` and disposed of after them. */
@@ -46,15 +75,18 @@ const QUERY_BACKGROUND = '\x1b]11;?\x1b\\'
 
 /** Resolves when the console is closed and the terminal is as it was. */
 export async function openConsole(options: OpenConsoleOptions): Promise<void> {
-  const { preferences, stdin, stdout, environment } = options
+  const { preferences, stdout, environment, detachment } = options
   const clock: Clock = systemClock
   using owned = new DisposableStore()
   const done = Promise.withResolvers<void>()
   const quit = (): void => done.resolve()
 
   const size = { columns: stdout.columns || 80, rows: stdout.rows || 24 }
-  const themeName: ThemeName =
-    options.colourDepth === 'none' ? 'none' : preferences.theme === 'auto' ? guessTheme(environment) : preferences.theme
+  const themeOn = (terminal: ConsoleTerminal): ThemeName => {
+    if (terminal.colourDepth === 'none') return 'none'
+    return preferences.theme === 'auto' ? guessTheme(terminal.environment) : preferences.theme
+  }
+  let themeName = themeOn(options)
   const keymap = createKeymap(preferences.keys)
   const questions = new Questions()
   const { fleet, ...pagePorts } = options.createFleet(questions, (below) => void owned.own(below))
@@ -89,6 +121,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         onRedraw: () => compositor.redraw(),
         onSequence: (bytes) => void writer.write(bytes),
         onQuit: quit,
+        detach: () => (detachment ? detachment.detach() : 'this console ends with its terminal'),
         createParts: (context) => createPages(context, { ...options, ...pagePorts, fleet }),
       },
       { ...options, fleet, clock },
@@ -121,26 +154,68 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     if (background) app.change(() => ({ themeName: background }))
   }
 
+  let session: DisposableStore | undefined
+  const leave = (): void => {
+    session?.[Symbol.dispose]()
+    session = undefined
+  }
+  /** A console may be on one terminal after the other. */
+  const enter = (terminal: ConsoleTerminal): void => {
+    inputBytes = 0
+    const earlierBytes = writer.bytesWritten
+    session = new DisposableStore()
+    session.own(
+      enterTerminal({
+        ...terminal,
+        writer,
+        mouse: preferences.mouse,
+        onInput: handleInput,
+        onResize: resize,
+        onResume: () => compositor.redraw(),
+        onFatal: quit,
+        onLost: () => detachment?.lose() ?? false,
+        onPrint: (text) => app.log('', printable(text), 'info'),
+      }),
+    )
+    if (preferences.theme === 'auto' && themeName !== 'none') writer.write(Buffer.from(QUERY_BACKGROUND))
+    if (terminal.environment.MUSTER_OBSERVER)
+      session.own(createObserver(terminal.environment.MUSTER_OBSERVER, observerPort(earlierBytes)))
+  }
+  const resize = (columns: number, rows: number): void => {
+    chrome.resize(columns, rows)
+    app.resize(columns, rows)
+    source.showNow()
+  }
+  const attach = (terminal: ConsoleTerminal): void => {
+    const { stdout, colourDepth } = terminal
+    writer.moveTo(stdout)
+    themeName = themeOn(terminal)
+    app.change(() => ({ themeName }))
+    enter(terminal)
+    compositor.setTerminal(colourDepth, isUtf8Locale(terminal.environment))
+    resize(stdout.columns || 80, stdout.rows || 24)
+  }
+  // Given to the terminal so far: a test waits for all of it, since the observer's socket may be ahead of the terminal.
+  const observerPort = (earlierBytes: number): ObserverPort => ({
+    isIdle: () =>
+      app.isIdle &&
+      app.comparison.isIdle &&
+      source.isIdle &&
+      compositor.isIdle &&
+      !isScenePlanned &&
+      !decoder.isWaiting,
+    observe: () => ({
+      inputBytes,
+      outputBytes: writer.bytesWritten - earlierBytes,
+      frames: compositor.framesWritten,
+      ...observe(app),
+    }),
+  })
+
   // Ink draws on a virtual terminal that has all colours; the compositor maps them.
   chalk.level = 3
-  owned.own(
-    enterTerminal({
-      stdin,
-      stdout,
-      writer,
-      mouse: preferences.mouse,
-      onInput: handleInput,
-      onResize: (columns, rows) => {
-        chrome.resize(columns, rows)
-        app.resize(columns, rows)
-        source.showNow()
-      },
-      onResume: () => compositor.redraw(),
-      onFatal: quit,
-      onPrint: (text) => app.log('', printable(text), 'info'),
-    }),
-  )
-  if (preferences.theme === 'auto' && themeName !== 'none') writer.write(Buffer.from(QUERY_BACKGROUND))
+  enter(options)
+  owned.defer(leave)
   const ink = render(<Chrome source={source} keymap={keymap} />, {
     stdout: chrome.stream,
     stdin: createVirtualStdin(),
@@ -158,26 +233,16 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   })
   fleet.connect(options.endpoints.map(({ host }) => host))
 
-  if (environment.MUSTER_OBSERVER) {
-    owned.own(
-      createObserver(environment.MUSTER_OBSERVER, {
-        isIdle: () =>
-          app.isIdle &&
-          app.comparison.isIdle &&
-          source.isIdle &&
-          compositor.isIdle &&
-          !isScenePlanned &&
-          !decoder.isWaiting,
-        observe: () => ({
-          inputBytes,
-          // Given to the terminal so far: a test waits for all of it, since this socket may be ahead of the terminal.
-          outputBytes: writer.bytesWritten,
-          frames: compositor.framesWritten,
-          ...observe(app),
-        }),
-      }),
-    )
-  }
+  const opened = detachment?.open({
+    detach: leave,
+    attach,
+    quit,
+    describe: () => {
+      const hosts = [...app.state.hosts.values()]
+      return { hosts: hosts.map(({ host }) => host), shells: hosts.filter(({ shell }) => shell.kind === 'open').length }
+    },
+  })
+  if (opened) owned.own(opened)
   if (options.signal.aborted) quit()
   options.signal.addEventListener('abort', quit, { once: true })
   await done.promise

@@ -34,6 +34,9 @@ const preferencesSchema = z.strictObject({
   mouse: z.boolean().default(true),
   auto_close: z.number().min(0).max(86_400).default(0),
   clipboard: z.boolean().default(true),
+  keep: z.boolean().default(false),
+  /** Hours; a timer can wait for 24 days. */
+  keep_for: z.number().positive().max(500).default(8),
   keys: z
     .partialRecord(
       z.enum(actionIds),

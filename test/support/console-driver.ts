@@ -25,6 +25,7 @@ const DEADLINE_MS = 60_000
 /** The end of a line on which a shell waits for a command. */
 const PROMPT = /[#$>]$/
 const LEADER = 'Ctrl-]'
+const TAKES_THE_TERMINAL = '\x1b[?1049h'
 
 /** As `PtyHandlers.onExit` reports it. */
 export type Ending = { readonly code: number } | { readonly signal: string }
@@ -58,6 +59,7 @@ export class ConsoleDriver implements AsyncDisposable {
   readonly #chunks: Uint8Array[] = []
   #sentBytes = 0
   #receivedBytes = 0
+  #plainBytes: number | undefined
   #ending: Ending | undefined
 
   constructor(options: ConsoleOptions, observer: ObserverSocket, directory: string, socketPath: string) {
@@ -72,6 +74,11 @@ export class ConsoleDriver implements AsyncDisposable {
       onData: (bytes: Uint8Array) => {
         this.#chunks.push(bytes)
         this.#receivedBytes += bytes.length
+        // What was printed before the console took the terminal.
+        if (this.#plainBytes === undefined) {
+          const at = Buffer.concat(this.#chunks).indexOf(TAKES_THE_TERMINAL)
+          if (at >= 0) this.#plainBytes = at
+        }
         this.#terminal.write(bytes)
       },
       onExit: (ending: Ending) => {
@@ -146,6 +153,11 @@ export class ConsoleDriver implements AsyncDisposable {
   /** A key of the leader's table. */
   async leader(...names: readonly string[]): Promise<this> {
     return await this.key(LEADER, ...names)
+  }
+
+  /** Types on the plain terminal, before there is a console: what is read there does not count as the console's input. */
+  answer(text: string): void {
+    this.#pty.write(Buffer.from(text))
   }
 
   async paste(text: string): Promise<this> {
@@ -344,6 +356,13 @@ export class ConsoleDriver implements AsyncDisposable {
     return await this.ended()
   }
 
+  /** Leaves the console without ending it. */
+  async detach(): Promise<Ending> {
+    this.send(keyBytes(LEADER))
+    this.send('D')
+    return await this.ended()
+  }
+
   /** Ends what still runs and removes what the driver made. */
   async close(): Promise<void> {
     if (this.#ending === undefined) {
@@ -369,7 +388,7 @@ export class ConsoleDriver implements AsyncDisposable {
    */
   #isAtRest({ idle, inputBytes, outputBytes }: ObservedState): boolean {
     const isHandled = idle && inputBytes >= this.#sentBytes
-    return isHandled && this.#receivedBytes === outputBytes && this.#terminal.isDrawn
+    return isHandled && this.#receivedBytes - (this.#plainBytes ?? 0) === outputBytes && this.#terminal.isDrawn
   }
 
   #textOn(host: string): string {

@@ -2,6 +2,7 @@
 
 import type { Readable, Writable } from 'node:stream'
 import type { Command } from 'commander'
+import type { HeldConsole } from '../sessions/held-console.ts'
 
 /** Groups of shared options (`options.ts`); help shows those that mean something to the verb. */
 export type OptionGroup = 'inventory' | 'exclude' | 'connection' | 'json' | 'color' | 'confirmation'
@@ -49,6 +50,8 @@ export type CliContext = {
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP. */
   readonly signal: AbortSignal
   readonly now: () => number
+  /** In the process of a console that outlives its terminal. */
+  readonly held?: HeldConsole
 }
 
 /** The options that verbs share. */

@@ -37,7 +37,7 @@ export type ConsoleRequest = {
   readonly cluster: string
   readonly endpoints: readonly Endpoint[]
   readonly groups: ReadonlyMap<string, readonly string[]>
-  readonly options: GlobalOptions
+  readonly options: GlobalOptions & { readonly keep?: boolean }
   /** Instead of what preferences.yaml says. */
   readonly preferences?: Partial<Preferences>
   /** For bring-up: all hosts of hosts.yaml, even if the console is open on some of them only. */
@@ -46,19 +46,8 @@ export type ConsoleRequest = {
   /** Instead of the queue of hosts.yaml; opened when one of its tabs is first shown. */
   readonly openQueue?: () => Promise<ConsoleQueue>
   readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
-}
-
-export function requireTerminal({ stdin, stdout, environment }: CliContext): void {
-  if (!stdin.isTTY || !stdout.isTTY) {
-    throw new MusterError('usage', 'the console needs a terminal', {
-      hint: 'Start it without a pipe; scripts use `muster run` and `muster hosts --json`.',
-    })
-  }
-  if (environment.TERM === 'dumb') {
-    throw new MusterError('usage', 'the console cannot draw on a terminal of type dumb', {
-      hint: 'Set TERM to what your terminal is, for example xterm-256color.',
-    })
-  }
+  /** Equal for consoles on the same hosts (`openedBy`). */
+  readonly opened?: string
 }
 
 function colourDepthOf(environment: CliContext['environment'], color: GlobalOptions['color']): ColourDepth {
@@ -73,12 +62,25 @@ function colourDepthOf(environment: CliContext['environment'], color: GlobalOpti
 export async function runConsole(context: CliContext, request: ConsoleRequest): Promise<number> {
   const { environment, signal } = context
   requireRoomFor(request.endpoints.length)
+  const preferences = { ...loadPreferences(environment), ...request.preferences }
+  const { held } = context
+  let warn: (message: string) => void = () => {}
+  const holding = held?.hold({
+    cluster: request.cluster,
+    opened: request.opened ?? '',
+    isKept: request.options.keep ?? preferences.keep,
+    keepMs: preferences.keep_for * 3_600_000,
+    colourDepth: (theirs) => colourDepthOf(theirs, request.options.color),
+    onWarning: (message) => warn(message),
+  })
   await openConsole({
     ...request,
-    preferences: { ...loadPreferences(environment), ...request.preferences },
+    ...holding,
+    preferences,
     ...terminalOf(request.options.color, context),
     environment,
     createFleet: (questions, own) => {
+      warn = (message) => questions.warn(message)
       const wires = createWires({
         dialog: questions,
         reviewer: questions,

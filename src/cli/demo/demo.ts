@@ -10,7 +10,8 @@ import { embeddedEndpoints, startEmbeddedHosts } from '../../ssh/embedded/start-
 import { spawnLocalPty } from '../../terminal/local-pty.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
-import { requireTerminal, runConsole } from '../console/run-console.ts'
+import { requireTerminal } from '../console/require-terminal.ts'
+import { runConsole } from '../console/run-console.ts'
 import { demoResources, formatHostsFile, HOSTS_FILE, musterCommand, STATE, TRAIN_COMMAND } from './demo-jobs.ts'
 
 export const verb: VerbCode = {

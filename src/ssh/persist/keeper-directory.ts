@@ -10,7 +10,7 @@ import { printable } from '../../base/printable.ts'
 import { PROTOCOL } from './messages.ts'
 
 /** The longest address of a Unix socket on macOS (sys/un.h), less its closing zero; Linux allows 4 more. */
-const LONGEST_ADDRESS = 103
+export const LONGEST_ADDRESS = 103
 /** As long as the longest name that is made in the directory. */
 const NAME_BYTES = '/keeper-1-0123456789abcdef'.length
 const TOKEN_BYTES = 32
@@ -92,8 +92,13 @@ export async function readToken(directory: string): Promise<Buffer> {
 export const newNonce = (): string => randomBytes(16).toString('hex')
 
 /** What only a holder of the token can say after both nonces. */
-export function proofOf(side: 'program' | 'keeper', token: Buffer, programNonce: string, keeperNonce: string): string {
-  return createHmac('sha256', token).update(`${side}\n${programNonce}\n${keeperNonce}`).digest('hex')
+export function proofOf(
+  side: 'program' | 'keeper' | 'client' | 'console',
+  token: Buffer,
+  askersNonce: string,
+  answerersNonce: string,
+): string {
+  return createHmac('sha256', token).update(`${side}\n${askersNonce}\n${answerersNonce}`).digest('hex')
 }
 
 export function isProof(given: unknown, expected: string): boolean {

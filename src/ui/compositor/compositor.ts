@@ -42,10 +42,10 @@ const SHAPES = { block: 2, underline: 4, bar: 6 } as const
 export class Compositor implements Disposable {
   readonly #writer: FrameWriter
   readonly #clock: Clock
-  readonly #isUtf8: boolean
+  #isUtf8: boolean
   readonly #soon: (callback: () => void) => void
   readonly #preciseNow: () => number
-  readonly #encoder: FrameEncoder
+  #encoder: FrameEncoder
   readonly #drains: Disposable
   #scene: Scene | undefined
   /** What the back buffer shows: the scene as it was when it was last composed. */
@@ -112,6 +112,13 @@ export class Compositor implements Disposable {
   invalidateNow(hosts: readonly string[]): void {
     for (const host of hosts) if (this.#panes.has(host)) this.#urgent.add(host)
     if (this.#urgent.size > 0) this.#planUrgent()
+  }
+
+  /** The writer has another terminal: everything is drawn as it can show it. */
+  setTerminal(colourDepth: ColourDepth, isUtf8: boolean): void {
+    this.#isUtf8 = isUtf8
+    this.#encoder = new FrameEncoder(createColourMap(colourDepth), isUtf8)
+    this.redraw()
   }
 
   /** Forgets what the terminal shows and writes everything (after a resize, Ctrl-L, or a program that wrote over us). */

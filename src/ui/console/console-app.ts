@@ -84,6 +84,8 @@ export type ConsoleOptions = {
   /** Bytes for the user's terminal that draw nothing. */
   onSequence(bytes: Uint8Array): void
   onQuit(): void
+  /** Why the console cannot go on without its terminal; undefined: it does. */
+  detach(): string | undefined
   createParts(context: PageContext): ConsoleParts
 }
 

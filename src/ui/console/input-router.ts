@@ -92,6 +92,10 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
   palette: (app) => dialogs.openPalette(app, (id) => actions[id](app)),
   help: dialogs.openHelp,
   redraw: (app) => app.options.onRedraw(),
+  detach: (app) => {
+    const reason = app.options.detach()
+    if (reason !== undefined) app.notice(`cannot detach: ${reason}`, 'warning')
+  },
   quit: dialogs.askToQuit,
 }
 

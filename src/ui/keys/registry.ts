@@ -225,6 +225,12 @@ export const actionSpecs = [
     ['palette', ':', 'command palette', 'Find any action by name.'],
     ['help', '?', 'help', 'Show all keys.'],
     ['redraw', 'Ctrl-l', 'redraw', 'Redraw the whole screen.'],
+    [
+      'detach',
+      'D',
+      'detach',
+      'Leave the console without ending it: shells, runs and copies continue, and `muster attach` brings them back.',
+    ],
     ['quit', 'q', 'quit', 'Disconnect all hosts and quit.'],
   ]),
 ]

@@ -37,6 +37,8 @@ export type TerminalOptions = {
    * when this session is disposed of, after `FATAL_LIMIT_MS` at the latest, and at once on a second signal.
    */
   onFatal?(): void
+  /** The terminal has gone. True: the program goes on without it, and this session is disposed of. */
+  onLost?(): boolean
   /** What a library printed, or Node warned about: it does not reach the terminal. */
   onPrint?(text: string): void
   readonly process?: HostProcess
@@ -132,8 +134,12 @@ export function enterTerminal(options: TerminalOptions): Disposable {
     options.onResume?.()
   }
 
+  const handleHangUp = (): void => {
+    if (!options.onLost?.()) handleFatal(signalCode('SIGHUP'))
+  }
+
   const handleGone = (): void => {
-    if (isEntered) handleFatal(signalCode('SIGHUP'))
+    if (isEntered) handleHangUp()
   }
 
   listeners.own(catchPrints(host, (text) => options.onPrint?.(text)))
@@ -145,7 +151,12 @@ export function enterTerminal(options: TerminalOptions): Disposable {
   listen(listeners, host, 'SIGTSTP', handleSuspend)
   listen(listeners, host, 'SIGCONT', handleContinue)
   listen(listeners, host, 'exit', giveBack)
-  for (const signal of FATAL_SIGNALS) listen(fatalListeners, host, signal, () => handleFatal(signalCode(signal)))
+  // Node itself tells only the stream of its own stdout.
+  listen(listeners, host, 'SIGWINCH', () => refreshSize(stdout))
+  for (const signal of FATAL_SIGNALS) {
+    const handle = signal === 'SIGHUP' ? handleHangUp : () => handleFatal(signalCode(signal))
+    listen(fatalListeners, host, signal, handle)
+  }
   for (const event of ['uncaughtException', 'unhandledRejection'])
     listen(fatalListeners, host, event, (error: unknown) => handleFatal(CRASH_CODE, error ?? new Error(event)))
   enter()

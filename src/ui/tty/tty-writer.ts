@@ -16,7 +16,7 @@ const CANCEL = Buffer.from('\x18')
 type OutputHandle = { setBlocking?(isBlocking: boolean): unknown }
 
 export class TtyWriter implements Disposable {
-  readonly #stream: tty.WriteStream | Writable
+  #stream: tty.WriteStream | Writable
   readonly #drained = new Emitter<void>()
   readonly #gone = new Emitter<void>()
   #output: Writable | undefined
@@ -99,6 +99,16 @@ export class TtyWriter implements Disposable {
     if (this.#output) this.#drained.emit()
   }
 
+  /** To another terminal, after `suspend`; `resume` takes it. */
+  moveTo(stream: tty.WriteStream | Writable): void {
+    this.#stream.off('error', this.#handleError)
+    // What the terminal that was left may still report is of no interest.
+    this.#stream.on('error', () => {})
+    stream.on('error', this.#handleError)
+    this.#stream = stream
+    this.#isGone = false
+  }
+
   [Symbol.dispose](): void {
     if (this.#isDisposed) return
     this.suspend(new Uint8Array(0))
@@ -120,7 +130,9 @@ export class TtyWriter implements Disposable {
       // The terminal vanished while it was not ours.
       return this.#handleError()
     }
-    if (this.#output !== stream) this.#output.on('error', this.#handleError)
+    const output = this.#output
+    // One that was left may still report that it is gone.
+    if (output !== stream) output.on('error', () => output === this.#output && this.#handleError())
   }
 }
 

@@ -199,6 +199,7 @@ export function createConsoleHarness(
       onRedraw: () => undefined,
       onSequence: (bytes) => void sequences.push(Buffer.from(bytes).toString()),
       onQuit: () => quits++,
+      detach: () => 'this console ends with its terminal',
       createParts: (context) =>
         createPages(context, {
           fleet,

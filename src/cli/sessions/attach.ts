@@ -1,0 +1,116 @@
+/** `muster attach` and `muster sessions`: consoles that go on without a terminal, and the way back to them. */
+import { createInterface } from 'node:readline/promises'
+import { MusterError } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { timeText } from '../../base/time-text.ts'
+import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
+import { requireTerminal } from '../console/require-terminal.ts'
+import { jsonLine } from '../output/json-lines.ts'
+import { formatTable } from '../output/table.ts'
+import { attachTo, startConsole } from './console-client.ts'
+import { endSession, type FoundSession, findSessions } from './session-directory.ts'
+
+export const attach: VerbCode = {
+  define: (command) => command.argument('[name]', 'the console, as `muster sessions` lists it (default: the only one)'),
+  help: `
+Examples:
+  muster attach
+  muster attach lab
+
+A console that is open on another terminal leaves that terminal.
+`,
+  async run(name: string | undefined, _: GlobalOptions, context: CliContext) {
+    requireTerminal(context)
+    const sessions = await findSessions(context.environment)
+    return await attachTo(chosen(sessions, name).address, context)
+  },
+}
+
+function chosen(sessions: readonly FoundSession[], name: string | undefined): FoundSession {
+  const named = sessions.filter((each) => each.name === name)
+  const detached = sessions.filter(({ terminal }) => terminal === undefined)
+  const [only, ...others] = name === undefined ? (detached.length > 0 ? detached : sessions) : named
+  if (only !== undefined && others.length === 0) return only
+  if (name !== undefined)
+    throw new MusterError('usage', `no console is called ${printable(name)}`, { hint: 'To list them: muster sessions' })
+  if (only === undefined) throw new MusterError('usage', 'no console is open', { hint: 'To open one: muster' })
+  throw new MusterError('usage', `${others.length + 1} consoles are open: name one`, {
+    hint: [only, ...others].map((each) => `  muster attach ${each.name}`).join('\n'),
+  })
+}
+
+type SessionsOptions = GlobalOptions & { readonly end?: string }
+
+export const sessions: VerbCode = {
+  define: (command) => command.option('--end <name>', 'end this console and its shells; all: every console'),
+  help: `
+Examples:
+  muster sessions
+  muster sessions --end lab
+`,
+  async run({ end, json }: SessionsOptions, context: CliContext) {
+    const found = await findSessions(context.environment)
+    const meant = end === undefined || end === 'all' ? found : [chosen(found, end)]
+    if (end !== undefined) await Promise.all(meant.map((each) => endSession(each, context.environment)))
+    const type = end === undefined ? 'session' : 'ended'
+    if (json) {
+      for (const each of meant) context.stdout.write(jsonLine(eventOf(type, each, context.now())))
+      return EXIT.ok
+    }
+    if (meant.length === 0) context.stderr.write('muster: no console is open\n')
+    else context.stdout.write(tableOf(meant, end !== undefined, context.now()))
+    return EXIT.ok
+  },
+}
+
+function eventOf(type: string, session: FoundSession, nowMs: number) {
+  const { address: _address, opened: _opened, startedMs, detachedMs, endsAtMs, ...shown } = session
+  const time = (name: string, ms: number | undefined) =>
+    ms === undefined ? {} : { [name]: new Date(ms).toISOString() }
+  return {
+    type,
+    ...shown,
+    time: new Date(nowMs).toISOString(),
+    ...time('started', startedMs),
+    ...time('detached', detachedMs),
+    ...time('ends', endsAtMs),
+  }
+}
+
+function tableOf(found: readonly FoundSession[], isEnd: boolean, nowMs: number): string {
+  const rows = found.map(({ name, cluster, hosts, shells, terminal, detachedMs, endsAtMs }) => [
+    name,
+    cluster,
+    hosts,
+    String(shells),
+    isEnd
+      ? 'ended'
+      : detachedMs === undefined
+        ? (terminal ?? '') || 'attached'
+        : `detached ${timeText(detachedMs, nowMs)}`,
+    endsAtMs === undefined || isEnd ? '' : timeText(endsAtMs, nowMs),
+  ])
+  return formatTable(['NAME', 'CLUSTER', 'HOSTS', 'SHELLS', 'TERMINAL', 'ENDS'], rows)
+}
+
+/** `muster`: a new console, unless the user wants the detached one that has the same hosts. */
+export async function openOrAttach(opened: string, isNew: boolean, context: CliContext): Promise<number> {
+  if (!isNew) {
+    const found = await findSessions(context.environment).catch(() => [])
+    const [same] = found.filter((each) => each.opened === opened && each.terminal === undefined)
+    if (same !== undefined && (await wantsToAttach(same, context))) return await attachTo(same.address, context)
+  }
+  return await startConsole(process.argv.slice(2), context)
+}
+
+async function wantsToAttach(session: FoundSession, { stdin, stdout, now, signal }: CliContext): Promise<boolean> {
+  const { name, detachedMs = 0, shells, endsAtMs = 0 } = session
+  const nowMs = now()
+  const count = `${shells} ${shells === 1 ? 'shell' : 'shells'}`
+  stdout.write(
+    `The console ${name} is detached since ${timeText(detachedMs, nowMs)}, with ${count}; it ends at ${timeText(endsAtMs, nowMs)}.\n`,
+  )
+  using lines = createInterface({ input: stdin, output: stdout })
+  const answer = await lines.question('Attach it (a), or open a new one (n)? [a] ', { signal })
+  return !/^\s*n/i.test(answer)
+}

@@ -1,0 +1,142 @@
+/**
+ * What the user's shell waits for while a console is open: it starts the console's process or attaches to one, passes on what
+ * happens to it (another size, signals), and restores the terminal if that process is killed. Keys and frames do not pass here.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import type { Socket } from 'node:net'
+import { MusterError } from '../../base/errors.ts'
+import { keeperDirectory, readToken } from '../../ssh/persist/keeper-directory.ts'
+import { leaveSequence } from '../../ui/tty/terminal-session.ts'
+import { ownCommand } from '../command-line/own-command.ts'
+import { type CliContext, EXIT } from '../command-line/verb.ts'
+import { CONSOLE_PROCESS, type FromConsole, TERMINAL_VARIABLES } from './messages.ts'
+import { type ClientLink, inheritedLink, openProvenLink } from './proven-link.ts'
+
+/** For the exit code of a process whose socket is closed already. */
+const END_LIMIT_MS = 2_000
+const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const
+
+/** Starts a console in a process of its own. Returns its exit code, or 0 once it is detached. */
+export async function startConsole(args: readonly string[], context: CliContext): Promise<number> {
+  waitForForeground(context)
+  const [program = '', ...words] = ownCommand()
+  const child = spawn(program, [...words, CONSOLE_PROCESS, terminalPath() ?? '', ...args], {
+    cwd: context.workingDirectory,
+    env: context.environment,
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe', 0, 1, 'pipe'],
+  })
+  const ended = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : `killed by ${signal}`))
+    child.once('error', (error) => resolve(error.message))
+  })
+  child.stderr?.on('data', (bytes: Buffer) => context.stderr.write(bytes))
+  const code = await follow(
+    (handlers) => inheritedLink((child.stdio as readonly unknown[])[5] as Socket, handlers),
+    context,
+    () => Promise.race([ended, new Promise<string>((resolve) => setTimeout(resolve, END_LIMIT_MS, '').unref())]),
+  )
+  child.unref()
+  child.stderr?.destroy()
+  return code
+}
+
+/** Shows a console on this terminal. @throws MusterError where it cannot */
+export async function attachTo(address: string, context: CliContext): Promise<number> {
+  waitForForeground(context)
+  const terminal = terminalPath()
+  if (terminal === undefined) throw new MusterError('usage', 'attach needs a terminal')
+  const token = await readToken(keeperDirectory(context.environment))
+  const given = TERMINAL_VARIABLES.flatMap((name) => {
+    const value = context.environment[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const open = async (handlers: Parameters<typeof openProvenLink>[2]) => {
+    const link = await openProvenLink(address, token, handlers)
+    link.send({ type: 'attach', terminal, environment: Object.fromEntries(given) })
+    return link
+  }
+  return await follow(open, context, async () => '')
+}
+
+/** Until the console has left the terminal. */
+async function follow(
+  open: (handlers: { onMessage(message: FromConsole): void; onClose(): void }) => ClientLink | Promise<ClientLink>,
+  context: CliContext,
+  howItEnded: () => Promise<string>,
+): Promise<number> {
+  const { stdout, stderr } = context
+  const over = Promise.withResolvers<number>()
+  const closed = Promise.withResolvers<void>()
+  /** The terminal has modes that the console set. */
+  let isDrawnOn = false
+  let hasLeft = false
+  const restore = async (): Promise<number> => {
+    // Its settings are restored by Node when this process ends.
+    if (isDrawnOn) stdout.write(leaveSequence({ mouse: true }))
+    const how = await howItEnded()
+    stderr.write(`muster: the console ended unexpectedly${how === '' ? '' : ` (${how})`}\n`)
+    return EXIT.failed
+  }
+  const link = await open({
+    onMessage(message) {
+      if (message.type === 'attached') isDrawnOn = true
+      else if (message.type === 'print') stderr.write(message.text)
+      else if (message.type === 'suspended') {
+        isDrawnOn = false
+        process.kill(process.pid, 'SIGSTOP')
+      } else if (message.type === 'refused') {
+        hasLeft = true
+        over.reject(new MusterError('unreachable', `the console cannot be attached: ${message.reason}`))
+      } else if (message.type === 'left') {
+        hasLeft = true
+        stdout.write(message.text)
+        if (!message.hasEnded) return over.resolve(message.code)
+        // Its process ends, too, before this one says so.
+        const limit = setTimeout(closed.resolve, END_LIMIT_MS)
+        void closed.promise.then(() => {
+          clearTimeout(limit)
+          over.resolve(message.code)
+        })
+      }
+    },
+    onClose() {
+      closed.resolve()
+      if (!hasLeft) void restore().then(over.resolve)
+    },
+  })
+  const listeners: readonly (readonly [NodeJS.Signals, () => void])[] = [
+    ['SIGWINCH', () => link.send({ type: 'resize' })],
+    ['SIGTSTP', () => link.send({ type: 'suspend' })],
+    [
+      'SIGCONT',
+      () => {
+        waitForForeground(context)
+        link.send({ type: 'continue' })
+      },
+    ],
+    ...SIGNALS.map((name) => [name, () => link.send({ type: 'signal', name })] as const),
+  ]
+  for (const [signal, listener] of listeners) process.on(signal, listener)
+  try {
+    return await over.promise
+  } finally {
+    hasLeft = true
+    for (const [signal, listener] of listeners) process.off(signal, listener)
+    link.close()
+  }
+}
+
+/** A program in the background that changes the terminal is stopped by the system until it is in the foreground. */
+function waitForForeground({ stdin }: CliContext): void {
+  const terminal = stdin as { setRawMode?(isRaw: boolean): unknown }
+  terminal.setRawMode?.(true)
+  terminal.setRawMode?.(false)
+}
+
+/** Of stdin; undefined: it has no name here, as in some containers. */
+function terminalPath(): string | undefined {
+  const { stdout, status } = spawnSync('tty', { stdio: [0, 'pipe', 'ignore'], encoding: 'utf8' })
+  const path = stdout?.trim() ?? ''
+  return status === 0 && path.startsWith('/') ? path : undefined
+}

@@ -1,0 +1,331 @@
+/**
+ * The console's own process, in a session of its own. It has the terminal of one client at a time, goes on when that is taken
+ * from it, and gets another from `muster attach`. A client that dies is noticed at once, and the terminal given back for it.
+ */
+import { spawnSync } from 'node:child_process'
+import { closeSync, constants, fstatSync, openSync } from 'node:fs'
+import { createServer, type Server, Socket } from 'node:net'
+import { Writable } from 'node:stream'
+import tty from 'node:tty'
+import { type Clock, systemClock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
+import { timeText } from '../../base/time-text.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { type Claim, claimAddress } from '../../ssh/persist/claim-address.ts'
+import { keeperDirectory, preparePrivateDirectory, readToken } from '../../ssh/persist/keeper-directory.ts'
+import type { ColourDepth } from '../../ui/compositor/colours.ts'
+import type { ConsoleTerminal, DetachableConsole, Detachment } from '../../ui/open-console.tsx'
+import type { HostProcess } from '../../ui/tty/terminal-session.ts'
+import { type SessionDescription, TERMINAL_VARIABLES, type TerminalEnvironment, type ToConsole } from './messages.ts'
+import { acceptLink, type ConsoleLink, inheritedLink } from './proven-link.ts'
+import { nameOf, sessionAddresses } from './session-directory.ts'
+
+/** What the client that started this process gave it (`console-client.ts`). */
+const INPUT = 3
+const OUTPUT = 4
+const LINK = 5
+
+/** Clients that have not proved themselves yet, or only ask: more are turned away. */
+const MOST_GUESTS = 64
+/** A clock that was set, or a machine that slept, moves the end by at most this much. */
+const CHECK_EVERY_MS = 30_000
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+export type HoldOptions = {
+  readonly cluster: string
+  /** Equal for consoles on the same hosts. */
+  readonly opened: string
+  /** Whether the console goes on when its terminal is lost. */
+  readonly isKept: boolean
+  /** How long it goes on without a terminal. */
+  readonly keepMs: number
+  colourDepth(environment: Environment): ColourDepth
+  onWarning(message: string): void
+}
+
+export type HeldConsole = ReturnType<typeof holdConsole>
+
+type Client = Pick<Streams, 'close' | 'keepSettings'> & { readonly link: ConsoleLink; readonly terminal: string }
+
+/** Of the process that `console-client.ts` started. */
+export function holdConsole(
+  environment: Record<string, string | undefined>,
+  terminal: string,
+  /** Ends a console that is not open yet. */
+  interrupt: () => void,
+  clock: Clock = systemClock,
+) {
+  const startedMs = clock.now()
+  let options: HoldOptions | undefined
+  let console: DetachableConsole | undefined
+  let client: Client | undefined
+  let detached: { readonly sinceMs: number; readonly endsAtMs: number } | undefined
+  let timer: Disposable | undefined
+  let server: Server | undefined
+  let claim: Claim | undefined
+  let hasLeft = false
+  let farewell = ''
+  const guests = new Set<ConsoleLink>()
+
+  const first = openStreams(INPUT, OUTPUT)
+  const link: ConsoleLink = inheritedLink(new Socket({ fd: LINK, readable: true, writable: true }), {
+    onMessage: (message) => handle(link, message),
+    onClose: () => lose(link),
+  })
+  client = { ...first, link, terminal }
+  // Nobody may read what goes there any more.
+  process.stderr.on('error', () => {})
+  // The terminal session handles it before this listener; one that is ignored is for a console without a terminal.
+  process.on('SIGHUP', () => {
+    if (console === undefined) interrupt()
+  })
+
+  const hostProcess = {
+    pid: process.pid,
+    stderr: { write: (text: string) => client?.link.send({ type: 'print', text }) },
+    on: (event: string, listener: () => void) => process.on(event, listener),
+    off: (event: string, listener: () => void) => process.off(event, listener),
+    listeners: (event: string) => process.listeners(event as 'exit'),
+    removeAllListeners: (event: string) => process.removeAllListeners(event),
+    // The terminal session stops itself: it is the client that the user's shell waits for.
+    kill: () => client?.link.send({ type: 'suspended' }),
+    exit(code: number) {
+      leave(code)
+      // The link writes a turn later.
+      setImmediate(() => process.exit(code))
+    },
+  } as unknown as HostProcess
+
+  /** The last words to the client, which ends with this code. */
+  const release = (code: number, text: string, hasEnded = false): void => {
+    const from = client
+    client = undefined
+    from?.link.send({ type: 'left', code, text, hasEnded })
+    // That this process has ended shows by its sockets.
+    if (hasEnded) from?.link.keepsProgram(false)
+    else from?.link.finish()
+    from?.close()
+  }
+
+  const leave = (code: number): void => {
+    if (hasLeft) return
+    hasLeft = true
+    timer?.[Symbol.dispose]()
+    claim?.[Symbol.dispose]()
+    server?.close()
+    for (const guest of guests) guest.keepsProgram(false)
+    release(code, farewell, true)
+  }
+
+  /** The client has gone without a word: it was killed, or its terminal vanished. */
+  const lose = (from: ConsoleLink): void => {
+    if (client?.link !== from) return
+    client.keepSettings()
+    // As the signal would do; before the console is open it ends this process.
+    process.emit('SIGHUP', 'SIGHUP')
+  }
+
+  /** The terminal is given back by now. */
+  const goOn = (): void => {
+    const { keepMs = 0 } = options ?? {}
+    const sinceMs = clock.now()
+    detached = { sinceMs, endsAtMs: sinceMs + keepMs }
+    watchEnd()
+  }
+
+  const watchEnd = (): void => {
+    const leftMs = (detached?.endsAtMs ?? 0) - clock.now()
+    if (leftMs <= 0) return console?.quit()
+    timer = clock.after(Math.min(leftMs, CHECK_EVERY_MS), watchEnd)
+  }
+
+  const describe = (): SessionDescription => {
+    const { hosts, shells } = console?.describe() ?? { hosts: [], shells: 0 }
+    return {
+      name: sessionName(),
+      pid: process.pid,
+      cluster: options?.cluster ?? '',
+      hosts: foldHostSet(hosts),
+      hostCount: hosts.length,
+      shells,
+      startedMs,
+      opened: options?.opened ?? '',
+      ...(client === undefined ? {} : { terminal: client.terminal }),
+      ...(detached === undefined ? {} : { detachedMs: detached.sinceMs, endsAtMs: detached.endsAtMs }),
+    }
+  }
+
+  const sessionName = (): string => (claim === undefined ? '' : nameOf(claim.address))
+
+  const attach = (to: ConsoleLink, { terminal, environment: given }: ToConsole & { type: 'attach' }): void => {
+    if (console === undefined || options === undefined)
+      return to.send({ type: 'refused', reason: 'it is starting or ending' })
+    const theirs = terminalEnvironmentOf(given)
+    let streams: Streams
+    try {
+      streams = openTerminal(terminal)
+    } catch (error) {
+      return to.send({ type: 'refused', reason: `its terminal cannot be opened: ${messageOf(error)}` })
+    }
+    if (client !== undefined) {
+      console.detach()
+      release(0, `This console was attached on another terminal, ${printable(terminal)}.\n`)
+    }
+    timer?.[Symbol.dispose]()
+    detached = undefined
+    client = { ...streams, link: to, terminal }
+    if (theirs.SSH_AUTH_SOCK !== undefined) environment.SSH_AUTH_SOCK = theirs.SSH_AUTH_SOCK
+    console.attach({
+      ...streams,
+      environment: theirs,
+      colourDepth: options.colourDepth(theirs),
+      process: hostProcess,
+    })
+    to.send({ type: 'attached' })
+  }
+
+  const handle = (from: ConsoleLink, message: ToConsole): void => {
+    if (message.type === 'attach') return attach(from, message)
+    if (message.type === 'describe') return from.send({ type: 'description', session: describe() })
+    if (message.type === 'end') return end()
+    if (client?.link !== from) return
+    if (message.type === 'resize') process.emit('SIGWINCH', 'SIGWINCH')
+    else if (message.type === 'suspend') process.emit('SIGTSTP', 'SIGTSTP')
+    else if (message.type === 'continue') {
+      process.emit('SIGCONT', 'SIGCONT')
+      from.send({ type: 'attached' })
+    } else if (message.type === 'signal' && SIGNALS.has(message.name)) process.emit(message.name, message.name)
+  }
+
+  const end = (): void => {
+    farewell = 'This console was ended by `muster sessions --end`.\n'
+    if (console === undefined) interrupt()
+    else console.quit()
+  }
+
+  const listen = async (): Promise<void> => {
+    const directory = keeperDirectory(environment)
+    await preparePrivateDirectory(directory)
+    const token = await readToken(directory)
+    server = createServer((socket) => {
+      if (guests.size >= MOST_GUESTS) return void socket.destroy()
+      const guest: ConsoleLink = acceptLink(socket, token, {
+        onMessage: (message) => handle(guest, message),
+        onClose: () => {
+          guests.delete(guest)
+          lose(guest)
+        },
+      })
+      guests.add(guest)
+    })
+    claim = await claimAddress(server, sessionAddresses(directory, options?.cluster ?? ''))
+    if (hasLeft) claim?.[Symbol.dispose]()
+  }
+
+  const detachment: Detachment = {
+    open(opened) {
+      console = opened
+      return {
+        [Symbol.dispose]: () => {
+          console = undefined
+        },
+      }
+    },
+    detach() {
+      if (claim === undefined) return 'there is no socket for `muster attach`; the Log says why'
+      console?.detach()
+      goOn()
+      const until = timeText(detached?.endsAtMs ?? 0, clock.now())
+      release(0, `Detached. \`muster attach ${sessionName()}\` brings it back until ${until}.\n`)
+      return undefined
+    },
+    lose() {
+      if (options?.isKept !== true || claim === undefined || console === undefined) return false
+      console.detach()
+      goOn()
+      release(HANG_UP_CODE, '')
+      return true
+    },
+  }
+
+  return {
+    stdin: first.stdin,
+    stdout: first.stdout,
+    /** Messages go to the client, which has the terminal when this process has not. */
+    stderr: new Writable({
+      decodeStrings: false,
+      write(chunk: string | Buffer, _encoding, done) {
+        client?.link.send({ type: 'print', text: chunk.toString() })
+        done()
+      },
+    }),
+    /** Other clients find the console from now on; for `openConsole`. */
+    hold(held: HoldOptions): { readonly detachment: Detachment; readonly process: HostProcess } {
+      options = held
+      client?.link.send({ type: 'attached' })
+      listen().catch((error: unknown) => held.onWarning(`this console cannot be detached: ${messageOf(error)}`))
+      return { detachment, process: hostProcess }
+    },
+    /** Everything has ended: the client ends with this code. */
+    leave,
+  }
+}
+
+const HANG_UP_CODE = 129
+const SIGNALS: ReadonlySet<string> = new Set(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'])
+
+type Streams = Pick<ConsoleTerminal, 'stdin' | 'stdout'> & {
+  close(): void
+  /** The user's shell may have the terminal again, with settings of its own: then they stay. */
+  keepSettings(): void
+}
+
+function openStreams(input: number, output: number): Streams {
+  const stdin = new tty.ReadStream(input)
+  // The console has a handle of its own and takes from this one the size and the descriptor.
+  const stdout = Object.assign(new tty.WriteStream(output), { fd: output })
+  for (const stream of [stdin, stdout]) stream.on('error', () => {})
+  return {
+    stdin,
+    stdout,
+    keepSettings() {
+      const { stdout: settings } = spawnSync('stty', ['-a'], { stdio: [input, 'pipe', 'ignore'], encoding: 'utf8' })
+      if (typeof settings === 'string' && /\sisig\b/.test(settings)) stdin.setRawMode = () => stdin
+    },
+    close() {
+      stdin.destroy()
+      stdout.destroy()
+      for (const descriptor of new Set([input, output])) {
+        try {
+          closeSync(descriptor)
+        } catch {
+          // Closed with its stream.
+        }
+      }
+    },
+  }
+}
+
+/** Throws where the path is not that of a terminal which this user may use. */
+function openTerminal(path: string): Streams {
+  if (typeof path !== 'string' || !path.startsWith('/dev/')) throw new Error('not the path of a terminal')
+  const open = () => openSync(path, constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK)
+  const input = open()
+  if (!tty.isatty(input) || !fstatSync(input).isCharacterDevice()) {
+    closeSync(input)
+    throw new Error('not a terminal')
+  }
+  return openStreams(input, open())
+}
+
+function terminalEnvironmentOf(given: unknown): TerminalEnvironment {
+  const record = typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {}
+  return Object.fromEntries(
+    TERMINAL_VARIABLES.flatMap((name) => {
+      const value = record[name]
+      return typeof value === 'string' ? [[name, value]] : []
+    }),
+  )
+}

@@ -1,0 +1,63 @@
+/** What a console's process and its clients tell each other. Both are the same user's, of one version. */
+
+/** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
+export const PROTOCOL = 1
+
+/** The first argument of a console's own process; the words of the user follow. */
+export const CONSOLE_PROCESS = 'console-process'
+
+/** The variables that describe a terminal, and the sockets that belong to a login. */
+export const TERMINAL_VARIABLES = [
+  'TERM',
+  'COLORTERM',
+  'COLORFGBG',
+  'NO_COLOR',
+  'LANG',
+  'LC_ALL',
+  'LC_CTYPE',
+  'SSH_AUTH_SOCK',
+  'MUSTER_OBSERVER',
+] as const
+
+export type TerminalEnvironment = Readonly<Partial<Record<(typeof TERMINAL_VARIABLES)[number], string>>>
+
+/** A console as `muster sessions` shows it. Times in ms since the epoch. */
+export type SessionDescription = {
+  readonly name: string
+  readonly pid: number
+  readonly cluster: string
+  /** A folded host set, and how many hosts that is. */
+  readonly hosts: string
+  readonly hostCount: number
+  /** Shells that are open. */
+  readonly shells: number
+  readonly startedMs: number
+  /** The terminal that it is on; undefined while it is detached. */
+  readonly terminal?: string
+  readonly detachedMs?: number
+  readonly endsAtMs?: number
+  /** Equal for consoles on the same hosts: the same file and target. */
+  readonly opened: string
+}
+
+export type ToConsole =
+  | { readonly type: 'hello'; readonly protocol: number; readonly nonce: string }
+  | { readonly type: 'proof'; readonly proof: string }
+  | { readonly type: 'attach'; readonly terminal: string; readonly environment: TerminalEnvironment }
+  | { readonly type: 'describe' }
+  | { readonly type: 'end' }
+  /** The terminal of this client has another size; the client was told to stop, or continues; it got another signal. */
+  | { readonly type: 'resize' | 'suspend' | 'continue' }
+  | { readonly type: 'signal'; readonly name: 'SIGHUP' | 'SIGINT' | 'SIGQUIT' | 'SIGTERM' }
+
+export type FromConsole =
+  | { readonly type: 'hello'; readonly protocol: number; readonly nonce: string; readonly proof: string }
+  /** The console draws on the client's terminal from now on. */
+  | { readonly type: 'attached' }
+  | { readonly type: 'refused'; readonly reason: string }
+  | { readonly type: 'description'; readonly session: SessionDescription }
+  | { readonly type: 'print'; readonly text: string }
+  /** The terminal is as it was: the client may stop. */
+  | { readonly type: 'suspended' }
+  /** The terminal is as it was: the client prints the text, and ends with this code, after the console's process if that ends. */
+  | { readonly type: 'left'; readonly code: number; readonly text: string; readonly hasEnded: boolean }

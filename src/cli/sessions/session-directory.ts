@@ -1,0 +1,86 @@
+/** Where consoles listen: a socket for each, in the directory of the process that keeps connections. */
+import { readdir } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { systemClock } from '../../base/clock.ts'
+import { removeStale } from '../../ssh/persist/claim-address.ts'
+import {
+  keeperDirectory,
+  LONGEST_ADDRESS,
+  preparePrivateDirectory,
+  readToken,
+} from '../../ssh/persist/keeper-directory.ts'
+import { type FromConsole, PROTOCOL, type SessionDescription } from './messages.ts'
+import { type ClientLink, openProvenLink } from './proven-link.ts'
+
+const PREFIX = `console-${PROTOCOL}-`
+/** Consoles of one name: enough for anyone. */
+const MOST_NAMES = 99
+const LONGEST_NAME = 40
+
+/** `NAME`, `NAME-2` and so on; names of hosts and clusters may hold anything. */
+export function sessionAddresses(directory: string, cluster: string): readonly [string, ...string[]] {
+  const room = LONGEST_ADDRESS - Buffer.byteLength(join(directory, `${PREFIX}-${MOST_NAMES}`))
+  const plain = cluster
+    .replace(/[^\w.-]+/g, '-')
+    .replace(/^[-.]+/, '')
+    .slice(0, Math.min(LONGEST_NAME, room))
+    .replace(/[-.]+$/, '')
+  const name = plain === '' ? 'console' : plain
+  const others = Array.from({ length: MOST_NAMES - 1 }, (_, index) => `${name}-${index + 2}`)
+  return [name, ...others].map((each) => join(directory, PREFIX + each)) as [string, ...string[]]
+}
+
+export const nameOf = (address: string): string => basename(address).slice(PREFIX.length)
+
+export type FoundSession = SessionDescription & { readonly address: string }
+
+/** The user's consoles, by name. Sockets that killed ones left are removed. @throws MusterError where the directory is not to be trusted */
+export async function findSessions(
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<readonly FoundSession[]> {
+  const directory = keeperDirectory(environment)
+  const names = await readdir(directory).catch(() => [])
+  const addresses = names.filter((name) => name.startsWith(PREFIX)).map((name) => join(directory, name))
+  if (addresses.length === 0) return []
+  await preparePrivateDirectory(directory)
+  const token = await readToken(directory)
+  const found = await Promise.all(addresses.map((address) => describe(address, token)))
+  return found.flatMap((each) => each ?? []).sort((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+/** Undefined: none answers there. */
+async function describe(address: string, token: Buffer): Promise<FoundSession | undefined> {
+  const answer = Promise.withResolvers<SessionDescription | undefined>()
+  let link: ClientLink
+  try {
+    link = await openProvenLink(address, token, {
+      onMessage: (message: FromConsole) => {
+        if (message.type === 'description') answer.resolve(message.session)
+      },
+      onClose: () => answer.resolve(undefined),
+    })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') await removeStale(address)
+    return undefined
+  }
+  using _limit = systemClock.after(ANSWER_LIMIT_MS, () => answer.resolve(undefined))
+  link.send({ type: 'describe' })
+  const session = await answer.promise
+  link.close()
+  return session && { ...session, address }
+}
+
+/** A console under load answers late; one that was stopped, never. */
+const ANSWER_LIMIT_MS = 3_000
+
+/** Resolves when its process has gone. @throws MusterError */
+export async function endSession(
+  { address }: FoundSession,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
+  const gone = Promise.withResolvers<void>()
+  const token = await readToken(keeperDirectory(environment))
+  const link = await openProvenLink(address, token, { onMessage: () => {}, onClose: gone.resolve })
+  link.send({ type: 'end' })
+  await gone.promise
+}

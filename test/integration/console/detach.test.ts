@@ -1,0 +1,210 @@
+/** A console that is detached, or whose terminal is lost, and comes back on another terminal; embedded hosts. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { endSession, findSessions } from '../../../src/cli/sessions/session-directory.ts'
+import { type EmbeddedHosts, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
+import { type ConsoleOptions, PROGRAM } from '../../support/console-options.ts'
+import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+/** Keeps the settings of the terminal before and after, and the exit code, in files; a shell that signals do not end, and that waits for the settings: what restores them may be another process. */
+const WRAPPER = `
+trap '' TERM HUP
+stty -a > "$0/before"
+(trap - TERM HUP; echo "$(exec sh -c 'echo $PPID')" > "$0/pid"; exec "$@")
+echo $? > "$0/code"
+until stty -a > "$0/after"; cmp -s "$0/before" "$0/after"; do sleep 0.01; done
+echo back
+`
+
+const UNTOUCHED = { isAlternateScreen: false, isBracketedPaste: false, mouse: 'none', isCursorHidden: false }
+
+describe('a console without its terminal', () => {
+  let hosts: EmbeddedHosts
+  let inventory: EmbeddedInventory
+  let directory: string
+  let environment: Record<string, string>
+  const open: ConsoleDriver[] = []
+
+  beforeAll(async () => {
+    hosts = await startEmbeddedHosts({ count: 2, spawnPty: spawnLocalPty })
+    inventory = writeEmbeddedInventory(hosts, [])
+  })
+
+  afterAll(async () => {
+    inventory?.[Symbol.dispose]()
+    await hosts?.[Symbol.asyncDispose]()
+  })
+
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'muster-detach-'))
+    environment = { ...inventory.environment, XDG_RUNTIME_DIR: directory, XDG_CONFIG_HOME: join(directory, 'config') }
+  })
+
+  afterEach(async () => {
+    for (const each of await sessions()) await endSession(each, environment)
+    for (const each of open.splice(0)) await each.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+
+  const start = async (options: ConsoleOptions): Promise<ConsoleDriver> => {
+    const console = await openConsole({ environment, ...options })
+    open.push(console)
+    return console
+  }
+
+  const muster = (...args: readonly string[]): string => {
+    const [file = '', ...words] = PROGRAM
+    return execFileSync(file, [...words, ...args], { env: { ...process.env, ...environment }, encoding: 'utf8' })
+  }
+
+  const kept = (name: string): string => readFileSync(join(directory, name), 'utf8')
+
+  const sessions = () => findSessions(environment)
+
+  const isGone = (pid: number) =>
+    !existsSync(`/proc/${pid}`) || /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+
+  it('comes back on a terminal of another size, with what was on its screens', async () => {
+    const first = await start({ args: ['--hosts', inventory.file], size: [120, 40] })
+    await first.expectReady()
+    await first.type('seq -f "line %g" 60; cd /usr\r')
+    await first.expectOnAll(['m1', 'm2'], () => /^line 60$/m)
+    await first.expectPrompts()
+    expect(await first.detach()).toEqual({ code: 0 })
+    expect(first.modes).toMatchObject(UNTOUCHED)
+    expect(first.screen().join('\n')).toMatch(/Detached\. `muster attach lab` brings it back until (\S+ )?\d\d:\d\d\./)
+    const [listed = ''] = muster('sessions', '--json').split('\n')
+    expect(JSON.parse(listed)).toMatchObject({
+      type: 'session',
+      name: 'lab',
+      cluster: 'lab',
+      hosts: 'm[1-2]',
+      shells: 2,
+    })
+
+    const second = await start({ args: ['attach'], size: [80, 24] })
+    await second.expectOnAll(['m1', 'm2'], () => /^line 60$/m)
+    await second.type('pwd\r')
+    await second.expectOnAll(['m1', 'm2'], () => /^\/usr$/m)
+    await second.leader('[')
+    await second.key('g')
+    await second.expectOn('m1', /^line 1$/m)
+    await second.key('q')
+    expect(muster('sessions', '--end', 'lab')).toMatch(/lab .* ended/)
+    expect(await second.ended()).toEqual({ code: 0 })
+    expect(second.modes).toMatchObject(UNTOUCHED)
+    expect(second.screen().join('\n')).toMatch(/This console was ended by `muster sessions --end`\./)
+  })
+
+  it('moves from one terminal to another', async () => {
+    const first = await start({ args: ['--hosts', inventory.file] })
+    await first.expectReady()
+    const second = await start({ args: ['attach', 'lab'], size: [240, 67] })
+    expect(await first.ended()).toEqual({ code: 0 })
+    expect(first.modes).toMatchObject(UNTOUCHED)
+    expect(first.screen().join('\n')).toMatch(/This console was attached on another terminal, \/dev\/pts\/\d+\./)
+    await second.type('echo here\r')
+    await second.expectOnAll(['m1', 'm2'], () => /^here$/m)
+    await second.quit()
+  })
+
+  it('is offered by muster, which opens a new one on request', async () => {
+    const first = await start({ args: ['--hosts', inventory.file] })
+    await first.expectReady()
+    await first.type('echo first-one\r')
+    await first.expectOnAll(['m1', 'm2'], () => /^first-one$/m)
+    await first.detach()
+
+    const other = await start({ args: ['--hosts', inventory.file], until: false })
+    await waitUntil(() => /\[a\] $/.test(other.screen().join(' ').trimEnd().concat(' ')), 'the question')
+    expect(other.screen().join('\n')).toMatch(/^The console lab is detached since \d\d:\d\d, with 2 shells/m)
+    other.answer('n\r')
+    await other.expectReady()
+    expect((await sessions()).map(({ name }) => name)).toEqual(['lab', 'lab-2'])
+    await other.quit()
+
+    const again = await start({ args: ['--hosts', inventory.file], until: false })
+    await waitUntil(() => again.screen().join(' ').includes('[a]'), 'the question')
+    again.answer('\r')
+    await again.expectOnAll(['m1', 'm2'], () => /^first-one$/m)
+    await again.quit()
+  })
+
+  it.each([
+    ['goes on when its terminal is lost, if that was asked for', ['--keep'], true],
+    ['ends with its terminal', [], false],
+  ])('%s', async (_, options, isKept) => {
+    const first = await start({
+      program: ['sh', '-c', WRAPPER, directory, ...PROGRAM],
+      args: [...options, '--hosts', inventory.file],
+    })
+    await first.expectReady()
+    await first.type('echo still-here\r')
+    await first.expectOnAll(['m1', 'm2'], () => /^still-here$/m)
+    const [session] = await sessions()
+    process.kill(Number(kept('pid')), 'SIGKILL')
+    await first.ended()
+    expect(kept('code')).toBe('137\n')
+    expect(kept('after')).toBe(kept('before'))
+    await waitUntil(() => first.screen().join('\n').includes('back'), 'the earlier screen')
+    expect(first.modes).toMatchObject(UNTOUCHED)
+    if (!isKept) return await waitUntil(() => isGone(session?.pid ?? 0), 'the process of the console to end')
+
+    await waitUntil(async () => (await sessions())[0]?.terminal === undefined, 'the console to be detached')
+    const second = await start({ args: ['attach'] })
+    await second.expectOnAll(['m1', 'm2'], () => /^still-here$/m)
+    // The terminal itself goes away.
+    await second.close()
+    await waitUntil(async () => (await sessions())[0]?.terminal === undefined, 'the console to be detached again')
+    expect(await sessions()).toEqual([expect.objectContaining({ pid: session?.pid, shells: 2 })])
+  })
+
+  it('gives the terminal back when its process is killed', async () => {
+    const first = await start({
+      program: ['sh', '-c', WRAPPER, directory, ...PROGRAM],
+      args: ['--hosts', inventory.file],
+    })
+    await first.expectReady()
+    process.kill((await sessions())[0]?.pid ?? 0, 'SIGKILL')
+    await first.ended()
+    expect(kept('code')).toBe('1\n')
+    expect(kept('after')).toBe(kept('before'))
+    expect(first.modes).toMatchObject(UNTOUCHED)
+    expect(first.screen().join('\n')).toMatch(/muster: the console ended unexpectedly \(killed by SIGKILL\)/)
+    expect(await sessions()).toEqual([])
+    expect(readdirSync(join(directory, 'muster'))).toEqual(['token'])
+  })
+
+  it('stops and continues with its terminal', async () => {
+    const first = await start({ args: ['--hosts', inventory.file] })
+    await first.expectReady()
+    const state = () => /^State:\s+(\S)/m.exec(readFileSync(`/proc/${first.pid}/status`, 'utf8'))?.[1]
+    first.signal('SIGTSTP')
+    await waitUntil(() => state() === 'T', 'the program to stop')
+    expect(first.modes).toMatchObject(UNTOUCHED)
+    first.signal('SIGCONT')
+    await waitUntil(() => first.modes.isAlternateScreen, 'the console to be drawn again')
+    await first.type('echo continued\r')
+    await first.expectOnAll(['m1', 'm2'], () => /^continued$/m)
+    first.signal('SIGTERM')
+    expect(await first.ended()).toEqual({ code: 143 })
+    expect(first.modes).toMatchObject(UNTOUCHED)
+    expect(await sessions()).toEqual([])
+  })
+
+  it('ends after its time', async () => {
+    mkdirSync(join(directory, 'config', 'muster'), { recursive: true })
+    writeFileSync(join(directory, 'config', 'muster', 'preferences.yaml'), 'keep_for: 0.0001\n')
+    const first = await start({ args: ['--hosts', inventory.file] })
+    await first.expectReady()
+    const [session] = await sessions()
+    await first.detach()
+    await waitUntil(() => isGone(session?.pid ?? 0), 'the process of the console to end')
+  })
+})
