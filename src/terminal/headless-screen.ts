@@ -1,7 +1,7 @@
 /** A screen on a headless emulator. Of remote bytes only replies (limited, to their own host) and the bell leave it. */
 
 import { isUtf8 } from 'node:buffer'
-import headless, { type Terminal } from '@xterm/headless'
+import headless, { type IMarker as Marker, type Terminal } from '@xterm/headless'
 import { hasPassed } from '../base/clock.ts'
 import { textOfCells, writeRow } from './cell-row.ts'
 import { BLANK, type CellGrid, WIDE_TAIL, WORDS_PER_CELL } from './cells.ts'
@@ -21,6 +21,9 @@ const NEW_CLUSTERS = 4096
 
 /** Hyperlinks are dropped: cells have none, and the emulator's list of them makes every linked character expensive. */
 const OSC_HYPERLINK = 8
+
+/** Line editors of shells switch this mode on when they begin to read (readline and fish before the prompt, zsh after it). */
+const BRACKETED_PASTE = 2004
 
 const MOST_HITS = 1000
 
@@ -72,6 +75,9 @@ class HeadlessScreen implements Disposable {
   #revision = 0
   #hasRung = false
   #isDisposed = false
+  /** Where the output of the present shell begins, and where its line editor first asked for input. */
+  #shellStart: Marker | undefined
+  #editorStart: Marker | undefined
   #line = new Uint32Array(0)
 
   constructor(options: ScreenOptions, now: () => number) {
@@ -89,6 +95,11 @@ class HeadlessScreen implements Disposable {
     })
     this.#terminal.onBell(() => {
       this.#hasRung = true
+    })
+    this.#terminal.parser.registerCsiHandler({ prefix: '?', final: 'h' }, (params) => {
+      if (this.#shellStart !== undefined && this.#editorStart === undefined && params.includes(BRACKETED_PASTE))
+        this.#editorStart = this.#markLine()
+      return false // the emulator's own handler does the rest
     })
   }
 
@@ -315,6 +326,55 @@ class HeadlessScreen implements Disposable {
     let lastRow = this.#rows - 1
     while (lastRow >= 0 && this.#textOf(this.#buffers.active.baseY + lastRow) === '') lastRow--
     this.#internals.parse(Buffer.from(lastRow < 0 ? '\x1b[H' : `\x1b[${lastRow + 1}H\r\n`))
+    this.forgetLogin()
+    this.#shellStart = this.#markLine()
+    this.#revision++
+  }
+
+  /** From now on there is no `loginPrompt` until the next `restart`. */
+  forgetLogin(): void {
+    this.#shellStart?.dispose()
+    this.#editorStart?.dispose()
+    this.#shellStart = undefined
+    this.#editorStart = undefined
+  }
+
+  /**
+   * The text that the cursor stands behind, which may be the first prompt of the present shell, and what was printed before it: at
+   * most `mostLines` lines, the newest. Undefined: the cursor is at the beginning of a line, or a full-screen program runs.
+   */
+  loginPrompt(mostLines: number): LoginPrompt | undefined {
+    const start = this.#shellStart
+    const buffer = this.#buffers.active
+    if (start === undefined || buffer.type === 'alternate' || buffer.cursorX === 0 || !this.#internals.isAtGround)
+      return undefined
+    const cursorLine = this.#startOfLine(buffer.baseY + buffer.cursorY)
+    const editor = this.#editorStart
+    const promptLine = editor && !editor.isDisposed ? Math.min(editor.line, cursorLine) : cursorLine
+    const first = Math.max(start.isDisposed ? 0 : start.line, 0)
+    const lines: string[] = []
+    for (let line = promptLine - 1; line >= first && lines.length < mostLines; line--) {
+      const begin = Math.max(first, this.#startOfLine(line))
+      let text = ''
+      for (let row = begin; row <= line; row++)
+        text += row < line ? this.#wholeText(row) : this.#textOf(row)
+      lines.push(text)
+      line = begin
+    }
+    return {
+      lines: lines.reverse(),
+      text: this.#textOf(buffer.baseY + buffer.cursorY).slice(0, buffer.cursorX),
+      isLineEditor: editor !== undefined,
+      rowsAbove: Math.max(0, promptLine - buffer.baseY),
+      isFirstShell: start.isDisposed || start.line === 0,
+    }
+  }
+
+  /** The uppermost rows leave the screen as if output had pushed them out: they can be scrolled back to. */
+  scrollOut(rows: number): void {
+    const { isAtGround, scrollsWhole } = this.#internals
+    if (this.#isDisposed || rows <= 0 || rows > this.#buffers.active.cursorY || !isAtGround || !scrollsWhole) return
+    this.#internals.parse(Buffer.from(`\x1b7\x1b[m\x1b[${this.#rows};1H${'\n'.repeat(rows)}\x1b8\x1b[${rows}A`))
     this.#revision++
   }
 
@@ -322,6 +382,18 @@ class HeadlessScreen implements Disposable {
     if (this.#isDisposed) return
     this.#isDisposed = true
     this.#terminal.dispose()
+  }
+
+  /** Marks the first row of the line that the cursor is on. */
+  #markLine(): Marker | undefined {
+    const { baseY, cursorY } = this.#buffers.active
+    return this.#terminal.registerMarker(this.#startOfLine(baseY + cursorY) - baseY - cursorY)
+  }
+
+  #startOfLine(line: number): number {
+    let start = line
+    while (start > 0 && this.#isWrapped(start)) start--
+    return start
   }
 
   #isWrapped(line: number): boolean {
@@ -369,6 +441,18 @@ class HeadlessScreen implements Disposable {
 
 export type Screen = Pick<HeadlessScreen, keyof HeadlessScreen>
 export type ScreenModes = Readonly<Screen['modes']>
+
+export type LoginPrompt = {
+  readonly lines: readonly string[]
+  /** Left of the cursor, on its row. */
+  readonly text: string
+  /** A line editor asks, as shells have it: it is hardly a question of another program. */
+  readonly isLineEditor: boolean
+  /** Of the screen, above the prompt. */
+  readonly rowsAbove: number
+  /** Nothing of an earlier shell stands above. */
+  readonly isFirstShell: boolean
+}
 
 type ScreenOptions = {
   columns: number

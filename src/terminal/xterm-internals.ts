@@ -7,7 +7,9 @@ type CsiIdentifier = { prefix?: string; intermediates?: string; final: string }
 
 type Core = {
   _inputHandler: { parse(data: Uint8Array): unknown; _parser: { currentState: number; reset(): void } }
-  _bufferService: { buffer: { lines: { get(index: number): RawLine | undefined } } }
+  _bufferService: {
+    buffer: { lines: { get(index: number): RawLine | undefined }; scrollTop: number; scrollBottom: number }
+  }
   coreService: {
     isCursorHidden: boolean
     decPrivateModes: { cursorStyle?: 'block' | 'underline' | 'bar' | undefined }
@@ -58,6 +60,15 @@ export function openInternals(terminal: Terminal) {
     /** The parser is inside a string (OSC, DCS, APC, PM, SOS) and so swallows what comes. */
     get isInString() {
       return STRING_STATES.includes(parser.currentState)
+    },
+    /** Between sequences: what is parsed now is read from its beginning. */
+    get isAtGround() {
+      return parser.currentState === 0
+    },
+    /** A line feed on the last row scrolls the whole screen. */
+    get scrollsWhole() {
+      const { scrollTop, scrollBottom } = core._bufferService.buffer
+      return scrollTop === 0 && scrollBottom === terminal.rows - 1
     },
     /** Valid UTF-8. Never throws. */
     parse(bytes: Uint8Array) {

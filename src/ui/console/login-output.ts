@@ -1,0 +1,158 @@
+/**
+ * What hosts print before their first prompt: it leaves the pane for the scroll-back (unless `login_output: show`), is kept for one
+ * key, and its warnings are named in the log. A line that the user must answer stays: only complete lines above it are moved, and
+ * only when a shell asks.
+ */
+import type { Clock } from '../../base/clock.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { ShellState } from '../../ssh/create-fleet.ts'
+import type { LoginPrompt, Screen } from '../../terminal/headless-screen.ts'
+import type { DialogLine } from '../dialogs/dialog.ts'
+import { textDialog } from '../dialogs/text-dialog.ts'
+import type { PageContext } from '../state/console-state.ts'
+import { loginWarnings } from './login-warnings.ts'
+
+/** Of one host; the newest are kept. */
+const MOST_LINES = 200
+const MOST_COLUMNS = 400
+/** A prompt without a line editor is believed after so long without output. */
+const QUIET_MS = 300
+/** Hosts that print the same within this time share a line in the log. */
+const TOGETHER_MS = 500
+/** Fewer lines are moved without a word. */
+const WORTH_A_WORD = 3
+
+type LoginOutputOptions = {
+  readonly clock: Clock
+  readonly context: PageContext
+  screen(host: string): Screen | undefined
+  isHidden(): boolean
+}
+
+/** A shell asks, and no other program: a menu, a password or a question ends otherwise. */
+export function isShellPrompt({ text, isLineEditor }: Pick<LoginPrompt, 'text' | 'isLineEditor'>): boolean {
+  const end = text.trimEnd().at(-1) ?? ''
+  return isLineEditor ? end !== '' && !':?'.includes(end) : '$#%'.includes(end) && end !== ''
+}
+
+export class LoginOutput implements Disposable {
+  readonly #options: LoginOutputOptions
+  /** Hosts whose shell has shown no prompt yet, and the wait for quiet. */
+  readonly #waiting = new Map<string, Disposable | undefined>()
+  readonly #texts = new Map<string, readonly string[]>()
+  /** What is not in the log yet: text to hosts. */
+  readonly #news = new Map<string, { readonly hosts: string[]; readonly isWarning: boolean }>()
+  #newsTimer: Disposable | undefined
+
+  constructor(options: LoginOutputOptions) {
+    this.#options = options
+  }
+
+  /** No prompt is about to be found by itself. */
+  get isIdle(): boolean {
+    return this.#newsTimer === undefined && [...this.#waiting.values()].every((timer) => timer === undefined)
+  }
+
+  noteShell(host: string, state: ShellState): void {
+    this.#stop(host)
+    if (state.kind === 'opening') this.#waiting.set(host, undefined)
+  }
+
+  /** Who types sees all of the answer: nothing moves any more. */
+  noteTyped(hosts: readonly string[]): void {
+    for (const host of hosts) {
+      this.#stop(host)
+      if ((this.#options.context.state.hosts.get(host)?.loginLines ?? 0) > 0) this.#mark(host, 0)
+    }
+  }
+
+  noteParsed(host: string): void {
+    if (!this.#waiting.has(host)) return
+    this.#waiting.get(host)?.[Symbol.dispose]()
+    this.#waiting.set(host, undefined)
+    const prompt = this.#options.screen(host)?.loginPrompt(MOST_LINES)
+    if (prompt === undefined || !isShellPrompt(prompt)) return
+    if (prompt.isLineEditor) return this.#take(host, prompt)
+    const timer = this.#options.clock.after(QUIET_MS, () => this.#take(host, prompt))
+    this.#waiting.set(host, timer)
+  }
+
+  #take(host: string, { lines, rowsAbove, isFirstShell }: LoginPrompt): void {
+    const { context, screen, isHidden } = this.#options
+    this.#stop(host)
+    const shown = trimBlank(lines.map((line) => line.slice(0, MOST_COLUMNS)))
+    this.#texts.set(host, shown)
+    // After a reconnection the output of the shell before stands above: it stays in view.
+    const hides = isHidden() && isFirstShell && rowsAbove > 0
+    if (hides) screen(host)?.scrollOut(rowsAbove)
+    if (hides && shown.length >= WORTH_A_WORD) {
+      this.#mark(host, shown.length)
+      this.#tell(host, `${shown.length} lines at login`, false)
+    }
+    for (const warning of loginWarnings(shown)) this.#tell(host, `at login: ${warning}`, true)
+    context.change(() => ({}))
+  }
+
+  /** What all hosts printed, equal texts once. */
+  open(): void {
+    const { context } = this.#options
+    const { hosts, columns } = context.state
+    const printed = [...hosts.keys()].flatMap((host) => {
+      const text = this.#texts.get(host)?.join('\n') ?? ''
+      return text === '' ? [] : [{ host, text }]
+    })
+    if (printed.length === 0) return context.notice('no host printed anything before its first prompt')
+    const groups = [...Map.groupBy(printed, ({ text }) => text)].sort(([, a], [, b]) => b.length - a.length)
+    const lines = groups.flatMap(([text, members]): DialogLine[] => {
+      const texts = text.split('\n')
+      const title = `${foldHostSet(members.map(({ host }) => host))}: ${texts.length} ${texts.length === 1 ? 'line' : 'lines'}`
+      return [{ text: title, tone: 'strong' }, ...texts.map((line) => ({ text: `  ${line}` })), { text: '' }]
+    })
+    const width = Math.min(110, columns - 2)
+    context.openDialog(textDialog({ id: 'login-output', title: 'Printed at login', width, lines }))
+  }
+
+  #mark(host: string, loginLines: number): void {
+    this.#options.context.change(({ hosts }) => {
+      const known = hosts.get(host)
+      return known === undefined ? {} : { hosts: new Map(hosts).set(host, { ...known, loginLines }) }
+    })
+  }
+
+  #tell(host: string, text: string, isWarning: boolean): void {
+    const news = this.#news.get(text) ?? { hosts: [], isWarning }
+    news.hosts.push(host)
+    this.#news.set(text, news)
+    this.#newsTimer ??= this.#options.clock.after(TOGETHER_MS, () => this.#log())
+  }
+
+  #log(): void {
+    const { context } = this.#options
+    this.#newsTimer = undefined
+    const hidden = new Set<string>()
+    for (const [text, { hosts, isWarning }] of this.#news) {
+      context.log(foldHostSet(hosts), text, isWarning ? 'warning' : 'info')
+      if (!isWarning) for (const host of hosts) hidden.add(host)
+    }
+    this.#news.clear()
+    if (hidden.size === 0) return
+    const most = Math.max(...[...hidden].map((host) => this.#texts.get(host)?.length ?? 0))
+    const count = hidden.size === 1 ? `${most}` : `up to ${most}`
+    context.notice(`${foldHostSet(hidden)}: ${count} lines at login, ${context.state.leaderLabel} L shows them`)
+  }
+
+  #stop(host: string): void {
+    this.#waiting.get(host)?.[Symbol.dispose]()
+    this.#waiting.delete(host)
+  }
+
+  [Symbol.dispose](): void {
+    this.#newsTimer?.[Symbol.dispose]()
+    for (const host of [...this.#waiting.keys()]) this.#stop(host)
+  }
+}
+
+function trimBlank(lines: readonly string[]): readonly string[] {
+  const isText = (line: string): boolean => line.trim() !== ''
+  return lines.slice(Math.max(0, lines.findIndex(isText)), lines.findLastIndex(isText) + 1)
+}
