@@ -356,8 +356,7 @@ class HeadlessScreen implements Disposable {
     for (let line = promptLine - 1; line >= first && lines.length < mostLines; line--) {
       const begin = Math.max(first, this.#startOfLine(line))
       let text = ''
-      for (let row = begin; row <= line; row++)
-        text += row < line ? this.#wholeText(row) : this.#textOf(row)
+      for (let row = begin; row <= line; row++) text += row < line ? this.#wholeText(row) : this.#textOf(row)
       lines.push(text)
       line = begin
     }

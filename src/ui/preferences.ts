@@ -32,6 +32,7 @@ const preferencesSchema = z.strictObject({
     .prefault({}),
   history: z.int().min(0).max(100_000).default(1000),
   mouse: z.boolean().default(true),
+  greeting: z.enum(['hide', 'show']).default('hide'),
   auto_close: z.number().min(0).max(86_400).default(0),
   clipboard: z.boolean().default(true),
   keep: z.boolean().default(false),

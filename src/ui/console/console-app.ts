@@ -44,6 +44,7 @@ import { Dialogs } from './dialogs.ts'
 import { Divergence } from './divergence.ts'
 import { addToLog, hostStateOf, logLine, reduceHost, writeNotice } from './fleet-reducer.ts'
 import { HostViews } from './host-views.ts'
+import { isJumpHost, isOwnAddress, LoginOutput } from './login-output.ts'
 import { type Arrangement, arrange, type Direction, focusNeighbour, pageOf } from './panes.ts'
 import { Recording } from './recording.ts'
 import { ScrollMode } from './scroll-mode.ts'
@@ -108,6 +109,7 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly views: HostViews
   readonly comparison: Comparison
   readonly #divergence: Divergence
+  readonly loginOutput: LoginOutput
   readonly recording: Recording
   readonly selection = new TextSelection()
   readonly scroll: ScrollMode
@@ -226,6 +228,15 @@ export class ConsoleApp implements PageContext, Disposable {
         removeHosts: (hosts) => this.removeHosts(hosts),
       }),
     )
+    this.loginOutput = this.#owned.own(
+      new LoginOutput({
+        clock: ports.clock,
+        context: this,
+        screen: (host) => this.views.screen(host),
+        isHidden: () => this.options.preferences.greeting === 'hide',
+        comesFromHere: (host, from) => isOwnAddress(from) || isJumpHost(ports.fleet.endpoint(host), from),
+      }),
+    )
     this.#owned.own(ports.fleet.on((event) => this.#handleFleet(event)))
     // After the console's own listener, so that its parts see the state after each event.
     const parts = this.#owned.own(options.createParts(this))
@@ -241,7 +252,12 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   get isIdle(): boolean {
-    return this.#feeder.isIdle && this.work.isIdle && Object.values(this.pages).every(({ isIdle }) => isIdle)
+    return (
+      this.#feeder.isIdle &&
+      this.loginOutput.isIdle &&
+      this.work.isIdle &&
+      Object.values(this.pages).every(({ isIdle }) => isIdle)
+    )
   }
 
   get arrangement(): Arrangement {
@@ -350,6 +366,7 @@ export class ConsoleApp implements PageContext, Disposable {
   #write(hosts: readonly string[], bytes: Uint8Array): WriteReport {
     const report = this.ports.fleet.write(hosts, bytes)
     this.#autoClose.noteTyped(report.sent)
+    this.loginOutput.noteTyped(report.sent)
     return report
   }
 
@@ -493,7 +510,10 @@ export class ConsoleApp implements PageContext, Disposable {
     if (event.type === 'shell' && event.state.kind === 'opening') this.#divergence.forget(event.host)
     this.#divergence.noteChange()
     this.#updateHost(event.host, (host) => reduceHost(host, event))
-    if (event.type === 'shell') this.#autoClose.noteShell(event.host, event.state)
+    if (event.type === 'shell') {
+      this.#autoClose.noteShell(event.host, event.state)
+      this.loginOutput.noteShell(event.host, event.state)
+    }
     const line = logLine(event, this.clock.now())
     if (line) this.#addToLog(line)
     this.options.onPaneChange(event.host, false)
@@ -501,6 +521,7 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   #handleParsed(host: string, bytes: number): void {
+    this.loginOutput.noteParsed(host)
     const isEcho = this.#isEcho(host, bytes)
     this.options.onPaneChange(host, isEcho)
     if ((this.views.screen(host)?.viewOffset ?? 0) > 0) this.options.onFramesChange()

@@ -17,6 +17,7 @@ export function hostStateOf(endpoint: Endpoint): HostState {
     lossReason: undefined,
     queuedBytes: 0,
     hasNews: false,
+    loginLines: 0,
     bellAtMs: undefined,
     isDifferent: false,
     isRecording: false,

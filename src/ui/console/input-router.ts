@@ -77,6 +77,7 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
   fold: (app) => app.change((state) => ({ isFolded: !state.isFolded, isZoomed: false })),
   differences: (app) => app.change((state) => ({ showsDifferences: !state.showsDifferences })),
   scroll: (app) => app.scroll.enter(app.focusedHosts()[0]),
+  'login-output': (app) => app.loginOutput.open(),
   macro: openMacros,
   paste: (app) => dialogs.openPaste(app),
   record: (app) => app.recording.toggle(),

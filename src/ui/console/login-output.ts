@@ -1,16 +1,20 @@
 /**
- * What hosts print before their first prompt: it leaves the pane for the scroll-back (unless `login_output: show`), is kept for one
+ * What hosts print before their first prompt: it leaves the pane for the scroll-back (unless `greeting: show`), is kept for one
  * key, and its warnings are named in the log. A line that the user must answer stays: only complete lines above it are moved, and
  * only when a shell asks.
  */
+import { hostname, networkInterfaces } from 'node:os'
 import type { Clock } from '../../base/clock.ts'
+import { printable } from '../../base/printable.ts'
+import { wrapText } from '../../base/text-width.ts'
+import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ShellState } from '../../ssh/create-fleet.ts'
 import type { LoginPrompt, Screen } from '../../terminal/headless-screen.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { textDialog } from '../dialogs/text-dialog.ts'
 import type { PageContext } from '../state/console-state.ts'
-import { loginWarnings } from './login-warnings.ts'
+import { lastLoginFrom, loginWarnings } from './login-warnings.ts'
 
 /** Of one host; the newest are kept. */
 const MOST_LINES = 200
@@ -27,6 +31,8 @@ type LoginOutputOptions = {
   readonly context: PageContext
   screen(host: string): Screen | undefined
   isHidden(): boolean
+  /** Addresses and names of this machine and of the host's jump hosts. */
+  comesFromHere(host: string, from: string): boolean
 }
 
 /** A shell asks, and no other program: a menu, a password or a question ends otherwise. */
@@ -48,17 +54,18 @@ export class LoginOutput implements Disposable {
     this.#options = options
   }
 
-  /** No prompt is about to be found by itself. */
+  /** No prompt is about to be found without further output. */
   get isIdle(): boolean {
-    return this.#newsTimer === undefined && [...this.#waiting.values()].every((timer) => timer === undefined)
+    return [...this.#waiting.values()].every((timer) => timer === undefined)
   }
 
   noteShell(host: string, state: ShellState): void {
+    if (state.kind === 'open') return
     this.#stop(host)
     if (state.kind === 'opening') this.#waiting.set(host, undefined)
   }
 
-  /** Who types sees all of the answer: nothing moves any more. */
+  /** From the first key on nothing moves any more. */
   noteTyped(hosts: readonly string[]): void {
     for (const host of hosts) {
       this.#stop(host)
@@ -78,9 +85,9 @@ export class LoginOutput implements Disposable {
   }
 
   #take(host: string, { lines, rowsAbove, isFirstShell }: LoginPrompt): void {
-    const { context, screen, isHidden } = this.#options
+    const { screen, isHidden } = this.#options
     this.#stop(host)
-    const shown = trimBlank(lines.map((line) => line.slice(0, MOST_COLUMNS)))
+    const shown = trimBlank(lines.map((line) => printable(line.slice(0, MOST_COLUMNS))))
     this.#texts.set(host, shown)
     // After a reconnection the output of the shell before stands above: it stays in view.
     const hides = isHidden() && isFirstShell && rowsAbove > 0
@@ -90,7 +97,9 @@ export class LoginOutput implements Disposable {
       this.#tell(host, `${shown.length} lines at login`, false)
     }
     for (const warning of loginWarnings(shown)) this.#tell(host, `at login: ${warning}`, true)
-    context.change(() => ({}))
+    const from = lastLoginFrom(shown)
+    if (from !== undefined && !this.#options.comesFromHere(host, from))
+      this.#tell(host, `at login: last login from ${from}`, true)
   }
 
   /** What all hosts printed, equal texts once. */
@@ -102,13 +111,14 @@ export class LoginOutput implements Disposable {
       return text === '' ? [] : [{ host, text }]
     })
     if (printed.length === 0) return context.notice('no host printed anything before its first prompt')
+    const width = Math.min(110, columns - 2)
+    const wrapped = (line: string): DialogLine[] => wrapText(line, width - 8).map((text) => ({ text: `  ${text}` }))
     const groups = [...Map.groupBy(printed, ({ text }) => text)].sort(([, a], [, b]) => b.length - a.length)
     const lines = groups.flatMap(([text, members]): DialogLine[] => {
       const texts = text.split('\n')
       const title = `${foldHostSet(members.map(({ host }) => host))}: ${texts.length} ${texts.length === 1 ? 'line' : 'lines'}`
-      return [{ text: title, tone: 'strong' }, ...texts.map((line) => ({ text: `  ${line}` })), { text: '' }]
+      return [{ text: title, tone: 'accent' }, ...texts.flatMap(wrapped), { text: '' }]
     })
-    const width = Math.min(110, columns - 2)
     context.openDialog(textDialog({ id: 'login-output', title: 'Printed at login', width, lines }))
   }
 
@@ -151,6 +161,14 @@ export class LoginOutput implements Disposable {
     for (const host of [...this.#waiting.keys()]) this.#stop(host)
   }
 }
+
+export function isOwnAddress(from: string): boolean {
+  const interfaces = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses)
+  return from === 'localhost' || from === hostname() || interfaces.some(({ address }) => address === from)
+}
+
+export const isJumpHost = (endpoint: Endpoint | undefined, from: string): boolean =>
+  endpoint?.jump.some(({ host, address }) => host === from || address === from) ?? false
 
 function trimBlank(lines: readonly string[]): readonly string[] {
   const isText = (line: string): boolean => line.trim() !== ''

@@ -10,7 +10,10 @@ const saying =
     pattern.test(line) ? text : undefined
 
 const FINDERS: readonly Finder[] = [
-  saying(/(?:system restart|reboot) required|\brestart is required|needs to be (?:restarted|rebooted)/i, 'reboot required'),
+  saying(
+    /(?:system restart|reboot) required|\brestart is required|needs to be (?:restarted|rebooted)/i,
+    'reboot required',
+  ),
   // Ubuntu's landscape-sysinfo: `Usage of /: 95.3% of 9.51GB`, `/ is using 98.2% of 9.51GB`.
   (line) => {
     const [, path = '', percent = ''] =
@@ -29,12 +32,17 @@ const FINDERS: readonly Finder[] = [
     const count = /(\d{1,9}) failed login attempts? since/i.exec(line)?.[1]
     return count === undefined ? undefined : `failed login attempts: ${count}`
   },
-  (line) => {
-    const from = /^\s*Last login: .{0,60}\bfrom (\S{1,100})/.exec(line)?.[1]
-    return from === undefined ? undefined : `last login from ${from}`
-  },
 ]
 
 export function loginWarnings(lines: readonly string[]): string[] {
   return [...new Set(lines.flatMap((line) => FINDERS.flatMap((find) => find(line) ?? [])))]
+}
+
+/** The address or name that the last login came from. */
+export function lastLoginFrom(lines: readonly string[]): string | undefined {
+  for (const line of lines) {
+    const from = /^\s*Last login: .{0,60}\bfrom (\S{1,100})/.exec(line)?.[1]
+    if (from !== undefined) return from
+  }
+  return undefined
 }

@@ -103,11 +103,16 @@ function whereOf({ host, address, port }: HostState): string {
 /** How long a bell is shown. */
 export const BELL_MS = 2000
 
+/** Narrower panes have no room for it beside the name. */
+const MIN_COLUMNS_FOR_LOGIN = 44
+
 function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: Screen | undefined): Span[] {
   const badges: Span[] = []
   const warning = styleOf(theme.warning, undefined, BOLD)
   if (screen && screen.viewOffset > 0)
     badges.push({ text: ` ↑${screen.viewOffset} `, style: styleOf(theme.accent, undefined, BOLD) })
+  if (host.loginLines > 0 && screen && screen.columns >= MIN_COLUMNS_FOR_LOGIN)
+    badges.push({ text: ` ${host.loginLines} lines at login `, style: mutedStyle(theme) })
   if (host.isDifferent) badges.push({ text: ' ≠ ', style: warning })
   if (host.queuedBytes > 0) badges.push({ text: ` behind ${formatBytes(host.queuedBytes)} `, style: warning })
   if (host.bellAtMs !== undefined && state.clockMs - host.bellAtMs < BELL_MS)

@@ -122,6 +122,7 @@ export const actionSpecs = [
       'scroll and search',
       'Scroll back in the focused host. Inside: arrows, PageUp, PageDown, g and G move, / searches, n and N step through the matches, Esc returns.',
     ],
+    ['login-output', 'L', 'show login output', 'Show what the hosts printed before their first prompt.'],
     [
       'macro',
       'm',

@@ -57,6 +57,8 @@ export type HostState = {
   readonly queuedBytes: number
   /** Output since its page was last on the screen. */
   readonly hasNews: boolean
+  /** Lines printed before the first prompt that are out of view; 0 after the first key. */
+  readonly loginLines: number
   readonly bellAtMs: number | undefined
   /** Its screen differs from the majority's; only set while differences or folding are shown. */
   readonly isDifferent: boolean

@@ -1,0 +1,138 @@
+/** What hosts print before their first prompt. */
+import { expect, it } from 'vitest'
+import { isShellPrompt } from '../../../../src/ui/console/login-output.ts'
+import { lastLoginFrom, loginWarnings } from '../../../../src/ui/console/login-warnings.ts'
+import { createConsoleHarness } from './console-harness.ts'
+
+/** As readline switches bracketed paste on before it prints the prompt. */
+const PROMPT = '\x1b[?2004hroot@m1:~# '
+const MOTD = Array.from({ length: 24 }, (_, index) => `welcome ${index + 1}\r\n`).join('')
+
+function harness(options: Parameters<typeof createConsoleHarness>[0] = {}) {
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2'], ...options })
+  const login = (...hosts: string[]) => {
+    for (const host of hosts)
+      for (const kind of ['opening', 'open'] as const)
+        harness.fleet.events.emit({ type: 'shell', host, state: { kind } })
+  }
+  const shown = (host = 'm1') => (harness.console.views.screen(host)?.visibleText() ?? []).filter((line) => line !== '')
+  const log = () => harness.console.state.log.map(({ host, text }) => `${host}: ${text}`)
+  login('m1', 'm2')
+  return { ...harness, login, shown, log }
+}
+
+it('leaves the prompt alone on the screen, keeps the rest in the scroll-back, and says so', async () => {
+  const { print, shown, console, clock, log } = harness()
+  await print('m1', MOTD)
+  await print('m1', PROMPT)
+  expect(shown()).toEqual(['root@m1:~#'])
+  const screen = console.views.screen('m1')
+  expect(screen?.cursor).toMatchObject({ row: 0, column: 11 })
+  if (screen) screen.viewOffset = screen.historyLines
+  expect(shown()[0]).toBe('welcome 1')
+  expect(screen?.historyLines).toBe(24)
+  expect(console.state.hosts.get('m1')?.loginLines).toBe(24)
+  await print('m2', MOTD + PROMPT)
+  clock.advance(1000)
+  expect(log()).toContain('m[1-2]: 24 lines at login')
+  expect(console.state.notice?.text).toMatch(/^m\[1-2\]: up to 24 lines at login, Ctrl-\] L shows them$/)
+})
+
+it('shows what all hosts printed with one key, equal texts once', async () => {
+  const { print, type, console } = harness({ size: { columns: 100, rows: 60 } })
+  await print('m1', MOTD + PROMPT)
+  await print('m2', MOTD + PROMPT)
+  type('\x1dL')
+  const { mode } = console.state
+  const lines = mode.kind === 'dialog' ? mode.dialog.lines.map(({ text }) => text) : []
+  expect(lines.slice(0, 3)).toEqual(['m[1-2]: 24 lines', '  welcome 1', '  welcome 2'])
+})
+
+it('keeps all lines of a prompt of two lines', async () => {
+  const { print, shown } = harness()
+  await print('m1', 'hello\r\n\x1b[?2004h-- root@m1 --\r\n$ ')
+  expect(shown()).toEqual(['-- root@m1 --', '$'])
+})
+
+it('takes zsh, which prints its prompt first, and a shell without a line editor, after a pause', async () => {
+  const zsh = harness()
+  await zsh.print('m1', 'hello\r\nm1% \x1b[?2004h')
+  expect(zsh.shown()).toEqual(['m1%'])
+  const dash = harness()
+  dash.fleet.events.emit({ type: 'data', host: 'm1', bytes: Buffer.from('hello\r\n$ ') })
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+  expect(dash.shown()).toEqual(['hello', '$'])
+  dash.clock.advance(400)
+  expect(dash.shown()).toEqual(['$'])
+})
+
+it.each([
+  ['a forced change of the password', 'Your password has expired.\r\nCurrent password: '],
+  ['a menu', '1) train\r\n2) test\r\nSelect> '],
+  ['a question of a line editor', 'Project a or b\r\n\x1b[?2004hWhich one? '],
+  ['a script that still works', 'checking disks\r\nplease wait'],
+  ['a full-screen program', 'hello\r\n\x1b[?1049h\x1b[?2004h# '],
+])('hides nothing of %s', async (_, text) => {
+  const { print, clock, console } = harness()
+  await print('m1', text)
+  clock.advance(5000)
+  expect(console.views.screen('m1')?.historyLines).toBe(0)
+})
+
+it('moves nothing after the first key, and nothing with greeting: show', async () => {
+  const typed = harness()
+  await typed.print('m1', 'hello\r\n')
+  typed.type('x')
+  await typed.print('m1', PROMPT)
+  expect(typed.shown()).toEqual(['hello', 'root@m1:~#'])
+  const shown = harness({ preferences: { greeting: 'show' } })
+  await shown.print('m1', `hello\r\nSystem restart required\r\n${PROMPT}`)
+  shown.clock.advance(1000)
+  expect(shown.shown()).toEqual(['hello', 'System restart required', 'root@m1:~#'])
+  expect(shown.log()).toContain('m1: at login: reboot required')
+})
+
+it('leaves the output of the shell before in view when a host comes back', async () => {
+  const { print, login, shown } = harness()
+  await print('m1', `hello\r\n${PROMPT}`)
+  await print('m1', 'make\r\nstep 1\r\n')
+  login('m1')
+  await print('m1', `hello again\r\n${PROMPT}`)
+  expect(shown()).toEqual(['root@m1:~# make', 'step 1', 'hello again', 'root@m1:~#'])
+})
+
+it('names warnings in the log, hosts that print the same together', async () => {
+  const { print, clock, log } = harness()
+  const text = `*** System restart required ***\r\nUsage of /: 97.2% of 9.51GB\r\nLast login: Mon from 203.0.113.9\r\n${PROMPT}`
+  await print('m1', text)
+  await print('m2', text)
+  clock.advance(1000)
+  expect(log().slice(-4)).toEqual([
+    'm[1-2]: 3 lines at login',
+    'm[1-2]: at login: reboot required',
+    'm[1-2]: at login: / is 97% full',
+    'm[1-2]: at login: last login from 203.0.113.9',
+  ])
+})
+
+it('finds warnings and no others', () => {
+  expect(loginWarnings(['  Usage of /:   45.0% of 9GB', 'Memory usage: 98%', '/ is using 91.5% of 9GB'])).toEqual([
+    '/ is 91% full',
+  ])
+  expect(loginWarnings(['Warning: your password will expire in 3 days'])).toEqual(['password expires in 3 days'])
+  expect(loginWarnings(['There were 2 failed login attempts since the last successful login.'])).toEqual([
+    'failed login attempts: 2',
+  ])
+  expect(loginWarnings(['Welcome to Ubuntu', '12 updates can be applied immediately.'])).toEqual([])
+  expect(lastLoginFrom(['Last login: Mon Nov 23 10:00:00 2026 from 10.0.0.5'])).toBe('10.0.0.5')
+  expect(lastLoginFrom(['Last login: Mon Nov 23 10:00:00 2026 on tty1'])).toBeUndefined()
+})
+
+it('knows the end of a prompt', () => {
+  const isPrompt = (text: string, isLineEditor: boolean) => isShellPrompt({ text, isLineEditor })
+  expect(['$ ', 'root@m1:~# ', '~ ❯ ', '>'].map((text) => isPrompt(text, true))).toEqual([true, true, true, true])
+  expect(['$ ', '# ', 'm1% '].map((text) => isPrompt(text, false))).toEqual([true, true, true])
+  expect(['Password: ', 'Go on? ', '#? ', 'Select> ', ' '].map((text) => isPrompt(text, false))).toEqual(
+    Array(5).fill(false),
+  )
+})
