@@ -5,8 +5,10 @@ import { clip } from '../../base/text-width.ts'
 import { themes } from '../compositor/scene.ts'
 import type { ThrottledChrome } from '../console/chrome-source.ts'
 import { footerBars, headerBars, noticeBar } from '../console/header.ts'
+import { keyGrid } from '../keys/key-grid.ts'
 import type { Keymap } from '../keys/registry.ts'
 import { Bar, DialogBox, Themed } from './dialog-box.tsx'
+import { KeyGridBox } from './key-grid-box.tsx'
 
 export function Chrome({
   source,
@@ -20,6 +22,7 @@ export function Chrome({
   const header = headerBars(state, theme, source.pageInfo())
   const footer = footerBars(state, theme, keymap)
   const notice = noticeBar(state, theme)
+  const grid = keyGrid(state, keymap)
   const { columns, rows } = state
   return (
     <Box flexDirection="column" width={columns} height={rows} overflow="hidden">
@@ -39,6 +42,7 @@ export function Chrome({
           </Themed>
         </Box>
       )}
+      {grid ? <KeyGridBox theme={theme} grid={grid} /> : null}
       {state.mode.kind === 'dialog' ? (
         <DialogBox theme={theme} view={state.mode.dialog} columns={columns} rows={rows} />
       ) : null}

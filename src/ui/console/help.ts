@@ -1,12 +1,20 @@
 /** The help and docs/keys.md, both from the table of actions. Pure. */
 import { padEnd, wrapText } from '../../base/text-width.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
-import { ACTION_SECTIONS, actionSpecs, type Keymap, keysOf } from '../keys/registry.ts'
-import { PAGE_TABS } from '../state/console-state.ts'
+import { ACTION_SECTIONS, actionSpecs, type Keymap, keysOf, SYNONYMS } from '../keys/registry.ts'
+import { hasWord } from '../rows/table-view.ts'
+import { type ConsoleState, PAGE_TABS } from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
 import { panelKeys } from '../work-views/panel.ts'
 
-type Entry = { readonly keys: readonly string[]; readonly help: string }
+type Entry = {
+  readonly keys: readonly string[]
+  readonly help: string
+  readonly title?: string
+  /** Other words for it. */
+  readonly synonyms?: string | undefined
+}
+export type HelpSection = { readonly title: string; readonly entries: readonly Entry[] }
 
 /** The actions of each section, with the user's keys. */
 const actionSections = (keymap: Keymap) =>
@@ -14,15 +22,35 @@ const actionSections = (keymap: Keymap) =>
     title,
     entries: actionSpecs
       .filter(({ section }) => section === title)
-      .map(({ id, help }) => ({ id, help, keys: keysOf(keymap, id) })),
+      .map(({ id, title: name, help }) => ({
+        id,
+        title: name,
+        help,
+        synonyms: SYNONYMS[id],
+        keys: keysOf(keymap, id),
+      })),
   }))
 
-export function helpLines(keymap: Keymap, leader: string): DialogLine[] {
-  const sections: readonly { readonly title: string; readonly entries: readonly Entry[] }[] = [
-    ...actionSections(keymap),
-    { title: 'In the view of a run or a copy, without the leader', entries: panelKeys },
-    ...PAGE_TABS.map(({ id, title }) => ({ title: `On the tab ${title}, without the leader`, entries: pageKeys[id] })),
+/** The sections of the help, first those of the place where the user is. */
+export function helpSections(
+  keymap: Keymap,
+  { tab, panel }: Pick<ConsoleState, 'tab' | 'panel'>,
+): readonly HelpSection[] {
+  const pages = PAGE_TABS.map(({ id, title }) => ({
+    title: `On the tab ${title}, without the leader`,
+    entries: pageKeys[id],
+    isHere: tab === id,
+  }))
+  const work = { title: 'In the view of a run or a copy, without the leader', entries: panelKeys }
+  const sections = [
+    ...actionSections(keymap).map((own) => ({ ...own, isHere: false })),
+    { ...work, isHere: tab === 'shells' && panel?.hasKeys === true },
+    ...pages,
   ]
+  return [...sections.filter(({ isHere }) => isHere), ...sections.filter(({ isHere }) => !isHere)]
+}
+
+export function helpLines(sections: readonly HelpSection[], leader: string): DialogLine[] {
   return [
     {
       text: `Keys go to the receivers. After ${leader} the next key is a command; ${leader} twice sends ${leader} itself.`,
@@ -31,12 +59,24 @@ export function helpLines(keymap: Keymap, leader: string): DialogLine[] {
       text: 'Mouse: click focuses, click on a title toggles the host, drag copies, wheel scrolls. Tabs, rows and keys can be clicked.',
       tone: 'muted',
     },
-    ...sections.flatMap(({ title, entries }): DialogLine[] => [
-      { text: '' },
-      { text: title, tone: 'accent' },
-      ...entries.map(({ keys, help }) => ({ text: `${padEnd(keys.join(' '), 14)} ${help}` })),
-    ]),
+    ...sections.flatMap((section) => [{ text: '' }, ...sectionLines(section)]),
   ]
+}
+
+const sectionLines = ({ title, entries }: HelpSection): DialogLine[] => [
+  { text: title, tone: 'accent' },
+  ...entries.map(({ keys, help }) => ({ text: `${padEnd(keys.join(' '), 14)} ${help}` })),
+]
+
+/** Entries with all words in their keys, names and help, or in the title of their section. */
+export function findHelp(sections: readonly HelpSection[], text: string): DialogLine[] {
+  const words = text.split(/\s+/).filter(Boolean)
+  return sections.flatMap(({ title, entries }) => {
+    const found = entries.filter(({ keys, help, title: name = '', synonyms = '' }) =>
+      words.every((word) => hasWord([...keys, help, name, synonyms, title].join(' '), word)),
+    )
+    return found.length === 0 ? [] : sectionLines({ title, entries: found })
+  })
 }
 
 /** Wraps the lines at `columns`: an entry continues under its text, a paragraph at the margin. */

@@ -5,6 +5,7 @@
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { InputEvent, KeyEvent } from '../keys/decode-input.ts'
 import { encodeKey } from '../keys/encode-for-pane.ts'
+import { KEY_GRID_MS } from '../keys/key-grid.ts'
 import { isKeyLabel, keyLabel } from '../keys/key-table.ts'
 import type { ActionId } from '../keys/registry.ts'
 import {
@@ -92,6 +93,7 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
   panel: (app) => app.work.toggleKeys(),
   palette: (app) => dialogs.openPalette(app, (id) => actions[id](app)),
   help: dialogs.openHelp,
+  settings: dialogs.openSettings,
   redraw: (app) => app.options.onRedraw(),
   detach: (app) => {
     const reason = app.options.detach()
@@ -135,6 +137,7 @@ export class InputRouter {
   readonly #mouse: MouseRouter
   /** Pass-through keys of one read of the terminal, sent together. */
   #typed: Uint8Array[] = []
+  #gridTimer: Disposable | undefined
 
   constructor(app: ConsoleApp) {
     this.#app = app
@@ -222,10 +225,15 @@ export class InputRouter {
     const isTyping = keysElsewhere(app.state) === undefined
     app.scroll.leave()
     app.change(() => ({ mode: { kind: 'leader', isTyping } }))
+    this.#gridTimer?.[Symbol.dispose]()
+    this.#gridTimer = app.clock.after(KEY_GRID_MS, () => {
+      app.change(({ mode }) => (mode.kind === 'leader' ? { mode: { ...mode, showsKeys: true } } : {}))
+    })
   }
 
   #handleCommand(event: KeyEvent, label: string, isTyping: boolean): void {
     const app = this.#app
+    this.#gridTimer?.[Symbol.dispose]()
     app.change(() => ({ mode: { kind: 'typing' } }))
     if (label === app.state.leaderLabel) {
       if (isTyping) return this.#type(event)

@@ -1,16 +1,23 @@
 /** The dialogs of the console: what each asks, previews, and does with the answer. */
+
+import { defined } from '../../base/defined.ts'
 import { sentenceOf } from '../../base/errors.ts'
-import { clip } from '../../base/text-width.ts'
+import { clip, padEnd } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { pasteDialog } from '../dialogs/paste-dialog.ts'
-import { listDialog, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
+import { type ListItem, listDialog, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog, textDialog } from '../dialogs/text-dialog.ts'
-import { type ActionId, actionSpecs, keysOf } from '../keys/registry.ts'
-import { receiverList, setReceivers } from '../state/console-state.ts'
+import type { KeyEntry } from '../keys/key-table.ts'
+import { type ActionId, actionSpecs, keysOf, SYNONYMS } from '../keys/registry.ts'
+import { preferencesFile } from '../preferences.ts'
+import { receiverList, setReceivers, titleOf } from '../state/console-state.ts'
+import { pageKeys } from '../tabs/page-keys.ts'
+import { panelKeys } from '../work-views/panel.ts'
 import { openEnd } from '../work-views/work-questions.ts'
 import type { ConsoleApp } from './console-app.ts'
-import { helpLines, wrapHelp } from './help.ts'
+import { findHelp, helpLines, helpSections, wrapHelp } from './help.ts'
+import { handleTableKey } from './table-keys.ts'
 
 const HOST_SET_HELP: readonly DialogLine[] = [
   { text: 'm3   m[1-4]   gpu[01-16/2]   rack[1-2]n[1-8]', tone: 'muted' },
@@ -146,8 +153,10 @@ export function openPaste(app: ConsoleApp, text = app.pendingPaste): void {
   )
 }
 
+/** What can be done now: the keys of the shown tab or view first, then all actions. */
 export function openPalette(app: ConsoleApp, run: (id: ActionId) => void): void {
   const { keymap } = app.options
+  const here = keysHere(app)
   app.openDialog(
     listDialog({
       id: 'palette',
@@ -156,26 +165,95 @@ export function openPalette(app: ConsoleApp, run: (id: ActionId) => void): void 
       submitTitle: 'run',
       readLine: (text) => app.work.readLine(text) ?? app.rayLine.read(text),
       emptyText: '',
-      items: actionSpecs.map((spec) => ({
-        id: spec.id,
-        label: spec.title,
-        keywords: `${spec.section} ${spec.help}`,
-        keyHint: keysOf(keymap, spec.id).join(' '),
-        disabledReason: spec.disabledReason(app.state),
-      })),
-      onSubmit: ({ id }) => run(id as ActionId),
+      items: [
+        ...here.items,
+        ...actionSpecs.map((spec) => ({
+          id: spec.id,
+          label: spec.title,
+          ...defined({ synonyms: SYNONYMS[spec.id] }),
+          keywords: `${spec.section} ${spec.help}`,
+          keyHint: keysOf(keymap, spec.id)
+            .map((key) => `${app.state.leaderLabel} ${key}`)
+            .join(', '),
+          disabledReason: spec.disabledReason(app.state),
+        })),
+      ],
+      onSubmit: ({ id }) => (here.keys.has(id) ? here.press(here.keys.get(id) ?? '') : run(id as ActionId)),
     }),
   )
 }
 
+type Here = {
+  readonly items: readonly ListItem[]
+  /** By the id of an item. */
+  readonly keys: ReadonlyMap<string, string>
+  press(key: string): void
+}
+
+/** The keys that do something now on the shown tab or in the view of a run. */
+function keysHere(app: ConsoleApp): Here {
+  const { state, page } = app
+  const { tab, panel } = state
+  const listOf = <S>(title: string, table: readonly KeyEntry<S>[], now: S, press: (key: string) => void): Here => {
+    const active = table.filter(({ isActive }) => isActive?.(now) !== false)
+    const idOf = (entry: KeyEntry<S>) => `key ${entry.id}`
+    return {
+      items: active.map((entry) => ({
+        id: idOf(entry),
+        label: entry.title ?? entry.help.replace(/[.;:].*$/s, ''),
+        detail: entry.title === undefined ? '' : clip(entry.help, HELP_WIDTH),
+        synonyms: title,
+        keywords: entry.help,
+        keyHint: entry.keys.join(' '),
+      })),
+      keys: new Map(active.map((entry) => [idOf(entry), entry.keys[0] ?? ''])),
+      press,
+    }
+  }
+  if (page !== undefined && tab !== 'shells')
+    return listOf(titleOf(tab), pageKeys[tab], state, (key) => void (handleTableKey(app, key) || page.handleKey(key)))
+  if (panel?.hasKeys === true) return listOf('view', panelKeys, panel, (key) => app.work.handleKey(key))
+  return { items: [], keys: new Map(), press: () => {} }
+}
+
+/** Of the sentence beside a command of the shown tab. */
+const HELP_WIDTH = 44
+
 export function openHelp(app: ConsoleApp): void {
-  const width = Math.min(110, app.state.columns - 2)
+  const { state } = app
+  const width = Math.min(110, state.columns - 2)
+  const sections = helpSections(app.options.keymap, state)
+  const wrap = (lines: readonly DialogLine[]) => wrapHelp(lines, width - 6)
   app.openDialog(
     textDialog({
       id: 'help',
       title: 'Keys',
       width,
-      lines: wrapHelp(helpLines(app.options.keymap, app.state.leaderLabel), width - 6),
+      lines: wrap(helpLines(sections, state.leaderLabel)),
+      find: (text) => wrap(findHelp(sections, text)),
+    }),
+  )
+}
+
+export function openSettings(app: ConsoleApp): void {
+  const width = Math.min(90, app.state.columns - 2)
+  const settings = Object.entries(app.options.preferences).map(([name, value]) => {
+    const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+    return { text: `${padEnd(name, 14)} ${text}` }
+  })
+  app.openDialog(
+    textDialog({
+      id: 'settings',
+      title: 'Settings',
+      width,
+      lines: wrapHelp(
+        [
+          { text: `To change them, edit ${preferencesFile(app.ports.environment)}`, tone: 'muted' },
+          { text: '' },
+          ...settings,
+        ],
+        width - 6,
+      ),
     }),
   )
 }

@@ -18,6 +18,7 @@ import {
   type Theme,
   themes,
 } from '../compositor/scene.ts'
+import { keyGrid } from '../keys/key-grid.ts'
 import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
 import { areaOf, layoutPanel } from '../work-views/panel.ts'
 import type { ConsoleApp } from './console-app.ts'
@@ -178,9 +179,11 @@ export function buildScene(app: ConsoleApp, chrome: CellGrid, drawn: ConsoleStat
   const { state } = app
   const theme = themes[state.themeName]
   const notice = noticeBar(drawn, theme)
+  const grid = keyGrid(drawn, app.options.keymap)
   const overlays: Rect[] = [
     ...(notice === undefined ? [] : [notice.rect]),
     ...(drawn.mode.kind === 'dialog' ? [dialogRect(drawn.mode.dialog, drawn.columns, drawn.rows)] : []),
+    ...(grid === undefined ? [] : [grid.rect]),
   ]
   const { columns, rows } = state
   if (app.page) {

@@ -82,7 +82,8 @@ export type ListItem = {
   readonly id: string
   readonly label: string
   readonly detail?: string
-  /** Searched, not shown. */
+  /** Searched, not shown: other names of it, then a text about it. */
+  readonly synonyms?: string
   readonly keywords?: string
   /** At the right: the key that does the same. */
   readonly keyHint?: string
@@ -101,17 +102,45 @@ export type ListOptions = {
   onSubmit(item: ListItem): void
 }
 
-export function filterItems(items: readonly ListItem[], needle: string): ListItem[] {
+/** All items with all words, the best first; without any, those whose label has the letters in this order. */
+export function filterItems(items: readonly ListItem[], needle: string): readonly ListItem[] {
   const words = needle.toLowerCase().split(/\s+/).filter(Boolean)
-  const found = items.filter((item) => {
-    const text = `${item.label} ${item.detail ?? ''} ${item.keywords ?? ''}`.toLowerCase()
-    return words.every((word) => text.includes(word))
+  if (words.length === 0) return items
+  const ranked = items.flatMap((item) => {
+    const rank = rankOf(item, words)
+    return rank === undefined ? [] : [{ item, rank }]
   })
-  const [first] = words
-  if (first === undefined) return found
-  const rank = ({ label }: ListItem): number =>
-    label.toLowerCase().startsWith(first) ? 0 : label.toLowerCase().includes(first) ? 1 : 2
-  return found.sort((a, b) => rank(a) - rank(b))
+  if (ranked.length > 0) return ranked.toSorted((one, other) => one.rank - other.rank).map(({ item }) => item)
+  const letters = words.join('')
+  return items.filter(({ label }) => hasLetters(label.toLowerCase(), letters))
+}
+
+/** 0 is best; undefined: a word is missing. */
+function rankOf(item: ListItem, words: readonly string[]): number | undefined {
+  const label = item.label.toLowerCase()
+  const synonyms = (item.synonyms ?? '').toLowerCase()
+  const all = [label, synonyms, item.detail ?? '', item.keywords ?? ''].join(' ').toLowerCase()
+  if (!words.every((word) => all.includes(word))) return undefined
+  const phrase = words.join(' ')
+  const ranks = [
+    label.startsWith(phrase),
+    words.every((word) => ` ${label}`.includes(` ${word}`)),
+    words.every((word) => synonyms.split(' ').includes(word)),
+    words.every((word) => label.includes(word)),
+    words.every((word) => ` ${label} ${synonyms}`.includes(` ${word}`)),
+  ]
+  const at = ranks.indexOf(true)
+  return at < 0 ? ranks.length : at
+}
+
+function hasLetters(text: string, letters: string): boolean {
+  let from = 0
+  for (const letter of letters) {
+    const at = text.indexOf(letter, from)
+    if (at < 0) return false
+    from = at + 1
+  }
+  return true
 }
 
 export const listDialog =
@@ -122,7 +151,7 @@ export const listDialog =
     let selected = 0
     let firstShown = 0
     let error: string | undefined
-    const found = (): ListItem[] => filterItems(items, line.text)
+    const found = (): readonly ListItem[] => filterItems(items, line.text)
     const close = closeOnce(onClose)
     const move = (by: number): void => {
       const count = found().length
@@ -150,16 +179,20 @@ export const listDialog =
     }
     const shownItems = (rows: number): readonly DialogLine[] => {
       const all = found()
-      if (all.length === 0) return [{ text: items.length === 0 ? emptyText : 'no match', tone: 'muted' }]
-      const height = Math.max(3, rows - 9)
+      const none = items.length === 0 ? emptyText : `nothing matches “${line.text.trim()}”`
+      if (all.length === 0) return [{ text: none, tone: 'muted' }]
+      const room = Math.max(3, rows - 9)
+      const isLong = all.length > room
+      const height = isLong ? room - 1 : room
       const start = windowAround(selected, all.length, height)
       firstShown = start
-      return all.slice(start, start + height).map((item, index) => ({
+      const shown = all.slice(start, start + height).map((item, index) => ({
         text: item.detail ? `${item.label}  ${item.detail}` : item.label,
         isSelected: start + index === selected,
         ...(item.disabledReason === undefined ? {} : { tone: 'muted' as const }),
-        ...defined({ right: (item.disabledReason ?? item.keyHint) || undefined }),
+        ...defined({ right: [item.disabledReason, item.keyHint].filter(Boolean).join('   ') || undefined }),
       }))
+      return isLong ? [...shown, { text: moreText(start, all.length - start - height), tone: 'muted' }] : shown
     }
     return {
       view({ rows }) {
@@ -189,5 +222,9 @@ export const listDialog =
       cancel: close,
     }
   }
+
+/** `↑ 3 more   ↓ 20 more` */
+const moreText = (above: number, below: number): string =>
+  [...(above > 0 ? [`↑ ${above} more`] : []), ...(below > 0 ? [`↓ ${below} more`] : [])].join('   ')
 
 const CANCEL = ['Esc', 'cancel'] as const

@@ -1,19 +1,38 @@
 /** Text to read: the help, to scroll through, or a question that is answered with yes or no. */
-import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from './dialog.ts'
+import {
+  closeOnce,
+  type DialogFactory,
+  type DialogLine,
+  editLine,
+  emptyLine,
+  isCancelKey,
+  type Line,
+} from './dialog.ts'
 
 export type TextOptions = {
   readonly id: string
   readonly title: string
   readonly lines: readonly DialogLine[]
   readonly width: number
+  /** The lines that match a text, which is typed after `/`. */
+  find?(text: string): readonly DialogLine[]
 }
 
 export const textDialog =
-  ({ id, title, lines, width }: TextOptions): DialogFactory =>
+  ({ id, title, lines: all, width, find }: TextOptions): DialogFactory =>
   ({ onClose, onChange }) => {
+    let lines = all
+    let needle: Line = emptyLine
+    let isSearching = false
     let offset = 0
     let height = 10
     const close = closeOnce(onClose)
+    const search = (next: Line): void => {
+      needle = next
+      offset = 0
+      lines = next.text.trim() === '' ? all : (find?.(next.text) ?? all)
+      onChange()
+    }
     const clamp = (to: number): number => Math.max(0, Math.min(to, lines.length - height))
     const targetOf = (label: string): number | undefined => {
       if (label === 'Down' || label === 'j') return offset + 1
@@ -25,20 +44,45 @@ export const textDialog =
     }
     return {
       view({ rows }) {
-        height = Math.max(3, rows - 7)
+        height = Math.max(3, rows - (isSearching || needle.text !== '' ? 9 : 7))
         offset = clamp(offset)
         const last = Math.min(offset + height, lines.length)
         const isLong = lines.length > height
         return {
           id,
           title: isLong ? `${title}  ${offset + 1}–${last} of ${lines.length}` : title,
-          lines: lines.slice(offset, last),
-          keys: [...(isLong ? [['↑↓ PgUp PgDn', 'scroll'] as const] : []), ['Esc', 'close']],
+          ...(isSearching || needle.text !== ''
+            ? { input: { label: 'Find:', ...needle, cursor: isSearching ? needle.cursor : needle.text.length } }
+            : {}),
+          lines:
+            lines.length === 0
+              ? [{ text: `no key matches “${needle.text.trim()}”`, tone: 'warning' }]
+              : lines.slice(offset, last),
+          keys: [
+            ...(isLong ? [['↑↓ PgUp PgDn', 'scroll'] as const] : []),
+            ...(isSearching ? [['Enter', 'keep'] as const] : find === undefined ? [] : [['/', 'find'] as const]),
+            ['Esc', needle.text === '' && !isSearching ? 'close' : 'show all'],
+          ],
           width,
         }
       },
-      key(label) {
-        if (isCancelKey(label) || ['q', '?', 'Enter'].includes(label)) return void close()
+      key(label, event) {
+        if (isCancelKey(label) && (isSearching || needle.text !== '')) {
+          isSearching = false
+          return search(emptyLine)
+        }
+        if (isSearching) {
+          const next = editLine(needle, event)
+          if (label === 'Enter') isSearching = false
+          if (label === 'Enter') return onChange()
+          if (next) return search(next)
+        } else {
+          if (isCancelKey(label) || ['q', '?', 'Enter'].includes(label)) return void close()
+          if (label === '/' && find !== undefined) {
+            isSearching = true
+            return onChange()
+          }
+        }
         const target = targetOf(label)
         if (target === undefined) return
         offset = clamp(target)

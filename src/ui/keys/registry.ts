@@ -72,11 +72,11 @@ export const actionSpecs = [
     ],
     ['receive-all', 'a', 'select all hosts', 'Send what you type to every host, also on other pages.'],
     ['receive-none', 'n', 'select no host', 'Send what you type to no host, until you select some.'],
-    ['receive-invert', 'i', 'invert the selection', 'Swap the hosts that receive your keys and those that do not.'],
+    ['receive-invert', 'i', 'invert selection', 'Swap the hosts that receive your keys and those that do not.'],
     [
       'receive-different',
       'f',
-      'select hosts that differ',
+      'hosts that differ',
       'Select only the receivers that the header says differ; if there are none, failed hosts and hosts whose screen is not like most. The same key restores the earlier receivers.',
       needsPane,
     ],
@@ -85,7 +85,7 @@ export const actionSpecs = [
     [
       'receive-solo',
       's',
-      'select this host alone',
+      'this host alone',
       'Select only the focused host; the same key restores the earlier receivers.',
       needsPane,
     ],
@@ -177,7 +177,7 @@ export const actionSpecs = [
     [
       'reconnect',
       'r',
-      'reconnect this host',
+      'reconnect',
       'Reconnect the focused host, or open a new shell if its shell has ended.',
       inShells((state) => {
         const host = state.hosts.get(state.focus ?? '')
@@ -188,7 +188,7 @@ export const actionSpecs = [
     [
       'reconnect-all',
       'R',
-      'reconnect all lost hosts',
+      'reconnect all',
       'Reconnect every host that is lost, failed or closed.',
       ({ hosts }) =>
         [...hosts.values()].some((host) => isTrouble(host) || host.session.kind === 'closed')
@@ -212,7 +212,7 @@ export const actionSpecs = [
     [
       'save-set',
       'w',
-      'save the receivers as a group',
+      'save as a group',
       'Write the receivers to hosts.yaml as a group; comments and order of the file are kept.',
       needsReceiver,
     ],
@@ -225,6 +225,7 @@ export const actionSpecs = [
   ...section('Program', () => undefined, [
     ['palette', ':', 'command palette', 'Find any action by name.'],
     ['help', '?', 'help', 'Show all keys.'],
+    ['settings', ',', 'settings', 'Show the settings and the file that changes them.'],
     ['redraw', 'Ctrl-l', 'redraw', 'Redraw the whole screen.'],
     [
       'detach',
@@ -237,6 +238,47 @@ export const actionSpecs = [
 ]
 
 export type ActionId = (typeof actionSpecs)[number]['id']
+
+/** What people call an action elsewhere: the palette finds it by these words, too. */
+export const SYNONYMS: Readonly<Partial<Record<ActionId, string>>> = {
+  'receive-toggle': 'mark pick include exclude',
+  'receive-all': 'broadcast synchronize everything everyone',
+  'receive-none': 'deselect mute nothing',
+  'receive-different': 'diverging outliers odd broken',
+  'receive-group': 'tag role',
+  'receive-expression': 'filter target pattern',
+  'receive-solo': 'only single one isolate',
+  'page-next': 'forward screen',
+  'page-previous': 'back screen',
+  'pane-larger': 'bigger grow resize fewer',
+  'pane-smaller': 'shrink resize more',
+  zoom: 'fullscreen maximize enlarge',
+  fold: 'group merge dedupe collapse',
+  differences: 'diff compare',
+  scroll: 'history scrollback find copy-mode log page',
+  macro: 'template snippet variable number',
+  paste: 'multiline editor clipboard script',
+  record: 'asciicast log capture save output',
+  run: 'exec execute command ssh',
+  copy: 'scp rsync upload push send file transfer',
+  panel: 'output result',
+  reconnect: 'retry respawn restart reopen',
+  'reconnect-all': 'retry respawn restart',
+  'add-host': 'connect open new host',
+  'close-host': 'disconnect kill remove detach',
+  'save-set': 'store cluster write',
+  'tab-shells': 'terminals panes',
+  'tab-bring-up': 'provision install setup apply plan drift',
+  'tab-network': 'monitor top htop cpu gpu memory bandwidth iperf',
+  'tab-packing': 'placement gpu scheduler what-if',
+  'tab-jobs': 'queue squeue kubectl',
+  'tab-log': 'messages events errors',
+  palette: 'find search command',
+  help: 'keys shortcuts bindings cheatsheet manual',
+  settings: 'preferences options configuration config theme leader keys',
+  redraw: 'refresh repaint clear',
+  quit: 'exit close leave bye',
+}
 
 /** The footer while the leader waits: as many as fit, in this order. */
 export const LEADER_HINTS: readonly (readonly [ActionId, string])[] = [

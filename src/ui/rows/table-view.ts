@@ -47,14 +47,14 @@ export const FIRST_TABLE_VIEW: TableView = { filter: emptyLine, sort: undefined,
 
 const keys = keyTable<TableFrame | undefined>()(
   [
-    'filter',
+    'table-filter',
     '/',
     'filter',
     'Tables: show only rows that match what you type: words, !word excludes, column:word searches one column. Enter keeps the filter, Esc clears it.',
   ],
-  ['sort', '>', 'sort', 'Tables: sort by the next column.', (frame) => (frame?.columns.length ?? 0) > 1],
-  ['sort-before', '<', '', 'Tables: sort by the previous column.'],
-  ['reverse', 'I', '', 'Tables: reverse the order.'],
+  ['table-sort', '>', 'sort', 'Tables: sort by the next column.', (frame) => (frame?.columns.length ?? 0) > 1],
+  ['table-sort-before', '<', '', 'Tables: sort by the previous column.'],
+  ['table-reverse', 'I', '', 'Tables: reverse the order.'],
 )
 
 /** For the table of keys of a tab. */
@@ -71,13 +71,13 @@ export const tableKeys = <S>(frameOf: (state: S) => TableFrame | undefined): rea
 export function tableAfterKey(view: TableView, frame: TableFrame, label: string): TableView | undefined {
   if (label === 'Esc') return view.filter.text === '' ? undefined : { ...view, filter: emptyLine }
   switch (commandOf(keys, label, frame)) {
-    case 'filter':
+    case 'table-filter':
       return { ...view, isTyping: true, filter: { ...view.filter, cursor: view.filter.text.length } }
-    case 'sort':
+    case 'table-sort':
       return { ...view, sort: neighbour(view, frame, 1), isReversed: false }
-    case 'sort-before':
+    case 'table-sort-before':
       return { ...view, sort: neighbour(view, frame, -1), isReversed: false }
-    case 'reverse':
+    case 'table-reverse':
       return { ...view, isReversed: !view.isReversed }
     default:
       return undefined

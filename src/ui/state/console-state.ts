@@ -69,7 +69,7 @@ export type Mode =
   /** Keys go to the receivers. */
   | { readonly kind: 'typing' }
   /** The next key is a command. `isTyping`: keys went to the receivers before it. */
-  | { readonly kind: 'leader'; readonly isTyping: boolean }
+  | { readonly kind: 'leader'; readonly isTyping: boolean; readonly showsKeys?: boolean }
   /** Arrows and Space select panes; any other key is typed again. */
   | { readonly kind: 'select' }
   | {

@@ -1,0 +1,49 @@
+/** Draws the commands while the leader waits. */
+import { Box } from 'ink'
+import { defined } from '../../base/defined.ts'
+import type { Theme } from '../compositor/scene.ts'
+import type { KeyGrid } from '../keys/key-grid.ts'
+import { Themed } from './dialog-box.tsx'
+
+export function KeyGridBox({ theme, grid: { rows, rect } }: { readonly theme: Theme; readonly grid: KeyGrid }) {
+  const colours = { title: theme.accent, plain: theme.barText, disabled: theme.muted }
+  return (
+    <Box
+      position="absolute"
+      top={rect.row}
+      left={rect.column}
+      width={rect.width}
+      height={rect.height}
+      flexDirection="column"
+      borderStyle="round"
+      overflow="hidden"
+      {...defined({ borderColor: theme.accent, borderBackgroundColor: theme.dialog })}
+    >
+      {rows.map((cells, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the place is the identity
+        <Box key={row} height={1} flexShrink={0}>
+          <Themed fill={theme.dialog}> </Themed>
+          {cells.map(({ key, text, tone }, column) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the place is the identity
+            <Box key={column} flexShrink={0}>
+              <Themed colour={tone === 'disabled' ? theme.muted : theme.accent} fill={theme.dialog} isBold>
+                {key}
+              </Themed>
+              <Themed
+                colour={colours[tone]}
+                fill={theme.dialog}
+                isBold={tone === 'title'}
+                isDim={theme.name === 'none' && tone === 'disabled'}
+              >
+                {text}
+              </Themed>
+            </Box>
+          ))}
+          <Box flexGrow={1}>
+            <Themed fill={theme.dialog}>{' '.repeat(rect.width)}</Themed>
+          </Box>
+        </Box>
+      ))}
+    </Box>
+  )
+}

@@ -1,0 +1,94 @@
+/** All commands in groups, in columns: shown while the leader waits for a key. Pure. */
+import { clip, padEnd, textWidth } from '../../base/text-width.ts'
+import type { Rect } from '../compositor/scene.ts'
+import type { ConsoleState } from '../state/console-state.ts'
+import { ACTION_SECTIONS, actionSpecs, disabledReasonOf, type Keymap, keysOf } from './registry.ts'
+
+/** This long after the leader, if no key came. */
+export const KEY_GRID_MS = 400
+
+export type GridCell = {
+  /** Both padded to their columns; `key` is empty above a group and below the last one. */
+  readonly key: string
+  readonly text: string
+  readonly tone: 'title' | 'plain' | 'disabled'
+}
+
+export type KeyGrid = { readonly rows: readonly (readonly GridCell[])[]; readonly rect: Rect }
+
+const GLYPHS: Readonly<Record<string, string>> = {
+  ...{ Left: '←', Right: '→', Up: '↑', Down: '↓', PageUp: 'PgUp', PageDown: 'PgDn' },
+}
+const shortKey = (key: string): string =>
+  GLYPHS[key] ?? key.replace('Ctrl-', 'C-').replace('Alt-', 'M-').replace('Shift-', 'S-')
+const KEY_WIDTH = 5
+/** Of a key and what it does. */
+const LEAST_CELL = 25
+
+/** Over the panes, above the footer; undefined: the leader does not wait, or not long enough. */
+export function keyGrid(state: ConsoleState, keymap: Keymap): KeyGrid | undefined {
+  const { mode, columns, rows } = state
+  if (mode.kind !== 'leader' || mode.showsKeys !== true) return undefined
+  const room = columns - 3
+  const across = Math.max(1, Math.min(ACTION_SECTIONS.length, Math.floor(room / LEAST_CELL)))
+  const most = Math.max(1, rows - 4)
+  const groups = gridGroups(state, keymap)
+  const heights = Array.from({ length: most }, (_, index) => index + 1)
+  const columnsOf = (height: number) => flow(groups, height)
+  const height = heights.find((one) => columnsOf(one).length <= across) ?? most
+  const shown = columnsOf(height).slice(0, across)
+  const width = Math.floor(room / across)
+  const cells = Array.from({ length: height }, (_, row) =>
+    shown.map((column): GridCell => fitted(column[row] ?? NOTHING, width)),
+  )
+  const [first] = cells
+  if (first === undefined) return undefined
+  return { rows: cells, rect: { column: 0, row: rows - height - 3, width: columns, height: height + 2 } }
+}
+
+const NOTHING: GridCell = { key: '', text: '', tone: 'plain' }
+
+function fitted({ key, text, tone }: GridCell, width: number): GridCell {
+  if (key === '') return { key, text: padEnd(clip(text, width - 1), width), tone }
+  const keyWidth = Math.max(KEY_WIDTH, textWidth(key))
+  return { key: padEnd(key, keyWidth), text: padEnd(clip(` ${text}`, width - keyWidth - 1), width - keyWidth), tone }
+}
+
+function gridGroups(state: ConsoleState, keymap: Keymap): readonly (readonly GridCell[])[] {
+  return ACTION_SECTIONS.map((title) => {
+    const cells = actionSpecs
+      .filter(({ section }) => section === title)
+      .flatMap(({ id, title: text }): readonly GridCell[] => {
+        const [key] = keysOf(keymap, id)
+        if (key === undefined) return []
+        const tone = disabledReasonOf(id, state) === undefined ? 'plain' : 'disabled'
+        return [{ key: shortKey(key), text, tone }]
+      })
+    return [{ key: '', text: title, tone: 'title' }, ...joinArrows(cells)]
+  })
+}
+
+/** The four arrows are one line. */
+function joinArrows(cells: readonly GridCell[]): readonly GridCell[] {
+  const arrows = cells.filter(({ key }) => '←↓↑→'.includes(key))
+  const [first] = arrows
+  if (arrows.length !== 4 || first === undefined) return cells
+  const joined = { ...first, key: '←↓↑→', text: 'move' }
+  return cells.flatMap((cell) => (cell === first ? [joined] : arrows.includes(cell) ? [] : [cell]))
+}
+
+/** Groups below each other with a blank line between them, in columns of this height; a title is not the last line of a column. */
+function flow(groups: readonly (readonly GridCell[])[], height: number): readonly (readonly GridCell[])[] {
+  const columns: GridCell[][] = [[]]
+  const add = (cell: GridCell, need: number) => {
+    const last = columns.at(-1)
+    if (last !== undefined && last.length + need <= height) last.push(cell)
+    else columns.push([cell])
+  }
+  for (const group of groups) {
+    const last = columns.at(-1)
+    if (last !== undefined && last.length > 0 && last.length < height) last.push(NOTHING)
+    for (const cell of group) add(cell, cell.tone === 'title' ? 2 : 1)
+  }
+  return columns
+}

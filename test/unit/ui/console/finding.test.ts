@@ -1,0 +1,154 @@
+/** How commands are found: the grid after the leader, the palette and the help. */
+import { describe, expect, it } from 'vitest'
+import { KEY_GRID_MS, keyGrid } from '../../../../src/ui/keys/key-grid.ts'
+import { actionSpecs, createKeymap } from '../../../../src/ui/keys/registry.ts'
+import { PAGE_TABS } from '../../../../src/ui/state/console-state.ts'
+import { pageKeys } from '../../../../src/ui/tabs/page-keys.ts'
+import { createConsoleHarness } from './console-harness.ts'
+
+const LEADER = '\x1d'
+const dialogOf = ({ console }: ReturnType<typeof createConsoleHarness>) => {
+  const { mode } = console.state
+  return mode.kind === 'dialog' ? mode.dialog : undefined
+}
+const linesOf = (harness: ReturnType<typeof createConsoleHarness>) =>
+  dialogOf(harness)?.lines.map(({ text }) => text) ?? []
+const selected = (harness: ReturnType<typeof createConsoleHarness>) =>
+  dialogOf(harness)?.lines.find(({ isSelected }) => isSelected)
+
+describe('the grid of commands', () => {
+  it.each([
+    [80, 24],
+    [120, 40],
+    [240, 67],
+  ])('names all commands by group on %i×%i, 400 ms after the leader and not before', (columns, rows) => {
+    const harness = createConsoleHarness({ size: { columns, rows } })
+    const { console, clock } = harness
+    const grid = () => keyGrid(console.state, createKeymap())
+    harness.type(LEADER)
+    clock.advance(KEY_GRID_MS - 1)
+    expect(grid()).toBeUndefined()
+    clock.advance(1)
+    const shown = grid()
+    const text = shown?.rows.map((row) => row.map((cell) => cell.key + cell.text).join('')).join('\n') ?? ''
+    for (const { title, id } of actionSpecs) if (!/^focus-(left|right|up|down)/.test(id)) expect(text).toContain(title)
+    expect(text).toMatch(/Receivers.*\n/)
+    expect(text).toContain('←↓↑→')
+    expect(text).not.toContain('…')
+    expect(shown?.rect.row).toBeGreaterThan(0)
+    expect((shown?.rect.row ?? 0) + (shown?.rect.height ?? 0)).toBe(rows - 1)
+    for (const row of shown?.rows ?? [])
+      expect(row.map(({ key, text }) => key + text).join('').length).toBeLessThanOrEqual(columns - 3)
+    harness.type('n')
+    expect([grid(), harness.receivers()]).toEqual([undefined, ''])
+  })
+
+  it('delays no key, and does not appear after the command', () => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}n`)
+    expect(harness.receivers()).toBe('')
+    harness.clock.advance(10 * KEY_GRID_MS)
+    expect(harness.console.state.mode).toEqual({ kind: 'typing' })
+    harness.type(`${LEADER}${LEADER}`)
+    harness.type(LEADER)
+    harness.clock.advance(KEY_GRID_MS - 1)
+    expect(harness.console.state.mode).not.toHaveProperty('showsKeys')
+  })
+
+  it('shows commands that cannot be done now apart from the others', () => {
+    const harness = createConsoleHarness()
+    harness.type(LEADER)
+    harness.clock.advance(KEY_GRID_MS)
+    const cells = keyGrid(harness.console.state, createKeymap())?.rows.flat() ?? []
+    const toneOf = (title: string) => cells.find(({ text }) => text.trim() === title)?.tone
+    expect([toneOf('reconnect all'), toneOf('zoom'), toneOf('Hosts')]).toEqual(['disabled', 'plain', 'title'])
+  })
+})
+
+describe('the palette', () => {
+  it.each([
+    ['exit', 'quit'],
+    ['broadcast', 'select all hosts'],
+    ['fullscreen', 'zoom'],
+    ['settings', 'settings'],
+    ['preferences', 'settings'],
+    ['copy', 'copy files'],
+    ['scp', 'copy files'],
+    ['shortcuts', 'help'],
+    ['host set', 'select a host set'],
+    // The letters in their order.
+    ['rcnal', 'reconnect all'],
+  ])('finds by “%s”: %s', (typed, title) => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}:${typed}`)
+    expect(selected(harness)?.text).toBe(title)
+  })
+
+  it('shows the keys of a command, why it is disabled, how many more there are, and that nothing matches', () => {
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+    harness.type(`${LEADER}:`)
+    expect(linesOf(harness).at(-1)).toMatch(/^↓ \d+ more$/)
+    harness.type('\x1b[6~\x1b[6~')
+    expect(linesOf(harness).at(-1)).toMatch(/^↑ \d+ more {3}↓ \d+ more$/)
+    harness.type('reconnect all')
+    expect(selected(harness)).toMatchObject({ text: 'reconnect all', right: 'no host is lost   Ctrl-] R' })
+    harness.type('\x15xyzzy')
+    expect(linesOf(harness)).toEqual(['nothing matches “xyzzy”'])
+  })
+
+  it('finds and runs the keys of the shown tab', () => {
+    const harness = createConsoleHarness()
+    for (const { id, key } of PAGE_TABS) {
+      harness.type(`${LEADER}${key}`)
+      const { state } = harness.console
+      const titles = pageKeys[id].flatMap(({ title, isActive }) =>
+        title && isActive?.(state) !== false ? [title] : [],
+      )
+      for (const title of titles) {
+        harness.type(`:${title}`)
+        expect([id, linesOf(harness).some((line) => line.startsWith(title)), title]).toEqual([id, true, title])
+        harness.type('\x1b')
+      }
+    }
+    harness.type(`${LEADER}3:record`)
+    harness.type('\x1b')
+    expect(harness.console.state.tab).toBe('network')
+    // Not a key of this tab now.
+    harness.type(':discard plan')
+    expect(linesOf(harness)).toEqual(['nothing matches “discard plan”'])
+  })
+})
+
+describe('the help', () => {
+  it('opens at the keys of the place where one is', () => {
+    const harness = createConsoleHarness()
+    for (const { key, title } of PAGE_TABS) {
+      harness.type(`${LEADER}${key}?`)
+      expect(linesOf(harness).slice(0, 8)).toContain(`On the tab ${title}, without the leader`)
+      harness.type('\x1b')
+    }
+    harness.type(`1${LEADER}?`)
+    expect(linesOf(harness).slice(0, 8)).toContain('Receivers')
+  })
+
+  it('is searched with /, and Esc shows all again before it closes', () => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}?/zoom`)
+    expect(linesOf(harness).slice(0, 2)).toEqual(['Panes', expect.stringMatching(/^z +Fill the screen/)])
+    harness.type('xyzzy')
+    expect(linesOf(harness)).toEqual(['no key matches “zoomxyzzy”'])
+    harness.type('\x15tab jobs\r')
+    expect(linesOf(harness)[0]).toBe('On the tab Jobs, without the leader')
+    harness.type('\x1b')
+    expect(linesOf(harness).length).toBeGreaterThan(10)
+    harness.type('\x1b')
+    expect(harness.console.state.mode.kind).toBe('typing')
+    expect(harness.got('m1')).toBe('')
+  })
+
+  it('tells where the settings are', () => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER},`)
+    expect(linesOf(harness).join('\n')).toMatch(/preferences\.yaml[\s\S]*^leader +Ctrl-\]$/m)
+  })
+})
