@@ -9,9 +9,17 @@ import { timeText } from '../../base/time-text.ts'
 import { concludeMesh, keptMeshes, readKept } from '../../ops/net/mesh/kept-mesh.ts'
 import { inspectHost, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
 import { wayOf } from '../../ops/net/mesh/mesh-plan.ts'
+import { measurePair } from '../../ops/net/pair/measure-pair.ts'
 import type { NetTestsPort } from '../../ui/network/net-tests-port.ts'
 import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
-import { addMeshOptions, type MeshLinkOptions, meshOptionsOf } from '../net/options.ts'
+import {
+  addMeshOptions,
+  addPairOptions,
+  type MeshLinkOptions,
+  meshOptionsOf,
+  type PairLinkOptions,
+  pairOptionsOf,
+} from '../net/options.ts'
 import type { ConsoleConnections } from './console-ops.ts'
 
 /** `localPath`: a path as a local shell would read it. */
@@ -35,6 +43,10 @@ export function createConsoleNetTests(
       const sinceText = (time: string) => timeText(Date.parse(time), now())
       return { report, ...concludeMesh(environment, report, wayOf(options), now(), place, sinceText) }
     },
+    pairOptions: (words, names) =>
+      pairOptionsOf(readOptions<PairLinkOptions>(words, addPairOptions), endpointsOf(names)),
+    measurePair: async (first, second, options, signal, onEvent) =>
+      await measurePair(first, second, options, { hosts, signal, clock: systemClock, onEvent }),
     keptMeshes: () => keptMeshes(environment),
     readKept,
     save(path, text, overwrites) {

@@ -5,10 +5,11 @@ import type { Endpoint } from '../../inventory/host.ts'
 import { parseNetwork } from '../../ops/net/mesh/host-facts.ts'
 import type { NetTool } from '../../ops/net/mesh/link.ts'
 import type { MeshOptions } from '../../ops/net/mesh/measure-mesh.ts'
+import type { PairOptions } from '../../ops/net/pair/measure-pair.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import type { GlobalOptions } from '../command-line/verb.ts'
 
-export type LinkOptions<Tool extends NetTool = NetTool> = GlobalOptions & {
+type LinkOptions<Tool extends NetTool = NetTool> = GlobalOptions & {
   readonly time: number
   readonly parallelStreams: number
   readonly udp?: number
@@ -18,7 +19,7 @@ export type LinkOptions<Tool extends NetTool = NetTool> = GlobalOptions & {
   readonly tool?: Tool
 }
 
-export function addLinkOptions(command: Command, defaultSeconds: number, tools: readonly NetTool[]): Command {
+function addLinkOptions(command: Command, defaultSeconds: number, tools: readonly NetTool[]): Command {
   return (
     command
       // iperf3 takes anything below 1 for no end at all.
@@ -37,7 +38,7 @@ export function addLinkOptions(command: Command, defaultSeconds: number, tools: 
 }
 
 /** As `measureMesh` and `measurePair` take them. */
-export function measurementOf<Tool extends NetTool>(options: LinkOptions<Tool>, endpoints: readonly Endpoint[]) {
+function measurementOf<Tool extends NetTool>(options: LinkOptions<Tool>, endpoints: readonly Endpoint[]) {
   const { time, parallelStreams, ports: range, udp, interface: card, network: cidr, tool } = options
   return {
     seconds: time,
@@ -65,6 +66,19 @@ export function meshOptionsOf(options: MeshLinkOptions, endpoints: readonly Endp
     sshTarget: (host) => ({ user: byName.get(host)?.user ?? '', port: byName.get(host)?.port ?? 22 }),
   }
 }
+
+export type PairLinkOptions = LinkOptions<'iperf3' | 'iperf2'> & { readonly oneWay?: boolean }
+
+export const addPairOptions = (command: Command): Command =>
+  addLinkOptions(command, 30, ['iperf3', 'iperf2']).option(
+    '--one-way',
+    'measure from the first host to the second only',
+  )
+
+export const pairOptionsOf = (options: PairLinkOptions, endpoints: readonly Endpoint[]): PairOptions => ({
+  ...measurementOf(options, endpoints),
+  isOneWay: options.oneWay === true,
+})
 
 const FACTORS: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, g: 1e9 }
 

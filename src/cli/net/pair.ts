@@ -7,34 +7,27 @@ import { printable } from '../../base/printable.ts'
 import type { NetFinding } from '../../ops/net/mesh/judge.ts'
 import { formatMs } from '../../ops/net/mesh/link.ts'
 import { measurePair, type PairEvent } from '../../ops/net/pair/measure-pair.ts'
-import type { PairView } from '../../ui/network/pair-panes.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { signIn, terminalOf } from '../console/run-console.ts'
 import { writeEvent } from '../output/json-lines.ts'
-import { addLinkOptions, type LinkOptions, measurementOf } from './options.ts'
-
-type PairCommandOptions = LinkOptions<'iperf3' | 'iperf2'> & { readonly oneWay?: boolean }
+import { addPairOptions, type PairLinkOptions, pairOptionsOf } from './options.ts'
 
 export const verb: VerbCode = {
-  define: (command) =>
-    addLinkOptions(command.argument('<a>', 'a host').argument('<b>', 'another host'), 30, ['iperf3', 'iperf2']).option(
-      '--one-way',
-      'measure from the first host to the second only',
-    ),
+  define: (command) => addPairOptions(command.argument('<a>', 'a host').argument('<b>', 'another host')),
   help: `
 Examples:
   muster net pair m8 m9                        both directions at once for 30 s, as a chart
   muster net pair m8 m9 --one-way --json       from m8 to m9, one JSON object a second
 `,
-  run: (a: string, b: string, options: PairCommandOptions, context: CliContext) => netPair([a, b], options, context),
+  run: (a: string, b: string, options: PairLinkOptions, context: CliContext) => netPair([a, b], options, context),
 }
 
 /** @throws MusterError */
 async function netPair(
   names: readonly [string, string],
-  options: PairCommandOptions,
+  options: PairLinkOptions,
   context: CliContext,
 ): Promise<number> {
   const { endpoints } = await selectEndpoints(names.join(','), options, context)
@@ -51,21 +44,16 @@ async function netPair(
   // In the order of the command line, not of the inventory.
   const [from, to] = first === names[1] ? [second, first] : [first, second]
   const measure = async (onEvent: (event: PairEvent) => void) =>
-    await measurePair(
-      from,
-      to,
-      { ...measurementOf(options, endpoints), isOneWay: options.oneWay === true },
-      {
-        hosts: opened.hosts,
-        signal,
-        clock: systemClock,
-        onEvent(event) {
-          if (event.type === 'failed') failures.push(event)
-          if (event.type === 'finding') findings.push(event.finding)
-          onEvent(event)
-        },
+    await measurePair(from, to, pairOptionsOf(options, endpoints), {
+      hosts: opened.hosts,
+      signal,
+      clock: systemClock,
+      onEvent(event) {
+        if (event.type === 'failed') failures.push(event)
+        if (event.type === 'finding') findings.push(event.finding)
+        onEvent(event)
       },
-    )
+    })
   if (hasScreen) {
     await signIn([from, to], opened.hosts, context)
     await show(from, to, measure, options, context, left)
@@ -100,32 +88,22 @@ async function show(
   context: CliContext,
   left: AbortController,
 ): Promise<void> {
-  const [{ openPaneScreen }, { pairPanes }] = await Promise.all([
+  const [{ openPaneScreen }, { newPairRecord, pairPanes, pairSummary, takePairEvent }] = await Promise.all([
     import('../../ui/network/pane-screen.ts'),
     import('../../ui/network/pair-panes.ts'),
   ])
   const changes = new Emitter<void>()
-  const view = {
-    first,
-    second,
-    there: [] as number[],
-    back: [] as number[],
-    roundTrips: [] as number[],
-    words: [] as string[],
-  }
+  const view = newPairRecord(first, second)
   const measuring = measure((event) => {
-    if (event.type === 'interval') (event.from === first ? view.there : view.back).push(event.bitsPerSecond)
-    else if (event.type === 'round-trip') view.roundTrips.push(event.ms)
-    else if (event.type === 'finding') view.words.push(formatFinding(event.finding))
-    else view.words.push(printable(`${event.from} → ${event.to}: ${event.reason}`))
+    takePairEvent(view, event)
     changes.emit()
   }).finally(() => {
-    view.words.push('measured; q leaves')
+    view.words.push(...pairSummary(view), 'measured; q leaves')
     changes.emit()
   })
   await openPaneScreen({
     ...terminalOf(color, context),
-    panes: (context) => pairPanes(view satisfies PairView, context),
+    panes: (context) => pairPanes(view, context),
     words: () => 'q leaves',
     handleKey: (label) => (label === 'q' || label === 'Esc' ? 'leave' : false),
     subscribe: (changed) => changes.on(changed),

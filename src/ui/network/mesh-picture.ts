@@ -10,6 +10,8 @@ export type LinkIndex = (from: string, to: string) => LinkOutcome | undefined
 
 export type MeshPicture = {
   readonly title: string
+  /** When it was measured. */
+  readonly timeMs: number
   readonly report: MeshReport
   readonly names: readonly string[]
   readonly outcome: LinkIndex
@@ -42,12 +44,13 @@ function indexLinks(links: readonly LinkResult[]): LinkIndex {
 
 export function pictureOf(
   report: MeshReport,
-  title: string,
+  timeMs: number,
   findings: readonly NetFinding[],
   before?: KeptMesh,
 ): MeshPicture {
   return {
-    title,
+    title: `mesh of ${report.hosts.length} hosts`,
+    timeMs,
     report,
     names: report.hosts.map(({ name }) => name),
     outcome: indexLinks(report.links),

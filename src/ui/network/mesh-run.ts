@@ -27,8 +27,6 @@ export type MeshRun = {
   readonly shown: PictureState
 }
 
-const titleOf = (hosts: readonly string[]): string => `mesh of ${hosts.length} hosts`
-
 /** A host that has not answered yet, so that its row is there from the beginning. */
 const silent = (name: string): MeshHost => ({ name, cause: 'away', reason: 'no answer yet' })
 
@@ -45,7 +43,7 @@ export function beginMesh(order: MeshOrder): MeshRun {
     isStopping: false,
     problem: undefined,
     offset: 0,
-    shown: withPicture(undefined, pictureOf(report, titleOf(order.hosts), [])),
+    shown: withPicture(undefined, pictureOf(report, 0, [])),
   }
 }
 
@@ -75,8 +73,8 @@ export function takeEvent(run: MeshRun, event: MeshEvent, nowMs: number): MeshRu
 
 /** The picture of what is measured so far. */
 export function withLinks(run: MeshRun): MeshRun {
-  const { hosts, pings, links, order, shown } = run
-  return { ...run, shown: { ...shown, picture: pictureOf({ hosts, pings, links }, titleOf(order.hosts), []) } }
+  const { hosts, pings, links, shown } = run
+  return { ...run, shown: { ...shown, picture: pictureOf({ hosts, pings, links }, shown.picture.timeMs, []) } }
 }
 
 export function takeEnd(
@@ -85,8 +83,9 @@ export function takeEnd(
   findings: readonly NetFinding[],
   last: KeptMesh | undefined,
   problem: string | undefined,
+  nowMs: number,
 ): MeshRun {
-  const picture = pictureOf(report, titleOf(run.order.hosts), findings, last)
+  const picture = pictureOf(report, nowMs, findings, last)
   // The cursor that the user has moved stays.
   const shown = isUntouched(run.shown)
     ? { ...withPicture(undefined, picture), isOpen: run.shown.isOpen }

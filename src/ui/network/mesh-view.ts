@@ -51,6 +51,7 @@ const runKeys = keyTable<MeshRun>()(
   ['leave', 'Esc q', 'hosts', 'Mesh: go back to the table of hosts.', isClosed],
   ['write', 'w', 'write', 'Mesh: write the result as SVG or CSV.', isDone],
   ['again', 'r', 'again', 'Mesh: plan the same measurement again.', isDone],
+  ['results', 'v', 'results', 'Mesh: list the kept results.', isDone],
   ['other', 'm', 'other hosts', 'Mesh: measure other hosts.', isDone],
 )
 
@@ -164,6 +165,9 @@ export class MeshView implements NetworkView {
       case 'again':
         void this.#survey(run.order)
         return true
+      case 'results':
+        this.#show('results')
+        return true
       case 'other':
         this.ask()
         return true
@@ -237,7 +241,7 @@ export class MeshView implements NetworkView {
       })
       if (this.#isDisposed || this.#run === undefined) return
       const problem = end.problem === undefined ? undefined : `cannot keep the result: ${end.problem}`
-      this.#set({ ...takeEnd(this.#run, end.report, end.findings, end.last, problem), isStopping: false })
+      this.#set({ ...takeEnd(this.#run, end.report, end.findings, end.last, problem, clock.now()), isStopping: false })
       const [first] = end.findings
       const measured = measuredOf(end.report.links).length
       const words = `mesh: ${measured} of ${end.report.links.length} links measured${first === undefined ? '' : `; ${first.text}`}`

@@ -1,6 +1,7 @@
 /** What the Network tab measures between hosts: the code of the verbs, over the connections of the shells. */
 import type { KeptMesh, MeshConclusion } from '../../ops/net/mesh/kept-mesh.ts'
 import type { MeshEvent, MeshHost, MeshOptions, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
+import type { PairEvent, PairOptions } from '../../ops/net/pair/measure-pair.ts'
 import type { MeshOrder } from './mesh-run.ts'
 
 export interface NetTestsPort {
@@ -14,6 +15,16 @@ export interface NetTestsPort {
     signal: AbortSignal,
     onEvent: (event: MeshEvent) => void,
   ): Promise<MeshConclusion & { readonly report: MeshReport }>
+  /** As `muster net pair` takes them. @throws MusterError */
+  pairOptions(words: readonly string[], hosts: readonly string[]): PairOptions
+  /** Resolves when both directions have ended, or after the signal. */
+  measurePair(
+    first: string,
+    second: string,
+    options: PairOptions,
+    signal: AbortSignal,
+    onEvent: (event: PairEvent) => void,
+  ): Promise<void>
   /** Paths of kept results, newest first. */
   keptMeshes(): readonly string[]
   readKept(path: string): KeptMesh | undefined

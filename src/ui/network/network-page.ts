@@ -2,12 +2,17 @@
 import { DisposableStore } from '../../base/disposable.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
+import type { TableFrame } from '../rows/table-view.ts'
 import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { MeshView, meshKeys } from './mesh-view.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
 import type { NetworkView, NetworkViewId } from './network-view.ts'
+import { PairTestView, pairKeys } from './pair-view.ts'
+import { RESULTS_FRAME } from './results-table.ts'
+import { KeptView, keptPictureKeys, ResultsView, resultsKeys } from './results-view.ts'
 import { LiveView, liveKeys } from './watch-live.ts'
+import { moveSelection } from './watch-view.ts'
 import type { WatchedHosts } from './watched-hosts.ts'
 
 const shownView = ({ network }: ConsoleState): NetworkViewId => network.views.at(-1) ?? 'live'
@@ -18,17 +23,39 @@ const keysOf = (view: NetworkViewId, table: readonly KeyEntry<ConsoleState>[]): 
     isActive: (state) => shownView(state) === view && isActive?.(state) !== false,
   }))
 
-const testKeys = keyTable<ConsoleState>()([
-  'mesh',
-  'm',
-  'bandwidth',
-  'Measure bandwidth and round trips between all receivers, or other hosts; shows the plan first.',
-])
+/** In the table of hosts; a replay has other keys. */
+const inTable = ({ watch }: ConsoleState): boolean => !watch.view.isDetailed && typeof watch.recording === 'string'
+
+const testKeys = keyTable<ConsoleState>()(
+  [
+    'mesh',
+    'm',
+    'bandwidth',
+    'Measure bandwidth and round trips between all receivers, or other hosts; shows the plan first.',
+    inTable,
+  ],
+  ['mark', 'Space', 'mark', 'Mark or unmark the selected host, for p.', inTable],
+  [
+    'pair',
+    'p',
+    'pair',
+    'Measure the link between the two marked hosts, live; asks for two if not two are marked.',
+    inTable,
+  ],
+  ['results', 'v', 'results', 'List the kept results of bandwidth tests.', inTable],
+)
 
 export const networkKeys: readonly KeyEntry<ConsoleState>[] = [
-  ...keysOf('live', [...liveKeys, ...testKeys]),
+  ...keysOf('live', [...testKeys, ...liveKeys]),
   ...keysOf('mesh', meshKeys),
+  ...keysOf('pair', pairKeys),
+  ...keysOf('results', resultsKeys),
+  ...keysOf('kept', keptPictureKeys),
 ]
+
+/** The table that has the keys. */
+export const networkTable = (state: ConsoleState): TableFrame | undefined =>
+  shownView(state) === 'results' ? RESULTS_FRAME : undefined
 
 export type NetworkPorts = {
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -42,17 +69,22 @@ export class NetworkPage implements Page {
   readonly #context: PageContext
   readonly #owned = new DisposableStore()
   readonly #mesh: MeshView
+  readonly #pair: PairTestView
   readonly #views: Readonly<Record<NetworkViewId, NetworkView>>
 
   constructor(context: PageContext, watched: WatchedHosts, { environment, netTests, resolveHosts }: NetworkPorts) {
     this.#context = context
     const live = this.#owned.own(new LiveView(context, watched, environment))
-    this.#mesh = this.#owned.own(new MeshView(context, netTests, resolveHosts, (id) => this.#show(id)))
-    this.#views = { live, mesh: this.#mesh }
+    const show = (id: NetworkViewId) => this.#show(id)
+    this.#mesh = this.#owned.own(new MeshView(context, netTests, resolveHosts, show))
+    this.#pair = this.#owned.own(new PairTestView(context, netTests, resolveHosts, show))
+    const results = this.#owned.own(new ResultsView(context, netTests, show))
+    const kept = new KeptView(context, netTests)
+    this.#views = { live, mesh: this.#mesh, pair: this.#pair, results, kept }
   }
 
   get busy() {
-    return this.#mesh.busy
+    return this.#mesh.busy ?? this.#pair.busy
   }
 
   open(): void {
@@ -64,10 +96,11 @@ export class NetworkPage implements Page {
   }
 
   handleKey(label: string): boolean {
-    const { views } = this.#context.state.network
-    if (views.length === 1 && commandOf(testKeys, label) === 'mesh') {
-      this.#mesh.ask()
-      return true
+    const { state } = this.#context
+    const { views } = state.network
+    if (views.length === 1 && inTable(state)) {
+      const command = commandOf(testKeys, label)
+      if (command !== undefined) return this.#begin(command)
     }
     const taken = this.#shown.handleKey(label)
     if (taken !== 'leave') return taken
@@ -84,12 +117,38 @@ export class NetworkPage implements Page {
     this.#owned[Symbol.dispose]()
   }
 
+  #begin(command: (typeof testKeys)[number]['id']): true {
+    const { network, watch } = this.#context.state
+    switch (command) {
+      case 'mesh':
+        this.#mesh.ask()
+        break
+      case 'pair':
+        this.#pair.ask([...network.marked])
+        break
+      case 'results':
+        this.#show('results')
+        break
+      case 'mark': {
+        const host = watch.view.selected ?? moveSelection(watch.view, watch.hosts, 0).selected
+        // This machine is no host.
+        if (host === undefined || !this.#context.state.hosts.has(host)) break
+        const marked = new Set(network.marked)
+        if (!marked.delete(host)) marked.add(host)
+        this.#context.change(() => ({ network: { ...network, marked } }))
+        this.#shown.handleKey('Down')
+      }
+    }
+    return true
+  }
+
   #show(id: NetworkViewId): void {
     this.#context.change(({ network }) => {
       const at = network.views.indexOf(id)
       // A view that is open already is not opened above itself.
       return { network: { ...network, views: at < 0 ? [...network.views, id] : network.views.slice(0, at + 1) } }
     })
+    this.#shown.open()
   }
 
   get #shown(): NetworkView {

@@ -1,17 +1,33 @@
 /** The views of the Network tab: the newest covers the others, and Esc goes back to the one below. */
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
+import type { PictureState } from './mesh-picture.ts'
 import type { MeshRun } from './mesh-run.ts'
+import type { PairRun } from './pair-panes.ts'
+import { FIRST_RESULTS, type ResultsState } from './results-table.ts'
 
-export type NetworkViewId = 'live' | 'mesh'
+export type NetworkViewId = 'live' | 'mesh' | 'pair' | 'results' | 'kept'
 
 export type NetworkState = {
   /** The view that is shown last; the first is always `live`. */
   readonly views: readonly NetworkViewId[]
+  /** Hosts that are marked in the table, in the order in which they were marked. */
+  readonly marked: ReadonlySet<string>
   /** The last mesh that was planned or measured. */
   readonly mesh: MeshRun | undefined
+  readonly pair: PairRun | undefined
+  readonly results: ResultsState
+  /** The kept result that is open. */
+  readonly kept: PictureState | undefined
 }
 
-export const FIRST_NETWORK: NetworkState = { views: ['live'], mesh: undefined }
+export const FIRST_NETWORK: NetworkState = {
+  views: ['live'],
+  marked: new Set(),
+  mesh: undefined,
+  pair: undefined,
+  results: FIRST_RESULTS,
+  kept: undefined,
+}
 
 export interface NetworkView extends Disposable {
   /** It is shown, perhaps again. */

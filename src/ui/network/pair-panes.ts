@@ -1,6 +1,11 @@
 /** The traffic between two hosts, as charts. Pure. */
+import { formatBitRate } from '../../base/format-bit-rate.ts'
+import { printable } from '../../base/printable.ts'
+import { median } from '../../ops/net/mesh/judge.ts'
+import { formatMs } from '../../ops/net/mesh/link.ts'
+import type { PairEvent } from '../../ops/net/pair/measure-pair.ts'
 import { boldStyle, type PaneView, styleOf, type ThemeColour } from '../compositor/scene.ts'
-import { documentOf, rowsPane, shortAmount, splitRows } from '../rows/rows-pane.ts'
+import { documentOf, rowsPane, shortAmount, splitRows, wrapRows } from '../rows/rows-pane.ts'
 import type { PaneContext } from './pane-screen.ts'
 
 export type PairView = {
@@ -15,18 +20,72 @@ export type PairView = {
   readonly words: readonly string[]
 }
 
+/** In the Network tab. */
+export type PairRun = { readonly view: PairView; readonly isMeasuring: boolean }
+
+/** As the events of a measurement fill it. */
+export type PairRecord = { [K in keyof PairView]: PairView[K] extends readonly (infer V)[] ? V[] : PairView[K] }
+
+export const newPairRecord = (first: string, second: string): PairRecord => ({
+  first,
+  second,
+  there: [],
+  back: [],
+  roundTrips: [],
+  words: [],
+})
+
+export function takePairEvent(view: PairRecord, event: PairEvent): void {
+  switch (event.type) {
+    case 'interval':
+      ;(event.from === view.first ? view.there : view.back).push(event.bitsPerSecond)
+      break
+    case 'round-trip':
+      view.roundTrips.push(event.ms)
+      break
+    case 'finding':
+      view.words.push(`${event.finding.gravity}  ${printable(event.finding.text)}`)
+      break
+    case 'failed':
+      view.words.push(printable(`${event.from} → ${event.to}: ${event.reason}`))
+  }
+}
+
+/** What was measured in each direction, at the end. */
+export function pairSummary({ first, second, there, back, roundTrips }: PairView): readonly string[] {
+  const rates = (from: string, to: string, values: readonly number[]): string[] => {
+    const middle = median(values)
+    if (middle === undefined) return []
+    const [least, most] = [Math.min(...values), Math.max(...values)].map(formatBitRate)
+    return [`${from} → ${to}: median ${formatBitRate(middle)}, from ${least} to ${most} in ${values.length} s`]
+  }
+  const trip = median(roundTrips)
+  return [
+    ...rates(first, second, there),
+    ...rates(second, first, back),
+    ...(trip === undefined
+      ? []
+      : [`round trip: median ${formatMs(trip)}, at most ${formatMs(Math.max(...roundTrips))}`]),
+  ]
+}
+
 export function pairPanes(view: PairView, { rect, theme, chart }: PaneContext): readonly PaneView[] {
   const { first, second, there, back, roundTrips, words } = view
   const [high, low] = splitRows(rect, Math.ceil((rect.height * 3) / 5))
-  const rows = ({ width, height }: typeof rect, ...lines: (readonly number[])[]) => {
+  const told = words.flatMap((text) => wrapRows(text, rect.width - 2, ' ', styleOf(undefined)))
+  const highRoom = { width: rect.width, height: high.height - 2 - told.length }
+  const rows = (
+    { width, height }: { readonly width: number; readonly height: number },
+    ...lines: (readonly number[])[]
+  ) => {
     const length = Math.max(...lines.map((line) => line.length))
     const series = lines.map((line) => ({ values: Array.from({ length }, (_, index) => line[index] ?? Number.NaN) }))
-    return chart?.({ columns: width - 2, rows: height - 2, theme, seconds: [1, length], series }) ?? []
+    return chart?.({ columns: width - 2, rows: height, theme, seconds: [1, length], series }) ?? []
   }
   const latest = (values: readonly number[]) => (values.length === 0 ? '–' : `${shortAmount(values.at(-1) ?? 0)}bit/s`)
   // In the colours of the lines.
   const legend = (text: string, colour: ThemeColour) => ({ text: ` ${text} `, style: boldStyle(colour) })
-  const rates = back.length === 0 ? rows(high, there) : rows(high, there, back)
+  const rates = back.length === 0 ? rows(highRoom, there) : rows(highRoom, there, back)
   const roundTrip = roundTrips.at(-1)
   const badges = [
     legend(`${first} → ${second} ${latest(there)}`, theme.accent),
@@ -36,7 +95,7 @@ export function pairPanes(view: PairView, { rect, theme, chart }: PaneContext): 
     rowsPane({
       id: ' rates',
       title: `bits a second, ${first} and ${second}`,
-      document: documentOf([...words.map((text) => [{ text, style: styleOf(undefined) }]), ...rates]),
+      document: documentOf([...told, ...rates]),
       badges,
       rect: high,
       theme,
@@ -45,7 +104,7 @@ export function pairPanes(view: PairView, { rect, theme, chart }: PaneContext): 
     rowsPane({
       id: ' trips',
       title: 'round trip, ms',
-      document: documentOf(rows(low, roundTrips)),
+      document: documentOf(rows({ width: low.width, height: low.height - 2 }, roundTrips)),
       badges: roundTrip === undefined ? [] : [legend(`${roundTrip.toFixed(2)} ms`, theme.accent)],
       rect: low,
       theme,

@@ -1,6 +1,7 @@
 /** Writes a mesh as SVG or CSV, to a path that is asked for. */
 import { sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { dayText } from '../../base/time-text.ts'
 import { meshCsv, meshSvg } from '../../ops/net/mesh/format-mesh.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
@@ -11,7 +12,9 @@ import type { NetTestsPort } from './net-tests-port.ts'
 const isKnown = (path: string): boolean => /\.(svg|csv)$/i.test(path.trim())
 
 export function openExport(context: PageContext, port: Pick<NetTestsPort, 'save'>, picture: MeshPicture): void {
-  const { report, findings, title } = picture
+  const { report, findings, timeMs, names } = picture
+  const time = new Date(timeMs).toTimeString().slice(0, 5)
+  const title = `${names.length} hosts, ${dayText(timeMs)} ${time}`
   const write = (path: string, overwrites: boolean): void => {
     const text = /\.csv$/i.test(path) ? meshCsv(report) : meshSvg(report, findings, title)
     try {
@@ -22,7 +25,7 @@ export function openExport(context: PageContext, port: Pick<NetTestsPort, 'save'
     }
     context.openDialog(
       confirmDialog({
-        id: 'net-overwrite',
+        id: 'overwrite',
         title: 'Overwrite the file?',
         lines: [{ text: printable(path) }],
         yesTitle: 'overwrite',
@@ -33,7 +36,7 @@ export function openExport(context: PageContext, port: Pick<NetTestsPort, 'save'
   }
   context.openDialog(
     promptDialog({
-      id: 'net-export',
+      id: 'write-result',
       title: 'Write the result to a file',
       label: 'File:',
       submitTitle: 'write',

@@ -76,17 +76,22 @@ export class LiveView implements NetworkView {
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
-    const { hosts, view, recording } = this.#context.state.watch
+    const { watch, network } = this.#context.state
+    const { hosts, view, recording } = watch
     const nowMs = typeof recording === 'string' ? this.#context.clock.now() : recording.nowMs
     const badge = badgeOf(recording, theme)
-    return watchPanes(hosts, view, {
-      rect,
-      theme,
-      nowMs,
-      chart: this.#chart,
-      select: (selected) => this.#show({ ...view, selected }),
-      ...(badge === undefined ? {} : { badge }),
-    })
+    return watchPanes(
+      hosts,
+      { ...view, marked: network.marked },
+      {
+        rect,
+        theme,
+        nowMs,
+        chart: this.#chart,
+        select: (selected) => this.#show({ ...view, selected }),
+        ...(badge === undefined ? {} : { badge }),
+      },
+    )
   }
 
   handleKey(label: string): boolean | 'leave' {

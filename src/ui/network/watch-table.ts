@@ -34,6 +34,7 @@ export function watchTable(hosts: readonly WatchedHost[], view: WatchView, width
         nameWidth,
         width,
         isSelected: host.host === view.selected,
+        isMarked: view.marked?.has(host.host) === true,
         theme,
       })
     },
@@ -114,13 +115,14 @@ type HostRowContext = Layout & {
   readonly nameWidth: number
   readonly width: number
   readonly isSelected: boolean
+  readonly isMarked: boolean
   readonly theme: Theme
 }
 
 function hostRow(host: WatchedHost, context: HostRowContext): Row {
-  const { columns, mosts, newestMs, sparks, sparkWidth, nameWidth, width, isSelected, theme } = context
+  const { columns, mosts, newestMs, sparks, sparkWidth, nameWidth, width, isSelected, isMarked, theme } = context
   const name: Span = {
-    text: padEnd(`${isSelected ? '▸' : ' '}${clipName(host.host, nameWidth - 2)}`, nameWidth),
+    text: padEnd(`${isMarked ? '●' : isSelected ? '▸' : ' '}${clipName(host.host, nameWidth - 2)}`, nameWidth),
     style: host.isOwn === true && !isSelected ? mutedStyle(theme) : rowStyle(theme, isSelected),
   }
   const sample = lastOf(host)

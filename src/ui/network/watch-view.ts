@@ -11,6 +11,8 @@ export type WatchView = {
   readonly selected: string | undefined
   /** One host and its charts instead of the table. */
   readonly isDetailed: boolean
+  /** For a measurement between them. */
+  readonly marked?: ReadonlySet<string>
 }
 
 export const FIRST_VIEW: WatchView = { sort: 'host', selected: undefined, isDetailed: false }
@@ -105,7 +107,7 @@ const onTable = ({ isDetailed }: WatchView): boolean => !isDetailed
 
 export const watchKeys = keyTable<WatchView>()(
   ['back', 'q Esc', 'back', 'Go back from one host to the table; from the table, leave.'],
-  ['details', 'Enter Space', 'details', 'Chart the last 15 minutes of the selected host.', onTable],
+  ['details', 'Enter', 'details', 'Chart the last 15 minutes of the selected host.', onTable],
   ['sort', 's', 'sort', 'Sort by the next column.', onTable],
   ['up', 'Up k', '', 'Select the host above.'],
   ['down', 'Down j', '', 'Select the host below.'],

@@ -3,7 +3,7 @@ import { bringUpKeys } from '../bring-up/bring-up-keys.ts'
 import { jobsKeys } from '../jobs/jobs-keys.ts'
 import { jobsTable } from '../jobs/jobs-tables.ts'
 import { hintsOf, type KeyEntry } from '../keys/key-table.ts'
-import { networkKeys } from '../network/network-page.ts'
+import { networkKeys, networkTable } from '../network/network-page.ts'
 import { packingKeys } from '../packing/packing-page.ts'
 import { type TableFrame, tableKeys } from '../rows/table-view.ts'
 import type { ConsoleState, PageTab } from '../state/console-state.ts'
@@ -14,6 +14,7 @@ type TableOf = (state: ConsoleState) => TableFrame | undefined
 /** The table of a tab that has the keys now; undefined: none, or what is shown is no table. */
 const pageTables: Readonly<Partial<Record<PageTab, TableOf>>> = {
   jobs: jobsTable,
+  network: networkTable,
 }
 
 export const tableOf: TableOf = (state) => (state.tab === 'shells' ? undefined : pageTables[state.tab]?.(state))

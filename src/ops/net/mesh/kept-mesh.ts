@@ -7,7 +7,7 @@ import { formatBitRate } from '../../../base/format-bit-rate.ts'
 import { stateDirectory } from '../../../base/user-directories.ts'
 import { endsOf, judgeMesh, listed, measuredOf, median, type NetFinding } from './judge.ts'
 import type { LinkOutcome, LinkResult } from './link.ts'
-import type { MeshReport } from './measure-mesh.ts'
+import type { MeshHost, MeshReport } from './measure-mesh.ts'
 import type { PingResult } from './scripts.ts'
 
 const VERSION = 1
@@ -99,6 +99,24 @@ export function keptMeshes(environment: Environment): readonly string[] {
     .toReversed()
     .map((name) => join(directory, name))
 }
+
+/** As `judgeMesh` and the pictures take it. What was read from the hosts is not kept. */
+export function reportOfKept({ links, pings }: KeptMesh): MeshReport {
+  const names = [...new Set(links.flatMap(({ from, to }) => [from, to]))]
+  const tried = Map.groupBy(links, ({ from }) => from)
+  const hosts = names.map((name): MeshHost => {
+    const reasons = (tried.get(name) ?? []).map(({ outcome }) =>
+      outcome.kind === 'failed' && outcome.cause === 'away' ? outcome.reason : undefined,
+    )
+    const [reason] = reasons
+    if (reason?.startsWith(`${name}: `) && reasons.every((each) => each === reason))
+      return { name, cause: 'away', reason: reason.slice(name.length + 2) }
+    return { name, facts: { addresses: [], cards: [], hasPing: false, hasTimeout: false }, place: { address: '' } }
+  })
+  return { hosts: hosts.toSorted((one, other) => byName.compare(one.name, other.name)), links, pings }
+}
+
+const byName = new Intl.Collator('en', { numeric: true })
 
 /** The newest result with the same settings and a common pair. Files of others are skipped. */
 export function lastMesh(environment: Environment, way: string, names: readonly string[]): KeptMesh | undefined {

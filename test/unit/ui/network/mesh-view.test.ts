@@ -37,7 +37,7 @@ const textOf = ({ notice, title }: PaneView): string =>
   [title, ...notice].map((row) => row.map(({ text }) => text).join('')).join('\n')
 
 function picture(report: MeshReport, columns: number, rows: number): readonly string[] {
-  const state = openPicture(pictureOf(report, 'mesh', judgeMesh(report)))
+  const state = openPicture(pictureOf(report, 0, judgeMesh(report)))
   const rect = { column: 0, row: 1, width: columns, height: rows - 2 }
   return picturePanes(state, { rect, theme: themes.none, nowMs: 0 }).map(textOf)
 }
@@ -64,7 +64,7 @@ it.each([
   [40, 10],
 ])('fits into %d×%d with 64 hosts, the selected link in view', (columns, rows) => {
   const report = meshOf(64, slowOne('m64'))
-  const state = openPicture(pictureOf(report, 'mesh', judgeMesh(report)))
+  const state = openPicture(pictureOf(report, 0, judgeMesh(report)))
   const rect = { column: 0, row: 1, width: columns, height: rows - 2 }
   for (const pane of picturePanes({ ...state, row: 63, column: 62 }, { rect, theme: themes.none, nowMs: 0 })) {
     expect(pane.notice.length).toBeLessThanOrEqual(pane.rect.height - 2)

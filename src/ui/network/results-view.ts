@@ -1,0 +1,265 @@
+/** The kept meshes in the Network tab: a list, of which one is opened as a picture, or two are compared. */
+import { printable } from '../../base/printable.ts'
+import { timeText } from '../../base/time-text.ts'
+import { judgeMesh } from '../../ops/net/mesh/judge.ts'
+import { compareMesh, type KeptMesh, reportOfKept } from '../../ops/net/mesh/kept-mesh.ts'
+import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
+import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
+import { centredOn, rowsPane } from '../rows/rows-pane.ts'
+import { shownRows } from '../rows/table-view.ts'
+import { ThrottledAction } from '../rows/throttled-action.ts'
+import { type ConsoleState, type PageContext, tableView } from '../state/console-state.ts'
+import { picturePanes } from './mesh-panes.ts'
+import { changePicture, openPicture, type PictureState, pictureKeys, pictureOf } from './mesh-picture.ts'
+import type { NetTestsPort } from './net-tests-port.ts'
+import type { NetworkView, NetworkViewId } from './network-view.ts'
+import { openExport } from './picture-export.ts'
+import { type KeptRow, keptRow, RESULTS, type ResultsState, resultColumns, resultsDocument } from './results-table.ts'
+
+const hasRows = ({ network: { results } }: ConsoleState): boolean => results.rows.length > 0
+
+const listKeys = keyTable<ConsoleState>()(
+  ['back', 'Esc q', 'back', 'Results: go back.'],
+  ['open', 'Enter', 'open', 'Results: show the selected one as a picture.', hasRows],
+  ['mark', 'Space', 'mark', 'Results: mark or unmark the selected one.', hasRows],
+  [
+    'compare',
+    'd',
+    'compare',
+    'Results: compare the two marked ones, or the selected one with the one before it.',
+    hasRows,
+  ],
+  ['write', 'w', 'write', 'Results: write the selected one as SVG or CSV.', hasRows],
+  ['up', 'Up k', '', 'Results: select the one above.'],
+  ['down', 'Down j', '', 'Results: select the one below.'],
+  ['page-up', 'PageUp', '', 'Results: move ten up.'],
+  ['page-down', 'PageDown', '', 'Results: move ten down.'],
+)
+
+export const resultsKeys: readonly KeyEntry<ConsoleState>[] = listKeys
+
+const keptKeys = keyTable<PictureState>()(
+  ['leave', 'Esc q', 'results', 'Kept mesh: go back to the list.', ({ isOpen }) => !isOpen],
+  ['write', 'w', 'write', 'Kept mesh: write it as SVG or CSV.'],
+)
+
+export const keptPictureKeys: readonly KeyEntry<ConsoleState>[] = [...keptKeys, ...pictureKeys].map((entry) => ({
+  ...entry,
+  isActive: ({ network: { kept } }: ConsoleState) => kept !== undefined && entry.isActive?.(kept) !== false,
+}))
+
+const SHOW_EVERY_MS = 100
+const PAGE_ROWS = 10
+
+export class ResultsView implements NetworkView {
+  readonly #context: PageContext
+  readonly #port: NetTestsPort
+  readonly #show: (id: NetworkViewId) => void
+  readonly #showing: ThrottledAction
+  #rows: KeptRow[] = []
+  /** Counts up when reading starts again. */
+  #reading = 0
+
+  constructor(context: PageContext, port: NetTestsPort, show: (id: NetworkViewId) => void) {
+    this.#context = context
+    this.#port = port
+    this.#show = show
+    this.#showing = new ThrottledAction({ clock: context.clock, everyMs: SHOW_EVERY_MS }, () => this.#publish(true))
+  }
+
+  open(): void {
+    void this.#read()
+  }
+
+  panes(rect: Rect, theme: Theme): readonly PaneView[] {
+    const { state, clock } = this.#context
+    const { results } = state.network
+    const rows = this.#shown
+    const view = tableView(state, RESULTS)
+    const document = resultsDocument(rows, { ...results, view, width: rect.width - 2, nowMs: clock.now(), theme })
+    const at = rows.findIndex(({ path }) => path === results.selected)
+    return [
+      rowsPane({
+        id: RESULTS,
+        title: results.rows.length === 0 && !results.isReading ? 'no results yet: m measures' : 'kept results of mesh',
+        hasKeys: true,
+        isBusy: results.isReading,
+        document,
+        table: { view, noun: 'result', all: results.rows.length },
+        place: centredOn(at, rect.height, document),
+        list: { select: (row) => this.#change({ selected: rows[row]?.path }) },
+        rect,
+        theme,
+      }),
+    ]
+  }
+
+  handleKey(label: string): boolean | 'leave' {
+    const command = commandOf(listKeys, label)
+    switch (command) {
+      case undefined:
+        return false
+      case 'back':
+        return 'leave'
+      case 'open':
+        this.#openKept(this.#selected?.path)
+        break
+      case 'mark':
+        this.#mark()
+        break
+      case 'compare':
+        this.#compare()
+        break
+      case 'write': {
+        const picture = this.#picture(this.#selected?.path)
+        if (picture !== undefined) openExport(this.#context, this.#port, picture)
+        break
+      }
+      default:
+        this.scrollBy((command.endsWith('up') ? -1 : 1) * (command.startsWith('page') ? PAGE_ROWS : 1))
+    }
+    return true
+  }
+
+  scrollBy(by: number): void {
+    const rows = this.#shown
+    const at = rows.findIndex(({ path }) => path === this.#context.state.network.results.selected)
+    const next = rows[Math.max(0, Math.min(rows.length - 1, at + by))]
+    this.#change({ selected: next?.path })
+  }
+
+  [Symbol.dispose](): void {
+    this.#reading += 1
+    this.#showing[Symbol.dispose]()
+  }
+
+  get #shown(): readonly KeptRow[] {
+    const { state, clock } = this.#context
+    return shownRows(state.network.results.rows, resultColumns(clock.now()), tableView(state, RESULTS))
+  }
+
+  get #selected(): KeptRow | undefined {
+    const rows = this.#shown
+    return rows.find(({ path }) => path === this.#context.state.network.results.selected) ?? rows[0]
+  }
+
+  /** One file a turn: hundreds of results of many hosts are large. */
+  async #read(): Promise<void> {
+    this.#reading += 1
+    const reading = this.#reading
+    this.#rows = []
+    for (const path of this.#port.keptMeshes()) {
+      const kept = this.#port.readKept(path)
+      if (kept !== undefined) this.#rows.push(keptRow(path, kept))
+      this.#showing.soon()
+      await new Promise((resolve) => setImmediate(resolve))
+      if (reading !== this.#reading) return
+    }
+    this.#showing[Symbol.dispose]()
+    this.#publish(false)
+  }
+
+  #publish(isReading: boolean): void {
+    const rows = [...this.#rows]
+    const { selected, marked } = this.#context.state.network.results
+    const paths = new Set(rows.map(({ path }) => path))
+    this.#change({
+      rows,
+      isReading,
+      selected: selected !== undefined && (isReading || paths.has(selected)) ? selected : rows[0]?.path,
+      marked: isReading ? marked : new Set([...marked].filter((path) => paths.has(path))),
+    })
+  }
+
+  #change(patch: Partial<ResultsState>): void {
+    this.#context.change(({ network }) => ({ network: { ...network, results: { ...network.results, ...patch } } }))
+  }
+
+  #mark(): void {
+    const path = this.#selected?.path
+    if (path === undefined) return
+    const marked = new Set(this.#context.state.network.results.marked)
+    if (!marked.delete(path)) marked.add(path)
+    this.#change({ marked })
+    this.scrollBy(1)
+  }
+
+  /** The newer one, with the older one as what it is compared with. */
+  #compare(): void {
+    const { rows, marked } = this.#context.state.network.results
+    const selected = this.#selected
+    const both = rows.filter(({ path }) => marked.has(path))
+    const older =
+      both.length === 2
+        ? both[1]
+        : rows.find(({ timeMs, hosts }) => hosts === selected?.hosts && timeMs < selected.timeMs)
+    const newer = both.length === 2 ? both[0] : selected
+    if (marked.size > 0 && both.length !== 2) return this.#context.notice('mark two results to compare', 'warning')
+    if (older === undefined) return this.#context.notice('no earlier result of these hosts', 'warning')
+    this.#openKept(newer?.path, older.path)
+  }
+
+  #openKept(path: string | undefined, olderPath?: string): void {
+    const picture = this.#picture(path, olderPath)
+    if (picture === undefined) return
+    const opened = openPicture(picture)
+    const kept = { ...opened, showsChange: picture.before !== undefined }
+    this.#context.change(({ network }) => ({ network: { ...network, kept } }))
+    this.#show('kept')
+  }
+
+  #picture(path: string | undefined, olderPath?: string) {
+    const read = (from: string): KeptMesh | undefined => {
+      const kept = this.#port.readKept(from)
+      if (kept === undefined) this.#context.notice(`cannot read ${printable(from)}`, 'error')
+      return kept
+    }
+    const kept = path === undefined ? undefined : read(path)
+    if (kept === undefined) return undefined
+    const older = olderPath === undefined ? undefined : read(olderPath)
+    const report = reportOfKept(kept)
+    const nowMs = this.#context.clock.now()
+    const changes = older === undefined ? [] : compareMesh(kept.links, older, timeText(Date.parse(older.time), nowMs))
+    // What changed comes first: it was asked for.
+    return pictureOf(report, Date.parse(kept.time), [...changes, ...judgeMesh(report)], older)
+  }
+}
+
+/** A kept mesh as a picture. */
+export class KeptView implements NetworkView {
+  readonly #context: PageContext
+  readonly #port: NetTestsPort
+
+  constructor(context: PageContext, port: NetTestsPort) {
+    this.#context = context
+    this.#port = port
+  }
+
+  open(): void {}
+
+  panes(rect: Rect, theme: Theme): readonly PaneView[] {
+    const { state, clock } = this.#context
+    const { kept } = state.network
+    return kept === undefined ? [] : picturePanes(kept, { rect, theme, nowMs: clock.now() })
+  }
+
+  handleKey(label: string): boolean | 'leave' {
+    const { kept } = this.#context.state.network
+    if (kept === undefined) return 'leave'
+    const command = commandOf(keptKeys, label, kept)
+    if (command === 'leave' && !kept.isOpen) return 'leave'
+    if (command === 'write') {
+      openExport(this.#context, this.#port, kept.picture)
+      return true
+    }
+    const next = changePicture(kept, label)
+    if (next !== undefined) this.#context.change(({ network }) => ({ network: { ...network, kept: next } }))
+    return next !== undefined
+  }
+
+  scrollBy(rows: number): void {
+    this.handleKey(rows > 0 ? 'Down' : 'Up')
+  }
+
+  [Symbol.dispose](): void {}
+}

@@ -1,0 +1,131 @@
+/** Pairs and kept results in the Network tab, over a port that measures nothing. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { keepMesh, keptMeshes, meshDirectory, readKept } from '../../../../src/ops/net/mesh/kept-mesh.ts'
+import type { MeshReport } from '../../../../src/ops/net/mesh/measure-mesh.ts'
+import type { PairEvent } from '../../../../src/ops/net/pair/measure-pair.ts'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
+import type { NetTestsPort } from '../../../../src/ui/network/net-tests-port.ts'
+import { createConsoleHarness, idleNetTests } from '../console/console-harness.ts'
+
+const LEADER = '\x1d'
+
+const settle = async () => {
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+}
+
+const textOf = ({ console: { pages } }: ReturnType<typeof createConsoleHarness>): string =>
+  pages.network
+    .panes({ column: 0, row: 1, width: 120, height: 38 }, themes.none)
+    .map(({ title, badges, notice }) =>
+      [[...title, ...badges], ...notice].map((row) => row.map(({ text }) => text).join('')).join('\n'),
+    )
+    .join('\n')
+
+function reportOf(names: readonly string[], slow: string): MeshReport {
+  const links = names.flatMap((from) =>
+    names.flatMap((to) => {
+      const bitsPerSecond = from === slow || to === slow ? 1e8 : 1e9
+      return from === to ? [] : [{ from, to, outcome: { kind: 'measured', tool: 'iperf3', bitsPerSecond } as const }]
+    }),
+  )
+  return { hosts: [], pings: [], links }
+}
+
+it('measures the two marked hosts, and shows what arrived in each direction', async () => {
+  let onEvent: ((event: PairEvent) => void) | undefined
+  let pair = ''
+  const netTests: NetTestsPort = {
+    ...idleNetTests,
+    async measurePair(first, second, _, signal, handler) {
+      pair = `${first} ${second}`
+      onEvent = handler
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+    },
+  }
+  const harness = createConsoleHarness({ netTests })
+  harness.type(`${LEADER}3j  p`)
+  expect(pair).toBe('m1 m2')
+  expect(harness.console.pages.network.busy).toMatchObject({ hosts: ['m1', 'm2'] })
+  for (const [second, bitsPerSecond] of [9e8, 8e8, 7e8].entries()) {
+    onEvent?.({ type: 'interval', from: 'm1', to: 'm2', second: second + 1, bitsPerSecond })
+    onEvent?.({ type: 'interval', from: 'm2', to: 'm1', second: second + 1, bitsPerSecond: bitsPerSecond / 10 })
+  }
+  harness.clock.advance(300)
+  expect(textOf(harness)).toMatch(/m1 → m2 700Mbit\/s.*m2 → m1 70Mbit\/s/)
+  harness.type('\x1b')
+  await settle()
+  expect(textOf(harness)).toContain('m1 → m2: median 800 Mbit/s, from 700 Mbit/s to 900 Mbit/s in 3 s')
+  expect(textOf(harness)).toContain('m2 → m1: median 80 Mbit/s')
+  harness.type('\x1b')
+  expect(textOf(harness)).toMatch(/●m1/)
+  harness.console[Symbol.dispose]()
+})
+
+it('asks for a pair where not two hosts are marked, and refuses three', () => {
+  const harness = createConsoleHarness()
+  harness.type(`${LEADER}3p`)
+  expect(harness.console.state.mode).toMatchObject({ dialog: { id: 'pair' } })
+  harness.type('m[1-3]')
+  expect(harness.console.state.mode).toMatchObject({
+    dialog: { input: { error: expect.stringContaining('a pair is two hosts, and this names 3') } },
+  })
+  harness.console[Symbol.dispose]()
+})
+
+it('lists kept results with what was found, compares two of them, and overwrites a file only when told', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-results-'))
+  try {
+    const environment = { XDG_STATE_HOME: directory }
+    const names = ['m1', 'm2', 'm3', 'm4']
+    keepMesh(environment, reportOf(names, 'm9'), 'tcp', Date.parse('2026-11-20T10:00:00Z'), { addresses: {} })
+    keepMesh(environment, reportOf(names, 'm3'), 'tcp', Date.parse('2026-11-21T10:00:00Z'), { addresses: {} })
+    writeFileSync(
+      join(meshDirectory(environment), 'mesh-2026-11-22T10-00-00.000Z.json'),
+      '{"version":1,"links":"\x1b"}',
+    )
+    const file = join(directory, 'net.csv')
+    const netTests: NetTestsPort = {
+      ...idleNetTests,
+      keptMeshes: () => keptMeshes(environment),
+      readKept,
+      save(path, text, overwrites) {
+        try {
+          writeFileSync(path, text, { flag: overwrites ? 'w' : 'wx' })
+          return path
+        } catch {
+          return undefined
+        }
+      },
+    }
+    const harness = createConsoleHarness({ netTests })
+    harness.type(`${LEADER}3v`)
+    await settle()
+    expect(textOf(harness)).toMatch(/2026-11-21 .* m\[1-4\] .* 12\/12 .*m3 is slow to and from all hosts/)
+    expect(textOf(harness)).toMatch(/2026-11-20 .*no problems found/)
+    expect(textOf(harness)).not.toContain('2026-11-22')
+    harness.type('/slow\r')
+    expect(textOf(harness)).not.toContain('2026-11-20')
+    harness.type('\x1b')
+    harness.type('  d')
+    expect(textOf(harness)).toMatch(/mesh of 4 hosts · change/)
+    expect(textOf(harness)).toMatch(/m1 .*\+0%▓ +−90%░ +\+0%▓/)
+    expect(textOf(harness)).toContain('slower than at 2026-11-20')
+    harness.type(`w${file}\r`)
+    const written = readFileSync(file, 'utf8')
+    expect(written.split('\n')).toHaveLength(14)
+    writeFileSync(file, 'mine')
+    harness.type(`w${file}\r`)
+    expect(harness.console.state.mode).toMatchObject({ dialog: { id: 'overwrite' } })
+    harness.type('\x1b')
+    expect(readFileSync(file, 'utf8')).toBe('mine')
+    harness.type(`w${file}\r`)
+    harness.type('y')
+    expect(readFileSync(file, 'utf8')).toBe(written)
+    harness.console[Symbol.dispose]()
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+})
