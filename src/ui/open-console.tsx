@@ -3,6 +3,7 @@ import chalk from 'chalk'
 import { render } from 'ink'
 import { isUtf8Locale } from '../base/ascii.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
+import { defined } from '../base/defined.ts'
 import { DisposableStore } from '../base/disposable.ts'
 import { printable } from '../base/printable.ts'
 import { Chrome } from './components/chrome.tsx'
@@ -64,7 +65,7 @@ export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNew
     createFleet(
       questions: Pick<Questions, 'ask' | 'review' | 'warn'>,
       own: (below: Disposable) => void,
-    ): Pick<ConsolePorts, 'fleet'> & Pick<PagePorts, 'work' | 'bringUp' | 'jobs' | 'ray' | 'netTests'>
+    ): Pick<ConsolePorts, 'fleet' | 'shellPrograms'> & Pick<PagePorts, 'work' | 'bringUp' | 'jobs' | 'ray' | 'netTests'>
   }
 
 /** A lone Esc counts as the key after this long. */
@@ -89,7 +90,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   let themeName = themeOn(options)
   const keymap = createKeymap(preferences.keys)
   const questions = new Questions()
-  const { fleet, ...pagePorts } = options.createFleet(questions, (below) => void owned.own(below))
+  const { fleet, shellPrograms, ...pagePorts } = options.createFleet(questions, (below) => void owned.own(below))
   owned.own(fleet)
   for (const endpoint of options.endpoints) fleet.add(endpoint)
   const writer = owned.own(new TtyWriter(stdout))
@@ -124,7 +125,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         detach: () => (detachment ? detachment.detach() : 'this console ends with its terminal'),
         createParts: (context) => createPages(context, { ...options, ...pagePorts, fleet }),
       },
-      { ...options, fleet, clock },
+      { ...options, fleet, clock, ...defined({ shellPrograms }) },
     ),
   )
   const source = owned.own(new ThrottledChrome(app, clock))

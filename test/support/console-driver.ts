@@ -351,8 +351,9 @@ export class ConsoleDriver implements AsyncDisposable {
   }
 
   async quit(): Promise<Ending> {
-    this.send(keyBytes(LEADER))
-    this.send(keyBytes('q'))
+    this.send(`${keyBytes(LEADER)}q`)
+    // It asks when programs run in shells.
+    this.send('y')
     return await this.ended()
   }
 

@@ -16,9 +16,11 @@ import { section } from '../../ops/ray/section.ts'
 import { nodesOf, type RayWanted, wantedRay } from '../../ops/ray/wanted.ts'
 import { watchCluster } from '../../ops/ray/watch.ts'
 import type { CommandEnd, CommandHandlers } from '../../ops/run/run-hosts.ts'
+import { parseShellPrograms, SHELL_PROGRAMS_SCRIPT } from '../../ops/run/shell-programs.ts'
 import type { Fleet } from '../../ssh/create-fleet.ts'
 import type { CredentialDialog } from '../../ssh/questions.ts'
 import type { BringUpPort } from '../../ui/bring-up/bring-up-view.ts'
+import type { ConsolePorts } from '../../ui/console/console-app.ts'
 import type { RayCommand, RayPort } from '../../ui/ray/ray-view.ts'
 import { AREAS, loadAreas } from '../bring-up/areas.ts'
 import { jobsAtStake } from '../bring-up/jobs-at-stake.ts'
@@ -42,6 +44,17 @@ export type ConsoleConnections = {
   /** Of all its hosts; resolved when first needed. */
   endpoints(): Promise<readonly Endpoint[]>
   readonly context: CliContext
+}
+
+/** What runs in the shell of a host; undefined: it cannot be told. */
+export function createShellPrograms({ fleet, wires }: ConsoleConnections): NonNullable<ConsolePorts['shellPrograms']> {
+  const hosts = createFleetOpsHosts(fleet, wires)
+  return async (host, signal) => {
+    const options = { timeoutMs: 5000, signal, isBrief: true }
+    const { outcome, stdout } = await hosts.exec(host, SHELL_PROGRAMS_SCRIPT, options)
+    const isDone = outcome.kind === 'exit' && outcome.code === 0
+    return isDone ? parseShellPrograms(Buffer.from(stdout).toString()) : undefined
+  }
 }
 
 const JOURNAL_LINES = 12

@@ -31,7 +31,7 @@ import type { ConsoleQueue } from '../job/console-queue.ts'
 import { createOwnMachine } from '../net/own-machine.ts'
 import { OutputDirectory } from '../run/exec-files.ts'
 import { createConsoleNetTests } from './console-net-tests.ts'
-import { type ConsoleConnections, createConsoleBringUp, createConsoleRay } from './console-ops.ts'
+import { type ConsoleConnections, createConsoleBringUp, createConsoleRay, createShellPrograms } from './console-ops.ts'
 
 export type ConsoleRequest = {
   readonly cluster: string
@@ -113,6 +113,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         fleet,
         jobs,
         ray: createConsoleRay(connections),
+        shellPrograms: createShellPrograms(connections),
         work: createConsoleWork(connections),
         bringUp: createConsoleBringUp(connections),
         netTests: createConsoleNetTests(connections, (path) => localPath(path, context)),

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { MusterError } from '../../base/errors.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
 import { watchDirectory } from '../../base/watch-directory.ts'
+import { expandHostSet, foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { embeddedEndpoints, startEmbeddedHosts } from '../../ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../terminal/local-pty.ts'
@@ -58,10 +59,15 @@ Examples:
         endpoints: async () => endpoints,
       },
       openQueue: async () => (await opening.get()).queue,
-      resolveNewHosts: () =>
-        Promise.reject(
-          new MusterError('usage', 'the demo has only its own hosts', { hint: 'To open real ones: muster TARGET' }),
-        ),
+      resolveNewHosts: async (expression) => {
+        const names = endpoints.map(({ host }) => host)
+        const wanted = expandHostSet(expression, { names, group: (name) => inventory.groups.get(name) })
+        if (!wanted.every((host) => names.includes(host))) {
+          const hint = 'To open real ones: muster TARGET'
+          throw new MusterError('usage', `the demo has only its own hosts: ${foldHostSet(names)}`, { hint })
+        }
+        return endpoints.filter(({ host }) => wanted.includes(host))
+      },
     })
   },
 }

@@ -41,7 +41,7 @@ import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { AutoClose } from './auto-close.ts'
 import { Comparison } from './comparison.ts'
 import { Dialogs } from './dialogs.ts'
-import { Divergence } from './divergence.ts'
+import { Divergence, emptyPrompt } from './divergence.ts'
 import { addToLog, hostStateOf, logLine, reduceHost, writeNotice } from './fleet-reducer.ts'
 import { HostViews } from './host-views.ts'
 import { isJumpHost, isOwnAddress, LoginOutput } from './login-output.ts'
@@ -58,6 +58,8 @@ export type ConsolePorts = {
   readonly resolveHosts: ResolveHosts
   /** Endpoints of hosts to add; rejects with a sentence. */
   resolveNewHosts(expression: string): Promise<Endpoint[]>
+  /** What runs in the shell of a host; empty: nothing, undefined: it cannot be told. */
+  readonly shellPrograms?: (host: string, signal: AbortSignal) => Promise<readonly string[] | undefined>
   /** Saves a group in hosts.yaml and resolves with a notice; undefined when there is no file. */
   readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
 }
@@ -128,6 +130,9 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly #echoes = new Map<string, { readonly untilMs: number; bytesLeft: number }>()
   /** The mode to return to when a dialog closes. */
   #modeBelow: Mode = TYPING
+  readonly #closed: (readonly Endpoint[])[] = []
+  /** The order of all hosts, those that were closed included. */
+  readonly #places: Set<string>
   #noticeTimer: Disposable | undefined
   #clockTimer: Disposable | undefined
   #arranged: { readonly state: ConsoleState; readonly arrangement: Arrangement } | undefined
@@ -137,6 +142,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.ports = ports
     this.clock = ports.clock
     const { endpoints, preferences } = options
+    this.#places = new Set(endpoints.map(({ host }) => host))
     this.store = new Store<ConsoleState>({
       cluster: options.cluster,
       columns: options.size.columns,
@@ -265,6 +271,11 @@ export class ConsoleApp implements PageContext, Disposable {
     if (this.#arranged?.state !== state)
       this.#arranged = { state, arrangement: arrange(state, this.#arranged?.arrangement) }
     return this.#arranged.arrangement
+  }
+
+  /** The host's screen ends with a prompt, behind which nothing is typed. */
+  isAtPrompt(host: string): boolean {
+    return emptyPrompt(this.views.screen(host)?.lineToCursor() ?? '') !== undefined
   }
 
   /** The hosts of the focused pane: one, or all that are folded into it. */
@@ -472,7 +483,9 @@ export class ConsoleApp implements PageContext, Disposable {
     const names = fresh.map(({ host }) => host)
     if (fresh.length > 0) {
       this.change((state) => ({
-        hosts: new Map([...state.hosts, ...fresh.map((endpoint) => [endpoint.host, hostStateOf(endpoint)] as const)]),
+        hosts: this.#inPlaces(
+          new Map([...state.hosts, ...fresh.map((added) => [added.host, hostStateOf(added)] as const)]),
+        ),
         // A new host receives only if every other host does, so that none joins unseen.
         receivers: allReceive ? new Set([...state.receivers, ...names]) : state.receivers,
         focus: names[0] ?? state.focus,
@@ -488,7 +501,26 @@ export class ConsoleApp implements PageContext, Disposable {
     this.notice(parts.join('; '))
   }
 
+  /** Hosts that come back stand where they stood; new ones stand behind the others. */
+  #inPlaces(hosts: ReadonlyMap<string, HostState>): ReadonlyMap<string, HostState> {
+    for (const host of hosts.keys()) this.#places.add(host)
+    return new Map([...this.#places].flatMap((host) => hosts.get(host) ?? []).map((state) => [state.host, state]))
+  }
+
+  /** The hosts that were closed last and not opened again since. */
+  get lastClosed(): readonly Endpoint[] {
+    return this.#closed.at(-1)?.filter(({ host }) => !this.state.hosts.has(host)) ?? []
+  }
+
+  /** Opens the hosts that were closed last. */
+  reopen(): void {
+    const hosts = this.lastClosed
+    this.#closed.pop()
+    if (hosts.length > 0) this.addHosts(hosts)
+  }
+
   removeHosts(hosts: readonly string[]): void {
+    this.#closed.push(hosts.flatMap((host) => this.ports.fleet.endpoint(host) ?? []))
     for (const host of hosts) this.ports.fleet.remove(host)
     this.change((state) => {
       const left = new Map([...state.hosts].filter(([host]) => !hosts.includes(host)))

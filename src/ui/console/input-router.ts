@@ -31,6 +31,7 @@ import { openMacros } from './macros.ts'
 import { MouseRouter } from './mouse.ts'
 import * as dialogs from './open-dialogs.ts'
 import { openPaste } from './open-dialogs.ts'
+import { askToQuit } from './quit.ts'
 import { handleFilterKey, handleTableKey, pasteIntoFilter } from './table-keys.ts'
 
 type Effect = (app: ConsoleApp) => void
@@ -99,7 +100,7 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
     const reason = app.options.detach()
     if (reason !== undefined) app.notice(`cannot detach: ${reason}`, 'warning')
   },
-  quit: dialogs.askToQuit,
+  quit: askToQuit,
 }
 
 /** Receivers that were selected because they differ. */

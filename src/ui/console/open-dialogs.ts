@@ -14,7 +14,6 @@ import { preferencesFile } from '../preferences.ts'
 import { receiverList, setReceivers, titleOf } from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
 import { panelKeys } from '../work-views/panel.ts'
-import { openEnd } from '../work-views/work-questions.ts'
 import type { ConsoleApp } from './console-app.ts'
 import { findHelp, helpLines, helpSections, wrapHelp } from './help.ts'
 import { handleTableKey } from './table-keys.ts'
@@ -74,18 +73,23 @@ export function openGroups(app: ConsoleApp): void {
   )
 }
 
+/** Enter alone undoes the last closing. */
 export function openAddHost(app: ConsoleApp): void {
+  const closed = foldHostSet(app.lastClosed.map(({ host }) => host))
   app.openDialog(
     promptDialog({
       id: 'add-host',
       title: 'Add hosts',
       label: 'Host:',
       submitTitle: 'connect',
+      ...(closed === '' ? {} : { fallback: closed }),
       help: [
+        ...(closed === '' ? [] : [{ text: `Enter alone opens ${closed} again.` }]),
         { text: 'm9   gpu[05-08]   root@10.0.0.7:2222', tone: 'muted' },
         { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },
       ],
       onSubmit: (text) => {
+        if (text === closed) return app.reopen()
         app.ports.resolveNewHosts(text).then(
           (endpoints) => app.addHosts(endpoints),
           (error: unknown) => app.notice(sentenceOf(error), 'error'),
@@ -104,7 +108,10 @@ export function openCloseHost(app: ConsoleApp): void {
       title: `Close ${names}?`,
       lines: [{ text: 'This hangs up its shell and ends what runs in it. hosts.yaml stays as it is.' }],
       yesTitle: `close ${clip(names, 24)}`,
-      onYes: () => app.removeHosts(hosts),
+      onYes: () => {
+        app.removeHosts(hosts)
+        app.notice(`closed ${names}; ${app.state.leaderLabel} + opens ${hosts.length === 1 ? 'it' : 'them'} again`)
+      },
     }),
   )
 }
@@ -256,17 +263,4 @@ export function openSettings(app: ConsoleApp): void {
       ),
     }),
   )
-}
-
-/** Quits at once when nothing is running. */
-export function askToQuit(app: ConsoleApp): void {
-  const { work, pages } = app
-  const busy = [
-    ...(work.isHeld ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
-    ...Object.values(pages).flatMap((page) => page.busy ?? []),
-  ]
-  if (busy.length === 0) return app.options.onQuit()
-  const hosts = [...new Set(busy.flatMap((each) => each.hosts))]
-  const title = `Quit and end ${busy.map((each) => each.title).join(' and ')}?`
-  openEnd(app, hosts, title, 'end and quit', () => app.options.onQuit())
 }

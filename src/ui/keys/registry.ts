@@ -199,7 +199,7 @@ export const actionSpecs = [
       'add-host',
       '+',
       'add hosts',
-      'Add hosts while everything runs: a name, a host set, user@host:port.',
+      'Add hosts while everything runs: a name, a host set, user@host:port. Enter alone opens the host again that was closed last.',
       () => undefined,
     ],
     [

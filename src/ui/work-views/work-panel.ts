@@ -263,7 +263,7 @@ export class WorkPanel implements Disposable {
       return this.#changeRun((view) => ({ ...view, opened: undefined, hit: undefined }), true)
     if (this.isHeld) {
       const title = `Stop ${this.title()}?`
-      return questions.openEnd(this.#context, this.busyHosts(), title, 'stop', () => this.stop())
+      return questions.openStop(this.#context, panel.view.kind, this.busyHosts(), title, () => this.stop())
     }
     this.close()
   }

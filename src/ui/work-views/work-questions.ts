@@ -113,23 +113,26 @@ export function openSave(context: PageContext, onSubmit: (directory: string) => 
   )
 }
 
-/** Before something that is still running is ended. */
-export function openEnd(
+/** Before a run or a copy that is still going on is stopped. */
+export function openStop(
   context: PageContext,
+  kind: 'run' | 'copy',
   hosts: readonly string[],
   title: string,
-  yesTitle: string,
   onYes: () => void,
 ): void {
   context.openDialog(
     confirmDialog({
-      id: 'end-work',
+      id: `stop-${kind}`,
       title,
       lines: [
         { text: `Still running on ${foldHostSet(hosts)}.` },
-        { text: 'This stops the processes there. An interrupted copy continues next time.', tone: 'muted' },
+        {
+          text: kind === 'run' ? 'This stops its processes there.' : 'An interrupted copy continues next time.',
+          tone: 'muted',
+        },
       ],
-      yesTitle,
+      yesTitle: 'stop',
       noTitle: 'keep running',
       onYes,
     }),

@@ -8,7 +8,7 @@ import type { Fleet, FleetEvent, ShellState, WriteReport } from '../../../../src
 import type { SessionState } from '../../../../src/ssh/session-transition.ts'
 import { createCellGrid } from '../../../../src/terminal/cells.ts'
 import type { BringUpPort } from '../../../../src/ui/bring-up/bring-up-view.ts'
-import { ConsoleApp } from '../../../../src/ui/console/console-app.ts'
+import { ConsoleApp, type ConsolePorts } from '../../../../src/ui/console/console-app.ts'
 import { InputRouter } from '../../../../src/ui/console/input-router.ts'
 import { buildScene } from '../../../../src/ui/console/pane-view.ts'
 import type { JobsPort } from '../../../../src/ui/jobs/queue-view.ts'
@@ -35,11 +35,14 @@ class FakeFleet implements Fleet {
   discarded: WriteReport['discarded']
   readonly reconnected: string[] = []
   hosts: string[] = []
-  endpoint = () => undefined
+  readonly #endpoints = new Map<string, Endpoint>()
+  endpoint = (host: string) => this.#endpoints.get(host)
   session = (): SessionState => ({ kind: 'idle' })
   shell = (): ShellState => ({ kind: 'none' })
   on = (listener: (event: FleetEvent) => void) => this.events.on(listener)
-  add({ host }: Endpoint): void {
+  add(endpoint: Endpoint): void {
+    const { host } = endpoint
+    this.#endpoints.set(host, endpoint)
     this.hosts.push(host)
     this.events.emit({ type: 'added', host })
   }
@@ -180,6 +183,7 @@ export function createConsoleHarness(
     bringUp?: BringUpPort
     jobs?: JobsPort
     ray?: RayPort
+    shellPrograms?: ConsolePorts['shellPrograms']
     netTests?: NetTestsPort
   } = {},
 ): ConsoleHarness {
@@ -225,6 +229,7 @@ export function createConsoleHarness(
       clock,
       environment,
       resolveHosts,
+      ...(options.shellPrograms ? { shellPrograms: options.shellPrograms } : {}),
       resolveNewHosts: async (expression) =>
         expandHostSet(expression).map((host, index) => endpointOf(host, 100 + index)),
     },

@@ -1,0 +1,121 @@
+/** Quitting: the console asks once, with what would end on which hosts, and not at all when nothing runs. */
+import { clip } from '../../base/text-width.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from '../dialogs/dialog.ts'
+import { isLive, type Page } from '../state/console-state.ts'
+import type { ConsoleApp, ConsolePorts } from './console-app.ts'
+
+/** Hosts that have not answered by then are judged by their screens. */
+const ANSWER_MS = 300
+const WIDTH = 76
+const NAMES_WIDTH = 24
+
+type Busy = NonNullable<Page['busy']>
+
+/** Quits at once when nothing can run. */
+export function askToQuit(app: ConsoleApp): void {
+  const { work, pages, ports, state } = app
+  const busy: readonly Busy[] = [
+    ...(work.isHeld ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
+    ...Object.values(pages).flatMap((page) => page.busy ?? []),
+  ]
+  const { shellPrograms } = ports
+  const hosts = shellPrograms ? [...state.hosts.values()].filter(isLive).map(({ host }) => host) : []
+  if (busy.length === 0 && hosts.length === 0) return app.options.onQuit()
+  app.openDialog(quitDialog(app, busy, hosts, shellPrograms ?? (async () => [])))
+}
+
+const quitDialog =
+  (
+    app: ConsoleApp,
+    busy: readonly Busy[],
+    hosts: readonly string[],
+    shellPrograms: NonNullable<ConsolePorts['shellPrograms']>,
+  ): DialogFactory =>
+  ({ onClose, onChange }) => {
+    const answers = new Map<string, readonly string[] | undefined>()
+    const stop = new AbortController()
+    let isAsking = hosts.length > 0
+    const closing = closeOnce(onClose)
+    const close = (): boolean => {
+      stop.abort()
+      timer?.[Symbol.dispose]()
+      return closing()
+    }
+    const quit = (): void => {
+      if (close()) app.options.onQuit()
+    }
+    const unknown = (): string[] => hosts.filter((host) => answers.get(host) === undefined && !app.isAtPrompt(host))
+    const running = (): (readonly [string, readonly string[]])[] => {
+      const all = hosts.flatMap((host) => (answers.get(host) ?? []).map((program) => ({ host, program })))
+      const groups = Map.groupBy(all, ({ program }) => program)
+      return [...groups].map(([program, on]) => [program, [...new Set(on.map(({ host }) => host))]])
+    }
+    const decide = (): void => {
+      if (!isAsking) return onChange()
+      isAsking = false
+      if (busy.length === 0 && unknown().length === 0 && running().length === 0) return quit()
+      onChange()
+    }
+    const note = (host: string, programs: readonly string[] | undefined): void => {
+      answers.set(host, programs)
+      if (stop.signal.aborted) return
+      if (!isAsking || answers.size === hosts.length) decide()
+    }
+    const timer = isAsking ? app.clock.after(ANSWER_MS, decide) : undefined
+    for (const host of hosts) {
+      shellPrograms(host, stop.signal).then(
+        (programs) => note(host, programs),
+        () => note(host, undefined),
+      )
+    }
+    const titleOf = (): string => {
+      if (isAsking && busy.length === 0) return 'Quit?'
+      const shells = [...new Set([...running().flatMap(([, on]) => on), ...unknown()])]
+      const names = [
+        ...busy.map(({ title }) => title),
+        ...(isAsking || shells.length === 0 ? [] : [`what runs on ${clip(foldHostSet(shells), NAMES_WIDTH)}`]),
+      ]
+      return names.length === 0 ? 'Quit?' : `Quit and end ${names.join(' and ')}?`
+    }
+    const lineOf = (text: string, on: readonly string[]): DialogLine => {
+      const right = clip(foldHostSet(on), NAMES_WIDTH)
+      return { text: clip(text, WIDTH - right.length - 8), right }
+    }
+    return {
+      view: ({ rows }) => {
+        const silent = unknown()
+        const programs = running().map(([program, on]) => lineOf(program, on))
+        const lines = [
+          ...busy.map(({ title, hosts: on }) => lineOf(title, on)),
+          ...(isAsking ? [{ text: 'asking the hosts what runs …', tone: 'muted' as const }] : programs),
+          ...(isAsking || silent.length === 0
+            ? []
+            : [{ ...lineOf('a program (the host has not told which)', silent), tone: 'warning' as const }]),
+        ]
+        const most = Math.max(1, rows - 9)
+        return {
+          id: 'quit',
+          title: titleOf(),
+          lines: [
+            ...(lines.length === 0 ? [{ text: 'Nothing runs in the shells any more.' }] : lines.slice(0, most)),
+            ...(lines.length > most ? [{ text: `… and ${lines.length - most} more`, tone: 'muted' as const }] : []),
+            ...(work(app) ? [{ text: 'An interrupted copy continues next time.', tone: 'muted' as const }] : []),
+          ],
+          tone: 'danger',
+          width: WIDTH,
+          keys: [
+            ['y', isAsking || lines.length === 0 ? 'quit' : 'end and quit'],
+            ['Esc', 'keep running'],
+          ],
+        }
+      },
+      key(label) {
+        if (label === 'y' || label === 'Y') quit()
+        else if (isCancelKey(label) || label === 'n' || label === 'N') close()
+      },
+      cancel: close,
+    }
+  }
+
+const work = ({ work: { isHeld }, state }: ConsoleApp): boolean => isHeld && state.panel?.view.kind === 'copy'

@@ -1,0 +1,116 @@
+/** Quitting asks once, with what would end; with nothing running it does not ask. */
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
+
+const LEADER = '\x1d'
+const HOSTS = ['m1', 'm2', 'm3']
+type Answers = Readonly<Record<string, readonly string[] | undefined>>
+
+/** Hosts at prompts; those without an answer are silent until `release` is called. */
+async function open(answers: Answers) {
+  const late = new Map<string, (programs: readonly string[] | undefined) => void>()
+  const signals: AbortSignal[] = []
+  const harness = createConsoleHarness({
+    hosts: HOSTS,
+    shellPrograms: (host, signal) => {
+      signals.push(signal)
+      const answer = answers[host]
+      if (answer !== undefined) return Promise.resolve(answer)
+      return new Promise((resolve) => late.set(host, resolve))
+    },
+  })
+  for (const host of HOSTS) await harness.print(host, `root@${host}:~# `)
+  return { ...harness, late, signals }
+}
+
+const view = ({ console }: ConsoleHarness) => console.dialogs.current?.view({ columns: 80, rows: 24 })
+const text = (harness: ConsoleHarness): string =>
+  [view(harness)?.title, ...(view(harness)?.lines ?? []).map((line) => `${line.text} · ${line.right ?? ''}`)].join('\n')
+
+describe('quitting', () => {
+  it('does not ask when nothing runs in the shells', async () => {
+    const harness = await open({ m1: [], m2: [], m3: [] })
+    harness.type(`${LEADER}q`)
+    await setImmediate()
+    expect(harness.quits()).toBe(1)
+    expect(harness.console.dialogs.current).toBeUndefined()
+  })
+
+  it('asks once, with what runs where', async () => {
+    const harness = await open({ m1: ['sleep 500'], m2: ['sleep 500', 'make -j &'], m3: [] })
+    harness.type(`${LEADER}q`)
+    await setImmediate()
+    expect(text(harness)).toBe('Quit and end what runs on m[1-2]?\nsleep 500 · m[1-2]\nmake -j & · m2')
+    harness.type('x\r')
+    expect(harness.quits()).toBe(0)
+    harness.type('\x1b')
+    expect([harness.console.dialogs.current, harness.console.state.mode.kind]).toEqual([undefined, 'typing'])
+    harness.type(`${LEADER}q`)
+    await setImmediate()
+    harness.type('y')
+    expect(harness.quits()).toBe(1)
+    expect(HOSTS.map(harness.got)).toEqual(['', '', ''])
+  })
+
+  it('takes a silent host for idle only if it shows its prompt', async () => {
+    const harness = await open({ m1: [], m2: [] })
+    harness.type(`${LEADER}q`)
+    await setImmediate()
+    expect(text(harness)).toContain('asking the hosts what runs')
+    harness.clock.advance(300)
+    expect(harness.quits()).toBe(1)
+    expect(harness.signals.every(({ aborted }) => aborted)).toBe(true)
+  })
+
+  it('says which hosts have not told, and adds what they tell later', async () => {
+    const harness = await open({ m1: [], m2: [] })
+    await harness.print('m3', 'make\r\ncc main.c\r\n')
+    harness.type(`${LEADER}q`)
+    await setImmediate()
+    harness.clock.advance(300)
+    expect(harness.quits()).toBe(0)
+    expect(text(harness)).toBe('Quit and end what runs on m3?\na program (the host has not told which) · m3')
+    harness.late.get('m3')?.(['make'])
+    await setImmediate()
+    expect(text(harness)).toBe('Quit and end what runs on m3?\nmake · m3')
+  })
+
+  it('does not quit by itself once it has asked', async () => {
+    const harness = await open({ m1: [], m2: [] })
+    await harness.print('m3', 'make\r\ncc main.c\r\n')
+    harness.type(`${LEADER}q`)
+    await setImmediate()
+    harness.clock.advance(300)
+    harness.late.get('m3')?.([])
+    await setImmediate()
+    expect([harness.quits(), text(harness)]).toEqual([0, 'Quit?\nNothing runs in the shells any more. · '])
+  })
+
+  it('shows a long list as far as there is room', async () => {
+    const many = Array.from({ length: 40 }, (_, at) => `program ${at}`)
+    const harness = await open({ m1: many, m2: [], m3: [] })
+    harness.type(`${LEADER}q`)
+    await setImmediate()
+    const lines = view(harness)?.lines ?? []
+    expect(lines.length).toBeLessThanOrEqual(17)
+    expect(lines.at(-1)?.text).toBe('… and 25 more')
+  })
+})
+
+describe('closing a host', () => {
+  it('is undone by adding hosts with Enter alone, in its old place', () => {
+    const harness = createConsoleHarness({ hosts: HOSTS })
+    harness.type(`${LEADER}l${LEADER}x`)
+    harness.type('y')
+    expect([...harness.console.state.hosts.keys()]).toEqual(['m1', 'm3'])
+    expect(harness.console.state.notice?.text).toBe('closed m2; Ctrl-] + opens it again')
+    harness.type(`${LEADER}+`)
+    expect(text(harness)).toContain('Enter alone opens m2 again.')
+    harness.type('\r')
+    expect([...harness.console.state.hosts.keys()]).toEqual(HOSTS)
+    expect([harness.receivers(), harness.console.state.focus]).toEqual(['m1,m3,m2', 'm2'])
+    harness.type(`${LEADER}+`)
+    expect(text(harness)).not.toContain('Enter alone')
+  })
+})
