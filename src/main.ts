@@ -1,10 +1,12 @@
 /** The composition root: arguments → context → one verb → exit code. */
 import { writeSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { formatBytes } from './base/format-bytes.ts'
+import { describeError } from './cli/command-line/describe-error.ts'
 import { EXIT } from './cli/command-line/verb.ts'
 import { keepToAscii } from './cli/output/ascii-output.ts'
-import { describeError, runProgram } from './cli/program.ts'
 import { CONSOLE_PROCESS } from './cli/sessions/messages.ts'
+import { VERB_NAMES } from './cli/verb-names.ts'
 import { watchMemory } from './memory-watch.ts'
 import { tameNodeWarnings } from './node-warnings.ts'
 
@@ -30,22 +32,38 @@ process.env.NODE_ENV ??= 'production'
 
 for (const stream of [process.stdout, process.stderr]) keepToAscii(stream, environment)
 
-watchMemory((limitBytes) => {
-  const line = `muster: out of memory: it needs more than ${formatBytes(limitBytes)}. For twice as much: NODE_OPTIONS=--max-old-space-size=${Math.ceil(limitBytes / 2 ** 19)}\n`
-  // Runs after the handlers that restore the terminal.
-  process.on('exit', () => writeSync(2, line))
-  process.exit(1)
-})
-
 // The console has a handler of its own, which restores the terminal first.
 process.on('uncaughtException', (error) => {
   if (process.listenerCount('uncaughtException') > 1) return
-  if (held) held.stderr.write(describeError(error))
-  else writeSync(2, describeError(error))
+  if (held) return held.fail(describeError(error))
+  writeSync(2, describeError(error))
   process.exit(EXIT.failed)
 })
 
-process.exitCode = await runProgram(process.argv.slice(isHeld ? 4 : 2), {
+/** Certainly a console, and no other is open that could be meant: then this process need not load the rest of the program. */
+async function isNewConsole(words: readonly string[]): Promise<boolean> {
+  if (!isatty(0) || !isatty(1)) return false
+  if (words.some((word) => VERB_NAMES.has(word) || /^(-[^-]*[hV]|--help|--version|--)$/.test(word))) return false
+  const { hasSessions } = await import('./cli/sessions/session-directory.ts')
+  return !hasSessions(environment)
+}
+
+const words = process.argv.slice(isHeld ? 4 : 2)
+const isClient = !isHeld && (await isNewConsole(words))
+const start = isClient
+  ? (await import('./cli/sessions/console-client.ts')).startConsole
+  : (await import('./cli/program.ts')).runProgram
+
+// The client of a console has nothing that could grow.
+if (!isClient)
+  watchMemory((limitBytes) => {
+    const line = `muster: out of memory: it needs more than ${formatBytes(limitBytes)}. For twice as much: NODE_OPTIONS=--max-old-space-size=${Math.ceil(limitBytes / 2 ** 19)}\n`
+    // Runs after the handlers that restore the terminal.
+    process.on('exit', () => writeSync(2, line))
+    process.exit(1)
+  })
+
+process.exitCode = await start(words, {
   stdin: held?.stdin ?? process.stdin,
   stdout: held?.stdout ?? process.stdout,
   stderr: held?.stderr ?? process.stderr,

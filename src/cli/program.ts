@@ -2,10 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CommanderError, InvalidArgumentError } from 'commander'
-import { type ErrorCode, MusterError, messageOf, shortageOf } from '../base/errors.ts'
+import { type ErrorCode, MusterError, messageOf } from '../base/errors.ts'
 import { packageRoot } from '../base/package-root.ts'
 import { printable } from '../base/printable.ts'
 import { nearestWord } from '../inventory/nearest-word.ts'
+import { describeError } from './command-line/describe-error.ts'
 import { declares, refuseIneffective, TAKES_A_VALUE } from './command-line/options.ts'
 import { pathOf, VerbTree } from './command-line/tree.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './command-line/verb.ts'
@@ -147,21 +148,6 @@ const CODES: Readonly<Record<ErrorCode, number>> = {
 
 export function exitCodeOf(error: unknown): number {
   return error instanceof MusterError ? CODES[error.code] : EXIT.failed
-}
-
-const PLACE = /^(?!--)[^\n]+:\d+:\d+: /
-
-/** Lines for stderr, with the hint; a bug of Muster with its stack. */
-export function describeError(error: unknown): string {
-  // Problems of a file begin with file, line and column, so that an editor finds them.
-  const prefix = error instanceof MusterError && PLACE.test(error.message) ? '' : 'muster: '
-  if (error instanceof MusterError)
-    return `${prefix}${error.message}${error.hint === undefined ? '' : `\n${error.hint}`}\n`
-  const shortage = shortageOf(error)
-  if (shortage !== undefined) return `muster: ${shortage}\n`
-  const text = error instanceof Error ? `a defect of muster itself: ${error.stack ?? error.message}` : messageOf(error)
-  // A stack may quote what a host said.
-  return `muster: ${text.split('\n').map(printable).join('\n')}\n`
 }
 
 export class TimeLimit implements Disposable {

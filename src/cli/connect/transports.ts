@@ -5,7 +5,7 @@ import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import { freeFiles, type OpenFiles, openFiles } from '../../base/open-files.ts'
 import { packageRoot } from '../../base/package-root.ts'
-import type { TransportName } from '../../inventory/host.ts'
+import type { Endpoint, TransportName } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { createFleet, type Fleet } from '../../ssh/create-fleet.ts'
 import { CredentialBroker } from '../../ssh/credential-broker.ts'
@@ -48,8 +48,8 @@ export function createWires({ dialog, reviewer, environment, persist, onWarning 
   const kept = createKeptTransport({ direct: createSsh2Transport(), persist, environment, onWarning })
   return {
     transports: {
-      ssh2: kept,
-      openssh,
+      ssh2: followAgent(kept, environment),
+      openssh: followAgent(openssh, environment),
       local: createLocalTransport({ spawnPty: spawnLocalPty, environment }),
     },
     hostKeys: createHostKeyVerifier({ ...(reviewer ? { reviewer } : {}), onWarning }),
@@ -60,6 +60,18 @@ export function createWires({ dialog, reviewer, environment, persist, onWarning 
       kept[Symbol.dispose]()
     },
   }
+}
+
+/** A console that was attached from another login has the agent of that login; the one of the first login may have gone. */
+export function followAgent(transport: Transport, environment: WiresOptions['environment']): Transport {
+  const first = environment.SSH_AUTH_SOCK
+  const withAgent = (endpoint: Endpoint): Endpoint => {
+    const now = environment.SSH_AUTH_SOCK
+    if (now === first || now === undefined || first === undefined) return endpoint
+    const jump = endpoint.jump.map(withAgent)
+    return { ...endpoint, jump, ...(endpoint.agentSocket === first ? { agentSocket: now } : {}) }
+  }
+  return { connect: (endpoint, context) => transport.connect(withAgent(endpoint), context) }
 }
 
 /** For verbs without a console: questions go to the terminal, warnings to stderr. */

@@ -176,7 +176,7 @@ export function holdConsole(
     timer?.[Symbol.dispose]()
     detached = undefined
     client = { ...streams, link: to, terminal }
-    if (theirs.SSH_AUTH_SOCK !== undefined) environment.SSH_AUTH_SOCK = theirs.SSH_AUTH_SOCK
+    if (theirs.SSH_AUTH_SOCK?.startsWith('/')) environment.SSH_AUTH_SOCK = theirs.SSH_AUTH_SOCK
     console.attach({
       ...streams,
       environment: theirs,
@@ -270,6 +270,11 @@ export function holdConsole(
     },
     /** Everything has ended: the client ends with this code. */
     leave,
+    /** Ends this process. */
+    fail(text: string) {
+      client?.link.send({ type: 'print', text })
+      hostProcess.exit(1)
+    },
   }
 }
 

@@ -1,4 +1,5 @@
 /** Where consoles listen: a socket for each, in the directory of the process that keeps connections. */
+import { readdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
@@ -31,6 +32,15 @@ export function sessionAddresses(directory: string, cluster: string): readonly [
 }
 
 export const nameOf = (address: string): string => basename(address).slice(PREFIX.length)
+
+/** Whether there may be any; it looks at names only. */
+export function hasSessions(environment: Readonly<Record<string, string | undefined>>): boolean {
+  try {
+    return readdirSync(keeperDirectory(environment)).some((name) => name.startsWith(PREFIX))
+  } catch {
+    return false
+  }
+}
 
 export type FoundSession = SessionDescription & { readonly address: string }
 
