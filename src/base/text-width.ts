@@ -4,7 +4,10 @@ import stringWidth from 'string-width'
 /** Matches a text in which each character is one column wide. */
 export const ASCII = /^[ -~]*$/
 
-export const textWidth = (text: string): number => (ASCII.test(text) ? text.length : stringWidth(text))
+/** The same with lines and blocks, of which pictures are made: they are measured in each frame. */
+const NARROW = /^[ -~·…─-▟]*$/
+
+export const textWidth = (text: string): number => (NARROW.test(text) ? text.length : stringWidth(text))
 
 /** Splits a text into graphemes: what a terminal shows as one character. */
 export const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })

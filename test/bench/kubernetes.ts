@@ -30,7 +30,7 @@ export function benchKubernetes(): string {
     const cluster = enginePicture(usage, 'K8s', () => undefined)
     const rect = { column: 0, row: 1, width: 240, height: 65 }
     return packingPanes({
-      cluster,
+      shown: [{ kind: 'engine', place: '@k8s', picture: cluster }],
       status: undefined,
       trouble: undefined,
       offset: 0,

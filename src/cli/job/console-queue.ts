@@ -9,7 +9,7 @@ import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { type EngineUsage, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { type Job, type JobEvent, requestsOf } from '../../scheduler/jobs/job.ts'
 import { bundleKey, parseBundleKey } from '../../scheduler/jobs/orders.ts'
-import { packHosts } from '../../scheduler/jobs/packing.ts'
+import { type DeviceHold, holdsOf, packHosts } from '../../scheduler/jobs/packing.ts'
 import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import { continueStudy, stopStudy } from '../../scheduler/jobs/study-change.ts'
@@ -30,7 +30,7 @@ import { pollUsage } from './poll-usage.ts'
 import { engineNodes, whyWaiting } from './why-waiting.ts'
 
 const MOST_GROUPS = 200
-const MOST_WAITING = 8
+const MOST_WAITING = 32
 /** The console waits no longer for other writers: keys are waiting. */
 const BUSY_MS = 100
 const TAIL_BYTES = 16 * 1024
@@ -103,6 +103,32 @@ function placeBy(by: WhatIf['by'], cluster: Cluster, gang: Gang, mixOf: () => Wo
   return placeByPolicy(cluster, gang, createPolicy(by, cluster, mixOf()))
 }
 
+const PAST_MS = 600_000
+const MOST_ENDED = 500
+
+/** What jobs held that ended in the last ten minutes; each reading asks only for those that ended since the one before. */
+class PastHolds {
+  readonly #store: OpenQueue['store']
+  readonly #holds = new Map<string, readonly DeviceHold[]>()
+  #lastMs = 0
+
+  constructor(store: OpenQueue['store']) {
+    this.#store = store
+  }
+
+  read(nowMs: number): readonly DeviceHold[] {
+    const sinceMs = nowMs - PAST_MS
+    for (const job of this.#store.endedSince(Math.max(sinceMs, this.#lastMs), MOST_ENDED)) {
+      const holds = holdsOf(job)
+      const [toMs = 0] = holds.flatMap((hold) => hold.toMs ?? [])
+      this.#lastMs = Math.max(this.#lastMs, toMs)
+      if (holds.length > 0) this.#holds.set(`${job.id} ${job.attempt}`, holds)
+    }
+    for (const [key, [hold]] of this.#holds) if ((hold?.toMs ?? 0) < sinceMs) this.#holds.delete(key)
+    return [...this.#holds.values()].flat()
+  }
+}
+
 export async function openConsoleQueue(options: GlobalOptions, context: CliContext): Promise<ConsoleQueue> {
   return await consoleQueueOf(await readQueue(options, context, BUSY_MS), context)
 }
@@ -112,6 +138,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
   const { store } = queue
   const engines = await openEngines(queue.inventory, context)
   const studies = new ConsoleStudies(store)
+  const past = new PastHolds(store)
   let seen = ''
   const expectedOf = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
   return {
@@ -138,6 +165,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         }),
         groups: linesOf(groups, lines),
         counts: store.counts(),
+        past: past.read(context.now()),
         driver,
       }
     },

@@ -2,7 +2,7 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
-import { signOf } from '../../ui/packing/packing-panes.ts'
+import { signOf } from '../../ui/packing/blocks.ts'
 import { formatBar, formatTable } from '../output/table.ts'
 
 const DEVICE_CELLS = 8

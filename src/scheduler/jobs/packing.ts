@@ -1,6 +1,7 @@
 /** What jobs hold of each host, and which free GPUs no job could use. */
-import { type HostCapacity, WHOLE_MILLI } from '../model/resources.ts'
-import { isActive, type Job, requestsOf } from './job.ts'
+import { getOrMake } from '../../base/collections.ts'
+import { type HostCapacity, type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'
+import { isActive, isFinal, type Job, requestsOf } from './job.ts'
 
 /** One job's part of a device. */
 export type DeviceShare = { readonly job: number; readonly milli: number }
@@ -26,30 +27,57 @@ export type PackedHost = {
   readonly strandedMilli: number
 }
 
+/** A job had these devices of a host, or none but cores and memory; `toMs`: undefined while it has them. */
+export type DeviceHold = {
+  readonly job: number
+  readonly host: string
+  readonly devices: readonly number[]
+  readonly fromMs: number
+  readonly toMs?: number
+}
+
+/** What a job holds, or held until it ended. */
+export function holdsOf({ id, state }: Job): readonly DeviceHold[] {
+  if (!('places' in state) || state.places === undefined) return []
+  const { places, startedMs = 0 } = state
+  const fromMs = ('placedMs' in state ? state.placedMs : undefined) ?? startedMs
+  const end = isFinal(state) ? { toMs: state.endedMs } : {}
+  return places.map(({ host, devices }) => ({ job: id, host, devices, fromMs, ...end }))
+}
+
 export type KnownHost = HostCapacity & { readonly unknown?: Unknown }
 
-export const packHosts = (hosts: readonly KnownHost[], active: readonly Job[]): readonly PackedHost[] =>
-  hosts.map((host) => packHost(host, active))
-
-function packHost({ name, gpus = [], cpuMilli, memoryBytes, unknown }: KnownHost, active: readonly Job[]): PackedHost {
-  const devices: DeviceShare[][] = gpus.map(() => [])
-  const holdings: Holding[] = []
+/** One pass over all jobs, as there may be thousands. */
+export function packHosts(hosts: readonly KnownHost[], active: readonly Job[]): readonly PackedHost[] {
+  const held = new Map<string, HeldBundle[]>()
   for (const { id, state, spec } of active) {
     if (!isActive(state)) continue
     const requests = requestsOf(spec)
-    const here = state.places.flatMap((place, rank) =>
-      place.host === name && state.bundles[rank]?.kind !== 'ended'
-        ? [{ ...place, request: requests[rank] ?? spec.request }]
-        : [],
-    )
-    if (here.length === 0) continue
+    state.places.forEach(({ host, devices }, rank) => {
+      if (state.bundles[rank]?.kind === 'ended') return
+      const request = requests[rank] ?? spec.request
+      getOrMake(held, host, () => []).push({ job: id, devices, request })
+    })
+  }
+  return hosts.map((host) => packHost(host, held.get(host.name) ?? []))
+}
+
+type HeldBundle = { readonly job: number; readonly devices: readonly number[]; readonly request: ResourceRequest }
+
+function packHost(
+  { name, gpus = [], cpuMilli, memoryBytes, unknown }: KnownHost,
+  held: readonly HeldBundle[],
+): PackedHost {
+  const devices: DeviceShare[][] = gpus.map(() => [])
+  const holdings: Holding[] = []
+  for (const [job, here] of Map.groupBy(held, ({ job }) => job)) {
     holdings.push({
-      job: id,
+      job,
       cpuMilli: sum(here, ({ request }) => request.cpuMilli),
       memoryBytes: sum(here, ({ request }) => request.memoryBytes),
     })
     for (const { devices: own, request } of here)
-      for (const device of own) devices[device]?.push({ job: id, milli: request.gpuMilli })
+      for (const device of own) devices[device]?.push({ job, milli: request.gpuMilli })
   }
   const cpuUsedMilli = sum(holdings, (one) => one.cpuMilli)
   const memoryUsedBytes = sum(holdings, (one) => one.memoryBytes)
@@ -87,6 +115,28 @@ export function packingFigures(hosts: readonly PackedHost[], down: Readonly<Reco
     strandedMilli: sum(up, ({ strandedMilli }) => strandedMilli),
     cpuMilli: sum(hosts, ({ cpuMilli }) => cpuMilli),
     cpuUsedMilli: sum(hosts, ({ cpuUsedMilli }) => cpuUsedMilli),
+  }
+}
+
+/** What free GPUs are good for: what the largest job on one host, and on a shared GPU, could have now; and hosts whose free GPUs have no core. */
+export function fragmentation(hosts: readonly PackedHost[], down: Readonly<Record<string, unknown>> = {}) {
+  const up = hosts.filter(({ name, devices }) => down[name] === undefined && devices.length > 0)
+  const wholeOf = ({ devices, strandedMilli }: PackedHost) =>
+    strandedMilli > 0 ? 0 : devices.filter((shares) => shares.length === 0).length
+  const pieces = up
+    .filter(({ strandedMilli }) => strandedMilli === 0)
+    .flatMap(devicesOf)
+    .filter((shares) => shares.length > 0)
+    .map(freeOf)
+  return {
+    /** Whole free devices, of all hosts. */
+    free: sum(up, wholeOf),
+    mostOnOneHost: Math.max(0, ...up.map(wholeOf)),
+    largestHost: Math.max(0, ...up.map(({ devices }) => devices.length)),
+    piecesMilli: sum(pieces, (milli) => milli),
+    largestPieceMilli: Math.max(0, ...pieces),
+    strandedMilli: sum(up, ({ strandedMilli }) => strandedMilli),
+    stranded: up.filter(({ strandedMilli }) => strandedMilli > 0).map(({ name }) => name),
   }
 }
 

@@ -223,6 +223,11 @@ export class JobStore implements Disposable {
     )
   }
 
+  /** The last to end first. */
+  endedSince(sinceMs: number, limit: number): readonly Job[] {
+    return this.#rows.read('WHERE ended_ms >= ? ORDER BY ended_ms DESC LIMIT ?', sinceMs, limit)
+  }
+
   /** By priority, then by number. */
   queued(limit: number): readonly Job[] {
     return this.#rows.read(`WHERE kind = 'queued' ORDER BY priority DESC, jobs.id LIMIT ?`, limit)

@@ -132,7 +132,8 @@ export type PaneMouse = {
   scroll?(rows: number): void
 }
 
-export type RowList = { select(row: number): void }
+/** `column`: inside the frame. */
+export type RowList = { select(row: number, column: number): void }
 
 export type Scene = {
   readonly columns: number

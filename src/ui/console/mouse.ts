@@ -110,7 +110,7 @@ export class MouseRouter {
     if (at >= mouse.length) return
     // The first click has selected the row, and may have moved it.
     if (this.#clicks.count === 2) return press('Enter')
-    mouse.list.select(at)
+    mouse.list.select(at, column)
   }
 
   #handleShell(pane: Pane, event: MouseEvent): void {

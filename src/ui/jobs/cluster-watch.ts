@@ -1,4 +1,5 @@
-/** The cluster of an engine, read while the tab that is shown has its picture, and more about its selected job. */
+/** The clusters of engines, read while the tab that is shown has their pictures, and more about the selected job of one. */
+import type { EnginePicture } from '../packing/engine-picture.ts'
 import type { PageContext } from '../state/console-state.ts'
 import { chosenClusterJob } from './jobs-tables.ts'
 import { type ClusterSource, clusterJobKey, type EnginePlace, type JobsPort, type QueueView } from './queue-view.ts'
@@ -14,7 +15,7 @@ export class ClusterWatch implements Disposable {
   readonly #jobs: JobsPort
   #sources: readonly ClusterSource[] | undefined
   #isFinding = false
-  #running: (Disposable & { readonly place: EnginePlace; readonly source: ClusterSource }) | undefined
+  readonly #running = new Map<EnginePlace, Disposable & { readonly source: ClusterSource }>()
   #details: (Disposable & { readonly key: string }) | undefined
 
   constructor(context: PageContext, watch: QueueWatch, jobs: JobsPort) {
@@ -49,30 +50,44 @@ export class ClusterWatch implements Disposable {
   }
 
   #follow(): void {
+    const wanted = this.#wanted()
+    for (const [place, running] of this.#running) {
+      if (wanted.some((source) => source.place === place)) continue
+      running[Symbol.dispose]()
+      this.#running.delete(place)
+    }
+    for (const source of wanted) if (!this.#running.has(source.place)) this.#start(source)
+    this.#followJob()
+  }
+
+  #wanted(): readonly ClusterSource[] {
     const { tab, queue } = this.#context.state
     const wanted = tab === 'packing' ? queue.picture : tab === 'jobs' ? queue.listed : undefined
-    const source = this.#sources?.find(({ place }) => place === wanted)
-    if (source?.place === this.#running?.place) return this.#followJob()
-    this.#running?.[Symbol.dispose]()
-    this.#running = undefined
-    if (source === undefined) return this.#followJob()
+    return this.#sources?.filter(({ place }) => wanted === 'all' || place === wanted) ?? []
+  }
+
+  #start(source: ClusterSource): void {
     const { place } = source
-    if (queue.cluster?.place !== place) this.#watch.set({ cluster: undefined })
     let isOver = false
+    const told = (picture: EnginePicture | string | undefined) => {
+      const pictures = new Map(this.#context.state.queue.pictures)
+      if (picture === undefined) pictures.delete(place)
+      else pictures.set(place, picture)
+      this.#watch.set({ pictures })
+    }
     const reading = source.watch((picture) => {
       if (isOver) return
-      this.#watch.set({ cluster: { place, picture } })
+      told(picture)
       this.#followJob()
     })
-    this.#running = {
-      place,
+    this.#running.set(place, {
       source,
       [Symbol.dispose]() {
         isOver = true
         reading[Symbol.dispose]()
+        told(undefined)
       },
-    }
-    this.#followJob()
+    })
   }
 
   /** What is known of the selected job may have changed. */
@@ -83,9 +98,10 @@ export class ClusterWatch implements Disposable {
 
   #followJob(): void {
     const { state } = this.#context
-    const isListed = state.tab === 'jobs' && this.#running?.place === state.queue.listed
-    const job = isListed ? chosenClusterJob(state) : undefined
-    const read = this.#running?.source.details
+    const { listed } = state.queue
+    const running = state.tab === 'jobs' && listed !== 'queue' ? this.#running.get(listed) : undefined
+    const job = running && chosenClusterJob(state)
+    const read = running?.source.details
     const key = job && clusterJobKey(job)
     if (key === this.#details?.key) return
     this.#dropDetails()
@@ -115,7 +131,7 @@ export class ClusterWatch implements Disposable {
 
   [Symbol.dispose](): void {
     this.#dropDetails()
-    this.#running?.[Symbol.dispose]()
-    this.#running = undefined
+    for (const running of this.#running.values()) running[Symbol.dispose]()
+    this.#running.clear()
   }
 }

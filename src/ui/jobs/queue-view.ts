@@ -1,11 +1,12 @@
 /** The queue of jobs for the console (src/cli implements the port), and what the tabs Packing and Jobs show of it. */
 import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
-import type { PackedHost } from '../../scheduler/jobs/packing.ts'
+import type { DeviceHold, PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { RankReading, RankTail } from '../../scheduler/jobs/ranks.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import type { JobGroup } from '../../scheduler/jobs/store.ts'
 import type { RankTraces } from '../../scheduler/launch/straggler.ts'
+import type { BlockSpot } from '../packing/arrange.ts'
 import type { ClusterJob, EnginePicture } from '../packing/engine-picture.ts'
 import type { TryOut, WhatIf } from '../packing/what-if.ts'
 import type { StudyChange, StudyLine, StudyReading, StudyView } from './study-view.ts'
@@ -22,6 +23,16 @@ export type RealUse = {
   readonly memoryBytes: number
   /** Mean use of its GPUs, 0 to 1; undefined: it has none, or they do not report it. */
   readonly gpu?: number | undefined
+  /** By index. */
+  readonly gpus?: ReadonlyMap<number, RealGpu>
+}
+
+/** `busy`: 0 to 1. */
+export type RealGpu = {
+  readonly name: string
+  readonly busy?: number | undefined
+  readonly usedBytes?: number | undefined
+  readonly totalBytes?: number | undefined
 }
 
 export type QueueView = {
@@ -53,7 +64,7 @@ export type QueueView = {
   /** That study, or the selected one of the list; undefined: not read yet. */
   readonly studied?: StudyReading | undefined
   /** What the Packing tab shows. */
-  readonly picture: 'queue' | 'ray' | EnginePlace
+  readonly picture: 'all' | 'queue' | 'ray' | EnginePlace
   /** Engines whose cluster can be shown. */
   readonly clusters: readonly EnginePlace[]
   /** The jobs that the Jobs tab lists. */
@@ -62,16 +73,24 @@ export type QueueView = {
   readonly clusterJob?: string | undefined
   /** More about that job; a string: why nothing is known. */
   readonly clusterDetails?: { readonly key: string; readonly details: ClusterJobDetails | string } | undefined
-  /** The cluster that was read last; `picture`: why it cannot be read, or what it has. Undefined: no answer yet. */
-  readonly cluster?: { readonly place: EnginePlace; readonly picture: EnginePicture | string } | undefined
+  /** The clusters that are shown: why one cannot be read, or what it has; without those that have not answered yet. */
+  readonly pictures: ReadonlyMap<EnginePlace, EnginePicture | string>
   /** A gang to place without submitting it. */
   readonly whatIf?: WhatIf | undefined
   /** Where it would go; undefined: no answer yet. */
   readonly trial?: TryOut | undefined
   /** By host. */
   readonly used: ReadonlyMap<string, RealUse>
-  /** Rows of boxes scrolled out above. */
+  /** Rows of the Packing tab's picture scrolled out above. */
   readonly packingOffset: number
+  /** The selected block of the Packing tab; undefined: the first one. */
+  readonly spot?: BlockSpot | undefined
+  /** Keys of the Packing tab go to the jobs that wait. */
+  readonly isInWaiting?: boolean
+  /** Rows of those scrolled out above. */
+  readonly waitingOffset: number
+  /** A colour in the Packing tab is a user, not a job. */
+  readonly isByUser?: boolean
 }
 
 export type RanksView = {
@@ -98,11 +117,13 @@ export const FIRST_QUEUE_VIEW: QueueView = {
   readMs: 0,
   filter: 'all',
   isTableOpen: false,
-  picture: 'queue',
+  picture: 'all',
   listed: 'queue',
   clusters: [],
+  pictures: new Map(),
   used: new Map(),
   packingOffset: 0,
+  waitingOffset: 0,
 }
 
 /** With the command that starts one. */
@@ -163,6 +184,8 @@ export type QueueStatus = {
   /** The latest first; `lead` is the first job of each. */
   readonly groups: readonly JobLine[]
   readonly counts: ReadonlyMap<string, number>
+  /** What jobs that ended in the last minutes held. */
+  readonly past?: readonly DeviceHold[]
   /** The running scheduler; undefined: none. */
   readonly driver: string | undefined
 }
@@ -199,8 +222,8 @@ export type ClusterSource = {
 }
 
 /** Undefined: no answer yet. */
-export const pictureAt = ({ cluster }: QueueView, place: string): EnginePicture | string | undefined =>
-  cluster?.place === place ? cluster.picture : undefined
+export const pictureAt = ({ pictures }: QueueView, place: string): EnginePicture | string | undefined =>
+  pictures.get(place as EnginePlace)
 
 /** Several users, or namespaces, may each have a job of one name. */
 export const clusterJobKey = ({ id, user }: Pick<ClusterJob, 'id' | 'user'>): string => `${user}/${id}`

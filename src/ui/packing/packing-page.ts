@@ -1,7 +1,9 @@
 /** The Packing tab: which job is placed where, and its keys. */
+import { getOrMake } from '../../base/collections.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { GpuSample } from '../../ops/net/watch/sample.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
+import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import type { ClusterWatch } from '../jobs/cluster-watch.ts'
@@ -13,22 +15,41 @@ import type { RayCluster } from '../ray/ray-view.ts'
 import type { RayWatch } from '../ray/ray-watch.ts'
 import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
-import { lastOffset, packingPanes, queueInput, sourcesOf } from './packing-panes.ts'
+import { type BlockDirection, type BlockSpot, nextSpot } from './arrange.ts'
+import { HoldHistory, UseHistory } from './history.ts'
+import {
+  drawPacking,
+  type PackingInput,
+  type PackingScene,
+  queueInput,
+  type ShownCluster,
+  shownPlaces,
+  sourcesOf,
+} from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
 import { exampleWhatIf, formatWhatIf, nextSlider, parseWhatIf, slide, type WhatIf, whatIfWords } from './what-if.ts'
 
 type Test = (state: ConsoleState) => boolean
 
-const showsQueue: Test = ({ queue }) => queue.picture === 'queue'
+const showsQueue: Test = ({ queue }) => queue.picture === 'queue' || queue.picture === 'all'
 const isTrying: Test = (state) => showsQueue(state) && state.queue.whatIf !== undefined
-const isTall: Test = (state) =>
-  state.queue.picture === 'ray' ||
-  lastOffset(queueInput(state, areaOf(state), themes[state.themeName], state.clockMs)) > 0
-
 const canTry: Test = (state) => showsQueue(state) && !isTrying(state)
 const canSwitch: Test = (state) => sourcesOf(state).length > 1
+const isInWaiting: Test = ({ queue }) => queue.isInWaiting === true
+const isInPicture: Test = (state) => !isInWaiting(state)
+const canMark: Test = (state) => isInPicture(state) && !isTrying(state)
 
 export const packingKeys = keyTable<ConsoleState>()(
+  ['to-picture', 'Esc q Tab', 'hosts', 'Waiting jobs: go back to the hosts.', isInWaiting],
+  ['next', 'Right l', 'select', 'Select the block to the right.', canMark],
+  ['previous', 'Left h', '', 'Select the block to the left.', canMark],
+  ['below', 'Down j', '', 'Select the block below; in the waiting jobs, scroll a row down.'],
+  ['above', 'Up k', '', 'Select the block above; in the waiting jobs, scroll a row up.'],
+  ['page-down', 'PageDown f', '', 'Scroll a page down.'],
+  ['page-up', 'PageUp b', '', 'Scroll a page up.'],
+  ['job', 'Enter', 'job', 'Open the job of the selected block.', isInPicture],
+  ['to-waiting', 'Tab', 'waiting jobs', 'Move the keys to the waiting jobs, to scroll them.', canMark],
+  ['by-user', 'u', 'by user', 'Give each user a colour, or each job again.'],
   [
     'what-if',
     'w',
@@ -36,9 +57,9 @@ export const packingKeys = keyTable<ConsoleState>()(
     'Show where a gang would be placed, without submitting it. Enter alone repeats the last request.',
     canTry,
   ],
-  ['end-what-if', 'w', 'clear what-if', 'Clear the what-if.', isTrying],
+  ['end-what-if', 'w Esc q', 'clear what-if', 'Clear the what-if.', isTrying],
   ['right', 'Right', 'next option', 'What-if: select the next option of the marked slider, or add a bundle.', isTrying],
-  ['left', 'Left', '', 'What-if: select the previous option, or remove a bundle.'],
+  ['left', 'Left', '', 'What-if: select the previous option, or remove a bundle.', isTrying],
   ['slider', 'Tab', 'next slider', 'What-if: mark the next slider: policy, bundles, strategy.', isTrying],
   ['strategy', 's', '', 'What-if: use the next strategy.'],
   ['policy', 'p', '', "What-if: use the next policy: the queue's, Ray's, or one of `muster simulate` for each bundle."],
@@ -48,11 +69,9 @@ export const packingKeys = keyTable<ConsoleState>()(
     'cluster',
     'y',
     'next cluster',
-    "Show the next cluster: what Ray, Slurm or Kubernetes has placed, then the queue's own hosts again.",
+    "Show only the next cluster: the queue's own hosts, or what Ray, Slurm or Kubernetes has placed; then all again.",
     canSwitch,
   ],
-  ['down', 'Down j PageDown', 'more hosts', 'Scroll one row of hosts down.', isTall],
-  ['up', 'Up k PageUp', '', 'Scroll one row of hosts up.'],
 )
 
 export type PackingCommand = (typeof packingKeys)[number]['id']
@@ -72,12 +91,22 @@ export class PackingPage implements Page {
   readonly #watch: QueueWatch
   readonly #sources: PackingSources
   readonly #numbers = new Map<string, number>()
+  readonly #use = new UseHistory()
+  /** By cluster. */
+  readonly #seen = new Map<string, HoldHistory>()
+  readonly #sampling: Disposable
+  /** Drawn for these values. */
+  #drawn: { readonly of: readonly unknown[]; readonly scene: PackingScene } | undefined
+  #tried: readonly unknown[] = []
   #lastWhatIf: WhatIf | undefined
 
   constructor(context: PageContext, watch: QueueWatch, sources: PackingSources) {
     this.#context = context
     this.#watch = watch
     this.#sources = sources
+    this.#sampling = sources.watched.changes.on((change) => {
+      if (change !== undefined) this.#use.note(change.host, change.sample)
+    })
     watch.onRead(() => {
       if (context.state.tab !== 'packing') return
       this.#sample()
@@ -93,11 +122,26 @@ export class PackingPage implements Page {
   }
 
   #sample(): void {
-    this.#sources.watched.follow([...this.#context.state.hosts.keys()])
+    const names = [...this.#context.state.hosts.keys()]
+    this.#sources.watched.follow(names)
+    this.#use.keep(new Set(names))
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
-    return packingPanes(this.#input(rect, theme))
+    return this.#draw(rect, theme).panes
+  }
+
+  /** Drawn again only when something that it shows has changed; times and strips move every ten seconds. */
+  #draw(rect: Rect, theme: Theme): PackingScene {
+    const { state, clock } = this.#context
+    const { column, row, width, height } = rect
+    const nowMs = Math.floor(clock.now() / REDRAW_MS) * REDRAW_MS
+    const addresses = [...state.hosts.values()].map(({ host, address }) => `${host} ${address}`).join()
+    const of = [state.queue, state.ray, addresses, theme, column, row, width, height, nowMs]
+    if (this.#drawn !== undefined && of.every((value, at) => value === this.#drawn?.of[at])) return this.#drawn.scene
+    const scene = drawPacking(this.#input(rect, theme, nowMs))
+    this.#drawn = { of, scene }
+    return scene
   }
 
   handleKey(label: string): boolean {
@@ -113,8 +157,16 @@ export class PackingPage implements Page {
   }
 
   readonly #actions: Readonly<Record<PackingCommand, () => void>> = {
-    up: () => this.scrollBy(-1),
-    down: () => this.scrollBy(1),
+    'to-picture': () => this.#watch.set({ isInWaiting: false }),
+    'to-waiting': () => this.#watch.set({ isInWaiting: true }),
+    next: () => this.#move('right'),
+    previous: () => this.#move('left'),
+    below: () => (isInWaiting(this.#context.state) ? this.#scrollWaiting(1) : this.#move('down')),
+    above: () => (isInWaiting(this.#context.state) ? this.#scrollWaiting(-1) : this.#move('up')),
+    'page-down': () => this.#page(1),
+    'page-up': () => this.#page(-1),
+    job: () => this.#showJob(),
+    'by-user': () => this.#watch.set({ isByUser: this.#context.state.queue.isByUser !== true }),
     cluster: () => this.#switchPicture(),
     'what-if': () => this.#askWhatIf(),
     'end-what-if': () => this.#watch.set({ whatIf: undefined, trial: undefined }),
@@ -127,13 +179,65 @@ export class PackingPage implements Page {
     slider: () => this.#change(nextSlider),
   }
 
+  /** What is on the screen. */
+  get #scene(): PackingScene {
+    const { state } = this.#context
+    return this.#draw(areaOf(state), themes[state.themeName])
+  }
+
+  #move(direction: BlockDirection): void {
+    const { arrangement, spot } = this.#scene
+    const next = arrangement && spot && nextSpot(arrangement, spot, direction)
+    if (next !== undefined) this.#choose(next)
+  }
+
+  /** Selects a block and scrolls to its tile. */
+  #choose(spot: BlockSpot): void {
+    const { arrangement, area, offset, lastOffset } = this.#scene
+    const tile = arrangement?.tiles.find(({ group, host }) => group === spot.group && host.name === spot.host)
+    if (tile === undefined) return
+    const { row, height } = tile.rect
+    const from = Math.max(row + height - area.height, Math.min(offset, row))
+    this.#watch.set({ spot, packingOffset: Math.max(0, Math.min(lastOffset, from)) })
+  }
+
+  #page(pages: 1 | -1): void {
+    if (isInWaiting(this.#context.state)) return this.#scrollWaiting(pages * WAITING_PAGE)
+    this.scrollBy(pages * Math.max(1, this.#scene.area.height - 1))
+  }
+
+  #scrollWaiting(rows: number): void {
+    const { lastWaitingOffset } = this.#scene
+    const from = Math.min(lastWaitingOffset, this.#context.state.queue.waitingOffset)
+    this.#watch.set({ waitingOffset: Math.max(0, Math.min(lastWaitingOffset, from + rows)) })
+  }
+
+  /** The first job of the selected block. */
+  #showJob(): void {
+    const { spot } = this.#scene
+    const { status } = this.#context.state.queue
+    const place = spot && shownPlaces(this.#context.state)[spot.group]
+    const host = status?.hosts.find(({ name }) => name === spot?.host)
+    const id =
+      place !== 'queue' || spot === undefined
+        ? undefined
+        : typeof spot.part === 'number'
+          ? host?.devices[spot.part]?.[0]?.job
+          : host?.jobs[0]
+    const line = status?.groups.find(({ first, count }) => id !== undefined && id >= first && id < first + count)
+    if (id === undefined || line === undefined)
+      return this.#context.notice('no job of the queue is selected', 'warning')
+    this.#watch.set({ spec: line.spec, member: id, filter: 'all', listed: 'queue' })
+    this.#context.showTab('jobs')
+  }
+
   #switchPicture(): void {
     const { state } = this.#context
     const sources = sourcesOf(state)
-    const picture = sources[sources.indexOf(state.queue.picture) + 1] ?? 'queue'
-    if (picture === state.queue.picture)
+    const picture = sources[sources.indexOf(state.queue.picture) + 1] ?? sources[0] ?? 'all'
+    if (sources.length < 2)
       return this.#context.notice('hosts.yaml declares no other cluster: Ray, Slurm or Kubernetes', 'warning')
-    this.#sources.clusters.show({ picture, packingOffset: 0 })
+    this.#sources.clusters.show({ picture, packingOffset: 0, spot: undefined })
   }
 
   #change(change: (whatIf: WhatIf) => WhatIf): void {
@@ -173,13 +277,15 @@ export class PackingPage implements Page {
   /** The trial before stays until there is a new one, so that the picture does not flicker. */
   #try(whatIf: WhatIf): void {
     this.#lastWhatIf = whatIf
-    this.#watch.set({ whatIf, picture: 'queue' })
+    this.#watch.set({ whatIf, ...(showsQueue(this.#context.state) ? {} : { picture: 'all' as const }) })
     void this.#tryOut()
   }
 
   async #tryOut(): Promise<void> {
-    const { whatIf } = this.#context.state.queue
-    if (whatIf === undefined) return
+    const { whatIf, status } = this.#context.state.queue
+    const of = [whatIf, status]
+    if (whatIf === undefined || of.every((value, at) => value === this.#tried[at])) return
+    this.#tried = of
     try {
       const trial = await this.#sources.jobs.tryOut(whatIf)
       if (this.#context.state.queue.whatIf === whatIf) this.#watch.set({ trial })
@@ -189,24 +295,42 @@ export class PackingPage implements Page {
   }
 
   scrollBy(rows: number): void {
-    const { state } = this.#context
-    const last = lastOffset(this.#input(areaOf(state), themes[state.themeName]))
-    const from = Math.min(last, state.queue.packingOffset)
-    this.#watch.set({ packingOffset: Math.max(0, Math.min(last, from + Math.sign(rows))) })
+    const { lastOffset, offset } = this.#scene
+    this.#watch.set({ packingOffset: Math.max(0, Math.min(lastOffset, offset + rows)) })
   }
 
-  [Symbol.dispose](): void {}
+  [Symbol.dispose](): void {
+    this.#sampling[Symbol.dispose]()
+  }
 
-  #input(rect: Rect, theme: Theme) {
-    const { state, clock } = this.#context
+  #input(rect: Rect, theme: Theme, nowMs: number): PackingInput {
+    const { state } = this.#context
     const { usage } = state.ray
     const { cluster } = this.#sources.ray
-    const input = queueInput(state, rect, theme, clock.now())
+    const input = queueInput(state, rect, theme, nowMs)
     const fromRay = usage === undefined || cluster === undefined ? [] : rayUse(usage, cluster)
     // Samples are more recent than what Ray reports.
     const used = withAddresses(new Map([...fromRay, ...state.queue.used]), state)
-    if (usage === undefined || cluster === undefined || state.queue.picture !== 'ray') return { ...input, used }
-    return { ...input, used, ray: rayPicture(usage, cluster.nodes, (group) => this.#numberOf(group)) }
+    const machines = new Map([...state.hosts.values()].map(({ host, address }) => [address, host]))
+    const shown = input.shown?.map((one): ShownCluster => {
+      if (one.kind === 'queue') return one
+      if (one.kind === 'engine') return { ...one, history: this.#remember(one.place, one.picture, nowMs) }
+      if (usage === undefined || cluster === undefined) return one
+      const picture = rayPicture(usage, cluster.nodes, (group) => this.#numberOf(group))
+      return { ...one, picture, history: this.#remember('ray', picture, nowMs) }
+    })
+    const select = (spot: BlockSpot) => {
+      this.#watch.set({ isInWaiting: false })
+      this.#choose(spot)
+    }
+    const mouse = { select, scrollWaiting: (rows: number) => this.#scrollWaiting(rows) }
+    return { ...input, ...mouse, used, machines, history: this.#use, ...(shown && { shown }) }
+  }
+
+  #remember(key: string, picture: { readonly hosts: readonly PackedHost[] } | string, nowMs: number) {
+    const seen = getOrMake(this.#seen, key, () => new HoldHistory())
+    if (typeof picture !== 'string') seen.see(picture.hosts, nowMs)
+    return seen
   }
 
   /** Groups keep their letters. */
@@ -221,12 +345,22 @@ export class PackingPage implements Page {
     const used = new Map<string, RealUse>()
     for (const { host, samples, trouble, isOwn } of this.#sources.watched.hosts) {
       const last = samples.at(-1)
-      if (last !== undefined && !isOwn && trouble === undefined)
-        used.set(host, { cpu: last.cpu, memoryBytes: last.memoryUsedBytes, gpu: meanBusy(last.gpus) })
+      if (last === undefined || isOwn || trouble !== undefined) continue
+      const gpus = new Map(
+        last.gpus.map(({ id, name, busy, usedBytes, totalBytes }) => [
+          Number(id),
+          { name, busy, usedBytes, totalBytes },
+        ]),
+      )
+      used.set(host, { cpu: last.cpu, memoryBytes: last.memoryUsedBytes, gpu: meanBusy(last.gpus), gpus })
     }
     return used
   }
 }
+
+/** Times and strips move so often. */
+const REDRAW_MS = 10_000
+const WAITING_PAGE = 5
 
 function meanBusy(gpus: readonly GpuSample[]): number | undefined {
   const busy = gpus.flatMap(({ busy }) => busy ?? [])

@@ -15,6 +15,8 @@ export type RayPicture = {
   readonly dead: readonly string[]
   readonly waiting: readonly { readonly group: number | undefined; readonly name: string; readonly why: string }[]
   readonly groupCount: number
+  /** Names of groups, by number. */
+  readonly groups: ReadonlyMap<number, string>
   /** By state. */
   readonly actors: ReadonlyMap<string, number>
 }
@@ -36,11 +38,12 @@ export function rayPicture(
     hosts: alive.map((node) => packNode(node, nameOf(node), groups, numberOf)),
     dead: nodes.filter(({ isAlive, ip }) => !isAlive && !there.has(ip)).map(nameOf),
     groupCount: groups.length,
+    groups: new Map(groups.map((group) => [numberOf(group.id), nameOfGroup(group)])),
     actors,
     waiting: [
       ...pending.map((group) => ({
         group: numberOf(group.id),
-        name: group.name || group.id.slice(0, 8),
+        name: nameOfGroup(group),
         why: whyPending(group, alive),
       })),
       ...demands
@@ -49,6 +52,8 @@ export function rayPicture(
     ],
   }
 }
+
+const nameOfGroup = ({ id, name }: PlacementGroup): string => name || id.slice(0, 8)
 
 function packNode(
   node: NodeUsage,

@@ -33,7 +33,19 @@ export const SLIDERS = ['strategy', 'policy', 'bundles'] as const
 export type Slider = (typeof SLIDERS)[number]
 
 /** `places`: by rank; undefined: it does not fit, and `why`. */
-export type TryOut = { readonly places: readonly BundlePlace[] | undefined; readonly why: readonly string[] }
+export type TryOut = {
+  readonly places: readonly BundlePlace[] | undefined
+  readonly why: readonly string[]
+  /** Waiting jobs that would start later if it ran for an hour; `toMs` undefined: it is not known when. */
+  readonly later?: readonly {
+    readonly job: number
+    readonly name: string
+    readonly fromMs: number
+    readonly toMs: number | undefined
+  }[]
+  /** It does not fit: running jobs that would have to end for it. Undefined: not even that would help. */
+  readonly victims?: readonly { readonly job: number; readonly name: string }[] | undefined
+}
 
 /** Its job number in the picture; real jobs count from 1. */
 export const WHAT_IF_JOB = 0

@@ -50,8 +50,8 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.leader('4')
       await console.expectScreen(/GPUs [1-9][\d.]*\/26 held/)
       await console.expectScreen(/1[0-9] running, 2 waiting {2}scheduler: /)
-      await console.expectScreen(/pretrain.*Only \d of|pretrain.*fits on no host/)
-      await console.expectScreen(/too large for any host {2}Too large for these hosts/)
+      await console.expectScreen(/pretrain[\s\S]*(Only \d of|fits on no host)/)
+      await console.expectScreen(/too large for any host[\s\S]*Too large for these hosts/)
     })
 
     it('shows the results of a study, the best first', async () => {
@@ -107,7 +107,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.key('w')
       await console.expectMode('dialog:what-if')
       await console.key('Enter')
-      await console.expectScreen(/2 × \(1 CPU \+ 1 GPU\) SPREAD: (\+ on m|Bundle|Only)/)
+      await console.expectScreen(/2 × \(1 CPU \+ 1 GPU\) SPREAD:[^+]*?(\+ on m|Bundle|Only)/)
     })
 
     it('starts further jobs when the first ones have ended', async () => {

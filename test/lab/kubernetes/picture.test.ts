@@ -108,11 +108,12 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('the picture of a real Kubern
 
     await using console = await openConsole({ in: lab, args: ['--hosts', file] })
     await console.leader('4')
-    await console.expectScreen(/y: \[own hosts\] +K8s/)
-    await console.key('y')
+    await console.expectScreen(/y: \[all\] +own hosts +K8s/)
+    await console.expectScreen(/── own hosts[\s\S]*── K8s +GPUs 3\/4/)
+    await console.key('y', 'y')
     await console.expectScreen(/GPUs 3\/4 .* of 3 nodes +1 down or drained/)
     await console.expectScreen(/1 of the queue +\* 1 other job/)
-    await console.expectScreen(new RegExp(`job ${waiting} x +no node has room`))
+    await console.expectScreen(new RegExp(`job ${waiting} x\\s+no node has room`))
     // What changes in the cluster is told by watches.
     await kubernetes.kubectl('delete pod foreign -n team-b --now')
     await console.expectScreen(/GPUs 2\/4/)

@@ -179,7 +179,9 @@ ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { ${V
         ])
       }
       await console.leader('4')
-      if (engine === 'ray') await console.key('y')
+      // From all clusters to the own hosts, and later to Ray.
+      await console.expectScreen(/y: .*own hosts.*Ray/)
+      await console.key('y')
       await console.expectScreen(engine === 'ray' ? / 1 placement group/ : / 1 running, 0 waiting/, RUNNING)
       await console.expectScreen(/ 2\/4\b[\s\S]* 2\/16\b[\s\S]* 2\/16\b/, RUNNING)
       await console.leader('1')

@@ -137,7 +137,7 @@ describe('the help', () => {
     expect(linesOf(harness).slice(0, 2)).toEqual(['Panes', expect.stringMatching(/^z +Fill the screen/)])
     harness.type('xyzzy')
     expect(linesOf(harness)).toEqual(['no key matches “zoomxyzzy”'])
-    harness.type('\x15tab jobs\r')
+    harness.type('\x15tab jobs array\r')
     expect(linesOf(harness)[0]).toBe('On the tab Jobs, without the leader')
     harness.type('\x1b')
     expect(linesOf(harness).length).toBeGreaterThan(10)

@@ -104,7 +104,7 @@ it('records what it shows, and replays recordings, newest first', async () => {
     harness.type('4')
     await new Promise((resolve) => setImmediate(resolve))
     const packing = harness.console.page?.panes({ column: 0, row: 1, width: 120, height: 22 }, themes.none) ?? []
-    expect(packing.flatMap(({ title }) => title.map((span) => span.text)).join('')).toContain('uses 86 % cpu')
+    expect(packing.flatMap(({ notice }) => notice.flat().map((span) => span.text)).join('')).toContain('uses 86 % cpu')
     harness.type('3')
     harness.type('p')
     expect(text().join('')).toContain('halted')

@@ -122,8 +122,8 @@ describe('what if', () => {
     harness.type('w--gpu 2 --cpu 8\r')
     await settle()
     expect(screen(harness)).toContain('1 × (8 CPU + 2 GPU) PACK: + on m2')
-    expect(screen(harness)).toMatch(/^\++ \++$/m)
-    expect(screen(harness)).toMatch(/^cpu \++·+ +8\/16$/m)
+    expect(screen(harness)).toMatch(/\+ what-if \++ \+ what-if \++/)
+    expect(screen(harness)).toMatch(/cpu \++·+ +8\/16/)
     queue.trial = { places: undefined, why: ['too few GPUs are free'] }
     harness.type('sp+')
     await settle()
@@ -187,17 +187,14 @@ describe('what if', () => {
   })
 
   it('shows only keys that apply now in the footer', async () => {
-    const { harness, queue } = await open(160)
-    expect(hints(harness)).toMatch(/1 shells +\? help +w what-if +y next cluster *$/)
+    const { harness } = await open(160)
+    expect(hints(harness)).toMatch(/Right select .*w what-if +y next cluster *$/)
     harness.type('w\r')
     await settle()
     expect(hints(harness)).toMatch(/w clear what-if .*Right next option .*Tab next slider/)
+    expect(hints(harness)).not.toMatch(/Right select/)
     harness.type('w')
-    const specs = hostSpecs(40, 2)
-    queue.next = statusOf(specs, [])
-    harness.clock.advance(1000)
-    await settle()
-    expect(hints(harness)).toMatch(/w what-if .*Down more hosts *$/)
+    expect(hints(harness)).toMatch(/Right select .*Tab waiting jobs/)
   })
 
   it.each([
@@ -210,6 +207,74 @@ describe('what if', () => {
     ['--cpu', '--cpu needs a value'],
   ])('says what is wrong with “%s”', (text, wrong) => {
     expect(parseWhatIf(text)).toBe(wrong)
+  })
+})
+
+describe('the selected block', () => {
+  it('follows arrows and clicks, and Enter shows its job', async () => {
+    const { harness } = await open()
+    const title = () => /m\d (GPU \d|cores|memory)/.exec(screen(harness))?.[0]
+    expect(title()).toBe('m1 GPU 0')
+    harness.type('\x1b[C')
+    expect(title()).toBe('m1 GPU 1')
+    harness.type('h\x1b[A')
+    expect(title()).toBe('m1 memory')
+    const { packing } = harness.console.pages
+    const rows = packing.panes(areaOf(harness.console.state), themes.none)[0]?.notice ?? []
+    const row = rows.findIndex((spans) => spans.some(({ text }) => text.startsWith('A train-1')))
+    // SGR: columns and rows count from 1, and the frame is around the rows.
+    harness.type(`\x1b[<0;4;${areaOf(harness.console.state).row + row + 2}M`)
+    expect(title()).toBe('m1 GPU 0')
+    harness.type('\r')
+    expect(harness.console.state.tab).toBe('jobs')
+    expect(harness.console.state.queue.spec).toBe(1)
+  })
+
+  it('stays when the queue changes, and waiting jobs scroll with Tab', async () => {
+    const { harness, queue } = await open(80, 24)
+    const jobs = [jobOf(1, runningOn('m1', 0)), ...[2, 3, 4, 5].map((id) => jobOf(id, { kind: 'queued' }))]
+    const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
+    harness.type('\x1b[C')
+    queue.next = statusOf(specs, jobs)
+    harness.clock.advance(1000)
+    await settle()
+    expect(screen(harness)).toContain('m1 GPU 1')
+    expect(screen(harness)).toContain('2 train-2')
+    expect(screen(harness)).not.toContain('5 train-5')
+    harness.type('\tjjjjjjjj')
+    expect(screen(harness)).toContain('5 train-5')
+    expect(hints(harness)).toContain('Esc hosts')
+    harness.type('\x1b')
+    harness.clock.advance(100)
+    expect(harness.console.state.queue.isInWaiting).toBe(false)
+    expect(harness.console.state.tab).toBe('packing')
+  })
+
+  it('gives users colours with a key', async () => {
+    const { harness } = await open()
+    const styles = () =>
+      harness.console.pages.packing
+        .panes(areaOf(harness.console.state), themes.dark)
+        .flatMap(({ notice }) => notice.flat())
+        .filter(({ text }) => text.startsWith('A train-1'))
+        .map(({ style }) => style.background)
+    const before = styles()
+    harness.type('u')
+    expect(harness.console.state.queue.isByUser).toBe(true)
+    harness.type('\x1b[C')
+    const byUser = styles()
+    harness.type('u')
+    expect(byUser).not.toEqual(styles())
+    expect(before.length).toBeGreaterThan(0)
+  })
+
+  it('draws nothing again while nothing has changed', async () => {
+    const { harness } = await open()
+    const draw = () => harness.console.pages.packing.panes(areaOf(harness.console.state), themes.none)
+    const first = draw()
+    expect(draw()).toBe(first)
+    harness.type('\x1b[C')
+    expect(draw()).not.toBe(first)
   })
 })
 
@@ -245,23 +310,25 @@ describe('the current placement', () => {
     harness.clock.advance(2000)
     await settle()
     expect(screen(harness)).toContain('m1 · uses 50 % cpu, 4G, 75 % gpu')
-    harness.type('yy')
+    harness.type('yyy')
     const [node] = USAGE.nodes
     const names = ['m1', '10.9.0.2', 'elsewhere']
     const nodes = names.flatMap((name) => (node ? [{ ...node, name }] : []))
     slurm.tell?.(enginePicture({ nodes, jobs: [] }, 'Slurm', () => undefined))
     expect(screen(harness)).toContain('10.9.0.2 · uses 50 % cpu, 4G, 75 % gpu')
     expect(screen(harness)).toContain('m1 · uses 50 % cpu, 4G, 75 % gpu')
-    expect(screen(harness)).toMatch(/^ elsewhere $/m)
+    expect(screen(harness)).toMatch(/elsewhere ─/)
   })
 
   it('shows the cluster of an engine, on demand', async () => {
     const [slurm, other] = [new FakeCluster('@slurm'), new FakeCluster('@other')]
     const { harness, ray } = await open(120, 40, [slurm, other])
     ray.watches[0]?.options.onUsage(undefined, 'refused')
-    expect(screen(harness)).toContain('y: [own hosts]   Ray    Slurm    Other')
+    expect(screen(harness)).toContain('y: [all]   own hosts    Ray    Slurm    Other')
     expect(hints(harness)).toContain('y next cluster')
-    expect(slurm.watching).toBe(0)
+    expect([slurm.watching, other.watching]).toEqual([1, 1])
+    harness.type('y')
+    expect([slurm.watching, other.watching]).toEqual([0, 0])
     harness.type('y')
     expect(screen(harness)).toContain('the head of Ray does not answer: refused')
     harness.type('y')
@@ -271,7 +338,7 @@ describe('the current placement', () => {
     const lines = screen(harness)
     expect(lines).toContain('packing of Slurm')
     expect(lines).toContain('GPUs 1/4  cores 2/8  of 2 nodes  1 down or drained')
-    expect(lines).toMatch(/^ ?1 of the queue {3}A 1 train-1$/m)
+    expect(lines).toMatch(/^ 1 of the queue\n A 1 train-1/m)
     expect(lines).toMatch(/· +A{4,}/)
     expect(lines).toContain('* 8 of bob: x  no room')
     expect(hints(harness)).not.toContain('more hosts')
@@ -290,6 +357,9 @@ describe('the current placement', () => {
     await settle()
     expect(other.watching).toBe(1)
     harness.type('y')
+    expect(screen(harness)).toContain('[all]')
+    expect([slurm.watching, other.watching]).toEqual([1, 1])
+    harness.type('y')
     expect(screen(harness)).toContain('[own hosts]')
     expect(other.watching).toBe(0)
   })
@@ -297,7 +367,7 @@ describe('the current placement', () => {
   it('says that an engine has no nodes, what it may not read, and only what is held of nodes of unknown size', async () => {
     const slurm = new FakeCluster('@slurm')
     const { harness } = await open(80, 24, [slurm])
-    harness.type('yy')
+    harness.type('yyy')
     slurm.tell?.(enginePicture({ nodes: [], jobs: [] }, 'Slurm', () => undefined))
     expect(screen(harness)).toContain('Slurm has no nodes')
     const [node] = USAGE.nodes
@@ -314,12 +384,12 @@ describe('the current placement', () => {
   it('shows 50 nodes with 1,000 jobs on a small screen', async () => {
     const slurm = new FakeCluster('@slurm')
     const { harness } = await open(80, 24, [slurm])
-    harness.type('yy')
+    harness.type('yyy')
     slurm.tell?.(enginePicture(manyNodes(50, 1000), 'Slurm', () => undefined))
     expect(screen(harness)).toContain('GPUs 400/400  cores 400/3200  of 50 nodes')
     expect(screen(harness)).toContain('waiting: 600')
-    expect(hints(harness)).toContain('Down more hosts')
-    for (let row = 0; row < 50; row += 1) harness.type('j')
+    expect(screen(harness)).toContain('node-0')
+    harness.type('jjjjjjjjjjjjjjjjjjjjjjjjjjjjjj')
     expect(screen(harness)).toContain('node-49')
   })
 
@@ -330,9 +400,10 @@ describe('the current placement', () => {
     const logical = new Map([['CPU', { used: 3, total: 4 }]])
     const nodes = [nodeUsage('10.9.0.1', { logical }), nodeUsage('10.9.0.2')]
     ray.watches[0]?.options.onUsage(usageOf({ nodes, groups }), '')
-    harness.type('y')
+    expect(screen(harness)).toMatch(/── Ray +GPUs 0\/0 {2}cores 3\/8/)
+    harness.type('yy')
     expect(screen(harness)).toContain('packing of Ray')
-    expect(screen(harness)).toMatch(/^cpu A+\*+·+ +3\/4$/m)
+    expect(screen(harness)).toMatch(/^cpu A train A+\*+· .* 3\/4$/m)
     harness.type(`${LEADER}1${LEADER}:ray watch\r`)
     expect(harness.console.state.tab).toBe('packing')
     ray.watches[0]?.options.onUsage(undefined, 'refused')

@@ -1,14 +1,28 @@
 import { describe, expect, it } from 'vitest'
 import type { KnownHost } from '../../../../src/scheduler/jobs/packing.ts'
 import { type PaneView, type Rect, themes } from '../../../../src/ui/compositor/scene.ts'
-import { lastOffset, packingPanes, shareCells } from '../../../../src/ui/packing/packing-panes.ts'
+import { enginePicture } from '../../../../src/ui/packing/engine-picture.ts'
+import { drawPacking, type PackingInput, packingPanes } from '../../../../src/ui/packing/packing-panes.ts'
 import { hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
 
 const theme = themes.none
 const area = (columns: number, rows: number): Rect => ({ column: 0, row: 1, width: columns, height: rows - 2 })
 const linesOf = ({ notice }: PaneView): string[] => notice.map((row) => row.map(({ text }) => text).join(''))
 const textOf = (panes: readonly PaneView[]): string => panes.flatMap(linesOf).join('\n')
-const boxesOf = (panes: readonly PaneView[]) => panes.filter(({ host }) => host.startsWith(' box '))
+const picture = (panes: readonly PaneView[]): string[] =>
+  panes.filter(({ host }) => host === ' packing').flatMap(linesOf)
+const titles = (panes: readonly PaneView[]): string[] =>
+  panes.map(({ title }) =>
+    title
+      .map(({ text }) => text)
+      .join('')
+      .trim(),
+  )
+
+const inputOf = (status: PackingInput['status'], columns: number, rows: number, rest: Partial<PackingInput> = {}) => ({
+  ...{ status, trouble: undefined, nowMs: 0, offset: 0, rect: area(columns, rows), theme },
+  ...rest,
+})
 
 const jobs = [
   jobOf(1, runningOn('n1', 0)),
@@ -23,135 +37,190 @@ const jobs = [
   jobOf(6, { kind: 'queued' }),
 ]
 
-describe('the boxes of the Packing tab', () => {
-  it('show nine hosts whole on 80×24, each with cores, memory, devices and letters of jobs', () => {
+describe('the picture of the Packing tab', () => {
+  it('has all of nine hosts on 80×24: cores, devices, letters, and which job a letter is', () => {
     const status = statusOf(hostSpecs(9), jobs)
-    const panes = packingPanes({ status, trouble: undefined, nowMs: 0, offset: 0, rect: area(80, 24), theme })
-    const boxes = boxesOf(panes)
-    expect(boxes).toHaveLength(9)
-    const [n1, n2, n3] = boxes.map(linesOf)
-    expect(n1).toEqual(['cpu AAABBBB······   8/16', 'mem AAB·········· 16/64G', 'AAABB ····· ····· ·····'])
-    expect(n2?.[2]).toBe('CCCCC CCCCC CCCCC CCCCC')
-    expect(n3?.[2]).toBe('····· DD··· ····· ·····')
-    for (const { rect } of panes) expect(rect.row + rect.height).toBeLessThanOrEqual(23)
+    const panes = packingPanes(inputOf(status, 80, 24))
+    const lines = picture(panes)
+    for (const host of ['n1', 'n5', 'n9']) expect(lines.join('\n')).toMatch(new RegExp(`${host}\\b`))
+    expect(lines.join('\n')).toMatch(/A+\S*B+/)
+    expect(lines.join('\n')).toMatch(/(C train-?[3…]? ?){4}/)
     expect(textOf(panes)).toContain('GPUs 5.3/36 held, 27 free, 3.7 stranded (no core)  cores 40/144')
-    expect(textOf(panes)).toContain('E 5 train-5  n1: too few cores are free')
+    expect(textOf(panes)).toMatch(/C 3 train-3.*D 4 train-4/)
+    expect(textOf(panes)).toMatch(/E 5 train-5\s+n1: too few cores are free/)
+    for (const { rect } of panes) expect(rect.row + rect.height).toBeLessThanOrEqual(23)
   })
 
-  it('have the name of a host and what it really uses in their titles, as far as there is room', () => {
+  it.each([
+    [3, 8, 240, 67],
+    [60, 8, 120, 40],
+    [64, 8, 240, 67],
+    [6, 4, 80, 24],
+  ])('fills the screen with %i hosts of %i devices on %i×%i', (count, gpus, columns, rows) => {
+    const {
+      panes,
+      arrangement,
+      area: inside,
+      lastOffset,
+    } = drawPacking(inputOf(statusOf(hostSpecs(count, gpus), jobs), columns, rows))
+    expect(arrangement?.tiles).toHaveLength(count)
+    expect(lastOffset).toBe(0)
+    expect(arrangement?.rows).toBeGreaterThan(inside.height * 0.8)
+    const cells = panes.reduce((sum, { rect }) => sum + rect.width * rect.height, 0)
+    expect(cells).toBe(columns * (rows - 2))
+    for (const pane of panes)
+      for (const line of linesOf(pane)) expect(line.length).toBeLessThanOrEqual(pane.rect.width - 2)
+  })
+
+  it('has the name, the user and the end of a job in a block with room, and its use where it is known', () => {
+    const long = jobOf(1, runningOn('n1', 0), { estimateS: 600 })
+    const gpus = new Map([[0, { name: 'A100', busy: 0.97, usedBytes: 60 * 2 ** 30, totalBytes: 80 * 2 ** 30 }]])
+    const used = new Map([['n1', { cpu: 0.5, memoryBytes: 0, gpus }]])
+    const lines = picture(packingPanes(inputOf(statusOf(hostSpecs(1, 2), [long]), 120, 40, { used }))).join('\n')
+    for (const word of [/A train-1 /, /97% 60\/80G/, /\bann\b/, /since \d\d:\d\d/, /ends in 10 min/])
+      expect(lines).toMatch(word)
+    expect(lines).toContain('GPU 1')
+  })
+
+  it('has the name of a host and what it really uses in its title, as far as there is room', () => {
     const titleOf = (name: string, columns: number) => {
       const hosts = hostSpecs(1).map((host) => ({ ...host, name }))
       const used = new Map([[name, { cpu: 0.344, memoryBytes: 12 * 2 ** 30, gpu: 0.911 }]])
-      const common = { status: statusOf(hosts, []), trouble: undefined, nowMs: 0, offset: 0, used, theme }
-      const [box] = boxesOf(packingPanes({ ...common, rect: area(columns, 24) }))
-      return box?.title
-        .map(({ text }) => text)
-        .join('')
-        .trim()
+      const lines = picture(packingPanes(inputOf(statusOf(hosts, []), columns, 24, { used })))
+      return lines.find((line) => line.startsWith(name.slice(0, 6)))
     }
-    expect(titleOf('n1', 80)).toBe('n1 · uses 34 % cpu, 12G, 91 % gpu')
-    expect(titleOf('n1', 30)).toBe('n1 · uses 34 % cpu, 12G')
-    expect(titleOf('n1', 24)).toBe('n1 · uses 34 %')
-    expect(titleOf('ip-10-3-0.eu-west-1.compute.internal', 50)).toMatch(/^ip-10-3-0.*… · uses 34 %$/)
-    expect(titleOf('ip-10-3-0.eu-west-1.compute.internal', 24)).toMatch(/^ip-10-3-0.*…$/)
+    expect(titleOf('n1', 80)).toMatch(/^n1 · uses 34 % cpu, 12G, 91 % gpu ─+$/)
+    expect(titleOf('n1', 30)).toMatch(/^n1 · uses 34 % cpu, 12G ─*$/)
+    expect(titleOf('n1', 24)).toMatch(/^n1 · uses 34 %/)
+    expect(titleOf('ip-10-3-0.eu-west-1.compute.internal', 50)).toMatch(/^ip-10-3-0.*… · uses 34 %/)
   })
 
-  it('show a dash for unknown cores and memory of a host', () => {
+  it('has a dash for unknown cores and memory of a host', () => {
     const [known, silent] = hostSpecs(2) as [KnownHost, KnownHost]
     const unknown = { ...silent, cpuMilli: 0, memoryBytes: 0, unknown: ['cores', 'memory'] as const }
     const shown = (hosts: readonly KnownHost[]) =>
-      packingPanes({ status: statusOf(hosts, []), trouble: undefined, nowMs: 0, offset: 0, rect: area(80, 24), theme })
-    const [n1, n2] = boxesOf(shown([known, unknown])).map(linesOf)
-    expect([n1?.[0], n2?.[0], n2?.[1]]).toEqual([
-      expect.stringMatching(/^cpu ·+ {2}0\/16$/),
-      expect.stringMatching(/^cpu ·+ -$/),
-      expect.stringMatching(/^mem ·+ -$/),
-    ])
-    expect(textOf(shown([known, unknown]))).toContain('GPUs 0/8 held, 8 free  cores 0/16')
-    expect(textOf(shown([unknown]))).toContain('GPUs 0/4 held, 4 free  cores -')
+      picture(packingPanes(inputOf(statusOf(hosts, []), 80, 24))).join('\n')
+    expect(shown([known, unknown])).toMatch(/cpu ·+ +0\/16\b/)
+    expect(shown([known, unknown])).toMatch(/cpu ·+ +-/)
+    expect(shown([known, unknown])).toContain('GPUs 0/8 held, 8 free  cores 0/16')
+    expect(shown([unknown])).toContain('GPUs 0/4 held, 4 free  cores -')
   })
 
-  it('show sixty-four hosts of eight devices whole on 240×67', () => {
-    const status = statusOf(hostSpecs(64, 8), jobs)
-    const panes = packingPanes({ status, trouble: undefined, nowMs: 0, offset: 0, rect: area(240, 67), theme })
-    const boxes = boxesOf(panes)
-    expect(boxes).toHaveLength(64)
-    for (const { rect } of boxes) {
-      expect(rect.column + rect.width).toBeLessThanOrEqual(240)
-      expect(rect.row + rect.height).toBeLessThanOrEqual(66)
-    }
+  it('has cores and memory as bars with jobs for a host without GPUs', () => {
+    const status = statusOf(hostSpecs(1, 0), [jobOf(1, runningOn('n1'))])
+    const lines = picture(packingPanes(inputOf(status, 80, 24))).join('\n')
+    expect(lines).toMatch(/^cpu A train-1 A+·.* 4\/16$/m)
+    expect(lines).toMatch(/^mem A.* 8\/64G$/m)
   })
 
-  it('leave their free rows to the jobs that wait', () => {
-    const waiting = (count: number) => {
-      const status = statusOf(hostSpecs(count), jobs)
-      const panes = packingPanes({ status, trouble: undefined, nowMs: 0, offset: 0, rect: area(80, 24), theme })
-      expect(boxesOf(panes)).toHaveLength(count)
-      for (const { rect } of panes) expect(rect.row + rect.height).toBeLessThanOrEqual(23)
-      return textOf(panes).match(/train-[56]/g)
-    }
-    expect(waiting(3)).toEqual(['train-5', 'train-6'])
-    expect(waiting(9)).toEqual(['train-5'])
+  it('scrolls when not even a row for each host fits, to the last host and no further', () => {
+    const input = inputOf(statusOf(hostSpecs(300, 8), jobs), 80, 24)
+    const { lastOffset } = drawPacking({ ...input, offset: 1000 })
+    expect(lastOffset).toBeGreaterThan(0)
+    expect(picture(packingPanes({ ...input, offset: lastOffset })).join('\n')).toContain('n300')
+    expect(picture(packingPanes({ ...input, offset: 1000 })).join('\n')).toContain('n300')
+    expect(picture(packingPanes(input)).join('\n')).toMatch(/\bn1\b/)
   })
 
-  it('scroll when they do not fit, to the last host and no further', () => {
-    const input = {
-      status: statusOf(hostSpecs(64, 8), jobs),
-      trouble: undefined,
-      nowMs: 0,
-      offset: Number.POSITIVE_INFINITY,
-      rect: area(80, 24),
-      theme,
+  it('shows clusters below one another, each with its figures', () => {
+    const status = statusOf(hostSpecs(2), jobs)
+    const usage = {
+      nodes: [
+        {
+          ...{ name: 'gpu7', cpuMilli: 4000, cpuUsedMilli: 1000, memoryBytes: 8e9, memoryUsedBytes: 1e9 },
+          ...{ gpus: 2, trouble: '' },
+        },
+      ],
+      jobs: [
+        {
+          ...{ id: '8', name: 'x', user: 'bob', isOwn: false },
+          shares: [{ node: 'gpu7', cpuMilli: 1000, memoryBytes: 1e9, devices: [1] }],
+        },
+      ],
     }
-    const last = lastOffset(input)
-    expect(last).toBeGreaterThan(0)
-    expect(boxesOf(packingPanes({ ...input, offset: last })).at(-1)?.host).toBe(' box n64')
-    expect(boxesOf(packingPanes({ ...input, offset: last + 5 })).at(-1)?.host).toBe(' box n64')
-    expect(boxesOf(packingPanes({ ...input, offset: 0 }))[0]?.host).toBe(' box n1')
+    const shown: PackingInput['shown'] = [
+      { kind: 'queue' },
+      { kind: 'ray', picture: 'no answer yet …' },
+      { kind: 'engine', place: '@slurm', picture: enginePicture(usage, 'Slurm', () => undefined) },
+    ]
+    const spot = { group: 2, host: 'gpu7', part: 1 } as const
+    const panes = packingPanes(inputOf(status, 120, 40, { shown, spot }))
+    const lines = picture(panes).join('\n')
+    expect(lines).toMatch(/── own hosts +GPUs 5\/8 held/)
+    expect(lines).toMatch(/── Ray +no answer yet/)
+    expect(lines).toMatch(/── Slurm +GPUs 1\/2 {2}cores 1\/4 {2}of 1 node/)
+    expect(titles(panes)).toContain('Slurm: gpu7 GPU 1')
+    expect(textOf(panes)).toContain('* 8 of bob: x')
   })
 
   it.each([
     [80, 'GPUs 5.8/36, 23 free, 3.5 down, 3.7 stranded  cores 44/144'],
     [160, 'GPUs 5.8/36 held, 23 free, 3.5 on a host that is down, 3.7 stranded (no core)  cores 44/144'],
-  ])('count as free only whole devices that can be given away, on %i columns', (columns, figures) => {
+  ])('counts as free only whole devices that can be given away, on %i columns', (columns, figures) => {
     const more = [...jobs, jobOf(7, runningOn('n9', 2))]
     const status = statusOf(hostSpecs(9), more, { down: { n9: 'unreachable: no route' } })
-    const input = { status, trouble: undefined, nowMs: 0, offset: 0, rect: area(columns, 24), theme }
-    expect(textOf(packingPanes(input))).toContain(figures)
+    expect(textOf(packingPanes(inputOf(status, columns, 24)))).toContain(figures)
   })
 
-  it('say that a host does not answer, that no scheduler is running, and that the queue cannot be read', () => {
+  it('explains in a line why free GPUs are of little use', () => {
+    const fragmented = [
+      jobOf(1, runningOn('n1', 0)),
+      jobOf(2, runningOn('n2', 0), { request: { cpuMilli: 16_000, memoryBytes: 0, gpuCount: 1, gpuMilli: 1000 } }),
+      jobOf(3, runningOn('n3', 0), { request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 1, gpuMilli: 1000 } }),
+    ]
+    const text = textOf(packingPanes(inputOf(statusOf(hostSpecs(3), fragmented), 160, 40))).replace(/\s+/g, ' ')
+    expect(text).toContain(
+      'fragmentation: 6 GPUs are free, at most 3 on one host; 0.5 is left on a shared GPU; 3 cannot be used: no core is free on n2',
+    )
+    expect(textOf(packingPanes(inputOf(statusOf(hostSpecs(3), []), 160, 40)))).not.toContain('fragmentation')
+  })
+
+  it('says that a host does not answer, that no scheduler is running, and that the queue cannot be read', () => {
     const status = statusOf(hostSpecs(2), [], { down: { n2: 'unreachable: no route' }, driver: undefined })
-    const input = { status, trouble: undefined, nowMs: 0, offset: 0, rect: area(80, 24), theme }
+    const input = inputOf(status, 80, 24)
     expect(textOf(packingPanes(input))).toMatch(/1 host down +no scheduler running: muster job work/)
-    expect(boxesOf(packingPanes(input)).map(linesOf)[1]?.[0]).toBe('unreachable: no route')
+    expect(textOf(packingPanes(input))).toMatch(/n2 +unreachable: no route/)
     expect(textOf(packingPanes({ ...input, trouble: 'the file is damaged' }))).toContain('the file is damaged')
   })
 })
 
-describe('the cells of an amount', () => {
-  const cells = (amounts: readonly number[], whole: number, width: number): string =>
-    shareCells(
-      amounts.map((amount, index) => ({ job: index + 1, amount })),
-      whole,
-      width,
-      theme,
-    )
-      .map(({ text }) => text)
-      .join('')
+describe('the selected block', () => {
+  const chosen = (part: number | 'cores', rest: Partial<PackingInput> = {}) => {
+    const status = statusOf(hostSpecs(3), [
+      jobOf(1, runningOn('n1', 0), { limitS: 7200 }),
+      jobOf(2, runningOn('n1', 0)),
+    ])
+    const panes = packingPanes(inputOf(status, 120, 40, { spot: { group: 0, host: 'n1', part }, ...rest }))
+    const pane = panes.find(({ host }) => host === ' chosen')
+    return `${pane?.title.map(({ text }) => text).join('')}\n${pane === undefined ? '' : linesOf(pane).join('\n')}`
+  }
 
-  it('give each job at least one, and keep one for what is free', () => {
-    expect(cells([500, 500], 1000, 4)).toBe('AABB')
-    expect(cells([10], 1000, 4)).toBe('A···')
-    expect(cells([990], 1000, 4)).toBe('AAA·')
-    expect(cells([970, 10, 20], 1000, 4)).toBe('AABC')
-    expect(cells([], 1000, 4)).toBe('····')
-    expect(cells([2000], 1000, 4)).toBe('AAAA')
+  it('says who holds it, how much of it, since when and until when', () => {
+    const text = chosen(0)
+    expect(text).toContain('n1 GPU 0')
+    expect(text).toMatch(/A 1 train-1 · ann · 0\.5 of it · 0\.5 GPUs? on n1 · since \d\d:\d\d/)
+    expect(text.replace(/\s+/g, ' ')).toMatch(/ends (at|on) .*\(limit\)/)
+    expect(text).toContain('B 2 train-2')
   })
 
-  it('are as many as asked for, however many hold parts', () => {
-    expect(cells(new Array(9).fill(100), 1000, 4)).toBe('ABC·')
-    expect(cells([5], 0, 4)).toBe('AAAA')
-    expect(cells([], 0, 4)).toBe('····')
+  it('says what is free, and how busy it is', () => {
+    expect(chosen(1)).toMatch(/^ free/m)
+    const used = new Map([['n1', { cpu: 0.5, memoryBytes: 0, gpus: new Map([[1, { name: 'A100', busy: 0.5 }]]) }]])
+    expect(chosen(1, { used })).toMatch(/n1 GPU 1 \(A100\)[\s\S]*free · 50% busy/)
+    expect(chosen('cores', { used })).toMatch(/n1 cores[\s\S]*8 of 16 cores are free · 50% busy/)
+  })
+})
+
+describe('the jobs that wait', () => {
+  it('have their whole reason, and scroll', () => {
+    const why = `n1: too few cores are free. ${'It needs more than any host has. '.repeat(12)}The end.`
+    const waiting = [5, 6, 7].map((id) => ({ job: jobOf(id, { kind: 'queued' }), why, expectedMs: undefined }))
+    const input = inputOf(statusOf(hostSpecs(3), jobs, { waiting }), 120, 40)
+    const { lastWaitingOffset } = drawPacking(input)
+    const all = Array.from({ length: lastWaitingOffset + 1 }, (_, waitingOffset) =>
+      textOf(packingPanes({ ...input, waitingOffset })),
+    ).join('\n')
+    expect(all.match(/The end\./g)?.length).toBeGreaterThanOrEqual(3)
+    for (const id of [5, 6, 7]) expect(all).toContain(`${id} train-${id}`)
   })
 })

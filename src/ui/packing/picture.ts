@@ -1,0 +1,182 @@
+/** What the Packing tab draws of each cluster: hosts, the jobs on them, and what waits and why. Pure. */
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { isActive, type Job, requestsOf } from '../../scheduler/jobs/job.ts'
+import type { DeviceHold, PackedHost } from '../../scheduler/jobs/packing.ts'
+import type { QueueStatus } from '../jobs/queue-view.ts'
+import { type ClusterJob, type EnginePicture, isWaiting, nameWithTitle } from './engine-picture.ts'
+import { LOOSE_JOB, type RayPicture } from './ray-picture.ts'
+
+/** What is known about a job that has a letter. */
+export type JobCard = {
+  readonly job: number
+  /** `17 pretrain` */
+  readonly name: string
+  readonly title: string
+  readonly user: string
+  readonly sinceMs?: number
+  /** `limit`: it is stopped then; `estimate`: it is expected to end. */
+  readonly end?: { readonly atMs: number; readonly by: 'limit' | 'estimate' }
+  /** All of it: `4 GPUs on m[1-2]`. */
+  holds(): string
+}
+
+export type WaitingCard = {
+  readonly job: number
+  readonly name: string
+  readonly why: string
+  readonly expectedMs: number | undefined
+}
+
+/** The hosts of one cluster. */
+export type PackedCluster = {
+  readonly key: string
+  readonly hosts: readonly PackedHost[]
+  readonly down: Readonly<Record<string, string>>
+  readonly cards: ReadonlyMap<number, JobCard>
+  /** Other people's jobs: what they are on a node, or on one of its devices. */
+  othersOn(node: string, device: number | undefined): readonly ClusterJob[]
+  /** Undefined: it is not known what held devices before the console looked. */
+  readonly holds: readonly DeviceHold[] | undefined
+  readonly waiting: readonly WaitingCard[]
+  readonly waitingCount: number
+}
+
+const NO_CLUSTER_JOBS = () => []
+
+export function clusterOfQueue(
+  status: QueueStatus,
+  hosts: readonly PackedHost[],
+  holds: readonly DeviceHold[],
+): PackedCluster {
+  const own = status.active.filter(({ spec }) => spec.engine === undefined)
+  return {
+    key: 'queue',
+    hosts,
+    down: status.down,
+    cards: new Map(own.map((job) => [job.id, cardOf(job)])),
+    othersOn: NO_CLUSTER_JOBS,
+    holds,
+    waiting: status.waiting.map(({ job, why, expectedMs }) => ({
+      job: job.id,
+      name: `${job.id} ${job.spec.name}`,
+      why,
+      expectedMs,
+    })),
+    waitingCount: status.counts.get('queued') ?? status.waiting.length,
+  }
+}
+
+export function clusterOfEngine(key: string, picture: EnginePicture, active: readonly Job[]): PackedCluster {
+  const { hosts, down, jobs } = picture
+  const byId = new Map(active.map((job) => [job.id, job]))
+  const running = jobs.filter(({ places }) => places.length > 0)
+  const cards = running.flatMap((one): JobCard[] => {
+    if (one.job === LOOSE_JOB) return []
+    const job = byId.get(one.job)
+    const devices = one.places.reduce((sum, place) => sum + place.devices.length, 0)
+    const holds = () =>
+      holdsText(
+        devices,
+        one.places.map(({ node }) => node),
+      )
+    if (job !== undefined) return [{ ...cardOf(job), holds }]
+    return [{ job: one.job, name: one.name, title: one.title, user: one.user, holds }]
+  })
+  const waiting = jobs.filter(isWaiting)
+  return {
+    key,
+    hosts,
+    down,
+    cards: new Map(cards.map((card) => [card.job, card])),
+    othersOn: (node, device) =>
+      running.filter(
+        ({ job, places }) =>
+          job === LOOSE_JOB &&
+          places.some((place) => place.node === node && (device === undefined || place.devices.includes(device))),
+      ),
+    holds: undefined,
+    waiting: waiting.map((one) => ({
+      job: one.job,
+      name: nameWithTitle(one, active),
+      why: one.why,
+      expectedMs: one.expectedMs,
+    })),
+    waitingCount: waiting.length,
+  }
+}
+
+export function clusterOfRay(picture: RayPicture): PackedCluster {
+  const cards = [...picture.groups].map(([job, name]): [number, JobCard] => {
+    const holds = () => {
+      const there = picture.hosts.filter(({ jobs }) => jobs.includes(job))
+      const own = there.flatMap(({ devices }) => devices.flat()).filter((share) => share.job === job)
+      const milli = own.reduce((sum, share) => sum + share.milli, 0)
+      return holdsText(
+        milli / 1000,
+        there.map(({ name }) => name),
+      )
+    }
+    return [job, { job, name, title: name, user: '', holds }]
+  })
+  return {
+    key: 'ray',
+    hosts: picture.hosts,
+    down: {},
+    cards: new Map(cards),
+    othersOn: NO_CLUSTER_JOBS,
+    holds: undefined,
+    waiting: picture.waiting.map(({ group = LOOSE_JOB, name, why }) => ({
+      job: group,
+      name,
+      why,
+      expectedMs: undefined,
+    })),
+    waitingCount: picture.waiting.length,
+  }
+}
+
+/** Kept, as the same jobs are drawn again and again. */
+const cards = new WeakMap<Job, JobCard>()
+
+function cardOf(job: Job): JobCard {
+  const known = cards.get(job)
+  if (known !== undefined) return known
+  const { id, user, spec, state } = job
+  const end = isActive(state) ? endOf(spec, state.startedMs) : undefined
+  const card = {
+    job: id,
+    name: `${id} ${spec.name}`,
+    title: spec.name,
+    user,
+    ...(isActive(state) ? { sinceMs: state.startedMs } : {}),
+    ...(end === undefined ? {} : { end }),
+    holds: () => placesText(job),
+  }
+  cards.set(job, card)
+  return card
+}
+
+function placesText({ spec, state }: Job): string {
+  const places = isActive(state) ? state.places : []
+  const requests = requestsOf(spec)
+  const requestOf = (rank: number) => requests[rank] ?? spec.request
+  const gpus = places.reduce((sum, { devices }, rank) => sum + devices.length * requestOf(rank).gpuMilli, 0)
+  const cpus = places.reduce((sum, _, rank) => sum + requestOf(rank).cpuMilli, 0)
+  const on = places.map(({ host }) => host)
+  return gpus > 0 ? holdsText(gpus / 1000, on) : `${amount(cpus / 1000, 'core')} on ${foldHostSet(on)}`
+}
+
+/** Whichever comes first. */
+function endOf({ limitS, estimateS }: Job['spec'], startedMs: number): JobCard['end'] {
+  const limitMs = limitS === undefined ? undefined : startedMs + limitS * 1000
+  const estimateMs = estimateS === undefined ? undefined : startedMs + estimateS * 1000
+  if (estimateMs !== undefined && (limitMs === undefined || estimateMs < limitMs))
+    return { atMs: estimateMs, by: 'estimate' }
+  return limitMs === undefined ? undefined : { atMs: limitMs, by: 'limit' }
+}
+
+const amount = (count: number, noun: string) => `${Math.round(count * 100) / 100} ${noun}${count === 1 ? '' : 's'}`
+
+function holdsText(gpus: number, on: readonly string[]): string {
+  return `${amount(gpus, 'GPU')} on ${foldHostSet(on)}`
+}
