@@ -62,7 +62,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
     source.signal?.throwIfAborted()
     throw new MusterError('configuration', `${printable(shown)} cannot be read: ${fileReason(error)}`, {
       cause: error,
-      hint: 'Check the path after --hosts, its permissions, and what it holds.',
+      hint: 'Check the path, its permissions, and what it holds.',
     })
   }
   return { ...parseHostsYaml(text, shown, await source.sections()), file: path }

@@ -189,6 +189,13 @@ class HeadlessScreen implements Disposable {
     this.#guard.note(wasInString, internals.isInString, text.length)
   }
 
+  /** How many lines are kept beyond the visible ones. */
+  setHistory(lines: number): void {
+    if (this.#isDisposed) return
+    this.#terminal.options.scrollback = Math.max(0, lines)
+    this.#revision++
+  }
+
   resize(columns: number, rows: number): void {
     if (this.#isDisposed || (columns === this.#columns && rows === this.#rows)) return
     this.#columns = columns

@@ -10,16 +10,19 @@ import { Chrome } from './components/chrome.tsx'
 import type { ColourDepth } from './compositor/colours.ts'
 import { Compositor } from './compositor/compositor.ts'
 import { backgroundOf, guessTheme, type ThemeName } from './compositor/scene.ts'
+import { ChangedFiles, type ChangingFile } from './console/changed-files.ts'
 import { ThrottledChrome } from './console/chrome-source.ts'
 import { ConsoleApp, type ConsoleOptions, type ConsolePorts } from './console/console-app.ts'
+import { type DeclaredNames, takeDeclared } from './console/declared.ts'
 import { Questions } from './console/dialogs.ts'
 import { InputRouter } from './console/input-router.ts'
 import { createObserver, type ObserverPort, observe } from './console/observer.ts'
 import { buildScene } from './console/pane-view.ts'
 import { InputDecoder } from './keys/decode-input.ts'
 import { createKeymap } from './keys/registry.ts'
+import type { Preferences } from './preferences.ts'
 import { createPages, type PagePorts } from './tabs/create-pages.ts'
-import { enterTerminal, type HostProcess } from './tty/terminal-session.ts'
+import { enterTerminal, type HostProcess, mouseSequence } from './tty/terminal-session.ts'
 import { TtyWriter } from './tty/tty-writer.ts'
 import { createVirtualStdin, VirtualStdout } from './tty/virtual-terminal.ts'
 
@@ -57,6 +60,10 @@ export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNew
   Pick<ConsoleOptions, 'cluster' | 'endpoints' | 'groups' | 'preferences'> &
   Pick<PagePorts, 'ownMachine'> &
   ConsoleTerminal & {
+    /** Read again when it has changed. @throws MusterError while it is wrong */
+    readonly preferencesFile?: { readonly path: string; read(): Preferences }
+    /** The same for hosts.yaml; `names`: what it declares now. */
+    readonly hostsFiles?: { readonly paths: readonly string[]; names(): DeclaredNames; reload(): Promise<void> }
     /** Undefined: the console ends with its terminal. */
     readonly detachment?: Detachment
     /** Closes the console as `quit` does. */
@@ -76,7 +83,8 @@ const QUERY_BACKGROUND = '\x1b]11;?\x1b\\'
 
 /** Resolves when the console is closed and the terminal is as it was. */
 export async function openConsole(options: OpenConsoleOptions): Promise<void> {
-  const { preferences, stdout, environment, detachment } = options
+  const { stdout, environment, detachment, hostsFiles } = options
+  let { preferences } = options
   const clock: Clock = systemClock
   using owned = new DisposableStore()
   const done = Promise.withResolvers<void>()
@@ -88,7 +96,6 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     return preferences.theme === 'auto' ? guessTheme(terminal.environment) : preferences.theme
   }
   let themeName = themeOn(options)
-  const keymap = createKeymap(preferences.keys)
   const questions = new Questions()
   const { fleet, shellPrograms, ...pagePorts } = options.createFleet(questions, (below) => void owned.own(below))
   owned.own(fleet)
@@ -114,7 +121,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     new ConsoleApp(
       {
         ...options,
-        keymap,
+        keymap: createKeymap(preferences.keys),
         themeName,
         size,
         onPaneChange: (host, isEcho) => (isEcho ? compositor.invalidateNow([host]) : compositor.invalidate(host)),
@@ -155,13 +162,15 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     if (background) app.change(() => ({ themeName: background }))
   }
 
+  let terminal: ConsoleTerminal = options
   let session: DisposableStore | undefined
   const leave = (): void => {
     session?.[Symbol.dispose]()
     session = undefined
   }
   /** A console may be on one terminal after the other. */
-  const enter = (terminal: ConsoleTerminal): void => {
+  const enter = (next: ConsoleTerminal): void => {
+    terminal = next
     inputBytes = 0
     const earlierBytes = writer.bytesWritten
     session = new DisposableStore()
@@ -169,7 +178,9 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       enterTerminal({
         ...terminal,
         writer,
-        mouse: preferences.mouse,
+        get mouse() {
+          return preferences.mouse
+        },
         onInput: handleInput,
         onResize: resize,
         onResume: () => compositor.redraw(),
@@ -178,22 +189,25 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         onPrint: (text) => app.log('', printable(text), 'info'),
       }),
     )
-    if (preferences.theme === 'auto' && themeName !== 'none') writer.write(Buffer.from(QUERY_BACKGROUND))
+    askBackground()
     if (terminal.environment.MUSTER_OBSERVER)
       session.own(createObserver(terminal.environment.MUSTER_OBSERVER, observerPort(earlierBytes)))
+  }
+  const askBackground = (): void => {
+    if (preferences.theme === 'auto' && themeName !== 'none') writer.write(Buffer.from(QUERY_BACKGROUND))
   }
   const resize = (columns: number, rows: number): void => {
     chrome.resize(columns, rows)
     app.resize(columns, rows)
     source.showNow()
   }
-  const attach = (terminal: ConsoleTerminal): void => {
-    const { stdout, colourDepth } = terminal
+  const attach = (next: ConsoleTerminal): void => {
+    const { stdout, colourDepth } = next
     writer.moveTo(stdout)
-    themeName = themeOn(terminal)
+    themeName = themeOn(next)
     app.change(() => ({ themeName }))
-    enter(terminal)
-    compositor.setTerminal(colourDepth, isUtf8Locale(terminal.environment))
+    enter(next)
+    compositor.setTerminal(colourDepth, isUtf8Locale(next.environment))
     resize(stdout.columns || 80, stdout.rows || 24)
   }
   // Given to the terminal so far: a test waits for all of it, since the observer's socket may be ahead of the terminal.
@@ -217,7 +231,8 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   chalk.level = 3
   enter(options)
   owned.defer(leave)
-  const ink = render(<Chrome source={source} keymap={keymap} />, {
+  const chromeNow = () => <Chrome source={source} keymap={app.options.keymap} />
+  const ink = render(chromeNow(), {
     stdout: chrome.stream,
     stdin: createVirtualStdin(),
     interactive: true,
@@ -232,6 +247,33 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     app.notice(message, 'warning')
     app.log('', message, 'warning')
   })
+  const takePreferences = (next: Preferences): string | undefined => {
+    const before = preferences
+    preferences = next
+    const news = app.takePreferences(next)
+    if (next.mouse !== before.mouse) writer.write(mouseSequence(next.mouse))
+    if (next.theme !== before.theme) {
+      themeName = themeOn(terminal)
+      app.change(() => ({ themeName }))
+      askBackground()
+    }
+    ink.rerender(chromeNow())
+    return news
+  }
+  const { preferencesFile: file } = options
+  const changing: ChangingFile[] = [
+    ...(file === undefined ? [] : [{ path: file.path, read: async () => takePreferences(file.read()) }]),
+    ...(hostsFiles?.paths ?? []).map((path) => ({
+      path,
+      async read() {
+        const before = hostsFiles?.names()
+        await hostsFiles?.reload()
+        const now = hostsFiles?.names()
+        return before && now && takeDeclared(app, before, now)
+      },
+    })),
+  ]
+  owned.own(new ChangedFiles(app, changing))
   fleet.connect(options.endpoints.map(({ host }) => host))
 
   const opened = detachment?.open({

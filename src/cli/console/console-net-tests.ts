@@ -24,9 +24,10 @@ import type { ConsoleConnections } from './console-ops.ts'
 
 /** `localPath`: a path as a local shell would read it. */
 export function createConsoleNetTests(
-  { fleet, wires, inventory, context }: ConsoleConnections,
+  connections: ConsoleConnections,
   localPath: (path: string) => string,
 ): NetTestsPort {
+  const { fleet, wires, context } = connections
   const { environment, now } = context
   const hosts = createFleetOpsHosts(fleet, wires)
   const endpointsOf = (names: readonly string[]) => names.flatMap((name) => fleet.endpoint(name) ?? [])
@@ -37,7 +38,7 @@ export function createConsoleNetTests(
       await Promise.all(order.hosts.map((name) => inspectHost(name, order.options, { hosts, signal }))),
     async measureMesh({ hosts: names, options }, signal, onEvent) {
       const report = await measureMesh(names, options, { hosts, signal, clock: systemClock, onEvent })
-      const declared = new Map(inventory.hosts.map(({ name, address = name }) => [name, address]))
+      const declared = new Map(connections.inventory.hosts.map(({ name, address = name }) => [name, address]))
       const addresses = Object.fromEntries(names.map((name) => [name, declared.get(name) ?? name]))
       const place = { addresses, ...defined({ at: options.interface ?? options.network }) }
       const sinceText = (time: string) => timeText(Date.parse(time), now())

@@ -39,7 +39,7 @@ export type ConsoleConnections = {
   readonly fanOut: number
   /** Multiplies every timeout. */
   readonly limitFactor: number
-  /** What hosts.yaml declares. */
+  /** What hosts.yaml declares now: it may be another one after the file has changed. */
   readonly inventory: Inventory
   /** Of all its hosts; resolved when first needed. */
   endpoints(): Promise<readonly Endpoint[]>
@@ -60,14 +60,14 @@ export function createShellPrograms({ fleet, wires }: ConsoleConnections): NonNu
 const JOURNAL_LINES = 12
 
 export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
-  const { fleet, wires, fanOut, limitFactor, inventory, context } = options
+  const { fleet, wires, fanOut, limitFactor, context } = options
   const { now, environment } = context
   const sudo = new SudoPassword(options.dialog)
   const hosts = sudo.watch(createFleetOpsHosts(fleet, { ...wires, sudoPassword: () => sudo.ask() }))
   const mark = newMark()
   // Prepared each time, since the files that hosts.yaml names may have changed.
   const prepare = async (): Promise<readonly Area[]> =>
-    (await prepareAreas(await loadAreas(), inventory, await options.endpoints())).areas
+    (await prepareAreas(await loadAreas(), options.inventory, await options.endpoints())).areas
   const begin = async (): Promise<readonly Area[]> => {
     const areas = await prepare()
     sudo.begin([...new Set(areas.flatMap((area) => area.hosts))])
@@ -112,7 +112,8 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
           ...handlers,
           onPlan(plan, isAgain) {
             handlers.onPlan(plan, isAgain)
-            for (const text of jobsAtStake(plan, areas, inventory, context)) handlers.onSay(printable(text), false)
+            for (const text of jobsAtStake(plan, areas, options.inventory, context))
+              handlers.onSay(printable(text), false)
           },
         },
       )
@@ -139,13 +140,16 @@ function withTrials(
 /** What ends a command: `onStop` changes while it runs. */
 type Running = { readonly signal: AbortSignal; onStop(): unknown }
 
-export function createConsoleRay({ fleet, wires, inventory, endpoints, context }: ConsoleConnections): RayPort {
+export function createConsoleRay(connections: ConsoleConnections): RayPort {
+  const { fleet, wires, context } = connections
   const hosts = createFleetOpsHosts(fleet, wires)
-  const wantedNow = async (): Promise<RayWanted | undefined> =>
-    wantedRay({ inventory, endpoints: new Map((await endpoints()).map((one) => [one.host, one])) })
+  const wantedNow = async (): Promise<RayWanted | undefined> => {
+    const { inventory } = connections
+    return wantedRay({ inventory, endpoints: new Map((await connections.endpoints()).map((one) => [one.host, one])) })
+  }
 
   const run = async (order: RayCommand, handlers: CommandHandlers, running: Running): Promise<CommandEnd> => {
-    const wanted = sectionOf(inventory, section) === undefined ? undefined : await wantedNow()
+    const wanted = sectionOf(connections.inventory, section) === undefined ? undefined : await wantedNow()
     const say = (text: string): void => handlers.onStderr(Buffer.from(`${text}\n`))
     if (wanted === undefined) {
       say('hosts.yaml declares no Ray cluster')
@@ -187,7 +191,7 @@ export function createConsoleRay({ fleet, wires, inventory, endpoints, context }
 
   return {
     async cluster() {
-      if (sectionOf(inventory, section) === undefined) return undefined
+      if (sectionOf(connections.inventory, section) === undefined) return undefined
       const wanted = await wantedNow()
       if (wanted === undefined) return undefined
       return { head: wanted.head.host, nodes: new Map(nodesOf(wanted).map(({ address, host }) => [address, host])) }

@@ -1,19 +1,21 @@
 /** `muster [TARGET…]`: opens the console on hosts.yaml or on targets. */
+import { resolve } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { addGroup } from '../../inventory/edit-hosts-yaml.ts'
+import type { Host } from '../../inventory/host.ts'
 import { isUserName } from '../../inventory/host-name.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { inventoryFromTarget, resolveTarget } from '../../inventory/inventory.ts'
-import { findHostsFile, selectHosts } from '../../inventory/load-inventory.ts'
-import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import { resolveTarget, type TargetOptions } from '../../inventory/inventory.ts'
+import { findHostsFile, loadInventory, selectHosts } from '../../inventory/load-inventory.ts'
 import { fileSections } from '../bring-up/areas.ts'
 import { numberFrom, wholeNumber } from '../command-line/options.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
 import { endpointOptions, inventorySource } from '../connect/endpoints.ts'
 import { addClusterSshOptions, refuseClusterSshOptions } from './clusterssh-options.ts'
+import { DeclaredHosts, isHostsFile, titlesOf } from './declared-hosts.ts'
 import { requireTerminal } from './require-terminal.ts'
 
 type Options = GlobalOptions & {
@@ -29,7 +31,10 @@ type Options = GlobalOptions & {
 export const verb: VerbCode = {
   define(command) {
     command
-      .argument('[targets...]', 'hosts to open: m8 m9, m[8-10], @workers, root@h1,h2:2222 (default: all of hosts.yaml)')
+      .argument(
+        '[targets...]',
+        'hosts to open: m8 m9, m[8-10], @workers, root@h1,h2:2222, or files: lab.yaml (default: all of hosts.yaml)',
+      )
       .option('-l, --user <name>', 'log in as this user, except on hosts written as user@host', userName)
       .addOption(command.createOption('--username <name>', 'the same as --user').argParser(userName).hideHelp())
       .option('-p, --port <n>', 'connect to this port, except on hosts written as host:port', wholeNumber(1, 65_535))
@@ -48,24 +53,26 @@ Examples:
   muster m8 m9 m10            three hosts, from hosts.yaml or ~/.ssh/config
   muster -l root m[8-10]      the same, as root
   muster root@h1,h2:2222      no file needed
+  muster lab.yaml gpu.yaml    two clusters, each a group: @lab, @gpu
   muster demo                 no hosts needed
   muster attach               come back to a console after Ctrl-] D
   muster help run             how to use a verb
 `,
   async run(targets: readonly string[], options: Options, context: CliContext) {
     refuseClusterSshOptions(options)
-    const target = targetOf(targets)
+    const files = filesOf(targets, options)
+    const target = targetOf(targets.filter((word) => !isHostsFile(word)))
     const login = defined({ user: options.user ?? options.username, port: options.port })
-    const opened = openedBy(target, options, context)
+    const opened = openedBy(files, target, options, context)
     if (context.held === undefined && context.stdin.isTTY && context.stdout.isTTY) {
       const { openOrAttach } = await import('../sessions/attach.ts')
       return await openOrAttach(opened, options.new === true, context)
     }
     // Stdin is for keys: unlike other verbs, the console reads no host names from it.
     const selection = { mayBeEmpty: true, login, ...defined({ exclude: options.exclude }) }
-    const { inventory, hosts } = await selectHosts(inventorySource(options, context), target, selection)
-    const resolution = endpointOptions(options, context)
-    const endpoints = await resolveEndpoints(inventory, hosts, resolution)
+    const { declared, hosts, paths } = await openHosts(files, target, selection, options, context)
+    const { inventory } = declared
+    const endpoints = await declared.reach(hosts)
     requireTerminal(context)
     const { runConsole } = await import('./run-console.ts')
     const { file } = inventory
@@ -73,25 +80,55 @@ Examples:
       cluster: inventory.cluster ?? target ?? 'hosts',
       endpoints,
       groups: inventory.groups,
-      options,
+      options: files.length === 1 ? { ...options, ...defined({ hosts: files[0] }) } : options,
       preferences: defined({ auto_close: options.autoclose }),
       opened,
-      declared: {
-        inventory,
-        endpoints: async () => await resolveEndpoints(inventory, inventory.hosts, resolution),
-      },
+      declared,
+      ...(paths.length === 0
+        ? {}
+        : { hostsFiles: { paths, names: () => declared.names, reload: () => declared.reload() } }),
       ...(file === undefined
         ? {}
         : { saveGroup: (name: string, names: readonly string[]) => saveGroup(file, name, names) }),
-      resolveNewHosts: async (expression) => {
-        const wanted =
-          inventory.file === undefined
-            ? inventoryFromTarget(expression, { login }).hosts
-            : resolveTarget(inventory, expression, { login })
-        return [...(await resolveEndpoints(inventory, wanted, resolution))]
-      },
+      resolveNewHosts: async (expression) => [...(await declared.resolve(expression, { login }))],
     })
   },
+}
+
+/** What to open, and the files that declare it. */
+async function openHosts(
+  files: readonly string[],
+  target: string | undefined,
+  selection: TargetOptions,
+  options: Options,
+  context: CliContext,
+): Promise<{ declared: DeclaredHosts; hosts: readonly Host[]; paths: readonly string[] }> {
+  const resolution = endpointOptions(options, context)
+  const sourceOf = (hosts = options.hosts) => inventorySource(defined({ hosts }), context)
+  if (files.length > 1) {
+    const titles = titlesOf(files.map((file) => resolve(context.workingDirectory, file)))
+    const read = async () =>
+      await Promise.all(
+        files.map(async (file, index) => ({
+          title: titles[index] ?? '',
+          inventory: await loadInventory(sourceOf(file)),
+        })),
+      )
+    const declared = new DeclaredHosts(await read(), resolution, read)
+    const paths = files.map((file) => resolve(context.workingDirectory, file))
+    return { declared, hosts: resolveTarget(declared.inventory, target, selection), paths }
+  }
+  const source = sourceOf(files[0])
+  const { inventory, hosts } = await selectHosts(source, target, selection)
+  const { file } = inventory
+  if (file === undefined) return { declared: new DeclaredHosts(inventory, resolution), hosts, paths: [] }
+  const declared = new DeclaredHosts(inventory, resolution, async () => {
+    const now = await loadInventory(source)
+    // Not another file that is found where this one is missing.
+    if (now.file === file) return now
+    throw new MusterError('configuration', `${printable(file)} is gone`)
+  })
+  return { declared, hosts, paths: [file] }
 }
 
 function userName(text: string): string {
@@ -99,21 +136,31 @@ function userName(text: string): string {
   throw new InvalidArgumentError('It is not a user name.')
 }
 
-/** Several words name the hosts of all of them. @throws MusterError `usage` for words that are no hosts */
+/** Several words name the hosts of all of them. */
 function targetOf(words: readonly string[]): string | undefined {
-  const file = words.find((word) => /\.ya?ml$/.test(word))
-  if (file !== undefined) {
-    throw new MusterError('usage', `${printable(file)} is a file, not a host`, {
-      hint: `Run: muster --hosts ${printable(file)}`,
-    })
-  }
   if (words.length < 2) return words[0]
   return words.map((word) => (/[!&^]/.test(word) ? `(${word})` : word)).join(',')
 }
 
+/** The words that are files, not hosts. @throws MusterError `usage` */
+function filesOf(words: readonly string[], { hosts }: GlobalOptions): readonly string[] {
+  const files = words.filter(isHostsFile)
+  if (files.length > 0 && hosts !== undefined) {
+    throw new MusterError(
+      'usage',
+      `--hosts ${printable(hosts)} and ${printable(files[0] ?? '')} cannot be used together`,
+      {
+        hint: 'Name all the files without --hosts.',
+      },
+    )
+  }
+  return files
+}
+
 /** Equal for consoles on the same hosts. */
-function openedBy(target: string | undefined, options: Options, context: CliContext): string {
-  const file = findHostsFile(inventorySource(options, context))
+function openedBy(files: readonly string[], target: string | undefined, options: Options, context: CliContext): string {
+  const own = files.map((file) => resolve(context.workingDirectory, file)).sort()
+  const file = own.length > 0 ? own.join('\0') : findHostsFile(inventorySource(options, context))
   const { exclude, user, username, port } = options
   return JSON.stringify([file ?? '', target ?? '', exclude ?? '', user ?? username ?? '', port ?? 0])
 }

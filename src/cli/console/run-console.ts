@@ -20,8 +20,8 @@ import type { ColourDepth } from '../../ui/compositor/colours.ts'
 import { guessTheme } from '../../ui/compositor/scene.ts'
 import type { JobAction, JobDetails, JobsPort, QueueStatus } from '../../ui/jobs/queue-view.ts'
 import type { PaneTerminal } from '../../ui/network/pane-screen.ts'
-import { openConsole } from '../../ui/open-console.tsx'
-import { loadPreferences, type Preferences } from '../../ui/preferences.ts'
+import { type OpenConsoleOptions, openConsole } from '../../ui/open-console.tsx'
+import { loadPreferences, type Preferences, preferencesFile } from '../../ui/preferences.ts'
 import type { WorkPort } from '../../ui/work-views/work-port.ts'
 import { limitFactorOf } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
@@ -42,6 +42,8 @@ export type ConsoleRequest = {
   readonly preferences?: Partial<Preferences>
   /** For bring-up: all hosts of hosts.yaml, even if the console is open on some of them only. */
   readonly declared: Pick<ConsoleConnections, 'inventory' | 'endpoints'>
+  /** The files that declare the hosts, and may change. */
+  readonly hostsFiles?: NonNullable<OpenConsoleOptions['hostsFiles']>
   resolveNewHosts(expression: string): Promise<Endpoint[]>
   /** Instead of the queue of hosts.yaml; opened when one of its tabs is first shown. */
   readonly openQueue?: () => Promise<ConsoleQueue>
@@ -62,7 +64,8 @@ function colourDepthOf(environment: CliContext['environment'], color: GlobalOpti
 export async function runConsole(context: CliContext, request: ConsoleRequest): Promise<number> {
   const { environment, signal } = context
   requireRoomFor(request.endpoints.length)
-  const preferences = { ...loadPreferences(environment), ...request.preferences }
+  const readPreferences = () => ({ ...loadPreferences(environment), ...request.preferences })
+  const preferences = readPreferences()
   const { held } = context
   let warn: (message: string) => void = () => {}
   const holding = held?.hold({
@@ -77,6 +80,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
     ...request,
     ...holding,
     preferences,
+    preferencesFile: { path: preferencesFile(environment), read: readPreferences },
     ...terminalOf(request.options.color, context),
     environment,
     createFleet: (questions, own) => {
@@ -98,15 +102,16 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         createFleetOpsHosts(fleet, wires),
       )
       own(jobs)
-      const endpoints = new KeptPromise(() => declared.endpoints())
       const connections: ConsoleConnections = {
         fleet,
         wires,
         dialog: questions,
         fanOut,
         limitFactor: limitFactorOf(request.options),
-        inventory: declared.inventory,
-        endpoints: () => endpoints.get(),
+        get inventory() {
+          return declared.inventory
+        },
+        endpoints: () => declared.endpoints(),
         context,
       }
       return {

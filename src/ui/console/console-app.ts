@@ -2,6 +2,7 @@
  * The console without its screen: it owns the state, updates it from the fleet's events, arranges the panes, and sends
  * what is typed. It draws nothing: scenes go to the compositor, and the chrome reads the state.
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
@@ -16,7 +17,7 @@ import type { PaneView, ThemeName } from '../compositor/scene.ts'
 import type { DialogFactory } from '../dialogs/dialog.ts'
 import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
-import { type ActionId, disabledReasonOf, type Keymap, needsReceiver } from '../keys/registry.ts'
+import { type ActionId, createKeymap, disabledReasonOf, type Keymap, needsReceiver } from '../keys/registry.ts'
 import { FIRST_NETWORK } from '../network/network-view.ts'
 import { FIRST_WATCH } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
@@ -98,13 +99,15 @@ const ECHO_BYTES = 2048
 /** A change of these may move the focus to another page. */
 const LAYOUT_FIELDS = ['focus', 'paneSize', 'columns', 'rows', 'isFolded'] as const
 const NOTICE_MS = 5000
+/** Settings that an open console does not take. */
+const AT_START: ReadonlySet<string> = new Set<keyof Preferences>(['keep', 'keep_for'])
 const BELL_EVERY_MS = 1000
 const TYPING: Mode = { kind: 'typing' }
 /** Ctrl-C, Ctrl-Z, Ctrl-\\: the output that waits is of no interest any more. */
 const INTERRUPTS = new Set([0x03, 0x1a, 0x1c])
 
 export class ConsoleApp implements PageContext, Disposable {
-  readonly options: ConsoleOptions
+  options: ConsoleOptions
   readonly ports: ConsolePorts
   readonly store: Store<ConsoleState>
   readonly dialogs: Dialogs
@@ -121,6 +124,8 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly pages: ConsoleParts['pages']
   readonly work: WorkPanel
   readonly rayLine: RayLine
+  /** Hosts that `+` proposes: new in hosts.yaml. */
+  offered = ''
   /** Composed or pasted text that was not sent. */
   pendingPaste = ''
   readonly #owned = new DisposableStore()
@@ -408,6 +413,27 @@ export class ConsoleApp implements PageContext, Disposable {
 
   #addToLog(entry: LogEntry): void {
     this.store.update({ log: addToLog(this.state.log, { ...entry, text: printable(entry.text) }) })
+  }
+
+  /** Takes other settings. The news for the user; undefined: nothing is different. */
+  takePreferences(preferences: Preferences): string | undefined {
+    const before = this.options.preferences
+    const changed = (Object.keys(preferences) as (keyof Preferences)[]).filter(
+      (key) => !isDeepStrictEqual(preferences[key], before[key]),
+    )
+    if (changed.length === 0) return undefined
+    this.options = { ...this.options, preferences, keymap: createKeymap(preferences.keys) }
+    this.views.setHistory(preferences.history)
+    this.change(() => ({
+      leaderLabel: preferences.leader,
+      ...(changed.includes('pane') ? { paneSize: preferences.pane } : {}),
+    }))
+    const later = changed.filter((key) => AT_START.has(key))
+    const taken = changed.filter((key) => !AT_START.has(key))
+    return `preferences.yaml: ${[
+      ...(taken.length === 0 ? [] : [`${taken.join(', ')} changed`]),
+      ...(later.length === 0 ? [] : [`${later.join(', ')} from the next start on`]),
+    ].join('; ')}`
   }
 
   get canCopy(): boolean {

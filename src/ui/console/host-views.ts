@@ -31,9 +31,11 @@ export class HostViews implements Disposable {
   readonly #recorders = new Map<string, Recorder>()
   readonly #subscription: Disposable
   #receivedBytes = 0
+  #historyLines: number
 
   constructor(options: HostViewsOptions) {
     this.#options = options
+    this.#historyLines = options.historyLines
     this.#subscription = options.fleet.on((event) => this.#handleEvent(event))
   }
 
@@ -42,16 +44,23 @@ export class HostViews implements Disposable {
     return this.#receivedBytes
   }
 
+  /** How many lines each screen keeps; of those that keep more, the oldest are dropped. */
+  setHistory(lines: number): void {
+    if (lines === this.#historyLines) return
+    this.#historyLines = lines
+    for (const { screen } of this.#views.values()) screen.setHistory(lines)
+  }
+
   screen(host: string): Screen | undefined {
     return this.#views.get(host)?.screen
   }
 
   add(host: string): void {
     if (this.#views.has(host)) return
-    const { feeder, fleet, historyLines, onBell } = this.#options
+    const { feeder, fleet, onBell } = this.#options
     const screen = createScreen({
       ...FIRST_SIZE,
-      historyLines,
+      historyLines: this.#historyLines,
       handlers: {
         onReply: (bytes) => fleet.write([host], bytes),
         onBell: () => onBell(host),

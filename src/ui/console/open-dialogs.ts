@@ -81,6 +81,7 @@ export function openAddHost(app: ConsoleApp): void {
       id: 'add-host',
       title: 'Add hosts',
       label: 'Host:',
+      initial: app.offered,
       submitTitle: 'connect',
       ...(closed === '' ? {} : { fallback: closed }),
       help: [
@@ -91,7 +92,10 @@ export function openAddHost(app: ConsoleApp): void {
       onSubmit: (text) => {
         if (text === closed) return app.reopen()
         app.ports.resolveNewHosts(text).then(
-          (endpoints) => app.addHosts(endpoints),
+          (endpoints) => {
+            app.offered = ''
+            app.addHosts(endpoints)
+          },
           (error: unknown) => app.notice(sentenceOf(error), 'error'),
         )
       },

@@ -174,9 +174,13 @@ export function enterTerminal(options: TerminalOptions): Disposable {
 
 const signalCode = (signal: (typeof FATAL_SIGNALS)[number]): number => 128 + constants.signals[signal]
 
+/** Reports of buttons, drags and the wheel in SGR form, on or off. */
+export const mouseSequence = (isOn: boolean): Buffer =>
+  Buffer.from(isOn ? '\x1b[?1002h\x1b[?1006h' : '\x1b[?1006l\x1b[?1002l')
+
 /** Alternate screen, no attributes, empty; paste in brackets; buttons, drags and wheel in SGR form; no cursor. */
 export function enterSequence({ mouse }: Pick<TerminalOptions, 'mouse'>): Buffer {
-  return Buffer.from(`\x1b[?1049h\x1b[0m\x1b[H\x1b[2J\x1b[?2004h${mouse ? '\x1b[?1002h\x1b[?1006h' : ''}\x1b[?25l`)
+  return Buffer.from(`\x1b[?1049h\x1b[0m\x1b[H\x1b[2J\x1b[?2004h${mouse ? mouseSequence(true) : ''}\x1b[?25l`)
 }
 
 /**
@@ -184,7 +188,7 @@ export function enterSequence({ mouse }: Pick<TerminalOptions, 'mouse'>): Buffer
  * the terminal would hold back all the rest; the alternate screen last, so that nothing of it shows on the other one.
  */
 export function leaveSequence({ mouse }: Pick<TerminalOptions, 'mouse'>): Buffer {
-  const mouseOff = mouse ? '\x1b[?1006l\x1b[?1002l' : ''
+  const mouseOff = mouse ? mouseSequence(false) : ''
   return Buffer.from(`\x1b[?2026l\x1b[0m\x1b[?25h\x1b[0 q${mouseOff}\x1b[?2004l\x1b[?1004l\x1b[?1049l`)
 }
 

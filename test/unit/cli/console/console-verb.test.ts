@@ -34,13 +34,20 @@ describe('several targets', () => {
     expect(await run('here', 'ther')).toEqual([2, expect.stringContaining('there is no host ther')])
   })
 
-  it('refuses a mistyped verb, a command and a file, and says what to type', async () => {
+  it('refuses a mistyped verb, a command and a missing file, and says what to do', async () => {
     expect(await run('jbo', 'list')).toEqual([2, 'muster: unknown command: jbo\n(Did you mean muster job?)\n'])
     expect(await run('here', '--', 'uptime')).toEqual([
       2,
       'muster: the console runs no command\nRun: muster run TARGET -- COMMAND\n',
     ])
-    expect(await run('a.yaml')).toEqual([2, 'muster: a.yaml is a file, not a host\nRun: muster --hosts a.yaml\n'])
+    expect(await run('a.yaml')).toEqual([
+      3,
+      'muster: a.yaml cannot be read: no such file\nCheck the path, its permissions, and what it holds.\n',
+    ])
+    expect(await run('a.yaml', '--hosts', 'b.yaml')).toEqual([
+      2,
+      'muster: --hosts b.yaml and a.yaml cannot be used together\nName all the files without --hosts.\n',
+    ])
   })
 })
 

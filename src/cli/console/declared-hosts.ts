@@ -1,0 +1,155 @@
+/**
+ * What an open console knows of hosts: one hosts.yaml, several as a workspace, or only what the command line names. Files
+ * are read again when they change.
+ */
+import { basename, dirname } from 'node:path'
+import { getOrMake } from '../../base/collections.ts'
+import { MusterError } from '../../base/errors.ts'
+import { KeptPromise } from '../../base/kept-promise.ts'
+import { printable } from '../../base/printable.ts'
+import type { Endpoint, Host } from '../../inventory/host.ts'
+import { isGroupName } from '../../inventory/host-name.ts'
+import { type Inventory, inventoryFromTarget, resolveTarget, type TargetOptions } from '../../inventory/inventory.ts'
+import { type EndpointOptions, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+
+/** A file of a workspace. `title`: the group of its hosts. */
+export type WorkspacePart = { readonly title: string; readonly inventory: Inventory }
+
+type Origin = { readonly inventory: Inventory; readonly name: string }
+
+/** Host names of the workspace to where they come from. */
+type Workspace = { readonly inventory: Inventory; readonly origins: ReadonlyMap<string, Origin> }
+
+export class DeclaredHosts {
+  readonly #read: (() => Promise<Inventory | readonly WorkspacePart[]>) | undefined
+  readonly #resolution: EndpointOptions
+  #now: Workspace
+  #endpoints = this.#keep()
+
+  /** `read`: reads the files again; absent: there are none. */
+  constructor(
+    first: Inventory | readonly WorkspacePart[],
+    resolution: EndpointOptions,
+    read?: () => Promise<Inventory | readonly WorkspacePart[]>,
+  ) {
+    this.#now = workspaceOf(first)
+    this.#resolution = resolution
+    this.#read = read
+  }
+
+  /** Without a file and sections if several files are open: bring-up and the queue belong to one cluster. */
+  get inventory(): Inventory {
+    return this.#now.inventory
+  }
+
+  get names() {
+    const { hosts, groups } = this.#now.inventory
+    return { hosts: hosts.map(({ name }) => name), groups }
+  }
+
+  /** Of all declared hosts. */
+  endpoints(): Promise<readonly Endpoint[]> {
+    return this.#endpoints.get()
+  }
+
+  /** The hosts of a target. @throws MusterError `usage` or `configuration` */
+  async resolve(expression: string | undefined, options: TargetOptions): Promise<readonly Endpoint[]> {
+    const { inventory, origins } = this.#now
+    const isDeclared = inventory.file !== undefined || origins.size > 0
+    const hosts =
+      isDeclared || expression === undefined
+        ? resolveTarget(inventory, expression, options)
+        : inventoryFromTarget(expression, options).hosts
+    return await this.reach(hosts)
+  }
+
+  /** How hosts of the inventory are reached. */
+  async reach(hosts: readonly Host[]): Promise<readonly Endpoint[]> {
+    const { inventory, origins } = this.#now
+    const reached = new Map<string, Endpoint>()
+    for (const [from, own] of Map.groupBy(hosts, ({ name }) => origins.get(name)?.inventory ?? inventory)) {
+      const named = own.map((host) => ({ ...host, name: origins.get(host.name)?.name ?? host.name }))
+      const endpoints = await resolveEndpoints(from, named, this.#resolution)
+      for (const [index, endpoint] of endpoints.entries()) {
+        const host = own[index]?.name ?? endpoint.host
+        // ssh_config and the system's ssh know it by its own name.
+        const alias = endpoint.alias ?? (host === endpoint.host ? undefined : endpoint.host)
+        reached.set(host, { ...endpoint, host, ...(alias === undefined ? {} : { alias }) })
+      }
+    }
+    return hosts.flatMap(({ name }) => reached.get(name) ?? [])
+  }
+
+  /** Reads the files again. @throws as they were read at first; then what was known stays */
+  async reload(): Promise<void> {
+    if (this.#read === undefined) return
+    this.#now = workspaceOf(await this.#read())
+    this.#endpoints = this.#keep()
+  }
+
+  #keep(): KeptPromise<readonly Endpoint[]> {
+    return new KeptPromise(() => this.reach(this.inventory.hosts))
+  }
+}
+
+/** A host keeps its name if only one file has it, else it is `FILE/HOST`; so do groups. Each file is a group, too. */
+function workspaceOf(from: Inventory | readonly WorkspacePart[]): Workspace {
+  if (!isParts(from)) return { inventory: from, origins: new Map() }
+  const titles = new Set(from.map(({ title }) => title))
+  const hostCount = counted(from.flatMap(({ inventory }) => inventory.hosts.map(({ name }) => name)))
+  const groupCount = counted(from.flatMap(({ inventory }) => [...inventory.groups.keys()]))
+  const hosts: Host[] = []
+  const groups = new Map<string, readonly string[]>()
+  const origins = new Map<string, Origin>()
+  for (const { title, inventory } of from) {
+    const nameOf = (name: string) => ((hostCount.get(name) ?? 0) > 1 ? `${title}/${name}` : name)
+    for (const host of inventory.hosts) {
+      const name = nameOf(host.name)
+      hosts.push({ ...host, name, number: hosts.length + 1 })
+      origins.set(name, { inventory, name: host.name })
+    }
+    groups.set(
+      title,
+      inventory.hosts.map(({ name }) => nameOf(name)),
+    )
+    for (const [group, members] of inventory.groups) {
+      const isOwn = (groupCount.get(group) ?? 0) === 1 && !titles.has(group)
+      groups.set(isOwn ? group : `${title}/${group}`, members.map(nameOf))
+    }
+  }
+  return { inventory: { cluster: [...titles].join(' + '), hosts, groups }, origins }
+}
+
+const isParts = (from: Inventory | readonly WorkspacePart[]): from is readonly WorkspacePart[] => Array.isArray(from)
+
+function counted(names: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const name of names) counts.set(name, getOrMake(counts, name, () => 0) + 1)
+  return counts
+}
+
+/** A word of the command line that is a hosts.yaml and no host: a path. */
+export const isHostsFile = (word: string): boolean => /\.ya?ml$/i.test(word)
+
+/** `lab` for lab.yaml and for lab/hosts.yaml. @throws MusterError `usage` if two files have one title, or one has none */
+export function titlesOf(files: readonly string[]): string[] {
+  const titles = files.map((file) => {
+    const stem = basename(file).replace(/\.ya?ml$/i, '')
+    return stem === 'hosts' ? basename(dirname(file)) : stem
+  })
+  for (const [index, title] of titles.entries()) {
+    const file = printable(files[index] ?? '')
+    if (!isGroupName(title) || title.includes('/')) {
+      throw new MusterError('usage', `${file} cannot be the name of a group`, {
+        hint: 'Name the file with letters, digits, _, . and -.',
+      })
+    }
+    const other = titles.indexOf(title)
+    if (other !== index) {
+      throw new MusterError('usage', `${printable(files[other] ?? '')} and ${file} have the same name`, {
+        hint: `Their hosts would both be @${title}: rename one of the files.`,
+      })
+    }
+  }
+  return titles
+}

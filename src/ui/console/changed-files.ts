@@ -1,0 +1,86 @@
+/** Reads files again after they have changed: settings and hosts that the user edits while the console is open. */
+import { statSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import type { Clock } from '../../base/clock.ts'
+import { messageOf } from '../../base/errors.ts'
+import type { PageContext } from '../state/console-state.ts'
+
+export type ChangingFile = {
+  readonly path: string
+  /** Resolves with what to tell the user; rejects with why what was read before stays in use. */
+  read(): Promise<string | undefined>
+}
+
+const EVERY_MS = 2000
+
+type Watched = ChangingFile & { known: string; last: string }
+
+export class ChangedFiles implements Disposable {
+  readonly #context: Pick<PageContext, 'clock' | 'notice' | 'log'>
+  readonly #files: readonly Watched[]
+  #timer: Disposable | undefined
+  #isDisposed = false
+
+  constructor(context: Pick<PageContext, 'clock' | 'notice' | 'log'>, files: readonly ChangingFile[]) {
+    this.#context = context
+    this.#files = files.flatMap((file) => {
+      const known = versionNow(file.path)
+      return known === undefined ? [] : [{ ...file, known, last: known }]
+    })
+    this.#wait(context.clock)
+  }
+
+  /** A file is read once it has stayed the same since the last check, since an editor may still be writing it. */
+  async check(): Promise<void> {
+    for (const file of this.#files) {
+      const version = versionOf(await stat(file.path, { bigint: true }).catch(() => undefined))
+      const isStill = version === file.last
+      file.last = version
+      if (this.#isDisposed || !isStill || version === file.known) continue
+      file.known = version
+      await this.#read(file)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true
+    this.#timer?.[Symbol.dispose]()
+  }
+
+  async #read(file: Watched): Promise<void> {
+    const name = basename(file.path)
+    try {
+      const news = await file.read()
+      if (this.#isDisposed || news === undefined) return
+      this.#context.notice(news)
+      this.#context.log('', news)
+    } catch (error) {
+      if (this.#isDisposed) return
+      const [first = '', ...more] = messageOf(error).split('\n')
+      const rest = more.length === 0 ? '' : ` (and ${more.length} more, on tab Log)`
+      this.#context.notice(`${name} is not taken: ${first}${rest}`, 'error')
+      for (const line of [first, ...more]) this.#context.log('', `${name} is not taken: ${line}`, 'error')
+    }
+  }
+
+  #wait(clock: Clock): void {
+    if (this.#files.length === 0) return
+    this.#timer = clock.after(EVERY_MS, () => {
+      void this.check().finally(() => {
+        if (!this.#isDisposed) this.#wait(clock)
+      })
+    })
+  }
+}
+
+type Version = { readonly ino: bigint; readonly size: bigint; readonly mtimeNs: bigint; readonly ctimeNs: bigint }
+
+const versionOf = (stats: Version | undefined): string =>
+  stats === undefined ? 'absent' : [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join()
+
+/** Undefined: a pipe or the like, which can be read only once. */
+function versionNow(path: string): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stats === undefined || stats.isFile() ? versionOf(stats) : undefined
+}

@@ -1,0 +1,30 @@
+/** What follows for an open console when hosts.yaml was read again: new hosts are offered, and nothing open is closed. */
+import { isDeepStrictEqual } from 'node:util'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { ConsoleApp } from './console-app.ts'
+
+/** What hosts.yaml declares, as far as the console needs it. */
+export type DeclaredNames = {
+  readonly hosts: readonly string[]
+  readonly groups: ReadonlyMap<string, readonly string[]>
+}
+
+/** The news for the user; undefined: there are none. */
+export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: DeclaredNames): string | undefined {
+  const { hosts: open, groups, leaderLabel: leader } = app.state
+  const added = now.hosts.filter((host) => !before.hosts.includes(host) && !open.has(host))
+  const gone = before.hosts.filter((host) => !now.hosts.includes(host) && open.has(host))
+  const hasGroups = !isDeepStrictEqual(now.groups, groups)
+  app.change(() => ({ groups: now.groups }))
+  if (added.length > 0) app.offered = foldHostSet(added)
+  const news = [
+    ...(added.length === 0
+      ? []
+      : [`${foldHostSet(added)} ${added.length === 1 ? 'is' : 'are'} new: ${leader} + connects`]),
+    ...(gone.length === 0
+      ? []
+      : [`${foldHostSet(gone)} ${gone.length === 1 ? 'is' : 'are'} gone from it, and still open`]),
+    ...(hasGroups ? ['its groups have changed'] : []),
+  ]
+  return news.length === 0 ? undefined : `hosts.yaml: ${news.join('; ')}`
+}

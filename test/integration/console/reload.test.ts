@@ -1,0 +1,89 @@
+/** hosts.yaml and preferences.yaml that change while the console is open, and several hosts.yaml at once; on embedded hosts. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type EmbeddedHosts, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
+import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
+import { openConsole } from '../../support/console-driver.ts'
+import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'
+import { requirement } from '../../support/requirements.ts'
+
+describe.skipIf(!requirement('ssh'))('files that change while the console is open', () => {
+  let hosts: EmbeddedHosts
+  let inventory: EmbeddedInventory
+  let preferences: string
+  let whole: string
+
+  beforeAll(async () => {
+    hosts = await startEmbeddedHosts({ count: 3, spawnPty: spawnLocalPty })
+    inventory = writeEmbeddedInventory(hosts, [])
+    whole = readFileSync(inventory.file, 'utf8')
+    preferences = join(dirname(inventory.file), '.config', 'muster', 'preferences.yaml')
+    mkdirSync(dirname(preferences), { recursive: true })
+  })
+  afterAll(async () => {
+    await hosts?.close()
+    inventory?.[Symbol.dispose]()
+  })
+
+  /** The lines of hosts.yaml without those of some hosts. */
+  const without = (...names: readonly string[]) =>
+    whole
+      .split('\n')
+      .filter((line) => !names.some((name) => line.startsWith(`  ${name}:`)))
+      .join('\n')
+
+  it('are taken when they are right and reported when they are wrong, and nothing open is closed', async () => {
+    const { file, environment } = inventory
+    writeFileSync(file, without('m3'))
+    await using console = await openConsole({ args: ['--hosts', file], size: [80, 24], environment })
+    await console.expectReady()
+    await console.receivers('m1')
+    await console.type('echo k$((40+2))ept\r')
+    await console.expectOn('m1', /^k42ept$/m)
+
+    writeFileSync(file, `${without('m2')}groups: { last: m3 }\n`)
+    await console.expectScreen(/m3 is new: Ctrl-\] \+ connects; m2 is gone from it, and/)
+    await console.leader('+')
+    await console.key('Enter')
+    await console.expectSession('m3', 'ready')
+    await console.expectSession('m2', 'ready')
+    await console.expectOn('m1', /^k42ept$/m)
+    await console.receivers('@last')
+    await console.expectReceivers('m3')
+
+    writeFileSync(file, 'hosts: [broken\n')
+    await console.expectScreen(/hosts\.yaml is not taken/)
+    await console.receivers('@last')
+    await console.expectReceivers('m3')
+
+    writeFileSync(preferences, 'leader: Ctrl-a\nmouse: false\n')
+    await console.expectScreen(/preferences\.yaml: leader, mouse changed/)
+    expect(console.modes.mouse).toBe('none')
+    await console.key('Ctrl-a', 'a')
+    await console.expectReceivers('m1', 'm2', 'm3')
+    writeFileSync(preferences, 'leader: x\n')
+    await console.expectScreen(/preferences\.yaml is not taken/)
+    await console.key('Ctrl-a', 'n')
+    await console.expectReceivers()
+  })
+
+  it('open together as groups, with hosts of the same name told apart', async () => {
+    const { file, environment } = inventory
+    const [a, b] = ['a.yaml', 'b.yaml'].map((name) => join(dirname(file), name)) as [string, string]
+    writeFileSync(a, without('m3'))
+    writeFileSync(b, without('m1', 'm2').replace('  m3:', '  m1:'))
+    writeFileSync(preferences, '')
+    await using console = await openConsole({ args: [a, b], size: [120, 40], environment })
+    await console.expectReady()
+    expect(console.state?.hosts.map(({ host }) => host)).toEqual(['a/m1', 'm2', 'b/m1'])
+    await console.receivers('@b')
+    await console.expectHeader(/TYPING INTO b\/m1/)
+    await console.type('hostname\r')
+    await console.expectOn('b/m1', /^m3$/m)
+    await console.leader('v')
+    await console.expectScreen(/recording b\/m1/)
+    await console.leader('5')
+    await console.expectScreen(/no job queue/)
+  })
+})

@@ -1,0 +1,100 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ChangedFiles } from '../../../../src/ui/console/changed-files.ts'
+import { takeDeclared } from '../../../../src/ui/console/declared.ts'
+import { defaultPreferences } from '../../../../src/ui/preferences.ts'
+import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
+
+describe('a file that has changed', () => {
+  let directory: string
+  let path: string
+  let harness: ConsoleHarness
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'muster-changed-'))
+    path = join(directory, 'hosts.yaml')
+    writeFileSync(path, 'one')
+    harness = createConsoleHarness()
+  })
+  afterEach(() => rmSync(directory, { recursive: true, force: true }))
+
+  it('is read once, when it has stayed the same for a moment, also if it was replaced', async () => {
+    const reads: string[] = []
+    using files = new ChangedFiles(harness.console, [{ path, read: async () => void reads.push('read') }])
+    await files.check()
+    expect(reads).toEqual([])
+    writeFileSync(join(directory, 'new'), 'two')
+    renameSync(join(directory, 'new'), path)
+    await files.check()
+    writeFileSync(path, 'three')
+    await files.check()
+    expect(reads).toEqual([])
+    await files.check()
+    await files.check()
+    expect(reads).toEqual(['read'])
+  })
+
+  it('is reported with all its mistakes while it is wrong, and so when it is gone', async () => {
+    const read = async () => {
+      throw new Error('hosts.yaml:1:1: first\nhosts.yaml:2:1: second')
+    }
+    using files = new ChangedFiles(harness.console, [{ path, read }])
+    rmSync(path)
+    await files.check()
+    await files.check()
+    expect(harness.console.state.notice).toMatchObject({ tone: 'error' })
+    expect(harness.console.state.notice?.text).toBe(
+      'hosts.yaml is not taken: hosts.yaml:1:1: first (and 1 more, on tab Log)',
+    )
+    expect(harness.console.state.log.slice(-2).map(({ text }) => text)).toEqual([
+      'hosts.yaml is not taken: hosts.yaml:1:1: first',
+      'hosts.yaml is not taken: hosts.yaml:2:1: second',
+    ])
+  })
+
+  it('is not watched if it is a pipe', async () => {
+    const pipe = join(directory, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    using files = new ChangedFiles(harness.console, [{ path: pipe, read: () => Promise.reject(new Error('read')) }])
+    rmSync(pipe)
+    await files.check()
+    await files.check()
+    expect(harness.console.state.notice).toBeUndefined()
+  })
+})
+
+describe('hosts.yaml read again', () => {
+  it('offers new hosts, takes its groups, and closes nothing', () => {
+    const { console, type } = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    const groups = new Map([['fast', ['m1']]])
+    const news = takeDeclared(
+      console,
+      { hosts: ['m1', 'm2', 'm7'], groups: new Map() },
+      { hosts: ['m1', 'm7', 'm8', 'm9'], groups },
+    )
+    expect(news).toBe(
+      'hosts.yaml: m[8-9] are new: Ctrl-] + connects; m2 is gone from it, and still open; its groups have changed',
+    )
+    expect([...console.state.hosts.keys()]).toEqual(['m1', 'm2'])
+    expect(console.state.groups).toEqual(groups)
+    type('\x1d+')
+    expect(console.state.mode).toMatchObject({ kind: 'dialog', dialog: { id: 'add-host', input: { text: 'm[8-9]' } } })
+    expect(takeDeclared(console, { hosts: ['m1'], groups }, { hosts: ['m1'], groups })).toBeUndefined()
+  })
+})
+
+describe('preferences.yaml read again', () => {
+  it('changes keys, leader and panes at once', () => {
+    const { console, type } = createConsoleHarness()
+    const next = { ...defaultPreferences, leader: 'Ctrl-a', keys: { zoom: ['F11'] }, clipboard: false, keep: true }
+    expect(console.takePreferences(next)).toBe(
+      'preferences.yaml: leader, clipboard, keys changed; keep from the next start on',
+    )
+    type('\x01\x1b[23~')
+    expect(console.state.isZoomed).toBe(true)
+    expect(console.state.leaderLabel).toBe('Ctrl-a')
+    expect(console.takePreferences(next)).toBeUndefined()
+  })
+})
