@@ -25,6 +25,7 @@ import { gangOfWhatIf, type TryOut, type WhatIf } from '../../ui/packing/what-if
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { ConsoleStudies, linesOf } from './console-studies.ts'
 import { type Engine, engineLog, openEngines } from './engines.ts'
+import { GroupExtents } from './group-extents.ts'
 import { hostsOf, type OpenQueue, readQueue } from './open-queue.ts'
 import { pollUsage } from './poll-usage.ts'
 import { engineNodes, whyWaiting } from './why-waiting.ts'
@@ -139,6 +140,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
   const engines = await openEngines(queue.inventory, context)
   const studies = new ConsoleStudies(store)
   const past = new PastHolds(store)
+  const extents = new GroupExtents(store)
   let seen = ''
   const expectedOf = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text))
   return {
@@ -149,12 +151,14 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       seen = state
       const { down = {} } = store.report() ?? {}
       const active = store.active()
-      const groups = store.groups(MOST_GROUPS).flatMap((group) => {
+      const known = store.groups(MOST_GROUPS)
+      const ran = extents.of(known, active, context.now())
+      const groups = known.flatMap((group) => {
         const lead = store.get(group.first)
-        return lead === undefined ? [] : [{ ...group, lead }]
+        return lead === undefined ? [] : [{ ...group, lead, extent: ran.extents.get(group.spec) }]
       })
       const { lines, isComplete } = studies.lines(MOST_GROUPS)
-      if (!isComplete) seen = ''
+      if (!isComplete || !ran.isComplete) seen = ''
       return {
         hosts: packHosts(hostsOf(queue), active),
         down,

@@ -3,8 +3,8 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ResourceRequest } from '../model/resources.ts'
 import { needsText } from '../plans/needs.ts'
 import { placeTitle } from './engine.ts'
-import { isFinal, type Job, type JobSpec, type JobState } from './job.ts'
-import type { JobGroup } from './store.ts'
+import { FINAL_KINDS, isFinal, type Job, type JobSpec, type JobState } from './job.ts'
+import type { JobExtent, JobGroup } from './store.ts'
 
 export type JobColumn = {
   readonly title: string
@@ -12,13 +12,13 @@ export type JobColumn = {
   readonly width: number
   /** The longest text that `muster job list` prints, in terminal columns. */
   readonly most?: number
-  /** The tab shows it only in a pane of at least so many columns. */
+  /** The tab shows it in a pane of at least so many columns, or where it is needed. */
   readonly leastPane?: number
-  /** Undefined: always. */
+  /** `muster job list` prints it only then; undefined: always. */
   isNeeded?(jobs: readonly Job[]): boolean
   text(job: Job, nowMs: number): string
   /** For an array or a grid, which the tab shows in one row; undefined: its jobs differ. */
-  groupText?(group: JobGroup & { readonly lead: Job }): string
+  groupText?(group: JobGroup & { readonly lead: Job; readonly extent?: JobExtent | undefined }, nowMs: number): string
 }
 
 /** The tab draws this one itself: colour, reason and progress. */
@@ -42,17 +42,28 @@ export const JOB_COLUMNS: readonly JobColumn[] = [
     groupText: ({ first, count }) => `${first}-${first + count - 1}`,
   },
   STATE_COLUMN,
-  { title: 'RAN', width: 9, text: durationText },
-  { title: 'ON', width: 12, most: 20, text: (job) => hostsText(job) ?? '-' },
+  {
+    title: 'RAN',
+    width: 9,
+    text: ({ state }, nowMs) => durationText(ranMs(state, nowMs)),
+    groupText: (group, nowMs) => durationText(groupRanMs(group, nowMs)),
+  },
+  {
+    title: 'ON',
+    width: 12,
+    most: 20,
+    text: (job) => hostsText(job) ?? '-',
+    groupText: ({ extent }) => (extent === undefined ? '-' : foldedPlaces(extent.hosts)) || '-',
+  },
   {
     title: 'USER',
-    width: 12,
+    width: 10,
     most: 12,
-    leastPane: 100,
+    leastPane: 96,
     isNeeded: (jobs) => new Set(jobs.map(({ user }) => user)).size > 1,
     ...shared(({ user }) => user),
   },
-  { title: 'ASKS FOR', width: 28, leastPane: 100, ...shared(requestText) },
+  { title: 'ASKS FOR', width: 28, leastPane: 114, ...shared(requestText) },
   { title: 'NAME', width: 200, most: 40, ...shared(({ spec }) => spec.name) },
 ]
 
@@ -76,11 +87,12 @@ function bundlesText({ request, bundles, strategy, roles }: JobSpec): string {
 export function hostsText(job: Job): string | undefined {
   const { state } = job
   if (!('places' in state) || state.places === undefined || state.places.length === 0) return undefined
-  return foldHostSet([...new Set(state.places.map(({ host }) => placeTitle(host)))])
+  return foldedPlaces(state.places.map(({ host }) => host))
 }
 
-function durationText({ state }: Job, nowMs: number): string {
-  const ms = ranMs(state, nowMs)
+const foldedPlaces = (hosts: readonly string[]): string => foldHostSet([...new Set(hosts.map(placeTitle))])
+
+function durationText(ms: number | undefined): string {
   if (ms === undefined) return '-'
   return ms < 100_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`
 }
@@ -89,4 +101,11 @@ function durationText({ state }: Job, nowMs: number): string {
 export function ranMs(state: JobState, nowMs: number): number | undefined {
   if (!('startedMs' in state) || state.startedMs === undefined) return undefined
   return Math.max(0, (isFinal(state) ? state.endedMs : nowMs) - state.startedMs)
+}
+
+/** From the first start to the last end; while one of them has not ended, until now. */
+export function groupRanMs({ counts, extent }: JobGroup & { readonly extent?: JobExtent | undefined }, nowMs: number) {
+  if (extent?.startedMs === undefined) return undefined
+  const isOver = [...counts.keys()].every((kind) => FINAL_KINDS.some((final) => final === kind))
+  return Math.max(0, (isOver ? (extent.endedMs ?? nowMs) : nowMs) - extent.startedMs)
 }

@@ -59,6 +59,17 @@ export type JobGroup = {
   readonly counts: ReadonlyMap<string, number>
 }
 
+/** When and where jobs that were submitted together ran. */
+export type JobExtent = {
+  /** The first start and the last end; undefined: none has started, or ended. */
+  readonly startedMs: number | undefined
+  readonly endedMs: number | undefined
+  /** Places of engines, too. */
+  readonly hosts: readonly string[]
+}
+
+const MOST_EXTENT_HOSTS = 1_000
+
 /** Where the job of a trial differs from those of its study. */
 export type OwnJob = {
   readonly spec?: JobSpec | undefined
@@ -204,6 +215,27 @@ export class JobStore implements Disposable {
         ]),
       ),
     }))
+  }
+
+  /** Of one submission. Jobs that run are not among those that have started. */
+  extentOf(spec: number): JobExtent {
+    const specs = JSON.stringify(specFamilies(this.file).get(spec) ?? [spec])
+    const [times] = this.file.all(
+      `SELECT min(ended_ms - ran_ms) AS started, max(ended_ms) AS ended FROM jobs
+        WHERE spec IN (SELECT value FROM json_each(?))`,
+      specs,
+    )
+    const hosts = this.file.all(
+      `SELECT DISTINCT json_extract(place.value, '$.host') AS host FROM jobs, json_each(jobs.state, '$.places') AS place
+        WHERE spec IN (SELECT value FROM json_each(?)) AND ran_ms IS NOT NULL LIMIT ${MOST_EXTENT_HOSTS}`,
+      specs,
+    )
+    const msOf = (value: unknown) => (typeof value === 'number' ? value : undefined)
+    return {
+      startedMs: msOf(times?.started),
+      endedMs: msOf(times?.ended),
+      hosts: hosts.map(({ host }) => String(host)),
+    }
   }
 
   /** Jobs of one submission. `kinds`: empty for all. */

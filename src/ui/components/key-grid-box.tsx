@@ -1,9 +1,13 @@
 /** Draws the commands while the leader waits. */
 import { Box } from 'ink'
 import { defined } from '../../base/defined.ts'
+import { textWidth } from '../../base/text-width.ts'
 import type { Theme } from '../compositor/scene.ts'
-import type { KeyGrid } from '../keys/key-grid.ts'
+import type { GridCell, KeyGrid } from '../keys/key-grid.ts'
 import { Themed } from './dialog-box.tsx'
+
+const restOf = (cells: readonly GridCell[], width: number): number =>
+  Math.max(0, width - cells.reduce((sum, { key, text }) => sum + textWidth(key) + textWidth(text), 0))
 
 export function KeyGridBox({ theme, grid: { rows, rect } }: { readonly theme: Theme; readonly grid: KeyGrid }) {
   const colours = { title: theme.accent, plain: theme.barText, disabled: theme.muted }
@@ -39,9 +43,7 @@ export function KeyGridBox({ theme, grid: { rows, rect } }: { readonly theme: Th
               </Themed>
             </Box>
           ))}
-          <Box flexGrow={1}>
-            <Themed fill={theme.dialog}>{' '.repeat(rect.width)}</Themed>
-          </Box>
+          <Themed fill={theme.dialog}>{' '.repeat(restOf(cells, rect.width - 3))}</Themed>
         </Box>
       ))}
     </Box>

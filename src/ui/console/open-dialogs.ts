@@ -206,13 +206,18 @@ function keysHere(app: ConsoleApp): Here {
   const { state, page } = app
   const { tab, panel } = state
   const listOf = <S>(title: string, table: readonly KeyEntry<S>[], now: S, press: (key: string) => void): Here => {
-    const active = table.filter(({ isActive }) => isActive?.(now) !== false)
+    const known = table.filter(({ isActive }) => isActive?.(now) !== false)
+    // Moving about comes last.
+    const active = [
+      ...known.filter(({ title: name }) => name !== undefined),
+      ...known.filter(({ title: name }) => name === undefined),
+    ]
     const idOf = (entry: KeyEntry<S>) => `key ${entry.id}`
     return {
       items: active.map((entry) => ({
         id: idOf(entry),
-        label: entry.title ?? entry.help.replace(/[.;:].*$/s, ''),
-        detail: entry.title === undefined ? '' : clip(entry.help, HELP_WIDTH),
+        label: entry.title ?? sentence(entry).replace(/[.;].*$/s, ''),
+        detail: entry.title === undefined ? '' : clip(sentence(entry), HELP_WIDTH),
         synonyms: title,
         keywords: entry.help,
         keyHint: entry.keys.join(' '),
@@ -226,6 +231,9 @@ function keysHere(app: ConsoleApp): Here {
   if (panel?.hasKeys === true) return listOf('view', panelKeys, panel, (key) => app.work.handleKey(key))
   return { items: [], keys: new Map(), press: () => {} }
 }
+
+/** Without what it is about: `Study: show …`. */
+const sentence = ({ help }: KeyEntry<never>): string => help.replace(/^[^.:]{1,40}: /, '')
 
 /** Of the sentence beside a command of the shown tab. */
 const HELP_WIDTH = 44

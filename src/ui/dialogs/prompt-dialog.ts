@@ -181,7 +181,7 @@ export const listDialog =
       const all = found()
       const none = items.length === 0 ? emptyText : `nothing matches “${line.text.trim()}”`
       if (all.length === 0) return [{ text: none, tone: 'muted' }]
-      const room = Math.max(3, rows - 9)
+      const room = Math.max(3, rows - 10)
       const isLong = all.length > room
       const height = isLong ? room - 1 : room
       const start = windowAround(selected, all.length, height)

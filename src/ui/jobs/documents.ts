@@ -6,6 +6,7 @@ import { whenText } from '../../base/time-text.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { formatBundle, isFinal, type JobState } from '../../scheduler/jobs/job.ts'
 import {
+  groupRanMs,
   JOB_COLUMNS,
   type JobColumn,
   ranMs,
@@ -60,16 +61,21 @@ const LINE_ORDERS = (nowMs: number): Readonly<Record<string, Partial<TableColumn
     find: ({ lead, counts, study }, word) =>
       [...counts.keys(), study?.study.state.kind ?? '', lead?.state.kind ?? ''].some((kind) => hasWord(kind, word)),
   },
-  RAN: { order: ({ lead }) => lead && ranMs(lead.state, nowMs), isDescending: true, needsTitle: true },
+  RAN: {
+    order: (line) => (line.count > 1 ? groupRanMs(line, nowMs) : line.lead && ranMs(line.lead.state, nowMs)),
+    isDescending: true,
+    needsTitle: true,
+  },
   'ASKS FOR': { needsTitle: true },
 })
 
 function lineText({ study, lead, ...line }: JobLine, column: JobColumn, nowMs: number): string {
   if (study !== undefined && column.title === 'NAME') return studyName(study)
   if (study !== undefined && column.title === 'USER') return study.study.user
+  if (study !== undefined && column === STATE_COLUMN) return study.study.state.kind
   if (lead === undefined) return ''
   if (column === STATE_COLUMN && line.count > 1) return [...line.counts.keys()].join(' ')
-  return line.count === 1 ? column.text(lead, nowMs) : (column.groupText?.({ ...line, lead }) ?? '')
+  return line.count === 1 ? column.text(lead, nowMs) : (column.groupText?.({ ...line, lead }, nowMs) ?? '')
 }
 
 const BAR_CELLS = 8
@@ -89,7 +95,7 @@ export type ListInput = {
 export function listDocument({ status, lines, chosen, filter, view, columns, theme, nowMs }: ListInput): RowDocument {
   const muted = mutedStyle(theme)
   const leads = lines.flatMap(({ lead }) => lead ?? [])
-  const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => columns >= leastPane && isNeeded?.(leads) !== false)
+  const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => columns >= leastPane || isNeeded?.(leads) === true)
   const counts = [...status.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
   const summary: Row = [
     { text: ` ${counts}`, style: boldStyle(theme.text) },
@@ -124,7 +130,7 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
       const cells = shown.flatMap((column): readonly Span[] => {
         if (column === STATE_COLUMN)
           return line.count === 1 ? [stateSpan(lead.state, theme)] : progressSpans(line, theme)
-        const text = line.count === 1 ? column.text(lead, nowMs) : (column.groupText?.({ ...line, lead }) ?? '-')
+        const text = line.count === 1 ? column.text(lead, nowMs) : (column.groupText?.({ ...line, lead }, nowMs) ?? '-')
         const cell = clip(printable(text), column.width - 1)
         return [{ text: column === shown.at(-1) ? cell : padEnd(cell, column.width), style: plain }]
       })

@@ -4,7 +4,7 @@ import type { Job } from '../../scheduler/jobs/job.ts'
 import type { DeviceHold, PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { RankReading, RankTail } from '../../scheduler/jobs/ranks.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
-import type { JobGroup } from '../../scheduler/jobs/store.ts'
+import type { JobExtent, JobGroup } from '../../scheduler/jobs/store.ts'
 import type { RankTraces } from '../../scheduler/launch/straggler.ts'
 import type { BlockSpot } from '../packing/arrange.ts'
 import type { ClusterJob, EnginePicture } from '../packing/engine-picture.ts'
@@ -144,7 +144,12 @@ export const CHANGED_KINDS: Readonly<Record<JobAction, readonly string[]>> = {
 }
 
 /** Jobs that were submitted together, or a study with its jobs: it may have none yet, or never any. */
-export type JobLine = JobGroup & { readonly lead: Job | undefined; readonly study?: StudyLine }
+export type JobLine = JobGroup & {
+  readonly lead: Job | undefined
+  readonly study?: StudyLine
+  /** Of an array or a grid; undefined: not read yet. */
+  readonly extent?: JobExtent | undefined
+}
 
 /** Rows of the list without its filter by words. */
 export function linesInState({ status, filter }: QueueView): readonly JobLine[] {

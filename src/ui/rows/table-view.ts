@@ -45,32 +45,39 @@ export type TableViews = ReadonlyMap<string, Omit<TableView, 'isTyping'>>
 
 export const FIRST_TABLE_VIEW: TableView = { filter: emptyLine, sort: undefined, isReversed: false, isTyping: false }
 
-const keys = keyTable<TableFrame | undefined>()(
+type Now = { readonly frame: TableFrame; readonly view: TableView }
+
+const keys = keyTable<Now>()(
   [
     'table-filter',
     '/',
     'filter',
     'Tables: show only rows that match what you type: words, !word excludes, column:word searches one column. Enter keeps the filter, Esc clears it.',
   ],
-  ['table-sort', '>', 'sort', 'Tables: sort by the next column.', (frame) => (frame?.columns.length ?? 0) > 1],
+  ['table-clear', 'Esc', 'clear filter', 'Tables: clear the filter.', ({ view }) => view.filter.text !== ''],
+  ['table-sort', '>', 'sort', 'Tables: sort by the next column.', ({ frame }) => frame.columns.length > 1],
   ['table-sort-before', '<', '', 'Tables: sort by the previous column.'],
   ['table-reverse', 'I', '', 'Tables: reverse the order.'],
 )
 
-/** For the table of keys of a tab. */
-export const tableKeys = <S>(frameOf: (state: S) => TableFrame | undefined): readonly KeyEntry<S>[] =>
+/** For the table of keys of a tab: first the filter and how it is cleared, then the order. */
+export const tableKeys = <S>(
+  frameOf: (state: S) => TableFrame | undefined,
+  viewOf: (state: S, id: string) => TableView,
+): readonly KeyEntry<S>[] =>
   keys.map(({ isActive, ...entry }) => ({
     ...entry,
     isActive: (state: S) => {
       const frame = frameOf(state)
-      return frame !== undefined && isActive?.(frame) !== false
+      return frame !== undefined && isActive?.({ frame, view: viewOf(state, frame.id) }) !== false
     },
   }))
 
 /** Undefined: the key is not one of a table, or it has nothing to do now. */
 export function tableAfterKey(view: TableView, frame: TableFrame, label: string): TableView | undefined {
-  if (label === 'Esc') return view.filter.text === '' ? undefined : { ...view, filter: emptyLine }
-  switch (commandOf(keys, label, frame)) {
+  switch (commandOf(keys, label, { frame, view })) {
+    case 'table-clear':
+      return { ...view, filter: emptyLine }
     case 'table-filter':
       return { ...view, isTyping: true, filter: { ...view.filter, cursor: view.filter.text.length } }
     case 'table-sort':

@@ -6,7 +6,7 @@ import { hintsOf, type KeyEntry } from '../keys/key-table.ts'
 import { networkKeys, networkTable } from '../network/network-page.ts'
 import { packingKeys } from '../packing/packing-page.ts'
 import { type TableFrame, tableKeys } from '../rows/table-view.ts'
-import type { ConsoleState, PageTab } from '../state/console-state.ts'
+import { type ConsoleState, type PageTab, tableView } from '../state/console-state.ts'
 import { logKeys } from './log-page.ts'
 
 type TableOf = (state: ConsoleState) => TableFrame | undefined
@@ -21,7 +21,9 @@ export const tableOf: TableOf = (state) => (state.tab === 'shells' ? undefined :
 
 const withTable = (tab: PageTab, own: readonly KeyEntry<ConsoleState>[]): readonly KeyEntry<ConsoleState>[] => {
   const table = pageTables[tab]
-  return table === undefined ? own : [...own, ...tableKeys(table)]
+  if (table === undefined) return own
+  const [filter, clear, ...rest] = tableKeys(table, tableView)
+  return [...[filter, clear].flatMap((entry) => entry ?? []), ...own, ...rest]
 }
 
 export const pageKeys: Readonly<Record<PageTab, readonly KeyEntry<ConsoleState>[]>> = {

@@ -211,6 +211,22 @@ describe('the queue on disk', () => {
     expect(store.groups(1).map(({ first }) => first)).toEqual([4])
   })
 
+  test('tells when and where the jobs of an array ran', () => {
+    using store = open()
+    store.submit(submission({ variants: [{}, {}, {}] }), 0)
+    const spec = store.groups(1)[0]?.spec ?? 0
+    expect(store.extentOf(spec)).toEqual({ startedMs: undefined, endedMs: undefined, hosts: [] })
+    for (const [id, host, startMs, endMs] of [
+      [1, 'n2', 100, 300],
+      [2, 'n1', 200, 900],
+    ] as const) {
+      applyEvent(store, id, { kind: 'placed', places: [{ host, devices: [] }] }, startMs)
+      applyEvent(store, id, { kind: 'seen', rank: 0, bundle: { kind: 'begun' } }, startMs)
+      applyEvent(store, id, { kind: 'seen', rank: 0, bundle: { kind: 'ended', end: { kind: 'exit', code: 0 } } }, endMs)
+    }
+    expect(store.extentOf(spec)).toEqual({ startedMs: 100, endedMs: 900, hosts: ['n2', 'n1'] })
+  })
+
   test('takes many submissions in one call, all or none', () => {
     using store = open()
     expect(store.submitAll([submission(), submission({ variants: [{}, {}] })], 0)).toEqual([[1], [2, 3]])

@@ -166,15 +166,15 @@ describe('the Jobs tab', () => {
 
   it('shows only keys that apply to the selected row in the footer', async () => {
     const { press, hints, queue, console, titles } = await openTab('5', 100)
-    expect(hints()).toMatch(/1 shells +\? help +c cancel +h hold +f states +\/ filter/)
+    expect(hints()).toMatch(/1 shells +\? help +\/ filter +c cancel +h hold +f states/)
     await press('j')
-    expect(hints()).toMatch(/1 shells +\? help +t retry +f states/)
+    expect(hints()).toMatch(/1 shells +\? help +\/ filter +t retry +f states/)
     await press('j')
-    expect(hints()).toMatch(/1 shells +\? help +Enter its jobs +Right next +c cancel/)
+    expect(hints()).toMatch(/1 shells +\? help +\/ filter +Enter its jobs +Right next +c cancel/)
     queue.sweeps.set(1, { metrics: [], parameters: [], rows: [], count: 4 })
     await press('\r')
     expect(titles().join()).toContain('jobs 1-4')
-    expect(hints()).toMatch(/Esc list +\? help +Enter this job +c cancel/)
+    expect(hints()).toMatch(/Esc list +\? help +\/ filter +Enter this job +c cancel/)
     await press('q')
     expect([console.state.tab, console.state.queue.isTableOpen]).toEqual(['jobs', false])
   })
@@ -183,7 +183,7 @@ describe('the Jobs tab', () => {
     const jobs = JOBS.map((job) => (job.id > 4 ? job : { ...job, spec: { ...job.spec, metrics: [{ name: 'loss' }] } }))
     const { press, hints, queue, titles } = await openTab('5', 80, 24, jobs)
     await press('jj')
-    expect(hints()).toMatch(/1 shells +\? help +Enter results +Right next/)
+    expect(hints()).toMatch(/1 shells +\? help +\/ filter +Enter results +Right next/)
     queue.sweeps.set(1, { metrics: [{ name: 'loss' }], parameters: [], rows: [], count: 4 })
     await press('\r')
     expect(titles().join()).toContain('results of 1-4')
@@ -208,6 +208,19 @@ describe('the Jobs tab', () => {
     expect(titles()[0]).toBe(' jobs  /name:train  2 of 3 ')
     await press('\x1b')
     expect([titles()[0], console.state.tab]).toEqual([' jobs ', 'jobs'])
+  })
+
+  it('shows who submitted what and when and where an array ran', async () => {
+    const extent = { startedMs: 0, endedMs: 250_000, hosts: ['n1', 'n2', 'n3'] }
+    const shown = async (columns: number, users: readonly string[]) => {
+      const jobs = JOBS.map((job, index) => ({ ...job, user: users[index % users.length] ?? '' }))
+      const tab = await openQueueTab('5', columns, 40, jobs, { 1: 4 }, [], [], { 1: extent })
+      return tab.text()
+    }
+    // It has not ended: its time is that until now.
+    expect(await shown(120, ['ann'])).toMatch(/^ 1-4 .* 2\/4 +17 min +n\[1-3\] +ann +4 CPU/m)
+    expect(await shown(80, ['ann'])).not.toContain('USER')
+    expect(await shown(80, ['ann', 'bob'])).toMatch(/^ JOB +STATE +RAN +ON +USER +NAME[\s\S]*^▸6 .* bob +train-6/m)
   })
 
   it('sorts the list by any column and in both directions', async () => {

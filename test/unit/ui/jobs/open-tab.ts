@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { linesOf } from '../../../../src/cli/job/console-studies.ts'
 import type { Job } from '../../../../src/scheduler/jobs/job.ts'
+import type { JobExtent } from '../../../../src/scheduler/jobs/store.ts'
 import { bestTrials } from '../../../../src/scheduler/study/front.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
@@ -23,6 +24,7 @@ export async function openQueueTab(
   arrays: Readonly<Record<number, number>>,
   studies: readonly StudyReading[] = [],
   sources: readonly ClusterSource[] = [],
+  extents: Readonly<Record<number, JobExtent>> = {},
 ) {
   const alone = statusOf(hostSpecs(3), jobs, { arrays })
   const lines = studies.map(({ study, counts, trials }) => ({
@@ -30,7 +32,13 @@ export async function openQueueTab(
     counts,
     best: bestTrials(trials, study.spec.metrics.slice(0, 1))[0],
   }))
-  const status = { ...alone, groups: linesOf(alone.groups, lines) }
+  const status = {
+    ...alone,
+    groups: linesOf(
+      alone.groups.map((group) => ({ ...group, extent: extents[group.spec] })),
+      lines,
+    ),
+  }
   const queue = new FakeQueue(jobs, status)
   queue.sources = sources
   for (const reading of studies) queue.studies.set(reading.study.id, reading)

@@ -107,7 +107,7 @@ describe('a study in the list of jobs', () => {
   it('retries the jobs of failed trials, but not of those that were stopped early', async () => {
     const stopped = (number: number) => jobOf(number + 1, { kind: 'cancelled', endedMs: 0 })
     const jobs = JOBS.map((job, number) => (number === 4 || number === 5 ? stopped(number) : job))
-    const { press, queue, hints } = await openQueueTab('5', 80, 24, jobs, { 1: jobs.length }, [WF])
+    const { press, queue, hints } = await openQueueTab('5', 100, 24, jobs, { 1: jobs.length }, [WF])
     expect(hints()).toContain('t retry')
     await press('t')
     await press('y')
