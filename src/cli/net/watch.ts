@@ -10,8 +10,9 @@ import { fileReason, MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type OpsHosts, reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
+import type { WatchPort } from '../../ops/net/watch/repeated-script.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
-import { HostWatch, OwnMachine, type WatchPort } from '../../ops/net/watch/watch-hosts.ts'
+import { HostWatch, OwnMachine } from '../../ops/net/watch/watch-hosts.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
@@ -43,7 +44,7 @@ Examples:
   muster net watch @gpus --record today.jsonl  also record it; --replay today.jsonl shows it again
   muster net watch --count 5 --json            five samples of each host, for scripts
 
-Keys: s sort, Enter charts of a host, q quit. Nothing is installed on the hosts: one line of sh reads /proc once a second.
+Keys: > and < sort, / filter, Enter charts of a host, q quit. Nothing is installed on the hosts: one line of sh reads /proc once a second.
 `,
   async run(target: string | undefined, options: WatchCommandOptions, context: CliContext) {
     const isText = options.json === true || options.count !== undefined

@@ -11,7 +11,7 @@ import type { NetworkView, NetworkViewId } from './network-view.ts'
 import { PairTestView, pairKeys } from './pair-view.ts'
 import { RESULTS_FRAME } from './results-table.ts'
 import { KeptView, keptPictureKeys, ResultsView, resultsKeys } from './results-view.ts'
-import { LiveView, liveKeys } from './watch-live.ts'
+import { LiveView, liveKeys, liveTable, watchRows } from './watch-live.ts'
 import { moveSelection } from './watch-view.ts'
 import type { WatchedHosts } from './watched-hosts.ts'
 
@@ -54,8 +54,10 @@ export const networkKeys: readonly KeyEntry<ConsoleState>[] = [
 ]
 
 /** The table that has the keys. */
-export const networkTable = (state: ConsoleState): TableFrame | undefined =>
-  shownView(state) === 'results' ? RESULTS_FRAME : undefined
+export function networkTable(state: ConsoleState): TableFrame | undefined {
+  const view = shownView(state)
+  return view === 'results' ? RESULTS_FRAME : view === 'live' ? liveTable(state) : undefined
+}
 
 export type NetworkPorts = {
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -130,7 +132,7 @@ export class NetworkPage implements Page {
         this.#show('results')
         break
       case 'mark': {
-        const host = watch.view.selected ?? moveSelection(watch.view, watch.hosts, 0).selected
+        const host = watch.view.selected ?? moveSelection(watch.view, watchRows(this.#context.state), 0).selected
         // This machine is no host.
         if (host === undefined || !this.#context.state.hosts.has(host)) break
         const marked = new Set(network.marked)

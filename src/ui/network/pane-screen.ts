@@ -7,11 +7,13 @@ import type { lineChart } from '../charts/line-chart.ts'
 import type { ColourDepth } from '../compositor/colours.ts'
 import { Compositor } from '../compositor/compositor.ts'
 import { mutedStyle, type PaneView, type Rect, type Theme, type ThemeName, themes } from '../compositor/scene.ts'
-import { InputDecoder } from '../keys/decode-input.ts'
-import { hintsOf, keyLabel } from '../keys/key-table.ts'
+import { InputDecoder, type KeyEvent } from '../keys/decode-input.ts'
+import { hintsOf, keyLabel, keyTable } from '../keys/key-table.ts'
+import { FIRST_TABLE_VIEW, filterAfterKey, type TableView, tableAfterKey, tableKeys } from '../rows/table-view.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { enterTerminal } from '../tty/terminal-session.ts'
 import { TtyWriter } from '../tty/tty-writer.ts'
+import { hostsFrame, shownHosts } from './watch-columns.ts'
 import { watchPanes } from './watch-panes.ts'
 import { changeWatch, FIRST_VIEW, type WatchView, watchKeys } from './watch-view.ts'
 
@@ -35,7 +37,7 @@ export type PaneScreenOptions = PaneTerminal & {
   /** For the frame of the last pane. */
   words(): string
   /** `leave`: the key leaves the screen; false: it does nothing here. */
-  handleKey(label: string): boolean | 'leave'
+  handleKey(label: string, event: KeyEvent): boolean | 'leave'
   /** Calls back when there is something new to draw, until disposed. */
   subscribe(changed: () => void): Disposable
 }
@@ -85,7 +87,7 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
     for (const event of events) {
       if (event.type !== 'key') continue
       const label = keyLabel(event.key)
-      const taken = label === 'Ctrl-c' ? 'leave' : options.handleKey(label)
+      const taken = label === 'Ctrl-c' ? 'leave' : options.handleKey(label, event)
       if (taken === 'leave') return quit()
       if (taken) drawing.now()
     }
@@ -134,15 +136,31 @@ export type WatchScreenOptions = PaneTerminal & {
 /** Resolves when the user has left and the terminal is as it was. */
 export async function openWatchScreen(options: WatchScreenOptions): Promise<void> {
   let view: WatchView = FIRST_VIEW
+  let table: TableView = FIRST_TABLE_VIEW
+  const tables = () => ({ hosts: table, processes: FIRST_TABLE_VIEW })
+  const tableAfter = (label: string, event: KeyEvent): TableView | undefined => {
+    if (view.isDetailed) return undefined
+    return table.isTyping
+      ? filterAfterKey(table, label, event)
+      : tableAfterKey(table, hostsFrame(options.hosts()), label)
+  }
   await openPaneScreen({
     ...options,
-    panes: (context) => watchPanes(options.hosts(), view, { ...context, nowMs: options.now() }),
+    panes: (context) => watchPanes(options.hosts(), view, { ...context, nowMs: options.now(), tables: tables() }),
     words() {
-      const hints = hintsOf(watchKeys, view).map(([key, words]) => `${key} ${words}`)
+      const frameOf = (each: WatchView) => (each.isDetailed ? undefined : hostsFrame(options.hosts()))
+      const hints = hintsOf([...watchKeys, ...tableKeys(frameOf, () => table), ...quitKeys], view).map(
+        ([key, words]) => `${key} ${words}`,
+      )
       return [...(options.title === undefined ? [] : [options.title()]), ...hints].join(' · ')
     },
-    handleKey(label) {
-      const next = changeWatch(view, options.hosts(), label)
+    handleKey(label, event) {
+      const sorted = tableAfter(label, event)
+      if (sorted !== undefined) {
+        table = sorted
+        return true
+      }
+      const next = changeWatch(view, { hosts: shownHosts(options.hosts(), table), processes: [] }, label)
       if (next === 'leave') return next
       if (next === undefined) return options.handleKey?.(label) === true
       view = next
@@ -150,3 +168,5 @@ export async function openWatchScreen(options: WatchScreenOptions): Promise<void
     },
   })
 }
+
+const quitKeys = keyTable<WatchView>()(['quit', 'q', 'quit', '', ({ isDetailed }) => !isDetailed])

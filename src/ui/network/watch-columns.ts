@@ -1,13 +1,15 @@
 /** The columns of the host table, in the order of importance. Pure. */
 import type { Sample } from '../../ops/net/watch/sample.ts'
+import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { percentOf, shortAmount } from '../rows/rows-pane.ts'
-import { gpuBusy, gpuHeat, gpuMemory, LIMITS, memoryPart, type Sort, swapPart } from './watch-view.ts'
+import { shownRows, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
+import { gpuBusy, gpuHeat, gpuMemory, LIMITS, lastOf, memoryPart, swapPart } from './watch-view.ts'
 
 export type Column = {
   readonly title: string
   readonly width: number
-  /** What sorts by it. */
-  readonly sort?: Sort
+  /** What it is sorted by, if that is neither its sparkline nor its value. */
+  order?(sample: Sample): number | undefined
   /** Undefined: not known. */
   text(sample: Sample): string | undefined
   /** Marked when it reaches `limit`. */
@@ -49,14 +51,13 @@ const part = (
 const cpu = ({ cpu: value }: Sample) => value
 
 export const COLUMNS: readonly Column[] = [
-  { ...part('CPU', 5, LIMITS.cpu, cpu), sort: 'cpu', spark: { value: cpu, most: 1 } },
-  { ...part('MEM', 5, LIMITS.memory, memoryPart), sort: 'memory', spark: { value: memoryPart, most: 1 } },
-  { ...part('GPU', 5, undefined, gpuBusy), sort: 'gpu', spark: { value: gpuBusy, most: 1 }, has: hasGpus },
+  { ...part('CPU', 5, LIMITS.cpu, cpu), spark: { value: cpu, most: 1 } },
+  { ...part('MEM', 5, LIMITS.memory, memoryPart), spark: { value: memoryPart, most: 1 } },
+  { ...part('GPU', 5, undefined, gpuBusy), spark: { value: gpuBusy, most: 1 }, has: hasGpus },
   { ...part('VRAM', 5, LIMITS.gpuMemory, gpuMemory), has: hasGpus },
   {
     title: 'IN/s',
     width: 6,
-    sort: 'network',
     text: ({ receivedBytes }) => amount(receivedBytes),
     spark: { value: ({ receivedBytes }) => receivedBytes, isExtra: true },
   },
@@ -69,7 +70,6 @@ export const COLUMNS: readonly Column[] = [
   {
     title: 'READ/s',
     width: 7,
-    sort: 'disk',
     text: ({ readBytes }) => amount(readBytes),
     spark: { value: ({ readBytes }) => readBytes, isExtra: true },
   },
@@ -97,7 +97,13 @@ export const COLUMNS: readonly Column[] = [
     has: hasNfs,
     spark: { value: ({ nfs }) => nfs && nfs.readBytes + nfs.writtenBytes, isExtra: true },
   },
-  { title: 'NFS ms', width: 7, text: ({ nfs }) => nfs?.roundTripMs?.toFixed(1), has: hasNfs },
+  {
+    title: 'NFS ms',
+    width: 7,
+    text: ({ nfs }) => nfs?.roundTripMs?.toFixed(1),
+    order: ({ nfs }) => nfs?.roundTripMs,
+    has: hasNfs,
+  },
   {
     title: '°C',
     width: 5,
@@ -107,3 +113,42 @@ export const COLUMNS: readonly Column[] = [
     has: hasGpus,
   },
 ]
+
+/** The id of its pane. */
+export const HOSTS = ' network'
+const NAME = 'HOST'
+
+/** Silent hosts and the console's own machine are last in every order. */
+const sampleOf = (host: WatchedHost): Sample | undefined =>
+  host.trouble === undefined && host.isOwn !== true ? lastOf(host) : undefined
+
+const hostColumns: readonly TableColumn<WatchedHost>[] = [
+  { title: NAME, text: ({ host }) => host },
+  { title: 'TROUBLE', text: ({ trouble = '' }) => trouble, isHidden: true },
+  ...COLUMNS.map(({ title, text, order, spark, value }): TableColumn<WatchedHost> => {
+    const amount = order ?? spark?.value ?? value
+    return {
+      title,
+      needsTitle: true,
+      isDescending: true,
+      text: (host) => {
+        const sample = lastOf(host)
+        return (sample && text(sample)) ?? ''
+      },
+      order: (host) => {
+        const sample = sampleOf(host)
+        return sample && amount?.(sample)
+      },
+    }
+  }),
+]
+
+export function hostsFrame(hosts: readonly WatchedHost[]): TableFrame {
+  const samples = hosts.flatMap((host) => sampleOf(host) ?? [])
+  const shown = COLUMNS.filter(({ has }) => has === undefined || samples.some(has))
+  return { id: HOSTS, columns: [NAME, ...shown.map(({ title }) => title)], sorted: NAME }
+}
+
+/** Unless sorted by a value, in the order of the inventory. */
+export const shownHosts = (hosts: readonly WatchedHost[], view: TableView): readonly WatchedHost[] =>
+  shownRows(hosts, hostColumns, view.sort === NAME ? { ...view, sort: undefined } : view)

@@ -1,15 +1,27 @@
 /** Live resources of the console's hosts, from the first opening of the Network tab on; drawn once a second while shown. */
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import type { ProcessWatch } from '../../ops/net/watch/processes.ts'
 import type { lineChart } from '../charts/line-chart.ts'
 import { labelStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
+import type { TableFrame } from '../rows/table-view.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
-import type { ConsoleState, PageContext } from '../state/console-state.ts'
+import { type ConsoleState, type PageContext, tableView } from '../state/console-state.ts'
 import type { NetworkView } from './network-view.ts'
+import { PROCESSES, processesFrame, shownProcesses } from './process-table.ts'
 import { TabRecordings } from './tab-recordings.ts'
+import { HOSTS, hostsFrame, shownHosts } from './watch-columns.ts'
 import { watchPanes } from './watch-panes.ts'
-import { changeWatch, moveSelection, type WatchState, type WatchView, watchKeys } from './watch-view.ts'
+import {
+  changeWatch,
+  lastOf,
+  moveSelection,
+  type WatchRows,
+  type WatchState,
+  type WatchView,
+  watchKeys,
+} from './watch-view.ts'
 import type { WatchedHosts } from './watched-hosts.ts'
 
 const REPLAY_HELP =
@@ -42,6 +54,20 @@ export const liveKeys: readonly KeyEntry<ConsoleState>[] = [
   ...recordingKeys,
 ]
 
+/** The table of the hosts, or of the processes on the page of one. */
+export function liveTable({ watch }: ConsoleState): TableFrame | undefined {
+  return watch.view.isDetailed ? processesFrame(watch.processes) : hostsFrame(watch.hosts)
+}
+
+const tablesOf = (state: ConsoleState) => ({ hosts: tableView(state, HOSTS), processes: tableView(state, PROCESSES) })
+
+export function watchRows(state: ConsoleState): WatchRows {
+  const { hosts, view, processes } = state.watch
+  const tables = tablesOf(state)
+  const sample = hosts.filter(({ host }) => host === view.selected).map(lastOf)[0]
+  return { hosts: shownHosts(hosts, tables.hosts), processes: shownProcesses(processes, sample, tables.processes) }
+}
+
 const GATHER_MS = 100
 const SHOW_EVERY_MS = 1000
 
@@ -55,6 +81,7 @@ export class LiveView implements NetworkView {
   #isDisposed = false
   readonly #recordings: TabRecordings
   #playing: Disposable | undefined
+  #processes: ProcessWatch | undefined
 
   constructor(context: PageContext, watched: WatchedHosts, environment: Readonly<Record<string, string | undefined>>) {
     this.#context = context
@@ -88,7 +115,9 @@ export class LiveView implements NetworkView {
         theme,
         nowMs,
         chart: this.#chart,
-        select: (selected) => this.#show({ ...view, selected }),
+        tables: tablesOf(this.#context.state),
+        processes: watch.processes,
+        select: (chosen) => this.#show({ ...view, ...chosen }),
         ...(badge === undefined ? {} : { badge }),
       },
     )
@@ -100,7 +129,7 @@ export class LiveView implements NetworkView {
     if (command !== undefined) return this.#record(command)
     const shown = this.#recordings.shown
     if (shown?.replay.handleKey(label) === true) return this.#update()
-    const next = changeWatch(state.watch.view, state.watch.hosts, label)
+    const next = changeWatch(state.watch.view, watchRows(state), label)
     if (next === undefined) return false
     if (next !== 'leave') this.#show(next)
     else if (shown === undefined) return 'leave'
@@ -112,14 +141,15 @@ export class LiveView implements NetworkView {
   }
 
   scrollBy(rows: number): void {
-    const { view, hosts } = this.#context.state.watch
-    this.#show(moveSelection(view, hosts, Math.sign(rows)))
+    const { state } = this.#context
+    this.#show(moveSelection(state.watch.view, watchRows(state), Math.sign(rows)))
   }
 
   [Symbol.dispose](): void {
     this.#isDisposed = true
     this.#showing[Symbol.dispose]()
     this.#playing?.[Symbol.dispose]()
+    this.#processes?.[Symbol.dispose]()
     this.#recordings[Symbol.dispose]()
     this.#subscription[Symbol.dispose]()
   }
@@ -151,6 +181,19 @@ export class LiveView implements NetworkView {
 
   #show(view: WatchView): void {
     this.#context.change(({ watch }) => ({ watch: { ...watch, view } }))
+    this.#update()
+  }
+
+  /** Only while the page of a host is shown, and not of a recording. */
+  #followProcesses(): void {
+    const { tab, network, watch } = this.#context.state
+    const { isDetailed, selected } = watch.view
+    const isShown = tab === 'network' && network.views.at(-1) === 'live' && isDetailed
+    const host = this.#watched.hosts.find((one) => one.host === selected && one.isOwn !== true)?.host
+    const wanted = isShown && this.#recordings.shown === undefined ? host : undefined
+    if (wanted === this.#processes?.view.host) return
+    this.#processes?.[Symbol.dispose]()
+    this.#processes = wanted === undefined ? undefined : this.#watched.processes(wanted)
   }
 
   #update(): true {
@@ -162,13 +205,15 @@ export class LiveView implements NetworkView {
           ? 'on'
           : 'off'
         : { title: shown.replay.title, index: shown.index, count: shown.count, nowMs: shown.replay.nowMs }
-    this.#context.change(({ watch }) => ({ watch: { ...watch, hosts, recording } }))
+    this.#followProcesses()
+    this.#context.change(({ watch }) => ({ watch: { ...watch, hosts, processes: this.#processes?.view, recording } }))
     return true
   }
 
   #showSoon(): void {
     const { state } = this.#context
-    if (this.#isDisposed || state.tab !== 'network') return
+    if (this.#isDisposed) return
+    if (state.tab !== 'network') return this.#followProcesses()
     this.#watched.follow([...state.hosts.keys()])
     this.#showing.soon()
   }

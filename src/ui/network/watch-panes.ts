@@ -1,22 +1,36 @@
 /** The watched hosts as panes: the table with charts where they fit, or one host with all its charts. Pure. */
+import { ageText } from '../../base/time-text.ts'
+import type { WatchedProcesses } from '../../ops/net/watch/processes.ts'
 import { isRealCard, type Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
-import { mutedStyle, type PaneView, type Rect, type Span, styleOf, type Theme } from '../compositor/scene.ts'
+import {
+  mutedStyle,
+  type PaneView,
+  type Rect,
+  type Span,
+  type Style,
+  styleOf,
+  type Theme,
+} from '../compositor/scene.ts'
 import { centredOn, documentOf, percentOf, type Row, rowsPane, shortAmount, splitRows } from '../rows/rows-pane.ts'
+import type { TableView } from '../rows/table-view.ts'
+import { PROCESSES, processTable, shownProcesses } from './process-table.ts'
 import { allHosts, chartCount, chartPlaces, type HostChartContext, hostCharts } from './watch-charts.ts'
+import { HOSTS, shownHosts } from './watch-columns.ts'
 import { watchTable } from './watch-table.ts'
-import { lastOf, NO_SAMPLES, sortHosts, swapPart, type WatchView } from './watch-view.ts'
+import { lastOf, NO_SAMPLES, swapPart, type WatchView } from './watch-view.ts'
 
 export type WatchContext = HostChartContext & {
   readonly rect: Rect
   /** Shows that the tab records or replays. */
   readonly badge?: Span
-  /** A click in the table. */
-  select?(host: string): void
+  readonly tables: { readonly hosts: TableView; readonly processes: TableView }
+  /** Undefined: those of this host are not known here, as in a recording. */
+  readonly processes?: WatchedProcesses | undefined
+  /** A click in a table. */
+  select?(chosen: Partial<WatchView>): void
 }
 
-const ID = ' network'
-const INFO_ROWS = 7
 const LEAST_CHART_ROWS = 9
 /** From this height on there are two rows of charts. */
 const TALL_ROWS = 28
@@ -24,7 +38,7 @@ const CHART_COLUMNS = 40
 
 export function watchPanes(hosts: readonly WatchedHost[], view: WatchView, context: WatchContext): readonly PaneView[] {
   const chosen = hosts.find(({ host }) => host === view.selected)
-  if (view.isDetailed && chosen !== undefined) return detailPanes(chosen, context)
+  if (view.isDetailed && chosen !== undefined) return hostPanes(chosen, view, context)
   const { rect } = context
   // What the table with its frame and heading leaves free.
   const rest = rect.height - hosts.length - 3
@@ -42,7 +56,7 @@ export function watchPanes(hosts: readonly WatchedHost[], view: WatchView, conte
 function tablePane(
   hosts: readonly WatchedHost[],
   view: WatchView,
-  { rect, theme, badge, select }: WatchContext,
+  { rect, theme, badge, select, tables }: WatchContext,
 ): PaneView {
   const others = hosts.filter(({ isOwn }) => isOwn !== true)
   const latest = others.flatMap((host) => (host.trouble === undefined ? (lastOf(host) ?? []) : []))
@@ -54,33 +68,85 @@ function tablePane(
     `in ${sum(({ receivedBytes = 0 }) => receivedBytes)}B/s`,
     `out ${sum(({ sentBytes = 0 }) => sentBytes)}B/s`,
   ].join(' · ')
-  const document = watchTable(hosts, view, rect.width - 2, theme)
-  const order = sortHosts(hosts, view.sort)
+  const document = watchTable(hosts, { ...view, view: tables.hosts, width: rect.width - 2, theme })
+  const order = shownHosts(hosts, tables.hosts)
   const selected = order.findIndex(({ host }) => host === view.selected)
-  const place = centredOn(selected, rect.height, document)
-  const list = { select: (row: number) => select?.(order[row]?.host ?? '') }
-  return rowsPane({ id: ID, title, hasKeys: true, badges: badge ? [badge] : [], document, place, rect, theme, list })
+  return rowsPane({
+    id: HOSTS,
+    title,
+    hasKeys: true,
+    badges: badge ? [badge] : [],
+    document,
+    table: { view: tables.hosts, noun: 'host', all: hosts.length },
+    place: centredOn(selected, rect.height, document),
+    rect,
+    theme,
+    list: { select: (row) => select?.({ selected: order[row]?.host }) },
+  })
 }
 
-/** Charts above a few lines of text. */
-function detailPanes(host: WatchedHost, context: WatchContext): readonly PaneView[] {
-  const { rect, theme, badge } = context
+/** Below this height there is one row of charts, so that the processes have room. */
+const TALL_PAGE_ROWS = 34
+const SHORT_CHART_ROWS = 8
+
+/** Charts above the processes, or above a few lines of text where the processes are not known. */
+function hostPanes(host: WatchedHost, view: WatchView, context: WatchContext): readonly PaneView[] {
+  const { rect, processes } = context
+  const info = infoRows(host, lastOf(host), context.theme)
+  if (processes === undefined || host.isOwn === true) {
+    const [charts, below] = splitRows(rect, rect.height - Math.min(info.length + 3, Math.max(3, rect.height - 16)))
+    return [...pageCharts(host, charts, 2, context), infoPane(host, info, below, context)]
+  }
+  const isTall = rect.height >= TALL_PAGE_ROWS
+  const [charts, below] = splitRows(rect, isTall ? Math.floor(rect.height * 0.45) : SHORT_CHART_ROWS)
+  const pane = processPane(host, processes, view, { ...context, rect: below })
+  return [...pageCharts(host, charts, isTall ? 2 : 1, context), pane]
+}
+
+function pageCharts(host: WatchedHost, rect: Rect, rows: 1 | 2, context: WatchContext): readonly PaneView[] {
+  const fitting = Math.max(2, Math.floor(rect.width / CHART_COLUMNS))
+  const columns = Math.min(fitting, Math.max(2, Math.ceil(chartCount(host) / rows)))
+  return hostCharts(host, chartPlaces(rect, columns, rows), context)
+}
+
+function infoPane(host: WatchedHost, rows: readonly Row[], rect: Rect, { theme, badge }: WatchContext): PaneView {
+  const title = host.isOwn === true ? 'this machine' : host.host
+  const badges = badge ? [badge] : []
+  return rowsPane({ id: HOSTS, title, document: documentOf(rows), badges, rect, theme, hasKeys: true })
+}
+
+/** A report is due every two seconds, with GPUs every three. */
+const OLD_MS = 10_000
+
+function processPane(host: WatchedHost, watched: WatchedProcesses, view: WatchView, context: WatchContext): PaneView {
+  const { rect, theme, badge, tables, nowMs, select } = context
+  const { last, trouble } = watched
   const sample = lastOf(host)
-  const info = Math.min(INFO_ROWS + (sample?.gpus.length ?? 0), Math.max(3, rect.height - 16))
-  const [charts, below] = splitRows(rect, rect.height - info)
-  const columns = chartCount(host) > 4 && rect.width >= 3 * CHART_COLUMNS ? 3 : 2
-  return [
-    ...hostCharts(host, chartPlaces(charts, columns, 2), context),
-    rowsPane({
-      id: ID,
-      title: host.isOwn === true ? 'this machine' : host.host,
-      document: documentOf(infoRows(host, sample, theme)),
-      badges: badge ? [badge] : [],
-      rect: below,
-      theme,
-      hasKeys: true,
-    }),
-  ]
+  const own = { id: PROCESSES, badges: badge ? [badge] : [], rect, theme, hasKeys: true }
+  // In a low pane only the first line of the host, and of a GPU.
+  const lines = rect.height < 20 ? 1 + Math.min(1, sample?.gpus.length ?? 0) : undefined
+  const info = infoRows(host, sample, theme).slice(0, lines)
+  const say = (text: string, style: Style): Row => [{ text, style }]
+  const failed = trouble === undefined ? [] : [say(`processes: ${trouble}`, styleOf(theme.danger))]
+  if (last === undefined) {
+    const waiting = trouble === undefined && host.trouble === undefined ? [say(NO_SAMPLES, mutedStyle(theme))] : failed
+    return rowsPane({ ...own, title: `${host.host} · processes`, document: documentOf([...info, ...waiting]) })
+  }
+  const rows = shownProcesses(watched, sample, tables.processes)
+  const head = [...info, ...failed]
+  const table = { view: tables.processes, pid: view.pid, columns: rect.width - 2, theme, head }
+  const document = processTable(last, rows, table)
+  const selected = rows.findIndex(({ pid }) => pid === view.pid)
+  const age = nowMs - last.atMs
+  const count = `${last.isCut ? 'first ' : ''}${last.processes.length} processes`
+  return rowsPane({
+    ...own,
+    title: [host.host, count, ...(age > OLD_MS ? [`${ageText(age)} old`] : [])].join(' · '),
+    document,
+    table: { view: tables.processes, noun: 'process', all: last.processes.length },
+    place: centredOn(Math.max(0, selected), rect.height, document),
+    list: { select: (row) => select?.({ pid: rows[row]?.pid }) },
+  })
 }
 
 function infoRows({ trouble }: WatchedHost, sample: Sample | undefined, theme: Theme): readonly Row[] {

@@ -4,8 +4,9 @@ import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme } from '../compositor/scene.ts'
 import { type Row, type RowDocument, rowStyle, rowWidth } from '../rows/rows-pane.ts'
-import { COLUMNS, type Column } from './watch-columns.ts'
-import { lastOf, NO_SAMPLES, type Sort, sortHosts, type WatchView } from './watch-view.ts'
+import { sortMark, type TableView } from '../rows/table-view.ts'
+import { COLUMNS, type Column, shownHosts } from './watch-columns.ts'
+import { lastOf, NO_SAMPLES } from './watch-view.ts'
 
 const LEAST_SPARK = 6
 const MOST_SPARK = 30
@@ -14,15 +15,24 @@ const SPARK_SECONDS = 60
 /** From this part of its limit on a value has the warning colour. */
 const RAISED = 0.8
 
-export function watchTable(hosts: readonly WatchedHost[], view: WatchView, width: number, theme: Theme): RowDocument {
-  const order = sortHosts(hosts, view.sort)
+export type WatchTableContext = {
+  readonly view: TableView
+  readonly selected: string | undefined
+  readonly marked?: ReadonlySet<string>
+  readonly width: number
+  readonly theme: Theme
+}
+
+export function watchTable(hosts: readonly WatchedHost[], context: WatchTableContext): RowDocument {
+  const { view, selected, marked, width, theme } = context
+  const order = shownHosts(hosts, view)
   const latest = hosts.flatMap((host) => (host.trouble === undefined ? (lastOf(host) ?? []) : []))
   const nameWidth = Math.min(16, Math.max(5, ...hosts.map(({ host }) => textWidth(host)))) + 2
   const layout = layOut(latest, width - nameWidth)
   const newestMs = Math.max(0, ...latest.map(({ atMs }) => atMs))
   const mosts = layout.columns.map((column) => mostOf(column, hosts, newestMs))
   return {
-    head: [headRow(layout, nameWidth, view.sort, theme)],
+    head: [headRow(layout, nameWidth, view, theme)],
     length: order.length,
     row(index) {
       const host = order[index]
@@ -33,8 +43,8 @@ export function watchTable(hosts: readonly WatchedHost[], view: WatchView, width
         newestMs,
         nameWidth,
         width,
-        isSelected: host.host === view.selected,
-        isMarked: view.marked?.has(host.host) === true,
+        isSelected: host.host === selected,
+        isMarked: marked?.has(host.host) === true,
         theme,
       })
     },
@@ -87,17 +97,19 @@ function mostOf({ spark }: Column, hosts: readonly WatchedHost[], newestMs: numb
   return most
 }
 
-function headRow({ columns, sparks, sparkWidth }: Layout, nameWidth: number, sort: Sort, theme: Theme): Row {
+function headRow({ columns, sparks, sparkWidth }: Layout, nameWidth: number, view: TableView, theme: Theme): Row {
   const plain = boldStyle(theme.muted)
   const chosen = boldStyle(theme.accent)
-  const mark = (isChosen: boolean, title: string) => `${isChosen ? '▾' : ' '}${title}`
+  const heading = (title: string, pad: (text: string) => string): Span => {
+    const mark = sortMark(view, title, 'HOST')
+    return { text: pad(`${title}${mark}`), style: mark === '' ? plain : chosen }
+  }
   // Above the first sparkline only: all cover the same time.
   let span = sparkWidth < 8 ? '' : ` −${sparkWidth * stepOf(sparkWidth)}s`
   return [
-    { text: padEnd(mark(sort === 'host', 'HOST'), nameWidth), style: sort === 'host' ? chosen : plain },
+    heading('HOST', (text) => padEnd(` ${text}`, nameWidth)),
     ...columns.flatMap((column): Span[] => {
-      const isChosen = column.sort === sort
-      const title = { text: mark(isChosen, column.title).padStart(column.width), style: isChosen ? chosen : plain }
+      const title = heading(column.title, (text) => text.padStart(column.width))
       if (!sparks.has(column)) return [title]
       const over = { text: padEnd(span, sparkWidth + 1), style: mutedStyle(theme) }
       span = ''

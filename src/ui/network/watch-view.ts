@@ -1,27 +1,28 @@
 /** What is shown of the watched hosts, in the console's tab and on the screen of `muster net watch`, and how keys change it. Pure. */
+import type { ProcessUse, WatchedProcesses } from '../../ops/net/watch/processes.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
 
-export const SORTS = ['host', 'cpu', 'memory', 'network', 'disk', 'gpu'] as const
-export type Sort = (typeof SORTS)[number]
-
 export type WatchView = {
-  readonly sort: Sort
   readonly selected: string | undefined
-  /** One host and its charts instead of the table. */
+  /** One host, its charts and its processes instead of the table. */
   readonly isDetailed: boolean
   /** For a measurement between them. */
   readonly marked?: ReadonlySet<string>
+  /** The selected process of that host. */
+  readonly pid: number | undefined
 }
 
-export const FIRST_VIEW: WatchView = { sort: 'host', selected: undefined, isDetailed: false }
+export const FIRST_VIEW: WatchView = { selected: undefined, isDetailed: false, pid: undefined }
 
 /** What the Network tab shows. */
 export type WatchState = {
   readonly view: WatchView
   /** Live, or of the recording that is replayed. */
   readonly hosts: readonly WatchedHost[]
+  /** Of the host whose page is open; undefined: none is, or it is that of a recording. */
+  readonly processes: WatchedProcesses | undefined
   readonly recording: 'on' | 'off' | ReplayView
 }
 
@@ -33,7 +34,7 @@ export type ReplayView = {
   readonly nowMs: number
 }
 
-export const FIRST_WATCH: WatchState = { view: FIRST_VIEW, hosts: [], recording: 'off' }
+export const FIRST_WATCH: WatchState = { view: FIRST_VIEW, hosts: [], processes: undefined, recording: 'off' }
 
 /** A value is marked from its limit on. */
 export const LIMITS = {
@@ -70,74 +71,61 @@ export const memoryPart = ({ memoryUsedBytes, memoryBytes }: Sample): number =>
 export const swapPart = ({ swapUsedBytes, swapBytes }: Sample): number =>
   swapBytes === 0 ? 0 : swapUsedBytes / swapBytes
 
-const trafficOf = ({ receivedBytes = 0, sentBytes = 0 }: Sample): number => receivedBytes + sentBytes
-
-const KEYS: Readonly<Record<Exclude<Sort, 'host'>, (sample: Sample) => number>> = {
-  cpu: ({ cpu }) => cpu,
-  memory: memoryPart,
-  network: trafficOf,
-  disk: ({ readBytes = 0, writtenBytes = 0 }) => readBytes + writtenBytes,
-  gpu: (sample) => gpuBusy(sample) ?? -1,
+/** As the tables show them. */
+export type WatchRows = {
+  readonly hosts: readonly WatchedHost[]
+  readonly processes: readonly ProcessUse[]
 }
 
-/** Highest first; hosts without samples and the console's own machine come last, in the order of the inventory. */
-export function sortHosts(hosts: readonly WatchedHost[], sort: Sort): readonly WatchedHost[] {
-  if (sort === 'host') return hosts
-  const value = (host: WatchedHost) => {
-    const sample = host.trouble === undefined && host.isOwn !== true ? lastOf(host) : undefined
-    return sample === undefined ? Number.NEGATIVE_INFINITY : KEYS[sort](sample)
-  }
-  return hosts.toSorted((one, other) => value(other) - value(one) || 0)
+function neighbour<R>(rows: readonly R[], isSelected: (row: R) => boolean, by: number): R | undefined {
+  const at = rows.findIndex(isSelected)
+  return rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + by))]
 }
 
 /** Rows down from the selected one, or the first row where none is selected. */
-export function moveSelection(view: WatchView, hosts: readonly WatchedHost[], by: number): WatchView {
-  const order = sortHosts(hosts, view.sort)
-  const at = order.findIndex(({ host }) => host === view.selected)
-  const next = at < 0 ? 0 : Math.max(0, Math.min(order.length - 1, at + by))
-  return { ...view, selected: order[next]?.host }
+export function moveSelection(view: WatchView, rows: WatchRows, by: number): WatchView {
+  if (view.isDetailed) return { ...view, pid: neighbour(rows.processes, ({ pid }) => pid === view.pid, by)?.pid }
+  return { ...view, selected: neighbour(rows.hosts, ({ host }) => host === view.selected, by)?.host }
 }
 
-export const nextSort = (view: WatchView): WatchView => ({
-  ...view,
-  sort: SORTS[(SORTS.indexOf(view.sort) + 1) % SORTS.length] ?? 'host',
-})
-
 const onTable = ({ isDetailed }: WatchView): boolean => !isDetailed
+const onPage = ({ isDetailed }: WatchView): boolean => isDetailed
 
 export const watchKeys = keyTable<WatchView>()(
-  ['back', 'q Esc', 'back', 'Go back from one host to the table; from the table, leave.'],
-  ['details', 'Enter', 'details', 'Chart the last 15 minutes of the selected host.', onTable],
-  ['sort', 's', 'sort', 'Sort by the next column.', onTable],
-  ['up', 'Up k', '', 'Select the host above.'],
-  ['down', 'Down j', '', 'Select the host below.'],
-  ['page-up', 'PageUp b', '', 'Move ten hosts up.'],
-  ['page-down', 'PageDown f', '', 'Move ten hosts down.'],
+  ['back', 'Esc q', 'back', 'Page of a host: go back to the table.', onPage],
+  ['details', 'Enter', 'host', 'Show the page of the selected host: its charts and its processes.', onTable],
+  ['next', 'Right l', 'next host', 'Page of a host: show the next host.', onPage],
+  ['previous', 'Left h', '', 'Page of a host: show the previous host.', onPage],
+  ['up', 'Up k', '', 'Select the host or process above.'],
+  ['down', 'Down j', '', 'Select the host or process below.'],
+  ['page-up', 'PageUp b', '', 'Move ten rows up.'],
+  ['page-down', 'PageDown f', '', 'Move ten rows down.'],
 )
 
 const PAGE_ROWS = 10
 
 /** `leave`: the key leaves the table; undefined: it does nothing here. */
-export function changeWatch(
-  view: WatchView,
-  hosts: readonly WatchedHost[],
-  label: string,
-): WatchView | 'leave' | undefined {
-  const command = commandOf(watchKeys, label)
+export function changeWatch(view: WatchView, rows: WatchRows, label: string): WatchView | 'leave' | undefined {
+  const command = commandOf(watchKeys, label, view)
   switch (command) {
     case undefined:
-      return undefined
+      return label === 'Esc' || label === 'q' ? 'leave' : undefined
     case 'back':
-      return view.isDetailed ? { ...view, isDetailed: false } : 'leave'
+      return { ...view, isDetailed: false, pid: undefined }
     case 'details': {
-      const chosen = view.selected === undefined ? moveSelection(view, hosts, 0) : view
+      if (view.isDetailed) return undefined
+      const chosen = rows.hosts.some(({ host }) => host === view.selected) ? view : moveSelection(view, rows, 0)
       return chosen.selected === undefined ? view : { ...chosen, isDetailed: true }
     }
-    case 'sort':
-      return nextSort(view)
+    case 'next':
+    case 'previous': {
+      if (!view.isDetailed) return undefined
+      const by = command === 'next' ? 1 : -1
+      return { ...moveSelection({ ...view, isDetailed: false }, rows, by), isDetailed: true, pid: undefined }
+    }
     default: {
       const by = command === 'up' || command === 'down' ? 1 : PAGE_ROWS
-      return moveSelection(view, hosts, command === 'up' || command === 'page-up' ? -by : by)
+      return moveSelection(view, rows, command === 'up' || command === 'page-up' ? -by : by)
     }
   }
 }

@@ -2,6 +2,8 @@
 import type { Clock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { Emitter } from '../../base/emitter.ts'
+import { ProcessWatch } from '../../ops/net/watch/processes.ts'
+import type { WatchPort } from '../../ops/net/watch/repeated-script.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { HostWatch, OwnMachine, type OwnMachinePort, type WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
@@ -32,20 +34,31 @@ export class WatchedHosts implements Disposable {
 
   follow(names: readonly string[]): void {
     if (this.#watch !== undefined) return this.#watch.follow(names)
-    const { clock, ownMachine, work } = this.#ports
+    const { clock, ownMachine } = this.#ports
     const onChange = () => this.changes.emit(undefined)
     this.#watch = this.#owned.own(
       new HostWatch(names, {
-        port: {
-          start: (host, script, { onText, onEnd }) =>
-            startScript(work, host, script, onText, (end) => onEnd(formatOutcome(end))),
-        },
+        port: this.#port,
         clock,
         onSample: (host, sample) => this.changes.emit({ host, sample }),
         onTrouble: onChange,
       }),
     )
     if (ownMachine !== undefined) this.#own = this.#owned.own(new OwnMachine({ port: ownMachine, clock, onChange }))
+  }
+
+  /** Of one host, until it is disposed; what is new is told by `changes`. */
+  processes(host: string): ProcessWatch {
+    const { clock } = this.#ports
+    return new ProcessWatch({ host, port: this.#port, clock, onChange: () => this.changes.emit(undefined) })
+  }
+
+  get #port(): WatchPort {
+    const { work } = this.#ports
+    return {
+      start: (host, script, { onText, onEnd }) =>
+        startScript(work, host, script, onText, (end) => onEnd(formatOutcome(end))),
+    }
   }
 
   [Symbol.dispose](): void {

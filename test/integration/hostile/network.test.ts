@@ -7,11 +7,14 @@ import { formatMesh, meshCsv, meshSvg, PLAIN_PAINT } from '../../../src/ops/net/
 import { judgeMesh } from '../../../src/ops/net/mesh/judge.ts'
 import { type MeshEvent, type MeshOptions, measureMesh } from '../../../src/ops/net/mesh/measure-mesh.ts'
 import { measurePair, type PairEvent } from '../../../src/ops/net/pair/measure-pair.ts'
+import type { WatchHandlers } from '../../../src/ops/net/watch/repeated-script.ts'
 import type { Sample } from '../../../src/ops/net/watch/sample.ts'
-import { HostWatch, type WatchHandlers } from '../../../src/ops/net/watch/watch-hosts.ts'
+import { HostWatch } from '../../../src/ops/net/watch/watch-hosts.ts'
 import { lineChart } from '../../../src/ui/charts/line-chart.ts'
 import { themes } from '../../../src/ui/compositor/scene.ts'
 import { watchPanes } from '../../../src/ui/network/watch-panes.ts'
+import { FIRST_VIEW } from '../../../src/ui/network/watch-view.ts'
+import { FIRST_TABLE_VIEW } from '../../../src/ui/rows/table-view.ts'
 import { goodResult, hostileHosts, resultOf } from '../../support/hostile-host/hostile-hosts.ts'
 import { type Choice, mutate } from '../../support/hostile-host/mutate.ts'
 import { expectNoDefect, expectPrintable, playMutations } from '../../support/hostile-host/play.ts'
@@ -80,8 +83,9 @@ describe('a hostile host that is watched', () => {
         theme: themes.dark,
         nowMs: clock.now(),
         chart: choice.once(8) ? lineChart : undefined,
+        tables: { hosts: FIRST_TABLE_VIEW, processes: FIRST_TABLE_VIEW },
       }
-      watchPanes(watch.hosts, { sort: 'host', selected: 'm2', isDetailed: choice.once(2) } as never, look)
+      watchPanes(watch.hosts, { ...FIRST_VIEW, selected: 'm2', isDetailed: choice.once(2) }, look)
       if (clock.timerCount > 1) throw new Error('timers are left')
     })
   })

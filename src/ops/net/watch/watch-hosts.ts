@@ -1,27 +1,13 @@
-/** Watches hosts: runs the script on each over its session, restarts it when it ends, and keeps its samples. */
-import { type Clock, hasPassed } from '../../../base/clock.ts'
+/** Watches hosts: runs the script on each over its session, and keeps its samples. */
+import type { Clock } from '../../../base/clock.ts'
 import { messageOf } from '../../../base/errors.ts'
-import { formatBytes } from '../../../base/format-bytes.ts'
 import { printable } from '../../../base/printable.ts'
+import { RepeatedScript, type WatchPort } from './repeated-script.ts'
 import { type Sample, SampleReader, WATCH_SCRIPT } from './sample.ts'
 
 export const HISTORY_MS = 15 * 60_000
-/** The delay between attempts, doubled up to the second value. */
-const AGAIN_MS = 2_000
-const AGAIN_MOST_MS = 60_000
-/** A sample a second has no more than a few KB. */
-const FLOOD_MS = 10_000
-const FLOOD_BYTES = 16 * 1024 * 1024
 /** One sample a second, and some for clocks that are set. */
 const MOST_SAMPLES = 2_000
-
-export interface WatchPort {
-  /** Runs a script of POSIX sh until it is stopped or ends; never throws, and calls `onEnd` once, with why. */
-  start(host: string, script: string, handlers: WatchHandlers): { stop(): void }
-}
-
-/** `isFinal`: another attempt would not help, and may ask for a password. */
-export type WatchHandlers = { onText(text: string): void; onEnd(reason: string, isFinal?: boolean): void }
 
 export type WatchedHost = {
   readonly host: string
@@ -80,18 +66,39 @@ export function keepSample(samples: Sample[], sample: Sample): void {
 
 class Watched implements Disposable {
   readonly #host: string
-  readonly #options: WatchOptions
   readonly #samples: Sample[] = []
+  readonly #script: RepeatedScript
   #trouble: string | undefined
-  #running: { stop(): void } | undefined
-  #timer: Disposable | undefined
-  #waitMs = AGAIN_MS
-  #isDisposed = false
 
-  constructor(host: string, options: WatchOptions) {
+  constructor(host: string, { port, clock, onSample, onTrouble }: WatchOptions) {
     this.#host = host
-    this.#options = options
-    this.#start()
+    this.#script = new RepeatedScript({
+      host,
+      script: WATCH_SCRIPT,
+      port,
+      clock,
+      reader: () => {
+        const reader = new SampleReader()
+        return {
+          push: (text) => {
+            const samples = reader.push(text, clock.now())
+            for (const sample of samples) {
+              this.#trouble = undefined
+              keepSample(this.#samples, sample)
+              onSample(host, sample)
+            }
+            return samples.length > 0
+          },
+          get refusal() {
+            return reader.isUnsupported ? 'it has no /proc: only Linux can be watched' : undefined
+          },
+        }
+      },
+      onTrouble: (reason) => {
+        this.#trouble = reason
+        onTrouble(host, reason)
+      },
+    })
   }
 
   get view(): WatchedHost {
@@ -100,48 +107,7 @@ class Watched implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#isDisposed = true
-    this.#timer?.[Symbol.dispose]()
-    this.#running?.stop()
-  }
-
-  #start(): void {
-    const { port, clock, onSample, onTrouble } = this.#options
-    const reader = new SampleReader()
-    let [sinceMs, length, isCut] = [clock.now(), 0, false]
-    const end = (reason: string, isFinal: boolean) => {
-      if (this.#isDisposed) return
-      this.#trouble = reader.isUnsupported ? 'it has no /proc: only Linux can be watched' : reason
-      onTrouble(this.#host, this.#trouble)
-      if (reader.isUnsupported || isFinal) return
-      this.#timer = clock.after(this.#waitMs, () => this.#start())
-      this.#waitMs = Math.min(AGAIN_MOST_MS, this.#waitMs * 2)
-    }
-    const isFlood = (text: string): boolean => {
-      if (hasPassed(sinceMs, FLOOD_MS, clock.now())) [sinceMs, length] = [clock.now(), 0]
-      length += text.length
-      return length > FLOOD_BYTES
-    }
-    this.#running = port.start(this.#host, WATCH_SCRIPT, {
-      onText: (text) => {
-        if (isCut || this.#isDisposed) return
-        if (isFlood(text)) {
-          isCut = true
-          this.#running?.stop()
-          const words = `more than ${formatBytes(FLOOD_BYTES)} in ${FLOOD_MS / 1000} s where a few lines are expected`
-          return end(`it printed ${words}, and was cut off`, false)
-        }
-        for (const sample of reader.push(text, clock.now())) {
-          this.#trouble = undefined
-          this.#waitMs = AGAIN_MS
-          keepSample(this.#samples, sample)
-          onSample(this.#host, sample)
-        }
-      },
-      onEnd: (reason, isFinal = false) => {
-        if (!isCut) end(reason, isFinal)
-      },
-    })
+    this.#script[Symbol.dispose]()
   }
 }
 

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { WatchHandlers } from '../../../../src/ops/net/watch/repeated-script.ts'
 import { type Sample, SampleReader, WATCH_SCRIPT } from '../../../../src/ops/net/watch/sample.ts'
-import { HISTORY_MS, HostWatch, keepSample, type WatchHandlers } from '../../../../src/ops/net/watch/watch-hosts.ts'
+import { HISTORY_MS, HostWatch, keepSample } from '../../../../src/ops/net/watch/watch-hosts.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 
 const captured = readFileSync(join(import.meta.dirname, '../../../fixtures/net/watch-debian.txt'), 'utf8')

@@ -46,8 +46,8 @@ it('samples the hosts from the first opening of the tab on, shows the samples, a
   harness.clock.advance(1000)
   expect(text()).toMatch(/^ m1 +50% .*60%/m)
   expect(text()).toMatch(/^ m2 +unreachable: no connection$/m)
-  harness.type('s')
-  expect(harness.console.state.watch.view.sort).toBe('cpu')
+  harness.type('>')
+  expect(text()).toMatch(/CPU▾/)
   harness.type('\r')
   expect(harness.console.state.watch.view).toMatchObject({ isDetailed: true, selected: 'm1' })
   harness.type('qq')
@@ -55,11 +55,89 @@ it('samples the hosts from the first opening of the tab on, shows the samples, a
   expect(harness.console.state.notice?.text).toBe('press 1 for shells')
   harness.type('1')
   expect(harness.console.state.tab).toBe('shells')
-  // Sampling continues until the console closes.
-  expect(stopped).toEqual([])
+  // Sampling continues until the console closes; only the processes of the page are no longer listed.
+  expect(stopped).toEqual(['m1'])
   expect(harness.fleet.received.get('m1')).toBeUndefined()
   harness.console[Symbol.dispose]()
   expect(stopped).toContain('m1')
+})
+
+it('lists the processes of a host while its page is open, the heaviest first, sorted and filtered as any table', () => {
+  const scripts: { host: string; handlers: Parameters<WorkPort['startCommand']>[2]; isStopped: boolean }[] = []
+  const work: WorkPort = {
+    startCommand(host, command, handlers) {
+      const script = {
+        host: `${host}${command.includes('stat') && command.includes('awk') ? ' processes' : ''}`,
+        handlers,
+        isStopped: false,
+      }
+      scripts.push(script)
+      return { stop: () => (script.isStopped = true), abandon() {}, pause() {}, resume() {} }
+    },
+    copy: async () => undefined,
+    saveOutput: async () => '',
+    fanOut: 64,
+    spillDirectory: '',
+  }
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2'], work })
+  const running = () =>
+    scripts.filter(({ isStopped, host }) => !isStopped && host.includes(' ')).map(({ host }) => host)
+  const print = (host: string, text: string) =>
+    scripts.findLast((script) => script.host === host)?.handlers.onStdout(Buffer.from(text))
+  const lines = (width = 80, height = 22) =>
+    (harness.console.page?.panes({ column: 0, row: 1, width, height }, themes.none).at(-1)?.notice ?? []).map((row) =>
+      row.map(({ text }) => text).join(''),
+    )
+  const report = (up: number, ticks: number) =>
+    [
+      `up ${up}\np 10 1 S ${ticks} 0 3 5 90000 ${ticks}000000 0 python3\n`,
+      `p 11 1 S 0 0 1 5 50 - - sh\np 12 1 S ${ticks / 2} 0 1 5 100 - - cc1\n=\n`,
+    ].join('')
+  harness.type(`${LEADER}3`)
+  print('m1', second(1, 0) + second(2, 100))
+  harness.clock.advance(1000)
+  harness.type('\r')
+  expect(running()).toEqual(['m1 processes'])
+  expect(lines().join('\n')).toContain('collecting data…')
+  print(
+    'm1 processes',
+    `c 10 alice python3 train.py\nc 11 bob sleep 1\nc 12 bob cc1 -O3 x.c\n${report(10, 100)}${report(12, 300)}`,
+  )
+  harness.clock.advance(1000)
+  expect(lines().slice(1, 5)).toEqual([
+    '     PID USER        CPU   MEM  READ/s  WRITE/s COMMAND',
+    '      10 alice      100%  369M    100M        0 python3 train.py',
+    '      12 bob         50%  410k       –        – cc1 -O3 x.c',
+    '      11 bob          0%  205k       –        – sleep 1',
+  ])
+  harness.type('>')
+  expect(lines()[1]).toContain('PID▾')
+  expect(
+    lines()
+      .slice(2, 5)
+      .map((text) => text.slice(6, 8)),
+  ).toEqual(['10', '11', '12'])
+  harness.type('I/bob !cc1\r')
+  expect(
+    lines()
+      .slice(2)
+      .filter((text) => text !== ''),
+  ).toEqual([expect.stringMatching(/^ +11 bob .*sleep 1/)])
+  // Esc clears the filter first.
+  harness.type('\x1b\x1b[B')
+  expect(harness.console.state.watch.view).toMatchObject({ isDetailed: true, pid: 12 })
+  harness.type('\x1b[C')
+  expect(running()).toEqual(['m2 processes'])
+  // On another tab nobody sees them.
+  harness.type('6')
+  print('m1', second(3, 100))
+  expect(running()).toEqual([])
+  harness.type('3')
+  expect(running()).toEqual(['m2 processes'])
+  harness.type('q')
+  expect(running()).toEqual([])
+  expect(harness.fleet.received.get('m1')).toBeUndefined()
+  harness.console[Symbol.dispose]()
 })
 
 it('records what it shows, and replays recordings, newest first', async () => {

@@ -5,10 +5,12 @@ import type { Sample } from '../../../../src/ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../../../src/ops/net/watch/watch-hosts.ts'
 import { type ChartOptions, lineChart } from '../../../../src/ui/charts/line-chart.ts'
 import { type PaneView, themes } from '../../../../src/ui/compositor/scene.ts'
+import { shownHosts } from '../../../../src/ui/network/watch-columns.ts'
 import { watchPanes } from '../../../../src/ui/network/watch-panes.ts'
 import { sparkBars } from '../../../../src/ui/network/watch-table.ts'
-import { changeWatch, FIRST_VIEW, sortHosts } from '../../../../src/ui/network/watch-view.ts'
+import { changeWatch, FIRST_VIEW, type WatchView } from '../../../../src/ui/network/watch-view.ts'
 import { shortAmount } from '../../../../src/ui/rows/rows-pane.ts'
+import { FIRST_TABLE_VIEW } from '../../../../src/ui/rows/table-view.ts'
 
 const sample = (atMs: number, more: Partial<Sample> = {}): Sample => ({
   atMs,
@@ -46,7 +48,9 @@ const look = (width: number, height: number) => ({
   theme: themes.dark,
   nowMs: 200_000,
   chart: lineChart,
+  tables: { hosts: FIRST_TABLE_VIEW, processes: FIRST_TABLE_VIEW },
 })
+const sorted = (rows: readonly WatchedHost[], sort: string) => shownHosts(rows, { ...FIRST_TABLE_VIEW, sort })
 const textOf = ({ notice }: PaneView) => notice.map((row) => row.map(({ text }) => text).join(''))
 /** The pane with the keys comes last: the table. */
 const tableOf = (width: number, height: number) =>
@@ -60,7 +64,7 @@ describe('the table of watched hosts', () => {
   ])('fills %d columns and no more', (width, height) => {
     const lines = tableOf(width, height)
     for (const line of lines) expect(textWidth(line)).toBeLessThanOrEqual(width - 2)
-    expect(lines[0]).toMatch(/^▾HOST +CPU (−\d+s)? +MEM +GPU/)
+    expect(lines[0]).toMatch(/^ HOST▾ +CPU (−\d+s)? +MEM +GPU/)
   })
 
   it('marks what is over its limit without colour too, and says why a host is silent', () => {
@@ -75,7 +79,7 @@ describe('the table of watched hosts', () => {
     const known = samples.map(({ readBytes: _, writtenBytes: __, ...rest }): Sample => rest)
     const own: WatchedHost = { host: '(here)', samples: known, isOwn: true }
     const all = [...hosts, own]
-    expect(sortHosts(all, 'cpu').at(-1)).toBe(own)
+    expect(sorted(all, 'CPU').at(-1)).toBe(own)
     const pane = watchPanes(all, FIRST_VIEW, look(240, 24)).at(-1)
     expect(pane?.title.map(({ text }) => text).join('')).toMatch(/^ 3 of 4 hosts · 1 silent · in 351MB/)
     const last = pane?.notice
@@ -134,29 +138,28 @@ describe('the table of watched hosts', () => {
   })
 
   it('sorts by a column, silent hosts last', () => {
-    expect(sortHosts(hosts, 'cpu').map(({ host: name }) => name)).toEqual([
+    expect(sorted(hosts, 'CPU').map(({ host: name }) => name)).toEqual([
       'm1',
       'm2',
       'a-host-with-a-very-long-name',
       'm4',
     ])
-    expect(sortHosts(hosts, 'gpu')[0]?.host).toBe('a-host-with-a-very-long-name')
-    expect(sortHosts(hosts, 'gpu').at(-1)?.host).toBe('m4')
+    expect(sorted(hosts, 'GPU')[0]?.host).toBe('a-host-with-a-very-long-name')
+    expect(sorted(hosts, 'GPU').at(-1)?.host).toBe('m4')
   })
 })
 
 describe('keys of the watched hosts', () => {
   it('select a host, show its charts, and go back', () => {
-    const down = changeWatch(FIRST_VIEW, hosts, 'Down')
-    expect(down).toMatchObject({ selected: 'm1' })
-    const next = changeWatch({ ...FIRST_VIEW, selected: 'm1' }, hosts, 'j')
-    expect(next).toMatchObject({ selected: 'm2' })
-    const details = changeWatch({ ...FIRST_VIEW, selected: 'm2' }, hosts, 'Enter')
-    expect(details).toMatchObject({ selected: 'm2', isDetailed: true })
-    expect(changeWatch({ ...FIRST_VIEW, isDetailed: true }, hosts, 'Esc')).toMatchObject({ isDetailed: false })
-    expect(changeWatch(FIRST_VIEW, hosts, 'q')).toBe('leave')
-    expect(changeWatch(FIRST_VIEW, hosts, 's')).toMatchObject({ sort: 'cpu' })
-    expect(changeWatch(FIRST_VIEW, hosts, 'x')).toBeUndefined()
+    const press = (view: WatchView, label: string) => changeWatch(view, { hosts, processes: [] }, label)
+    expect(press(FIRST_VIEW, 'Down')).toMatchObject({ selected: 'm1' })
+    expect(press({ ...FIRST_VIEW, selected: 'm1' }, 'j')).toMatchObject({ selected: 'm2' })
+    const page = press({ ...FIRST_VIEW, selected: 'm2' }, 'Enter')
+    expect(page).toMatchObject({ selected: 'm2', isDetailed: true })
+    expect(press(page as WatchView, 'Left')).toMatchObject({ selected: 'm1', isDetailed: true })
+    expect(press(page as WatchView, 'Esc')).toMatchObject({ selected: 'm2', isDetailed: false })
+    expect(press(FIRST_VIEW, 'q')).toBe('leave')
+    expect(press(FIRST_VIEW, 'x')).toBeUndefined()
   })
 })
 
