@@ -6,6 +6,7 @@ import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
 import { findGang } from '../../scheduler/gangs/place-gang.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
+import { delaysOf, victimsFor } from '../../scheduler/jobs/effects.ts'
 import { type EngineUsage, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { type Job, type JobEvent, requestsOf } from '../../scheduler/jobs/job.ts'
 import { bundleKey, parseBundleKey } from '../../scheduler/jobs/orders.ts'
@@ -28,10 +29,10 @@ import { type Engine, engineLog, openEngines } from './engines.ts'
 import { GroupExtents } from './group-extents.ts'
 import { hostsOf, type OpenQueue, readQueue } from './open-queue.ts'
 import { pollUsage } from './poll-usage.ts'
-import { engineNodes, whyWaiting } from './why-waiting.ts'
+import { engineNodes, freeOf, whyWaiting } from './why-waiting.ts'
 
 const MOST_GROUPS = 200
-const MOST_WAITING = 32
+const MOST_WAITING = 16
 /** The console waits no longer for other writers: keys are waiting. */
 const BUSY_MS = 100
 const TAIL_BYTES = 16 * 1024
@@ -81,10 +82,14 @@ function clusterOf(engine: Engine, storeId: string, hosts: OpsHosts): readonly C
 /** Waiting jobs from which a policy learns the mix of requests. */
 const MIX_JOBS = 200
 
-function tryOut(whatIf: WhatIf, queue: OpenQueue): TryOut {
+/** Named in a what-if. */
+const MOST_NAMED = 8
+
+function tryOut(whatIf: WhatIf, queue: OpenQueue, nowMs: number): TryOut {
   const { store } = queue
   const active = store.active()
-  const { cluster } = occupy(hostsOf(queue), active)
+  const hosts = hostsOf(queue)
+  const { cluster } = occupy(hosts, active)
   const gang = gangOfWhatIf(whatIf)
   const places = placeBy(whatIf.by, cluster, gang, () =>
     WorkloadMix.of([
@@ -92,9 +97,25 @@ function tryOut(whatIf: WhatIf, queue: OpenQueue): TryOut {
       ...gang.bundles,
     ]),
   )
-  if (places !== undefined)
-    return { places: places.map(({ host, devices }) => ({ host: cluster.hosts[host]?.name ?? '', devices })), why: [] }
-  return { places, why: whyNotGang(cluster, gang)?.lines ?? ['this policy finds no place for it'] }
+  const nameOf = (job: number) => ({ job, name: store.get(job)?.spec.name ?? '' })
+  const isHere = (job: Job | undefined) => job?.spec.engine === undefined
+  const effects = {
+    ...{ hosts, gang, nowMs, runTimes: store.accounting.runTimes() },
+    active: active.filter(isHere),
+    lines: store.waiting(nowMs).filter((line) => isHere(line.at(0))),
+  }
+  if (places === undefined) {
+    const why = whyNotGang(cluster, gang)?.lines ?? ['this policy finds no place for it']
+    return { places, why, victims: victimsFor(effects)?.slice(0, MOST_NAMED).map(nameOf) }
+  }
+  const later = delaysOf(effects, places)
+    .slice(0, MOST_NAMED)
+    .map(({ job, fromS, toS }) => ({ ...nameOf(job), fromMs: fromS * 1000, toMs: toS && toS * 1000 }))
+  return {
+    places: places.map(({ host, devices }) => ({ host: cluster.hosts[host]?.name ?? '', devices })),
+    why: [],
+    later,
+  }
 }
 
 /** Takes nothing where it finds nothing. */
@@ -157,6 +178,11 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         const lead = store.get(group.first)
         return lead === undefined ? [] : [{ ...group, lead, extent: ran.extents.get(group.spec) }]
       })
+      let cluster: Cluster | undefined
+      const free = () => {
+        cluster ??= freeOf(queue)
+        return cluster
+      }
       const { lines, isComplete } = studies.lines(MOST_GROUPS)
       if (!isComplete || !ran.isComplete) seen = ''
       return {
@@ -164,7 +190,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         down,
         active,
         waiting: store.queued(MOST_WAITING).map((job) => {
-          const { why, expected } = whyWaiting(job, queue, context.now())
+          const { why, expected } = whyWaiting(job, queue, context.now(), free)
           return { job, why: why.join(' '), expectedMs: expectedOf(expected) }
         }),
         groups: linesOf(groups, lines),
@@ -173,7 +199,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         driver,
       }
     },
-    tryOut: (whatIf) => tryOut(whatIf, queue),
+    tryOut: (whatIf) => tryOut(whatIf, queue, context.now()),
     details(id) {
       const job = store.get(id)
       if (job === undefined) return undefined

@@ -5,6 +5,7 @@ import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
 import { isActive, isFinal, type Job, missedWords } from '../../scheduler/jobs/job.ts'
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
+import type { Cluster } from '../../scheduler/model/cluster.ts'
 import { type Asked, namesIn, needsText } from '../../scheduler/plans/needs.ts'
 import { hostsOf, type OpenQueue } from './open-queue.ts'
 
@@ -12,8 +13,12 @@ export type WhyWaiting = { readonly why: readonly string[]; readonly expected?: 
 
 const NO_DRIVER = 'no scheduler running. Run: muster job work'
 
-export function whyWaiting(job: Job, queue: OpenQueue, nowMs: number): WhyWaiting {
-  const { why, ...rest } = whyNotNow(job, queue, nowMs)
+/** What is free now; asked for only where it matters. */
+export const freeOf = (queue: OpenQueue): Cluster => occupy(hostsOf(queue), queue.store.active()).cluster
+
+/** `free`: the same for several jobs. */
+export function whyWaiting(job: Job, queue: OpenQueue, nowMs: number, free = () => freeOf(queue)): WhyWaiting {
+  const { why, ...rest } = whyNotNow(job, queue, nowMs, free)
   const isDriven = job.state.kind !== 'queued' || queue.store.lease.owner(nowMs) !== undefined
   return { why: isDriven ? why : [NO_DRIVER, ...why.filter((line) => line !== THERE_IS_ROOM)], ...rest }
 }
@@ -50,7 +55,7 @@ function roomWords(asked: Asked, { store }: OpenQueue, engine: string, nowMs: nu
     : why
 }
 
-function whyNotNow(job: Job, queue: OpenQueue, nowMs: number): WhyWaiting {
+function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluster): WhyWaiting {
   if (job.state.kind === 'held') return { why: [`held. Run: muster job release ${job.id}`] }
   const { engine } = job.spec
   const place = enginePlace(engine ?? '')
@@ -94,9 +99,7 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number): WhyWaiting {
   const down = Object.entries(report?.down ?? {}).flatMap(([host, reason]) =>
     names.has(host) ? [`${host}: ${reason}`] : [],
   )
-  const { cluster } = occupy(hosts, queue.store.active())
-  const gang = gangOf(job.spec)
-  const why = whyNotGang(cluster, gang)
+  const why = whyNotGang(free(), gangOf(job.spec))
   const startS = report?.expectedS[job.id]
   return {
     why: [

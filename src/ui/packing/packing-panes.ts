@@ -435,11 +435,11 @@ function effectRows(
   if (places === undefined)
     return victims === undefined || victims.length === 0
       ? []
-      : rowsOf(`It would fit if these jobs made room: ${victims.map(nameOf).join(', ')}`)
+      : rowsOf(`It would fit if these jobs ended: ${victims.map(nameOf).join(', ')}`)
   if (later.length === 0) return []
-  const when = (ms: number | undefined) => (ms === undefined ? 'no known start' : timeText(ms, nowMs))
+  const when = (ms: number | undefined) => (ms === undefined ? 'no known start' : whenText(ms, nowMs))
   return rowsOf(
-    `If it ran for an hour, these would wait longer: ${later.map((one) => `${nameOf(one)} (${when(one.fromMs)} → ${when(one.toMs)})`).join(', ')}`,
+    `If it ran for an hour, these would start later: ${later.map((one) => `${nameOf(one)} (${when(one.fromMs)} → ${when(one.toMs)})`).join(', ')}`,
   )
 }
 

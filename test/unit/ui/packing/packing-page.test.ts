@@ -134,6 +134,28 @@ describe('what if', () => {
     expect(queue.changes).toEqual([])
   })
 
+  it('names the jobs that would wait longer, or would have to end for it', async () => {
+    const { harness, queue } = await open()
+    const [fromMs, toMs] = [harness.clock.now() + 240_000, harness.clock.now() + 1_800_000]
+    queue.trial = {
+      places: [{ host: 'm2', devices: [0] }],
+      why: [],
+      later: [
+        { job: 7, name: 'pretrain', fromMs, toMs },
+        { job: 8, name: 'eval', fromMs, toMs: undefined },
+      ],
+    }
+    harness.type('w--gpu 1\r')
+    await settle()
+    expect(screen(harness).replace(/\s+/g, ' ')).toContain(
+      'If it ran for an hour, these would start later: 7 pretrain (in 4 min → in 30 min), 8 eval (in 4 min → no known start)',
+    )
+    queue.trial = { places: undefined, why: ['too few GPUs are free'], victims: [{ job: 1, name: 'train-1' }] }
+    harness.type('+')
+    await settle()
+    expect(screen(harness)).toContain('It would fit if these jobs ended: 1 train-1')
+  })
+
   it('moves the marked slider with the arrow keys, in both directions', async () => {
     const { harness, queue } = await open(80, 24)
     queue.trial = { places: [{ host: 'm2', devices: [0] }], why: [] }
