@@ -275,12 +275,23 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
       const hints: Hints = [
         [leader, 'command'],
         [`${leader} ?`, 'help'],
+        ...soloHint(state, keymap),
         [`${leader} q`, 'quit'],
         ...(panel ? [[`${leader} o`, panelName(panel)] as const] : []),
       ]
       return { left: fitting(hints, theme, room - textWidth(focus)), right: [{ text: focus, colour: theme.muted }] }
     }
   }
+}
+
+/** The way to type into one host for a moment, or back from there. */
+function soloHint(state: ConsoleState, keymap: Keymap): Hints {
+  const { receivers, receiversBeforeSolo: before, focus, leaderLabel, hosts } = state
+  const [key] = keysOf(keymap, 'receive-solo')
+  if (key === undefined || focus === undefined || hosts.size < 2) return []
+  const label = `${leaderLabel} ${key}`
+  if (before !== undefined && receivers.has(focus)) return [[label, `back to ${before.size} hosts`]]
+  return receivers.size > 1 || before !== undefined ? [[label, `only ${clipName(focus, 12)}`]] : []
 }
 
 const noticePart = ({ text, tone }: Notice, theme: Theme, room: number): BarPart => ({

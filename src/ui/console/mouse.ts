@@ -7,6 +7,7 @@ import { type PaneView, type Rect, themes } from '../compositor/scene.ts'
 import type { MouseEvent } from '../keys/decode-input.ts'
 import { encodeMouse, encodeWheel } from '../keys/encode-for-pane.ts'
 import type { ActionId } from '../keys/registry.ts'
+import { rowWidth } from '../rows/rows-pane.ts'
 import { type ConsoleState, type Page, toggleReceivers, toggleSolo } from '../state/console-state.ts'
 import { layoutPanel } from '../work-views/panel.ts'
 import type { ConsoleApp } from './console-app.ts'
@@ -135,13 +136,23 @@ export class MouseRouter {
       return app.scroll.scrollBy(lead, event.button === 'wheel-up' ? WHEEL_LINES : -WHEEL_LINES)
     }
     if (event.button !== 'left') return
-    if (event.row === pane.rect.row) return this.#clickTitle(pane)
+    if (event.row === pane.rect.row) return this.#clickFrame(pane, event.column)
     app.change(() => ({ focus: lead }))
     if (!isOnScreen || !screen || !app.canCopy) return
     this.#pressed = { host: lead, column, row }
     const unit = UNITS[this.#clicks.count - 1]
     if (unit !== undefined && unit !== 'cell') app.selection.start(lead, screen, this.#placeAt(lead, column, row), unit)
     app.options.onFramesChange()
+  }
+
+  #clickFrame(pane: Pane, column: number): void {
+    const { badges = [] } = this.#app.drawn.find(({ host }) => host === pane.hosts[0]) ?? {}
+    // They end two columns before the corner.
+    const from = pane.rect.column + pane.rect.width - 2 - rowWidth(badges)
+    const press = column < from ? undefined : barPartAt({ left: badges, right: [] }, column, column - from)?.press
+    if (press === undefined) return this.#clickTitle(pane)
+    this.#app.change(() => ({ focus: pane.hosts[0] }))
+    this.#target.press(press)
   }
 
   /** One click toggles the pane as a receiver; two select it alone, or restore the receivers. */

@@ -19,7 +19,7 @@ import {
   themes,
 } from '../compositor/scene.ts'
 import { keyGrid } from '../keys/key-grid.ts'
-import { type ConsoleState, type HostState, isLive, isTrouble } from '../state/console-state.ts'
+import { type ConsoleState, type HostState, isLive, isSolo, isTrouble } from '../state/console-state.ts'
 import { areaOf, layoutPanel } from '../work-views/panel.ts'
 import type { ConsoleApp } from './console-app.ts'
 import { shellEnd } from './fleet-reducer.ts'
@@ -43,7 +43,7 @@ export function paneView({ state, theme, hosts, rect, screen, highlights }: Pane
   const isReceiving = receiving > 0
   const hasTrouble = host !== undefined && isTrouble(host)
   const colour = hasTrouble ? theme.danger : isReceiving ? theme.receiving : isFocused ? theme.accent : theme.frame
-  const badges = host ? badgeSpans(state, theme, host, screen) : []
+  const badges = host ? [...soloBadge(state, theme, hosts, rect.width), ...badgeSpans(state, theme, host, screen)] : []
   const room = rect.width - 4 - badges.reduce((sum, { text }) => sum + textWidth(text), 0)
   return {
     host: lead,
@@ -88,7 +88,8 @@ function titleSpans(state: ConsoleState, theme: Theme, hosts: readonly string[],
       )
     : styleOf(colour, undefined, BOLD)
   const host = state.hosts.get(hosts[0] ?? '')
-  const where = hosts.length === 1 && host ? whereOf(host) : ''
+  const address = hosts.length === 1 && host ? whereOf(host) : ''
+  const where = textWidth(` ${mark} ${name} ${address}`) <= facts.room ? address : ''
   return [
     { text: ` ${mark} ${name} `, style },
     { text: where, style: mutedStyle(theme) },
@@ -106,6 +107,17 @@ export const BELL_MS = 2000
 
 /** Narrower panes have no room for it beside the name. */
 const MIN_COLUMNS_FOR_LOGIN = 44
+
+/** From this width on the key that goes back is shown, too. */
+const MIN_COLUMNS_FOR_KEY = 36
+
+/** A pane that gets the keys alone for a moment, and the way back. */
+function soloBadge(state: ConsoleState, theme: Theme, hosts: readonly string[], columns: number): Span[] {
+  if (!isSolo(state, hosts)) return []
+  const press = `${state.leaderLabel} s`
+  const text = columns < MIN_COLUMNS_FOR_KEY ? ' alone ' : ` alone · ${press} back `
+  return [{ text, style: labelStyle(theme, theme.receivingText, theme.receiving), press }]
+}
 
 function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: Screen | undefined): Span[] {
   const badges: Span[] = []

@@ -86,7 +86,7 @@ export const actionSpecs = [
       'receive-solo',
       's',
       'this host alone',
-      'Select only the focused host; the same key restores the earlier receivers.',
+      'Type into the focused host alone for a moment; the same key restores the earlier receivers.',
       needsPane,
     ],
   ]),

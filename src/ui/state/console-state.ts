@@ -198,9 +198,13 @@ export function toggleReceivers(state: ConsoleState, hosts: readonly string[]): 
 
 /** Selects these hosts alone, or restores the earlier receivers if they are alone already. */
 export function toggleSolo(state: ConsoleState, hosts: readonly string[]): Change {
-  if (state.receiversBeforeSolo) return setReceivers(state, state.receiversBeforeSolo)
-  return { receivers: known(state, hosts), receiversBeforeSolo: state.receivers }
+  if (isSolo(state, hosts)) return setReceivers(state, state.receiversBeforeSolo ?? [])
+  return { receivers: known(state, hosts), receiversBeforeSolo: state.receiversBeforeSolo ?? state.receivers }
 }
+
+/** These hosts were selected alone for a moment. */
+export const isSolo = ({ receivers, receiversBeforeSolo }: ConsoleState, hosts: readonly string[]): boolean =>
+  receiversBeforeSolo !== undefined && receivers.size === hosts.length && hosts.every((host) => receivers.has(host))
 
 /** Hosts whose screen is not the majority's; all of them when no two are equal. */
 export const outsideMajority = (equalGroups: readonly (readonly string[])[]): ReadonlySet<string> =>

@@ -92,6 +92,25 @@ describe('a click', () => {
     double()
     expect(harness.receivers()).toBe('m1,m2,m3,m4')
   })
+
+  it('on the frame of a host that is typed into alone goes back, and so does the footer', () => {
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+    harness.type(`${LEADER}s`)
+    expect(harness.receivers()).toBe('m1')
+    const { rect } = harness.console.arrangement.placed[0] ?? {}
+    if (rect === undefined) throw new Error('no pane')
+    press(harness, rect.column + rect.width - 5, rect.row)
+    expect(harness.receivers()).toBe('m1,m2,m3,m4')
+    press(harness, columnOf(harness, 'footer', { press: 'Ctrl-] s' }), 23)
+    expect(harness.receivers()).toBe('m1')
+    // Of another host the key is for that one, and the way back stays.
+    harness.type(`${LEADER}l`)
+    harness.type('\x1b')
+    harness.type(`${LEADER}s`)
+    expect(harness.receivers()).toBe('m2')
+    press(harness, columnOf(harness, 'footer', { press: 'Ctrl-] s' }), 23)
+    expect(harness.receivers()).toBe('m1,m2,m3,m4')
+  })
 })
 
 describe('dragging', () => {
