@@ -369,11 +369,33 @@ class HeadlessScreen implements Disposable {
     }
     return {
       lines: lines.reverse(),
-      text: this.#textOf(buffer.baseY + buffer.cursorY).slice(0, buffer.cursorX),
+      text: this.textBeforeCursor() ?? '',
       isLineEditor: editor !== undefined,
       rowsAbove: Math.max(0, promptLine - buffer.baseY),
       isFirstShell: start.isDisposed || start.line === 0,
     }
+  }
+
+  /** The line that the cursor is on, up to the cursor; undefined: a full-screen program runs. */
+  textBeforeCursor(): string | undefined {
+    const buffer = this.#buffers.active
+    if (buffer.type === 'alternate') return undefined
+    const row = buffer.baseY + buffer.cursorY
+    let text = ''
+    for (let line = this.#startOfLine(row); line < row; line++) text += this.#wholeText(line)
+    const last = textOfCells(this.#cellsOf(row), 0, buffer.cursorX)
+    return text + last.padEnd(Math.min(buffer.cursorX, this.#columns))
+  }
+
+  /** All kept lines down to the last one with text, those of several rows joined. */
+  allText(): string[] {
+    const lines: string[] = []
+    for (let row = 0; row < this.#buffers.active.length; row++) {
+      const text = this.#isWrapped(row + 1) ? this.#wholeText(row) : this.#textOf(row)
+      if (row > 0 && this.#isWrapped(row)) lines.push((lines.pop() ?? '') + text)
+      else lines.push(text)
+    }
+    return lines.slice(0, lines.findLastIndex((line) => line !== '') + 1)
   }
 
   /** The uppermost rows leave the screen as if output had pushed them out: they can be scrolled back to. */

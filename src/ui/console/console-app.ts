@@ -22,6 +22,8 @@ import { FIRST_NETWORK } from '../network/network-view.ts'
 import { FIRST_WATCH } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
 import type { RayLine } from '../ray/ray-line.ts'
+import { type RunEntry, SessionLog } from '../report/session-log.ts'
+import { writeSessionReport } from '../report/session-report.ts'
 import {
   type ConsoleState,
   type HostState,
@@ -115,6 +117,7 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly comparison: Comparison
   readonly #divergence: Divergence
   readonly loginOutput: LoginOutput
+  readonly sessionLog: SessionLog
   readonly recording: Recording
   readonly selection = new TextSelection()
   readonly scroll: ScrollMode
@@ -239,6 +242,10 @@ export class ConsoleApp implements PageContext, Disposable {
         removeHosts: (hosts) => this.removeHosts(hosts),
       }),
     )
+    this.sessionLog = new SessionLog((host) => {
+      const screen = this.views.screen(host)
+      return screen && { columns: screen.columns, before: screen.textBeforeCursor() }
+    })
     this.loginOutput = this.#owned.own(
       new LoginOutput({
         clock: ports.clock,
@@ -347,18 +354,14 @@ export class ConsoleApp implements PageContext, Disposable {
     const [first] = bytes
     if (bytes.length === 1 && first !== undefined && INTERRUPTS.has(first))
       for (const host of hosts) this.#feeder.dropBacklog(host, first)
-    this.reportWritten([this.#write(hosts, bytes)])
+    this.reportWritten(this.#write([{ hosts, bytes }]))
   }
 
   /** Different bytes to different hosts (cursor keys in their modes, macros), reported together. */
   sendEach(batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[]): void {
     if (this.#isOnPage(batches.flatMap(({ hosts }) => hosts))) return
-    this.reportWritten(
-      batches.map(({ hosts, bytes }) => {
-        this.#expectEcho(hosts)
-        return this.#write(hosts, bytes)
-      }),
-    )
+    for (const { hosts } of batches) this.#expectEcho(hosts)
+    this.reportWritten(this.#write(batches))
   }
 
   /** Hosts get nothing while a tab covers the shells, also not what was started before. */
@@ -379,11 +382,15 @@ export class ConsoleApp implements PageContext, Disposable {
     )
   }
 
-  #write(hosts: readonly string[], bytes: Uint8Array): WriteReport {
-    const report = this.ports.fleet.write(hosts, bytes)
-    this.#autoClose.noteTyped(report.sent)
-    this.loginOutput.noteTyped(report.sent)
-    return report
+  #write(batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[]): WriteReport[] {
+    const reports = batches.map(({ hosts, bytes }) => this.ports.fleet.write(hosts, bytes))
+    const sent = batches.map(({ bytes }, index) => ({ hosts: reports[index]?.sent ?? [], bytes }))
+    this.sessionLog.noteTyped(sent, this.clock.now())
+    for (const { hosts } of sent) {
+      this.#autoClose.noteTyped(hosts)
+      this.loginOutput.noteTyped(hosts)
+    }
+    return reports
   }
 
   reportWritten(reports: readonly WriteReport[]): void {
@@ -452,6 +459,20 @@ export class ConsoleApp implements PageContext, Disposable {
       return true
     }
     return false
+  }
+
+  noteRun(run: Omit<RunEntry, 'kind'>): void {
+    this.sessionLog.noteRun(run)
+  }
+
+  writeReport(): void {
+    void writeSessionReport({
+      context: this,
+      log: this.sessionLog,
+      environment: this.ports.environment,
+      canCopy: this.canCopy,
+      promptOf: (host) => this.views.screen(host)?.textBeforeCursor(),
+    })
   }
 
   clearSelection(): void {
@@ -564,6 +585,7 @@ export class ConsoleApp implements PageContext, Disposable {
 
   #handleFleet(event: FleetEvent): void {
     if (event.type === 'removed') this.#divergence.forget(event.host)
+    if (event.type === 'data') this.sessionLog.noteOutput(event.host, event.bytes)
     if (event.type === 'data' || event.type === 'added' || event.type === 'removed') return
     if (event.type === 'shell' && event.state.kind === 'opening') this.#divergence.forget(event.host)
     this.#divergence.noteChange()
@@ -571,6 +593,7 @@ export class ConsoleApp implements PageContext, Disposable {
     if (event.type === 'shell') {
       this.#autoClose.noteShell(event.host, event.state)
       this.loginOutput.noteShell(event.host, event.state)
+      if (event.state.kind === 'opening') this.sessionLog.noteShell(event.host)
     }
     const line = logLine(event, this.clock.now())
     if (line) this.#addToLog(line)

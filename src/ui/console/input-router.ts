@@ -92,6 +92,7 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
   copy: (app) => app.work.ask('copy'),
   ray: (app) => app.rayLine.open(),
   panel: (app) => app.work.toggleKeys(),
+  report: (app) => app.writeReport(),
   palette: (app) => dialogs.openPalette(app, (id) => actions[id](app)),
   help: dialogs.openHelp,
   settings: dialogs.openSettings,

@@ -172,6 +172,13 @@ export const actionSpecs = [
       'Move the keys to the view of the last run, copy or Ray job, and back to the shells; reopen the view if it was closed.',
       () => undefined,
     ],
+    [
+      'report',
+      'e',
+      'session report',
+      'Write what was typed and run, on which hosts, what they answered and which differed, as Markdown and HTML; passwords typed without echo are left out.',
+      () => undefined,
+    ],
   ]),
   ...section('Hosts', needsHosts, [
     [

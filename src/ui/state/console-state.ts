@@ -9,6 +9,7 @@ import type { QueueView } from '../jobs/queue-view.ts'
 import type { NetworkState } from '../network/network-view.ts'
 import type { WatchState } from '../network/watch-view.ts'
 import type { RayStatus } from '../ray/ray-view.ts'
+import type { RunEntry } from '../report/session-log.ts'
 import { FIRST_TABLE_VIEW, type TableView, type TableViews } from '../rows/table-view.ts'
 import type { Panel } from '../work-views/panel.ts'
 
@@ -249,6 +250,8 @@ export interface PageContext {
   showTab(tab: Tab): void
   /** Copies text to the clipboard of the user's terminal, and says so. False: it could not. `where`: `from m2`. */
   copyText(text: string, where: string): boolean
+  /** For the session report: a run or a copy that has ended. */
+  noteRun(run: Omit<RunEntry, 'kind'>): void
   /** Opens a dialog at once, in place of one that the user had open. */
   openDialog(make: DialogFactory): void
 }

@@ -1,6 +1,7 @@
 /** The panel beside the shells: it shows the last run or copy, and its keys act on that. */
 import { messageOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import { formatOutcome } from '../../ops/run/outcome.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import type { LineCheck } from '../dialogs/prompt-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
@@ -22,6 +23,8 @@ import * as questions from './work-questions.ts'
 const SHOW_EVERY_MS = 100
 const TICK_MS = 1000
 const STEP_COLUMNS = 8
+/** Of each group, in the session report. */
+const REPORTED_LINES = 200
 
 /** The drawn panel: rows in view and the first of them. */
 type Drawn = {
@@ -101,6 +104,7 @@ export class WorkPanel implements Disposable {
   }
 
   begin(request: WorkRequest | RayWork, hosts: readonly string[]): void {
+    if (this.#work && this.#wasBusy) this.#noteRun(this.#work)
     this.#work?.[Symbol.dispose]()
     const work = this.#create(request, hosts)
     this.#work = work
@@ -374,7 +378,37 @@ export class WorkPanel implements Disposable {
     })
   }
 
+  /** For the session report. */
+  #noteRun(work: RunWork | CopyWork): void {
+    const { view } = work
+    const { clock } = this.#context
+    if (view.kind === 'copy') {
+      const results = [...view.hosts].map(([host, { result }]) => ({
+        host,
+        outcome: result?.outcome ?? 'not finished',
+      }))
+      const groups = [...Map.groupBy(results, ({ outcome }) => outcome)]
+      const command = `copy ${view.sources.join(' ')} to ${view.destination}`
+      return this.#context.noteRun({
+        atMs: clock.now(),
+        command,
+        groups: groups.map(([outcome, members]) => ({ hosts: members.map(({ host }) => host), outcome, lines: [] })),
+      })
+    }
+    if (!(work instanceof RunWork)) return
+    const groups = view.groups.map(({ hosts, state }) => {
+      const text = work.text(hosts[0] ?? '')
+      const count = Math.min(text.lineCount, REPORTED_LINES)
+      const lines = Array.from({ length: count }, (_, index) => text.line(index).text)
+      if (text.lineCount > count) lines.push(`[… ${text.lineCount - count} lines left out]`)
+      const outcome = state.kind === 'ended' ? formatOutcome(state.outcome) : 'not finished'
+      return { hosts, outcome, lines }
+    })
+    this.#context.noteRun({ atMs: clock.now(), command: view.command, groups })
+  }
+
   #reportEnd(): void {
+    if (this.#work) this.#noteRun(this.#work)
     const failed = this.#work?.retryable ?? []
     const text = `${failed.length === 0 ? 'done' : `failed on ${foldHostSet(failed)}`}: ${this.title()}`
     const tone = failed.length === 0 ? 'info' : 'warning'

@@ -1,4 +1,5 @@
 /** A mesh for a terminal (matrix of bandwidths, slowest links, findings), as CSV, and as a picture (SVG). Pure. */
+import { escapeHtml } from '../../../base/escape-html.ts'
 import { formatBitRate, shortBitRate } from '../../../base/format-bit-rate.ts'
 import { printable } from '../../../base/printable.ts'
 import { GRAVITIES, type Gravity } from '../../kernel/finding.ts'
@@ -188,29 +189,21 @@ export function meshSvg({ hosts, links }: MeshReport, findings: readonly NetFind
       const label = outcome?.kind === 'measured' ? shortBitRate(outcome.bitsPerSecond) : '–'
       const result = outcome?.kind === 'measured' ? formatBitRate(outcome.bitsPerSecond) : (outcome?.reason ?? '')
       const [x, y] = [LEFT + column * CELL, TOP + row * ROW]
-      return `<g><title>${escapeXml(`${from} → ${to}: ${result}`)}</title><rect x="${x}" y="${y}" width="${CELL - 2}" height="${ROW - 2}" rx="4" fill="${fill}"/><text x="${x + CELL / 2 - 1}" y="${y + 18}" text-anchor="middle" fill="${ink}">${escapeXml(label)}</text></g>`
+      return `<g><title>${escapeHtml(`${from} → ${to}: ${result}`)}</title><rect x="${x}" y="${y}" width="${CELL - 2}" height="${ROW - 2}" rx="4" fill="${fill}"/><text x="${x + CELL / 2 - 1}" y="${y + 18}" text-anchor="middle" fill="${ink}">${escapeHtml(label)}</text></g>`
     }),
   )
   const names = hosts.flatMap(({ name }, index) => [
-    `<text x="${LEFT - 10}" y="${TOP + index * ROW + 18}" text-anchor="end">${escapeXml(name)}</text>`,
-    `<text x="${LEFT + index * CELL + CELL / 2}" y="${TOP - 8}" text-anchor="middle">${escapeXml(name)}</text>`,
+    `<text x="${LEFT - 10}" y="${TOP + index * ROW + 18}" text-anchor="end">${escapeHtml(name)}</text>`,
+    `<text x="${LEFT + index * CELL + CELL / 2}" y="${TOP - 8}" text-anchor="middle">${escapeHtml(name)}</text>`,
   ])
   const lines = words.map(
-    (line, index) => `<text x="20" y="${below + index * 18}" font-size="12">${escapeXml(line)}</text>`,
+    (line, index) => `<text x="20" y="${below + index * 18}" font-size="12">${escapeHtml(line)}</text>`,
   )
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="ui-sans-serif, sans-serif" font-size="13" fill="#20242c">
 <rect width="100%" height="100%" fill="#ffffff"/>
-<text x="20" y="28" font-size="17" font-weight="600">${escapeXml(title)}</text>
-<text x="20" y="48" fill="#6b7280">rows send, columns receive; median ${escapeXml(formatBitRate(usual))}</text>
+<text x="20" y="28" font-size="17" font-weight="600">${escapeHtml(title)}</text>
+<text x="20" y="48" fill="#6b7280">rows send, columns receive; median ${escapeHtml(formatBitRate(usual))}</text>
 ${[...names, ...cells, ...lines].filter((line) => line !== '').join('\n')}
 </svg>
 `
-}
-
-function escapeXml(text: string): string {
-  return printable(text)
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
 }

@@ -1,0 +1,189 @@
+/** From what was typed and printed to a report: output as it looked, folded by equal text, without what was typed hidden. */
+import { formatBytes } from '../../base/format-bytes.ts'
+import { createScreen } from '../../terminal/headless-screen.ts'
+import type { HostPart, RunEntry, SessionLog, TypedEntry } from './session-log.ts'
+
+export type ReportGroup = {
+  readonly hosts: readonly string[]
+  /** `exit 1`; undefined: it printed something else than most. */
+  readonly outcome?: string
+  readonly lines: readonly string[]
+}
+
+export type ReportSection = {
+  readonly kind: 'typed' | 'run'
+  readonly atMs: number
+  /** Undefined: nothing of it was echoed. */
+  readonly title: string | undefined
+  readonly hosts: readonly string[]
+  /** The largest group first. */
+  readonly groups: readonly ReportGroup[]
+}
+
+export type SessionReport = {
+  readonly sections: readonly ReportSection[]
+  readonly droppedSections: number
+  readonly hosts: readonly string[]
+}
+
+/** Shorter ones would hide half of the report. */
+const SHORTEST_SECRET = 4
+const HIDDEN = '[not shown: typed without echo]'
+/** From the beginning and from the end of an answer. */
+const HALF_LINES = 200
+const MOST_COLUMNS = 2000
+/** Where a line editor begins to ask: what follows is the next prompt. */
+const EDITOR_STARTS = '\x1b[?2004h'
+/** What `clear` prints: what comes before it is still part of the session. */
+const CLEARS = /\x1b\[H\x1b\[[0-3]?J(?:\x1b\[3J)?/g
+const FULL_SCREEN = /\x1b\[\?(?:[\d;]*;)?(?:47|1047|1049)(?:;[\d;]*)?h/
+
+/** `promptOf`: the text left of the cursor now, for what was typed last. */
+export async function buildReport(
+  log: Pick<SessionLog, 'entries' | 'droppedEntries'>,
+  promptOf: (host: string) => string | undefined,
+): Promise<SessionReport> {
+  const hide = hiding(log.entries.flatMap((entry) => (entry.kind === 'typed' ? [...entry.parts.values()] : [])))
+  const sections: ReportSection[] = []
+  for (const entry of [...log.entries]) {
+    const section = entry.kind === 'run' ? runSection(entry, hide) : await typedSection(entry, promptOf, hide)
+    if (section !== undefined) sections.push(section)
+  }
+  const hosts = [...new Set(sections.flatMap((section) => section.hosts))]
+  return { sections, droppedSections: log.droppedEntries, hosts }
+}
+
+type Hide = (text: string) => string
+
+/** What a host did not echo is hidden wherever it stands: another host may have shown it. */
+function hiding(parts: readonly HostPart[]): Hide {
+  const secrets = new Set(
+    parts.flatMap(({ typed }) => typed.lines.flatMap(({ text, state }) => (state === 'hidden' ? [text] : []))),
+  )
+  const longestFirst = [...secrets].filter((text) => text.length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length)
+  return (text) => longestFirst.reduce((sum, secret) => sum.replaceAll(secret, HIDDEN), text)
+}
+
+function runSection({ atMs, command, groups }: RunEntry, hide: Hide): ReportSection {
+  const shown = groups
+    .map(({ hosts, outcome, lines }) => ({ hosts, outcome, lines: lines.map(hide) }))
+    .sort((a, b) => b.hosts.length - a.hosts.length)
+  return { kind: 'run', atMs, title: hide(command), hosts: groups.flatMap(({ hosts }) => hosts), groups: shown }
+}
+
+type Shown = { readonly host: string; readonly command: string; readonly lines: readonly string[] }
+
+async function typedSection(
+  { atMs, parts }: TypedEntry,
+  promptOf: (host: string) => string | undefined,
+  hide: Hide,
+): Promise<ReportSection | undefined> {
+  const known = new Map<string, Omit<Shown, 'host'>>()
+  const shown: Shown[] = []
+  for (const [host, part] of parts) {
+    // Between hosts the keyboard has its turn.
+    await new Promise((resolve) => setImmediate(resolve))
+    const after = part.after ?? promptOf(host) ?? ''
+    const head = part.head
+    const key = [
+      part.columns,
+      part.before,
+      after,
+      part.droppedBytes,
+      head.toString('latin1'),
+      part.tail.toString('latin1'),
+    ]
+    const id = JSON.stringify(key)
+    const result = known.get(id) ?? rendered(part, after, hide)
+    known.set(id, result)
+    shown.push({ host, ...result })
+  }
+  const typed = [...parts.values()].flatMap((part) => part.typed.lines)
+  // Keys that left no trace on any host.
+  if (typed.length === 0 && shown.every(({ lines }) => lines.length === 0)) return undefined
+  const groups = [...Map.groupBy(shown, ({ lines }) => lines.join('\n')).values()]
+    .map((members) => ({ hosts: members.map(({ host }) => host), lines: members[0]?.lines ?? [] }))
+    .sort((a, b) => b.hosts.length - a.hosts.length)
+  return { kind: 'typed', atMs, title: titleOf([...parts.values()], shown, hide), hosts: [...parts.keys()], groups }
+}
+
+/** What was typed if all hosts that answered echoed it; else nothing. */
+function titleOf(parts: readonly HostPart[], shown: readonly Shown[], hide: Hide): string | undefined {
+  const first = parts.flatMap(({ typed }) => typed.lines[0] ?? [])
+  if (first.some(({ state }) => state === 'hidden')) return undefined
+  const echoed = first.filter(({ state }) => state === 'echoed')
+  if (echoed.length === 0) return undefined
+  const more = Math.max(...parts.map(({ typed }) => typed.lines.length)) - 1
+  const [line] = echoed
+  const isEdited = echoed.some((each) => each.isEdited)
+  // Completed or recalled: the line as the host shows it. Different for each host: the line of the first one.
+  const text = isEdited ? (shown.find(({ command }) => command !== '')?.command ?? '') : (line?.text ?? '')
+  return hide(more > 0 ? `${text} … (${more + 1} lines)` : text) || undefined
+}
+
+/** The line that was typed, as the host shows it, and what it printed then. */
+function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'> {
+  const { head, tail, droppedBytes, before } = part
+  const whole = Buffer.concat([head, tail])
+  const start = upToLine(droppedBytes > 0 ? head : untilPrompt(whole), HALF_LINES)
+  const end = fromLine(untilPrompt(whole).subarray(start.length), HALF_LINES)
+  const leftOutBytes = droppedBytes + untilPrompt(whole).length - start.length - end.length
+  const [first = '', ...rest] = linesOf(Buffer.concat([Buffer.from(before), start]), part)
+  const command = first.startsWith(before.trimEnd()) ? first.slice(before.length).trim() : first.trim()
+  const cut = leftOutBytes > 0 ? [`[… ${formatBytes(leftOutBytes)} left out]`] : []
+  // Without an echo, the answer begins on the line that was typed.
+  const isEchoed = part.typed.lines[0]?.state !== 'hidden'
+  const own = isEchoed || command === '' ? [] : [command]
+  const answer = part.typed.isEntered ? [...own, ...rest, ...cut, ...linesOf(end, part)] : []
+  const lines = withoutPrompt(answer, after)
+  const note = FULL_SCREEN.test(head.toString('latin1')) ? ['[a full-screen program ran here]'] : []
+  return {
+    command: command.slice(0, MOST_COLUMNS),
+    lines: [...lines, ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
+  }
+}
+
+/** The first so many lines. */
+function upToLine(bytes: Buffer, count: number): Buffer {
+  let at = 0
+  for (let left = count; left > 0; left--) {
+    const end = bytes.indexOf('\n', at)
+    if (end < 0) return bytes
+    at = end + 1
+  }
+  return bytes.subarray(0, at)
+}
+
+/** The last so many lines, and what stands behind the last line feed. */
+function fromLine(bytes: Buffer, count: number): Buffer {
+  let at = bytes.length
+  for (let left = count + 1; left > 0; left--) {
+    const end = at === 0 ? -1 : bytes.lastIndexOf('\n', at - 1)
+    if (end < 0) return bytes
+    at = end
+  }
+  return bytes.subarray(at + 1)
+}
+
+function untilPrompt(bytes: Buffer): Buffer {
+  const at = bytes.lastIndexOf(EDITOR_STARTS)
+  return at < 0 ? bytes : bytes.subarray(0, at)
+}
+
+/** As the host's terminal showed it. */
+function linesOf(bytes: Buffer, { columns }: HostPart): readonly string[] {
+  const text = bytes.toString('latin1')
+  const isFullScreen = FULL_SCREEN.test(text)
+  const shown = Buffer.from(text.replace(CLEARS, ''), 'latin1')
+  using screen = createScreen({ columns, rows: 24, historyLines: 4 * HALF_LINES, handlers: { onReply() {} } })
+  screen.parse(isFullScreen ? Buffer.concat([shown, Buffer.from('\x18\x1b[?1049l')]) : shown)
+  return screen.allText()
+}
+
+function withoutPrompt(lines: readonly string[], after: string): readonly string[] {
+  const prompt = after.trimEnd()
+  const last = lines.at(-1)
+  if (last === undefined || prompt === '' || !last.endsWith(prompt)) return lines
+  const rest = last.slice(0, last.length - prompt.length)
+  return rest.trim() === '' ? lines.slice(0, -1) : [...lines.slice(0, -1), rest]
+}

@@ -1,0 +1,125 @@
+/** A session report as Markdown and as HTML. Text of hosts stands in code blocks or is escaped: nothing of it acts in a reader. */
+import { escapeHtml } from '../../base/escape-html.ts'
+import { printable } from '../../base/printable.ts'
+import { dayText, timeText } from '../../base/time-text.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { ReportGroup, ReportSection, SessionReport } from './build-report.ts'
+
+export type ReportFacts = { readonly cluster: string; readonly nowMs: number }
+
+const WITHOUT_ECHO = 'typed without echo'
+
+/** The groups beside the largest, and all groups if no two hosts agree. */
+const differing = (section: ReportSection): readonly string[] => {
+  const [first, ...others] = section.groups
+  if (first === undefined || others.length === 0) return []
+  return (first.hosts.length === 1 ? section.groups : others).flatMap(({ hosts }) => hosts)
+}
+
+/** How often each host printed something else than most, the most frequent first. */
+function differences({ sections, hosts }: SessionReport): readonly (readonly [host: string, count: number])[] {
+  const counts = hosts.map((host) => [host, sections.filter((each) => differing(each).includes(host)).length] as const)
+  return counts.filter(([, count]) => count > 0).sort(([, a], [, b]) => b - a)
+}
+
+function summaryOf(report: SessionReport, { nowMs }: ReportFacts): readonly string[] {
+  const { sections, hosts, droppedSections } = report
+  const [from = nowMs, to = nowMs] = [sections[0]?.atMs, sections.at(-1)?.atMs]
+  const count = `${sections.length} ${sections.length === 1 ? 'entry' : 'entries'}`
+  const different = differences(report).map(([host, times]) => `${host} (${times})`)
+  return [
+    `${count} on ${foldHostSet(hosts)}, ${dayText(from)} ${clockOf(from)} to ${clockOf(to)}`,
+    ...(different.length === 0 ? [] : [`Output differed: ${different.join(', ')}`]),
+    ...(droppedSections === 0 ? [] : [`${droppedSections} earlier entries were left out`]),
+  ]
+}
+
+const clockOf = (ms: number): string => timeText(ms, ms)
+
+const headOf = ({ kind, title, hosts, atMs }: ReportSection) => ({
+  time: clockOf(atMs),
+  title: title ?? WITHOUT_ECHO,
+  isCode: title !== undefined,
+  hosts: `${kind === 'run' ? 'run' : 'typed'} on ${foldHostSet(hosts)}`,
+})
+
+const groupTitle = ({ hosts, outcome }: ReportGroup): string =>
+  [`${foldHostSet(hosts)} (${hosts.length})`, ...(outcome === undefined ? [] : [outcome])].join(': ')
+
+const EMPTY = 'no output'
+
+export function formatMarkdown(report: SessionReport, facts: ReportFacts): string {
+  const parts = report.sections.flatMap((section): string[] => {
+    const { time, title, isCode, hosts } = headOf(section)
+    const different = differing(section)
+    return [
+      `## ${time} ${isCode ? inlineCode(title) : title}`,
+      `${escapeMarkdown(hosts)}${different.length === 0 ? '' : `; different: ${escapeMarkdown(foldHostSet(different))}`}`,
+      ...section.groups.flatMap((group) => [
+        `**${escapeMarkdown(groupTitle(group))}**`,
+        group.lines.length === 0 ? EMPTY : codeBlock(group.lines),
+      ]),
+    ]
+  })
+  const heading = `# Session on ${escapeMarkdown(facts.cluster)}`
+  const summary = summaryOf(report, facts).map((line) => `- ${escapeMarkdown(line)}`)
+  return `${[heading, summary.join('\n'), ...parts].join('\n\n')}\n`
+}
+
+const longestRun = (text: string): number => Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length))
+
+function inlineCode(text: string): string {
+  const fence = '`'.repeat(longestRun(text) + 1)
+  return `${fence} ${printable(text)} ${fence}`
+}
+
+function codeBlock(lines: readonly string[]): string {
+  const text = lines.map(printable).join('\n')
+  const fence = '`'.repeat(Math.max(3, longestRun(text) + 1))
+  return `${fence}\n${text}\n${fence}`
+}
+
+const escapeMarkdown = (text: string): string => printable(text).replace(/[\\`*_{}[\]<>#|!&~]/g, '\\$&')
+
+const STYLE = `
+:root { color-scheme: light dark }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em }
+pre { font: 13px/1.4 ui-monospace, monospace; overflow-x: auto; padding: .6em .8em; border: 1px solid #8886; border-radius: 6px; margin: .3em 0 }
+h2 { font-size: 1em; margin: 2em 0 .2em; border-top: 1px solid #8886; padding-top: 1em }
+h2 time { color: #888; font-weight: normal; margin-right: .6em }
+h2 code { font-size: 1.05em }
+.about { color: #888; margin: 0 0 .5em }
+.group { font-weight: 600; margin: .8em 0 0 }
+.different { border-left: 4px solid #d97706; padding-left: .8em }
+`
+
+/** One file that loads nothing and runs nothing. */
+export function formatHtml(report: SessionReport, facts: ReportFacts): string {
+  const parts = report.sections.map((section) => {
+    const { time, title, isCode, hosts } = headOf(section)
+    const different = new Set(differing(section))
+    const groups = section.groups.map((group) => {
+      const isDifferent = group.hosts.some((host) => different.has(host))
+      const output = group.lines.map(escapeHtml).join('\n')
+      return `<div${isDifferent ? ' class="different"' : ''}><p class="group">${escapeHtml(groupTitle(group))}</p>
+${output === '' ? `<p class="about">${EMPTY}</p>` : `<pre>${output}</pre>`}</div>`
+    })
+    const shown = isCode ? `<code>${escapeHtml(title)}</code>` : escapeHtml(title)
+    return `<section><h2><time>${time}</time>${shown}</h2>
+<p class="about">${escapeHtml(hosts)}</p>
+${groups.join('\n')}</section>`
+  })
+  const title = escapeHtml(`Session on ${facts.cluster}`)
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width">
+<title>${title}</title><style>${STYLE}</style></head>
+<body><h1>${title}</h1>
+${summaryOf(report, facts)
+  .map((line) => `<p>${escapeHtml(line)}</p>`)
+  .join('\n')}
+${parts.join('\n')}
+</body></html>
+`
+}

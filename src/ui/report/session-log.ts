@@ -1,0 +1,188 @@
+/** What was typed since the console began, to which hosts, and what they printed then: bounded, in memory, and never read back from a key. */
+import { TypedLines } from './typed-line.ts'
+
+/** Of what a host printed after one line, its beginning and its end. */
+const END_BYTES = 16 * 1024
+const MOST_BYTES = 24 * 2 ** 20
+const MOST_ENTRIES = 2000
+
+/** How a host's terminal was at the first key of a line. */
+export type PaneFacts = {
+  readonly columns: number
+  /** Left of the cursor; undefined: a full-screen program runs. */
+  readonly before: string | undefined
+}
+
+/** What one host did with one entry. */
+export class HostPart {
+  readonly typed: TypedLines
+  readonly before: string
+  readonly columns: number
+  /** The prompt after it, as far as it is known. */
+  after: string | undefined
+  #head: Uint8Array[] = []
+  #tail: Uint8Array[] = []
+  #headBytes = 0
+  #tailBytes = 0
+  #bytes = 0
+
+  constructor(before: string, columns: number) {
+    this.before = before
+    this.columns = columns
+    this.typed = new TypedLines(before, columns)
+  }
+
+  get keptBytes(): number {
+    return this.#headBytes + this.#tailBytes
+  }
+
+  get droppedBytes(): number {
+    return this.#bytes - this.keptBytes
+  }
+
+  get head(): Buffer {
+    return Buffer.concat(this.#head)
+  }
+
+  get tail(): Buffer {
+    return Buffer.concat(this.#tail)
+  }
+
+  push(bytes: Uint8Array): void {
+    this.typed.print(bytes)
+    this.#bytes += bytes.length
+    const forHead = bytes.subarray(0, END_BYTES - this.#headBytes)
+    if (forHead.length > 0) {
+      // Copies: a small piece must not keep a large buffer alive.
+      this.#head.push(Uint8Array.from(forHead))
+      this.#headBytes += forHead.length
+    }
+    const rest = bytes.subarray(forHead.length).subarray(-END_BYTES)
+    if (rest.length === 0) return
+    this.#tail.push(Uint8Array.from(rest))
+    this.#tailBytes += rest.length
+    for (let [first] = this.#tail; first && this.#tailBytes - first.length >= END_BYTES; [first] = this.#tail) {
+      this.#tail.shift()
+      this.#tailBytes -= first.length
+    }
+  }
+}
+
+export type TypedEntry = {
+  readonly kind: 'typed'
+  readonly atMs: number
+  readonly parts: ReadonlyMap<string, HostPart>
+}
+
+/** A command that was run beside the shells; groups of hosts with equal output, failures first. */
+export type RunEntry = {
+  readonly kind: 'run'
+  readonly atMs: number
+  readonly command: string
+  readonly groups: readonly {
+    readonly hosts: readonly string[]
+    readonly outcome: string
+    readonly lines: readonly string[]
+  }[]
+}
+
+export type SessionEntry = TypedEntry | RunEntry
+
+export class SessionLog {
+  readonly #paneOf: (host: string) => PaneFacts | undefined
+  #entries: SessionEntry[] = []
+  #droppedEntries = 0
+  /** The entry whose line is still being typed, and all hosts that get it. */
+  #open: TypedEntry | undefined
+  #openHosts: ReadonlySet<string> = new Set()
+  readonly #current = new Map<string, HostPart>()
+  #bytes = 0
+
+  constructor(paneOf: (host: string) => PaneFacts | undefined) {
+    this.#paneOf = paneOf
+  }
+
+  get entries(): readonly SessionEntry[] {
+    return this.#entries
+  }
+
+  /** Left out because there were too many. */
+  get droppedEntries(): number {
+    return this.#droppedEntries
+  }
+
+  /** Bytes that were sent to hosts together; full-screen programs get keys, not lines. */
+  noteTyped(
+    batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[],
+    nowMs: number,
+  ): void {
+    const open = this.#open
+    const typed = batches.flatMap(({ hosts, bytes }) => hosts.map((host) => ({ host, bytes })))
+    if (open !== undefined && typed.every(({ host }) => this.#openHosts.has(host)))
+      return this.#type(open, typed, nowMs)
+    // Enter, Ctrl-C and the like by themselves belong to what is running.
+    if (!typed.some(({ bytes }) => isText(bytes))) return
+    const parts = new Map<string, HostPart>()
+    for (const { host } of typed) {
+      const pane = this.#paneOf(host)
+      if (pane?.before === undefined) continue
+      const part = new HostPart(pane.before, pane.columns)
+      const last = this.#current.get(host)
+      if (last !== undefined) last.after ??= pane.before
+      this.#current.set(host, part)
+      parts.set(host, part)
+    }
+    if (parts.size === 0) return
+    const entry = { kind: 'typed', atMs: nowMs, parts } as const
+    this.#add(entry)
+    this.#open = entry
+    this.#openHosts = new Set(typed.map(({ host }) => host))
+    this.#type(entry, typed, nowMs)
+  }
+
+  noteOutput(host: string, bytes: Uint8Array): void {
+    const part = this.#current.get(host)
+    if (part === undefined) return
+    const before = part.keptBytes
+    part.push(bytes)
+    this.#bytes += part.keptBytes - before
+    if (this.#bytes > MOST_BYTES) this.#drop()
+  }
+
+  /** A new shell: what comes now answers nothing that was typed. */
+  noteShell(host: string): void {
+    this.#current.delete(host)
+    if (this.#open?.parts.has(host)) this.#open = undefined
+  }
+
+  noteRun(entry: Omit<RunEntry, 'kind'>): void {
+    this.#add({ kind: 'run', ...entry })
+  }
+
+  #type(entry: TypedEntry, typed: readonly { host: string; bytes: Uint8Array }[], nowMs: number): void {
+    for (const { host, bytes } of typed) entry.parts.get(host)?.typed.type(bytes, nowMs)
+    if ([...entry.parts.values()].some((part) => part.typed.isEntered)) this.#open = undefined
+  }
+
+  #add(entry: SessionEntry): void {
+    this.#entries.push(entry)
+    if (this.#entries.length > MOST_ENTRIES) this.#drop()
+  }
+
+  /** The oldest. */
+  #drop(): void {
+    const dropped = this.#entries.splice(0, Math.max(1, Math.floor(this.#entries.length / 10)))
+    this.#droppedEntries += dropped.length
+    for (const entry of dropped) {
+      if (entry.kind !== 'typed') continue
+      if (entry === this.#open) this.#open = undefined
+      for (const [host, part] of entry.parts) {
+        this.#bytes -= part.keptBytes
+        if (this.#current.get(host) === part) this.#current.delete(host)
+      }
+    }
+  }
+}
+
+/** Part of a line; arrows are, too, since they recall lines. */
+const isText = (bytes: Uint8Array): boolean => bytes.some((byte) => byte >= 0x20 && byte !== 0x7f)

@@ -1,0 +1,189 @@
+/**
+ * What is typed into one host's shell up to Enter, and whether the host echoed it. Only echoed text may be kept: what a host hides
+ * is a password or the like. The echo is found in the host's own output, on a model of the line that the cursor is on. Pure.
+ */
+
+export type TypedState =
+  | 'echoed'
+  /** The host has answered and not shown it. */
+  | 'hidden'
+  /** The host has not answered. */
+  | 'silent'
+
+type Line = {
+  text: string
+  /** Before the first key that edits: that part is echoed as it is. */
+  plain: string
+  /** Completion, history or the like: what was typed is not what the line says. */
+  isEdited: boolean
+  /** What was seen as an echo. */
+  echoed: string | undefined
+}
+
+const newLine = (): Line => ({ text: '', plain: '', isEdited: false, echoed: undefined })
+
+/** What is examined. */
+const MOST_OUTPUT_BYTES = 16 * 1024
+const MOST_LINES = 200
+const MOST_COLUMNS = 4096
+/** An echo takes no longer; what appears after Enter then is not an echo. */
+const ECHO_MS = 1500
+
+/** The end of a line that asks for what must not be shown. */
+const ASKS_SECRET =
+  /(?:pass(?:word|phrase|code|wd)|\bpin\b|secret|token|\botp\b|verification code|credential)[^$#%]{0,80}[:>?]\s*$/i
+/** What may stand before an echo when a shell prints the line again. */
+const PROMPT = /^(?:.*[$#%>❯➜»λ] *)?$/u
+
+const PASTE_MARK = /\x1b\[20[01]~/g
+const TYPED_TOKEN = /\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^[O])?|[\s\S]/gu
+const PRINTED_TOKEN =
+  /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[P^_X][^\x1b]*\x1b\\|\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[ -/]*[0-~]|[\s\S]/gu
+const UNFINISHED = /\x1b(?:\[[0-?]*[ -/]*|[\]P^_X][^\x07\x1b]*)?$/
+
+export class TypedLines {
+  readonly #lines: Line[] = [newLine()]
+  readonly #asksSecret: boolean
+  /** The cursor stood behind a prompt or a question: the echo comes before the first line feed. */
+  readonly #isAtPrompt: boolean
+  readonly #row: Row
+  readonly #decoder = new TextDecoder()
+  #unfinished = ''
+  #startMs: number | undefined
+  #isEntered = false
+  #isLate = false
+  #isHidden = false
+  #outputBytes = 0
+
+  /** `before`: the text left of the cursor; `columns`: of the host's terminal. */
+  constructor(before: string, columns: number) {
+    this.#asksSecret = ASKS_SECRET.test(before)
+    this.#isAtPrompt = before !== ''
+    this.#row = new Row(columns, before.length)
+  }
+
+  /** Enter was typed. */
+  get isEntered(): boolean {
+    return this.#isEntered
+  }
+
+  /** The lines that hold something, as they were entered. */
+  get lines(): readonly { readonly text: string; readonly state: TypedState; readonly isEdited: boolean }[] {
+    return this.#lines.flatMap((line, index) =>
+      line.text.trim() === '' && !line.isEdited
+        ? []
+        : [{ text: line.text.trim(), state: this.#stateOf(line, index), isEdited: line.isEdited }],
+    )
+  }
+
+  type(bytes: Uint8Array, nowMs: number): void {
+    this.#startMs ??= nowMs
+    const text = Buffer.from(bytes).toString('utf8').replace(PASTE_MARK, '')
+    for (const [token] of text.matchAll(TYPED_TOKEN)) this.#typeToken(token, nowMs)
+  }
+
+  #typeToken(token: string, nowMs: number): void {
+    const line = this.#lines.at(-1) as Line
+    if (token === '\r' || token === '\n') {
+      if (!this.#isEntered) this.#isLate = this.#outputBytes === 0 && nowMs - (this.#startMs ?? nowMs) >= ECHO_MS
+      this.#isEntered = true
+      if (this.#lines.length < MOST_LINES) this.#lines.push(newLine())
+    } else if (token === '\x7f' || token === '\b') line.text = line.text.slice(0, -1)
+    else if (token === '\x15' || token === '\x03') line.text = ''
+    else if (token === '\x17') line.text = line.text.replace(/\S*\s*$/, '')
+    else if (token < ' ' || token.startsWith('\x1b')) line.isEdited = true
+    else if (line.text.length < MOST_COLUMNS) line.text += token
+    if (!line.isEdited) line.plain = line.text
+  }
+
+  print(bytes: Uint8Array): void {
+    if (this.#outputBytes > MOST_OUTPUT_BYTES) return
+    this.#outputBytes += bytes.length
+    const text = this.#unfinished + this.#decoder.decode(bytes, { stream: true })
+    const end = UNFINISHED.exec(text)?.index ?? text.length
+    // An endless sequence is dropped.
+    this.#unfinished = text.length - end > MOST_COLUMNS ? '' : text.slice(end)
+    for (const [token, parameters, final] of text.slice(0, end).matchAll(PRINTED_TOKEN)) {
+      if (token === '\n') this.#endRow()
+      else this.#row.print(token, parameters, final)
+    }
+    this.#match()
+  }
+
+  #endRow(): void {
+    this.#match()
+    const [first] = this.#lines
+    if (this.#isEntered && this.#isAtPrompt && first !== undefined && !isShown(first)) this.#isHidden = true
+    this.#row.clear()
+  }
+
+  #match(): void {
+    const shown = this.#row.text
+    if (shown === '') return
+    for (const line of this.#lines) {
+      const wanted = line.plain.trim()
+      if (isShown(line)) continue
+      const at = wanted === '' ? -1 : shown.indexOf(wanted)
+      if ((at >= 0 && PROMPT.test(shown.slice(0, at))) || (line.isEdited && wanted === '')) line.echoed = line.plain
+    }
+  }
+
+  #stateOf(line: Line, index: number): TypedState {
+    if (index === 0 && (this.#asksSecret || this.#isHidden || (this.#isLate && this.#outputBytes > 0))) return 'hidden'
+    if (isShown(line)) return 'echoed'
+    return this.#outputBytes > 0 && this.#isEntered ? 'hidden' : 'silent'
+  }
+}
+
+const isShown = ({ plain, echoed }: Line): boolean => echoed?.startsWith(plain) === true
+
+/** The row of the cursor with what was printed since the first key, over the terminal's automatic line breaks. */
+class Row {
+  readonly #columns: number
+  #cells: string[] = []
+  #start: number
+  #at: number
+
+  constructor(columns: number, start: number) {
+    this.#columns = Math.max(1, columns)
+    this.#start = start
+    this.#at = start
+  }
+
+  get text(): string {
+    return Array.from(this.#cells.slice(this.#start), (cell) => cell ?? ' ')
+      .join('')
+      .trimEnd()
+  }
+
+  clear(): void {
+    this.#cells = []
+    this.#start = 0
+    this.#at = 0
+  }
+
+  print(token: string, parameters = '', final = ''): void {
+    const count = Math.min(MOST_COLUMNS, Math.max(1, Number.parseInt(parameters, 10) || 1))
+    const at = this.#at
+    if (final !== '') {
+      if (final === 'C') this.#at += count
+      else if (final === 'D') this.#at -= count
+      else if (final === 'A') this.#at -= count * this.#columns
+      else if (final === 'B') this.#at += count * this.#columns
+      else if (final === 'G') this.#at = at - (at % this.#columns) + count - 1
+      else if (final === 'K')
+        this.#cells.length = parameters === '' || parameters === '0' ? Math.min(at, this.#cells.length) : 0
+      else if (final === 'P') this.#cells.splice(at, count)
+      else if (final === '@' && at < this.#cells.length)
+        this.#cells.splice(at, 0, ...Array<string>(Math.min(count, 256)).fill(' '))
+      else if (final === 'H') this.clear()
+    } else if (token === '\r') this.#at = at - (at % this.#columns)
+    else if (token === '\b') this.#at -= 1
+    else if (token >= ' ' && token !== '\x7f' && !token.startsWith('\x1b')) {
+      while (this.#cells.length < at) this.#cells.push(' ')
+      this.#cells[at] = token
+      this.#at += 1
+    }
+    this.#at = Math.max(0, Math.min(MOST_COLUMNS, this.#at))
+  }
+}

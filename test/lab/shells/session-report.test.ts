@@ -1,0 +1,94 @@
+/** The session report on real hosts: what was typed and run, who differed, and no password. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openConsole } from '../../support/console-driver.ts'
+import { requirement } from '../../support/requirements.ts'
+import { type Lab, startLab } from '../cluster/lab.ts'
+
+const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'tc', 'nsenter')
+
+/** Programs that ask without echo; each must have asked on every host before the password is typed. */
+const SECRETS = [
+  { program: "read -s -p 'Password: ' x; echo", asks: /Password:$/, secret: 'hunter2-read' },
+  {
+    program: 'openssl passwd -6 > /dev/null',
+    asks: /Password:\s*$/,
+    secret: 'hunter2-openssl',
+    again: /Verifying.*:\s*$/,
+  },
+  { program: 'stty -echo; echo ready; read x; stty echo; echo "you typed $x"', asks: /ready$/, secret: 'hunter2-late' },
+  {
+    program: 'ssh -o StrictHostKeyChecking=no -o PubkeyAuthentication=no -o NumberOfPasswordPrompts=1 root@localhost',
+    asks: /password:\s*$/,
+    secret: 'hunter2-ssh',
+  },
+]
+
+describe.skipIf(!canRun)('a session report', () => {
+  let lab: Lab
+  let state: string
+  beforeAll(async () => {
+    state = mkdtempSync(join(tmpdir(), 'muster-report-'))
+    lab = await startLab({
+      count: 3,
+      sshdOptions: { PasswordAuthentication: 'yes' },
+      perHost: (name) => ({ bashrc: name === 'm2' ? 'role=storage\n' : 'role=worker\n' }),
+    })
+  })
+  afterAll(async () => {
+    await lab?.stop()
+    rmSync(state, { recursive: true, force: true })
+  })
+
+  it('has what was typed, who differed and what was run, and no text that was typed without echo', async () => {
+    const environment = { XDG_STATE_HOME: state }
+    await using console = await openConsole({ in: lab, args: ['--hosts', lab.hostsFile], environment, size: [120, 40] })
+    await console.expectReady()
+    await console.type('echo role $role\r')
+    await console.expectOn('m1', /^role worker$/m)
+    await console.expectOn('m2', /^role storage$/m)
+    await console.expectPrompts()
+    for (const { program, asks, secret, again } of SECRETS) {
+      await console.type(`clear; ${program}\r`)
+      const ask = async (pattern: RegExp) => {
+        await console.expectOnAll(lab.names, () => new RegExp(pattern.source, 'm'))
+        await console.until(
+          () => lab.names.every((host) => pattern.test(console.on(host).join('\n').trimEnd())),
+          `${secret} to be asked`,
+        )
+        await console.type(`${secret}\r`)
+      }
+      await ask(asks)
+      if (again) await ask(again)
+      await console.expectPrompts()
+    }
+    await console.leader('!')
+    await console.type('echo run-$role; exit 3')
+    await console.key('Enter')
+    await console.expectScreen(/exit 3/)
+    await console.leader('e')
+    await console.expectScreen(/report of \d+ entries on m\[1-3\]/)
+
+    const folder = join(state, 'muster/reports')
+    const files = readdirSync(folder).map((name) => join(folder, name))
+    expect(files.map((file) => [file.slice(-3), statSync(file).mode & 0o777]).sort()).toEqual([
+      ['.md', 0o600],
+      ['tml', 0o600],
+    ])
+    const texts = files.map((file) => readFileSync(file, 'utf8'))
+    const copied = /\x1b\]52;c;([A-Za-z0-9+/=]+)/.exec(console.output().toString('latin1'))?.[1] ?? ''
+    texts.push(Buffer.from(copied, 'base64').toString('utf8'))
+    for (const text of texts) {
+      expect(text).toContain('echo role $role')
+      expect(text).toMatch(/role worker/)
+      expect(text).toMatch(/role storage/)
+      expect(text).toContain('typed without echo')
+      expect(text).toContain('echo run-$role; exit 3')
+      expect(text).toContain('exit 3')
+      expect(text).toContain('you typed [not shown')
+      expect(text).not.toContain('hunter2')
+    }
+  })
+})

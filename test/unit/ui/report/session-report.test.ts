@@ -1,0 +1,125 @@
+/** The report of a session, from keys and output to Markdown and HTML. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createConsoleHarness } from '../console/console-harness.ts'
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-report-'))
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+function harness() {
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], environment: { XDG_STATE_HOME: directory } })
+  const { print, type, fleet } = harness
+  const all = ['m1', 'm2', 'm3']
+  const prompts = async () => {
+    for (const host of all) await print(host, `\x1b[?2004h${host}# `)
+  }
+  /** Types a line, which every host echoes, and prints its answer. */
+  const run = async (line: string, answer: (host: string) => string) => {
+    type(`${line}\r`)
+    for (const host of all) await print(host, `${line}\r\n\x1b[?2004l\r${answer(host)}\x1b[?2004h${host}# `)
+  }
+  const report = async () => {
+    type('\x1de')
+    const folder = join(directory, 'muster/reports')
+    for (;;) {
+      await new Promise((resolve) => setImmediate(resolve))
+      if (/^(?:report of|cannot|no report)/.test(harness.console.state.notice?.text ?? '')) break
+    }
+    const names = readdirSync(folder)
+    const read = (ending: string) =>
+      readFileSync(join(folder, names.find((name) => name.endsWith(ending)) ?? ''), 'utf8')
+    return { markdown: read('.md'), html: read('.html'), folder, names }
+  }
+  return { ...harness, prompts, run, report, print, type, fleet }
+}
+
+it('folds equal answers, says which hosts differ, and leaves prompts out', async () => {
+  const { prompts, run, report } = harness()
+  await prompts()
+  await run('uname -r', (host) => (host === 'm2' ? '5.10\r\n' : '6.1\r\n'))
+  await run('true', () => '')
+  const { markdown, folder, names } = await report()
+  expect(markdown).toContain('`` uname -r ``'.replaceAll('``', '`'))
+  expect(markdown).toContain('typed on m\\[1-3\\]; different: m2')
+  expect(markdown).toContain('**m\\[1,3\\] (2)**\n\n```\n6.1\n```')
+  expect(markdown).toContain('**m2 (1)**\n\n```\n5.10\n```')
+  expect(markdown).toContain('**m\\[1-3\\] (3)**\n\nno output')
+  expect(markdown).not.toContain('m1#')
+  expect(names.map((name) => statSync(join(folder, name)).mode & 0o777)).toEqual([0o600, 0o600])
+})
+
+it('never has what was typed without echo, even where another host shows it', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  await run('whoami', () => 'me\r\n')
+  type('sudo -k true\r')
+  for (const host of ['m1', 'm2']) await print(host, 'sudo -k true\r\n[sudo] password for me: ')
+  // m3 does not ask: the password lands at its prompt.
+  await print('m3', 'sudo -k true\r\n\x1b[?2004hm3# ')
+  type('hunter2-secret\r')
+  for (const host of ['m1', 'm2']) await print(host, `\r\n\x1b[?2004h${host}# `)
+  await print('m3', 'hunter2-secret\r\nbash: hunter2-secret: command not found\r\n\x1b[?2004hm3# ')
+  await run('history', () => '  1  whoami\r\n  2  hunter2-secret\r\n')
+  const { markdown, html } = await report()
+  expect(markdown + html).not.toContain('hunter2')
+  expect(markdown).toContain('typed without echo')
+  expect(markdown).toContain('bash: [not shown: typed without echo]: command not found')
+  expect(markdown).toContain('` whoami `')
+})
+
+it('lets no text of a host act in Markdown or HTML', async () => {
+  const { prompts, run, report } = harness()
+  await prompts()
+  await run(
+    'cat x',
+    () => '```\r\n# not a heading\r\n<script>alert(1)</script>\r\n\x1b]52;c;aGk=\x07"\'&\u202eevil\r\n',
+  )
+  const { markdown, html } = await report()
+  expect(markdown).toContain('````\n```\n# not a heading')
+  expect(html).not.toContain('<script')
+  expect(html).toContain('&lt;script&gt;alert(1)&lt;/script&gt;')
+  expect(html).toContain('&quot;&#39;&amp;evil')
+  expect(markdown + html).not.toContain('\u202e')
+  expect(html).toContain("default-src 'none'")
+  expect(markdown + html).not.toContain('\x1b')
+})
+
+it('has completed lines as the host shows them, and no screens of full-screen programs', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  type('cat /et')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, 'cat /et')
+  type('\tho\t\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, `c/hosts\r\nlocal\r\n\x1b[?2004h${host}# `)
+  type('vi x\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, 'vi x\r\n\x1b[?1049h\x1b[HSCREEN OF VI')
+  type('isecret text\x1b:wq\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, `secret text\x1b[?1049l\x1b[?2004h${host}# `)
+  const { markdown } = await report()
+  expect(markdown).toContain('` cat /etc/hosts `')
+  expect(markdown).toContain('[a full-screen program ran here]')
+  expect(markdown).not.toMatch(/SCREEN OF VI|secret text/)
+})
+
+it('keeps the beginning and the end of long output, in bounded memory', async () => {
+  const { prompts, run, report, console } = harness()
+  await prompts()
+  await run('seq 20000', () => Array.from({ length: 20_000 }, (_, index) => `${index + 1}\r\n`).join(''))
+  const [entry] = console.sessionLog.entries
+  const kept = entry?.kind === 'typed' ? [...entry.parts.values()].map((part) => part.keptBytes) : []
+  expect(Math.max(...kept)).toBeLessThan(40_000)
+  const { markdown } = await report()
+  expect(markdown).toMatch(/\n1\n2\n3\n[\s\S]*KiB left out\]\n[\s\S]*\n19999\n20000\n/)
+  expect(markdown.length).toBeLessThan(20_000)
+})
+
+it('says that there is nothing to report', () => {
+  const { type, console } = harness()
+  type('\x1de')
+  expect(console.state.notice?.text).toBe('no report: nothing was typed or run yet')
+})

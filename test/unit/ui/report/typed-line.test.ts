@@ -1,0 +1,172 @@
+/** Whether a host echoed what was typed. */
+import { describe, expect, it } from 'vitest'
+import { TypedLines } from '../../../../src/ui/report/typed-line.ts'
+
+/** `>` types, `<` prints, a number lets so many milliseconds pass. */
+function play(before: string, steps: readonly (readonly ['>' | '<', string] | number)[], columns = 80) {
+  const typed = new TypedLines(before, columns)
+  let nowMs = 1000
+  for (const step of steps) {
+    if (typeof step === 'number') nowMs += step
+    else if (step[0] === '>') typed.type(Buffer.from(step[1]), nowMs)
+    else typed.print(Buffer.from(step[1]))
+  }
+  return typed.lines.map(({ text, state }) => `${state}: ${text}`)
+}
+
+describe('an echo', () => {
+  it.each<[string, Parameters<typeof play>[1]]>([
+    [
+      'key by key',
+      [
+        ['>', 'ls'],
+        ['<', 'l'],
+        ['<', 's'],
+        ['>', '\r'],
+        ['<', '\r\nfile\r\n$ '],
+      ],
+    ],
+    [
+      'all at once',
+      [
+        ['>', 'ls\r'],
+        ['<', 'ls\r\nfile\r\n$ '],
+      ],
+    ],
+    ['of a slow host', [['>', 'l'], 400, ['>', 's\r'], 3000, ['<', 'ls\r\nfile\r\n$ ']]],
+    [
+      'with corrections',
+      [
+        ['>', 'lx'],
+        ['<', 'lx'],
+        ['>', '\x7fs\r'],
+        ['<', '\b\x1b[Ks\r\n'],
+      ],
+    ],
+    [
+      'that a shell redraws, in colours',
+      [
+        ['>', 'ls\r'],
+        ['<', 'l\b\x1b[1ml\x1b[0ms\x1b[90m -la\x1b[39m\b\b\b\b\r\n'],
+      ],
+    ],
+    [
+      'that a screen is cleared after',
+      [
+        ['>', 'ls\r'],
+        ['<', 'ls\r\n\x1b[H\x1b[2J$ '],
+      ],
+    ],
+  ])('is found %s', (_, steps) => {
+    expect(play('root@m1:~# ', steps)).toEqual(['echoed: ls'])
+  })
+
+  it('is found over the line breaks of a narrow terminal', () => {
+    const text = 'echo one two three four five'
+    // As readline does it: at the margin a blank and a return make the terminal wrap.
+    const printed = `${text.slice(0, 18)} \r${text.slice(18)}\r\n`
+    expect(
+      play(
+        '$ ',
+        [
+          ['>', `${text}\r`],
+          ['<', printed],
+        ],
+        20,
+      ),
+    ).toEqual([`echoed: ${text}`])
+  })
+
+  it('is found when the shell prints a line again that was typed while a program ran', () => {
+    expect(
+      play('', [
+        ['>', 'ls\r'],
+        ['<', 'l noise\r\nroot@m1:~# ls\r\nfile\r\n'],
+      ]),
+    ).toEqual(['echoed: ls'])
+  })
+})
+
+describe('what is hidden', () => {
+  it.each<[string, string, Parameters<typeof play>[1]]>([
+    [
+      'a password of ssh',
+      "root@m2's password: ",
+      [
+        ['>', 'hunter2\r'],
+        ['<', '\r\nLast login\r\n$ '],
+      ],
+    ],
+    [
+      'of sudo',
+      '[sudo] password for me: ',
+      [
+        ['>', 'hunter2\r'],
+        ['<', '\r\nSorry, try again.\r\n'],
+      ],
+    ],
+    [
+      'of read -s',
+      'Say it: ',
+      [
+        ['>', 'hunter2\r'],
+        ['<', '\r\n$ '],
+      ],
+    ],
+    [
+      'of read -s, printed by the program on the same line',
+      'Say it: ',
+      [
+        ['>', 'hunter2\r'],
+        ['<', 'you said hunter2\r\n'],
+      ],
+    ],
+    [
+      'printed on a line of its own',
+      'Say it: ',
+      [
+        ['>', 'hunter2\r'],
+        ['<', '\r\nhunter2\r\n'],
+      ],
+    ],
+    [
+      'shown as stars',
+      'Say it: ',
+      [
+        ['>', 'hunter2\r'],
+        ['<', '*******\r\n'],
+      ],
+    ],
+    [
+      'a password that is echoed',
+      'Password: ',
+      [
+        ['>', 'hunter2\r'],
+        ['<', 'hunter2\r\n'],
+      ],
+    ],
+    ['echoed too late', 'Say it: ', [['>', 'hunter2'], 5000, ['>', '\r'], ['<', 'hunter2\r\n']]],
+    [
+      'typed with corrections',
+      'Say it: ',
+      [
+        ['>', 'huntr\x7fer2\r'],
+        ['<', '\r\n'],
+      ],
+    ],
+  ])('%s', (_, before, steps) => {
+    expect(play(before, steps)).toEqual(['hidden: hunter2'])
+  })
+
+  it('is not decided while the host is silent', () => {
+    expect(play('$ ', [['>', 'uptime\r']])).toEqual(['silent: uptime'])
+  })
+})
+
+it('takes hostile output without an end', () => {
+  const typed = new TypedLines('$ ', 80)
+  typed.type(Buffer.from('ls\r'), 0)
+  for (const text of ['\x1b]0;', 'x'.repeat(100_000), '\x1b[999999999@\x1b[999999999C\x1b[-5D', '\x1b['.repeat(10_000)])
+    typed.print(Buffer.from(text))
+  expect(typed.lines).toHaveLength(1)
+})
