@@ -56,7 +56,10 @@ export interface Detachment {
   lose(): boolean
 }
 
-export type OpenConsoleOptions = Pick<ConsolePorts, 'resolveHosts' | 'resolveNewHosts' | 'saveGroup'> &
+export type OpenConsoleOptions = Pick<
+  ConsolePorts,
+  'resolveHosts' | 'resolveNewHosts' | 'saveGroup' | 'promptHistory' | 'listFiles'
+> &
   Pick<ConsoleOptions, 'cluster' | 'endpoints' | 'groups' | 'preferences'> &
   Pick<PagePorts, 'ownMachine'> &
   ConsoleTerminal & {

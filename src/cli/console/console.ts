@@ -83,6 +83,7 @@ Examples:
       options: files.length === 1 ? { ...options, ...defined({ hosts: files[0] }) } : options,
       preferences: defined({ auto_close: options.autoclose }),
       opened,
+      keepsPrompts: true,
       declared,
       ...(paths.length === 0
         ? {}

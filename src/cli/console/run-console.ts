@@ -1,11 +1,13 @@
 /** Opens the console for a verb (preferences, colours, connections, the resolution of host sets), and has the terminal for other screens. */
 import { randomBytes } from 'node:crypto'
+import { opendir, stat } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
+import { stateDirectory } from '../../base/user-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { expandHostSet } from '../../inventory/host-set.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
@@ -18,6 +20,7 @@ import { createFleetTransport } from '../../ssh/create-fleet.ts'
 import { createHostExec } from '../../ssh/exec/host-exec.ts'
 import type { ColourDepth } from '../../ui/compositor/colours.ts'
 import { guessTheme } from '../../ui/compositor/scene.ts'
+import { PromptHistory } from '../../ui/dialogs/prompt-history.ts'
 import type { JobAction, JobDetails, JobsPort, QueueStatus } from '../../ui/jobs/queue-view.ts'
 import type { PaneTerminal } from '../../ui/network/pane-screen.ts'
 import { type OpenConsoleOptions, openConsole } from '../../ui/open-console.tsx'
@@ -48,6 +51,8 @@ export type ConsoleRequest = {
   /** Instead of the queue of hosts.yaml; opened when one of its tabs is first shown. */
   readonly openQueue?: () => Promise<ConsoleQueue>
   readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
+  /** What is typed into prompts is kept on disk. */
+  readonly keepsPrompts?: true
   /** Equal for consoles on the same hosts (`openedBy`). */
   readonly opened?: string
 }
@@ -83,6 +88,10 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
     preferencesFile: { path: preferencesFile(environment), read: readPreferences },
     ...terminalOf(request.options.color, context),
     environment,
+    promptHistory: new PromptHistory(
+      request.keepsPrompts === true ? join(stateDirectory(environment), 'prompts.jsonl') : undefined,
+    ),
+    listFiles: (directory) => listFiles(localPath(directory === '' ? '.' : directory, context)),
     createFleet: (questions, own) => {
       warn = (message) => questions.warn(message)
       const wires = createWires({
@@ -227,6 +236,26 @@ function createConsoleWork({ fleet, wires, fanOut, context }: ConsoleConnections
     },
   }
 }
+
+const MOST_FILES = 10_000
+
+/** Names in a directory, those of directories with a slash at their end. */
+async function listFiles(directory: string): Promise<readonly string[]> {
+  const names: string[] = []
+  for await (const entry of await opendir(directory)) {
+    const isDirectory =
+      entry.isDirectory() || (entry.isSymbolicLink() && (await isDirectoryAt(join(directory, entry.name))))
+    names.push(isDirectory ? `${entry.name}/` : entry.name)
+    if (names.length >= MOST_FILES) break
+  }
+  return names
+}
+
+const isDirectoryAt = async (path: string): Promise<boolean> =>
+  await stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  )
 
 /** A path as a local shell would read it. `site/.` means the contents of `site`: resolve would drop the dot. */
 function localPath(path: string, { workingDirectory, environment }: CliContext): string {

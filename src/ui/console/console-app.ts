@@ -15,6 +15,7 @@ import { Feeder } from '../../terminal/feeder.ts'
 import { noBringUp } from '../bring-up/bring-up-view.ts'
 import type { PaneView, ThemeName } from '../compositor/scene.ts'
 import type { DialogFactory } from '../dialogs/dialog.ts'
+import { PromptHistory } from '../dialogs/prompt-history.ts'
 import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
 import { type ActionId, createKeymap, disabledReasonOf, type Keymap, needsReceiver } from '../keys/registry.ts'
@@ -43,6 +44,7 @@ import type { WorkPanel } from '../work-views/work-panel.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { AutoClose } from './auto-close.ts'
 import { Comparison } from './comparison.ts'
+import { type ListFiles, lookUp } from './completion.ts'
 import { Dialogs } from './dialogs.ts'
 import { Divergence, emptyPrompt } from './divergence.ts'
 import { addToLog, hostStateOf, logLine, reduceHost, writeNotice } from './fleet-reducer.ts'
@@ -59,6 +61,10 @@ export type ConsolePorts = {
   readonly clock: Clock
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly resolveHosts: ResolveHosts
+  /** What was typed into prompts; without it, until the console ends. */
+  readonly promptHistory?: PromptHistory
+  /** Names in a directory of this machine, those of directories with a slash at their end. */
+  readonly listFiles?: ListFiles
   /** Endpoints of hosts to add; rejects with a sentence. */
   resolveNewHosts(expression: string): Promise<Endpoint[]>
   /** What runs in the shell of a host; empty: nothing, undefined: it cannot be told. */
@@ -224,6 +230,8 @@ export class ConsoleApp implements PageContext, Disposable {
     this.dialogs = this.#owned.own(
       new Dialogs({
         clock: ports.clock,
+        history: ports.promptHistory ?? new PromptHistory(),
+        lookUp: (kind, word) => lookUp(this.state, ports.listFiles, kind, word),
         isBusy: () => this.state.mode.kind === 'leader',
         onChange: (dialog) => {
           const { columns, rows, mode } = this.state

@@ -6,13 +6,16 @@ import { type Clock, remainingMs } from '../../base/clock.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { CredentialDialog, CredentialRequest, HostKeyReviewer, NewHostKey } from '../../ssh/questions.ts'
 import { credentialDialog, hostKeyDialog } from '../dialogs/credential-dialog.ts'
-import type { Dialog, DialogFactory } from '../dialogs/dialog.ts'
+import type { Dialog, DialogFactory, DialogReport, LookUp } from '../dialogs/dialog.ts'
 
 /** How long the keyboard must have been quiet before a question from outside may take it. */
 export const QUIET_MS = 800
 
 export type DialogsOptions = {
   readonly clock: Clock
+  /** For prompts. */
+  readonly history: NonNullable<DialogReport['history']>
+  readonly lookUp: LookUp
   /** True: the next key belongs to a command that was started, so no question may take it. */
   isBusy(): boolean
   /** Another dialog is open now (undefined: none), or its view changed. */
@@ -76,7 +79,10 @@ export class Dialogs implements Disposable {
   }
 
   #show(make: DialogFactory, isQuestion: boolean): void {
+    const { history, lookUp } = this.#options
     const dialog: Dialog = make({
+      history,
+      lookUp,
       onClose: () => {
         if (this.#current !== dialog) return
         this.#current = undefined

@@ -65,6 +65,8 @@ function openTemplate(app: ConsoleApp): void {
       title: `Type into ${hosts.length} host${hosts.length === 1 ? '' : 's'}`,
       label: 'Text:',
       submitTitle: 'insert without Enter',
+      // Without a placeholder it may be a password.
+      isRemembered: (text) => /%[hnua]/.test(text),
       help: [{ text: '%h name   %n number   %u user   %a address   %% a percent sign', tone: 'muted' }],
       check: (text) => ({
         preview: hosts

@@ -7,6 +7,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { pasteDialog } from '../dialogs/paste-dialog.ts'
 import { type ListItem, listDialog, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
+import { completeHostSet } from '../dialogs/prompt-line.ts'
 import { confirmDialog, textDialog } from '../dialogs/text-dialog.ts'
 import type { KeyEntry } from '../keys/key-table.ts'
 import { type ActionId, actionSpecs, keysOf, SYNONYMS } from '../keys/registry.ts'
@@ -14,6 +15,7 @@ import { preferencesFile } from '../preferences.ts'
 import { receiverList, setReceivers, titleOf } from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
 import { panelKeys } from '../work-views/panel.ts'
+import { completeWorkLine } from '../work-views/work-questions.ts'
 import type { ConsoleApp } from './console-app.ts'
 import { findHelp, helpLines, helpSections, wrapHelp } from './help.ts'
 import { handleTableKey } from './table-keys.ts'
@@ -41,6 +43,7 @@ export function openHostSet(app: ConsoleApp): void {
           return { error: sentenceOf(error) }
         }
       },
+      complete: completeHostSet,
       onSubmit: (text) => app.change((now) => setReceivers(now, resolve(text))),
     }),
   )
@@ -89,15 +92,14 @@ export function openAddHost(app: ConsoleApp): void {
         { text: 'm9   gpu[05-08]   root@10.0.0.7:2222', tone: 'muted' },
         { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },
       ],
-      onSubmit: (text) => {
+      complete: completeHostSet,
+      isAsync: true,
+      onSubmit: async (text, isOpen) => {
         if (text === closed) return app.reopen()
-        app.ports.resolveNewHosts(text).then(
-          (endpoints) => {
-            app.offered = ''
-            app.addHosts(endpoints)
-          },
-          (error: unknown) => app.notice(sentenceOf(error), 'error'),
-        )
+        const endpoints = await app.ports.resolveNewHosts(text)
+        if (!isOpen()) return
+        app.offered = ''
+        app.addHosts(endpoints)
       },
     }),
   )
@@ -132,14 +134,12 @@ export function openSaveSet(app: ConsoleApp): void {
       submitTitle: 'write to hosts.yaml',
       check: (text) =>
         /^[A-Za-z][\w.-]*$/.test(text) ? {} : { error: 'use letters, digits, _ . and -, and start with a letter' },
-      onSubmit: (name) => {
-        saveGroup(name, hosts).then(
-          (notice) => {
-            app.change((state) => ({ groups: new Map(state.groups).set(name, hosts) }))
-            app.notice(notice)
-          },
-          (error: unknown) => app.notice(sentenceOf(error), 'error'),
-        )
+      complete: (text) => ({ from: 0, word: text, kind: [...app.state.groups.keys()] }),
+      isAsync: true,
+      onSubmit: async (name) => {
+        const notice = await saveGroup(name, hosts)
+        app.change((state) => ({ groups: new Map(state.groups).set(name, hosts) }))
+        app.notice(notice)
       },
     }),
   )
@@ -175,6 +175,7 @@ export function openPalette(app: ConsoleApp, run: (id: ActionId) => void): void 
       label: 'Find:',
       submitTitle: 'run',
       readLine: (text) => app.work.readLine(text) ?? app.rayLine.read(text),
+      complete: completeWorkLine,
       emptyText: '',
       items: [
         ...here.items,

@@ -45,8 +45,28 @@ export interface Dialog {
   cancel(): void
 }
 
+/** What Tab completes: the end of the text, from `from` on. */
+export type Completing = {
+  readonly from: number
+  /** As it is meant, without quotes. */
+  readonly word: string
+  /** What it is, or the words to choose from. */
+  readonly kind: 'path' | 'host-set' | readonly string[]
+  /** How a word is written into the line; as it is unless given. */
+  write?(word: string): string
+}
+
+/** The words that begin with this one. */
+export type LookUp = (kind: Completing['kind'], word: string) => Promise<readonly string[]>
+
 /** What a dialog reports to. */
-export type DialogReport = { onClose(): void; onChange(): void }
+export type DialogReport = {
+  onClose(): void
+  onChange(): void
+  /** For prompts; without it nothing is remembered. */
+  readonly history?: { of(prompt: string): readonly string[]; add(prompt: string, text: string): void }
+  readonly lookUp?: LookUp
+}
 export type DialogFactory = (report: DialogReport) => Dialog
 
 export const isCancelKey = (label: string): boolean => label === 'Esc' || label === 'Ctrl-c' || label === 'Ctrl-g'

@@ -1,17 +1,8 @@
 /** Dialogs with a line of input: one that checks and previews what is typed, and one that finds an item of many. */
 import { defined } from '../../base/defined.ts'
-import {
-  closeOnce,
-  type DialogFactory,
-  type DialogLine,
-  editLine,
-  emptyLine,
-  insertText,
-  isCancelKey,
-  type Line,
-  lineOf,
-  windowAround,
-} from './dialog.ts'
+import { sentenceOf } from '../../base/errors.ts'
+import { type Completing, closeOnce, type DialogFactory, type DialogLine, isCancelKey, windowAround } from './dialog.ts'
+import { PromptLine } from './prompt-line.ts'
 
 export type PromptCheck = { readonly error?: string; readonly preview?: readonly DialogLine[] }
 
@@ -19,6 +10,7 @@ export type PromptCheck = { readonly error?: string; readonly preview?: readonly
 export type LineCheck = PromptCheck & { submit(): void }
 
 export type PromptOptions = {
+  /** Prompts with the same id share a history. */
   readonly id: string
   readonly title: string
   readonly label: string
@@ -29,51 +21,79 @@ export type PromptOptions = {
   readonly help?: readonly DialogLine[]
   /** Absent: any text is right. */
   check?(text: string): PromptCheck
-  onSubmit(text: string): void
+  /** What Tab completes in the text up to the cursor. */
+  complete?(text: string): Completing | undefined
+  /** Absent: every text is remembered that does not begin with a blank. */
+  isRemembered?(text: string): boolean
+  /** `isAsync`: the dialog stays open until the promise is settled, and shows why it failed. */
+  readonly isAsync?: true
+  /** `isOpen`: false once the user has cancelled. */
+  onSubmit(text: string, isOpen: () => boolean): void | Promise<void>
 }
 
 export const promptDialog =
   (options: PromptOptions): DialogFactory =>
-  ({ onClose, onChange }) => {
+  ({ onClose, onChange, history, lookUp }) => {
     const { id, title, label, fallback, submitTitle, help = [], onSubmit } = options
     const check = (text: string): PromptCheck => options.check?.(text) ?? {}
-    let line: Line = options.initial ? lineOf(options.initial) : emptyLine
     let error: string | undefined
-    const close = closeOnce(onClose)
-    const edit = (next: Line): void => {
-      line = next
-      error = undefined
-      onChange()
+    let isWaiting = false
+    let isOpen = true
+    const closed = closeOnce(onClose)
+    const close = (): void => {
+      isOpen = false
+      closed()
     }
+    const editor = new PromptLine({
+      ...defined({ initial: options.initial, lookUp }),
+      ...(options.complete === undefined ? {} : { complete: (text: string) => options.complete?.(text) }),
+      history: history?.of(id) ?? [],
+      onChange: () => {
+        error = undefined
+        onChange()
+      },
+    })
     const submit = (): void => {
-      const text = line.text.trim() === '' ? fallback : line.text
+      const { text: typed } = editor
+      const text = typed.trim() === '' ? fallback : typed
       error = text === undefined ? 'type something, or press Esc' : check(text).error
       if (text === undefined || error !== undefined) return onChange()
-      close()
-      onSubmit(text)
+      if (text === typed && options.isRemembered?.(text) !== false) history?.add(id, text)
+      if (options.isAsync !== true) close()
+      const promised = onSubmit(text, () => isOpen)
+      if (promised === undefined) return close()
+      isWaiting = true
+      onChange()
+      promised.then(close, (reason: unknown) => {
+        isWaiting = false
+        error = sentenceOf(reason)
+        onChange()
+      })
     }
     return {
       view() {
-        const checked: PromptCheck = line.text.trim() === '' ? {} : check(line.text)
+        const { text } = editor
+        const checked: PromptCheck = text.trim() === '' ? {} : check(text)
         const shown = error ?? checked.error
+        const waiting: readonly DialogLine[] = [{ text: 'working …', tone: 'muted' }]
+        const preview = shown === undefined ? checked.preview : undefined
         return {
           id,
           title,
-          input: { label, ...line, ...defined({ placeholder: fallback, error: shown }) },
-          lines: (shown === undefined ? checked.preview : undefined) ?? help,
-          keys: [
-            ['Enter', submitTitle],
-            ['Esc', 'cancel'],
-          ],
+          input: { label, ...editor.line, ...defined({ placeholder: fallback, error: shown }) },
+          lines: isWaiting ? waiting : (editor.choices ?? preview ?? help),
+          keys: [['Enter', submitTitle], ...editor.hints, CANCEL],
         }
       },
       key(label, event) {
-        if (isCancelKey(label)) return void close()
+        if (isCancelKey(label)) return close()
+        if (isWaiting) return
         if (label === 'Enter') return submit()
-        const next = editLine(line, event)
-        if (next) edit(next)
+        editor.key(label, event)
       },
-      paste: (text) => edit(insertText(line, text.trim())),
+      paste: (text) => {
+        if (!isWaiting) editor.paste(text)
+      },
       cancel: close,
     }
   }
@@ -97,8 +117,9 @@ export type ListOptions = {
   readonly submitTitle: string
   readonly items: readonly ListItem[]
   readonly emptyText: string
-  /** A text that is a command of its own, which Enter runs; undefined: the text filters. */
+  /** A text that is a command of its own, which Enter runs; undefined: the text filters. It has a history and completion. */
   readLine?(text: string): LineCheck | undefined
+  complete?(text: string): Completing | undefined
   onSubmit(item: ListItem): void
 }
 
@@ -145,13 +166,12 @@ function hasLetters(text: string, letters: string): boolean {
 
 export const listDialog =
   (options: ListOptions): DialogFactory =>
-  ({ onClose, onChange }) => {
+  ({ onClose, onChange, history, lookUp }) => {
     const { id, title, label, items, emptyText, submitTitle, onSubmit } = options
-    let line: Line = emptyLine
     let selected = 0
     let firstShown = 0
     let error: string | undefined
-    const found = (): readonly ListItem[] => filterItems(items, line.text)
+    const found = (): readonly ListItem[] => filterItems(items, editor.text)
     const close = closeOnce(onClose)
     const move = (by: number): void => {
       const count = found().length
@@ -159,27 +179,33 @@ export const listDialog =
       error = undefined
       onChange()
     }
-    const edit = (next: Line): void => {
-      line = next
-      selected = 0
-      error = undefined
-      onChange()
-    }
+    const editor = new PromptLine({
+      ...defined({ lookUp }),
+      ...(options.complete === undefined ? {} : { complete: (text: string) => options.complete?.(text) }),
+      history: history?.of(id) ?? [],
+      onChange: () => {
+        selected = 0
+        error = undefined
+        onChange()
+      },
+    })
+    const reading = (): LineCheck | undefined => options.readLine?.(editor.text)
     const submit = (): void => {
-      const read = options.readLine?.(line.text)
+      const read = reading()
       const item = found()[selected]
       if (read ? read.error !== undefined : !item) return
       if (!read && item?.disabledReason !== undefined) {
         error = item.disabledReason
         return onChange()
       }
+      if (read) history?.add(id, editor.text)
       close()
       if (read) read.submit()
       else if (item) onSubmit(item)
     }
     const shownItems = (rows: number): readonly DialogLine[] => {
       const all = found()
-      const none = items.length === 0 ? emptyText : `nothing matches “${line.text.trim()}”`
+      const none = items.length === 0 ? emptyText : `nothing matches “${editor.text.trim()}”`
       if (all.length === 0) return [{ text: none, tone: 'muted' }]
       const room = Math.max(3, rows - 10)
       const isLong = all.length > room
@@ -196,29 +222,32 @@ export const listDialog =
     }
     return {
       view({ rows }) {
-        const read = options.readLine?.(line.text)
+        const read = reading()
         const shown = read ? read.error : error
-        const input = { label, ...line, ...defined({ error: shown }) }
-        if (read) return { id, title, input, lines: read.preview ?? [], keys: [['Enter', submitTitle], CANCEL] }
+        const input = { label, ...editor.line, ...defined({ error: shown }) }
+        if (read) {
+          const lines = editor.choices ?? read.preview ?? []
+          return { id, title, input, lines, keys: [['Enter', submitTitle], ...editor.hints, CANCEL] }
+        }
         return { id, title, input, lines: shownItems(rows), keys: [['↑↓', 'select'], ['Enter', submitTitle], CANCEL] }
       },
       key(label, event) {
         if (isCancelKey(label)) return void close()
         if (label === 'Enter') return submit()
+        if (reading() !== undefined) return void editor.key(label, event)
         if (label === 'Down' || label === 'Ctrl-n' || label === 'Tab') return move(1)
         if (label === 'Up' || label === 'Ctrl-p' || label === 'Shift-Tab') return move(-1)
         if (label === 'PageDown') return move(Math.min(10, Math.max(1, found().length - 1 - selected)))
         if (label === 'PageUp') return move(-Math.min(10, Math.max(1, selected)))
-        const next = editLine(line, event)
-        if (next) edit(next)
+        editor.key(label, event)
       },
       pick(at) {
         const row = firstShown + at
-        if (options.readLine?.(line.text) !== undefined || row >= found().length) return
+        if (reading() !== undefined || row >= found().length) return
         if (row === selected) return submit()
         move(row - selected)
       },
-      paste: (text) => edit(insertText(line, text.trim())),
+      paste: (text) => editor.paste(text),
       cancel: close,
     }
   }

@@ -52,6 +52,7 @@ export class RayLine {
         label: 'ray',
         submitTitle: 'run',
         help: HELP,
+        complete: (text) => (/\s/.test(text) ? undefined : { from: 0, word: text, kind: RAY_VERBS }),
         check: (text) => read(text) ?? {},
         onSubmit: (text) => read(text)?.submit(),
       }),

@@ -2,8 +2,9 @@
 import { MusterError, sentenceOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { expandCommand } from '../../ops/run/command-template.ts'
-import type { DialogLine } from '../dialogs/dialog.ts'
+import type { Completing, DialogLine } from '../dialogs/dialog.ts'
 import { type LineCheck, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
+import { completeHostSet, completeLastPath, completePath } from '../dialogs/prompt-line.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
 import { type ConsoleState, type PageContext, receiverList } from '../state/console-state.ts'
 import { type ParsedWork, parseWork, parseWorkLine, type WorkRequest } from './parse-work.ts'
@@ -43,10 +44,29 @@ export function openWork(context: PageContext, target: WorkTarget, verb: WorkReq
       label: verb === 'run' ? 'Command:' : 'Files, destination:',
       submitTitle: verb,
       help: HELP[verb],
+      complete: (text) => completeWork(verb, text),
       check: (text) => checkWork(context, target, parseWork(verb, text)),
       onSubmit: (text) => submitWork(context, target, parseWork(verb, text)),
     }),
   )
+}
+
+/** Hosts behind `on`, then files of this machine for a copy. */
+function completeWork(verb: WorkRequest['verb'], text: string): Completing | undefined {
+  const on = /^\s*on\s+/.exec(text)
+  const colon = on === null ? -1 : text.indexOf(':', on[0].length)
+  if (on !== null && colon < 0) return shifted(completeHostSet(text.slice(on[0].length)), on[0].length)
+  return verb === 'copy' ? shifted(completeLastPath(text.slice(colon + 1)), colon + 1) : undefined
+}
+
+const shifted = (completing: Completing | undefined, by: number): Completing | undefined =>
+  completing && { ...completing, from: completing.from + by }
+
+/** The same for a line of the palette. */
+export function completeWorkLine(text: string): Completing | undefined {
+  const [start, verb] = /^\s*:?(run|copy)\s/.exec(text) ?? []
+  if (start === undefined) return undefined
+  return shifted(completeWork(verb === 'run' ? 'run' : 'copy', text.slice(start.length)), start.length)
 }
 
 /** A line of the palette; undefined: neither a run nor a copy. */
@@ -108,6 +128,7 @@ export function openSave(context: PageContext, onSubmit: (directory: string) => 
       label: 'Directory:',
       submitTitle: 'save',
       help: [{ text: 'Writes HOST.out and HOST.err there; never overwrites a file.', tone: 'muted' }],
+      complete: completePath,
       onSubmit,
     }),
   )

@@ -4,6 +4,7 @@ import { Emitter } from '../../../../src/base/emitter.ts'
 import { ThrottledChrome } from '../../../../src/ui/console/chrome-source.ts'
 import type { ConsoleApp } from '../../../../src/ui/console/console-app.ts'
 import { Dialogs } from '../../../../src/ui/console/dialogs.ts'
+import { PromptHistory } from '../../../../src/ui/dialogs/prompt-history.ts'
 import { ThrottledAction } from '../../../../src/ui/rows/throttled-action.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 
@@ -37,7 +38,13 @@ describe('when the clock is set back by an hour', () => {
 
   it('a question still opens once the keyboard is quiet', () => {
     const clock = new ManualClock()
-    using dialogs = new Dialogs({ clock, isBusy: () => false, onChange: () => {} })
+    using dialogs = new Dialogs({
+      clock,
+      history: new PromptHistory(),
+      lookUp: async () => [],
+      isBusy: () => false,
+      onChange: () => {},
+    })
     dialogs.noteKey()
     clock.set(-HOUR_MS)
     dialogs.openWhenQuiet(() => ({ view: () => ({ id: 'q', title: '', lines: [], keys: [] }), key() {}, cancel() {} }))

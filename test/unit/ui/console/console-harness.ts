@@ -185,6 +185,8 @@ export function createConsoleHarness(
     ray?: RayPort
     shellPrograms?: ConsolePorts['shellPrograms']
     netTests?: NetTestsPort
+    prompts?: Pick<ConsolePorts, 'promptHistory' | 'listFiles' | 'saveGroup'> &
+      Partial<Pick<ConsolePorts, 'resolveNewHosts'>>
   } = {},
 ): ConsoleHarness {
   const hosts = options.hosts ?? ['m1', 'm2', 'm3', 'm4']
@@ -232,6 +234,7 @@ export function createConsoleHarness(
       ...(options.shellPrograms ? { shellPrograms: options.shellPrograms } : {}),
       resolveNewHosts: async (expression) =>
         expandHostSet(expression).map((host, index) => endpointOf(host, 100 + index)),
+      ...options.prompts,
     },
   )
   fleet.connect(hosts)

@@ -1,0 +1,112 @@
+/**
+ * What was typed into prompts, for Up and Down: in a file of the user alone, bounded. Never the answer to a question of a
+ * host (password, passphrase), which is no prompt, and no line that begins with a blank.
+ */
+import { appendFileSync, chmodSync, existsSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { foreignFile, makeOwnDirectories } from '../../base/foreign-place.ts'
+import { readBoundedSync } from '../../base/read-bounded.ts'
+
+const MOST_ENTRIES = 200
+const MOST_TEXT = 2_000
+/** The file is written anew when it has more lines. */
+const MOST_LINES = 2_000
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+
+type Entry = { readonly prompt: string; readonly text: string }
+
+export class PromptHistory {
+  readonly #path: string | undefined
+  #entries: Entry[] | undefined
+  #canWrite = true
+
+  /** `path` undefined: nothing is kept on disk. */
+  constructor(path?: string) {
+    this.#path = path
+  }
+
+  /** Of one prompt, the latest first, each text once. */
+  of(prompt: string): readonly string[] {
+    const texts = this.#all().flatMap((entry) => (entry.prompt === prompt ? [entry.text] : []))
+    return [...new Set(texts.toReversed())]
+  }
+
+  add(prompt: string, text: string): void {
+    if (text.trim() === '' || /^\s/.test(text) || text.length > MOST_TEXT || CONTROL.test(text)) return
+    const entries = this.#all()
+    if (entries.findLast((entry) => entry.prompt === prompt)?.text === text) return
+    entries.push({ prompt, text })
+    this.#append({ prompt, text })
+  }
+
+  #all(): Entry[] {
+    this.#entries ??= this.#read()
+    return this.#entries
+  }
+
+  #read(): Entry[] {
+    const path = this.#path
+    if (path === undefined) return []
+    try {
+      if (!existsSync(path)) return []
+      // Another user could put a command there, which Up and Enter would run.
+      if (foreignFile(path) !== undefined) {
+        this.#canWrite = false
+        return []
+      }
+      const lines = readBoundedSync(path).toString().split('\n')
+      const entries = bounded(lines.flatMap(parseEntry))
+      if (lines.length > MOST_LINES) this.#rewrite(path, entries)
+      return entries
+    } catch {
+      // Prompts work without a history.
+      this.#canWrite = false
+      return []
+    }
+  }
+
+  #append(entry: Entry): void {
+    const path = this.#path
+    if (path === undefined || !this.#canWrite) return
+    try {
+      makeOwnDirectories(dirname(path))
+      appendFileSync(path, lineOf(entry), { mode: 0o600 })
+      chmodSync(path, 0o600)
+    } catch {
+      this.#canWrite = false
+    }
+  }
+
+  #rewrite(path: string, entries: readonly Entry[]): void {
+    const draft = `${path}.${process.pid}`
+    writeFileSync(draft, entries.map(lineOf).join(''), { mode: 0o600, flag: 'wx' })
+    renameSync(draft, path)
+  }
+}
+
+const lineOf = (entry: Entry): string => `${JSON.stringify(entry)}\n`
+
+/** The latest ones of each prompt. */
+function bounded(entries: readonly Entry[]): Entry[] {
+  const counts = new Map<string, number>()
+  return entries
+    .toReversed()
+    .filter(({ prompt }) => {
+      const count = (counts.get(prompt) ?? 0) + 1
+      counts.set(prompt, count)
+      return count <= MOST_ENTRIES
+    })
+    .toReversed()
+}
+
+function parseEntry(line: string): Entry[] {
+  try {
+    const entry: unknown = JSON.parse(line)
+    if (typeof entry !== 'object' || entry === null || !('prompt' in entry) || !('text' in entry)) return []
+    const { prompt, text } = entry
+    if (typeof prompt !== 'string' || typeof text !== 'string') return []
+    return text.length > MOST_TEXT || CONTROL.test(text) ? [] : [{ prompt, text }]
+  } catch {
+    return []
+  }
+}

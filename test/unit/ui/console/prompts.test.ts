@@ -1,0 +1,181 @@
+/** History and completion in prompts, and prompts that fail. */
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { PromptHistory } from '../../../../src/ui/dialogs/prompt-history.ts'
+import { createConsoleHarness } from './console-harness.ts'
+
+const LEADER = '\x1d'
+const [UP, DOWN, TAB, BACK_TAB, CLEAR] = ['\x1b[A', '\x1b[B', '\t', '\x1b[Z', '\x15']
+
+const dialogOf = ({ console }: ReturnType<typeof createConsoleHarness>) => {
+  const { mode } = console.state
+  return mode.kind === 'dialog' ? mode.dialog : undefined
+}
+const typed = (harness: ReturnType<typeof createConsoleHarness>) => dialogOf(harness)?.input?.text
+const lines = (harness: ReturnType<typeof createConsoleHarness>) => dialogOf(harness)?.lines.map(({ text }) => text)
+
+describe('the history of a prompt', () => {
+  let directory: string
+  let path: string
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'muster-prompts-'))
+    path = join(directory, 'muster', 'prompts.jsonl')
+  })
+  afterEach(() => rmSync(directory, { recursive: true }))
+  const open = () => createConsoleHarness({ prompts: { promptHistory: new PromptHistory(path) } })
+
+  it('is walked with Up and Down, through lines that begin with what was typed', () => {
+    const harness = open()
+    for (const set of ['m1', 'm[1-2]', 'm3']) harness.type(`${LEADER}/${set}\r`)
+    harness.type(`${LEADER}/${UP}`)
+    expect(typed(harness)).toBe('m3')
+    harness.type(UP + UP + UP)
+    expect(typed(harness)).toBe('m1')
+    harness.type(DOWN)
+    expect(typed(harness)).toBe('m[1-2]')
+    harness.type(`${CLEAR}m[${UP}`)
+    expect(typed(harness)).toBe('m[1-2]')
+    harness.type(DOWN)
+    expect(typed(harness)).toBe('m[')
+    harness.type(`${UP}\r`)
+    expect(harness.receivers()).toBe('m1,m2')
+  })
+
+  it('is there again in the next console, in a file that only the user can read', () => {
+    open().type(`${LEADER}/m1\r`)
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    chmodSync(path, 0o644)
+    const next = open()
+    next.type(`${LEADER}/m2\r${LEADER}/${UP}${UP}`)
+    expect(typed(next)).toBe('m1')
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+  })
+
+  it('keeps no line that begins with a blank, no text without a placeholder, and no line that was refused', () => {
+    const harness = open()
+    harness.type(`${LEADER}/ m1\r`)
+    harness.type(`${LEADER}mtext\r`)
+    harness.type('hunter2\r')
+    harness.type(`${LEADER}/nowhere\r\x1b`)
+    expect(existsSync(path)).toBe(false)
+    harness.type(`${LEADER}mtext\r`)
+    harness.type('rank %n\r')
+    expect(readFileSync(path, 'utf8')).toBe('{"prompt":"macro-text","text":"rank %n"}\n')
+  })
+
+  it('takes nothing from a file that another user could have written, and nothing that could act', () => {
+    open().type(`${LEADER}/m1\r`)
+    writeFileSync(path, '{"prompt":"host-set","text":"m2"}\n{"prompt":"host-set","text":"m\\u001b[2J"}\n[]\nnull\n{\n')
+    const harness = open()
+    harness.type(`${LEADER}/${UP}${UP}`)
+    expect(typed(harness)).toBe('m2')
+    chmodSync(path, 0o666)
+    const refused = open()
+    refused.type(`${LEADER}/${UP}`)
+    expect(typed(refused)).toBe('')
+    refused.type('m3\r')
+    expect(readFileSync(path, 'utf8')).not.toContain('m3')
+  })
+
+  it('is bounded', () => {
+    open().type(`${LEADER}/m1\r`)
+    const line = (index: number) => `{"prompt":"host-set","text":"m1,m${index}"}\n`
+    writeFileSync(path, Array.from({ length: 5_000 }, (_, index) => line(index)).join(''))
+    const history = new PromptHistory(path)
+    expect([history.of('host-set').length, history.of('host-set')[0]]).toEqual([200, 'm1,m4999'])
+    expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(201)
+    history.add('host-set', 'x'.repeat(100_000))
+    expect(statSync(path).size).toBeLessThan(20_000)
+  })
+})
+
+describe('Tab in a prompt', () => {
+  const files: Readonly<Record<string, readonly string[]>> = {
+    '': ['app.conf', 'app data/', '.hidden', 'bin/'],
+    'app data/': ['model.bin'],
+  }
+  const open = () =>
+    createConsoleHarness({
+      hosts: ['gpu1', 'gpu2', 'head'],
+      groups: new Map([['gpus', ['gpu1', 'gpu2']]]),
+      prompts: {
+        listFiles: async (directory) => {
+          const names = files[directory]
+          if (names === undefined) throw new Error('no such directory')
+          return names
+        },
+      },
+    })
+  const press = async (harness: ReturnType<typeof createConsoleHarness>, keys: string) => {
+    harness.type(keys)
+    await setImmediate()
+    return typed(harness)
+  }
+
+  it('completes hosts and groups, then goes round those that are left', async () => {
+    const harness = open()
+    expect(await press(harness, `${LEADER}/h${TAB}`)).toBe('head')
+    expect(await press(harness, `,g${TAB}`)).toBe('head,gpu')
+    expect(lines(harness)).toEqual(['gpu1', 'gpu2'])
+    expect(await press(harness, TAB)).toBe('head,gpu1')
+    expect(await press(harness, TAB)).toBe('head,gpu2')
+    expect(await press(harness, BACK_TAB)).toBe('head,gpu1')
+    expect(await press(harness, `!@${TAB}`)).toBe('head,gpu1!@gpus')
+    expect(await press(harness, `${CLEAR}xyz${TAB}`)).toBe('xyz')
+    expect(lines(harness)).toEqual(['nothing to complete'])
+    expect(await press(harness, `${CLEAR}head${TAB}\r`)).toBeUndefined()
+    expect(harness.receivers()).toBe('head')
+  })
+
+  it('completes paths of this machine, quoted where they must be, and hosts behind on', async () => {
+    const harness = open()
+    expect(await press(harness, `${LEADER}capp${TAB}`)).toBe('app')
+    expect(lines(harness)).toEqual(['app data/', 'app.conf'])
+    expect(await press(harness, `\\ ${TAB}`)).toBe('app\\ data/')
+    expect(await press(harness, TAB)).toBe('app\\ data/model.bin')
+    expect(await press(harness, ` b${TAB}`)).toBe('app\\ data/model.bin bin/')
+    expect(await press(harness, TAB)).toBe('app\\ data/model.bin bin/')
+    expect(await press(harness, `${CLEAR}on @g${TAB}`)).toBe('on @gpus')
+    expect(await press(harness, `: .h${TAB}`)).toBe('on @gpus: .hidden')
+    harness.type('\x1b')
+    expect(await press(harness, `${LEADER}:copy bi${TAB}`)).toBe('copy bin/')
+  })
+})
+
+describe('a prompt that failed', () => {
+  it('keeps what was typed, says why, and works when it is right', async () => {
+    const asked: string[] = []
+    const harness = createConsoleHarness({
+      prompts: {
+        resolveNewHosts: async (text) => {
+          asked.push(text)
+          if (text === 'm99') throw new Error('m99 is not known')
+          return []
+        },
+      },
+    })
+    harness.type(`${LEADER}+m99\r`)
+    expect(lines(harness)).toEqual(['working …'])
+    await setImmediate()
+    expect([typed(harness), dialogOf(harness)?.input?.error]).toEqual(['m99', 'm99 is not known'])
+    harness.type('\x7f\x7f8\r')
+    await setImmediate()
+    expect([dialogOf(harness), asked]).toEqual([undefined, ['m99', 'm8']])
+  })
+
+  it('keeps the name of a group that could not be written', async () => {
+    const harness = createConsoleHarness({
+      prompts: { saveGroup: async () => Promise.reject(new Error('cannot write hosts.yaml: permission denied')) },
+    })
+    harness.type(`${LEADER}wtrainers\r`)
+    await setImmediate()
+    expect([typed(harness), dialogOf(harness)?.input?.error]).toEqual([
+      'trainers',
+      'cannot write hosts.yaml: permission denied',
+    ])
+    expect(harness.console.state.groups.has('trainers')).toBe(false)
+  })
+})
