@@ -7,6 +7,7 @@ import { EXIT } from './cli/command-line/verb.ts'
 import { keepToAscii } from './cli/output/ascii-output.ts'
 import { CONSOLE_PROCESS } from './cli/sessions/messages.ts'
 import { VERB_NAMES } from './cli/verb-names.ts'
+import { keepCompiledCode } from './compile-cache.ts'
 import { watchMemory } from './memory-watch.ts'
 import { tameNodeWarnings } from './node-warnings.ts'
 
@@ -19,6 +20,8 @@ const interrupted = new AbortController()
 // What programs that are started from here inherit: as the user set it.
 const environment = { ...process.env }
 const isHeld = process.argv[2] === CONSOLE_PROCESS
+// As bin/muster.js does for a process that the user starts.
+if (isHeld && import.meta.filename.endsWith('.js')) keepCompiledCode()
 const held = isHeld
   ? (await import('./cli/sessions/held-console.ts')).holdConsole(environment, process.argv[3] ?? '', () =>
       interrupted.abort('SIGHUP'),

@@ -12,6 +12,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isRunning } from '../../src/base/processes.ts'
 import type { Pty } from '../../src/base/pty.ts'
 import { textWidth } from '../../src/base/text-width.ts'
 import { spawnLocalPty } from '../../src/terminal/local-pty.ts'
@@ -19,6 +20,7 @@ import { type ConsoleOptions, environmentOf, PROGRAM, ROOT } from './console-opt
 import { keyBytes, type MouseAction, mouseBytes, pasteBytes } from './key-names.ts'
 import { type ObservedPane, type ObservedState, ObserverSocket } from './observer-socket.ts'
 import { type Rect, type ShownCell, type TerminalModes, UserTerminal } from './user-terminal.ts'
+import { waitUntil } from './wait-until.ts'
 
 /** Nothing may take so long: a wait that is over is a failure, and not a test without an end. */
 const DEADLINE_MS = 60_000
@@ -341,6 +343,13 @@ export class ConsoleDriver implements AsyncDisposable {
 
   signal(name: NodeJS.Signals): void {
     process.kill(this.pid, name)
+  }
+
+  /** The terminal goes away, as when its window is closed, and with it the program. */
+  async hangUp(): Promise<void> {
+    this.#pty.close()
+    await waitUntil(() => !isRunning(this.pid), 'the program to end without its terminal')
+    this.#ending = { signal: 'SIGHUP' }
   }
 
   /** Waits for the program's own end. */

@@ -53,6 +53,11 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
     }, undefined)
   }
 
+  /** Undefined: there is no terminal, or no answer. */
+  line(question: string, signal: AbortSignal): Promise<string | undefined> {
+    return this.#inTurn<string | undefined>((terminal) => terminal.readLine(question, true, signal), undefined)
+  }
+
   #inTurn<T>(talk: (terminal: Terminal) => Promise<T>, whenDeclined: T): Promise<T> {
     const turn = this.#last.then(async () => {
       let terminal: Terminal

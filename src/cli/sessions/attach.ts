@@ -1,9 +1,9 @@
 /** `muster attach` and `muster sessions`: consoles that go on without a terminal, and the way back to them. */
-import { createInterface } from 'node:readline/promises'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { timeText } from '../../base/time-text.ts'
+import { timeText, untilText } from '../../base/time-text.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
+import { TtyDialog } from '../connect/tty-dialog.ts'
 import { requireTerminal } from '../console/require-terminal.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
@@ -88,7 +88,7 @@ function tableOf(found: readonly FoundSession[], isEnd: boolean, nowMs: number):
       : detachedMs === undefined
         ? (terminal ?? '') || 'attached'
         : `detached ${timeText(detachedMs, nowMs)}`,
-    endsAtMs === undefined || isEnd ? '' : timeText(endsAtMs, nowMs),
+    endsAtMs === undefined || isEnd ? '' : untilText(endsAtMs, nowMs),
   ])
   return formatTable(['NAME', 'CLUSTER', 'HOSTS', 'SHELLS', 'TERMINAL', 'ENDS'], rows)
 }
@@ -98,19 +98,21 @@ export async function openOrAttach(opened: string, isNew: boolean, context: CliC
   if (!isNew) {
     const found = await findSessions(context.environment).catch(() => [])
     const [same] = found.filter((each) => each.opened === opened && each.terminal === undefined)
-    if (same !== undefined && (await wantsToAttach(same, context))) return await attachTo(same.address, context)
+    if (same !== undefined) {
+      const answer = await askWhich(same, context)
+      if (answer === undefined) return EXIT.interrupted
+      if (!/^\s*n/i.test(answer)) return await attachTo(same.address, context)
+    }
   }
   return await startConsole(process.argv.slice(2), context)
 }
 
-async function wantsToAttach(session: FoundSession, { stdin, stdout, now, signal }: CliContext): Promise<boolean> {
+async function askWhich(session: FoundSession, { stdout, now, signal }: CliContext): Promise<string | undefined> {
   const { name, detachedMs = 0, shells, endsAtMs = 0 } = session
   const nowMs = now()
   const count = `${shells} ${shells === 1 ? 'shell' : 'shells'}`
   stdout.write(
-    `The console ${name} is detached since ${timeText(detachedMs, nowMs)}, with ${count}; it ends at ${timeText(endsAtMs, nowMs)}.\n`,
+    `The console ${name} (${count}) was detached at ${timeText(detachedMs, nowMs)} and ends at ${untilText(endsAtMs, nowMs)}.\n`,
   )
-  using lines = createInterface({ input: stdin, output: stdout })
-  const answer = await lines.question('Attach it (a), or open a new one (n)? [a] ', { signal })
-  return !/^\s*n/i.test(answer)
+  return await new TtyDialog().line('Attach it (a), or open a new one (n)? [a] ', signal)
 }

@@ -10,7 +10,7 @@ import tty from 'node:tty'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { timeText } from '../../base/time-text.ts'
+import { untilText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { type Claim, claimAddress } from '../../ssh/persist/claim-address.ts'
 import { keeperDirectory, preparePrivateDirectory, readToken } from '../../ssh/persist/keeper-directory.ts'
@@ -237,7 +237,7 @@ export function holdConsole(
       if (claim === undefined) return 'there is no socket for `muster attach`; the Log says why'
       console?.detach()
       goOn()
-      const until = timeText(detached?.endsAtMs ?? 0, clock.now())
+      const until = untilText(detached?.endsAtMs ?? 0, clock.now())
       release(0, `Detached. \`muster attach ${sessionName()}\` brings it back until ${until}.\n`)
       return undefined
     },

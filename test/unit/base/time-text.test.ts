@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { ageText, formatDuration, timeText, whenText } from '../../../src/base/time-text.ts'
+import { ageText, formatDuration, timeText, untilText, whenText } from '../../../src/base/time-text.ts'
 
 const at = (...parts: [number, number, number, number, number, number?]) => new Date(...parts).getTime()
 const NOW = at(2026, 10, 23, 13, 51)
@@ -7,6 +7,11 @@ const NOW = at(2026, 10, 23, 13, 51)
 it('gives the time of today alone, and the date with any other', () => {
   expect(timeText(at(2026, 10, 23, 9, 5), NOW)).toBe('09:05')
   expect(timeText(at(2026, 10, 22, 23, 59), NOW)).toBe('2026-11-22 23:59')
+})
+
+it('gives the end of something without its day until the next morning', () => {
+  expect(untilText(at(2026, 10, 24, 1, 33), NOW)).toBe('01:33')
+  expect(untilText(at(2026, 10, 25, 1, 33), NOW)).toBe('2026-11-25 01:33')
 })
 
 it('counts down to what comes within the hour, and names the time of what comes later', () => {
