@@ -131,6 +131,7 @@ export const VERBS: VerbTable = {
     verbs: {
       mesh: changes('measure every link between hosts, and report slow ones', CHANGE, () => import('./net/mesh.ts')),
       pair: changes('measure the link between two hosts, live', [...CLUSTER, 'color'], () => import('./net/pair.ts')),
+      nfs: changes('measure throughput and latency of an NFS mount', CLUSTER, () => import('./net/nfs.ts')),
       watch: reads(
         'watch processors, memory, network, disks and GPUs of all hosts',
         REPORT,

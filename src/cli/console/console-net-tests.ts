@@ -9,14 +9,17 @@ import { timeText } from '../../base/time-text.ts'
 import { concludeMesh, keptMeshes, readKept } from '../../ops/net/mesh/kept-mesh.ts'
 import { inspectHost, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
 import { wayOf } from '../../ops/net/mesh/mesh-plan.ts'
+import { measureNfs } from '../../ops/net/nfs/measure-nfs.ts'
 import { measurePair } from '../../ops/net/pair/measure-pair.ts'
 import type { NetTestsPort } from '../../ui/network/net-tests-port.ts'
 import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
 import {
   addMeshOptions,
+  addNfsOptions,
   addPairOptions,
   type MeshLinkOptions,
   meshOptionsOf,
+  type NfsLinkOptions,
   type PairLinkOptions,
   pairOptionsOf,
 } from '../net/options.ts'
@@ -48,6 +51,8 @@ export function createConsoleNetTests(
       pairOptionsOf(readOptions<PairLinkOptions>(words, addPairOptions), endpointsOf(names)),
     measurePair: async (first, second, options, signal, onEvent) =>
       await measurePair(first, second, options, { hosts, signal, clock: systemClock, onEvent }),
+    nfsSeconds: (words) => readOptions<NfsLinkOptions>(words, addNfsOptions).time,
+    measureNfs: async (host, options, signal, onEvent) => await measureNfs(host, options, { hosts, signal, onEvent }),
     keptMeshes: () => keptMeshes(environment),
     readKept,
     save(path, text, overwrites) {

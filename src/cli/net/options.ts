@@ -80,6 +80,11 @@ export const pairOptionsOf = (options: PairLinkOptions, endpoints: readonly Endp
   isOneWay: options.oneWay === true,
 })
 
+export type NfsLinkOptions = GlobalOptions & { readonly time: number }
+
+export const addNfsOptions = (command: Command): Command =>
+  command.option('--time <s>', 'write for S seconds, and read for S seconds', wholeNumber(1, 3600), 5)
+
 const FACTORS: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, g: 1e9 }
 
 function bitRate(text: string): number {

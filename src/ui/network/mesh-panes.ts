@@ -59,6 +59,7 @@ export function picturePanes(state: PictureState, context: PictureContext, run?:
       title: hasFrame ? (run === undefined ? 'result' : isMeasuring(run) ? 'measuring' : 'result') : heading,
       hasKeys: false,
       document: documentOf(readingRows(state, { ...context, columns: side.width - FRAME }, run)),
+      place: { offset: state.offset, isFollowing: false },
       rect: side,
       theme,
     }),

@@ -28,6 +28,8 @@ export type PictureState = {
   readonly column: number
   /** The cell is shown with both directions in place of the matrix. */
   readonly isOpen: boolean
+  /** The first row of the words beside the matrix. */
+  readonly offset: number
   /** Cells show how they differ from the earlier result. */
   readonly showsChange: boolean
 }
@@ -65,7 +67,7 @@ export function openPicture(picture: MeshPicture): PictureState {
   const first = troubled(picture)[0]
   const at = { row: picture.names.indexOf(first?.from ?? ''), column: picture.names.indexOf(first?.to ?? '') }
   const isFound = at.row >= 0 && at.column >= 0
-  return { picture, ...(isFound ? at : { row: 0, column: 1 }), isOpen: false, showsChange: false }
+  return { picture, ...(isFound ? at : { row: 0, column: 1 }), isOpen: false, offset: 0, showsChange: false }
 }
 
 /** A new picture of the same hosts: the cursor stays. */
@@ -116,6 +118,8 @@ export const pictureKeys = keyTable<PictureState>()(
   ['down', 'Down j', '', 'Select the sender below.'],
   ['first', 'Home g', '', 'Select the first link.'],
   ['last', 'End G', '', 'Select the last link.'],
+  ['words-up', 'PageUp b', '', 'Scroll what was found up.'],
+  ['words-down', 'PageDown Space', '', 'Scroll what was found down.'],
 )
 
 function isMatrix({ isOpen }: PictureState): boolean {
@@ -125,6 +129,9 @@ function isMatrix({ isOpen }: PictureState): boolean {
 function hasBefore({ picture, isOpen }: PictureState): boolean {
   return picture.before !== undefined && !isOpen
 }
+
+/** Of a finding, about. */
+const WORD_ROWS = 5
 
 /** Undefined: the key does nothing here. */
 export function changePicture(state: PictureState, label: string): PictureState | undefined {
@@ -163,5 +170,9 @@ export function changePicture(state: PictureState, label: string): PictureState 
       return { ...state, row: 0, column: Math.min(1, last) }
     case 'last':
       return { ...state, row: last, column: Math.max(0, last - 1) }
+    case 'words-up':
+      return { ...state, offset: Math.max(0, state.offset - WORD_ROWS) }
+    case 'words-down':
+      return { ...state, offset: Math.min(picture.findings.length * WORD_ROWS, state.offset + WORD_ROWS) }
   }
 }

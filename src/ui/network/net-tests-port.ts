@@ -1,6 +1,7 @@
 /** What the Network tab measures between hosts: the code of the verbs, over the connections of the shells. */
 import type { KeptMesh, MeshConclusion } from '../../ops/net/mesh/kept-mesh.ts'
 import type { MeshEvent, MeshHost, MeshOptions, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
+import type { NfsEvent, NfsOptions } from '../../ops/net/nfs/measure-nfs.ts'
 import type { PairEvent, PairOptions } from '../../ops/net/pair/measure-pair.ts'
 import type { MeshOrder } from './mesh-run.ts'
 
@@ -25,6 +26,9 @@ export interface NetTestsPort {
     signal: AbortSignal,
     onEvent: (event: PairEvent) => void,
   ): Promise<void>
+  /** `--time S` as `muster net nfs` takes it. @throws MusterError */
+  nfsSeconds(words: readonly string[]): number
+  measureNfs(host: string, options: NfsOptions, signal: AbortSignal, onEvent: (event: NfsEvent) => void): Promise<void>
   /** Paths of kept results, newest first. */
   keptMeshes(): readonly string[]
   readKept(path: string): KeptMesh | undefined

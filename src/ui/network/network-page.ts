@@ -8,6 +8,7 @@ import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { MeshView, meshKeys } from './mesh-view.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
 import type { NetworkView, NetworkViewId } from './network-view.ts'
+import { NfsTestView, nfsKeys } from './nfs-view.ts'
 import { PairTestView, pairKeys } from './pair-view.ts'
 import { RESULTS_FRAME } from './results-table.ts'
 import { KeptView, keptPictureKeys, ResultsView, resultsKeys } from './results-view.ts'
@@ -42,6 +43,7 @@ const testKeys = keyTable<ConsoleState>()(
     'Measure the link between the two marked hosts, live; asks for two if not two are marked.',
     inTable,
   ],
+  ['nfs', 'n', 'NFS', 'Measure throughput and latency of an NFS mount of the selected host, live.', inTable],
   ['results', 'v', 'results', 'List the kept results of bandwidth tests.', inTable],
 )
 
@@ -49,6 +51,7 @@ export const networkKeys: readonly KeyEntry<ConsoleState>[] = [
   ...keysOf('live', [...testKeys, ...liveKeys]),
   ...keysOf('mesh', meshKeys),
   ...keysOf('pair', pairKeys),
+  ...keysOf('nfs', nfsKeys),
   ...keysOf('results', resultsKeys),
   ...keysOf('kept', keptPictureKeys),
 ]
@@ -72,6 +75,7 @@ export class NetworkPage implements Page {
   readonly #owned = new DisposableStore()
   readonly #mesh: MeshView
   readonly #pair: PairTestView
+  readonly #nfs: NfsTestView
   readonly #views: Readonly<Record<NetworkViewId, NetworkView>>
 
   constructor(context: PageContext, watched: WatchedHosts, { environment, netTests, resolveHosts }: NetworkPorts) {
@@ -80,13 +84,14 @@ export class NetworkPage implements Page {
     const show = (id: NetworkViewId) => this.#show(id)
     this.#mesh = this.#owned.own(new MeshView(context, netTests, resolveHosts, show))
     this.#pair = this.#owned.own(new PairTestView(context, netTests, resolveHosts, show))
+    this.#nfs = this.#owned.own(new NfsTestView(context, netTests, show))
     const results = this.#owned.own(new ResultsView(context, netTests, show))
     const kept = new KeptView(context, netTests)
-    this.#views = { live, mesh: this.#mesh, pair: this.#pair, results, kept }
+    this.#views = { live, mesh: this.#mesh, pair: this.#pair, nfs: this.#nfs, results, kept }
   }
 
   get busy() {
-    return this.#mesh.busy ?? this.#pair.busy
+    return this.#mesh.busy ?? this.#pair.busy ?? this.#nfs.busy
   }
 
   open(): void {
@@ -128,20 +133,33 @@ export class NetworkPage implements Page {
       case 'pair':
         this.#pair.ask([...network.marked])
         break
+      case 'nfs':
+        this.#nfs.ask(this.#chosenHost)
+        break
       case 'results':
         this.#show('results')
         break
       case 'mark': {
-        const host = watch.view.selected ?? moveSelection(watch.view, watchRows(this.#context.state), 0).selected
-        // This machine is no host.
-        if (host === undefined || !this.#context.state.hosts.has(host)) break
+        const host = this.#chosenHost
+        if (host === undefined) break
         const marked = new Set(network.marked)
         if (!marked.delete(host)) marked.add(host)
-        this.#context.change(() => ({ network: { ...network, marked } }))
+        this.#context.change(() => ({
+          network: { ...network, marked },
+          watch: { ...watch, view: { ...watch.view, selected: host } },
+        }))
         this.#shown.handleKey('Down')
       }
     }
     return true
+  }
+
+  /** Of the table; this machine is no host. */
+  get #chosenHost(): string | undefined {
+    const { state } = this.#context
+    const { view } = state.watch
+    const host = view.selected ?? moveSelection(view, watchRows(state), 0).selected
+    return host !== undefined && state.hosts.has(host) ? host : undefined
   }
 
   #show(id: NetworkViewId): void {

@@ -2,10 +2,11 @@
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import type { PictureState } from './mesh-picture.ts'
 import type { MeshRun } from './mesh-run.ts'
+import type { NfsRun } from './nfs-panes.ts'
 import type { PairRun } from './pair-panes.ts'
 import { FIRST_RESULTS, type ResultsState } from './results-table.ts'
 
-export type NetworkViewId = 'live' | 'mesh' | 'pair' | 'results' | 'kept'
+export type NetworkViewId = 'live' | 'mesh' | 'pair' | 'results' | 'kept' | 'nfs'
 
 export type NetworkState = {
   /** The view that is shown last; the first is always `live`. */
@@ -15,6 +16,7 @@ export type NetworkState = {
   /** The last mesh that was planned or measured. */
   readonly mesh: MeshRun | undefined
   readonly pair: PairRun | undefined
+  readonly nfs: NfsRun | undefined
   readonly results: ResultsState
   /** The kept result that is open. */
   readonly kept: PictureState | undefined
@@ -25,6 +27,7 @@ export const FIRST_NETWORK: NetworkState = {
   marked: new Set(),
   mesh: undefined,
   pair: undefined,
+  nfs: undefined,
   results: FIRST_RESULTS,
   kept: undefined,
 }

@@ -3,6 +3,7 @@
  * during the current one. A failure is the outcome of its pair; the others continue.
  */
 import type { Clock } from '../../../base/clock.ts'
+import { formatBitRate } from '../../../base/format-bit-rate.ts'
 import type { OpsHosts, ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import {
@@ -162,7 +163,7 @@ class Mesh {
       await Promise.all(
         now.map(async (each) => {
           const { pair } = each
-          const outcome = each.kind === 'failed' ? failed(each.cause, each.reason) : await this.#run(each)
+          const outcome = each.kind === 'failed' ? failed(each.cause, each.reason) : plausible(await this.#run(each))
           const link = { ...pair, outcome }
           links.push(link)
           onEvent({ type: 'link', link })
@@ -253,6 +254,14 @@ class Mesh {
     if (parsed.kind === 'measured') return { kind: 'measured', tool, ...parsed.measured }
     return explainFailure(parsed.reason, pair, server?.port ?? 0)
   }
+}
+
+/** Faster than any network card: a host that reports more is not believed, so that it makes no other host look slow. */
+const MOST_BITS_PER_SECOND = 1e13
+
+function plausible(outcome: LinkOutcome): LinkOutcome {
+  if (outcome.kind !== 'measured' || outcome.bitsPerSecond <= MOST_BITS_PER_SECOND) return outcome
+  return failed('broken', `the reported ${formatBitRate(outcome.bitsPerSecond)} cannot be true`)
 }
 
 /** Its programs and addresses, or why it cannot be measured. */

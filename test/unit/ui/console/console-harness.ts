@@ -144,6 +144,8 @@ export const idleNetTests: NetTestsPort = {
     ports: { first: 5301, last: 5399 },
   }),
   measurePair: async () => undefined,
+  nfsSeconds: () => 5,
+  measureNfs: async () => undefined,
   keptMeshes: () => [],
   readKept: () => undefined,
   save: (path) => path,

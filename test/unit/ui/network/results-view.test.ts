@@ -46,7 +46,7 @@ it('measures the two marked hosts, and shows what arrived in each direction', as
     },
   }
   const harness = createConsoleHarness({ netTests })
-  harness.type(`${LEADER}3j  p`)
+  harness.type(`${LEADER}3  p`)
   expect(pair).toBe('m1 m2')
   expect(harness.console.pages.network.busy).toMatchObject({ hosts: ['m1', 'm2'] })
   for (const [second, bitsPerSecond] of [9e8, 8e8, 7e8].entries()) {

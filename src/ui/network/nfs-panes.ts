@@ -1,0 +1,67 @@
+/** An NFS measurement as charts. Pure. */
+import { formatBytes } from '../../base/format-bytes.ts'
+import { printable } from '../../base/printable.ts'
+import { type NfsRecord, nfsPlace, nfsSummary } from '../../ops/net/nfs/measure-nfs.ts'
+import { boldStyle, mutedStyle, type PaneView, type Rect, styleOf } from '../compositor/scene.ts'
+import { documentOf, type Row, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import type { PaneContext } from './pane-screen.ts'
+
+export type NfsRun = { readonly record: NfsRecord; readonly isMeasuring: boolean }
+
+const BESIDE_COLUMNS = 100
+
+/** Rates second by second, the time of each small file, and words. */
+export function nfsPanes({ record, isMeasuring }: NfsRun, { rect, theme, chart }: PaneContext): readonly PaneView[] {
+  const { writes, reads, smallFiles, failures } = record
+  const columns = rect.width - 2
+  const words = [
+    ...wrapRows(printable(nfsPlace(record)), columns, ' ', boldStyle(theme.accent)),
+    ...failures.flatMap((reason) => wrapRows(printable(reason), columns, ' ', styleOf(theme.danger))),
+    ...(isMeasuring
+      ? [[{ text: ` ${phaseOf(record)}`, style: mutedStyle(theme) }]]
+      : nfsSummary(record).flatMap((text) => wrapRows(text, columns, ' ', styleOf(theme.text)))),
+  ]
+  const [top, charts] = splitRows(rect, Math.min(words.length + 2, rect.height))
+  const isWide = rect.width >= BESIDE_COLUMNS
+  const [first, rest] = isWide
+    ? splitColumns(charts, Math.floor(charts.width / 3))
+    : splitRows(charts, Math.floor(charts.height / 3))
+  const [second, third] = isWide
+    ? splitColumns(rest, Math.floor(rest.width / 2))
+    : splitRows(rest, Math.floor(rest.height / 2))
+  const draw = (id: string, title: string, values: readonly number[], place: Rect, latest: string): PaneView[] => {
+    const length = values.length
+    if (place.height < 4) return []
+    const rows: readonly Row[] =
+      chart?.({
+        columns: place.width - 2,
+        rows: place.height - 2,
+        theme,
+        seconds: [1, Math.max(2, length)],
+        series: [{ values }],
+      }) ?? []
+    const badges = length === 0 ? [] : [{ text: ` ${latest} `, style: boldStyle(theme.accent) }]
+    return [rowsPane({ id, title, document: documentOf(rows), badges, rect: place, theme, hasKeys: false })]
+  }
+  const rate = (values: readonly number[]) => `${formatBytes(values.at(-1) ?? 0)}/s`
+  return [
+    ...draw(' nfs-write', 'write, bytes a second', writes, first, rate(writes)),
+    ...draw(' nfs-read', 'read, bytes a second', reads, second, rate(reads)),
+    ...draw(' nfs-small', 'small files, ms', smallFiles, third, `${(smallFiles.at(-1) ?? 0).toFixed(1)} ms`),
+    rowsPane({
+      id: ' nfs',
+      title: `NFS on ${record.host}`,
+      document: documentOf(words),
+      rect: top,
+      theme,
+      hasKeys: true,
+      isBusy: isMeasuring,
+    }),
+  ]
+}
+
+function phaseOf({ directory, pending, smallFiles }: NfsRecord): string {
+  if (directory === undefined) return 'looking for the mount…'
+  if (smallFiles.length > 0) return 'writing small files…'
+  return pending.read.bytes > 0 || pending.read.seconds > 0 ? 'reading…' : 'writing…'
+}

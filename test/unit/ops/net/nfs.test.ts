@@ -1,0 +1,92 @@
+/** An NFS mount as its client measures it: what dd of coreutils and of busybox print, and what a host may print instead. */
+import { expect, it } from 'vitest'
+import type { OpsHosts, ScriptResult } from '../../../../src/ops/kernel/host-port.ts'
+import {
+  measureNfs,
+  type NfsEvent,
+  newNfsRecord,
+  nfsPlace,
+  nfsSummary,
+  takeNfsEvent,
+} from '../../../../src/ops/net/nfs/measure-nfs.ts'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
+import { nfsPanes } from '../../../../src/ui/network/nfs-panes.ts'
+
+const MOUNTS = `/dev/sda1 / ext4 rw 0 0
+10.9.0.1:/srv /data nfs4 rw,vers=4.2,addr=10.9.0.1 0 0
+tmpfs /data/scratch tmpfs rw 0 0
+`
+const GNU = `write 4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.5 s, 8.4 MB/s
+write 4194304 bytes (4.2 MB, 4.0 MiB) copied, 0.5 s, 8.4 MB/s
+read 4194304 bytes (4.2 MB, 4.0 MiB) copied, 1.0 s, 4.2 MB/s
+small 512 bytes copied, 0.0031 s, 165 kB/s
+`
+const BUSYBOX = `write 4194304 bytes (4.0MB) copied, 2.000000 seconds, 2.0MB/s
+cached
+small 512 bytes (512B) copied, 0.004000 seconds, 125.0KB/s
+`
+
+async function measure(told: string, directory?: string, code = 0) {
+  const events: NfsEvent[] = []
+  const scripts: string[] = []
+  const hosts: OpsHosts = {
+    async exec(_, script, { onOutput }): Promise<ScriptResult> {
+      scripts.push(script)
+      const isList = script === 'cat /proc/mounts'
+      // Cut anywhere.
+      if (!isList) for (const character of told) onOutput?.('stdout', character)
+      const stdout = Buffer.from(isList ? MOUNTS : told)
+      return {
+        outcome: { kind: 'exit', code: isList ? 0 : code },
+        stdout,
+        stderr: Buffer.from('no space'),
+        durationMs: 1,
+      }
+    },
+  }
+  const signal = new AbortController().signal
+  await measureNfs('m8', { directory, seconds: 1 }, { hosts, signal, onEvent: (event) => events.push(event) })
+  const record = newNfsRecord('m8')
+  for (const event of events) takeNfsEvent(record, event)
+  return { events, record, scripts }
+}
+
+it('reads what dd of coreutils prints, on the first NFS mount of the host', async () => {
+  const { record } = await measure(GNU)
+  expect(nfsPlace(record)).toBe('m8:/data is 10.9.0.1:/srv (NFS 4.2)')
+  expect(nfsSummary(record)).toEqual([
+    'write: median 8.0 MiB/s, from 8.0 MiB/s to 8.0 MiB/s',
+    'read: median 4.0 MiB/s, from 4.0 MiB/s to 4.0 MiB/s',
+    'small file: median 3.1 ms, at most 3.1 ms, of 1',
+  ])
+})
+
+it('reads what dd of busybox prints, and says that reading may only show the cache', async () => {
+  const { record } = await measure(`${BUSYBOX}read 4194304 bytes (4.0MB) copied, 1.000000 seconds, 4.0MB/s\n`)
+  expect(nfsSummary(record)).toEqual([
+    'write: median 2.0 MiB/s, from 2.0 MiB/s to 2.0 MiB/s',
+    'read (perhaps from the cache of the client): median 4.0 MiB/s, from 4.0 MiB/s to 4.0 MiB/s',
+    'small file: median 4.0 ms, at most 4.0 ms, of 1',
+  ])
+})
+
+it('says that a directory is on no NFS mount, and quotes its name', async () => {
+  const { record, scripts } = await measure(GNU, "/data/scratch/it's; $(reboot)")
+  expect(nfsPlace(record)).toContain('is no NFS mount: this is its own disk')
+  expect(scripts[1]).toContain(`mktemp -d '/data/scratch/it'\\''s; $(reboot)/.muster-nfs-XXXXXXXX'`)
+})
+
+it('takes nothing that is no number, and shows no escape bytes', async () => {
+  const { events, record } = await measure(
+    'write 1e400 bytes x, 1 s,\nwrite -4 bytes x, 1 s,\nread 9 bytes x, NaN s,\n\x1b]0;owned\x07\nsmall 1 bytes, 1e-3 s,\n',
+    '/data/\x1b[2J',
+    1,
+  )
+  expect(events.filter(({ type }) => type === 'block')).toEqual([])
+  expect(record.failures).toEqual(['no space (exit 1)'])
+  const rect = { column: 0, row: 0, width: 80, height: 22 }
+  const panes = nfsPanes({ record, isMeasuring: false }, { rect, theme: themes.none, chart: undefined })
+  const text = panes.flatMap(({ notice }) => notice.flat().map((span) => span.text)).join('\n')
+  expect(text).toContain('\\x1b[2J')
+  expect(text).not.toMatch(/[\x1b\x07]/)
+})
