@@ -148,6 +148,12 @@ await picture(
     await console.leader('d')
   },
 )
+await picture('packing', 'Which job has which GPU, and what waits', [160, 44], ['demo'], async (console) => {
+  await console.leader('4')
+  await console.expectScreen(/1[0-9] running, \d waiting/)
+  // Some history in the strips: later jobs have begun.
+  await console.expectScreen(/\b[3-9]\d lr-sweep/, { timeoutMs: 240_000 })
+})
 for (const [suffix, colours, background] of [
   ['', DARK, '15;0'],
   ['-light', LIGHT, '0;15'],

@@ -51,6 +51,10 @@ export interface ConsoleQueue extends Disposable {
   change(event: JobEvent, ids: readonly number[]): number
 }
 
+/** Sentences stand as they are; anything else ends at a semicolon. */
+const joinReasons = (lines: readonly string[]): string =>
+  lines.map((line, at) => (at === lines.length - 1 || /[.:;]$/.test(line) ? line : `${line};`)).join(' ')
+
 /** Where the end of what bundle 0 writes is read, and how. */
 function logOf(job: Job, { store }: OpenQueue): JobDetails['log'] {
   const place = 'places' in job.state ? job.state.places?.[0] : undefined
@@ -191,7 +195,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         active,
         waiting: store.queued(MOST_WAITING).map((job) => {
           const { why, expected } = whyWaiting(job, queue, context.now(), free)
-          return { job, why: why.join(' '), expectedMs: expectedOf(expected) }
+          return { job, why: joinReasons(why), expectedMs: expectedOf(expected) }
         }),
         groups: linesOf(groups, lines),
         counts: store.counts(),

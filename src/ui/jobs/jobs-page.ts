@@ -9,7 +9,7 @@ import { confirmDialog } from '../dialogs/text-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import type { WatchedHosts } from '../network/watched-hosts.ts'
 import type { ClusterJob, EnginePicture } from '../packing/engine-picture.ts'
-import { NO_ANSWER, sourcesRow, sourceTitle } from '../packing/packing-panes.ts'
+import { NO_ANSWER, sourcesRow, sourceTitle } from '../packing/packing-input.ts'
 import {
   centredOn,
   documentOf,

@@ -17,15 +17,8 @@ import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type BlockDirection, type BlockSpot, nextSpot } from './arrange.ts'
 import { HoldHistory, UseHistory } from './history.ts'
-import {
-  drawPacking,
-  type PackingInput,
-  type PackingScene,
-  queueInput,
-  type ShownCluster,
-  shownPlaces,
-  sourcesOf,
-} from './packing-panes.ts'
+import { type PackingInput, queueInput, type ShownCluster, shownPlaces, sourcesOf } from './packing-input.ts'
+import { drawPacking, type PackingScene } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
 import { exampleWhatIf, formatWhatIf, nextSlider, parseWhatIf, slide, type WhatIf, whatIfWords } from './what-if.ts'
 

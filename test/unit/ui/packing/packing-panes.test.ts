@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { KnownHost } from '../../../../src/scheduler/jobs/packing.ts'
 import { type PaneView, type Rect, themes } from '../../../../src/ui/compositor/scene.ts'
 import { enginePicture } from '../../../../src/ui/packing/engine-picture.ts'
-import { drawPacking, type PackingInput, packingPanes } from '../../../../src/ui/packing/packing-panes.ts'
+import type { PackingInput } from '../../../../src/ui/packing/packing-input.ts'
+import { drawPacking, packingPanes } from '../../../../src/ui/packing/packing-panes.ts'
 import { hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
 
 const theme = themes.none

@@ -1,0 +1,100 @@
+/** The figures of a cluster: what is held, free and out of reach. Pure. */
+import { printable } from '../../base/printable.ts'
+import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
+import { packingFigures } from '../../scheduler/jobs/packing.ts'
+import { boldStyle, mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
+import { NO_SCHEDULER, type QueueStatus } from '../jobs/queue-view.ts'
+import { type Row, rowWidth } from '../rows/rows-pane.ts'
+import type { EnginePicture } from './engine-picture.ts'
+import type { RayPicture } from './ray-picture.ts'
+
+export function figureRows(
+  { hosts, active, counts, driver, down }: QueueStatus,
+  columns: number,
+  theme: Theme,
+): readonly Row[] {
+  const figures = packingFigures(hosts, down)
+  const warning = warn(theme)
+  const bold = (text: string) => ({ text, style: boldStyle(theme.text) })
+  const part = (milli: number, text: string, style = styleOf(theme.text)) =>
+    milli > 0 ? [{ text: `, ${gpus(milli)} ${text}`, style }] : []
+  const here = active.filter(({ spec }) => spec.engine === undefined)
+  const engines = [...new Set(active.flatMap(({ spec }) => (spec.engine === undefined ? [] : [spec.engine])))]
+    .map(enginePlace)
+    .map(placeTitle)
+  const downCount = hosts.filter(({ name }) => down[name] !== undefined).length
+  const onDown = downCount === 1 ? 'on a host that is down' : 'on hosts that are down'
+  const gpuRow = (isShort: boolean): Row => [
+    bold(` GPUs ${gpus(figures.heldMilli)}/${figures.devices}`),
+    { text: `${isShort ? '' : ' held'}, ${figures.freeDevices} free`, style: styleOf(theme.text) },
+    ...part(figures.downMilli, isShort ? 'down' : onDown, warning),
+    ...part(figures.piecesMilli, 'fragmented'),
+    ...part(figures.strandedMilli, isShort ? 'stranded' : 'stranded (no core)', warning),
+    bold(`  cores ${hosts.every(({ unknown }) => unknown?.includes('cores')) ? '-' : cpuWords(figures)}`),
+  ]
+  return [
+    [gpuRow(false), gpuRow(true)].find((row) => rowWidth(row) <= columns) ?? gpuRow(true),
+    [
+      bold(` ${here.length} running, ${counts.get('queued') ?? 0} waiting`),
+      ...(here.length < active.length
+        ? [{ text: `, ${active.length - here.length} with ${engines.join(' and ')}`, style: styleOf(theme.text) }]
+        : []),
+      ...(downCount > 0 ? [{ text: `  ${downCount} ${downCount === 1 ? 'host' : 'hosts'} down`, style: warning }] : []),
+      driver === undefined
+        ? { text: `  ${NO_SCHEDULER}`, style: warning }
+        : { text: `  scheduler: ${printable(driver)}`, style: mutedStyle(theme) },
+    ],
+  ]
+}
+
+export const cpuWords = ({ cpuUsedMilli, cpuMilli }: { readonly cpuUsedMilli: number; readonly cpuMilli: number }) =>
+  `${short(cpuUsedMilli / 1000)}/${short(cpuMilli / 1000)}`
+
+export function clusterFigureRows({ hosts, down, own, others, note }: EnginePicture, theme: Theme): readonly Row[] {
+  const figures = packingFigures(hosts, down)
+  const isBlind = hosts.some(({ unknown }) => unknown !== undefined)
+  const [heldGpus, cores] = isBlind
+    ? [`${gpus(figures.heldMilli)} held`, `${short(figures.cpuUsedMilli / 1000)} held`]
+    : [`${gpus(figures.heldMilli)}/${figures.devices}`, cpuWords(figures)]
+  const downCount = Object.keys(down).length
+  return [
+    [
+      {
+        text: ` GPUs ${heldGpus}  cores ${cores}`,
+        style: boldStyle(theme.text),
+      },
+      { text: `  of ${hosts.length} ${hosts.length === 1 ? 'node' : 'nodes'}`, style: styleOf(theme.text) },
+      { text: downCount > 0 ? `  ${downCount} down or drained` : '', style: warn(theme) },
+    ],
+    [
+      { text: ` ${own.length} of the queue`, style: boldStyle(theme.text) },
+      { text: others === 0 ? '' : `  * ${others} other ${others === 1 ? 'job' : 'jobs'}`, style: mutedStyle(theme) },
+    ],
+    ...(note === undefined ? [] : [[{ text: ` ${printable(note)}`, style: warn(theme) }]]),
+  ]
+}
+
+export function rayFigureRows({ hosts, dead, groupCount, actors }: RayPicture, theme: Theme): readonly Row[] {
+  const figures = packingFigures(hosts)
+  const counts = [...actors].map(([state, count]) => `${count} ${state.toLowerCase()}`).join(', ')
+  return [
+    [
+      {
+        text: ` GPUs ${gpus(figures.heldMilli)}/${figures.devices}  cores ${cpuWords(figures)}`,
+        style: boldStyle(theme.text),
+      },
+      { text: `  of ${hosts.length} nodes`, style: styleOf(theme.text) },
+      { text: dead.length > 0 ? `  dead: ${printable(dead.join(', '))}` : '', style: boldStyle(theme.danger) },
+    ],
+    [
+      { text: ` ${groupCount} placement ${groupCount === 1 ? 'group' : 'groups'}`, style: boldStyle(theme.text) },
+      { text: `${counts === '' ? '' : `, actors: ${counts}`}  * not in a group`, style: mutedStyle(theme) },
+    ],
+  ]
+}
+
+export const warn = (theme: Theme) => boldStyle(theme.warning)
+export const gib = (bytes: number): string => short(bytes / 2 ** 30)
+export const gpus = (milli: number): string => short(milli / 1000)
+const _gib = (bytes: number): string => short(bytes / 2 ** 30)
+export const short = (value: number): string => String(value >= 100 ? Math.round(value) : Math.round(value * 10) / 10)

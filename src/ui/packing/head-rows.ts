@@ -1,0 +1,114 @@
+/** Above the picture of the Packing tab: figures, what fragments free GPUs, and the what-if. Pure. */
+import { printable } from '../../base/printable.ts'
+import { clip, textWidth } from '../../base/text-width.ts'
+import { whenText } from '../../base/time-text.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { fragmentation } from '../../scheduler/jobs/packing.ts'
+import { boldStyle, mutedStyle, type Rect, type Span, styleOf, type Theme } from '../compositor/scene.ts'
+import { type Row, wrapRows } from '../rows/rows-pane.ts'
+import { gpus, warn } from './figure-rows.ts'
+import { type Group, type PackingInput, sourcesRow } from './packing-input.ts'
+import type { PackedCluster } from './picture.ts'
+import { SLIDERS, type Slider, STRATEGIES, type TryOut, WHAT_IF_POLICIES, type WhatIf, whatIfWords } from './what-if.ts'
+
+export const MOST_LEGEND_NAME = 20
+
+/** What can be shown, the figures of what is, the what-if, and what fragments the free GPUs. */
+export function headRows(groups: readonly Group[], input: PackingInput, { width }: Rect): readonly Row[] {
+  const { theme, whatIf, sources } = input
+  const columns = width - 2
+  const own = groups.length === 1 ? (groups[0]?.figures ?? []) : []
+  if (whatIf) {
+    const { gang, trial } = whatIf
+    const figures = (
+      groups.find(({ cluster }) => typeof cluster !== 'string' && cluster.key === 'queue')?.figures ?? []
+    ).slice(0, 1)
+    const effects = trial === undefined ? [] : effectRows(trial, columns, input)
+    return [
+      ...sourcesRow(sources, theme),
+      ...figures,
+      slidersRow(gang, theme),
+      ...whatIfRows(gang, trial, columns, theme),
+      ...effects,
+    ]
+  }
+  const texts = groups.flatMap(({ cluster, title }) => {
+    const text = typeof cluster === 'string' ? '' : fragmentationText(cluster)
+    return text === '' ? [] : [groups.length === 1 ? text : `${title}: ${text}`]
+  })
+  const reason = texts.flatMap((text) => wrapRows(text, columns, ' ', mutedStyle(theme)).slice(0, 2))
+  return [...sourcesRow(sources, theme), ...own, ...reason]
+}
+
+/** Why free GPUs are of less use than their number says; empty: they are not. */
+function fragmentationText({ hosts, down }: PackedCluster): string {
+  const { free, mostOnOneHost, largestHost, piecesMilli, largestPieceMilli, strandedMilli, stranded } = fragmentation(
+    hosts,
+    down,
+  )
+  const parts = [
+    ...(free > mostOnOneHost && mostOnOneHost < largestHost
+      ? [`${free} ${free === 1 ? 'GPU is' : 'GPUs are'} free, at most ${mostOnOneHost} on one host`]
+      : []),
+    ...(piecesMilli > 0
+      ? [
+          piecesMilli === largestPieceMilli
+            ? `${gpus(piecesMilli)} is left on a shared GPU`
+            : `${gpus(piecesMilli)} is left on shared GPUs, at most ${gpus(largestPieceMilli)} on one`,
+        ]
+      : []),
+    ...(strandedMilli > 0
+      ? [`${gpus(strandedMilli)} cannot be used: no core is free on ${foldHostSet(stranded)}`]
+      : []),
+  ]
+  return parts.length === 0 ? '' : `fragmentation: ${parts.join('; ')}`
+}
+
+function whatIfRows(gang: WhatIf, trial: TryOut | undefined, columns: number, theme: Theme): readonly Row[] {
+  const words = ` ${whatIfWords(gang)}: `
+  const request: Span = { text: words, style: boldStyle(theme.accent) }
+  if (trial === undefined) return [[request]]
+  const hosts = foldHostSet([...new Set(trial.places?.map(({ host }) => host))])
+  const [text, style] =
+    trial.places === undefined ? [trial.why.join(' '), warn(theme)] : [`+ on ${hosts}`, boldStyle(theme.ok)]
+  const room = columns - textWidth(words)
+  if (textWidth(text) <= room) return [[request, { text: printable(text), style }]]
+  return [[request], ...wrapRows(printable(text), columns, '   ', style).slice(0, 2)]
+}
+
+/** Which jobs would wait longer, or have to end. */
+function effectRows(
+  { later = [], victims, places }: TryOut,
+  columns: number,
+  { theme, nowMs }: PackingInput,
+): readonly Row[] {
+  const nameOf = ({ job, name }: { readonly job: number; readonly name: string }) =>
+    `${job} ${clip(printable(name), MOST_LEGEND_NAME)}`
+  const rowsOf = (text: string) => wrapRows(text, columns, ' ', warn(theme)).slice(0, 2)
+  if (places === undefined)
+    return victims === undefined || victims.length === 0
+      ? []
+      : rowsOf(`It would fit if these jobs ended: ${victims.map(nameOf).join(', ')}`)
+  if (later.length === 0) return []
+  const when = (ms: number | undefined) => (ms === undefined ? 'no known start' : whenText(ms, nowMs))
+  return rowsOf(
+    `If it ran for an hour, these would start later: ${later.map((one) => `${nameOf(one)} (${when(one.fromMs)} → ${when(one.toMs)})`).join(', ')}`,
+  )
+}
+
+/** `strategy ●─── PACK  ▸policy ─●──────── ray   bundles 4`; Left and Right move the marked one. */
+function slidersRow(whatIf: WhatIf, theme: Theme): Row {
+  const knob = (at: number, count: number) => `${'─'.repeat(at)}●${'─'.repeat(Math.max(0, count - at - 1))}`
+  const words: Readonly<Record<Slider, string>> = {
+    policy: `${knob(WHAT_IF_POLICIES.indexOf(whatIf.by), WHAT_IF_POLICIES.length)} ${whatIf.by.padEnd(14)}`,
+    strategy: `${knob(STRATEGIES.indexOf(whatIf.strategy), STRATEGIES.length)} ${whatIf.strategy.padEnd(13)}`,
+    bundles: String(whatIf.bundles),
+  }
+  return SLIDERS.flatMap((slider): Span[] => {
+    const marked = slider === whatIf.slider ? boldStyle(theme.accent) : undefined
+    return [
+      { text: ` ${marked ? '▸' : ' '}${slider} `, style: marked ?? mutedStyle(theme) },
+      { text: words[slider], style: marked ?? styleOf(theme.text) },
+    ]
+  })
+}

@@ -1,0 +1,162 @@
+import { placeTitle } from '../../scheduler/jobs/engine.ts'
+import { type DeviceHold, holdsOf } from '../../scheduler/jobs/packing.ts'
+import { boldStyle, mutedStyle, type Rect, type Span, type Theme } from '../compositor/scene.ts'
+import { type EnginePlace, pictureAt, type QueueStatus, type QueueView, type RealUse } from '../jobs/queue-view.ts'
+import type { RayStatus } from '../ray/ray-view.ts'
+import type { Row } from '../rows/rows-pane.ts'
+import type { ConsoleState } from '../state/console-state.ts'
+import type { BlockSpot } from './arrange.ts'
+import type { EnginePicture } from './engine-picture.ts'
+import { clusterFigureRows, figureRows, rayFigureRows } from './figure-rows.ts'
+import type { UseHistory } from './history.ts'
+import { clusterOfEngine, clusterOfQueue, clusterOfRay, type PackedCluster } from './picture.ts'
+import type { RayPicture } from './ray-picture.ts'
+import { type TryOut, type WhatIf, withTrial } from './what-if.ts'
+
+type Sources = readonly { readonly title: string; readonly isShown: boolean }[]
+
+/** A cluster that is drawn; a string: why it cannot be. */
+export type ShownCluster =
+  | { readonly kind: 'queue' }
+  | { readonly kind: 'ray'; readonly picture: RayPicture | string; readonly history?: Remembered | undefined }
+  | {
+      readonly kind: 'engine'
+      readonly place: EnginePlace
+      readonly picture: EnginePicture | string
+      readonly history?: Remembered | undefined
+    }
+
+/** What the console has seen of a cluster. */
+export type Remembered = { readonly holds: readonly DeviceHold[]; readonly sinceMs: number | undefined }
+
+export type PackingInput = {
+  /** What can be shown, and which of it is. */
+  readonly sources?: Sources
+  readonly status: QueueStatus | undefined
+  readonly trouble: string | undefined
+  /** The queue's own hosts unless given. */
+  readonly shown?: readonly ShownCluster[]
+  readonly whatIf?: { readonly gang: WhatIf; readonly trial: TryOut | undefined } | undefined
+  /** By host, or by the address of one. */
+  readonly used?: ReadonlyMap<string, RealUse>
+  /** Hosts by their addresses, as an engine may name its nodes. */
+  readonly machines?: ReadonlyMap<string, string>
+  readonly history?: UseHistory
+  readonly spot?: BlockSpot | undefined
+  readonly isInWaiting?: boolean
+  readonly waitingOffset?: number
+  readonly isByUser?: boolean
+  /** Rows of the picture scrolled out above. */
+  readonly offset: number
+  readonly rect: Rect
+  readonly theme: Theme
+  readonly nowMs: number
+  /** A click on a block, and the wheel over the jobs that wait. */
+  select?(spot: BlockSpot): void
+  scrollWaiting?(rows: number): void
+}
+
+export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs: number): PackingInput {
+  const { queue } = state
+  const { status, trouble, whatIf, trial, used, packingOffset: offset, picture } = queue
+  const sources = sourcesOf(state).map((source) => ({ title: sourceTitle(source), isShown: source === picture }))
+  const { spot, isInWaiting, waitingOffset, isByUser } = queue
+  return {
+    ...{ sources, status, trouble, whatIf: whatIf && { gang: whatIf, trial }, used, offset, rect, theme, nowMs },
+    ...{ spot, isInWaiting: isInWaiting === true, waitingOffset, isByUser: isByUser === true },
+    shown: shownPlaces(state).map((place): ShownCluster => {
+      if (place === 'queue') return { kind: 'queue' }
+      if (place === 'ray') return { kind: 'ray', picture: rayTrouble(state.ray) }
+      return { kind: 'engine', place, picture: pictureAt(queue, place) ?? NO_ANSWER }
+    }),
+  }
+}
+
+/** Why Ray cannot be drawn. */
+function rayTrouble({ view }: RayStatus): string {
+  const reason = 'reason' in view ? view.reason : 'its head is not open in the console'
+  return reason === '' ? NO_ANSWER : `the head of Ray does not answer: ${reason}`
+}
+
+export type Source = QueueView['picture']
+type Place = Exclude<Source, 'all'>
+
+/** What the Packing tab can show, in the order of `y`. */
+export function sourcesOf(state: Pick<ConsoleState, 'ray' | 'queue'>): readonly Source[] {
+  const places = placesOf(state)
+  return places.length > 1 ? ['all', ...places] : places
+}
+
+function placesOf({ ray, queue }: Pick<ConsoleState, 'ray' | 'queue'>): readonly Place[] {
+  const withRay = ray.view.kind !== 'none' || queue.picture === 'ray'
+  return ['queue', ...(withRay ? (['ray'] as const) : []), ...queue.clusters]
+}
+
+/** The clusters of the picture. */
+export const shownPlaces = (state: Pick<ConsoleState, 'ray' | 'queue'>): readonly Place[] =>
+  state.queue.picture === 'all' ? placesOf(state) : [state.queue.picture]
+
+export const sourceTitle = (source: Source): string =>
+  source === 'all' ? 'all' : source === 'queue' ? 'own hosts' : source === 'ray' ? 'Ray' : placeTitle(source)
+
+/** `y:  own hosts  [Slurm]  K8s`; none where there is nothing to choose. */
+export function sourcesRow(sources: Sources = [], theme: Theme): readonly Row[] {
+  if (sources.length < 2) return []
+  const cells = sources.map(
+    ({ title, isShown }): Span =>
+      isShown
+        ? { text: ` [${title}] `, style: boldStyle(theme.accent) }
+        : { text: `  ${title}  `, style: mutedStyle(theme) },
+  )
+  return [[{ text: ' y:', style: boldStyle(theme.text) }, ...cells]]
+}
+
+export const NO_ANSWER = 'no answer yet …'
+
+/** A cluster as it is drawn. */
+export type Group = {
+  readonly title: string
+  /** A string: why there is nothing to draw. */
+  readonly cluster: PackedCluster | string
+  readonly figures: readonly Row[]
+  readonly sinceMs?: number | undefined
+  readonly holds: ReadonlyMap<string, readonly DeviceHold[]>
+}
+
+export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, theme }: PackingInput): Group {
+  const columns = rect.width - 2
+  if (shown.kind === 'queue') {
+    const empty = { title: 'own hosts', figures: [], holds: new Map() }
+    if (trouble !== undefined) return { ...empty, cluster: trouble }
+    if (status === undefined) return { ...empty, cluster: 'reading the queue …' }
+    if (status.hosts.length === 0) return { ...empty, cluster: 'no hosts in hosts.yaml' }
+    const { gang, trial } = whatIf ?? {}
+    const hosts = gang && trial ? withTrial(status.hosts, gang, trial) : status.hosts
+    const holds = [...status.active.flatMap(holdsOf), ...(status.past ?? [])]
+    return {
+      title: 'own hosts',
+      cluster: clusterOfQueue(status, hosts, holds),
+      figures: figureRows({ ...status, hosts }, columns, theme),
+      holds: Map.groupBy(holds, ({ host }) => host),
+    }
+  }
+  const title = shown.kind === 'ray' ? 'Ray' : placeTitle(shown.place)
+  const { picture, history } = shown
+  const holds = Map.groupBy(history?.holds ?? [], ({ host }) => host)
+  const rest = { title, holds, sinceMs: history?.sinceMs ?? Number.POSITIVE_INFINITY }
+  if (typeof picture === 'string') return { ...rest, cluster: picture, figures: [] }
+  if (shown.kind === 'ray')
+    return {
+      ...rest,
+      cluster: clusterOfRay(shown.picture as RayPicture),
+      figures: rayFigureRows(shown.picture as RayPicture, theme),
+    }
+  const engine = shown.picture as EnginePicture
+  if (engine.hosts.length === 0 && engine.jobs.length === 0)
+    return { ...rest, cluster: engine.note ?? `${title} has no nodes`, figures: [] }
+  return {
+    ...rest,
+    cluster: clusterOfEngine(shown.place, engine, status?.active ?? []),
+    figures: clusterFigureRows(engine, theme),
+  }
+}
