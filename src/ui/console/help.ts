@@ -154,7 +154,7 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '',
     'A click focuses a pane, a click on its title toggles it as a receiver, a double click on its title types into that host alone (the same again goes back), and the wheel scrolls back. A full-screen program that does not use the mouse (`less`) gets the wheel as arrow keys. A program that uses the mouse gets the clicks inside its pane, and drags that begin there.',
     '',
-    'Tabs in the header, keys in the footer and in dialogs, and items of lists can be clicked. In a table a click selects a row, and a double click opens it as Enter does. The wheel scrolls what is under the pointer.',
+    'Tabs in the header, keys in the footer and in dialogs, and items of lists can be clicked. In a table a click selects a row, a double click opens it as Enter does, and a click on the title of a column sorts by it (again: reverses the order). The wheel scrolls what is under the pointer.',
     '',
     '## Clipboard',
     '',

@@ -2,16 +2,19 @@
  * Routes the mouse: to the program under the pointer if it asked for the mouse, otherwise to dialogs, bars, panes and
  * pages. Where things are comes from what was drawn.
  */
+import { textWidth } from '../../base/text-width.ts'
 import { barPartAt, dialogSpot } from '../components/dialog-box.tsx'
 import { type PaneView, type Rect, themes } from '../compositor/scene.ts'
 import type { MouseEvent } from '../keys/decode-input.ts'
 import { encodeMouse, encodeWheel } from '../keys/encode-for-pane.ts'
+import { type KeyGrid, keyGrid } from '../keys/key-grid.ts'
 import type { ActionId } from '../keys/registry.ts'
 import { rowWidth } from '../rows/rows-pane.ts'
 import { type ConsoleState, type Page, toggleReceivers, toggleSolo } from '../state/console-state.ts'
 import { layoutPanel } from '../work-views/panel.ts'
 import type { ConsoleApp } from './console-app.ts'
 import { footerBars, headerBars } from './header.ts'
+import { sortByTitle } from './table-keys.ts'
 import type { SelectionUnit } from './text-selection.ts'
 
 const WHEEL_LINES = 3
@@ -54,6 +57,8 @@ export class MouseRouter {
       app.clearSelection()
     }
     if (app.dialogs.current) return this.#handleDialog(event)
+    const grid = keyGrid(app.state, app.options.keymap)
+    if (grid && isInside(event, grid.rect)) return this.#handleGrid(grid, event)
     if (event.row === 0 || event.row === app.state.rows - 1) return this.#handleBar(event)
     if (app.page) return this.#handlePage(app.page, event, (label) => this.#target.press(label))
     const { panel } = layoutPanel(app.state)
@@ -72,16 +77,28 @@ export class MouseRouter {
     const dialog = dialogs.current
     if (state.mode.kind !== 'dialog' || dialog === undefined) return
     const view = state.mode.dialog
-    if (event.button === 'wheel-up' || event.button === 'wheel-down') {
-      // A line of input without a list has nothing to scroll.
-      if (view.input !== undefined && !view.lines.some(({ isSelected }) => isSelected)) return
-      for (let line = 0; line < WHEEL_LINES; line++) this.#target.press(event.button === 'wheel-up' ? 'Up' : 'Down')
+    const lines = wheelLines(event)
+    if (lines !== 0) {
+      if (dialog.wheel) return dialog.wheel(lines)
+      // In a line of input alone, Up and Down mean something else.
+      if (!view.lines.some(({ isSelected }) => isSelected)) return
+      for (let line = 0; line < WHEEL_LINES; line++) this.#target.press(lines < 0 ? 'Up' : 'Down')
       return
     }
     const spot = event.button === 'left' && dialogs.takesClicks ? dialogSpot(view, state, event) : undefined
     if (spot === undefined) return
     if ('press' in spot) this.#target.press(spot.press)
     else dialog.pick?.(spot.line)
+  }
+
+  #handleGrid({ rows, rect }: KeyGrid, event: MouseEvent): void {
+    const { column, row } = insidePane(event, rect)
+    let end = 1
+    const cell = rows[row]?.find(({ key, text }) => {
+      end += textWidth(key + text)
+      return column < end
+    })
+    if (event.button === 'left' && cell?.action !== undefined) this.#target.run(cell.action)
   }
 
   #handleBar(event: MouseEvent): void {
@@ -96,16 +113,15 @@ export class MouseRouter {
 
   #handlePage(page: Pick<Page, 'scrollBy'>, event: MouseEvent, press: (label: string) => void): void {
     const pane = this.#app.drawn.find(({ rect }) => isInside(event, rect))
-    const { button } = event
-    if (button === 'wheel-up' || button === 'wheel-down') {
-      const rows = button === 'wheel-up' ? -WHEEL_LINES : WHEEL_LINES
-      return pane?.mouse?.scroll ? pane.mouse.scroll(rows) : page.scrollBy(rows)
-    }
-    if (button !== 'left' || pane === undefined) return
+    const rows = wheelLines(event)
+    if (rows !== 0) return pane?.mouse?.scroll ? pane.mouse.scroll(rows) : page.scrollBy(rows)
+    if (event.button !== 'left' || pane === undefined) return
     const { column, row } = insidePane(event, pane.rect)
     const label = spanAt(pane, column, row)
     if (label !== undefined) return press(label)
     const { mouse } = pane
+    if (row >= 0 && row < (mouse?.headRows ?? 0))
+      return sortByTitle(this.#app, pane.host, pane.notice[row] ?? [], column)
     if (mouse?.list === undefined || row < mouse.headRows || row >= pane.rect.height - 2) return
     const at = mouse.firstRow + row - mouse.headRows
     if (at >= mouse.length) return
@@ -231,6 +247,10 @@ function spanAt({ notice, rect }: PaneView, column: number, row: number): string
   const spans = notice[row - (rect.height - 2 - notice.length)] ?? []
   return barPartAt({ left: spans, right: [] }, rect.width, column)?.press
 }
+
+/** Down if positive; 0: it is no wheel. */
+const wheelLines = ({ button }: MouseEvent): number =>
+  button === 'wheel-up' ? -WHEEL_LINES : button === 'wheel-down' ? WHEEL_LINES : 0
 
 /** Inside a frame of this size. */
 const clamp = (at: number, size: number): number => Math.max(0, Math.min(size - 3, at))

@@ -1,5 +1,7 @@
 /** Keys that filter and sort the table of the shown tab. */
+import { textWidth } from '../../base/text-width.ts'
 import type { KeyEvent } from '../keys/decode-input.ts'
+import type { Row } from '../rows/rows-pane.ts'
 import { filterAfterKey, pastedFilter, type TableView, tableAfterKey } from '../rows/table-view.ts'
 import { type Page, type PageContext, tableView } from '../state/console-state.ts'
 import { tableOf } from '../tabs/page-keys.ts'
@@ -14,6 +16,30 @@ export function handleTableKey(shown: Shown, label: string): boolean {
   if (frame !== undefined && next !== undefined) change(shown, frame.id, next)
   return next !== undefined
 }
+
+/** A click on the title of a column sorts by it, and again reverses the order. `head`: the row as it is drawn. */
+export function sortByTitle(shown: Shown, pane: string, head: Row, column: number): void {
+  const { state } = shown
+  const frame = tableOf(state)
+  if (frame?.id !== pane) return
+  const text = head.map((span) => span.text).join('')
+  const title = frame.columns.find((one) => {
+    for (let at = text.indexOf(one); at >= 0; at = text.indexOf(one, at + 1)) {
+      const isWhole = isBeside(text[at - 1]) && isBeside(text[at + one.length])
+      const from = textWidth(text.slice(0, at))
+      // The sort mark belongs to it.
+      if (isWhole && column >= from - 1 && column <= from + textWidth(one)) return true
+    }
+    return false
+  })
+  if (title === undefined) return
+  const view = tableView(state, frame.id)
+  const isSorted = title === (view.sort ?? frame.sorted)
+  change(shown, frame.id, { ...view, sort: title, isReversed: isSorted && !view.isReversed })
+}
+
+/** Of a title: a blank, a sort mark, or the edge. */
+const isBeside = (character = ' '): boolean => ' ▾▴'.includes(character)
 
 const MOVES: ReadonlySet<string> = new Set(['Up', 'Down', 'PageUp', 'PageDown'])
 

@@ -37,6 +37,8 @@ export type DialogView = {
 export interface Dialog {
   view(room: { readonly columns: number; readonly rows: number }): DialogView
   key(label: string, event: KeyEvent): void
+  /** The wheel, in lines, down if positive; absent: it moves the selected line. */
+  wheel?(lines: number): void
   /** A click on a line of the view. */
   pick?(line: number): void
   /** Absent: a paste changes nothing, so it never answers a question. */

@@ -66,6 +66,10 @@ export const textDialog =
           width,
         }
       },
+      wheel(by) {
+        offset = clamp(offset + by)
+        onChange()
+      },
       key(label, event) {
         if (isCancelKey(label) && (isSearching || needle.text !== '')) {
           isSearching = false

@@ -169,8 +169,14 @@ type RanksInput = {
   readonly nowMs: number
 }
 
-/** `line`: that of the selected rank. */
-export function ranksDocument(input: RanksInput): RowDocument & { readonly line: number } {
+export type RanksDocument = RowDocument & {
+  /** That of the selected rank. */
+  readonly line: number
+  /** The rank that is drawn at a column of a row, or the nearest one of the row. */
+  rankAt(row: number, column: number): number | undefined
+}
+
+export function ranksDocument(input: RanksInput): RanksDocument {
   const { picture, samples, columns, theme } = input
   const { selected } = picture
   const grid = gridOf(picture, columns)
@@ -182,6 +188,11 @@ export function ranksDocument(input: RanksInput): RowDocument & { readonly line:
       0,
       grid.lines.findIndex(({ ranks }) => selected !== undefined && ranks.includes(selected)),
     ),
+    rankAt(row, column) {
+      const ranks = grid.lines[row]?.ranks ?? []
+      const at = Math.floor((column - 1 - grid.hostWidth) / cellWidth(grid.labelWidth, grid.stepWidth))
+      return ranks[Math.max(0, Math.min(ranks.length - 1, at))]?.rank
+    },
     row(index) {
       const line = grid.lines[index]
       if (line === undefined) return []

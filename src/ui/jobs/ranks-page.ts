@@ -113,7 +113,7 @@ export class RanksPage implements Disposable {
         place,
         rect: upper,
         theme,
-        list: { select: (row) => this.move({ lines: row - document.line }) },
+        list: { select: (row, column) => this.#selectRank(document.rankAt(row, column)) },
       }),
       rowsPane({
         ...{ id: ' job', title: below.title, hasKeys: false, document: below.document, rect: lower, theme },

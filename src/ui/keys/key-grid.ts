@@ -2,7 +2,7 @@
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import type { Rect } from '../compositor/scene.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import { ACTION_SECTIONS, actionSpecs, disabledReasonOf, type Keymap, keysOf } from './registry.ts'
+import { ACTION_SECTIONS, type ActionId, actionSpecs, disabledReasonOf, type Keymap, keysOf } from './registry.ts'
 
 /** This long after the leader, if no key came. */
 export const KEY_GRID_MS = 400
@@ -12,6 +12,8 @@ export type GridCell = {
   readonly key: string
   readonly text: string
   readonly tone: 'title' | 'plain' | 'disabled'
+  /** What a click does. */
+  readonly action?: ActionId
 }
 
 export type KeyGrid = { readonly rows: readonly (readonly GridCell[])[]; readonly rect: Rect }
@@ -48,10 +50,12 @@ export function keyGrid(state: ConsoleState, keymap: Keymap): KeyGrid | undefine
 
 const NOTHING: GridCell = { key: '', text: '', tone: 'plain' }
 
-function fitted({ key, text, tone }: GridCell, width: number): GridCell {
-  if (key === '') return { key, text: padEnd(clip(text, width - 1), width), tone }
+function fitted(cell: GridCell, width: number): GridCell {
+  const { key, text } = cell
+  if (key === '') return { ...cell, text: padEnd(clip(text, width - 1), width) }
   const keyWidth = Math.max(KEY_WIDTH, textWidth(key))
-  return { key: padEnd(key, keyWidth), text: padEnd(clip(` ${text}`, width - keyWidth - 1), width - keyWidth), tone }
+  const shown = clip(` ${text}`, width - keyWidth - 1)
+  return { ...cell, key: padEnd(key, keyWidth), text: padEnd(shown, width - keyWidth) }
 }
 
 function gridGroups(state: ConsoleState, keymap: Keymap): readonly (readonly GridCell[])[] {
@@ -62,7 +66,7 @@ function gridGroups(state: ConsoleState, keymap: Keymap): readonly (readonly Gri
         const [key] = keysOf(keymap, id)
         if (key === undefined) return []
         const tone = disabledReasonOf(id, state) === undefined ? 'plain' : 'disabled'
-        return [{ key: shortKey(key), text, tone }]
+        return [{ key: shortKey(key), text, tone, action: id }]
       })
     return [{ key: '', text: title, tone: 'title' }, ...joinArrows(cells)]
   })
@@ -73,7 +77,7 @@ function joinArrows(cells: readonly GridCell[]): readonly GridCell[] {
   const arrows = cells.filter(({ key }) => '←↓↑→'.includes(key))
   const [first] = arrows
   if (arrows.length !== 4 || first === undefined) return cells
-  const joined = { ...first, key: '←↓↑→', text: 'move' }
+  const joined: GridCell = { key: '←↓↑→', text: 'move', tone: first.tone }
   return cells.flatMap((cell) => (cell === first ? [joined] : arrows.includes(cell) ? [] : [cell]))
 }
 

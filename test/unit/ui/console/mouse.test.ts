@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { textWidth } from '../../../../src/base/text-width.ts'
 import { barPartAt, dialogSpot } from '../../../../src/ui/components/dialog-box.tsx'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { QUIET_MS } from '../../../../src/ui/console/dialogs.ts'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
 import { hostKeyDialog } from '../../../../src/ui/dialogs/credential-dialog.ts'
+import { KEY_GRID_MS, keyGrid } from '../../../../src/ui/keys/key-grid.ts'
 import { CLIPBOARD_BYTES, clipboardSequence } from '../../../../src/ui/tty/clipboard.ts'
 import { keyBytes, mouseBytes } from '../../../support/key-names.ts'
 import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
@@ -167,5 +169,46 @@ describe('the clipboard', () => {
     )
     expect(clipboardSequence('x'.repeat(CLIPBOARD_BYTES))).toBeDefined()
     expect(clipboardSequence('x'.repeat(CLIPBOARD_BYTES + 1))).toBeUndefined()
+  })
+})
+
+describe('the wheel', () => {
+  it('scrolls a help to read, and moves in a list of a dialog, but not in a line of input', () => {
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+    const titleNow = () => {
+      const { mode } = harness.console.state
+      return mode.kind === 'dialog' ? mode.dialog.title : ''
+    }
+    harness.type(`${LEADER}?`)
+    const before = titleNow()
+    harness.type(mouseBytes('wheel-down', 10, 10))
+    expect(titleNow()).not.toBe(before)
+    harness.type(mouseBytes('wheel-up', 10, 10))
+    expect(titleNow()).toBe(before)
+    harness.type('q')
+    harness.type(`${LEADER}:`)
+    const selected = () => {
+      const { mode } = harness.console.state
+      return mode.kind === 'dialog' ? mode.dialog.lines.findIndex(({ isSelected }) => isSelected) : -1
+    }
+    const first = selected()
+    harness.type(mouseBytes('wheel-down', 10, 10))
+    expect(selected()).toBe(first + 3)
+  })
+})
+
+describe('the grid of commands', () => {
+  it('takes clicks on its commands', () => {
+    const harness = createConsoleHarness({ size: { columns: 120, rows: 40 } })
+    harness.type(LEADER)
+    harness.clock.advance(KEY_GRID_MS)
+    const grid = keyGrid(harness.console.state, harness.console.options.keymap)
+    const row = grid?.rows.findIndex((cells) => cells.some(({ action }) => action === 'receive-none')) ?? -1
+    const cells = grid?.rows[row] ?? []
+    const at = cells.findIndex(({ action }) => action === 'receive-none')
+    const before = cells.slice(0, at).reduce((sum, { key, text }) => sum + textWidth(key + text), 0)
+    press(harness, (grid?.rect.column ?? 0) + 2 + before, (grid?.rect.row ?? 0) + 1 + row)
+    expect(harness.receivers()).toBe('')
+    expect(harness.console.state.mode.kind).toBe('typing')
   })
 })
