@@ -50,6 +50,15 @@ export function emptyPrompt(line: string): string | undefined {
   return typed?.trim() === '' ? prompt : undefined
 }
 
+/** The prompt at the cursor and what is typed behind it. A program without a line break at its end stands before its own prompt. */
+function splitPrompt(line: string, home: string | undefined): { prompt?: string; typed: string } {
+  const at = home === undefined ? -1 : line.lastIndexOf(home)
+  if (home !== undefined && at >= 0 && /^\s/.test(line.slice(at + home.length)))
+    return { prompt: home, typed: line.slice(at + home.length) }
+  const [, prompt, typed = ''] = PROMPT.exec(line) ?? []
+  return prompt === undefined ? { typed } : { prompt, typed }
+}
+
 function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefined {
   const { host, screen, home, isQuiet } = guarded
   if (isTrouble(host)) return { text: 'ended' }
@@ -68,7 +77,7 @@ function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefine
     return { text: `full ${flags} ${editorMode}`, words }
   }
   const line = screen.lineToCursor()
-  const [, prompt, typed = ''] = PROMPT.exec(line) ?? []
+  const { prompt, typed } = splitPrompt(line, home)
   const isHome = prompt !== undefined && prompt === home
   if (prompt !== undefined && (isHome || isQuiet)) {
     const behind = comparesTyped ? plain(typed, names).trim() : ''

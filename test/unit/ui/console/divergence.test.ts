@@ -72,6 +72,7 @@ describe('receivers stay together when', () => {
     ['the same program shows other numbers', (host: string) => `${HTOP}\r\n ${host.slice(1)}00 root 20 0 sleep`],
     ['a macro types other words', (host: string) => `echo ${host} 10.9.0.${host.slice(1)}`],
     ['all of them run something', (host: string) => `make\r\n${'x'.repeat(Number(host.slice(1)))}`],
+    ['one prints no line break at its end', (host: string) => `${host === 'm2' ? 'text' : ''}${prompt(host)}`],
     ['all of them are in another directory', (host: string) => `\r\nroot@${host}:/srv/data# `],
   ])('%s', async (_, textOf) => {
     const harness = await atPrompts()
