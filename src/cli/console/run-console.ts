@@ -48,6 +48,8 @@ export type ConsoleRequest = {
   /** The files that declare the hosts, and may change. */
   readonly hostsFiles?: NonNullable<OpenConsoleOptions['hostsFiles']>
   resolveNewHosts(expression: string): Promise<Endpoint[]>
+  /** Where the journal of bring-up goes, instead of the user's own state directory. */
+  readonly stateDirectory?: string
   /** Instead of the queue of hosts.yaml; opened when one of its tabs is first shown. */
   readonly openQueue?: () => Promise<ConsoleQueue>
   readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
@@ -129,7 +131,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         ray: createConsoleRay(connections),
         shellPrograms: createShellPrograms(connections),
         work: createConsoleWork(connections),
-        bringUp: createConsoleBringUp(connections),
+        bringUp: createConsoleBringUp({ ...connections, context: withState(context, request.stateDirectory) }),
         netTests: createConsoleNetTests(connections, (path) => localPath(path, context)),
       }
     },
@@ -146,6 +148,9 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
   })
   return signal.aborted ? EXIT.interrupted : EXIT.ok
 }
+
+const withState = (context: CliContext, directory: string | undefined): CliContext =>
+  directory === undefined ? context : { ...context, environment: { ...context.environment, XDG_STATE_HOME: directory } }
 
 const CHUNK = 200
 const WITHOUT_FILE = 'no job queue: the console is open on hosts that are not from a hosts.yaml'

@@ -1,12 +1,16 @@
 /** `muster demo`: the console on SSH servers that Muster starts itself, for a user who has no machine at hand. */
 import { mkdirSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MusterError } from '../../base/errors.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
 import { watchDirectory } from '../../base/watch-directory.ts'
+import type { Endpoint } from '../../inventory/host.ts'
 import { expandHostSet, foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
+import { withBlock } from '../../ops/kernel/block.ts'
+import { configLines } from '../../ops/trust/plan.ts'
+import { section } from '../../ops/trust/section.ts'
 import { embeddedEndpoints, startEmbeddedHosts } from '../../ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../terminal/local-pty.ts'
 import { wholeNumber } from '../command-line/options.ts'
@@ -32,6 +36,7 @@ Examples:
     const { directory } = embedded
     const endpoints = embeddedEndpoints(embedded)
     const inventory = demoInventory(endpoints.map(({ host }) => host))
+    await plantDrift(directory, endpoints)
     await writeFile(join(directory, HOSTS_FILE), formatHostsFile(inventory))
     const opening = new KeptPromise(async () => {
       const { openDemoQueue } = await import('./demo-queue.ts')
@@ -54,10 +59,8 @@ Examples:
       endpoints,
       groups: inventory.groups,
       options,
-      declared: {
-        inventory: { hosts: [], groups: new Map() },
-        endpoints: async () => endpoints,
-      },
+      declared: { inventory, endpoints: async () => endpoints },
+      stateDirectory: join(directory, STATE),
       openQueue: async () => (await opening.get()).queue,
       resolveNewHosts: async (expression) => {
         const names = endpoints.map(({ host }) => host)
@@ -72,7 +75,37 @@ Examples:
   },
 }
 
+/** The hosts that are to log in to each other: bring-up tries every pair, and all of them are this machine. */
+const MESH_HOSTS = 6
+
+/** One host remembers an earlier mesh, in which the first host had another port. */
+async function plantDrift(directory: string, endpoints: readonly Endpoint[]): Promise<void> {
+  const drifted = endpoints[2]
+  if (drifted === undefined) return
+  const members = endpoints.slice(0, MESH_HOSTS).map(({ host, ...rest }, at) => {
+    return { ...rest, name: host, port: at === 0 ? 22 : rest.port }
+  })
+  const home = join(directory, drifted.host, '.ssh')
+  await mkdir(home, { mode: 0o700 })
+  await writeFile(join(home, 'config'), withBlock(undefined, 'trust', configLines(members), 'top'), { mode: 0o600 })
+}
+
+/** The machine's ssh with the files of the demo host: by itself ssh looks in the account's home, wherever HOME is. */
+const SSH_COMMAND = `#!/bin/sh
+PATH=\${PATH#"\${0%/*}":}
+d=$HOME/.ssh
+[ ! -e "$d/id_muster" ] || set -- -i "$d/id_muster" "$@"
+[ -e "$d/config" ] && c=$d/config || c=/dev/null
+exec ssh -F "$c" -o "UserKnownHostsFile $d/known_hosts" -o "GlobalKnownHostsFile /dev/null" "$@"
+`
+
 const commands = () => [
+  {
+    name: 'ssh',
+    script: SSH_COMMAND,
+    example: 'ssh m2',
+    about: 'works between the hosts after bring-up: Ctrl-] 2, u, y',
+  },
   {
     name: 'train',
     script: TRAIN_COMMAND,
@@ -98,5 +131,6 @@ function demoInventory(names: readonly string[]): Inventory {
     cluster: 'demo',
     hosts: names.map((name, index) => ({ name, number: index + 1, resources: demoResources(index) })),
     groups: new Map(names.length > 1 ? groups : []),
+    sections: new Map(names.length > 1 ? [[section.key, names.slice(0, MESH_HOSTS)]] : []),
   }
 }

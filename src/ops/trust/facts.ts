@@ -36,7 +36,8 @@ ssh-keygen -y -P '' -f "$f" || echo 'unusable ssh-keygen cannot read it'`,
 
 /**
  * The keys of the server of this session: the sshd above this process, with the configuration that it was started
- * with. Root asks sshd itself and reads the private keys; others read the public keys beside them.
+ * with. Root asks sshd itself and reads the private keys; others read the public keys beside them. A server that is no sshd
+ * names its keys in MUSTER_HOST_KEYS.
  */
 const hostKeysFact: Fact<readonly string[]> = {
   script: `p=$$ file=/etc/ssh/sshd_config
@@ -49,8 +50,8 @@ while [ "\${p:-1}" -gt 1 ]; do
   esac
   p=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$p/status)
 done
-keys=
-[ "$(id -u)" != 0 ] || keys=$(sshd -T -f "$file" -C user=root,host=localhost,addr=127.0.0.1 | sed -n 's/^hostkey //p')
+keys=\${MUSTER_HOST_KEYS-}
+[ -n "$keys" ] || [ "$(id -u)" != 0 ] || keys=$(sshd -T -f "$file" -C user=root,host=localhost,addr=127.0.0.1 | sed -n 's/^hostkey //p')
 [ -n "$keys" ] || keys=$(sed -n 's/^[[:space:]]*[Hh][Oo][Ss][Tt][Kk][Ee][Yy][[:space:]=]*//p' "$file" "$file".d/*.conf)
 [ -n "$keys" ] || keys=$(ls /etc/ssh/ssh_host_*_key.pub)
 for k in $keys; do

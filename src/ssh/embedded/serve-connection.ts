@@ -1,7 +1,9 @@
 /** One client's connection to an embedded host. It behaves as sshd does, and reaches nothing beyond this machine's loopback. */
 import { spawn } from 'node:child_process'
 import { timingSafeEqual } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
 import { connect, isIP, type Socket } from 'node:net'
+import { join } from 'node:path'
 import type {
   AuthContext,
   Connection,
@@ -11,6 +13,7 @@ import type {
   ServerChannel,
   Session,
 } from 'ssh2'
+import ssh2 from 'ssh2'
 import { isRunning, signalGroup } from '../../base/processes.ts'
 import type { Pty, PtySpawner } from '../../base/pty.ts'
 import type { HostHome } from './write-host-home.ts'
@@ -115,7 +118,8 @@ function authenticate(attempt: AuthContext, context: ServeContext): void {
   const methods = [...context.authentications]
   const decide = (isRight: boolean) => (isRight ? attempt.accept() : attempt.reject(methods))
   if (!methods.some((method) => method === attempt.method)) decide(false)
-  else if (attempt.method === 'publickey') decide(isClientKey(attempt, context.clientKey))
+  else if (attempt.method === 'publickey')
+    decide([context.clientKey, ...authorizedKeys(context.home)].some((key) => isOwnerOf(attempt, key)))
   else if (attempt.method === 'password') decide(isPassword(attempt.password, context))
   else if (attempt.method === 'keyboard-interactive') {
     attempt.prompt([{ prompt: 'Password: ', echo: false }], context.name, '', (answers) => {
@@ -125,9 +129,23 @@ function authenticate(attempt: AuthContext, context: ServeContext): void {
 }
 
 /** A request without a signature only asks whether the key would do (RFC 4252, section 7). */
-function isClientKey({ key, blob, signature, hashAlgo }: PublicKeyAuthContext, clientKey: ParsedKey): boolean {
-  if (!key.data.equals(clientKey.getPublicSSH())) return false
-  return blob === undefined || signature === undefined || clientKey.verify(blob, signature, hashAlgo) === true
+function isOwnerOf({ key, blob, signature, hashAlgo }: PublicKeyAuthContext, known: ParsedKey): boolean {
+  if (!key.data.equals(known.getPublicSSH())) return false
+  return blob === undefined || signature === undefined || known.verify(blob, signature, hashAlgo) === true
+}
+
+const MOST_AUTHORIZED_BYTES = 64 * 1024
+
+/** The keys of `~/.ssh/authorized_keys`; lines with options count as absent. */
+function authorizedKeys({ directory }: HostHome): ParsedKey[] {
+  const file = join(directory, '.ssh', 'authorized_keys')
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (!found?.isFile() || found.size > MOST_AUTHORIZED_BYTES) return []
+  const lines = readFileSync(file, 'utf8').split('\n')
+  return lines.flatMap((line) => {
+    const key = /^(ssh|ecdsa)-/.test(line) ? ssh2.utils.parseKey(line) : undefined
+    return key === undefined || key instanceof Error ? [] : [key]
+  })
 }
 
 function isPassword(given: string, { password }: ServeContext): boolean {

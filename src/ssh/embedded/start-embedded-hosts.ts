@@ -95,9 +95,21 @@ export async function startEmbeddedHosts(options: EmbeddedHostsOptions) {
     await Promise.all(
       hosts.map(async (host, index) => {
         await host.start()
-        const { name, port } = host
+        const { name, port, publicKeyLine } = host
         const number = index + 1
-        host.setHome(await writeHostHome({ parent: directory, name, number, port, user, shellFile, path, commands }))
+        host.setHome(
+          await writeHostHome({
+            parent: directory,
+            name,
+            number,
+            port,
+            publicKeyLine,
+            user,
+            shellFile,
+            path,
+            commands,
+          }),
+        )
       }),
     )
     const knownHosts = hosts.map((host) => `[${host.address}]:${host.port} ${host.publicKeyLine}\n`).join('')
@@ -167,6 +179,7 @@ function environmentOf(name: string, user: string, path: string, home: HostHome)
     HOSTNAME: name,
     ENV: join(home.directory, '.shrc'),
     BASH_SILENCE_DEPRECATION_WARNING: '1',
+    MUSTER_HOST_KEYS: home.hostKeyFile,
   }
 }
 

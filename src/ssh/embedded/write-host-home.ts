@@ -17,6 +17,8 @@ export type HostHome = {
   readonly shellFile: string
   readonly shellArguments: readonly string[]
   readonly logFile: string
+  /** The public key of its server. */
+  readonly hostKeyFile: string
 }
 
 export type HostHomeOptions = {
@@ -25,6 +27,7 @@ export type HostHomeOptions = {
   readonly name: string
   readonly number: number
   readonly port: number
+  readonly publicKeyLine: string
   readonly user: string
   /** A bash, or any POSIX shell. */
   readonly shellFile: string
@@ -37,11 +40,13 @@ export async function writeHostHome(options: HostHomeOptions): Promise<HostHome>
   const directory = join(parent, name)
   const binDirectory = join(parent, 'bin', name)
   const isBash = shellFile.endsWith('/bash')
+  const hostKeyFile = join(parent, 'keys', `${name}.pub`)
   const logFile = join(directory, 'logs', 'sshd.log')
   await Promise.all([
     mkdir(join(directory, 'logs'), { recursive: true }),
     mkdir(join(directory, 'data'), { recursive: true }),
     mkdir(binDirectory, { recursive: true }),
+    mkdir(join(parent, 'keys'), { recursive: true }),
   ])
   const files: Record<string, string> = {
     README: readme(options),
@@ -59,6 +64,7 @@ export async function writeHostHome(options: HostHomeOptions): Promise<HostHome>
   await Promise.all([
     ...Object.entries(files).map(([file, content]) => writeFile(join(directory, file), content)),
     writeFile(logFile, ''),
+    writeFile(hostKeyFile, `${options.publicKeyLine}\n`),
     ...Object.entries(commands).map(async ([file, content]) => {
       await writeFile(join(binDirectory, file), content)
       await chmod(join(binDirectory, file), 0o755)
@@ -70,6 +76,7 @@ export async function writeHostHome(options: HostHomeOptions): Promise<HostHome>
     shellFile,
     shellArguments: isBash ? ['--noprofile', '--rcfile', join(directory, '.bashrc'), '-i'] : ['-i'],
     logFile,
+    hostKeyFile,
   }
 }
 
