@@ -50,11 +50,14 @@ describe.skipIf(!canRun)('a set of real hosts that changes', () => {
     await console.expectReceivers('m1')
   })
 
-  it('reports an unknown host, and continues', async () => {
+  it('reports an unknown host, keeps what was typed, and continues', async () => {
     await console.leader('+')
     await console.type('m77')
     await console.key('Enter')
-    await console.expectScreen(/there is no host m77/)
+    await console.expectScreen(/Host: m77[\s\S]*there is no host m77/)
+    await console.expectMode('dialog:add-host')
+    await console.key('Escape')
+    await console.expectMode('shells')
     await console.type('echo on-$(hostname)\r')
     await console.expectOnAll(['m1', 'm3'], (host) => new RegExp(`^on-${host}$`, 'm'))
   })
@@ -82,6 +85,7 @@ describe.skipIf(!canRun)('a set of real hosts that changes', () => {
       await console.type('odd')
       await console.key('Enter')
       await waitUntil(() => /odd:/.test(readFileSync(lab.hostsFile, 'utf8')), 'the group in hosts.yaml')
+      await console.expectMode('shells')
       expect(readFileSync(lab.hostsFile, 'utf8')).toMatch(/^# the lab\n/)
       await console.receivers('all')
       await console.receivers('@odd')
