@@ -12,10 +12,11 @@ import {
   splitColumns,
   splitRows,
 } from '../rows/rows-pane.ts'
-import { isBareAction, type Page, type PageContext, tabOfKey } from '../state/console-state.ts'
+import { isBareAction, type Page, type PageContext, tableView, tabOfKey } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type BringUpCommand, bringUpKeys } from './bring-up-keys.ts'
-import { type BringUpPort, type BringUpView, isChanging, retryable, rowsOf } from './bring-up-view.ts'
+import { allHosts, HOSTS, shownHosts } from './bring-up-table.ts'
+import { type BringUpPort, type BringUpView, isChanging, retryable } from './bring-up-view.ts'
 import { BringUpWork } from './bring-up-work.ts'
 import { sideDocument } from './side-document.ts'
 import { tableDocument } from './table-document.ts'
@@ -77,18 +78,20 @@ export class BringUpPage implements Page {
   panes(area: Rect, theme: Theme): readonly PaneView[] {
     const drawnParts = this.#draw(area, theme)
     const { hasSideKeys, side, check, change } = this.#view
+    const { state } = this.#context
+    const table = { view: tableView(state, HOSTS), noun: 'host', all: allHosts(state).length }
     return (['table', 'side'] as const).flatMap((part) => {
       const drawn = drawnParts[part]
       if (drawn === undefined) return []
       const isTable = part === 'table'
       const pane = rowsPane({
         ...drawn,
-        id: ` ${part}`,
+        id: isTable ? HOSTS : ' side',
         title: isTable ? 'bring-up' : side,
         hasKeys: isTable !== hasSideKeys,
         isBusy: isTable ? check !== undefined || isChanging(change) : false,
         theme,
-        ...(isTable ? { list: { select: (row: number) => this.#select(row) } } : {}),
+        ...(isTable ? { list: { select: (row: number) => this.#select(row) }, table } : {}),
         scroll: (rows) => (isTable ? this.#move(rows) : this.#scrollSide(rows)),
       })
       return [pane]
@@ -116,6 +119,10 @@ export class BringUpPage implements Page {
     else this.#move(rows)
   }
 
+  onTableChange(): void {
+    this.#move(0)
+  }
+
   [Symbol.dispose](): void {
     this.#work[Symbol.dispose]()
   }
@@ -134,7 +141,7 @@ export class BringUpPage implements Page {
     again: () => this.#check(),
     retry: () => this.#retry(),
     mark: () => (this.#view.hasSideKeys ? this.#scrollSide(this.#pageRows()) : this.#mark()),
-    'mark-all': () => this.#work.set({ marked: new Set(this.#view.marked.size > 0 ? [] : this.#hosts()) }),
+    'mark-all': () => this.#work.set({ marked: new Set(this.#view.marked.size > 0 ? [] : this.#shown) }),
     only: () => this.#work.set({ onlyArea: this.#view.onlyArea === undefined ? this.#view.cursor.area : undefined }),
     open: () => this.#work.showSide('details'),
     whole: () => this.#work.set({ isWhole: !this.#view.isWhole }),
@@ -179,7 +186,8 @@ export class BringUpPage implements Page {
   #chosenHosts(): readonly string[] {
     const { marked, columns = [] } = this.#view
     const declared = new Set(columns.flatMap(({ hosts }) => hosts ?? []))
-    return this.#hosts().filter((host) => declared.has(host) && (marked.size === 0 || marked.has(host)))
+    const chosen = marked.size === 0 ? this.#shown : allHosts(this.#context.state).filter((host) => marked.has(host))
+    return chosen.filter((host) => declared.has(host))
   }
 
   #begin(direction: ChangeDirection, hosts: readonly string[], areas: readonly string[] = this.#chosenAreas()): void {
@@ -198,8 +206,8 @@ export class BringUpPage implements Page {
     return declared.filter((name) => onlyArea === undefined || name === onlyArea)
   }
 
-  #hosts(): string[] {
-    return rowsOf(this.#view, this.#context.state.hosts.keys())
+  get #shown(): readonly string[] {
+    return shownHosts(this.#context.state)
   }
 
   #mark(): void {
@@ -212,7 +220,7 @@ export class BringUpPage implements Page {
   }
 
   #move(by: number): void {
-    const hosts = this.#hosts()
+    const hosts = this.#shown
     const at = hosts.indexOf(this.#view.cursor.host ?? '')
     const host = hosts[Math.max(0, Math.min(hosts.length - 1, at + by))]
     this.#work.set({ cursor: { ...this.#view.cursor, host }, sideOffset: 0 })
@@ -222,7 +230,7 @@ export class BringUpPage implements Page {
   #select(row: number): void {
     if (this.#work.isDeciding) return
     this.#work.showTable()
-    this.#move(row - this.#hosts().indexOf(this.#view.cursor.host ?? ''))
+    this.#move(row - this.#shown.indexOf(this.#view.cursor.host ?? ''))
   }
 
   #moveArea(by: number): void {
@@ -255,11 +263,12 @@ export class BringUpPage implements Page {
 
   #draw(area: Rect, theme: Theme): { readonly table: Drawn | undefined; readonly side: Drawn | undefined } {
     const view = this.#context.state.bringUp
-    const hosts = this.#hosts()
+    const hosts = this.#shown
     const nowMs = this.#context.clock.now()
     const [table, side] = layout(area, hosts.length, view.hasSideKeys)
     const contextOf = ({ width, height }: Rect) => ({ theme, columns: width - 2, rows: height - 2, nowMs })
-    const drawnTable = table && { rect: table, document: tableDocument(view, hosts, contextOf(table)) }
+    const order = tableView(this.#context.state, HOSTS)
+    const drawnTable = table && { rect: table, document: tableDocument(view, hosts, order, contextOf(table)) }
     const at = Math.max(0, hosts.indexOf(view.cursor.host ?? ''))
     return {
       table: drawnTable && { ...drawnTable, place: centredOn(at, drawnTable.rect.height, drawnTable.document) },

@@ -149,7 +149,16 @@ export function retryable({ change, statuses }: BringUpView): string[] {
 }
 
 /** The worst first. */
-const STATUS_WORDS: readonly StatusWord[] = ['failed', 'blocked', 'away', 'differs', 'missing', 'unasked', 'good']
+/** The worst first. */
+export const STATUS_WORDS: readonly StatusWord[] = [
+  'failed',
+  'blocked',
+  'away',
+  'differs',
+  'missing',
+  'unasked',
+  'good',
+]
 
 /** Hosts counted by the worst status of their areas, the worst first. */
 export function countHosts({ statuses }: BringUpView): readonly (readonly [StatusWord, number])[] {

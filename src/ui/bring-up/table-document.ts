@@ -15,6 +15,7 @@ import {
   type ThemeColour,
 } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowContext, type RowDocument, wrapRows } from '../rows/rows-pane.ts'
+import { sortMark, type TableView } from '../rows/table-view.ts'
 import {
   type AreaColumn,
   type BringUpView,
@@ -35,7 +36,13 @@ const AGE_WIDTH = 9
 const HOST_WIDTH = { least: 6, most: 24 }
 const AREA_WIDTH = { least: 6, most: 20 }
 
-export function tableDocument(view: BringUpView, hosts: readonly string[], context: TableContext): RowDocument {
+/** `order`: how the user sorts it. */
+export function tableDocument(
+  view: BringUpView,
+  hosts: readonly string[],
+  order: TableView,
+  context: TableContext,
+): RowDocument {
   const { theme, columns: room, nowMs } = context
   const { columns: areas } = view
   if (areas === undefined || areas.every((column) => column.hosts === undefined)) return emptyDocument(view, context)
@@ -44,8 +51,8 @@ export function tableDocument(view: BringUpView, hosts: readonly string[], conte
   const free = room - MARK_WIDTH - hostWidth - AGE_WIDTH
   const widthOf = areaWidths(areas, view, free)
   const titles: Row = [
-    { text: ' '.repeat(MARK_WIDTH) + padEnd('host', hostWidth), style: mutedStyle(theme) },
-    ...areas.map((column): Span => titleSpan(column, view, widthOf(column), theme)),
+    { text: ' '.repeat(MARK_WIDTH) + padEnd(`host${sortMark(order, 'host')}`, hostWidth), style: mutedStyle(theme) },
+    ...areas.map((column): Span => titleSpan(column, view, order, widthOf(column), theme)),
     { text: 'checked', style: mutedStyle(theme) },
   ]
   return {
@@ -104,9 +111,15 @@ function emptyDocument({ columns: areas, trouble }: BringUpView, { theme, column
   ])
 }
 
-function titleSpan({ name, hosts }: AreaColumn, { onlyArea }: BringUpView, width: number, theme: Theme): Span {
+function titleSpan(
+  { name, hosts }: AreaColumn,
+  { onlyArea }: BringUpView,
+  order: TableView,
+  width: number,
+  theme: Theme,
+): Span {
   const isActive = hosts !== undefined && (onlyArea === undefined || onlyArea === name)
-  const text = padEnd(clip(onlyArea === name ? `${name} only` : name, width - 1), width)
+  const text = padEnd(clip(`${onlyArea === name ? `${name} only` : name}${sortMark(order, name)}`, width - 1), width)
   return { text, style: isActive ? boldStyle(theme.accent) : mutedStyle(theme) }
 }
 

@@ -234,7 +234,8 @@ function keysHere(app: ConsoleApp): Here {
 }
 
 /** Without what it is about: `Study: show …`. */
-const sentence = ({ help }: KeyEntry<never>): string => help.replace(/^[^.:]{1,40}: /, '')
+const sentence = ({ help }: KeyEntry<never>): string =>
+  help.replace(/^[^.:]{1,40}: /, '').replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase())
 
 /** Of the sentence beside a command of the shown tab. */
 const HELP_WIDTH = 44

@@ -36,9 +36,9 @@ export function keyGrid(state: ConsoleState, keymap: Keymap): KeyGrid | undefine
   const most = Math.max(1, rows - 4)
   const groups = gridGroups(state, keymap)
   const heights = Array.from({ length: most }, (_, index) => index + 1)
-  const columnsOf = (height: number) => flow(groups, height)
-  const height = heights.find((one) => columnsOf(one).length <= across) ?? most
-  const shown = columnsOf(height).slice(0, across)
+  const fits = [true, false].flatMap((isWhole) => heights.map((height) => flow(groups, height, isWhole)))
+  const shown = (fits.find((one) => one.length <= across) ?? flow(groups, most, false)).slice(0, across)
+  const height = Math.max(1, ...shown.map((column) => column.length))
   const width = Math.floor(room / across)
   const cells = Array.from({ length: height }, (_, row) =>
     shown.map((column): GridCell => fitted(column[row] ?? NOTHING, width)),
@@ -81,8 +81,12 @@ function joinArrows(cells: readonly GridCell[]): readonly GridCell[] {
   return cells.flatMap((cell) => (cell === first ? [joined] : arrows.includes(cell) ? [] : [cell]))
 }
 
-/** Groups below each other with a blank line between them, in columns of this height; a title is not the last line of a column. */
-function flow(groups: readonly (readonly GridCell[])[], height: number): readonly (readonly GridCell[])[] {
+/** Groups below each other with a blank line between them, in columns of this height, whole or with a title that is not the last line of a column. */
+function flow(
+  groups: readonly (readonly GridCell[])[],
+  height: number,
+  isWhole: boolean,
+): readonly (readonly GridCell[])[] {
   const columns: GridCell[][] = [[]]
   const add = (cell: GridCell, need: number) => {
     const last = columns.at(-1)
@@ -92,7 +96,7 @@ function flow(groups: readonly (readonly GridCell[])[], height: number): readonl
   for (const group of groups) {
     const last = columns.at(-1)
     if (last !== undefined && last.length > 0 && last.length < height) last.push(NOTHING)
-    for (const cell of group) add(cell, cell.tone === 'title' ? 2 : 1)
+    for (const cell of group) add(cell, cell.tone !== 'title' ? 1 : isWhole ? group.length : 2)
   }
   return columns
 }

@@ -1,5 +1,6 @@
 /** The keys of the pages and their tables: their footer, the help, docs/keys.md and the pages themselves derive from these. */
 import { bringUpKeys } from '../bring-up/bring-up-keys.ts'
+import { bringUpTable } from '../bring-up/bring-up-table.ts'
 import { jobsKeys } from '../jobs/jobs-keys.ts'
 import { jobsTable } from '../jobs/jobs-tables.ts'
 import { hintsOf, type KeyEntry } from '../keys/key-table.ts'
@@ -13,6 +14,7 @@ type TableOf = (state: ConsoleState) => TableFrame | undefined
 
 /** The table of a tab that has the keys now; undefined: none, or what is shown is no table. */
 const pageTables: Readonly<Partial<Record<PageTab, TableOf>>> = {
+  'bring-up': bringUpTable,
   jobs: jobsTable,
   network: networkTable,
 }

@@ -271,6 +271,25 @@ describe('the Bring-up tab', () => {
     expect(quits()).toBe(1)
   })
 
+  it('filters by host and status, sorts by how bad an area is, and changes only the hosts that are shown', async () => {
+    const { type, text, port } = await openTab()
+    const order = () => [...text().matchAll(/^ {2}(m\d)/gm)].map(([, host]) => host)
+    type('/xyzzy')
+    expect(text()).toContain('no host matches “xyzzy”')
+    type('\x1b')
+    expect(order()).toEqual(['m1', 'm2', 'm3'])
+    type('>>')
+    expect(text()).toContain('trust▾')
+    expect(order()).toEqual(['m3', 'm2', 'm1'])
+    type('I')
+    expect(order()).toEqual(['m1', 'm2', 'm3'])
+    type('/missing')
+    expect(order()).toEqual(['m2'])
+    type('\r')
+    type('u')
+    expect(port.last.order).toMatchObject({ hosts: ['m2'] })
+  })
+
   it('shows the current keys in its footer', async () => {
     const { type, footer, port } = await openTab()
     expect(footer()).toMatch(/u bring up.*r refresh/)

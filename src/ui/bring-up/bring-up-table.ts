@@ -1,0 +1,38 @@
+/** The rows of the Bring-up tab, filtered by host names and words of status, and sorted by host or by how bad an area is. Pure. */
+import { themes } from '../compositor/scene.ts'
+import { shownRows, type TableColumn, type TableFrame } from '../rows/table-view.ts'
+import { type ConsoleState, tableView } from '../state/console-state.ts'
+import { type BringUpView, cellOf, rowsOf, STATUS_WORDS } from './bring-up-view.ts'
+import { cellText } from './table-document.ts'
+
+/** The id of the pane. */
+export const HOSTS = ' table'
+
+/** Undefined: a plan waits for an answer, or the pane beside the table has the keys. */
+export function bringUpTable({ bringUp }: ConsoleState): TableFrame | undefined {
+  const { columns, hasSideKeys, change } = bringUp
+  const isDeciding = change?.phase === 'check' || change?.phase === 'ask'
+  if (columns === undefined || hasSideKeys || isDeciding) return undefined
+  return { id: HOSTS, columns: columnsOf(bringUp).map(({ title }) => title), sorted: undefined }
+}
+
+export const allHosts = ({ bringUp, hosts }: ConsoleState): readonly string[] => rowsOf(bringUp, hosts.keys())
+
+export const shownHosts = (state: ConsoleState): readonly string[] =>
+  shownRows(allHosts(state), columnsOf(state.bringUp), tableView(state, HOSTS))
+
+const columnsOf = (view: BringUpView): readonly TableColumn<string>[] => [
+  { title: 'host', text: (host) => host },
+  ...(view.columns ?? []).map((column): TableColumn<string> => {
+    const cellIn = (host: string) => cellOf(view, column, host)
+    return {
+      title: column.name,
+      text: (host) => cellText(cellIn(host), themes.none).text,
+      order: (host) => {
+        const cell = cellIn(host)
+        if (cell.kind === 'changing') return cell.isBad ? 0 : STATUS_WORDS.length
+        return cell.kind === 'status' ? STATUS_WORDS.indexOf(cell.status.status) : undefined
+      },
+    }
+  }),
+]
