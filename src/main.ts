@@ -43,12 +43,12 @@ process.on('uncaughtException', (error) => {
   process.exit(EXIT.failed)
 })
 
-/** Certainly a console, and no other is open that could be meant: then this process need not load the rest of the program. */
+/** Certainly a console, and no detached one that could be meant: then this process need not load the rest of the program. */
 async function isNewConsole(words: readonly string[]): Promise<boolean> {
   if (!isatty(0) || !isatty(1)) return false
   if (words.some((word) => VERB_NAMES.has(word) || /^(-[^-]*[hV]|--help|--version|--)$/.test(word))) return false
-  const { hasSessions } = await import('./cli/sessions/session-directory.ts')
-  return !hasSessions(environment)
+  const { hasDetached } = await import('./cli/sessions/session-directory.ts')
+  return !hasDetached(environment)
 }
 
 const words = process.argv.slice(isHeld ? 4 : 2)

@@ -96,7 +96,7 @@ function tableOf(found: readonly FoundSession[], isEnd: boolean, nowMs: number):
 /** `muster`: a new console, unless the user wants the detached one that has the same hosts. */
 export async function openOrAttach(opened: string, isNew: boolean, context: CliContext): Promise<number> {
   if (!isNew) {
-    const found = await findSessions(context.environment).catch(() => [])
+    const found = await findSessions(context.environment, 'detached').catch(() => [])
     const [same] = found.filter((each) => each.opened === opened && each.terminal === undefined)
     if (same !== undefined) {
       const answer = await askWhich(same, context)

@@ -3,7 +3,7 @@
  * from it, and gets another from `muster attach`. A client that dies is noticed at once, and the terminal given back for it.
  */
 import { spawnSync } from 'node:child_process'
-import { closeSync, constants, fstatSync, openSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server, Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import tty from 'node:tty'
@@ -19,7 +19,7 @@ import type { ConsoleTerminal, DetachableConsole, Detachment } from '../../ui/op
 import type { HostProcess } from '../../ui/tty/terminal-session.ts'
 import { type SessionDescription, TERMINAL_VARIABLES, type TerminalEnvironment, type ToConsole } from './messages.ts'
 import { acceptLink, type ConsoleLink, inheritedLink } from './proven-link.ts'
-import { nameOf, sessionAddresses } from './session-directory.ts'
+import { markOf, nameOf, sessionAddresses } from './session-directory.ts'
 
 /** What the client that started this process gave it (`console-client.ts`). */
 const INPUT = 3
@@ -112,7 +112,7 @@ export function holdConsole(
   const leave = (code: number): void => {
     if (hasLeft) return
     hasLeft = true
-    timer?.[Symbol.dispose]()
+    endDetachment()
     claim?.[Symbol.dispose]()
     server?.close()
     for (const guest of guests) guest.keepsProgram(false)
@@ -132,7 +132,17 @@ export function holdConsole(
     const { keepMs = 0 } = options ?? {}
     const sinceMs = clock.now()
     detached = { sinceMs, endsAtMs: sinceMs + keepMs }
+    // The socket is of use without it, on a disk that is full.
+    const address = claim?.address
+    if (address !== undefined) attempt(() => writeFileSync(markOf(address), '', { mode: 0o600 }))
     watchEnd()
+  }
+
+  const endDetachment = (): void => {
+    timer?.[Symbol.dispose]()
+    const address = claim?.address
+    if (detached && address !== undefined) attempt(() => rmSync(markOf(address), { force: true }))
+    detached = undefined
   }
 
   const watchEnd = (): void => {
@@ -173,8 +183,7 @@ export function holdConsole(
       console.detach()
       release(0, `This console was attached on another terminal, ${printable(terminal)}.\n`)
     }
-    timer?.[Symbol.dispose]()
-    detached = undefined
+    endDetachment()
     client = { ...streams, link: to, terminal }
     if (theirs.SSH_AUTH_SOCK?.startsWith('/')) environment.SSH_AUTH_SOCK = theirs.SSH_AUTH_SOCK
     console.attach({
@@ -281,6 +290,14 @@ export function holdConsole(
 const HANG_UP_CODE = 129
 const SIGNALS: ReadonlySet<string> = new Set(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'])
 
+function attempt(change: () => void): void {
+  try {
+    change()
+  } catch {
+    // It goes without.
+  }
+}
+
 type Streams = Pick<ConsoleTerminal, 'stdin' | 'stdout'> & {
   close(): void
   /** The user's shell may have the terminal again, with settings of its own: then they stay. */
@@ -303,11 +320,8 @@ function openStreams(input: number, output: number): Streams {
       stdin.destroy()
       stdout.destroy()
       for (const descriptor of new Set([input, output])) {
-        try {
-          closeSync(descriptor)
-        } catch {
-          // Closed with its stream.
-        }
+        // Closed with its stream.
+        attempt(() => closeSync(descriptor))
       }
     },
   }

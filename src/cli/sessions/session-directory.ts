@@ -1,7 +1,7 @@
 /** Where consoles listen: a socket for each, in the directory of the process that keeps connections. */
 import { readdirSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { readdir, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { removeStale } from '../../ssh/persist/claim-address.ts'
 import {
@@ -14,13 +14,14 @@ import { type FromConsole, PROTOCOL, type SessionDescription } from './messages.
 import { type ClientLink, openProvenLink } from './proven-link.ts'
 
 const PREFIX = `console-${PROTOCOL}-`
+const MARK = `detached-${PROTOCOL}-`
 /** Consoles of one name: enough for anyone. */
 const MOST_NAMES = 99
 const LONGEST_NAME = 40
 
 /** `NAME`, `NAME-2` and so on; names of hosts and clusters may hold anything. */
 export function sessionAddresses(directory: string, cluster: string): readonly [string, ...string[]] {
-  const room = LONGEST_ADDRESS - Buffer.byteLength(join(directory, `${PREFIX}-${MOST_NAMES}`))
+  const room = LONGEST_ADDRESS - Buffer.byteLength(join(directory, `${MARK}-${MOST_NAMES}`))
   const plain = cluster
     .replace(/[^\w.-]+/g, '-')
     .replace(/^[-.]+/, '')
@@ -33,10 +34,13 @@ export function sessionAddresses(directory: string, cluster: string): readonly [
 
 export const nameOf = (address: string): string => basename(address).slice(PREFIX.length)
 
-/** Whether there may be any; it looks at names only. */
-export function hasSessions(environment: Readonly<Record<string, string | undefined>>): boolean {
+/** A detached console has this file beside its socket, so that `muster` asks no other for what it has. */
+export const markOf = (address: string): string => join(dirname(address), MARK + nameOf(address))
+
+/** Whether one may be detached; it looks at names only. */
+export function hasDetached(environment: Readonly<Record<string, string | undefined>>): boolean {
   try {
-    return readdirSync(keeperDirectory(environment)).some((name) => name.startsWith(PREFIX))
+    return readdirSync(keeperDirectory(environment)).some((name) => name.startsWith(MARK))
   } catch {
     return false
   }
@@ -47,10 +51,14 @@ export type FoundSession = SessionDescription & { readonly address: string }
 /** The user's consoles, by name. Sockets that killed ones left are removed. @throws MusterError where the directory is not to be trusted */
 export async function findSessions(
   environment: Readonly<Record<string, string | undefined>>,
+  which: 'all' | 'detached' = 'all',
 ): Promise<readonly FoundSession[]> {
   const directory = keeperDirectory(environment)
+  const start = which === 'all' ? PREFIX : MARK
   const names = await readdir(directory).catch(() => [])
-  const addresses = names.filter((name) => name.startsWith(PREFIX)).map((name) => join(directory, name))
+  const addresses = names.flatMap((name) =>
+    name.startsWith(start) ? [join(directory, PREFIX + name.slice(start.length))] : [],
+  )
   if (addresses.length === 0) return []
   await preparePrivateDirectory(directory)
   const token = await readToken(directory)
@@ -70,7 +78,9 @@ async function describe(address: string, token: Buffer): Promise<FoundSession | 
       onClose: () => answer.resolve(undefined),
     })
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') await removeStale(address)
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ECONNREFUSED') await removeStale(address)
+    if (code === 'ECONNREFUSED' || code === 'ENOENT') await rm(markOf(address), { force: true })
     return undefined
   }
   using _limit = systemClock.after(ANSWER_LIMIT_MS, () => answer.resolve(undefined))

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { cpuSeconds } from '../support/processes.ts'
 import type { Flood } from './flood.ts'
+import { OuterTerminal } from './outer-terminal.ts'
 import type { Program } from './programs.ts'
 
 /** Neither the programs' own text nor the flood has them. */
@@ -68,4 +69,15 @@ export async function measureFlood(program: Program, flood: Flood, load: FloodLo
 function setEcho(path: string, isOn: boolean): void {
   const { status, stderr } = spawnSync('stty', ['-F', path, isOn ? 'echo' : '-echo'], { encoding: 'utf8' })
   if (status !== 0) throw new Error(`stty: ${stderr}`)
+}
+
+/** Leaves the program and comes back: milliseconds from the start of what attaches until the screen is as it was. */
+export async function timeAttach(program: Program): Promise<number> {
+  // The first and the last row are the program's own.
+  const panes = (terminal: OuterTerminal) => terminal.text().split('\n').slice(1, -1).join('\n')
+  await program.terminal.quiet(500)
+  const before = panes(program.terminal)
+  await using terminal = new OuterTerminal(await program.detach())
+  await terminal.until(() => panes(terminal) === before, 'the earlier screen')
+  return performance.now() - terminal.startedMs
 }

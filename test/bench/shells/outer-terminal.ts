@@ -109,6 +109,13 @@ export class OuterTerminal implements AsyncDisposable {
     return this.until(() => performance.now() - this.#lastReadMs >= ms, `${ms} ms without output`, timeoutMs)
   }
 
+  /** The program has ended by itself. */
+  async ended(timeoutMs = 10_000): Promise<void> {
+    const deadline = performance.now() + timeoutMs
+    while (!this.#hasExited && performance.now() < deadline) await delay(3)
+    if (!this.#hasExited) throw new Error(`the program should have ended; the screen was:\n${this.text()}`)
+  }
+
   text(): string {
     return this.#screen
       .visibleText()

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findProgram } from '../../support/requirements.ts'
 import { endProcesses, isAlive, withDescendants } from '../support/processes.ts'
-import { COLUMNS, OuterTerminal, ROWS } from './outer-terminal.ts'
+import { COLUMNS, type Command, OuterTerminal, ROWS } from './outer-terminal.ts'
 import { PROMPT, type Servers } from './servers.ts'
 
 /** Lines of history a pane. */
@@ -21,6 +21,8 @@ export interface Program extends AsyncDisposable {
   pids(): readonly number[]
   /** Keys go to all hosts, or to the first one only. */
   receive(whom: 'all' | 'first'): Promise<void>
+  /** Leaves without ending the shells. Gives the command that brings them back. */
+  detach(): Promise<Command>
 }
 
 export type ProgramOptions = {
@@ -50,11 +52,19 @@ export async function startMuster(options: ProgramOptions): Promise<Program> {
   writeFileSync(join(bin, 'ssh'), `#!/bin/sh\nexec ${findProgram('ssh')} -F ${servers.sshConfig} "$@"\n`, {
     mode: 0o755,
   })
-  const terminal = new OuterTerminal({
+  const runtime = join(directory, 'run')
+  mkdirSync(runtime)
+  const command = (...args: readonly string[]): Command => ({
     file: process.execPath,
-    args: [...(options.nodeArguments ?? []), join(build, 'dist', 'main.js'), '--hosts', servers.hostsYaml(hosts)],
-    environment: environmentOf({ PATH: `${bin}:${process.env.PATH}`, XDG_CONFIG_HOME: config, XDG_STATE_HOME: config }),
+    args: [...(options.nodeArguments ?? []), join(build, 'dist', 'main.js'), ...args],
+    environment: environmentOf({
+      PATH: `${bin}:${process.env.PATH}`,
+      XDG_CONFIG_HOME: config,
+      XDG_STATE_HOME: config,
+      XDG_RUNTIME_DIR: runtime,
+    }),
   })
+  const terminal = new OuterTerminal(command('--hosts', servers.hostsYaml(hosts)))
   const readyMs = await untilPrompts(terminal, hosts)
   let isAlone = false
   return {
@@ -68,6 +78,11 @@ export async function startMuster(options: ProgramOptions): Promise<Program> {
       isAlone = whom === 'first'
       terminal.type(`${LEADER}s`)
       await terminal.quiet(300)
+    },
+    async detach() {
+      terminal.type(`${LEADER}D`)
+      await terminal.ended()
+      return command('attach')
     },
     [Symbol.asyncDispose]: () => terminal[Symbol.asyncDispose](),
   }
@@ -119,6 +134,11 @@ set -s escape-time 0
     async receive(whom) {
       run('set-option', '-w', 'synchronize-panes', whom === 'all' ? 'on' : 'off')
       await terminal.quiet(300)
+    },
+    async detach() {
+      run('detach-client')
+      await terminal.ended()
+      return { file: findProgram('tmux') ?? 'tmux', args: [...base, 'attach'], environment: environmentOf() }
     },
     async [Symbol.asyncDispose]() {
       const pids = withDescendants(server)

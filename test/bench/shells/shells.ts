@@ -8,7 +8,7 @@ import { cpuPercent, memoryMib } from '../support/processes.ts'
 import { formatNumber, formatPair, formatTable, median, percentile, type Row } from '../support/statistics.ts'
 import { CONNECT_ENTRIES, connectFleet, connectProcesses } from './connect.ts'
 import { Flood } from './flood.ts'
-import { type FloodResult, measureFlood, timeKeys } from './measures.ts'
+import { type FloodResult, measureFlood, timeAttach, timeKeys } from './measures.ts'
 import { type Program, type ProgramOptions, startMuster, startTmux } from './programs.ts'
 import { startServers } from './servers.ts'
 
@@ -168,6 +168,14 @@ async function benchHosts(
     peer: `${peer.rss.toFixed(0)} (${peer.pss.toFixed(0)})`,
     goal: '≤ 300',
     isReached: ours.rss <= 300,
+  })
+  const attach = [await timeAttach(muster), await timeAttach(tmux)] as const
+  say({
+    what: `${hosts} hosts: from the start of attach to the screen as it was, s`,
+    ours: formatNumber(attach[0] / 1000),
+    peer: formatNumber(attach[1] / 1000),
+    goal: '≤ 1',
+    isReached: attach[0] <= 1000,
   })
 }
 
