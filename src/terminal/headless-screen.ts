@@ -369,17 +369,16 @@ class HeadlessScreen implements Disposable {
     }
     return {
       lines: lines.reverse(),
-      text: this.textBeforeCursor() ?? '',
+      text: this.textBeforeCursor(),
       isLineEditor: editor !== undefined,
       rowsAbove: Math.max(0, promptLine - buffer.baseY),
       isFirstShell: start.isDisposed || start.line === 0,
     }
   }
 
-  /** The line that the cursor is on, up to the cursor; undefined: a full-screen program runs. */
-  textBeforeCursor(): string | undefined {
+  /** The line that the cursor is on, up to the cursor. */
+  textBeforeCursor(): string {
     const buffer = this.#buffers.active
-    if (buffer.type === 'alternate') return undefined
     const row = buffer.baseY + buffer.cursorY
     let text = ''
     for (let line = this.#startOfLine(row); line < row; line++) text += this.#wholeText(line)

@@ -252,7 +252,9 @@ export class ConsoleApp implements PageContext, Disposable {
     )
     this.sessionLog = new SessionLog((host) => {
       const screen = this.views.screen(host)
-      return screen && { columns: screen.columns, before: screen.textBeforeCursor() }
+      if (screen === undefined) return undefined
+      const { columns, modes } = screen
+      return { columns, before: screen.textBeforeCursor(), isFullScreen: modes.isAlternateScreen }
     })
     this.loginOutput = this.#owned.own(
       new LoginOutput({
@@ -477,6 +479,7 @@ export class ConsoleApp implements PageContext, Disposable {
     void writeSessionReport({
       context: this,
       log: this.sessionLog,
+      unfinishedRun: this.work.unfinishedRun,
       environment: this.ports.environment,
       canCopy: this.canCopy,
       promptOf: (host) => this.views.screen(host)?.textBeforeCursor(),

@@ -146,8 +146,9 @@ export class LoginOutput implements Disposable {
     }
     this.#news.clear()
     if (hidden.size === 0) return
-    const most = Math.max(...[...hidden].map((host) => this.#texts.get(host)?.length ?? 0))
-    const count = hidden.size === 1 ? `${most}` : `up to ${most}`
+    const counts = [...hidden].map((host) => this.#texts.get(host)?.length ?? 0)
+    const most = Math.max(...counts)
+    const count = counts.every((each) => each === most) ? `${most}` : `up to ${most}`
     context.notice(`${foldHostSet(hidden)}: ${count} lines at login, ${context.state.leaderLabel} L shows them`)
   }
 

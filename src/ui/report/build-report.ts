@@ -1,7 +1,7 @@
 /** From what was typed and printed to a report: output as it looked, folded by equal text, without what was typed hidden. */
 import { formatBytes } from '../../base/format-bytes.ts'
 import { createScreen } from '../../terminal/headless-screen.ts'
-import type { HostPart, RunEntry, SessionLog, TypedEntry } from './session-log.ts'
+import type { HostPart, RunEntry, SessionEntry, SessionLog, TypedEntry } from './session-log.ts'
 
 export type ReportGroup = {
   readonly hosts: readonly string[]
@@ -40,12 +40,13 @@ const FULL_SCREEN = /\x1b\[\?(?:[\d;]*;)?(?:47|1047|1049)(?:;[\d;]*)?h/
 
 /** `promptOf`: the text left of the cursor now, for what was typed last. */
 export async function buildReport(
-  log: Pick<SessionLog, 'entries' | 'droppedEntries'>,
+  entries: readonly SessionEntry[],
+  log: Pick<SessionLog, 'droppedEntries' | 'secrets'>,
   promptOf: (host: string) => string | undefined,
 ): Promise<SessionReport> {
-  const hide = hiding(log.entries.flatMap((entry) => (entry.kind === 'typed' ? [...entry.parts.values()] : [])))
+  const hide = hiding(log.secrets())
   const sections: ReportSection[] = []
-  for (const entry of [...log.entries]) {
+  for (const entry of entries) {
     const section = entry.kind === 'run' ? runSection(entry, hide) : await typedSection(entry, promptOf, hide)
     if (section !== undefined) sections.push(section)
   }
@@ -56,10 +57,7 @@ export async function buildReport(
 type Hide = (text: string) => string
 
 /** What a host did not echo is hidden wherever it stands: another host may have shown it. */
-function hiding(parts: readonly HostPart[]): Hide {
-  const secrets = new Set(
-    parts.flatMap(({ typed }) => typed.lines.flatMap(({ text, state }) => (state === 'hidden' ? [text] : []))),
-  )
+function hiding(secrets: ReadonlySet<string>): Hide {
   const longestFirst = [...secrets].filter((text) => text.length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length)
   return (text) => longestFirst.reduce((sum, secret) => sum.replaceAll(secret, HIDDEN), text)
 }
@@ -125,8 +123,10 @@ function titleOf(parts: readonly HostPart[], shown: readonly Shown[], hide: Hide
 function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'> {
   const { head, tail, droppedBytes, before } = part
   const whole = Buffer.concat([head, tail])
-  const start = upToLine(droppedBytes > 0 ? head : untilPrompt(whole), HALF_LINES)
-  const end = fromLine(untilPrompt(whole).subarray(start.length), HALF_LINES)
+  const start = upToLine(droppedBytes > 0 ? wholeLines(head) : untilPrompt(whole), HALF_LINES)
+  // Where bytes are missing, half a line could be half a password.
+  const follows = droppedBytes > 0 ? tail.subarray(tail.indexOf('\n') + 1) : whole.subarray(start.length)
+  const end = fromLine(untilPrompt(follows), HALF_LINES)
   const leftOutBytes = droppedBytes + untilPrompt(whole).length - start.length - end.length
   const [first = '', ...rest] = linesOf(Buffer.concat([Buffer.from(before), start]), part)
   const command = first.startsWith(before.trimEnd()) ? first.slice(before.length).trim() : first.trim()
@@ -138,10 +138,12 @@ function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'
   const lines = withoutPrompt(answer, after)
   const note = FULL_SCREEN.test(head.toString('latin1')) ? ['[a full-screen program ran here]'] : []
   return {
-    command: command.slice(0, MOST_COLUMNS),
+    command: hide(command).slice(0, MOST_COLUMNS),
     lines: [...lines, ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
   }
 }
+
+const wholeLines = (bytes: Buffer): Buffer => bytes.subarray(0, bytes.lastIndexOf('\n') + 1)
 
 /** The first so many lines. */
 function upToLine(bytes: Buffer, count: number): Buffer {

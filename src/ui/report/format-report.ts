@@ -9,11 +9,18 @@ export type ReportFacts = { readonly cluster: string; readonly nowMs: number }
 
 const WITHOUT_ECHO = 'typed without echo'
 
-/** The groups beside the largest, and all groups if no two hosts agree. */
-const differing = (section: ReportSection): readonly string[] => {
-  const [first, ...others] = section.groups
-  if (first === undefined || others.length === 0) return []
-  return (first.hosts.length === 1 ? section.groups : others).flatMap(({ hosts }) => hosts)
+/** The hosts beside the largest group; none if no two hosts agree. */
+const differing = ({ groups: [first, ...others] }: ReportSection): readonly string[] =>
+  first === undefined || first.hosts.length === 1 ? [] : others.flatMap(({ hosts }) => hosts)
+
+const allDiffer = ({ groups }: ReportSection): boolean =>
+  groups.length > 1 && groups.every(({ hosts }) => hosts.length === 1)
+
+/** `, different: m2` */
+const differenceOf = (section: ReportSection): string => {
+  const different = differing(section)
+  if (allDiffer(section)) return ', all different'
+  return different.length === 0 ? '' : `, different: ${foldHostSet(different)}`
 }
 
 /** How often each host printed something else than most, the most frequent first. */
@@ -40,7 +47,7 @@ const headOf = ({ kind, title, hosts, atMs }: ReportSection) => ({
   time: clockOf(atMs),
   title: title ?? WITHOUT_ECHO,
   isCode: title !== undefined,
-  hosts: `${kind === 'run' ? 'run' : 'typed'} on ${foldHostSet(hosts)}`,
+  about: `${kind === 'run' ? 'run' : 'typed'} on ${foldHostSet(hosts)}`,
 })
 
 const groupTitle = ({ hosts, outcome }: ReportGroup): string =>
@@ -50,11 +57,10 @@ const EMPTY = 'no output'
 
 export function formatMarkdown(report: SessionReport, facts: ReportFacts): string {
   const parts = report.sections.flatMap((section): string[] => {
-    const { time, title, isCode, hosts } = headOf(section)
-    const different = differing(section)
+    const { time, title, isCode, about } = headOf(section)
     return [
       `## ${time} ${isCode ? inlineCode(title) : title}`,
-      `${escapeMarkdown(hosts)}${different.length === 0 ? '' : `; different: ${escapeMarkdown(foldHostSet(different))}`}`,
+      escapeMarkdown(about + differenceOf(section)),
       ...section.groups.flatMap((group) => [
         `**${escapeMarkdown(groupTitle(group))}**`,
         group.lines.length === 0 ? EMPTY : codeBlock(group.lines),
@@ -96,7 +102,7 @@ h2 code { font-size: 1.05em }
 /** One file that loads nothing and runs nothing. */
 export function formatHtml(report: SessionReport, facts: ReportFacts): string {
   const parts = report.sections.map((section) => {
-    const { time, title, isCode, hosts } = headOf(section)
+    const { time, title, isCode, about } = headOf(section)
     const different = new Set(differing(section))
     const groups = section.groups.map((group) => {
       const isDifferent = group.hosts.some((host) => different.has(host))
@@ -106,7 +112,7 @@ ${output === '' ? `<p class="about">${EMPTY}</p>` : `<pre>${output}</pre>`}</div
     })
     const shown = isCode ? `<code>${escapeHtml(title)}</code>` : escapeHtml(title)
     return `<section><h2><time>${time}</time>${shown}</h2>
-<p class="about">${escapeHtml(hosts)}</p>
+<p class="about">${escapeHtml(about + differenceOf(section))}</p>
 ${groups.join('\n')}</section>`
   })
   const title = escapeHtml(`Session on ${facts.cluster}`)

@@ -1,16 +1,18 @@
 /** What was typed since the console began, to which hosts, and what they printed then: bounded, in memory, and never read back from a key. */
-import { TypedLines } from './typed-line.ts'
+import { asksSecret, TypedLines } from './typed-line.ts'
 
 /** Of what a host printed after one line, its beginning and its end. */
 const END_BYTES = 16 * 1024
 const MOST_BYTES = 24 * 2 ** 20
 const MOST_ENTRIES = 2000
+const MOST_SECRETS = 500
 
 /** How a host's terminal was at the first key of a line. */
 export type PaneFacts = {
   readonly columns: number
-  /** Left of the cursor; undefined: a full-screen program runs. */
-  readonly before: string | undefined
+  /** Left of the cursor. */
+  readonly before: string
+  readonly isFullScreen: boolean
 }
 
 /** What one host did with one entry. */
@@ -96,6 +98,9 @@ export class SessionLog {
   #open: TypedEntry | undefined
   #openHosts: ReadonlySet<string> = new Set()
   readonly #current = new Map<string, HostPart>()
+  /** What is typed where a full-screen program, such as tmux, shows a question for a password. */
+  readonly #asked = new Map<string, TypedLines>()
+  readonly #secrets: string[] = []
   #bytes = 0
 
   constructor(paneOf: (host: string) => PaneFacts | undefined) {
@@ -104,6 +109,16 @@ export class SessionLog {
 
   get entries(): readonly SessionEntry[] {
     return this.#entries
+  }
+
+  /** Typed where it was not echoed: to be removed from everything. */
+  secrets(): ReadonlySet<string> {
+    const lines = this.#entries.flatMap((entry) =>
+      entry.kind === 'typed' ? [...entry.parts.values()].flatMap((part) => part.typed.lines) : [],
+    )
+    const asked = [...this.#asked.values()].flatMap((typed) => typed.lines)
+    const hidden = [...lines, ...asked].filter(({ state }) => state === 'hidden').map(({ text }) => text)
+    return new Set([...this.#secrets, ...hidden])
   }
 
   /** Left out because there were too many. */
@@ -121,18 +136,23 @@ export class SessionLog {
     if (open !== undefined && typed.every(({ host }) => this.#openHosts.has(host)))
       return this.#type(open, typed, nowMs)
     // Enter, Ctrl-C and the like by themselves belong to what is running.
-    if (!typed.some(({ bytes }) => isText(bytes))) return
+    if (!typed.some(({ bytes }) => isText(bytes))) return this.#ask(typed, nowMs)
     const parts = new Map<string, HostPart>()
     for (const { host } of typed) {
       const pane = this.#paneOf(host)
-      if (pane?.before === undefined) continue
+      if (pane === undefined) continue
+      if (pane.isFullScreen) {
+        if (!this.#asked.has(host) && asksSecret(pane.before))
+          this.#asked.set(host, new TypedLines(pane.before, pane.columns))
+        continue
+      }
       const part = new HostPart(pane.before, pane.columns)
       const last = this.#current.get(host)
       if (last !== undefined) last.after ??= pane.before
       this.#current.set(host, part)
       parts.set(host, part)
     }
-    if (parts.size === 0) return
+    if (parts.size === 0) return this.#ask(typed, nowMs)
     const entry = { kind: 'typed', atMs: nowMs, parts } as const
     this.#add(entry)
     this.#open = entry
@@ -161,7 +181,26 @@ export class SessionLog {
 
   #type(entry: TypedEntry, typed: readonly { host: string; bytes: Uint8Array }[], nowMs: number): void {
     for (const { host, bytes } of typed) entry.parts.get(host)?.typed.type(bytes, nowMs)
+    this.#ask(typed, nowMs)
     if ([...entry.parts.values()].some((part) => part.typed.isEntered)) this.#open = undefined
+  }
+
+  #ask(typed: readonly { host: string; bytes: Uint8Array }[], nowMs: number): void {
+    if (this.#asked.size === 0) return
+    for (const { host, bytes } of typed) {
+      const asked = this.#asked.get(host)
+      asked?.type(bytes, nowMs)
+      if (asked?.isEntered) {
+        this.#asked.delete(host)
+        this.#keepSecrets(asked)
+      }
+    }
+  }
+
+  #keepSecrets({ lines }: TypedLines): void {
+    for (const { text, state } of lines)
+      if (state === 'hidden' && !this.#secrets.includes(text)) this.#secrets.push(text)
+    this.#secrets.splice(0, this.#secrets.length - MOST_SECRETS)
   }
 
   #add(entry: SessionEntry): void {
@@ -178,6 +217,7 @@ export class SessionLog {
       if (entry === this.#open) this.#open = undefined
       for (const [host, part] of entry.parts) {
         this.#bytes -= part.keptBytes
+        this.#keepSecrets(part.typed)
         if (this.#current.get(host) === part) this.#current.delete(host)
       }
     }

@@ -8,26 +8,24 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { PageContext } from '../state/console-state.ts'
 import { buildReport } from './build-report.ts'
 import { formatHtml, formatMarkdown } from './format-report.ts'
-import type { SessionLog } from './session-log.ts'
+import type { RunEntry, SessionLog } from './session-log.ts'
 
 export type ReportOptions = {
   readonly context: PageContext
   readonly log: SessionLog
+  readonly unfinishedRun: Omit<RunEntry, 'kind'> | undefined
   readonly environment: Readonly<Record<string, string | undefined>>
   promptOf(host: string): string | undefined
   readonly canCopy: boolean
 }
 
-export async function writeSessionReport({
-  context,
-  log,
-  environment,
-  promptOf,
-  canCopy,
-}: ReportOptions): Promise<void> {
-  if (log.entries.length === 0) return context.notice('no report: nothing was typed or run yet')
+/** Never rejects: what went wrong is a notice. */
+export async function writeSessionReport(options: ReportOptions): Promise<void> {
+  const { context, log, unfinishedRun, environment, promptOf, canCopy } = options
   try {
-    const report = await buildReport(log, promptOf)
+    const entries = [...log.entries, ...(unfinishedRun ? [{ kind: 'run', ...unfinishedRun } as const] : [])]
+    if (entries.length === 0) return context.notice('no report: nothing was typed or run yet')
+    const report = await buildReport(entries, log, promptOf)
     const { cluster } = context.state
     const facts = { cluster, nowMs: context.clock.now() }
     const markdown = formatMarkdown(report, facts)
@@ -36,12 +34,17 @@ export async function writeSessionReport({
       '.html': formatHtml(report, facts),
     })
     const isCopied = canCopy && context.copyText(markdown, 'of the report')
-    const text = `report of ${report.sections.length} entries on ${foldHostSet(report.hosts)}: ${path}.md and .html`
-    context.notice(isCopied ? `${text}, copied` : text)
-    context.log('', text)
+    const shown = shortPath(path, environment)
+    context.notice(`${isCopied ? 'report copied, and written to' : 'report written to'} ${shown}.md, .html`)
+    context.log('', `report of ${report.sections.length} entries on ${foldHostSet(report.hosts)}: ${path}.md, .html`)
   } catch (error) {
     context.notice(`cannot write the report: ${messageOf(error)}`, 'error')
   }
+}
+
+/** `~` for the home directory. */
+function shortPath(path: string, { HOME: home = '' }: ReportOptions['environment']): string {
+  return home.length > 1 && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path
 }
 
 /** Both under one new name, without an ending. */

@@ -31,7 +31,8 @@ const ECHO_MS = 1500
 
 /** The end of a line that asks for what must not be shown. */
 const ASKS_SECRET =
-  /(?:pass(?:word|phrase|code|wd)|\bpin\b|secret|token|\botp\b|verification code|credential)[^$#%]{0,80}[:>?]\s*$/i
+  /(?:pass(?:wor[dt]|phrase|code|wd)|mot de passe|contraseña|密码|口令|\bpin\b|secret|token|\botp\b|verification code|credential)[^$#%]{0,80}[:>?：]\s*$/iu
+
 /** What may stand before an echo when a shell prints the line again. */
 const PROMPT = /^(?:.*[$#%>❯➜»λ] *)?$/u
 
@@ -40,6 +41,8 @@ const TYPED_TOKEN = /\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^[O])?|[\s\S]/gu
 const PRINTED_TOKEN =
   /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[P^_X][^\x1b]*\x1b\\|\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[ -/]*[0-~]|[\s\S]/gu
 const UNFINISHED = /\x1b(?:\[[0-?]*[ -/]*|[\]P^_X][^\x07\x1b]*)?$/
+
+export const asksSecret = (before: string): boolean => ASKS_SECRET.test(before)
 
 export class TypedLines {
   readonly #lines: Line[] = [newLine()]
@@ -57,7 +60,7 @@ export class TypedLines {
 
   /** `before`: the text left of the cursor; `columns`: of the host's terminal. */
   constructor(before: string, columns: number) {
-    this.#asksSecret = ASKS_SECRET.test(before)
+    this.#asksSecret = asksSecret(before)
     this.#isAtPrompt = before !== ''
     this.#row = new Row(columns, before.length)
   }

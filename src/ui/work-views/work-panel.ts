@@ -25,6 +25,9 @@ const TICK_MS = 1000
 const STEP_COLUMNS = 8
 /** Of each group, in the session report. */
 const REPORTED_LINES = 200
+const NOT_FINISHED = 'not finished'
+
+type RunReport = Parameters<PageContext['noteRun']>[0]
 
 /** The drawn panel: rows in view and the first of them. */
 type Drawn = {
@@ -104,7 +107,7 @@ export class WorkPanel implements Disposable {
   }
 
   begin(request: WorkRequest | RayWork, hosts: readonly string[]): void {
-    if (this.#work && this.#wasBusy) this.#noteRun(this.#work)
+    if (this.#work && this.#wasBusy) this.#context.noteRun(this.#reportOf(this.#work))
     this.#work?.[Symbol.dispose]()
     const work = this.#create(request, hosts)
     this.#work = work
@@ -379,36 +382,36 @@ export class WorkPanel implements Disposable {
   }
 
   /** For the session report. */
-  #noteRun(work: RunWork | CopyWork): void {
-    const { view } = work
-    const { clock } = this.#context
+  #reportOf({ view }: RunWork | CopyWork): RunReport {
+    const atMs = this.#context.clock.now()
     if (view.kind === 'copy') {
-      const results = [...view.hosts].map(([host, { result }]) => ({
-        host,
-        outcome: result?.outcome ?? 'not finished',
+      const results = [...view.hosts].map(([host, { result }]) => ({ host, outcome: result?.outcome ?? NOT_FINISHED }))
+      const groups = [...Map.groupBy(results, ({ outcome }) => outcome)].map(([outcome, members]) => ({
+        hosts: members.map(({ host }) => host),
+        outcome,
+        lines: [],
       }))
-      const groups = [...Map.groupBy(results, ({ outcome }) => outcome)]
-      const command = `copy ${view.sources.join(' ')} to ${view.destination}`
-      return this.#context.noteRun({
-        atMs: clock.now(),
-        command,
-        groups: groups.map(([outcome, members]) => ({ hosts: members.map(({ host }) => host), outcome, lines: [] })),
-      })
+      return { atMs, command: `copy ${view.sources.join(' ')} to ${view.destination}`, groups }
     }
-    if (!(work instanceof RunWork)) return
+    const work = this.#work
     const groups = view.groups.map(({ hosts, state }) => {
-      const text = work.text(hosts[0] ?? '')
-      const count = Math.min(text.lineCount, REPORTED_LINES)
-      const lines = Array.from({ length: count }, (_, index) => text.line(index).text)
-      if (text.lineCount > count) lines.push(`[… ${text.lineCount - count} lines left out]`)
-      const outcome = state.kind === 'ended' ? formatOutcome(state.outcome) : 'not finished'
-      return { hosts, outcome, lines }
+      const text = work instanceof RunWork ? work.text(hosts[0] ?? '') : undefined
+      const total = text?.lineCount ?? 0
+      const count = Math.min(total, REPORTED_LINES)
+      const lines = Array.from({ length: count }, (_, index) => text?.line(index).text ?? '')
+      if (total > count) lines.push(`[… ${total - count} lines left out]`)
+      return { hosts, outcome: state.kind === 'ended' ? formatOutcome(state.outcome) : NOT_FINISHED, lines }
     })
-    this.#context.noteRun({ atMs: clock.now(), command: view.command, groups })
+    return { atMs, command: view.command, groups }
+  }
+
+  /** What still runs, as far as it is. */
+  get unfinishedRun(): RunReport | undefined {
+    return this.#work && this.isBusy ? this.#reportOf(this.#work) : undefined
   }
 
   #reportEnd(): void {
-    if (this.#work) this.#noteRun(this.#work)
+    if (this.#work) this.#context.noteRun(this.#reportOf(this.#work))
     const failed = this.#work?.retryable ?? []
     const text = `${failed.length === 0 ? 'done' : `failed on ${foldHostSet(failed)}`}: ${this.title()}`
     const tone = failed.length === 0 ? 'info' : 'warning'

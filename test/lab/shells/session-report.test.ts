@@ -67,9 +67,9 @@ describe.skipIf(!canRun)('a session report', () => {
     await console.leader('!')
     await console.type('echo run-$role; exit 3')
     await console.key('Enter')
-    await console.expectScreen(/exit 3/)
+    await console.expectScreen(/m\[1-3\] \(3\) +exit 3/)
     await console.leader('e')
-    await console.expectScreen(/report of \d+ entries on m\[1-3\]/)
+    await console.expectScreen(/report copied, and written to/)
 
     const folder = join(state, 'muster/reports')
     const files = readdirSync(folder).map((name) => join(folder, name))

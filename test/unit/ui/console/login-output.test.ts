@@ -35,7 +35,7 @@ it('leaves the prompt alone on the screen, keeps the rest in the scroll-back, an
   await print('m2', MOTD + PROMPT)
   clock.advance(1000)
   expect(log()).toContain('m[1-2]: 24 lines at login')
-  expect(console.state.notice?.text).toMatch(/^m\[1-2\]: up to 24 lines at login, Ctrl-\] L shows them$/)
+  expect(console.state.notice?.text).toMatch(/^m\[1-2\]: 24 lines at login, Ctrl-\] L shows them$/)
 })
 
 it('shows what all hosts printed with one key, equal texts once', async () => {

@@ -28,7 +28,7 @@ function harness() {
     const folder = join(directory, 'muster/reports')
     for (;;) {
       await new Promise((resolve) => setImmediate(resolve))
-      if (/^(?:report of|cannot|no report)/.test(harness.console.state.notice?.text ?? '')) break
+      if (/^(?:report (?:copied|written)|cannot|no report)/.test(harness.console.state.notice?.text ?? '')) break
     }
     const names = readdirSync(folder)
     const read = (ending: string) =>
@@ -45,7 +45,7 @@ it('folds equal answers, says which hosts differ, and leaves prompts out', async
   await run('true', () => '')
   const { markdown, folder, names } = await report()
   expect(markdown).toContain('`` uname -r ``'.replaceAll('``', '`'))
-  expect(markdown).toContain('typed on m\\[1-3\\]; different: m2')
+  expect(markdown).toContain('typed on m\\[1-3\\], different: m2')
   expect(markdown).toContain('**m\\[1,3\\] (2)**\n\n```\n6.1\n```')
   expect(markdown).toContain('**m2 (1)**\n\n```\n5.10\n```')
   expect(markdown).toContain('**m\\[1-3\\] (3)**\n\nno output')
@@ -70,6 +70,29 @@ it('never has what was typed without echo, even where another host shows it', as
   expect(markdown).toContain('typed without echo')
   expect(markdown).toContain('bash: [not shown: typed without echo]: command not found')
   expect(markdown).toContain('` whoami `')
+})
+
+it('takes a password that is typed into tmux on one host and lands on the prompt of another', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  await print('m1', '\x1b[?1049h\x1b[H[sudo] password for me: ')
+  type('hunter2-tmux\r')
+  for (const host of ['m2', 'm3']) await print(host, `hunter2-tmux\r\nno such command\r\n\x1b[?2004h${host}# `)
+  const { markdown, html } = await report()
+  expect(markdown).toContain('no such command')
+  expect(markdown + html).not.toContain('hunter2')
+})
+
+it('leaves out half a password at the edge of what is kept', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  type('cat\r')
+  await print('m1', `cat\r\n${'x'.repeat(16 * 1024 - 13)}hunter2-half${'y'.repeat(40_000)}\r\nPassword: `)
+  type('hunter2-half\r')
+  await print('m1', '\r\n')
+  const { markdown } = await report()
+  expect(markdown).toContain('left out]')
+  expect(markdown).not.toContain('hunter')
 })
 
 it('lets no text of a host act in Markdown or HTML', async () => {
