@@ -1,7 +1,6 @@
 /** Live resources of the console's hosts, from the first opening of the Network tab on; drawn once a second while shown. */
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import type { ProcessWatch } from '../../ops/net/watch/processes.ts'
 import type { lineChart } from '../charts/line-chart.ts'
 import { labelStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
@@ -81,7 +80,6 @@ export class LiveView implements NetworkView {
   #isDisposed = false
   readonly #recordings: TabRecordings
   #playing: Disposable | undefined
-  #processes: ProcessWatch | undefined
 
   constructor(context: PageContext, watched: WatchedHosts, environment: Readonly<Record<string, string | undefined>>) {
     this.#context = context
@@ -149,7 +147,6 @@ export class LiveView implements NetworkView {
     this.#isDisposed = true
     this.#showing[Symbol.dispose]()
     this.#playing?.[Symbol.dispose]()
-    this.#processes?.[Symbol.dispose]()
     this.#recordings[Symbol.dispose]()
     this.#subscription[Symbol.dispose]()
   }
@@ -190,10 +187,7 @@ export class LiveView implements NetworkView {
     const { isDetailed, selected } = watch.view
     const isShown = tab === 'network' && network.views.at(-1) === 'live' && isDetailed
     const host = this.#watched.hosts.find((one) => one.host === selected && one.isOwn !== true)?.host
-    const wanted = isShown && this.#recordings.shown === undefined ? host : undefined
-    if (wanted === this.#processes?.view.host) return
-    this.#processes?.[Symbol.dispose]()
-    this.#processes = wanted === undefined ? undefined : this.#watched.processes(wanted)
+    this.#watched.watchProcesses(isShown && this.#recordings.shown === undefined ? host : undefined)
   }
 
   #update(): true {
@@ -206,7 +200,7 @@ export class LiveView implements NetworkView {
           : 'off'
         : { title: shown.replay.title, index: shown.index, count: shown.count, nowMs: shown.replay.nowMs }
     this.#followProcesses()
-    this.#context.change(({ watch }) => ({ watch: { ...watch, hosts, processes: this.#processes?.view, recording } }))
+    this.#context.change(({ watch }) => ({ watch: { ...watch, hosts, processes: this.#watched.processes, recording } }))
     return true
   }
 

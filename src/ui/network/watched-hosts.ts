@@ -2,17 +2,19 @@
 import type { Clock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import { Emitter } from '../../base/emitter.ts'
-import { ProcessWatch } from '../../ops/net/watch/processes.ts'
+import { ProcessWatch, type WatchedProcesses } from '../../ops/net/watch/processes.ts'
 import type { WatchPort } from '../../ops/net/watch/repeated-script.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { HostWatch, OwnMachine, type OwnMachinePort, type WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
+import type { Fleet } from '../../ssh/create-fleet.ts'
 import { startScript, type WorkPort } from '../work-views/work-port.ts'
 
 export type WatchedHostsPorts = {
   readonly clock: Clock
   readonly work: Pick<WorkPort, 'startCommand'>
   readonly ownMachine?: OwnMachinePort | undefined
+  readonly fleet: Pick<Fleet, 'on'>
 }
 
 export class WatchedHosts implements Disposable {
@@ -22,9 +24,17 @@ export class WatchedHosts implements Disposable {
   readonly #owned = new DisposableStore()
   #watch: HostWatch | undefined
   #own: OwnMachine | undefined
+  #processes: ProcessWatch | undefined
 
   constructor(ports: WatchedHostsPorts) {
     this.#ports = ports
+    this.#owned.own(
+      ports.fleet.on((event) => {
+        if (event.type !== 'session' || event.state.kind !== 'ready') return
+        this.#watch?.resume(event.host)
+        if (this.#processes?.view.host === event.host) this.#processes.resume()
+      }),
+    )
   }
 
   /** Everything known since the first `follow`; empty before. */
@@ -47,10 +57,17 @@ export class WatchedHosts implements Disposable {
     if (ownMachine !== undefined) this.#own = this.#owned.own(new OwnMachine({ port: ownMachine, clock, onChange }))
   }
 
-  /** Of one host, until it is disposed; what is new is told by `changes`. */
-  processes(host: string): ProcessWatch {
+  /** Of one host, or of none; what is new is told by `changes`. */
+  watchProcesses(host: string | undefined): void {
+    if (host === this.#processes?.view.host) return
+    this.#processes?.[Symbol.dispose]()
     const { clock } = this.#ports
-    return new ProcessWatch({ host, port: this.#port, clock, onChange: () => this.changes.emit(undefined) })
+    const onChange = () => this.changes.emit(undefined)
+    this.#processes = host === undefined ? undefined : new ProcessWatch({ host, port: this.#port, clock, onChange })
+  }
+
+  get processes(): WatchedProcesses | undefined {
+    return this.#processes?.view
   }
 
   get #port(): WatchPort {
@@ -62,6 +79,7 @@ export class WatchedHosts implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#processes?.[Symbol.dispose]()
     this.#owned[Symbol.dispose]()
   }
 }

@@ -21,7 +21,8 @@ import {
   type ScrollPlace,
   wrapRows,
 } from '../rows/rows-pane.ts'
-import type { ConsoleState, LogEntry, Page, PageContext } from '../state/console-state.ts'
+import { shownRows, type TableColumn, type TableFrame } from '../rows/table-view.ts'
+import { type ConsoleState, type LogEntry, type Page, type PageContext, tableView } from '../state/console-state.ts'
 
 export const logKeys = keyTable<ConsoleState>()(
   ['up', 'Up k', '', 'Scroll one line up.'],
@@ -29,7 +30,7 @@ export const logKeys = keyTable<ConsoleState>()(
   ['page-up', 'PageUp b', 'older', 'Scroll one page up.'],
   ['page-down', 'PageDown Space', 'newer', 'Scroll one page down.'],
   ['first', 'Home g', 'first', 'Go to the oldest line.'],
-  ['last', 'End G', 'last', 'Go to the newest line, and follow.'],
+  ['last', 'End G', 'last', 'Go to the newest line, and follow it.'],
 )
 
 export class LogPage implements Page {
@@ -47,13 +48,18 @@ export class LogPage implements Page {
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
-    const document = logDocument(this.#context.state.log, rect.width - 2, theme)
-    return [rowsPane({ id: ' log', title: 'log', hasKeys: true, document, place: this.#place, rect, theme })]
+    const { state } = this.#context
+    const view = tableView(state, LOG)
+    const document = logDocument(shownEntries(state), rect.width - 2, theme, state.log.length > 0)
+    const table = { view, noun: 'line', all: state.log.length }
+    return [rowsPane({ id: LOG, title: 'log', hasKeys: true, document, table, place: this.#place, rect, theme })]
   }
 
+  /** The newest line stays in view: the last one, or the first one in the reversed order. */
   get #place(): ScrollPlace {
-    const { logOffset } = this.#context.state
-    return { offset: logOffset ?? 0, isFollowing: logOffset === undefined }
+    const { state } = this.#context
+    const { isReversed } = tableView(state, LOG)
+    return { offset: state.logOffset ?? 0, isFollowing: state.logOffset === undefined && !isReversed }
   }
 
   handleKey(label: string): boolean {
@@ -68,22 +74,41 @@ export class LogPage implements Page {
 
   scrollBy(by: number): void {
     const { state } = this.#context
-    const document = logDocument(state.log, state.columns - 2, themes[state.themeName])
+    const document = logDocument(shownEntries(state), state.columns - 2, themes[state.themeName], true)
     // Between header and footer.
     const rows = documentRows(state.rows - 2, document)
     const offset = Math.max(0, firstRow(this.#place, document, rows) + by)
-    this.#context.change(() => ({ logOffset: offset >= document.length - rows ? undefined : offset }))
+    const end = Math.max(0, document.length - rows)
+    const isNewest = tableView(state, LOG).isReversed ? offset === 0 : offset >= end
+    this.#context.change(() => ({ logOffset: isNewest ? undefined : Math.min(end, offset) }))
   }
 
   [Symbol.dispose](): void {}
 }
 
+const LOG = ' log'
+
+const columns: readonly TableColumn<LogEntry>[] = [
+  { title: 'TIME', text: ({ atMs }) => clock(atMs), needsTitle: true },
+  { title: 'HOST', text: ({ host }) => host },
+  { title: 'TEXT', text: ({ text }) => text },
+]
+
+const shownEntries = (state: ConsoleState): readonly LogEntry[] => shownRows(state.log, columns, tableView(state, LOG))
+
+/** In the order of time alone. */
+export const logTable = (): TableFrame => ({ id: LOG, columns: [] })
+
+/** `13:51:07` */
+const clock = (ms: number): string => new Date(ms).toTimeString().slice(0, 8)
+
 const MOST_HOST = 16
 /** `13:51:07` and the blanks round it. */
 const TIME_COLUMNS = 10
 
-export function logDocument(log: readonly LogEntry[], columns: number, theme: Theme): RowDocument {
-  if (log.length === 0) return documentOf([[{ text: ' Nothing has happened yet.', style: mutedStyle(theme) }]])
+export function logDocument(log: readonly LogEntry[], columns: number, theme: Theme, isFiltered: boolean): RowDocument {
+  if (log.length === 0 && !isFiltered)
+    return documentOf([[{ text: ' Nothing has happened yet.', style: mutedStyle(theme) }]])
   const hostColumns = Math.min(MOST_HOST, Math.max(...log.map(({ host }) => textWidth(host))))
   return documentOf(log.flatMap((entry) => entryRows(entry, { columns, hostColumns, theme })))
 }
@@ -100,7 +125,7 @@ function entryRows(entry: LogEntry, layout: Layout): readonly Row[] {
   const indent = TIME_COLUMNS + (hostColumns === 0 ? 0 : hostColumns + 1)
   const lines = wrapRows(entry.text, columns - indent, '', styleOf(toneColour(theme, entry.tone, theme.text)))
   const head: Row = [
-    { text: ` ${new Date(entry.atMs).toTimeString().slice(0, 8)} `, style: mutedStyle(theme) },
+    { text: ` ${clock(entry.atMs)} `, style: mutedStyle(theme) },
     ...(hostColumns === 0
       ? []
       : [{ text: `${padEnd(clipName(entry.host, hostColumns), hostColumns)} `, style: boldStyle(theme.accent) }]),

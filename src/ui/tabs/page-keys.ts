@@ -8,7 +8,7 @@ import { networkKeys, networkTable } from '../network/network-page.ts'
 import { packingKeys } from '../packing/packing-page.ts'
 import { type TableFrame, tableKeys } from '../rows/table-view.ts'
 import { type ConsoleState, type PageTab, tableView } from '../state/console-state.ts'
-import { logKeys } from './log-page.ts'
+import { logKeys, logTable } from './log-page.ts'
 
 type TableOf = (state: ConsoleState) => TableFrame | undefined
 
@@ -17,6 +17,7 @@ const pageTables: Readonly<Partial<Record<PageTab, TableOf>>> = {
   'bring-up': bringUpTable,
   jobs: jobsTable,
   network: networkTable,
+  log: logTable,
 }
 
 export const tableOf: TableOf = (state) => (state.tab === 'shells' ? undefined : pageTables[state.tab]?.(state))

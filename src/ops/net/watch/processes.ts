@@ -329,6 +329,11 @@ export class ProcessWatch implements Disposable {
     return this.#view
   }
 
+  /** The host can be reached again. */
+  resume(): void {
+    this.#script.startNow()
+  }
+
   [Symbol.dispose](): void {
     this.#script[Symbol.dispose]()
   }

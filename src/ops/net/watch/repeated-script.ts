@@ -47,6 +47,14 @@ export class RepeatedScript implements Disposable {
     this.#start()
   }
 
+  /** Instead of waiting for the next attempt. */
+  startNow(): void {
+    if (this.#timer === undefined || this.#isDisposed) return
+    this.#timer[Symbol.dispose]()
+    this.#waitMs = AGAIN_MS
+    this.#start()
+  }
+
   [Symbol.dispose](): void {
     this.#isDisposed = true
     this.#timer?.[Symbol.dispose]()
@@ -55,6 +63,7 @@ export class RepeatedScript implements Disposable {
 
   #start(): void {
     const { host, script, port, clock, onTrouble } = this.#options
+    this.#timer = undefined
     const reader = this.#options.reader()
     let [sinceMs, length, isCut] = [clock.now(), 0, false]
     const end = (reason: string, isFinal: boolean) => {

@@ -51,6 +51,11 @@ export class HostWatch implements Disposable {
     for (const name of names) if (!this.#hosts.has(name)) this.#hosts.set(name, new Watched(name, this.#options))
   }
 
+  /** The host can be reached again. */
+  resume(host: string): void {
+    this.#hosts.get(host)?.resume()
+  }
+
   [Symbol.dispose](): void {
     for (const watched of this.#hosts.values()) watched[Symbol.dispose]()
   }
@@ -104,6 +109,10 @@ class Watched implements Disposable {
   get view(): WatchedHost {
     const base = { host: this.#host, samples: this.#samples }
     return this.#trouble === undefined ? base : { ...base, trouble: this.#trouble }
+  }
+
+  resume(): void {
+    this.#script.startNow()
   }
 
   [Symbol.dispose](): void {

@@ -34,6 +34,25 @@ describe('the tab Log', () => {
     expect(rows(harness).at(-1)).toMatch(/word199$/)
   })
 
+  it('is filtered by host and words, and reversed', () => {
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    harness.console.log('m2', 'disk full', 'warning')
+    harness.type(`${LEADER}6/m2 full`)
+    expect(rows(harness)).toEqual([expect.stringMatching(/ m2 disk full$/)])
+    harness.type(' gone')
+    expect(rows(harness)).toEqual([expect.stringContaining('no line matches “m2 full gone”')])
+    harness.type('\x1b')
+    expect(rows(harness)).toHaveLength(3)
+    harness.type('>I')
+    harness.console.log('m1', 'newest')
+    expect(rows(harness).map((text) => text.slice(10))).toEqual([
+      'm1 newest',
+      'm2 disk full',
+      'm2 connected',
+      'm1 connected',
+    ])
+  })
+
   it('shows a host that is away in one line for each reason, with the next attempt', () => {
     const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
     const session = (host: string, state: SessionState) => harness.fleet.events.emit({ type: 'session', host, state })
