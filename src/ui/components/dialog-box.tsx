@@ -27,12 +27,16 @@ const widthOf = (parts: readonly BarPart[]): number => parts.reduce((sum, { text
 /** The part that is drawn in a column. */
 export function barPartAt({ left, right }: Pick<BarProps, 'left' | 'right'>, columns: number, column: number) {
   const gap = Math.max(0, columns - widthOf(left) - widthOf(right))
-  let at = 0
-  for (const part of [...left, { text: ' '.repeat(gap) }, ...right]) {
-    at += textWidth(part.text)
-    if (column < at) return part
-  }
-  return undefined
+  return partAt<BarPart>([...left, { text: ' '.repeat(gap) }, ...right], column)
+}
+
+/** Of texts that are drawn one after the other, the one in a column. */
+export function partAt<P extends { readonly text: string }>(parts: readonly P[], column: number): P | undefined {
+  let end = 0
+  return parts.find(({ text }) => {
+    end += textWidth(text)
+    return column < end
+  })
 }
 
 export function Bar({ theme, columns, left, right }: BarProps) {
@@ -320,6 +324,6 @@ export function dialogSpot(
   const line = row < top ? undefined : body[row - top]
   if (line !== undefined) return { line: line.at }
   if (row !== top + body.length + blank) return undefined
-  const press = barPartAt({ left: shownKeys(view, rect.width - 2), right: [] }, columns, column)?.press
+  const press = partAt(shownKeys(view, rect.width - 2), column)?.press
   return press === undefined ? undefined : { press }
 }

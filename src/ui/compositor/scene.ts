@@ -87,8 +87,8 @@ export type Style = { readonly foreground: Colour; readonly background: Colour; 
 export type Span = {
   readonly text: string
   readonly style: Style
-  /** A button: a click on it presses this key. */
-  readonly press?: string
+  /** A button: a click on it presses this key, or does this. */
+  readonly press?: string | (() => void)
 }
 
 /** The characters of a frame: light, heavy, double or ASCII, so that a state is visible without colour, too; `none` draws no frame. */

@@ -3,8 +3,8 @@
  * pages. Where things are comes from what was drawn.
  */
 import { textWidth } from '../../base/text-width.ts'
-import { barPartAt, dialogSpot } from '../components/dialog-box.tsx'
-import { type PaneView, type Rect, themes } from '../compositor/scene.ts'
+import { barPartAt, dialogSpot, partAt } from '../components/dialog-box.tsx'
+import { type Rect, themes } from '../compositor/scene.ts'
 import type { MouseEvent } from '../keys/decode-input.ts'
 import { encodeMouse, encodeWheel } from '../keys/encode-for-pane.ts'
 import { type KeyGrid, keyGrid } from '../keys/key-grid.ts'
@@ -117,8 +117,8 @@ export class MouseRouter {
     if (rows !== 0) return pane?.mouse?.scroll ? pane.mouse.scroll(rows) : page.scrollBy(rows)
     if (event.button !== 'left' || pane === undefined) return
     const { column, row } = insidePane(event, pane.rect)
-    const label = spanAt(pane, column, row)
-    if (label !== undefined) return press(label)
+    const button = partAt(pane.notice[row - (pane.rect.height - 2 - pane.notice.length)] ?? [], column)?.press
+    if (button !== undefined) return typeof button === 'string' ? press(button) : button()
     const { mouse } = pane
     if (row >= 0 && row < (mouse?.headRows ?? 0))
       return sortByTitle(this.#app, pane.host, pane.notice[row] ?? [], column)
@@ -165,8 +165,8 @@ export class MouseRouter {
     const { badges = [] } = this.#app.drawn.find(({ host }) => host === pane.hosts[0]) ?? {}
     // They end two columns before the corner.
     const from = pane.rect.column + pane.rect.width - 2 - rowWidth(badges)
-    const press = column < from ? undefined : barPartAt({ left: badges, right: [] }, column, column - from)?.press
-    if (press === undefined) return this.#clickTitle(pane)
+    const press = column < from ? undefined : partAt(badges, column - from)?.press
+    if (typeof press !== 'string') return this.#clickTitle(pane)
     this.#app.change(() => ({ focus: pane.hosts[0] }))
     this.#target.press(press)
   }
@@ -240,12 +240,6 @@ export class MouseRouter {
     const bytes = screen && encodeMouse(event, screen.modes)
     if (bytes && bytes.length > 0) this.#app.sendEach([{ hosts: [host], bytes }])
   }
-}
-
-/** The key of the button at a place inside the frame of a pane of rows. */
-function spanAt({ notice, rect }: PaneView, column: number, row: number): string | undefined {
-  const spans = notice[row - (rect.height - 2 - notice.length)] ?? []
-  return barPartAt({ left: spans, right: [] }, rect.width, column)?.press
 }
 
 /** Down if positive; 0: it is no wheel. */

@@ -27,7 +27,7 @@ export function headRows(groups: readonly Group[], input: PackingInput, { width 
     return [
       ...sourcesRow(sources, theme),
       ...figures,
-      slidersRow(gang, theme),
+      slidersRow(gang, input),
       ...whatIfRows(gang, trial, columns, theme),
       ...effects,
     ]
@@ -96,19 +96,30 @@ function effectRows(
   )
 }
 
-/** `strategy ●─── PACK  ▸policy ─●──────── ray   bundles 4`; Left and Right move the marked one. */
-function slidersRow(whatIf: WhatIf, theme: Theme): Row {
-  const knob = (at: number, count: number) => `${'─'.repeat(at)}●${'─'.repeat(Math.max(0, count - at - 1))}`
-  const words: Readonly<Record<Slider, string>> = {
-    policy: `${knob(WHAT_IF_POLICIES.indexOf(whatIf.by), WHAT_IF_POLICIES.length)} ${whatIf.by.padEnd(14)}`,
-    strategy: `${knob(STRATEGIES.indexOf(whatIf.strategy), STRATEGIES.length)} ${whatIf.strategy.padEnd(13)}`,
-    bundles: String(whatIf.bundles),
-  }
+/** `strategy ●─── PACK  ▸policy ─●──────── ray   bundles 4 - +`; Left and Right move the marked one, and clicks any. */
+function slidersRow(whatIf: WhatIf, { theme, slide }: PackingInput): Row {
   return SLIDERS.flatMap((slider): Span[] => {
-    const marked = slider === whatIf.slider ? boldStyle(theme.accent) : undefined
-    return [
-      { text: ` ${marked ? '▸' : ' '}${slider} `, style: marked ?? mutedStyle(theme) },
-      { text: words[slider], style: marked ?? styleOf(theme.text) },
-    ]
+    const isMarked = slider === whatIf.slider
+    const style = isMarked ? boldStyle(theme.accent) : styleOf(theme.text)
+    const set = (change: Partial<WhatIf>) => () => slide?.({ ...whatIf, slider, ...change })
+    const knobs = <T>(options: readonly T[], now: T, changeOf: (option: T) => Partial<WhatIf>): Span[] =>
+      options.map((option) => ({ text: option === now ? '●' : '─', style, press: set(changeOf(option)) }))
+    const parts: Readonly<Record<Slider, () => Span[]>> = {
+      strategy: () => [
+        ...knobs(STRATEGIES, whatIf.strategy, (strategy) => ({ strategy })),
+        { text: ` ${whatIf.strategy.padEnd(13)}`, style, press: 's' },
+      ],
+      policy: () => [
+        ...knobs(WHAT_IF_POLICIES, whatIf.by, (by) => ({ by })),
+        { text: ` ${whatIf.by.padEnd(14)}`, style, press: 'p' },
+      ],
+      bundles: () => [
+        { text: String(whatIf.bundles), style },
+        { text: ' -', style, press: '-' },
+        { text: ' +', style, press: '+' },
+      ],
+    }
+    const title = ` ${isMarked ? '▸' : ' '}${slider} `
+    return [{ text: title, style: isMarked ? style : mutedStyle(theme), press: set({}) }, ...parts[slider]()]
   })
 }

@@ -54,6 +54,8 @@ export type PackingInput = {
   /** A click on a block, and the wheel over the jobs that wait. */
   select?(spot: BlockSpot): void
   scrollWaiting?(rows: number): void
+  /** A click on a slider. */
+  slide?(whatIf: WhatIf): void
 }
 
 export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs: number): PackingInput {

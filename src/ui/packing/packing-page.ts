@@ -316,7 +316,8 @@ export class PackingPage implements Page {
       this.#watch.set({ isInWaiting: false })
       this.#choose(spot)
     }
-    const mouse = { select, scrollWaiting: (rows: number) => this.#scrollWaiting(rows) }
+    const slide = (whatIf: WhatIf): void => this.#try(whatIf)
+    const mouse = { select, slide, scrollWaiting: (rows: number) => this.#scrollWaiting(rows) }
     return { ...input, ...mouse, used, machines, history: this.#use, ...(shown && { shown }) }
   }
 

@@ -1,4 +1,5 @@
 /** The Packing tab in a console on fakes: a gang that is only tried, what is really used, and Ray's picture. */
+
 import { afterEach, describe, expect, it } from 'vitest'
 import type { EngineUsage } from '../../../../src/scheduler/jobs/engine.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
@@ -8,6 +9,7 @@ import { type EnginePicture, enginePicture } from '../../../../src/ui/packing/en
 import { exampleWhatIf, formatWhatIf, parseWhatIf } from '../../../../src/ui/packing/what-if.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
+import { mouseBytes } from '../../../support/key-names.ts'
 import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
 import { fakeRay, nodeUsage, usageOf } from '../ray/fake-ray.ts'
@@ -173,6 +175,30 @@ describe('what if', () => {
     await settle()
     expect(queue.tried.at(-1)).toMatchObject({ by: 'random', bundles: 3, strategy: 'STRICT_SPREAD' })
     expect(screen(harness)).toMatch(/▸strategy ───● STRICT_SPREAD .*bundles 3/)
+  })
+
+  it('moves sliders to where they are clicked', async () => {
+    const { harness, queue } = await open(80, 24)
+    queue.trial = { places: [{ host: 'm2', devices: [0] }], why: [] }
+    harness.type('w--gpu 1 --bundles 2\r')
+    await settle()
+    const click = async (text: string, offset: number) => {
+      // Draws what the mouse finds.
+      harness.type('')
+      const lines = harness.console.drawn.flatMap(({ notice, rect }) =>
+        notice.map((spans, row) => ({ text: spans.map((span) => span.text).join(''), row: rect.row + 1 + row, rect })),
+      )
+      const line = lines.find((one) => one.text.includes(text))
+      if (line === undefined) throw new Error(`${text} is not shown`)
+      harness.type(mouseBytes('press', line.rect.column + 1 + line.text.indexOf(text) + offset, line.row))
+      await settle()
+    }
+    await click('policy ●', 'policy '.length + 3)
+    expect(queue.tried.at(-1)).toMatchObject({ by: 'fgd' })
+    await click('strategy ●', 'strategy '.length + 1)
+    expect(queue.tried.at(-1)).toMatchObject({ by: 'fgd', strategy: 'SPREAD' })
+    await click('bundles 2 - +', 'bundles 2 - '.length)
+    expect(queue.tried.at(-1)).toMatchObject({ bundles: 3 })
   })
 
   it('takes an example when nothing is typed, and later the last what-if', async () => {
