@@ -454,7 +454,9 @@ class Evaluator {
 
   #check(name: string, at: number): void {
     if (this.#context.isHost?.(name) ?? true) return
-    this.#fail(`there is no host ${printable(name)}${didYouMean(name, this.#context.names ?? [])}`, at)
+    const isGroup = this.#context.group?.(name) !== undefined
+    const hint = isGroup ? `; the group is @${printable(name)}` : didYouMean(name, this.#context.names ?? [])
+    this.#fail(`there is no host ${printable(name)}${hint}`, at)
   }
 }
 

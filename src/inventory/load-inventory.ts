@@ -92,13 +92,15 @@ export async function selectHosts(
 
 /**
  * Whether a target is unrelated to a hosts.yaml that happens to be in the working directory: none of its names is in
- * it, and none looks like a misspelt one of it. So `muster m[8-10]` means the aliases of ssh_config in any directory.
+ * it, is a group of it, or looks like a misspelt one of it. So `muster m[8-10]` means the aliases of ssh_config in any directory.
  */
 function outsideTarget(inventory: Inventory, target: string, options: TargetOptions): Inventory | undefined {
   const names = inventory.hosts.map((host) => host.name)
   try {
     const outside = inventoryFromTarget(target, options)
-    const isNear = outside.hosts.some(({ name }) => names.includes(name) || nearestWord(name, names) !== undefined)
+    const isNear = outside.hosts.some(
+      ({ name }) => names.includes(name) || inventory.groups.has(name) || nearestWord(name, names) !== undefined,
+    )
     return isNear ? undefined : outside
   } catch {
     return undefined

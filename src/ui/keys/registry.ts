@@ -263,6 +263,8 @@ export const SYNONYMS: Readonly<Partial<Record<ActionId, string>>> = {
   fold: 'group merge dedupe collapse',
   differences: 'diff compare',
   scroll: 'history scrollback find copy-mode log page',
+  'login-output': 'motd greeting banner welcome last reboot',
+  report: 'transcript summary protocol history export markdown html save',
   macro: 'template snippet variable number',
   paste: 'multiline editor clipboard script',
   record: 'asciicast log capture save output',
