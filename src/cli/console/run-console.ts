@@ -153,7 +153,7 @@ const withState = (context: CliContext, directory: string | undefined): CliConte
   directory === undefined ? context : { ...context, environment: { ...context.environment, XDG_STATE_HOME: directory } }
 
 const CHUNK = 200
-const WITHOUT_FILE = 'no job queue: the console is open on hosts that are not from a hosts.yaml'
+const WITHOUT_FILE = 'no job queue: a queue belongs to one hosts.yaml, and this console has none, or several'
 
 /** The queue of hosts.yaml, if the console is open on its hosts: the hosts.yaml of the working directory says nothing about others. */
 export function declaredQueue(

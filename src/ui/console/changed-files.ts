@@ -34,12 +34,15 @@ export class ChangedFiles implements Disposable {
   /** A file is read once it has stayed the same since the last check, since an editor may still be writing it. */
   async check(): Promise<void> {
     for (const file of this.#files) {
-      const version = versionOf(await stat(file.path, { bigint: true }).catch(() => undefined))
+      const stats = await stat(file.path, { bigint: true }).catch(() => undefined)
+      const version = versionOf(stats)
       const isStill = version === file.last
       file.last = version
       if (this.#isDisposed || !isStill || version === file.known) continue
       file.known = version
-      await this.#read(file)
+      // Opening a pipe could wait for ever.
+      if (stats === undefined || stats.isFile()) await this.#read(file)
+      else this.#refuse(file, 'it is not a regular file')
     }
   }
 
@@ -49,7 +52,6 @@ export class ChangedFiles implements Disposable {
   }
 
   async #read(file: Watched): Promise<void> {
-    const name = basename(file.path)
     try {
       const news = await file.read()
       if (this.#isDisposed || news === undefined) return
@@ -57,11 +59,16 @@ export class ChangedFiles implements Disposable {
       this.#context.log('', news)
     } catch (error) {
       if (this.#isDisposed) return
-      const [first = '', ...more] = messageOf(error).split('\n')
-      const rest = more.length === 0 ? '' : ` (and ${more.length} more, on tab Log)`
-      this.#context.notice(`${name} is not taken: ${first}${rest}`, 'error')
-      for (const line of [first, ...more]) this.#context.log('', `${name} is not taken: ${line}`, 'error')
+      this.#refuse(file, messageOf(error))
     }
+  }
+
+  #refuse(file: Watched, reason: string): void {
+    const name = basename(file.path)
+    const [first = '', ...more] = reason.split('\n')
+    const rest = more.length === 0 ? '' : ` (and ${more.length} more, on tab Log)`
+    this.#context.notice(`${name} is not taken: ${first}${rest}`, 'error')
+    for (const line of [first, ...more]) this.#context.log('', `${name} is not taken: ${line}`, 'error')
   }
 
   #wait(clock: Clock): void {

@@ -158,7 +158,7 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '',
     '## Clipboard',
     '',
-    'Drag over text in a pane to copy it; a double click copies a word, a triple click a line. A line that the pane has wrapped stays one line. In scroll-back `v` marks lines, the keys above extend them, and `y` copies them, or else all that is in view. Where a program uses the mouse, scroll back first. Shift and drag (Option in some macOS terminals) is your terminal’s own selection, as in any program that uses the mouse.',
+    'Drag over text in a shell to copy it; a double click copies a word, a triple click a line. A line that the pane has wrapped stays one line. In scroll-back `v` marks lines, the keys above extend them, and `y` copies them, or else all that is in view. Where a program uses the mouse, scroll back first. Shift and drag (Option in some macOS terminals) is your terminal’s own selection, also on other tabs.',
     '',
     'Muster writes the text to the clipboard of your terminal with the sequence OSC 52, up to 512 KB, so it also works over SSH. Some terminals ask you to allow it (iTerm2: “Applications in terminal may access clipboard”), and some ignore it. In tmux set `set -g set-clipboard on`; GNU screen does not pass it on. Hosts cannot copy anything: Muster drops their OSC 52. `clipboard: false` in preferences.yaml turns copying off, `mouse: false` the mouse.',
     '',

@@ -63,6 +63,15 @@ describe('a file that has changed', () => {
     await files.check()
     expect(harness.console.state.notice).toBeUndefined()
   })
+
+  it('is not opened when it has become a pipe', async () => {
+    using files = new ChangedFiles(harness.console, [{ path, read: () => Promise.reject(new Error('read')) }])
+    rmSync(path)
+    execFileSync('mkfifo', [path])
+    await files.check()
+    await files.check()
+    expect(harness.console.state.notice?.text).toBe('hosts.yaml is not taken: it is not a regular file')
+  })
 })
 
 describe('hosts.yaml read again', () => {
