@@ -12,10 +12,11 @@ import { boldStyle, mutedStyle, type PaneView, type Rect, styleOf, type Theme } 
 import { documentOf, percentOf, type Row, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
 import {
   CHANGE_LEGEND,
+  cellAt,
   heatStyle,
   matrixRows,
   matrixShape,
-  matrixWidth,
+  matrixSize,
   pairKey,
   percentText,
   RATE_LEGEND,
@@ -23,16 +24,24 @@ import {
 import { changeOf, heatAt, type PictureState, pairAt } from './mesh-picture.ts'
 import { isMeasuring, type MeshRun } from './mesh-run.ts'
 
-export type PictureContext = { readonly rect: Rect; readonly theme: Theme; readonly nowMs: number }
+export type PictureContext = {
+  readonly rect: Rect
+  readonly theme: Theme
+  readonly nowMs: number
+  /** The mouse has changed what is selected, or scrolled the words. */
+  readonly onChange?: (state: PictureState) => void
+}
 
 const LEAST_SIDE_COLUMNS = 40
 const LEAST_BELOW_ROWS = 7
+/** What large cells leave for the words below. */
+const TILES_BELOW_ROWS = 10
 const FRAME = 2
 
 /** The matrix and what it means. `run`: it is being measured, or has just been. */
 export function picturePanes(state: PictureState, context: PictureContext, run?: MeshRun): readonly PaneView[] {
   if (state.isOpen) return linkPanes(state, context)
-  const { rect, theme } = context
+  const { rect, theme, onChange } = context
   const { names, title } = state.picture
   const { matrix, side, hasFrame } = layOut(names, rect)
   const running = new Set((run === undefined ? [] : runningSlot(run)).map(({ from, to }) => pairKey(from, to)))
@@ -51,6 +60,7 @@ export function picturePanes(state: PictureState, context: PictureContext, run?:
       ? matrix
       : { column: matrix.column - 1, row: matrix.row - 1, width: matrix.width + FRAME, height: matrix.height + FRAME },
     theme,
+    list: { select: (line, column) => onChange?.({ ...state, ...cellAt(state, inner, line, column) }) },
   })
   return [
     hasFrame ? pane : { ...pane, lines: 'none' },
@@ -60,6 +70,7 @@ export function picturePanes(state: PictureState, context: PictureContext, run?:
       hasKeys: false,
       document: documentOf(readingRows(state, { ...context, columns: side.width - FRAME }, run)),
       place: { offset: state.offset, isFollowing: false },
+      scroll: (rows) => onChange?.({ ...state, offset: Math.max(0, state.offset + Math.sign(rows)) }),
       rect: side,
       theme,
     }),
@@ -68,20 +79,21 @@ export function picturePanes(state: PictureState, context: PictureContext, run?:
 
 /** The words stand beside the matrix, or below it where only that leaves room for numbers. Without its frame a matrix may just fit. */
 function layOut(names: readonly string[], rect: Rect) {
-  const beside = matrixShape(names, rect.width - LEAST_SIDE_COLUMNS - FRAME)
-  const below = matrixShape(names, rect.width - FRAME)
-  const belowRows = names.length + below.headRows + FRAME
-  const width = matrixWidth(beside, names.length)
+  const side = Math.max(LEAST_SIDE_COLUMNS, Math.floor(rect.width / 3))
+  const beside = matrixShape(names, rect.width - side - FRAME, rect.height - FRAME)
+  const below = matrixShape(names, rect.width - FRAME, rect.height - FRAME - TILES_BELOW_ROWS)
+  const { width, height } = matrixSize(beside, names.length)
+  const belowRows = matrixSize(below, names.length).height + FRAME
   const fitsBeside = width + FRAME + LEAST_SIDE_COLUMNS <= rect.width
   const fitsBelow = belowRows + LEAST_BELOW_ROWS <= rect.height
-  if (fitsBeside && (beside.cellWidth === below.cellWidth || !fitsBelow)) {
-    const height = names.length + beside.headRows
+  const isBelowBetter = below.hasNumbers !== beside.hasNumbers || below.cellHeight > beside.cellHeight
+  if (fitsBeside && !(fitsBelow && isBelowBetter)) {
     const hasFrame = height + FRAME <= rect.height || height > rect.height
-    const [matrix, side] = splitColumns(rect, width + (hasFrame ? FRAME : 1))
-    return { matrix, side, hasFrame }
+    const [matrix, words] = splitColumns(rect, width + (hasFrame ? FRAME : 1))
+    return { matrix, side: words, hasFrame }
   }
-  const [matrix, side] = splitRows(rect, Math.min(belowRows, Math.max(5, rect.height - LEAST_BELOW_ROWS)))
-  return { matrix, side, hasFrame: true }
+  const [matrix, words] = splitRows(rect, Math.min(belowRows, Math.max(5, rect.height - LEAST_BELOW_ROWS)))
+  return { matrix, side: words, hasFrame: true }
 }
 
 function runningSlot(run: MeshRun): readonly OrderedPair[] {
@@ -98,6 +110,9 @@ function readingRows(state: PictureState, context: ReadingContext, run: MeshRun 
   return [
     ...(run === undefined ? [] : progressRows(run, context)),
     ...(run?.problem === undefined ? [] : wrapRows(printable(run.problem), columns, ' ', styleOf(theme.danger))),
+    ...(picture.before === undefined
+      ? []
+      : wrapRows(`compared with ${timeText(picture.before.timeMs, context.nowMs)}`, columns, ' ', mutedStyle(theme))),
     // The culprit, the selected link, and then the rest.
     ...(findings[0] ?? []),
     ...(pair === undefined ? [] : cellRows(state, pair, context)),
@@ -105,9 +120,6 @@ function readingRows(state: PictureState, context: ReadingContext, run: MeshRun 
     [],
     ...summaryRows(state, context),
     ...wrapRows(state.showsChange ? CHANGE_LEGEND : RATE_LEGEND, columns, ' ', mutedStyle(theme)),
-    ...(picture.before === undefined
-      ? []
-      : wrapRows(`compared with ${timeText(picture.before.timeMs, context.nowMs)}`, columns, ' ', mutedStyle(theme))),
   ]
 }
 

@@ -108,18 +108,24 @@ function troubled({ report, usual = 1 }: MeshPicture): readonly LinkResult[] {
 }
 
 export const pictureKeys = keyTable<PictureState>()(
-  ['open', 'Enter', 'open', 'Show both directions of the selected link, with retransmits and round trips.', isMatrix],
-  ['back', 'Esc q', 'matrix', 'From a link, go back to the matrix.', ({ isOpen }) => isOpen],
-  ['change', 'd', 'change', 'Show how each link differs from the earlier result, or its rate again.', hasBefore],
-  ['next', 'n', 'next slow', 'Select the next slow or failed link, worst first.', isMatrix],
-  ['left', 'Left h', '', 'Select the receiver to the left.'],
-  ['right', 'Right l', '', 'Select the receiver to the right.'],
-  ['up', 'Up k', '', 'Select the sender above.'],
-  ['down', 'Down j', '', 'Select the sender below.'],
-  ['first', 'Home g', '', 'Select the first link.'],
-  ['last', 'End G', '', 'Select the last link.'],
-  ['words-up', 'PageUp b', '', 'Scroll what was found up.'],
-  ['words-down', 'PageDown Space', '', 'Scroll what was found down.'],
+  [
+    'open',
+    'Enter',
+    'open',
+    'Mesh: show both directions of the selected link, with retransmits and round trips.',
+    isMatrix,
+  ],
+  ['back', 'Esc q', 'matrix', 'Mesh: from a link, go back to the matrix.', ({ isOpen }) => isOpen],
+  ['change', 'd', 'change', 'Mesh: show how each link differs from the earlier result, or its rate again.', hasBefore],
+  ['next', 'n', 'next slow', 'Mesh: select the next slow or failed link, worst first.', isMatrix],
+  ['left', 'Left h', '', 'Mesh: select the receiver to the left.'],
+  ['right', 'Right l', '', 'Mesh: select the receiver to the right.'],
+  ['up', 'Up k', '', 'Mesh: select the sender above.'],
+  ['down', 'Down j', '', 'Mesh: select the sender below.'],
+  ['first', 'Home g', '', 'Mesh: select the first link.'],
+  ['last', 'End G', '', 'Mesh: select the last link.'],
+  ['words-up', 'PageUp b', '', 'Mesh: scroll what was found up.'],
+  ['words-down', 'PageDown Space', '', 'Mesh: scroll what was found down.'],
 )
 
 function isMatrix({ isOpen }: PictureState): boolean {

@@ -98,3 +98,6 @@ const isUntouched = ({ row, column, isOpen }: PictureState): boolean => row === 
 export const takeFailure = (run: MeshRun, problem: string): MeshRun => ({ ...run, phase: 'done', problem })
 
 export const isMeasuring = ({ phase }: MeshRun): boolean => phase === 'measuring'
+
+/** Nothing is measured yet. */
+export const isPlan = ({ phase }: MeshRun): boolean => phase === 'survey' || phase === 'plan'

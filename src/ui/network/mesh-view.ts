@@ -12,10 +12,11 @@ import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type ConsoleState, type PageContext, receiverList } from '../state/console-state.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { picturePanes, planPanes } from './mesh-panes.ts'
-import { changePicture, pictureKeys } from './mesh-picture.ts'
+import { changePicture } from './mesh-picture.ts'
 import {
   beginMesh,
   isMeasuring,
+  isPlan,
   type MeshOrder,
   type MeshRun,
   takeEnd,
@@ -31,7 +32,6 @@ import { openExport } from './picture-export.ts'
 
 type Test = (run: MeshRun) => boolean
 
-const isPlan: Test = ({ phase }) => phase === 'survey' || phase === 'plan'
 const isDone: Test = ({ phase }) => phase === 'done'
 const isClosed: Test = ({ phase, shown }) => phase === 'done' && !shown.isOpen
 
@@ -60,13 +60,10 @@ const onRun =
   ({ network: { mesh } }: ConsoleState): boolean =>
     mesh !== undefined && isActive?.(mesh) !== false
 
-export const meshKeys: readonly KeyEntry<ConsoleState>[] = [
-  ...runKeys.map((entry) => ({ ...entry, isActive: onRun(entry.isActive) })),
-  ...pictureKeys.map((entry) => ({
-    ...entry,
-    isActive: onRun((run) => !isPlan(run) && entry.isActive?.(run.shown) !== false),
-  })),
-]
+export const meshKeys: readonly KeyEntry<ConsoleState>[] = runKeys.map((entry) => ({
+  ...entry,
+  isActive: onRun(entry.isActive),
+}))
 
 const HELP: readonly DialogLine[] = [
   { text: 'm[1-4]     @gpus --time 10 --serial     all --udp 100M', tone: 'muted' },
@@ -131,7 +128,8 @@ export class MeshView implements NetworkView {
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
     const run = this.#context.state.network.mesh
     if (run === undefined) return []
-    const context = { rect, theme, nowMs: this.#context.clock.now() }
+    const onChange = (shown: MeshRun['shown']) => this.#run !== undefined && this.#set({ ...this.#run, shown })
+    const context = { rect, theme, nowMs: this.#context.clock.now(), onChange }
     return isPlan(run) ? planPanes(run, context) : picturePanes(run.shown, context, run)
   }
 

@@ -5,13 +5,15 @@ import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import type { TableFrame } from '../rows/table-view.ts'
 import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
+import { type PictureState, pictureKeys } from './mesh-picture.ts'
+import { isPlan } from './mesh-run.ts'
 import { MeshView, meshKeys } from './mesh-view.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
 import type { NetworkView, NetworkViewId } from './network-view.ts'
 import { NfsTestView, nfsKeys } from './nfs-view.ts'
 import { PairTestView, pairKeys } from './pair-view.ts'
 import { RESULTS_FRAME } from './results-table.ts'
-import { KeptView, keptPictureKeys, ResultsView, resultsKeys } from './results-view.ts'
+import { KeptView, keptMeshKeys, ResultsView, resultsKeys } from './results-view.ts'
 import { LiveView, liveKeys, liveTable, watchRows } from './watch-live.ts'
 import { moveSelection } from './watch-view.ts'
 import type { WatchedHosts } from './watched-hosts.ts'
@@ -47,13 +49,30 @@ const testKeys = keyTable<ConsoleState>()(
   ['results', 'v', 'results', 'List the kept results of bandwidth tests.', inTable],
 )
 
+/** The matrix that is shown: of a measurement, or a kept one. */
+function shownPicture(state: ConsoleState): PictureState | undefined {
+  const { kept, mesh } = state.network
+  const view = shownView(state)
+  if (view === 'kept') return kept
+  return view === 'mesh' && mesh !== undefined && !isPlan(mesh) ? mesh.shown : undefined
+}
+
+const pictureEntries: readonly KeyEntry<ConsoleState>[] = pictureKeys.map((entry) => ({
+  ...entry,
+  isActive: (state: ConsoleState) => {
+    const picture = shownPicture(state)
+    return picture !== undefined && entry.isActive?.(picture) !== false
+  },
+}))
+
 export const networkKeys: readonly KeyEntry<ConsoleState>[] = [
   ...keysOf('live', [...testKeys, ...liveKeys]),
   ...keysOf('mesh', meshKeys),
   ...keysOf('pair', pairKeys),
   ...keysOf('nfs', nfsKeys),
   ...keysOf('results', resultsKeys),
-  ...keysOf('kept', keptPictureKeys),
+  ...keysOf('kept', keptMeshKeys),
+  ...pictureEntries,
 ]
 
 /** The table that has the keys. */

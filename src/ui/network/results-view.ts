@@ -10,7 +10,7 @@ import { shownRows } from '../rows/table-view.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type ConsoleState, type PageContext, tableView } from '../state/console-state.ts'
 import { picturePanes } from './mesh-panes.ts'
-import { changePicture, openPicture, type PictureState, pictureKeys, pictureOf } from './mesh-picture.ts'
+import { changePicture, openPicture, type PictureState, pictureOf } from './mesh-picture.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
 import type { NetworkView, NetworkViewId } from './network-view.ts'
 import { openExport } from './picture-export.ts'
@@ -43,7 +43,7 @@ const keptKeys = keyTable<PictureState>()(
   ['write', 'w', 'write', 'Kept mesh: write it as SVG or CSV.'],
 )
 
-export const keptPictureKeys: readonly KeyEntry<ConsoleState>[] = [...keptKeys, ...pictureKeys].map((entry) => ({
+export const keptMeshKeys: readonly KeyEntry<ConsoleState>[] = keptKeys.map((entry) => ({
   ...entry,
   isActive: ({ network: { kept } }: ConsoleState) => kept !== undefined && entry.isActive?.(kept) !== false,
 }))
@@ -240,7 +240,9 @@ export class KeptView implements NetworkView {
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
     const { state, clock } = this.#context
     const { kept } = state.network
-    return kept === undefined ? [] : picturePanes(kept, { rect, theme, nowMs: clock.now() })
+    const onChange = (next: PictureState) =>
+      this.#context.change(({ network }) => ({ network: { ...network, kept: next } }))
+    return kept === undefined ? [] : picturePanes(kept, { rect, theme, nowMs: clock.now(), onChange })
   }
 
   handleKey(label: string): boolean | 'leave' {

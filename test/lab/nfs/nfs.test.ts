@@ -1,6 +1,9 @@
 /** `muster nfs` on a real server and real mounts: two hosts with scripts in /etc/init.d, one with systemd. */
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openConsole } from '../../support/console-driver.ts'
+import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { kernelImage } from '../cluster/kernel-image.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
@@ -69,6 +72,27 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     expect(await m9.mustExec('cat /nfsroot/file; systemctl is-enabled nfsroot.mount')).toBe('from m8\nenabled\n')
     expect(await m10.mustExec('ls -A /nfsroot; cat /etc/exports')).toBe(`file\n${EXPORTS}`)
     expect(await m8.mustExec('head -n 2 /etc/fstab')).toBe(FSTAB)
+  })
+
+  it('measures a mount from its client, as a verb and in the console, and leaves nothing there', async () => {
+    const file = join(lab.directory, 'nfs.yaml')
+    const { code, stdout } = await lab.run([...PROGRAM, '--hosts', file, 'net', 'nfs', 'm8', '--time', '1'])
+    expect(stdout).toMatch(/^m8:\/nfsroot is 10\.81\.0\.1:\/nfsroot \(NFS 4\.2\)\n/)
+    expect(stdout).toMatch(/^write: median .*\/s\nread: median .*\/s.*\nsmall file: median .* ms/m)
+    expect(code).toBe(0)
+    await using console = await openConsole({ in: lab, args: ['--hosts', file, 'm8,m10'], size: [120, 40] })
+    await console.expectAllOpen()
+    await console.leader('3')
+    await console.expectScreen(/HOST.*CPU/)
+    await console.key('n')
+    await console.expectScreen(/Measure an NFS mount from its client/)
+    await console.key('Ctrl-u')
+    await console.type('m8 --time 1')
+    await console.expectScreen(/m8, its first NFS mount: writes for 1 s, then reads for 1 s/)
+    await console.key('Enter')
+    await console.expectScreen(/m8:\/nfsroot is 10\.81\.0\.1:\/nfsroot \(NFS 4\.2\)/)
+    await console.expectScreen(/write: median .*\/s[\s\S]*read: median .*\/s[\s\S]*small file: median .* ms/)
+    expect(await nfs.states('find /nfsroot -name ".muster-nfs-*"')).toEqual(['', '', ''])
   })
 
   it('lets a directory of results be proved: the mounted one is one, a directory of each host is not', async () => {

@@ -58,6 +58,12 @@ it('shows all of 64 hosts on 240×67 with two columns for each link, readable wi
   expect(words).toMatch(/risk: m33 is slow/)
 })
 
+it('fills a large screen: cells of few hosts are tiles with their rates', () => {
+  const [matrix = ''] = picture(meshOf(6, slowOne('m5')), 240, 67)
+  expect(matrix.match(/█ +941M +█/g)).toHaveLength(20)
+  expect(matrix.match(/░{21}/g)).toHaveLength(4 * 10)
+})
+
 it.each([
   [120, 40],
   [80, 24],
@@ -69,6 +75,22 @@ it.each([
   for (const pane of picturePanes({ ...state, row: 63, column: 62 }, { rect, theme: themes.none, nowMs: 0 })) {
     expect(pane.notice.length).toBeLessThanOrEqual(pane.rect.height - 2)
     if (pane.host === ' mesh') expect(textOf(pane)).toMatch(/m64 +64/)
+  }
+})
+
+it('selects the cell that is clicked, also in tiles and where the matrix has scrolled', () => {
+  for (const [count, columns, rows, line, column, cell] of [
+    [6, 240, 67, 1 + 6 * 4, 7 + 22 * 2, [4, 2]],
+    [64, 80, 24, 2, 7 + 5, [53, 5]],
+  ] as const) {
+    const report = meshOf(count, slowOne('m1'))
+    const state = { ...openPicture(pictureOf(report, 0, [])), row: count - 1, column: 0 }
+    const clicked: (readonly number[])[] = []
+    const onChange = (next: typeof state) => clicked.push([next.row, next.column])
+    const rect = { column: 0, row: 1, width: columns, height: rows - 2 }
+    const [matrix] = picturePanes(state, { rect, theme: themes.none, nowMs: 0, onChange })
+    matrix?.mouse?.list?.select(line, column)
+    expect(clicked).toEqual([cell])
   }
 })
 
@@ -127,7 +149,7 @@ it('asks for the hosts, shows the plan, fills the matrix, and keeps what is meas
   if (link) onEvent?.({ type: 'link', link })
   harness.clock.advance(300)
   expect(text()).toMatch(/1 of 6 links/)
-  expect(text()).toMatch(/m1 .*941M█/)
+  expect(text()).toMatch(/m1 .*941M *█/)
   // Esc asks first, and another tab does not end it.
   harness.type('\x1b')
   expect(harness.console.state.mode).toMatchObject({ dialog: { id: 'stop-mesh' } })
@@ -138,7 +160,7 @@ it('asks for the hosts, shows the plan, fills the matrix, and keeps what is meas
   await settle()
   expect(page.busy).toBeUndefined()
   expect(text()).toContain('1 of 6 links measured')
-  expect(text()).toMatch(/m1 .*941M█/)
+  expect(text()).toMatch(/m1 .*941M *█/)
   harness.type('\x1b')
   expect(text()).toContain('HOST')
   for (const host of ['m1', 'm2', 'm3', 'm4']) expect(harness.got(host)).toBe('')
