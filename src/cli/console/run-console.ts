@@ -125,14 +125,21 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         endpoints: () => declared.endpoints(),
         context,
       }
+      const ownState: ConsoleConnections = {
+        ...connections,
+        get inventory() {
+          return declared.inventory
+        },
+        context: withState(context, request.stateDirectory),
+      }
       return {
         fleet,
         jobs,
         ray: createConsoleRay(connections),
         shellPrograms: createShellPrograms(connections),
         work: createConsoleWork(connections),
-        bringUp: createConsoleBringUp({ ...connections, context: withState(context, request.stateDirectory) }),
-        netTests: createConsoleNetTests(connections, (path) => localPath(path, context)),
+        bringUp: createConsoleBringUp(ownState),
+        netTests: createConsoleNetTests(ownState, (path) => localPath(path, context)),
       }
     },
     resolveHosts: (expression, known, groups) => {

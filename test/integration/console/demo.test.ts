@@ -1,5 +1,9 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
+import { requirement } from '../../support/requirements.ts'
 
 const HOSTS = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6']
 const others = (...names: readonly string[]) => HOSTS.filter((host) => !names.includes(host))
@@ -127,3 +131,27 @@ describe('the demo', () => {
     expect(await console.quit()).toEqual({ code: 0 })
   })
 })
+
+it.skipIf(!requirement('iperf3'))(
+  'keeps what the demo measures with the demo, and not with results of real hosts',
+  async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'muster-state-'))
+    try {
+      const environment = { XDG_STATE_HOME: directory }
+      await using console = await openConsole({ args: ['demo', '--count', '2'], environment })
+      await console.expectReady()
+      await console.leader('3')
+      await console.key('m')
+      await console.type(' --time 1')
+      await console.key('Enter')
+      await console.expectScreen(/plan ready, Enter starts it/)
+      await console.key('Enter')
+      await console.expectScreen(/all 2 links measured/)
+      await console.key('v')
+      await console.expectScreen(/m\[1-2\] +2\/2/)
+      expect(existsSync(join(directory, 'muster', 'net'))).toBe(false)
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  },
+)
