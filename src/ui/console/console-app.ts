@@ -174,6 +174,7 @@ export class ConsoleApp implements PageContext, Disposable {
       showsDifferences: false,
       equalGroups: [],
       diverged: [],
+      hasWaitingQuestion: false,
       mode: TYPING,
       panel: undefined,
       bringUp: noBringUp,
@@ -232,6 +233,7 @@ export class ConsoleApp implements PageContext, Disposable {
         clock: ports.clock,
         history: ports.promptHistory ?? new PromptHistory(),
         lookUp: (kind, word) => lookUp(this.state, ports.listFiles, kind, word),
+        onWaiting: (hasWaitingQuestion) => this.change(() => ({ hasWaitingQuestion })),
         isBusy: () => this.state.mode.kind === 'leader',
         onChange: (dialog) => {
           const { columns, rows, mode } = this.state

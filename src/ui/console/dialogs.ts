@@ -18,6 +18,8 @@ export type DialogsOptions = {
   readonly lookUp: LookUp
   /** True: the next key belongs to a command that was started, so no question may take it. */
   isBusy(): boolean
+  /** Whether a question waits for a quiet keyboard. */
+  onWaiting?(isWaiting: boolean): void
   /** Another dialog is open now (undefined: none), or its view changed. */
   onChange(dialog: Dialog | undefined): void
 }
@@ -64,6 +66,7 @@ export class Dialogs implements Disposable {
   openWhenQuiet(make: DialogFactory): void {
     this.#waiting.push(make)
     this.#advance()
+    this.#reportWaiting()
   }
 
   /** Withdraws a question that is void, whether it is open or waits. */
@@ -71,6 +74,7 @@ export class Dialogs implements Disposable {
     const index = this.#waiting.indexOf(make)
     if (index >= 0) this.#waiting.splice(index, 1)
     dialog?.cancel()
+    this.#reportWaiting()
   }
 
   /** The user typed a key. A key that answers a question does not delay the next question. */
@@ -99,6 +103,10 @@ export class Dialogs implements Disposable {
     this.#options.onChange(dialog)
   }
 
+  #reportWaiting(): void {
+    this.#options.onWaiting?.(this.#waiting.length > 0)
+  }
+
   #advance(): void {
     if (this.#current || this.#waiting.length === 0 || this.#timer) return
     const isBusy = this.#options.isBusy()
@@ -106,7 +114,7 @@ export class Dialogs implements Disposable {
     if (waitMs === 0 && !isBusy) {
       const next = this.#waiting.shift()
       if (next) this.#show(next, true)
-      return
+      return this.#reportWaiting()
     }
     this.#timer = this.#options.clock.after(isBusy ? QUIET_MS : waitMs, () => {
       this.#timer = undefined

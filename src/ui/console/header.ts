@@ -38,26 +38,37 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   }
   const ray = rayParts(state, theme)
   const receiversWidth = receiverRoom(state, page)
-  const diverged = divergedText(state, state.columns - receiversWidth - textWidth(upOfAll.text))
-  const reserved = receiversWidth + textWidth(diverged)
+  const aside = asideText(state, state.columns - receiversWidth - textWidth(upOfAll.text))
+  const reserved = receiversWidth + textWidth(aside)
   const wanted = reserved + 1
+  const lefts = [
+    [name, cluster, upOfAll, ...ray],
+    [name, upOfAll, ...ray],
+    [upOfAll, ...ray],
+  ]
+  const leftWith = (width: number) => lefts.find((parts) => partsWidth(parts) + wanted + width <= state.columns)
+  // The names of the program and the cluster give way to the name of the tab.
   const left =
-    [[name, cluster, upOfAll, ...ray], [name, upOfAll, ...ray], [upOfAll, ...ray], [upOfAll]].find(
-      (parts) => partsWidth(parts) + wanted <= state.columns,
-    ) ?? []
+    leftWith(partsWidth(rightParts(state, theme, page, 'numbers'))) ??
+    leftWith(0) ??
+    (partsWidth([upOfAll]) + wanted <= state.columns ? [upOfAll] : [])
   const room = state.columns - partsWidth(left) - 1
   // The receivers come first: everything to the right of them gets shorter, step by step.
   const right =
     RIGHT_LENGTHS.map((length) => rightParts(state, theme, page, length)).find(
       (parts) => partsWidth(parts) + reserved <= room,
     ) ?? []
-  const receivers = receiverPart(state, theme, page, room - partsWidth(right) - textWidth(diverged))
-  const parts = diverged === '' ? [] : [{ text: diverged, colour: theme.warning, isBold: true }]
+  const receivers = receiverPart(state, theme, page, room - partsWidth(right) - textWidth(aside))
+  const parts = aside === '' ? [] : [{ text: aside, colour: theme.warning, isBold: true }]
   return { left: [...left, receivers, ...parts], right }
 }
 
-/** Which receivers are not where most of them are; empty if keys go to one kind only. */
-function divergedText({ diverged, receivers, tab }: ConsoleState, room: number): string {
+/** A question that waits, or which receivers are not where most of them are; empty if keys go to one kind only. */
+function asideText(state: ConsoleState, room: number): string {
+  const { diverged, receivers, tab, hasWaitingQuestion } = state
+  // While a dialog is open, the next question waits for its end.
+  if (hasWaitingQuestion && keysElsewhere(state) === undefined)
+    return [' a question waits: stop typing ', ' question waits '].find((each) => textWidth(each) < room) ?? ' ? '
   if (tab !== 'shells') return ''
   const receiving = diverged.filter((host) => receivers.has(host))
   if (receiving.length === 0 || receiving.length === receivers.size) return ''

@@ -115,6 +115,8 @@ export type ConsoleState = {
   readonly showsDifferences: boolean
   /** Hosts with equal screens, largest group first; empty while neither folding nor differences are on. */
   readonly equalGroups: readonly (readonly string[])[]
+  /** A question of a host waits until nothing is typed for a moment. */
+  readonly hasWaitingQuestion: boolean
   /** Receivers that are not where most of them are: another program, another prompt, no shell. */
   readonly diverged: readonly string[]
   readonly mode: Mode

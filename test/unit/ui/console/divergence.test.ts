@@ -136,6 +136,13 @@ describe('the hosts that differ', () => {
     expect(harness.console.state.notice?.text).toBe('no host differs')
   })
 
+  it('leave room for the name of the tab', async () => {
+    const harness = await atPrompts({ columns: 80, rows: 24 })
+    await harness.print('m2', VIM)
+    rest(harness)
+    expect(header(harness)).toMatch(/1 of 6 differs: m2 +1 Shells/)
+  })
+
   it.each([80, 60, 40, 20])('are named after the receivers at %i columns, as far as there is room', async (columns) => {
     const harness = await atPrompts({ columns, rows: 24 })
     await harness.print('m2', VIM)

@@ -107,6 +107,23 @@ describe('the header', () => {
   })
 })
 
+describe('a question of a host', () => {
+  it('is announced while keys still go to the receivers, and named when it has them', () => {
+    const harness = open()
+    harness.type('l')
+    harness.console.dialogs.openWhenQuiet(({ onClose }) => ({
+      view: () => ({ id: 'credentials', title: '', lines: [], keys: [] }),
+      key: onClose,
+      cancel: onClose,
+    }))
+    expect(header(harness)).toMatch(/TYPING INTO ALL 3: m\[1-3\] +a question waits: stop typing /)
+    harness.clock.advance(800)
+    expect(header(harness)).toContain(' CREDENTIALS · hosts get no keys ')
+    harness.type('\r')
+    expect(header(harness)).toMatch(/TYPING INTO ALL 3: m\[1-3\] +1 Shells/)
+  })
+})
+
 /** It ends in the middle, and becomes several keys. */
 const BROKEN = '\x1b[20'
 
