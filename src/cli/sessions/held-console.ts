@@ -3,11 +3,12 @@
  * from it, and gets another from `muster attach`. A client that dies is noticed at once, and the terminal given back for it.
  */
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, constants, fstatSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server, Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import tty from 'node:tty'
-import { type Clock, systemClock } from '../../base/clock.ts'
+import { type Clock, sleep, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { untilText } from '../../base/time-text.ts'
@@ -47,7 +48,7 @@ export type HoldOptions = {
 
 export type HeldConsole = ReturnType<typeof holdConsole>
 
-type Client = Pick<Streams, 'close' | 'keepSettings'> & { readonly link: ConsoleLink; readonly terminal: string }
+type Client = Pick<Streams, 'close' | 'yieldSettings'> & { readonly link: ConsoleLink; readonly terminal: string }
 
 /** Of the process that `console-client.ts` started. */
 export function holdConsole(
@@ -67,6 +68,8 @@ export function holdConsole(
   let claim: Claim | undefined
   let hasLeft = false
   let farewell = ''
+  /** When the last terminal has been given back. */
+  let given = Promise.resolve()
   const guests = new Set<ConsoleLink>()
 
   const first = openStreams(INPUT, OUTPUT)
@@ -94,7 +97,7 @@ export function holdConsole(
     exit(code: number) {
       leave(code)
       // The link writes a turn later.
-      setImmediate(() => process.exit(code))
+      void given.finally(() => setImmediate(() => process.exit(code)))
     },
   } as unknown as HostProcess
 
@@ -106,7 +109,7 @@ export function holdConsole(
     // That this process has ended shows by its sockets.
     if (hasEnded) from?.link.keepsProgram(false)
     else from?.link.finish()
-    from?.close()
+    given = from?.close() ?? given
   }
 
   const leave = (code: number): void => {
@@ -122,7 +125,7 @@ export function holdConsole(
   /** The client has gone without a word: it was killed, or its terminal vanished. */
   const lose = (from: ConsoleLink): void => {
     if (client?.link !== from) return
-    client.keepSettings()
+    client.yieldSettings()
     // As the signal would do; before the console is open it ends this process.
     process.emit('SIGHUP', 'SIGHUP')
   }
@@ -299,32 +302,52 @@ function attempt(change: () => void): void {
 }
 
 type Streams = Pick<ConsoleTerminal, 'stdin' | 'stdout'> & {
-  close(): void
-  /** The user's shell may have the terminal again, with settings of its own: then they stay. */
-  keepSettings(): void
+  /** Resolves when the terminal has its settings again and is closed. */
+  close(): Promise<void>
+  /** The client was killed: the shell that waited for it may set the terminal for its own prompt at any moment, and goes first. */
+  yieldSettings(): void
 }
+
+/** For a shell to notice that its program was killed. */
+const SHELL_MS = 100
 
 function openStreams(input: number, output: number): Streams {
   const stdin = new tty.ReadStream(input)
   // The console has a handle of its own and takes from this one the size and the descriptor.
   const stdout = Object.assign(new tty.WriteStream(output), { fd: output })
+  const setRawMode = stdin.setRawMode.bind(stdin)
+  let isYielded = false
   for (const stream of [stdin, stdout]) stream.on('error', () => {})
   return {
     stdin,
     stdout,
-    keepSettings() {
-      const { stdout: settings } = spawnSync('stty', ['-a'], { stdio: [input, 'pipe', 'ignore'], encoding: 'utf8' })
-      if (typeof settings === 'string' && /\sisig\b/.test(settings)) stdin.setRawMode = () => stdin
+    yieldSettings() {
+      stdin.setRawMode = () => stdin
+      isYielded = true
     },
-    close() {
+    async close() {
+      let settings: string | undefined
+      if (isYielded) {
+        await sleep(systemClock, SHELL_MS)
+        // Shells take signals from the keyboard, and the console does not.
+        if (/\s-isig\b/.test(stty(input, '-a'))) setRawMode(false)
+        else settings = stty(input, '-g').trim()
+      }
       stdin.destroy()
       stdout.destroy()
-      for (const descriptor of new Set([input, output])) {
-        // Closed with its stream.
-        attempt(() => closeSync(descriptor))
+      if (settings) {
+        // Closing it has restored those of before the console.
+        await once(stdin, 'close')
+        stty(input, settings)
       }
+      // Closed with its stream.
+      for (const descriptor of new Set([input, output])) attempt(() => closeSync(descriptor))
     },
   }
+}
+
+function stty(descriptor: number, argument: string): string {
+  return spawnSync('stty', [argument], { stdio: [descriptor, 'pipe', 'ignore'], encoding: 'utf8' }).stdout ?? ''
 }
 
 /** Throws where the path is not that of a terminal which this user may use. */
