@@ -93,7 +93,7 @@ export function openAddHost(app: ConsoleApp): void {
         { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },
       ],
       complete: completeHostSet,
-      isAsync: true,
+      staysOpen: true,
       onSubmit: async (text, isOpen) => {
         if (text === closed) return app.reopen()
         const endpoints = await app.ports.resolveNewHosts(text)
@@ -135,7 +135,7 @@ export function openSaveSet(app: ConsoleApp): void {
       check: (text) =>
         /^[A-Za-z][\w.-]*$/.test(text) ? {} : { error: 'use letters, digits, _ . and -, and start with a letter' },
       complete: (text) => ({ from: 0, word: text, kind: [...app.state.groups.keys()] }),
-      isAsync: true,
+      staysOpen: true,
       onSubmit: async (name) => {
         const notice = await saveGroup(name, hosts)
         app.change((state) => ({ groups: new Map(state.groups).set(name, hosts) }))

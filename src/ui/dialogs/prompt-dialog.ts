@@ -25,8 +25,8 @@ export type PromptOptions = {
   complete?(text: string): Completing | undefined
   /** Absent: every text is remembered that does not begin with a blank. */
   isRemembered?(text: string): boolean
-  /** `isAsync`: the dialog stays open until the promise is settled, and shows why it failed. */
-  readonly isAsync?: true
+  /** It stays open until `onSubmit` is done, and shows why that failed. */
+  readonly staysOpen?: true
   /** `isOpen`: false once the user has cancelled. */
   onSubmit(text: string, isOpen: () => boolean): void | Promise<void>
 }
@@ -53,22 +53,35 @@ export const promptDialog =
         onChange()
       },
     })
+    const fail = (reason: unknown): void => {
+      isWaiting = false
+      error = sentenceOf(reason)
+      onChange()
+    }
+    /** Undefined: it is done or has failed. */
+    const attempt = (text: string): Promise<void> | undefined => {
+      if (options.staysOpen !== true) return void onSubmit(text, () => isOpen)
+      try {
+        const promised = onSubmit(text, () => isOpen)
+        if (promised !== undefined) return promised
+        close()
+      } catch (reason) {
+        fail(reason)
+      }
+      return undefined
+    }
     const submit = (): void => {
       const { text: typed } = editor
       const text = typed.trim() === '' ? fallback : typed
       error = text === undefined ? 'type something, or press Esc' : check(text).error
       if (text === undefined || error !== undefined) return onChange()
       if (text === typed && options.isRemembered?.(text) !== false) history?.add(id, text)
-      if (options.isAsync !== true) close()
-      const promised = onSubmit(text, () => isOpen)
-      if (promised === undefined) return close()
+      if (options.staysOpen !== true) close()
+      const promised = attempt(text)
+      if (promised === undefined) return
       isWaiting = true
       onChange()
-      promised.then(close, (reason: unknown) => {
-        isWaiting = false
-        error = sentenceOf(reason)
-        onChange()
-      })
+      promised.then(close, fail)
     }
     return {
       view() {

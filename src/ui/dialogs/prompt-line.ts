@@ -150,6 +150,14 @@ export function completeHostSet(text: string): Completing | undefined {
   return text.lastIndexOf('[') > text.lastIndexOf(']') ? undefined : { from, word, kind: 'host-set' }
 }
 
+/** The last word is one of these. */
+export const completeOneOf =
+  (words: readonly string[]) =>
+  (text: string): Completing => {
+    const from = text.lastIndexOf(' ') + 1
+    return { from, word: text.slice(from), kind: words }
+  }
+
 /** All of the text is one path. */
 export const completePath = (text: string): Completing => ({ from: 0, word: text, kind: 'path' })
 

@@ -6,6 +6,7 @@ import { measuredOf } from '../../ops/net/mesh/judge.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
+import { completeHostSet } from '../dialogs/prompt-line.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
@@ -111,6 +112,7 @@ export class MeshView implements NetworkView {
         initial: receivers,
         submitTitle: 'plan',
         help: HELP,
+        complete: completeHostSet,
         check: (text) => {
           try {
             const order = this.#read(text)

@@ -5,6 +5,7 @@ import type { PairOptions } from '../../ops/net/pair/measure-pair.ts'
 import type { lineChart } from '../charts/line-chart.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
+import { completeHostSet } from '../dialogs/prompt-line.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { ConsoleState, PageContext } from '../state/console-state.ts'
@@ -67,6 +68,7 @@ export class PairTestView implements NetworkView {
         label: 'Hosts, options:',
         ...(marked.length === 0 ? {} : { initial: `${marked.join(',')},` }),
         submitTitle: 'measure',
+        complete: completeHostSet,
         help: [{ text: 'm1,m2     m[1-2] --time 10 --one-way     Space marks hosts in the table.', tone: 'muted' }],
         check: (text) => {
           try {

@@ -4,6 +4,7 @@ import { printable } from '../../base/printable.ts'
 import { dayText } from '../../base/time-text.ts'
 import { meshCsv, meshSvg } from '../../ops/net/mesh/format-mesh.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
+import { completePath } from '../dialogs/prompt-line.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
 import type { PageContext } from '../state/console-state.ts'
 import type { MeshPicture } from './mesh-picture.ts'
@@ -17,12 +18,8 @@ export function openExport(context: PageContext, port: Pick<NetTestsPort, 'save'
   const title = `${names.length} hosts, ${dayText(timeMs)} ${time}`
   const write = (path: string, overwrites: boolean): void => {
     const text = /\.csv$/i.test(path) ? meshCsv(report) : meshSvg(report, findings, title)
-    try {
-      const written = port.save(path, text, overwrites)
-      if (written !== undefined) return context.notice(`written to ${written}`)
-    } catch (error) {
-      return context.notice(sentenceOf(error), 'error')
-    }
+    const written = port.save(path, text, overwrites)
+    if (written !== undefined) return context.notice(`written to ${written}`)
     context.openDialog(
       confirmDialog({
         id: 'overwrite',
@@ -30,7 +27,13 @@ export function openExport(context: PageContext, port: Pick<NetTestsPort, 'save'
         lines: [{ text: printable(path) }],
         yesTitle: 'overwrite',
         noTitle: 'keep the file',
-        onYes: () => write(path, true),
+        onYes: () => {
+          try {
+            write(path, true)
+          } catch (error) {
+            context.notice(sentenceOf(error), 'error')
+          }
+        },
       }),
     )
   }
@@ -52,6 +55,8 @@ export function openExport(context: PageContext, port: Pick<NetTestsPort, 'save'
               ],
             }
           : { error: 'end the name with .svg or .csv' },
+      complete: completePath,
+      staysOpen: true,
       onSubmit: (path) => write(path.trim(), false),
     }),
   )

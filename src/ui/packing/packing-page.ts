@@ -6,6 +6,7 @@ import type { ClusterUsage } from '../../ops/ray/usage.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
+import { completeOneOf } from '../dialogs/prompt-line.ts'
 import type { ClusterWatch } from '../jobs/cluster-watch.ts'
 import type { JobsPort, RealUse } from '../jobs/queue-view.ts'
 import type { QueueWatch } from '../jobs/queue-watch.ts'
@@ -259,6 +260,7 @@ export class PackingPage implements Page {
           { text: 'Options: --bundles, --cpu, --gpu, --memory (16GiB) and --strategy.', tone: 'muted' },
         ],
         check,
+        complete: completeOneOf('--bundles --cpu --gpu --memory --strategy'.split(' ')),
         onSubmit: (text) => {
           const parsed = parseWhatIf(text)
           if (typeof parsed !== 'string') this.#try(text === fallback ? last : parsed)

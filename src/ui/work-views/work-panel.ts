@@ -201,13 +201,14 @@ export class WorkPanel implements Disposable {
     if (drawn) this.#scrollTo(drawn, hit.line + 1 - Math.floor(drawn.rows / 2))
   }
 
-  save(directory: string): void {
+  /** Rejects with why it cannot be saved. */
+  async save(directory: string): Promise<void> {
     const work = this.#work
     if (!(work instanceof RunWork)) return
-    this.#ports.work.saveOutput(directory, work.outputs()).then(
-      (path) => this.#context.notice(`saved the output of ${foldHostSet([...work.view.hosts.keys()])} to ${path}`),
-      (error: unknown) => this.#context.notice(`cannot save: ${messageOf(error)}`, 'error'),
-    )
+    const path = await this.#ports.work.saveOutput(directory, work.outputs()).catch((error: unknown) => {
+      throw new Error(`cannot save: ${messageOf(error)}`)
+    })
+    this.#context.notice(`saved the output of ${foldHostSet([...work.view.hosts.keys()])} to ${path}`)
   }
 
   stop(): void {

@@ -120,7 +120,7 @@ export function openSearch(context: PageContext, needle: string, onSubmit: (need
   )
 }
 
-export function openSave(context: PageContext, onSubmit: (directory: string) => void): void {
+export function openSave(context: PageContext, onSubmit: (directory: string) => Promise<void>): void {
   context.openDialog(
     promptDialog({
       id: 'run-save',
@@ -129,6 +129,7 @@ export function openSave(context: PageContext, onSubmit: (directory: string) => 
       submitTitle: 'save',
       help: [{ text: 'Writes HOST.out and HOST.err there; never overwrites a file.', tone: 'muted' }],
       complete: completePath,
+      staysOpen: true,
       onSubmit,
     }),
   )
