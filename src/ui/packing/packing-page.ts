@@ -105,6 +105,8 @@ export class PackingPage implements Page {
       if (context.state.tab !== 'packing') return
       this.#sample()
       watch.set({ used: this.#sampledUse() })
+      if (isInWaiting(context.state) && !this.#scene.panes.some(({ host }) => host === ' waiting'))
+        watch.set({ isInWaiting: false })
       void this.#tryOut()
     })
   }

@@ -1,7 +1,7 @@
 /** The Packing tab: figures, hosts as tiles with a block for each device, the selected block, the jobs with their letters, and those that wait. Pure. */
 import { printable } from '../../base/printable.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
-import { documentOf, type RowDocument, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import { documentOf, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
 import { arrange, type BlockSpot, firstSpot, spotIn, type TileLayout } from './arrange.ts'
 import { pastBadge, pictureRows } from './draw-tiles.ts'
 import { headRows } from './head-rows.ts'
@@ -43,7 +43,7 @@ export function drawPacking(input: PackingInput): PackingScene {
   }
   const waiting = groups.flatMap(({ cluster }) => (typeof cluster === 'string' ? [] : cluster.waiting))
   const isWide = rect.width >= SIDE_COLUMNS && rect.height >= SIDE_ROWS
-  const parts = isWide ? besides(rect) : below(rect, waiting.length > 0)
+  const parts = isWide ? besides(rect, waiting.length > 0) : below(rect, waiting.length > 0)
   const head = headRows(groups, input, parts.picture)
   const inside = { ...parts.picture, column: parts.picture.column + 1, row: parts.picture.row + 1 }
   const columns = parts.picture.width - 2
@@ -58,14 +58,6 @@ export function drawPacking(input: PackingInput): PackingScene {
   const offset = Math.max(0, Math.min(input.offset, lastOffset))
   const spot = input.spot !== undefined && hasSpot(arrangement, input.spot) ? input.spot : firstSpot(arrangement)
   const { lines, pasts } = pictureRows({ groups, arrangement, offset, rows, columns, spot, input })
-  const pane = (
-    id: string,
-    paneTitle: string,
-    area: Rect,
-    document: RowDocument,
-    hasKeys = false,
-    badges: readonly Span[] = [],
-  ) => rowsPane({ id, title: paneTitle, hasKeys, badges, document, rect: area, theme })
   const isWaitingShown = waiting.length > 0 && parts.waiting !== undefined
   const isInWaiting = input.isInWaiting === true && isWaitingShown
   const waitingCount = groups.reduce(
@@ -97,12 +89,14 @@ export function drawPacking(input: PackingInput): PackingScene {
       ...(parts.jobs === undefined
         ? []
         : [
-            pane(
-              ' jobs',
-              'jobs',
-              parts.jobs,
-              documentOf(jobRows(cardsOf(groups, arrangement, input), parts.jobs, input)),
-            ),
+            rowsPane({
+              id: ' jobs',
+              title: 'jobs',
+              hasKeys: false,
+              document: documentOf(jobRows(cardsOf(groups, arrangement, input), parts.jobs, input)),
+              rect: parts.jobs,
+              theme,
+            }),
           ]),
       ...(isWaitingShown && parts.waiting !== undefined
         ? [
@@ -131,10 +125,11 @@ export function drawPacking(input: PackingInput): PackingScene {
 type Parts = { readonly picture: Rect; readonly chosen?: Rect; readonly jobs?: Rect; readonly waiting?: Rect }
 
 /** The picture at the left; the selected block, the jobs and those that wait at the right. */
-function besides(rect: Rect): Parts {
+function besides(rect: Rect, hasWaiting: boolean): Parts {
   const width = Math.max(44, Math.min(64, Math.round(rect.width * 0.27)))
   const [picture, side] = splitColumns(rect, rect.width - width)
   const [chosen, rest] = splitRows(side, Math.max(8, Math.floor(rect.height * 0.25)))
+  if (!hasWaiting) return { picture, chosen, jobs: rest }
   const [jobs, waiting] = splitRows(rest, Math.ceil(rest.height * 0.5))
   return { picture, chosen, jobs, waiting }
 }

@@ -54,6 +54,22 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.expectScreen(/too large for any host[\s\S]*Too large for these hosts/)
     })
 
+    it('draws each device with its job at every size of the terminal, and says what the selected one is', async () => {
+      await console.leader('4')
+      for (const [columns, rows] of [
+        [80, 24],
+        [240, 67],
+        [100, 40],
+      ] as const) {
+        await console.resize(columns, rows)
+        // A letter with the name of a job: in blocks, or in the list of jobs.
+        await console.expectScreen(/[A-Za-z\d] (\d+ )?(resnet|notebook|evaluate|lr-sweep|pretrain|bert)/)
+        await console.expectScreen(/m1 GPU 0 ─/)
+      }
+      await console.key('Right')
+      await console.expectScreen(/m1 GPU 1 ─/)
+    })
+
     it('shows the results of a study, the best first', async () => {
       await console.leader('5')
       await console.key('/')

@@ -113,7 +113,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('the picture of a real Kubern
     await console.key('y', 'y')
     await console.expectScreen(/GPUs 3\/4 .* of 3 nodes +1 down or drained/)
     await console.expectScreen(/1 of the queue +\* 1 other job/)
-    await console.expectScreen(new RegExp(`job ${waiting} x\\s+no node has room`))
+    await console.expectScreen(new RegExp(`job ${waiting} x[^*]*no node has room`))
     // What changes in the cluster is told by watches.
     await kubernetes.kubectl('delete pod foreign -n team-b --now')
     await console.expectScreen(/GPUs 2\/4/)

@@ -225,3 +225,15 @@ describe('the jobs that wait', () => {
     for (const id of [5, 6, 7]) expect(all).toContain(`${id} train-${id}`)
   })
 })
+
+describe('a wide terminal', () => {
+  it('has the jobs beside the picture, in the whole height where none waits', () => {
+    const running = jobs.filter(({ state }) => state.kind === 'running')
+    for (const shown of [jobs, running]) {
+      const panes = packingPanes(inputOf(statusOf(hostSpecs(3), shown), 240, 67))
+      const cells = panes.reduce((sum, { rect }) => sum + rect.width * rect.height, 0)
+      expect(cells).toBe(240 * 65)
+      expect(textOf(panes)).toMatch(/C 3 train-3 +ann/)
+    }
+  })
+})
