@@ -26,6 +26,7 @@ const OSC_HYPERLINK = 8
 const BRACKETED_PASTE = 2004
 
 const MOST_HITS = 1000
+const MOST_WRAPPED = 1000
 
 /** Blanks, brackets and quotes end a word; `/`, `.`, `-` and `:` do not, so that paths and addresses are one. */
 const WORD_ENDS = new Set(' "\'`()[]{}<>|;,'.split(''))
@@ -309,6 +310,14 @@ class HeadlessScreen implements Disposable {
     while (from > 0 && isWord(from - 1)) from--
     while (to < this.#columns - 1 && isWord(to + 1)) to++
     return [from, to]
+  }
+
+  /** The first and last row of the line that this row is part of, at most `MOST_WRAPPED` rows away. */
+  lineAround(row: number): readonly [number, number] {
+    let [first, last] = [row, row]
+    while (first > row - MOST_WRAPPED && this.#isWrapped(first)) first--
+    while (last < row + MOST_WRAPPED && this.#isWrapped(last + 1)) last++
+    return [Math.max(0, first), last]
   }
 
   /** Undefined on the alternate screen, whose lines do not scroll into a history. */

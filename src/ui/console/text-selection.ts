@@ -90,7 +90,10 @@ export class TextSelection implements Disposable {
     if (from === undefined || to === undefined) return undefined
     const { screen, unit } = marked
     if (unit === 'cell') return { from, to }
-    if (unit === 'line') return { from: { ...from, column: 0 }, to: { ...to, column: screen.columns - 1 } }
+    if (unit === 'line') {
+      const [[first], [, last]] = [screen.lineAround(from.line), screen.lineAround(to.line)]
+      return { from: { line: first, column: 0 }, to: { line: last, column: screen.columns - 1 } }
+    }
     return {
       from: { ...from, column: screen.wordAt(from)[0] },
       to: { ...to, column: screen.wordAt(to)[1] },

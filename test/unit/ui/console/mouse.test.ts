@@ -149,6 +149,16 @@ describe('dragging', () => {
     expect(copied(harness)).toEqual(['/var/log/auth.log', 'see (/var/log/auth.log) now'])
   })
 
+  it('selects the whole of a line that the pane has wrapped', async () => {
+    const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 22, rows: 10 } })
+    await harness.print('m1', 'first\r\n0123456789012345678901234\r\nlast')
+    for (const _ of [1, 2, 3]) press(harness, 2, 4)
+    expect(copied(harness).at(-1)).toBe('0123456789012345678901234')
+    harness.type(`${LEADER}[`)
+    harness.type('vky')
+    expect(copied(harness).at(-1)).toBe('0123456789012345678901234\nlast')
+  })
+
   it('belongs to a program that uses the mouse, until one scrolls back', async () => {
     const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 60, rows: 10 } })
     await harness.print('m1', '\x1b[?1002;1006htext')
