@@ -18,8 +18,16 @@ export type GuardedHost = {
   readonly isQuiet: boolean
 }
 
-/** What a host waits for, without what differs between hosts anyway; `words` are those of a full screen. */
-type Shape = { readonly text: string; readonly words?: ReadonlySet<string> }
+/**
+ * What a host waits for, without what differs between hosts anyway. `words`: of a full screen. `prompt`: the line begins with it;
+ * all first prompts count as one.
+ */
+type Shape = {
+  readonly text: string
+  readonly words?: ReadonlySet<string>
+  readonly prompt?: string
+  readonly isHome?: boolean
+}
 
 const PROMPT = /^(.*?[#$%>❯»λ➜])(\s.*)$/u
 const QUESTION = /[:?)\]]\s?$/u
@@ -81,7 +89,7 @@ function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefine
   const isHome = prompt !== undefined && prompt === home
   if (prompt !== undefined && (isHome || isQuiet)) {
     const behind = comparesTyped ? plain(typed, names).trim() : ''
-    return { text: `prompt ${isHome ? '' : plain(prompt, names)} ${behind}` }
+    return { text: `prompt ${behind}`, prompt: plain(prompt, names), isHome }
   }
   if (isQuiet && QUESTION.test(line)) return { text: `question ${plain(line, names)}` }
   return { text: `running ${flags}` }
@@ -89,6 +97,7 @@ function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefine
 
 function isAlike(one: Shape, other: Shape): boolean {
   if (one.text !== other.text) return false
+  if (one.prompt !== undefined) return one.prompt === other.prompt || (one.isHome === true && other.isHome === true)
   if (one.words === undefined || other.words === undefined) return true
   const common = [...one.words].filter((word) => other.words?.has(word)).length
   const all = one.words.size + other.words.size - common
@@ -97,15 +106,18 @@ function isAlike(one: Shape, other: Shape): boolean {
 
 /** The hosts that are not with the largest group, in the given order; hosts on their way to a shell do not count. */
 export function divergedHosts(hosts: readonly GuardedHost[], comparesTyped: boolean): string[] {
-  const groups: { readonly shape: Shape; readonly members: string[] }[] = []
+  const groups: { readonly shapes: Shape[]; readonly members: string[] }[] = []
   for (const guarded of hosts) {
     const shape = shapeOf(guarded, comparesTyped)
     if (shape === undefined) continue
-    const group = groups.find((known) => isAlike(known.shape, shape))
+    const group = groups.find(({ shapes }) => shapes.some((known) => isAlike(known, shape)))
     if (group) group.members.push(guarded.host.host)
-    else groups.push({ shape, members: [guarded.host.host] })
+    else groups.push({ shapes: [shape], members: [guarded.host.host] })
+    // Another prompt of the same group may be what the next host has.
+    if (group && shape.prompt !== undefined && !group.shapes.some(({ prompt }) => prompt === shape.prompt))
+      group.shapes.push(shape)
   }
-  const live = groups.filter(({ shape }) => shape.text !== 'ended')
+  const live = groups.filter(({ shapes }) => shapes[0]?.text !== 'ended')
   const size = ({ members }: { members: readonly string[] }): number => members.length
   const majority = live.reduce<(typeof live)[number] | undefined>(
     (best, group) => (best === undefined || size(group) > size(best) ? group : best),
@@ -146,6 +158,8 @@ export class Divergence implements Disposable {
   /** The screen of a host changed. */
   noteOutput(host: string): void {
     this.#changedMs.set(host, this.#options.clock.now())
+    // The first prompt may be gone when the hosts are compared.
+    if (!this.#homes.has(host)) this.#learnHome(host)
     this.#checking.soon()
   }
 
@@ -158,6 +172,11 @@ export class Divergence implements Disposable {
   forget(host: string): void {
     this.#homes.delete(host)
     this.#changedMs.delete(host)
+  }
+
+  #learnHome(host: string): void {
+    const home = emptyPrompt(this.#options.screen(host)?.lineToCursor() ?? '')
+    if (home !== undefined) this.#homes.set(host, home)
   }
 
   #check(): void {
@@ -174,12 +193,8 @@ export class Divergence implements Disposable {
     }
     this.#busySinceMs = undefined
     const guarded = receivers.map((host): GuardedHost => {
-      const shown = screen(host.host)
-      const known = this.#homes.get(host.host)
-      const home =
-        known ?? (shown && isLive(host) && isQuiet(host.host) ? emptyPrompt(shown.lineToCursor()) : undefined)
-      if (known === undefined && home !== undefined) this.#homes.set(host.host, home)
-      return { host, screen: shown, home, isQuiet: isQuiet(host.host) }
+      const name = host.host
+      return { host, screen: screen(name), home: this.#homes.get(name), isQuiet: isQuiet(name) }
     })
     const diverged = divergedHosts(guarded, areQuiet)
     if (diverged.join('\n') !== current.diverged.join('\n')) onDiverged(diverged)

@@ -88,6 +88,19 @@ describe('receivers stay together when', () => {
     expect(header(harness)).not.toContain('differ')
   })
 
+  it('one was typed into before it was compared with the others', async () => {
+    const harness = createConsoleHarness({ hosts: HOSTS })
+    for (const host of HOSTS) await harness.print(host, prompt(host))
+    await harness.print('m2', `read -s -p "Password: " x\r\nPassword: `)
+    rest(harness)
+    expect(header(harness)).toContain(' 1 of 6 differs: m2 ')
+    await harness.print('m2', prompt('m2'))
+    rest(harness)
+    expect(header(harness)).not.toContain('differ')
+    await print(harness, (host) => `\r\n${prompt(host)}`)
+    expect(header(harness)).not.toContain('differ')
+  })
+
   it('what is typed comes back at different times', async () => {
     const harness = await atPrompts()
     for (let key = 0; key < 40; key++) {
