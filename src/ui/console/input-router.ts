@@ -264,6 +264,8 @@ export class InputRouter {
     const app = this.#app
     if (handleTableKey(app, label) || page.handleKey(label)) return
     if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
+    // Where there is no table, what is typed after it must not be taken for other keys, such as 1 and Enter.
+    if (label === '/') return this.run('palette')
     const tab = tabOfKey(label)
     if (tab !== undefined) return app.showTab(tab)
     app.notice('press 1 for shells')

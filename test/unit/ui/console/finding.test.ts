@@ -96,6 +96,16 @@ describe('the palette', () => {
     expect(linesOf(harness)).toEqual(['nothing matches “xyzzy”'])
   })
 
+  it('takes what is typed after / where there is no table to filter, so that none of it shows the shells', () => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}4/m1\r`)
+    expect([harness.console.state.tab, linesOf(harness), harness.got('m1')]).toEqual([
+      'packing',
+      ['nothing matches “m1”'],
+      '',
+    ])
+  })
+
   it('finds and runs the keys of the shown tab', () => {
     const harness = createConsoleHarness()
     for (const { id, key } of PAGE_TABS) {
