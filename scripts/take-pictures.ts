@@ -164,10 +164,10 @@ for (const [suffix, colours, background] of [
   await using console = await openConsole({ args: ['demo', '--count', '8'], size, environment })
   await console.expectAllOpen()
   // Something to see.
-  await console.type('i=0; while [ $i -lt 12 ]; do ls -lR . > /dev/null; sleep 1; i=$((i+1)); done\r')
+  await console.type('i=0; while [ $i -lt 60 ]; do ls -lR /usr > /dev/null; sleep 1; i=$((i+1)); done\r')
   await console.leader('3')
-  await console.expectScreen(/\(here\) +\d+%.*[▁-█]{8}/)
-  await console.expectScreen(/all hosts CPU[\s\S]*-1\ds/)
+  await console.expectScreen(/\(here\) +\d+%.*[▁-█]{4}/)
+  await console.expectScreen(/all hosts CPU[\s\S]* now/)
   await take(
     console,
     `network${suffix}`,
@@ -177,8 +177,12 @@ for (const [suffix, colours, background] of [
   )
   await console.key('Down')
   await console.key('Enter')
-  await console.expectScreen(/m1 ═[\s\S]*CPU \d+% of/)
-  await take(console, `network-host${suffix}`, 'One host: its charts, and the numbers of now', size, colours)
+  await console.expectScreen(/m1 · \d+ processes/)
+  // Whatever else this machine does is of no interest.
+  await console.type('/command:ls command:-lR')
+  await console.key('Enter')
+  await console.expectScreen(/\d% .* ls .*-lR \/usr/)
+  await take(console, `network-host${suffix}`, 'One host: its charts and its processes', size, colours)
 }
 
 await using hosts = await startEmbeddedHosts({ count: 6, spawnPty: spawnLocalPty })

@@ -174,7 +174,7 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
     const wide = await submit('--bundles', '9', '--strategy', 'STRICT_SPREAD', '--', 'true')
     const large = await submit('--cpu', '9', '--', 'true')
     await queue.says(next, /waiting for other jobs to free what it asks for \(Resources\)/)
-    await queue.says(next, /expected: +20\d\d-/)
+    await queue.says(next, /expected: +(in \d+ (s|min)|at \d\d:\d\d)$/m)
     await queue.says(wide, /more nodes than the partition has or allows: it never starts \(PartitionNodeLimit\)/)
     await queue.says(large, /failed/)
     expect((await queue.find(large)).reason).toContain('Slurm refused it: ')
