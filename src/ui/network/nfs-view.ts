@@ -11,6 +11,7 @@ import {
 import type { lineChart } from '../charts/line-chart.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
+import { completeHostSet } from '../dialogs/prompt-line.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { ConsoleState, PageContext } from '../state/console-state.ts'
@@ -64,6 +65,7 @@ export class NfsTestView implements NetworkView {
         id: 'nfs-test',
         title: 'Measure an NFS mount from its client',
         label: 'Host, directory:',
+        complete: (text) => (text.includes(' ') ? undefined : completeHostSet(text)),
         ...(host === undefined ? {} : { initial: host }),
         submitTitle: 'measure',
         help: [{ text: 'm8     m8 /data --time 20     m10 /srv/data (on the server itself)', tone: 'muted' }],

@@ -95,7 +95,8 @@ it('lists kept results with what was found, compares two of them, and overwrites
         try {
           writeFileSync(path, text, { flag: overwrites ? 'w' : 'wx' })
           return path
-        } catch {
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
           return undefined
         }
       },
@@ -114,16 +115,25 @@ it('lists kept results with what was found, compares two of them, and overwrites
     expect(textOf(harness)).toMatch(/m1 .*\+0% *▓ .*−90% *░ .*\+0% *▓/)
     expect(textOf(harness)).toContain('slower than at 2026-11-20')
     harness.type(`w${file}\r`)
+    await settle()
     const written = readFileSync(file, 'utf8')
     expect(written.split('\n')).toHaveLength(14)
     writeFileSync(file, 'mine')
     harness.type(`w${file}\r`)
+    await settle()
     expect(harness.console.state.mode).toMatchObject({ dialog: { id: 'overwrite' } })
     harness.type('\x1b')
     expect(readFileSync(file, 'utf8')).toBe('mine')
     harness.type(`w${file}\r`)
+    await settle()
     harness.type('y')
     expect(readFileSync(file, 'utf8')).toBe(written)
+    // A prompt that failed keeps what was typed.
+    harness.type(`w${directory}/missing/net.svg\r`)
+    await settle()
+    expect(harness.console.state.mode).toMatchObject({
+      dialog: { input: { text: `${directory}/missing/net.svg`, error: expect.stringContaining('ENOENT') } },
+    })
     harness.console[Symbol.dispose]()
   } finally {
     rmSync(directory, { recursive: true })
