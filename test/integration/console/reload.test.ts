@@ -50,6 +50,7 @@ describe.skipIf(!requirement('ssh'))('files that change while the console is ope
     await console.leader('+')
     await console.key('Enter')
     await console.expectSession('m3', 'ready')
+    await console.expectMode('shells')
     await console.expectSession('m2', 'ready')
     await console.expectOn('m1', /^k42ept$/m)
     await console.receivers('@last')
