@@ -46,7 +46,7 @@ process.stdin.setRawMode(true)
 process.stdin.setEncoding('utf8').on('data', (text: string) => {
   setTimeout(() => {
     typed += text
-    if (typed.endsWith('\x1dq')) process.exit(7)
+    if (typed.includes('\x1dq')) process.exit(7)
     if (typed.endsWith('late')) {
       setTimeout(() => {
         answer = ' answer'
