@@ -149,6 +149,8 @@ export async function openWatchScreen(options: WatchScreenOptions): Promise<void
     panes: (context) => watchPanes(options.hosts(), view, { ...context, nowMs: options.now(), tables: tables() }),
     words() {
       const frameOf = (each: WatchView) => (each.isDetailed ? undefined : hostsFrame(options.hosts()))
+      // The filter has the room in the frame.
+      if (table.filter.text !== '' || table.isTyping) return 'Esc clear filter'
       const hints = hintsOf([...watchKeys, ...tableKeys(frameOf, () => table), ...quitKeys], view).map(
         ([key, words]) => `${key} ${words}`,
       )
