@@ -5,7 +5,7 @@ import { type JsonRecord, list, parseJson, record, textOf } from '../../src/base
 import { type KubernetesUsage, kubernetesUsage, nodeOf, podOf } from '../../src/ops/kubernetes/usage.ts'
 import { themes } from '../../src/ui/compositor/scene.ts'
 import { enginePicture } from '../../src/ui/packing/engine-picture.ts'
-import { packingPanes } from '../../src/ui/packing/packing-panes.ts'
+import { drawPacking } from '../../src/ui/packing/packing-panes.ts'
 import { formatPair, formatTable, median } from './support/statistics.ts'
 
 const NODES = 50
@@ -29,7 +29,7 @@ export function benchKubernetes(): string {
     check(usage)
     const cluster = enginePicture(usage, 'K8s', () => undefined)
     const rect = { column: 0, row: 1, width: 240, height: 65 }
-    return packingPanes({
+    return drawPacking({
       shown: [{ kind: 'engine', place: '@k8s', picture: cluster }],
       status: undefined,
       trouble: undefined,

@@ -1,5 +1,5 @@
 /** How a test opens the console: the program, the place where it runs, and its environment. */
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 export const ROOT = join(import.meta.dirname, '..', '..')
 /** The command line of this checkout's program: as it is installed where `npm test` has built that, otherwise of its sources. */
@@ -28,17 +28,21 @@ export type ConsoleOptions = {
   readonly until?: string | false
 }
 
-/** Nothing of the tester's own environment but what a program cannot do without, and CI's mark, which must change nothing. */
+/**
+ * Nothing of the tester's own environment but what a program cannot do without, and CI's mark, which must change nothing.
+ * In the tester's own home the program writes nothing.
+ */
 export function environmentOf(options: ConsoleOptions, socketPath: string): Record<string, string> {
   const { PATH, HOME, CI } = process.env
+  const given = { ...options.in?.environment, ...options.environment }
   const merged: Record<string, string | undefined> = {
     PATH,
     HOME,
     CI,
     LANG: 'C.UTF-8',
     COLORTERM: 'truecolor',
-    ...options.in?.environment,
-    ...options.environment,
+    ...(given.HOME === undefined ? { XDG_STATE_HOME: join(dirname(socketPath), 'state') } : {}),
+    ...given,
     MUSTER_OBSERVER: socketPath,
   }
   return Object.fromEntries(Object.entries(merged).filter((entry): entry is [string, string] => entry[1] !== undefined))

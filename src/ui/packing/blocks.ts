@@ -148,12 +148,6 @@ function partTexts(job: number, columns: number, rows: number, { theme, linesOf 
   })
 }
 
-/** `width` cells for an amount shared by jobs. */
-export function shareCells(shares: readonly JobAmount[], whole: number, width: number, theme: Theme): readonly Span[] {
-  const block = { theme, groupOf: (job: number) => job, linesOf: () => [], isChosen: false }
-  return blockRows(shares, whole, { width, height: 1 }, block)[0] ?? []
-}
-
 const LEVELS = ' ▁▂▃▄▅▆▇█'
 
 /** What the strip of ten minutes shows, and how; also its legend. */

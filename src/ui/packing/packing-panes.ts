@@ -26,8 +26,6 @@ export type PackingScene = {
   readonly lastWaitingOffset: number
 }
 
-export const packingPanes = (input: PackingInput): readonly PaneView[] => drawPacking(input).panes
-
 export function drawPacking(input: PackingInput): PackingScene {
   const { rect, theme, shown = [{ kind: 'queue' }] } = input
   const groups = shown.map((one) => groupOf(one, input))

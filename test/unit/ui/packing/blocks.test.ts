@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
-import { blockRows, groupOfUser, jobStyle, pastRows, shareCells } from '../../../../src/ui/packing/blocks.ts'
+import { blockRows, groupOfUser, jobStyle, pastRows } from '../../../../src/ui/packing/blocks.ts'
 
 const theme = themes.none
 const textOf = (rows: ReturnType<typeof blockRows>): string[] => rows.map((row) => row.map(({ text }) => text).join(''))
 
 describe('the cells of an amount', () => {
   const cells = (amounts: readonly number[], whole: number, width: number): string =>
-    shareCells(
-      amounts.map((amount, index) => ({ job: index + 1, amount })),
-      whole,
-      width,
-      theme,
-    )
-      .map(({ text }) => text)
-      .join('')
+    textOf(
+      blockRows(
+        amounts.map((amount, index) => ({ job: index + 1, amount })),
+        whole,
+        { width, height: 1 },
+        { theme, groupOf: (job) => job, linesOf: () => [], isChosen: false },
+      ),
+    )[0] ?? ''
 
   it('give each job at least one, and keep one for what is free', () => {
     expect(cells([500, 500], 1000, 4)).toBe('AABB')

@@ -3,12 +3,13 @@ import type { KnownHost } from '../../../../src/scheduler/jobs/packing.ts'
 import { type PaneView, type Rect, themes } from '../../../../src/ui/compositor/scene.ts'
 import { enginePicture } from '../../../../src/ui/packing/engine-picture.ts'
 import type { PackingInput } from '../../../../src/ui/packing/packing-input.ts'
-import { drawPacking, packingPanes } from '../../../../src/ui/packing/packing-panes.ts'
+import { drawPacking } from '../../../../src/ui/packing/packing-panes.ts'
 import { hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
 
 const theme = themes.none
 const area = (columns: number, rows: number): Rect => ({ column: 0, row: 1, width: columns, height: rows - 2 })
 const linesOf = ({ notice }: PaneView): string[] => notice.map((row) => row.map(({ text }) => text).join(''))
+const packingPanes = (input: PackingInput): readonly PaneView[] => drawPacking(input).panes
 const textOf = (panes: readonly PaneView[]): string => panes.flatMap(linesOf).join('\n')
 const picture = (panes: readonly PaneView[]): string[] =>
   panes.filter(({ host }) => host === ' packing').flatMap(linesOf)
