@@ -105,10 +105,9 @@ it('names a host that does not answer, and still judges the others', async () =>
 it('writes private files of a secret content, and removes them when it is stopped', async () => {
   const hosts = shells(['m2'])
   const found = check({ m1: 'one', m2: 'one' }, PATH, hosts)
-  await waitUntil(() => left().length === 1, 'the file')
-  const file = join(directory, left()[0] ?? '')
-  expect(statSync(file).mode & 0o777).toBe(0o600)
-  expect(statSync(file).size).toBe(24)
+  const file = () => join(directory, left()[0] ?? '')
+  await waitUntil(() => left().length === 1 && statSync(file()).size === 24, 'the file with its text')
+  expect(statSync(file()).mode & 0o777).toBe(0o600)
   abort.abort()
   await found
   expect(left()).toEqual([])
