@@ -90,17 +90,25 @@ function mountOf(mounts: readonly Mount[], directory: string): NfsMount | undefi
   return { point: deepest.point, source: deepest.source, ...(version === undefined ? {} : { version }) }
 }
 
-/** Prints dd's last line after `write`, `read` and `small`, as it goes. */
+/**
+ * Prints dd's last line after `write`, `read` and `small`, as it goes. Where everybody may rename, another user can put another
+ * directory in the place of the one that was made: `remove` takes only what this script writes, and a directory that has more stays.
+ */
 function measureScript(directory: string, seconds: number): string {
   const file = shellQuote(`${directory}/.muster-nfs-XXXXXXXX`)
   const block = `bs=${BLOCK_BYTES / 4} count=4`
   return `LC_ALL=C; export LC_ALL
 cd / || exit 1
-find ${shellQuote(directory)} -maxdepth 1 -name '.muster-nfs-????????' -user "$(id -u)" -mmin +60 -exec rm -rf {} + 2> /dev/null
+remove() {
+  (cd -P "$1" && [ -z "$(ls -A | grep -vxE 'data|small[0-9]+|[.]nfs[0-9a-f]+')" ] && rm -f data small[0-9]*) && rmdir "$1"
+} 2> /dev/null
+for old in ${shellQuote(directory)}/.muster-nfs-????????; do
+  [ -z "$(find "$old" -prune -type d -user "$(id -u)" -mmin +60 2> /dev/null)" ] || remove "$old"
+done
 free=$(df -P ${shellQuote(directory)} 2> /dev/null | tail -n 1 | awk '{ print $4 }')
 case $free in ''|*[!0-9]*) ;; *) [ "$free" -gt ${(2 * MOST_BLOCKS * BLOCK_BYTES) / 1024} ] || { echo "less than ${formatBytes(2 * MOST_BLOCKS * BLOCK_BYTES)} free" >&2; exit 1; } ;; esac
 d=$(mktemp -d ${file}) || exit 1
-trap 'rm -rf "$d"' EXIT
+trap 'remove "$d"' EXIT
 trap 'exit 1' HUP INT TERM
 run() {
   what=$1; shift

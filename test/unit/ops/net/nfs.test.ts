@@ -1,4 +1,8 @@
 /** An NFS mount as its client measures it: what dd of coreutils and of busybox print, and what a host may print instead. */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { OpsHosts, ScriptResult } from '../../../../src/ops/kernel/host-port.ts'
 import {
@@ -74,6 +78,39 @@ it('says that a directory is on no NFS mount, and quotes its name', async () => 
   const { record, scripts } = await measure(GNU, "/data/scratch/it's; $(reboot)")
   expect(nfsPlace(record)).toContain('is no NFS mount: this is its own disk')
   expect(scripts[1]).toContain(`mktemp -d '/data/scratch/it'\\''s; $(reboot)/.muster-nfs-XXXXXXXX'`)
+})
+
+it('removes what it wrote and nothing else, also when another user moves directories meanwhile', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'muster-nfs-unit-'))
+  try {
+    const [data, programs] = [join(root, 'data'), join(root, 'bin')]
+    const make = (name: string, file: string) => {
+      const directory = join(data, name)
+      mkdirSync(directory, { recursive: true })
+      writeFileSync(join(directory, file), '')
+      utimesSync(directory, 1, 1)
+    }
+    mkdirSync(programs)
+    make('.muster-nfs-aaaaaaaa', 'data')
+    make('.muster-nfs-bbbbbbbb', 'thesis')
+    make('results', 'thesis')
+    const program = (name: string, text: string) =>
+      writeFileSync(join(programs, name), `#!/bin/sh\n${text}\n`, { mode: 0o700 })
+    program('df', 'echo x 1 1 99999999')
+    const script = (await measure(GNU, data)).scripts[1] ?? ''
+    const run = () =>
+      spawnSync('/bin/sh', ['-c', script], { env: { ...process.env, PATH: `${programs}:${process.env.PATH}` } })
+    program('dd', `for word do case $word in of=*) echo > "\${word#of=}";; esac; done; exit 1`)
+    expect(run().status).toBe(1)
+    expect(readdirSync(data).toSorted()).toEqual(['.muster-nfs-bbbbbbbb', 'results'])
+    rmSync(join(data, '.muster-nfs-bbbbbbbb'), { recursive: true })
+    program('dd', `cd '${data}'; d=$(echo .muster-nfs-*); mv "$d" moved; mv results "$d"; exit 1`)
+    expect(run().status).toBe(1)
+    const [kept = ''] = readdirSync(data)
+    expect(existsSync(join(data, kept, 'thesis'))).toBe(true)
+  } finally {
+    rmSync(root, { recursive: true })
+  }
 })
 
 it('takes nothing that is no number, and shows no escape bytes', async () => {
