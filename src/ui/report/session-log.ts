@@ -4,6 +4,10 @@ import { asksSecret, TypedLines } from './typed-line.ts'
 /** Of what a host printed after one line, its beginning and its end. */
 const END_BYTES = 16 * 1024
 const MOST_BYTES = 24 * 2 ** 20
+/** What a part takes besides its output, about. */
+const PART_BYTES = 768
+/** Output in smaller pieces is joined. */
+const PIECE_BYTES = 1024
 const MOST_ENTRIES = 2000
 const MOST_SECRETS = 500
 
@@ -34,12 +38,13 @@ export class HostPart {
     this.typed = new TypedLines(before, columns)
   }
 
-  get keptBytes(): number {
-    return this.#headBytes + this.#tailBytes
+  /** In memory. */
+  get size(): number {
+    return PART_BYTES + this.#headBytes + this.#tailBytes
   }
 
   get droppedBytes(): number {
-    return this.#bytes - this.keptBytes
+    return this.#bytes - this.#headBytes - this.#tailBytes
   }
 
   get head(): Buffer {
@@ -55,19 +60,28 @@ export class HostPart {
     this.#bytes += bytes.length
     const forHead = bytes.subarray(0, END_BYTES - this.#headBytes)
     if (forHead.length > 0) {
-      // Copies: a small piece must not keep a large buffer alive.
-      this.#head.push(Uint8Array.from(forHead))
+      append(this.#head, forHead)
       this.#headBytes += forHead.length
     }
     const rest = bytes.subarray(forHead.length).subarray(-END_BYTES)
     if (rest.length === 0) return
-    this.#tail.push(Uint8Array.from(rest))
+    append(this.#tail, rest)
     this.#tailBytes += rest.length
     for (let [first] = this.#tail; first && this.#tailBytes - first.length >= END_BYTES; [first] = this.#tail) {
       this.#tail.shift()
       this.#tailBytes -= first.length
     }
   }
+}
+
+/** A copy: a small piece must not keep a large buffer alive. */
+function append(pieces: Uint8Array[], bytes: Uint8Array): void {
+  const last = pieces.at(-1)
+  if (last === undefined || last.length + bytes.length > PIECE_BYTES) return void pieces.push(Uint8Array.from(bytes))
+  const joined = new Uint8Array(last.length + bytes.length)
+  joined.set(last)
+  joined.set(bytes, last.length)
+  pieces[pieces.length - 1] = joined
 }
 
 export type TypedEntry = {
@@ -148,8 +162,12 @@ export class SessionLog {
       }
       const part = new HostPart(pane.before, pane.columns)
       const last = this.#current.get(host)
-      if (last !== undefined) last.after ??= pane.before
+      if (last !== undefined) {
+        last.after ??= pane.before
+        last.typed.finish()
+      }
       this.#current.set(host, part)
+      this.#bytes += part.size
       parts.set(host, part)
     }
     if (parts.size === 0) return this.#ask(typed, nowMs)
@@ -163,14 +181,15 @@ export class SessionLog {
   noteOutput(host: string, bytes: Uint8Array): void {
     const part = this.#current.get(host)
     if (part === undefined) return
-    const before = part.keptBytes
+    const before = part.size
     part.push(bytes)
-    this.#bytes += part.keptBytes - before
+    this.#bytes += part.size - before
     if (this.#bytes > MOST_BYTES) this.#drop()
   }
 
   /** A new shell: what comes now answers nothing that was typed. */
   noteShell(host: string): void {
+    this.#current.get(host)?.typed.finish()
     this.#current.delete(host)
     if (this.#open?.parts.has(host)) this.#open = undefined
   }
@@ -205,7 +224,7 @@ export class SessionLog {
 
   #add(entry: SessionEntry): void {
     this.#entries.push(entry)
-    if (this.#entries.length > MOST_ENTRIES) this.#drop()
+    if (this.#entries.length > MOST_ENTRIES || this.#bytes > MOST_BYTES) this.#drop()
   }
 
   /** The oldest. */
@@ -216,7 +235,7 @@ export class SessionLog {
       if (entry.kind !== 'typed') continue
       if (entry === this.#open) this.#open = undefined
       for (const [host, part] of entry.parts) {
-        this.#bytes -= part.keptBytes
+        this.#bytes -= part.size
         this.#keepSecrets(part.typed)
         if (this.#current.get(host) === part) this.#current.delete(host)
       }

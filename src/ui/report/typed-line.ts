@@ -49,8 +49,8 @@ export class TypedLines {
   readonly #asksSecret: boolean
   /** The cursor stood behind a prompt or a question: the echo comes before the first line feed. */
   readonly #isAtPrompt: boolean
-  readonly #row: Row
-  readonly #decoder = new TextDecoder()
+  /** Undefined: no more output belongs to it. */
+  #echo: { readonly row: Row; readonly decoder: InstanceType<typeof TextDecoder> } | undefined
   #unfinished = ''
   #startMs: number | undefined
   #isEntered = false
@@ -62,7 +62,7 @@ export class TypedLines {
   constructor(before: string, columns: number) {
     this.#asksSecret = asksSecret(before)
     this.#isAtPrompt = before !== ''
-    this.#row = new Row(columns, before.length)
+    this.#echo = { row: new Row(columns, before.length), decoder: new TextDecoder() }
   }
 
   /** Enter was typed. */
@@ -99,29 +99,36 @@ export class TypedLines {
     if (!line.isEdited) line.plain = line.text
   }
 
+  /** No more output comes: what only finds echoes is given up, since thousands of these are kept. */
+  finish(): void {
+    this.#echo = undefined
+    this.#unfinished = ''
+  }
+
   print(bytes: Uint8Array): void {
-    if (this.#outputBytes > MOST_OUTPUT_BYTES) return
+    if (this.#echo === undefined || this.#outputBytes > MOST_OUTPUT_BYTES) return
+    const { row, decoder } = this.#echo
     this.#outputBytes += bytes.length
-    const text = this.#unfinished + this.#decoder.decode(bytes, { stream: true })
+    const text = this.#unfinished + decoder.decode(bytes, { stream: true })
     const end = UNFINISHED.exec(text)?.index ?? text.length
     // An endless sequence is dropped.
     this.#unfinished = text.length - end > MOST_COLUMNS ? '' : text.slice(end)
     for (const [token, parameters, final] of text.slice(0, end).matchAll(PRINTED_TOKEN)) {
-      if (token === '\n') this.#endRow()
-      else this.#row.print(token, parameters, final)
+      if (token === '\n') this.#endRow(row)
+      else row.print(token, parameters, final)
     }
-    this.#match()
+    this.#match(row)
   }
 
-  #endRow(): void {
-    this.#match()
+  #endRow(row: Row): void {
+    this.#match(row)
     const [first] = this.#lines
     if (this.#isEntered && this.#isAtPrompt && first !== undefined && !isShown(first)) this.#isHidden = true
-    this.#row.clear()
+    row.clear()
   }
 
-  #match(): void {
-    const shown = this.#row.text
+  #match(row: Row): void {
+    const shown = row.text
     if (shown === '') return
     for (const line of this.#lines) {
       const wanted = line.plain.trim()

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { HostPart, SessionLog } from '../../../../src/ui/report/session-log.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
 
 let directory: string
@@ -134,11 +135,39 @@ it('keeps the beginning and the end of long output, in bounded memory', async ()
   await prompts()
   await run('seq 20000', () => Array.from({ length: 20_000 }, (_, index) => `${index + 1}\r\n`).join(''))
   const [entry] = console.sessionLog.entries
-  const kept = entry?.kind === 'typed' ? [...entry.parts.values()].map((part) => part.keptBytes) : []
+  const kept = entry?.kind === 'typed' ? [...entry.parts.values()].map((part) => part.size) : []
   expect(Math.max(...kept)).toBeLessThan(40_000)
   const { markdown } = await report()
   expect(markdown).toMatch(/\n1\n2\n3\n[\s\S]*KiB left out\]\n[\s\S]*\n19999\n20000\n/)
   expect(markdown.length).toBeLessThan(20_000)
+})
+
+it('drops the oldest lines when many hosts got many, and still hides what was typed into them without echo', () => {
+  const log = new SessionLog(() => ({ columns: 80, before: 'm$ ', isFullScreen: false }))
+  const hosts = Array.from({ length: 64 }, (_, index) => `m${index}`)
+  const run = (line: string, output: string) => {
+    log.noteTyped([{ hosts, bytes: Buffer.from(line) }], 0)
+    log.noteTyped([{ hosts, bytes: Buffer.from('\r') }], 0)
+    for (const host of hosts) log.noteOutput(host, Buffer.from(output))
+  }
+  run('hunter22', '\r\nm$ ')
+  for (let count = 0; count < 520; count++) run('ls', 'ls\r\nm$ ')
+  const sizes = log.entries.flatMap((entry) =>
+    entry.kind === 'typed' ? [...entry.parts.values()].map((part) => part.size) : [],
+  )
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(25 * 2 ** 20)
+  expect(log.droppedEntries).toBeGreaterThan(0)
+  expect(log.secrets()).toEqual(new Set(['hunter22']))
+})
+
+it('keeps output that comes byte by byte as it keeps output that comes at once', () => {
+  const bytes = Buffer.from(Array.from({ length: 9000 }, (_, index) => `${index}\r\n`).join(''))
+  const [slow, fast] = [new HostPart('$ ', 80), new HostPart('$ ', 80)]
+  for (const byte of bytes) slow.push(Uint8Array.of(byte))
+  fast.push(bytes)
+  expect(slow.head.equals(fast.head)).toBe(true)
+  expect(slow.tail.subarray(-16_384).equals(fast.tail)).toBe(true)
+  expect(slow.tail.length).toBeLessThan(18_000)
 })
 
 it('says that there is nothing to report', () => {
