@@ -356,33 +356,36 @@ class HeadlessScreen implements Disposable {
   }
 
   /**
-   * The text that the cursor stands behind, which may be the first prompt of the present shell, and what was printed before it: at
-   * most `mostLines` lines, the newest. Undefined: the cursor is at the beginning of a line, or a full-screen program runs.
+   * The text that the cursor stands behind, which may be the first prompt of the present shell. Undefined: the cursor is at the
+   * beginning of a line, or a full-screen program runs. Asked after all output until there is a prompt, so it reads visible rows only.
    */
-  loginPrompt(mostLines: number): LoginPrompt | undefined {
+  loginPrompt(): LoginPrompt | undefined {
     const start = this.#shellStart
     const buffer = this.#buffers.active
     if (start === undefined || buffer.type === 'alternate' || buffer.cursorX === 0 || !this.#internals.isAtGround)
       return undefined
-    const cursorLine = this.#startOfLine(buffer.baseY + buffer.cursorY)
-    const editor = this.#editorStart
-    const promptLine = editor && !editor.isDisposed ? Math.min(editor.line, cursorLine) : cursorLine
+    return {
+      text: this.lineToCursor(),
+      isLineEditor: this.#editorStart !== undefined,
+      rowsAbove: Math.max(0, this.#promptLine() - buffer.baseY),
+      isFirstShell: start.isDisposed || start.line === 0,
+    }
+  }
+
+  /** What the present shell has printed above its prompt: at most `mostLines` lines, the newest. */
+  loginLines(mostLines: number): string[] {
+    const start = this.#shellStart
+    if (start === undefined) return []
     const first = Math.max(start.isDisposed ? 0 : start.line, 0)
     const lines: string[] = []
-    for (let line = promptLine - 1; line >= first && lines.length < mostLines; line--) {
+    for (let line = this.#promptLine() - 1; line >= first && lines.length < mostLines; line--) {
       const begin = Math.max(first, this.#startOfLine(line))
       let text = ''
       for (let row = begin; row <= line; row++) text += row < line ? this.#wholeText(row) : this.#textOf(row)
       lines.push(text)
       line = begin
     }
-    return {
-      lines: lines.reverse(),
-      text: this.textBeforeCursor(),
-      isLineEditor: editor !== undefined,
-      rowsAbove: Math.max(0, promptLine - buffer.baseY),
-      isFirstShell: start.isDisposed || start.line === 0,
-    }
+    return lines.reverse()
   }
 
   /** The line that the cursor is on, up to the cursor. */
@@ -426,9 +429,17 @@ class HeadlessScreen implements Disposable {
     return this.#terminal.registerMarker(this.#startOfLine(baseY + cursorY) - baseY - cursorY)
   }
 
-  #startOfLine(line: number): number {
+  /** Where the text begins that the cursor stands behind, which a line editor may have begun some lines above. */
+  #promptLine(): number {
+    const { baseY, cursorY } = this.#buffers.active
+    const cursorLine = this.#startOfLine(baseY + cursorY, baseY)
+    const editor = this.#editorStart
+    return editor && !editor.isDisposed ? Math.min(editor.line, cursorLine) : cursorLine
+  }
+
+  #startOfLine(line: number, first = 0): number {
     let start = line
-    while (start > 0 && this.#isWrapped(start)) start--
+    while (start > first && this.#isWrapped(start)) start--
     return start
   }
 
@@ -479,7 +490,6 @@ export type Screen = Pick<HeadlessScreen, keyof HeadlessScreen>
 export type ScreenModes = Readonly<Screen['modes']>
 
 export type LoginPrompt = {
-  readonly lines: readonly string[]
   /** Left of the cursor, on its row. */
   readonly text: string
   /** A line editor asks, as shells have it: it is hardly a question of another program. */

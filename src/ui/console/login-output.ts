@@ -77,16 +77,17 @@ export class LoginOutput implements Disposable {
     if (!this.#waiting.has(host)) return
     this.#waiting.get(host)?.[Symbol.dispose]()
     this.#waiting.set(host, undefined)
-    const prompt = this.#options.screen(host)?.loginPrompt(MOST_LINES)
+    const prompt = this.#options.screen(host)?.loginPrompt()
     if (prompt === undefined || !isShellPrompt(prompt)) return
     if (prompt.isLineEditor) return this.#take(host, prompt)
     const timer = this.#options.clock.after(QUIET_MS, () => this.#take(host, prompt))
     this.#waiting.set(host, timer)
   }
 
-  #take(host: string, { lines, rowsAbove, isFirstShell }: LoginPrompt): void {
+  #take(host: string, { rowsAbove, isFirstShell }: LoginPrompt): void {
     const { screen, isHidden } = this.#options
     this.#stop(host)
+    const lines = screen(host)?.loginLines(MOST_LINES) ?? []
     const shown = trimBlank(lines.map((line) => printable(line.slice(0, MOST_COLUMNS))))
     this.#texts.set(host, shown)
     // After a reconnection the output of the shell before stands above: it stays in view.

@@ -1,6 +1,8 @@
 /** Warnings in what a host printed at login, in a few words each. Pure; each pattern reads one line of bounded length. */
 
 const FULL_PERCENT = 90
+/** Of one host: the log is for all of them. */
+const MOST_WARNINGS = 10
 
 type Finder = (line: string) => string | undefined
 
@@ -35,7 +37,7 @@ const FINDERS: readonly Finder[] = [
 ]
 
 export function loginWarnings(lines: readonly string[]): string[] {
-  return [...new Set(lines.flatMap((line) => FINDERS.flatMap((find) => find(line) ?? [])))]
+  return [...new Set(lines.flatMap((line) => FINDERS.flatMap((find) => find(line) ?? [])))].slice(0, MOST_WARNINGS)
 }
 
 /** The address or name that the last login came from. */

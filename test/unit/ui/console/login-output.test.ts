@@ -115,6 +115,16 @@ it('names warnings in the log, hosts that print the same together', async () => 
   ])
 })
 
+it('reads no more than the screen after each piece of output, however long the line of the cursor is', async () => {
+  const { print, console } = harness()
+  await print('m1', 'x'.repeat(50_000))
+  const screen = console.views.screen('m1')
+  const prompt = screen?.loginPrompt()
+  expect(prompt?.text.endsWith('xx')).toBe(true)
+  expect(prompt?.text.length).toBeLessThanOrEqual((screen?.columns ?? 0) * (screen?.rows ?? 0))
+  expect(prompt?.rowsAbove).toBe(0)
+})
+
 it('finds warnings and no others', () => {
   expect(loginWarnings(['  Usage of /:   45.0% of 9GB', 'Memory usage: 98%', '/ is using 91.5% of 9GB'])).toEqual([
     '/ is 91% full',
@@ -123,6 +133,8 @@ it('finds warnings and no others', () => {
   expect(loginWarnings(['There were 2 failed login attempts since the last successful login.'])).toEqual([
     'failed login attempts: 2',
   ])
+  const many = Array.from({ length: 200 }, (_, index) => `/disk${index} is using 95% of 9GB`)
+  expect(loginWarnings(many)).toHaveLength(10)
   expect(loginWarnings(['Welcome to Ubuntu', '12 updates can be applied immediately.'])).toEqual([])
   expect(lastLoginFrom(['Last login: Mon Nov 23 10:00:00 2026 from 10.0.0.5'])).toBe('10.0.0.5')
   expect(lastLoginFrom(['Last login: Mon Nov 23 10:00:00 2026 on tty1'])).toBeUndefined()
