@@ -57,8 +57,9 @@ const NAMES = [
   `{ if (++m > ${MOST_PROCESSES}) next; print $ 1; if ($ 1 in b) next; print t, substr($ 0, 1, ${MOST_COMMAND}) | c }`,
 ].join(' ')
 
+/** Not echo: dash turns a backslash and n in the name of a process into another line. */
 const nvidia = (tag: string, command: string) =>
-  `nvidia-smi ${command} 2>/dev/null | while read -r l; do echo "${tag} $l"; done`
+  `nvidia-smi ${command} 2>/dev/null | awk -v t=${tag} "{ print t, $ 0 }"`
 
 /** As WATCH_SCRIPT, without the characters that some login shell reads differently; a line `=` ends a report. */
 export const PROCESS_SCRIPT = [

@@ -1,4 +1,9 @@
 /** The processes of a host: what its script prints, as rows and rates, also when programs and hosts lie. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { PROCESS_SCRIPT, ProcessReader } from '../../../../src/ops/net/watch/processes.ts'
 
@@ -69,6 +74,33 @@ describe('a report', () => {
     ]
     expect(last(own.join(''))?.processes.map(({ pid }) => pid)).toEqual([1])
   })
+})
+
+it('lets no process that uses a GPU forge lines by its name', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-gpu-'))
+  try {
+    const program = join(directory, 'nvidia-smi')
+    writeFileSync(program, `#!/bin/sh\ncat <<'END'\n    0  7  C  93  40  evil\\nself 1\nEND\n`)
+    chmodSync(program, 0o700)
+    const script = spawn('/bin/sh', ['-c', PROCESS_SCRIPT], {
+      env: { ...process.env, PATH: `${directory}:${process.env.PATH}` },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    })
+    let text = ''
+    let isEnded = false
+    script.stdout.on('data', (bytes: Buffer) => {
+      text += bytes.toString()
+      if (isEnded || !text.includes('\ngpus\n')) return
+      isEnded = true
+      process.kill(-(script.pid as number), 'SIGKILL')
+    })
+    await once(script, 'close')
+    expect(text.split('\n').filter((each) => each.startsWith('self '))).toHaveLength(1)
+    expect(text).toContain('gpu     0  7  C  93  40  evil\\nself 1\n')
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
 })
 
 describe('a hostile host', () => {
