@@ -36,7 +36,8 @@ const MOST_COLUMNS = 2000
 const EDITOR_STARTS = '\x1b[?2004h'
 /** What `clear` prints: what comes before it is still part of the session. */
 const CLEARS = /\x1b\[H\x1b\[[0-3]?J(?:\x1b\[3J)?/g
-const FULL_SCREEN = /\x1b\[\?(?:[\d;]*;)?(?:47|1047|1049)(?:;[\d;]*)?h/
+const MODES = /\x1b\[\?([\d;]*)h/g
+const FULL_SCREEN: ReadonlySet<string> = new Set(['47', '1047', '1049'])
 
 /** `promptOf`: the text left of the cursor now, for what was typed last. */
 export async function buildReport(
@@ -136,12 +137,16 @@ function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'
   const own = isEchoed || command === '' ? [] : [command]
   const answer = part.typed.isEntered ? [...own, ...rest, ...cut, ...linesOf(end, part)] : []
   const lines = withoutPrompt(answer, after)
-  const note = FULL_SCREEN.test(head.toString('latin1')) ? ['[a full-screen program ran here]'] : []
+  const note = entersFullScreen(head.toString('latin1')) ? ['[a full-screen program ran here]'] : []
   return {
     command: hide(command).slice(0, MOST_COLUMNS),
     lines: [...lines, ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
   }
 }
+
+/** Not one pattern: it would try every place of a long list of modes as the one that is searched. */
+const entersFullScreen = (text: string): boolean =>
+  [...text.matchAll(MODES)].some(([, modes = '']) => modes.split(';').some((mode) => FULL_SCREEN.has(mode)))
 
 const wholeLines = (bytes: Buffer): Buffer => bytes.subarray(0, bytes.lastIndexOf('\n') + 1)
 
@@ -175,7 +180,7 @@ function untilPrompt(bytes: Buffer): Buffer {
 /** As the host's terminal showed it. */
 function linesOf(bytes: Buffer, { columns }: HostPart): readonly string[] {
   const text = bytes.toString('latin1')
-  const isFullScreen = FULL_SCREEN.test(text)
+  const isFullScreen = entersFullScreen(text)
   const shown = Buffer.from(text.replace(CLEARS, ''), 'latin1')
   using screen = createScreen({ columns, rows: 24, historyLines: 4 * HALF_LINES, handlers: { onReply() {} } })
   screen.parse(isFullScreen ? Buffer.concat([shown, Buffer.from('\x18\x1b[?1049l')]) : shown)

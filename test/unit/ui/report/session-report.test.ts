@@ -121,7 +121,7 @@ it('has completed lines as the host shows them, and no screens of full-screen pr
   type('\tho\t\r')
   for (const host of ['m1', 'm2', 'm3']) await print(host, `c/hosts\r\nlocal\r\n\x1b[?2004h${host}# `)
   type('vi x\r')
-  for (const host of ['m1', 'm2', 'm3']) await print(host, 'vi x\r\n\x1b[?1049h\x1b[HSCREEN OF VI')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, 'vi x\r\n\x1b[?7;1049h\x1b[HSCREEN OF VI')
   type('isecret text\x1b:wq\r')
   for (const host of ['m1', 'm2', 'm3']) await print(host, `secret text\x1b[?1049l\x1b[?2004h${host}# `)
   const { markdown } = await report()
