@@ -113,7 +113,8 @@ function workspaceOf(from: Inventory | readonly WorkspacePart[]): Workspace {
       inventory.hosts.map(({ name }) => nameOf(name)),
     )
     for (const [group, members] of inventory.groups) {
-      const isOwn = (groupCount.get(group) ?? 0) === 1 && !titles.has(group)
+      // A group of one file may be called as this one calls a group of another: `a/fast`.
+      const isOwn = (groupCount.get(group) ?? 0) === 1 && !titles.has(group.split('/')[0] ?? '')
       groups.set(isOwn ? group : `${title}/${group}`, members.map(nameOf))
     }
   }

@@ -43,6 +43,23 @@ describe('a workspace of several files', () => {
     expect(inventory.file).toBeUndefined()
   })
 
+  it('lets no file take the name that another file has for a group', () => {
+    const { groups } = new DeclaredHosts(
+      [
+        partOf('a', 'hosts: { m1: {} }\ngroups: { fast: m1 }'),
+        partOf('b', 'hosts: { m2: {} }\ngroups: { fast: m2, a/fast: m2 }'),
+      ],
+      RESOLUTION,
+    ).inventory
+    expect(Object.fromEntries(groups)).toEqual({
+      a: ['m1'],
+      'a/fast': ['m1'],
+      b: ['m2'],
+      'b/fast': ['m2'],
+      'b/a/fast': ['m2'],
+    })
+  })
+
   it('reaches each host as its own file says, under its own name', async () => {
     const endpoints = await workspace()
       .resolve('@b,a/m[1-2],m2', {})
