@@ -153,11 +153,11 @@ export function meshCsv({ links, pings }: MeshReport): string {
   return [CSV_COLUMNS, ...rows].map((line) => `${line}\n`).join('')
 }
 
-/** A text that a spreadsheet would take for a formula gets an apostrophe. */
+/** A text that a spreadsheet would take for a formula gets an apostrophe; in many countries a semicolon begins the next cell. */
 function csvCell(value: string | number | undefined): string {
   if (value === undefined) return ''
   if (typeof value === 'number') return String(Number(value.toFixed(3)))
-  const text = printable(/^[=+@-]/.test(value) ? `'${value}` : value)
+  const text = printable(value.replace(/(^|;)(?=\s*[=+@-])/g, "$1'"))
   return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 

@@ -190,6 +190,9 @@ describe('a mesh on a screen', () => {
     }
     expect(meshCsv(hostile)).toContain(`"'=cmd()\\x1b[2J<script>"",""x"`)
     expect(meshSvg(hostile, findings, 't')).not.toContain('<script')
+    const other = mesh(() => ({ kind: 'failed', cause: 'broken', reason: 'no;=1+1; @x a;b\uffff' }))
+    expect(meshCsv(other)).toContain("no;'=1+1;' @x a;b")
+    expect(meshSvg(other, [], 't')).not.toContain('\uffff')
   })
 })
 
