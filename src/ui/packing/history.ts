@@ -6,6 +6,8 @@ import type { DeviceHold, PackedHost } from '../../scheduler/jobs/packing.ts'
 export const HISTORY_MS = 600_000
 const STEP_MS = 10_000
 const STEPS = HISTORY_MS / STEP_MS + 1
+/** Of one host, which may name other GPUs whenever its script starts again. */
+const MOST_PARTS = 512
 /** Less is idle. */
 const IDLE = 0.05
 
@@ -51,6 +53,7 @@ export class UseHistory {
 }
 
 function addTo(parts: Map<UsedPart, Ring>, part: UsedPart, atMs: number, busy: number): void {
+  if (parts.size >= MOST_PARTS && !parts.has(part)) return
   const make = () => ({
     steps: new Float64Array(STEPS),
     sums: new Float64Array(STEPS),

@@ -28,6 +28,14 @@ describe('the last ten minutes of a device', () => {
     expect(pastCells(histories, 'm1', 'm1', 0, 10, NOW).at(8)).toMatchObject({ job: 3, busy: expect.closeTo(0.9) })
   })
 
+  it('are kept of so many devices of a host, whatever it says', () => {
+    const use = new UseHistory()
+    for (let id = 0; id < 2000; id++)
+      use.note('m1', { ...sampleAt(NOW, 1), gpus: [{ id: String(id), name: 'A100', busy: 1 }] })
+    expect(use.between('m1', 500, NOW - 1, NOW + 1)).toBe(1)
+    expect(use.between('m1', 600, NOW - 1, NOW + 1)).toBeUndefined()
+  })
+
   it('say that a device was used without a job, and that nothing is known of the time before', () => {
     const use = new UseHistory()
     use.note('m1', sampleAt(NOW - 1000, 0.5))
