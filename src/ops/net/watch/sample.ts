@@ -79,6 +79,7 @@ const PICK = [
 
 const FILES = '/proc/uptime /proc/loadavg /proc/stat /proc/meminfo /proc/vmstat /proc/net/dev /proc/diskstats'
 const NVIDIA = 'index,uuid,name,utilization.gpu,memory.used,memory.total,temperature.gpu,power.draw'
+/** For what no user of the host can name: dash's echo turns a backslash and n into another line. */
 const tagged = (tag: string) => `while read -r l; do echo "${tag} $l" || exit; done`
 /** How many samples pass between two calls of df. */
 const SELDOM = 15
@@ -89,7 +90,7 @@ export const WATCH_SCRIPT = [
   'c=0; while read -r w x; do case $w in cpu[0-9]*) c=$((c+1));; intr) break;; esac; done </proc/stat; echo "cores $c"',
   `if command -v nvidia-smi >/dev/null 2>&1; then nvidia-smi --query-gpu=${NVIDIA} --format=csv,noheader,nounits -l 5 2>/dev/null | ${tagged('nvidia')} & nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv,noheader,nounits -l 5 2>/dev/null | ${tagged('nvproc')} & fi`,
   `if command -v rocm-smi >/dev/null 2>&1; then while :; do rocm-smi --showproductname --showuse --showmeminfo vram --showtemp --showpower --csv 2>/dev/null | ${tagged('rocm')}; sleep 30; done & fi`,
-  `n=0; while :; do if [ $n = 0 ]; then m=; if grep -q " nfs4* " /proc/mounts; then m=/proc/self/mountstats; fi; { df -Pkl 2>/dev/null || df -Pk / 2>/dev/null; } | ${tagged('fs')}; n=${SELDOM}; fi; sed -n "${PICK}" ${FILES} $m 2>/dev/null; echo "=" || exit; n=$((n-1)); sleep 1 || exit; done`,
+  `n=0; while :; do if [ $n = 0 ]; then m=; if grep -q " nfs4* " /proc/mounts; then m=/proc/self/mountstats; fi; { df -Pkl 2>/dev/null || df -Pk / 2>/dev/null; } | sed "s/^/fs /"; n=${SELDOM}; fi; sed -n "${PICK}" ${FILES} $m 2>/dev/null; echo "=" || exit; n=$((n-1)); sleep 1 || exit; done`,
 ].join('; ')
 
 /** More than any sample of a machine with hundreds of disks and cards. */

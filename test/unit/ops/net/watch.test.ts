@@ -1,5 +1,8 @@
 /** The counters of a watched host, as a Debian 12 has printed them, and graphics cards as their tools print them. */
-import { readFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -174,6 +177,31 @@ describe('samples', () => {
 
 it('is one line that every login shell hands to sh unchanged', () => {
   expect(WATCH_SCRIPT).not.toMatch(/['\\%!\n]/)
+})
+
+it('lets no file system forge lines by the name of its mount point', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-df-'))
+  try {
+    const text = 'sshfs 100 90 10 90% /home/mallory/a\\ncpu 9 9'
+    writeFileSync(join(directory, 'df'), `#!/bin/sh\ncat <<'END'\n${text}\nEND\n`, { mode: 0o700 })
+    const script = spawn('/bin/sh', ['-c', WATCH_SCRIPT], {
+      env: { ...process.env, PATH: `${directory}:${process.env.PATH}` },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    })
+    let printed = ''
+    let isEnded = false
+    script.stdout.on('data', (bytes: Buffer) => {
+      printed += bytes.toString()
+      if (isEnded || !printed.includes('\n=\n')) return
+      isEnded = true
+      process.kill(-(script.pid as number), 'SIGKILL')
+    })
+    await once(script, 'close')
+    expect(printed).toContain(`\nfs ${text}\n`)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
 })
 
 describe('watching', () => {
