@@ -388,12 +388,12 @@ class HeadlessScreen implements Disposable {
     return lines.reverse()
   }
 
-  /** The line that the cursor is on, up to the cursor. */
+  /** The line that the cursor is on, up to the cursor, as far as it is on the screen. */
   textBeforeCursor(): string {
     const buffer = this.#buffers.active
     const row = buffer.baseY + buffer.cursorY
     let text = ''
-    for (let line = this.#startOfLine(row); line < row; line++) text += this.#wholeText(line)
+    for (let line = this.#startOfLine(row, buffer.baseY); line < row; line++) text += this.#wholeText(line)
     const last = textOfCells(this.#cellsOf(row), 0, buffer.cursorX)
     return text + last.padEnd(Math.min(buffer.cursorX, this.#columns))
   }

@@ -40,7 +40,7 @@ export class HostPart {
 
   /** In memory. */
   get size(): number {
-    return PART_BYTES + this.#headBytes + this.#tailBytes
+    return PART_BYTES + this.before.length + this.#headBytes + this.#tailBytes
   }
 
   get droppedBytes(): number {

@@ -160,6 +160,17 @@ it('drops the oldest lines when many hosts got many, and still hides what was ty
   expect(log.secrets()).toEqual(new Set(['hunter22']))
 })
 
+it('keeps of an endless line no more than the screen shows', async () => {
+  const { print, type, console } = harness()
+  await print('m1', 'x'.repeat(50_000))
+  type('ls\r')
+  const [entry] = console.sessionLog.entries
+  const before = entry?.kind === 'typed' ? (entry.parts.get('m1')?.before ?? '') : ''
+  const { columns = 0, rows = 0 } = console.views.screen('m1') ?? {}
+  expect(before).toMatch(/^x+$/)
+  expect(before.length).toBeLessThanOrEqual(columns * rows)
+})
+
 it('keeps output that comes byte by byte as it keeps output that comes at once', () => {
   const bytes = Buffer.from(Array.from({ length: 9000 }, (_, index) => `${index}\r\n`).join(''))
   const [slow, fast] = [new HostPart('$ ', 80), new HostPart('$ ', 80)]
