@@ -43,8 +43,8 @@ export const verb: VerbCode = {
         'close a pane S seconds after its shell has ended (0: never; default: auto_close in preferences.yaml)',
         numberFrom(0),
       )
-      .option('--keep', 'go on detached when the terminal is lost (default: keep in preferences.yaml)')
-      .option('--new', 'open another console although a detached one has the same hosts')
+      .option('--keep', 'detach, instead of ending, when the terminal is lost (default: keep in preferences.yaml)')
+      .option('--new', 'open a new console even if a detached one has the same hosts')
     addClusterSshOptions(command)
   },
   help: `
@@ -127,7 +127,7 @@ async function openHosts(
     const now = await loadInventory(source)
     // Not another file that is found where this one is missing.
     if (now.file === file) return now
-    throw new MusterError('configuration', `${printable(file)} is gone`)
+    throw new MusterError('configuration', `${printable(file)} no longer exists`)
   })
   return { declared, hosts, paths: [file] }
 }

@@ -37,7 +37,7 @@ Exit codes: 0 measured, 1 could not be measured, 4 the host could not be reached
     const { endpoints } = await selectEndpoints(host, options, context)
     const [endpoint] = endpoints
     if (endpoint === undefined || endpoints.length !== 1)
-      throw new MusterError('usage', `this is not one host: ${printable(host)}`)
+      throw new MusterError('usage', `name one host, not ${printable(host)}`)
     using opened = openOpsHosts([endpoint], options, context)
     const { stdout, stderr, signal } = context
     const record = newNfsRecord(endpoint.host)

@@ -32,8 +32,8 @@ function chosen(sessions: readonly FoundSession[], name: string | undefined): Fo
   const [only, ...others] = name === undefined ? (detached.length > 0 ? detached : sessions) : named
   if (only !== undefined && others.length === 0) return only
   if (name !== undefined)
-    throw new MusterError('usage', `no console is called ${printable(name)}`, { hint: 'To list them: muster sessions' })
-  if (only === undefined) throw new MusterError('usage', 'no console is open', { hint: 'To open one: muster' })
+    throw new MusterError('usage', `no console is called ${printable(name)}`, { hint: 'Run: muster sessions' })
+  if (only === undefined) throw new MusterError('usage', 'no console is open', { hint: 'Run: muster' })
   throw new MusterError('usage', `${others.length + 1} consoles are open: name one`, {
     hint: [only, ...others].map((each) => `  muster attach ${each.name}`).join('\n'),
   })

@@ -87,7 +87,7 @@ async function follow(
         process.kill(process.pid, 'SIGSTOP')
       } else if (message.type === 'refused') {
         hasLeft = true
-        over.reject(new MusterError('unreachable', `the console cannot be attached: ${message.reason}`))
+        over.reject(new MusterError('unreachable', `cannot attach the console: ${message.reason}`))
       } else if (message.type === 'left') {
         hasLeft = true
         stdout.write(message.text)

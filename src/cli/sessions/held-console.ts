@@ -184,7 +184,7 @@ export function holdConsole(
     }
     if (client !== undefined) {
       console.detach()
-      release(0, `This console was attached on another terminal, ${printable(terminal)}.\n`)
+      release(0, `The console has moved to another terminal, ${printable(terminal)}.\n`)
     }
     endDetachment()
     client = { ...streams, link: to, terminal }

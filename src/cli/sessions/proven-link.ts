@@ -38,7 +38,7 @@ export async function openProvenLink(
   const greeted = Promise.withResolvers<void>()
   let isTrusted = false
   const refuse = (what: string) => {
-    greeted.reject(new MusterError('configuration', `what listens at the socket of a console ${what}`))
+    greeted.reject(new MusterError('configuration', `the process at the console's socket ${what}`))
     link.close()
   }
   const greet = (message: FromConsole) => {
@@ -56,7 +56,7 @@ export async function openProvenLink(
   const link: ClientLink = new KeeperLink<FromConsole, ToConsole>(socket, {
     ...PLAIN,
     onMessage: (message) => (isTrusted ? handlers.onMessage(message) : greet(message)),
-    onClose: () => (isTrusted ? handlers.onClose() : refuse('has gone')),
+    onClose: () => (isTrusted ? handlers.onClose() : refuse('closed the connection')),
   })
   link.send({ type: 'hello', protocol: PROTOCOL, nonce })
   using _limit = clock.after(GREETING_LIMIT_MS, () => refuse('does not answer'))

@@ -66,9 +66,9 @@ export class ChangedFiles implements Disposable {
   #refuse(file: Watched, reason: string): void {
     const name = basename(file.path)
     const [first = '', ...more] = reason.split('\n')
-    const rest = more.length === 0 ? '' : ` (and ${more.length} more, on tab Log)`
-    this.#context.notice(`${name} is not taken: ${first}${rest}`, 'error')
-    for (const line of [first, ...more]) this.#context.log('', `${name} is not taken: ${line}`, 'error')
+    const rest = more.length === 0 ? '' : ` (and ${more.length} more in the Log tab)`
+    this.#context.notice(`cannot reload ${name}: ${first}${rest}`, 'error')
+    for (const line of [first, ...more]) this.#context.log('', `cannot reload ${name}: ${line}`, 'error')
   }
 
   #wait(clock: Clock): void {

@@ -451,7 +451,7 @@ export class ConsoleApp implements PageContext, Disposable {
     const taken = changed.filter((key) => !AT_START.has(key))
     return `preferences.yaml: ${[
       ...(taken.length === 0 ? [] : [`${taken.join(', ')} changed`]),
-      ...(later.length === 0 ? [] : [`${later.join(', ')} from the next start on`]),
+      ...(later.length === 0 ? [] : [`at the next start: ${later.join(', ')}`]),
     ].join('; ')}`
   }
 

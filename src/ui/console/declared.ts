@@ -23,8 +23,8 @@ export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: Declar
       : [`${foldHostSet(added)} ${added.length === 1 ? 'is' : 'are'} new: ${leader} + connects`]),
     ...(gone.length === 0
       ? []
-      : [`${foldHostSet(gone)} ${gone.length === 1 ? 'is' : 'are'} gone from it, and still open`]),
-    ...(hasGroups ? ['its groups have changed'] : []),
+      : [`${foldHostSet(gone)} ${gone.length === 1 ? 'was removed, and stays' : 'were removed, and stay'} open`]),
+    ...(hasGroups ? ['groups changed'] : []),
   ]
   return news.length === 0 ? undefined : `hosts.yaml: ${news.join('; ')}`
 }

@@ -91,7 +91,7 @@ const quitDialog =
           ...(isAsking ? [{ text: 'asking the hosts what runs …', tone: 'muted' as const }] : programs),
           ...(isAsking || silent.length === 0
             ? []
-            : [{ ...lineOf('a program (the host has not told which)', silent), tone: 'warning' as const }]),
+            : [{ ...lineOf('an unknown program', silent), tone: 'warning' as const }]),
         ]
         const most = Math.max(1, rows - 9)
         return {

@@ -277,7 +277,7 @@ function directionRows(state: PictureState, pair: OrderedPair, most: number, con
     ...(ping === undefined || ping.lostFraction === 0 ? [] : [line('pings lost', percentOf(ping.lostFraction))]),
     ...(ping?.isWhole === undefined
       ? []
-      : [line('MTU', ping.isWhole ? 'packets of full size pass' : 'packets of full size are divided or lost')]),
+      : [line('MTU', ping.isWhole ? 'full-size packets pass' : 'full-size packets are fragmented or lost')]),
   ]
   if (outcome?.kind !== 'measured') {
     return [...wrapRows(rateWords(outcome), columns, ' ', styleOf(theme.danger)), ...before, ...trips]
@@ -330,7 +330,7 @@ export function planPanes(run: MeshRun, { rect, theme }: PictureContext): readon
     ...text(`${foldHostSet(order.hosts)}: ${plan.words}`, boldStyle(theme.accent)),
     ...examined,
     ...text(
-      'Nothing is installed. A server listens on each measured host for one measurement, and exits.',
+      'Nothing is installed. On each measured host, a server runs for one measurement and then exits.',
       mutedStyle(theme),
     ),
     [],

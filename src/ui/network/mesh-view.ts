@@ -68,7 +68,7 @@ export const meshKeys: readonly KeyEntry<ConsoleState>[] = runKeys.map((entry) =
 
 const HELP: readonly DialogLine[] = [
   { text: 'm[1-4]     @gpus --time 10 --serial     all --udp 100M', tone: 'muted' },
-  { text: 'Options as of muster net mesh. The plan is shown first.', tone: 'muted' },
+  { text: 'Takes the options of muster net mesh. The plan is shown first.', tone: 'muted' },
 ]
 
 const SHOW_EVERY_MS = 200
@@ -246,7 +246,7 @@ export class MeshView implements NetworkView {
       const measured = measuredOf(end.report.links).length
       const words = `mesh: ${measured} of ${end.report.links.length} links measured${first === undefined ? '' : `; ${first.text}`}`
       this.#context.log(who, printable(words), first === undefined || first.gravity === 'note' ? 'info' : 'warning')
-      if (this.#context.state.tab !== 'network') this.#context.notice('mesh measured: see the tab Network')
+      if (this.#context.state.tab !== 'network') this.#context.notice('mesh measured: see the Network tab')
     } catch (error) {
       this.#fail(error)
     }

@@ -45,8 +45,8 @@ export function nfsPanes({ record, isMeasuring }: NfsRun, { rect, theme, chart }
   }
   const rate = (values: readonly number[]) => `${formatBytes(values.at(-1) ?? 0)}/s`
   return [
-    ...draw(' nfs-write', 'write, bytes a second', writes, first, rate(writes)),
-    ...draw(' nfs-read', 'read, bytes a second', reads, second, rate(reads)),
+    ...draw(' nfs-write', 'write, bytes per second', writes, first, rate(writes)),
+    ...draw(' nfs-read', 'read, bytes per second', reads, second, rate(reads)),
     ...draw(' nfs-small', 'small files, ms', smallFiles, third, `${(smallFiles.at(-1) ?? 0).toFixed(1)} ms`),
     rowsPane({
       id: ' nfs',
@@ -61,7 +61,7 @@ export function nfsPanes({ record, isMeasuring }: NfsRun, { rect, theme, chart }
 }
 
 function phaseOf({ directory, pending, smallFiles }: NfsRecord): string {
-  if (directory === undefined) return 'looking for the mount…'
+  if (directory === undefined) return 'finding the mount…'
   if (smallFiles.length > 0) return 'writing small files…'
   return pending.read.bytes > 0 || pending.read.seconds > 0 ? 'reading…' : 'writing…'
 }

@@ -130,7 +130,7 @@ export class NfsTestView implements NetworkView {
   #read(text: string): Order {
     const [target = '', ...rest] = text.trim().split(/\s+(?=--)/)
     const [host = '', ...path] = target.split(/\s+/)
-    if (!this.#context.state.hosts.has(host)) throw new MusterError('usage', `no open host is called ${host}`)
+    if (!this.#context.state.hosts.has(host)) throw new MusterError('usage', `${host} is not an open host`)
     const directory = path.length === 0 ? undefined : path.join(' ')
     if (directory !== undefined && !directory.startsWith('/'))
       throw new MusterError('usage', 'the directory must be an absolute path')

@@ -129,7 +129,7 @@ export class PairTestView implements NetworkView {
     const hosts = this.#resolveHosts(target.replace(/,\s*$/, ''), [...all.keys()], groups)
     const [first, second] = hosts
     if (first === undefined || second === undefined || hosts.length !== 2)
-      throw new MusterError('usage', `a pair is two hosts, and this names ${hosts.length}`)
+      throw new MusterError('usage', `name two hosts, not ${hosts.length}`)
     return {
       first,
       second,

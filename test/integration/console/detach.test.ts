@@ -108,7 +108,7 @@ describe('a console without its terminal', () => {
     const second = await start({ args: ['attach', 'lab'], size: [240, 67] })
     expect(await first.ended()).toEqual({ code: 0 })
     expect(first.modes).toMatchObject(UNTOUCHED)
-    expect(first.screen().join('\n')).toMatch(/This console was attached on another terminal, \/dev\/pts\/\d+\./)
+    expect(first.screen().join('\n')).toMatch(/The console has moved to another terminal, \/dev\/pts\/\d+\./)
     await second.type('echo here\r')
     await second.expectOnAll(['m1', 'm2'], () => /^here$/m)
     await second.quit()

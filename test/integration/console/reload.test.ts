@@ -58,7 +58,7 @@ describe.skipIf(!requirement('ssh'))('files that change while the console is ope
 
     await console.leader('6')
     writeFileSync(file, 'hosts: [broken\n')
-    await console.expectScreen(/hosts\.yaml is not taken/)
+    await console.expectScreen(/cannot reload hosts\.yaml/)
     await console.key('1')
     await console.receivers('@last')
     await console.expectReceivers('m3')
@@ -68,7 +68,7 @@ describe.skipIf(!requirement('ssh'))('files that change while the console is ope
     await console.expectScreen(/preferences\.yaml: leader, mouse changed/)
     expect(console.modes.mouse).toBe('none')
     writeFileSync(preferences, 'leader: x\n')
-    await console.expectScreen(/preferences\.yaml is not taken/)
+    await console.expectScreen(/cannot reload preferences\.yaml/)
     await console.key('1', 'Ctrl-a', 'a')
     await console.expectReceivers('m1', 'm2', 'm3')
   })

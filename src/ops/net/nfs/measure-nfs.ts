@@ -62,7 +62,7 @@ export async function measureNfs(host: string, options: NfsOptions, context: Nfs
     return fail(reasonOfResult(listed, formatOutcome), listed.outcome.kind === 'unreachable')
   const mounts = parseMounts(Buffer.from(listed.stdout).toString())
   const directory = options.directory ?? mounts.find(isNfs)?.point
-  if (directory === undefined) return fail('it has no NFS mount; name a directory to measure that')
+  if (directory === undefined) return fail('it has no NFS mount; to measure another directory, name it')
   if (!directory.startsWith('/')) return fail('the directory must be an absolute path')
   onEvent({ type: 'directory', host, directory, mount: mountOf(mounts, directory) })
   const reader = new NfsReader()
@@ -220,7 +220,7 @@ export function takeNfsEvent(record: NfsRecord, event: NfsEvent): number | undef
 /** `m8:/data is m10:/srv (NFS 4.2)`. Not printable yet. */
 export function nfsPlace({ host, directory, mount }: NfsRecord): string {
   if (directory === undefined) return host
-  if (mount === undefined) return `${host}:${directory} is no NFS mount: this is its own disk`
+  if (mount === undefined) return `${host}:${directory} is not an NFS mount: this measures the host's own disk`
   return `${host}:${directory} is ${mount.source}${mount.version === undefined ? '' : ` (NFS ${mount.version})`}`
 }
 
@@ -237,7 +237,7 @@ export function nfsSummary({ writes, reads, smallFiles, isCached, pending }: Nfs
   const small = median(smallFiles)
   return [
     ...rates('write', writes, pending.write),
-    ...rates(isCached ? 'read (perhaps from the cache of the client)' : 'read', reads, pending.read),
+    ...rates(isCached ? "read (perhaps from the client's cache)" : 'read', reads, pending.read),
     ...(small === undefined
       ? []
       : [

@@ -69,14 +69,14 @@ it('reads what dd of busybox prints, and says that reading may only show the cac
   const { record } = await measure(`${BUSYBOX}read 4194304 bytes (4.0MB) copied, 1.000000 seconds, 4.0MB/s\n`)
   expect(nfsSummary(record)).toEqual([
     'write: median 2.0 MiB/s, from 2.0 MiB/s to 2.0 MiB/s',
-    'read (perhaps from the cache of the client): median 4.0 MiB/s, from 4.0 MiB/s to 4.0 MiB/s',
+    "read (perhaps from the client's cache): median 4.0 MiB/s, from 4.0 MiB/s to 4.0 MiB/s",
     'small file: median 4.0 ms, at most 4.0 ms, of 1',
   ])
 })
 
-it('says that a directory is on no NFS mount, and quotes its name', async () => {
+it('says that a directory is not on an NFS mount, and quotes its name', async () => {
   const { record, scripts } = await measure(GNU, "/data/scratch/it's; $(reboot)")
-  expect(nfsPlace(record)).toContain('is no NFS mount: this is its own disk')
+  expect(nfsPlace(record)).toContain('is not an NFS mount: this measures')
   expect(scripts[1]).toContain(`mktemp -d '/data/scratch/it'\\''s; $(reboot)/.muster-nfs-XXXXXXXX'`)
 })
 

@@ -46,11 +46,11 @@ describe('a file that has changed', () => {
     await files.check()
     expect(harness.console.state.notice).toMatchObject({ tone: 'error' })
     expect(harness.console.state.notice?.text).toBe(
-      'hosts.yaml is not taken: hosts.yaml:1:1: first (and 1 more, on tab Log)',
+      'cannot reload hosts.yaml: hosts.yaml:1:1: first (and 1 more in the Log tab)',
     )
     expect(harness.console.state.log.slice(-2).map(({ text }) => text)).toEqual([
-      'hosts.yaml is not taken: hosts.yaml:1:1: first',
-      'hosts.yaml is not taken: hosts.yaml:2:1: second',
+      'cannot reload hosts.yaml: hosts.yaml:1:1: first',
+      'cannot reload hosts.yaml: hosts.yaml:2:1: second',
     ])
   })
 
@@ -70,7 +70,7 @@ describe('a file that has changed', () => {
     execFileSync('mkfifo', [path])
     await files.check()
     await files.check()
-    expect(harness.console.state.notice?.text).toBe('hosts.yaml is not taken: it is not a regular file')
+    expect(harness.console.state.notice?.text).toBe('cannot reload hosts.yaml: it is not a regular file')
   })
 })
 
@@ -83,9 +83,7 @@ describe('hosts.yaml read again', () => {
       { hosts: ['m1', 'm2', 'm7'], groups: new Map() },
       { hosts: ['m1', 'm7', 'm8', 'm9'], groups },
     )
-    expect(news).toBe(
-      'hosts.yaml: m[8-9] are new: Ctrl-] + connects; m2 is gone from it, and still open; its groups have changed',
-    )
+    expect(news).toBe('hosts.yaml: m[8-9] are new: Ctrl-] + connects; m2 was removed, and stays open; groups changed')
     expect([...console.state.hosts.keys()]).toEqual(['m1', 'm2'])
     expect(console.state.groups).toEqual(groups)
     type('\x1d+')
@@ -99,7 +97,7 @@ describe('preferences.yaml read again', () => {
     const { console, type } = createConsoleHarness()
     const next = { ...defaultPreferences, leader: 'Ctrl-a', keys: { zoom: ['F11'] }, clipboard: false, keep: true }
     expect(console.takePreferences(next)).toBe(
-      'preferences.yaml: leader, clipboard, keys changed; keep from the next start on',
+      'preferences.yaml: leader, clipboard, keys changed; at the next start: keep',
     )
     type('\x01\x1b[23~')
     expect(console.state.isZoomed).toBe(true)

@@ -53,7 +53,7 @@ describe('quitting', () => {
     expect(HOSTS.map(harness.got)).toEqual(['', '', ''])
   })
 
-  it('takes a silent host for idle only if it shows its prompt', async () => {
+  it('counts a silent host as idle only if it shows its prompt', async () => {
     const harness = await open({ m1: [], m2: [] })
     harness.type(`${LEADER}q`)
     await setImmediate()
@@ -63,14 +63,14 @@ describe('quitting', () => {
     expect(harness.signals.every(({ aborted }) => aborted)).toBe(true)
   })
 
-  it('says which hosts have not told, and adds what they tell later', async () => {
+  it('names the hosts that did not answer, and adds late answers', async () => {
     const harness = await open({ m1: [], m2: [] })
     await harness.print('m3', 'make\r\ncc main.c\r\n')
     harness.type(`${LEADER}q`)
     await setImmediate()
     harness.clock.advance(300)
     expect(harness.quits()).toBe(0)
-    expect(text(harness)).toBe('Quit and end what runs on m3?\na program (the host has not told which) · m3')
+    expect(text(harness)).toBe('Quit and end what runs on m3?\nan unknown program · m3')
     harness.late.get('m3')?.(['make'])
     await setImmediate()
     expect(text(harness)).toBe('Quit and end what runs on m3?\nmake · m3')

@@ -70,7 +70,7 @@ it('asks for a pair where not two hosts are marked, and refuses three', () => {
   expect(harness.console.state.mode).toMatchObject({ dialog: { id: 'pair' } })
   harness.type('m[1-3]')
   expect(harness.console.state.mode).toMatchObject({
-    dialog: { input: { error: expect.stringContaining('a pair is two hosts, and this names 3') } },
+    dialog: { input: { error: expect.stringContaining('name two hosts, not 3') } },
   })
   harness.console[Symbol.dispose]()
 })
