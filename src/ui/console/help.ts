@@ -89,13 +89,16 @@ export function wrapHelp(lines: readonly DialogLine[], columns: number): DialogL
 }
 
 const keyCell = (keys: readonly string[]): string => keys.map((key) => `\`${key.replaceAll('|', '\\|')}\``).join(' ')
+const TABLES = 'Tables: '
+const isOfTable = ({ help }: Entry): boolean => help.startsWith(TABLES)
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 const keyRow = ({ keys, help }: Entry): string => `| ${keyCell(keys)} | ${help} |`
 
 export function renderKeysDocs(keymap: Keymap, leader: string): string {
   const out = [
     '# Keys',
     '',
-    `Generated from the table of actions (\`npm run docs\`). What you type goes to the receivers. After the leader, **\`${leader}\`**, the next key is a command; the leader twice sends the leader itself.`,
+    `Generated from the table of actions (\`npm run docs\`). What you type goes to the receivers. After the leader, **\`${leader}\`**, the next key is a command; the leader twice sends the leader itself. If no key follows within 400 ms, Muster shows all commands by group.`,
     'Change the leader and the keys in `$XDG_CONFIG_HOME/muster/preferences.yaml`: `leader: Ctrl-a`, `keys: { zoom: [z, F11] }` (the names are in the last column).',
   ]
   for (const { title, entries } of actionSections(keymap)) {
@@ -113,10 +116,10 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '| key | action |',
     '| --- | --- |',
     '| `Up` `Down` | earlier and later lines of this prompt that begin with what you typed |',
-    '| `Tab` `Shift-Tab` | complete hosts, groups and paths; again: the next, the previous one |',
+    '| `Tab` `Shift-Tab` | complete hosts, groups and paths; again: the next or previous match |',
     '| `Ctrl-a` `Ctrl-e` `Ctrl-u` `Ctrl-k` `Ctrl-w` | edit the line as in a shell |',
     '',
-    'Lines are kept in `$XDG_STATE_HOME/muster/prompts.jsonl`, which only you can read. A line that begins with a blank is not kept. Passwords are never kept.',
+    'Lines are kept in `$XDG_STATE_HOME/muster/prompts.jsonl`, which only you can read. A line that begins with a space is not kept. Passwords are never kept.',
     '',
     '## Scrolling back',
     '',
@@ -128,9 +131,21 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '| `g` `Home` `G` `End` | oldest, newest |',
     '| `/` | search (ignores case unless you type a capital letter) |',
     '| `n` `N` | previous match, next match |',
-    '| `v` | mark lines, from the match or the last line on; `v` or Esc unmarks them |',
-    '| `y` | copy what is marked, or else all that is in view, to the clipboard |',
+    '| `v` | mark lines, starting at the match or the last line; `v` or Esc unmarks them |',
+    '| `y` | copy the marked lines, or everything in view, to the clipboard |',
     '| `Esc` `q` | back to the shells |',
+    '',
+    '## Mouse',
+    '',
+    'A click focuses a pane, a click on its title toggles it as a receiver, a double click on its title types into that host alone (a second double click goes back), and the wheel scrolls back. A full-screen program that does not use the mouse (`less`) gets the wheel as arrow keys. A program that uses the mouse gets the clicks inside its pane, and drags that begin there.',
+    '',
+    'Tabs in the header, keys in the footer and in dialogs, and items of lists can be clicked. In a table a click selects a row, a double click opens it as Enter does, and a click on the title of a column sorts by it; a second click reverses the order. The wheel scrolls what is under the pointer.',
+    '',
+    '## Clipboard',
+    '',
+    'Drag over text in a shell to copy it; a double click copies a word, a triple click a line. A line that the pane has wrapped stays one line. In scroll-back `v` marks lines, the keys that scroll extend the mark, and `y` copies it. To copy from a program that uses the mouse, scroll back first. Shift and drag (Option in some macOS terminals) is your terminal’s own selection, also on other tabs.',
+    '',
+    'Muster writes the text to the clipboard of your terminal with the sequence OSC 52, up to 512 KB, so it also works over SSH. Some terminals ask you to allow it (iTerm2: “Applications in terminal may access clipboard”), and some ignore it. tmux needs `set -g set-clipboard on`; GNU screen does not pass it on. Hosts cannot copy anything: Muster drops their OSC 52. `clipboard: false` in preferences.yaml turns copying off, `mouse: false` the mouse.',
     '',
     '## The view of a run or a copy',
     '',
@@ -139,28 +154,26 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '| key | action |',
     '| --- | --- |',
     ...panelKeys.map(keyRow),
+    '',
+    '## The other tabs',
+    '',
+    'On the tabs other than Shells, no key reaches a host. Numbers, `?` and `:` need no leader there. `Esc` and `q` go back one level, and never leave the tab.',
+    '',
+    'In the tables of Bring-up, Network, Jobs and Log:',
+    '',
+    '| key | action |',
+    '| --- | --- |',
+    ...pageKeys.log
+      .filter(isOfTable)
+      .map(({ keys, help }) => keyRow({ keys, help: capitalized(help.slice(TABLES.length)) })),
     ...PAGE_TABS.flatMap(({ id, title }) => [
       '',
-      `## The tab ${title}`,
-      '',
-      'Hosts get no keys here. A number alone shows another tab.',
+      `## The ${title} tab`,
       '',
       '| key | action |',
       '| --- | --- |',
-      ...pageKeys[id].map(keyRow),
+      ...pageKeys[id].filter((entry) => !isOfTable(entry)).map(keyRow),
     ]),
-    '',
-    '## Mouse',
-    '',
-    'A click focuses a pane, a click on its title toggles it as a receiver, a double click on its title types into that host alone (the same again goes back), and the wheel scrolls back. A full-screen program that does not use the mouse (`less`) gets the wheel as arrow keys. A program that uses the mouse gets the clicks inside its pane, and drags that begin there.',
-    '',
-    'Tabs in the header, keys in the footer and in dialogs, and items of lists can be clicked. In a table a click selects a row, a double click opens it as Enter does, and a click on the title of a column sorts by it (again: reverses the order). The wheel scrolls what is under the pointer.',
-    '',
-    '## Clipboard',
-    '',
-    'Drag over text in a shell to copy it; a double click copies a word, a triple click a line. A line that the pane has wrapped stays one line. In scroll-back `v` marks lines, the keys above extend them, and `y` copies them, or else all that is in view. Where a program uses the mouse, scroll back first. Shift and drag (Option in some macOS terminals) is your terminal’s own selection, also on other tabs.',
-    '',
-    'Muster writes the text to the clipboard of your terminal with the sequence OSC 52, up to 512 KB, so it also works over SSH. Some terminals ask you to allow it (iTerm2: “Applications in terminal may access clipboard”), and some ignore it. In tmux set `set -g set-clipboard on`; GNU screen does not pass it on. Hosts cannot copy anything: Muster drops their OSC 52. `clipboard: false` in preferences.yaml turns copying off, `mouse: false` the mouse.',
     '',
   )
   return out.join('\n')

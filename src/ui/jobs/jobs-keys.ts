@@ -65,7 +65,7 @@ const hasMoreMetrics: Test = (state) => inStudy(state) && onStudy(({ spec }) => 
 
 /** A narrow footer shows the keys of the selected row first. */
 export const jobsKeys = keyTable<ConsoleState>()(
-  ['to-queue', 'Esc q', 'own queue', 'Jobs of a cluster: go back to the own queue.', inCluster],
+  ['to-queue', 'Esc q', 'own queue', 'Jobs of a cluster: go back to your own queue.', inCluster],
   ['to-list', 'Esc q', 'list', 'In a table: go back to the list.', inTable],
   ['table', 'Enter', 'results', 'Array or grid: show its jobs with metrics and parameters, best first.', opensResults],
   [
@@ -163,7 +163,7 @@ export const jobsKeys = keyTable<ConsoleState>()(
     'cluster',
     'y',
     'next cluster',
-    "List all jobs of the next cluster, Slurm's or Kubernetes', with other people's, then the own queue again.",
+    "List all jobs of the next cluster, Slurm's or Kubernetes', with other people's, then your own queue again.",
     canSwitch,
   ],
   ['up', 'Up k', '', 'Select the row above, or the rank above.'],

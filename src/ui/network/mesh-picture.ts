@@ -116,7 +116,7 @@ export const pictureKeys = keyTable<PictureState>()(
     isMatrix,
   ],
   ['back', 'Esc q', 'matrix', 'Mesh: from a link, go back to the matrix.', ({ isOpen }) => isOpen],
-  ['change', 'd', 'change', 'Mesh: show how each link differs from the earlier result, or its rate again.', hasBefore],
+  ['change', 'd', 'change', 'Mesh: show the change of each link since the earlier result, or its rate.', hasBefore],
   ['next', 'n', 'next slow', 'Mesh: select the next slow or failed link, worst first.', isMatrix],
   ['left', 'Left h', '', 'Mesh: select the receiver to the left.'],
   ['right', 'Right l', '', 'Mesh: select the receiver to the right.'],
@@ -124,8 +124,8 @@ export const pictureKeys = keyTable<PictureState>()(
   ['down', 'Down j', '', 'Mesh: select the sender below.'],
   ['first', 'Home g', '', 'Mesh: select the first link.'],
   ['last', 'End G', '', 'Mesh: select the last link.'],
-  ['words-up', 'PageUp b', '', 'Mesh: scroll what was found up.'],
-  ['words-down', 'PageDown Space', '', 'Mesh: scroll what was found down.'],
+  ['words-up', 'PageUp b', '', 'Mesh: scroll the findings up.'],
+  ['words-down', 'PageDown Space', '', 'Mesh: scroll the findings down.'],
 )
 
 function isMatrix({ isOpen }: PictureState): boolean {

@@ -26,7 +26,7 @@ const listKeys = keyTable<ConsoleState>()(
     'compare',
     'd',
     'compare',
-    'Results: compare the two marked ones, or the selected one with the one before it.',
+    'Results: compare the two marked results, or the selected one with the previous one.',
     hasRows,
   ],
   ['write', 'w', 'write', 'Results: write the selected one as SVG or CSV.', hasRows],

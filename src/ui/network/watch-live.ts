@@ -39,7 +39,7 @@ const backKeys = keyTable<ConsoleState>()([
   'back',
   'Esc q',
   'back',
-  'Go back from one host to the table, or from a replay to what happens now.',
+  'Go back from the page of a host to the table, or from a replay to live data.',
   canGoBack,
 ])
 
