@@ -151,7 +151,7 @@ await picture(
 await picture('packing', 'Which job has which GPU, and what waits', [160, 44], ['demo'], async (console) => {
   await console.leader('4')
   await console.expectScreen(/1[0-9] running, \d waiting/)
-  // Some history in the strips: later jobs have begun.
+  // Waits until later jobs have started, so that the strips have some history.
   await console.expectScreen(/\b[3-9]\d lr-sweep/, { timeoutMs: 240_000 })
 })
 for (const [suffix, colours, background] of [
@@ -178,7 +178,7 @@ for (const [suffix, colours, background] of [
   await console.key('Down')
   await console.key('Enter')
   await console.expectScreen(/m1 · \d+ processes/)
-  // Whatever else this machine does is of no interest.
+  // Nothing else of this machine belongs in the picture.
   await console.type('/command:ls command:-lR')
   await console.key('Enter')
   await console.expectScreen(/\d% .* ls .*-lR \/usr/)

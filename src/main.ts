@@ -43,7 +43,7 @@ process.on('uncaughtException', (error) => {
   process.exit(EXIT.failed)
 })
 
-/** Certainly a console, and no detached one that could be meant: then this process need not load the rest of the program. */
+/** The arguments open a console, and no detached one can have the same hosts: this process need not load the rest of the program. */
 async function isNewConsole(words: readonly string[]): Promise<boolean> {
   if (!isatty(0) || !isatty(1)) return false
   if (words.some((word) => VERB_NAMES.has(word) || /^(-[^-]*[hV]|--help|--version|--)$/.test(word))) return false
@@ -57,7 +57,7 @@ const start = isClient
   ? (await import('./cli/sessions/console-client.ts')).startConsole
   : (await import('./cli/program.ts')).runProgram
 
-// The client of a console has nothing that could grow.
+// The client of a console needs no memory limit.
 if (!isClient)
   watchMemory((limitBytes) => {
     const line = `muster: out of memory: it needs more than ${formatBytes(limitBytes)}. For twice as much: NODE_OPTIONS=--max-old-space-size=${Math.ceil(limitBytes / 2 ** 19)}\n`

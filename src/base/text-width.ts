@@ -4,7 +4,7 @@ import stringWidth from 'string-width'
 /** Matches a text in which each character is one column wide. */
 export const ASCII = /^[ -~]*$/
 
-/** The same with lines and blocks, of which pictures are made: they are measured in each frame. */
+/** The same for line and block characters, of which pictures are made: each frame measures them. */
 const NARROW = /^[ -~·…─-▟]*$/
 
 export const textWidth = (text: string): number => (NARROW.test(text) ? text.length : stringWidth(text))

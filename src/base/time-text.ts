@@ -11,14 +11,14 @@ export function timeText(ms: number, nowMs: number): string {
 
 const NEXT_MS = 20 * 3_600_000
 
-/** The end of something: `01:33`, also of tomorrow; later than in 20 hours with the day. */
+/** An end: `01:33`, also of tomorrow; with the day if it is more than 20 hours away. */
 export function untilText(ms: number, nowMs: number): string {
   return ms - nowMs < NEXT_MS ? new Date(ms).toTimeString().slice(0, 5) : timeText(ms, nowMs)
 }
 
 const SOON_MS = 3_600_000
 
-/** Of something to come: `now`, `in 40 s`, `in 4 min`; from an hour on the time: `at 13:51`, `on 2026-11-24 at 09:00`. */
+/** A time to come: `now`, `in 40 s`, `in 4 min`; from an hour on: `at 13:51`, `on 2026-11-24 at 09:00`. */
 export function whenText(ms: number, nowMs: number): string {
   const leftMs = ms - nowMs
   if (leftMs <= 0) return 'now'

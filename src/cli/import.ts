@@ -70,7 +70,7 @@ Settings without a counterpart are listed on stderr, line by line.
           ? importDijob(file, text, options.as === DIJOB, cwd)
           : importInventory({ kind, cwd, env, home, ...defined({ file, text }) })
     } catch (error) {
-      // A user who names hosts on the command line has settings, but no clusters.
+      // With hosts on the command line there are settings, but no clusters.
       await keepPreferences()
       throw error
     }

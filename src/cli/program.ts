@@ -81,7 +81,7 @@ function wordsOf(args: readonly string[]): readonly (readonly [index: number, wo
   )
 }
 
-/** @throws MusterError `usage` for words that were hardly meant as hosts of the console */
+/** @throws MusterError `usage` for words that are unlikely to be hosts */
 function refuseMistypedVerb(args: readonly string[], verbs: VerbTable): void {
   if (args.includes('--'))
     throw new MusterError('usage', 'the console runs no command', { hint: 'Run: muster run TARGET -- COMMAND' })

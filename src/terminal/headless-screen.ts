@@ -76,7 +76,7 @@ class HeadlessScreen implements Disposable {
   #revision = 0
   #hasRung = false
   #isDisposed = false
-  /** Where the output of the present shell begins, and where its line editor first asked for input. */
+  /** Where the output of the current shell begins, and where its line editor first asked for input. */
   #shellStart: Marker | undefined
   #editorStart: Marker | undefined
   #line = new Uint32Array(0)
@@ -356,7 +356,7 @@ class HeadlessScreen implements Disposable {
   }
 
   /**
-   * The text that the cursor stands behind, which may be the first prompt of the present shell. Undefined: the cursor is at the
+   * The text left of the cursor, which may be the first prompt of the current shell. Undefined: the cursor is at the
    * beginning of a line, or a full-screen program runs. Asked after all output until there is a prompt, so it reads visible rows only.
    */
   loginPrompt(): LoginPrompt | undefined {
@@ -492,11 +492,11 @@ export type ScreenModes = Readonly<Screen['modes']>
 export type LoginPrompt = {
   /** Left of the cursor, on its row. */
   readonly text: string
-  /** A line editor asks, as shells have it: it is hardly a question of another program. */
+  /** A line editor is reading, as in a shell, so this is hardly a question of another program. */
   readonly isLineEditor: boolean
   /** Of the screen, above the prompt. */
   readonly rowsAbove: number
-  /** Nothing of an earlier shell stands above. */
+  /** There is no output of an earlier shell above. */
   readonly isFirstShell: boolean
 }
 

@@ -61,7 +61,7 @@ export function openInternals(terminal: Terminal) {
     get isInString() {
       return STRING_STATES.includes(parser.currentState)
     },
-    /** Between sequences: what is parsed now is read from its beginning. */
+    /** Not in the middle of a sequence: parsing starts at the beginning of what comes next. */
     get isAtGround() {
       return parser.currentState === 0
     },

@@ -32,13 +32,13 @@ export type ConsoleTerminal = {
   readonly stdin: NodeJS.ReadStream
   readonly stdout: NodeJS.WriteStream & { readonly fd: number }
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Instead of this process: for a console whose process is not the one that the terminal's shell waits for. */
+  /** In place of this process, which is not the one that the terminal's shell waits for. */
   readonly process?: HostProcess
 }
 
-/** The console, for what takes its terminal away and gives it another. */
+/** The console, as the code that moves it between terminals sees it. */
 export type DetachableConsole = {
-  /** Gives the terminal back; everything else goes on. */
+  /** Gives the terminal back; everything else continues. */
   detach(): void
   /** The earlier terminal must have been given back. */
   attach(terminal: ConsoleTerminal): void
@@ -46,13 +46,13 @@ export type DetachableConsole = {
   describe(): { readonly hosts: readonly string[]; readonly shells: number }
 }
 
-/** What keeps a console that has no terminal. */
+/** Keeps a console open without a terminal. */
 export interface Detachment {
   /** Until it is disposed of. */
   open(console: DetachableConsole): Disposable
-  /** The user wants to leave. Undefined: done; otherwise why it cannot be done. */
+  /** The user detaches. Returns why that is impossible; undefined: done. */
   detach(): string | undefined
-  /** The terminal has gone: whether the console goes on without it. */
+  /** The terminal is gone: returns whether the console continues without it. */
   lose(): boolean
 }
 
@@ -171,7 +171,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     session?.[Symbol.dispose]()
     session = undefined
   }
-  /** A console may be on one terminal after the other. */
+  /** A console may move from one terminal to another. */
   const enter = (next: ConsoleTerminal): void => {
     terminal = next
     inputBytes = 0

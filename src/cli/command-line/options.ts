@@ -41,7 +41,7 @@ export function addSharedOptions(program: Command): void {
   for (const [, option] of SHARED) program.addOption(option)
 }
 
-/** The console's own options, which may stand before its hosts. */
+/** The console's own options, which may come before its hosts. */
 const CONSOLE_VALUES = ['-l', '--user', '--username', '-p', '--port', '-A', '--autoclose']
 
 /** Their value is the next word. */

@@ -50,7 +50,7 @@ export type CliContext = {
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP. */
   readonly signal: AbortSignal
   readonly now: () => number
-  /** In the process of a console that outlives its terminal. */
+  /** Set in the process of a console that can outlive its terminal. */
   readonly held?: HeldConsole
 }
 

@@ -62,7 +62,7 @@ export function createWires({ dialog, reviewer, environment, persist, onWarning 
   }
 }
 
-/** A console that was attached from another login has the agent of that login; the one of the first login may have gone. */
+/** After an attach from another login, the agent of that login is used; the agent of the first one may no longer run. */
 export function followAgent(transport: Transport, environment: WiresOptions['environment']): Transport {
   const first = environment.SSH_AUTH_SOCK
   const withAgent = (endpoint: Endpoint): Endpoint => {

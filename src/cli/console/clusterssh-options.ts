@@ -1,4 +1,4 @@
-/** What people type after `cssh`: options that Muster needs no more are accepted, the others name what to use instead. */
+/** The options of clusterssh: those that Muster does not need are accepted; for the others, the error names what to use instead. */
 import { type Command, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 

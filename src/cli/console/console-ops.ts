@@ -39,14 +39,14 @@ export type ConsoleConnections = {
   readonly fanOut: number
   /** Multiplies every timeout. */
   readonly limitFactor: number
-  /** What hosts.yaml declares now: it may be another one after the file has changed. */
+  /** What hosts.yaml declares now; a new object after the file has changed. */
   readonly inventory: Inventory
   /** Of all its hosts; resolved when first needed. */
   endpoints(): Promise<readonly Endpoint[]>
   readonly context: CliContext
 }
 
-/** What runs in the shell of a host; undefined: it cannot be told. */
+/** What runs in the shell of a host; undefined: unknown. */
 export function createShellPrograms({ fleet, wires }: ConsoleConnections): NonNullable<ConsolePorts['shellPrograms']> {
   const hosts = createFleetOpsHosts(fleet, wires)
   return async (host, signal) => {

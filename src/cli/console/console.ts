@@ -125,7 +125,7 @@ async function openHosts(
   if (file === undefined) return { declared: new DeclaredHosts(inventory, resolution), hosts, paths: [] }
   const declared = new DeclaredHosts(inventory, resolution, async () => {
     const now = await loadInventory(source)
-    // Not another file that is found where this one is missing.
+    // When this file is missing, another one that is found must not replace it.
     if (now.file === file) return now
     throw new MusterError('configuration', `${printable(file)} no longer exists`)
   })
@@ -137,7 +137,7 @@ function userName(text: string): string {
   throw new InvalidArgumentError('It is not a user name.')
 }
 
-/** Several words name the hosts of all of them. */
+/** Several words are joined: the hosts of all of them. */
 function targetOf(words: readonly string[]): string | undefined {
   if (words.length < 2) return words[0]
   return words.map((word) => (/[!&^]/.test(word) ? `(${word})` : word)).join(',')

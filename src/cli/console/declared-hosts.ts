@@ -1,5 +1,5 @@
 /**
- * What an open console knows of hosts: one hosts.yaml, several as a workspace, or only what the command line names. Files
+ * The hosts that an open console knows: from one hosts.yaml, from several as a workspace, or only from the command line. Files
  * are read again when they change.
  */
 import { basename, dirname } from 'node:path'
@@ -17,7 +17,7 @@ export type WorkspacePart = { readonly title: string; readonly inventory: Invent
 
 type Origin = { readonly inventory: Inventory; readonly name: string }
 
-/** Host names of the workspace to where they come from. */
+/** Where each host name of the workspace comes from. */
 type Workspace = { readonly inventory: Inventory; readonly origins: ReadonlyMap<string, Origin> }
 
 export class DeclaredHosts {
@@ -80,7 +80,7 @@ export class DeclaredHosts {
     return hosts.flatMap(({ name }) => reached.get(name) ?? [])
   }
 
-  /** Reads the files again. @throws as they were read at first; then what was known stays */
+  /** Reads the files again. @throws as the first reading does; the earlier declarations then stay */
   async reload(): Promise<void> {
     if (this.#read === undefined) return
     this.#now = workspaceOf(await this.#read())

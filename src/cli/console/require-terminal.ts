@@ -1,4 +1,4 @@
-/** What every screen needs. */
+/** Throws unless a screen can be drawn on this terminal. */
 import { MusterError } from '../../base/errors.ts'
 import type { CliContext } from '../command-line/verb.ts'
 

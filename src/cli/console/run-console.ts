@@ -53,7 +53,7 @@ export type ConsoleRequest = {
   /** Instead of the queue of hosts.yaml; opened when one of its tabs is first shown. */
   readonly openQueue?: () => Promise<ConsoleQueue>
   readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
-  /** What is typed into prompts is kept on disk. */
+  /** Keep the history of prompts on disk. */
   readonly keepsPrompts?: true
   /** Equal for consoles on the same hosts (`openedBy`). */
   readonly opened?: string

@@ -75,7 +75,7 @@ Examples:
   },
 }
 
-/** The hosts that are to log in to each other: bring-up tries every pair, and all of them are this machine. */
+/** Only some hosts get trust: bring-up tries every pair, and all of them are this machine. */
 const MESH_HOSTS = 6
 
 /** One host remembers an earlier mesh, in which the first host had another port. */
@@ -90,7 +90,7 @@ async function plantDrift(directory: string, endpoints: readonly Endpoint[]): Pr
   await writeFile(join(home, 'config'), withBlock(undefined, 'trust', configLines(members), 'top'), { mode: 0o600 })
 }
 
-/** The machine's ssh with the files of the demo host: by itself ssh looks in the account's home, wherever HOME is. */
+/** The machine's ssh with the files of the demo host; by default ssh reads the account's home and ignores HOME. */
 const SSH_COMMAND = `#!/bin/sh
 PATH=\${PATH#"\${0%/*}":}
 d=$HOME/.ssh

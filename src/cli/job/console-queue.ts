@@ -51,7 +51,7 @@ export interface ConsoleQueue extends Disposable {
   change(event: JobEvent, ids: readonly number[]): number
 }
 
-/** Sentences stand as they are; anything else ends at a semicolon. */
+/** Sentences are kept as they are; other texts are cut at a semicolon. */
 const joinReasons = (lines: readonly string[]): string =>
   lines.map((line, at) => (at === lines.length - 1 || /[.:;]$/.test(line) ? line : `${line};`)).join(' ')
 

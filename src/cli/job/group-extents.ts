@@ -4,7 +4,7 @@ import type { JobExtent, JobGroup, JobStore } from '../../scheduler/jobs/store.t
 
 /** Keys are waiting: the rest is read the next time. */
 const BUDGET_MS = 20
-/** Of so many jobs it may be some seconds old. */
+/** With this many jobs it may be some seconds old. */
 const LARGE = 1_000
 const LARGE_MS = 5_000
 

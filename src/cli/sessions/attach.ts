@@ -1,4 +1,4 @@
-/** `muster attach` and `muster sessions`: consoles that go on without a terminal, and the way back to them. */
+/** `muster attach` and `muster sessions`: lists, attaches and ends consoles. */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { timeText, untilText } from '../../base/time-text.ts'

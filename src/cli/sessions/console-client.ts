@@ -1,6 +1,6 @@
 /**
- * What the user's shell waits for while a console is open: it starts the console's process or attaches to one, passes on what
- * happens to it (another size, signals), and restores the terminal if that process is killed. Keys and frames do not pass here.
+ * The process that the user's shell waits for: it starts the console's process or attaches to one, passes on what
+ * happens to the terminal (new sizes, signals), and restores it if that process is killed. Keys and frames do not pass through it.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import type { Socket } from 'node:net'
@@ -12,7 +12,7 @@ import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { CONSOLE_PROCESS, type FromConsole, TERMINAL_VARIABLES } from './messages.ts'
 import { type ClientLink, inheritedLink, openProvenLink } from './proven-link.ts'
 
-/** For the exit code of a process whose socket is closed already. */
+/** Waits for the exit code of a process whose socket has closed. */
 const END_LIMIT_MS = 2_000
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const
 
@@ -92,7 +92,7 @@ async function follow(
         hasLeft = true
         stdout.write(message.text)
         if (!message.hasEnded) return over.resolve(message.code)
-        // Its process ends, too, before this one says so.
+        // Its process must end before this one reports it.
         const limit = setTimeout(closed.resolve, END_LIMIT_MS)
         void closed.promise.then(() => {
           clearTimeout(limit)
@@ -127,7 +127,7 @@ async function follow(
   }
 }
 
-/** A program in the background that changes the terminal is stopped by the system until it is in the foreground. */
+/** The system stops a background program that changes the terminal until it is in the foreground. */
 function waitForForeground({ stdin }: CliContext): void {
   const terminal = stdin as { setRawMode?(isRaw: boolean): unknown }
   terminal.setRawMode?.(true)

@@ -1,6 +1,6 @@
 /**
- * The console's own process, in a session of its own. It has the terminal of one client at a time, goes on when that is taken
- * from it, and gets another from `muster attach`. A client that dies is noticed at once, and the terminal given back for it.
+ * The console's own process, in a session of its own. It has the terminal of one client at a time, continues when that is taken
+ * away, and gets another from `muster attach`. When a client dies, it notices at once and restores the terminal.
  */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -22,14 +22,14 @@ import { type SessionDescription, TERMINAL_VARIABLES, type TerminalEnvironment, 
 import { acceptLink, type ConsoleLink, inheritedLink } from './proven-link.ts'
 import { markOf, nameOf, sessionAddresses } from './session-directory.ts'
 
-/** What the client that started this process gave it (`console-client.ts`). */
+/** What the client that started this process passed to it (`console-client.ts`). */
 const INPUT = 3
 const OUTPUT = 4
 const LINK = 5
 
-/** Clients that have not proved themselves yet, or only ask: more are turned away. */
+/** The most clients that have not proved themselves yet or only ask; more are refused. */
 const MOST_GUESTS = 64
-/** A clock that was set, or a machine that slept, moves the end by at most this much. */
+/** If the clock is set or the machine sleeps, the end moves by at most this much. */
 const CHECK_EVERY_MS = 30_000
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -38,9 +38,9 @@ export type HoldOptions = {
   readonly cluster: string
   /** Equal for consoles on the same hosts. */
   readonly opened: string
-  /** Whether the console goes on when its terminal is lost. */
+  /** Whether the console continues when its terminal is lost. */
   readonly isKept: boolean
-  /** How long it goes on without a terminal. */
+  /** How long it continues without a terminal. */
   readonly keepMs: number
   colourDepth(environment: Environment): ColourDepth
   onWarning(message: string): void
@@ -78,7 +78,7 @@ export function holdConsole(
     onClose: () => lose(link),
   })
   client = { ...first, link, terminal }
-  // Nobody may read what goes there any more.
+  // Nothing may read from the other end any more.
   process.stderr.on('error', () => {})
   // The terminal session handles it before this listener; one that is ignored is for a console without a terminal.
   process.on('SIGHUP', () => {
@@ -106,7 +106,7 @@ export function holdConsole(
     const from = client
     client = undefined
     from?.link.send({ type: 'left', code, text, hasEnded })
-    // That this process has ended shows by its sockets.
+    // The sockets close with this process: that tells the client.
     if (hasEnded) from?.link.keepsProgram(false)
     else from?.link.finish()
     given = from?.close() ?? given
@@ -122,11 +122,11 @@ export function holdConsole(
     release(code, farewell, true)
   }
 
-  /** The client has gone without a word: it was killed, or its terminal vanished. */
+  /** The client is gone without a message: it was killed, or its terminal disappeared. */
   const lose = (from: ConsoleLink): void => {
     if (client?.link !== from) return
     client.yieldSettings()
-    // As the signal would do; before the console is open it ends this process.
+    // As the signal would: before the console is open, it ends this process.
     process.emit('SIGHUP', 'SIGHUP')
   }
 
@@ -135,7 +135,7 @@ export function holdConsole(
     const { keepMs = 0 } = options ?? {}
     const sinceMs = clock.now()
     detached = { sinceMs, endsAtMs: sinceMs + keepMs }
-    // The socket is of use without it, on a disk that is full.
+    // The socket works without this file, for example on a full disk.
     const address = claim?.address
     if (address !== undefined) attempt(() => writeFileSync(markOf(address), '', { mode: 0o600 }))
     watchEnd()
@@ -297,18 +297,18 @@ function attempt(change: () => void): void {
   try {
     change()
   } catch {
-    // It goes without.
+    // Continues without it.
   }
 }
 
 type Streams = Pick<ConsoleTerminal, 'stdin' | 'stdout'> & {
   /** Resolves when the terminal has its settings again and is closed. */
   close(): Promise<void>
-  /** The client was killed: the shell that waited for it may set the terminal for its own prompt at any moment, and goes first. */
+  /** After the client was killed: settings that the waiting shell makes for its own prompt stay. */
   yieldSettings(): void
 }
 
-/** For a shell to notice that its program was killed. */
+/** The time a shell needs to notice that its program was killed. */
 const SHELL_MS = 100
 
 function openStreams(input: number, output: number): Streams {
@@ -329,14 +329,14 @@ function openStreams(input: number, output: number): Streams {
       let settings: string | undefined
       if (isYielded) {
         await sleep(systemClock, SHELL_MS)
-        // Shells take signals from the keyboard, and the console does not.
+        // Shells need signals from the keyboard; the console turned them off.
         if (/\s-isig\b/.test(stty(input, '-a'))) setRawMode(false)
         else settings = stty(input, '-g').trim()
       }
       stdin.destroy()
       stdout.destroy()
       if (settings) {
-        // Closing it has restored those of before the console.
+        // Closing it restored the settings from before the console.
         await once(stdin, 'close')
         stty(input, settings)
       }
@@ -350,7 +350,7 @@ function stty(descriptor: number, argument: string): string {
   return spawnSync('stty', [argument], { stdio: [descriptor, 'pipe', 'ignore'], encoding: 'utf8' }).stdout ?? ''
 }
 
-/** Throws where the path is not that of a terminal which this user may use. */
+/** Throws unless the path is a terminal that this user may use. */
 function openTerminal(path: string): Streams {
   if (typeof path !== 'string' || !path.startsWith('/dev/')) throw new Error('not the path of a terminal')
   const open = () => openSync(path, constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK)

@@ -1,4 +1,4 @@
-/** What a console's process and its clients tell each other. Both are the same user's, of one version. */
+/** The messages between a console's process and its clients: one user, one version. */
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
 export const PROTOCOL = 1
@@ -6,7 +6,7 @@ export const PROTOCOL = 1
 /** The first argument of a console's own process; the words of the user follow. */
 export const CONSOLE_PROCESS = 'console-process'
 
-/** The variables that describe a terminal, and the sockets that belong to a login. */
+/** The variables that describe a terminal, and those with the sockets of a login. */
 export const TERMINAL_VARIABLES = [
   'TERM',
   'COLORTERM',
@@ -46,7 +46,7 @@ export type ToConsole =
   | { readonly type: 'attach'; readonly terminal: string; readonly environment: TerminalEnvironment }
   | { readonly type: 'describe' }
   | { readonly type: 'end' }
-  /** The terminal of this client has another size; the client was told to stop, or continues; it got another signal. */
+  /** The client's terminal has a new size; the client was stopped or continued; it got another signal. */
   | { readonly type: 'resize' | 'suspend' | 'continue' }
   | { readonly type: 'signal'; readonly name: 'SIGHUP' | 'SIGINT' | 'SIGQUIT' | 'SIGTERM' }
 
@@ -57,7 +57,7 @@ export type FromConsole =
   | { readonly type: 'refused'; readonly reason: string }
   | { readonly type: 'description'; readonly session: SessionDescription }
   | { readonly type: 'print'; readonly text: string }
-  /** The terminal is as it was: the client may stop. */
+  /** The terminal is restored: the client may stop. */
   | { readonly type: 'suspended' }
-  /** The terminal is as it was: the client prints the text, and ends with this code, after the console's process if that ends. */
+  /** The terminal is restored: the client prints the text and exits with this code, after the console's process if that ends. */
   | { readonly type: 'left'; readonly code: number; readonly text: string; readonly hasEnded: boolean }

@@ -7,12 +7,12 @@ import { isProof, newNonce, proofOf } from '../../ssh/persist/keeper-directory.t
 import { KeeperLink } from '../../ssh/persist/link.ts'
 import { type FromConsole, PROTOCOL, type ToConsole } from './messages.ts'
 
-/** A process on the same machine proves itself in no time; one that was stopped never does. */
+/** A process on the same machine proves itself quickly; a stopped one never does. */
 const GREETING_LIMIT_MS = 3_000
 
 export type LinkHandlers<In> = { onMessage(message: In): void; onClose(): void }
 
-/** Nothing but messages goes over these links. */
+/** These links carry messages only. */
 const PLAIN = { onBytes: () => {}, onCredit: () => {} }
 
 export type ClientLink = KeeperLink<FromConsole, ToConsole>
@@ -25,7 +25,7 @@ export function inheritedLink<In, Out>(socket: Socket, handlers: LinkHandlers<In
   return link
 }
 
-/** Rejects with the socket's error (ENOENT, ECONNREFUSED: none listens), or a MusterError: it is not our console. */
+/** Rejects with the socket's error (ENOENT, ECONNREFUSED: nothing listens), or with a MusterError if it is not our console. */
 export async function openProvenLink(
   address: string,
   token: Buffer,

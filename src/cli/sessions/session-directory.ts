@@ -15,11 +15,11 @@ import { type ClientLink, openProvenLink } from './proven-link.ts'
 
 const PREFIX = `console-${PROTOCOL}-`
 const MARK = `detached-${PROTOCOL}-`
-/** Consoles of one name: enough for anyone. */
+/** The most consoles with one name. */
 const MOST_NAMES = 99
 const LONGEST_NAME = 40
 
-/** `NAME`, `NAME-2` and so on; names of hosts and clusters may hold anything. */
+/** `NAME`, `NAME-2` and so on; names of hosts and clusters may contain any character. */
 export function sessionAddresses(directory: string, cluster: string): readonly [string, ...string[]] {
   const room = LONGEST_ADDRESS - Buffer.byteLength(join(directory, `${MARK}-${MOST_NAMES}`))
   const plain = cluster
@@ -34,10 +34,10 @@ export function sessionAddresses(directory: string, cluster: string): readonly [
 
 export const nameOf = (address: string): string => basename(address).slice(PREFIX.length)
 
-/** A detached console has this file beside its socket, so that `muster` asks no other for what it has. */
+/** A detached console has this file beside its socket, so that `muster` asks only detached consoles for their hosts. */
 export const markOf = (address: string): string => join(dirname(address), MARK + nameOf(address))
 
-/** Whether one may be detached; it looks at names only. */
+/** Whether there may be a detached one, by file names alone. */
 export function hasDetached(environment: Readonly<Record<string, string | undefined>>): boolean {
   try {
     return readdirSync(keeperDirectory(environment)).some((name) => name.startsWith(MARK))
@@ -48,7 +48,7 @@ export function hasDetached(environment: Readonly<Record<string, string | undefi
 
 export type FoundSession = SessionDescription & { readonly address: string }
 
-/** The user's consoles, by name. Sockets that killed ones left are removed. @throws MusterError where the directory is not to be trusted */
+/** The user's consoles, by name. Removes the sockets of killed ones. @throws MusterError where the directory is not to be trusted */
 export async function findSessions(
   environment: Readonly<Record<string, string | undefined>>,
   which: 'all' | 'detached' = 'all',
@@ -90,10 +90,10 @@ async function describe(address: string, token: Buffer): Promise<FoundSession | 
   return session && { ...session, address }
 }
 
-/** A console under load answers late; one that was stopped, never. */
+/** A console under load answers late, a stopped one never. */
 const ANSWER_LIMIT_MS = 3_000
 
-/** Resolves when its process has gone. @throws MusterError */
+/** Resolves when its process has ended. @throws MusterError */
 export async function endSession(
   { address }: FoundSession,
   environment: Readonly<Record<string, string | undefined>>,

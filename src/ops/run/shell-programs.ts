@@ -4,7 +4,7 @@
  */
 import { printable } from '../../base/printable.ts'
 
-/** Needs ps and awk; exits with 3 where it cannot tell. */
+/** Needs ps and awk; exits with 3 if it cannot find out. */
 export const SHELL_PROGRAMS_SCRIPT = String.raw`
 t=$(ps -A -o pid= -o ppid= -o pgid= -o tpgid= -o tty= -o args= 2>/dev/null) || exit 3
 t=$(printf '%s\n' "$t" | awk -v me=$$ '

@@ -1,4 +1,4 @@
-/** What a gang that is only tried would do to the jobs of the queue: which would start later, or have to end for it. Pure. */
+/** The effects of a what-if gang on the jobs of the queue: which would start later, or have to end for it. Pure. */
 import type { Placement } from '../model/cluster.ts'
 import type { Gang } from '../model/resources.ts'
 import { chooseVictims, planLines } from '../plan/plan-queue.ts'
@@ -18,7 +18,7 @@ export type EffectsInput = {
 
 export type Delay = { readonly job: number; readonly fromS: number; readonly toS: number | undefined }
 
-/** How long it is taken to run. */
+/** How long it is assumed to run. */
 const TRIED_S = 3600
 
 /** Jobs with a place in the plan that would lose it to the gang, or get a later one; `toS` undefined: no known start. */

@@ -118,7 +118,7 @@ export function packingFigures(hosts: readonly PackedHost[], down: Readonly<Reco
   }
 }
 
-/** What free GPUs are good for: what the largest job on one host, and on a shared GPU, could have now; and hosts whose free GPUs have no core. */
+/** How usable free GPUs are: the most that a job can get on one host and on a shared GPU now, and the hosts whose free GPUs have no core. */
 export function fragmentation(hosts: readonly PackedHost[], down: Readonly<Record<string, unknown>> = {}) {
   const up = hosts.filter(({ name, devices }) => down[name] === undefined && devices.length > 0)
   const wholeOf = ({ devices, strandedMilli }: PackedHost) =>

@@ -217,7 +217,7 @@ export class JobStore implements Disposable {
     }))
   }
 
-  /** Of one submission. Jobs that run are not among those that have started. */
+  /** Of one submission. Running jobs are not counted among those that have started. */
   extentOf(spec: number): JobExtent {
     const specs = JSON.stringify(specFamilies(this.file).get(spec) ?? [spec])
     const [times] = this.file.all(

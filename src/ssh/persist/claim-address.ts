@@ -1,4 +1,4 @@
-/** One process listens at an address, and no crash can leave it locked: who listens links its own socket to the common name. */
+/** Only one process listens at an address, and a crash cannot leave it locked: the process links its own socket to the common name. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { lstatSync, unlinkSync } from 'node:fs'
@@ -75,7 +75,7 @@ function claimOf(address: string, identity: string | undefined) {
   const isOurs = () => identity !== undefined && identityOf(address) === identity
   return {
     address,
-    /** False once another socket is there, or none: no other process can come. */
+    /** False if another socket is there, or none: no process can connect any more. */
     isOurs,
     [Symbol.dispose]() {
       if (!isOurs()) return

@@ -1,4 +1,4 @@
-/** The rows of the Bring-up tab, filtered by host names and words of status, and sorted by host or by how bad an area is. Pure. */
+/** The rows of the Bring-up tab, filtered by host name and status, and sorted by host or by the severity of an area. Pure. */
 import { themes } from '../compositor/scene.ts'
 import { shownRows, type TableColumn, type TableFrame } from '../rows/table-view.ts'
 import { type ConsoleState, tableView } from '../state/console-state.ts'

@@ -6,7 +6,7 @@ export type ValueAxis = { readonly top: number; readonly step: number }
 
 const EPSILON = 1e-9
 
-/** The smallest axis to `most` with steps of 1, 2 or 5 times a power of ten, and at most so many of them. */
+/** The smallest axis to `most` with at most this many steps, each 1, 2 or 5 times a power of ten. */
 export function valueAxis(most: number, mostSteps: number): ValueAxis {
   const steps = Math.max(1, mostSteps)
   const wanted = Number.isFinite(most) && most > 0 ? most : 1
@@ -38,7 +38,7 @@ const SECOND_STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 180
 
 export type TimeTick = { readonly seconds: number; readonly text: string }
 
-/** Ticks within these seconds, at most so many; before 0 is the past: `-5 min`, `-30 s`, `now`. */
+/** Ticks within these seconds, at most this many; below 0 is the past: `-5 min`, `-30 s`, `now`. */
 export function timeTicks(from: number, to: number, mostTicks: number): readonly TimeTick[] {
   const step = SECOND_STEPS.find((each) => (to - from) / each < Math.max(2, mostTicks))
   if (step === undefined) return []
@@ -62,5 +62,5 @@ const SPANS = [60, 120, 300, 600, 900, 1200, 1800, 3600]
 export const roundSpan = (seconds: number): number =>
   SPANS.find((span) => seconds <= span) ?? Math.ceil(seconds / 3600) * 3600
 
-/** How many points of a line fit beside the labels; more are not seen. */
+/** How many points of a line fit beside the labels; more would be invisible. */
 export const chartPoints = (columns: number): number => Math.max(2, (columns - 8) * 2)

@@ -31,7 +31,7 @@ const UNUSED_ROWS = 1
 /** Height of its axis above the bottom, and of the labels of the time. */
 const DOTS_BELOW = 11
 const LABEL_DOTS_BELOW = 8
-/** It draws the lowest value so far above the axis, and the first one so far beside it. */
+/** The library draws the lowest value this far above the axis, and the first value this far beside it. */
 const LIFT = 2
 /** A value at the upper end is drawn in the first row. */
 const DOTS_ABOVE = 3
@@ -63,7 +63,7 @@ export function lineChart(options: ChartOptions): readonly Row[] {
   const maxY = scale / (scale - DOTS_ABOVE)
   const padding = labelColumns * 2
   const pointDots = (width - 1 - padding - LIFT) / (length - 1)
-  // It leaves room for one more point at the end.
+  // The library leaves room for one more point at the end.
   const canvasSize = { width: padding + pointDots * length, height }
   const yOf = (part: number) => scale - (scale / maxY) * part - LIFT
   const chart = {

@@ -10,7 +10,7 @@ import type { ActionId } from '../keys/registry.ts'
 
 export type BarPart = Omit<ThemedProps, 'isDim' | 'children'> & {
   readonly text: string
-  /** What a click does: an action, or the key that it presses (after the leader where it is written so). */
+  /** What a click does: an action, or the key that it presses (after the leader, if written so). */
   readonly action?: ActionId
   readonly press?: string
 }

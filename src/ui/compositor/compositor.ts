@@ -114,7 +114,7 @@ export class Compositor implements Disposable {
     if (this.#urgent.size > 0) this.#planUrgent()
   }
 
-  /** The writer has another terminal: everything is drawn as it can show it. */
+  /** The writer has another terminal: draws everything again with its colours and characters. */
   setTerminal(colourDepth: ColourDepth, isUtf8: boolean): void {
     this.#isUtf8 = isUtf8
     this.#encoder = new FrameEncoder(createColourMap(colourDepth), isUtf8)

@@ -1,11 +1,11 @@
-/** Closes panes some time after their shells have ended (`auto_close`). A lost connection, which may come back, closes nothing. */
+/** Closes panes some time after their shells have ended (`auto_close`), but not after a lost connection, which may come back. */
 import { type Clock, hasPassed, remainingMs } from '../../base/clock.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ShellState } from '../../ssh/create-fleet.ts'
 import type { PageContext } from '../state/console-state.ts'
 import { shellEnd } from './fleet-reducer.ts'
 
-/** Shells that ended this close together close with one message. */
+/** Panes whose shells ended this close together close with one message. */
 const TOGETHER_MS = 250
 
 type Ended = Extract<ShellState, { kind: 'ended' }>
@@ -22,7 +22,7 @@ export class AutoClose implements Disposable {
   readonly #options: AutoCloseOptions
   /** Hosts whose shell has ended, in that order. */
   readonly #ended = new Map<string, { readonly state: Ended; readonly atMs: number }>()
-  /** Hosts where a key was sent to the shell: else nobody has seen why it ended. */
+  /** Hosts whose shell got a key: without one, the user has not seen why it ended. */
   readonly #used = new Set<string>()
   #timer: Disposable | undefined
 
@@ -40,7 +40,7 @@ export class AutoClose implements Disposable {
       if (state.kind === 'opening') this.#used.delete(host)
       return
     }
-    // A shell that fails by itself keeps its message on the screen.
+    // The message of a shell that fails by itself stays on the screen.
     if (state.end.kind === 'lost' || (!this.#used.has(host) && !(state.end.kind === 'exit' && state.end.code === 0)))
       return
     this.#ended.set(host, { state, atMs: this.#options.clock.now() })

@@ -8,7 +8,7 @@ import type { PageContext } from '../state/console-state.ts'
 
 export type ChangingFile = {
   readonly path: string
-  /** Resolves with what to tell the user; rejects with why what was read before stays in use. */
+  /** Resolves with the news for the user; rejects with the reason why the previous version stays in use. */
   read(): Promise<string | undefined>
 }
 

@@ -7,7 +7,7 @@ export type ListFiles = (directory: string) => Promise<readonly string[]>
 const MOST_WORDS = 1_000
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
-/** Those that begin with this word, in order; no more than can be looked through. */
+/** Those that begin with this word, in order; at most as many as a user can look through. */
 export async function lookUp(
   { hosts, groups }: Pick<ConsoleState, 'hosts' | 'groups'>,
   listFiles: ListFiles | undefined,

@@ -93,10 +93,10 @@ export type ConsoleOptions = {
   /** The frames of panes changed although the state did not: how far back a view is. */
   onFramesChange(): void
   onRedraw(): void
-  /** Bytes for the user's terminal that draw nothing. */
+  /** Writes bytes that draw nothing to the user's terminal. */
   onSequence(bytes: Uint8Array): void
   onQuit(): void
-  /** Why the console cannot go on without its terminal; undefined: it does. */
+  /** Detaches. Returns why that is impossible; undefined: done. */
   detach(): string | undefined
   createParts(context: PageContext): ConsoleParts
 }
@@ -107,7 +107,7 @@ const ECHO_BYTES = 2048
 /** A change of these may move the focus to another page. */
 const LAYOUT_FIELDS = ['focus', 'paneSize', 'columns', 'rows', 'isFolded'] as const
 const NOTICE_MS = 5000
-/** Settings that an open console does not take. */
+/** Settings that apply only when a console starts. */
 const AT_START: ReadonlySet<string> = new Set<keyof Preferences>(['keep', 'keep_for'])
 const BELL_EVERY_MS = 1000
 const TYPING: Mode = { kind: 'typing' }
@@ -145,7 +145,7 @@ export class ConsoleApp implements PageContext, Disposable {
   /** The mode to return to when a dialog closes. */
   #modeBelow: Mode = TYPING
   readonly #closed: (readonly Endpoint[])[] = []
-  /** The order of all hosts, those that were closed included. */
+  /** The order of all hosts, closed ones included. */
   readonly #places: Set<string>
   #noticeTimer: Disposable | undefined
   #clockTimer: Disposable | undefined
@@ -315,7 +315,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.store.update(patch(before))
     const state = this.state
     if (state === before) return
-    // What was said on one tab is not about the next.
+    // A notice of one tab says nothing about the next.
     if (state.tab !== before.tab && state.notice === before.notice) this.store.update({ notice: undefined })
     if (state.focus !== undefined && !state.hosts.has(state.focus))
       this.store.update({ focus: state.hosts.keys().next().value })
@@ -376,7 +376,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.reportWritten(this.#write(batches))
   }
 
-  /** Hosts get nothing while a tab covers the shells, also not what was started before. */
+  /** Hosts get nothing while a tab covers the shells, not even the rest of what was started before. */
   #isOnPage(hosts: readonly string[]): boolean {
     if (this.page === undefined) return false
     this.notice(`nothing sent to ${foldHostSet(hosts)}: press 1 for shells`, 'warning')
@@ -561,13 +561,13 @@ export class ConsoleApp implements PageContext, Disposable {
     this.notice(parts.join('; '))
   }
 
-  /** Hosts that come back stand where they stood; new ones stand behind the others. */
+  /** Hosts that come back get their old place; new ones come last. */
   #inPlaces(hosts: ReadonlyMap<string, HostState>): ReadonlyMap<string, HostState> {
     for (const host of hosts.keys()) this.#places.add(host)
     return new Map([...this.#places].flatMap((host) => hosts.get(host) ?? []).map((state) => [state.host, state]))
   }
 
-  /** The hosts that were closed last and not opened again since. */
+  /** The hosts that were closed last and have not been reopened. */
   get lastClosed(): readonly Endpoint[] {
     return this.#closed.at(-1)?.filter(({ host }) => !this.state.hosts.has(host)) ?? []
   }

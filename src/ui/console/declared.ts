@@ -1,4 +1,4 @@
-/** What follows for an open console when hosts.yaml was read again: new hosts are offered, and nothing open is closed. */
+/** Applies a changed hosts.yaml to an open console: new hosts are offered, and nothing open is closed. */
 import { isDeepStrictEqual } from 'node:util'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ConsoleApp } from './console-app.ts'

@@ -1,5 +1,5 @@
 /**
- * Notices when receivers part ways: one is in an editor while others are at a prompt, waits for a password, still runs
+ * Notices when receivers differ: one is in an editor while others are at a prompt, waits for a password, still runs
  * something, or has lost its shell. Different output of the same command is none of these.
  */
 import type { Clock } from '../../base/clock.ts'
@@ -12,7 +12,7 @@ type ShownScreen = Pick<Screen, 'modes' | 'lineToCursor' | 'visibleText'>
 export type GuardedHost = {
   readonly host: HostState
   readonly screen: ShownScreen | undefined
-  /** What its first prompt looked like, if it was seen. */
+  /** Its first prompt, if it was seen. */
   readonly home: string | undefined
   /** Its output has stopped for the moment. */
   readonly isQuiet: boolean
@@ -52,13 +52,13 @@ function plain(text: string, names: ReadonlySet<string>): string {
 const namesOf = ({ host, home }: Pick<GuardedHost, 'host' | 'home'>): ReadonlySet<string> =>
   new Set([host.host, host.address, ...(home?.match(NAME) ?? [])])
 
-/** The prompt that the cursor stands behind, when nothing has been typed yet. */
+/** The prompt left of the cursor, if nothing has been typed after it. */
 export function emptyPrompt(line: string): string | undefined {
   const [, prompt, typed] = PROMPT.exec(line) ?? []
   return typed?.trim() === '' ? prompt : undefined
 }
 
-/** The prompt at the cursor and what is typed behind it. A program without a line break at its end stands before its own prompt. */
+/** The prompt at the cursor and what is typed after it. Output without a final line break may precede the prompt. */
 function splitPrompt(line: string, home: string | undefined): { prompt?: string; typed: string } {
   const at = home === undefined ? -1 : line.lastIndexOf(home)
   if (home !== undefined && at >= 0 && /^\s/.test(line.slice(at + home.length)))
@@ -104,7 +104,7 @@ function isAlike(one: Shape, other: Shape): boolean {
   return all === 0 || common / all >= SAME_PROGRAM
 }
 
-/** The hosts that are not with the largest group, in the given order; hosts on their way to a shell do not count. */
+/** The hosts outside the largest group, in the given order; hosts that are still logging in do not count. */
 export function divergedHosts(hosts: readonly GuardedHost[], comparesTyped: boolean): string[] {
   const groups: { readonly shapes: Shape[]; readonly members: string[] }[] = []
   for (const guarded of hosts) {
@@ -123,7 +123,7 @@ export function divergedHosts(hosts: readonly GuardedHost[], comparesTyped: bool
     (best, group) => (best === undefined || size(group) > size(best) ? group : best),
     undefined,
   )
-  // Nothing to be different from: the header says that no host gets keys.
+  // There is nothing to differ from: the header says that no host gets keys.
   if (majority === undefined) return []
   const others = new Set(groups.filter((group) => group !== majority).flatMap(({ members }) => members))
   return hosts.map(({ host }) => host.host).filter((host) => others.has(host))

@@ -43,7 +43,7 @@ function lossReason(host: HostState, session: SessionState): string | undefined 
   return session.kind === 'ready' || session.kind === 'closed' ? undefined : host.lossReason
 }
 
-/** Attempts to reach a host again stay one line as long as they fail for the same reason. */
+/** Repeated attempts to reach a host share one line as long as they fail for the same reason. */
 export function addToLog(log: readonly LogEntry[], entry: LogEntry): readonly LogEntry[] {
   const at = entry.away === undefined ? -1 : log.findLastIndex(({ host }) => host === entry.host)
   const before = log[at]
@@ -75,7 +75,7 @@ export function logLine(event: FleetEvent, atMs: number): LogEntry | undefined {
   }
   if (event.type === 'shell' && event.state.kind === 'ended') {
     const { end } = event.state
-    // Its connection says so, too.
+    // The connection reports this, too.
     if (end.kind === 'lost') return away(end.reason, `lost: ${end.reason}`, 'error')
     return line(shellEnd(end), end.kind === 'exit' && end.code === 0 ? 'info' : 'warning')
   }

@@ -63,10 +63,10 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   return { left: [...left, receivers, ...parts], right }
 }
 
-/** A question that waits, or which receivers are not where most of them are; empty if keys go to one kind only. */
+/** A waiting question, or the receivers that differ; empty if there is neither. */
 function asideText(state: ConsoleState, room: number): string {
   const { diverged, receivers, tab, hasWaitingQuestion } = state
-  // While a dialog is open, the next question waits for its end.
+  // The next question waits until the open dialog is closed.
   if (hasWaitingQuestion && keysElsewhere(state) === undefined)
     return [' a question waits: stop typing ', ' question waits '].find((each) => textWidth(each) < room) ?? ' ? '
   if (tab !== 'shells') return ''

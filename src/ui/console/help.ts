@@ -11,7 +11,7 @@ type Entry = {
   readonly keys: readonly string[]
   readonly help: string
   readonly title?: string
-  /** Other words for it. */
+  /** Other words for it, which the search finds. */
   readonly synonyms?: string | undefined
 }
 export type HelpSection = { readonly title: string; readonly entries: readonly Entry[] }
@@ -31,7 +31,7 @@ const actionSections = (keymap: Keymap) =>
       })),
   }))
 
-/** The sections of the help, first those of the place where the user is. */
+/** The sections of the help, those for the current place first. */
 export function helpSections(
   keymap: Keymap,
   { tab, panel }: Pick<ConsoleState, 'tab' | 'panel'>,

@@ -198,7 +198,7 @@ export class InputRouter {
     this.#type(event)
   }
 
-  /** A click on a key that is shown, perhaps after the leader. What would be typed does nothing. */
+  /** A click on a key that is shown, perhaps after the leader. A key that would be typed into hosts does nothing. */
   #press(labels: string): void {
     const app = this.#app
     const [label = '', command] = labels.split(' ')
@@ -264,7 +264,7 @@ export class InputRouter {
     const app = this.#app
     if (handleTableKey(app, label) || page.handleKey(label)) return
     if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
-    // Where there is no table, what is typed after it must not be taken for other keys, such as 1 and Enter.
+    // Without a table, text typed after `/` must not act as other keys, such as 1 and Enter.
     if (label === '/') return this.run('palette')
     const tab = tabOfKey(label)
     if (tab !== undefined) return app.showTab(tab)

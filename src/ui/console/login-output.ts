@@ -1,6 +1,6 @@
 /**
- * What hosts print before their first prompt: it leaves the pane for the scroll-back (unless `greeting: show`), is kept for one
- * key, and its warnings are named in the log. A line that the user must answer stays: only complete lines above it are moved, and
+ * The greetings of hosts: a greeting moves from the pane into the scroll-back (unless `greeting: show`), is kept for one
+ * key, and its warnings are named in the log. A line that the user must answer stays: only complete lines above it move, and
  * only when a shell asks.
  */
 import { hostname, networkInterfaces } from 'node:os'
@@ -19,11 +19,11 @@ import { lastLoginFrom, loginWarnings } from './login-warnings.ts'
 /** Of one host; the newest are kept. */
 const MOST_LINES = 200
 const MOST_COLUMNS = 400
-/** A prompt without a line editor is believed after so long without output. */
+/** A prompt without a line editor counts after this long without output. */
 const QUIET_MS = 300
 /** Hosts that print the same within this time share a line in the log. */
 const TOGETHER_MS = 500
-/** Fewer lines are moved without a word. */
+/** Fewer lines than this are moved without a notice. */
 const WORTH_A_WORD = 3
 
 type LoginOutputOptions = {
@@ -35,7 +35,7 @@ type LoginOutputOptions = {
   comesFromHere(host: string, from: string): boolean
 }
 
-/** A shell asks, and no other program: a menu, a password or a question ends otherwise. */
+/** The prompt of a shell, not of another program: a menu, a password prompt or a question ends differently. */
 export function isShellPrompt({ text, isLineEditor }: Pick<LoginPrompt, 'text' | 'isLineEditor'>): boolean {
   const end = text.trimEnd().at(-1) ?? ''
   return isLineEditor ? end !== '' && !':?'.includes(end) : '$#%'.includes(end) && end !== ''
@@ -46,7 +46,7 @@ export class LoginOutput implements Disposable {
   /** Hosts whose shell has shown no prompt yet, and the wait for quiet. */
   readonly #waiting = new Map<string, Disposable | undefined>()
   readonly #texts = new Map<string, readonly string[]>()
-  /** What is not in the log yet: text to hosts. */
+  /** What is not in the log yet, with the hosts of each text. */
   readonly #news = new Map<string, { readonly hosts: string[]; readonly isWarning: boolean }>()
   #newsTimer: Disposable | undefined
 
@@ -54,7 +54,7 @@ export class LoginOutput implements Disposable {
     this.#options = options
   }
 
-  /** No prompt is about to be found without further output. */
+  /** No host waits for its prompt to be recognised. */
   get isIdle(): boolean {
     return [...this.#waiting.values()].every((timer) => timer === undefined)
   }
@@ -65,7 +65,7 @@ export class LoginOutput implements Disposable {
     if (state.kind === 'opening') this.#waiting.set(host, undefined)
   }
 
-  /** From the first key on nothing moves any more. */
+  /** After the first key nothing moves any more. */
   noteTyped(hosts: readonly string[]): void {
     for (const host of hosts) {
       this.#stop(host)
@@ -90,7 +90,7 @@ export class LoginOutput implements Disposable {
     const lines = screen(host)?.loginLines(MOST_LINES) ?? []
     const shown = trimBlank(lines.map((line) => printable(line.slice(0, MOST_COLUMNS))))
     this.#texts.set(host, shown)
-    // After a reconnection the output of the shell before stands above: it stays in view.
+    // After a reconnection the output of the previous shell is above, and stays in view.
     const hides = isHidden() && isFirstShell && rowsAbove > 0
     if (hides) screen(host)?.scrollOut(rowsAbove)
     if (hides && shown.length >= WORTH_A_WORD) {
@@ -103,7 +103,7 @@ export class LoginOutput implements Disposable {
       this.#tell(host, `at login: last login from ${from}`, true)
   }
 
-  /** What all hosts printed, equal texts once. */
+  /** Shows what all hosts printed, equal texts once. */
   open(): void {
     const { context } = this.#options
     const { hosts, columns } = context.state

@@ -1,11 +1,11 @@
-/** Quitting: the console asks once, with what would end on which hosts, and not at all when nothing runs. */
+/** Quitting: the console asks once and names what would end on which hosts; if nothing runs, it does not ask. */
 import { clip } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from '../dialogs/dialog.ts'
 import { isLive, type Page } from '../state/console-state.ts'
 import type { ConsoleApp, ConsolePorts } from './console-app.ts'
 
-/** Hosts that have not answered by then are judged by their screens. */
+/** Hosts that have not answered after this time are judged by their screens. */
 const ANSWER_MS = 300
 const WIDTH = 76
 const NAMES_WIDTH = 24

@@ -85,7 +85,7 @@ export class ScrollMode {
     this.#show(host)
   }
 
-  /** Marks lines from the last one in view or from the match on; a second time no more. */
+  /** Marks lines, starting at the match or the last line in view; a second time unmarks them. */
   #mark(host: string, screen: Screen | undefined, marked: number | undefined): void {
     if (!screen) return
     if (marked !== undefined) this.#selection.clear()

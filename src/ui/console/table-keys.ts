@@ -43,7 +43,7 @@ const isBeside = (character = ' '): boolean => ' ▾▴'.includes(character)
 
 const MOVES: ReadonlySet<string> = new Set(['Up', 'Down', 'PageUp', 'PageDown'])
 
-/** While a filter is typed; what is not the filter's moves in the table. */
+/** While a filter is typed; other keys move in the table. */
 export function handleFilterKey(shown: Shown, table: string, label: string, event: KeyEvent): void {
   const next = filterAfterKey(tableView(shown.state, table), label, event)
   if (next !== undefined) change(shown, table, next)

@@ -12,7 +12,7 @@ type Marked = {
   readonly host: string
   readonly screen: Screen
   readonly unit: SelectionUnit
-  /** The lines are wrapped anew when the pane gets another width. */
+  /** The lines are wrapped again when the width of the pane changes. */
   readonly columns: number
   readonly anchor: End
   readonly end: End

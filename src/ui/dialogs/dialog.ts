@@ -50,11 +50,11 @@ export interface Dialog {
 /** What Tab completes: the end of the text, from `from` on. */
 export type Completing = {
   readonly from: number
-  /** As it is meant, without quotes. */
+  /** The text itself, without quotes. */
   readonly word: string
   /** What it is, or the words to choose from. */
   readonly kind: 'path' | 'host-set' | readonly string[]
-  /** How a word is written into the line; as it is unless given. */
+  /** How a word is written into the line; default: as it is. */
   write?(word: string): string
 }
 

@@ -130,7 +130,7 @@ export type ListOptions = {
   readonly submitTitle: string
   readonly items: readonly ListItem[]
   readonly emptyText: string
-  /** A text that is a command of its own, which Enter runs; undefined: the text filters. It has a history and completion. */
+  /** The text is a command, which Enter runs, with history and completion; undefined: the text filters. */
   readLine?(text: string): LineCheck | undefined
   complete?(text: string): Completing | undefined
   onSubmit(item: ListItem): void

@@ -1,6 +1,6 @@
 /**
- * What was typed into prompts, for Up and Down: in a file of the user alone, bounded. Never the answer to a question of a
- * host (password, passphrase), which is no prompt, and no line that begins with a blank.
+ * The history of prompts, for Up and Down, in a file that only the user can read, bounded. It never has the answer to a question of a
+ * host (password, passphrase), which is no prompt, nor a line that begins with a space.
  */
 import { appendFileSync, chmodSync, existsSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -9,7 +9,7 @@ import { readBoundedSync } from '../../base/read-bounded.ts'
 
 const MOST_ENTRIES = 200
 const MOST_TEXT = 2_000
-/** The file is written anew when it has more lines. */
+/** The file is rewritten when it has more lines. */
 const MOST_LINES = 2_000
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
@@ -49,7 +49,7 @@ export class PromptHistory {
     if (path === undefined) return []
     try {
       if (!existsSync(path)) return []
-      // Another user could put a command there, which Up and Enter would run.
+      // Another user could have put a command there, which Up and Enter would run.
       if (foreignFile(path) !== undefined) {
         this.#canWrite = false
         return []

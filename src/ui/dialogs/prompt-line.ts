@@ -21,7 +21,7 @@ export class PromptLine {
   #walk: { readonly at: number; readonly draft: string } | undefined
   #choice: { readonly words: readonly string[]; readonly at: number; readonly completing: Completing } | undefined
   #note: string | undefined
-  /** Of several look-ups the last one counts. */
+  /** Only the answer of the last look-up counts. */
   #asked = 0
 
   constructor(options: PromptLineOptions) {

@@ -50,7 +50,7 @@ export const keyTable =
       ...(isActive === undefined ? {} : { isActive }),
     }))
 
-/** They go back one level and do nothing at the root of a tab, whatever entries they have elsewhere. */
+/** These keys go back one level and do nothing at the root of a tab, whatever other entries they have. */
 const BACK = new Set(['Esc', 'q'])
 
 /** If a key has several entries, the one that is in the footer now, or else the first. */

@@ -25,7 +25,7 @@ export const needsHosts: Reason = ({ hosts, leaderLabel }) =>
 export const needsReceiver: Reason = (state) =>
   needsHosts(state) ??
   (state.receivers.size === 0 ? `no receivers: ${state.leaderLabel} a selects all hosts` : undefined)
-/** For what is about the panes, or types into hosts: on a tab nobody would see it, and no key reaches a host. */
+/** For actions on panes, or that type into hosts: on a tab the user would not see them, and no key may reach a host. */
 const inShells =
   (reason: Reason): Reason =>
   (state) =>
@@ -246,7 +246,7 @@ export const actionSpecs = [
 
 export type ActionId = (typeof actionSpecs)[number]['id']
 
-/** What people call an action elsewhere: the palette finds it by these words, too. */
+/** What an action is called in other programs: the palette finds it by these words, too. */
 export const SYNONYMS: Readonly<Partial<Record<ActionId, string>>> = {
   'receive-toggle': 'mark pick include exclude',
   'receive-all': 'broadcast synchronize everything everyone',

@@ -50,7 +50,7 @@ export function matrixShape(names: readonly string[], columns: number, rows: num
     const cellWidth = TILE_COLUMNS[cellHeight - 1] ?? NUMBER_COLUMNS
     return { nameWidth: withNumbers, cellWidth, cellHeight, headRows: 1, hasNumbers: true }
   }
-  // Beside the name stands the number that heads the host's column.
+  // Beside the name is the number at the head of the host's column.
   const numbered = Math.min(MOST_NAME, longest + 4)
   const least = Math.min(numbered, LEAST_NAME + 3)
   const cellWidth = GLYPH_COLUMNS.find((width) => least + count * width <= columns) ?? 1

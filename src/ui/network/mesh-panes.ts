@@ -28,7 +28,7 @@ export type PictureContext = {
   readonly rect: Rect
   readonly theme: Theme
   readonly nowMs: number
-  /** The mouse has changed what is selected, or scrolled the words. */
+  /** The mouse changed the selection, or scrolled the findings. */
   readonly onChange?: (state: PictureState) => void
 }
 
@@ -77,7 +77,7 @@ export function picturePanes(state: PictureState, context: PictureContext, run?:
   ]
 }
 
-/** The words stand beside the matrix, or below it where only that leaves room for numbers. Without its frame a matrix may just fit. */
+/** The findings are beside the matrix, or below it if only that leaves room for numbers. Without its frame a matrix may just fit. */
 function layOut(names: readonly string[], rect: Rect) {
   const side = Math.max(LEAST_SIDE_COLUMNS, Math.floor(rect.width / 3))
   const beside = matrixShape(names, rect.width - side - FRAME, rect.height - FRAME)

@@ -1,4 +1,4 @@
-/** A mesh as people look at it: one cell for each ordered pair, a cursor, and how keys move it. Pure. */
+/** The picture of a mesh: one cell for each ordered pair, a cursor, and how keys move it. Pure. */
 import { type Heat, heatOf } from '../../ops/net/mesh/format-mesh.ts'
 import { measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
 import type { KeptMesh } from '../../ops/net/mesh/kept-mesh.ts'

@@ -86,7 +86,7 @@ export function takeEnd(
   nowMs: number,
 ): MeshRun {
   const picture = pictureOf(report, nowMs, findings, last)
-  // The cursor that the user has moved stays.
+  // A cursor that the user has moved stays.
   const shown = isUntouched(run.shown)
     ? { ...withPicture(undefined, picture), isOpen: run.shown.isOpen }
     : withPicture(run.shown, picture)

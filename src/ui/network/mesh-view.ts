@@ -1,4 +1,4 @@
-/** The mesh in the Network tab: asks which hosts, shows the plan, measures, and shows the result. It goes on while another view or tab is shown. */
+/** The mesh in the Network tab: asks for the hosts, shows the plan, measures, and shows the result. It continues while another view or tab is shown. */
 import { MusterError, sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -100,7 +100,7 @@ export class MeshView implements NetworkView {
 
   open(): void {}
 
-  /** Asks for the hosts; while a measurement runs, shows that. */
+  /** Asks for the hosts, or shows the measurement that runs. */
   ask(): void {
     if (this.busy !== undefined) return this.#show('mesh')
     const receivers = foldHostSet(receiverList(this.#context.state))

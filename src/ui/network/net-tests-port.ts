@@ -32,6 +32,6 @@ export interface NetTestsPort {
   /** Paths of kept results, newest first. */
   keptMeshes(): readonly string[]
   readKept(path: string): KeptMesh | undefined
-  /** Returns the whole path; undefined: there is a file already, which is left as it is unless `overwrites`. @throws MusterError */
+  /** Returns the absolute path; undefined: the file exists and is left alone, unless `overwrites`. @throws MusterError */
   save(path: string, text: string, overwrites: boolean): string | undefined
 }

@@ -9,7 +9,7 @@ import { FIRST_RESULTS, type ResultsState } from './results-table.ts'
 export type NetworkViewId = 'live' | 'mesh' | 'pair' | 'results' | 'kept' | 'nfs'
 
 export type NetworkState = {
-  /** The view that is shown last; the first is always `live`. */
+  /** The last one is shown; the first is always `live`. */
   readonly views: readonly NetworkViewId[]
   /** Hosts that are marked in the table, in the order in which they were marked. */
   readonly marked: ReadonlySet<string>

@@ -57,7 +57,7 @@ export class NfsTestView implements NetworkView {
     return this.#working === undefined || host === undefined ? undefined : { title: 'NFS test', hosts: [host] }
   }
 
-  /** Says what would be written where, and asks. */
+  /** Shows what would be written and where, and asks. */
   ask(host: string | undefined): void {
     if (this.busy !== undefined) return this.#show('nfs')
     this.#context.openDialog(

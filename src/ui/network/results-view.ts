@@ -57,7 +57,7 @@ export class ResultsView implements NetworkView {
   readonly #show: (id: NetworkViewId) => void
   readonly #showing: ThrottledAction
   #rows: KeptRow[] = []
-  /** Counts up when reading starts again. */
+  /** Incremented when reading starts again. */
   #reading = 0
 
   constructor(context: PageContext, port: NetTestsPort, show: (id: NetworkViewId) => void) {

@@ -50,7 +50,7 @@ export class TabRecordings implements Disposable {
     return `recording to ${path}`
   }
 
-  /** Returns a notice when the recording has ended by itself. */
+  /** Returns a notice if the recording has ended by itself. */
   write(host: string, sample: Sample): string | undefined {
     const file = this.#file
     if (file === undefined) return undefined
@@ -67,7 +67,7 @@ export class TabRecordings implements Disposable {
     }
   }
 
-  /** Opens the newest recording, or the one before the present one; returns a sentence when there is none. */
+  /** Opens the newest recording, or the one before the current one; returns a notice if there is none. */
   showOlder(): string | undefined {
     const paths = this.#paths()
     const index = this.#shown === undefined ? 0 : this.#shown.index + 1

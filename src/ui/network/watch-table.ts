@@ -211,7 +211,7 @@ const BARS = '▁▂▃▄▅▆▇█'
 type Bar = { readonly text: string; readonly mean: number | undefined }
 
 const UNKNOWN: Bar = { text: '·', mean: undefined }
-/** A sample may come so much late without a mark. */
+/** A sample may be this late without a mark. */
 const LATE_MS = 3000
 
 export type SparkOptions = {

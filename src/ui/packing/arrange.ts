@@ -33,10 +33,10 @@ const WIDE_TILE = 38
 const MOST_NAME_COLUMNS = 16
 const LEAST_NAME_COLUMNS = 4
 const LEAST_BAR_COLUMNS = 8
-/** So much better is a tile with a title, with a bar of cores, and with one of memory. */
+/** What a title, a bar of cores and a bar of memory add to the value of a tile. */
 const ROWS_WORTH = [0, 0, 0.8, 1.2, 1.5] as const
 
-/** Tiles of equal size that fit into the room and tell most; where not all fit, the smallest ones. */
+/** Tiles of equal size that fit into the room and show most; if not all fit, the smallest ones. */
 export function arrange(groups: readonly (readonly PackedHost[])[], columns: number, rows: number): TileLayout {
   const hosts = groups.flat()
   const headingRows = groups.length > 1 ? groups.length : 0

@@ -88,7 +88,7 @@ export type BlockStyle = {
 /** The fewest columns for a letter with a name. */
 const NAME_COLUMNS = 6
 
-/** So many rows of so many columns, shared by jobs from the left to the right. */
+/** This many rows of this many columns, shared by jobs from left to right. */
 export function blockRows(
   shares: readonly JobAmount[],
   whole: number,

@@ -1,4 +1,4 @@
-/** The figures of a cluster: what is held, free and out of reach. Pure. */
+/** The figures of a cluster: what is held, free and unusable. Pure. */
 import { printable } from '../../base/printable.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { packingFigures } from '../../scheduler/jobs/packing.ts'

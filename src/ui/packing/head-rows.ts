@@ -40,7 +40,7 @@ export function headRows(groups: readonly Group[], input: PackingInput, { width 
   return [...sourcesRow(sources, theme), ...own, ...reason]
 }
 
-/** Why free GPUs are of less use than their number says; empty: they are not. */
+/** Why some free GPUs are unusable; empty: all are usable. */
 function fragmentationText({ hosts, down }: PackedCluster): string {
   const { free, mostOnOneHost, largestHost, piecesMilli, largestPieceMilli, strandedMilli, stranded } = fragmentation(
     hosts,

@@ -136,7 +136,7 @@ export function pastCells(
     const fromMs = endMs - HISTORY_MS + (column * HISTORY_MS) / columns
     const toMs = fromMs + HISTORY_MS / columns
     const middleMs = (fromMs + toMs) / 2
-    // The newest column shows what is so now.
+    // The newest column shows the current state.
     const atMs = column === columns - 1 ? nowMs : middleMs
     const job = own.find((hold) => hold.fromMs <= atMs && (hold.toMs ?? Number.POSITIVE_INFINITY) > atMs)?.job
     const busy = isSampled ? use.between(machine, part, fromMs, toMs) : undefined

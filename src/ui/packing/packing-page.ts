@@ -356,7 +356,7 @@ export class PackingPage implements Page {
   }
 }
 
-/** Times and strips move so often. */
+/** How often times and strips move. */
 const REDRAW_MS = 10_000
 const WAITING_PAGE = 5
 

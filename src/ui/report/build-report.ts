@@ -1,4 +1,4 @@
-/** From what was typed and printed to a report: output as it looked, folded by equal text, without what was typed hidden. */
+/** Makes a report of what was typed and printed: output as it looked, folded by equal text, without text that was typed without echo. */
 import { formatBytes } from '../../base/format-bytes.ts'
 import { createScreen } from '../../terminal/headless-screen.ts'
 import type { HostPart, RunEntry, SessionEntry, SessionLog, TypedEntry } from './session-log.ts'
@@ -57,7 +57,7 @@ export async function buildReport(
 
 type Hide = (text: string) => string
 
-/** What a host did not echo is hidden wherever it stands: another host may have shown it. */
+/** Text that a host did not echo is hidden everywhere: another host may have shown it. */
 function hiding(secrets: ReadonlySet<string>): Hide {
   const longestFirst = [...secrets].filter((text) => text.length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length)
   return (text) => longestFirst.reduce((sum, secret) => sum.replaceAll(secret, HIDDEN), text)
@@ -80,7 +80,7 @@ async function typedSection(
   const known = new Map<string, Omit<Shown, 'host'>>()
   const shown: Shown[] = []
   for (const [host, part] of parts) {
-    // Between hosts the keyboard has its turn.
+    // Keys are handled between hosts.
     await new Promise((resolve) => setImmediate(resolve))
     const after = part.after ?? promptOf(host) ?? ''
     const head = part.head

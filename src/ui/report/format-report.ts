@@ -1,4 +1,4 @@
-/** A session report as Markdown and as HTML. Text of hosts stands in code blocks or is escaped: nothing of it acts in a reader. */
+/** A session report as Markdown and as HTML. Text of hosts is in code blocks or escaped, so that nothing of it acts in a reader. */
 import { escapeHtml } from '../../base/escape-html.ts'
 import { printable } from '../../base/printable.ts'
 import { dayText, timeText } from '../../base/time-text.ts'

@@ -1,4 +1,4 @@
-/** What was typed since the console began, to which hosts, and what they printed then: bounded, in memory, and never read back from a key. */
+/** What was typed since the console started, into which hosts, and their output: bounded, in memory, and taken from echoes, never from keys. */
 import { asksSecret, TypedLines } from './typed-line.ts'
 
 /** Of what a host printed after one line, its beginning and its end. */
@@ -187,7 +187,7 @@ export class SessionLog {
     if (this.#bytes > MOST_BYTES) this.#drop()
   }
 
-  /** A new shell: what comes now answers nothing that was typed. */
+  /** A new shell: its output belongs to nothing that was typed before. */
   noteShell(host: string): void {
     this.#current.get(host)?.typed.finish()
     this.#current.delete(host)

@@ -1,4 +1,4 @@
-/** Writes the report of this session: Markdown and HTML in the state directory, for the user alone, and Markdown to the clipboard. */
+/** Writes the session report: Markdown and HTML in the state directory, readable by the user alone, and Markdown to the clipboard. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '../../base/errors.ts'

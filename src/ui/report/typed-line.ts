@@ -47,7 +47,7 @@ export const asksSecret = (before: string): boolean => ASKS_SECRET.test(before)
 export class TypedLines {
   readonly #lines: Line[] = [newLine()]
   readonly #asksSecret: boolean
-  /** The cursor stood behind a prompt or a question: the echo comes before the first line feed. */
+  /** The cursor was after a prompt or a question: the echo comes before the first line feed. */
   readonly #isAtPrompt: boolean
   /** Undefined: no more output belongs to it. */
   #echo: { readonly row: Row; readonly decoder: InstanceType<typeof TextDecoder> } | undefined

@@ -117,7 +117,7 @@ export type ConsoleState = {
   readonly equalGroups: readonly (readonly string[])[]
   /** A question of a host waits until nothing is typed for a moment. */
   readonly hasWaitingQuestion: boolean
-  /** Receivers that are not where most of them are: another program, another prompt, no shell. */
+  /** Receivers that differ from most: another program, another prompt, no shell. */
   readonly diverged: readonly string[]
   readonly mode: Mode
   /** A run or a copy beside the shells. */
@@ -213,7 +213,7 @@ export const isSolo = ({ receivers, receiversBeforeSolo }: ConsoleState, hosts: 
 export const outsideMajority = (equalGroups: readonly (readonly string[])[]): ReadonlySet<string> =>
   new Set((equalGroups.length > 1 && equalGroups[0]?.length === 1 ? equalGroups : equalGroups.slice(1)).flat())
 
-/** The receivers that parted ways; if there are none, hosts in trouble and those with another screen than the majority. */
+/** The receivers that differ; if there are none, hosts in trouble and those whose screen differs from the majority. */
 export function differentHosts(state: ConsoleState, equalGroups: () => readonly (readonly string[])[]): string[] {
   const diverged = state.diverged.filter((host) => state.receivers.has(host))
   if (diverged.length > 0 && !state.showsDifferences && !state.isFolded) return diverged

@@ -37,7 +37,7 @@ export type TerminalOptions = {
    * when this session is disposed of, after `FATAL_LIMIT_MS` at the latest, and at once on a second signal.
    */
   onFatal?(): void
-  /** The terminal has gone. True: the program goes on without it, and this session is disposed of. */
+  /** The terminal is gone. True: the program continues without it, and this session is disposed of. */
   onLost?(): boolean
   /** What a library printed, or Node warned about: it does not reach the terminal. */
   onPrint?(text: string): void

@@ -102,7 +102,7 @@ export class TtyWriter implements Disposable {
   /** To another terminal, after `suspend`; `resume` takes it. */
   moveTo(stream: tty.WriteStream | Writable): void {
     this.#stream.off('error', this.#handleError)
-    // What the terminal that was left may still report is of no interest.
+    // Errors of a terminal that was left are ignored.
     this.#stream.on('error', () => {})
     stream.on('error', this.#handleError)
     this.#stream = stream

@@ -135,7 +135,7 @@ export function openSave(context: PageContext, onSubmit: (directory: string) => 
   )
 }
 
-/** Before a run or a copy that is still going on is stopped. */
+/** Before a run or a copy that is still running is stopped. */
 export function openStop(
   context: PageContext,
   kind: 'run' | 'copy',

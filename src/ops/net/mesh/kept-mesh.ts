@@ -14,7 +14,7 @@ const VERSION = 1
 const KEPT = 200
 const CHANGE = 0.2
 const SHOWN = 6
-/** Sixty-four hosts are 1 MB. */
+/** A result of 64 hosts has 1 MB. */
 const MOST_BYTES = 2 ** 24
 
 export type KeptMesh = {
@@ -183,7 +183,7 @@ function filesIn(directory: string): string[] {
   }
 }
 
-/** Undefined: it is no result, or from a later version. */
+/** Undefined: not a result, or one of a later version. */
 export function readKept(path: string): KeptMesh | undefined {
   try {
     if (statSync(path).size > MOST_BYTES) return undefined

@@ -256,7 +256,7 @@ class Mesh {
   }
 }
 
-/** Faster than any network card: a host that reports more is not believed, so that it makes no other host look slow. */
+/** Faster than any network card: a host that reports more is not believed, or it would make all others look slow. */
 const MOST_BITS_PER_SECOND = 1e13
 
 function plausible(outcome: LinkOutcome): LinkOutcome {

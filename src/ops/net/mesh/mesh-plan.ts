@@ -5,7 +5,7 @@ import { foldHostSet } from '../../../inventory/host-set.ts'
 import { type NetTool, type Slot, slotsOf } from './link.ts'
 import { chooseTool, type MeshHost, type MeshOptions, type ReadyHost } from './measure-mesh.ts'
 
-/** What a step takes beyond its measurement, for the estimate. */
+/** The overhead of a step, for the estimate. */
 const OVERHEAD_S = 0.5
 
 export type MeshPlan = {

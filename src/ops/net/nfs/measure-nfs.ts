@@ -15,10 +15,10 @@ import { formatMs } from '../mesh/link.ts'
 
 const MOUNTS_TIMEOUT_MS = 20_000
 const BLOCK_BYTES = 4 * 1024 * 1024
-/** The file never gets larger: writing begins again at its start. */
+/** The largest size of the file; then writing starts again at its beginning. */
 const MOST_BLOCKS = 16
 const SMALL_FILES = 20
-/** Beyond the time that is asked for: a slow server finishes its last block. */
+/** Added to the requested time, so that a slow server can finish its last block. */
 const SLACK_S = 60
 const MOST_VALUES = 100_000
 
@@ -47,7 +47,7 @@ export type NfsEvent =
       readonly seconds: number
     }
   | { readonly type: 'small-file'; readonly host: string; readonly ms: number }
-  /** The client's cache cannot be passed, so reading may only show its memory. */
+  /** Reads cannot bypass the client's cache, so they may only measure its memory. */
   | { readonly type: 'cached'; readonly host: string }
   | { readonly type: 'failed'; readonly host: string; readonly isAway: boolean; readonly reason: string }
 
@@ -159,7 +159,7 @@ class NfsReader {
   }
 }
 
-/** What a measurement has told so far. */
+/** What a measurement has reported so far. */
 export type NfsRecord = {
   readonly host: string
   directory: string | undefined
@@ -227,7 +227,7 @@ export function nfsPlace({ host, directory, mount }: NfsRecord): string {
 /** What was measured, in sentences. */
 export function nfsSummary({ writes, reads, smallFiles, isCached, pending }: NfsRecord): readonly string[] {
   const rates = (words: string, values: readonly number[], rest: { bytes: number; seconds: number }): string[] => {
-    // Faster than a second altogether.
+    // Everything took less than a second.
     const known = values.length === 0 && rest.seconds > 0 ? [rest.bytes / rest.seconds] : values
     const middle = median(known)
     if (middle === undefined) return []

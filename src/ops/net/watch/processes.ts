@@ -36,7 +36,7 @@ export type ProcessReport = {
 
 const MOST_PROCESSES = 8000
 const MOST_COMMAND = 300
-/** Command lines change when a process executes another program: they are all read again so often. */
+/** After this many reports all command lines are read again, because a process may execute another program. */
 const READ_AGAIN = 8
 const EVERY_S = 2
 

@@ -5,7 +5,7 @@ import { formatBytes } from '../../../base/format-bytes.ts'
 /** The delay between attempts, doubled up to the second value. */
 const AGAIN_MS = 2_000
 const AGAIN_MOST_MS = 60_000
-/** A report has no more than a few hundred KB. */
+/** A report has a few hundred KB at most. */
 const FLOOD_MS = 10_000
 const FLOOD_BYTES = 16 * 1024 * 1024
 
@@ -14,7 +14,7 @@ export interface WatchPort {
   start(host: string, script: string, handlers: WatchHandlers): { stop(): void }
 }
 
-/** `isFinal`: another attempt would not help, and may ask for a password. */
+/** `isFinal`: another attempt would not help, and might ask for a password. */
 export type WatchHandlers = { onText(text: string): void; onEnd(reason: string, isFinal?: boolean): void }
 
 /** What one run of the script says. */
