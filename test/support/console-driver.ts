@@ -157,7 +157,7 @@ export class ConsoleDriver implements AsyncDisposable {
     return await this.key(LEADER, ...names)
   }
 
-  /** Types on the plain terminal, before there is a console: what is read there does not count as the console's input. */
+  /** Types on the plain terminal, before there is a console, so it does not count as the console's input. */
   answer(text: string): void {
     this.#pty.write(Buffer.from(text))
   }
@@ -345,7 +345,7 @@ export class ConsoleDriver implements AsyncDisposable {
     process.kill(this.pid, name)
   }
 
-  /** The terminal goes away, as when its window is closed, and with it the program. */
+  /** Closes the terminal, as closing its window does; the program ends with it. */
   async hangUp(): Promise<void> {
     this.#pty.close()
     await waitUntil(() => !isRunning(this.pid), 'the program to end without its terminal')

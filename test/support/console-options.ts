@@ -29,7 +29,7 @@ export type ConsoleOptions = {
 }
 
 /**
- * Nothing of the tester's own environment but what a program cannot do without, and CI's mark, which must change nothing.
+ * Only what a program needs of the tester's own environment, and CI's variable, which must change nothing.
  * In the tester's own home the program writes nothing.
  */
 export function environmentOf(options: ConsoleOptions, socketPath: string): Record<string, string> {

@@ -1,4 +1,4 @@
-/** A newcomer's bring-up, in the demo: what is missing and what differs, the plan, the steps, the proof, and the way back. */
+/** A newcomer's bring-up, in the demo: what is missing and what differs, the plan, the steps, the verification, and undo. */
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

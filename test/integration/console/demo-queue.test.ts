@@ -54,7 +54,7 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
       await console.expectScreen(/too large for any host[\s\S]*Too large for these hosts/)
     })
 
-    it('draws each device with its job at every size of the terminal, and says what the selected one is', async () => {
+    it('draws each device with its job at every size of the terminal, and describes the selected one', async () => {
       await console.leader('4')
       for (const [columns, rows] of [
         [80, 24],

@@ -12,7 +12,7 @@ import { type ConsoleOptions, PROGRAM } from '../../support/console-options.ts'
 import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-/** Keeps the settings of the terminal before and after, and the exit code, in files; a shell that signals do not end, and that waits for the settings: what restores them may be another process. */
+/** Writes the terminal's settings before and after, and the exit code, to files. Signals do not end this shell, and it waits for the settings, since another process may restore them. */
 const WRAPPER = `
 trap '' TERM HUP
 stty -a > "$0/before"

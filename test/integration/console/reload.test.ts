@@ -26,14 +26,14 @@ describe.skipIf(!requirement('ssh'))('files that change while the console is ope
     inventory?.[Symbol.dispose]()
   })
 
-  /** The lines of hosts.yaml without those of some hosts. */
+  /** hosts.yaml without some of its hosts. */
   const without = (...names: readonly string[]) =>
     whole
       .split('\n')
       .filter((line) => !names.some((name) => line.startsWith(`  ${name}:`)))
       .join('\n')
 
-  it('are taken when they are right and reported when they are wrong, and nothing open is closed', async () => {
+  it('are used if they are valid and reported if they are not, and nothing open is closed', async () => {
     const { file, environment } = inventory
     writeFileSync(file, without('m3'))
     await using console = await openConsole({ args: ['--hosts', file], size: [80, 24], environment })

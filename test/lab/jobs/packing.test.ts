@@ -7,7 +7,7 @@ import { hostsFileOf, isJob, type LabQueue, labQueue } from './lab-queue.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter')
 
-/** Lab hosts have no GPU: this prints what nvidia-smi prints of four, of which the first is busy. */
+/** Lab hosts have no GPU: this prints what nvidia-smi prints for four GPUs, of which the first is busy. */
 const NVIDIA_SMI = `#!/bin/sh
 case $* in
   *compute-apps*) ;;
@@ -44,7 +44,7 @@ describe.skipIf(!canRun)('the Packing tab', () => {
       .cells({ column: 1, row: 2, width: Math.floor(columns * 0.6), height: rows - 4 })
       .filter((row) => row.some(({ text, background }) => text.trim() !== '' || background !== 'default')).length
 
-  it('shows who holds each device, since when and until when, how busy it is, and why a job waits', async () => {
+  it('shows which job holds each device, since when and until when, how busy it is, and why a job waits', async () => {
     const driver = queue.work()
     const big = await queue.submit('--gpu', '4', '--limit', '7200', '--name', 'pretrain', '--', UNTIL_GO)
     await driver.seen(isJob(big, 'running'))
@@ -62,11 +62,11 @@ describe.skipIf(!canRun)('the Packing tab', () => {
     await console.leader('4')
     await console.expectScreen(/GPUs 4\.5\/12 held, 7 free, 0\.5 fragmented/)
     await console.expectScreen(/fragmentation: 0\.5 is left on a shared GPU/)
-    // On the hosts that were ready first.
+    // The hosts that were ready first.
     await console.expectScreen(/A pretrain/)
     await console.expectScreen(/B notebook/)
     await console.expectScreen(new RegExp(`waiting: 1[\\s\\S]*${wide} wide[\\s\\S]*Only`))
-    // As nvidia-smi on the hosts says.
+    // What nvidia-smi on the hosts reports.
     await console.expectScreen(/93% 60\/140G/)
     await console.expectScreen(/last 10 min: ▄ used {2}▁ held, idle/)
 

@@ -124,7 +124,7 @@ describe.skipIf(!canRun)('bandwidth tests in the Network tab', { timeout: 120_00
     await console.expectScreen(/round trip: median [\d.]+ ms/)
   })
 
-  it('give a host that lies and prints escape bytes its own cells alone', async () => {
+  it('confine a host that lies and prints escape bytes to its own cells', async () => {
     await open([80, 24])
     await begin('m[1-3],m5 --time 1')
     await console.key('Enter')

@@ -49,7 +49,7 @@ describe.skipIf(!canRun)('the Network tab', () => {
     ] as const) {
       await console.resize(columns, rows)
       await console.expectScreen(/ m1 · \d+ processes /, AWAKE)
-      // Of those of its own namespace alone, the busiest first.
+      // The busiest processes of its own namespace come first.
       await console.expectScreen(/COMMAND *║\n║ +\d+ root +[1-9]\d*% .* m1-busy /, AWAKE)
       expect(screen()).toMatch(/-60 s .*now/)
       for (const line of console.screen()) expect(line).not.toContain('m2-busy')
@@ -83,7 +83,7 @@ describe.skipIf(!canRun)('the Network tab', () => {
     await console.key('6')
     await console.expectScreen(/m3 (lost|no|cannot).* · attempt [6-9] at \d\d:\d\d:\d\d/, AWAKE)
     const away = console.screen().filter((line) => / m3 .*attempt/.test(line))
-    // One line for each reason: that it was lost, and that nothing listens.
+    // One line for each reason: the connection was lost, and nothing listens.
     expect(new Set(away.map((line) => line.replace(/ · attempt.*| \d\d:\d\d:\d\d /g, ''))).size).toBe(away.length)
     await lab.host('m3').startSshd()
     await console.leader('R')

@@ -1,4 +1,4 @@
-/** What people's hands know from clusterssh, on real hosts: several names, -l, panes that close, and small panes without greetings. */
+/** Habits from clusterssh, on real hosts: several names, -l, panes that close, and small panes without greetings. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openConsole } from '../../support/console-driver.ts'
 import { requirement } from '../../support/requirements.ts'

@@ -1,4 +1,4 @@
-/** Consoles whose client or process is killed: what was to be kept is, and of all else nothing is left. Real hosts. */
+/** Consoles whose client or process is killed, on real hosts: what should be kept is kept, and nothing else is left. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -75,7 +75,7 @@ describe.skipIf(!canRun)('a console whose processes are killed', () => {
       (host) => new RegExp(`^${host}$`, 'm'),
     )
     await first.expectPrompts()
-    // A terminal distinguishes a blank that was written from one that was not; nobody sees that.
+    // A terminal distinguishes a space that was written from an empty cell; both look the same.
     const cellsOf = (console: ConsoleDriver) =>
       panes.map(({ host }) =>
         console.cells(console.pane(host)).map((row) => row.map((cell) => ({ ...cell, text: cell.text || ' ' }))),

@@ -1,4 +1,4 @@
-/** Commands, hosts and earlier lines are found, by somebody who has not read the documentation, on real hosts. */
+/** A user who has not read the documentation finds commands, hosts and earlier lines, on real hosts. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

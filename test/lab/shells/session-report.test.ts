@@ -1,4 +1,4 @@
-/** The session report on real hosts: what was typed and run, who differed, and no password. */
+/** The session report on real hosts: what was typed and run, which hosts differed, and no password. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,7 +42,7 @@ describe.skipIf(!canRun)('a session report', () => {
     rmSync(state, { recursive: true, force: true })
   })
 
-  it('has what was typed, who differed and what was run, and no text that was typed without echo', async () => {
+  it('has what was typed and run and which hosts differed, but no text that was typed without echo', async () => {
     const environment = { XDG_STATE_HOME: state }
     await using console = await openConsole({ in: lab, args: ['--hosts', lab.hostsFile], environment, size: [120, 40] })
     await console.expectReady()

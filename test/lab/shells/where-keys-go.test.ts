@@ -1,4 +1,4 @@
-/** On real hosts: the header says where keys go and who has parted ways, tabs type nothing, and quitting asks once. */
+/** On real hosts: the header says where keys go and which hosts differ, tabs type nothing, and quitting asks once. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
 import { requirement } from '../../support/requirements.ts'
@@ -41,7 +41,7 @@ describe.skipIf(!canRun)('keys on real hosts', () => {
       await console.leader('a')
     }
 
-    it('are said to part ways when one host asks or shows something else', async () => {
+    it('are said to differ when one host asks or shows something else', async () => {
       await only('m2', 'read -s -p "Password: " x', /Password:/)
       await console.expectHeader(/TYPING INTO ALL 3: m\[1-3\] +1 of 3 differs: m2 /)
       await console.leader('f')
@@ -114,7 +114,7 @@ describe.skipIf(!canRun)('keys on real hosts', () => {
       await console?.close()
     })
 
-    it('are asked for once, with what runs, and not when nothing does', async () => {
+    it('asks once and names what runs, and does not ask if nothing runs', async () => {
       const sleepers = () =>
         lab.hosts.flatMap((host) => host.processes()).filter(({ command }) => /^sleep [56]00/.test(command))
       await console.receivers('m[1-2]')

@@ -4,17 +4,17 @@ import { ageText, formatDuration, timeText, untilText, whenText } from '../../..
 const at = (...parts: [number, number, number, number, number, number?]) => new Date(...parts).getTime()
 const NOW = at(2026, 10, 23, 13, 51)
 
-it('gives the time of today alone, and the date with any other', () => {
+it('shows only the time for today, and the date for any other day', () => {
   expect(timeText(at(2026, 10, 23, 9, 5), NOW)).toBe('09:05')
   expect(timeText(at(2026, 10, 22, 23, 59), NOW)).toBe('2026-11-22 23:59')
 })
 
-it('gives the end of something without its day until the next morning', () => {
+it('shows an end without its day until the next morning', () => {
   expect(untilText(at(2026, 10, 24, 1, 33), NOW)).toBe('01:33')
   expect(untilText(at(2026, 10, 25, 1, 33), NOW)).toBe('2026-11-25 01:33')
 })
 
-it('counts down to what comes within the hour, and names the time of what comes later', () => {
+it('counts down within the hour, and shows the time of what comes later', () => {
   const words = (ms: number) => whenText(NOW + ms, NOW)
   expect([-5, 0, 400, 40_000, 4 * 60_000].map(words)).toEqual(['now', 'now', 'in 1 s', 'in 40 s', 'in 4 min'])
   expect(words(2 * 3_600_000)).toBe('at 15:51')

@@ -183,7 +183,7 @@ describe('the source of the inventory', () => {
     expect((await thrownBy(() => selectHosts(source('hosts.yaml'), 'm8'))).message).toContain('there is no host m8')
   })
 
-  test('says how a group is written to people who type its bare name, and does not connect to it', async () => {
+  test('explains how to write a group when its bare name is given, and does not connect to it', async () => {
     writeFileSync(join(root, 'work/hosts.yaml'), 'hosts: { local1: {}, local2: {} }\ngroups: { web: local1 }')
     const { message } = await thrownBy(() => selectHosts(source(), 'web'))
     expect(message).toContain('there is no host web; the group is @web')

@@ -30,7 +30,7 @@ describe('several targets', () => {
     expect(await run('-l', 'up', 'here', '-p', '2222')).toEqual(NEEDS_TERMINAL)
   })
 
-  it('names the one that is no host', async () => {
+  it('names the target that is no host', async () => {
     expect(await run('here', 'ther')).toEqual([2, expect.stringContaining('there is no host ther')])
   })
 

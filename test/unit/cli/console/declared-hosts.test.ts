@@ -24,7 +24,7 @@ const workspace = () =>
   )
 
 describe('a workspace of several files', () => {
-  it('names a host after its file only if two files have it, and makes each file a group', () => {
+  it('prefixes a host with its file only if two files have it, and makes each file a group', () => {
     const { inventory } = workspace()
     expect(inventory.hosts.map(({ name, number }) => [name, number])).toEqual([
       ['a/m1', 1],
@@ -101,7 +101,7 @@ describe('a word of the command line', () => {
     ])
   })
 
-  it('gives its group the name of the file, or of its directory', () => {
+  it('names its group after the file or its directory', () => {
     expect(titlesOf(['/x/lab.yaml', '/x/gpu/hosts.yaml'])).toEqual(['lab', 'gpu'])
     expect(() => titlesOf(['/x/lab.yaml', '/y/lab.yml'])).toThrow('have the same name')
     expect(() => titlesOf(['/x/a b.yaml'])).toThrow('cannot be the name of a group')

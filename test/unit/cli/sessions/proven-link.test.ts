@@ -102,7 +102,7 @@ describe('a console at its socket', () => {
     expect(handled).toEqual([])
   })
 
-  it('disconnects what says nothing, and is given up when it says nothing itself', async () => {
+  it('disconnects a silent client, and a client gives up on a silent console', async () => {
     await serve()
     const socket = connect(address).resume()
     await waitUntil(() => clock.timerCount === 1, 'the console to wait for a greeting')

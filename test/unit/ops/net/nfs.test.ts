@@ -113,7 +113,7 @@ it('removes what it wrote and nothing else, also when another user moves directo
   }
 })
 
-it('takes nothing that is no number, and shows no escape bytes', async () => {
+it('refuses what is not a number, and shows no escape bytes', async () => {
   const { events, record } = await measure(
     'write 1e400 bytes x, 1 s,\nwrite -4 bytes x, 1 s,\nread 9 bytes x, NaN s,\n\x1b]0;owned\x07\nsmall 1 bytes, 1e-3 s,\n',
     '/data/\x1b[2J',

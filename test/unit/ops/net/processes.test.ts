@@ -18,7 +18,7 @@ it('holds no character that a login shell could read differently', () => {
 })
 
 describe('a report', () => {
-  it('has rates since the one before, of a new process since it began, and leaves out what is unknown', () => {
+  it('has rates since the previous report (for a new process, since its start), and leaves out what is unknown', () => {
     const seen = last(
       [
         'units 100 4096\n',
@@ -39,13 +39,13 @@ describe('a report', () => {
     expect(first?.processes[0]).not.toHaveProperty('cpu')
   })
 
-  it('does not take a new process for the old one of its number', () => {
+  it('does not mistake a new process for an old one with the same number', () => {
     const reader = new ProcessReader()
     last(report(1000, line(7, { cpu: 900, start: 5 })), reader)
     expect(last(report(1002, line(7, { cpu: 100, start: 100_050 })), reader)?.processes[0]?.cpu).toBe(0.5)
   })
 
-  it('knows who uses a GPU, whatever the columns of nvidia-smi are', () => {
+  it('knows which process uses a GPU, whatever the columns of nvidia-smi are', () => {
     const reader = new ProcessReader()
     const [one, two] = [line(7), line(8)]
     last(report(1000, one, two), reader)
@@ -115,7 +115,7 @@ describe('a hostile host', () => {
     expect(named?.command).not.toContain('\u202e')
   })
 
-  it('is bounded, and its broken lines are passed over', () => {
+  it('is bounded, and its broken lines are skipped', () => {
     const broken = [
       'p\n',
       'p x 1 S 1 1 1 1 1 - - sh\n',
@@ -133,7 +133,7 @@ describe('a hostile host', () => {
     expect(last(`\n=\n${report(1000, line(4))}`, reader)?.processes).toHaveLength(1)
   })
 
-  it('says so when it cannot list processes', () => {
+  it('is reported when it cannot list processes', () => {
     const reader = new ProcessReader()
     reader.push('none\n', 0)
     expect(reader.isUnsupported).toBe(true)

@@ -1,4 +1,4 @@
-/** What a gang that is only tried would do to other jobs. */
+/** The effects of a what-if gang on other jobs. */
 import { describe, expect, it } from 'vitest'
 import { delaysOf, victimsFor } from '../../../../src/scheduler/jobs/effects.ts'
 import type { Job } from '../../../../src/scheduler/jobs/job.ts'
@@ -25,7 +25,7 @@ describe('a gang that is tried', () => {
     expect(delaysOf(input, [{ host: 0, devices: [1] }])).toEqual([{ job: 5, fromS: 700, toS: 100 + 3600 }])
   })
 
-  it('delays nobody where there is room for all', () => {
+  it('delays no job if there is room for all', () => {
     const waiting = jobOf(5, { kind: 'queued' }, { request, estimateS: 60 })
     expect(delaysOf(inputOf([], [waiting], gangOf(1)), [{ host: 0, devices: [1] }])).toEqual([])
   })

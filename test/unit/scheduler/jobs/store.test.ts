@@ -211,7 +211,7 @@ describe('the queue on disk', () => {
     expect(store.groups(1).map(({ first }) => first)).toEqual([4])
   })
 
-  test('tells when and where the jobs of an array ran', () => {
+  test('says when and where the jobs of an array ran', () => {
     using store = open()
     store.submit(submission({ variants: [{}, {}, {}] }), 0)
     const spec = store.groups(1)[0]?.spec ?? 0

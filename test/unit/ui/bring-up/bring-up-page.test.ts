@@ -271,7 +271,7 @@ describe('the Bring-up tab', () => {
     expect(quits()).toBe(1)
   })
 
-  it('filters by host and status, sorts by how bad an area is, and changes only the hosts that are shown', async () => {
+  it('filters by host and status, sorts by the severity of an area, and changes only the hosts that are shown', async () => {
     const { type, text, port } = await openTab()
     const order = () => [...text().matchAll(/^ {2}(m\d)/gm)].map(([, host]) => host)
     type('/xyzzy')

@@ -36,7 +36,7 @@ describe('a file that has changed', () => {
     expect(reads).toEqual(['read'])
   })
 
-  it('is reported with all its mistakes while it is wrong, and so when it is gone', async () => {
+  it('is reported with all its mistakes while it is invalid, and when it no longer exists', async () => {
     const read = async () => {
       throw new Error('hosts.yaml:1:1: first\nhosts.yaml:2:1: second')
     }

@@ -1,4 +1,4 @@
-/** Receivers that part ways are named in the header; hosts that only print other numbers and names are not. */
+/** The header names receivers that differ, but not hosts that only print other numbers and names. */
 import { describe, expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { headerBars } from '../../../../src/ui/console/header.ts'
@@ -37,7 +37,7 @@ async function print(harness: ConsoleHarness, textOf: (host: string) => string):
 
 const only = (host: string, text: string, others: string) => (other: string) => (other === host ? text : others)
 
-describe('receivers part ways when', () => {
+describe('receivers differ when', () => {
   it.each([
     ['one is in an editor and the others in htop', only('m2', VIM, HTOP)],
     ['one is in an editor and the others at a prompt', only('m2', VIM, '')],
@@ -66,7 +66,7 @@ describe('receivers part ways when', () => {
   })
 })
 
-describe('receivers stay together when', () => {
+describe('receivers do not differ when', () => {
   it.each([
     ['they print other numbers', (host: string) => `uptime\r\n up ${host.slice(1)} days\r\n${prompt(host)}`],
     ['the same program shows other numbers', (host: string) => `${HTOP}\r\n ${host.slice(1)}00 root 20 0 sleep`],
@@ -130,7 +130,7 @@ describe('the hosts that differ', () => {
     expect(harness.console.state.diverged).toEqual([])
   })
 
-  it('are not looked for while nothing is printed', async () => {
+  it('are not computed while nothing is printed', async () => {
     const harness = await atPrompts()
     const { screen } = harness.console.views
     let reads = 0

@@ -130,7 +130,7 @@ describe('the palette', () => {
 })
 
 describe('the help', () => {
-  it('opens at the keys of the place where one is', () => {
+  it('opens at the keys of the current place', () => {
     const harness = createConsoleHarness()
     for (const { key, title } of PAGE_TABS) {
       harness.type(`${LEADER}${key}?`)
@@ -156,7 +156,7 @@ describe('the help', () => {
     expect(harness.got('m1')).toBe('')
   })
 
-  it('tells where the settings are', () => {
+  it('says where the settings are', () => {
     const harness = createConsoleHarness()
     harness.type(`${LEADER},`)
     expect(linesOf(harness).join('\n')).toMatch(/preferences\.yaml[\s\S]*^leader +Ctrl-\]$/m)

@@ -54,7 +54,7 @@ it('keeps all lines of a prompt of two lines', async () => {
   expect(shown()).toEqual(['-- root@m1 --', '$'])
 })
 
-it('takes zsh, which prints its prompt first, and a shell without a line editor, after a pause', async () => {
+it('recognises zsh, which prints its prompt first, and, after a pause, a shell without a line editor', async () => {
   const zsh = harness()
   await zsh.print('m1', 'hello\r\nm1% \x1b[?2004h')
   expect(zsh.shown()).toEqual(['m1%'])
@@ -92,7 +92,7 @@ it('moves nothing after the first key, and nothing with greeting: show', async (
   expect(shown.log()).toContain('m1: at login: reboot required')
 })
 
-it('leaves the output of the shell before in view when a host comes back', async () => {
+it('leaves the output of the previous shell in view when a host comes back', async () => {
   const { print, login, shown } = harness()
   await print('m1', `hello\r\n${PROMPT}`)
   await print('m1', 'make\r\nstep 1\r\n')
@@ -140,7 +140,7 @@ it('finds warnings and no others', () => {
   expect(lastLoginFrom(['Last login: Mon Nov 23 10:00:00 2026 on tty1'])).toBeUndefined()
 })
 
-it('knows the end of a prompt', () => {
+it('recognises the end of a prompt', () => {
   const isPrompt = (text: string, isLineEditor: boolean) => isShellPrompt({ text, isLineEditor })
   expect(['$ ', 'root@m1:~# ', '~ ❯ ', '>'].map((text) => isPrompt(text, true))).toEqual([true, true, true, true])
   expect(['$ ', '# ', 'm1% '].map((text) => isPrompt(text, false))).toEqual([true, true, true])

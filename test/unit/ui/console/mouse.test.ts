@@ -159,7 +159,7 @@ describe('dragging', () => {
     expect(copied(harness).at(-1)).toBe('0123456789012345678901234\nlast')
   })
 
-  it('belongs to a program that uses the mouse, until one scrolls back', async () => {
+  it('belongs to a program that uses the mouse, until the user scrolls back', async () => {
     const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 60, rows: 10 } })
     await harness.print('m1', '\x1b[?1002;1006htext')
     const drag = mouseBytes('press', 1, 2) + mouseBytes('drag', 4, 2) + mouseBytes('release', 4, 2)

@@ -115,7 +115,7 @@ describe('Tab in a prompt', () => {
     return typed(harness)
   }
 
-  it('completes hosts and groups, then goes round those that are left', async () => {
+  it('completes hosts and groups, then cycles through the remaining matches', async () => {
     const harness = open()
     expect(await press(harness, `${LEADER}/h${TAB}`)).toBe('head')
     expect(await press(harness, `,g${TAB}`)).toBe('head,gpu')
@@ -130,7 +130,7 @@ describe('Tab in a prompt', () => {
     expect(harness.receivers()).toBe('head')
   })
 
-  it('completes paths of this machine, quoted where they must be, and hosts behind on', async () => {
+  it('completes paths of this machine, quoted if necessary, and hosts after `on`', async () => {
     const harness = open()
     expect(await press(harness, `${LEADER}capp${TAB}`)).toBe('app')
     expect(lines(harness)).toEqual(['app data/', 'app.conf'])
@@ -146,7 +146,7 @@ describe('Tab in a prompt', () => {
 })
 
 describe('a prompt that failed', () => {
-  it('keeps what was typed, says why, and works when it is right', async () => {
+  it('keeps what was typed, says why, and works once it is corrected', async () => {
     const asked: string[] = []
     const harness = createConsoleHarness({
       prompts: {

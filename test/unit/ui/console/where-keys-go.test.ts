@@ -1,4 +1,4 @@
-/** The header says where keys go, and it is true: what is typed elsewhere than into the shells reaches no host. */
+/** The header says where keys go, and it is true: keys typed outside the shells reach no host. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -108,7 +108,7 @@ describe('the header', () => {
 })
 
 describe('a question of a host', () => {
-  it('is announced while keys still go to the receivers, and named when it has them', () => {
+  it('is announced while keys still go to the receivers, and named once it has the keys', () => {
     const harness = open()
     harness.type('l')
     harness.console.dialogs.openWhenQuiet(({ onClose }) => ({

@@ -189,7 +189,7 @@ describe('the Jobs tab', () => {
     expect(titles().join()).toContain('results of 1-4')
   })
 
-  it('filters while one types, sends nothing to hosts, and keeps the keys of tabs and help for the filter', async () => {
+  it('filters as you type, sends nothing to hosts, and keeps the keys of tabs and help for the filter', async () => {
     const { press, text, titles, hints, console, queue } = await openTab('5')
     await press('/')
     expect(hints()).toMatch(/^ FILTER .*Enter keep.*Esc clear/)
@@ -210,7 +210,7 @@ describe('the Jobs tab', () => {
     expect([titles()[0], console.state.tab]).toEqual([' jobs ', 'jobs'])
   })
 
-  it('shows who submitted what and when and where an array ran', async () => {
+  it('shows the user of each job, and when and where an array ran', async () => {
     const extent = { startedMs: 0, endedMs: 250_000, hosts: ['n1', 'n2', 'n3'] }
     const shown = async (columns: number, users: readonly string[]) => {
       const jobs = JOBS.map((job, index) => ({ ...job, user: users[index % users.length] ?? '' }))

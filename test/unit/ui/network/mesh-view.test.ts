@@ -94,7 +94,7 @@ it('selects the cell that is clicked, also in tiles and where the matrix has scr
   }
 })
 
-it('gives what a host lies about and the escape bytes that it prints to its own cells alone', () => {
+it('confines false results and escape bytes to the cells of their host', () => {
   const outcome = (from: string, to: string): LinkOutcome => {
     if (from === 'm9') return measured(2 ** 60)
     if (to === 'm9') return { kind: 'failed', cause: 'broken', reason: '\x1b]0;owned\x07\x1b[2J' }

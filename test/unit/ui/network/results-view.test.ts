@@ -64,7 +64,7 @@ it('measures the two marked hosts, and shows what arrived in each direction', as
   harness.console[Symbol.dispose]()
 })
 
-it('asks for a pair where not two hosts are marked, and refuses three', () => {
+it('asks for a pair unless two hosts are marked, and refuses three', () => {
   const harness = createConsoleHarness()
   harness.type(`${LEADER}3p`)
   expect(harness.console.state.mode).toMatchObject({ dialog: { id: 'pair' } })
@@ -75,7 +75,7 @@ it('asks for a pair where not two hosts are marked, and refuses three', () => {
   harness.console[Symbol.dispose]()
 })
 
-it('lists kept results with what was found, compares two of them, and overwrites a file only when told', async () => {
+it('lists kept results with their findings, compares two of them, and overwrites a file only after a confirmation', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-results-'))
   try {
     const environment = { XDG_STATE_HOME: directory }

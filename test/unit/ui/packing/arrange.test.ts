@@ -35,7 +35,7 @@ describe('the tiles of the Packing tab', () => {
     expect(cells.size).toBe(area)
   })
 
-  it('give devices more room where there is more, and scroll only where a row each is too much', () => {
+  it('give devices more room on larger screens, and scroll only if a row for each does not fit', () => {
     const areaOf = (columns: number, rows: number) => {
       const [tile] = arrange([hosts(3, 8)], columns, rows).tiles
       const { rect } = tile?.blocks.find(({ part }) => part === 0) ?? {}
@@ -85,7 +85,7 @@ describe('the selected block', () => {
     expect(reached.size).toBe(arrangement.tiles.flatMap(({ blocks }) => blocks).length)
   })
 
-  it('is what lies at a cell, the first device on the title of a host', () => {
+  it('is the one at a cell, or the first device for the title of a host', () => {
     for (const tile of arrangement.tiles)
       for (const { part, rect } of tile.blocks)
         expect(spotIn(arrangement, tile.rect.column + rect.column, tile.rect.row + rect.row)).toEqual({

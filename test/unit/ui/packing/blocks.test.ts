@@ -70,7 +70,7 @@ describe('a block', () => {
 })
 
 describe('a strip', () => {
-  it('is as high as the device was busy, and tells idle, held and free apart without colours', () => {
+  it('is as high as the device was busy, and distinguishes idle, held and free without colours', () => {
     const cell = (past: Parameters<typeof pastRows>[0][number]['past'], busy = 0) => ({ past, busy, job: 1 })
     const cells = [
       cell('unknown'),

@@ -53,7 +53,7 @@ describe('the last ten minutes of a device', () => {
     expect(use.has('m1')).toBe(false)
   })
 
-  it('of an engine are what the console saw, from the first look on', () => {
+  it('of an engine are what the console saw, from the first poll on', () => {
     const seen = new HoldHistory()
     const node = (devices: PackedHost['devices'], jobs: readonly number[]): PackedHost => ({
       ...{

@@ -40,7 +40,7 @@ const jobs = [
 ]
 
 describe('the picture of the Packing tab', () => {
-  it('has all of nine hosts on 80×24: cores, devices, letters, and which job a letter is', () => {
+  it('shows all of nine hosts on 80×24: cores, devices, letters, and the job of each letter', () => {
     const status = statusOf(hostSpecs(9), jobs)
     const panes = packingPanes(inputOf(status, 80, 24))
     const lines = picture(panes)
@@ -164,7 +164,7 @@ describe('the picture of the Packing tab', () => {
     expect(textOf(packingPanes(inputOf(status, columns, 24)))).toContain(figures)
   })
 
-  it('explains in a line why free GPUs are of little use', () => {
+  it('explains in a line why free GPUs cannot be used', () => {
     const fragmented = [
       jobOf(1, runningOn('n1', 0)),
       jobOf(2, runningOn('n2', 0), { request: { cpuMilli: 16_000, memoryBytes: 0, gpuCount: 1, gpuMilli: 1000 } }),
@@ -197,7 +197,7 @@ describe('the selected block', () => {
     return `${pane?.title.map(({ text }) => text).join('')}\n${pane === undefined ? '' : linesOf(pane).join('\n')}`
   }
 
-  it('says who holds it, how much of it, since when and until when', () => {
+  it('says which job holds it, how much of it, since when and until when', () => {
     const text = chosen(0)
     expect(text).toContain('n1 GPU 0')
     expect(text).toMatch(/A 1 train-1 · ann · 0\.5 of it · 0\.5 GPUs? on n1 · since \d\d:\d\d/)

@@ -39,7 +39,7 @@ function harness() {
   return { ...harness, prompts, run, report, print, type, fleet }
 }
 
-it('folds equal answers, says which hosts differ, and leaves prompts out', async () => {
+it('folds equal output, says which hosts differ, and leaves prompts out', async () => {
   const { prompts, run, report } = harness()
   await prompts()
   await run('uname -r', (host) => (host === 'm2' ? '5.10\r\n' : '6.1\r\n'))

@@ -110,7 +110,7 @@ describe('the order of a table', () => {
     expect(sorted(undefined, true)).toBe('m1 m10 m2')
   })
 
-  it('goes round the columns and the own order, with a mark at the column', () => {
+  it('cycles through the columns and the own order, with a mark at the column', () => {
     const orders = (key: string, frame: Parameters<typeof tableAfterKey>[1]) => {
       let view: TableView = FIRST_TABLE_VIEW
       return [1, 2, 3, 4].map(() => {
