@@ -109,8 +109,8 @@ export const VERBS: VerbTable = {
   copy: changes('copy files and directories to every host of the target', HOSTS, one(copies, 'copy')),
   fetch: changes('fetch files and directories from every host of the target', HOSTS, one(copies, 'fetch')),
   demo: console('open the console on embedded SSH hosts, without any setup', ['color'], () => import('./demo/demo.ts')),
-  attach: console('come back to a detached console', [], one(sessions, 'attach')),
-  sessions: reads('list the open consoles, detached ones too, or end them', ['json'], one(sessions, 'sessions'), {
+  attach: console('bring a detached console back to this terminal', [], one(sessions, 'attach')),
+  sessions: reads('list or end open consoles, including detached ones', ['json'], one(sessions, 'sessions'), {
     changesWith: ['end'],
   }),
   hosts: reads('list hosts, how each is reached, and whether it answers', HOSTS, () => import('./hosts/hosts.ts'), {

@@ -30,7 +30,7 @@ const INSTEAD: readonly (readonly [flags: string, hint: string])[] = [
   ['--rows <rows>', SETTINGS],
   ['-s, --show-history', 'Press Ctrl-] [ to scroll back, Ctrl-] e for a report of what you typed.'],
   ['-q, --autoquit', 'The console stays open after the last shell has ended. Press Ctrl-] q to quit.'],
-  ['-u, --dump-config', 'docs/keys.md and `muster --help` list what can be set.'],
+  ['-u, --dump-config', 'Press Ctrl-] , in the console to see the settings.'],
   ['-d, --debug', 'Use --verbose.'],
 ]
 

@@ -20,17 +20,17 @@ export const verb: VerbCode = {
   define: (command) =>
     addNfsOptions(
       command
-        .argument('<host>', 'the client')
+        .argument('<host>', 'the client that has the mount')
         .argument('[directory]', 'measure this directory (default: its first NFS mount)'),
     ),
   help: `
 Examples:
-  muster net nfs m8                            the NFS mount of m8: MB/s written and read, and the time for a small file
+  muster net nfs m8                            the first NFS mount of m8: write and read rates, and the time for a small file
   muster net nfs m8 /data --time 20
   muster net nfs m10 /srv/data                 the same directory on the server itself: is the disk slow, or the network?
 
-Each block of 4 MiB is committed on the server before the next one. Reading passes the cache of the client where that is possible.
-At most 64 MiB are written, to a new directory .muster-nfs-… that is removed at the end.
+Each block of 4 MiB is committed on the server before the next one. Reads bypass the client's cache if possible.
+It writes at most 64 MiB, to a new directory .muster-nfs-… that is removed at the end.
 Exit codes: 0 measured, 1 could not be measured, 4 the host could not be reached, 130 interrupted.
 `,
   async run(host: string, directory: string | undefined, options: NfsLinkOptions, context: CliContext) {

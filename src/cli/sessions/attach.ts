@@ -17,7 +17,7 @@ Examples:
   muster attach
   muster attach lab
 
-A console that is open on another terminal leaves that terminal.
+A console that is open on another terminal moves to this one.
 `,
   async run(name: string | undefined, _: GlobalOptions, context: CliContext) {
     requireTerminal(context)
