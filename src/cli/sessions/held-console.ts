@@ -106,7 +106,7 @@ export function holdConsole(
     const from = client
     client = undefined
     from?.link.send({ type: 'left', code, text, hasEnded })
-    // The sockets close with this process: that tells the client.
+    // The sockets close with this process, which the client notices.
     if (hasEnded) from?.link.keepsProgram(false)
     else from?.link.finish()
     given = from?.close() ?? given

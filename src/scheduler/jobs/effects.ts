@@ -50,7 +50,7 @@ const triedJob = (gang: Gang, nowS: number, placements: readonly Placement[]): A
   ...{ startS: nowS, placements, isPreemptible: false },
 })
 
-/** The running jobs whose end would make room, no more than needed; undefined: not even the end of all. */
+/** Running jobs whose end would make room, none of them needlessly; undefined: not even the end of all would. */
 export function victimsFor({ hosts, active, nowMs, gang }: EffectsInput): readonly number[] | undefined {
   const nowS = Math.floor(nowMs / 1000)
   const { cluster, placements } = occupy(hosts, active)

@@ -12,7 +12,7 @@ export type JobColumn = {
   readonly width: number
   /** The longest text that `muster job list` prints, in terminal columns. */
   readonly most?: number
-  /** The tab shows it in a pane of at least so many columns, or where it is needed. */
+  /** The tab shows it in a pane of at least this many columns, or where it is needed. */
   readonly leastPane?: number
   /** `muster job list` prints it only then; undefined: always. */
   isNeeded?(jobs: readonly Job[]): boolean

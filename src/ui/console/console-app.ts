@@ -67,7 +67,7 @@ export type ConsolePorts = {
   readonly listFiles?: ListFiles
   /** Endpoints of hosts to add; rejects with a sentence. */
   resolveNewHosts(expression: string): Promise<Endpoint[]>
-  /** What runs in the shell of a host; empty: nothing, undefined: it cannot be told. */
+  /** What runs in the shell of a host; empty: nothing, undefined: unknown. */
   readonly shellPrograms?: (host: string, signal: AbortSignal) => Promise<readonly string[] | undefined>
   /** Saves a group in hosts.yaml and resolves with a notice; undefined when there is no file. */
   readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>

@@ -97,7 +97,7 @@ export function matrixRows(state: PictureState, context: MatrixContext): readonl
       ...across.map((name, index) => {
         const at = firstColumn + index
         const isEven = at % 2 === 1
-        // Neighbours differ, so that numbers without blanks between them can be told apart.
+        // Neighbours differ in style, so that adjacent numbers are readable without spaces between them.
         const plain = isEven ? styleOf(theme.text) : mutedStyle(theme)
         const style = at === cursorColumn ? boldStyle(theme.accent) : plain
         return { text: headText(printable(name), at + 1, shape, headRow).padStart(cellWidth), style }

@@ -1,4 +1,4 @@
-/** The processes of one host as a table: who uses its cores, memory, disks and GPUs. Pure. */
+/** The processes of one host as a table: what uses its cores, memory, disks and GPUs. Pure. */
 import { clip, padEnd } from '../../base/text-width.ts'
 import type { ProcessReport, ProcessUse, WatchedProcesses } from '../../ops/net/watch/processes.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'

@@ -57,7 +57,7 @@ export class WatchedHosts implements Disposable {
     if (ownMachine !== undefined) this.#own = this.#owned.own(new OwnMachine({ port: ownMachine, clock, onChange }))
   }
 
-  /** Of one host, or of none; what is new is told by `changes`. */
+  /** Of one host, or of none; `changes` reports new ones. */
   watchProcesses(host: string | undefined): void {
     if (host === this.#processes?.view.host) return
     this.#processes?.[Symbol.dispose]()

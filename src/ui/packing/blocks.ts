@@ -1,4 +1,4 @@
-/** Blocks of the Packing tab: who holds a device, with its name, its use and the last ten minutes as far as there is room. Pure. */
+/** Blocks of the Packing tab: the job on a device, with its name, its use and the last ten minutes as far as there is room. Pure. */
 import { clip, padEnd } from '../../base/text-width.ts'
 import { letterOf } from '../../scheduler/jobs/packing.ts'
 import { BOLD, INVERSE } from '../../terminal/cells.ts'

@@ -120,7 +120,7 @@ export type Histories = {
   readonly sinceMs: number | undefined
 }
 
-/** The last ten minutes in so many columns, the oldest first. `machine`: the name of the host in the inventory. */
+/** The last ten minutes in this many columns, the oldest first. `machine`: the name of the host in the inventory. */
 export function pastCells(
   { use, holds, sinceMs = 0 }: Histories,
   host: string,

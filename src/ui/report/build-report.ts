@@ -150,7 +150,7 @@ const entersFullScreen = (text: string): boolean =>
 
 const wholeLines = (bytes: Buffer): Buffer => bytes.subarray(0, bytes.lastIndexOf('\n') + 1)
 
-/** The first so many lines. */
+/** The first lines, at most this many. */
 function upToLine(bytes: Buffer, count: number): Buffer {
   let at = 0
   for (let left = count; left > 0; left--) {
@@ -161,7 +161,7 @@ function upToLine(bytes: Buffer, count: number): Buffer {
   return bytes.subarray(0, at)
 }
 
-/** The last so many lines, and what stands behind the last line feed. */
+/** The last lines, at most this many, and the text after the last line feed. */
 function fromLine(bytes: Buffer, count: number): Buffer {
   let at = bytes.length
   for (let left = count + 1; left > 0; left--) {

@@ -33,7 +33,7 @@ const ECHO_MS = 1500
 const ASKS_SECRET =
   /(?:pass(?:wor[dt]|phrase|code|wd)|mot de passe|contraseña|密码|口令|\bpin\b|secret|token|\botp\b|verification code|credential)[^$#%]{0,80}[:>?：]\s*$/iu
 
-/** What may stand before an echo when a shell prints the line again. */
+/** What may precede an echo when a shell prints the line again. */
 const PROMPT = /^(?:.*[$#%>❯➜»λ] *)?$/u
 
 const PASTE_MARK = /\x1b\[20[01]~/g

@@ -151,7 +151,7 @@ export function enterTerminal(options: TerminalOptions): Disposable {
   listen(listeners, host, 'SIGTSTP', handleSuspend)
   listen(listeners, host, 'SIGCONT', handleContinue)
   listen(listeners, host, 'exit', giveBack)
-  // Node itself tells only the stream of its own stdout.
+  // Node itself reports it only to its own stdout.
   listen(listeners, host, 'SIGWINCH', () => refreshSize(stdout))
   for (const signal of FATAL_SIGNALS) {
     const handle = signal === 'SIGHUP' ? handleHangUp : () => handleFatal(signalCode(signal))

@@ -1,4 +1,4 @@
-/** The Packing tab over a queue on real hosts: who holds which device and how busy it was, at three sizes of the terminal. */
+/** The Packing tab over a queue on real hosts: which job holds which device and how busy it was, at three terminal sizes. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
 import { requirement } from '../../support/requirements.ts'

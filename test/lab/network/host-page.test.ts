@@ -34,7 +34,7 @@ describe.skipIf(!canRun)('the Network tab', () => {
         .map(() => host.name),
     )
 
-  it('shows who uses the cores of a host, sorted, filtered, at each size, and lists processes only while its page is open', async () => {
+  it('shows what uses the cores of a host, sorted, filtered, at each size, and lists processes only while its page is open', async () => {
     await console.type('(exec -a "$(hostname)-busy" sh -c "while :; do :; done") &\r')
     // A program may call itself anything.
     await console.type(`(exec -a "$(printf 'bad\\033[2Jname')" sleep 600) &\r`)

@@ -1,5 +1,5 @@
 /**
- * The processes of one host, every few seconds: who uses its cores, memory, disks and GPUs. Rates are means since the previous
+ * The processes of one host, every few seconds: what uses its cores, memory, disks and GPUs. Rates are means since the previous
  * report; what is not known (a process of another user's disks, a host without ps) is left out, never 0.
  */
 import type { Clock } from '../../../base/clock.ts'

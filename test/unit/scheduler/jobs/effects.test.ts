@@ -30,7 +30,7 @@ describe('a gang that is tried', () => {
     expect(delaysOf(inputOf([], [waiting], gangOf(1)), [{ host: 0, devices: [1] }])).toEqual([])
   })
 
-  it('that does not fit names the jobs that would have to end, the least important first, and no more than needed', () => {
+  it('that does not fit names the jobs that would have to end, the least important first, and none needlessly', () => {
     const active = [started(1, 'n1', 0, 600, 5), started(2, 'n1', 1, 600)]
     expect(victimsFor(inputOf(active, [], gangOf(1)))).toEqual([2])
     expect(victimsFor(inputOf(active, [], gangOf(2)))?.toSorted()).toEqual([1, 2])

@@ -128,7 +128,7 @@ it('lists the processes of a host while its page is open, the heaviest first, so
   expect(harness.console.state.watch.view).toMatchObject({ isDetailed: true, pid: 12 })
   harness.type('\x1b[C')
   expect(running()).toEqual(['m2 processes'])
-  // On another tab nobody sees them.
+  // On another tab they are not visible.
   harness.type('6')
   print('m1', second(3, 100))
   expect(running()).toEqual([])

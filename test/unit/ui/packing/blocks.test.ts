@@ -47,7 +47,7 @@ describe('a block', () => {
     expect(coloured).toEqual(['A train     ', '  ann       '])
   })
 
-  it('is divided by those who share it, each row as wide as the block', () => {
+  it('is divided among the jobs that share it, each row as wide as the block', () => {
     const shares = [
       { job: 1, amount: 500 },
       { job: 2, amount: 250 },

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { TypedLines } from '../../../../src/ui/report/typed-line.ts'
 
-/** `>` types, `<` prints, a number lets so many milliseconds pass. */
+/** `>` types, `<` prints, a number lets that many milliseconds pass. */
 function play(before: string, steps: readonly (readonly ['>' | '<', string] | number)[], columns = 80) {
   const typed = new TypedLines(before, columns)
   let nowMs = 1000

@@ -79,7 +79,7 @@ describe('the filter of a table', () => {
     expect(tableAfterKey(viewOf('m1'), FRAME, '/')).toMatchObject({ filter: { text: 'm1', cursor: 2 }, isTyping: true })
   })
 
-  it('takes no more than a line of bounded length from a paste', () => {
+  it('takes at most one line of bounded length from a paste', () => {
     const { filter } = pastedFilter(FIRST_TABLE_VIEW, ` a\nb${'x'.repeat(10_000)}`)
     expect(filter.text).toMatch(/^a bx+$/)
     expect(filter.text.length).toBeLessThanOrEqual(200)
