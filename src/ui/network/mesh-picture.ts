@@ -116,7 +116,7 @@ export const pictureKeys = keyTable<PictureState>()(
     isMatrix,
   ],
   ['back', 'Esc q', 'matrix', 'Mesh: from a link, go back to the matrix.', ({ isOpen }) => isOpen],
-  ['change', 'd', 'change', 'Mesh: show the change of each link since the earlier result, or its rate.', hasBefore],
+  ['change', 'd', 'compare', 'Mesh: show the change of each link since the earlier result, or its rate.', hasBefore],
   ['next', 'n', 'next slow', 'Mesh: select the next slow or failed link, worst first.', isMatrix],
   ['left', 'Left h', '', 'Mesh: select the receiver to the left.'],
   ['right', 'Right l', '', 'Mesh: select the receiver to the right.'],

@@ -51,7 +51,7 @@ const runKeys = keyTable<MeshRun>()(
   ],
   ['leave', 'Esc q', 'hosts', 'Mesh: go back to the table of hosts.', isClosed],
   ['write', 'w', 'write', 'Mesh: write the result as SVG or CSV.', isDone],
-  ['again', 'r', 'again', 'Mesh: plan the same measurement again.', isDone],
+  ['again', 'r', 'repeat', 'Mesh: plan the same measurement again.', isDone],
   ['results', 'v', 'results', 'Mesh: list the kept results.', isDone],
   ['other', 'm', 'other hosts', 'Mesh: measure other hosts.', isDone],
 )

@@ -29,7 +29,7 @@ const onNfs =
 export const nfsKeys: readonly KeyEntry<ConsoleState>[] = keyTable<ConsoleState>()(
   ['stop', 'Esc q Ctrl-c c', 'stop', 'NFS: stop measuring, and remove what was written.', onNfs(true)],
   ['leave', 'Esc q', 'hosts', 'NFS: go back to the table of hosts.', onNfs(false)],
-  ['again', 'r', 'again', 'NFS: measure the same directory again.', onNfs(false)],
+  ['again', 'r', 'repeat', 'NFS: measure the same directory again.', onNfs(false)],
 )
 
 const SHOW_EVERY_MS = 200

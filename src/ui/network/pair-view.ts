@@ -24,7 +24,7 @@ const onPair =
 export const pairKeys: readonly KeyEntry<ConsoleState>[] = keyTable<ConsoleState>()(
   ['stop', 'Esc q Ctrl-c c', 'stop', 'Pair: stop measuring.', onPair(true)],
   ['leave', 'Esc q', 'hosts', 'Pair: go back to the table of hosts.', onPair(false)],
-  ['again', 'r', 'again', 'Pair: measure the same hosts again.', onPair(false)],
+  ['again', 'r', 'repeat', 'Pair: measure the same hosts again.', onPair(false)],
 )
 
 const SHOW_EVERY_MS = 200
