@@ -5,7 +5,6 @@ import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { timeText } from '../../base/time-text.ts'
 import { concludeMesh, keptMeshes, readKept } from '../../ops/net/mesh/kept-mesh.ts'
 import { inspectHost, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
 import { wayOf } from '../../ops/net/mesh/mesh-plan.ts'
@@ -44,8 +43,7 @@ export function createConsoleNetTests(
       const declared = new Map(connections.inventory.hosts.map(({ name, address = name }) => [name, address]))
       const addresses = Object.fromEntries(names.map((name) => [name, declared.get(name) ?? name]))
       const place = { addresses, ...defined({ at: options.interface ?? options.network }) }
-      const sinceText = (time: string) => timeText(Date.parse(time), now())
-      return { report, ...concludeMesh(environment, report, wayOf(options), now(), place, sinceText) }
+      return { report, ...concludeMesh(environment, report, wayOf(options), now(), place) }
     },
     pairOptions: (words, names) =>
       pairOptionsOf(readOptions<PairLinkOptions>(words, addPairOptions), endpointsOf(names)),

@@ -7,7 +7,7 @@ import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError } from '../../base/errors.ts'
 import { formatBitRate } from '../../base/format-bit-rate.ts'
 import { printable } from '../../base/printable.ts'
-import { formatDuration } from '../../base/time-text.ts'
+import { formatDuration, timeText } from '../../base/time-text.ts'
 import { formatMesh, type Heat, type MeshPaint, meshCsv, meshSvg, PLAIN_PAINT } from '../../ops/net/mesh/format-mesh.ts'
 import { measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
 import { concludeMesh } from '../../ops/net/mesh/kept-mesh.ts'
@@ -87,8 +87,7 @@ Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not b
     if (problem !== undefined) context.stderr.write(`muster: cannot keep the result: ${problem}\n`)
     if (options.csv !== undefined) write(context, '--csv', options.csv, meshCsv(report))
     if (options.svg !== undefined) {
-      const time = new Date(context.now()).toISOString()
-      const title = `${names.length} hosts, ${time.slice(0, 10)} ${time.slice(11, 16)} UTC`
+      const title = `${names.length} hosts, ${timeText(context.now(), 0)}`
       write(context, '--svg', options.svg, meshSvg(report, findings, title))
     }
     screen.report(report, findings)

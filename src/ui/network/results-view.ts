@@ -1,6 +1,5 @@
 /** The kept meshes in the Network tab: a list, of which one is opened as a picture, or two are compared. */
 import { printable } from '../../base/printable.ts'
-import { timeText } from '../../base/time-text.ts'
 import { judgeMesh } from '../../ops/net/mesh/judge.ts'
 import { compareMesh, type KeptMesh, reportOfKept } from '../../ops/net/mesh/kept-mesh.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
@@ -219,7 +218,7 @@ export class ResultsView implements NetworkView {
     const older = olderPath === undefined ? undefined : read(olderPath)
     const report = reportOfKept(kept)
     const nowMs = this.#context.clock.now()
-    const changes = older === undefined ? [] : compareMesh(kept.links, older, timeText(Date.parse(older.time), nowMs))
+    const changes = older === undefined ? [] : compareMesh(kept.links, older, nowMs)
     // What changed comes first: it was asked for.
     return pictureOf(report, Date.parse(kept.time), [...changes, ...judgeMesh(report)], older)
   }

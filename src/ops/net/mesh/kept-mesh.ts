@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { notKept } from '../../../base/errors.ts'
 import { foreignDirectory, makeOwnDirectories } from '../../../base/foreign-place.ts'
 import { formatBitRate } from '../../../base/format-bit-rate.ts'
+import { timeText } from '../../../base/time-text.ts'
 import { stateDirectory } from '../../../base/user-directories.ts'
 import { endsOf, judgeMesh, listed, measuredOf, median, type NetFinding } from './judge.ts'
 import type { LinkOutcome, LinkResult } from './link.ts'
@@ -75,14 +76,10 @@ export function concludeMesh(
   way: string,
   timeMs: number,
   place: MeshPlace,
-  sinceText = utcText,
 ): MeshConclusion {
   const names = report.hosts.map(({ name }) => name)
   const last = lastMesh(environment, way, names)
-  const findings = [
-    ...judgeMesh(report),
-    ...(last === undefined ? [] : compareMesh(report.links, last, sinceText(last.time))),
-  ]
+  const findings = [...judgeMesh(report), ...(last === undefined ? [] : compareMesh(report.links, last, timeMs))]
   if (measuredOf(report.links).length === 0) return { findings, last, problem: undefined }
   try {
     keepMesh(environment, report, way, timeMs, place)
@@ -212,14 +209,13 @@ function isPing(value: unknown): value is PingResult {
   return typeof from === 'string' && typeof to === 'string' && typeof lostFraction === 'number'
 }
 
-const utcText = (time: string): string => `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`
-
-/** The differences; `since`: the earlier time in words. Pure. */
+/** The differences, with the time of the earlier result as seen at `nowMs`. Pure. */
 export function compareMesh(
   links: readonly LinkResult[],
   { time, links: earlier }: KeptMesh,
-  since = utcText(time),
+  nowMs: number,
 ): readonly NetFinding[] {
+  const since = timeText(Date.parse(time), nowMs)
   const old = new Map(earlier.map((link) => [JSON.stringify([link.from, link.to]), link.outcome]))
   const ratios: number[] = []
   const changes = measuredOf(links).flatMap(({ from, to, outcome }) => {

@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { timeText } from '../../../../src/base/time-text.ts'
 import { formatMesh, meshCsv, meshSvg, PLAIN_PAINT } from '../../../../src/ops/net/mesh/format-mesh.ts'
 import { judgeMesh } from '../../../../src/ops/net/mesh/judge.ts'
 import { compareMesh, keepMesh, lastMesh, meshDirectory } from '../../../../src/ops/net/mesh/kept-mesh.ts'
@@ -222,10 +223,12 @@ describe('earlier results', () => {
       expect(lastMesh(environment, 'tcp', ['x1', 'x2'])).toBeUndefined()
       if (last === undefined) throw new Error('nothing was kept')
       const now = mesh((from, to) => (from === 'm1' && to === 'm2' ? 94 : 941))
-      expect(compareMesh(now.links, last).map(({ text }) => text)).toEqual([
-        'slower than at 2026-11-14 20:15 UTC: m1 → m2 941 Mbit/s → 94 Mbit/s',
+      expect(compareMesh(now.links, last, Date.UTC(2026, 10, 30)).map(({ text }) => text)).toEqual([
+        `slower than at ${timeText(Date.UTC(2026, 10, 14, 20, 15), Date.UTC(2026, 10, 30))}: m1 → m2 941 Mbit/s → 94 Mbit/s`,
       ])
-      expect(compareMesh(mesh(() => 930).links, last).map(({ id }) => id)).toEqual(['as-before'])
+      expect(compareMesh(mesh(() => 930).links, last, Date.UTC(2026, 10, 30)).map(({ id }) => id)).toEqual([
+        'as-before',
+      ])
       expect(readdirSync(meshDirectory(environment))).toHaveLength(3)
       // Whoever can write there could leave a pipe that hangs, or a file without end.
       chmodSync(meshDirectory(environment), 0o777)
