@@ -80,6 +80,7 @@ type Test = (panel: Panel) => boolean
 
 const isRun: Test = ({ view }) => view.kind === 'run'
 const isList: Test = ({ view }) => view.kind === 'run' && view.opened === undefined
+const isOpened: Test = ({ view }) => view.kind === 'run' && view.opened !== undefined
 const isDone: Test = (panel) => !isBusy(panel)
 const hasFailed: Test = ({ view }) => (view.kind === 'run' ? failedHosts(view) : failedCopies(view)).length > 0
 const canRetry: Test = (panel) => isDone(panel) && hasFailed(panel)
@@ -93,8 +94,9 @@ export const panelKeys = keyTable<Panel>()(
     'Stop the command on the hosts (SIGTERM, and SIGKILL after two seconds) or the copy.',
     isBusy,
   ],
-  ['open', 'Enter', 'all output', 'Show the whole output of the selected group; Esc goes back to all groups.', isList],
-  ['close', 'Esc x', 'close', 'Close the panel; asks first while something is running.'],
+  ['open', 'Enter', 'all output', 'Show the whole output of the selected group.', isList],
+  ['back', 'Esc', 'all groups', 'From the output of one group, go back to all groups.', isOpened],
+  ['close', 'x', 'close', 'Close the panel; asks first while something is running.'],
   ['retry', 'r', 'retry', 'Run or copy again on the hosts that failed.', canRetry],
   ['difference', 'd', 'compare', 'Compare the other groups with the largest one, or show the output again.', isRun],
   ['search', '/', 'search', 'Search the output of all hosts.', isRun],

@@ -239,7 +239,8 @@ export class WorkPanel implements Disposable {
     const shift = (by: number) => this.#change((now) => ({ ...now, column: Math.max(0, now.column + by) }))
     return {
       'to-shells': () => this.takeKeys(false),
-      close: () => this.#close(panel),
+      back: () => this.#back(panel),
+      close: () => this.#askToClose(panel),
       cancel: () => this.stop(),
       retry: () => this.#restart(work, work.retryable),
       repeat: () => this.#restart(work, [...work.view.hosts.keys()]),
@@ -265,10 +266,14 @@ export class WorkPanel implements Disposable {
     }
   }
 
-  /** From one group back to all, and from there out of the panel. */
-  #close(panel: Panel): void {
+  /** From one group to all, but never into the shells, where the next key would be typed. */
+  #back(panel: Panel): void {
     if (panel.view.kind === 'run' && panel.view.opened !== undefined)
       return this.#changeRun((view) => ({ ...view, opened: undefined, hit: undefined }), true)
+    this.#context.notice('Tab goes back to the shells, x closes')
+  }
+
+  #askToClose(panel: Panel): void {
     if (this.isHeld) {
       const title = `Stop ${this.title()}?`
       return questions.openStop(this.#context, panel.view.kind, this.busyHosts(), title, () => this.stop())

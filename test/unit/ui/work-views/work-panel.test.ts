@@ -189,7 +189,7 @@ describe('the panel of a run', () => {
     expect(harness.quits()).toBe(1)
   })
 
-  it('closes and opens again; Esc in a group goes back to all groups', () => {
+  it('closes with x and opens again; Esc goes back to all groups and never into the shells', () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!id\r`)
     for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `${host}\n`)
@@ -199,6 +199,12 @@ describe('the panel of a run', () => {
     harness.type('\x1b')
     expect(panelRows(harness)).toContain('   m1')
     harness.type('\x1b')
+    harness.clock.advance(200)
+    harness.type('\x1b')
+    expect(harness.console.state.notice?.text).toBe('Tab goes back to the shells, x closes')
+    harness.type('m')
+    expect(harness.got('m1')).toBe('')
+    harness.type('x')
     expect(harness.console.state.panel).toBeUndefined()
     harness.type(`hi${LEADER}o`)
     expect(harness.got('m1')).toBe('hi')
