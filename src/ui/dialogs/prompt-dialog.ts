@@ -38,6 +38,9 @@ export const promptDialog =
     const check = (text: string): PromptCheck => options.check?.(text) ?? {}
     let error: string | undefined
     let isWaiting = false
+    /** Keys were typed while it waited: the rest of that line must not run in the shells behind it. */
+    let isTypedAhead = false
+    let isDone = false
     let isOpen = true
     const closed = closeOnce(onClose)
     const close = (): void => {
@@ -55,6 +58,7 @@ export const promptDialog =
     })
     const fail = (reason: unknown): void => {
       isWaiting = false
+      isTypedAhead = false
       error = sentenceOf(reason)
       onChange()
     }
@@ -81,11 +85,16 @@ export const promptDialog =
       if (promised === undefined) return
       isWaiting = true
       onChange()
-      promised.then(close, fail)
+      promised.then(() => {
+        if (!isTypedAhead) return close()
+        isDone = true
+        onChange()
+      }, fail)
     }
     return {
       view() {
         const { text } = editor
+        if (isDone) return { id, title, lines: TYPED_AHEAD, keys: [['Enter', 'close']] }
         const checked: PromptCheck = text.trim() === '' ? {} : check(text)
         const shown = error ?? checked.error
         const waiting: readonly DialogLine[] = [{ text: 'working …', tone: 'muted' }]
@@ -100,16 +109,22 @@ export const promptDialog =
       },
       key(label, event) {
         if (isCancelKey(label)) return close()
-        if (isWaiting) return
-        if (label === 'Enter') return submit()
-        editor.key(label, event)
+        if (isDone && label === 'Enter') return close()
+        if (isWaiting) isTypedAhead = true
+        else if (label === 'Enter') submit()
+        else editor.key(label, event)
       },
       paste: (text) => {
-        if (!isWaiting) editor.paste(text)
+        if (isWaiting) isTypedAhead = true
+        else editor.paste(text)
       },
       cancel: close,
     }
   }
+
+const TYPED_AHEAD: readonly DialogLine[] = [
+  { text: 'Done. What you typed meanwhile reached no host.', tone: 'warning' },
+]
 
 export type ListItem = {
   readonly id: string

@@ -166,6 +166,18 @@ describe('a prompt that failed', () => {
     expect([dialogOf(harness), asked]).toEqual([undefined, ['m99', 'm8']])
   })
 
+  it('lets no half of a line into the shells that was typed while it waited', async () => {
+    const harness = createConsoleHarness({ prompts: { resolveNewHosts: async () => [] } })
+    harness.type(`${LEADER}+m8\recho a`)
+    await setImmediate()
+    harness.type('bc')
+    expect(lines(harness)).toEqual(['Done. What you typed meanwhile reached no host.'])
+    harness.type('\r')
+    expect([dialogOf(harness), harness.got('m1')]).toEqual([undefined, ''])
+    harness.type('ls')
+    expect(harness.got('m1')).toBe('ls')
+  })
+
   it('keeps the name of a group that could not be written', async () => {
     const harness = createConsoleHarness({
       prompts: { saveGroup: async () => Promise.reject(new Error('cannot write hosts.yaml: permission denied')) },
