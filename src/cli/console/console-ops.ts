@@ -1,7 +1,7 @@
 /** What the console does over the connections of its shells: status and bring-up, and the Ray cluster. */
 
 import { systemClock } from '../../base/clock.ts'
-import { messageOf } from '../../base/errors.ts'
+import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
@@ -41,6 +41,8 @@ export type ConsoleConnections = {
   readonly limitFactor: number
   /** What hosts.yaml declares now; a new object after the file has changed. */
   readonly inventory: Inventory
+  /** Several files are open: none of them says what bring-up does. */
+  readonly isWorkspace: boolean
   /** Of all its hosts; resolved when first needed. */
   endpoints(): Promise<readonly Endpoint[]>
   readonly context: CliContext
@@ -58,6 +60,7 @@ export function createShellPrograms({ fleet, wires }: ConsoleConnections): NonNu
 }
 
 const JOURNAL_LINES = 12
+const WITH_SEVERAL_FILES = 'bring-up needs one hosts.yaml, and several are open: start muster with one of them'
 
 export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
   const { fleet, wires, fanOut, limitFactor, context } = options
@@ -66,8 +69,10 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
   const hosts = sudo.watch(createFleetOpsHosts(fleet, { ...wires, sudoPassword: () => sudo.ask() }))
   const mark = newMark()
   // Prepared each time, since the files that hosts.yaml names may have changed.
-  const prepare = async (): Promise<readonly Area[]> =>
-    (await prepareAreas(await loadAreas(), options.inventory, await options.endpoints())).areas
+  const prepare = async (): Promise<readonly Area[]> => {
+    if (options.isWorkspace) throw new MusterError('configuration', WITH_SEVERAL_FILES)
+    return (await prepareAreas(await loadAreas(), options.inventory, await options.endpoints())).areas
+  }
   const begin = async (): Promise<readonly Area[]> => {
     const areas = await prepare()
     sudo.begin([...new Set(areas.flatMap((area) => area.hosts))])

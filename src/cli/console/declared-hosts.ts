@@ -42,6 +42,11 @@ export class DeclaredHosts {
     return this.#now.inventory
   }
 
+  /** Several files are open. */
+  get isWorkspace(): boolean {
+    return this.#now.origins.size > 0
+  }
+
   get names() {
     const { hosts, groups } = this.#now.inventory
     return { hosts: hosts.map(({ name }) => name), groups }
@@ -54,8 +59,8 @@ export class DeclaredHosts {
 
   /** The hosts of a target. @throws MusterError `usage` or `configuration` */
   async resolve(expression: string | undefined, options: TargetOptions): Promise<readonly Endpoint[]> {
-    const { inventory, origins } = this.#now
-    const isDeclared = inventory.file !== undefined || origins.size > 0
+    const { inventory } = this.#now
+    const isDeclared = inventory.file !== undefined || this.isWorkspace
     const hosts =
       isDeclared || expression === undefined
         ? resolveTarget(inventory, expression, options)

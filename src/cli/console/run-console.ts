@@ -44,7 +44,8 @@ export type ConsoleRequest = {
   /** Instead of what preferences.yaml says. */
   readonly preferences?: Partial<Preferences>
   /** For bring-up: all hosts of hosts.yaml, even if the console is open on some of them only. */
-  readonly declared: Pick<ConsoleConnections, 'inventory' | 'endpoints'>
+  readonly declared: Pick<ConsoleConnections, 'inventory' | 'endpoints'> &
+    Partial<Pick<ConsoleConnections, 'isWorkspace'>>
   /** The files that declare the hosts, and may change. */
   readonly hostsFiles?: NonNullable<OpenConsoleOptions['hostsFiles']>
   resolveNewHosts(expression: string): Promise<Endpoint[]>
@@ -122,6 +123,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         get inventory() {
           return declared.inventory
         },
+        isWorkspace: declared.isWorkspace === true,
         endpoints: () => declared.endpoints(),
         context,
       }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { type ConsoleConnections, createConsoleBringUp } from '../../../../src/cli/console/console-ops.ts'
 import { DeclaredHosts, isHostsFile, titlesOf } from '../../../../src/cli/console/declared-hosts.ts'
 import { parseHostsYaml } from '../../../../src/inventory/hosts-yaml.ts'
 
@@ -71,6 +72,12 @@ describe('a workspace of several files', () => {
       ['m9', undefined, 'm9', []],
       ['a/m1', 'm1', '10.0.0.1', []],
     ])
+  })
+
+  it('has no bring-up, and says why', async () => {
+    const { inventory, isWorkspace } = workspace()
+    const port = createConsoleBringUp({ inventory, isWorkspace, context: {} } as ConsoleConnections)
+    await expect(port.areas()).rejects.toThrow('bring-up needs one hosts.yaml, and several are open')
   })
 
   it('keeps what it knows when a file cannot be read again', async () => {
