@@ -68,27 +68,51 @@ function colourDepthOf(environment: CliContext['environment'], color: GlobalOpti
   return /256/.test(term) ? '256' : '16'
 }
 
+/** They are read again when their file changes; a file with mistakes leaves what was read before. */
+export class LivePreferences {
+  readonly #read: () => Preferences
+  #now: Preferences
+
+  constructor(read: () => Preferences) {
+    this.#read = read
+    this.#now = read()
+  }
+
+  get now(): Preferences {
+    return this.#now
+  }
+
+  /** @throws what the reading throws */
+  read(): Preferences {
+    this.#now = this.#read()
+    return this.#now
+  }
+}
+
 /** Returns the exit code: 0, or 130 when a signal ended the console. */
 export async function runConsole(context: CliContext, request: ConsoleRequest): Promise<number> {
   const { environment, signal } = context
   requireRoomFor(request.endpoints.length)
-  const readPreferences = () => ({ ...loadPreferences(environment), ...request.preferences })
-  const preferences = readPreferences()
+  const settings = new LivePreferences(() => ({ ...loadPreferences(environment), ...request.preferences }))
   const { held } = context
   let warn: (message: string) => void = () => {}
   const holding = held?.hold({
     cluster: request.cluster,
     opened: request.opened ?? '',
-    isKept: request.options.keep ?? preferences.keep,
-    keepMs: preferences.keep_for * 3_600_000,
+    get isKept() {
+      return request.options.keep ?? settings.now.keep
+    },
+    get keepMs() {
+      return settings.now.keep_for * 3_600_000
+    },
     colourDepth: (theirs) => colourDepthOf(theirs, request.options.color),
     onWarning: (message) => warn(message),
   })
   await openConsole({
     ...request,
     ...holding,
-    preferences,
-    preferencesFile: { path: preferencesFile(environment), read: readPreferences },
+    preferences: settings.now,
+    preferencesFile: { path: preferencesFile(environment), read: () => settings.read() },
     ...terminalOf(request.options.color, context),
     environment,
     promptHistory: new PromptHistory(

@@ -107,8 +107,6 @@ const ECHO_BYTES = 2048
 /** A change of these may move the focus to another page. */
 const LAYOUT_FIELDS = ['focus', 'paneSize', 'columns', 'rows', 'isFolded'] as const
 const NOTICE_MS = 5000
-/** Settings that apply only when a console starts. */
-const AT_START: ReadonlySet<string> = new Set<keyof Preferences>(['keep', 'keep_for'])
 const BELL_EVERY_MS = 1000
 const TYPING: Mode = { kind: 'typing' }
 /** Ctrl-C, Ctrl-Z, Ctrl-\\: the output that waits is of no interest any more. */
@@ -447,12 +445,7 @@ export class ConsoleApp implements PageContext, Disposable {
       leaderLabel: preferences.leader,
       ...(changed.includes('pane') ? { paneSize: preferences.pane } : {}),
     }))
-    const later = changed.filter((key) => AT_START.has(key))
-    const taken = changed.filter((key) => !AT_START.has(key))
-    return `preferences.yaml: ${[
-      ...(taken.length === 0 ? [] : [`${taken.join(', ')} changed`]),
-      ...(later.length === 0 ? [] : [`at the next start: ${later.join(', ')}`]),
-    ].join('; ')}`
+    return `preferences.yaml: ${changed.join(', ')} changed`
   }
 
   get canCopy(): boolean {

@@ -1,10 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CliContext } from '../../../../src/cli/command-line/verb.ts'
-import { createConsoleJobs, declaredQueue } from '../../../../src/cli/console/run-console.ts'
+import {
+  type ConsoleRequest,
+  createConsoleJobs,
+  declaredQueue,
+  LivePreferences,
+  runConsole,
+} from '../../../../src/cli/console/run-console.ts'
+import type { HoldOptions } from '../../../../src/cli/sessions/held-console.ts'
+import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
 
 let directory: string
 beforeEach(() => {
@@ -38,4 +46,49 @@ it('has no queue for the hosts of a target, even beside a hosts.yaml', async () 
   await expect(jobs.change('cancel', [1])).rejects.toThrow(
     'no job queue: a queue belongs to one hosts.yaml, and this console has none, or several',
   )
+})
+
+describe('a lost terminal', () => {
+  const heldWith = async (keep: boolean | undefined, yaml: string) => {
+    mkdirSync(join(directory, 'muster'), { recursive: true })
+    writeFileSync(join(directory, 'muster', 'preferences.yaml'), yaml)
+    let held: HoldOptions | undefined
+    const stop = new Error('not opened')
+    const context = {
+      ...contextIn(directory),
+      environment: { HOME: directory, XDG_CONFIG_HOME: directory },
+      held: {
+        hold(options: HoldOptions): never {
+          held = options
+          throw stop
+        },
+      },
+    } as unknown as CliContext
+    const request = { cluster: 'c', endpoints: [], options: keep === undefined ? {} : { keep } }
+    await expect(runConsole(context, request as unknown as ConsoleRequest)).rejects.toBe(stop)
+    return held && [held.isKept, held.keepMs]
+  }
+
+  it('ends the console or not, as the option says or else the preferences', async () => {
+    expect(await heldWith(undefined, 'keep_for: 2\n')).toEqual([false, 7_200_000])
+    expect(await heldWith(undefined, 'keep: true\n')).toEqual([true, 28_800_000])
+    expect(await heldWith(false, 'keep: true\n')).toEqual([false, 28_800_000])
+    expect(await heldWith(true, '')).toEqual([true, 28_800_000])
+  })
+
+  it('does what the preferences say when they were read last without a mistake', () => {
+    const answers: (() => Preferences)[] = [
+      () => defaultPreferences,
+      () => ({ ...defaultPreferences, keep: true }),
+      () => {
+        throw new Error('a mistake')
+      },
+    ]
+    const settings = new LivePreferences(() => (answers.shift() ?? expect.unreachable)() as Preferences)
+    expect(settings.now.keep).toBe(false)
+    settings.read()
+    expect(settings.now.keep).toBe(true)
+    expect(() => settings.read()).toThrow('a mistake')
+    expect(settings.now.keep).toBe(true)
+  })
 })

@@ -96,9 +96,7 @@ describe('preferences.yaml read again', () => {
   it('changes keys, leader and panes at once', () => {
     const { console, type } = createConsoleHarness()
     const next = { ...defaultPreferences, leader: 'Ctrl-a', keys: { zoom: ['F11'] }, clipboard: false, keep: true }
-    expect(console.takePreferences(next)).toBe(
-      'preferences.yaml: leader, clipboard, keys changed; at the next start: keep',
-    )
+    expect(console.takePreferences(next)).toBe('preferences.yaml: leader, clipboard, keep, keys changed')
     type('\x01\x1b[23~')
     expect(console.state.isZoomed).toBe(true)
     expect(console.state.leaderLabel).toBe('Ctrl-a')
