@@ -92,9 +92,17 @@ export function hostsText(job: Job): string | undefined {
 
 const foldedPlaces = (hosts: readonly string[]): string => foldHostSet([...new Set(hosts.map(placeTitle))])
 
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+
+/** At most eight columns: `1.0 s`, `5 min`, `2.1 h`, `3 days`. */
 function durationText(ms: number | undefined): string {
   if (ms === undefined) return '-'
-  return ms < 100_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`
+  if (ms < 100_000) return `${(ms / 1000).toFixed(1)} s`
+  const minutes = Math.round(ms / MINUTE_MS)
+  if (minutes < 120) return `${minutes} min`
+  const hours = (ms / HOUR_MS).toFixed(1)
+  return Number(hours) < 48 ? `${hours} h` : `${Math.round(ms / (24 * HOUR_MS))} days`
 }
 
 /** Undefined: it has not started. */

@@ -1,0 +1,13 @@
+import { expect, it } from 'vitest'
+import { JOB_COLUMNS } from '../../../../src/scheduler/jobs/job-columns.ts'
+import { jobOf, runningOn } from '../../ui/jobs/fake-queue.ts'
+
+it('shows in a few columns how long a job has run', () => {
+  const ran = JOB_COLUMNS.find(({ title }) => title === 'RAN')
+  const job = jobOf(1, { ...runningOn('n1', 0), startedMs: 0 } as Parameters<typeof jobOf>[1])
+  const minutes = [1, 5, 119.9, 125, 24 * 60 - 1, 47.99 * 60, 72 * 60, 400 * 24 * 60]
+  const texts = minutes.map((minute) => ran?.text(job, minute * 60_000))
+  expect(texts).toEqual(['60.0 s', '5 min', '2.0 h', '2.1 h', '24.0 h', '2 days', '3 days', '400 days'])
+  for (const text of texts) expect(text?.length).toBeLessThan(ran?.width ?? 0)
+  expect(ran?.text(jobOf(2, { kind: 'queued' }), 0)).toBe('-')
+})
