@@ -3,9 +3,12 @@
 /** `2026-11-22` */
 export const dayText = (ms: number): string => new Date(ms).toLocaleDateString('sv-SE')
 
+/** `13:51` */
+export const clockText = (ms: number): string => new Date(ms).toTimeString().slice(0, 5)
+
 /** `13:51` of today, otherwise `2026-11-22 13:51`. */
 export function timeText(ms: number, nowMs: number): string {
-  const time = new Date(ms).toTimeString().slice(0, 5)
+  const time = clockText(ms)
   return dayText(ms) === dayText(nowMs) ? time : `${dayText(ms)} ${time}`
 }
 
@@ -13,7 +16,7 @@ const NEXT_MS = 20 * 3_600_000
 
 /** An end: `01:33`, also of tomorrow; with the day if it is more than 20 hours away. */
 export function untilText(ms: number, nowMs: number): string {
-  return ms - nowMs < NEXT_MS ? new Date(ms).toTimeString().slice(0, 5) : timeText(ms, nowMs)
+  return ms - nowMs < NEXT_MS ? clockText(ms) : timeText(ms, nowMs)
 }
 
 const SOON_MS = 3_600_000

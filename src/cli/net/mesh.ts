@@ -7,8 +7,16 @@ import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError } from '../../base/errors.ts'
 import { formatBitRate } from '../../base/format-bit-rate.ts'
 import { printable } from '../../base/printable.ts'
-import { formatDuration, timeText } from '../../base/time-text.ts'
-import { formatMesh, type Heat, type MeshPaint, meshCsv, meshSvg, PLAIN_PAINT } from '../../ops/net/mesh/format-mesh.ts'
+import { formatDuration } from '../../base/time-text.ts'
+import {
+  formatMesh,
+  type Heat,
+  type MeshPaint,
+  meshCsv,
+  meshSvg,
+  meshTitle,
+  PLAIN_PAINT,
+} from '../../ops/net/mesh/format-mesh.ts'
 import { measuredOf, median, type NetFinding } from '../../ops/net/mesh/judge.ts'
 import { concludeMesh } from '../../ops/net/mesh/kept-mesh.ts'
 import type { LinkResult } from '../../ops/net/mesh/link.ts'
@@ -87,7 +95,7 @@ Exit codes: 0 all measured, 1 a link could not be measured, 4 a host could not b
     if (problem !== undefined) context.stderr.write(`muster: cannot keep the result: ${problem}\n`)
     if (options.csv !== undefined) write(context, '--csv', options.csv, meshCsv(report))
     if (options.svg !== undefined) {
-      const title = `${names.length} hosts, ${timeText(context.now(), 0)}`
+      const title = meshTitle(names.length, context.now())
       write(context, '--svg', options.svg, meshSvg(report, findings, title))
     }
     screen.report(report, findings)

@@ -1,8 +1,7 @@
 /** Writes a mesh as SVG or CSV, to a path that is asked for. */
 import { sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { dayText } from '../../base/time-text.ts'
-import { meshCsv, meshSvg } from '../../ops/net/mesh/format-mesh.ts'
+import { meshCsv, meshSvg, meshTitle } from '../../ops/net/mesh/format-mesh.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { completePath } from '../dialogs/prompt-line.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
@@ -14,8 +13,7 @@ const isKnown = (path: string): boolean => /\.(svg|csv)$/i.test(path.trim())
 
 export function openExport(context: PageContext, port: Pick<NetTestsPort, 'save'>, picture: MeshPicture): void {
   const { report, findings, timeMs, names } = picture
-  const time = new Date(timeMs).toTimeString().slice(0, 5)
-  const title = `${names.length} hosts, ${dayText(timeMs)} ${time}`
+  const title = meshTitle(names.length, timeMs)
   const write = (path: string, overwrites: boolean): void => {
     const text = /\.csv$/i.test(path) ? meshCsv(report) : meshSvg(report, findings, title)
     const written = port.save(path, text, overwrites)

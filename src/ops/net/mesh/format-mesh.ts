@@ -2,6 +2,7 @@
 import { escapeHtml } from '../../../base/escape-html.ts'
 import { formatBitRate, shortBitRate } from '../../../base/format-bit-rate.ts'
 import { printable } from '../../../base/printable.ts'
+import { clockText, dayText } from '../../../base/time-text.ts'
 import { GRAVITIES, type Gravity } from '../../kernel/finding.ts'
 import { measuredOf, median, type NetFinding, retransmitsAGigabyte } from './judge.ts'
 import { formatMs, type LinkOutcome, type LinkResult } from './link.ts'
@@ -172,6 +173,10 @@ const CELL = 58
 const ROW = 28
 const LEFT = 120
 const TOP = 76
+
+/** Of a picture that is looked at later: always with its day. */
+export const meshTitle = (hosts: number, timeMs: number): string =>
+  `${hosts} hosts, ${dayText(timeMs)} ${clockText(timeMs)}`
 
 export function meshSvg({ hosts, links }: MeshReport, findings: readonly NetFinding[], title: string): string {
   const outcomes = new Map(links.map(({ from, to, outcome }) => [JSON.stringify([from, to]), outcome]))

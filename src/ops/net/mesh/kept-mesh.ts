@@ -209,7 +209,7 @@ function isPing(value: unknown): value is PingResult {
   return typeof from === 'string' && typeof to === 'string' && typeof lostFraction === 'number'
 }
 
-/** The differences, with the time of the earlier result as seen at `nowMs`. Pure. */
+/** The differences. Pure. */
 export function compareMesh(
   links: readonly LinkResult[],
   { time, links: earlier }: KeptMesh,

@@ -224,11 +224,9 @@ describe('earlier results', () => {
       if (last === undefined) throw new Error('nothing was kept')
       const now = mesh((from, to) => (from === 'm1' && to === 'm2' ? 94 : 941))
       expect(compareMesh(now.links, last, Date.UTC(2026, 10, 30)).map(({ text }) => text)).toEqual([
-        `slower than at ${timeText(Date.UTC(2026, 10, 14, 20, 15), Date.UTC(2026, 10, 30))}: m1 → m2 941 Mbit/s → 94 Mbit/s`,
+        `slower than at ${timeText(Date.parse(last.time), Date.UTC(2026, 10, 30))}: m1 → m2 941 Mbit/s → 94 Mbit/s`,
       ])
-      expect(compareMesh(mesh(() => 930).links, last, Date.UTC(2026, 10, 30)).map(({ id }) => id)).toEqual([
-        'as-before',
-      ])
+      expect(compareMesh(mesh(() => 930).links, last, 0).map(({ id }) => id)).toEqual(['as-before'])
       expect(readdirSync(meshDirectory(environment))).toHaveLength(3)
       // Whoever can write there could leave a pipe that hangs, or a file without end.
       chmodSync(meshDirectory(environment), 0o777)
