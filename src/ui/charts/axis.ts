@@ -1,31 +1,45 @@
 /** Round ticks in equal steps. Pure. */
 import { shortAmount } from '../rows/rows-pane.ts'
 
-/** The ends of the value axis start at 0; `step` divides `top`. */
-export type ValueAxis = { readonly top: number; readonly step: number }
-
-const EPSILON = 1e-9
-
-/** The smallest axis to `most` with at most this many steps, each 1, 2 or 5 times a power of ten. */
-export function valueAxis(most: number, mostSteps: number): ValueAxis {
-  const steps = Math.max(1, mostSteps)
-  const wanted = Number.isFinite(most) && most > 0 ? most : 1
-  const power = 10 ** Math.floor(Math.log10(wanted / steps))
-  const step = [1, 2, 5, 10, 20, 50]
-    .map((factor) => factor * power)
-    .find((each) => wanted <= each * steps * (1 + EPSILON))
-  if (step === undefined || !Number.isFinite(step * steps)) return { top: wanted, step: wanted }
-  return { top: Math.ceil(wanted / step - EPSILON) * step, step }
+/** From 0 to `top`; `step` divides it. */
+export type ValueAxis = {
+  readonly top: number
+  readonly step: number
+  /** Rows to leave free, so that the ticks are equally many rows apart. */
+  readonly unused: number
 }
 
-/** As `valueAxis`, but to this end exactly: only steps that divide it. */
-export function fixedAxis(top: number, mostSteps: number): ValueAxis {
-  for (let count = Math.max(1, mostSteps); count > 1; count -= 1) {
-    const step = top / count
-    if (/^[125]$/.test(String(Number((step / 10 ** Math.floor(Math.log10(step) + EPSILON)).toPrecision(6)))))
-      return { top, step }
-  }
-  return { top, step: top }
+const EPSILON = 1e-9
+const MOST_STEPS = 5
+/** Rows between the ends of an axis that has more ticks than its ends. */
+const LEAST_DIVIDED = 6
+
+/**
+ * Steps of 1, 2 or 5 times a power of ten, each of equally many rows. `span`: rows from 0 to the upper end. `isFixed`: that
+ * end is `most`, otherwise the least one that holds it.
+ */
+export function valueAxis(most: number, span: number, isFixed: boolean): ValueAxis {
+  const wanted = Number.isFinite(most) && most > 0 ? most : 1
+  const mostSteps = Math.min(MOST_STEPS, Math.floor((span + 1) / 2))
+  const axes = (span < LEAST_DIVIDED ? [0] : [0, 1]).flatMap((unused) =>
+    Array.from({ length: mostSteps }, (_, index) => index + 1).flatMap((steps) => {
+      const step = isFixed ? wanted / steps : roundUp(wanted / steps)
+      const isRight = (span - unused) % steps === 0 && (steps === 1 || Math.abs(roundUp(step) / step - 1) < EPSILON)
+      return isRight && Number.isFinite(step * steps) ? [{ top: step * steps, step, unused, steps }] : []
+    }),
+  )
+  const isFew = ({ steps }: { readonly steps: number }) => Number(steps === 1 && span >= LEAST_DIVIDED)
+  const [best = { top: wanted, step: wanted, unused: 0 }] = axes.toSorted(
+    (one, other) =>
+      isFew(one) - isFew(other) || one.top - other.top || one.unused - other.unused || other.steps - one.steps,
+  )
+  return best
+}
+
+/** The least of 1, 2 or 5 times a power of ten that is not below it. */
+function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value) + EPSILON)
+  return ([1, 2, 5].find((factor) => value <= factor * power * (1 + EPSILON)) ?? 10) * power
 }
 
 /** `0`, `0.5`, `20`, `1.5k`, `2M` */

@@ -7,7 +7,7 @@ import Line from 'blessed-contrib/lib/widget/charts/line.js'
 import { Canvas } from 'drawille-canvas-blessed-contrib'
 import { mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
 import type { Row } from '../rows/rows-pane.ts'
-import { amountLabel, fixedAxis, timeTicks, valueAxis } from './axis.ts'
+import { amountLabel, timeTicks, valueAxis } from './axis.ts'
 
 /** Evenly spaced over the time of the chart; a value that is not finite is a gap in the line. */
 export type Series = { readonly values: readonly number[] }
@@ -36,21 +36,23 @@ const LIFT = 2
 /** A value at the upper end is drawn in the first row. */
 const DOTS_ABOVE = 3
 const LEAST_PLOT = 4
+/** Below the lowest tick: the axis and the labels of the time. */
+const ROWS_BELOW = 3
 
 /** Blessed's colour names mark the parts of the chart; `readRow` replaces them by the theme's colours. */
 const LINES = ['red', 'yellow'] as const
 const TEXT = 'green'
 
 export function lineChart(options: ChartOptions): readonly Row[] {
-  const { columns, rows, series, most, least = 1, theme, seconds } = options
+  const { columns, series, most, least = 1, theme, seconds } = options
   const values = series.map((each) => each.values)
   const length = values[0]?.length ?? 0
   const [from, to] = seconds
   if (length < 2 || to <= from || values.some((each) => each.length !== length)) return []
-  const plotRows = Math.max(2, rows - 2)
-  const mostSteps = Math.min(5, Math.floor(plotRows / 2))
   const highest = values.flat().reduce((max, value) => (Number.isFinite(value) ? Math.max(max, value) : max), least)
-  const { top, step } = most === undefined ? valueAxis(highest, mostSteps) : fixedAxis(most, mostSteps)
+  const span = Math.max(1, options.rows - ROWS_BELOW)
+  const { top, step, unused } = valueAxis(most ?? highest, span, most !== undefined)
+  const rows = options.rows - unused
   const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, index) => index * step)
   const labels = ticks.map(amountLabel)
   const labelColumns = Math.max(...labels.map((label) => label.length)) + 1
@@ -95,11 +97,8 @@ export function lineChart(options: ChartOptions): readonly Row[] {
   const at = (time: number) => labelColumns + 1 + ((time - from) / (to - from)) * (room - 2)
   for (const { text, column } of timeLabels(seconds, { room, from: labelColumns, columns, at }))
     context.fillText(text, column * 2, height - LABEL_DOTS_BELOW)
-  return context._canvas
-    .frame()
-    .split('\n')
-    .slice(0, rows)
-    .map((line) => readRow(line, theme))
+  const drawn = context._canvas.frame().split('\n').slice(0, rows)
+  return [...Array.from({ length: unused }, () => []), ...drawn.map((line) => readRow(line, theme))]
 }
 
 type LabelRoom = {

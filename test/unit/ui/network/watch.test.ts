@@ -192,12 +192,13 @@ describe('the charts of a host', () => {
   const timesOf = (lines: readonly string[]) => lines.at(-1)?.trim().split(/ {2,}/)
 
   it.each([
-    [6e9, 6, ['0', '5G', '10G']],
+    [6e9, 6, ['0', '10G']],
+    [6e9, 7, ['0', '5G', '10G']],
     [6e9, 18, ['0', '2G', '4G', '6G']],
     [0.7, 18, ['0', '0.2', '0.4', '0.6', '0.8', '1']],
     [941e6, 18, ['0', '200M', '400M', '600M', '800M', '1G']],
     [1340, 12, ['0', '500', '1k', '1.5k']],
-    [0, 12, ['0', '0.2', '0.4', '0.6', '0.8', '1']],
+    [0, 12, ['0', '0.5', '1']],
   ])('have a scale of round numbers in equal steps up to %d in %d rows', (most, rows, scale) => {
     expect(scaleOf(drawn({ rows, series: [{ values: [0, most] }] }))).toEqual(scale)
   })
@@ -205,11 +206,24 @@ describe('the charts of a host', () => {
   it('have a percent scale to exactly 100', () => {
     const scales = [6, 9, 12, 18].map((rows) => scaleOf(drawn({ rows, most: 100 })))
     expect(scales).toEqual([
+      ['0', '100'],
       ['0', '50', '100'],
       ['0', '50', '100'],
-      ['0', '20', '40', '60', '80', '100'],
       ['0', '20', '40', '60', '80', '100'],
     ])
+  })
+
+  it.each([undefined, 100])('have ticks that are equally many rows apart, whatever their height (to %j)', (most) => {
+    for (let rows = 4; rows < 60; rows += 1) {
+      for (const value of [0.03, 1, 3, 41, 64, 700, 1340, 6e9, 7.1e9]) {
+        const lines = drawn({ rows, series: [{ values: [0, value] }], ...(most === undefined ? {} : { most }) })
+        expect(lines).toHaveLength(rows)
+        const ticks = lines.flatMap((line, row) => (/^[\d.]+[kMG]? /.test(line) ? [row] : []))
+        const distances = ticks.slice(1).map((row, index) => row - (ticks[index] ?? 0))
+        expect(new Set(distances).size, `${value} in ${rows} rows: ${ticks}`).toBe(1)
+        expect(ticks.length).toBeGreaterThan(rows < 9 ? 1 : 2)
+      }
+    }
   })
 
   it.each([
