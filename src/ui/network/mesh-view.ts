@@ -28,7 +28,7 @@ import {
   withLinks,
 } from './mesh-run.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
-import type { NetworkView, NetworkViewId } from './network-view.ts'
+import { type NetworkView, type NetworkViewId, splitOrder } from './network-view.ts'
 import { openExport } from './picture-export.ts'
 
 type Test = (run: MeshRun) => boolean
@@ -200,16 +200,13 @@ export class MeshView implements NetworkView {
 
   /** @throws MusterError */
   #read(text: string): MeshOrder {
-    const [target = '', ...rest] = text.trim().split(/\s+(?=--)/)
+    const { target, words } = splitOrder(text)
     const { hosts: all, groups } = this.#context.state
     const hosts = this.#resolveHosts(target, [...all.keys()], groups)
     if (hosts.length < 2) throw new MusterError('usage', 'a measurement needs two or more hosts')
     return {
       hosts,
-      options: this.#port.meshOptions(
-        rest.flatMap((part) => part.split(/\s+/)),
-        hosts,
-      ),
+      options: this.#port.meshOptions(words, hosts),
     }
   }
 

@@ -32,6 +32,12 @@ export const FIRST_NETWORK: NetworkState = {
   kept: undefined,
 }
 
+/** `m[1-2] --time 10 --one-way`: what is before the first option, and the words of the options. */
+export function splitOrder(text: string): { readonly target: string; readonly words: readonly string[] } {
+  const [target = '', ...rest] = text.trim().split(/\s+(?=--)/)
+  return { target, words: rest.flatMap((part) => part.split(/\s+/)) }
+}
+
 export interface NetworkView extends Disposable {
   /** It is shown, perhaps again. */
   open(): void

@@ -16,7 +16,7 @@ import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { ConsoleState, PageContext } from '../state/console-state.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
-import type { NetworkView, NetworkViewId } from './network-view.ts'
+import { type NetworkView, type NetworkViewId, splitOrder } from './network-view.ts'
 import { nfsPanes } from './nfs-panes.ts'
 
 type Order = { readonly host: string; readonly options: NfsOptions }
@@ -128,13 +128,13 @@ export class NfsTestView implements NetworkView {
 
   /** @throws MusterError */
   #read(text: string): Order {
-    const [target = '', ...rest] = text.trim().split(/\s+(?=--)/)
+    const { target, words } = splitOrder(text)
     const [host = '', ...path] = target.split(/\s+/)
     if (!this.#context.state.hosts.has(host)) throw new MusterError('usage', `${host} is not an open host`)
     const directory = path.length === 0 ? undefined : path.join(' ')
     if (directory !== undefined && !directory.startsWith('/'))
       throw new MusterError('usage', 'the directory must be an absolute path')
-    const seconds = this.#port.nfsSeconds(rest.flatMap((part) => part.split(/\s+/)))
+    const seconds = this.#port.nfsSeconds(words)
     return { host, options: { directory, seconds } }
   }
 

@@ -11,7 +11,7 @@ import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { ConsoleState, PageContext } from '../state/console-state.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
-import type { NetworkView, NetworkViewId } from './network-view.ts'
+import { type NetworkView, type NetworkViewId, splitOrder } from './network-view.ts'
 import { newPairRecord, type PairRecord, pairPanes, pairSummary, takePairEvent } from './pair-panes.ts'
 
 type Order = { readonly first: string; readonly second: string; readonly options: PairOptions }
@@ -124,7 +124,7 @@ export class PairTestView implements NetworkView {
 
   /** In the order in which they are written. @throws MusterError */
   #read(text: string): Order {
-    const [target = '', ...rest] = text.trim().split(/\s+(?=--)/)
+    const { target, words } = splitOrder(text)
     const { hosts: all, groups } = this.#context.state
     const hosts = this.#resolveHosts(target.replace(/,\s*$/, ''), [...all.keys()], groups)
     const [first, second] = hosts
@@ -133,10 +133,7 @@ export class PairTestView implements NetworkView {
     return {
       first,
       second,
-      options: this.#port.pairOptions(
-        rest.flatMap((part) => part.split(/\s+/)),
-        hosts,
-      ),
+      options: this.#port.pairOptions(words, hosts),
     }
   }
 
