@@ -6,6 +6,12 @@ export const dayText = (ms: number): string => new Date(ms).toLocaleDateString('
 /** `13:51` */
 export const clockText = (ms: number): string => new Date(ms).toTimeString().slice(0, 5)
 
+/** `13:51:07` */
+export const secondText = (ms: number): string => new Date(ms).toTimeString().slice(0, 8)
+
+/** `2026-11-22T13-51-07`, for the name of a file: in UTC, so that later names sort last. */
+export const fileTimeText = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replaceAll(':', '-')
+
 /** `13:51` of today, otherwise `2026-11-22 13:51`. */
 export function timeText(ms: number, nowMs: number): string {
   const time = clockText(ms)

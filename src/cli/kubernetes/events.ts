@@ -1,7 +1,7 @@
 /** `muster k8s events` */
-
 import { onAbort } from '../../base/abort.ts'
 import { systemClock } from '../../base/clock.ts'
+import { secondText } from '../../base/time-text.ts'
 import { eventOf, inOrderOfTime, type KubernetesEvent } from '../../ops/kubernetes/events.ts'
 import { listObjects, watchObjects } from '../../ops/kubernetes/watch.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
@@ -58,7 +58,7 @@ function show(events: readonly KubernetesEvent[], options: EventsOptions, { stdo
     return
   }
   const rows = events.map(({ time, type, reason, kind, name, namespace, message, count }) => [
-    time === '' ? '' : new Date(time).toTimeString().slice(0, 8),
+    time === '' ? '' : secondText(Date.parse(time)),
     options.allNamespaces ? namespace : '',
     `${kind}/${name}`,
     type === 'Warning' ? 'warning' : '',

@@ -1,4 +1,5 @@
 /** How the fleet's events change the hosts in the state, and what the log and notices say about them. Pure. */
+import { secondText } from '../../base/time-text.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { FleetEvent, ShellState, WriteReport } from '../../ssh/create-fleet.ts'
@@ -70,7 +71,7 @@ export function logLine(event: FleetEvent, atMs: number): LogEntry | undefined {
     if (state.kind === 'failed')
       return line([state.failure.reason, state.failure.hint].filter(Boolean).join(' '), 'error')
     if (state.kind !== 'waiting') return undefined
-    const time = new Date(state.retryAtMs).toTimeString().slice(0, 8)
+    const time = secondText(state.retryAtMs)
     return away(state.reason, `${state.reason} · attempt ${state.attempt} at ${time}`, 'warning')
   }
   if (event.type === 'shell' && event.state.kind === 'ended') {

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { MusterError, messageOf, notKept } from '../../base/errors.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
+import { fileTimeText } from '../../base/time-text.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { AsciicastRecorder } from '../../terminal/asciicast.ts'
@@ -89,7 +90,7 @@ export function createRecordingDirectory(
   environment: Readonly<Record<string, string | undefined>>,
   nowMs: number,
 ): string {
-  const stamp = new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '-')
+  const stamp = fileTimeText(nowMs)
   const all = join(stateDirectory(environment), 'recordings')
   try {
     makeOwnDirectories(all)

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
+import { fileTimeText } from '../../base/time-text.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { PageContext } from '../state/console-state.ts'
@@ -50,7 +51,7 @@ function shortPath(path: string, { HOME: home = '' }: ReportOptions['environment
 /** Both under one new name, without an ending. */
 function writeBoth(directory: string, nowMs: number, files: Readonly<Record<string, string>>): string {
   makeOwnDirectories(directory)
-  const stamp = new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '-')
+  const stamp = fileTimeText(nowMs)
   for (let count = 1; ; count += 1) {
     const path = join(directory, count === 1 ? stamp : `${stamp}-${count}`)
     try {

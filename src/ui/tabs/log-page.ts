@@ -1,5 +1,6 @@
 /** The tab Log: what happened, newest at the bottom; long lines are wrapped. */
 import { clipName, padEnd, textWidth } from '../../base/text-width.ts'
+import { secondText } from '../../base/time-text.ts'
 import {
   boldStyle,
   mutedStyle,
@@ -89,7 +90,7 @@ export class LogPage implements Page {
 const LOG = ' log'
 
 const columns: readonly TableColumn<LogEntry>[] = [
-  { title: 'TIME', text: ({ atMs }) => clock(atMs), needsTitle: true },
+  { title: 'TIME', text: ({ atMs }) => secondText(atMs), needsTitle: true },
   { title: 'HOST', text: ({ host }) => host },
   { title: 'TEXT', text: ({ text }) => text },
 ]
@@ -98,9 +99,6 @@ const shownEntries = (state: ConsoleState): readonly LogEntry[] => shownRows(sta
 
 /** In the order of time alone. */
 export const logTable = (): TableFrame => ({ id: LOG, columns: [] })
-
-/** `13:51:07` */
-const clock = (ms: number): string => new Date(ms).toTimeString().slice(0, 8)
 
 const MOST_HOST = 16
 /** `13:51:07` and the blanks round it. */
@@ -125,7 +123,7 @@ function entryRows(entry: LogEntry, layout: Layout): readonly Row[] {
   const indent = TIME_COLUMNS + (hostColumns === 0 ? 0 : hostColumns + 1)
   const lines = wrapRows(entry.text, columns - indent, '', styleOf(toneColour(theme, entry.tone, theme.text)))
   const head: Row = [
-    { text: ` ${clock(entry.atMs)} `, style: mutedStyle(theme) },
+    { text: ` ${secondText(entry.atMs)} `, style: mutedStyle(theme) },
     ...(hostColumns === 0
       ? []
       : [{ text: `${padEnd(clipName(entry.host, hostColumns), hostColumns)} `, style: boldStyle(theme.accent) }]),

@@ -1,5 +1,6 @@
 /** Recordings as text (one JSON object a line: the host and its sample) and their playback. Opens no file. */
 import { printable } from '../../../base/printable.ts'
+import { secondText } from '../../../base/time-text.ts'
 import type { Sample } from './sample.ts'
 import { keepSample, type WatchedHost } from './watch-hosts.ts'
 
@@ -46,7 +47,7 @@ export class Replay {
 
   /** `10:15:30, halted`, in local time */
   get title(): string {
-    const time = new Date(this.#nowMs).toTimeString().slice(0, 8)
+    const time = secondText(this.#nowMs)
     const lastMs = this.#lines.at(-1)?.sample.atMs ?? 0
     return `${time}${this.#nowMs >= lastMs ? ', the end' : this.#isHalted ? ', halted' : ''}`
   }
