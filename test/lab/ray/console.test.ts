@@ -145,7 +145,7 @@ ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { ${V
     await waitUntil(async () => /^long +STOPPED /m.test((await muster('ray', 'jobs')).stdout), 'it to be listed so')
     await command('ray jobs')
     await console.expectScreen(/long +STOPPED /, RUNNING)
-    await console.key('Escape')
+    await console.key('x')
   })
 
   it('places a gang on the same hosts with the same ranks with both engines, and shows both', async () => {
