@@ -56,7 +56,7 @@ export class VerbTree {
     code.define?.(command)
     // Commander sets the default of a `--no-x` that has no `--x` before the code of the verb is here.
     for (const option of command.options) {
-      if (option.negate && !declares(command, option.long?.replace(/^--no-/, '--')))
+      if (option.negate && !command.options.some(({ long }) => long === option.long?.replace(/^--no-/, '--')))
         command.setOptionValueWithSource(option.attributeName(), true, 'default')
     }
     if (entry.effect === 'plans' && !declares(command, '--dry-run'))

@@ -44,6 +44,7 @@ export const verb: VerbCode = {
         numberFrom(0),
       )
       .option('--keep', 'detach, instead of ending, when the terminal is lost (default: keep in preferences.yaml)')
+      .option('--no-keep', 'end when the terminal is lost, whatever preferences.yaml says')
       .option('--new', 'open a new console even if a detached one has the same hosts')
     addClusterSshOptions(command)
   },

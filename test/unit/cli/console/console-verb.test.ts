@@ -23,6 +23,13 @@ it('does not read host names from stdin, which the console needs for keys', asyn
   expect(await run('-')).toEqual([2, expect.stringContaining('names cannot be read from stdin here')])
 })
 
+it.each([
+  '--keep',
+  '--no-keep',
+])('can be told by %s what a lost terminal means, whatever the preferences say', async (option) => {
+  expect(await run(option, 'here')).toEqual(NEEDS_TERMINAL)
+})
+
 describe('several targets', () => {
   it('opens the hosts of all of them', async () => {
     expect(await run('here', 'there')).toEqual(NEEDS_TERMINAL)
