@@ -5,7 +5,9 @@
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-const EVERY_MS = 50
+/** Until the next check: a millisecond for each free MB. An idle program, which is far from full, seldom wakes up. */
+const LEAST_MS = 50
+const MOST_MS = 500
 /** Of what old objects may take. V8 gives up before all of it is used, when collecting frees too little for the time it takes. */
 const FULL = 0.8
 const MB = 2 ** 20
@@ -16,19 +18,23 @@ const YOUNG_SPACES = new Set(['new_space', 'new_large_object_space', 'read_only_
 export function watchMemory(onFull: (limitBytes: number) => void): void {
   const limitBytes = getHeapStatistics().heap_size_limit - YOUNG_BYTES
   let collect: unknown
-  const timer = setInterval(() => {
-    if (oldBytes() < limitBytes * FULL) return
-    // Much of it may be garbage.
-    if (collect === undefined) {
-      setFlagsFromString('--expose-gc')
-      collect = runInNewContext('globalThis.gc')
+  const check = (): void => {
+    if (limitBytes * FULL <= oldBytes()) {
+      // Much of it may be garbage.
+      if (collect === undefined) {
+        setFlagsFromString('--expose-gc')
+        collect = runInNewContext('globalThis.gc')
+      }
+      if (typeof collect === 'function') collect()
+      if (limitBytes * FULL <= oldBytes()) return onFull(limitBytes)
     }
-    if (typeof collect === 'function') collect()
-    if (oldBytes() < limitBytes * FULL) return
-    clearInterval(timer)
-    onFull(limitBytes)
-  }, EVERY_MS)
-  timer.unref()
+    wait()
+  }
+  const wait = (): void => {
+    const freeMB = (limitBytes * FULL - oldBytes()) / MB
+    setTimeout(check, Math.max(LEAST_MS, Math.min(MOST_MS, freeMB))).unref()
+  }
+  wait()
 }
 
 function oldBytes(): number {
