@@ -7,6 +7,7 @@ import { printable } from '../../base/printable.ts'
 import type { NetFinding } from '../../ops/net/mesh/judge.ts'
 import { formatMs } from '../../ops/net/mesh/link.ts'
 import { measurePair, type PairEvent } from '../../ops/net/pair/measure-pair.ts'
+import { newPairRecord, takePairEvent } from '../../ops/net/pair/pair-record.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
@@ -88,23 +89,24 @@ async function show(
   context: CliContext,
   left: AbortController,
 ): Promise<void> {
-  const [{ openPaneScreen }, { newPairRecord, pairPanes, pairSummary, takePairEvent }] = await Promise.all([
+  const [{ openPaneScreen }, { pairPanes }] = await Promise.all([
     import('../../ui/network/pane-screen.ts'),
     import('../../ui/network/pair-panes.ts'),
   ])
   const changes = new Emitter<void>()
-  const view = newPairRecord(first, second)
+  const record = newPairRecord(first, second)
+  let isMeasuring = true
   const measuring = measure((event) => {
-    takePairEvent(view, event)
+    takePairEvent(record, event)
     changes.emit()
   }).finally(() => {
-    view.words.push(...pairSummary(view), 'measured; q leaves')
+    isMeasuring = false
     changes.emit()
   })
   await openPaneScreen({
     ...terminalOf(color, context),
-    panes: (context) => pairPanes(view, context),
-    words: () => 'q leaves',
+    panes: (context) => pairPanes({ record, isMeasuring }, context),
+    words: () => (isMeasuring ? 'q stop' : 'measured; q leave'),
     handleKey: (label) => (label === 'q' || label === 'Esc' ? 'leave' : false),
     subscribe: (changed) => changes.on(changed),
   })

@@ -5,13 +5,10 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { measuredOf } from '../../ops/net/mesh/judge.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
-import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { completeHostSet } from '../dialogs/prompt-line.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
-import { ThrottledAction } from '../rows/throttled-action.ts'
-import { type ConsoleState, type PageContext, receiverList } from '../state/console-state.ts'
-import type { ResolveHosts } from '../work-views/work-questions.ts'
+import { type ConsoleState, receiverList } from '../state/console-state.ts'
 import { picturePanes, planPanes } from './mesh-panes.ts'
 import { changePicture } from './mesh-picture.ts'
 import {
@@ -27,8 +24,8 @@ import {
   takeSurvey,
   withLinks,
 } from './mesh-run.ts'
-import type { NetTestsPort } from './net-tests-port.ts'
-import { type NetworkView, type NetworkViewId, splitOrder } from './network-view.ts'
+import { NetTest } from './net-test.ts'
+import { splitOrder } from './network-view.ts'
 import { openExport } from './picture-export.ts'
 
 type Test = (run: MeshRun) => boolean
@@ -71,67 +68,39 @@ const HELP: readonly DialogLine[] = [
   { text: 'Takes the options of muster net mesh. The plan is shown first.', tone: 'muted' },
 ]
 
-const SHOW_EVERY_MS = 200
 const TICK_MS = 1000
 
-export class MeshView implements NetworkView {
-  readonly #context: PageContext
-  readonly #port: NetTestsPort
-  readonly #resolveHosts: ResolveHosts
-  readonly #show: (id: NetworkViewId) => void
-  readonly #showing: ThrottledAction
+export class MeshView extends NetTest<MeshOrder> {
   #run: MeshRun | undefined
-  #working: AbortController | undefined
   #ticking: Disposable | undefined
-  #isDisposed = false
-
-  constructor(context: PageContext, port: NetTestsPort, resolveHosts: ResolveHosts, show: (id: NetworkViewId) => void) {
-    this.#context = context
-    this.#port = port
-    this.#resolveHosts = resolveHosts
-    this.#show = show
-    this.#showing = new ThrottledAction({ clock: context.clock, everyMs: SHOW_EVERY_MS }, () => this.#publish())
-  }
 
   get busy() {
     const run = this.#run
     return run === undefined || !isMeasuring(run) ? undefined : { title: 'mesh', hosts: run.order.hosts }
   }
 
-  open(): void {}
-
   /** Asks for the hosts, or shows the measurement that runs. */
   ask(): void {
-    if (this.busy !== undefined) return this.#show('mesh')
-    const receivers = foldHostSet(receiverList(this.#context.state))
-    this.#context.openDialog(
-      promptDialog({
+    if (this.busy !== undefined) return this.parts.show('mesh')
+    this.prompt(
+      {
         id: 'mesh',
         title: 'Measure every link between hosts',
         label: 'Hosts, options:',
-        initial: receivers,
+        initial: foldHostSet(receiverList(this.parts.context.state)),
         submitTitle: 'plan',
         help: HELP,
         complete: completeHostSet,
-        check: (text) => {
-          try {
-            const order = this.#read(text)
-            const { plan } = beginMesh(order)
-            return { preview: [{ text: `${foldHostSet(order.hosts)}: ${plan.words}`, tone: 'ok' }] }
-          } catch (error) {
-            return { error: sentenceOf(error) }
-          }
-        },
-        onSubmit: (text) => void this.#survey(this.#read(text)),
-      }),
+      },
+      (order) => [{ text: `${foldHostSet(order.hosts)}: ${beginMesh(order).plan.words}`, tone: 'ok' }],
     )
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
-    const run = this.#context.state.network.mesh
+    const run = this.parts.context.state.network.mesh
     if (run === undefined) return []
     const onChange = (shown: MeshRun['shown']) => this.#run !== undefined && this.#set({ ...this.#run, shown })
-    const context = { rect, theme, nowMs: this.#context.clock.now(), onChange }
+    const context = { rect, theme, nowMs: this.parts.context.clock.now(), onChange }
     return isPlan(run) ? planPanes(run, context) : picturePanes(run.shown, context, run)
   }
 
@@ -145,7 +114,7 @@ export class MeshView implements NetworkView {
         void this.#measure(run)
         return true
       case 'discard':
-        this.#working?.abort()
+        this.working?.abort()
         return 'leave'
       case 'leave':
         return 'leave'
@@ -160,13 +129,13 @@ export class MeshView implements NetworkView {
         this.#askToStop(run)
         return true
       case 'write':
-        openExport(this.#context, this.#port, run.shown.picture)
+        openExport(this.parts.context, this.parts.port, run.shown.picture)
         return true
       case 'again':
-        void this.#survey(run.order)
+        this.begin(run.order)
         return true
       case 'results':
-        this.#show('results')
+        this.parts.show('results')
         return true
       case 'other':
         this.ask()
@@ -191,33 +160,34 @@ export class MeshView implements NetworkView {
     if (shown !== undefined) this.#set({ ...run, shown })
   }
 
-  [Symbol.dispose](): void {
-    this.#isDisposed = true
-    this.#working?.abort()
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]()
     this.#ticking?.[Symbol.dispose]()
-    this.#showing[Symbol.dispose]()
   }
 
-  /** @throws MusterError */
-  #read(text: string): MeshOrder {
+  protected read(text: string): MeshOrder {
     const { target, words } = splitOrder(text)
-    const { hosts: all, groups } = this.#context.state
-    const hosts = this.#resolveHosts(target, [...all.keys()], groups)
+    const { hosts: all, groups } = this.parts.context.state
+    const hosts = this.parts.resolveHosts(target, [...all.keys()], groups)
     if (hosts.length < 2) throw new MusterError('usage', 'a measurement needs two or more hosts')
     return {
       hosts,
-      options: this.#port.meshOptions(words, hosts),
+      options: this.parts.port.meshOptions(words, hosts),
     }
+  }
+
+  protected begin(order: MeshOrder): void {
+    void this.#survey(order)
   }
 
   async #survey(order: MeshOrder): Promise<void> {
     const working = new AbortController()
-    this.#working?.abort()
-    this.#working = working
+    this.working?.abort()
+    this.working = working
     this.#set(beginMesh(order))
-    this.#show('mesh')
+    this.parts.show('mesh')
     try {
-      const hosts = await this.#port.survey(order, working.signal)
+      const hosts = await this.parts.port.survey(order, working.signal)
       if (!working.signal.aborted && this.#run !== undefined) this.#set(takeSurvey(this.#run, hosts))
     } catch (error) {
       if (!working.signal.aborted) this.#fail(error)
@@ -226,44 +196,48 @@ export class MeshView implements NetworkView {
 
   async #measure(run: MeshRun): Promise<void> {
     const working = new AbortController()
-    this.#working = working
+    this.working = working
     this.#set(takeStart(run))
     this.#tick()
-    const { clock } = this.#context
+    const { clock } = this.parts.context
     const who = foldHostSet(run.order.hosts)
     try {
-      const end = await this.#port.measureMesh(run.order, working.signal, (event) => {
+      const end = await this.parts.port.measureMesh(run.order, working.signal, (event) => {
         if (this.#run !== undefined) this.#run = takeEvent(this.#run, event, clock.now())
-        if (!this.#isDisposed) this.#showing.soon()
+        if (!this.isDisposed) this.showing.soon()
       })
-      if (this.#isDisposed || this.#run === undefined) return
+      if (this.isDisposed || this.#run === undefined) return
       const problem = end.problem === undefined ? undefined : `cannot keep the result: ${end.problem}`
       this.#set({ ...takeEnd(this.#run, end.report, end.findings, end.last, problem, clock.now()), isStopping: false })
       const [first] = end.findings
       const measured = measuredOf(end.report.links).length
       const words = `mesh: ${measured} of ${end.report.links.length} links measured${first === undefined ? '' : `; ${first.text}`}`
-      this.#context.log(who, printable(words), first === undefined || first.gravity === 'note' ? 'info' : 'warning')
-      if (this.#context.state.tab !== 'network') this.#context.notice('mesh measured: see the Network tab')
+      this.parts.context.log(
+        who,
+        printable(words),
+        first === undefined || first.gravity === 'note' ? 'info' : 'warning',
+      )
+      if (this.parts.context.state.tab !== 'network') this.parts.context.notice('mesh measured: see the Network tab')
     } catch (error) {
       this.#fail(error)
     }
   }
 
   #fail(error: unknown): void {
-    if (this.#isDisposed || this.#run === undefined) return
+    if (this.isDisposed || this.#run === undefined) return
     const problem = sentenceOf(error)
     this.#set(takeFailure(this.#run, problem))
-    this.#context.log('', printable(`mesh: ${problem}`), 'error')
+    this.parts.context.log('', printable(`mesh: ${problem}`), 'error')
   }
 
   #stop(): void {
     if (this.#run === undefined || this.#run.isStopping) return
-    this.#working?.abort()
+    this.working?.abort()
     this.#set({ ...this.#run, isStopping: true })
   }
 
   #askToStop({ links, plan }: MeshRun): void {
-    this.#context.openDialog(
+    this.parts.context.openDialog(
       confirmDialog({
         id: 'stop-mesh',
         title: 'Stop measuring?',
@@ -277,22 +251,22 @@ export class MeshView implements NetworkView {
 
   /** The time that is left counts down. */
   #tick(): void {
-    this.#ticking = this.#context.clock.after(TICK_MS, () => {
+    this.#ticking = this.parts.context.clock.after(TICK_MS, () => {
       if (this.busy === undefined) return
-      this.#showing.soon()
+      this.showing.soon()
       this.#tick()
     })
   }
 
   #set(run: MeshRun): void {
     this.#run = run
-    this.#showing.now()
+    this.showing.now()
   }
 
-  #publish(): void {
+  protected publish(): void {
     const run = this.#run
     if (run === undefined) return
     this.#run = isMeasuring(run) ? withLinks(run) : run
-    this.#context.change(({ network }) => ({ network: { ...network, mesh: this.#run } }))
+    this.parts.context.change(({ network }) => ({ network: { ...network, mesh: this.#run } }))
   }
 }

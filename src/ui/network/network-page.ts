@@ -10,8 +10,8 @@ import { isPlan } from './mesh-run.ts'
 import { MeshView, meshKeys } from './mesh-view.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
 import type { NetworkView, NetworkViewId } from './network-view.ts'
-import { NfsTestView, nfsKeys } from './nfs-view.ts'
-import { PairTestView, pairKeys } from './pair-view.ts'
+import { NfsTest, nfsKeys } from './nfs-view.ts'
+import { PairTest, pairKeys } from './pair-view.ts'
 import { RESULTS_FRAME } from './results-table.ts'
 import { KeptView, keptMeshKeys, ResultsView, resultsKeys } from './results-view.ts'
 import { LiveView, liveKeys, liveTable, watchRows } from './watch-live.ts'
@@ -93,18 +93,18 @@ export class NetworkPage implements Page {
   readonly #context: PageContext
   readonly #owned = new DisposableStore()
   readonly #mesh: MeshView
-  readonly #pair: PairTestView
-  readonly #nfs: NfsTestView
+  readonly #pair: PairTest
+  readonly #nfs: NfsTest
   readonly #views: Readonly<Record<NetworkViewId, NetworkView>>
 
   constructor(context: PageContext, watched: WatchedHosts, { environment, netTests, resolveHosts }: NetworkPorts) {
     this.#context = context
     const live = this.#owned.own(new LiveView(context, watched, environment))
-    const show = (id: NetworkViewId) => this.#show(id)
-    this.#mesh = this.#owned.own(new MeshView(context, netTests, resolveHosts, show))
-    this.#pair = this.#owned.own(new PairTestView(context, netTests, resolveHosts, show))
-    this.#nfs = this.#owned.own(new NfsTestView(context, netTests, show))
-    const results = this.#owned.own(new ResultsView(context, netTests, show))
+    const parts = { context, port: netTests, resolveHosts, show: (id: NetworkViewId) => this.#show(id) }
+    this.#mesh = this.#owned.own(new MeshView(parts))
+    this.#pair = this.#owned.own(new PairTest(parts))
+    this.#nfs = this.#owned.own(new NfsTest(parts))
+    const results = this.#owned.own(new ResultsView(context, netTests, parts.show))
     const kept = new KeptView(context, netTests)
     this.#views = { live, mesh: this.#mesh, pair: this.#pair, nfs: this.#nfs, results, kept }
   }

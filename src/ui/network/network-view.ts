@@ -1,12 +1,18 @@
 /** The views of the Network tab: the newest covers the others, and Esc goes back to the one below. */
+import type { NfsRecord } from '../../ops/net/nfs/measure-nfs.ts'
+import type { PairRecord } from '../../ops/net/pair/pair-record.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import type { PictureState } from './mesh-picture.ts'
 import type { MeshRun } from './mesh-run.ts'
-import type { NfsRun } from './nfs-panes.ts'
-import type { PairRun } from './pair-panes.ts'
 import { FIRST_RESULTS, type ResultsState } from './results-table.ts'
 
-export type NetworkViewId = 'live' | 'mesh' | 'pair' | 'results' | 'kept' | 'nfs'
+/** Measurements that are drawn second by second. */
+export type LiveTestId = 'pair' | 'nfs'
+
+export type NetworkViewId = LiveTestId | 'live' | 'mesh' | 'results' | 'kept'
+
+/** `record`: as the events of the measurement fill it. */
+export type LiveRun<R> = { readonly record: R; readonly isMeasuring: boolean }
 
 export type NetworkState = {
   /** The last one is shown; the first is always `live`. */
@@ -15,8 +21,8 @@ export type NetworkState = {
   readonly marked: ReadonlySet<string>
   /** The last mesh that was planned or measured. */
   readonly mesh: MeshRun | undefined
-  readonly pair: PairRun | undefined
-  readonly nfs: NfsRun | undefined
+  readonly pair: LiveRun<PairRecord> | undefined
+  readonly nfs: LiveRun<NfsRecord> | undefined
   readonly results: ResultsState
   /** The kept result that is open. */
   readonly kept: PictureState | undefined

@@ -4,14 +4,16 @@ import { printable } from '../../base/printable.ts'
 import { type NfsRecord, nfsPlace, nfsSummary } from '../../ops/net/nfs/measure-nfs.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, styleOf } from '../compositor/scene.ts'
 import { documentOf, type Row, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import type { LiveRun } from './network-view.ts'
 import type { PaneContext } from './pane-screen.ts'
-
-export type NfsRun = { readonly record: NfsRecord; readonly isMeasuring: boolean }
 
 const BESIDE_COLUMNS = 100
 
 /** Rates second by second, the time of each small file, and words. */
-export function nfsPanes({ record, isMeasuring }: NfsRun, { rect, theme, chart }: PaneContext): readonly PaneView[] {
+export function nfsPanes(
+  { record, isMeasuring }: LiveRun<NfsRecord>,
+  { rect, theme, chart }: PaneContext,
+): readonly PaneView[] {
   const { writes, reads, smallFiles, failures } = record
   const columns = rect.width - 2
   const words = [

@@ -3,7 +3,7 @@ import { systemClock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { createCellGrid } from '../../terminal/cells.ts'
-import type { lineChart } from '../charts/line-chart.ts'
+import { LazyLineChart, type LineChart } from '../charts/lazy-line-chart.ts'
 import type { ColourDepth } from '../compositor/colours.ts'
 import { Compositor } from '../compositor/compositor.ts'
 import { mutedStyle, type PaneView, type Rect, type Theme, type ThemeName, themes } from '../compositor/scene.ts'
@@ -21,7 +21,7 @@ export type PaneContext = {
   readonly rect: Rect
   readonly theme: Theme
   /** Undefined: not loaded yet. */
-  readonly chart: typeof lineChart | undefined
+  readonly chart: LineChart | undefined
 }
 
 export type PaneTerminal = {
@@ -59,28 +59,19 @@ export async function openPaneScreen(options: PaneScreenOptions): Promise<void> 
   const compositor = owned.own(new Compositor({ writer, clock, colourDepth: options.colourDepth, isUtf8: true }))
   const theme = themes[options.themeName]
   let size = { columns: stdout.columns || 80, rows: stdout.rows || 24 }
-  let chart: typeof lineChart | undefined
-  let isLoading = false
+  const chart = new LazyLineChart()
 
   const show = (): void => {
     const { columns, rows } = size
-    const panes = options.panes({ rect: { column: 0, row: 0, width: columns, height: rows }, theme, chart })
+    const panes = options.panes({ rect: { column: 0, row: 0, width: columns, height: rows }, theme, chart: chart.draw })
     const badge = { text: ` ${options.words()} `, style: mutedStyle(theme) }
     const last = panes.at(-1)
     const badged = last === undefined ? [] : [...panes.slice(0, -1), { ...last, badges: [...last.badges, badge] }]
     const chrome = createCellGrid(columns, rows)
     compositor.setScene({ columns, rows, chrome, panes: badged, overlays: [], cursor: undefined })
-    loadChart()
+    chart.load(() => drawing.now(), done.reject)
   }
   const drawing = owned.own(new ThrottledAction({ clock, everyMs: DRAW_EVERY_MS, gatherMs: GATHER_MS }, show))
-  const loadChart = (): void => {
-    if (isLoading) return
-    isLoading = true
-    import('../charts/line-chart.ts').then((module) => {
-      chart = module.lineChart
-      drawing.now()
-    }, done.reject)
-  }
 
   const decoder = new InputDecoder()
   const take = (events: ReturnType<InputDecoder['push']>): void => {

@@ -2,7 +2,7 @@
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { HISTORY_MS, type WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { chartPoints, roundSpan } from '../charts/axis.ts'
-import type { lineChart } from '../charts/line-chart.ts'
+import type { LineChart } from '../charts/lazy-line-chart.ts'
 import { boldStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
 import { documentOf, type Row, rowsPane, shortAmount } from '../rows/rows-pane.ts'
 import { gpuBusy, memoryPart } from './watch-view.ts'
@@ -13,7 +13,7 @@ export type HostChartContext = {
   readonly of?: string
   readonly nowMs: number
   /** Undefined: not loaded yet. */
-  readonly chart: typeof lineChart | undefined
+  readonly chart: LineChart | undefined
 }
 
 type Line = {
@@ -128,7 +128,7 @@ function remembered(
   samples: readonly Sample[],
   rect: Rect,
   context: HostChartContext,
-  draw: typeof lineChart,
+  draw: LineChart,
 ): readonly Row[] {
   const { of, nowMs, theme } = context
   const [first, last] = [samples[0], samples.at(-1)]
@@ -159,7 +159,7 @@ function drawChart(
   samples: readonly Sample[],
   rect: Rect,
   { nowMs, theme }: HostChartContext,
-  draw: typeof lineChart,
+  draw: LineChart,
 ): readonly Row[] {
   const [columns, rows] = [rect.width - 2, rect.height - 2]
   const oldestMs = samples[0]?.atMs ?? nowMs

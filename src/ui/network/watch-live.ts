@@ -1,7 +1,7 @@
 /** Live resources of the console's hosts, from the first opening of the Network tab on; drawn once a second while shown. */
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import type { lineChart } from '../charts/line-chart.ts'
+import { LazyLineChart } from '../charts/lazy-line-chart.ts'
 import { labelStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import type { TableFrame } from '../rows/table-view.ts'
@@ -75,8 +75,7 @@ export class LiveView implements NetworkView {
   readonly #watched: WatchedHosts
   readonly #subscription: Disposable
   readonly #showing: ThrottledAction
-  #chart: typeof lineChart | undefined
-  #isLoading = false
+  readonly #chart = new LazyLineChart()
   #isDisposed = false
   readonly #recordings: TabRecordings
   #playing: Disposable | undefined
@@ -95,7 +94,10 @@ export class LiveView implements NetworkView {
   }
 
   open(): void {
-    this.#loadChart()
+    this.#chart.load(
+      () => this.#showSoon(),
+      () => this.#context.notice('cannot load the charts', 'error'),
+    )
     this.#watched.follow([...this.#context.state.hosts.keys()])
     this.#update()
   }
@@ -112,7 +114,7 @@ export class LiveView implements NetworkView {
         rect,
         theme,
         nowMs,
-        chart: this.#chart,
+        chart: this.#chart.draw,
         tables: tablesOf(this.#context.state),
         processes: watch.processes,
         select: (chosen) => this.#show({ ...view, ...chosen }),
@@ -210,18 +212,6 @@ export class LiveView implements NetworkView {
     if (state.tab !== 'network') return this.#followProcesses()
     this.#watched.follow([...state.hosts.keys()])
     this.#showing.soon()
-  }
-
-  #loadChart(): void {
-    if (this.#isLoading) return
-    this.#isLoading = true
-    import('../charts/line-chart.ts').then(
-      (module) => {
-        this.#chart = module.lineChart
-        this.#showSoon()
-      },
-      () => this.#context.notice('cannot load the charts', 'error'),
-    )
   }
 }
 

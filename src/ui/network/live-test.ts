@@ -1,0 +1,106 @@
+/** A measurement in the Network tab that is drawn second by second, as charts. */
+import { sentenceOf } from '../../base/errors.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { LazyLineChart } from '../charts/lazy-line-chart.ts'
+import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
+import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
+import type { ConsoleState } from '../state/console-state.ts'
+import { NetTest } from './net-test.ts'
+import type { LiveRun, LiveTestId } from './network-view.ts'
+import type { PaneContext } from './pane-screen.ts'
+
+type TestRecord = { readonly failures: string[] }
+
+/** `help` ends the sentences of the keys that stop and repeat it. */
+export function liveTestKeys(id: LiveTestId, name: string, help: { readonly stop: string; readonly again: string }) {
+  const on =
+    (isMeasuring: boolean) =>
+    ({ network }: ConsoleState): boolean =>
+      network[id]?.isMeasuring === isMeasuring
+  return keyTable<ConsoleState>()(
+    ['stop', 'Esc q Ctrl-c c', 'stop', `${name}: stop measuring${help.stop}.`, on(true)],
+    ['leave', 'Esc q', 'hosts', `${name}: go back to the table of hosts.`, on(false)],
+    ['again', 'r', 'repeat', `${name}: measure ${help.again} again.`, on(false)],
+  )
+}
+
+/** `O`: what the user ordered, `R`: what is measured. */
+export abstract class LiveTest<O, R extends TestRecord> extends NetTest<O> {
+  readonly #chart = new LazyLineChart()
+  #order: O | undefined
+  #record: R | undefined
+
+  protected abstract readonly id: LiveTestId
+  protected abstract readonly keys: readonly (KeyEntry<ConsoleState> & { readonly id: 'stop' | 'leave' | 'again' })[]
+  /** For the log and for the question before leaving. */
+  protected abstract readonly title: string
+  protected abstract hostsOf(order: O): readonly string[]
+  protected abstract newRecord(order: O): R
+  /** Calls `changed` after each change of the record. */
+  protected abstract measure(order: O, record: R, signal: AbortSignal, changed: () => void): Promise<void>
+  protected abstract summary(record: R): readonly string[]
+  protected abstract draw(run: LiveRun<R>, context: PaneContext): readonly PaneView[]
+
+  get busy() {
+    if (this.working === undefined || this.#order === undefined) return undefined
+    return { title: this.title, hosts: this.hostsOf(this.#order) }
+  }
+
+  panes(rect: Rect, theme: Theme): readonly PaneView[] {
+    const run = this.#run
+    return run === undefined ? [] : this.draw(run, { rect, theme, chart: this.#chart.draw })
+  }
+
+  handleKey(label: string): boolean | 'leave' {
+    const command = commandOf(
+      this.keys.filter(({ isActive }) => isActive?.(this.parts.context.state) !== false),
+      label,
+    )
+    if (command === 'leave') return 'leave'
+    if (command === 'stop') this.working?.abort()
+    if (command === 'again' && this.#order !== undefined) this.begin(this.#order)
+    return command !== undefined
+  }
+
+  scrollBy(): void {}
+
+  protected begin(order: O): void {
+    const working = new AbortController()
+    const record = this.newRecord(order)
+    this.working = working
+    this.#order = order
+    this.#record = record
+    this.#chart.load(
+      () => this.isDisposed || this.publish(),
+      () => this.parts.context.notice('cannot load the charts', 'error'),
+    )
+    this.showing.now()
+    this.parts.show(this.id)
+    void this.#measure(order, record, working)
+  }
+
+  protected publish(): void {
+    this.parts.context.change(({ network }) => ({ network: { ...network, [this.id]: this.#run } }))
+  }
+
+  async #measure(order: O, record: R, working: AbortController): Promise<void> {
+    try {
+      await this.measure(order, record, working.signal, () => {
+        if (!this.isDisposed) this.showing.soon()
+      })
+    } catch (error) {
+      record.failures.push(sentenceOf(error))
+    }
+    if (this.working !== working) return
+    this.working = undefined
+    if (this.isDisposed) return
+    const hosts = foldHostSet(this.hostsOf(order))
+    for (const text of this.summary(record)) this.parts.context.log(hosts, `${this.title}: ${text}`)
+    this.showing.now()
+  }
+
+  get #run(): LiveRun<R> | undefined {
+    const record = this.#record
+    return record === undefined ? undefined : { record, isMeasuring: this.working !== undefined }
+  }
+}
