@@ -1,7 +1,7 @@
 /**
- * `npm run prepack`: the program as it is installed. Our sources, and the packages that `run` needs, become a few files:
- * looking for two hundred of them took longer than running a command on fifty hosts. What only the console needs (Ink,
- * React, charts, the emulator, native parts) stays a package.
+ * `npm run prepack`: the program as it is installed. Our sources, and most packages, become a few files: looking for two hundred
+ * of them took longer than running a command on fifty hosts, and the console's eight hundred took 20 MB. The emulator, charts
+ * and native parts stay packages.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,15 +13,11 @@ const ROOT = join(import.meta.dirname, '..')
 const EXTERNAL = [
   '@xterm/*',
   'blessed*',
-  'chalk',
   'cpu-features',
   'drawille*',
-  'ink',
   'node-pty',
-  'react',
-  'string-width',
+  'react-devtools-core',
   'systeminformation',
-  'zod',
   '*.node',
 ]
 
@@ -56,14 +52,26 @@ export async function bundle(root: string, directory: string, entries: readonly 
     banner: { js: BANNER },
     minifySyntax: true,
     minifyWhitespace: true,
+    // Yoga would load Node's HTTP client to decode its own code.
+    define: { 'process.env.NODE_ENV': '"production"', fetch: 'undefined' },
     legalComments: 'none',
     metafile: true,
     logLevel: 'warning',
-    logOverride: { 'require-resolve-not-external': 'silent' },
+    // `main.ts` sets NODE_ENV for the sources, which decide when they run.
+    logOverride: { 'require-resolve-not-external': 'silent', 'assign-to-define': 'silent' },
   })
+  for (const path of Object.keys(metafile.outputs)) if (path.endsWith('.js')) escapeNonAscii(resolve(root, path))
   const bundled = packagesIn(Object.keys(metafile.inputs))
   writeFileSync(join(directory, 'LICENSES.txt'), licensesOf(bundled, root))
   writeFileSync(join(directory, 'sbom.cdx.json'), await billOfMaterials(bundled, root))
+}
+
+/** Only regular expressions still have such characters, and one is enough for V8 to keep a whole file with two bytes for each. */
+function escapeNonAscii(path: string): void {
+  const text = readFileSync(path, 'utf8')
+  const unit = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  const escaped = text.replace(/[\u0080-\uffff]/g, unit)
+  if (escaped !== text) writeFileSync(path, escaped)
 }
 
 type Component = { readonly 'bom-ref': string; readonly properties?: readonly { readonly name: string }[] }
@@ -98,10 +106,18 @@ function licensesOf(packages: readonly string[], root: string): string {
     .map((name) => {
       const directory = join(root, 'node_modules', name)
       const file = readdirSync(directory).find((entry) => /^licen[sc]e/i.test(entry))
-      if (file === undefined) throw new Error(`${name} has no licence file`)
-      return `${name}\n${'='.repeat(name.length)}\n\n${readFileSync(join(directory, file), 'utf8').trim()}\n`
+      const text = file === undefined ? noticeOf(directory) : readFileSync(join(directory, file), 'utf8')
+      return `${name}\n${'='.repeat(name.length)}\n\n${text.trim()}\n`
     })
     .join('\n\n')
+}
+
+/** Of a package without a licence file, as yoga-layout 3.2: its licence by name, and the notice at the head of its code. */
+function noticeOf(directory: string): string {
+  const { license, main } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
+  const notice = /^\/\*\*?.*?copyright.*?\*\//is.exec(readFileSync(join(directory, main), 'utf8'))?.[0]
+  if (typeof license !== 'string' || notice === undefined) throw new Error(`${directory} has no licence`)
+  return `${license}\n\n${notice}`
 }
 
 if (process.argv[1] !== undefined && resolve(process.argv[1]) === import.meta.filename)

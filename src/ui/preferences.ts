@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { isMap, isScalar, LineCounter } from 'yaml'
-import { z } from 'zod'
+import * as z from 'zod'
 import { MusterError, messageOf } from '../base/errors.ts'
 import { foreignFile, notOwn } from '../base/foreign-place.ts'
 import { printable } from '../base/printable.ts'

@@ -1,6 +1,6 @@
 /** Gangs that come to an empty cluster of equal hosts, a window at a time; what does not fit is refused, and nothing leaves. */
 
-import { z } from 'zod'
+import * as z from 'zod'
 import { placeWindow } from '../gangs/window.ts'
 import { Cluster } from '../model/cluster.ts'
 import type { Gang, HostCapacity } from '../model/resources.ts'

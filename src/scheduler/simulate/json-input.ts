@@ -1,5 +1,5 @@
 /** What the JSON files of `simulate gangs` and `simulate queue` have in common. */
-import { z } from 'zod'
+import * as z from 'zod'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { type HostCapacity, type ResourceRequest, WHOLE_MILLI } from '../model/resources.ts'

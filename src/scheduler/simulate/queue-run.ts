@@ -1,6 +1,6 @@
 /** Jobs come, wait, run and end under the planner of the job queue. */
 
-import { z } from 'zod'
+import * as z from 'zod'
 import { MusterError } from '../../base/errors.ts'
 import { findGang, gpuOf } from '../gangs/place-gang.ts'
 import { Cluster } from '../model/cluster.ts'
