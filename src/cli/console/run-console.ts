@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
+import { collectWhenIdle } from '../../base/idle-memory.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
@@ -108,6 +109,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
     colourDepth: (theirs) => colourDepthOf(theirs, request.options.color),
     onWarning: (message) => warn(message),
   })
+  using _idle = collectWhenIdle()
   await openConsole({
     ...request,
     ...holding,
