@@ -15,7 +15,7 @@ const EFFECTS: Readonly<Record<Effect, string>> = {
 
 export function renderCommandsDocs(): string {
   const verbs = [['muster [TARGET…]', CONSOLE] as const, ...verbsIn(VERBS, 'muster')]
-  const rows = verbs.map(([name, { summary, effect }]) => `| \`${name}\` | ${summary} | ${EFFECTS[effect]} |`)
+  const rows = verbs.map(([name, verb]) => `| \`${name}\` | ${verb.summary} | ${effectOf(verb)} |`)
   const { program } = new VerbTree(
     CONSOLE,
     {},
@@ -48,6 +48,9 @@ Shared options can be given before or after the verb. The help of a verb lists t
 ${shared.map(row).join('\n')}
 `
 }
+
+const effectOf = ({ effect, changesWith = [] }: Verb): string =>
+  [EFFECTS[effect], ...changesWith.map((name) => `unless \`--${name}\` is given`)].join(', ')
 
 function verbsIn(table: VerbTable, path: string): readonly (readonly [string, Verb])[] {
   return Object.entries(table).flatMap(([name, entry]) => {

@@ -43,6 +43,8 @@ export type DetachableConsole = {
   /** The earlier terminal must have been given back. */
   attach(terminal: ConsoleTerminal): void
   quit(): void
+  /** Shows it, and writes it to the Log. */
+  notice(message: string): void
   describe(): { readonly hosts: readonly string[]; readonly shells: number }
 }
 
@@ -283,6 +285,10 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     detach: leave,
     attach,
     quit,
+    notice: (message) => {
+      app.notice(message)
+      app.log('', message)
+    },
     describe: () => {
       const hosts = [...app.state.hosts.values()]
       return { hosts: hosts.map(({ host }) => host), shells: hosts.filter(({ shell }) => shell.kind === 'open').length }

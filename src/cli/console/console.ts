@@ -16,6 +16,7 @@ import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.t
 import { endpointOptions, inventorySource } from '../connect/endpoints.ts'
 import { addClusterSshOptions, refuseClusterSshOptions } from './clusterssh-options.ts'
 import { DeclaredHosts, isHostsFile, titlesOf } from './declared-hosts.ts'
+import { addKeepOptions } from './keep-options.ts'
 import { requireTerminal } from './require-terminal.ts'
 
 type Options = GlobalOptions & {
@@ -43,9 +44,8 @@ export const verb: VerbCode = {
         'close a pane S seconds after its shell has ended (0: never; default: auto_close in preferences.yaml)',
         numberFrom(0),
       )
-      .option('--keep', 'detach, instead of ending, when the terminal is lost (default: keep in preferences.yaml)')
-      .option('--no-keep', 'end when the terminal is lost, whatever preferences.yaml says')
       .option('--new', 'open a new console even if a detached one has the same hosts')
+    addKeepOptions(command, 'keep in preferences.yaml')
     addClusterSshOptions(command)
   },
   help: `
@@ -67,7 +67,7 @@ Examples:
     const opened = openedBy(files, target, options, context)
     if (context.held === undefined && context.stdin.isTTY && context.stdout.isTTY) {
       const { openOrAttach } = await import('../sessions/attach.ts')
-      return await openOrAttach(opened, options.new === true, context)
+      return await openOrAttach(opened, options, context)
     }
     // Stdin is for keys: unlike other verbs, the console reads no host names from it.
     const selection = { mayBeEmpty: true, login, ...defined({ exclude: options.exclude }) }

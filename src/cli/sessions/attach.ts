@@ -4,25 +4,33 @@ import { printable } from '../../base/printable.ts'
 import { timeText, untilText } from '../../base/time-text.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
+import { addKeepOptions } from '../console/keep-options.ts'
 import { requireTerminal } from '../console/require-terminal.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import { attachTo, startConsole } from './console-client.ts'
 import { endSession, type FoundSession, findSessions } from './session-directory.ts'
 
+type KeepOptions = GlobalOptions & { readonly keep?: boolean }
+
 export const attach: VerbCode = {
-  define: (command) => command.argument('[name]', 'the console, as `muster sessions` lists it (default: the only one)'),
+  define: (command) =>
+    addKeepOptions(
+      command.argument('[name]', 'the console, as `muster sessions` lists it (default: the only one)'),
+      'as before',
+    ),
   help: `
 Examples:
   muster attach
   muster attach lab
+  muster attach --keep
 
 A console that is open on another terminal moves to this one.
 `,
-  async run(name: string | undefined, _: GlobalOptions, context: CliContext) {
+  async run(name: string | undefined, { keep }: KeepOptions, context: CliContext) {
     requireTerminal(context)
     const sessions = await findSessions(context.environment)
-    return await attachTo(chosen(sessions, name).address, context)
+    return await attachTo(chosen(sessions, name).address, keep, context)
   },
 }
 
@@ -94,14 +102,18 @@ function tableOf(found: readonly FoundSession[], isEnd: boolean, nowMs: number):
 }
 
 /** `muster`: a new console, unless the user wants the detached one that has the same hosts. */
-export async function openOrAttach(opened: string, isNew: boolean, context: CliContext): Promise<number> {
-  if (!isNew) {
+export async function openOrAttach(
+  opened: string,
+  { new: isNew, keep }: KeepOptions & { readonly new?: boolean },
+  context: CliContext,
+): Promise<number> {
+  if (isNew !== true) {
     const found = await findSessions(context.environment, 'detached').catch(() => [])
     const [same] = found.filter((each) => each.opened === opened && each.terminal === undefined)
     if (same !== undefined) {
       const answer = await askWhich(same, context)
       if (answer === undefined) return EXIT.interrupted
-      if (!/^\s*n/i.test(answer)) return await attachTo(same.address, context)
+      if (!/^\s*n/i.test(answer)) return await attachTo(same.address, keep, context)
     }
   }
   return await startConsole(process.argv.slice(2), context)

@@ -43,8 +43,8 @@ export async function startConsole(args: readonly string[], context: CliContext)
   return code
 }
 
-/** Shows a console on this terminal. @throws MusterError where it cannot */
-export async function attachTo(address: string, context: CliContext): Promise<number> {
+/** Shows a console on this terminal; `keep`: as in the message. @throws MusterError where it cannot */
+export async function attachTo(address: string, keep: boolean | undefined, context: CliContext): Promise<number> {
   waitForForeground(context)
   const terminal = terminalPath()
   if (terminal === undefined) throw new MusterError('usage', 'attach needs a terminal')
@@ -55,7 +55,7 @@ export async function attachTo(address: string, context: CliContext): Promise<nu
   })
   const open = async (handlers: Parameters<typeof openProvenLink>[2]) => {
     const link = await openProvenLink(address, token, handlers)
-    link.send({ type: 'attach', terminal, environment: Object.fromEntries(given) })
+    link.send({ type: 'attach', terminal, environment: Object.fromEntries(given), keep })
     return link
   }
   return await follow(open, context, async () => '')

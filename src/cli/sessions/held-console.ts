@@ -8,7 +8,7 @@ import { closeSync, constants, fstatSync, openSync, rmSync, writeFileSync } from
 import { createServer, type Server, Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import tty from 'node:tty'
-import { type Clock, sleep, systemClock } from '../../base/clock.ts'
+import { sleep, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { untilText } from '../../base/time-text.ts'
@@ -18,7 +18,14 @@ import { keeperDirectory, preparePrivateDirectory, readToken } from '../../ssh/p
 import type { ColourDepth } from '../../ui/compositor/colours.ts'
 import type { ConsoleTerminal, DetachableConsole, Detachment } from '../../ui/open-console.tsx'
 import type { HostProcess } from '../../ui/tty/terminal-session.ts'
-import { type SessionDescription, TERMINAL_VARIABLES, type TerminalEnvironment, type ToConsole } from './messages.ts'
+import { DetachedTime } from './detached-time.ts'
+import {
+  DISPLAY_VARIABLES,
+  type SessionDescription,
+  TERMINAL_VARIABLES,
+  type TerminalEnvironment,
+  type ToConsole,
+} from './messages.ts'
 import { acceptLink, type ConsoleLink, inheritedLink } from './proven-link.ts'
 import { markOf, nameOf, sessionAddresses } from './session-directory.ts'
 
@@ -29,8 +36,6 @@ const LINK = 5
 
 /** The most clients that have not proved themselves yet or only ask; more are refused. */
 const MOST_GUESTS = 64
-/** If the clock is set or the machine sleeps, the end moves by at most this much. */
-const CHECK_EVERY_MS = 30_000
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -56,14 +61,14 @@ export function holdConsole(
   terminal: string,
   /** Ends a console that is not open yet. */
   interrupt: () => void,
-  clock: Clock = systemClock,
 ) {
-  const startedMs = clock.now()
+  const startedMs = Date.now()
   let options: HoldOptions | undefined
   let console: DetachableConsole | undefined
   let client: Client | undefined
-  let detached: { readonly sinceMs: number; readonly endsAtMs: number } | undefined
-  let timer: Disposable | undefined
+  let detached: DetachedTime | undefined
+  /** What the last `muster --keep` or `--no-keep` that attached it asked for. */
+  let keepChoice: boolean | undefined
   let server: Server | undefined
   let claim: Claim | undefined
   let hasLeft = false
@@ -132,26 +137,17 @@ export function holdConsole(
 
   /** The terminal is given back by now. */
   const goOn = (): void => {
-    const { keepMs = 0 } = options ?? {}
-    const sinceMs = clock.now()
-    detached = { sinceMs, endsAtMs: sinceMs + keepMs }
+    detached = new DetachedTime(options?.keepMs ?? 0, () => console?.quit())
     // The socket works without this file, for example on a full disk.
     const address = claim?.address
     if (address !== undefined) attempt(() => writeFileSync(markOf(address), '', { mode: 0o600 }))
-    watchEnd()
   }
 
   const endDetachment = (): void => {
-    timer?.[Symbol.dispose]()
+    detached?.[Symbol.dispose]()
     const address = claim?.address
     if (detached && address !== undefined) attempt(() => rmSync(markOf(address), { force: true }))
     detached = undefined
-  }
-
-  const watchEnd = (): void => {
-    const leftMs = (detached?.endsAtMs ?? 0) - clock.now()
-    if (leftMs <= 0) return console?.quit()
-    timer = clock.after(Math.min(leftMs, CHECK_EVERY_MS), watchEnd)
   }
 
   const describe = (): SessionDescription => {
@@ -172,7 +168,7 @@ export function holdConsole(
 
   const sessionName = (): string => (claim === undefined ? '' : nameOf(claim.address))
 
-  const attach = (to: ConsoleLink, { terminal, environment: given }: ToConsole & { type: 'attach' }): void => {
+  const attach = (to: ConsoleLink, { terminal, environment: given, keep }: ToConsole & { type: 'attach' }): void => {
     if (console === undefined || options === undefined)
       return to.send({ type: 'refused', reason: 'it is starting or ending' })
     const theirs = terminalEnvironmentOf(given)
@@ -188,7 +184,7 @@ export function holdConsole(
     }
     endDetachment()
     client = { ...streams, link: to, terminal }
-    if (theirs.SSH_AUTH_SOCK?.startsWith('/')) environment.SSH_AUTH_SOCK = theirs.SSH_AUTH_SOCK
+    takeEnvironment(environment, theirs)
     console.attach({
       ...streams,
       environment: theirs,
@@ -196,6 +192,10 @@ export function holdConsole(
       process: hostProcess,
     })
     to.send({ type: 'attached' })
+    if (typeof keep === 'boolean') {
+      keepChoice = keep
+      console.notice(keep ? KEPT : NOT_KEPT)
+    }
   }
 
   const handle = (from: ConsoleLink, message: ToConsole): void => {
@@ -249,12 +249,12 @@ export function holdConsole(
       if (claim === undefined) return 'there is no socket for `muster attach`; the Log says why'
       console?.detach()
       goOn()
-      const until = untilText(detached?.endsAtMs ?? 0, clock.now())
+      const until = untilText(detached?.endsAtMs ?? 0, Date.now())
       release(0, `Detached. \`muster attach ${sessionName()}\` brings it back until ${until}.\n`)
       return undefined
     },
     lose() {
-      if (options?.isKept !== true || claim === undefined || console === undefined) return false
+      if (!(keepChoice ?? options?.isKept) || claim === undefined || console === undefined) return false
       console.detach()
       goOn()
       release(HANG_UP_CODE, '')
@@ -290,6 +290,8 @@ export function holdConsole(
   }
 }
 
+const KEPT = 'this console continues, detached, when its terminal is lost'
+const NOT_KEPT = 'this console ends when its terminal is lost'
 const HANG_UP_CODE = 129
 const SIGNALS: ReadonlySet<string> = new Set(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'])
 
@@ -360,6 +362,15 @@ function openTerminal(path: string): Streams {
     throw new Error('not a terminal')
   }
   return openStreams(input, open())
+}
+
+/** What shells and logins from now on see of the new terminal. */
+function takeEnvironment(environment: Record<string, string | undefined>, theirs: TerminalEnvironment): void {
+  if (theirs.SSH_AUTH_SOCK?.startsWith('/')) environment.SSH_AUTH_SOCK = theirs.SSH_AUTH_SOCK
+  for (const name of DISPLAY_VARIABLES) {
+    if (theirs[name] === undefined) delete environment[name]
+    else environment[name] = theirs[name]
+  }
 }
 
 function terminalEnvironmentOf(given: unknown): TerminalEnvironment {

@@ -1,7 +1,7 @@
 /** The messages between a console's process and its clients: one user, one version. */
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
-export const PROTOCOL = 1
+export const PROTOCOL = 2
 
 /** The first argument of a console's own process; the words of the user follow. */
 export const CONSOLE_PROCESS = 'console-process'
@@ -16,8 +16,14 @@ export const TERMINAL_VARIABLES = [
   'LC_ALL',
   'LC_CTYPE',
   'SSH_AUTH_SOCK',
+  'DISPLAY',
+  'WAYLAND_DISPLAY',
+  'XAUTHORITY',
   'MUSTER_OBSERVER',
 ] as const
+
+/** They belong together: those that a new terminal lacks are removed, or programs would look for a display that is gone. */
+export const DISPLAY_VARIABLES = ['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY'] as const
 
 export type TerminalEnvironment = Readonly<Partial<Record<(typeof TERMINAL_VARIABLES)[number], string>>>
 
@@ -43,7 +49,13 @@ export type SessionDescription = {
 export type ToConsole =
   | { readonly type: 'hello'; readonly protocol: number; readonly nonce: string }
   | { readonly type: 'proof'; readonly proof: string }
-  | { readonly type: 'attach'; readonly terminal: string; readonly environment: TerminalEnvironment }
+  | {
+      readonly type: 'attach'
+      readonly terminal: string
+      readonly environment: TerminalEnvironment
+      /** Whether the console continues when its terminal is lost; undefined: as before. */
+      readonly keep?: boolean | undefined
+    }
   | { readonly type: 'describe' }
   | { readonly type: 'end' }
   /** The client's terminal has a new size; the client was stopped or continued; it got another signal. */

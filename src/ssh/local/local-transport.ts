@@ -15,6 +15,7 @@ import { openPtyShell, spawnProcess } from './spawn-process.ts'
 export type LocalTransportOptions = {
   readonly spawnPty: PtySpawner
   readonly clock?: Clock
+  /** May change: later shells and commands get the new values. */
   readonly environment?: Readonly<Record<string, string | undefined>>
   readonly homeDirectory?: string
 }
@@ -24,7 +25,7 @@ const NOT_INHERITED = /^(npm_.*|INIT_CWD|COLUMNS|LINES|TERM|TERM_PROGRAM|TERM_PR
 
 export function createLocalTransport(options: LocalTransportOptions): Transport {
   const { spawnPty, clock = systemClock } = options
-  const environment = inheritedEnvironment(options.environment ?? process.env)
+  const environmentNow = () => inheritedEnvironment(options.environment ?? process.env)
   const directory = homeOrRoot(options.homeDirectory ?? homedir())
   return {
     async connect(endpoint, { signal }) {
@@ -41,6 +42,7 @@ export function createLocalTransport(options: LocalTransportOptions): Transport 
     }
     return {
       async openShell({ size, term, environment: extra }, handlers) {
+        const environment = environmentNow()
         const [file, args] = shellCommand(endpoint, environment)
         try {
           const shell: Shell = openPtyShell(
@@ -69,7 +71,7 @@ export function createLocalTransport(options: LocalTransportOptions): Transport 
       },
       async exec(command, handlers) {
         const remote: RemoteProcess = await spawnProcess(
-          { file: '/bin/sh', args: ['-c', command], environment, directory, clock },
+          { file: '/bin/sh', args: ['-c', command], environment: environmentNow(), directory, clock },
           {
             ...handlers,
             onEnd: (end) => {

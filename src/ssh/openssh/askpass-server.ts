@@ -76,8 +76,6 @@ export async function startAskpassServer() {
         environment: {
           SSH_ASKPASS: program,
           SSH_ASKPASS_REQUIRE: 'force',
-          // Before it knew SSH_ASKPASS_REQUIRE, ssh asked there only with a display.
-          DISPLAY: process.env.DISPLAY ?? ':0',
           MUSTER_ASKPASS_SOCKET: address,
           MUSTER_ASKPASS_TOKEN: token,
         },

@@ -227,7 +227,8 @@ export function openMaster(endpoint: Endpoint, context: ConnectContext, options:
           columns: 1000,
           rows: 24,
           term: 'dumb',
-          environment: { ...options.environment, ...questions.environment, TERM: 'dumb' },
+          // Before it knew SSH_ASKPASS_REQUIRE, ssh used SSH_ASKPASS only with a display.
+          environment: { DISPLAY: ':0', ...options.environment, ...questions.environment, TERM: 'dumb' },
         },
         {
           onData: (bytes) => {

@@ -25,6 +25,7 @@ type OpensshTransportOptions = {
   readonly reviewer?: HostKeyReviewer
   /** Default `ssh`, found in PATH. */
   readonly sshFile?: string
+  /** May change: later connections get the new values. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
@@ -38,11 +39,11 @@ const MASTER_ENDS_WITHIN_MS = 250
 /** Disposing of it ends nothing that is connected, but no question can be asked any more. */
 export function createOpensshTransport(options: OpensshTransportOptions): Transport & Disposable {
   const { spawnPty, clock = systemClock, sshFile = 'ssh' } = options
-  const environment = defined(options.environment ?? process.env) as Record<string, string>
   const throttle = new Throttle(HANDSHAKES_PER_SERVER)
   let askpass: Promise<AskpassServer> | undefined
   return {
     async connect(endpoint, context) {
+      const environment = defined(options.environment ?? process.env) as Record<string, string>
       if (findProgram(sshFile, environment.PATH) === undefined)
         throw new ConnectError({
           kind: 'configuration',

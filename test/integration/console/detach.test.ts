@@ -138,6 +138,55 @@ describe('a console without its terminal', () => {
     await again.quit()
   })
 
+  it('is kept, or no longer, as the command line that attaches it says', async () => {
+    const first = await start({ args: ['--hosts', inventory.file] })
+    await first.expectReady()
+    const [session] = await sessions()
+    await first.detach()
+
+    const second = await start({ args: ['--keep', '--hosts', inventory.file], until: false })
+    await waitUntil(() => second.screen().join(' ').includes('[a]'), 'the question')
+    second.answer('\r')
+    await second.expectScreen(/this console continues, detached, when its terminal is lost/)
+    second.signal('SIGKILL')
+    await second.ended()
+    await waitUntil(async () => (await sessions())[0]?.terminal === undefined, 'the console to be detached')
+
+    const third = await start({ args: ['attach'] })
+    await third.expectReady()
+    third.signal('SIGKILL')
+    await third.ended()
+    await waitUntil(async () => (await sessions())[0]?.terminal === undefined, 'the console to be detached again')
+
+    const last = await start({ args: ['attach', '--no-keep'] })
+    await last.expectScreen(/this console ends when its terminal is lost/)
+    last.signal('SIGKILL')
+    await last.ended()
+    await waitUntil(() => isGone(session?.pid ?? 0), 'the process of the console to end')
+  })
+
+  it('opens shells on the display of the terminal that it is on', async () => {
+    const file = join(directory, 'here.yaml')
+    writeFileSync(file, 'cluster: here\nhosts:\n  here: { transport: local }\n')
+    const display = { DISPLAY: ':1', XAUTHORITY: '/nowhere/first', WAYLAND_DISPLAY: 'wayland-1' }
+    const local = { ...environment, SHELL: '/bin/sh', HOME: directory, PS1: '$ ' }
+    const ask = async (console: ConsoleDriver, expected: string) => {
+      await console.expectReady()
+      await console.type('echo "<$DISPLAY,$XAUTHORITY,$WAYLAND_DISPLAY>"\r')
+      await console.expectOn('here', new RegExp(`^<${expected}>$`, 'm'))
+    }
+    const first = await start({ args: ['--hosts', file], environment: { ...local, ...display } })
+    await ask(first, ':1,/nowhere/first,wayland-1')
+    await first.detach()
+    const second = await start({ args: ['attach'], environment: { ...local, DISPLAY: 'localhost:10.0' } })
+    await second.expectReady()
+    await second.type('exit\r')
+    await second.expectOn('here', /opens a new shell/)
+    await second.leader('r')
+    await ask(second, 'localhost:10.0,,')
+    await second.quit()
+  })
+
   it.each([
     ['goes on when its terminal is lost, if that was asked for', ['--keep'], true],
     ['ends with its terminal', [], false],

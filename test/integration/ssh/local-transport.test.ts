@@ -44,6 +44,18 @@ describe('the transport local', () => {
     expect(await watched.ended).toEqual({ kind: 'exit', code: 7 })
   })
 
+  it('gives later shells and commands the environment as it is then', async () => {
+    const environment: Record<string, string> = { PATH: process.env.PATH ?? '', SHELL: '/bin/sh', DISPLAY: ':1' }
+    const options = { spawnPty: spawnLocalPty, homeDirectory: home, environment }
+    const other = await createLocalTransport(options).connect(endpoint, watchedContext())
+    environment.DISPLAY = ':2'
+    expect((await run(other, 'echo $DISPLAY')).stdout).toBe(':2\n')
+    const watched = await openWatchedShell(other)
+    watched.type('echo "display $DISPLAY"\n')
+    await watched.shows(/display :2/)
+    other.close()
+  })
+
   it('runs the shell of the inventory in place of the login shell', async () => {
     const other = await transport().connect({ ...endpoint, shell: 'echo instead; exit 4' }, watchedContext())
     const watched = await openWatchedShell(other)

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { PtyHandlers, PtySpawner } from '../../../src/base/pty.ts'
 import { openMaster } from '../../../src/ssh/openssh/open-master.ts'
+import { createOpensshTransport } from '../../../src/ssh/openssh/openssh-transport.ts'
 import { ConnectError } from '../../../src/ssh/transport.ts'
 import { watchedContext } from '../../support/ssh-context.ts'
 import { endpointOf } from './fake-transport.ts'
@@ -43,5 +44,23 @@ describe('a login with the system’s ssh', () => {
     }
     expect(failure).toBeInstanceOf(ConnectError)
     expect(context.phases).toEqual(['tcp', 'authentication'])
+  })
+
+  it.each([
+    ['the display of the moment', ':2', ':2'],
+    ['any display without one, for the questions of old versions', undefined, ':0'],
+  ])('has %s', async (_, display, expected) => {
+    const displays: (string | undefined)[] = []
+    const spawnPty: PtySpawner = ({ environment }, handlers) => {
+      displays.push(environment.DISPLAY)
+      queueMicrotask(() => handlers.onExit({ code: 255 }))
+      return { pid: 0, write: () => true, resize() {}, pause() {}, resume() {}, close() {} }
+    }
+    const environment: Record<string, string | undefined> = { PATH: process.env.PATH, DISPLAY: ':1' }
+    // Any program that is there: this one is not started.
+    using transport = createOpensshTransport({ spawnPty, environment, sshFile: 'sh' })
+    environment.DISPLAY = display
+    await expect(transport.connect(endpointOf('m1'), watchedContext())).rejects.toThrow(ConnectError)
+    expect(displays).toEqual([expected])
   })
 })

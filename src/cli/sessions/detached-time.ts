@@ -1,0 +1,41 @@
+/** How long a console stays detached. It counts time that passes, so nobody shortens or lengthens it by setting the clock. */
+import { type Clock, systemClock } from '../../base/clock.ts'
+
+export class DetachedTime implements Disposable {
+  /** Since the epoch, for people. */
+  readonly sinceMs: number
+  readonly #clock: Clock
+  readonly #passedMs: () => number
+  readonly #untilMs: number
+  readonly #onEnd: () => void
+  #timer: Disposable | undefined
+
+  /** `passedMs`: a clock that nobody can set, from any beginning; on Linux it stands still while the machine sleeps. */
+  constructor(forMs: number, onEnd: () => void, clock: Clock = systemClock, passedMs = () => performance.now()) {
+    this.#clock = clock
+    this.#passedMs = passedMs
+    this.#onEnd = onEnd
+    this.sinceMs = clock.now()
+    this.#untilMs = passedMs() + forMs
+    this.#watch()
+  }
+
+  /** Since the epoch, as the clock is set now. */
+  get endsAtMs(): number {
+    return this.#clock.now() + Math.max(0, this.#leftMs)
+  }
+
+  get #leftMs(): number {
+    return this.#untilMs - this.#passedMs()
+  }
+
+  /** A timer may fire a little early, and the longest is 24 days. */
+  #watch(): void {
+    if (this.#leftMs <= 0) return this.#onEnd()
+    this.#timer = this.#clock.after(Math.ceil(this.#leftMs), () => this.#watch())
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]()
+  }
+}
