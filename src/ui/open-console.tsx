@@ -15,6 +15,7 @@ import { ThrottledChrome } from './console/chrome-source.ts'
 import { ConsoleApp, type ConsoleOptions, type ConsolePorts } from './console/console-app.ts'
 import { type DeclaredNames, takeDeclared } from './console/declared.ts'
 import { Questions } from './console/dialogs.ts'
+import { Faults } from './console/faults.ts'
 import { InputRouter } from './console/input-router.ts'
 import { createObserver, type ObserverPort, observe } from './console/observer.ts'
 import { buildScene } from './console/pane-view.ts'
@@ -52,8 +53,8 @@ export type DetachableConsole = {
 export interface Detachment {
   /** Until it is disposed of. */
   open(console: DetachableConsole): Disposable
-  /** The user detaches. Returns why that is impossible; undefined: done. */
-  detach(): string | undefined
+  /** Returns why that is impossible; undefined: done. `cause`: why it is not the user who detaches. */
+  detach(cause?: string): string | undefined
   /** The terminal is gone: returns whether the console continues without it. */
   lose(): boolean
 }
@@ -116,7 +117,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     isScenePlanned = true
     setImmediate(() => {
       isScenePlanned = false
-      const scene = buildScene(app, chrome.grid, source.state())
+      const scene = buildScene(app, chrome.grid, source.state(), faults.note)
       app.drawn = scene.panes
       compositor.setScene(scene)
     })
@@ -140,6 +141,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       { ...options, fleet, clock, ...defined({ shellPrograms }) },
     ),
   )
+  const faults = new Faults(app, clock)
   const source = owned.own(new ThrottledChrome(app, clock))
   const chrome = owned.own(new VirtualStdout({ ...size, onDraw: planScene }))
   owned.own(app.store.on(planScene))
@@ -152,7 +154,11 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     escapeTimer?.[Symbol.dispose]()
     const events = decoder.push(bytes)
     for (const event of events) if (event.type === 'report') takeReport(event.raw)
-    router.handle(events)
+    try {
+      router.handle(events)
+    } catch (error) {
+      faults.note(error)
+    }
     inputBytes += bytes.length
     if (decoder.isWaiting || decoder.isPasting) {
       escapeTimer = clock.after(decoder.isPasting ? PASTE_MS : ESCAPE_MS, () => {
@@ -173,6 +179,15 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     session?.[Symbol.dispose]()
     session = undefined
   }
+  /** Without a terminal, nobody is there to see what fails: all that runs in the console matters more. */
+  const leaveForNow = (): void => {
+    leave()
+    session = new DisposableStore()
+    for (const event of ['uncaughtException', 'unhandledRejection']) {
+      process.on(event, faults.note)
+      session.defer(() => process.off(event, faults.note))
+    }
+  }
   /** A console may move from one terminal to another. */
   const enter = (next: ConsoleTerminal): void => {
     terminal = next
@@ -191,6 +206,9 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         onResume: () => compositor.redraw(),
         onFatal: quit,
         onLost: () => detachment?.lose() ?? false,
+        onFault: (error) =>
+          faults.noteUncaught(error) ||
+          detachment?.detach('Muster met too many errors, which its Log names') === undefined,
         onPrint: (text) => app.log('', printable(text), 'info'),
       }),
     )
@@ -208,6 +226,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   }
   const attach = (next: ConsoleTerminal): void => {
     const { stdout, colourDepth } = next
+    leave()
     writer.moveTo(stdout)
     themeName = themeOn(next)
     app.change(() => ({ themeName }))
@@ -236,7 +255,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   chalk.level = 3
   enter(options)
   owned.defer(leave)
-  const chromeNow = () => <Chrome source={source} keymap={app.options.keymap} />
+  const chromeNow = () => <Chrome source={source} keymap={app.options.keymap} onFault={faults.note} />
   const ink = render(chromeNow(), {
     stdout: chrome.stream,
     stdin: createVirtualStdin(),
@@ -282,7 +301,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   fleet.connect(options.endpoints.map(({ host }) => host))
 
   const opened = detachment?.open({
-    detach: leave,
+    detach: leaveForNow,
     attach,
     quit,
     notice: (message) => {

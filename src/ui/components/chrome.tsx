@@ -1,5 +1,5 @@
 /** Everything on the screen that Ink draws: header, footer, dialogs. The compositor draws the panes. */
-import { Box } from 'ink'
+import { Box, Text } from 'ink'
 import { useSyncExternalStore } from 'react'
 import { clip } from '../../base/text-width.ts'
 import { themes } from '../compositor/scene.ts'
@@ -7,17 +7,34 @@ import type { ThrottledChrome } from '../console/chrome-source.ts'
 import { footerBars, headerBars, noticeBar } from '../console/header.ts'
 import { keyGrid } from '../keys/key-grid.ts'
 import type { Keymap } from '../keys/registry.ts'
+import type { ConsoleState } from '../state/console-state.ts'
 import { Bar, DialogBox, Themed } from './dialog-box.tsx'
+import { FaultBoundary } from './fault-boundary.tsx'
 import { KeyGridBox } from './key-grid-box.tsx'
 
-export function Chrome({
-  source,
-  keymap,
-}: {
-  source: Pick<ThrottledChrome, 'subscribe' | 'state' | 'pageInfo'>
-  keymap: Keymap
-}) {
+type ChromeProps = {
+  readonly source: Pick<ThrottledChrome, 'subscribe' | 'state' | 'pageInfo'>
+  readonly keymap: Keymap
+  /** It could not be drawn. */
+  onFault(error: unknown): void
+}
+
+export function Chrome({ source, keymap, onFault }: ChromeProps) {
   const state = useSyncExternalStore(source.subscribe, source.state)
+  const { columns, rows, leaderLabel } = state
+  const instead = (
+    <Box width={columns} height={rows}>
+      <Text>{clip(` An error in Muster: this cannot be drawn. ${leaderLabel} 6 shows the Log.`, columns)}</Text>
+    </Box>
+  )
+  return (
+    <FaultBoundary version={state} instead={instead} onFault={onFault}>
+      <ChromeOf state={state} source={source} keymap={keymap} />
+    </FaultBoundary>
+  )
+}
+
+function ChromeOf({ state, source, keymap }: Omit<ChromeProps, 'onFault'> & { readonly state: ConsoleState }) {
   const theme = themes[state.themeName]
   const header = headerBars(state, theme, source.pageInfo())
   const footer = footerBars(state, theme, keymap)

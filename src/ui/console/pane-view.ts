@@ -1,5 +1,7 @@
 /** The present arrangement as a scene, and how one pane looks: frame, title, badges, and its message without a live shell. */
+import { messageOf } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
+import { printable } from '../../base/printable.ts'
 import { clip, clipName, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { BOLD, type CellGrid } from '../../terminal/cells.ts'
@@ -19,7 +21,7 @@ import {
   themes,
 } from '../compositor/scene.ts'
 import { keyGrid } from '../keys/key-grid.ts'
-import { type ConsoleState, type HostState, isLive, isSolo, isTrouble } from '../state/console-state.ts'
+import { type ConsoleState, type HostState, isLive, isSolo, isTrouble, type Page } from '../state/console-state.ts'
 import { areaOf, layoutPanel } from '../work-views/panel.ts'
 import type { ConsoleApp } from './console-app.ts'
 import { shellEnd } from './fleet-reducer.ts'
@@ -186,8 +188,38 @@ export function noticeLines(state: ConsoleState, theme: Theme, host: HostState, 
   }
 }
 
+/** A page that cannot be drawn says so; the other tabs are not affected. */
+function pagePanes(page: Page, rect: Rect, theme: Theme, onFault: (error: unknown) => void): readonly PaneView[] {
+  try {
+    return page.panes(rect, theme)
+  } catch (error) {
+    onFault(error)
+    const style = styleOf(theme.danger, undefined, BOLD)
+    const lines = wrapText(`This page cannot be drawn: ${messageOf(error)}`, Math.max(8, rect.width - 4))
+    return [
+      {
+        host: 'fault',
+        rect,
+        screen: undefined,
+        lines: 'dashed',
+        frameStyle: styleOf(theme.danger),
+        title: [{ text: ' error in Muster ', style }],
+        badges: [],
+        notice: lines.slice(0, Math.max(0, rect.height - 2)).map((line) => [{ text: ` ${printable(line)}`, style }]),
+        isDimmed: false,
+        highlights: [],
+      },
+    ]
+  }
+}
+
 /** `drawn`: the state that the chrome shows, which may be a moment older than the console's. */
-export function buildScene(app: ConsoleApp, chrome: CellGrid, drawn: ConsoleState): Scene {
+export function buildScene(
+  app: ConsoleApp,
+  chrome: CellGrid,
+  drawn: ConsoleState,
+  onFault: (error: unknown) => void,
+): Scene {
   const { state } = app
   const theme = themes[state.themeName]
   const notice = noticeBar(drawn, theme)
@@ -199,7 +231,7 @@ export function buildScene(app: ConsoleApp, chrome: CellGrid, drawn: ConsoleStat
   ]
   const { columns, rows } = state
   if (app.page) {
-    const panes = app.page.panes(areaOf(state), theme)
+    const panes = pagePanes(app.page, areaOf(state), theme, onFault)
     return { columns, rows, chrome, panes, overlays, cursor: undefined }
   }
   const panes = app.arrangement.placed.map(({ hosts, rect }) => {

@@ -39,6 +39,8 @@ export type TerminalOptions = {
   onFatal?(): void
   /** The terminal is gone. True: the program continues without it, and this session is disposed of. */
   onLost?(): boolean
+  /** Nothing caught this error. True: the program continues; without this, it ends. */
+  onFault?(error: unknown): boolean
   /** What a library printed, or Node warned about: it does not reach the terminal. */
   onPrint?(text: string): void
   readonly process?: HostProcess
@@ -158,7 +160,11 @@ export function enterTerminal(options: TerminalOptions): Disposable {
     listen(fatalListeners, host, signal, handle)
   }
   for (const event of ['uncaughtException', 'unhandledRejection'])
-    listen(fatalListeners, host, event, (error: unknown) => handleFatal(CRASH_CODE, error ?? new Error(event)))
+    listen(fatalListeners, host, event, (thrown: unknown) => {
+      const error = thrown ?? new Error(event)
+      // While it ends, a second error must not keep it.
+      if (exitCode !== undefined || !options.onFault?.(error)) handleFatal(CRASH_CODE, error)
+    })
   enter()
   stdin.resume()
 

@@ -24,12 +24,15 @@ afterEach(() => {
 
 /** The rows of the chrome layer. */
 async function drawChrome({ console }: ConsoleHarness): Promise<string[]> {
+  const onFault = (error: unknown) => {
+    throw error
+  }
   const { columns, rows } = console.state
   let draws = 0
   const stdout = new VirtualStdout({ columns, rows, onDraw: () => draws++ })
   opened.push(stdout)
   const source = { subscribe: () => () => undefined, state: () => console.state, pageInfo: () => console.arrangement }
-  const ink = render(<Chrome source={source} keymap={console.options.keymap} />, {
+  const ink = render(<Chrome source={source} keymap={console.options.keymap} onFault={onFault} />, {
     stdout: stdout.stream,
     stdin: createVirtualStdin(),
     interactive: true,
@@ -53,6 +56,48 @@ const ask = (harness: ConsoleHarness, request: Partial<CredentialRequest>): void
   } as CredentialRequest
   harness.console.dialogs.openWhenQuiet(credentialDialog(whole, () => undefined))
 }
+
+it('goes on after a state that it cannot draw', async () => {
+  const { console } = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+  let isBroken = false
+  const faults: unknown[] = []
+  const listeners = new Set<() => void>()
+  const source = {
+    subscribe: (listener: () => void) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    state: () => console.state,
+    pageInfo: () => {
+      if (isBroken) throw new Error('planted')
+      return console.arrangement
+    },
+  }
+  const stdout = new VirtualStdout({ columns: 80, rows: 24, onDraw: () => {} })
+  opened.push(stdout)
+  const onFault = (error: unknown) => void faults.push(error)
+  const ink = render(<Chrome source={source} keymap={console.options.keymap} onFault={onFault} />, {
+    stdout: stdout.stream,
+    stdin: createVirtualStdin(),
+    interactive: true,
+    patchConsole: false,
+    exitOnCtrlC: false,
+  })
+  opened.push({ [Symbol.dispose]: () => ink.unmount() })
+  const firstRow = () => textOfCells(stdout.grid.words, 0, 80)
+  const show = (clusterNow: string) => {
+    console.change(() => ({ cluster: clusterNow }))
+    for (const listener of listeners) listener()
+  }
+  await waitUntil(() => firstRow().includes('muster'), 'the header')
+  isBroken = true
+  show('broken')
+  await waitUntil(() => firstRow().includes('this cannot be drawn. Ctrl-] 6 shows the Log.'), 'what is drawn instead')
+  expect(faults).toEqual([expect.objectContaining({ message: 'planted' })])
+  isBroken = false
+  show('mended')
+  await waitUntil(() => firstRow().includes('mended'), 'the header again')
+})
 
 describe('dialogs', () => {
   it('show their whole text at 80 columns', async () => {

@@ -250,7 +250,7 @@ export function createConsoleHarness(
     sequences,
     type(text) {
       const { columns, rows } = console.state
-      console.drawn = buildScene(console, createCellGrid(columns, rows), console.state).panes
+      console.drawn = buildScene(console, createCellGrid(columns, rows), console.state, rethrow).panes
       router.handle([...decoder.push(Buffer.from(text)), ...decoder.flush()])
     },
     async print(host, text) {
@@ -260,4 +260,8 @@ export function createConsoleHarness(
     receivers: () => [...console.state.receivers].join(','),
     got: (host) => fleet.received.get(host) ?? '',
   }
+}
+
+function rethrow(error: unknown): never {
+  throw error
 }

@@ -1,0 +1,31 @@
+/** Draws something else while its content cannot be drawn, and tries again with the next state. */
+import { Component, type ReactNode } from 'react'
+
+type Props = {
+  /** Another one: the content is tried again. */
+  readonly version: unknown
+  readonly instead: ReactNode
+  onFault(error: unknown): void
+  readonly children: ReactNode
+}
+type State = { readonly version?: unknown; readonly hasFailed: boolean }
+
+export class FaultBoundary extends Component<Props, State> {
+  override state: State = { hasFailed: false }
+
+  static getDerivedStateFromError(): Partial<State> {
+    return { hasFailed: true }
+  }
+
+  static getDerivedStateFromProps({ version }: Props, state: State): State | null {
+    return version === state.version ? null : { version, hasFailed: false }
+  }
+
+  override componentDidCatch(error: unknown): void {
+    this.props.onFault(error)
+  }
+
+  override render(): ReactNode {
+    return this.state.hasFailed ? this.props.instead : this.props.children
+  }
+}

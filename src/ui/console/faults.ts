@@ -1,0 +1,50 @@
+/** Errors in Muster's own code while it draws, or handles a key or an event: they are named, and the console goes on, since shells depend on it. */
+import { inspect } from 'node:util'
+import type { Clock } from '../../base/clock.ts'
+import { shortageOf } from '../../base/errors.ts'
+import type { PageContext } from '../state/console-state.ts'
+
+/** The first lines of an error and its stack. */
+const LINES = 3
+/** More uncaught errors than this within `WINDOW_MS`, and the console can no longer be used. */
+const MOST_UNCAUGHT = 10
+const WINDOW_MS = 10_000
+
+export class Faults {
+  readonly #context: Pick<PageContext, 'log' | 'notice'>
+  readonly #clock: Clock
+  readonly #named = new Set<string>()
+  #uncaughtMs: readonly number[] = []
+
+  constructor(context: Pick<PageContext, 'log' | 'notice'>, clock: Clock) {
+    this.#context = context
+    this.#clock = clock
+  }
+
+  /** An error that was caught where something else can be done. The Log names it once, however often it comes. */
+  readonly note = (error: unknown): void => {
+    const lines = inspect(error, { colors: false }).split('\n')
+    const text = `error in Muster: ${
+      shortageOf(error) ??
+      lines
+        .slice(0, LINES)
+        .map((line) => line.trim())
+        .join(' ')
+    }`
+    try {
+      if (!this.#named.has(text)) this.#context.log('', text, 'error')
+      this.#named.add(text)
+      this.#context.notice('an error in Muster: everything continues, and the Log (6) names it', 'error')
+    } catch {
+      // What fails here is what failed before.
+    }
+  }
+
+  /** An error that nothing caught. Returns whether the console can still be used. */
+  noteUncaught(error: unknown): boolean {
+    const nowMs = this.#clock.now()
+    this.#uncaughtMs = [...this.#uncaughtMs, nowMs].filter((ms) => nowMs - ms < WINDOW_MS).slice(-MOST_UNCAUGHT - 1)
+    this.note(error)
+    return this.#uncaughtMs.length <= MOST_UNCAUGHT
+  }
+}

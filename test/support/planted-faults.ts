@@ -1,0 +1,23 @@
+/** Loaded with the program by a test: the page of the tab Bring-up throws while it is drawn after `X`, handling `Y`, after `Z`, and again and again after `W`. */
+import { BringUpPage } from '../../src/ui/bring-up/bring-up-page.ts'
+
+const { panes, handleKey } = BringUpPage.prototype
+let isBroken = false
+
+BringUpPage.prototype.panes = function draw(...given) {
+  if (isBroken) throw new Error('planted while drawing')
+  return panes.apply(this, given)
+}
+
+BringUpPage.prototype.handleKey = function handle(label) {
+  if (label === 'X') isBroken = !isBroken
+  else if (label === 'Y') throw new Error('planted in a key')
+  else if (label === 'Z') setImmediate(() => fail('planted in an event'))
+  else if (label === 'W') for (let count = 0; count < 20; count += 1) void Promise.reject(new Error('planted often'))
+  else return handleKey.call(this, label)
+  return true
+}
+
+function fail(message: string): never {
+  throw new Error(message)
+}
