@@ -3,14 +3,16 @@
  * happens to the terminal (new sizes, signals), and restores it if that process is killed. Keys and frames do not pass through it.
  */
 import { spawn, spawnSync } from 'node:child_process'
+import { closeSync, constants, openSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { MusterError } from '../../base/errors.ts'
 import { keeperDirectory, readToken } from '../../ssh/persist/keeper-directory.ts'
 import { leaveSequence } from '../../ui/tty/terminal-session.ts'
 import { ownCommand } from '../command-line/own-command.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
-import { CONSOLE_PROCESS, type FromConsole, TERMINAL_VARIABLES } from './messages.ts'
+import { CONSOLE_PROCESS, type FromConsole, identityOf, RELAYED, TERMINAL_VARIABLES } from './messages.ts'
 import { type ClientLink, inheritedLink, openProvenLink } from './proven-link.ts'
+import { nameOf } from './session-directory.ts'
 
 /** Waits for the exit code of a process whose socket has closed. */
 const END_LIMIT_MS = 2_000
@@ -47,7 +49,7 @@ export async function startConsole(args: readonly string[], context: CliContext)
 export async function attachTo(address: string, keep: boolean | undefined, context: CliContext): Promise<number> {
   waitForForeground(context)
   const terminal = terminalPath()
-  if (terminal === undefined) throw new MusterError('usage', 'attach needs a terminal')
+  if (terminal === undefined || !canBeOpened(terminal)) return await relayTo(address, keep, context)
   const token = await readToken(keeperDirectory(context.environment))
   const given = TERMINAL_VARIABLES.flatMap((name) => {
     const value = context.environment[name]
@@ -55,10 +57,34 @@ export async function attachTo(address: string, keep: boolean | undefined, conte
   })
   const open = async (handlers: Parameters<typeof openProvenLink>[2]) => {
     const link = await openProvenLink(address, token, handlers)
-    link.send({ type: 'attach', terminal, environment: Object.fromEntries(given), keep })
+    link.send({ type: 'attach', terminal, identity: identityOf(0), environment: Object.fromEntries(given), keep })
     return link
   }
   return await follow(open, context, async () => '')
+}
+
+/** After `su` the terminal belongs to another user, and in some containers it has no name. */
+async function relayTo(address: string, keep: boolean | undefined, context: CliContext): Promise<number> {
+  if (context.environment[RELAYED] !== undefined) {
+    throw new MusterError('unreachable', 'this terminal cannot be opened by its name, nor one that Muster makes', {
+      hint: 'Run: script -q -c "muster attach" /dev/null',
+    })
+  }
+  const { relay } = await import('./relay.ts')
+  const options = keep === undefined ? [] : [keep ? '--keep' : '--no-keep']
+  return await relay(['attach', nameOf(address), ...options], leaveSequence({ mouse: true }), context)
+}
+
+/** By this user, and so by the console. */
+function canBeOpened(path: string): boolean {
+  try {
+    const descriptor = openSync(path, constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK)
+    const isSame = identityOf(descriptor) === identityOf(0)
+    closeSync(descriptor)
+    return isSame
+  } catch {
+    return false
+  }
 }
 
 /** Until the console has left the terminal. */

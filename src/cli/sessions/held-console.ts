@@ -21,6 +21,7 @@ import type { HostProcess } from '../../ui/tty/terminal-session.ts'
 import { DetachedTime } from './detached-time.ts'
 import {
   DISPLAY_VARIABLES,
+  identityOf,
   type SessionDescription,
   TERMINAL_VARIABLES,
   type TerminalEnvironment,
@@ -168,13 +169,16 @@ export function holdConsole(
 
   const sessionName = (): string => (claim === undefined ? '' : nameOf(claim.address))
 
-  const attach = (to: ConsoleLink, { terminal, environment: given, keep }: ToConsole & { type: 'attach' }): void => {
+  const attach = (
+    to: ConsoleLink,
+    { terminal, identity, environment: given, keep }: ToConsole & { type: 'attach' },
+  ): void => {
     if (console === undefined || options === undefined)
       return to.send({ type: 'refused', reason: 'it is starting or ending' })
     const theirs = terminalEnvironmentOf(given)
     let streams: Streams
     try {
-      streams = openTerminal(terminal)
+      streams = openTerminal(terminal, identity)
     } catch (error) {
       return to.send({ type: 'refused', reason: `its terminal cannot be opened: ${messageOf(error)}` })
     }
@@ -245,12 +249,14 @@ export function holdConsole(
         },
       }
     },
-    detach() {
+    detach(cause) {
       if (claim === undefined) return 'there is no socket for `muster attach`; the Log says why'
       console?.detach()
       goOn()
       const until = untilText(detached?.endsAtMs ?? 0, Date.now())
-      release(0, `Detached. \`muster attach ${sessionName()}\` brings it back until ${until}.\n`)
+      const why = cause === undefined ? '' : `: ${cause}`
+      const text = `Detached${why}. \`muster attach ${sessionName()}\` brings it back until ${until}.\n`
+      release(cause === undefined ? 0 : 1, text)
       return undefined
     },
     lose() {
@@ -353,13 +359,17 @@ function stty(descriptor: number, argument: string): string {
 }
 
 /** Throws unless the path is a terminal that this user may use. */
-function openTerminal(path: string): Streams {
+function openTerminal(path: string, identity: string): Streams {
   if (typeof path !== 'string' || !path.startsWith('/dev/')) throw new Error('not the path of a terminal')
   const open = () => openSync(path, constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK)
   const input = open()
   if (!tty.isatty(input) || !fstatSync(input).isCharacterDevice()) {
     closeSync(input)
     throw new Error('not a terminal')
+  }
+  if (identityOf(input) !== identity) {
+    closeSync(input)
+    throw new Error('another terminal has its name where the console runs')
   }
   return openStreams(input, open())
 }

@@ -1,5 +1,7 @@
 /** The messages between a console's process and its clients: one user, one version. */
 
+import { fstatSync } from 'node:fs'
+
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
 export const PROTOCOL = 2
 
@@ -25,6 +27,9 @@ export const TERMINAL_VARIABLES = [
 /** They belong together: those that a new terminal lacks are removed, or programs would look for a display that is gone. */
 export const DISPLAY_VARIABLES = ['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY'] as const
 
+/** The environment variable of a client on a terminal that another client made for it (`relay.ts`). */
+export const RELAYED = 'MUSTER_RELAYED'
+
 export type TerminalEnvironment = Readonly<Partial<Record<(typeof TERMINAL_VARIABLES)[number], string>>>
 
 /** A console as `muster sessions` shows it. Times in ms since the epoch. */
@@ -46,12 +51,20 @@ export type SessionDescription = {
   readonly opened: string
 }
 
+/** Equal for descriptors of the same file. */
+export function identityOf(descriptor: number): string {
+  const { dev, ino, rdev } = fstatSync(descriptor)
+  return [dev, ino, rdev].join()
+}
+
 export type ToConsole =
   | { readonly type: 'hello'; readonly protocol: number; readonly nonce: string }
   | { readonly type: 'proof'; readonly proof: string }
   | {
       readonly type: 'attach'
       readonly terminal: string
+      /** Of the file; in a container, the path may be that of another terminal. */
+      readonly identity: string
       readonly environment: TerminalEnvironment
       /** Whether the console continues when its terminal is lost; undefined: as before. */
       readonly keep?: boolean | undefined

@@ -1,6 +1,15 @@
 /** A console that is detached, or whose terminal is lost, and comes back on another terminal; embedded hosts. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -10,6 +19,7 @@ import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
 import { type ConsoleOptions, PROGRAM } from '../../support/console-options.ts'
 import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'
+import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 /** Writes the terminal's settings before and after, and the exit code, to files. Signals do not end this shell, and it waits for the settings, since another process may restore them. */
@@ -21,6 +31,8 @@ echo $? > "$0/code"
 until stty -a > "$0/after"; cmp -s "$0/before" "$0/after"; do sleep 0.01; done
 echo back
 `
+
+const canLoseRights = requirement('root', 'setpriv')
 
 const UNTOUCHED = { isAlternateScreen: false, isBracketedPaste: false, mouse: 'none', isCursorHidden: false }
 
@@ -185,6 +197,40 @@ describe('a console without its terminal', () => {
     await second.leader('r')
     await ask(second, 'localhost:10.0,,')
     await second.quit()
+  })
+
+  it.skipIf(!canLoseRights)('comes back on a terminal of another user, as after su', async () => {
+    // Root that may open only its own files, on a terminal that is not.
+    const change =
+      'chown 65534 "$(tty)"; chmod 620 "$(tty)"; exec setpriv --bounding-set -dac_override,-dac_read_search "$@"'
+    const program = ['sh', '-c', change, 'su', ...PROGRAM]
+    const first = await start({ program, args: ['--hosts', inventory.file] })
+    await first.expectReady()
+    await first.type('echo first-one\r')
+    await first.expectOnAll(['m1', 'm2'], () => /^first-one$/m)
+    await first.detach()
+
+    const second = await start({ program, args: ['attach', '--keep'], size: [100, 30] })
+    await second.expectOnAll(['m1', 'm2'], () => /^first-one$/m)
+    const [session] = await sessions()
+    expect(session?.terminal).toMatch(/^\/dev\/pts\/\d+$/)
+    expect(session?.terminal).not.toBe(readlinkSync(`/proc/${second.pid}/fd/0`))
+    await second.resize(90, 28)
+    await second.type('stty size\r')
+    await second.expectOnAll(['m1', 'm2'], () => /^24 43$/m)
+    await second.hangUp()
+    await waitUntil(async () => (await sessions())[0]?.terminal === undefined, 'the console to be detached')
+
+    const without = { ...environment, MUSTER_RELAYED: '1' }
+    const refused = await start({ program, args: ['attach'], environment: without, until: false })
+    expect(await refused.ended()).toEqual({ code: 4 })
+    expect(refused.screen().join('\n')).toMatch(/cannot be opened by its name.*Run: script -q -c "muster attach"/s)
+
+    const third = await start({ program, args: ['attach'] })
+    await third.expectOnAll(['m1', 'm2'], () => /^first-one$/m)
+    expect(await third.detach()).toEqual({ code: 0 })
+    expect(third.modes).toMatchObject(UNTOUCHED)
+    expect(third.screen().join('\n')).toMatch(/Detached\. `muster attach lab` brings it back/)
   })
 
   it.each([
