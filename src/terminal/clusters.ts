@@ -4,19 +4,32 @@ import { CLUSTER_BIT, CODE_MASK, WIDTH_SHIFT } from './cells.ts'
 // Cf is checked apart from Co and Cn: private use (icons of prompts) and what this Unicode version does not know yet are fine.
 const ALONE_IS_NOTHING = /[\p{Cc}\p{Cf}\p{Cs}\p{M}\p{Zl}\p{Zp}]/u
 const SOFT_HYPHEN = 0xad
+/** Unassigned: tmux shows nothing, other terminals a box. The others became wide in Unicode 16. */
+const DISPUTED = /[\p{Cn}\u3248-\u324f\u4dc0-\u4dff]/u
 
-/** Answers by code point: 1 yes, -1 no, 0 not known yet. */
+/** Answers by code point: 1 yes, 2 yes but terminals disagree about its width, -1 no, 0 not known yet. */
 const known = new Int8Array(0x11_0000)
 
 /** Whether a code point may stand in a cell: it acts on no terminal, hides and reorders no text, is visible, and no space (a blank cell is code 0). */
 export function isPrintableCode(code: number): boolean {
   if (code < 0x7f) return code > 0x20
+  return answerFor(code) > 0
+}
+
+/** Whether terminals show this printable code point in different widths. */
+export const hasDisputedWidth = (code: number): boolean => code > 0x7f && answerFor(code) === 2
+
+function answerFor(code: number): number {
   const answer = known[code]
-  // Undefined: it is no code point at all.
-  if (answer !== 0) return answer === 1
-  const isPrintable = code === SOFT_HYPHEN || !ALONE_IS_NOTHING.test(String.fromCodePoint(code))
-  known[code] = isPrintable ? 1 : -1
-  return isPrintable
+  if (answer === undefined) return -1
+  if (answer === 0) known[code] = answerAnew(code)
+  return known[code] ?? -1
+}
+
+function answerAnew(code: number): number {
+  const text = String.fromCodePoint(code)
+  if (code !== SOFT_HYPHEN && ALONE_IS_NOTHING.test(text)) return -1
+  return DISPUTED.test(text) ? 2 : 1
 }
 
 /** About 10 MB when full; a real text has some hundreds. */

@@ -25,7 +25,7 @@ import {
   WIDE_TAIL,
   WORDS_PER_CELL,
 } from '../../terminal/cells.ts'
-import { clusterText, isPrintableCode } from '../../terminal/clusters.ts'
+import { clusterText, hasDisputedWidth, isPrintableCode } from '../../terminal/clusters.ts'
 import type { Rect } from './scene.ts'
 
 const SGR_CODES: readonly (readonly [bit: number, code: number])[] = [
@@ -43,7 +43,7 @@ const SGR_CODES: readonly (readonly [bit: number, code: number])[] = [
 const GAP = 4
 /** From this many blank cells in a row on, they are erased (ECH) instead of written. */
 const ERASED = 8
-/** Terminals that do not join a cluster show its parts side by side, over up to this many cells after it. */
+/** A terminal that shows a cell wider than it is (the parts of a cluster side by side) draws over up to this many cells after it. */
 const SPILL = 8
 const SOFT_HYPHEN = 0xad
 const HYPHEN = 0x2d
@@ -59,6 +59,8 @@ export class FrameEncoder {
   #foreground = -1
   #background = -1
   #attributes = -1
+  /** The cell just written may reach into those after it. */
+  #mayHaveSpilled = false
 
   /** Without `isUtf8` the terminal gets only ASCII. */
   constructor(mapColour: (colour: Colour) => Colour, isUtf8: boolean) {
@@ -156,11 +158,12 @@ export class FrameEncoder {
         column += blanks
         continue
       }
+      this.#mayHaveSpilled = false
       const width = this.#cell(back, at)
       written++
       for (let words = 0; words < width * WORDS_PER_CELL; words++) front[at + words] = back[at + words] ?? 0
       column += width
-      if (width === 2 && ((back[at] ?? 0) & CLUSTER_BIT) !== 0) {
+      if (this.#mayHaveSpilled) {
         spoiled = Math.min(columns, column + SPILL)
         end = Math.max(end, spoiled)
       }
@@ -178,7 +181,7 @@ export class FrameEncoder {
   #isPlain(words: Uint32Array, at: number): boolean {
     const word = words[at] ?? 0
     return (
-      (word & CLUSTER_BIT) === 0 &&
+      !isDisputable(word) &&
       cellWidth(word) === 1 &&
       this.#mapColour(words[at + 1] ?? 0) === this.#foreground &&
       this.#mapColour(words[at + 2] ?? 0) === this.#background &&
@@ -199,7 +202,7 @@ export class FrameEncoder {
       const byte = asciiLike(isCluster ? clusterText(code) : String.fromCodePoint(code)).charCodeAt(0)
       this.#out += String.fromCharCode(byte >= 0x20 && byte < 0x7f ? byte : 0x20).padEnd(width)
       this.#column += width
-    } else if (isCluster) this.#cluster(clusterText(code), width)
+    } else if (isDisputable(word)) this.#disputable(isCluster ? clusterText(code) : String.fromCodePoint(code), width)
     else {
       this.#out += code !== 0 && isPrintableCode(code) ? String.fromCodePoint(code) : BLANKS[width]
       if (code > 0xffff) this.#losePlace()
@@ -208,13 +211,18 @@ export class FrameEncoder {
     return width
   }
 
-  #cluster(text: string, width: 1 | 2): void {
+  /** A character or cluster about whose width terminals may disagree. */
+  #disputable(text: string, width: 1 | 2): void {
     const column = this.#column
     const row = this.#row
-    // A terminal that takes it for a narrow character would keep the old right half.
-    if (width === 2 || !isSafe(text)) this.#out += BLANKS[width]
-    if (isSafe(text)) {
+    const isDisputed = width === 2 || !AGREED.test(text) || hasDisputedWidth(text.codePointAt(0) ?? 0)
+    // A terminal that takes it for a narrower character would keep what the cell showed before.
+    if (isDisputed || !isSafe(text)) {
+      this.#out += BLANKS[width]
       this.#column += width
+    }
+    if (isSafe(text)) {
+      this.#mayHaveSpilled = isDisputed
       this.moveTo(column, row)
       this.#out += text
     }
@@ -244,6 +252,9 @@ function colourCodes(colour: Colour, base: 30 | 40): string {
   return `;${base + 8};5;${index}`
 }
 
+/** Whether terminals may disagree how wide a cell with this word 0 is. */
+const isDisputable = (word: number): boolean => (word & CLUSTER_BIT) !== 0 || hasDisputedWidth(word & CODE_MASK)
+
 function isEqual(front: Uint32Array, back: Uint32Array, at: number): boolean {
   return (
     back[at] === front[at] &&
@@ -266,4 +277,6 @@ function changedBlanks(front: Uint32Array, back: Uint32Array, start: number, lim
 
 /** Characters that act on a terminal, move its cursor or change the direction of its text. */
 const ACTING = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+/** One character with marks that take no column on any terminal. */
+const AGREED = /^\P{Cf}[\p{Mn}\p{Me}]*$/u
 const isSafe = (text: string): boolean => text !== '' && !ACTING.test(text)

@@ -86,6 +86,25 @@ test('writes an emoji of several code points over blanks, and then what follows 
   expect(encode(from, to)).toBe('\x1b[1;1H\x1b[0m  \x1b[1G❤️\x1b[1;3Hxxxxxxxx')
 })
 
+test.each([
+  ['an unassigned character, which tmux drops', '\u05cd', ' \x1b[1G\u05cd'],
+  ['a symbol that newer terminals show wide', '\u4dc0', ' \x1b[1G\u4dc0'],
+  ['a letter with a vowel sign beside it', 'क\u093e', ' \x1b[1Gक\u093e'],
+])('writes what follows %s at its own position, and again', (_, text, written) => {
+  const from = line('xxxxxxxxxxxxxxxxxxxx')
+  const to = line('xxxxxxxxxxxxxxxxxxxx')
+  to.words[0] = clusters.cellWord(text, 1)
+  expect(encode(from, to)).toBe(`\x1b[1;1H\x1b[0m${written}\x1b[1;2Hxxxxxxxx`)
+})
+
+test('writes what follows an accented letter at its own position, but not again', () => {
+  expect(encode(line('xxxxxxxxxxxx'), line('e\u0301xxxxxxxxxxx'))).toBe('\x1b[1;1H\x1b[0me\u0301')
+})
+
+test('writes no character of disputed width again to bridge a gap', () => {
+  expect(encode(line('a\u05cdbcd'), line('A\u05cdbcD'))).toBe('\x1b[1;1H\x1b[0mA\x1b[3CD')
+})
+
 test('writes nothing for an equal grid', () => {
   expect(encode(line('漢字 é 👩‍👩‍👧'), line('漢字 é 👩‍👩‍👧'))).toBe('')
 })
