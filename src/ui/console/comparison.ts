@@ -37,17 +37,21 @@ export class Comparison implements Disposable {
 
   /** A screen changed: compares soon if the comparison is shown. */
   noteChange(): void {
-    const { isFolded, showsDifferences } = this.#options.state()
-    if (isFolded || showsDifferences) this.#comparing.soon()
+    if (this.#isShown()) this.#comparing.soon()
   }
 
-  /** Compares now and returns the groups. */
+  /** Compares now and returns the groups. Panes are marked only while the comparison is shown, since only then it is repeated. */
   refresh(): readonly (readonly string[])[] {
     const { state, onGroups } = this.#options
     const current = state()
     const groups = groupEqualScreens([...current.hosts.keys()].flatMap((host) => this.#text(host) ?? []))
-    if (!sameGroups(groups, current.equalGroups)) onGroups(groups)
+    if (this.#isShown() && !sameGroups(groups, current.equalGroups)) onGroups(groups)
     return groups
+  }
+
+  #isShown(): boolean {
+    const { isFolded, showsDifferences } = this.#options.state()
+    return isFolded || showsDifferences
   }
 
   /** Marks the rows in which a host differs from the majority. */

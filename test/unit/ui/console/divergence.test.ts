@@ -165,6 +165,19 @@ describe('the hosts that differ', () => {
   })
 })
 
+describe('screens that f compares', () => {
+  it('leave no mark behind, since they are not compared again', async () => {
+    const harness = await atPrompts()
+    await harness.print('m2', 'older output\r\n')
+    await harness.print('m2', prompt('m2'))
+    rest(harness)
+    harness.type(`${LEADER}f`)
+    expect(harness.receivers()).toBe('m2')
+    harness.type(`${LEADER}f`)
+    expect([...harness.console.state.hosts.values()].filter(({ isDifferent }) => isDifferent)).toEqual([])
+  })
+})
+
 describe('screens of which no two are equal', () => {
   it('are all marked, and the header says so', async () => {
     const harness = await atPrompts()
