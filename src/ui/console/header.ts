@@ -181,16 +181,16 @@ function receiverRoom(state: ConsoleState, page: PageInfo): number {
   return textWidth(start) + Math.min(NAMES_WIDTH, textWidth(names)) + textWidth(end)
 }
 
-/** Where keys go instead of the shells; undefined: to the receivers. */
+/** Where keys go instead of the shells, as the header names it; undefined: to the receivers. */
 export function keysElsewhere({ mode, panel, tab }: ConsoleState): string | undefined {
-  if (mode.kind === 'dialog') return mode.dialog.id.replaceAll('-', ' ')
-  if (mode.kind === 'leader') return 'command'
-  if (mode.kind === 'scroll') return `scroll ${clipName(mode.host, NAME_WIDTH)}`
-  if (tab !== 'shells') return titleOf(tab)
-  return panel?.hasKeys ? panelName(panel) : undefined
+  if (mode.kind === 'dialog') return mode.dialog.id.replaceAll('-', ' ').toUpperCase()
+  if (mode.kind === 'leader') return 'COMMAND'
+  if (mode.kind === 'scroll') return `SCROLL ${clipName(mode.host, NAME_WIDTH)}`
+  if (tab !== 'shells') return titleOf(tab).toUpperCase()
+  return panel?.hasKeys ? panelName(panel).toUpperCase() : undefined
 }
 
-const elsewhereText = (where: string): string => ` ${where.toUpperCase()} · hosts get no keys `
+const elsewhereText = (where: string): string => ` ${where} · hosts get no keys `
 
 /** The receivers: the one thing on this screen that must not be overlooked. */
 function receiverPart(state: ConsoleState, theme: Theme, page: PageInfo, room: number): BarPart {
@@ -281,7 +281,7 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
     default: {
       const elsewhere = keysElsewhere(state)
       if (elsewhere !== undefined)
-        return labelled(elsewhere.toUpperCase(), state.tab === 'shells' && panel ? panelHints(panel) : pageHints(state))
+        return labelled(elsewhere, state.tab === 'shells' && panel ? panelHints(panel) : pageHints(state))
       const focus = state.focus === undefined ? '' : `${clipName(state.focus, NAME_WIDTH)} `
       const hints: Hints = [
         [leader, 'command'],

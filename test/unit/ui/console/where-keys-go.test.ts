@@ -90,7 +90,7 @@ describe('the header', () => {
     [LEADER, 'COMMAND'],
     [`${LEADER}:`, 'PALETTE'],
     [`${LEADER}?`, 'HELP'],
-    [`${LEADER}[`, 'SCROLL M1'],
+    [`${LEADER}[`, 'SCROLL m1'],
     [`${LEADER}[/`, 'SEARCH'],
     [`${LEADER}/`, 'HOST SET'],
     [`${LEADER}p`, 'PASTE REVIEW'],
