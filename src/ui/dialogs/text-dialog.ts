@@ -18,6 +18,10 @@ export type TextOptions = {
   find?(text: string): readonly DialogLine[]
 }
 
+/** What is not text: the margins, the frame, the title, the keys and two blank lines; with an input, it and one more. */
+const AROUND_ROWS = 8
+const WITH_INPUT_ROWS = AROUND_ROWS + 2
+
 export const textDialog =
   ({ id, title, lines: all, width, find }: TextOptions): DialogFactory =>
   ({ onClose, onChange }) => {
@@ -44,7 +48,7 @@ export const textDialog =
     }
     return {
       view({ rows }) {
-        height = Math.max(3, rows - (isSearching || needle.text !== '' ? 9 : 7))
+        height = Math.max(3, rows - (isSearching || needle.text !== '' ? WITH_INPUT_ROWS : AROUND_ROWS))
         offset = clamp(offset)
         const last = Math.min(offset + height, lines.length)
         const isLong = lines.length > height

@@ -112,6 +112,22 @@ describe('dialogs', () => {
 })
 
 describe('foreign text', () => {
+  it.each([
+    [80, 24],
+    [120, 40],
+    [240, 67],
+  ])('show every line of a page of the help at %i×%i', async (columns, rows) => {
+    for (const keys of [`${LEADER}?`, `${LEADER}?/the\r`]) {
+      const harness = createConsoleHarness({ size: { columns, rows } })
+      harness.type(keys)
+      const shown = (await drawChrome(harness)).map((row) => row.replaceAll('│', ' ').trimEnd())
+      const { mode } = harness.console.state
+      const lines = mode.kind === 'dialog' ? mode.dialog.lines.map(({ text }) => text) : []
+      expect(lines.length).toBeGreaterThan(10)
+      for (const line of lines) expect(shown.some((row) => row.endsWith(line))).toBe(true)
+    }
+  })
+
   it('does not act on the terminal in a question of a server', async () => {
     const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
     ask(harness, {
