@@ -47,9 +47,11 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
     [upOfAll, ...ray],
   ]
   const leftWith = (width: number) => lefts.find((parts) => partsWidth(parts) + wanted + width <= state.columns)
+  const leftBeside = (length: RightLength) => leftWith(partsWidth(rightParts(state, theme, page, length)))
   // The names of the program and the cluster give way to the name of the tab.
   const left =
-    leftWith(partsWidth(rightParts(state, theme, page, 'numbers'))) ??
+    leftBeside('numbers') ??
+    leftBeside('name') ??
     leftWith(0) ??
     (partsWidth([upOfAll]) + wanted <= state.columns ? [upOfAll] : [])
   const room = state.columns - partsWidth(left) - 1

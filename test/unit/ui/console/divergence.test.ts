@@ -154,6 +154,9 @@ describe('the hosts that differ', () => {
     await harness.print('m2', VIM)
     rest(harness)
     expect(header(harness)).toMatch(/1 of 6 differs: m2 +1 Shells/)
+    harness.fleet.events.emit({ type: 'shell', host: 'm6', state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
+    rest(harness)
+    expect(header(harness)).toMatch(/INTO 5 of 6: m\[1-5\] +2 of 6 differ: m\[2,6\] +1 Shells/)
   })
 
   it.each([80, 60, 40, 20])('are named after the receivers at %i columns, as far as there is room', async (columns) => {
