@@ -136,7 +136,8 @@ async function check(options: ChangeOptions): Promise<Checked> {
 /** A host that cannot be reached is away, without a second attempt. */
 async function awayOrTried(locks: HostLocks, host: string): Promise<Away | undefined> {
   const lock = await locks.tryOnce(host)
-  return lock.kind === 'failed' && lock.outcome.kind !== 'cancelled' ? awayBy(host, lock.outcome) : undefined
+  if (lock.kind !== 'failed' || ['cancelled', 'timeout'].includes(lock.outcome.kind)) return undefined
+  return awayBy(host, lock.outcome)
 }
 
 async function lockAll(names: readonly string[], locks: HostLocks, { onSay }: ChangeHandlers): Promise<boolean> {

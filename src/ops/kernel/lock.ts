@@ -188,7 +188,11 @@ function lockHost(
   const lost = Promise.withResolvers<string>()
   const waiting = new AbortController()
   const stopWaiting = (): void => waiting.abort()
-  const limit = setTimeout(stopWaiting, TIMEOUT_MS * limitFactor)
+  let isLate = false
+  const limit = setTimeout(() => {
+    isLate = true
+    stopWaiting()
+  }, TIMEOUT_MS * limitFactor)
   signal.addEventListener('abort', stopWaiting, { once: true })
   if (signal.aborted) stopWaiting()
   // From here on only a release ends it: when a change is stopped, its steps are stopped first.
@@ -214,13 +218,13 @@ function lockHost(
       },
     })
     .then((result) => {
-      const { outcome } = result
+      const outcome: RunOutcome = isLate && result.outcome.kind === 'cancelled' ? { kind: 'timeout' } : result.outcome
       if (isHeld) return lost.resolve(printable(formatOutcome(outcome)))
       if (outcome.kind === 'exit' && outcome.code === NO_FLOCK_CODE) return settle({ kind: 'held', isReal: false })
       if (outcome.kind === 'exit' && outcome.code === BUSY_CODE) {
         return settle({ kind: 'busy', owner: printable(printed.trim()) || 'unknown owner' })
       }
-      settle({ kind: 'failed', reason: printable(reasonOfResult(result, formatOutcome)), outcome })
+      settle({ kind: 'failed', reason: printable(reasonOfResult({ ...result, outcome }, formatOutcome)), outcome })
     })
   return { taken: taken.promise, lost: lost.promise }
 }

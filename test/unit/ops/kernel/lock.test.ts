@@ -107,6 +107,16 @@ async function change(hosts: LockedHosts, steps: Readonly<Record<string, readonl
   return { kind: end.kind, said, events, looks }
 }
 
+it('says that a host took too long to lock, not that somebody cancelled it', async () => {
+  const exec = (_host: string, _script: string, { signal }: ScriptOptions) =>
+    new Promise<ScriptResult>((resolve) => {
+      const end = (): void => resolve({ outcome: { kind: 'cancelled' }, stdout: NONE, stderr: NONE, durationMs: 0 })
+      signal.addEventListener('abort', end)
+    })
+  using locks = new HostLocks({ exec }, { owner: 'me', signal: new AbortController().signal, limitFactor: 0 })
+  expect(await locks.take('m1')).toMatchObject({ kind: 'failed', reason: 'timed out' })
+})
+
 describe('a lock whose holder ends', () => {
   it('stops the steps on all hosts, and starts nothing more', async () => {
     const hosts = new LockedHosts()
