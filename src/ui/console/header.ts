@@ -88,8 +88,8 @@ function rayParts({ ray }: ConsoleState, theme: Theme): BarPart[] {
 
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)
 
-/** From long to short: `numbers` and `digits` name only the current tab, `name` has no other, `page` has no tabs. */
-const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'digits', 'name', 'page'] as const
+/** From long to short: `titles` has no age, `numbers` and `digits` name only the current tab, `name` has no other, `page` has no tabs. */
+const RIGHT_LENGTHS = ['full', 'short', 'titles', 'numbers', 'digits', 'name', 'page'] as const
 type RightLength = (typeof RIGHT_LENGTHS)[number]
 
 function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: RightLength): BarPart[] {
@@ -112,7 +112,7 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   for (const { id, key, title } of TABS) {
     const isCurrent = state.tab === id
     if (length === 'name' && !isCurrent) continue
-    const isNamed = isCurrent || length === 'full' || length === 'short'
+    const isNamed = isCurrent || (length !== 'numbers' && length !== 'digits')
     parts.push({
       text: `${isNamed ? ` ${key} ${title}` : ` ${key}`}${length === 'digits' ? '' : ' '}`,
       action: `tab-${id}`,

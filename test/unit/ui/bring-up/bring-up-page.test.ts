@@ -95,6 +95,13 @@ describe('the Bring-up tab', () => {
     expect(header()).toContain('facts 12 s old')
   })
 
+  it('leaves out their age before the names of the tabs', async () => {
+    const { clock, header } = await openTab(112, 40)
+    clock.advance(12_000)
+    expect(header()).not.toContain(' old ')
+    expect(header()).toContain(' 1 Shells  2 Bring-up  3 Network  4 Packing  5 Jobs  6 Log ')
+  })
+
   it.each(
     SIZES,
   )('says that a host that is not open in the console was not checked, on %i×%i', async (columns, rows) => {
