@@ -2,12 +2,14 @@
 ':' //; { true 3>&1; } 2> /dev/null || { echo 'muster: stdout is closed, nothing was done. To discard the output: > /dev/null' >&2; exit 1; }
 ':' //; exec node "$0" "$@"
 // The lines above are for sh, as Node opens /dev/null where stdout is closed, and nobody could tell any more.
+// `engines` in package.json says the same. No `await` here: a Node that knows none at the top would print a syntax error instead.
 const [major, minor] = process.versions.node.split('.').map(Number)
 if (major < 22 || (major === 22 && minor < 13)) {
   console.error(`muster: needs Node 22.13 or newer, this is ${process.versions.node}`)
   process.exitCode = 2
 } else {
-  const { keepCompiledCode } = await import('../dist/compile-cache.js')
-  keepCompiledCode()
-  await import('../dist/main.js')
+  import('../dist/compile-cache.js').then(({ keepCompiledCode }) => {
+    keepCompiledCode()
+    return import('../dist/main.js')
+  })
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run prepack`: the program as it is installed. Our sources, and most packages, become a few files: looking for two hundred
- * of them took longer than running a command on fifty hosts, and the console's eight hundred took 20 MB. The emulator, charts
- * and native parts stay packages.
+ * `npm run prepack`: the program as it is installed. Our sources and all packages but node-pty, which is a native part, become a
+ * few files: an installation fetches 3 packages instead of 117. Looking for two hundred of them took longer than running a command
+ * on fifty hosts, and the console's eight hundred took 20 MB.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,16 +10,20 @@ import { promisify } from 'node:util'
 import { build, type Plugin } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '..')
-const EXTERNAL = [
-  '@xterm/*',
-  'blessed*',
-  'cpu-features',
-  'drawille*',
-  'node-pty',
-  'react-devtools-core',
-  'systeminformation',
-  '*.node',
-]
+/** Native parts: node-pty, and what ssh2 does without where it is not compiled. */
+const NATIVE = ['node-pty', 'cpu-features', '*.node']
+/** Packages that nobody installs: for widgets of blessed which no chart uses, and for the development of Ink's programs. */
+const MISSING = ['term.js', 'pty.js', 'react-devtools-core']
+
+/** Their package.json says MIT, and their sources and repositories say who holds the copyright. */
+const WITHOUT_LICENSE_FILE: Readonly<Record<string, string>> = {
+  '@xterm/headless': `Copyright (c) 2017-2019, The xterm.js authors (https://github.com/xtermjs/xterm.js)
+Copyright (c) 2014-2016, SourceLair Private Company (https://www.sourcelair.com)
+Copyright (c) 2012-2013, Christopher Jeffrey (https://github.com/chjj/)`,
+  'drawille-canvas-blessed-contrib': 'Copyright (c) Bence Dányi <madbence@gmail.com>',
+  x256: 'Copyright (c) James Halliday <mail@substack.net>',
+  'yoga-layout': 'Copyright (c) Meta Platforms, Inc. and affiliates.',
+}
 
 // What CommonJS packages expect to find.
 const BANNER = `import { createRequire as createRequireOfNode } from 'node:module'
@@ -47,13 +51,18 @@ export async function bundle(root: string, directory: string, entries: readonly 
     format: 'esm',
     platform: 'node',
     target: 'node22.13',
-    external: EXTERNAL,
+    external: [...NATIVE, ...MISSING],
     plugins: [WITHOUT_HTTP_AGENTS],
     banner: { js: BANNER },
     minifySyntax: true,
     minifyWhitespace: true,
-    // Yoga would load Node's HTTP client to decode its own code.
-    define: { 'process.env.NODE_ENV': '"production"', fetch: 'undefined' },
+    define: {
+      // Without React's checks and Ink's development tools, whatever the user's environment says.
+      'process.env.NODE_ENV': '"production"',
+      'process.env.DEV': '"false"',
+      // Yoga would load Node's HTTP client to decode its own code.
+      fetch: 'undefined',
+    },
     legalComments: 'none',
     metafile: true,
     logLevel: 'warning',
@@ -61,8 +70,8 @@ export async function bundle(root: string, directory: string, entries: readonly 
     logOverride: { 'require-resolve-not-external': 'silent', 'assign-to-define': 'silent' },
   })
   for (const path of Object.keys(metafile.outputs)) if (path.endsWith('.js')) escapeNonAscii(resolve(root, path))
-  const bundled = packagesIn(Object.keys(metafile.inputs))
-  writeFileSync(join(directory, 'LICENSES.txt'), licensesOf(bundled, root))
+  const bundled = packagesIn(Object.keys(metafile.inputs), root)
+  writeFileSync(join(directory, 'LICENSES.txt'), bundled.map(licenseOf).join('\n\n'))
   writeFileSync(join(directory, 'sbom.cdx.json'), await billOfMaterials(bundled, root))
 }
 
@@ -74,20 +83,36 @@ function escapeNonAscii(path: string): void {
   if (escaped !== text) writeFileSync(path, escaped)
 }
 
+/** A package in these files. */
+type Bundled = {
+  /** `NAME@VERSION` */
+  readonly id: string
+  readonly name: string
+  readonly directory: string
+  readonly license: string
+}
+
 type Component = { readonly 'bom-ref': string; readonly properties?: readonly { readonly name: string }[] }
 
 /** All packages of the installed program, in these files or beside them, with versions, licences and hashes: CycloneDX, as npm writes it. */
-async function billOfMaterials(bundled: readonly string[], root: string): Promise<string> {
-  // npm's `--omit=dev` also leaves out packages that the program shares with a development tool (npm 11.19).
+async function billOfMaterials(bundled: readonly Bundled[], root: string): Promise<string> {
   const npm = ['sbom', '--sbom-format=cyclonedx']
   const { stdout } = await promisify(execFile)('npm', npm, { cwd: root, maxBuffer: 64 * 1024 * 1024 })
-  const bill = JSON.parse(stdout) as { components: Component[]; dependencies: { ref: string }[] }
-  const dropped = new Set(bill.components.filter(isDevelopment).map((component) => component['bom-ref']))
+  const bill = JSON.parse(stdout) as { components: Component[]; dependencies: { ref: string; dependsOn: string[] }[] }
+  const inFiles = new Set(bundled.map(({ id }) => id))
+  const dropped = new Set(
+    bill.components
+      .filter((each) => isDevelopment(each) && !inFiles.has(each['bom-ref']))
+      .map((each) => each['bom-ref']),
+  )
   bill.components = bill.components.filter((component) => !dropped.has(component['bom-ref']))
-  bill.dependencies = bill.dependencies.filter(({ ref }) => !dropped.has(ref))
-  const listed = new Set(bill.components.map((component) => component['bom-ref'].replace(/(?<=.)@[^@]*$/, '')))
-  const missing = bundled.filter((name) => !listed.has(name))
-  if (missing.length > 0) throw new Error(`bundled, but not in npm's list of packages: ${missing.join(', ')}`)
+  bill.dependencies = bill.dependencies
+    .filter(({ ref }) => !dropped.has(ref))
+    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((needed) => !dropped.has(needed)) }))
+  const listed = new Set(bill.components.map((component) => component['bom-ref']))
+  const missing = bundled.filter(({ id }) => !listed.has(id))
+  if (missing.length > 0)
+    throw new Error(`bundled, but not in npm's list of packages: ${missing.map(({ id }) => id).join(', ')}`)
   return `${JSON.stringify(bill, null, 2)}\n`
 }
 
@@ -95,29 +120,31 @@ function isDevelopment({ properties = [] }: Component): boolean {
   return properties.some(({ name }) => name === 'cdx:npm:package:development')
 }
 
-function packagesIn(inputs: readonly string[]): readonly string[] {
-  const names = inputs.flatMap((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [])
-  return [...new Set(names)].sort()
+/** Sorted; of a package that is here twice, each version. */
+function packagesIn(inputs: readonly string[], root: string): readonly Bundled[] {
+  const directories = new Set(
+    inputs.flatMap((path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? []),
+  )
+  const packages = [...directories].map((path): Bundled => {
+    const directory = resolve(root, path)
+    const { name, version, license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
+    return { id: `${name}@${version}`, name, directory, license: String(license) }
+  })
+  return [...new Map(packages.map((each) => [each.id, each])).values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 /** The packages that became part of these files want their licences beside them. */
-function licensesOf(packages: readonly string[], root: string): string {
-  return packages
-    .map((name) => {
-      const directory = join(root, 'node_modules', name)
-      const file = readdirSync(directory).find((entry) => /^licen[sc]e/i.test(entry))
-      const text = file === undefined ? noticeOf(directory) : readFileSync(join(directory, file), 'utf8')
-      return `${name}\n${'='.repeat(name.length)}\n\n${text.trim()}\n`
-    })
-    .join('\n\n')
+function licenseOf({ id, name, directory, license }: Bundled): string {
+  const title = `${id} (${license})`
+  return `${title}\n${'='.repeat(title.length)}\n\n${licenseText(name, directory, license).trim()}\n`
 }
 
-/** Of a package without a licence file, as yoga-layout 3.2: its licence by name, and the notice at the head of its code. */
-function noticeOf(directory: string): string {
-  const { license, main } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'))
-  const notice = /^\/\*\*?.*?copyright.*?\*\//is.exec(readFileSync(join(directory, main), 'utf8'))?.[0]
-  if (typeof license !== 'string' || notice === undefined) throw new Error(`${directory} has no licence`)
-  return `${license}\n\n${notice}`
+function licenseText(name: string, directory: string, license: string): string {
+  const file = readdirSync(directory).find((entry) => /^licen[sc]e/i.test(entry))
+  if (file !== undefined) return readFileSync(join(directory, file), 'utf8')
+  const holders = WITHOUT_LICENSE_FILE[name]
+  if (holders === undefined || license !== 'MIT') throw new Error(`${name} has no licence file`)
+  return readFileSync(join(ROOT, 'LICENSE'), 'utf8').replace(/^Copyright.*$/m, () => holders)
 }
 
 if (process.argv[1] !== undefined && resolve(process.argv[1]) === import.meta.filename)

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -11,19 +12,9 @@ let directory: string
 let bundled: string
 
 beforeAll(async () => {
-  // Where Node finds the packages that are not in the bundle.
-  directory = mkdtempSync(join(ROOT, 'node_modules', '.graphemes-'))
-  bundled = join(directory, 'graphemes.js')
-  await build({
-    ...{
-      entryPoints: [SOURCE],
-      outfile: bundled,
-      bundle: true,
-      format: 'esm',
-      platform: 'node',
-      external: ['@xterm/*'],
-    },
-  })
+  directory = mkdtempSync(join(tmpdir(), 'muster-graphemes-'))
+  bundled = join(directory, 'graphemes.mjs')
+  await build({ entryPoints: [SOURCE], outfile: bundled, bundle: true, format: 'esm', platform: 'node' })
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
