@@ -50,6 +50,9 @@ export function helpSections(
   return [...sections.filter(({ isHere }) => isHere), ...sections.filter(({ isHere }) => !isHere)]
 }
 
+const MOVES_HELP =
+  'Where no host gets your keys, Ctrl-f and Ctrl-d move a page down, Ctrl-b and Ctrl-u a page up, g and G to the ends, as in less and vi.'
+
 export function helpLines(sections: readonly HelpSection[], leader: string): DialogLine[] {
   return [
     {
@@ -59,6 +62,7 @@ export function helpLines(sections: readonly HelpSection[], leader: string): Dia
       text: 'Mouse: click focuses, click on a title toggles the host, drag copies, wheel scrolls. Tabs, rows and keys can be clicked.',
       tone: 'muted',
     },
+    { text: MOVES_HELP, tone: 'muted' },
     ...sections.flatMap((section) => [{ text: '' }, ...sectionLines(section)]),
   ]
 }
@@ -157,7 +161,7 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '',
     '## The other tabs',
     '',
-    'On the tabs other than Shells, no key reaches a host. Numbers, `?` and `:` need no leader there. `Esc` and `q` go back one level, and never leave the tab.',
+    'On the tabs other than Shells, no key reaches a host. Numbers, `?` and `:` need no leader there. `Esc` and `q` go back one level, and never leave the tab. `Ctrl-f` and `Ctrl-d` move a page down, `Ctrl-b` and `Ctrl-u` a page up, `g` and `G` to the ends, as in less and vi.',
     '',
     'In the tables of Bring-up, Network, Jobs and Log:',
     '',

@@ -1,4 +1,5 @@
 /** Text to read: the help, to scroll through, or a question that is answered with yes or no. */
+import { moveOf } from '../keys/key-table.ts'
 import {
   closeOnce,
   type DialogFactory,
@@ -38,13 +39,14 @@ export const textDialog =
       onChange()
     }
     const clamp = (to: number): number => Math.max(0, Math.min(to, lines.length - height))
-    const targetOf = (label: string): number | undefined => {
+    const targetOf = (key: string): number | undefined => {
+      const label = moveOf(key)
       if (label === 'Down' || label === 'j') return offset + 1
       if (label === 'Up' || label === 'k') return offset - 1
       if (label === 'PageDown' || label === 'Space') return offset + height
       if (label === 'PageUp') return offset - height
-      if (label === 'Home' || label === 'g') return 0
-      return label === 'End' || label === 'G' ? lines.length : undefined
+      if (label === 'Home') return 0
+      return label === 'End' ? lines.length : undefined
     }
     return {
       view({ rows }) {

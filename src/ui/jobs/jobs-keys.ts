@@ -77,7 +77,7 @@ export const jobsKeys = keyTable<ConsoleState>()(
   ],
   ['from-table', 'Enter', 'this job', 'In a table: go back to the list, with the selected job and its log.', inTable],
   ['ranks', 'Enter', 'ranks', 'Gang: show its ranks on their hosts, with their steps and logs.', opensRanks],
-  ['ranks-of-member', 'g', 'ranks', 'Selected job of an array, if it is a gang: show its ranks.', opensRanksOfMember],
+  ['ranks-of-member', 'e', 'ranks', 'Selected job of an array, if it is a gang: show its ranks.', opensRanksOfMember],
   ['from-ranks', 'Esc q', 'back', 'Ranks: back to the log of all ranks, then to the list.', inRanks],
   ['rank-log', 'Enter', 'its log', 'Ranks: show the log of the selected rank only, or of all ranks again.', inRanks],
   ['odd', 'o', 'odd lines', 'Ranks: show only log lines that not all ranks wrote, or all lines again.', inRanks],
@@ -170,6 +170,8 @@ export const jobsKeys = keyTable<ConsoleState>()(
   ['down', 'Down j', '', 'Select the row below, or the rank below.'],
   ['page-up', 'PageUp', '', 'Move ten rows up.'],
   ['page-down', 'PageDown', '', 'Move ten rows down.'],
+  ['first', 'Home g', '', 'Select the first row.'],
+  ['last', 'End G', '', 'Select the last row.'],
   ['log-up', 'b', '', 'Scroll the log, or what a study does, up.'],
   ['log-down', 'Space', '', 'Scroll the log, or what a study does, down; at its end, follow it.'],
 )

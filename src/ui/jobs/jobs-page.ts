@@ -62,6 +62,7 @@ import { type StudyCommand, StudyPage } from './study-page.ts'
 import type { StudyReading } from './study-view.ts'
 
 const PAGE = 10
+const ALL_ROWS = Number.MAX_SAFE_INTEGER
 /** Reading a table of this many rows takes longer than a frame, so it is read again only after this time. */
 const LARGE_SWEEP = 1_000
 const LARGE_SWEEP_MS = 5_000
@@ -83,6 +84,12 @@ const CLUSTER_LINES: Readonly<Record<ClusterAction, string>> = {
   suspend: 'Its pods end, and their output is deleted. It starts again when it is resumed.',
   resume: 'It gets new pods when there is room for them.',
 }
+
+/** Keys of the list that do not apply to every row: then they do nothing, or say why. */
+const OF_LIST: ReadonlySet<JobsCommand> = new Set([
+  ...(['table', 'member', 'filter', 'cluster'] as const),
+  ...(['cancel', 'hold', 'release', 'retry'] as const),
+])
 
 const BESIDE_COLUMNS = 160
 /** Of the list above an open table. */
@@ -284,12 +291,13 @@ export class JobsPage implements Page {
     const { state } = this.#context
     const command = commandOf(jobsKeys, label, state)
     if (command === undefined) return false
-    // What belongs to the list or a table does nothing while ranks, a study or the jobs of a cluster are shown.
-    if (
-      (this.#view.ranks || this.#view.study || inCluster(state)) &&
-      jobsKeys.find(({ id }) => id === command)?.isActive?.(state) === false
-    )
-      return false
+    if (jobsKeys.find(({ id }) => id === command)?.isActive?.(state) === false) {
+      // What belongs to the list or a table does nothing while ranks, a study or the jobs of a cluster are shown.
+      if (this.#view.ranks || this.#view.study || inCluster(state)) return false
+      const refused = jobsKeys.find(({ id, keys }) => OF_LIST.has(id) && keys.includes(label))
+      if (refused !== undefined) this.#do(refused.id)
+      return refused !== undefined
+    }
     this.#do(command)
     return true
   }
@@ -358,6 +366,8 @@ export class JobsPage implements Page {
     down: () => this.#move(1),
     'page-up': () => this.#move(-PAGE),
     'page-down': () => this.#move(PAGE),
+    first: () => this.#move(-ALL_ROWS),
+    last: () => this.#move(ALL_ROWS),
     'log-up': () => this.#scrollLog(-1),
     'log-down': () => this.#scrollLog(1),
   }

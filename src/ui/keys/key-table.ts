@@ -53,13 +53,28 @@ export const keyTable =
 /** These keys go back one level and do nothing at the root of a tab, whatever other entries they have. */
 const BACK = new Set(['Esc', 'q'])
 
+/** As in less, vi and k9s: other keys for a page and for the ends, where a view does nothing else with them. */
+const MOVES: Readonly<Record<string, string>> = {
+  'Ctrl-f': 'PageDown',
+  'Ctrl-d': 'PageDown',
+  'Ctrl-b': 'PageUp',
+  'Ctrl-u': 'PageUp',
+  g: 'Home',
+  G: 'End',
+}
+
+/** What a key does in a view that gives it no meaning of its own. */
+export const moveOf = (label: string): string => MOVES[label] ?? label
+
 /** If a key has several entries, the one that is in the footer now, or else the first. */
 export function commandOf<I extends string, S>(
   table: readonly (KeyEntry<S> & { readonly id: I })[],
   label: string,
   state?: S,
 ): I | undefined {
-  const own = table.filter(({ keys }) => keys.includes(label))
+  const having = (key: string) => table.filter(({ keys }) => keys.includes(key))
+  const same = having(label)
+  const own = same.length > 0 ? same : having(moveOf(label))
   const active = own.find(({ isActive }) => state === undefined || isActive?.(state) !== false)
   return (active ?? (BACK.has(label) ? undefined : own[0]))?.id
 }

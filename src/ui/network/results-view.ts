@@ -33,6 +33,8 @@ const listKeys = keyTable<ConsoleState>()(
   ['down', 'Down j', '', 'Results: select the one below.'],
   ['page-up', 'PageUp', '', 'Results: move ten up.'],
   ['page-down', 'PageDown', '', 'Results: move ten down.'],
+  ['first', 'Home g', '', 'Results: select the first one.'],
+  ['last', 'End G', '', 'Results: select the last one.'],
 )
 
 export const resultsKeys: readonly KeyEntry<ConsoleState>[] = listKeys
@@ -49,6 +51,8 @@ export const keptMeshKeys: readonly KeyEntry<ConsoleState>[] = keptKeys.map((ent
 
 const SHOW_EVERY_MS = 100
 const PAGE_ROWS = 10
+const ALL = Number.MAX_SAFE_INTEGER
+const STEPS = { up: -1, down: 1, 'page-up': -PAGE_ROWS, 'page-down': PAGE_ROWS, first: -ALL, last: ALL }
 
 export class ResultsView implements NetworkView {
   readonly #context: PageContext
@@ -115,7 +119,7 @@ export class ResultsView implements NetworkView {
         break
       }
       default:
-        this.scrollBy((command.endsWith('up') ? -1 : 1) * (command.startsWith('page') ? PAGE_ROWS : 1))
+        this.scrollBy(STEPS[command])
     }
     return true
   }

@@ -100,9 +100,13 @@ export const watchKeys = keyTable<WatchView>()(
   ['down', 'Down j', '', 'Select the host or process below.'],
   ['page-up', 'PageUp b', '', 'Move ten rows up.'],
   ['page-down', 'PageDown f', '', 'Move ten rows down.'],
+  ['first', 'Home g', '', 'Select the first host or process.'],
+  ['last', 'End G', '', 'Select the last host or process.'],
 )
 
 const PAGE_ROWS = 10
+const ALL = Number.MAX_SAFE_INTEGER
+const STEPS = { up: -1, down: 1, 'page-up': -PAGE_ROWS, 'page-down': PAGE_ROWS, first: -ALL, last: ALL }
 
 /** `leave`: the key leaves the table; undefined: it does nothing here. */
 export function changeWatch(view: WatchView, rows: WatchRows, label: string): WatchView | 'leave' | undefined {
@@ -123,9 +127,7 @@ export function changeWatch(view: WatchView, rows: WatchRows, label: string): Wa
       const by = command === 'next' ? 1 : -1
       return { ...moveSelection({ ...view, isDetailed: false }, rows, by), isDetailed: true, pid: undefined }
     }
-    default: {
-      const by = command === 'up' || command === 'down' ? 1 : PAGE_ROWS
-      return moveSelection(view, rows, command === 'up' || command === 'page-up' ? -by : by)
-    }
+    default:
+      return moveSelection(view, rows, STEPS[command])
   }
 }

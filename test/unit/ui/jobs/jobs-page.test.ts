@@ -111,6 +111,30 @@ describe('the Jobs tab', () => {
     expect(text()).not.toContain('epoch 1')
   })
 
+  it('goes to the ends and by pages with the keys of less, vi and k9s', async () => {
+    const { press, console } = await openTab('5')
+    const selected = () => console.state.queue.details?.job.id
+    const visited: (number | undefined)[] = []
+    for (const key of ['G', 'g', '\x04', '\x15', '\x06', '\x02', '\x1b[F', '\x1b[H']) {
+      await press(key)
+      visited.push(selected())
+    }
+    const [last, first] = visited
+    expect(first).not.toBe(last)
+    expect(visited).toEqual([last, first, last, first, last, first, last, first])
+  })
+
+  it('says what a key cannot do about a job that is done, and leaves keys of other views alone', async () => {
+    const { press, console } = await openTab('5')
+    await press('jc')
+    expect(console.state.notice?.text).toBe('no job to cancel in this row')
+    for (const key of ['n', 'o', 's', 'v']) {
+      await press('\x1b')
+      await press(key)
+      expect([key, console.state.notice?.text]).toEqual([key, 'press 1 for shells'])
+    }
+  })
+
   it('changes nothing without a yes, and only jobs that the action applies to', async () => {
     const { press, queue, console } = await openTab('5')
     await press('jjc')
