@@ -12,11 +12,14 @@ export const secondText = (ms: number): string => new Date(ms).toTimeString().sl
 /** `2026-11-22T13-51-07`, for the name of a file: in UTC, so that later names sort last. */
 export const fileTimeText = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replaceAll(':', '-')
 
+const withDay = (time: string, ms: number, nowMs: number): string =>
+  dayText(ms) === dayText(nowMs) ? time : `${dayText(ms)} ${time}`
+
 /** `13:51` of today, otherwise `2026-11-22 13:51`. */
-export function timeText(ms: number, nowMs: number): string {
-  const time = clockText(ms)
-  return dayText(ms) === dayText(nowMs) ? time : `${dayText(ms)} ${time}`
-}
+export const timeText = (ms: number, nowMs: number): string => withDay(clockText(ms), ms, nowMs)
+
+/** `13:51:07` of today, otherwise `2026-11-22 13:51:07`. */
+export const daySecondText = (ms: number, nowMs: number): string => withDay(secondText(ms), ms, nowMs)
 
 const NEXT_MS = 20 * 3_600_000
 

@@ -1,7 +1,7 @@
 /** `muster k8s events` */
 import { onAbort } from '../../base/abort.ts'
 import { systemClock } from '../../base/clock.ts'
-import { secondText } from '../../base/time-text.ts'
+import { daySecondText } from '../../base/time-text.ts'
 import { eventOf, inOrderOfTime, type KubernetesEvent } from '../../ops/kubernetes/events.ts'
 import { listObjects, watchObjects } from '../../ops/kubernetes/watch.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
@@ -52,13 +52,13 @@ Examples:
   },
 }
 
-function show(events: readonly KubernetesEvent[], options: EventsOptions, { stdout }: CliContext): void {
+function show(events: readonly KubernetesEvent[], options: EventsOptions, { stdout, now }: CliContext): void {
   if (options.json) {
     for (const event of events) stdout.write(jsonLine({ ...event, type: 'event', isWarning: event.type === 'Warning' }))
     return
   }
   const rows = events.map(({ time, type, reason, kind, name, namespace, message, count }) => [
-    time === '' ? '' : secondText(Date.parse(time)),
+    time === '' ? '' : daySecondText(Date.parse(time), now()),
     options.allNamespaces ? namespace : '',
     `${kind}/${name}`,
     type === 'Warning' ? 'warning' : '',

@@ -1,6 +1,6 @@
 /** The tab Log: what happened, newest at the bottom; long lines are wrapped. */
 import { clipName, padEnd, textWidth } from '../../base/text-width.ts'
-import { secondText } from '../../base/time-text.ts'
+import { daySecondText, dayText, secondText } from '../../base/time-text.ts'
 import {
   boldStyle,
   mutedStyle,
@@ -51,7 +51,7 @@ export class LogPage implements Page {
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
     const { state } = this.#context
     const view = tableView(state, LOG)
-    const document = logDocument(shownEntries(state), rect.width - 2, theme, state.log.length > 0)
+    const document = this.#document(rect.width - 2, theme)
     const table = { view, noun: 'line', all: state.log.length }
     return [rowsPane({ id: LOG, title: 'log', hasKeys: true, document, table, place: this.#place, rect, theme })]
   }
@@ -75,7 +75,7 @@ export class LogPage implements Page {
 
   scrollBy(by: number): void {
     const { state } = this.#context
-    const document = logDocument(shownEntries(state), state.columns - 2, themes[state.themeName], true)
+    const document = this.#document(state.columns - 2, themes[state.themeName])
     // Between header and footer.
     const rows = documentRows(state.rows - 2, document)
     const offset = Math.max(0, firstRow(this.#place, document, rows) + by)
@@ -84,13 +84,19 @@ export class LogPage implements Page {
     this.#context.change(() => ({ logOffset: isNewest ? undefined : Math.min(end, offset) }))
   }
 
+  #document(columns: number, theme: Theme): RowDocument {
+    const { state, clock } = this.#context
+    if (state.log.length === 0) return documentOf([[{ text: ' Nothing has happened yet.', style: mutedStyle(theme) }]])
+    return logDocument(shownEntries(state), columns, theme, clock.now())
+  }
+
   [Symbol.dispose](): void {}
 }
 
 const LOG = ' log'
 
 const columns: readonly TableColumn<LogEntry>[] = [
-  { title: 'TIME', text: ({ atMs }) => secondText(atMs), needsTitle: true },
+  { title: 'TIME', text: ({ atMs }) => `${dayText(atMs)} ${secondText(atMs)}`, needsTitle: true },
   { title: 'HOST', text: ({ host }) => host },
   { title: 'TEXT', text: ({ text }) => text },
 ]
@@ -101,29 +107,35 @@ const shownEntries = (state: ConsoleState): readonly LogEntry[] => shownRows(sta
 export const logTable = (): TableFrame => ({ id: LOG, columns: [] })
 
 const MOST_HOST = 16
-/** `13:51:07` and the blanks round it. */
-const TIME_COLUMNS = 10
 
-export function logDocument(log: readonly LogEntry[], columns: number, theme: Theme, isFiltered: boolean): RowDocument {
-  if (log.length === 0 && !isFiltered)
-    return documentOf([[{ text: ' Nothing has happened yet.', style: mutedStyle(theme) }]])
-  const hostColumns = Math.min(MOST_HOST, Math.max(...log.map(({ host }) => textWidth(host))))
-  return documentOf(log.flatMap((entry) => entryRows(entry, { columns, hostColumns, theme })))
+type Layout = {
+  readonly columns: number
+  readonly hostColumns: number
+  readonly timeColumns: number
+  /** When today began; earlier times have their day. */
+  readonly todayMs: number
+  readonly theme: Theme
 }
 
-type Layout = { readonly columns: number; readonly hostColumns: number; readonly theme: Theme }
+function logDocument(log: readonly LogEntry[], columns: number, theme: Theme, nowMs: number): RowDocument {
+  const hostColumns = Math.min(MOST_HOST, Math.max(0, ...log.map(({ host }) => textWidth(host))))
+  const todayMs = new Date(nowMs).setHours(0, 0, 0, 0)
+  const timeColumns = log.some(({ atMs }) => atMs < todayMs) ? '2026-11-22 13:51:07'.length : '13:51:07'.length
+  const layout = { columns, hostColumns, timeColumns, todayMs, theme }
+  return documentOf(log.flatMap((entry) => entryRows(entry, layout, nowMs)))
+}
 
 /** A log of thousands of lines is drawn with every key and every new line. */
 const wrapped = new WeakMap<LogEntry, Layout & { readonly rows: readonly Row[] }>()
 
-function entryRows(entry: LogEntry, layout: Layout): readonly Row[] {
-  const { columns, hostColumns, theme } = layout
+function entryRows(entry: LogEntry, layout: Layout, nowMs: number): readonly Row[] {
+  const { columns, hostColumns, timeColumns, theme } = layout
   const known = wrapped.get(entry)
-  if (known?.columns === columns && known.hostColumns === hostColumns && known.theme === theme) return known.rows
-  const indent = TIME_COLUMNS + (hostColumns === 0 ? 0 : hostColumns + 1)
+  if (known !== undefined && isSame(known, layout)) return known.rows
+  const indent = timeColumns + 2 + (hostColumns === 0 ? 0 : hostColumns + 1)
   const lines = wrapRows(entry.text, columns - indent, '', styleOf(toneColour(theme, entry.tone, theme.text)))
   const head: Row = [
-    { text: ` ${secondText(entry.atMs)} `, style: mutedStyle(theme) },
+    { text: ` ${padEnd(daySecondText(entry.atMs, nowMs), timeColumns)} `, style: mutedStyle(theme) },
     ...(hostColumns === 0
       ? []
       : [{ text: `${padEnd(clipName(entry.host, hostColumns), hostColumns)} `, style: boldStyle(theme.accent) }]),
@@ -133,3 +145,10 @@ function entryRows(entry: LogEntry, layout: Layout): readonly Row[] {
   wrapped.set(entry, { ...layout, rows })
   return rows
 }
+
+const isSame = (one: Layout, other: Layout): boolean =>
+  one.columns === other.columns &&
+  one.hostColumns === other.hostColumns &&
+  one.timeColumns === other.timeColumns &&
+  one.todayMs === other.todayMs &&
+  one.theme === other.theme

@@ -1,5 +1,13 @@
 import { expect, it } from 'vitest'
-import { ageText, fileTimeText, formatDuration, timeText, untilText, whenText } from '../../../src/base/time-text.ts'
+import {
+  ageText,
+  daySecondText,
+  fileTimeText,
+  formatDuration,
+  timeText,
+  untilText,
+  whenText,
+} from '../../../src/base/time-text.ts'
 
 const at = (...parts: [number, number, number, number, number, number?]) => new Date(...parts).getTime()
 const NOW = at(2026, 10, 23, 13, 51)
@@ -7,6 +15,8 @@ const NOW = at(2026, 10, 23, 13, 51)
 it('shows only the time for today, and the date for any other day', () => {
   expect(timeText(at(2026, 10, 23, 9, 5), NOW)).toBe('09:05')
   expect(timeText(at(2026, 10, 22, 23, 59), NOW)).toBe('2026-11-22 23:59')
+  expect(daySecondText(at(2026, 10, 23, 9, 5, 7), NOW)).toBe('09:05:07')
+  expect(daySecondText(at(2026, 10, 22, 23, 59, 8), NOW)).toBe('2026-11-22 23:59:08')
 })
 
 it('names files so that they sort by time wherever they are made', () => {

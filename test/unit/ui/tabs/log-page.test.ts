@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { dayText } from '../../../../src/base/time-text.ts'
 import type { SessionState } from '../../../../src/ssh/session-transition.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
@@ -32,6 +33,21 @@ describe('the tab Log', () => {
     expect(rows(harness).at(-1)).toMatch(/one more$/)
     harness.type('k')
     expect(rows(harness).at(-1)).toMatch(/word199$/)
+  })
+
+  it('has the day before times of other days, and finds lines by their day', () => {
+    const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 80, rows: 24 } })
+    harness.type(`${LEADER}6`)
+    expect(rows(harness)).toEqual([expect.stringMatching(/^ \d\d:\d\d:\d\d m1 connected$/)])
+    const day = dayText(harness.clock.now())
+    harness.clock.advance(24 * 3_600_000)
+    harness.console.log('m1', 'the next day')
+    expect(rows(harness)).toEqual([
+      expect.stringMatching(new RegExp(`^ ${day} \\d\\d:\\d\\d:\\d\\d m1 connected$`)),
+      expect.stringMatching(/^ \d\d:\d\d:\d\d {12}m1 the next day$/),
+    ])
+    harness.type(`/time:${day}\r`)
+    expect(rows(harness)).toEqual([expect.stringMatching(/m1 connected$/)])
   })
 
   it('is filtered by host and words, and reversed', () => {
