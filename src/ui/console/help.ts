@@ -163,7 +163,7 @@ export function renderKeysDocs(keymap: Keymap, leader: string): string {
     '',
     'On the tabs other than Shells, no key reaches a host. Numbers, `?` and `:` need no leader there. `Esc` and `q` go back one level, and never leave the tab. `Ctrl-f` and `Ctrl-d` move a page down, `Ctrl-b` and `Ctrl-u` a page up, `g` and `G` to the ends, as in less and vi.',
     '',
-    'In the tables of Bring-up, Network, Jobs and Log:',
+    'In the tables of Bring-up, Network, Packing, Jobs and Log:',
     '',
     '| key | action |',
     '| --- | --- |',

@@ -16,6 +16,7 @@ export const LIST = ' jobs'
 export const RESULTS = ' results'
 export const TRIALS = ' trials'
 export const CLUSTER = ' cluster jobs'
+export const RANKS = ' ranks'
 
 const frame = <R>(id: string, columns: readonly TableColumn<R>[], sorted?: string): TableFrame => ({
   id,
@@ -23,11 +24,12 @@ const frame = <R>(id: string, columns: readonly TableColumn<R>[], sorted?: strin
   sorted,
 })
 
-/** The table that has the keys; undefined: the ranks of a job are shown, or nothing was read yet. */
+/** The table that has the keys; undefined: nothing was read yet. */
 export function jobsTable(state: ConsoleState): TableFrame | undefined {
   const { queue } = state
   if (queue.listed !== 'queue') return frame(CLUSTER, clusterColumns([]))
-  if (queue.status === undefined || queue.trouble !== undefined || queue.ranks !== undefined) return undefined
+  if (queue.status === undefined || queue.trouble !== undefined) return undefined
+  if (queue.ranks !== undefined) return frame(RANKS, [])
   if (queue.study !== undefined) {
     const reading = studyShown(state)
     const table = reading && trialTable(reading, queue.study)

@@ -19,6 +19,7 @@ import {
 import { formatFirstFailure, rankFailures } from '../../scheduler/launch/verdict.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme } from '../compositor/scene.ts'
 import { documentOf, percentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
+import { FIRST_TABLE_VIEW, shownRows, type TableColumn, type TableView } from '../rows/table-view.ts'
 import type { JobDetails, RanksSeen, RanksView } from './queue-view.ts'
 
 /** `behind`: it runs, but its steps lag. `unknown`: its host cannot be read. */
@@ -34,6 +35,9 @@ const MARKS: Readonly<Record<RankSort, string>> = {
   unknown: '?',
 }
 
+/** Of those whose name says too little. */
+const SORT_WORDS: Readonly<Partial<Record<RankSort, string>>> = { unknown: 'not read' }
+
 /** In trouble come first when a rank is chosen for the user. */
 const TROUBLED: readonly RankSort[] = ['failed', 'behind', 'unknown']
 
@@ -41,6 +45,8 @@ export type RankPicture = {
   readonly job: Job
   /** By host, in the order of ranks. */
   readonly hosts: ReadonlyMap<string, readonly RankRow[]>
+  /** Those that the filter leaves. */
+  readonly shown: ReadonlyMap<string, readonly RankRow[]>
   readonly count: number
   readonly troubles: ReadonlyMap<string, string>
   readonly lags: ReadonlyMap<number, Lag>
@@ -57,11 +63,16 @@ const SILENT_S = 600
 /** Of one job and one reading it is made once. */
 let last: { readonly job: Job; readonly seen: RanksSeen | undefined; readonly picture: RankPicture } | undefined
 
-export function rankPicture({ job }: JobDetails, view: RanksView, known: RanksSeen | undefined): RankPicture {
+export function rankPicture(
+  { job }: JobDetails,
+  view: RanksView,
+  known: RanksSeen | undefined,
+  table: TableView = FIRST_TABLE_VIEW,
+): RankPicture {
   const seen = known?.job === job.id ? known : undefined
   if (last?.job !== job || last.seen !== seen) last = { job, seen, picture: newPicture(job, seen) }
   const { picture } = last
-  const rows = [...picture.hosts.values()].flat()
+  const rows = shownRows([...picture.hosts.values()].flat(), rankColumns(picture), table)
   // The likely cause of a failure, else what is wrong first.
   const [cause] = 'places' in job.state ? rankFailures(failuresOf(job.spec, job.state)) : []
   const selected =
@@ -69,8 +80,15 @@ export function rankPicture({ job }: JobDetails, view: RanksView, known: RanksSe
     rows.find(({ title }) => title === cause?.title) ??
     TROUBLED.flatMap((sort) => rows.find((row) => picture.sortOf(row) === sort) ?? []).at(0) ??
     rows[0]
-  return { ...picture, selected }
+  return { ...picture, shown: Map.groupBy(rows, ({ host }) => host), selected }
 }
+
+const rankColumns = ({ sortOf, troubles }: RankPicture): readonly TableColumn<RankRow>[] => [
+  { title: 'RANK', text: ({ title }) => title },
+  { title: 'HOST', text: ({ host }) => host },
+  { title: 'STATE', text: (row) => SORT_WORDS[sortOf(row)] ?? sortOf(row) },
+  { title: 'TEXT', text: ({ text, reading, host }) => text ?? reading?.line ?? troubles.get(host) ?? '' },
+]
 
 function newPicture(job: Job, seen: RanksSeen | undefined): RankPicture {
   const { troubles = new Map<string, string>(), traces = new Map(), tails = [], readings } = seen ?? {}
@@ -81,9 +99,11 @@ function newPicture(job: Job, seen: RanksSeen | undefined): RankPicture {
   const isWatched = isActive(job.state) && job.state.kind !== 'ending'
   const lags = isWatched ? findStragglers(traces, running) : new Map<number, Lag>()
   const allRun = rows.every(({ state, rank }) => state === 'done' || running.includes(rank))
+  const hosts = Map.groupBy(rows, ({ host }) => host)
   return {
     job,
-    hosts: Map.groupBy(rows, ({ host }) => host),
+    hosts,
+    shown: hosts,
     count: rows.length,
     troubles,
     lags,
@@ -112,14 +132,14 @@ type Grid = {
 const MOST_HOST = 24
 
 /** A host whose ranks do not fit on one line has several. */
-function gridOf({ hosts }: RankPicture, columns: number): Grid {
+function gridOf({ hosts, shown }: RankPicture, columns: number): Grid {
   const rows = [...hosts.values()].flat()
   const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(textWidth))
   const hostWidth = Math.min(MOST_HOST, widest([...hosts.keys()])) + 2
   const labelWidth = widest(rows.map(labelOf))
   const stepWidth = widest(rows.map(({ reading }) => String(reading?.step ?? '')))
   const most = Math.max(1, Math.floor((columns - 1 - hostWidth) / cellWidth(labelWidth, stepWidth)))
-  const lines = [...hosts].flatMap(([host, own]) =>
+  const lines = [...shown].flatMap(([host, own]) =>
     Array.from({ length: Math.ceil(own.length / most) }, (_, index) => ({
       host,
       isFirst: index === 0,
@@ -151,8 +171,8 @@ export function movedRank(
 }
 
 /** The next rank in trouble after the selected one; undefined: there is none. */
-export function nextInTrouble({ hosts, selected, sortOf }: RankPicture): number | undefined {
-  const rows = [...hosts.values()].flat()
+export function nextInTrouble({ shown, selected, sortOf }: RankPicture): number | undefined {
+  const rows = [...shown.values()].flat()
   const at = rows.findIndex(({ rank }) => rank === selected?.rank)
   return [...rows.slice(at + 1), ...rows.slice(0, at + 1)].find((row) => TROUBLED.includes(sortOf(row)))?.rank
 }
@@ -252,7 +272,7 @@ function headOf({ details, picture, samples, columns, headRows, theme, nowMs }: 
       sorts.has(sort as RankSort)
         ? [
             { text: `${mark} `, style: boldStyle(colourOf(sort as RankSort, theme)) },
-            { text: `${sort === 'unknown' ? 'not read' : sort}  `, style: mutedStyle(theme) },
+            { text: `${SORT_WORDS[sort as RankSort] ?? sort}  `, style: mutedStyle(theme) },
           ]
         : [],
     ),

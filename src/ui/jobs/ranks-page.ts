@@ -4,11 +4,11 @@ import { mutedStyle, type PaneView, type Rect, type Theme, themes } from '../com
 import { lastOf } from '../network/watch-view.ts'
 import type { WatchedHosts } from '../network/watched-hosts.ts'
 import { centredOn, documentOf, rowsPane, type ScrollStep, scrolled, splitRows } from '../rows/rows-pane.ts'
-import type { PageContext } from '../state/console-state.ts'
+import { forgetTable, type PageContext, tableView } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import type { JobsCommand } from './jobs-keys.ts'
-import { chosenLine } from './jobs-tables.ts'
+import { chosenLine, RANKS } from './jobs-tables.ts'
 import { hasRanks, type JobDetails, type QueueView, type RanksView } from './queue-view.ts'
 import { LogTail, type QueueWatch } from './queue-watch.ts'
 import { asScript, RankWatch } from './rank-watch.ts'
@@ -88,7 +88,7 @@ export class RanksPage implements Disposable {
     const picture = this.#picture
     if (ranks === undefined || details === undefined || picture === undefined) {
       const document = documentOf([[{ text: ' reading the job …', style: mutedStyle(theme) }]])
-      return [rowsPane({ id: ' ranks', title: 'ranks', hasKeys: true, document, rect, theme })]
+      return [rowsPane({ id: RANKS, title: 'ranks', hasKeys: true, document, rect, theme })]
     }
     const samples = new Map(
       this.#options.watched.hosts.flatMap((watched) => {
@@ -106,10 +106,11 @@ export class RanksPage implements Disposable {
     const place = centredOn(document.line, upper.height, document)
     return [
       rowsPane({
-        id: ' ranks',
+        id: RANKS,
         title: `ranks of job ${ranks.job}`,
         hasKeys: true,
         document,
+        table: this.#table(picture),
         place,
         rect: upper,
         theme,
@@ -126,7 +127,18 @@ export class RanksPage implements Disposable {
   /** Undefined: the job has not been read yet. */
   get #picture(): RankPicture | undefined {
     const { ranks, details, seen } = this.#view
-    return ranks === undefined || details?.job.id !== ranks.job ? undefined : rankPicture(details, ranks, seen)
+    return ranks === undefined || details?.job.id !== ranks.job
+      ? undefined
+      : rankPicture(details, ranks, seen, this.#tableView)
+  }
+
+  get #tableView() {
+    return tableView(this.#options.context.state, RANKS)
+  }
+
+  #table({ shown, count }: RankPicture) {
+    const left = [...shown.values()].reduce((sum, rows) => sum + rows.length, 0)
+    return { view: this.#tableView, noun: 'rank', all: count, shown: left }
   }
 
   /** A stack is read from its top. */
@@ -157,6 +169,7 @@ export class RanksPage implements Disposable {
     const known = details?.job.id === job ? details?.job : chosenLine(this.#options.context.state)?.lead
     if (job === undefined || known === undefined || !hasRanks(known))
       return this.#options.context.notice('only a gang that has been placed has ranks', 'warning')
+    this.#options.context.change((state) => forgetTable(state, RANKS))
     this.#options.choose({
       spec: chosenLine(this.#options.context.state)?.spec,
       member: this.#view.member,

@@ -39,6 +39,7 @@ const ROWS_WORTH = [0, 0, 0.8, 1.2, 1.5] as const
 /** Tiles of equal size that fit into the room and show most; if not all fit, the smallest ones. */
 export function arrange(groups: readonly (readonly PackedHost[])[], columns: number, rows: number): TileLayout {
   const hosts = groups.flat()
+  if (hosts.length === 0) return { tiles: [], headings: [], rows: 0, nameColumns: LEAST_NAME_COLUMNS }
   const headingRows = groups.length > 1 ? groups.length : 0
   const longest = hosts.reduce((most, { name }) => Math.max(most, name.length), 0)
   const nameColumns = Math.max(
@@ -214,6 +215,12 @@ const firstBlock = ({ blocks }: Tile) => blocks.find(({ part }) => typeof part =
 export function firstSpot({ tiles }: TileLayout): BlockSpot | undefined {
   const [tile] = tiles
   const block = tile && firstBlock(tile)
+  return tile && block && { group: tile.group, host: tile.host.name, part: block.part }
+}
+
+export function lastSpot({ tiles }: TileLayout): BlockSpot | undefined {
+  const tile = tiles.at(-1)
+  const block = tile?.blocks.at(-1)
   return tile && block && { group: tile.group, host: tile.host.name, part: block.part }
 }
 

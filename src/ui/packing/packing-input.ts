@@ -1,15 +1,16 @@
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
-import { type DeviceHold, holdsOf } from '../../scheduler/jobs/packing.ts'
+import { type DeviceHold, holdsOf, type PackedHost } from '../../scheduler/jobs/packing.ts'
 import { boldStyle, mutedStyle, type Rect, type Span, type Theme } from '../compositor/scene.ts'
 import { type EnginePlace, pictureAt, type QueueStatus, type QueueView, type RealUse } from '../jobs/queue-view.ts'
 import type { RayStatus } from '../ray/ray-view.ts'
 import type { Row } from '../rows/rows-pane.ts'
-import type { ConsoleState } from '../state/console-state.ts'
+import { filterRows, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
+import { type ConsoleState, tableView } from '../state/console-state.ts'
 import type { BlockSpot } from './arrange.ts'
 import type { EnginePicture } from './engine-picture.ts'
 import { clusterFigureRows, figureRows, rayFigureRows } from './figure-rows.ts'
 import type { UseHistory } from './history.ts'
-import { clusterOfEngine, clusterOfQueue, clusterOfRay, type PackedCluster } from './picture.ts'
+import { clusterOfEngine, clusterOfQueue, clusterOfRay, type PackedCluster, type WaitingCard } from './picture.ts'
 import type { RayPicture } from './ray-picture.ts'
 import { type TryOut, type WhatIf, withTrial } from './what-if.ts'
 
@@ -51,11 +52,63 @@ export type PackingInput = {
   readonly rect: Rect
   readonly theme: Theme
   readonly nowMs: number
+  /** How the user filters the hosts, and the jobs that wait. */
+  readonly tables?: { readonly hosts: TableView; readonly waiting: TableView }
   /** A click on a block, and the wheel over the jobs that wait. */
   select?(spot: BlockSpot): void
   scrollWaiting?(rows: number): void
   /** A click on a slider. */
   slide?(whatIf: WhatIf): void
+}
+
+/** The ids of the panes. */
+export const HOSTS = ' packing'
+export const WAITING = ' waiting'
+
+/** Undefined: there are no hosts to filter. */
+export function packingTable({ queue }: ConsoleState): TableFrame | undefined {
+  const { status, trouble, picture, isInWaiting } = queue
+  if (picture === 'queue' && (status === undefined || trouble !== undefined)) return undefined
+  // Both have their own order.
+  return { id: isInWaiting === true ? WAITING : HOSTS, columns: [] }
+}
+
+/** The hosts of a cluster that the filter leaves: by their names, and by the jobs on them and whose they are. */
+export function shownHosts({ hosts, cards, down }: PackedCluster, view: TableView | undefined): readonly PackedHost[] {
+  if (view === undefined) return hosts
+  const cardsOn = ({ holdings, devices }: PackedHost) =>
+    [...new Set([...holdings, ...devices.flat()].map(({ job }) => job))].flatMap((job) => cards.get(job) ?? [])
+  const columns: readonly TableColumn<PackedHost>[] = [
+    { title: 'HOST', text: ({ name }) => name },
+    {
+      title: 'JOB',
+      text: (host) =>
+        cardsOn(host)
+          .map(({ name }) => name)
+          .join('\n'),
+    },
+    {
+      title: 'USER',
+      text: (host) =>
+        cardsOn(host)
+          .map(({ user }) => user)
+          .join('\n'),
+    },
+    { title: 'DOWN', text: ({ name }) => down[name] ?? '' },
+  ]
+  const found = filterRows(hosts, columns, view.filter.text)
+  return view.isReversed ? found.toReversed() : found
+}
+
+const waitingColumns: readonly TableColumn<WaitingCard>[] = [
+  { title: 'JOB', text: ({ name }) => name },
+  { title: 'REASON', text: ({ why }) => why },
+]
+
+export function shownWaiting(waiting: readonly WaitingCard[], view: TableView | undefined): readonly WaitingCard[] {
+  if (view === undefined) return waiting
+  const found = filterRows(waiting, waitingColumns, view.filter.text)
+  return view.isReversed ? found.toReversed() : found
 }
 
 export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs: number): PackingInput {
@@ -66,6 +119,7 @@ export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs:
   return {
     ...{ sources, status, trouble, whatIf: whatIf && { gang: whatIf, trial }, used, offset, rect, theme, nowMs },
     ...{ spot, isInWaiting: isInWaiting === true, waitingOffset, isByUser: isByUser === true },
+    tables: { hosts: tableView(state, HOSTS), waiting: tableView(state, WAITING) },
     shown: shownPlaces(state).map((place): ShownCluster => {
       if (place === 'queue') return { kind: 'queue' }
       if (place === 'ray') return { kind: 'ray', picture: rayTrouble(state.ray) }

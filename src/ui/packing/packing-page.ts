@@ -16,9 +16,9 @@ import type { RayCluster } from '../ray/ray-view.ts'
 import type { RayWatch } from '../ray/ray-watch.ts'
 import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
-import { type BlockDirection, type BlockSpot, nextSpot } from './arrange.ts'
+import { type BlockDirection, type BlockSpot, firstSpot, lastSpot, nextSpot } from './arrange.ts'
 import { HoldHistory, UseHistory } from './history.ts'
-import { type PackingInput, queueInput, type ShownCluster, shownPlaces, sourcesOf } from './packing-input.ts'
+import { type PackingInput, queueInput, type ShownCluster, shownPlaces, sourcesOf, WAITING } from './packing-input.ts'
 import { drawPacking, type PackingScene } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
 import { exampleWhatIf, formatWhatIf, nextSlider, parseWhatIf, slide, type WhatIf, whatIfWords } from './what-if.ts'
@@ -41,6 +41,8 @@ export const packingKeys = keyTable<ConsoleState>()(
   ['above', 'Up k', '', 'Select the block above; in the waiting jobs, scroll a row up.'],
   ['page-down', 'PageDown f', '', 'Scroll a page down.'],
   ['page-up', 'PageUp b', '', 'Scroll a page up.'],
+  ['first', 'Home g', '', 'Select the first block; in the waiting jobs, scroll to the first one.'],
+  ['last', 'End G', '', 'Select the last block; in the waiting jobs, scroll to the last one.'],
   ['job', 'Enter', 'job', 'Open the job of the selected block.', isInPicture],
   ['to-waiting', 'Tab', 'waiting jobs', 'Move the keys to the waiting jobs, to scroll them.', canMark],
   ['by-user', 'u', 'by user', 'Give each user a colour, or each job again.'],
@@ -105,7 +107,7 @@ export class PackingPage implements Page {
       if (context.state.tab !== 'packing') return
       this.#sample()
       watch.set({ used: this.#sampledUse() })
-      if (isInWaiting(context.state) && !this.#scene.panes.some(({ host }) => host === ' waiting'))
+      if (isInWaiting(context.state) && !this.#scene.panes.some(({ host }) => host === WAITING))
         watch.set({ isInWaiting: false })
       void this.#tryOut()
     })
@@ -133,7 +135,7 @@ export class PackingPage implements Page {
     const { column, row, width, height } = rect
     const nowMs = Math.floor(clock.now() / REDRAW_MS) * REDRAW_MS
     const addresses = [...state.hosts.values()].map(({ host, address }) => `${host} ${address}`).join()
-    const of = [state.queue, state.ray, addresses, theme, column, row, width, height, nowMs]
+    const of = [state.queue, state.ray, state.tables, state.mode, addresses, theme, column, row, width, height, nowMs]
     if (this.#drawn !== undefined && of.every((value, at) => value === this.#drawn?.of[at])) return this.#drawn.scene
     const scene = drawPacking(this.#input(rect, theme, nowMs))
     this.#drawn = { of, scene }
@@ -161,6 +163,8 @@ export class PackingPage implements Page {
     above: () => (isInWaiting(this.#context.state) ? this.#scrollWaiting(-1) : this.#move('up')),
     'page-down': () => this.#page(1),
     'page-up': () => this.#page(-1),
+    first: () => this.#toEnd(-ALL_ROWS, firstSpot),
+    last: () => this.#toEnd(ALL_ROWS, lastSpot),
     job: () => this.#showJob(),
     'by-user': () => this.#watch.set({ isByUser: this.#context.state.queue.isByUser !== true }),
     cluster: () => this.#switchPicture(),
@@ -195,6 +199,13 @@ export class PackingPage implements Page {
     const { row, height } = tile.rect
     const from = Math.max(row + height - area.height, Math.min(offset, row))
     this.#watch.set({ spot, packingOffset: Math.max(0, Math.min(lastOffset, from)) })
+  }
+
+  #toEnd(rows: number, spotOf: typeof firstSpot): void {
+    if (isInWaiting(this.#context.state)) return this.#scrollWaiting(rows)
+    const { arrangement } = this.#scene
+    const spot = arrangement && spotOf(arrangement)
+    if (spot !== undefined) this.#choose(spot)
   }
 
   #page(pages: 1 | -1): void {
@@ -359,6 +370,7 @@ export class PackingPage implements Page {
 /** How often times and strips move. */
 const REDRAW_MS = 10_000
 const WAITING_PAGE = 5
+const ALL_ROWS = Number.MAX_SAFE_INTEGER
 
 function meanBusy(gpus: readonly GpuSample[]): number | undefined {
   const busy = gpus.flatMap(({ busy }) => busy ?? [])

@@ -1,11 +1,22 @@
 /** The Packing tab: figures, hosts as tiles with a block for each device, the selected block, the jobs with their letters, and those that wait. Pure. */
 import { printable } from '../../base/printable.ts'
+import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
 import { documentOf, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import type { FilteredTable, TableView } from '../rows/table-view.ts'
 import { arrange, type BlockSpot, firstSpot, spotIn, type TileLayout } from './arrange.ts'
 import { pastBadge, pictureRows } from './draw-tiles.ts'
 import { headRows } from './head-rows.ts'
-import { groupOf, type PackingInput, sourcesRow } from './packing-input.ts'
+import {
+  type Group,
+  groupOf,
+  HOSTS,
+  type PackingInput,
+  shownHosts,
+  shownWaiting,
+  sourcesRow,
+  WAITING,
+} from './packing-input.ts'
 import { cardsOf, chosenPane, jobRows, legendRows, waitingCardRows } from './side-panes.ts'
 
 const SIDE_ROWS = 24
@@ -37,15 +48,17 @@ export function drawPacking(input: PackingInput): PackingScene {
     const style = input.trouble === undefined ? mutedStyle(theme) : boldStyle(theme.danger)
     const words = wrapRows(printable(only.cluster), rect.width - 2, '  ', style)
     const document = documentOf([...sourcesRow(input.sources, theme), [], ...words])
-    return { ...nothing, panes: [rowsPane({ id: ' packing', title, hasKeys: true, document, rect, theme })] }
+    return { ...nothing, panes: [rowsPane({ id: HOSTS, title, hasKeys: true, document, rect, theme })] }
   }
-  const waiting = groups.flatMap(({ cluster }) => (typeof cluster === 'string' ? [] : cluster.waiting))
+  const { tables } = input
+  const allWaiting = groups.flatMap(({ cluster }) => (typeof cluster === 'string' ? [] : cluster.waiting))
+  const waiting = shownWaiting(allWaiting, tables?.waiting)
   const isWide = rect.width >= SIDE_COLUMNS && rect.height >= SIDE_ROWS
-  const parts = isWide ? besides(rect, waiting.length > 0) : below(rect, waiting.length > 0)
+  const parts = isWide ? besides(rect, allWaiting.length > 0) : below(rect, allWaiting.length > 0)
   const head = headRows(groups, input, parts.picture)
   const inside = { ...parts.picture, column: parts.picture.column + 1, row: parts.picture.row + 1 }
   const columns = parts.picture.width - 2
-  const hosts = groups.map(({ cluster }) => (typeof cluster === 'string' ? [] : cluster.hosts))
+  const hosts = groups.map(({ cluster }) => (typeof cluster === 'string' ? [] : shownHosts(cluster, tables?.hosts)))
   const room = parts.picture.height - 2 - head.length
   const legendRoom = isWide ? 0 : Math.max(1, Math.min(4, Math.floor(rect.height / 8)))
   const first = arrange(hosts, columns, Math.max(1, room - legendRoom))
@@ -56,7 +69,7 @@ export function drawPacking(input: PackingInput): PackingScene {
   const offset = Math.max(0, Math.min(input.offset, lastOffset))
   const spot = input.spot !== undefined && hasSpot(arrangement, input.spot) ? input.spot : firstSpot(arrangement)
   const { lines, pasts } = pictureRows({ groups, arrangement, offset, rows, columns, spot, input })
-  const isWaitingShown = waiting.length > 0 && parts.waiting !== undefined
+  const isWaitingShown = allWaiting.length > 0 && parts.waiting !== undefined
   const isInWaiting = input.isInWaiting === true && isWaitingShown
   const waitingCount = groups.reduce(
     (sum, { cluster }) => sum + (typeof cluster === 'string' ? 0 : cluster.waitingCount),
@@ -69,11 +82,12 @@ export function drawPacking(input: PackingInput): PackingScene {
   return {
     panes: [
       rowsPane({
-        id: ' packing',
+        id: HOSTS,
         title,
         hasKeys: !isInWaiting,
+        ...(tables === undefined ? {} : { table: hostTable(groups, hosts, tables.hosts) }),
         badges: [...scrollBadge(offset, rows, arrangement.rows, theme), ...pastBadge(pasts, columns, theme)],
-        document: documentOf([...head, ...legend, ...lines]),
+        document: documentOf([...head, ...legend, ...(arrangement.tiles.length === 0 ? [] : lines)]),
         list: {
           select(row, column) {
             const at = spotIn(arrangement, column, row - head.length - legend.length + offset)
@@ -99,8 +113,11 @@ export function drawPacking(input: PackingInput): PackingScene {
       ...(isWaitingShown && parts.waiting !== undefined
         ? [
             rowsPane({
-              id: ' waiting',
+              id: WAITING,
               title: `waiting: ${waitingCount}`,
+              ...(tables === undefined
+                ? {}
+                : { table: { view: tables.waiting, noun: 'job', all: allWaiting.length, shown: waiting.length } }),
               hasKeys: isInWaiting,
               document: documentOf(waitingRows),
               place,
@@ -118,6 +135,15 @@ export function drawPacking(input: PackingInput): PackingScene {
     spot,
     lastWaitingOffset: Math.max(0, waitingRows.length - Math.max(1, (parts.waiting?.height ?? 2) - 2)),
   }
+}
+
+function hostTable(
+  groups: readonly Group[],
+  hosts: readonly (readonly PackedHost[])[],
+  view: TableView,
+): FilteredTable {
+  const all = groups.reduce((sum, { cluster }) => sum + (typeof cluster === 'string' ? 0 : cluster.hosts.length), 0)
+  return { view, noun: 'host', all, shown: hosts.flat().length }
 }
 
 type Parts = { readonly picture: Rect; readonly chosen?: Rect; readonly jobs?: Rect; readonly waiting?: Rect }

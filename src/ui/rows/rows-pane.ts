@@ -55,7 +55,8 @@ export function rowsPane({
   const first = firstRow(place ?? TOP, document, rows)
   const count = Math.max(0, Math.min(rows, document.length - first))
   const shown = [...document.head, ...Array.from({ length: count }, (_, index) => document.row(first + index))]
-  if (table !== undefined && table.view.filter.text !== '' && document.length === 0) shown.push(noMatch(table, theme))
+  const left = table?.shown ?? document.length
+  if (table !== undefined && table.view.filter.text !== '' && left === 0) shown.push(noMatch(table, theme))
   const range = ` ${first + 1}–${first + count} of ${document.length} `
   const own = [
     ...(document.length > count ? [{ text: range, style: mutedStyle(theme) }] : []),
@@ -71,7 +72,7 @@ export function rowsPane({
     frameStyle: styleOf(hasKeys ? theme.accent : theme.frame, undefined, hasKeys ? BOLD : 0),
     title: [
       { text: ` ${title} `, style: titleStyle(theme, hasKeys) },
-      ...(table === undefined ? [] : filterSpans(table, document.length, room, theme)),
+      ...(table === undefined ? [] : filterSpans(table, left, room, theme)),
     ],
     badges: own,
     notice: Array.from({ length: Math.max(0, rect.height - 2) }, (_, at) => clipRow(shown[at] ?? [], rect.width - 2)),

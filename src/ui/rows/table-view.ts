@@ -215,6 +215,8 @@ export type FilteredTable = {
   readonly noun: string
   /** How many rows there are without the filter. */
   readonly all: number
+  /** How many are left, where a row of the pane is not one of the table. */
+  readonly shown?: number
 }
 
 const LEAST_FILTER = 8

@@ -5,6 +5,7 @@ import { jobsKeys } from '../jobs/jobs-keys.ts'
 import { jobsTable } from '../jobs/jobs-tables.ts'
 import { hintsOf, type KeyEntry } from '../keys/key-table.ts'
 import { networkKeys, networkTable } from '../network/network-page.ts'
+import { packingTable } from '../packing/packing-input.ts'
 import { packingKeys } from '../packing/packing-page.ts'
 import { type TableFrame, tableKeys } from '../rows/table-view.ts'
 import { type ConsoleState, type PageTab, tableView } from '../state/console-state.ts'
@@ -17,6 +18,7 @@ const pageTables: Readonly<Partial<Record<PageTab, TableOf>>> = {
   'bring-up': bringUpTable,
   jobs: jobsTable,
   network: networkTable,
+  packing: packingTable,
   log: logTable,
 }
 

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { dayText } from '../../../src/base/time-text.ts'
 import { openConsole } from '../../support/console-driver.ts'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
@@ -143,6 +144,21 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
     expect(stdout).toMatch(/^POD +STATE +GPUS +AGE\s*\nbig +Pending +5 .*too few free GPUs/)
     expect(jsonOf(await muster(LOCAL, 'k8s', 'events', '--json'))).toContainEqual(
       expect.objectContaining({ type: 'event', name: 'big', reason: 'FailedScheduling', isWarning: true }),
+    )
+  })
+
+  it('shows the day of events of other days', async () => {
+    const atMs = Date.now() - 24 * 3_600_000
+    await kubernetes.request('POST', '/api/v1/namespaces/default/events', {
+      metadata: { name: 'earlier' },
+      involvedObject: { kind: 'Pod', name: 'gone', namespace: 'default' },
+      reason: 'Killing',
+      message: 'from the day before',
+      lastTimestamp: new Date(atMs).toISOString(),
+    })
+    const { stdout } = await muster(LOCAL, 'k8s', 'events')
+    expect(stdout.split('\n').find((line) => line.includes('Pod/gone'))).toMatch(
+      new RegExp(`^${dayText(atMs)} \\d\\d:\\d\\d:\\d\\d +Pod/gone +Killing +from the day before$`),
     )
   })
 

@@ -119,6 +119,25 @@ describe('the ranks of a gang', () => {
     expect(titles()[1]).toMatch(/log of 8 ranks/)
   })
 
+  it('are filtered by rank, host, state and what they wrote, and keys move among those that are left', async () => {
+    const { answer, press, text, titles, hints } = await openRanks()
+    await answer((rank) => ({ lines: [rank === 6 ? 'NaN in the gradient' : 'loss 1'] }))
+    await press('/host:n2')
+    expect(titles()[0]).toBe(' ranks of job 17  /host:n2▏  4 of 8 ')
+    expect(text()).toMatch(/^ n2 +▸4 ● /m)
+    expect(text()).not.toMatch(/^ n1 /m)
+    await press(' nan\r')
+    expect(text()).toMatch(/^ n2 +▸6 ● /m)
+    await press('gG\x1b[D')
+    expect(text()).toMatch(/^ n2 +▸6 ● /m)
+    await press('/x\r')
+    expect(text()).toContain('no rank matches “host:n2 nanx” · Esc clears the filter')
+    expect(hints()).toMatch(/Esc clear filter/)
+    await press('jn\r')
+    await press('\x1b')
+    expect(text()).toMatch(/^ n1 +▸?0 /m)
+  })
+
   it('name the straggler with its pace, and the key for the next rank in trouble selects it', async () => {
     const { watch, press, text } = await openRanks()
     await watch(80, (rank, s) => ({ step: rank === 6 ? 2 * s : 4 * s }))

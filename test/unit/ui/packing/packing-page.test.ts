@@ -117,6 +117,49 @@ afterEach(() => {
   for (const { console } of stands.splice(0)) console[Symbol.dispose]()
 })
 
+describe('the filter', () => {
+  it.each([
+    [80, 24],
+    [240, 67],
+  ])('leaves hosts by name, job and user, says when none is left, and Esc clears it, on %i×%i', async (columns, rows) => {
+    const { harness } = await open(columns, rows)
+    harness.type('/m2')
+    expect(screen(harness)).toMatch(/ packing {2}\/m2▏ {2}1 of 3 /)
+    expect(screen(harness)).not.toMatch(/^m[13]\b/m)
+    harness.type('\r')
+    expect(screen(harness)).toContain('GPUs 0.5/6 held')
+    expect(hints(harness)).toMatch(/Esc clear filter.*\/ filter/)
+    harness.type('/\x15job:train-1')
+    expect(screen(harness)).toMatch(/^m1\b/m)
+    expect(screen(harness)).not.toMatch(/^m[23]\b/m)
+    harness.type('!\x7fx')
+    expect(screen(harness)).toContain('no host matches “job:train-1x” · Esc clears the filter')
+    harness.type('\r')
+    harness.type('jkG\x1b')
+    expect(screen(harness)).not.toContain('train-1x')
+    harness.type('G')
+    expect(harness.console.state.queue.spot).toMatchObject({ host: 'm3' })
+  })
+
+  it('has one of its own for the jobs that wait', async () => {
+    const { harness, queue } = await open()
+    const jobs = [jobOf(1, runningOn('m1', 0)), ...[2, 3].map((id) => jobOf(id, { kind: 'queued' }))]
+    const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
+    queue.next = statusOf(specs, jobs)
+    harness.clock.advance(1000)
+    await settle()
+    harness.type('\t/train-3\r')
+    expect(screen(harness)).toMatch(/waiting: 2 {2}\/train-3 {2}1 of 2 /)
+    expect(screen(harness)).toContain('3 train-3')
+    expect(screen(harness)).not.toContain('2 train-2')
+    expect(screen(harness)).toMatch(/^m3\b/m)
+    harness.type('\x1b')
+    harness.clock.advance(100)
+    expect(screen(harness)).toContain('2 train-2')
+    expect(harness.console.state.queue.isInWaiting).toBe(true)
+  })
+})
+
 describe('what if', () => {
   it('shows where a gang would go with other strategies, policies and one more bundle, and submits nothing', async () => {
     const { harness, queue } = await open()
@@ -276,6 +319,14 @@ describe('the selected block', () => {
     harness.type('\r')
     expect(harness.console.state.tab).toBe('jobs')
     expect(harness.console.state.queue.spec).toBe(1)
+  })
+
+  it('goes to the first and the last one with g and G', async () => {
+    const { harness } = await open()
+    harness.type('G')
+    expect(harness.console.state.queue.spot).toMatchObject({ host: 'm3' })
+    harness.type('g')
+    expect(harness.console.state.queue.spot).toMatchObject({ host: 'm1' })
   })
 
   it('stays when the queue changes, and waiting jobs scroll with Tab', async () => {
