@@ -32,11 +32,15 @@ const BELOW_ROWS = 36
 /** The frame and head of the table; each host adds a row. */
 const TABLE_ROWS = 5
 const TABLE_COLUMNS = 104
+/** Of the pane below the whole table. */
+const LEAST_SIDE_ROWS = 8
 
 /** The table and the pane beside it: both where there is room, else the one with the keys. */
 function layout(area: Rect, hostCount: number, hasSideKeys: boolean): readonly [Rect | undefined, Rect | undefined] {
   if (area.width >= BESIDE_COLUMNS) return splitColumns(area, Math.min(TABLE_COLUMNS, Math.floor(area.width / 2)))
-  if (area.height >= BELOW_ROWS) return splitRows(area, Math.min(TABLE_ROWS + hostCount, Math.floor(area.height / 2)))
+  const whole = TABLE_ROWS + hostCount
+  if (area.height >= BELOW_ROWS) return splitRows(area, Math.min(whole, Math.floor(area.height / 2)))
+  if (!hasSideKeys && area.height >= whole + LEAST_SIDE_ROWS) return splitRows(area, whole)
   return hasSideKeys ? [undefined, area] : [area, undefined]
 }
 
@@ -265,7 +269,8 @@ export class BringUpPage implements Page {
     const view = this.#context.state.bringUp
     const hosts = this.#shown
     const nowMs = this.#context.clock.now()
-    const [table, side] = layout(area, hosts.length, view.hasSideKeys)
+    // A filter does not move the other pane.
+    const [table, side] = layout(area, allHosts(this.#context.state).length, view.hasSideKeys)
     const contextOf = ({ width, height }: Rect) => ({ theme, columns: width - 2, rows: height - 2, nowMs })
     const order = tableView(this.#context.state, HOSTS)
     const drawnTable = table && { rect: table, document: tableDocument(view, hosts, order, contextOf(table)) }

@@ -4,11 +4,21 @@ import { printable } from '../../base/printable.ts'
 import { wrapText } from '../../base/text-width.ts'
 import { ageText, formatDuration, timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import type { HostStatus } from '../../ops/kernel/bring-up.ts'
 import { hostsWithSteps } from '../../ops/kernel/change.ts'
 import { countPlan, type LineKind, planLines } from '../../ops/kernel/format-plan.ts'
 import { boldStyle, mutedStyle, type Style, styleOf, type Theme, type ThemeColour } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowDocument } from '../rows/rows-pane.ts'
-import { type BringUpView, type ChangeView, cellKey, cellOf, type StepView, stepsOf, toneOf } from './bring-up-view.ts'
+import {
+  type AreaColumn,
+  type BringUpView,
+  type ChangeView,
+  cellKey,
+  cellOf,
+  type StepView,
+  stepsOf,
+  toneOf,
+} from './bring-up-view.ts'
 import { cellText, phaseText, type TableContext } from './table-document.ts'
 
 /** Collects rows; long text continues in the next row, indented. */
@@ -88,7 +98,33 @@ function detailsDocument(view: BringUpView, context: TableContext): RowDocument 
     out.say(printable(line), styleOf(isBad ? theme.danger : theme.text), 2)
     if (reason !== undefined) out.say(printable(reason), mutedStyle(theme), 4)
   }
+  writeOthers(out, view, column, host, context)
   return out.document()
+}
+
+/** The same area on the other hosts, those that agree together. */
+function writeOthers(out: Writer, view: BringUpView, column: AreaColumn, own: string, { theme }: TableContext): void {
+  const known = (column.hosts ?? []).flatMap((host) => view.statuses.get(cellKey(column.name, host)) ?? [])
+  const wordsOf = ({ status, because, findings }: HostStatus) =>
+    JSON.stringify([status, because, findings.map(({ cause }) => cause)])
+  const groups = Map.groupBy(known, wordsOf)
+  for (const statuses of groups.values()) {
+    const others = statuses.filter(({ host }) => host !== own)
+    const [first] = others
+    if (first === undefined) continue
+    const { sign, text, colour } = cellText({ kind: 'status', status: first }, theme)
+    const hosts = foldHostSet(others.map(({ host }) => host))
+    const isSame = statuses.length > others.length
+    out
+      .blank()
+      .say(
+        isSame ? `the same on ${hosts}` : `${hosts}: ${sign} ${text}`,
+        isSame ? mutedStyle(theme) : boldStyle(colour),
+      )
+    if (isSame) continue
+    for (const because of first.because) out.say(`· ${printable(because)}`, styleOf(theme.text), 2)
+    for (const { gravity, cause } of first.findings) out.say(`${gravity}: ${printable(cause)}`, styleOf(theme.text), 2)
+  }
 }
 
 function planDocument({ plan, phase, order, isAgain, said }: ChangeView, context: TableContext): RowDocument {

@@ -61,6 +61,29 @@ describe('the Bring-up tab', () => {
     expect(header()).toMatch(/BRING-UP · hosts get no keys.* 1 .*2.* 6/)
   })
 
+  it.each(
+    SIZES,
+  )('shows why beside or below the table, and what the other hosts have, on %i×%i', async (columns, rows) => {
+    const { type, port, text, console } = await openTab(columns, rows)
+    const nowMs = console.clock.now()
+    const missing = ['m1', 'm2'].map((host) => ({ ...statusOf(host, 'missing', nowMs), because: ['SSH key: missing'] }))
+    port.statuses = [...missing, { ...statusOf('m3', 'differs', nowMs), because: ['SSH key: another one'] }]
+    type('r')
+    await setImmediate()
+    expect(text()).toMatch(/m1 +\+ missing/)
+    expect(text()).toMatch(/ m1 · trust *\n \+ missing/)
+    expect(text()).toContain('· SSH key: missing')
+    type('/m3')
+    type('\r')
+    expect(text()).toMatch(/^ {2}m3 +~ differs/m)
+    type('/x\r')
+    expect(text()).toContain('no host matches “m3x”')
+    type('\x1b')
+    if (rows === 24) return
+    expect(text()).toContain('the same on m2')
+    expect(text()).toMatch(/m3: ~ differs *\n *· SSH key: another one/)
+  })
+
   it('has room for four areas on 80×24', async () => {
     const { type, port, text } = await openTab()
     port.columns = ['trust', 'env', 'nfs', 'ray'].map((name) => ({ name, hosts: name === 'nfs' ? undefined : ['m1'] }))
