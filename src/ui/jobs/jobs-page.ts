@@ -92,13 +92,19 @@ const OF_LIST: ReadonlySet<JobsCommand> = new Set([
 ])
 
 const BESIDE_COLUMNS = 160
+/** Of a list with whole names, where as many as `LEAST_SIDE` are left beside it. */
+const LIST_COLUMNS = 140
+const LEAST_SIDE = 100
 /** Of the list above an open table. */
 const LIST_BY_TABLE_ROWS = 6
 
 /** The selected job is beside the list or below it; a table is above the job or in its place. */
 function layout(rect: Rect, hasTable: boolean) {
   if (rect.width >= BESIDE_COLUMNS) {
-    const [list, right] = splitColumns(rect, Math.ceil(rect.width / 2))
+    const [list, right] = splitColumns(
+      rect,
+      Math.max(Math.ceil(rect.width / 2), Math.min(LIST_COLUMNS, rect.width - LEAST_SIDE)),
+    )
     const [table, side] = hasTable ? splitRows(right, Math.ceil(right.height / 2)) : [undefined, right]
     return { list, table, side }
   }
@@ -154,7 +160,11 @@ export class JobsPage implements Page {
       logPane: (rect, theme) => this.#sidePane(rect, theme),
     })
     watch.onRead(() => {
-      if (context.state.tab === 'jobs') this.#read()
+      if (context.state.tab !== 'jobs') return
+      // The row that the user looks at stays selected when newer jobs appear above it.
+      const { spec } = this.#view
+      if (spec === undefined) watch.set({ spec: this.#chosen?.spec })
+      this.#read()
     })
   }
 

@@ -111,6 +111,25 @@ describe('the Jobs tab', () => {
     expect(text()).not.toContain('epoch 1')
   })
 
+  it('keeps the row that is shown selected when newer jobs appear above it', async () => {
+    const { text, queue, clock, press, titles } = await openTab('5')
+    expect(text()).toMatch(/^▸6 +queued/m)
+    queue.jobs.push(jobOf(7, { kind: 'queued' }))
+    queue.next = statusOf(hostSpecs(3), queue.jobs)
+    clock.advance(1000)
+    await press('')
+    expect(text()).toMatch(/^ 7 +queued.*\n▸6 +queued/m)
+    expect(titles().at(-1)).toBe(' job 6 ')
+    await press('g')
+    expect(text()).toMatch(/^▸7 +queued/m)
+  })
+
+  it('shows whole names and what they ask for where the screen is wide', async () => {
+    const long = 'a name that is longer than twenty columns'
+    const jobs = [jobOf(1, { kind: 'queued' }, { name: long })]
+    expect((await openTab('5', 240, 67, jobs)).text()).toMatch(new RegExp(`^▸1 +queued.* CPU .* ${long}$`, 'm'))
+  })
+
   it('goes to the ends and by pages with the keys of less, vi and k9s', async () => {
     const { press, console } = await openTab('5')
     const selected = () => console.state.queue.details?.job.id
