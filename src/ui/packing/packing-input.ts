@@ -66,9 +66,10 @@ export const HOSTS = ' packing'
 export const WAITING = ' waiting'
 
 /** Undefined: there are no hosts to filter. */
-export function packingTable({ queue }: ConsoleState): TableFrame | undefined {
-  const { status, trouble, picture, isInWaiting } = queue
-  if (picture === 'queue' && (status === undefined || trouble !== undefined)) return undefined
+export function packingTable(state: ConsoleState): TableFrame | undefined {
+  const { status, trouble, isInWaiting } = state.queue
+  const isQueueAlone = shownPlaces(state).every((place) => place === 'queue')
+  if (isQueueAlone && (status === undefined || trouble !== undefined)) return undefined
   // Both have their own order.
   return { id: isInWaiting === true ? WAITING : HOSTS, columns: [] }
 }
