@@ -1,5 +1,5 @@
 /** Locks that go while a change has them: nothing is changed without them, and they outlive what they protect. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { ApplyEvent } from '../../../../src/ops/kernel/apply.ts'
 import { areaOf } from '../../../../src/ops/kernel/area.ts'
 import { changeHosts } from '../../../../src/ops/kernel/change.ts'
@@ -107,16 +107,6 @@ async function change(hosts: LockedHosts, steps: Readonly<Record<string, readonl
   return { kind: end.kind, said, events, looks }
 }
 
-it('says that a host took too long to lock, not that somebody cancelled it', async () => {
-  const exec = (_host: string, _script: string, { signal }: ScriptOptions) =>
-    new Promise<ScriptResult>((resolve) => {
-      const end = (): void => resolve({ outcome: { kind: 'cancelled' }, stdout: NONE, stderr: NONE, durationMs: 0 })
-      signal.addEventListener('abort', end)
-    })
-  using locks = new HostLocks({ exec }, { owner: 'me', signal: new AbortController().signal, limitFactor: 0 })
-  expect(await locks.take('m1')).toMatchObject({ kind: 'failed', reason: 'timed out' })
-})
-
 describe('a lock whose holder ends', () => {
   it('stops the steps on all hosts, and starts nothing more', async () => {
     const hosts = new LockedHosts()
@@ -163,6 +153,24 @@ describe('a lock whose holder ends', () => {
 })
 
 describe('locks', () => {
+  it('that cannot be had in time are said to have timed out, not to be cancelled', async () => {
+    vi.useFakeTimers()
+    try {
+      const silent: OpsHosts = {
+        exec: async (_, __, { signal }) => {
+          await new Promise((resolve) => signal.addEventListener('abort', resolve))
+          return { outcome: { kind: 'cancelled' }, stdout: NONE, stderr: NONE, durationMs: 0 }
+        },
+      }
+      using locks = new HostLocks(silent, { owner: 'a test', signal: new AbortController().signal })
+      const taken = locks.take('m1')
+      await vi.advanceTimersByTimeAsync(30_000)
+      expect(await taken).toMatchObject({ kind: 'failed', reason: 'timed out', outcome: { kind: 'timeout' } })
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   const isLast = (story: readonly string[]) => {
     const ended = story.findLastIndex((each) => each.endsWith(' ended'))
     return ended !== -1 && story.findIndex((each) => each.endsWith('unlocked')) > ended
