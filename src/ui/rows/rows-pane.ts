@@ -35,6 +35,9 @@ export type RowsPaneInput = {
   readonly theme: Theme
 } & Pick<PaneMouse, 'list' | 'scroll'>
 
+/** Of a filter and its counts in the frame: rows in view are left out for them. */
+const FILTER_COLUMNS = 32
+
 const TOP: ScrollPlace = { offset: 0, isFollowing: false }
 
 export function rowsPane({
@@ -58,8 +61,10 @@ export function rowsPane({
   const left = table?.shown ?? document.length
   if (table !== undefined && table.view.filter.text !== '' && left === 0) shown.push(noMatch(table, theme))
   const range = ` ${first + 1}–${first + count} of ${document.length} `
+  const isFiltered = table !== undefined && (table.view.filter.text !== '' || table.view.isTyping)
+  const isNarrow = isFiltered && rect.width < textWidth(title) + textWidth(range) + FILTER_COLUMNS
   const own = [
-    ...(document.length > count ? [{ text: range, style: mutedStyle(theme) }] : []),
+    ...(document.length > count && !isNarrow ? [{ text: range, style: mutedStyle(theme) }] : []),
     ...(badges ?? []),
     ...(isBusy === true ? [{ text: ' … ', style: boldStyle(theme.warning) }] : []),
   ]

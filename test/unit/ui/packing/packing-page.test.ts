@@ -141,18 +141,21 @@ describe('the filter', () => {
     expect(harness.console.state.queue.spot).toMatchObject({ host: 'm3' })
   })
 
-  it('has one of its own for the jobs that wait', async () => {
-    const { harness, queue } = await open()
-    const jobs = [jobOf(1, runningOn('m1', 0)), ...[2, 3].map((id) => jobOf(id, { kind: 'queued' }))]
+  it.each([
+    [80, 24],
+    [120, 40],
+  ])('has one of its own for the jobs that wait, on %i×%i', async (columns, rows) => {
+    const { harness, queue } = await open(columns, rows)
+    const jobs = [jobOf(1, runningOn('m1', 0)), ...[2, 3, 4, 5, 6, 7].map((id) => jobOf(id, { kind: 'queued' }))]
     const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
     queue.next = statusOf(specs, jobs)
     harness.clock.advance(1000)
     await settle()
     harness.type('\t/train-3\r')
-    expect(screen(harness)).toMatch(/waiting: 2 {2}\/train-3 {2}1 of 2 /)
+    expect(screen(harness)).toMatch(/waiting: 6 {2}\/train-3 {2}1 of 6 /)
     expect(screen(harness)).toContain('3 train-3')
     expect(screen(harness)).not.toContain('2 train-2')
-    expect(screen(harness)).toMatch(/^m3\b/m)
+    expect(screen(harness)).toMatch(/\bm3 ─/)
     harness.type('\x1b')
     harness.clock.advance(100)
     expect(screen(harness)).toContain('2 train-2')
