@@ -88,8 +88,8 @@ function rayParts({ ray }: ConsoleState, theme: Theme): BarPart[] {
 
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)
 
-/** From long to short: `titles` has no age, `numbers` and `digits` name only the current tab, `name` has no other, `page` has no tabs. */
-const RIGHT_LENGTHS = ['full', 'short', 'titles', 'numbers', 'digits', 'name', 'page'] as const
+/** From long to short: `short` has no age of facts, `numbers` and `digits` name only the current tab, `name` has no other, `page` has no tabs. */
+const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'digits', 'name', 'page'] as const
 type RightLength = (typeof RIGHT_LENGTHS)[number]
 
 function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: RightLength): BarPart[] {
@@ -105,10 +105,8 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
     parts.push(differencePart(state, theme))
   }
   const oldest = oldestFactMs(state.bringUp)
-  if (oldest !== undefined && (length === 'full' || length === 'short')) {
-    const age = ageText(state.clockMs - oldest)
-    parts.push({ text: length === 'full' ? ` facts ${age} old ` : ` ${age} old `, colour: theme.muted })
-  }
+  if (oldest !== undefined && length === 'full')
+    parts.push({ text: ` facts ${ageText(state.clockMs - oldest)} old `, colour: theme.muted })
   for (const { id, key, title } of TABS) {
     const isCurrent = state.tab === id
     if (length === 'name' && !isCurrent) continue
