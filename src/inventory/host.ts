@@ -44,6 +44,8 @@ export type Endpoint = {
   readonly address: string
   readonly port: number
   readonly user: string
+  /** A password goes only to hosts of one scope: the file of a console on several; undefined: they all have one. */
+  readonly passwordScope?: string
   /** Absolute paths, `~` and tokens expanded; in the order in which they are tried. */
   readonly identityFiles: readonly string[]
   /** Only `identityFiles`, not every key of the agent. */

@@ -1,4 +1,4 @@
-/** Hosts that ask the same share one dialog. A wrong answer goes to no other host, so that a typing error does not lock accounts. */
+/** Hosts of one file that ask the same share one dialog. A wrong answer goes to no other host, so that a typing error does not lock accounts. */
 import { type Clock, systemClock } from '../base/clock.ts'
 import { printable } from '../base/printable.ts'
 import type { Secret } from '../base/secret.ts'
@@ -69,8 +69,9 @@ export class CredentialBroker implements CredentialAsker, Disposable {
     return (await this.#ask(question, host, isRetry, signal))?.[0]
   }
 
-  async password({ user, host }: Endpoint, isRetry: boolean, signal: AbortSignal) {
-    const question = secretQuestion('password', user, (hosts) => `Password of ${printable(user)} on ${hosts}`)
+  async password({ user, host, passwordScope }: Endpoint, isRetry: boolean, signal: AbortSignal) {
+    const title = (hosts: string) => `Password of ${printable(user)} on ${hosts}`
+    const question = secretQuestion('password', inScope(user, passwordScope), title)
     return (await this.#ask(question, host, isRetry, signal))?.[0]
   }
 
@@ -218,6 +219,9 @@ export class CredentialBroker implements CredentialAsker, Disposable {
   }
 }
 
+/** Whose password it is: hosts of several files may have users of the same name. */
+const inScope = (user: string, scope: string | undefined): string => JSON.stringify([scope ?? null, user])
+
 function secretQuestion(kind: 'passphrase' | 'password', of: string, title: Question['title']): Question {
   const text = kind === 'password' ? 'Password' : 'Passphrase'
   const prompts = [{ text, isEchoed: false }]
@@ -239,7 +243,7 @@ function interactiveQuestion(endpoint: Endpoint, instruction: string, prompts: r
   const names = [endpoint.host, endpoint.address].filter((name) => name.length > 1)
   const generic = texts.map((text) => names.reduce((result, name) => result.replaceAll(name, '%h'), text))
   return {
-    key: ['keyboard-interactive', endpoint.user, ...generic].join('\n'),
+    key: ['keyboard-interactive', inScope(endpoint.user, endpoint.passwordScope), ...generic].join('\n'),
     kind: 'keyboard-interactive',
     instruction: remoteText(instruction),
     prompts: prompts.map(({ text, isEchoed }) => ({ text: remoteText(text), isEchoed })),

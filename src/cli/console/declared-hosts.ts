@@ -15,7 +15,7 @@ import { type EndpointOptions, resolveEndpoints } from '../../inventory/resolve-
 /** A file of a workspace. `title`: the group of its hosts. */
 export type WorkspacePart = { readonly title: string; readonly inventory: Inventory }
 
-type Origin = { readonly inventory: Inventory; readonly name: string }
+type Origin = WorkspacePart & { readonly name: string }
 
 /** Where each host name of the workspace comes from. */
 type Workspace = { readonly inventory: Inventory; readonly origins: ReadonlyMap<string, Origin> }
@@ -79,7 +79,8 @@ export class DeclaredHosts {
         const host = own[index]?.name ?? endpoint.host
         // ssh_config and the system's ssh know it by its own name.
         const alias = endpoint.alias ?? (host === endpoint.host ? undefined : endpoint.host)
-        reached.set(host, { ...endpoint, host, ...(alias === undefined ? {} : { alias }) })
+        const scoped = inPasswordScope(endpoint, origins.get(host)?.title)
+        reached.set(host, { ...scoped, host, ...(alias === undefined ? {} : { alias }) })
       }
     }
     return hosts.flatMap(({ name }) => reached.get(name) ?? [])
@@ -97,6 +98,12 @@ export class DeclaredHosts {
   }
 }
 
+/** Also its jump hosts. */
+const inPasswordScope = (endpoint: Endpoint, scope: string | undefined): Endpoint =>
+  scope === undefined
+    ? endpoint
+    : { ...endpoint, passwordScope: scope, jump: endpoint.jump.map((hop) => inPasswordScope(hop, scope)) }
+
 /** A host keeps its name if only one file has it, else it is `FILE/HOST`; so do groups. Each file is a group, too. */
 function workspaceOf(from: Inventory | readonly WorkspacePart[]): Workspace {
   if (!isParts(from)) return { inventory: from, origins: new Map() }
@@ -111,7 +118,7 @@ function workspaceOf(from: Inventory | readonly WorkspacePart[]): Workspace {
     for (const host of inventory.hosts) {
       const name = nameOf(host.name)
       hosts.push({ ...host, name, number: hosts.length + 1 })
-      origins.set(name, { inventory, name: host.name })
+      origins.set(name, { title, inventory, name: host.name })
     }
     groups.set(
       title,

@@ -179,7 +179,14 @@ export class WarmConnections implements Disposable {
 }
 
 /** Names and waiting times of the asker, and what goes with a shell instead of the connection. */
-const IRRELEVANT: ReadonlySet<string> = new Set(['host', 'number', 'connectTimeoutMs', 'persistMs', 'environment'])
+const IRRELEVANT: ReadonlySet<string> = new Set([
+  'host',
+  'number',
+  'connectTimeoutMs',
+  'persistMs',
+  'environment',
+  'passwordScope',
+])
 
 /** Equal for the same account of the same server by the same route, keys and checks. Fields that Endpoint gains later count. */
 export function connectionKey(endpoint: Endpoint): string {

@@ -60,6 +60,34 @@ describe('the credential broker', () => {
     expect(await Promise.all(answers)).toEqual(['pw', 'pw'])
   })
 
+  it('gives a password to no host of another file, at once or later', async () => {
+    const { person, broker, clock, dialog, live } = setUp()
+    const ask = (host: string, passwordScope: string) =>
+      broker.password(endpointOf(host, { passwordScope }), false, live).then((secret) => secret?.reveal())
+    const prompt = (host: string, passwordScope: string) =>
+      broker
+        .keyboardInteractive(
+          endpointOf(host, { passwordScope }),
+          '',
+          [{ text: 'Password: ', isEchoed: false }],
+          false,
+          live,
+        )
+        .then((secrets) => secrets?.[0]?.reveal())
+    for (const question of [ask, prompt]) {
+      const before = person.requests.length
+      const [own, other] = [question('m8', 'lab'), question('n1', 'gpu')]
+      expect((await dialog(before + 1)).hosts).toEqual(['m8'])
+      person.answers('of lab')
+      expect(await own).toBe('of lab')
+      expect((await dialog(before + 2)).hosts).toEqual(['n1'])
+      person.answers('of gpu')
+      expect(await other).toBe('of gpu')
+      clock.advance(5000)
+      expect([await question('m9', 'lab'), await question('n2', 'gpu')]).toEqual(['of lab', 'of gpu'])
+    }
+  })
+
   it('adds a host that asks while the dialog is open', async () => {
     const { person, dialog, password } = setUp()
     const first = password('m8')

@@ -74,6 +74,17 @@ describe('a workspace of several files', () => {
     ])
   })
 
+  it('lets no password go from the hosts of one file to those of another, nor to their jump hosts', async () => {
+    const found = await workspace().resolve('@b,a/m1', {})
+    expect(
+      found.map(({ host, passwordScope, jump }) => [host, passwordScope, jump.map((hop) => hop.passwordScope)]),
+    ).toEqual([
+      ['b/m1', 'b', ['b']],
+      ['m9', 'b', []],
+      ['a/m1', 'a', []],
+    ])
+  })
+
   it('has no bring-up, and says why', async () => {
     const { inventory, isWorkspace } = workspace()
     const port = createConsoleBringUp({ inventory, isWorkspace, context: {} } as ConsoleConnections)
