@@ -2,6 +2,7 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import { createScreen } from '../../terminal/headless-screen.ts'
 import type { HostPart, RunEntry, SessionEntry, SessionLog, TypedEntry } from './session-log.ts'
+import type { TypedState } from './typed-line.ts'
 
 export type ReportGroup = {
   readonly hosts: readonly string[]
@@ -13,8 +14,10 @@ export type ReportGroup = {
 export type ReportSection = {
   readonly kind: 'typed' | 'run'
   readonly atMs: number
-  /** Undefined: nothing of it was echoed. */
+  /** Undefined: nothing of it was echoed, or a host hid it. */
   readonly title: string | undefined
+  /** The hosts that did not echo it. */
+  readonly hiddenBy: readonly string[]
   readonly hosts: readonly string[]
   /** The largest group first. */
   readonly groups: readonly ReportGroup[]
@@ -23,10 +26,12 @@ export type ReportSection = {
 export type SessionReport = {
   readonly sections: readonly ReportSection[]
   readonly droppedSections: number
+  /** They echoed nothing that was typed into them, while others did. */
+  readonly withoutEcho: readonly string[]
   readonly hosts: readonly string[]
 }
 
-/** Shorter ones would hide half of the report. */
+/** Shorter ones would hide half of the report: they are hidden as whole words, where they were typed. */
 const SHORTEST_SECRET = 4
 const HIDDEN = '[not shown: typed without echo]'
 /** From the beginning and from the end of an answer. */
@@ -45,14 +50,26 @@ export async function buildReport(
   log: Pick<SessionLog, 'droppedEntries' | 'secrets'>,
   promptOf: (host: string) => string | undefined,
 ): Promise<SessionReport> {
-  const hide = hiding(log.secrets())
+  const secrets = log.secrets()
+  const hide = hiding(secrets)
   const sections: ReportSection[] = []
   for (const entry of entries) {
-    const section = entry.kind === 'run' ? runSection(entry, hide) : await typedSection(entry, promptOf, hide)
+    const section =
+      entry.kind === 'run'
+        ? runSection(entry, hide)
+        : await typedSection(entry, promptOf, hidingShort(entry, secrets, hide))
     if (section !== undefined) sections.push(section)
   }
   const hosts = [...new Set(sections.flatMap((section) => section.hosts))]
-  return { sections, droppedSections: log.droppedEntries, hosts }
+  return { sections, droppedSections: log.droppedEntries, withoutEcho: hostsWithoutEcho(entries), hosts }
+}
+
+function hostsWithoutEcho(entries: readonly SessionEntry[]): readonly string[] {
+  const parts = entries.flatMap((entry) => (entry.kind === 'typed' ? [...entry.parts] : []))
+  const hostsWith = (state: TypedState) =>
+    new Set(parts.flatMap(([host, { typed }]) => (typed.lines[0]?.state === state ? [host] : [])))
+  const echoing = hostsWith('echoed')
+  return echoing.size === 0 ? [] : [...hostsWith('hidden')].filter((host) => !echoing.has(host))
 }
 
 type Hide = (text: string) => string
@@ -63,11 +80,24 @@ function hiding(secrets: ReadonlySet<string>): Hide {
   return (text) => longestFirst.reduce((sum, secret) => sum.replaceAll(secret, HIDDEN), text)
 }
 
+/** Also the short ones that were typed with this entry, on any host. */
+function hidingShort({ parts }: TypedEntry, secrets: ReadonlySet<string>, hide: Hide): Hide {
+  const typed = [...parts.values()].flatMap((part) => part.typed.lines.map(({ text }) => text))
+  const short = [...new Set(typed)].filter((text) => text.length < SHORTEST_SECRET && secrets.has(text))
+  if (short.length === 0) return hide
+  const words = short.map((text) =>
+    text.replace(/[^\p{L}\p{N}]/gu, (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`),
+  )
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.join('|')})(?![\\p{L}\\p{N}])`, 'gu')
+  return (text) => hide(text.replace(pattern, HIDDEN))
+}
+
 function runSection({ atMs, command, groups }: RunEntry, hide: Hide): ReportSection {
   const shown = groups
     .map(({ hosts, outcome, lines }) => ({ hosts, outcome, lines: lines.map(hide) }))
     .sort((a, b) => b.hosts.length - a.hosts.length)
-  return { kind: 'run', atMs, title: hide(command), hosts: groups.flatMap(({ hosts }) => hosts), groups: shown }
+  const hosts = groups.flatMap((group) => group.hosts)
+  return { kind: 'run', atMs, title: hide(command), hiddenBy: [], hosts, groups: shown }
 }
 
 type Shown = { readonly host: string; readonly command: string; readonly lines: readonly string[] }
@@ -103,13 +133,15 @@ async function typedSection(
   const groups = [...Map.groupBy(shown, ({ lines }) => lines.join('\n')).values()]
     .map((members) => ({ hosts: members.map(({ host }) => host), lines: members[0]?.lines ?? [] }))
     .sort((a, b) => b.hosts.length - a.hosts.length)
-  return { kind: 'typed', atMs, title: titleOf([...parts.values()], shown, hide), hosts: [...parts.keys()], groups }
+  const hiddenBy = [...parts].flatMap(([host, part]) => (part.typed.lines[0]?.state === 'hidden' ? [host] : []))
+  // One host may ask for a password while the others show it at their prompts.
+  const title = hiddenBy.length > 0 ? undefined : titleOf([...parts.values()], shown, hide)
+  return { kind: 'typed', atMs, title, hiddenBy, hosts: [...parts.keys()], groups }
 }
 
-/** What was typed if all hosts that answered echoed it; else nothing. */
+/** What was typed, if a host echoed it. */
 function titleOf(parts: readonly HostPart[], shown: readonly Shown[], hide: Hide): string | undefined {
   const first = parts.flatMap(({ typed }) => typed.lines[0] ?? [])
-  if (first.some(({ state }) => state === 'hidden')) return undefined
   const echoed = first.filter(({ state }) => state === 'echoed')
   if (echoed.length === 0) return undefined
   const more = Math.max(...parts.map(({ typed }) => typed.lines.length)) - 1

@@ -7,7 +7,11 @@ import type { ReportGroup, ReportSection, SessionReport } from './build-report.t
 
 export type ReportFacts = { readonly cluster: string; readonly nowMs: number }
 
-const WITHOUT_ECHO = 'typed without echo'
+/** Names the hosts that hid what others echoed: that may be a lie. */
+function withoutEcho({ hiddenBy, hosts }: ReportSection): string {
+  const isAll = hiddenBy.length === 0 || hiddenBy.length === hosts.length
+  return isAll ? 'typed without echo' : `not shown: ${foldHostSet(hiddenBy)} did not echo it`
+}
 
 /** The hosts beside the largest group; none if no two hosts agree. */
 const differing = ({ groups: [first, ...others] }: ReportSection): readonly string[] =>
@@ -30,25 +34,31 @@ function differences({ sections, hosts }: SessionReport): readonly (readonly [ho
 }
 
 function summaryOf(report: SessionReport, { nowMs }: ReportFacts): readonly string[] {
-  const { sections, hosts, droppedSections } = report
+  const { sections, hosts, droppedSections, withoutEcho: silent } = report
   const [from = nowMs, to = nowMs] = [sections[0]?.atMs, sections.at(-1)?.atMs]
   const count = `${sections.length} ${sections.length === 1 ? 'entry' : 'entries'}`
   const different = differences(report).map(([host, times]) => `${host} (${times})`)
   return [
     `${count} on ${foldHostSet(hosts)}, ${dayText(from)} ${clockOf(from)} to ${clockOf(to)}`,
     ...(different.length === 0 ? [] : [`Output differed: ${different.join(', ')}`]),
+    ...(silent.length === 0
+      ? []
+      : [`${foldHostSet(silent)} echoed nothing: what was typed there is not shown, also on the other hosts`]),
     ...(droppedSections === 0 ? [] : [`${droppedSections} earlier entries were left out`]),
   ]
 }
 
 const clockOf = (ms: number): string => timeText(ms, ms)
 
-const headOf = ({ kind, title, hosts, atMs }: ReportSection) => ({
-  time: clockOf(atMs),
-  title: title ?? WITHOUT_ECHO,
-  isCode: title !== undefined,
-  about: `${kind === 'run' ? 'run' : 'typed'} on ${foldHostSet(hosts)}`,
-})
+function headOf(section: ReportSection) {
+  const { kind, title, hosts, atMs } = section
+  return {
+    time: clockOf(atMs),
+    title: title ?? withoutEcho(section),
+    isCode: title !== undefined,
+    about: `${kind === 'run' ? 'run' : 'typed'} on ${foldHostSet(hosts)}`,
+  }
+}
 
 const groupTitle = ({ hosts, outcome }: ReportGroup): string =>
   [`${foldHostSet(hosts)} (${hosts.length})`, ...(outcome === undefined ? [] : [outcome])].join(': ')

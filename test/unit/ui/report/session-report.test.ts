@@ -73,6 +73,45 @@ it('never has what was typed without echo, even where another host shows it', as
   expect(markdown).toContain('` whoami `')
 })
 
+it('names the host that echoes nothing, since it hides what was typed into all', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  type('systemctl restart nfs\r')
+  for (const host of ['m1', 'm2']) await print(host, `systemctl restart nfs\r\n\x1b[?2004h${host}# `)
+  await print('m3', '\r\nm3# ')
+  const { markdown, html } = await report()
+  expect(markdown).toContain('not shown: m3 did not echo it')
+  expect(markdown).toContain('- m3 echoed nothing: what was typed there is not shown, also on the other hosts')
+  expect(html).toContain('not shown: m3 did not echo it')
+  expect(markdown + html).not.toContain('systemctl')
+})
+
+it('hides a short password where another host showed it, and nothing else that looks like it', async () => {
+  const { prompts, report, type, print, run } = harness()
+  await prompts()
+  await run('seq 3', () => '1\r\n12\r\n123\r\n')
+  for (const host of ['m1']) await print(host, '\r\nPIN: ')
+  type('1.3\r')
+  await print('m1', '\r\n\x1b[?2004hm1# ')
+  for (const host of ['m2', 'm3'])
+    await print(host, `1.3\r\nbash: 1.3: command not found, 1.35, 103\r\n\x1b[?2004h${host}# `)
+  const { markdown, html } = await report()
+  expect(markdown + html).not.toMatch(/1\.3(?!5)/)
+  expect(markdown).toContain('bash: [not shown: typed without echo]: command not found, 1.35, 103')
+  expect(markdown).toContain('1\n12\n123')
+})
+
+it('hides a short password that is typed into tmux on one host, at the prompts of the others', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  await print('m1', '\x1b[?1049h\x1b[H[sudo] password for me: ')
+  type('abc\r')
+  for (const host of ['m2', 'm3']) await print(host, `abc\r\nabc: no such command\r\n\x1b[?2004h${host}# `)
+  const { markdown, html } = await report()
+  expect(markdown).toContain('no such command')
+  expect(markdown + html).not.toContain('abc')
+})
+
 it('takes a password that is typed into tmux on one host and lands on the prompt of another', async () => {
   const { prompts, report, type, print } = harness()
   await prompts()
