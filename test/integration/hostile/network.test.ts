@@ -17,23 +17,11 @@ import { FIRST_VIEW } from '../../../src/ui/network/watch-view.ts'
 import { FIRST_TABLE_VIEW } from '../../../src/ui/rows/table-view.ts'
 import { goodResult, hostileHosts, resultOf } from '../../support/hostile-host/hostile-hosts.ts'
 import { type Choice, mutate } from '../../support/hostile-host/mutate.ts'
-import { expectNoDefect, expectPrintable, playMutations } from '../../support/hostile-host/play.ts'
+import { expectNoDefect, expectNumbers, expectPrintable, playMutations } from '../../support/hostile-host/play.ts'
 import { ManualClock } from '../../unit/ssh/manual-clock.ts'
 
 const fixture = (name: string): Buffer => readFileSync(join(import.meta.dirname, '../../fixtures/net', name))
 const signal = new AbortController().signal
-
-/** Every number that is reached from it. */
-function numbersIn(value: unknown): number[] {
-  if (typeof value === 'number') return [value]
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : []
-}
-
-function expectNumbers(value: unknown, what: string): void {
-  for (const number of numbersIn(value))
-    if (!Number.isFinite(number) || number < 0)
-      throw new Error(`${what} has the number ${number}: ${JSON.stringify(value)}`)
-}
 
 describe('a hostile host that is watched', () => {
   const GPUS =

@@ -152,3 +152,16 @@ const DEFECT =
 export function expectNoDefect(text: string, what: string): void {
   if (DEFECT.test(text)) throw new Error(`${what} tells of a defect: ${JSON.stringify(text.slice(0, 300))}`)
 }
+
+/** Every number that is reached from it. */
+function numbersIn(value: unknown): number[] {
+  if (typeof value === 'number') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : []
+}
+
+/** @throws where one is negative, infinite or none */
+export function expectNumbers(value: unknown, what: string): void {
+  for (const number of numbersIn(value))
+    if (!Number.isFinite(number) || number < 0)
+      throw new Error(`${what} has the number ${number}: ${JSON.stringify(value)}`)
+}
