@@ -1,6 +1,6 @@
 /**
  * Finds what NFS left on hosts after hosts.yaml changed: Muster's exports file, its mounts (units or blocks in fstab), packages, and
- * files of an interrupted check. They are removed as `down` would; a mount in use stays.
+ * files of an interrupted check or measurement. They are removed as `down` would; a mount in use stays.
  */
 
 import type { LeftKind } from '../../base/left.ts'
@@ -18,6 +18,7 @@ import {
 } from '../kernel/left.ts'
 import type { Operation } from '../kernel/operation.ts'
 import { packagesFact, removalVerdict } from '../kernel/packages.ts'
+import { MEASURED_FILES, REMOVE_MEASURED } from '../net/nfs/measure-nfs.ts'
 import {
   AREA,
   clientFacts,
@@ -73,6 +74,13 @@ echo end`,
 
 const KINDS: Readonly<Record<string, LeftKind>> = {
   proof: { title: 'files of a check', isBrief: true },
+  measured: {
+    title: 'files of a measurement',
+    // Another host of the same storage may be faster; listing it makes the client ask the server again.
+    remove: `${REMOVE_MEASURED}\nremove "$p" || { ls "$p" > /dev/null 2>&1; [ ! -e "$p" ]; }`,
+    isBrief: true,
+  },
+  mixed: { title: 'files of a measurement', keep: 'it also holds files that Muster did not write' },
   back: { title: 'unfinished file', isOfRoot: true, isBrief: true },
 }
 
@@ -102,16 +110,38 @@ export const left = defineLeft<Facts>({
   },
 })
 
+const MEASURED = "'.muster-nfs-????????'"
+
+/** Measurements are made in any directory: those of all NFS mounts are searched, beside what `left_each` finds. */
 function findScript(wanted: NfsWanted | undefined, host: string): string {
   const places = (wanted?.shares ?? []).flatMap(({ server, clients, path, point }) => [
     ...(server === host ? [path] : []),
     ...(clients.includes(host) ? [point] : []),
   ])
-  const own = places.map(
-    (path) => `limited find ${shellQuote(path)} -maxdepth 1 -name '.muster-proof-????????*' -user "$(id -u)"`,
-  )
-  return `{ ${[...own, ':'].join('; ')}; } 2> /dev/null | head -n 100 | while read -r each; do
-  case $each in */.muster-proof-*[!A-Za-z0-9]*) ;; *) left_found proof "$each";; esac
+  const own = places.flatMap((path) => [
+    `left_in ${shellQuote(path)} '.muster-proof-????????*'`,
+    `left_in ${shellQuote(path)} ${MEASURED}`,
+  ])
+  return `left_in() { limited find "$1" -maxdepth 1 -name "$2" -user "$(id -u)"; }
+left_measured() {
+  case \${1##*/.muster-nfs-} in *[!A-Za-z0-9]*) return;; esac
+  [ -d "$1" ] && [ ! -L "$1" ] || return
+  if limited ls -A "$1" | grep -qvxE '${MEASURED_FILES}'; then left_found mixed "$1"
+  elif [ -n "$(find "$1" -prune -mmin -3)" ]; then left_found measured "$1" 'it changed less than 3 minutes ago, so a measurement may be running'
+  else left_found measured "$1"; fi
+}
+left_mounts() {
+  while read -r source point type rest; do
+    case $type in nfs | nfs4) left_in "$(printf '%b' "$(printf '%s\\n' "$point" | sed 's/\\\\\\([0-7]\\{3\\}\\)/\\\\0\\1/g')")" ${MEASURED};; esac
+  done < /proc/mounts
+}
+left_each ${MEASURED} left_measured
+{ ${[...own, 'left_mounts'].join('; ')}; } 2> /dev/null | sort -u | head -n 100 | while read -r each; do
+  case $each in
+    */.muster-nfs-*) case $nl$left_names$nl in *"$nl$each$nl"*) ;; *) left_measured "$each";; esac;;
+    */.muster-proof-*[!A-Za-z0-9]*) ;;
+    *) left_found proof "$each";;
+  esac
 done
 [ ! -e /etc/exports.d/muster-nfs.exports.back ] || left_found back /etc/exports.d/muster-nfs.exports.back`
 }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openConsole } from '../../support/console-driver.ts'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 import { kernelImage } from '../cluster/kernel-image.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
 import { type LabNfs, labNfs } from './lab-nfs.ts'
@@ -93,6 +94,44 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     await console.expectScreen(/m8:\/nfsroot is 10\.81\.0\.1:\/nfsroot \(NFS 4\.2\)/)
     await console.expectScreen(/write: median .*\/s[\s\S]*read: median .*\/s[\s\S]*small file: median .* ms/)
     expect(await nfs.states('find /nfsroot -name ".muster-nfs-*"')).toEqual(['', '', ''])
+  })
+
+  it('finds what a killed measurement left, on the client and on the server, and removes it once nothing can be writing it', async () => {
+    const [m8, m9, m10] = [lab.kernelHost('m8'), lab.kernelHost('m9'), lab.kernelHost('m10')]
+    const muster = (...args: string[]) => [...PROGRAM, '--hosts', join(lab.directory, 'nfs.yaml'), ...args]
+    const timeoutMs = 300_000
+    const measuring = lab.run(muster('net', 'nfs', 'm8', '--time', '600'), { timeoutMs })
+    const place = async () => (await m10.mustExec('cd /nfsroot; ls -d .muster-nfs-*/data 2> /dev/null || :')).trim()
+    await waitUntil(async () => (await place()) !== '', 'the measurement to write', 60_000)
+    const name = (await place()).replace('/data', '')
+    const listed = async () => (await lab.run(muster('left', '--area', 'nfs'), { timeoutMs })).stdout
+    expect(await listed()).toMatch(new RegExp(`^m9 +nfs +used .*${name} \\(it changed less than 3 minutes ago`, 'm'))
+    // The script and its programs.
+    await m8.mustExec(
+      'until p=$(pgrep -x dd | head -n 1) && s=$(ps -o sid= -p "$p"); do :; done; pkill -9 -s $s || kill -9 $p',
+    )
+    expect((await measuring).code).toBe(1)
+    await m8.mustExec(`cd /nfsroot && touch -d '5 minutes ago' ${name}`)
+    await m9.mustExec('cd /nfsroot && mkdir .muster-nfs-aaaaaaaa && echo mine > .muster-nfs-aaaaaaaa/thesis')
+    // Clients keep the attributes of files for up to a minute.
+    await waitUntil(
+      async () => !(await listed()).includes('minutes ago, so'),
+      'every client to see the change',
+      240_000,
+    )
+    const text = await listed()
+    for (const host of ['m8', 'm9', 'm10']) {
+      expect(text).toMatch(new RegExp(`^${host} +nfs +left .* files of a measurement: /nfsroot/${name}$`, 'm'))
+      expect(text).toMatch(
+        new RegExp(`^${host} +nfs +kept .*aaaaaaaa \\(it also holds files that Muster did not write`, 'm'),
+      )
+    }
+    const removal = await lab.run(muster('left', '--area', 'nfs', '--remove', '--yes'), { timeoutMs })
+    expect(removal.code, removal.stdout + removal.stderr).toBe(0)
+    expect(await m10.mustExec('cd /nfsroot; ls -d .muster-nfs-*; cat .muster-nfs-aaaaaaaa/thesis')).toBe(
+      '.muster-nfs-aaaaaaaa\nmine\n',
+    )
+    await m9.mustExec('rm -r /nfsroot/.muster-nfs-aaaaaaaa')
   })
 
   it('lets a directory of results be proved: the mounted one is one, a directory of each host is not', async () => {

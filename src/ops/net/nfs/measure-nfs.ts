@@ -90,18 +90,27 @@ function mountOf(mounts: readonly Mount[], directory: string): NfsMount | undefi
   return { point: deepest.point, source: deepest.source, ...(version === undefined ? {} : { version }) }
 }
 
+/** Names of what a measurement writes into its directory, for grep -xE; also what an NFS client renames while it is open. */
+export const MEASURED_FILES = 'data|small[0-9]+|[.]nfs[0-9a-f]+'
+
 /**
- * Prints dd's last line after `write`, `read` and `small`, as it goes. Where everybody may rename, another user can put another
- * directory in the place of the one that was made: `remove` takes only what this script writes, and a directory that has more stays.
+ * Shell function that removes the directory of a measurement. Where everybody may rename, another user can put another directory
+ * in its place: it takes only what a measurement writes, and a directory that has more stays.
+ */
+export const REMOVE_MEASURED = `remove() {
+  (cd -P "$1" && [ -z "$(ls -A | grep -vxE '${MEASURED_FILES}')" ] && rm -f data small[0-9]*) && rmdir "$1"
+} 2> /dev/null`
+
+/**
+ * Prints dd's last line after `write`, `read` and `small`, as it goes. Its directory changes every second, so that `muster left`
+ * on another host of this storage sees that it is in use.
  */
 function measureScript(directory: string, seconds: number): string {
   const file = shellQuote(`${directory}/.muster-nfs-XXXXXXXX`)
   const block = `bs=${BLOCK_BYTES / 4} count=4`
   return `LC_ALL=C; export LC_ALL
 cd / || exit 1
-remove() {
-  (cd -P "$1" && [ -z "$(ls -A | grep -vxE 'data|small[0-9]+|[.]nfs[0-9a-f]+')" ] && rm -f data small[0-9]*) && rmdir "$1"
-} 2> /dev/null
+${REMOVE_MEASURED}
 for old in ${shellQuote(directory)}/.muster-nfs-????????; do
   [ -z "$(find "$old" -prune -type d -user "$(id -u)" -mmin +60 2> /dev/null)" ] || remove "$old"
 done
@@ -115,15 +124,20 @@ run() {
   said=$(dd "$@" 2>&1) || { printf '%s\\n' "$said" >&2; exit 1; }
   printf '%s %s\\n' "$what" "$(printf '%s\\n' "$said" | tail -n 1)"
 }
+now=0
+at_work() {
+  last=$now; now=$(date +%s)
+  [ "$now" = "$last" ] || touch -ch "$d" 2> /dev/null || :
+}
 end=$(( $(date +%s) + ${seconds} )); i=0; blocks=0
-while [ "$(date +%s)" -lt "$end" ] || [ "$blocks" -eq 0 ]; do
+while at_work; [ "$now" -lt "$end" ] || [ "$blocks" -eq 0 ]; do
   run write if=/dev/zero of="$d/data" ${block} seek=$((i * 4)) conv=notrunc,fsync
   i=$(( (i + 1) % ${MOST_BLOCKS} )); [ "$blocks" -ge ${MOST_BLOCKS} ] || blocks=$((blocks + 1))
 done
 direct=iflag=direct
 dd if="$d/data" of=/dev/null ${block} iflag=direct 2> /dev/null || { direct=; echo cached; }
 end=$(( $(date +%s) + ${seconds} )); i=0; n=0
-while [ "$(date +%s)" -lt "$end" ] || [ "$n" -eq 0 ]; do
+while at_work; [ "$now" -lt "$end" ] || [ "$n" -eq 0 ]; do
   run read if="$d/data" of=/dev/null ${block} skip=$((i * 4)) $direct
   i=$(( (i + 1) % blocks )); n=1
 done
