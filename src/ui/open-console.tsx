@@ -23,6 +23,7 @@ import { InputDecoder } from './keys/decode-input.ts'
 import { createKeymap } from './keys/registry.ts'
 import type { Preferences } from './preferences.ts'
 import { createPages, type PagePorts } from './tabs/create-pages.ts'
+import { watchOwnPane } from './tty/own-pane.ts'
 import { enterTerminal, type HostProcess, mouseSequence } from './tty/terminal-session.ts'
 import { TtyWriter } from './tty/tty-writer.ts'
 import { createVirtualStdin, VirtualStdout } from './tty/virtual-terminal.ts'
@@ -41,8 +42,8 @@ export type ConsoleTerminal = {
 export type DetachableConsole = {
   /** Gives the terminal back; everything else continues. */
   detach(): void
-  /** The earlier terminal must have been given back. */
-  attach(terminal: ConsoleTerminal): void
+  /** The earlier terminal must have been given back. `onOwnPane`: the new one is a pane of this console. */
+  attach(terminal: ConsoleTerminal, onOwnPane: (host: string) => void): void
   quit(): void
   /** Shows it, and writes it to the Log. */
   notice(message: string): void
@@ -224,13 +225,14 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     app.resize(columns, rows)
     source.showNow()
   }
-  const attach = (next: ConsoleTerminal): void => {
+  const attach = (next: ConsoleTerminal, onOwnPane: (host: string) => void): void => {
     const { stdout, colourDepth } = next
     leave()
     writer.moveTo(stdout)
     themeName = themeOn(next)
     app.change(() => ({ themeName }))
     enter(next)
+    session?.own(watchOwnPane({ fleet, clock, write: (bytes) => void writer.write(bytes), onFound: onOwnPane }))
     compositor.setTerminal(colourDepth, isUtf8Locale(next.environment))
     resize(stdout.columns || 80, stdout.rows || 24)
   }

@@ -184,17 +184,25 @@ export function holdConsole(
     }
     if (client !== undefined) {
       console.detach()
-      release(0, `The console has moved to another terminal, ${printable(terminal)}.\n`)
+      release(
+        0,
+        `The console has moved to another terminal, ${printable(terminal)}. \`muster attach ${sessionName()}\` brings it back.\n`,
+      )
     }
     endDetachment()
     client = { ...streams, link: to, terminal }
     takeEnvironment(environment, theirs)
-    console.attach({
-      ...streams,
-      environment: theirs,
-      colourDepth: options.colourDepth(theirs),
-      process: hostProcess,
-    })
+    const onOwnPane = (host: string): void => {
+      if (client?.link !== to) return
+      console?.detach()
+      goOn()
+      const text = `muster: this is the pane of ${printable(host)} in that console, which is detached now.\n`
+      release(1, `${text}To bring it back, run on another terminal: muster attach ${sessionName()}\n`)
+    }
+    console.attach(
+      { ...streams, environment: theirs, colourDepth: options.colourDepth(theirs), process: hostProcess },
+      onOwnPane,
+    )
     to.send({ type: 'attached' })
     if (typeof keep === 'boolean') {
       keepChoice = keep

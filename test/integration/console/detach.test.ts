@@ -126,6 +126,25 @@ describe('a console without its terminal', () => {
     await second.quit()
   })
 
+  it('does not stay in a pane of its own', async () => {
+    const file = join(directory, 'own.yaml')
+    writeFileSync(file, 'cluster: own\nhosts: { here: { transport: local } }\n')
+    const program = PROGRAM.map((word) => `'${word}'`).join(' ')
+    const first = await start({ args: ['--hosts', file], size: [120, 40] })
+    await first.expectReady()
+    await first.type(`cd '${process.cwd()}' && ${program} attach\r`)
+    expect(await first.ended()).toEqual({ code: 0 })
+    expect(first.screen().join(' ')).toMatch(
+      /moved to another terminal, \/dev\/pts\/\d+\. `muster attach own` brings it back\./,
+    )
+    await waitUntil(async () => (await sessions()).some(({ detachedMs }) => detachedMs !== undefined), 'it to detach')
+    const second = await start({ args: ['attach', 'own'], size: [120, 40] })
+    await second.expectOn('here', /muster: this is the pane of here in that console, which is detached now\./)
+    await second.type('echo still here\r')
+    await second.expectOn('here', /^still here$/m)
+    await second.quit()
+  })
+
   it('is offered by muster, which opens a new one on request', async () => {
     const first = await start({ args: ['--hosts', inventory.file] })
     await first.expectReady()
