@@ -145,7 +145,7 @@ switch (positionals[0]) {
       keys: values.quick ? Math.min(50, Number(values.keys)) : Number(values.keys),
       connections: Number(values.connections),
       repeats: values.quick ? 1 : 3,
-      idleMs: values.quick ? 3000 : 10_000,
+      idleMs: values.quick ? 10_000 : 30_000,
       floods: numbers(values.floods),
       nodeArguments: values.node,
       root: resolve(values.root),

@@ -1,6 +1,6 @@
 /** The two programs that are compared, each in a terminal of its own with a shell on every host, all of them receiving. */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findProgram } from '../../support/requirements.ts'
 import { endProcesses, isAlive, withDescendants } from '../support/processes.ts'
@@ -17,7 +17,7 @@ export interface Program extends AsyncDisposable {
   readonly readyMs: number
   /** The terminals of the shells, the first (focused) host first. */
   readonly shells: readonly string[]
-  /** Everything that runs on the user's machine. */
+  /** Everything that runs on the user's machine: client and console; of tmux, client, server and every ssh. */
   pids(): readonly number[]
   /** Keys go to all hosts, or to the first one only. */
   receive(whom: 'all' | 'first'): Promise<void>
@@ -54,11 +54,18 @@ export async function startMuster(options: ProgramOptions): Promise<Program> {
   })
   const runtime = join(directory, 'run')
   mkdirSync(runtime)
+  // Its compiled code is kept there from the second start on.
+  const home = join(build, 'home')
+  mkdirSync(home, { recursive: true, mode: 0o700 })
+  // Else the benchmark and all other programs on the machine would share Node's pages with it.
+  const node = join(build, 'node')
+  if (!existsSync(node)) copyFileSync(process.execPath, node)
   const command = (...args: readonly string[]): Command => ({
-    file: process.execPath,
-    args: [...(options.nodeArguments ?? []), join(build, 'dist', 'main.js'), ...args],
+    file: node,
+    args: [...(options.nodeArguments ?? []), join(build, 'bin', 'muster.js'), ...args],
     environment: environmentOf({
       PATH: `${bin}:${process.env.PATH}`,
+      HOME: home,
       XDG_CONFIG_HOME: config,
       XDG_STATE_HOME: config,
       XDG_RUNTIME_DIR: runtime,
