@@ -26,6 +26,7 @@ const newLine = (): Line => ({ text: '', plain: '', isEdited: false, echoed: und
 const MOST_OUTPUT_BYTES = 16 * 1024
 const MOST_LINES = 200
 const MOST_COLUMNS = 4096
+const MOST_PLAIN_BYTES = 16
 /** An echo takes no longer; what appears after Enter then is not an echo. */
 const ECHO_MS = 1500
 
@@ -52,6 +53,8 @@ export class TypedLines {
   /** Undefined: no more output belongs to it. */
   #echo: { readonly row: Row; readonly decoder: InstanceType<typeof TextDecoder> } | undefined
   #unfinished = ''
+  /** No character is incomplete. */
+  #isWhole = true
   #startMs: number | undefined
   #isEntered = false
   #isLate = false
@@ -81,6 +84,8 @@ export class TypedLines {
 
   type(bytes: Uint8Array, nowMs: number): void {
     this.#startMs ??= nowMs
+    const key = plainText(bytes)
+    if (key.length === 1) return this.#typeToken(key, nowMs)
     const text = Buffer.from(bytes).toString('utf8').replace(PASTE_MARK, '')
     for (const [token] of text.matchAll(TYPED_TOKEN)) this.#typeToken(token, nowMs)
   }
@@ -109,6 +114,13 @@ export class TypedLines {
     if (this.#echo === undefined || this.#outputBytes > MOST_OUTPUT_BYTES) return
     const { row, decoder } = this.#echo
     this.#outputBytes += bytes.length
+    // An echo, with every key from every host.
+    const echo = this.#unfinished === '' && this.#isWhole ? plainText(bytes) : ''
+    if (echo !== '') {
+      for (const character of echo) row.print(character)
+      return this.#match(row)
+    }
+    this.#isWhole = (bytes.at(-1) ?? 0) < 0x80
     const text = this.#unfinished + decoder.decode(bytes, { stream: true })
     const end = UNFINISHED.exec(text)?.index ?? text.length
     // An endless sequence is dropped.
@@ -143,6 +155,17 @@ export class TypedLines {
     if (isShown(line)) return 'echoed'
     return this.#outputBytes > 0 && this.#isEntered ? 'hidden' : 'silent'
   }
+}
+
+/** '' unless it is a few printable ASCII characters. */
+function plainText(bytes: Uint8Array): string {
+  if (bytes.length > MOST_PLAIN_BYTES) return ''
+  let text = ''
+  for (const byte of bytes) {
+    if (byte < 0x20 || byte > 0x7e) return ''
+    text += String.fromCharCode(byte)
+  }
+  return text
 }
 
 const isShown = ({ plain, echoed }: Line): boolean => echoed?.startsWith(plain) === true
