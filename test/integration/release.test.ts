@@ -1,0 +1,73 @@
+/** What `npm run dist` makes, as people install it: with npm, and unpacked with its own Node. */
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeRelease } from '../../scripts/dist.ts'
+import { openConsole } from '../support/console-driver.ts'
+
+const execute = promisify(execFile)
+/** Node is 127 MB to pack and unpack. */
+const LIMIT_MS = 900_000
+const PLATFORM = `${process.platform}-${process.arch}`
+
+describe('a release', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-release-test-'))
+  const release = join(directory, 'release')
+  const home = join(directory, 'home')
+  const strange = join(directory, 'strange')
+  const muster = join(directory, `muster-${PLATFORM}`, 'bin', 'muster')
+  const environment = { PATH: `${strange}:${process.env.PATH}`, HOME: home, XDG_RUNTIME_DIR: home }
+  let made: { readonly tarball: string; readonly archive: string }
+
+  beforeAll(async () => {
+    mkdirSync(home, { mode: 0o700 })
+    mkdirSync(strange)
+    writeFileSync(join(strange, 'node'), '#!/bin/sh\necho another Node >&2\nexit 1\n', { mode: 0o755 })
+    made = await makeRelease(release)
+    await execute('tar', ['-xzf', join(release, made.archive), '-C', directory])
+  }, LIMIT_MS)
+  afterAll(() => rmSync(directory, { recursive: true }))
+
+  it('has the checksum of each file', async () => {
+    const { stdout } = await execute('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: release })
+    expect(stdout).toBe(`${made.archive}: OK\n${made.tarball}: OK\n`)
+  })
+
+  it('packs the built program and its documentation, and neither sources nor tests', async () => {
+    const { stdout } = await execute('tar', ['-tzf', join(release, made.tarball)], { maxBuffer: 1 << 24 })
+    const files = stdout.trim().split('\n')
+    expect([...new Set(files.map((file) => file.split('/')[1]))].toSorted()).toEqual(
+      ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'dist', 'docs', 'hosts.yaml', 'package.json'].toSorted(),
+    )
+    for (const file of ['bin/muster.js', 'dist/main.js', 'dist/LICENSES.txt', 'dist/sbom.cdx.json'])
+      expect(files).toContain(`package/${file}`)
+  })
+
+  it('runs with the Node inside, also through symbolic links', async () => {
+    const links = join(directory, 'links')
+    mkdirSync(links)
+    symlinkSync(muster, join(directory, 'first'))
+    symlinkSync('../first', join(links, 'muster'))
+    const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'))
+    for (const file of [muster, join(links, 'muster')])
+      expect(await execute(file, ['--version'], { env: environment })).toEqual({ stdout: `${version}\n`, stderr: '' })
+  })
+
+  it('does nothing if stdout is closed, and says so', async () => {
+    const { stdout, stderr } = await execute('/bin/sh', ['-c', '"$0" --version >&-; echo $?', muster], {
+      env: environment,
+    })
+    expect(stdout).toBe('1\n')
+    expect(stderr).toMatch(/^muster: stdout is closed, nothing was done\./)
+  })
+
+  it('shows the demo, and types into it', async () => {
+    await using console = await openConsole({ program: [muster], args: ['demo', '--count', '2'], environment })
+    await console.expectReady()
+    await console.type('echo $((6 * 7))\r')
+    await console.expectOnAll(['m1', 'm2'], () => /^42$/m)
+  })
+})
