@@ -97,6 +97,10 @@ test.each([
   expect(encode(from, to)).toBe(`\x1b[1;1H\x1b[0m${written}\x1b[1;2Hxxxxxxxx`)
 })
 
+test('writes a young emoji, which a terminal may not know, over blanks', () => {
+  expect(encode(line('xxxxxxxxxxxx'), line('🫨xxxxxxxxxx'))).toBe('\x1b[1;1H\x1b[0m  \x1b[1G🫨\x1b[1;3Hxxxxxxxx')
+})
+
 test('writes what follows an accented letter at its own position, but not again', () => {
   expect(encode(line('xxxxxxxxxxxx'), line('e\u0301xxxxxxxxxxx'))).toBe('\x1b[1;1H\x1b[0me\u0301')
 })
