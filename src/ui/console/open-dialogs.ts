@@ -1,5 +1,6 @@
 /** The dialogs of the console: what each asks, previews, and does with the answer. */
 
+import { stringify } from 'yaml'
 import { defined } from '../../base/defined.ts'
 import { sentenceOf } from '../../base/errors.ts'
 import { clip, padEnd } from '../../base/text-width.ts'
@@ -256,12 +257,24 @@ export function openHelp(app: ConsoleApp): void {
   )
 }
 
+const SETTING_UNITS: Readonly<Record<string, string>> = {
+  history: 'lines of each host',
+  auto_close: 's after a shell has ended (0: never)',
+  keep_for: 'h',
+}
+
+/** As in preferences.yaml, with its unit. */
+function settingText(name: string, value: unknown): string {
+  if (typeof value !== 'object' || value === null) return [String(value), SETTING_UNITS[name] ?? ''].join(' ').trimEnd()
+  if (Object.keys(value).length === 0) return 'none'
+  return stringify(value, { collectionStyle: 'flow', lineWidth: 0 }).trimEnd()
+}
+
 export function openSettings(app: ConsoleApp): void {
   const width = Math.min(90, app.state.columns - 2)
-  const settings = Object.entries(app.options.preferences).map(([name, value]) => {
-    const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-    return { text: `${padEnd(name, 14)} ${text}` }
-  })
+  const settings = Object.entries(app.options.preferences).map(([name, value]) => ({
+    text: `${padEnd(name, 14)} ${settingText(name, value)}`,
+  }))
   app.openDialog(
     textDialog({
       id: 'settings',

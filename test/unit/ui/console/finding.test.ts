@@ -162,3 +162,13 @@ describe('the help', () => {
     expect(linesOf(harness).join('\n')).toMatch(/preferences\.yaml[\s\S]*^leader +Ctrl-\]$/m)
   })
 })
+
+it('shows the settings as preferences.yaml has them, with their units', () => {
+  const harness = createConsoleHarness()
+  harness.type(`${LEADER},`)
+  const text = linesOf(harness).join('\n')
+  expect(text).toMatch(/^pane +\{ columns: 40, rows: 8 \}$/m)
+  expect(text).toMatch(/^history +1000 lines of each host$/m)
+  expect(text).toMatch(/^keep_for +8 h$/m)
+  expect(text).toMatch(/^macros +none$/m)
+})
