@@ -1,13 +1,11 @@
 /** Writes the generated documentation (`npm run docs`); with `--check` fails when what is committed is stale. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { renderKeysDocs } from '../src/ui/console/help.ts'
-import { createKeymap } from '../src/ui/keys/registry.ts'
-import { defaultPreferences } from '../src/ui/preferences.ts'
 import { renderCommandsDocs } from './generate-commands-docs.ts'
 import { renderHostsYamlDocs } from './generate-hosts-yaml-docs.ts'
+import { renderKeysDocs } from './generate-keys-docs.ts'
 
 const documents: readonly (readonly [path: string, render: () => string])[] = [
-  ['docs/keys.md', () => renderKeysDocs(createKeymap(), defaultPreferences.leader)],
+  ['docs/keys.md', renderKeysDocs],
   ['docs/hosts-yaml.md', renderHostsYamlDocs],
   ['docs/commands.md', renderCommandsDocs],
 ]

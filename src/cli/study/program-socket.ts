@@ -3,7 +3,7 @@
  * user alone, so that whoever can connect may also use the queue.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, lstatSync, readdirSync, renameSync, unlinkSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, renameSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,6 +14,7 @@ import { freeFiles } from '../../base/open-files.ts'
 import { printable } from '../../base/printable.ts'
 import type { ProgramDesk } from '../../scheduler/jobs/study-desk.ts'
 import { answerLine, MOST_LINE, parseRequest } from '../../scheduler/study/program-lines.ts'
+import { identityOf } from '../../ssh/persist/claim-address.ts'
 import type { CliContext } from '../command-line/verb.ts'
 
 const SUFFIX = 9
@@ -148,15 +149,6 @@ function remove(path: string): void {
   }
 }
 
-function identityOf(path: string): string | undefined {
-  try {
-    const { dev, ino } = lstatSync(path)
-    return `${dev} ${ino}`
-  } catch {
-    return undefined
-  }
-}
-
 const RETRY_MS = 500
 /** A scheduler that restarts is there again within this time. */
 const WAIT_MS = 30_000
@@ -170,7 +162,7 @@ export async function askScheduler(
   request: object,
   { signal, stderr, now }: Pick<CliContext, 'signal' | 'stderr' | 'now'>,
 ): Promise<JsonRecord> {
-  const foreign = isThere(dirname(address)) ? foreignDirectory(dirname(address)) : undefined
+  const foreign = existsSync(dirname(address)) ? foreignDirectory(dirname(address)) : undefined
   if (foreign !== undefined) throw notOwn(`the socket ${printable(address)}`, foreign, 'remove its directory')
   const sinceMs = now()
   for (let isFirst = true; ; isFirst = false) {
@@ -185,8 +177,6 @@ export async function askScheduler(
     await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined)
   }
 }
-
-const isThere = (path: string): boolean => identityOf(path) !== undefined
 
 /** Undefined: there is no scheduler, or it ended before it answered. */
 function exchange(address: string, line: string, signal: AbortSignal): Promise<JsonRecord | undefined> {

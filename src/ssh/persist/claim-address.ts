@@ -88,7 +88,8 @@ function claimOf(address: string, identity: string | undefined) {
   }
 }
 
-function identityOf(path: string): string | undefined {
+/** Which file it is, whatever it is called; undefined: there is none. */
+export function identityOf(path: string): string | undefined {
   try {
     const { dev, ino } = lstatSync(path)
     return `${dev} ${ino}`
