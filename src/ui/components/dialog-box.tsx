@@ -84,6 +84,30 @@ export function Themed({ colour, fill, isFilled = false, isBold = false, isDim =
   )
 }
 
+type FramedProps = {
+  readonly rect: Rect
+  readonly theme: Theme
+  readonly edge: ThemeColour
+  readonly children: ReactNode
+}
+
+/** Rows over the panes. */
+export const Framed = ({ rect: { row, column, width, height }, theme, edge, children }: FramedProps) => (
+  <Box
+    position="absolute"
+    top={row}
+    left={column}
+    width={width}
+    height={height}
+    flexDirection="column"
+    borderStyle="round"
+    overflow="hidden"
+    {...defined({ borderColor: edge, borderBackgroundColor: theme.dialog })}
+  >
+    {children}
+  </Box>
+)
+
 const ERROR_ROWS = 3
 
 /** `at`: its index in the view, since one line may be wrapped into several. */
@@ -259,17 +283,7 @@ export function DialogBox({ theme, view: given, columns, rows }: DialogBoxProps)
   )
   const blank = hasBlanks ? row('', theme.muted) : null
   return (
-    <Box
-      position="absolute"
-      top={rect.row}
-      left={rect.column}
-      width={rect.width}
-      height={rect.height}
-      flexDirection="column"
-      borderStyle="round"
-      overflow="hidden"
-      {...defined({ borderColor: edge, borderBackgroundColor: theme.dialog })}
-    >
+    <Framed rect={rect} theme={theme} edge={edge}>
       {hasTitle ? row(`  ${view.title}`, edge, true) : null}
       {blank}
       {view.input ? <InputLine theme={theme} input={view.input} width={width} /> : null}
@@ -288,7 +302,7 @@ export function DialogBox({ theme, view: given, columns, rows }: DialogBoxProps)
           .join(''),
         theme.muted,
       )}
-    </Box>
+    </Framed>
   )
 }
 

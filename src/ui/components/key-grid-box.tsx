@@ -1,10 +1,9 @@
 /** Draws the commands while the leader waits. */
 import { Box } from 'ink'
-import { defined } from '../../base/defined.ts'
 import { textWidth } from '../../base/text-width.ts'
 import type { Theme } from '../compositor/scene.ts'
 import type { GridCell, KeyGrid } from '../keys/key-grid.ts'
-import { Themed } from './dialog-box.tsx'
+import { Framed, Themed } from './dialog-box.tsx'
 
 const restOf = (cells: readonly GridCell[], width: number): number =>
   Math.max(0, width - cells.reduce((sum, { key, text }) => sum + textWidth(key) + textWidth(text), 0))
@@ -12,17 +11,7 @@ const restOf = (cells: readonly GridCell[], width: number): number =>
 export function KeyGridBox({ theme, grid: { rows, rect } }: { readonly theme: Theme; readonly grid: KeyGrid }) {
   const colours = { title: theme.accent, plain: theme.barText, disabled: theme.muted }
   return (
-    <Box
-      position="absolute"
-      top={rect.row}
-      left={rect.column}
-      width={rect.width}
-      height={rect.height}
-      flexDirection="column"
-      borderStyle="round"
-      overflow="hidden"
-      {...defined({ borderColor: theme.accent, borderBackgroundColor: theme.dialog })}
-    >
+    <Framed rect={rect} theme={theme} edge={theme.accent}>
       {rows.map((cells, row) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the place is the identity
         <Box key={row} height={1} flexShrink={0}>
@@ -46,6 +35,6 @@ export function KeyGridBox({ theme, grid: { rows, rect } }: { readonly theme: Th
           <Themed fill={theme.dialog}>{' '.repeat(restOf(cells, rect.width - 3))}</Themed>
         </Box>
       ))}
-    </Box>
+    </Framed>
   )
 }

@@ -44,8 +44,9 @@ export const jobSpan = (job: number, text: string, theme: Theme, group?: number)
   style: jobStyle(job, theme, group),
 })
 
-/** Users keep their colours. */
-export function groupOfUser(user: string): number {
+/** The colour group of a job: its own, or that of its user, who keeps it. */
+export function colourGroup({ job, user }: { readonly job: number; readonly user: string }, isByUser = false): number {
+  if (!isByUser || user === '' || job <= 0) return job
   let hash = 0
   for (const character of user) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) % 1_000_003
   return (hash % FILLS.length) + 1

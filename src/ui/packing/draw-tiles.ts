@@ -8,7 +8,7 @@ import { boldStyle, mutedStyle, type Span, styleOf, type Theme } from '../compos
 import type { RealGpu, RealUse } from '../jobs/queue-view.ts'
 import { clipRow, percentOf, type Row, rowWidth } from '../rows/rows-pane.ts'
 import type { Block, BlockSpot, Tile, TileLayout } from './arrange.ts'
-import { blockRows, groupOfUser, PAST_WORDS, pastRows, pastStyle } from './blocks.ts'
+import { blockRows, colourGroup, PAST_WORDS, pastRows, pastStyle } from './blocks.ts'
 import { nameWithTitle } from './engine-picture.ts'
 import { cpuWords, gib, warn } from './figure-rows.ts'
 import { type Past, pastCells, UseHistory } from './history.ts'
@@ -54,14 +54,10 @@ export function pictureRows({ groups, arrangement, offset, rows, columns, spot, 
     const group = groups[index]
     if (group !== undefined) canvas.put(row - offset, 0, headingRow(group, columns, input.theme))
   })
-  const context = groups.map((group) =>
-    typeof group.cluster === 'string' ? undefined : { group, cluster: group.cluster },
-  )
   for (const tile of arrangement.tiles) {
     if (tile.rect.row + tile.rect.height <= offset || tile.rect.row >= offset + rows) continue
-    const own = context[tile.group]
-    if (own === undefined) continue
-    drawTile(canvas, tile, { ...own, arrangement, offset, spot, input, pasts })
+    const group = groups[tile.group]
+    if (group !== undefined) drawTile(canvas, tile, { group, arrangement, offset, spot, input, pasts })
   }
   return { lines: canvas.lines(), pasts }
 }
@@ -92,10 +88,10 @@ class Canvas {
 
 export const PLAIN = styleOf(undefined)
 
-function headingRow({ title, figures, cluster }: Group, columns: number, theme: Theme): Row {
+function headingRow({ title, figures, trouble }: Group, columns: number, theme: Theme): Row {
   const name: Span = { text: `── ${title} `, style: boldStyle(theme.accent) }
   const rest: Row =
-    typeof cluster === 'string' ? [{ text: ` ${printable(cluster)} `, style: mutedStyle(theme) }] : (figures[0] ?? [])
+    trouble === undefined ? (figures[0] ?? []) : [{ text: ` ${printable(trouble)} `, style: mutedStyle(theme) }]
   const short = [name, ...rest]
   const long = [...short, ...(figures[1] ?? [])]
   const row = rowWidth(long) <= columns ? long : short
@@ -105,7 +101,6 @@ function headingRow({ title, figures, cluster }: Group, columns: number, theme: 
 
 type TileContext = {
   readonly group: Group
-  readonly cluster: PackedCluster
   readonly arrangement: TileLayout
   readonly offset: number
   readonly spot: BlockSpot | undefined
@@ -114,12 +109,12 @@ type TileContext = {
 }
 
 function drawTile(canvas: Canvas, tile: Tile, context: TileContext): void {
-  const { cluster, arrangement, offset, spot, input } = context
+  const { group, arrangement, offset, spot, input } = context
   const { host, rect, blocks } = tile
   const { theme } = input
   const isOwn = spot?.group === tile.group && spot.host === host.name
   const nameStyle = isOwn ? boldStyle(theme.accent) : boldStyle(theme.text)
-  const trouble = cluster.down[host.name]
+  const trouble = group.cluster.down[host.name]
   const top = rect.row - offset
   if (rect.height === 1) {
     const name = clipName(host.name, arrangement.nameColumns)
@@ -133,7 +128,7 @@ function drawTile(canvas: Canvas, tile: Tile, context: TileContext): void {
 }
 
 /** The name, why the host is down, or its amounts and its use, and a line to the end of the tile. */
-function titleRow({ host, rect, blocks }: Tile, style: Span['style'], { cluster, input }: TileContext): Row {
+function titleRow({ host, rect, blocks }: Tile, style: Span['style'], { group: { cluster }, input }: TileContext): Row {
   const { theme, used } = input
   const trouble = cluster.down[host.name]
   const hasBar = (part: Block['part']) => blocks.some((block) => block.part === part)
@@ -161,16 +156,14 @@ const coresText = (host: PackedHost): string => (host.unknown?.includes('cores')
 
 function drawBlockAt({ part, rect }: Block, tile: Tile, isChosen: boolean, context: TileContext): readonly Row[] {
   const { host } = tile
-  const { cluster, group, input, pasts } = context
+  const { group, input, pasts } = context
+  const { cluster } = group
   const { theme, used, history = NO_USE, machines, nowMs, isByUser } = input
   const machine = machines?.get(host.name) ?? host.name
   const style = {
     theme,
     isChosen,
-    groupOf: (job: number) => {
-      const user = isByUser === true ? cluster.cards.get(job)?.user : undefined
-      return user === undefined || user === '' ? job : groupOfUser(user)
-    },
+    groupOf: (job: number) => colourGroup(cluster.cards.get(job) ?? { job, user: '' }, isByUser),
   }
   const stripRows = (columns: number, height: number, of: number | 'cores') => {
     const { holds, sinceMs } = group

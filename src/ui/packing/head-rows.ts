@@ -20,20 +20,16 @@ export function headRows(groups: readonly Group[], input: PackingInput, { width 
   const own = groups.length === 1 ? (groups[0]?.figures ?? []) : []
   if (whatIf) {
     const { gang, trial } = whatIf
-    const figures = (
-      groups.find(({ cluster }) => typeof cluster !== 'string' && cluster.key === 'queue')?.figures ?? []
-    ).slice(0, 1)
-    const effects = trial === undefined ? [] : effectRows(trial, columns, input)
     return [
       ...sourcesRow(sources, theme),
-      ...figures,
+      ...(groups.find(({ cluster }) => cluster.key === 'queue')?.figures.slice(0, 1) ?? []),
       slidersRow(gang, input),
       ...whatIfRows(gang, trial, columns, theme),
-      ...effects,
+      ...(trial === undefined ? [] : effectRows(trial, columns, input)),
     ]
   }
   const texts = groups.flatMap(({ cluster, title }) => {
-    const text = typeof cluster === 'string' ? '' : fragmentationText(cluster)
+    const text = fragmentationText(cluster)
     return text === '' ? [] : [groups.length === 1 ? text : `${title}: ${text}`]
   })
   const reason = texts.flatMap((text) => wrapRows(text, columns, ' ', mutedStyle(theme)).slice(0, 2))

@@ -10,7 +10,7 @@ import type { BlockSpot } from './arrange.ts'
 import type { EnginePicture } from './engine-picture.ts'
 import { clusterFigureRows, figureRows, rayFigureRows } from './figure-rows.ts'
 import type { UseHistory } from './history.ts'
-import { clusterOfEngine, clusterOfQueue, clusterOfRay, type PackedCluster, type WaitingCard } from './picture.ts'
+import { clusterOfEngine, clusterOfQueue, clusterOfRay, NO_CLUSTER, type PackedCluster, type WaitingCard } from './picture.ts'
 import type { RayPicture } from './ray-picture.ts'
 import { type TryOut, type WhatIf, withTrial } from './what-if.ts'
 
@@ -173,8 +173,9 @@ export const NO_ANSWER = 'no answer yet …'
 /** A cluster as it is drawn. */
 export type Group = {
   readonly title: string
-  /** A string: why there is nothing to draw. */
-  readonly cluster: PackedCluster | string
+  /** Why there is nothing to draw. */
+  readonly trouble?: string
+  readonly cluster: PackedCluster
   readonly figures: readonly Row[]
   readonly sinceMs?: number | undefined
   readonly holds: ReadonlyMap<string, readonly DeviceHold[]>
@@ -183,37 +184,36 @@ export type Group = {
 export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, theme }: PackingInput): Group {
   const columns = rect.width - 2
   if (shown.kind === 'queue') {
-    const empty = { title: 'own hosts', figures: [], holds: new Map() }
-    if (trouble !== undefined) return { ...empty, cluster: trouble }
-    if (status === undefined) return { ...empty, cluster: 'reading the queue …' }
-    if (status.hosts.length === 0) return { ...empty, cluster: 'no hosts in hosts.yaml' }
+    const empty = { title: 'own hosts', cluster: NO_CLUSTER, figures: [], holds: new Map() }
+    if (trouble !== undefined) return { ...empty, trouble }
+    if (status === undefined) return { ...empty, trouble: 'reading the queue …' }
+    if (status.hosts.length === 0) return { ...empty, trouble: 'no hosts in hosts.yaml' }
     const { gang, trial } = whatIf ?? {}
     const hosts = gang && trial ? withTrial(status.hosts, gang, trial) : status.hosts
     const holds = [...status.active.flatMap(holdsOf), ...(status.past ?? [])]
     return {
       title: 'own hosts',
-      cluster: clusterOfQueue(status, hosts, holds),
+      cluster: clusterOfQueue(status, hosts),
       figures: figureRows({ ...status, hosts }, columns, theme),
       holds: Map.groupBy(holds, ({ host }) => host),
     }
   }
-  const title = shown.kind === 'ray' ? 'Ray' : placeTitle(shown.place)
   const { picture, history } = shown
-  const holds = Map.groupBy(history?.holds ?? [], ({ host }) => host)
-  const rest = { title, holds, sinceMs: history?.sinceMs ?? Number.POSITIVE_INFINITY }
-  if (typeof picture === 'string') return { ...rest, cluster: picture, figures: [] }
-  if (shown.kind === 'ray')
-    return {
-      ...rest,
-      cluster: clusterOfRay(shown.picture as RayPicture),
-      figures: rayFigureRows(shown.picture as RayPicture, theme),
-    }
-  const engine = shown.picture as EnginePicture
-  if (engine.hosts.length === 0 && engine.jobs.length === 0)
-    return { ...rest, cluster: engine.note ?? `${title} has no nodes`, figures: [] }
-  return {
-    ...rest,
-    cluster: clusterOfEngine(shown.place, engine, status?.active ?? []),
-    figures: clusterFigureRows(engine, theme),
+  const nothing = {
+    title: shown.kind === 'ray' ? 'Ray' : placeTitle(shown.place),
+    cluster: NO_CLUSTER,
+    figures: [],
+    holds: Map.groupBy(history?.holds ?? [], ({ host }) => host),
+    sinceMs: history?.sinceMs ?? Number.POSITIVE_INFINITY,
   }
+  if (typeof picture === 'string') return { ...nothing, trouble: picture }
+  if (shown.kind === 'ray') {
+    const ray = picture as RayPicture
+    return { ...nothing, cluster: clusterOfRay(ray), figures: rayFigureRows(ray, theme) }
+  }
+  const engine = picture as EnginePicture
+  if (engine.hosts.length === 0 && engine.jobs.length === 0)
+    return { ...nothing, trouble: engine.note ?? `${nothing.title} has no nodes` }
+  const cluster = clusterOfEngine(shown.place, engine, status?.active ?? [])
+  return { ...nothing, cluster, figures: clusterFigureRows(engine, theme) }
 }

@@ -44,21 +44,21 @@ export function drawPacking(input: PackingInput): PackingScene {
   const nothing = { area: rect, offset: 0, lastOffset: 0, lastWaitingOffset: 0 }
   const title =
     groups.length === 1 && only !== undefined && shown[0]?.kind !== 'queue' ? `packing of ${only.title}` : 'packing'
-  if (groups.length === 1 && typeof only?.cluster === 'string') {
+  if (groups.length === 1 && only?.trouble !== undefined) {
     const style = input.trouble === undefined ? mutedStyle(theme) : boldStyle(theme.danger)
-    const words = wrapRows(printable(only.cluster), rect.width - 2, '  ', style)
+    const words = wrapRows(printable(only.trouble), rect.width - 2, '  ', style)
     const document = documentOf([...sourcesRow(input.sources, theme), [], ...words])
     return { ...nothing, panes: [rowsPane({ id: HOSTS, title, hasKeys: true, document, rect, theme })] }
   }
   const { tables } = input
-  const allWaiting = groups.flatMap(({ cluster }) => (typeof cluster === 'string' ? [] : cluster.waiting))
+  const allWaiting = groups.flatMap(({ cluster }) => cluster.waiting)
   const waiting = shownWaiting(allWaiting, tables?.waiting)
   const isWide = rect.width >= SIDE_COLUMNS && rect.height >= SIDE_ROWS
   const parts = isWide ? besides(rect, allWaiting.length > 0) : below(rect, allWaiting.length > 0)
   const head = headRows(groups, input, parts.picture)
   const inside = { ...parts.picture, column: parts.picture.column + 1, row: parts.picture.row + 1 }
   const columns = parts.picture.width - 2
-  const hosts = groups.map(({ cluster }) => (typeof cluster === 'string' ? [] : shownHosts(cluster, tables?.hosts)))
+  const hosts = groups.map(({ cluster }) => shownHosts(cluster, tables?.hosts))
   const room = parts.picture.height - 2 - head.length
   const legendRoom = isWide ? 0 : Math.max(1, Math.min(4, Math.floor(rect.height / 8)))
   const first = arrange(hosts, columns, Math.max(1, room - legendRoom))
@@ -69,15 +69,11 @@ export function drawPacking(input: PackingInput): PackingScene {
   const offset = Math.max(0, Math.min(input.offset, lastOffset))
   const spot = input.spot !== undefined && hasSpot(arrangement, input.spot) ? input.spot : firstSpot(arrangement)
   const { lines, pasts } = pictureRows({ groups, arrangement, offset, rows, columns, spot, input })
-  const isWaitingShown = allWaiting.length > 0 && parts.waiting !== undefined
-  const isInWaiting = input.isInWaiting === true && isWaitingShown
-  const waitingCount = groups.reduce(
-    (sum, { cluster }) => sum + (typeof cluster === 'string' ? 0 : cluster.waitingCount),
-    0,
-  )
-  const waitingRows = isWaitingShown
-    ? waiting.flatMap((one) => waitingCardRows(one, (parts.waiting?.width ?? 0) - 2, input))
-    : []
+  const waitingRect = allWaiting.length > 0 ? parts.waiting : undefined
+  const isInWaiting = input.isInWaiting === true && waitingRect !== undefined
+  const waitingCount = groups.reduce((sum, { cluster }) => sum + cluster.waitingCount, 0)
+  const waitingRows = waitingRect ? waiting.flatMap((one) => waitingCardRows(one, waitingRect.width - 2, input)) : []
+  const side = (rect: Rect | undefined, draw: (rect: Rect) => PaneView) => (rect === undefined ? [] : [draw(rect)])
   const place = { offset: input.waitingOffset ?? 0, isFollowing: false }
   return {
     panes: [
@@ -97,43 +93,33 @@ export function drawPacking(input: PackingInput): PackingScene {
         rect: parts.picture,
         theme,
       }),
-      ...(parts.chosen === undefined ? [] : [chosenPane(groups, spot, parts.chosen, input)]),
-      ...(parts.jobs === undefined
-        ? []
-        : [
-            rowsPane({
-              id: ' jobs',
-              title: 'jobs',
-              hasKeys: false,
-              document: documentOf(jobRows(cardsOf(groups, arrangement, input), parts.jobs, input)),
-              rect: parts.jobs,
-              theme,
-            }),
-          ]),
-      ...(isWaitingShown && parts.waiting !== undefined
-        ? [
-            rowsPane({
-              id: WAITING,
-              title: `waiting: ${waitingCount}`,
-              ...(tables === undefined
-                ? {}
-                : { table: { view: tables.waiting, noun: 'job', all: allWaiting.length, shown: waiting.length } }),
-              hasKeys: isInWaiting,
-              document: documentOf(waitingRows),
-              place,
-              scroll: (by) => input.scrollWaiting?.(by),
-              rect: parts.waiting,
-              theme,
-            }),
-          ]
-        : []),
+      ...side(parts.chosen, (own) => chosenPane(groups, spot, own, input)),
+      ...side(parts.jobs, (own) => {
+        const document = documentOf(jobRows(cardsOf(groups, arrangement, input), own, input))
+        return rowsPane({ id: ' jobs', title: 'jobs', hasKeys: false, document, rect: own, theme })
+      }),
+      ...side(waitingRect, (own) =>
+        rowsPane({
+          id: WAITING,
+          title: `waiting: ${waitingCount}`,
+          ...(tables === undefined
+            ? {}
+            : { table: { view: tables.waiting, noun: 'job', all: allWaiting.length, shown: waiting.length } }),
+          hasKeys: isInWaiting,
+          document: documentOf(waitingRows),
+          place,
+          scroll: (by) => input.scrollWaiting?.(by),
+          rect: own,
+          theme,
+        }),
+      ),
     ],
     arrangement,
     area: { ...inside, row: inside.row + head.length + legend.length, width: columns, height: rows },
     offset,
     lastOffset,
     spot,
-    lastWaitingOffset: Math.max(0, waitingRows.length - Math.max(1, (parts.waiting?.height ?? 2) - 2)),
+    lastWaitingOffset: Math.max(0, waitingRows.length - Math.max(1, (waitingRect?.height ?? 2) - 2)),
   }
 }
 
@@ -142,7 +128,7 @@ function hostTable(
   hosts: readonly (readonly PackedHost[])[],
   view: TableView,
 ): FilteredTable {
-  const all = groups.reduce((sum, { cluster }) => sum + (typeof cluster === 'string' ? 0 : cluster.hosts.length), 0)
+  const all = groups.reduce((sum, { cluster }) => sum + cluster.hosts.length, 0)
   return { view, noun: 'host', all, shown: hosts.flat().length }
 }
 

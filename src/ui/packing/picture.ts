@@ -1,7 +1,7 @@
 /** What the Packing tab draws of each cluster: hosts, the jobs on them, and what waits and why. Pure. */
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { isActive, type Job, requestsOf } from '../../scheduler/jobs/job.ts'
-import type { DeviceHold, PackedHost } from '../../scheduler/jobs/packing.ts'
+import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import type { QueueStatus } from '../jobs/queue-view.ts'
 import { type ClusterJob, type EnginePicture, isWaiting, nameWithTitle } from './engine-picture.ts'
 import { LOOSE_JOB, type RayPicture } from './ray-picture.ts'
@@ -35,33 +35,25 @@ export type PackedCluster = {
   readonly cards: ReadonlyMap<number, JobCard>
   /** Other people's jobs: what they are on a node, or on one of its devices. */
   othersOn(node: string, device: number | undefined): readonly ClusterJob[]
-  /** Undefined: it is not known what held devices before the console looked. */
-  readonly holds: readonly DeviceHold[] | undefined
   readonly waiting: readonly WaitingCard[]
   readonly waitingCount: number
 }
 
-const NO_CLUSTER_JOBS = () => []
+/** Nothing is known of it. */
+export const NO_CLUSTER: PackedCluster = {
+  ...{ key: '', hosts: [], down: {}, cards: new Map(), waiting: [], waitingCount: 0 },
+  othersOn: () => [],
+}
 
-export function clusterOfQueue(
-  status: QueueStatus,
-  hosts: readonly PackedHost[],
-  holds: readonly DeviceHold[],
-): PackedCluster {
+export function clusterOfQueue(status: QueueStatus, hosts: readonly PackedHost[]): PackedCluster {
   const own = status.active.filter(({ spec }) => spec.engine === undefined)
   return {
+    ...NO_CLUSTER,
     key: 'queue',
     hosts,
     down: status.down,
     cards: new Map(own.map((job) => [job.id, cardOf(job)])),
-    othersOn: NO_CLUSTER_JOBS,
-    holds,
-    waiting: status.waiting.map(({ job, why, expectedMs }) => ({
-      job: job.id,
-      name: `${job.id} ${job.spec.name}`,
-      why,
-      expectedMs,
-    })),
+    waiting: status.waiting.map(({ job: { id, spec }, ...rest }) => ({ ...rest, job: id, name: `${id} ${spec.name}` })),
     waitingCount: status.counts.get('queued') ?? status.waiting.length,
   }
 }
@@ -74,11 +66,8 @@ export function clusterOfEngine(key: string, picture: EnginePicture, active: rea
     if (one.job === LOOSE_JOB) return []
     const job = byId.get(one.job)
     const devices = one.places.reduce((sum, place) => sum + place.devices.length, 0)
-    const holds = () =>
-      holdsText(
-        devices,
-        one.places.map(({ node }) => node),
-      )
+    const nodes = one.places.map(({ node }) => node)
+    const holds = () => holdsText(devices, nodes)
     if (job !== undefined) return [{ ...cardOf(job), holds }]
     return [{ job: one.job, name: one.name, title: one.title, user: one.user, holds }]
   })
@@ -94,13 +83,7 @@ export function clusterOfEngine(key: string, picture: EnginePicture, active: rea
           job === LOOSE_JOB &&
           places.some((place) => place.node === node && (device === undefined || place.devices.includes(device))),
       ),
-    holds: undefined,
-    waiting: waiting.map((one) => ({
-      job: one.job,
-      name: nameWithTitle(one, active),
-      why: one.why,
-      expectedMs: one.expectedMs,
-    })),
+    waiting: waiting.map((one) => ({ ...one, name: nameWithTitle(one, active), expectedMs: one.expectedMs })),
     waitingCount: waiting.length,
   }
 }
@@ -110,27 +93,17 @@ export function clusterOfRay(picture: RayPicture): PackedCluster {
     const holds = () => {
       const there = picture.hosts.filter(({ jobs }) => jobs.includes(job))
       const own = there.flatMap(({ devices }) => devices.flat()).filter((share) => share.job === job)
-      const milli = own.reduce((sum, share) => sum + share.milli, 0)
-      return holdsText(
-        milli / 1000,
-        there.map(({ name }) => name),
-      )
+      const names = there.map(({ name }) => name)
+      return holdsText(own.reduce((sum, { milli }) => sum + milli, 0) / 1000, names)
     }
     return [job, { job, name, title: name, user: '', holds }]
   })
   return {
+    ...NO_CLUSTER,
     key: 'ray',
     hosts: picture.hosts,
-    down: {},
     cards: new Map(cards),
-    othersOn: NO_CLUSTER_JOBS,
-    holds: undefined,
-    waiting: picture.waiting.map(({ group = LOOSE_JOB, name, why }) => ({
-      job: group,
-      name,
-      why,
-      expectedMs: undefined,
-    })),
+    waiting: picture.waiting.map(({ group: job = LOOSE_JOB, ...rest }) => ({ ...rest, job, expectedMs: undefined })),
     waitingCount: picture.waiting.length,
   }
 }

@@ -8,7 +8,7 @@ import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, styleOf, ty
 import type { RealUse } from '../jobs/queue-view.ts'
 import { documentOf, percentOf, type Row, rowsPane, rowWidth, wrapRows } from '../rows/rows-pane.ts'
 import type { BlockSpot, TileLayout } from './arrange.ts'
-import { groupOfUser, jobSpan, signOf } from './blocks.ts'
+import { colourGroup, jobSpan, signOf } from './blocks.ts'
 import { PLAIN, timeLines } from './draw-tiles.ts'
 import { nameWithTitle } from './engine-picture.ts'
 import { gib, gpus, short, warn } from './figure-rows.ts'
@@ -25,7 +25,7 @@ export function cardsOf(groups: readonly Group[], { tiles }: TileLayout, { whatI
   const amounts = new Map<string, { card: OwnCard; gpus: number; cpu: number }>()
   for (const { group, host } of tiles) {
     const { cluster } = groups[group] ?? {}
-    if (cluster === undefined || typeof cluster === 'string') continue
+    if (cluster === undefined) continue
     const noted = (job: number) => {
       const key = `${group} ${job}`
       const known = amounts.get(key)
@@ -65,9 +65,6 @@ const WHAT_IF_CARD: OwnCard = {
   cluster: '',
 }
 
-const colourGroup = ({ job, user }: JobCard, { isByUser }: PackingInput): number =>
-  isByUser === true && user !== '' && job > 0 ? groupOfUser(user) : job
-
 /** Letters of jobs with their numbers and names, the largest first, and how many more there are. */
 export function legendRows(
   cards: readonly OwnCard[],
@@ -82,7 +79,7 @@ export function legendRows(
     const by = isByUser === true && card.user !== '' ? ` ${printable(card.user)}` : ''
     const entry = [
       { text: ' ', style: PLAIN },
-      jobSpan(card.job, signOf(card.job), theme, colourGroup(card, input)),
+      jobSpan(card.job, signOf(card.job), theme, colourGroup(card, input.isByUser)),
       { text: ` ${clip(printable(card.name), MOST_LEGEND_NAME)}${by} `, style: styleOf(theme.text) },
     ]
     const more: Span = { text: ` ${cards.length - index} more`, style: mutedStyle(theme) }
@@ -112,7 +109,7 @@ export function jobRows(cards: readonly OwnCard[], { width, height }: Rect, inpu
     const user = clip(printable(card.user), 10)
     return [
       { text: ' ', style: PLAIN },
-      jobSpan(card.job, signOf(card.job), theme, colourGroup(card, input)),
+      jobSpan(card.job, signOf(card.job), theme, colourGroup(card, input.isByUser)),
       { text: ` ${name}${' '.repeat(Math.max(0, width - 27 - textWidth(name)))} `, style: styleOf(theme.text) },
       { text: `${user}${' '.repeat(Math.max(0, 10 - textWidth(user)))} `, style: mutedStyle(theme) },
       { text: end, style: mutedStyle(theme) },
@@ -131,8 +128,8 @@ export function chosenPane(
 ): PaneView {
   const { theme } = input
   const { cluster, title = '' } = (spot && groups[spot.group]) ?? {}
-  const host = typeof cluster === 'object' && spot ? cluster.hosts.find(({ name }) => name === spot.host) : undefined
-  if (spot === undefined || typeof cluster !== 'object' || host === undefined)
+  const host = cluster?.hosts.find(({ name }) => name === spot?.host)
+  if (spot === undefined || cluster === undefined || host === undefined)
     return rowsPane({ id: ' chosen', title: 'selected', hasKeys: false, document: documentOf([]), rect, theme })
   const model = typeof spot.part === 'number' ? input.used?.get(host.name)?.gpus?.get(spot.part)?.name : undefined
   const what =
@@ -214,7 +211,7 @@ function holderRows(
   const card = job === WHAT_IF_JOB ? WHAT_IF_CARD : cluster.cards.get(job)
   if (card === undefined) return factRows(job, job, `job ${job}`, [own], columns, theme)
   const facts = [printable(card.user), own, card.holds(), ...timeLines(card, nowMs)]
-  return factRows(job, colourGroup(card, input), printable(card.name), facts, columns, theme)
+  return factRows(job, colourGroup(card, input.isByUser), printable(card.name), facts, columns, theme)
 }
 
 /** A letter and a name, and facts about them in as few rows as they need. */

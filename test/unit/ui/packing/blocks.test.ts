@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
-import { blockRows, groupOfUser, jobStyle, pastRows } from '../../../../src/ui/packing/blocks.ts'
+import { blockRows, colourGroup, jobStyle, pastRows } from '../../../../src/ui/packing/blocks.ts'
 
 const theme = themes.none
 const textOf = (rows: ReturnType<typeof blockRows>): string[] => rows.map((row) => row.map(({ text }) => text).join(''))
@@ -64,8 +64,9 @@ describe('a block', () => {
   it('has the colour of its job or of its user, always the same', () => {
     expect(jobStyle(1, themes.dark)).toEqual(jobStyle(13, themes.dark))
     expect(jobStyle(1, themes.dark)).not.toEqual(jobStyle(2, themes.dark))
-    expect(groupOfUser('ann')).toBe(groupOfUser('ann'))
-    expect(jobStyle(1, themes.dark, groupOfUser('ann'))).toEqual(jobStyle(7, themes.dark, groupOfUser('ann')))
+    const groupOfAnn = (job: number) => colourGroup({ job, user: 'ann' }, true)
+    expect(groupOfAnn(1)).toBe(groupOfAnn(7))
+    expect(jobStyle(1, themes.dark, groupOfAnn(1))).toEqual(jobStyle(7, themes.dark, groupOfAnn(7)))
   })
 })
 
