@@ -7,6 +7,10 @@ export function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return made
 }
 
+/** The item at this index, or the first or the last one if it is outside. */
+export const nearest = <T>(items: readonly T[], index: number): T | undefined =>
+  items[Math.max(0, Math.min(items.length - 1, index))]
+
 /** The first index from which `isBefore` is false, if it is true for all earlier ones. */
 export function lowerBound(length: number, isBefore: (index: number) => boolean): number {
   let [low, high] = [0, length]

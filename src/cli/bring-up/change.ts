@@ -1,4 +1,5 @@
 /** `up` and `down`: what a change says, what it asks, and how it ends. */
+import { counted } from '../../base/counted.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -147,7 +148,7 @@ function finishChange(
   const hosts = new Set(plan.operations.map(({ host }) => host)).size
   report.summary(
     { hosts, done, failed, cancelled, blocked: counts.blocked, unreachable: away, findings: findings.length },
-    `${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${printable(words.join(', '))}`,
+    `${counted(hosts, 'host')}: ${printable(words.join(', '))}`,
   )
   if (signal.aborted) return EXIT.interrupted
   if (failed > 0 || blockers > 0 || counts.blocked > away) return EXIT.incomplete

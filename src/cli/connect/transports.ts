@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process'
 import { systemClock } from '../../base/clock.ts'
+import { counted } from '../../base/counted.ts'
 import { MusterError } from '../../base/errors.ts'
 import { freeFiles, type OpenFiles, openFiles } from '../../base/open-files.ts'
 import { packageRoot } from '../../base/package-root.ts'
@@ -150,7 +151,7 @@ export function fanOutFor(
       hint: raise,
     })
   stderr.write(
-    `muster: this process may open only ${files.limit} files: ${room} ${room === 1 ? 'host' : 'hosts'} at once instead of ${wanted}. ${raise}\n`,
+    `muster: this process may open only ${files.limit} files: ${counted(room, 'host')} at once instead of ${wanted}. ${raise}\n`,
   )
   return room
 }

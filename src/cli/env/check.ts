@@ -1,5 +1,6 @@
 /** `muster env check`: asks every host once, and shows what differs as a table. */
 
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -62,11 +63,9 @@ Exit codes: 0 no differences except notes, 1 something differs or is unknown, 4 
       ['blocker', 'risk', 'note'],
       drift.rows.map(({ gravity }) => gravity),
     )
-    const words = Object.entries(counts).flatMap(([word, number]) =>
-      number === 0 ? [] : [`${number} ${word}${number === 1 ? '' : 's'}`],
-    )
+    const words = Object.entries(counts).flatMap(([word, number]) => (number === 0 ? [] : [counted(number, word)]))
     const compared = drift.followed === undefined ? 'with what most of them have' : `with ${drift.followed}`
-    const head = `${facts.size} ${facts.size === 1 ? 'host' : 'hosts'} compared ${compared}`
+    const head = `${counted(facts.size, 'host')} compared ${compared}`
     const unreached = away.size === 0 ? [] : [`${away.size} not reached`]
     report.summary(
       {

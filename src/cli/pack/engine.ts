@@ -1,5 +1,6 @@
 /** What an engine's cluster has and who holds it, for `muster pack`: with real devices, and other people's jobs as one. */
 
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { whenText } from '../../base/time-text.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
@@ -54,7 +55,7 @@ export async function showEngine(
   const lines = [
     ...(note === undefined ? [] : [note]),
     ...own.map((job) => `${letterOf(job)} ${job} ${store.get(job)?.spec.name ?? ''}`),
-    ...(others > 0 ? [`${signOf(LOOSE_JOB)} ${others} other ${others === 1 ? 'job' : 'jobs'}`] : []),
+    ...(others > 0 ? [`${signOf(LOOSE_JOB)} ${counted(others, 'other job')}`] : []),
     ...waiting.slice(0, MOST_WAITING).map(({ name, why, expectedMs }) => {
       const when = expectedMs === undefined ? '' : `, expected ${whenText(expectedMs, context.now())}`
       return `waits: ${name}: ${why}${when}`

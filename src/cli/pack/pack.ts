@@ -1,6 +1,7 @@
 /** `muster pack`: which job has which device, as a picture of the hosts, and of what Ray has placed. */
 
 import { Option } from 'commander'
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { section as raySection } from '../../ops/ray/section.ts'
@@ -85,7 +86,7 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, { stdout }: CliConte
   const { downMilli, strandedMilli } = packingFigures(packed, down)
   const waiting = queue.store.counts().get('queued') ?? 0
   const lines = [
-    `${onHosts.length} ${onHosts.length === 1 ? 'job is' : 'jobs are'} on these hosts${withEngines(active)}, ${waiting} ${waiting === 1 ? 'waits' : 'wait'}.`,
+    `${counted(onHosts.length, 'job is', 'jobs are')} on these hosts${withEngines(active)}, ${counted(waiting, 'waits', 'wait')}.`,
     ...(downMilli > 0 ? [`${downMilli / 1000} GPUs are free on hosts that are down.`] : []),
     ...(strandedMilli > 0 ? [`${strandedMilli / 1000} GPUs are free on hosts without a free core.`] : []),
   ]

@@ -1,4 +1,5 @@
 /** `muster attach` and `muster sessions`: lists, attaches and ends consoles. */
+import { counted } from '../../base/counted.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { timeText, untilText } from '../../base/time-text.ts'
@@ -122,7 +123,7 @@ export async function openOrAttach(
 async function askWhich(session: FoundSession, { stdout, now, signal }: CliContext): Promise<string | undefined> {
   const { name, detachedMs = 0, shells, endsAtMs = 0 } = session
   const nowMs = now()
-  const count = `${shells} ${shells === 1 ? 'shell' : 'shells'}`
+  const count = counted(shells, 'shell')
   stdout.write(
     `The console ${name} (${count}) was detached at ${timeText(detachedMs, nowMs)} and ends at ${untilText(endsAtMs, nowMs)}.\n`,
   )

@@ -1,9 +1,9 @@
 /** `muster study stop` and `more`. */
+import { counted } from '../../base/counted.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { didYouMean } from '../../inventory/nearest-word.ts'
 import { continueStudy, stopStudy } from '../../scheduler/jobs/study-change.ts'
-import { formatTrials } from '../../scheduler/study/format-value.ts'
 import type { Study } from '../../scheduler/study/study.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
@@ -44,8 +44,8 @@ muster study more wf continues it. Trials that were stopped then start again, as
     const said = `${was}${state.kind === 'done' && state.reason !== undefined ? ` (${state.reason})` : ''}`
     if (options.json) context.stdout.write(jsonLine({ type: 'stop', study: name, stopped, running }))
     else {
-      const also = stopped === 0 ? '' : `, with ${formatTrials(stopped)}`
-      const left = running === 0 ? '' : ` ${formatTrials(running)} still running: muster study stop ${name} --now`
+      const also = stopped === 0 ? '' : `, with ${counted(stopped, 'trial')}`
+      const left = running === 0 ? '' : ` ${counted(running, 'trial')} still running: muster study stop ${name} --now`
       context.stdout.write(printable(`${name}: ${said}${also}.${left}`))
       context.stdout.write('\n')
     }
@@ -69,8 +69,8 @@ Trials that were stopped start again first, as the same trials.
     const { most, again } = continueStudy(queue.store, study, options.trials, context.now())
     if (options.json) context.stdout.write(jsonLine({ type: 'more', study: name, again, ...(most && { most }) }))
     else {
-      const upTo = most === undefined ? '' : `, up to ${formatTrials(most)}`
-      const first = again === 0 ? '' : `; ${formatTrials(again)} that ${again === 1 ? 'was' : 'were'} stopped first`
+      const upTo = most === undefined ? '' : `, up to ${counted(most, 'trial')}`
+      const first = again === 0 ? '' : `; ${counted(again, 'trial')} that ${again === 1 ? 'was' : 'were'} stopped first`
       const goes = study.spec.source === undefined ? 'continues' : 'is followed again'
       context.stdout.write(`${printable(`${name}: ${goes}${upTo}${first}.`)}\n`)
     }

@@ -1,5 +1,7 @@
 /** `muster study export`: a study for Optuna and its dashboard, for spreadsheets, or as JSON lines. */
+
 import type { Writable } from 'node:stream'
+import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { record } from '../../base/json-lines.ts'
@@ -169,7 +171,7 @@ async function toOptuna(
   if ('trouble' in answer) throw new MusterError('unreachable', `cannot write ${shown}: ${printable(answer.trouble)}`)
   const end = record(answer.lines.at(-1)) ?? {}
   if (end.op === 'end') {
-    context.stderr.write(`muster: ${trials.length} ${trials.length === 1 ? 'trial' : 'trials'} written to ${shown}\n`)
+    context.stderr.write(`muster: ${counted(trials.length, 'trial')} written to ${shown}\n`)
     return EXIT.ok
   }
   if (end.kind === 'exists')

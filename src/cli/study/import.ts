@@ -1,7 +1,9 @@
 /** `muster study import`: reads a study that runs elsewhere, and lets the scheduler follow it. */
+
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { accountName } from '../../base/account.ts'
+import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -213,7 +215,7 @@ function report(
     )
   } else {
     const listed = [...counts].map(([kind, count]) => `${count} ${kind}`).join(', ')
-    context.stdout.write(`${name}: ${read} ${read === 1 ? 'trial' : 'trials'} (${listed})\n`)
+    context.stdout.write(`${name}: ${counted(read, 'trial')} (${listed})\n`)
   }
   if (total > MOST_SOURCE_TRIALS)
     context.stderr.write(`muster: only the first ${MOST_SOURCE_TRIALS} of its ${total} trials are read\n`)

@@ -3,6 +3,7 @@
 import { randomInt } from 'node:crypto'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { accountName } from '../../base/account.ts'
+import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -15,7 +16,6 @@ import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { JobSpec } from '../../scheduler/jobs/job.ts'
 import type { NewStudy } from '../../scheduler/jobs/study-rows.ts'
 import { askNext, METHODS } from '../../scheduler/study/ask.ts'
-import { formatTrials } from '../../scheduler/study/format-value.ts'
 import { samplerOf } from '../../scheduler/study/optuna.ts'
 import { DEFAULT_DIGITS, type Point, pointKey, type Space, sizeOf } from '../../scheduler/study/space.ts'
 import { type PruneSpec, type StudySpec, spaceOf, stepMetricOf } from '../../scheduler/study/study.ts'
@@ -383,18 +383,17 @@ export function storeStudy(
 function planText({ spec, trials }: Pick<NewStudy, 'spec' | 'trials'>): string {
   const { parameters } = spaceOf(spec)
   const size = sizeOf(spaceOf(spec))
-  const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`
-  const points = Number.isFinite(size) ? count(size, 'point') : count(parameters.length, 'parameter')
+  const points = Number.isFinite(size) ? counted(size, 'point') : counted(parameters.length, 'parameter')
   const repeat = spec.repeat === 1 ? '' : `, each ${spec.repeat} times`
   const most = mostTrials({ spec, state: { kind: 'running', repeated: 0, replaced: 0, ...defined({ trials }) } })
   const far =
     spec.pbt !== undefined
-      ? count(spec.pbt.population, 'member')
+      ? counted(spec.pbt.population, 'member')
       : most === undefined
         ? `for ${spec.limitS} s`
         : most === size * spec.repeat
           ? 'all of them'
-          : `up to ${formatTrials(most)}`
+          : `up to ${counted(most, 'trial')}`
   return `${points}${repeat}, ${spec.method}, ${far}`
 }
 

@@ -1,5 +1,6 @@
 /** A study and its trials, as text and as JSON. */
 
+import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { formatDuration } from '../../base/time-text.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
@@ -9,7 +10,6 @@ import { type Metric, type MetricValues, metricJson } from '../../scheduler/jobs
 import type { OpenTrial } from '../../scheduler/jobs/study-rows.ts'
 import { ancestorsOf, descentLines } from '../../scheduler/study/descent.ts'
 import { explainStudy } from '../../scheduler/study/explain.ts'
-import { formatTrials } from '../../scheduler/study/format-value.ts'
 import { bestTrials, countTrials } from '../../scheduler/study/front.ts'
 import { importanceOf } from '../../scheduler/study/importance.ts'
 import { shownSpec } from '../../scheduler/study/source.ts'
@@ -69,7 +69,7 @@ export function studyLines(study: Study, queue: OpenQueue, nowMs: number): reado
     ['running', some(running.map((one) => openText(one, study, nowMs)))],
     [
       'waiting',
-      first === undefined ? [] : [`${formatTrials(waiting.length)}${why.length > 0 ? `: ${why.join(' ')}` : ''}`],
+      first === undefined ? [] : [`${counted(waiting.length, 'trial')}${why.length > 0 ? `: ${why.join(' ')}` : ''}`],
     ],
     ['pruned', some(pruned.toReversed().map(reasonText), 3)],
     ['failed', some(failed.toReversed().map(reasonText), 3)],

@@ -1,5 +1,6 @@
 /** The doctor's report on a host, as events for programs, and as lines for a terminal. */
 
+import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -166,5 +167,5 @@ export function formatSummary(counts: Counts): string {
   const total = well + risk + blocked + unreachable
   const others = Object.entries({ 'at risk': risk, blocked, 'not reached': unreachable })
   const words = [`${well} ok`, ...others.flatMap(([word, count]) => (count > 0 ? [`${count} ${word}`] : []))]
-  return `${total} ${total === 1 ? 'host' : 'hosts'}: ${words.join(', ')}\n`
+  return `${counted(total, 'host')}: ${words.join(', ')}\n`
 }

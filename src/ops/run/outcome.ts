@@ -1,6 +1,7 @@
 /** The outcome of a command on a host, and the summary of a run. Pure. */
 
 import { getOrMake } from '../../base/collections.ts'
+import { counted } from '../../base/counted.ts'
 
 export type RunOutcome =
   | { readonly kind: 'exit'; readonly code: number }
@@ -59,7 +60,7 @@ export function formatSummary({ hosts, exit0, failed, timeout, cancelled, unreac
     [unreachable, 'unreachable'],
   ]
   const words = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`)
-  return `${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${words.join(', ') || 'nothing was run'}`
+  return `${counted(hosts, 'host')}: ${words.join(', ') || 'nothing was run'}`
 }
 
 /** `exit 1`, `SIGKILL`, `timed out`, `unreachable: connection refused`. */

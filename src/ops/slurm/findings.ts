@@ -1,5 +1,6 @@
 /** What keeps a host out of the cluster, found before anything is changed, each with its fix. Pure. */
 
+import { counted } from '../../base/counted.ts'
 import { formatDuration } from '../../base/time-text.ts'
 import { clockDifference } from '../kernel/clock.ts'
 import { knownValue } from '../kernel/fact.ts'
@@ -169,7 +170,7 @@ function devices({ host, gpus }: SlurmHost, known: FactsOfSlurmHost): Finding[] 
   const there = knownValue(known.machine)?.gpus ?? []
   const missing = Array.from({ length: gpus }, (_, index) => index).filter((index) => !there.includes(index))
   if (missing.length === 0) return []
-  const cause = `hosts.yaml declares ${gpus} GPU${gpus === 1 ? '' : 's'}, and there is no /dev/nvidia${missing[0]}`
+  const cause = `hosts.yaml declares ${counted(gpus, 'GPU')}, and there is no /dev/nvidia${missing[0]}`
   const detail = there.length === 0 ? 'it has none' : `it has ${there.map((index) => `/dev/nvidia${index}`).join(', ')}`
   const hint = `Load the driver, or set resources: { gpu: ${there.length} } in hosts.yaml.`
   return [blocker(host, 'no-device', cause, { detail, hint, fix: onHost('sudo nvidia-smi') })]

@@ -1,5 +1,7 @@
 /** Why a gang does not fit now: what each host lacks for a bundle, or that there is too little room for all bundles together. */
+
 import { lowerBound } from '../../base/collections.ts'
+import { counted } from '../../base/counted.ts'
 import type { Cluster } from '../model/cluster.ts'
 import { countDevices, fits } from '../model/fits.ts'
 import { type Gang, holds, type Strategy, WHOLE_MILLI } from '../model/resources.ts'
@@ -34,7 +36,7 @@ export function whyNotGang(cluster: Cluster, gang: Gang) {
       lines.push(`It would fit with ${softer}.`)
     if (maxBundlesPerHost !== undefined && goesIn({ ...rest, bundles, strategy }))
       lines.push('It would fit without a limit of bundles per host.')
-    if (count > 0) lines.push(`It would fit with ${count} ${count === 1 ? 'bundle' : 'bundles'}.`)
+    if (count > 0) lines.push(`It would fit with ${counted(count, 'bundle')}.`)
   }
   const empty = cluster.copy()
   for (const placement of cluster.placements()) empty.release(placement)

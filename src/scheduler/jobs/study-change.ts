@@ -1,6 +1,6 @@
 /** How users stop a study and continue it. */
+import { counted } from '../../base/counted.ts'
 import { MusterError } from '../../base/errors.ts'
-import { formatTrials } from '../study/format-value.ts'
 import type { Study } from '../study/study.ts'
 import { mostTrials } from '../study/study-text.ts'
 import { isFinal } from './job.ts'
@@ -71,7 +71,7 @@ export function continueStudy(
       return own?.state.kind === 'cancelled' ? [own.id] : []
     })
     if (most !== undefined && count >= most && stopped.length === 0 && state.kind !== 'running')
-      throw new MusterError('usage', `${name} has nothing left to run: ${state.reason ?? formatTrials(count)}`, {
+      throw new MusterError('usage', `${name} has nothing left to run: ${state.reason ?? counted(count, 'trial')}`, {
         hint:
           state.trials !== undefined && count >= state.trials
             ? `Say how many more trials to run: muster study more ${name} --trials 10`

@@ -2,8 +2,10 @@
  * The driver's part in studies: settles trials whose jobs have ended, stops those that are not worth going on, and fills up with
  * new ones. It alone adds trials, and keeps nothing that is not in rows but what can be asked again.
  */
+
 import { hasPassed } from '../../base/clock.ts'
 import { getOrMake } from '../../base/collections.ts'
+import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { askNext, METHODS, untriedNear } from '../study/ask.ts'
@@ -307,7 +309,7 @@ export class StudyPass implements Disposable {
   #whyNoMore({ id, spec, state }: Study, nowMs: number): string | undefined {
     const { studies } = this.#options.store
     const count = studies.nextNumber(id)
-    if (state.trials !== undefined && count >= state.trials) return `${count} ${count === 1 ? 'trial' : 'trials'}`
+    if (state.trials !== undefined && count >= state.trials) return counted(count, 'trial')
     if (spec.pbt === undefined && count >= sizeOf(spaceOf(spec)) * spec.repeat) return allTried({ spec })
     if (spec.limitS !== undefined && state.beganMs !== undefined && nowMs - state.beganMs > spec.limitS * 1000)
       return `its time is up (${spec.limitS} s)`

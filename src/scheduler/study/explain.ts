@@ -1,7 +1,7 @@
 /** What a study is doing now, and why, in a few sentences for people. Pure. */
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import type { Metric } from '../jobs/metric.ts'
-import { formatTrials } from './format-value.ts'
 import type { TrialCounts } from './front.ts'
 import { DEFAULT_FACTOR } from './prune.ts'
 import { shownUrl } from './source.ts'
@@ -44,7 +44,7 @@ const onHost = (host: string | undefined) => (host === undefined ? '' : ` on ${h
 function explainMethod(spec: StudySpec, counts: TrialCounts): string {
   const size = sizeOf(spaceOf(spec)) * spec.repeat
   const tried = counts.open + counts.done + counts.failed + counts.pruned
-  const many = Number.isFinite(size) ? `${tried} of ${size} combinations tried` : `${formatTrials(tried)} so far`
+  const many = Number.isFinite(size) ? `${tried} of ${size} combinations tried` : `${counted(tried, 'trial')} so far`
   const repeats = spec.repeat > 1 ? `, each ${spec.repeat} times` : ''
   switch (spec.method) {
     case 'grid':
@@ -64,8 +64,8 @@ function explainMethod(spec: StudySpec, counts: TrialCounts): string {
   const seen = counts.done + counts.pruned
   if (!known.isModel) return `${known.name}${where}: it ${known.does}; ${many}${repeats}.`
   return seen < start
-    ? `${known.name}${where}: its first ${formatTrials(start)} are random, and ${seen} of them have ended; then it ${known.does}.`
-    : `${known.name}${where}: from the ${formatTrials(seen)} that have ended, it ${known.does}; ${many}${repeats}.`
+    ? `${known.name}${where}: its first ${counted(start, 'trial')} are random, and ${seen} of them have ended; then it ${known.does}.`
+    : `${known.name}${where}: from the ${counted(seen, 'trial')} that have ended, it ${known.does}; ${many}${repeats}.`
 }
 
 type Sampler = { readonly name: string; readonly does: string; readonly isModel: boolean }
@@ -121,7 +121,7 @@ const formatPercent = (share: number): string => `${Number((share * 100).toPreci
 function explainRepeats({ repeated, replaced }: Pick<Study['state'], 'repeated' | 'replaced'>): string {
   const suggestions = repeated === 1 ? '1 suggestion was a repeat' : `${repeated} suggestions were repeats`
   if (replaced === 0) return `${suggestions}: not run; the method was asked again.`
-  return `${suggestions}: not run; ${formatTrials(replaced)} took the nearest untried point instead.`
+  return `${suggestions}: not run; ${counted(replaced, 'trial')} took the nearest untried point instead.`
 }
 
 const PARTS: Readonly<Record<number, string>> = { 2: 'half', 3: 'third', 4: 'quarter' }
@@ -130,7 +130,7 @@ function explainPruning(rule: PruneSpec, metric: Metric | undefined, pruned: num
   const so = `${pruned} pruned so far`
   const name = metric?.name ?? 'metric'
   if (rule.rule === 'median')
-    return `Median rule: from ${rule.stepMetric} ${rule.fromStep} on, a trial stops when its best ${name} is worse than the median of at least ${formatTrials(Math.max(1, rule.fromTrials))} at that step; ${so}.`
+    return `Median rule: from ${rule.stepMetric} ${rule.fromStep} on, a trial stops when its best ${name} is worse than the median of at least ${counted(Math.max(1, rule.fromTrials), 'trial')} at that step; ${so}.`
   const factor = rule.factor ?? DEFAULT_FACTOR
   const first = rule.fromStep > 0 ? rule.fromStep : 1
   const rungs = Array.from({ length: SHOWN_RUNGS }, (_, index) => first * factor ** index)
@@ -149,5 +149,5 @@ function explainState({ spec, state }: Pick<Study, 'spec' | 'state'>, counts: Tr
   if (spec.pbt !== undefined && state.trials === undefined) return `${open}; it ends when all members have ended.`
   return state.trials === undefined
     ? `${open}${most}; it ends when all points are tried.`
-    : `${open}${most}; it ends after ${formatTrials(state.trials)}.`
+    : `${open}${most}; it ends after ${counted(state.trials, 'trial')}.`
 }

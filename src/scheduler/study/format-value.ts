@@ -14,6 +14,3 @@ export function formatValue(value: number): string {
       .replace('e+', 'e')
   return size >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(DIGITS)))
 }
-
-/** `1 trial`, `8 trials` */
-export const formatTrials = (count: number): string => `${count} trial${count === 1 ? '' : 's'}`

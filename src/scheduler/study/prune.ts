@@ -1,7 +1,9 @@
 /** Whether a running trial is stopped early, by the values that it and the others printed on the way. Pure. */
+
 import { lowerBound } from '../../base/collections.ts'
+import { counted } from '../../base/counted.ts'
 import type { Metric } from '../jobs/metric.ts'
-import { formatTrials, formatValue } from './format-value.ts'
+import { formatValue } from './format-value.ts'
 import type { PruneSpec, TrialStep } from './study.ts'
 
 /** Of halving. */
@@ -54,7 +56,7 @@ function belowMedian(
   if (!isWorse(best, middle, metric)) return undefined
   const own = `${metric.name} ${formatValue(best)}`
   const where = step === last ? '' : ` at ${rule.stepMetric} ${step}`
-  return `at ${rule.stepMetric} ${last} its ${own} is worse than the median ${formatValue(middle)} of ${formatTrials(values.length)}${where}`
+  return `at ${rule.stepMetric} ${last} its ${own} is worse than the median ${formatValue(middle)} of ${counted(values.length, 'trial')}${where}`
 }
 
 /**

@@ -1,10 +1,10 @@
 /** The plots of a study as one SVG document: no script, nothing loaded, light or dark as its reader wishes. Pure. */
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
 import type { Metric } from '../jobs/metric.ts'
 import type { Axis } from './axis.ts'
 import { explainStudy } from './explain.ts'
-import { formatTrials } from './format-value.ts'
 import { countTrials } from './front.ts'
 import type { Importance } from './importance.ts'
 import { describeBest, type ParallelPlot, type Place, type Places, type Plot, studyPlots } from './plots.ts'
@@ -239,7 +239,7 @@ function parallelPanel({ axes, lines, trials }: ParallelPlot): Panel {
         const paths = lines.slice(from, to).map((line) => `M${line.map(at).join('L')}`)
         return paths.length === 0 ? '' : `<path class="p${index}" d="${paths.join('')}"/>`
       })
-      const shown = lines.length < trials ? `${lines.length} of ${formatTrials(trials)}; ` : ''
+      const shown = lines.length < trials ? `${lines.length} of ${counted(trials, 'trial')}; ` : ''
       return [
         text(x, y + 14, 'all parameters', 'title'),
         text(x + width, y + 14, `${shown}best in red${below}`, 'end small muted'),
@@ -295,7 +295,7 @@ function importancePanel(importance: readonly Importance[], metric: string): Pan
             text(
               x + NAME_WIDTH + Math.max(1, share * width) + 8,
               top + 14,
-              `${Math.round(share * 100)} % of ${formatTrials(trials)}`,
+              `${Math.round(share * 100)} % of ${counted(trials, 'trial')}`,
               'small muted',
             ),
           ]

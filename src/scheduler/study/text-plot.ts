@@ -1,9 +1,9 @@
 /** The plots of a study as text without colours, in braille dots: for terminals. Pure. */
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, textWidth } from '../../base/text-width.ts'
 import type { Metric } from '../jobs/metric.ts'
 import type { Axis } from './axis.ts'
-import { formatTrials } from './format-value.ts'
 import type { Importance } from './importance.ts'
 import { describeBest, type Place, type Places, type Plot, studyPlots } from './plots.ts'
 import type { Study, Trial } from './study.ts'
@@ -105,13 +105,13 @@ function labelsBelow(axis: Axis, columns: number): string {
 export function importanceText(importance: readonly Importance[], metric: string, columns: number): readonly string[] {
   const name = Math.min(MOST_NAME, Math.max(...importance.map((one) => textWidth(one.name))))
   const most = Math.max(...importance.map(({ trials }) => trials))
-  const rest = columns - name - 1 - `  100 % of ${formatTrials(most)}`.length
+  const rest = columns - name - 1 - `  100 % of ${counted(most, 'trial')}`.length
   return [
     clip(`importance for ${clip(metric, MOST_NAME)} (variance of ranks, each parameter alone)`, columns),
     ...importance.map(({ name: own, share, trials }) => {
       const bar = '█'.repeat(Math.round(share * Math.max(0, rest)))
       return clip(
-        `${padded(clip(own, name), name)} ${bar} ${Math.round(share * 100)} % of ${formatTrials(trials)}`,
+        `${padded(clip(own, name), name)} ${bar} ${Math.round(share * 100)} % of ${counted(trials, 'trial')}`,
         columns,
       )
     }),

@@ -1,4 +1,5 @@
 /** The Bring-up tab: its keys and panes. It checks the hosts when first opened and on demand. */
+import { nearest } from '../../base/collections.ts'
 import type { ChangeDirection } from '../../ops/kernel/area.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { commandOf } from '../keys/key-table.ts'
@@ -226,7 +227,7 @@ export class BringUpPage implements Page {
   #move(by: number): void {
     const hosts = this.#shown
     const at = hosts.indexOf(this.#view.cursor.host ?? '')
-    const host = hosts[Math.max(0, Math.min(hosts.length - 1, at + by))]
+    const host = nearest(hosts, at + by)
     this.#work.set({ cursor: { ...this.#view.cursor, host }, sideOffset: 0 })
     this.#work.readJournal()
   }
@@ -241,7 +242,7 @@ export class BringUpPage implements Page {
     if (this.#view.hasSideKeys) return
     const names = this.#view.columns?.map(({ name }) => name) ?? []
     const at = names.indexOf(this.#view.cursor.area ?? '')
-    const area = names[Math.max(0, Math.min(names.length - 1, at + by))]
+    const area = nearest(names, at + by)
     this.#work.set({ cursor: { ...this.#view.cursor, area }, sideOffset: 0 })
     this.#work.readJournal()
   }

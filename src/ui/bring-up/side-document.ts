@@ -1,5 +1,6 @@
 /** What the pane beside the table shows: details of a cell, the plan, or the steps as they run. Pure. */
 
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { wrapText } from '../../base/text-width.ts'
 import { ageText, formatDuration, timeText } from '../../base/time-text.ts'
@@ -135,10 +136,10 @@ function planDocument({ plan, phase, order, isAgain, said }: ChangeView, context
   if (plan === undefined) return body.document(head.say('checking the hosts …', boldStyle(theme.warning)).rows)
   const { steps, blocked } = countPlan(plan)
   if (isAgain) head.say('The hosts have changed since: this is the new plan.', boldStyle(theme.warning))
-  if (steps > 0) head.say(`${count(steps, 'step')} on ${foldHostSet(hostsWithSteps(plan))}`, boldStyle(theme.text))
+  if (steps > 0) head.say(`${counted(steps, 'step')} on ${foldHostSet(hostsWithSteps(plan))}`, boldStyle(theme.text))
   else if (blocked === 0) head.say('Nothing to do.', boldStyle(theme.ok))
-  else head.say(`Nothing to apply: ${count(blocked, 'operation')} blocked, marked !`, boldStyle(theme.danger))
-  if (steps > 0 && blocked > 0) head.say(`${count(blocked, 'operation')} blocked, marked !`, boldStyle(theme.danger))
+  else head.say(`Nothing to apply: ${counted(blocked, 'operation')} blocked, marked !`, boldStyle(theme.danger))
+  if (steps > 0 && blocked > 0) head.say(`${counted(blocked, 'operation')} blocked, marked !`, boldStyle(theme.danger))
   if (phase === 'ask') head.say('y applies it, Esc discards it', boldStyle(theme.warning))
   for (const text of said) head.say(text, boldStyle(theme.danger))
   // Operations with nothing to do are muted.
@@ -152,8 +153,6 @@ function planDocument({ plan, phase, order, isAgain, said }: ChangeView, context
 
 const titleOf = ({ direction, areas, hosts }: ChangeView['order']): string =>
   `${direction === 'up' ? 'Bring up' : 'Take down'} ${areas.join(', ')} on ${foldHostSet(hosts)}`
-
-const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`
 
 function styleOfLine(kind: LineKind, text: string, theme: Theme): Style {
   if (kind === 'head') return boldStyle(theme.text)
@@ -178,7 +177,7 @@ function stepsDocument(change: ChangeView, isWhole: boolean, context: TableConte
   for (const { host, steps, tone } of sorted) {
     const ended = steps.filter(({ state }) => state.kind === 'done' || state.kind === 'unneeded').length
     const colour = { bad: theme.danger, running: theme.warning, waiting: theme.muted, ok: theme.ok }[tone]
-    out.say(`${TONE_SIGNS[tone]} ${host}  ${ended} of ${count(steps.length, 'step')}`, boldStyle(colour))
+    out.say(`${TONE_SIGNS[tone]} ${host}  ${ended} of ${counted(steps.length, 'step')}`, boldStyle(colour))
     if (tone === 'ok' && !isWhole) continue
     for (const step of steps) {
       if (isWhole || tone !== 'waiting') writeStep(out, step, isWhole, context)
@@ -196,7 +195,7 @@ function stepsHead(change: ChangeView, context: TableContext): readonly Row[] {
   const bad = number('failed', 'skipped', 'cancelled')
   if (phase !== 'ended') out.say(`${phaseText(change)} …`, boldStyle(theme.warning))
   else {
-    const done = `${number('done', 'unneeded')} of ${count(states.length, 'step')} done`
+    const done = `${number('done', 'unneeded')} of ${counted(states.length, 'step')} done`
     const text = `${HOW[end ?? 'error']}${done}${bad > 0 ? `, ${bad} failed or not started` : ''}`
     out.say(text, boldStyle(end === 'done' && bad === 0 ? theme.ok : theme.danger))
   }

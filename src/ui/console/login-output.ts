@@ -3,8 +3,10 @@
  * key, and its warnings are named in the log. A line that the user must answer stays: only complete lines above it move, and
  * only when a shell asks.
  */
+
 import { hostname, networkInterfaces } from 'node:os'
 import type { Clock } from '../../base/clock.ts'
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { wrapText } from '../../base/text-width.ts'
 import type { Endpoint } from '../../inventory/host.ts'
@@ -117,7 +119,7 @@ export class LoginOutput implements Disposable {
     const groups = [...Map.groupBy(printed, ({ text }) => text)].sort(([, a], [, b]) => b.length - a.length)
     const lines = groups.flatMap(([text, members]): DialogLine[] => {
       const texts = text.split('\n')
-      const title = `${foldHostSet(members.map(({ host }) => host))}: ${texts.length} ${texts.length === 1 ? 'line' : 'lines'}`
+      const title = `${foldHostSet(members.map(({ host }) => host))}: ${counted(texts.length, 'line')}`
       return [{ text: title, tone: 'accent' }, ...texts.flatMap(wrapped), { text: '' }]
     })
     context.openDialog(textDialog({ id: 'login-output', title: 'Printed at login', width, lines }))

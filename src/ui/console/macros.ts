@@ -1,5 +1,7 @@
 /** Text that differs from host to host: `%h` name, `%n` number, `%u` user, `%a` address, `%%` a percent sign. */
+
 import { execFile } from 'node:child_process'
+import { counted } from '../../base/counted.ts'
 import { listDialog, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { receiverList } from '../state/console-state.ts'
 import type { ConsoleApp } from './console-app.ts'
@@ -62,7 +64,7 @@ function openTemplate(app: ConsoleApp): void {
   app.openDialog(
     promptDialog({
       id: 'macro-text',
-      title: `Type into ${hosts.length} host${hosts.length === 1 ? '' : 's'}`,
+      title: `Type into ${counted(hosts.length, 'host')}`,
       label: 'Text:',
       submitTitle: 'insert without Enter',
       // Without a placeholder it may be a password.

@@ -2,6 +2,7 @@
  * Questions of connections, asked once for all hosts that ask the same: a password, a passphrase, a one-time code, new host
  * keys. What is typed stays in a closure and leaves it as a `Secret`; it is never in the store, the log or a recording.
  */
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
 import { textWidth, wrapText } from '../../base/text-width.ts'
@@ -60,7 +61,7 @@ export const credentialDialog =
             ...(request.isRetry ? [{ text: 'That was not accepted.', tone: 'error' as const }] : []),
             ...(request.instruction === '' ? [] : wrapped(request.instruction, 'muted')),
             ...(isSentence ? wrapped(question, 'plain') : []),
-            { text: `For ${hosts.length} host${hosts.length === 1 ? '' : 's'}: ${foldHostSet(hosts)}` },
+            { text: `For ${counted(hosts.length, 'host')}: ${foldHostSet(hosts)}` },
             { text: 'Sent only to the server that asks, never to a shell, and not stored.', tone: 'muted' },
           ],
           keys: [

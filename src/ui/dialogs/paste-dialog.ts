@@ -1,6 +1,7 @@
 /**
  * Text for several hosts, held for review in a small editor. Only Ctrl-s sends it, and the title says to how many hosts.
  */
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { closeOnce, type DialogFactory, type DialogLine, editLine, isCancelKey, type Line } from './dialog.ts'
@@ -65,7 +66,7 @@ export const pasteDialog =
         const sent = lines.length > 1 && lines.at(-1) === '' ? lines.length - 1 : lines.length
         return {
           id: 'paste-review',
-          title: `${given === '' ? 'Compose for' : `Paste ${sent} line${sent === 1 ? '' : 's'} into`} ${count} host${count === 1 ? '' : 's'}: ${foldHostSet(hosts)}`,
+          title: `${given === '' ? 'Compose for' : `Paste ${counted(sent, 'line')} into`} ${counted(count, 'host')}: ${foldHostSet(hosts)}`,
           lines: body,
           tone: 'danger',
           keys: [

@@ -1,5 +1,6 @@
 /** All jobs of an engine's cluster, other people's in grey, and the selected one with its nodes or why it waits. Pure. */
 
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd } from '../../base/text-width.ts'
 import { timeText, whenText } from '../../base/time-text.ts'
@@ -45,7 +46,7 @@ export function clusterDocument(
     head: [
       [
         { text: ` ${summary}`, style: boldStyle(theme.text) },
-        { text: others === 0 ? '' : `  * ${others} other ${others === 1 ? 'job' : 'jobs'}`, style: mutedStyle(theme) },
+        { text: others === 0 ? '' : `  * ${counted(others, 'other job')}`, style: mutedStyle(theme) },
       ],
       ...(note === undefined ? [] : [[{ text: ` ${printable(note)}`, style: boldStyle(theme.warning) }]]),
       [
@@ -89,7 +90,7 @@ function whereOrWhy(job: ClusterJob, nowMs: number): string {
 function placesText({ places }: ClusterJob): string {
   const nodes = [...new Set(places.map(({ node }) => node))]
   const gpus = places.reduce((sum, { devices }) => sum + devices.length, 0)
-  return `${foldHostSet(nodes)}${gpus === 0 ? '' : `, ${gpus} ${gpus === 1 ? 'GPU' : 'GPUs'}`}`
+  return `${foldHostSet(nodes)}${gpus === 0 ? '' : `, ${counted(gpus, 'GPU')}`}`
 }
 
 const MOST_PLACES = 64

@@ -177,3 +177,6 @@ export const jobsKeys = keyTable<ConsoleState>()(
 )
 
 export type JobsCommand = (typeof jobsKeys)[number]['id']
+
+/** What a part of the tab does for its keys. */
+export type JobsActions = Readonly<Partial<Record<JobsCommand, () => void>>>

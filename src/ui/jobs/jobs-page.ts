@@ -1,5 +1,8 @@
 /** The Jobs tab: the queue as a list, the selected job with its log beside it, and its actions. */
+
 import { isDeepStrictEqual } from 'node:util'
+import { nearest } from '../../base/collections.ts'
+import { counted } from '../../base/counted.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { ClusterAction, ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
@@ -28,7 +31,7 @@ import type { WorkPort } from '../work-views/work-port.ts'
 import { clusterDocument, clusterJobDocument } from './cluster-document.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
 import { jobDocument, listDocument, sweepSummary } from './documents.ts'
-import { inCluster, type JobsCommand, jobsKeys } from './jobs-keys.ts'
+import { inCluster, type JobsActions, type JobsCommand, jobsKeys } from './jobs-keys.ts'
 import {
   CLUSTER,
   chosenClusterDetails,
@@ -55,10 +58,10 @@ import {
   type QueueView,
 } from './queue-view.ts'
 import { LogTail, type QueueWatch } from './queue-watch.ts'
-import { type RanksCommand, RanksPage } from './ranks-page.ts'
+import { RanksPage } from './ranks-page.ts'
 import { tableDocument } from './results-table.ts'
 import { studySummary } from './study-documents.ts'
-import { type StudyCommand, StudyPage } from './study-page.ts'
+import { StudyPage } from './study-page.ts'
 import type { StudyReading } from './study-view.ts'
 
 const PAGE = 10
@@ -252,8 +255,7 @@ export class JobsPage implements Page {
 
   #moveInCluster(by: number): void {
     const jobs = shownClusterJobs(this.#context.state)
-    const row = Math.max(0, Math.min(jobs.length - 1, this.#clusterRow(jobs) + by))
-    const job = jobs[row]
+    const job = nearest(jobs, this.#clusterRow(jobs) + by)
     this.#clusters.show({ clusterJob: job && clusterJobKey(job) })
   }
 
@@ -350,7 +352,9 @@ export class JobsPage implements Page {
     return { offset: logOffset ?? 0, isFollowing: logOffset === undefined && this.#hasLog }
   }
 
-  readonly #own: Readonly<Record<Exclude<JobsCommand, StudyCommand | RanksCommand>, () => void>> = {
+  readonly #own: Readonly<
+    Record<Exclude<JobsCommand, keyof StudyPage['actions'] | keyof RanksPage['actions']>, () => void>
+  > = {
     'to-queue': () => this.#list('queue'),
     cluster: () => {
       const { clusters, listed } = this.#view
@@ -383,12 +387,8 @@ export class JobsPage implements Page {
   }
 
   #do(command: JobsCommand): void {
-    const actions: Readonly<Record<JobsCommand, () => void>> = {
-      ...this.#own,
-      ...this.#ranks.actions,
-      ...this.#study.actions,
-    }
-    actions[command]()
+    const actions: JobsActions = { ...this.#own, ...this.#ranks.actions, ...this.#study.actions }
+    actions[command]?.()
   }
 
   #choose(view: Partial<QueueView>): void {
@@ -420,14 +420,14 @@ export class JobsPage implements Page {
     if (this.#view.isTableOpen) return this.#moveInTable(by)
     const lines = this.#lines
     const at = lines.findIndex((line) => line.spec === this.#chosen?.spec)
-    const spec = lines[Math.max(0, Math.min(lines.length - 1, at + by))]?.spec
+    const spec = nearest(lines, at + by)?.spec
     if (spec !== this.#view.spec) this.#choose({ spec })
   }
 
   #moveInTable(by: number): void {
     const rows = this.#sweepRows
     const at = rows.findIndex(({ id }) => id === this.#view.member)
-    const member = rows[Math.max(0, Math.min(rows.length - 1, Math.max(0, at) + by))]?.id
+    const member = nearest(rows, Math.max(0, at) + by)?.id
     if (member !== undefined) this.#choose({ spec: this.#chosen?.spec, member })
   }
 
@@ -598,7 +598,7 @@ export class JobsPage implements Page {
   async #change(action: JobAction, ids: readonly number[]): Promise<void> {
     const count = await this.#jobs.change(action, ids)
     if (this.#isDisposed) return
-    this.#context.notice(`${action}: ${count} of ${ids.length} ${ids.length === 1 ? 'job' : 'jobs'}`)
+    this.#context.notice(`${action}: ${count} of ${counted(ids.length, 'job')}`)
     await this.#watch.read()
   }
 }

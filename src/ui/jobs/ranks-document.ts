@@ -1,5 +1,7 @@
 /** The ranks of a job on their hosts: a row a host, a cell a rank with its step; what is wrong above them, their folded log below. Pure. */
 
+import { nearest } from '../../base/collections.ts'
+import { counted } from '../../base/counted.ts'
 import { formatBitRate, shortBitRate } from '../../base/format-bit-rate.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
@@ -162,11 +164,11 @@ export function movedRank(
   if (by.ranks !== undefined) {
     const all = lines.flatMap(({ ranks }) => ranks)
     const at = all.findIndex((row) => row.rank === rank) + by.ranks
-    return all[Math.max(0, Math.min(all.length - 1, at))]?.rank
+    return nearest(all, at)?.rank
   }
   const line = lines.findIndex(({ ranks }) => ranks.some((row) => row.rank === rank))
   const at = lines[line]?.ranks.findIndex((row) => row.rank === rank) ?? 0
-  const to = lines[Math.max(0, Math.min(lines.length - 1, line + (by.lines ?? 0)))]?.ranks ?? []
+  const to = nearest(lines, line + (by.lines ?? 0))?.ranks ?? []
   return to[Math.min(at, to.length - 1)]?.rank
 }
 
@@ -211,7 +213,7 @@ export function ranksDocument(input: RanksInput): RanksDocument {
     rankAt(row, column) {
       const ranks = grid.lines[row]?.ranks ?? []
       const at = Math.floor((column - 1 - grid.hostWidth) / cellWidth(grid.labelWidth, grid.stepWidth))
-      return ranks[Math.max(0, Math.min(ranks.length - 1, at))]?.rank
+      return nearest(ranks, at)?.rank
     },
     row(index) {
       const line = grid.lines[index]
@@ -290,7 +292,7 @@ function titleText({ job, hosts, count }: RankPicture, nowMs: number): string {
   return [
     `${id} ${spec.name}`,
     ...(spec.launch === undefined ? [] : [spec.launch.kind]),
-    `${count} ${count === 1 ? 'rank' : 'ranks'} on ${hosts.size} ${hosts.size === 1 ? 'host' : 'hosts'}`,
+    `${counted(count, 'rank')} on ${counted(hosts.size, 'host')}`,
     `attempt ${attempt}`,
     `${state.kind}${ran}`,
     ...(ring === undefined ? [] : [`ring ${formatBitRate(ring.bitsPerSecond)}`]),

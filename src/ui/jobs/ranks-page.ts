@@ -7,7 +7,7 @@ import { centredOn, documentOf, rowsPane, type ScrollStep, scrolled, splitRows }
 import { forgetTable, type PageContext, tableView } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
-import type { JobsCommand } from './jobs-keys.ts'
+import type { JobsActions } from './jobs-keys.ts'
 import { chosenLine, RANKS } from './jobs-tables.ts'
 import { hasRanks, type JobDetails, type QueueView, type RanksView } from './queue-view.ts'
 import { LogTail, type QueueWatch } from './queue-watch.ts'
@@ -20,11 +20,6 @@ import {
   rankPicture,
   ranksDocument,
 } from './ranks-document.ts'
-
-export type RanksCommand = Extract<
-  JobsCommand,
-  'ranks' | 'ranks-of-member' | 'from-ranks' | 'rank-log' | 'odd' | 'stack' | 'trouble' | 'next-rank' | 'rank-before'
->
 
 /** Of the ranks above their log. */
 const RANKS_PART = 0.6
@@ -53,7 +48,7 @@ export class RanksPage implements Disposable {
     this.#ranks = new RankWatch(work, context.clock, (seen) => watch.set({ seen }))
   }
 
-  readonly actions: Readonly<Record<RanksCommand, () => void>> = {
+  readonly actions = {
     ranks: () => this.#open(chosenLine(this.#options.context.state)?.first),
     'ranks-of-member': () => this.#open(this.#view.details?.job.id),
     'from-ranks': () => {
@@ -70,7 +65,7 @@ export class RanksPage implements Disposable {
     },
     'next-rank': () => this.move({ ranks: 1 }),
     'rank-before': () => this.move({ ranks: -1 }),
-  }
+  } satisfies JobsActions
 
   /** Called again and again with the job that is shown; undefined: none is. */
   follow(details: JobDetails | undefined): void {

@@ -1,5 +1,7 @@
 /** A study in place of the list: the table of its trials, views beside it or the log of a trial, and its actions. */
 
+import { nearest } from '../../base/collections.ts'
+import { counted } from '../../base/counted.ts'
 import { mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
@@ -15,27 +17,13 @@ import {
 } from '../rows/rows-pane.ts'
 import { type ConsoleState, forgetTable, type PageContext, tableView } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
-import type { JobsCommand } from './jobs-keys.ts'
+import type { JobsActions } from './jobs-keys.ts'
 import { chosenLine, shownTrials, studyShown, TRIALS } from './jobs-tables.ts'
 import type { JobsPort, QueueView } from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
 import { tableDocument } from './results-table.ts'
 import { type ShownTrial, type StudyTile, studyTiles, studyTitle, trialTable, trialText } from './study-documents.ts'
 import { type StudyReading, type StudyView, TRIAL_FILTERS } from './study-view.ts'
-
-export type StudyCommand = Extract<
-  JobsCommand,
-  | 'study'
-  | 'from-study'
-  | 'trial-log'
-  | 'next-plots'
-  | 'plots-before'
-  | 'trial-filter'
-  | 'metric'
-  | 'stop-study'
-  | 'stop-study-now'
-  | 'more-trials'
->
 
 /** From so many columns on, the views are beside the table. */
 const BESIDE_COLUMNS = 160
@@ -61,7 +49,7 @@ export class StudyPage {
     this.#options = options
   }
 
-  readonly actions: Readonly<Record<StudyCommand, () => void>> = {
+  readonly actions = {
     study: () => {
       const id = chosenLine(this.#state)?.study?.study.id
       if (id === undefined) return
@@ -87,7 +75,7 @@ export class StudyPage {
     'stop-study': () => this.#stop(false),
     'stop-study-now': () => this.#stop(true),
     'more-trials': () => this.#more(),
-  }
+  } satisfies JobsActions
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
     const reading = this.#reading
@@ -126,7 +114,7 @@ export class StudyPage {
   move(by: number): void {
     const rows = this.#rows
     const at = rows.findIndex(({ id }) => id === this.#selected?.id)
-    const trial = rows[Math.max(0, Math.min(rows.length - 1, Math.max(0, at) + by))]?.id
+    const trial = nearest(rows, Math.max(0, at) + by)?.id
     if (trial !== undefined && trial !== this.#view?.trial) this.#choose({ trial })
   }
 
@@ -206,7 +194,7 @@ export class StudyPage {
     const { study, counts } = line
     if (study.state.kind !== 'running' && !now)
       return this.#options.context.notice('this study is not running', 'warning')
-    const open = `${counts.open} ${counts.open === 1 ? 'trial' : 'trials'}`
+    const open = counted(counts.open, 'trial')
     const isElsewhere = study.spec.source !== undefined
     const text = now
       ? `This cancels ${open}; m continues the study.`

@@ -1,4 +1,5 @@
 /** The figures of a cluster: what is held, free and unusable. Pure. */
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { packingFigures } from '../../scheduler/jobs/packing.ts'
@@ -39,7 +40,7 @@ export function figureRows(
       ...(here.length < active.length
         ? [{ text: `, ${active.length - here.length} with ${engines.join(' and ')}`, style: styleOf(theme.text) }]
         : []),
-      ...(downCount > 0 ? [{ text: `  ${downCount} ${downCount === 1 ? 'host' : 'hosts'} down`, style: warning }] : []),
+      ...(downCount > 0 ? [{ text: `  ${counted(downCount, 'host')} down`, style: warning }] : []),
       driver === undefined
         ? { text: `  ${NO_SCHEDULER}`, style: warning }
         : { text: `  scheduler: ${printable(driver)}`, style: mutedStyle(theme) },
@@ -63,12 +64,12 @@ export function clusterFigureRows({ hosts, down, own, others, note }: EnginePict
         text: ` GPUs ${heldGpus}  cores ${cores}`,
         style: boldStyle(theme.text),
       },
-      { text: `  of ${hosts.length} ${hosts.length === 1 ? 'node' : 'nodes'}`, style: styleOf(theme.text) },
+      { text: `  of ${counted(hosts.length, 'node')}`, style: styleOf(theme.text) },
       { text: downCount > 0 ? `  ${downCount} down or drained` : '', style: warn(theme) },
     ],
     [
       { text: ` ${own.length} of the queue`, style: boldStyle(theme.text) },
-      { text: others === 0 ? '' : `  * ${others} other ${others === 1 ? 'job' : 'jobs'}`, style: mutedStyle(theme) },
+      { text: others === 0 ? '' : `  * ${counted(others, 'other job')}`, style: mutedStyle(theme) },
     ],
     ...(note === undefined ? [] : [[{ text: ` ${printable(note)}`, style: warn(theme) }]]),
   ]
@@ -87,7 +88,7 @@ export function rayFigureRows({ hosts, dead, groupCount, actors }: RayPicture, t
       { text: dead.length > 0 ? `  dead: ${printable(dead.join(', '))}` : '', style: boldStyle(theme.danger) },
     ],
     [
-      { text: ` ${groupCount} placement ${groupCount === 1 ? 'group' : 'groups'}`, style: boldStyle(theme.text) },
+      { text: ` ${counted(groupCount, 'placement group')}`, style: boldStyle(theme.text) },
       { text: `${counts === '' ? '' : `, actors: ${counts}`}  * not in a group`, style: mutedStyle(theme) },
     ],
   ]

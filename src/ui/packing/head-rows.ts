@@ -1,4 +1,5 @@
 /** Above the picture of the Packing tab: figures, what fragments free GPUs, and the what-if. Pure. */
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, textWidth } from '../../base/text-width.ts'
 import { whenText } from '../../base/time-text.ts'
@@ -44,7 +45,7 @@ function fragmentationText({ hosts, down }: PackedCluster): string {
   )
   const parts = [
     ...(free > mostOnOneHost && mostOnOneHost < largestHost
-      ? [`${free} ${free === 1 ? 'GPU is' : 'GPUs are'} free, at most ${mostOnOneHost} on one host`]
+      ? [`${counted(free, 'GPU is', 'GPUs are')} free, at most ${mostOnOneHost} on one host`]
       : []),
     ...(piecesMilli > 0
       ? [

@@ -1,4 +1,5 @@
 /** What the Packing tab draws of each cluster: hosts, the jobs on them, and what waits and why. Pure. */
+import { counted } from '../../base/counted.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { isActive, type Job, requestsOf } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
@@ -136,7 +137,7 @@ function placesText({ spec, state }: Job): string {
   const gpus = places.reduce((sum, { devices }, rank) => sum + devices.length * requestOf(rank).gpuMilli, 0)
   const cpus = places.reduce((sum, _, rank) => sum + requestOf(rank).cpuMilli, 0)
   const on = places.map(({ host }) => host)
-  return gpus > 0 ? holdsText(gpus / 1000, on) : `${amount(cpus / 1000, 'core')} on ${foldHostSet(on)}`
+  return gpus > 0 ? holdsText(gpus / 1000, on) : `${counted(rounded(cpus / 1000), 'core')} on ${foldHostSet(on)}`
 }
 
 /** Whichever comes first. */
@@ -148,8 +149,8 @@ function endOf({ limitS, estimateS }: Job['spec'], startedMs: number): JobCard['
   return limitMs === undefined ? undefined : { atMs: limitMs, by: 'limit' }
 }
 
-const amount = (count: number, noun: string) => `${Math.round(count * 100) / 100} ${noun}${count === 1 ? '' : 's'}`
+const rounded = (amount: number) => Math.round(amount * 100) / 100
 
 function holdsText(gpus: number, on: readonly string[]): string {
-  return `${amount(gpus, 'GPU')} on ${foldHostSet(on)}`
+  return `${counted(rounded(gpus), 'GPU')} on ${foldHostSet(on)}`
 }

@@ -1,4 +1,5 @@
 /** A session report as Markdown and as HTML. Text of hosts is in code blocks or escaped, so that nothing of it acts in a reader. */
+import { counted } from '../../base/counted.ts'
 import { escapeHtml } from '../../base/escape-html.ts'
 import { printable } from '../../base/printable.ts'
 import { dayText, timeText } from '../../base/time-text.ts'
@@ -36,7 +37,7 @@ function differences({ sections, hosts }: SessionReport): readonly (readonly [ho
 function summaryOf(report: SessionReport, { nowMs }: ReportFacts): readonly string[] {
   const { sections, hosts, droppedSections, withoutEcho: silent } = report
   const [from = nowMs, to = nowMs] = [sections[0]?.atMs, sections.at(-1)?.atMs]
-  const count = `${sections.length} ${sections.length === 1 ? 'entry' : 'entries'}`
+  const count = counted(sections.length, 'entry', 'entries')
   const different = differences(report).map(([host, times]) => `${host} (${times})`)
   return [
     `${count} on ${foldHostSet(hosts)}, ${dayText(from)} ${clockOf(from)} to ${clockOf(to)}`,

@@ -1,4 +1,5 @@
 /** The state of a copy to many hosts, and the copy as rows: its progress, then the hosts, failures first. Pure. */
+import { counted } from '../../base/counted.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { padEnd, textWidth, wrapText } from '../../base/text-width.ts'
 import type { CopyEvent, HostResult } from '../../ssh/copy/events.ts'
@@ -93,7 +94,7 @@ function summaryOf(results: readonly HostResult[], count: number): string {
     return number > 0 ? [`${number} ${outcome}`] : []
   })
   const sentBytes = results.reduce((sum, result) => sum + result.sentBytes, 0)
-  return `${count} ${count === 1 ? 'host' : 'hosts'}: ${parts.join(', ')}; ${formatBytes(sentBytes)} sent`
+  return `${counted(count, 'host')}: ${parts.join(', ')}; ${formatBytes(sentBytes)} sent`
 }
 
 /** In ASCII: one column per character on every terminal. */

@@ -1,4 +1,5 @@
 /** A command on many hosts: the state of each host, groups of equal output, the selection. Pure. */
+import { nearest } from '../../base/collections.ts'
 import { type FoldedGroup, foldHosts, isSuccess, type RunOutcome } from '../../ops/run/outcome.ts'
 import type { RunEvent } from '../../ops/run/run-hosts.ts'
 
@@ -121,6 +122,6 @@ export function majority(view: RunView): RunGroup | undefined {
 export function selectGroup(view: RunView, by: number): RunView {
   const selected = selectedGroup(view)
   const at = selected === undefined ? 0 : view.groups.indexOf(selected)
-  const next = view.groups[Math.max(0, Math.min(view.groups.length - 1, at + by))]
+  const next = nearest(view.groups, at + by)
   return { ...view, selected: next?.hosts[0] }
 }

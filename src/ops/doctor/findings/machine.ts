@@ -1,5 +1,6 @@
 /** Memory, load, limits, rights, names, languages and the clock of one machine. */
 
+import { counted } from '../../../base/counted.ts'
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
 import { formatDuration } from '../../../base/time-text.ts'
@@ -40,7 +41,7 @@ function loadComplaints({ load }: MachineFacts): Complaint[] {
   if (load?.one === undefined || load.cores === undefined) return []
   const share = Math.min(load.one, load.five ?? load.one) / load.cores
   if (share < 1) return []
-  const detail = `load ${load.one} on ${load.cores} ${load.cores === 1 ? 'core' : 'cores'}`
+  const detail = `load ${load.one} on ${counted(load.cores, 'core')}`
   const fix = onHost('ps -eo pcpu,pid,user,comm | sort -rn | head -n 15')
   const cause = share < 2 ? 'all processors are busy' : 'more processes want to run than there are processors'
   return [complaint(share < 2 ? 'note' : 'risk', 'load', cause, { detail, fix })]

@@ -2,6 +2,7 @@
  * Findings from the measurements of a mesh. A host can send as fast as its best outgoing link and receive as fast as its best
  * incoming one. A pair slower than both ends is a slow link; a host whose best is far below the others' is a slow host. Pure.
  */
+import { counted } from '../../../base/counted.ts'
 import { formatBitRate } from '../../../base/format-bit-rate.ts'
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import { type Gravity, sortByGravity } from '../../kernel/finding.ts'
@@ -297,7 +298,7 @@ function failures({ hosts, links }: MeshReport): readonly NetFinding[] {
   return [
     ...aways,
     ...[...lost].map(([reason, each]): NetFinding => {
-      const text = `lost while it was measured: ${reason} (${each.length} ${each.length === 1 ? 'link' : 'links'} not measured)`
+      const text = `lost while it was measured: ${reason} (${counted(each.length, 'link')} not measured)`
       const names = endsOf(each).filter((name) => reason.startsWith(`${name}:`))
       return { gravity: 'blocker', id: 'lost', hosts: names, text }
     }),

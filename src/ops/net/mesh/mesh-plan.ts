@@ -1,5 +1,6 @@
 /** What a mesh would measure, how long that takes, and with which tool each link. Pure. */
 
+import { counted } from '../../../base/counted.ts'
 import { formatDuration } from '../../../base/time-text.ts'
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import { type NetTool, type Slot, slotsOf } from './link.ts'
@@ -53,8 +54,6 @@ export type ToolPlan = {
 
 const TOOL_WORDS: Readonly<Record<NetTool, string>> = { iperf3: 'with iperf3', iperf2: 'with iperf 2', ssh: 'over ssh' }
 
-const linkCount = (count: number): string => `${count} ${count === 1 ? 'link' : 'links'}`
-
 /** From what the hosts have. */
 export function planTools(hosts: readonly MeshHost[], options: MeshOptions): ToolPlan {
   const ready = hosts.filter((host): host is ReadyHost => 'facts' in host)
@@ -82,7 +81,7 @@ export function planTools(hosts: readonly MeshHost[], options: MeshOptions): Too
       ...(['iperf3', 'iperf2', 'ssh'] as const).flatMap((tool) => {
         const entry = used.get(tool)
         if (entry === undefined) return []
-        const text = `${linkCount(entry.links)} ${TOOL_WORDS[tool]}, between ${foldHostSet(entry.ends)}`
+        const text = `${counted(entry.links, 'link')} ${TOOL_WORDS[tool]}, between ${foldHostSet(entry.ends)}`
         return [{ text, isSkipped: false }]
       }),
       ...(lacking.length === 0
@@ -91,7 +90,7 @@ export function planTools(hosts: readonly MeshHost[], options: MeshOptions): Too
       ...away.map((text) => ({ text, isSkipped: true })),
       ...(first === undefined
         ? []
-        : [{ text: `${linkCount(without.length)} skipped: ${first.reason}`, isSkipped: true }]),
+        : [{ text: `${counted(without.length, 'link')} skipped: ${first.reason}`, isSkipped: true }]),
     ],
     lacking,
   }
