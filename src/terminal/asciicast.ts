@@ -3,6 +3,7 @@
 import { closeSync, constants, openSync, write, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
+import { underFreeName } from '../base/free-name.ts'
 
 export type AsciicastOptions = {
   /** An existing directory; the file is named after the host. */
@@ -136,12 +137,9 @@ export function fileStem(host: string): string {
 
 /** A new file `stem.cast`, `stem-2.cast`, …, for the user alone, and its descriptor; an existing file or link is never opened. */
 function createExclusive(directory: string, stem: string): [path: string, descriptor: number] {
-  for (let number = 1; ; number++) {
-    const path = join(directory, `${stem}${number === 1 ? '' : `-${number}`}.cast`)
-    try {
-      return [path, openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)]
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || number === MAX_NUMBER) throw error
-    }
+  const create = (name: string): [string, number] => {
+    const path = `${name}.cast`
+    return [path, openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)]
   }
+  return underFreeName(join(directory, stem), create, MAX_NUMBER)
 }

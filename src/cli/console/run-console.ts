@@ -140,7 +140,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         createFleetOpsHosts(fleet, wires),
       )
       own(jobs)
-      const connections: ConsoleConnections = {
+      const connectionsIn = (own: CliContext): ConsoleConnections => ({
         fleet,
         wires,
         dialog: questions,
@@ -151,15 +151,10 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         },
         isWorkspace: declared.isWorkspace === true,
         endpoints: () => declared.endpoints(),
-        context,
-      }
-      const ownState: ConsoleConnections = {
-        ...connections,
-        get inventory() {
-          return declared.inventory
-        },
-        context: withState(context, request.stateDirectory),
-      }
+        context: own,
+      })
+      const connections = connectionsIn(context)
+      const ownState = connectionsIn(withState(context, request.stateDirectory))
       return {
         fleet,
         jobs,

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { MusterError, messageOf, notKept } from '../../base/errors.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
+import { underFreeName } from '../../base/free-name.ts'
 import { fileTimeText } from '../../base/time-text.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -90,25 +91,15 @@ export function createRecordingDirectory(
   environment: Readonly<Record<string, string | undefined>>,
   nowMs: number,
 ): string {
-  const stamp = fileTimeText(nowMs)
   const all = join(stateDirectory(environment), 'recordings')
   try {
     makeOwnDirectories(all)
-    return makeFirst(all, stamp)
+    return underFreeName(join(all, fileTimeText(nowMs)), (directory) => {
+      mkdirSync(directory, 0o700)
+      return directory
+    })
   } catch (error) {
     if (error instanceof MusterError) throw error
     throw new MusterError('configuration', notKept(all, error), { cause: error })
-  }
-}
-
-function makeFirst(all: string, stamp: string): string {
-  for (let count = 1; ; count += 1) {
-    const directory = join(all, count === 1 ? stamp : `${stamp}-${count}`)
-    try {
-      mkdirSync(directory, 0o700)
-      return directory
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    }
   }
 }

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
+import { underFreeName } from '../../base/free-name.ts'
 import { fileTimeText } from '../../base/time-text.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -51,15 +52,8 @@ function shortPath(path: string, { HOME: home = '' }: ReportOptions['environment
 /** Both under one new name, without an ending. */
 function writeBoth(directory: string, nowMs: number, files: Readonly<Record<string, string>>): string {
   makeOwnDirectories(directory)
-  const stamp = fileTimeText(nowMs)
-  for (let count = 1; ; count += 1) {
-    const path = join(directory, count === 1 ? stamp : `${stamp}-${count}`)
-    try {
-      for (const [ending, text] of Object.entries(files))
-        writeFileSync(path + ending, text, { flag: 'wx', mode: 0o600 })
-      return path
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    }
-  }
+  return underFreeName(join(directory, fileTimeText(nowMs)), (path) => {
+    for (const [ending, text] of Object.entries(files)) writeFileSync(path + ending, text, { flag: 'wx', mode: 0o600 })
+    return path
+  })
 }
