@@ -149,7 +149,6 @@ export function retryable({ change, statuses }: BringUpView): string[] {
 }
 
 /** The worst first. */
-/** The worst first. */
 export const STATUS_WORDS: readonly StatusWord[] = [
   'failed',
   'blocked',

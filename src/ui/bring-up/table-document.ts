@@ -88,7 +88,7 @@ export function tableDocument(
 /** An area without declared hosts is as narrow as its name. */
 function areaWidths(areas: readonly AreaColumn[], { onlyArea }: BringUpView, room: number) {
   const narrow = (column: AreaColumn) => column.hosts === undefined && column.name !== onlyArea
-  const nameWidth = ({ name }: AreaColumn) => Math.max(AREA_WIDTH.least, textWidth(name) + 2)
+  const nameWidth = ({ name }: AreaColumn) => textWidth(name) + 2
   const left = areas.filter(narrow).reduce((rest, column) => rest - nameWidth(column), room)
   const share = Math.floor(left / Math.max(1, areas.filter((column) => !narrow(column)).length))
   const width = Math.max(AREA_WIDTH.least, Math.min(AREA_WIDTH.most, share))
@@ -136,8 +136,8 @@ function summaryRow(view: BringUpView, hosts: readonly string[], { theme, nowMs 
   const { check, change, marked } = view
   const spans: Span[] = []
   const bold = (text: string, colour: Theme['text']) => spans.push({ text, style: boldStyle(colour) })
-  if (isChanging(change) && change !== undefined) bold(` ${phaseText(change)}`, theme.warning)
-  else if (check !== undefined) bold(` ${checkText(view)}`, theme.warning)
+  if (isChanging(change) && change !== undefined) bold(` ${phaseText(change)} `, theme.warning)
+  else if (check !== undefined) bold(` ${checkText(view)} `, theme.warning)
   // Each host counts once, by the worst of its areas.
   for (const [status, count] of countHosts(view)) {
     const { sign, text, colour } = statusText(status, theme)
