@@ -10,7 +10,14 @@ import type { BlockSpot } from './arrange.ts'
 import type { EnginePicture } from './engine-picture.ts'
 import { clusterFigureRows, figureRows, rayFigureRows } from './figure-rows.ts'
 import type { UseHistory } from './history.ts'
-import { clusterOfEngine, clusterOfQueue, clusterOfRay, NO_CLUSTER, type PackedCluster, type WaitingCard } from './picture.ts'
+import {
+  clusterOfEngine,
+  clusterOfQueue,
+  clusterOfRay,
+  NO_CLUSTER,
+  type PackedCluster,
+  type WaitingCard,
+} from './picture.ts'
 import type { RayPicture } from './ray-picture.ts'
 import { type TryOut, type WhatIf, withTrial } from './what-if.ts'
 
