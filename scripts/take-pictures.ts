@@ -74,7 +74,7 @@ function renderSvg(rows: readonly (readonly ShownCell[])[], title: string, colou
   const width = columns * CELL.width + 2 * MARGIN
   const height = rows.length * CELL.height + 2 * MARGIN
   const out = [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="'DejaVu Sans Mono','Menlo','Consolas',monospace" font-size="15">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="'DejaVu Sans Mono','Menlo','Consolas',monospace" font-size="15" shape-rendering="crispEdges">`,
     `<title>${escapeXml(title)}</title>`,
     `<rect width="100%" height="100%" rx="8" fill="${colours.background}"/>`,
   ]
@@ -88,14 +88,17 @@ function renderSvg(rows: readonly (readonly ShownCell[])[], title: string, colou
         `<rect x="${MARGIN + from * CELL.width}" y="${top}" width="${width}" height="${CELL.height}" fill="${first.background}"/>`,
       )
     }
-    for (const { from, to, first } of runs(looked, JSON.stringify)) {
+    // Charts are drawn with characters that few fonts have: others are no wider than usual.
+    const kinds = row.map((cell, at) => JSON.stringify([looked[at], /[\u2800-\u28ff]/.test(cell.text)]))
+    for (const { from, to } of runs(kinds, (kind) => kind)) {
       const text = row
         .slice(from, to)
         .map((cell) => (cell.width === 0 ? '' : cell.text || ' '))
         .join('')
-      if (text.trim() === '') continue
+      const look = looked[from]
+      if (look === undefined || text.trim() === '') continue
       out.push(
-        `<text x="${MARGIN + from * CELL.width}" y="${top + BASELINE}" xml:space="preserve" textLength="${(to - from) * CELL.width}" fill="${first.foreground}"${first.extra}>${escapeXml(text)}</text>`,
+        `<text x="${MARGIN + from * CELL.width}" y="${top + BASELINE}" xml:space="preserve" textLength="${(to - from) * CELL.width}" fill="${look.foreground}"${look.extra}>${escapeXml(text)}</text>`,
       )
     }
   })
@@ -166,9 +169,10 @@ for (const [suffix, colours, background] of [
   await using console = await openConsole({ args: ['demo', '--count', '8'], size, environment })
   await console.expectAllOpen()
   // Something to see.
-  await console.type('i=0; while [ $i -lt 60 ]; do ls -lR /usr > /dev/null; sleep 1; i=$((i+1)); done\r')
+  await console.type('i=0; while [ $i -lt 200 ]; do ls -lR /usr > /dev/null; sleep 1; i=$((i+1)); done\r')
   await console.leader('3')
-  await console.expectScreen(/\(here\) +\d+%.*[▁-█]{4}/)
+  // A whole minute.
+  await console.expectScreen(/\(here\) +\d+%!? *[▁-█]{9}/, { timeoutMs: 240_000 })
   await console.expectScreen(/all hosts CPU[\s\S]* now/)
   await take(
     console,
@@ -187,9 +191,15 @@ for (const [suffix, colours, background] of [
   await take(console, `network-host${suffix}`, 'One host: its charts and its processes', size, colours)
 }
 
-await picture('bring-up', 'How the hosts stand, and the plan that waits for a yes', [140, 30], ['demo'], async (console) => {
-  await console.leader('2')
-  await console.expectScreen(/m6 +\+ missing/)
-  await console.key('u')
-  await console.expectScreen(/plan ready/)
-})
+await picture(
+  'bring-up',
+  'How the hosts stand, and the plan that waits for a yes',
+  [140, 30],
+  ['demo'],
+  async (console) => {
+    await console.leader('2')
+    await console.expectScreen(/m6 +\+ missing/)
+    await console.key('u')
+    await console.expectScreen(/plan ready/)
+  },
+)
