@@ -5,11 +5,14 @@ import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { concludeMesh, keptMeshes, readKept } from '../../ops/net/mesh/kept-mesh.ts'
+import { kindOf, resultPaths } from '../../ops/net/kept-results.ts'
+import { concludeTest, nfsTest, pairTest, readTest } from '../../ops/net/kept-test.ts'
+import { concludeMesh, readKept } from '../../ops/net/mesh/kept-mesh.ts'
 import { inspectHost, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
 import { wayOf } from '../../ops/net/mesh/mesh-plan.ts'
-import { measureNfs } from '../../ops/net/nfs/measure-nfs.ts'
-import { measurePair } from '../../ops/net/pair/measure-pair.ts'
+import { measureNfs, type NfsEvent, takeNfsEvent } from '../../ops/net/nfs/measure-nfs.ts'
+import { measurePair, type PairEvent } from '../../ops/net/pair/measure-pair.ts'
+import { takePairEvent } from '../../ops/net/pair/pair-record.ts'
 import type { NetTestsPort } from '../../ui/network/net-tests-port.ts'
 import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
 import {
@@ -47,12 +50,25 @@ export function createConsoleNetTests(
     },
     pairOptions: (words, names) =>
       pairOptionsOf(readOptions<PairLinkOptions>(words, addPairOptions), endpointsOf(names)),
-    measurePair: async (first, second, options, signal, onEvent) =>
-      await measurePair(first, second, options, { hosts, signal, clock: systemClock, onEvent }),
+    async measurePair(record, options, signal, changed) {
+      const onEvent = (event: PairEvent): void => {
+        takePairEvent(record, event)
+        changed()
+      }
+      await measurePair(record.first, record.second, options, { hosts, signal, clock: systemClock, onEvent })
+      return concludeTest(environment, pairTest(record, wayOf(options), now()), now())
+    },
     nfsSeconds: (words) => readOptions<NfsLinkOptions>(words, addNfsOptions).time,
-    measureNfs: async (host, options, signal, onEvent) => await measureNfs(host, options, { hosts, signal, onEvent }),
-    keptMeshes: () => keptMeshes(environment),
-    readKept,
+    async measureNfs(record, options, signal, changed) {
+      const onEvent = (event: NfsEvent): void => {
+        takeNfsEvent(record, event)
+        changed()
+      }
+      await measureNfs(record.host, options, { hosts, signal, onEvent })
+      return concludeTest(environment, nfsTest(record, now()), now())
+    },
+    keptResults: () => resultPaths(environment),
+    readKept: (path) => (kindOf(path) === 'mesh' ? readKept(path) : readTest(path)),
     save(path, text, overwrites) {
       const whole = localPath(path)
       try {

@@ -2,6 +2,7 @@
 import { MusterError } from '../../base/errors.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
+import { concludeTest, nfsTest } from '../../ops/net/kept-test.ts'
 import {
   measureNfs,
   type NfsEvent,
@@ -14,6 +15,7 @@ import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { writeEvent } from '../output/json-lines.ts'
+import { printConclusion } from './conclude.ts'
 import { addNfsOptions, type NfsLinkOptions } from './options.ts'
 
 export const verb: VerbCode = {
@@ -62,6 +64,8 @@ Exit codes: 0 measured, 1 could not be measured, 4 the host could not be reached
       },
     )
     if (options.json !== true) for (const line of nfsSummary(record)) stdout.write(`${line}\n`)
+    const nowMs = context.now()
+    printConclusion(concludeTest(context.environment, nfsTest(record, nowMs), nowMs), options, context)
     if (signal.aborted) return EXIT.interrupted
     return failure === undefined ? EXIT.ok : failure.isAway ? EXIT.unreachable : EXIT.failed
   },

@@ -4,15 +4,17 @@ import { Emitter } from '../../base/emitter.ts'
 import { MusterError } from '../../base/errors.ts'
 import { formatBitRate } from '../../base/format-bit-rate.ts'
 import { printable } from '../../base/printable.ts'
-import type { NetFinding } from '../../ops/net/mesh/judge.ts'
+import { concludeTest, pairTest, type TestConclusion } from '../../ops/net/kept-test.ts'
 import { formatMs } from '../../ops/net/mesh/link.ts'
+import { wayOf } from '../../ops/net/mesh/mesh-plan.ts'
 import { measurePair, type PairEvent } from '../../ops/net/pair/measure-pair.ts'
-import { newPairRecord, takePairEvent } from '../../ops/net/pair/pair-record.ts'
+import { newPairRecord, type PairRecord, takePairEvent } from '../../ops/net/pair/pair-record.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { signIn, terminalOf } from '../console/run-console.ts'
 import { writeEvent } from '../output/json-lines.ts'
+import { printConclusion } from './conclude.ts'
 import { addPairOptions, type PairLinkOptions, pairOptionsOf } from './options.ts'
 
 export const verb: VerbCode = {
@@ -41,40 +43,39 @@ async function netPair(
   const signal = AbortSignal.any([context.signal, left.signal])
   using opened = openOpsHosts(endpoints, options, context)
   const failures: Extract<PairEvent, { type: 'failed' }>[] = []
-  const findings: NetFinding[] = []
   // In the order of the command line, not of the inventory.
   const [from, to] = first === names[1] ? [second, first] : [first, second]
-  const measure = async (onEvent: (event: PairEvent) => void) =>
-    await measurePair(from, to, pairOptionsOf(options, endpoints), {
+  const record = newPairRecord(from, to)
+  const pairOptions = pairOptionsOf(options, endpoints)
+  const measure = async (onEvent: (event: PairEvent) => void): Promise<TestConclusion> => {
+    await measurePair(from, to, pairOptions, {
       hosts: opened.hosts,
       signal,
       clock: systemClock,
       onEvent(event) {
         if (event.type === 'failed') failures.push(event)
-        if (event.type === 'finding') findings.push(event.finding)
+        takePairEvent(record, event)
         onEvent(event)
       },
     })
+    const nowMs = context.now()
+    return concludeTest(context.environment, pairTest(record, wayOf(pairOptions), nowMs), nowMs)
+  }
+  let conclusion: TestConclusion
   if (hasScreen) {
     await signIn([from, to], opened.hosts, context)
-    await show(from, to, measure, options, context, left)
+    conclusion = await show(record, measure, options, context, left)
     for (const failure of failures) print(failure, options, context)
-    for (const finding of findings) print({ type: 'finding', finding }, options, context)
-  } else await measure((event) => print(event, options, context))
+  } else conclusion = await measure((event) => print(event, options, context))
+  printConclusion(conclusion, options, context)
   if (context.signal.aborted) return EXIT.interrupted
   if (failures.some(({ isAway }) => isAway)) return EXIT.unreachable
   return failures.length > 0 ? EXIT.failed : EXIT.ok
 }
 
-const formatFinding = ({ gravity, text }: NetFinding): string => `${gravity}  ${printable(text)}`
-
 function print(event: PairEvent, { json }: GlobalOptions, context: CliContext): void {
   const { stdout, stderr } = context
-  if (json === true) {
-    writeEvent(event.type === 'finding' ? { type: 'finding', ...event.finding } : event, context)
-    return
-  }
-  if (event.type === 'finding') return void stdout.write(`${formatFinding(event.finding)}\n`)
+  if (json === true) return writeEvent(event, context)
   const arrow = `${event.from} → ${event.to}`
   if (event.type === 'interval') stdout.write(`${event.second} s  ${arrow}  ${formatBitRate(event.bitsPerSecond)}\n`)
   else if (event.type === 'round-trip') stdout.write(`${event.from} ↔ ${event.to}  ${formatMs(event.ms)}\n`)
@@ -82,34 +83,30 @@ function print(event: PairEvent, { json }: GlobalOptions, context: CliContext): 
 }
 
 async function show(
-  first: string,
-  second: string,
-  measure: (onEvent: (event: PairEvent) => void) => Promise<void>,
+  record: PairRecord,
+  measure: (onEvent: (event: PairEvent) => void) => Promise<TestConclusion>,
   { color }: GlobalOptions,
   context: CliContext,
   left: AbortController,
-): Promise<void> {
+): Promise<TestConclusion> {
   const [{ openPaneScreen }, { pairPanes }] = await Promise.all([
     import('../../ui/network/pane-screen.ts'),
     import('../../ui/network/pair-panes.ts'),
   ])
   const changes = new Emitter<void>()
-  const record = newPairRecord(first, second)
-  let isMeasuring = true
-  const measuring = measure((event) => {
-    takePairEvent(record, event)
+  let conclusion: TestConclusion | undefined
+  const measuring = measure(() => changes.emit()).then((end) => {
+    conclusion = end
     changes.emit()
-  }).finally(() => {
-    isMeasuring = false
-    changes.emit()
+    return end
   })
   await openPaneScreen({
     ...terminalOf(color, context),
-    panes: (context) => pairPanes({ record, isMeasuring }, context),
-    words: () => (isMeasuring ? 'q stop' : 'measured; q leave'),
+    panes: (context) => pairPanes({ record, isMeasuring: conclusion === undefined, conclusion }, context),
+    words: () => (conclusion === undefined ? 'q stop' : 'measured; q leave'),
     handleKey: (label) => (label === 'q' || label === 'Esc' ? 'leave' : false),
     subscribe: (changed) => changes.on(changed),
   })
   left.abort()
-  await measuring
+  return await measuring
 }

@@ -1,13 +1,17 @@
 /** A measurement in the Network tab that is drawn second by second, as charts. */
 import { sentenceOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import { testSummary } from '../../ops/net/format-test.ts'
+import type { TestConclusion } from '../../ops/net/kept-test.ts'
 import { LazyLineChart } from '../charts/lazy-line-chart.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
-import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
+import { commandOf, keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { NetTest } from './net-test.ts'
 import type { LiveRun, LiveTestId } from './network-view.ts'
 import type { PaneContext } from './pane-screen.ts'
+import { openExport, testExport } from './result-export.ts'
 
 type TestRecord = { readonly failures: string[] }
 
@@ -17,10 +21,13 @@ export function liveTestKeys(id: LiveTestId, name: string, help: { readonly stop
     (isMeasuring: boolean) =>
     ({ network }: ConsoleState): boolean =>
       network[id]?.isMeasuring === isMeasuring
+  const isConcluded = ({ network }: ConsoleState): boolean => network[id]?.conclusion !== undefined
   return keyTable<ConsoleState>()(
     ['stop', 'Esc q Ctrl-c c', 'stop', `${name}: stop measuring${help.stop}.`, on(true)],
     ['leave', 'Esc q', 'hosts', `${name}: go back to the table of hosts.`, on(false)],
+    ['write', 'w', 'write', `${name}: write the result as SVG or CSV.`, isConcluded],
     ['again', 'r', 'repeat', `${name}: measure ${help.again} again.`, on(false)],
+    ['results', 'v', 'results', `${name}: list the kept results.`, on(false)],
   )
 }
 
@@ -28,18 +35,17 @@ export function liveTestKeys(id: LiveTestId, name: string, help: { readonly stop
 export abstract class LiveTest<O, R extends TestRecord> extends NetTest<O> {
   readonly #chart = new LazyLineChart()
   #order: O | undefined
-  #record: R | undefined
+  #run: LiveRun<R> | undefined
 
   protected abstract readonly id: LiveTestId
-  protected abstract readonly keys: readonly (KeyEntry<ConsoleState> & { readonly id: 'stop' | 'leave' | 'again' })[]
+  protected abstract readonly keys: ReturnType<typeof liveTestKeys>
   /** For the log and for the question before leaving. */
   protected abstract readonly title: string
+  protected abstract readonly draw: (run: LiveRun<R>, context: PaneContext) => readonly PaneView[]
   protected abstract hostsOf(order: O): readonly string[]
   protected abstract newRecord(order: O): R
-  /** Calls `changed` after each change of the record. */
-  protected abstract measure(order: O, record: R, signal: AbortSignal, changed: () => void): Promise<void>
-  protected abstract summary(record: R): readonly string[]
-  protected abstract draw(run: LiveRun<R>, context: PaneContext): readonly PaneView[]
+  /** Fills the record, and calls `changed` after each change. */
+  protected abstract measure(order: O, record: R, signal: AbortSignal, changed: () => void): Promise<TestConclusion>
 
   get busy() {
     if (this.working === undefined || this.#order === undefined) return undefined
@@ -52,13 +58,17 @@ export abstract class LiveTest<O, R extends TestRecord> extends NetTest<O> {
   }
 
   handleKey(label: string): boolean | 'leave' {
+    const { context, port, show } = this.parts
     const command = commandOf(
-      this.keys.filter(({ isActive }) => isActive?.(this.parts.context.state) !== false),
+      this.keys.filter(({ isActive }) => isActive?.(context.state) !== false),
       label,
     )
+    const conclusion = this.#run?.conclusion
     if (command === 'leave') return 'leave'
     if (command === 'stop') this.working?.abort()
     if (command === 'again' && this.#order !== undefined) this.begin(this.#order)
+    if (command === 'write' && conclusion !== undefined) openExport(context, port, testExport(conclusion))
+    if (command === 'results') show('results')
     return command !== undefined
   }
 
@@ -69,7 +79,7 @@ export abstract class LiveTest<O, R extends TestRecord> extends NetTest<O> {
     const record = this.newRecord(order)
     this.working = working
     this.#order = order
-    this.#record = record
+    this.#run = { record, isMeasuring: true, conclusion: undefined }
     this.#chart.load(
       () => this.isDisposed || this.publish(),
       () => this.parts.context.notice('cannot load the charts', 'error'),
@@ -84,8 +94,9 @@ export abstract class LiveTest<O, R extends TestRecord> extends NetTest<O> {
   }
 
   async #measure(order: O, record: R, working: AbortController): Promise<void> {
+    let conclusion: TestConclusion | undefined
     try {
-      await this.measure(order, record, working.signal, () => {
+      conclusion = await this.measure(order, record, working.signal, () => {
         if (!this.isDisposed) this.showing.soon()
       })
     } catch (error) {
@@ -94,13 +105,11 @@ export abstract class LiveTest<O, R extends TestRecord> extends NetTest<O> {
     if (this.working !== working) return
     this.working = undefined
     if (this.isDisposed) return
+    this.#run = { record, isMeasuring: false, conclusion }
     const hosts = foldHostSet(this.hostsOf(order))
-    for (const text of this.summary(record)) this.parts.context.log(hosts, `${this.title}: ${text}`)
+    const found = conclusion?.findings.map(({ text }) => text) ?? []
+    const words = [...record.failures, ...(conclusion === undefined ? [] : testSummary(conclusion.test)), ...found]
+    for (const text of words) this.parts.context.log(hosts, printable(`${this.title}: ${text}`))
     this.showing.now()
-  }
-
-  get #run(): LiveRun<R> | undefined {
-    const record = this.#record
-    return record === undefined ? undefined : { record, isMeasuring: this.working !== undefined }
   }
 }

@@ -5,7 +5,7 @@ import { padEnd } from '../../base/text-width.ts'
 import { formatDuration, timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Gravity } from '../../ops/kernel/finding.ts'
-import { measuredOf, retransmitsAGigabyte } from '../../ops/net/mesh/judge.ts'
+import { measuredOf, type NetFinding, retransmitsAGigabyte } from '../../ops/net/mesh/judge.ts'
 import { formatMs, type LinkOutcome, type OrderedPair } from '../../ops/net/mesh/link.ts'
 import { slotWords } from '../../ops/net/mesh/mesh-plan.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, styleOf, type Theme } from '../compositor/scene.ts'
@@ -162,10 +162,12 @@ function findingRows({ picture }: PictureState, { theme, columns }: ReadingConte
   const { findings, usual } = picture
   if (findings.length === 0 && usual !== undefined)
     return [wrapRows('no problems found', columns, ' ', styleOf(theme.ok))]
-  return findings.map(({ gravity, text }) => {
-    const style = gravity === 'note' ? mutedStyle(theme) : boldStyle(gravityColour(gravity, theme))
-    return wrapRows(`${gravity === 'note' ? '' : `${gravity}: `}${printable(text)}`, columns, ' ', style)
-  })
+  return findings.map((finding) => wrapFinding(finding, columns, theme))
+}
+
+export function wrapFinding({ gravity, text }: NetFinding, columns: number, theme: Theme): readonly Row[] {
+  const style = gravity === 'note' ? mutedStyle(theme) : boldStyle(gravityColour(gravity, theme))
+  return wrapRows(`${gravity === 'note' ? '' : `${gravity}: `}${printable(text)}`, columns, ' ', style)
 }
 
 /** The selected link in one or two lines. */

@@ -26,7 +26,7 @@ import {
 } from './mesh-run.ts'
 import { NetTest } from './net-test.ts'
 import { splitOrder } from './network-view.ts'
-import { openExport } from './picture-export.ts'
+import { meshExport, openExport } from './result-export.ts'
 
 type Test = (run: MeshRun) => boolean
 
@@ -129,7 +129,7 @@ export class MeshView extends NetTest<MeshOrder> {
         this.#askToStop(run)
         return true
       case 'write':
-        openExport(this.parts.context, this.parts.port, run.shown.picture)
+        openExport(this.parts.context, this.parts.port, meshExport(run.shown.picture))
         return true
       case 'again':
         this.begin(run.order)

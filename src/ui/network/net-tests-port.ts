@@ -1,8 +1,10 @@
 /** What the Network tab measures between hosts: the code of the verbs, over the connections of the shells. */
+import type { KeptTest, TestConclusion } from '../../ops/net/kept-test.ts'
 import type { KeptMesh, MeshConclusion } from '../../ops/net/mesh/kept-mesh.ts'
 import type { MeshEvent, MeshHost, MeshOptions, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
-import type { NfsEvent, NfsOptions } from '../../ops/net/nfs/measure-nfs.ts'
-import type { PairEvent, PairOptions } from '../../ops/net/pair/measure-pair.ts'
+import type { NfsOptions, NfsRecord } from '../../ops/net/nfs/measure-nfs.ts'
+import type { PairOptions } from '../../ops/net/pair/measure-pair.ts'
+import type { PairRecord } from '../../ops/net/pair/pair-record.ts'
 import type { MeshOrder } from './mesh-run.ts'
 
 export interface NetTestsPort {
@@ -18,20 +20,23 @@ export interface NetTestsPort {
   ): Promise<MeshConclusion & { readonly report: MeshReport }>
   /** As `muster net pair` takes them. @throws MusterError */
   pairOptions(words: readonly string[], hosts: readonly string[]): PairOptions
-  /** Resolves when both directions have ended, or after the signal. */
+  /**
+   * Fills the record, and calls `changed` after each change; when both directions have ended or after the signal, judges it,
+   * compares it with the last one of the same kind, and keeps it.
+   */
   measurePair(
-    first: string,
-    second: string,
+    record: PairRecord,
     options: PairOptions,
     signal: AbortSignal,
-    onEvent: (event: PairEvent) => void,
-  ): Promise<void>
+    changed: () => void,
+  ): Promise<TestConclusion>
   /** `--time S` as `muster net nfs` takes it. @throws MusterError */
   nfsSeconds(words: readonly string[]): number
-  measureNfs(host: string, options: NfsOptions, signal: AbortSignal, onEvent: (event: NfsEvent) => void): Promise<void>
+  /** As `measurePair`. */
+  measureNfs(record: NfsRecord, options: NfsOptions, signal: AbortSignal, changed: () => void): Promise<TestConclusion>
   /** Paths of kept results, newest first. */
-  keptMeshes(): readonly string[]
-  readKept(path: string): KeptMesh | undefined
+  keptResults(): readonly string[]
+  readKept(path: string): KeptMesh | KeptTest | undefined
   /** Returns the absolute path; undefined: the file exists and is left alone, unless `overwrites`. @throws MusterError */
   save(path: string, text: string, overwrites: boolean): string | undefined
 }

@@ -5,6 +5,7 @@ import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import type { TableFrame } from '../rows/table-view.ts'
 import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
+import { KeptMeshView, KeptTestView, keptMeshKeys, keptTestKeys } from './kept-views.ts'
 import { type PictureState, pictureKeys } from './mesh-picture.ts'
 import { isPlan } from './mesh-run.ts'
 import { MeshView, meshKeys } from './mesh-view.ts'
@@ -13,7 +14,7 @@ import type { NetworkView, NetworkViewId } from './network-view.ts'
 import { NfsTest, nfsKeys } from './nfs-view.ts'
 import { PairTest, pairKeys } from './pair-view.ts'
 import { RESULTS_FRAME } from './results-table.ts'
-import { KeptView, keptMeshKeys, ResultsView, resultsKeys } from './results-view.ts'
+import { ResultsView, resultsKeys } from './results-view.ts'
 import { LiveView, liveKeys, liveTable, watchRows } from './watch-live.ts'
 import { moveSelection } from './watch-view.ts'
 import type { WatchedHosts } from './watched-hosts.ts'
@@ -72,6 +73,7 @@ export const networkKeys: readonly KeyEntry<ConsoleState>[] = [
   ...keysOf('nfs', nfsKeys),
   ...keysOf('results', resultsKeys),
   ...keysOf('kept', keptMeshKeys),
+  ...keysOf('kept-test', keptTestKeys),
   ...pictureEntries,
 ]
 
@@ -105,8 +107,9 @@ export class NetworkPage implements Page {
     this.#pair = this.#owned.own(new PairTest(parts))
     this.#nfs = this.#owned.own(new NfsTest(parts))
     const results = this.#owned.own(new ResultsView(context, netTests, parts.show))
-    const kept = new KeptView(context, netTests)
-    this.#views = { live, mesh: this.#mesh, pair: this.#pair, nfs: this.#nfs, results, kept }
+    const kept = this.#owned.own(new KeptMeshView(context, netTests))
+    const keptTest = this.#owned.own(new KeptTestView(context, netTests))
+    this.#views = { live, mesh: this.#mesh, pair: this.#pair, nfs: this.#nfs, results, kept, 'kept-test': keptTest }
   }
 
   get busy() {

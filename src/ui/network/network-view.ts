@@ -1,4 +1,5 @@
 /** The views of the Network tab: the newest covers the others, and Esc goes back to the one below. */
+import type { TestConclusion } from '../../ops/net/kept-test.ts'
 import type { NfsRecord } from '../../ops/net/nfs/measure-nfs.ts'
 import type { PairRecord } from '../../ops/net/pair/pair-record.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
@@ -9,10 +10,15 @@ import { FIRST_RESULTS, type ResultsState } from './results-table.ts'
 /** Measurements that are drawn second by second. */
 export type LiveTestId = 'pair' | 'nfs'
 
-export type NetworkViewId = LiveTestId | 'live' | 'mesh' | 'results' | 'kept'
+export type NetworkViewId = LiveTestId | 'live' | 'mesh' | 'results' | 'kept' | 'kept-test'
 
 /** `record`: as the events of the measurement fill it. */
-export type LiveRun<R> = { readonly record: R; readonly isMeasuring: boolean }
+export type LiveRun<R> = {
+  readonly record: R
+  readonly isMeasuring: boolean
+  /** At the end; undefined also if it could not be measured at all. */
+  readonly conclusion: TestConclusion | undefined
+}
 
 export type NetworkState = {
   /** The last one is shown; the first is always `live`. */
@@ -24,8 +30,10 @@ export type NetworkState = {
   readonly pair: LiveRun<PairRecord> | undefined
   readonly nfs: LiveRun<NfsRecord> | undefined
   readonly results: ResultsState
-  /** The kept result that is open. */
+  /** The kept mesh that is open. */
   readonly kept: PictureState | undefined
+  /** The kept pair or NFS mount that is open. */
+  readonly keptTest: TestConclusion | undefined
 }
 
 export const FIRST_NETWORK: NetworkState = {
@@ -36,6 +44,7 @@ export const FIRST_NETWORK: NetworkState = {
   nfs: undefined,
   results: FIRST_RESULTS,
   kept: undefined,
+  keptTest: undefined,
 }
 
 /** `m[1-2] --time 10 --one-way`: what is before the first option, and the words of the options. */

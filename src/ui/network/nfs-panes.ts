@@ -1,27 +1,24 @@
 /** An NFS measurement as charts. Pure. */
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
-import { type NfsRecord, nfsPlace, nfsSummary } from '../../ops/net/nfs/measure-nfs.ts'
-import { boldStyle, mutedStyle, type PaneView, type Rect, styleOf } from '../compositor/scene.ts'
+import { type NfsRecord, nfsPlace } from '../../ops/net/nfs/measure-nfs.ts'
+import { boldStyle, mutedStyle, type PaneView, type Rect } from '../compositor/scene.ts'
 import { documentOf, type Row, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import { conclusionRows } from './conclusion-rows.ts'
 import type { LiveRun } from './network-view.ts'
 import type { PaneContext } from './pane-screen.ts'
 
 const BESIDE_COLUMNS = 100
 
 /** Rates second by second, the time of each small file, and words. */
-export function nfsPanes(
-  { record, isMeasuring }: LiveRun<NfsRecord>,
-  { rect, theme, chart }: PaneContext,
-): readonly PaneView[] {
-  const { writes, reads, smallFiles, failures } = record
+export function nfsPanes(run: LiveRun<NfsRecord>, { rect, theme, chart }: PaneContext): readonly PaneView[] {
+  const { record, isMeasuring } = run
+  const { writes, reads, smallFiles } = record
   const columns = rect.width - 2
   const words = [
     ...wrapRows(printable(nfsPlace(record)), columns, ' ', boldStyle(theme.accent)),
-    ...failures.flatMap((reason) => wrapRows(printable(reason), columns, ' ', styleOf(theme.danger))),
-    ...(isMeasuring
-      ? [[{ text: ` ${phaseOf(record)}`, style: mutedStyle(theme) }]]
-      : nfsSummary(record).flatMap((text) => wrapRows(text, columns, ' ', styleOf(theme.text)))),
+    ...conclusionRows(run, columns, theme),
+    ...(isMeasuring ? [[{ text: ` ${phaseOf(record)}`, style: mutedStyle(theme) }]] : []),
   ]
   const [top, charts] = splitRows(rect, Math.min(words.length + 2, rect.height))
   const isWide = rect.width >= BESIDE_COLUMNS

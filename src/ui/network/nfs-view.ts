@@ -1,13 +1,7 @@
 /** An NFS mount in the Network tab: how fast its client writes and reads, second by second. */
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import {
-  type NfsOptions,
-  type NfsRecord,
-  newNfsRecord,
-  nfsSummary,
-  takeNfsEvent,
-} from '../../ops/net/nfs/measure-nfs.ts'
+import { type NfsOptions, type NfsRecord, newNfsRecord } from '../../ops/net/nfs/measure-nfs.ts'
 import { completeHostSet } from '../dialogs/prompt-line.ts'
 import { LiveTest, liveTestKeys } from './live-test.ts'
 import { splitOrder } from './network-view.ts'
@@ -25,7 +19,6 @@ export class NfsTest extends LiveTest<Order, NfsRecord> {
   protected readonly title = 'NFS test'
   protected readonly keys = nfsKeys
   protected readonly draw = nfsPanes
-  protected readonly summary = nfsSummary
 
   /** Shows what would be written and where, and asks. */
   ask(host: string | undefined): void {
@@ -64,10 +57,6 @@ export class NfsTest extends LiveTest<Order, NfsRecord> {
 
   protected newRecord = ({ host }: Order): NfsRecord => newNfsRecord(host)
 
-  protected async measure({ host, options }: Order, record: NfsRecord, signal: AbortSignal, changed: () => void) {
-    await this.parts.port.measureNfs(host, options, signal, (event) => {
-      takeNfsEvent(record, event)
-      changed()
-    })
-  }
+  protected measure = ({ options }: Order, record: NfsRecord, signal: AbortSignal, changed: () => void) =>
+    this.parts.port.measureNfs(record, options, signal, changed)
 }

@@ -1,23 +1,15 @@
 /** The traffic between two hosts, as charts. Pure. */
-import { printable } from '../../base/printable.ts'
-import { type PairRecord, pairSummary } from '../../ops/net/pair/pair-record.ts'
-import { boldStyle, type PaneView, styleOf, type ThemeColour } from '../compositor/scene.ts'
-import { documentOf, rowsPane, shortAmount, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import type { PairRecord } from '../../ops/net/pair/pair-record.ts'
+import { boldStyle, type PaneView, type ThemeColour } from '../compositor/scene.ts'
+import { documentOf, rowsPane, shortAmount, splitRows } from '../rows/rows-pane.ts'
+import { conclusionRows } from './conclusion-rows.ts'
 import type { LiveRun } from './network-view.ts'
 import type { PaneContext } from './pane-screen.ts'
 
-export function pairPanes(
-  { record, isMeasuring }: LiveRun<PairRecord>,
-  { rect, theme, chart }: PaneContext,
-): readonly PaneView[] {
-  const { first, second, there, back, roundTrips, findings, failures } = record
-  const words = [
-    ...failures,
-    ...findings.map(({ gravity, text }) => `${gravity}  ${text}`),
-    ...(isMeasuring ? [] : pairSummary(record)),
-  ].map(printable)
+export function pairPanes(run: LiveRun<PairRecord>, { rect, theme, chart }: PaneContext): readonly PaneView[] {
+  const { first, second, there, back, roundTrips } = run.record
   const [high, low] = splitRows(rect, Math.ceil((rect.height * 3) / 5))
-  const told = words.flatMap((text) => wrapRows(text, rect.width - 2, ' ', styleOf(undefined)))
+  const told = conclusionRows(run, rect.width - 2, theme)
   const highRoom = { width: rect.width, height: high.height - 2 - told.length }
   const rows = (
     { width, height }: { readonly width: number; readonly height: number },

@@ -1,7 +1,7 @@
 /** A pair of hosts in the Network tab: both directions and the round trips, second by second. */
 import { MusterError } from '../../base/errors.ts'
 import type { PairOptions } from '../../ops/net/pair/measure-pair.ts'
-import { newPairRecord, type PairRecord, pairSummary, takePairEvent } from '../../ops/net/pair/pair-record.ts'
+import { newPairRecord, type PairRecord } from '../../ops/net/pair/pair-record.ts'
 import { completeHostSet } from '../dialogs/prompt-line.ts'
 import { LiveTest, liveTestKeys } from './live-test.ts'
 import { splitOrder } from './network-view.ts'
@@ -16,7 +16,6 @@ export class PairTest extends LiveTest<Order, PairRecord> {
   protected readonly title = 'pair'
   protected readonly keys = pairKeys
   protected readonly draw = pairPanes
-  protected readonly summary = pairSummary
 
   /** Measures the two marked hosts, or asks for two. */
   ask(marked: readonly string[]): void {
@@ -55,15 +54,6 @@ export class PairTest extends LiveTest<Order, PairRecord> {
 
   protected newRecord = ({ first, second }: Order): PairRecord => newPairRecord(first, second)
 
-  protected async measure(
-    { first, second, options }: Order,
-    record: PairRecord,
-    signal: AbortSignal,
-    changed: () => void,
-  ) {
-    await this.parts.port.measurePair(first, second, options, signal, (event) => {
-      takePairEvent(record, event)
-      changed()
-    })
-  }
+  protected measure = ({ options }: Order, record: PairRecord, signal: AbortSignal, changed: () => void) =>
+    this.parts.port.measurePair(record, options, signal, changed)
 }

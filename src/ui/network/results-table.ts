@@ -1,10 +1,11 @@
-/** The kept meshes as a table: when, which hosts, how fast, and what was found. Pure. */
+/** The kept results as a table: when, which test, which hosts, how fast, and what was found. Pure. */
 import { formatBitRate } from '../../base/format-bit-rate.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd } from '../../base/text-width.ts'
 import { timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Gravity } from '../../ops/kernel/finding.ts'
+import { formatValue, hostsOf, judgeTest, type KeptTest, seriesOf } from '../../ops/net/kept-test.ts'
 import { judgeMesh, measuredOf, median } from '../../ops/net/mesh/judge.ts'
 import { type KeptMesh, reportOfKept } from '../../ops/net/mesh/kept-mesh.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
@@ -14,14 +15,17 @@ import { sortMark, type TableColumn, type TableFrame, type TableView } from '../
 export type KeptRow = {
   readonly path: string
   readonly timeMs: number
+  readonly test: 'mesh' | 'pair' | 'NFS'
   /** Folded. */
   readonly hosts: string
   readonly way: string
   readonly measured: number
+  /** 0: it has no links. */
   readonly links: number
-  readonly medianBitsPerSecond: number | undefined
+  /** Of all links, or of the first value that was measured. */
+  readonly median: { readonly text: string; readonly bitsPerSecond: number } | undefined
   readonly gravity: Gravity | undefined
-  /** The worst finding. */
+  /** The worst finding, or what was measured. */
   readonly found: string
 }
 
@@ -35,40 +39,83 @@ export type ResultsState = {
 
 export const FIRST_RESULTS: ResultsState = { rows: [], isReading: false, selected: undefined, marked: new Set() }
 
-export function keptRow(path: string, kept: KeptMesh): KeptRow {
+export function keptRow(path: string, kept: KeptMesh | KeptTest): KeptRow {
+  const shared = { path, timeMs: Date.parse(kept.time), way: printable(kept.way) }
+  return 'record' in kept ? { ...shared, ...testRow(kept) } : { ...shared, ...meshRow(kept) }
+}
+
+type OwnCells = Omit<KeptRow, 'path' | 'timeMs' | 'way'>
+
+function meshRow(kept: KeptMesh): OwnCells {
   const report = reportOfKept(kept)
   const measured = measuredOf(report.links)
   const [first] = judgeMesh(report)
+  const usual = median(measured.map(({ outcome }) => outcome.bitsPerSecond))
   return {
-    path,
-    timeMs: Date.parse(kept.time),
+    test: 'mesh',
     hosts: printable(foldHostSet(report.hosts.map(({ name }) => name))),
-    way: printable(kept.way),
     measured: measured.length,
     links: report.links.length,
-    medianBitsPerSecond: median(measured.map(({ outcome }) => outcome.bitsPerSecond)),
+    median: usual === undefined ? undefined : { text: formatBitRate(usual), bitsPerSecond: usual },
     gravity: first?.gravity,
     found: first === undefined ? 'no problems found' : printable(first.text),
   }
 }
 
+function testRow(kept: KeptTest): OwnCells {
+  const all = seriesOf(kept)
+  const known = all.flatMap(({ name, unit, values }) => {
+    const value = median(values)
+    return value === undefined ? [] : [{ name, unit, value, text: formatValue(value, unit) }]
+  })
+  const ways = all.filter(({ unit }) => unit === 'bit/s')
+  const first = known.find(({ unit }) => unit !== 'ms')
+  const [finding] = judgeTest(kept)
+  const [failure] = kept.record.failures
+  const measured = known.map(({ name, text }) => `${name} ${text}`).join(', ')
+  return {
+    test: kept.kind === 'pair' ? 'pair' : 'NFS',
+    hosts: printable(foldHostSet(hostsOf(kept))),
+    measured: ways.filter(({ values }) => values.length > 0).length,
+    links: ways.length,
+    median: first && { text: first.text, bitsPerSecond: first.value * (first.unit === 'B/s' ? 8 : 1) },
+    gravity: failure === undefined ? finding?.gravity : 'risk',
+    found: printable(failure ?? finding?.text ?? measured),
+  }
+}
+
 export const RESULTS = ' kept'
 
+/** `width`: undefined takes the rest of the row. */
+type ResultColumn = TableColumn<KeptRow> & { readonly width?: number }
+
+const HOSTS_LEAST = 7
+const FOUND_LEAST = 16
+
 /** `nowMs`: times of today have no date. */
-export const resultColumns = (nowMs: number): readonly TableColumn<KeptRow>[] => [
-  { title: 'TIME', text: ({ timeMs }) => timeText(timeMs, nowMs), order: ({ timeMs }) => timeMs, isDescending: true },
-  { title: 'HOSTS', text: ({ hosts }) => hosts },
+export const resultColumns = (nowMs: number): readonly ResultColumn[] => [
+  {
+    title: 'TIME',
+    width: 17,
+    text: ({ timeMs }) => timeText(timeMs, nowMs),
+    order: ({ timeMs }) => timeMs,
+    isDescending: true,
+  },
+  { title: 'TEST', width: 6, text: ({ test }) => test },
+  { title: 'HOSTS', width: HOSTS_LEAST, text: ({ hosts }) => hosts },
   {
     title: 'LINKS',
-    text: ({ measured, links }) => `${measured}/${links}`,
+    width: 8,
+    text: ({ measured, links }) => (links === 0 ? '–' : `${measured}/${links}`),
     order: ({ links }) => links,
     isDescending: true,
     needsTitle: true,
   },
   {
     title: 'MEDIAN',
-    text: ({ medianBitsPerSecond: rate }) => (rate === undefined ? '–' : formatBitRate(rate)),
-    order: ({ medianBitsPerSecond }) => medianBitsPerSecond,
+    width: 12,
+    text: (row) => row.median?.text ?? '–',
+    order: (row) => row.median?.bitsPerSecond,
     isDescending: true,
     needsTitle: true,
   },
@@ -78,7 +125,7 @@ export const resultColumns = (nowMs: number): readonly TableColumn<KeptRow>[] =>
 
 export const RESULTS_FRAME: TableFrame = {
   id: RESULTS,
-  columns: ['TIME', 'HOSTS', 'LINKS', 'MEDIAN', 'FOUND'],
+  columns: resultColumns(0).flatMap(({ title, isHidden }) => (isHidden === true ? [] : [title])),
   sorted: 'TIME',
 }
 
@@ -91,30 +138,20 @@ type ResultsContext = {
   readonly theme: Theme
 }
 
-const TIME_COLUMNS = 17
-const LINKS_COLUMNS = 10
-const MEDIAN_COLUMNS = 12
-const LEAST_FOUND = 16
-
 /** `rows`: in the order in which they are shown. */
 export function resultsDocument(rows: readonly KeptRow[], context: ResultsContext): RowDocument {
   const { selected, marked, view, width, nowMs, theme } = context
-  const rest = width - 2 - TIME_COLUMNS - LINKS_COLUMNS - MEDIAN_COLUMNS
-  const longest = rows.reduce((most, { hosts }) => Math.max(most, hosts.length), 5) + 2
-  const hostsWidth = Math.max(7, Math.min(longest, rest - LEAST_FOUND))
-  const title = (text: string, columns: number) =>
-    padEnd(clip(text + sortMark(view, text, 'TIME'), columns - 1), columns)
-  const head: Row = [
-    {
-      text: `  ${title('TIME', TIME_COLUMNS)}${title('HOSTS', hostsWidth)}${title('LINKS', LINKS_COLUMNS)}${title('MEDIAN', MEDIAN_COLUMNS)}${title('FOUND', 8)}`,
-      style: boldStyle(theme.muted),
-    },
-  ]
+  const shown = resultColumns(nowMs).filter(({ isHidden }) => isHidden !== true)
+  const spare = width - 2 - FOUND_LEAST - shown.reduce((sum, column) => sum + (column.width ?? 0), 0)
+  const longest = rows.reduce((most, { hosts }) => Math.max(most, hosts.length + 2), HOSTS_LEAST)
+  const widthOf = ({ title, width: own }: ResultColumn): number | undefined =>
+    title === 'HOSTS' ? Math.max(HOSTS_LEAST, Math.min(longest, HOSTS_LEAST + spare)) : own
+  const cell = (text: string, columns: number | undefined) =>
+    columns === undefined ? text : padEnd(clip(text, columns - 1), columns)
+  const head = shown.map((column) => cell(column.title + sortMark(view, column.title, 'TIME'), widthOf(column)))
   const body = rows.map((row): Row => {
     const isSelected = row.path === selected
     const style = rowStyle(theme, isSelected)
-    const cell = (text: string, columns: number) => padEnd(clip(text, columns - 1), columns)
-    const rate = row.medianBitsPerSecond === undefined ? '–' : formatBitRate(row.medianBitsPerSecond)
     const found =
       row.gravity === 'blocker'
         ? styleOf(theme.danger)
@@ -123,12 +160,11 @@ export function resultsDocument(rows: readonly KeptRow[], context: ResultsContex
           : mutedStyle(theme)
     return [
       { text: `${isSelected ? '▸' : ' '}${marked.has(row.path) ? '●' : ' '}`, style: boldStyle(theme.accent) },
-      {
-        text: `${cell(timeText(row.timeMs, nowMs), TIME_COLUMNS)}${cell(row.hosts, hostsWidth)}${cell(`${row.measured}/${row.links}`, LINKS_COLUMNS)}${cell(rate, MEDIAN_COLUMNS)}`,
-        style,
-      },
-      { text: row.found, style: isSelected ? style : found },
+      ...shown.map((column) => ({
+        text: cell(column.text(row), widthOf(column)),
+        style: isSelected || column.width !== undefined ? style : found,
+      })),
     ]
   })
-  return documentOf(body, [head])
+  return documentOf(body, [[{ text: `  ${head.join('')}`, style: boldStyle(theme.muted) }]])
 }

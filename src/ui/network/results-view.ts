@@ -1,5 +1,6 @@
-/** The kept meshes in the Network tab: a list, of which one is opened as a picture, or two are compared. */
+/** The kept results in the Network tab: a list, of which one is opened, or two are compared. */
 import { printable } from '../../base/printable.ts'
+import { compareTests, judgeTest, type KeptTest, type TestConclusion } from '../../ops/net/kept-test.ts'
 import { judgeMesh } from '../../ops/net/mesh/judge.ts'
 import { compareMesh, type KeptMesh, reportOfKept } from '../../ops/net/mesh/kept-mesh.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
@@ -8,18 +9,17 @@ import { centredOn, rowsPane } from '../rows/rows-pane.ts'
 import { shownRows } from '../rows/table-view.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type ConsoleState, type PageContext, tableView } from '../state/console-state.ts'
-import { picturePanes } from './mesh-panes.ts'
-import { changePicture, openPicture, type PictureState, pictureOf } from './mesh-picture.ts'
+import { type MeshPicture, openPicture, pictureOf } from './mesh-picture.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
 import type { NetworkView, NetworkViewId } from './network-view.ts'
-import { openExport } from './picture-export.ts'
+import { meshExport, openExport, testExport } from './result-export.ts'
 import { type KeptRow, keptRow, RESULTS, type ResultsState, resultColumns, resultsDocument } from './results-table.ts'
 
 const hasRows = ({ network: { results } }: ConsoleState): boolean => results.rows.length > 0
 
 const listKeys = keyTable<ConsoleState>()(
   ['back', 'Esc q', 'back', 'Results: go back.'],
-  ['open', 'Enter', 'open', 'Results: show the selected one as a picture.', hasRows],
+  ['open', 'Enter', 'open', 'Results: open the selected one.', hasRows],
   ['mark', 'Space', 'mark', 'Results: mark or unmark the selected one.', hasRows],
   [
     'compare',
@@ -39,15 +39,9 @@ const listKeys = keyTable<ConsoleState>()(
 
 export const resultsKeys: readonly KeyEntry<ConsoleState>[] = listKeys
 
-const keptKeys = keyTable<PictureState>()(
-  ['leave', 'Esc q', 'results', 'Kept mesh: go back to the list.', ({ isOpen }) => !isOpen],
-  ['write', 'w', 'write', 'Kept mesh: write it as SVG or CSV.'],
-)
-
-export const keptMeshKeys: readonly KeyEntry<ConsoleState>[] = keptKeys.map((entry) => ({
-  ...entry,
-  isActive: ({ network: { kept } }: ConsoleState) => kept !== undefined && entry.isActive?.(kept) !== false,
-}))
+/** Of the same hosts and the same test. */
+const isEarlier = (row: KeptRow, than: KeptRow): boolean =>
+  row.test === than.test && row.hosts === than.hosts && row.timeMs < than.timeMs
 
 const SHOW_EVERY_MS = 100
 const PAGE_ROWS = 10
@@ -84,7 +78,10 @@ export class ResultsView implements NetworkView {
     return [
       rowsPane({
         id: RESULTS,
-        title: results.rows.length === 0 && !results.isReading ? 'no results yet: m measures' : 'kept results of mesh',
+        title:
+          results.rows.length === 0 && !results.isReading
+            ? 'no results yet: go back and press m, p or n'
+            : 'kept results',
         hasKeys: true,
         isBusy: results.isReading,
         document,
@@ -114,8 +111,9 @@ export class ResultsView implements NetworkView {
         this.#compare()
         break
       case 'write': {
-        const picture = this.#picture(this.#selected?.path)
-        if (picture !== undefined) openExport(this.#context, this.#port, picture)
+        const opened = this.#opened(this.#selected?.path)
+        if (opened === undefined) break
+        openExport(this.#context, this.#port, 'test' in opened ? testExport(opened) : meshExport(opened))
         break
       }
       default:
@@ -151,7 +149,7 @@ export class ResultsView implements NetworkView {
     this.#reading += 1
     const reading = this.#reading
     this.#rows = []
-    for (const path of this.#port.keptMeshes()) {
+    for (const path of this.#port.keptResults()) {
       const kept = this.#port.readKept(path)
       if (kept !== undefined) this.#rows.push(keptRow(path, kept))
       this.#showing.soon()
@@ -192,79 +190,43 @@ export class ResultsView implements NetworkView {
     const { rows, marked } = this.#context.state.network.results
     const selected = this.#selected
     const both = rows.filter(({ path }) => marked.has(path))
-    const older =
-      both.length === 2
-        ? both[1]
-        : rows.find(({ timeMs, hosts }) => hosts === selected?.hosts && timeMs < selected.timeMs)
+    const older = both.length === 2 ? both[1] : rows.find((row) => selected !== undefined && isEarlier(row, selected))
     const newer = both.length === 2 ? both[0] : selected
-    if (marked.size > 0 && both.length !== 2) return this.#context.notice('mark two results to compare', 'warning')
+    if ((marked.size > 0 && both.length !== 2) || older?.test !== (older && newer?.test))
+      return this.#context.notice('mark two results of the same test to compare', 'warning')
     if (older === undefined) return this.#context.notice('no earlier result of these hosts', 'warning')
     this.#openKept(newer?.path, older.path)
   }
 
   #openKept(path: string | undefined, olderPath?: string): void {
-    const picture = this.#picture(path, olderPath)
-    if (picture === undefined) return
-    const opened = openPicture(picture)
-    const kept = { ...opened, showsChange: picture.before !== undefined }
-    this.#context.change(({ network }) => ({ network: { ...network, kept } }))
-    this.#show('kept')
+    const opened = this.#opened(path, olderPath)
+    if (opened === undefined) return
+    if ('test' in opened) this.#context.change(({ network }) => ({ network: { ...network, keptTest: opened } }))
+    else {
+      const kept = { ...openPicture(opened), showsChange: opened.before !== undefined }
+      this.#context.change(({ network }) => ({ network: { ...network, kept } }))
+    }
+    this.#show('test' in opened ? 'kept-test' : 'kept')
   }
 
-  #picture(path: string | undefined, olderPath?: string) {
-    const read = (from: string): KeptMesh | undefined => {
-      const kept = this.#port.readKept(from)
-      if (kept === undefined) this.#context.notice(`cannot read ${printable(from)}`, 'error')
+  /** What changed comes first: it was asked for. */
+  #opened(path: string | undefined, olderPath?: string): MeshPicture | TestConclusion | undefined {
+    const read = (from: string | undefined): KeptMesh | KeptTest | undefined => {
+      const kept = from === undefined ? undefined : this.#port.readKept(from)
+      if (from !== undefined && kept === undefined) this.#context.notice(`cannot read ${printable(from)}`, 'error')
       return kept
     }
-    const kept = path === undefined ? undefined : read(path)
-    if (kept === undefined) return undefined
-    const older = olderPath === undefined ? undefined : read(olderPath)
-    const report = reportOfKept(kept)
+    const [kept, older] = [read(path), read(olderPath)]
     const nowMs = this.#context.clock.now()
-    const changes = older === undefined ? [] : compareMesh(kept.links, older, nowMs)
-    // What changed comes first: it was asked for.
-    return pictureOf(report, Date.parse(kept.time), [...changes, ...judgeMesh(report)], older)
-  }
-}
-
-/** A kept mesh as a picture. */
-export class KeptView implements NetworkView {
-  readonly #context: PageContext
-  readonly #port: NetTestsPort
-
-  constructor(context: PageContext, port: NetTestsPort) {
-    this.#context = context
-    this.#port = port
-  }
-
-  open(): void {}
-
-  panes(rect: Rect, theme: Theme): readonly PaneView[] {
-    const { state, clock } = this.#context
-    const { kept } = state.network
-    const onChange = (next: PictureState) =>
-      this.#context.change(({ network }) => ({ network: { ...network, kept: next } }))
-    return kept === undefined ? [] : picturePanes(kept, { rect, theme, nowMs: clock.now(), onChange })
-  }
-
-  handleKey(label: string): boolean | 'leave' {
-    const { kept } = this.#context.state.network
-    if (kept === undefined) return 'leave'
-    const command = commandOf(keptKeys, label, kept)
-    if (command === 'leave' && !kept.isOpen) return 'leave'
-    if (command === 'write') {
-      openExport(this.#context, this.#port, kept.picture)
-      return true
+    if (kept === undefined) return undefined
+    if ('record' in kept) {
+      const last = older !== undefined && 'record' in older ? older : undefined
+      const changes = last === undefined ? [] : compareTests(kept, last, nowMs)
+      return { test: kept, findings: [...changes, ...judgeTest(kept)], last, problem: undefined }
     }
-    const next = changePicture(kept, label)
-    if (next !== undefined) this.#context.change(({ network }) => ({ network: { ...network, kept: next } }))
-    return next !== undefined
+    const report = reportOfKept(kept)
+    const last = older !== undefined && 'links' in older ? older : undefined
+    const changes = last === undefined ? [] : compareMesh(kept.links, last, nowMs)
+    return pictureOf(report, Date.parse(kept.time), [...changes, ...judgeMesh(report)], last)
   }
-
-  scrollBy(rows: number): void {
-    this.handleKey(rows > 0 ? 'Down' : 'Up')
-  }
-
-  [Symbol.dispose](): void {}
 }

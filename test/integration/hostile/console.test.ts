@@ -1,5 +1,6 @@
 /** What a host that lies does to the console: its greeting, its screen, its processes, its NFS mount, what runs in its shell, and the session report. */
 import { describe, it } from 'vitest'
+import { nfsTest } from '../../../src/ops/net/kept-test.ts'
 import {
   measureNfs,
   type NfsEvent,
@@ -124,7 +125,10 @@ small 512 bytes (512B) copied, 0.004000 seconds, 125.0KB/s
       for (const reason of record.failures) expectNoDefect(reason, 'the failure')
       const rect = { column: 0, row: 0, width: choice.one([40, 80, 200]), height: choice.one([10, 40]) }
       const chart = choice.once(20) ? lineChart : undefined
-      for (const pane of nfsPanes({ record, isMeasuring: choice.once(2) }, { rect, theme: themes.dark, chart }))
+      const isMeasuring = choice.once(2)
+      const ended = { test: nfsTest(record, 0), findings: [], last: undefined, problem: undefined }
+      const run = { record, isMeasuring, conclusion: isMeasuring ? undefined : ended }
+      for (const pane of nfsPanes(run, { rect, theme: themes.dark, chart }))
         for (const { text } of pane.notice.flat()) expectPrintable(text, 'the pane')
     })
   })

@@ -4,6 +4,7 @@ import { formatBitRate, shortBitRate } from '../../../base/format-bit-rate.ts'
 import { printable } from '../../../base/printable.ts'
 import { clockText, dayText } from '../../../base/time-text.ts'
 import { GRAVITIES, type Gravity } from '../../kernel/finding.ts'
+import { csvCell } from '../csv-cell.ts'
 import { measuredOf, median, type NetFinding, retransmitsAGigabyte } from './judge.ts'
 import { formatMs, type LinkOutcome, type LinkResult } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
@@ -152,14 +153,6 @@ export function meshCsv({ links, pings }: MeshReport): string {
       .join(',')
   })
   return [CSV_COLUMNS, ...rows].map((line) => `${line}\n`).join('')
-}
-
-/** A text that a spreadsheet would take for a formula gets an apostrophe; in many countries a semicolon begins the next cell. */
-function csvCell(value: string | number | undefined): string {
-  if (value === undefined) return ''
-  if (typeof value === 'number') return String(Number(value.toFixed(3)))
-  const text = printable(value.replace(/(^|;)(?=\s*[=+@-])/g, "$1'"))
-  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 const COLOURS: Readonly<Record<Heat, readonly [string, string]>> = {

@@ -1,22 +1,14 @@
-/** Earlier results, and how the new ones differ: `$XDG_STATE_HOME/muster/net/mesh-TIME.json`, mode 0600. */
-import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+/** Earlier results, and how the new ones differ. */
 import { notKept } from '../../../base/errors.ts'
-import { foreignDirectory, makeOwnDirectories } from '../../../base/foreign-place.ts'
 import { formatBitRate } from '../../../base/format-bit-rate.ts'
-import { timeText } from '../../../base/time-text.ts'
-import { stateDirectory } from '../../../base/user-directories.ts'
-import { endsOf, judgeMesh, listed, measuredOf, median, type NetFinding } from './judge.ts'
+import { type Change, changeFindings } from '../compare.ts'
+import { type Environment, keepResult, readResult, resultPaths, resultsDirectory } from '../kept-results.ts'
+import { judgeMesh, measuredOf, type NetFinding } from './judge.ts'
 import type { LinkOutcome, LinkResult } from './link.ts'
 import type { MeshHost, MeshReport } from './measure-mesh.ts'
 import type { PingResult } from './scripts.ts'
 
 const VERSION = 1
-const KEPT = 200
-const CHANGE = 0.2
-const SHOWN = 6
-/** A result of 64 hosts has 1 MB. */
-const MOST_BYTES = 2 ** 24
 
 export type KeptMesh = {
   readonly version: typeof VERSION
@@ -36,12 +28,6 @@ export type MeshPlace = {
   readonly at?: string
 }
 
-type Environment = Readonly<Record<string, string | undefined>>
-
-export function meshDirectory(environment: Environment): string {
-  return join(stateDirectory(environment), 'net')
-}
-
 /** @throws when the directory cannot be written. */
 export function keepMesh(
   environment: Environment,
@@ -50,15 +36,9 @@ export function keepMesh(
   timeMs: number,
   place: MeshPlace,
 ): string {
-  const directory = meshDirectory(environment)
-  makeOwnDirectories(directory)
   const time = new Date(timeMs).toISOString()
-  const path = join(directory, `mesh-${time.replaceAll(':', '-')}.json`)
   const kept: KeptMesh = { version: VERSION, time, way, links, pings, ...place }
-  writeFileSync(`${path}.${process.pid}`, JSON.stringify(kept), { mode: 0o600 })
-  renameSync(`${path}.${process.pid}`, path)
-  for (const name of filesIn(directory).slice(0, -KEPT)) rmSync(join(directory, name), { force: true })
-  return path
+  return keepResult(environment, 'mesh', time, kept)
 }
 
 export type MeshConclusion = {
@@ -85,16 +65,8 @@ export function concludeMesh(
     keepMesh(environment, report, way, timeMs, place)
     return { findings, last, problem: undefined }
   } catch (error) {
-    return { findings, last, problem: notKept(meshDirectory(environment), error) }
+    return { findings, last, problem: notKept(resultsDirectory(environment), error) }
   }
-}
-
-/** The paths of all kept results, newest first. */
-export function keptMeshes(environment: Environment): readonly string[] {
-  const directory = meshDirectory(environment)
-  return filesIn(directory)
-    .toReversed()
-    .map((name) => join(directory, name))
 }
 
 /** As `judgeMesh` and the pictures take it. What was read from the hosts is not kept. */
@@ -117,10 +89,9 @@ const byName = new Intl.Collator('en', { numeric: true })
 
 /** The newest result with the same settings and a common pair. Files of others are skipped. */
 export function lastMesh(environment: Environment, way: string, names: readonly string[]): KeptMesh | undefined {
-  const directory = meshDirectory(environment)
   const wanted = new Set(names)
-  for (const name of filesIn(directory).toReversed()) {
-    const kept = readKept(join(directory, name))
+  for (const path of resultPaths(environment, ['mesh'])) {
+    const kept = readKept(path)
     const isSame =
       kept?.way === way && measuredOf(kept.links).some(({ from, to }) => wanted.has(from) && wanted.has(to))
     if (isSame) return kept
@@ -147,9 +118,8 @@ export function measuredLinks(
   at: string | undefined,
   nowMs: number,
 ): MeasuredLinks | undefined {
-  const directory = meshDirectory(environment)
-  for (const name of filesIn(directory).slice(-MOST_READ).toReversed()) {
-    const kept = readKept(join(directory, name))
+  for (const path of resultPaths(environment, ['mesh']).slice(0, MOST_READ)) {
+    const kept = readKept(path)
     const timeMs = Date.parse(kept?.time ?? '')
     if (kept?.addresses === undefined || kept.at !== at || !/^tcp\b/.test(kept.way)) continue
     if (!(nowMs - timeMs < YOUNG_MS)) continue
@@ -169,32 +139,16 @@ export function measuredLinks(
 
 const speedOf = (outcome: LinkOutcome) => (outcome.kind === 'measured' ? outcome.bitsPerSecond : undefined)
 
-function filesIn(directory: string): string[] {
-  try {
-    if (foreignDirectory(directory) !== undefined) return []
-    return readdirSync(directory)
-      .filter((name) => /^mesh-[\dTZ.-]+\.json$/.test(name))
-      .toSorted()
-  } catch {
-    return []
-  }
-}
-
 /** Undefined: not a result, or one of a later version. */
 export function readKept(path: string): KeptMesh | undefined {
-  try {
-    if (statSync(path).size > MOST_BYTES) return undefined
-    const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<KeptMesh>
-    const isOurs = value.version === VERSION && typeof value.time === 'string' && typeof value.way === 'string'
-    if (!isOurs || !Array.isArray(value.links) || !value.links.every(isLink)) return undefined
-    // Files of earlier versions have no addresses.
-    const { addresses = {}, pings } = value
-    const isPlain = typeof addresses === 'object' && addresses !== null
-    const known = Array.isArray(pings) ? pings.filter(isPing) : []
-    return isPlain ? { ...(value as KeptMesh), pings: known } : undefined
-  } catch {
-    return undefined
-  }
+  const value = (readResult(path) ?? {}) as Partial<KeptMesh>
+  const isOurs = value.version === VERSION && typeof value.time === 'string' && typeof value.way === 'string'
+  if (!isOurs || !Array.isArray(value.links) || !value.links.every(isLink)) return undefined
+  // Files of earlier versions have no addresses.
+  const { addresses = {}, pings } = value
+  const isPlain = typeof addresses === 'object' && addresses !== null
+  const known = Array.isArray(pings) ? pings.filter(isPing) : []
+  return isPlain ? { ...(value as KeptMesh), pings: known } : undefined
 }
 
 function isLink(value: unknown): value is LinkResult {
@@ -215,28 +169,12 @@ export function compareMesh(
   { time, links: earlier }: KeptMesh,
   nowMs: number,
 ): readonly NetFinding[] {
-  const since = timeText(Date.parse(time), nowMs)
   const old = new Map(earlier.map((link) => [JSON.stringify([link.from, link.to]), link.outcome]))
-  const ratios: number[] = []
-  const changes = measuredOf(links).flatMap(({ from, to, outcome }) => {
+  const changes = measuredOf(links).flatMap(({ from, to, outcome }): Change[] => {
     const before = old.get(JSON.stringify([from, to]))
     if (before?.kind !== 'measured' || before.bitsPerSecond <= 0) return []
-    const ratio = outcome.bitsPerSecond / before.bitsPerSecond
-    ratios.push(ratio)
-    return [{ from, to, was: before.bitsPerSecond, now: outcome.bitsPerSecond, ratio }]
+    const words = `${from} → ${to} ${formatBitRate(before.bitsPerSecond)} → ${formatBitRate(outcome.bitsPerSecond)}`
+    return [{ words, hosts: [from, to], ratio: outcome.bitsPerSecond / before.bitsPerSecond }]
   })
-  const middle = median(ratios)
-  if (middle === undefined) return []
-  const tell = (all: typeof changes, isSlower: boolean): NetFinding[] => {
-    if (all.length === 0) return []
-    const sorted = all.toSorted((one, other) => (isSlower ? one.ratio - other.ratio : other.ratio - one.ratio))
-    const words = listed(sorted, ({ was, now }) => `${formatBitRate(was)} → ${formatBitRate(now)}`, SHOWN)
-    const [gravity, id] = isSlower ? (['risk', 'slower'] as const) : (['note', 'faster'] as const)
-    return [{ gravity, id: `${id}-than-before`, hosts: endsOf(all), text: `${id} than at ${since}: ${words}` }]
-  }
-  const slower = changes.filter(({ ratio }) => ratio < 1 - CHANGE)
-  const faster = changes.filter(({ ratio }) => ratio > 1 / (1 - CHANGE))
-  if (slower.length > 0 || faster.length > 0) return [...tell(slower, true), ...tell(faster, false)]
-  const text = `as fast as at ${since}, within ${CHANGE * 100} % on every link`
-  return [{ gravity: 'note', id: 'as-before', hosts: [], text }]
+  return changeFindings(changes, Date.parse(time), nowMs, ' on every link')
 }

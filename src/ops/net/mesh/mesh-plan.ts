@@ -3,7 +3,8 @@
 import { counted } from '../../../base/counted.ts'
 import { formatDuration } from '../../../base/time-text.ts'
 import { foldHostSet } from '../../../inventory/host-set.ts'
-import { type NetTool, type Slot, slotsOf } from './link.ts'
+import type { AddressWish } from './host-facts.ts'
+import { type MeasureOptions, type NetTool, type Slot, slotsOf } from './link.ts'
 import { chooseTool, type MeshHost, type MeshOptions, type ReadyHost } from './measure-mesh.ts'
 
 /** The overhead of a step, for the estimate. */
@@ -33,14 +34,23 @@ export function planMesh(names: readonly string[], options: MeshOptions): MeshPl
 /** `m1 → m2, m3 → m4` */
 export const slotWords = (slot: Slot): string => slot.map(({ from, to }) => `${from} → ${to}`).join(', ')
 
+type Way = Pick<MeasureOptions, 'udpBitsPerSecond' | 'streams'> &
+  AddressWish & {
+    readonly tool?: NetTool
+    readonly isSerial?: boolean
+    readonly isBidirectional?: boolean
+    readonly isOneWay?: boolean
+  }
+
 /** Only results that were measured in the same way are compared. */
-export function wayOf(options: MeshOptions): string {
-  const { udpBitsPerSecond, streams, isSerial, isBidirectional, tool } = options
+export function wayOf(options: Way): string {
+  const { udpBitsPerSecond, streams, isSerial, isBidirectional, isOneWay, tool } = options
   return [
     udpBitsPerSecond === undefined ? 'tcp' : `udp ${udpBitsPerSecond}`,
     `${streams} streams`,
-    ...(isSerial ? ['serial'] : []),
-    ...(isBidirectional ? ['both ways'] : []),
+    ...(isSerial === true ? ['serial'] : []),
+    ...(isBidirectional === true ? ['both ways'] : []),
+    ...(isOneWay === true ? ['one way'] : []),
     ...[options.interface, options.network, tool].flatMap((word) => word ?? []),
   ].join(', ')
 }

@@ -5,7 +5,6 @@ import { reasonOfResult, type ScriptResult } from '../../kernel/host-port.ts'
 import { formatOutcome } from '../../run/outcome.ts'
 import { amountOf } from '../amount.ts'
 import type { AddressWish } from '../mesh/host-facts.ts'
-import { asymmetryOf, median, type NetFinding } from '../mesh/judge.ts'
 import type { MeasureOptions, NetTool, OrderedPair } from '../mesh/link.ts'
 import {
   chooseTool,
@@ -33,8 +32,6 @@ export type PairOptions = MeasureOptions &
 export type PairEvent =
   | ({ readonly type: 'interval' } & OrderedPair & Interval)
   | ({ readonly type: 'round-trip'; readonly ms: number } & OrderedPair)
-  /** At the end: one direction is much slower than the other. */
-  | { readonly type: 'finding'; readonly finding: NetFinding }
   | ({ readonly type: 'failed'; readonly isAway: boolean; readonly reason: string } & OrderedPair)
 
 export type PairContext = Omit<MeshContext, 'onEvent'> & { onEvent(event: PairEvent): void }
@@ -58,29 +55,18 @@ export async function measurePair(
   const ways = options.isOneWay
     ? [measureWay(one, other, options, context)]
     : [measureWay(one, other, options, context), measureWay(other, one, options, context)]
-  const [there, back] = await Promise.all(ways)
+  await Promise.all(ways)
   pinging.abort()
   await ping
-  if (there === undefined || back === undefined || context.signal.aborted) return
-  const finding =
-    asymmetryOf({ from: first, to: second, rate: there, back }) ??
-    asymmetryOf({ from: second, to: first, rate: back, back: there })
-  if (finding !== undefined) context.onEvent({ type: 'finding', finding })
 }
 
-/** The median of what arrived each second; undefined: it failed, or nothing arrived. */
-async function measureWay(
-  from: ReadyHost,
-  to: ReadyHost,
-  options: PairOptions,
-  context: PairContext,
-): Promise<number | undefined> {
+async function measureWay(from: ReadyHost, to: ReadyHost, options: PairOptions, context: PairContext): Promise<void> {
   const { hosts, signal, clock, onEvent } = context
   const pair = { from: from.name, to: to.name }
-  const fail = (reason: string, isAway = false): undefined => {
+  const fail = (reason: string, isAway = false): void => {
     onEvent({ type: 'failed', ...pair, isAway, reason })
   }
-  const rates: number[] = []
+  let count = 0
   const tool = chooseTool(from.facts, to.facts, options)
   if (typeof tool !== 'string') return fail(tool.reason(pair))
   if (tool === 'ssh') return fail(`${pair.from} and ${pair.to} have no iperf in common`)
@@ -96,15 +82,15 @@ async function measureWay(
     onTaken() {},
     onText(text) {
       for (const interval of reader.push(text)) {
-        if (rates.length >= MOST_RATES) return
-        rates.push(interval.bitsPerSecond)
+        if (count >= MOST_RATES) return
+        count += 1
         onEvent({ type: 'interval', ...pair, ...interval })
       }
     },
   })
   if (server.kind === 'failed') {
     if (!signal.aborted) fail(`${pair.to}: ${server.reason}`, server.isAway)
-    return undefined
+    return
   }
   const place = { address: to.place.address, port: server.port, ownAddress: from.place.address, facts: from.facts }
   const result = await hosts.exec(pair.from, clientScript(tool, place, options), {
@@ -114,9 +100,9 @@ async function measureWay(
   server.stop()
   await server.ended
   const reason = signal.aborted ? undefined : reasonOf(result, tool)
-  if (reason === undefined) return median(rates)
+  if (reason === undefined) return
   const explained = explainFailure(reason, pair, server.port)
-  return fail(explained.kind === 'failed' ? explained.reason : reason, result.outcome.kind === 'unreachable')
+  fail(explained.kind === 'failed' ? explained.reason : reason, result.outcome.kind === 'unreachable')
 }
 
 /** Undefined: it went well. */

@@ -1,6 +1,6 @@
 /** What the measurement of a pair has reported so far, and what that means in words. Pure. */
 import { formatBitRate } from '../../../base/format-bit-rate.ts'
-import { median, type NetFinding } from '../mesh/judge.ts'
+import { median } from '../mesh/judge.ts'
 import { formatMs } from '../mesh/link.ts'
 import type { PairEvent } from './measure-pair.ts'
 
@@ -12,7 +12,6 @@ export type PairRecord = {
   readonly back: number[]
   /** Milliseconds. */
   readonly roundTrips: number[]
-  readonly findings: NetFinding[]
   /** Not printable yet. */
   readonly failures: string[]
 }
@@ -23,7 +22,6 @@ export const newPairRecord = (first: string, second: string): PairRecord => ({
   there: [],
   back: [],
   roundTrips: [],
-  findings: [],
   failures: [],
 })
 
@@ -34,9 +32,6 @@ export function takePairEvent(record: PairRecord, event: PairEvent): void {
       break
     case 'round-trip':
       record.roundTrips.push(event.ms)
-      break
-    case 'finding':
-      record.findings.push(event.finding)
       break
     case 'failed':
       record.failures.push(`${event.from} → ${event.to}: ${event.reason}`)

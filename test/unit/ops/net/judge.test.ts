@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { timeText } from '../../../../src/base/time-text.ts'
+import { resultsDirectory } from '../../../../src/ops/net/kept-results.ts'
 import { formatMesh, meshCsv, meshSvg, PLAIN_PAINT } from '../../../../src/ops/net/mesh/format-mesh.ts'
 import { judgeMesh } from '../../../../src/ops/net/mesh/judge.ts'
-import { compareMesh, keepMesh, lastMesh, meshDirectory } from '../../../../src/ops/net/mesh/kept-mesh.ts'
+import { compareMesh, keepMesh, lastMesh } from '../../../../src/ops/net/mesh/kept-mesh.ts'
 import type { LinkResult, Measured } from '../../../../src/ops/net/mesh/link.ts'
 import type { MeshReport, ReadyHost } from '../../../../src/ops/net/mesh/measure-mesh.ts'
 
@@ -217,7 +218,7 @@ describe('earlier results', () => {
         { addresses: {} },
       )
       expect(statSync(path).mode & 0o777).toBe(0o600)
-      writeFileSync(join(meshDirectory(environment), 'mesh-2026-12-31T00-00-00.000Z.json'), '{"version":1')
+      writeFileSync(join(resultsDirectory(environment), 'mesh-2026-12-31T00-00-00.000Z.json'), '{"version":1')
       const last = lastMesh(environment, 'tcp', ['m1', 'm2'])
       expect(last?.time).toBe('2026-11-14T20:15:00.000Z')
       expect(lastMesh(environment, 'tcp', ['x1', 'x2'])).toBeUndefined()
@@ -227,9 +228,9 @@ describe('earlier results', () => {
         `slower than at ${timeText(Date.parse(last.time), Date.UTC(2026, 10, 30))}: m1 → m2 941 Mbit/s → 94 Mbit/s`,
       ])
       expect(compareMesh(mesh(() => 930).links, last, 0).map(({ id }) => id)).toEqual(['as-before'])
-      expect(readdirSync(meshDirectory(environment))).toHaveLength(3)
+      expect(readdirSync(resultsDirectory(environment))).toHaveLength(3)
       // Whoever can write there could leave a pipe that hangs, or a file without end.
-      chmodSync(meshDirectory(environment), 0o777)
+      chmodSync(resultsDirectory(environment), 0o777)
       expect(lastMesh(environment, 'tcp', ['m1', 'm2'])).toBeUndefined()
     } finally {
       rmSync(directory, { recursive: true })

@@ -3,7 +3,8 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { keepMesh, type MeshPlace, measuredLinks, meshDirectory } from '../../../../src/ops/net/mesh/kept-mesh.ts'
+import { resultsDirectory } from '../../../../src/ops/net/kept-results.ts'
+import { keepMesh, type MeshPlace, measuredLinks } from '../../../../src/ops/net/mesh/kept-mesh.ts'
 import type { LinkOutcome } from '../../../../src/ops/net/mesh/link.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -74,7 +75,7 @@ describe('measured links', () => {
     }
     keep({})
     expect(find()).toBeDefined()
-    chmodSync(meshDirectory(environment), 0o777)
+    chmodSync(resultsDirectory(environment), 0o777)
     expect(find()).toBeUndefined()
   })
 })

@@ -122,7 +122,10 @@ it('refuses what is not a number, and shows no escape bytes', async () => {
   expect(events.filter(({ type }) => type === 'block')).toEqual([])
   expect(record.failures).toEqual(['no space (exit 1)'])
   const rect = { column: 0, row: 0, width: 80, height: 22 }
-  const panes = nfsPanes({ record, isMeasuring: false }, { rect, theme: themes.none, chart: undefined })
+  const panes = nfsPanes(
+    { record, isMeasuring: false, conclusion: undefined },
+    { rect, theme: themes.none, chart: undefined },
+  )
   const text = panes.flatMap(({ notice }) => notice.flat().map((span) => span.text)).join('\n')
   expect(text).toContain('\\x1b[2J')
   expect(text).not.toMatch(/[\x1b\x07]/)

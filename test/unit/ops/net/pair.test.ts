@@ -44,11 +44,13 @@ it.each([
     there: [941e6, 940e6, 200e6],
     back: [900e6, 930e6],
     roundTrips: [0.2, 1.5, 0.3],
-    findings: [],
     failures: [],
   }
   const rect = { column: 0, row: 0, width, height }
-  const panes = pairPanes({ record, isMeasuring: true }, { rect, theme: themes.dark, chart: lineChart })
+  const panes = pairPanes(
+    { record, isMeasuring: true, conclusion: undefined },
+    { rect, theme: themes.dark, chart: lineChart },
+  )
   expect(panes.map(({ title, badges }) => [...title, ...badges].map(({ text }) => text).join(''))).toEqual([
     ' bits a second, m8 and m9  m8 → m9 200Mbit/s  m9 → m8 930Mbit/s ',
     ' round trip, ms  0.30 ms ',

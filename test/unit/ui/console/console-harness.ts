@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { Emitter } from '../../../../src/base/emitter.ts'
 import type { Endpoint } from '../../../../src/inventory/host.ts'
 import { expandHostSet } from '../../../../src/inventory/host-set.ts'
+import { nfsTest, pairTest } from '../../../../src/ops/net/kept-test.ts'
 import type { Fleet, FleetEvent, ShellState, WriteReport } from '../../../../src/ssh/create-fleet.ts'
 import type { SessionState } from '../../../../src/ssh/session-transition.ts'
 import { createCellGrid } from '../../../../src/terminal/cells.ts'
@@ -143,10 +144,15 @@ export const idleNetTests: NetTestsPort = {
     isThisMachineOnly: false,
     ports: { first: 5301, last: 5399 },
   }),
-  measurePair: async () => undefined,
+  measurePair: async (record) => ({
+    test: pairTest(record, 'tcp', 0),
+    findings: [],
+    last: undefined,
+    problem: undefined,
+  }),
   nfsSeconds: () => 5,
-  measureNfs: async () => undefined,
-  keptMeshes: () => [],
+  measureNfs: async (record) => ({ test: nfsTest(record, 0), findings: [], last: undefined, problem: undefined }),
+  keptResults: () => [],
   readKept: () => undefined,
   save: (path) => path,
 }

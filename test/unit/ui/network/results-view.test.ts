@@ -2,10 +2,13 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
-import { keepMesh, keptMeshes, meshDirectory, readKept } from '../../../../src/ops/net/mesh/kept-mesh.ts'
+import { expect, it, onTestFinished } from 'vitest'
+import { resultPaths, resultsDirectory } from '../../../../src/ops/net/kept-results.ts'
+import { concludeTest, pairTest, readTest } from '../../../../src/ops/net/kept-test.ts'
+import { keepMesh, readKept } from '../../../../src/ops/net/mesh/kept-mesh.ts'
 import type { MeshReport } from '../../../../src/ops/net/mesh/measure-mesh.ts'
 import type { PairEvent } from '../../../../src/ops/net/pair/measure-pair.ts'
+import { takePairEvent } from '../../../../src/ops/net/pair/pair-record.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import type { NetTestsPort } from '../../../../src/ui/network/net-tests-port.ts'
 import { createConsoleHarness, idleNetTests } from '../console/console-harness.ts'
@@ -34,15 +37,30 @@ function reportOf(names: readonly string[], slow: string): MeshReport {
   return { hosts: [], pings: [], links }
 }
 
-it('measures the two marked hosts, and shows what arrived in each direction', async () => {
+it('measures the two marked hosts, shows what arrived in each direction, and keeps it', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-results-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  const environment = { XDG_STATE_HOME: directory }
+  const saved: string[] = []
+  let now = Date.parse('2026-11-20T10:00:00Z')
   let onEvent: ((event: PairEvent) => void) | undefined
   let pair = ''
   const netTests: NetTestsPort = {
     ...idleNetTests,
-    async measurePair(first, second, _, signal, handler) {
-      pair = `${first} ${second}`
-      onEvent = handler
+    async measurePair(record, _, signal, changed) {
+      pair = `${record.first} ${record.second}`
+      onEvent = (event) => {
+        takePairEvent(record, event)
+        changed()
+      }
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+      return concludeTest(environment, pairTest(record, 'tcp', now), now)
+    },
+    keptResults: () => resultPaths(environment),
+    readKept: readTest,
+    save(path, text) {
+      saved.push(`${path}: ${text}`)
+      return path
     },
   }
   const harness = createConsoleHarness({ netTests })
@@ -59,7 +77,27 @@ it('measures the two marked hosts, and shows what arrived in each direction', as
   await settle()
   expect(textOf(harness)).toContain('m1 → m2: median 800 Mbit/s, from 700 Mbit/s to 900 Mbit/s in 3 s')
   expect(textOf(harness)).toContain('m2 → m1: median 80 Mbit/s')
+  expect(textOf(harness)).toMatch(/risk: m2 → m1 is 90 % slower than m1 → m2/)
+  harness.type('wpair.csv\r')
+  expect(saved).toEqual([expect.stringContaining('m2 → m1,bit/s,3,70000000')])
+  now += 24 * 3_600_000
+  harness.type('r')
+  onEvent?.({ type: 'interval', from: 'm1', to: 'm2', second: 1, bitsPerSecond: 2e8 })
   harness.type('\x1b')
+  await settle()
+  expect(textOf(harness)).toMatch(/risk: slower than at 2026-11-20 .*: m1 → m2 800 Mbit\/s → 200 Mbit\/s/)
+  harness.type('v')
+  await settle()
+  expect(textOf(harness)).toMatch(/2026-11-21 .*pair .*m\[1-2\] .*1\/2 .*200 Mbit\/s .*m1 → m2 200 Mbit\/s/)
+  expect(textOf(harness)).toMatch(/2026-11-20 .*pair .*m\[1-2\] .*2\/2 .*800 Mbit\/s .*90 % slower/)
+  harness.type('d')
+  expect(textOf(harness)).toMatch(/slower than at 2026-11-20 /)
+  harness.type('\x1b\x1b[B\r')
+  expect(textOf(harness)).toContain('m2 → m1: median 80 Mbit/s')
+  expect(textOf(harness)).toMatch(/ 2026-11-20 /)
+  harness.type('wold.svg\r')
+  expect(saved[1]).toMatch(/^old\.svg: <svg /)
+  harness.type('\x1b\x1b\x1b')
   expect(textOf(harness)).toMatch(/●m1/)
   harness.console[Symbol.dispose]()
 })
@@ -83,13 +121,13 @@ it('lists kept results with their findings, compares two of them, and overwrites
     keepMesh(environment, reportOf(names, 'm9'), 'tcp', Date.parse('2026-11-20T10:00:00Z'), { addresses: {} })
     keepMesh(environment, reportOf(names, 'm3'), 'tcp', Date.parse('2026-11-21T10:00:00Z'), { addresses: {} })
     writeFileSync(
-      join(meshDirectory(environment), 'mesh-2026-11-22T10-00-00.000Z.json'),
+      join(resultsDirectory(environment), 'mesh-2026-11-22T10-00-00.000Z.json'),
       '{"version":1,"links":"\x1b"}',
     )
     const file = join(directory, 'net.csv')
     const netTests: NetTestsPort = {
       ...idleNetTests,
-      keptMeshes: () => keptMeshes(environment),
+      keptResults: () => resultPaths(environment),
       readKept,
       save(path, text, overwrites) {
         try {

@@ -1,6 +1,8 @@
-/** Writes a mesh as SVG or CSV, to a path that is asked for. */
+/** Writes a result as SVG or CSV, to a path that is asked for. */
 import { sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { testCsv, testSvg } from '../../ops/net/format-test.ts'
+import { seriesOf, type TestConclusion } from '../../ops/net/kept-test.ts'
 import { meshCsv, meshSvg, meshTitle } from '../../ops/net/mesh/format-mesh.ts'
 import { promptDialog } from '../dialogs/prompt-dialog.ts'
 import { completePath } from '../dialogs/prompt-line.ts'
@@ -9,14 +11,27 @@ import type { PageContext } from '../state/console-state.ts'
 import type { MeshPicture } from './mesh-picture.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
 
-const isKnown = (path: string): boolean => /\.(svg|csv)$/i.test(path.trim())
+/** `rows`: what the CSV has a line for. */
+type Exported = { svg(): string; csv(): string; readonly rows: string }
 
-export function openExport(context: PageContext, port: Pick<NetTestsPort, 'save'>, picture: MeshPicture): void {
-  const { report, findings, timeMs, names } = picture
-  const title = meshTitle(names.length, timeMs)
+export function meshExport({ report, findings, timeMs, names }: MeshPicture): Exported {
+  return {
+    svg: () => meshSvg(report, findings, meshTitle(names.length, timeMs)),
+    csv: () => meshCsv(report),
+    rows: `${report.links.length} links`,
+  }
+}
+
+export function testExport({ test, findings }: TestConclusion): Exported {
+  const count = seriesOf(test).reduce((sum, { values }) => sum + values.length, 0)
+  return { svg: () => testSvg(test, findings), csv: () => testCsv(test), rows: `${count} values` }
+}
+
+const isCsv = (path: string): boolean => /\.csv$/i.test(path.trim())
+
+export function openExport(context: PageContext, port: Pick<NetTestsPort, 'save'>, result: Exported): void {
   const write = (path: string, overwrites: boolean): void => {
-    const text = /\.csv$/i.test(path) ? meshCsv(report) : meshSvg(report, findings, title)
-    const written = port.save(path, text, overwrites)
+    const written = port.save(path, isCsv(path) ? result.csv() : result.svg(), overwrites)
     if (written !== undefined) return context.notice(`written to ${written}`)
     context.openDialog(
       confirmDialog({
@@ -41,17 +56,10 @@ export function openExport(context: PageContext, port: Pick<NetTestsPort, 'save'
       title: 'Write the result to a file',
       label: 'File:',
       submitTitle: 'write',
-      help: [{ text: 'net.svg is a picture, net.csv has a line for each link.', tone: 'muted' }],
+      help: [{ text: 'net.svg is a picture, net.csv a table.', tone: 'muted' }],
       check: (path) =>
-        isKnown(path)
-          ? {
-              preview: [
-                {
-                  text: /\.csv$/i.test(path.trim()) ? `${report.links.length} links as CSV` : 'a picture as SVG',
-                  tone: 'ok',
-                },
-              ],
-            }
+        /\.(svg|csv)$/i.test(path.trim())
+          ? { preview: [{ text: isCsv(path) ? `${result.rows} as CSV` : 'a picture as SVG', tone: 'ok' }] }
           : { error: 'end the name with .svg or .csv' },
       complete: completePath,
       staysOpen: true,

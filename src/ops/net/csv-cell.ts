@@ -1,0 +1,9 @@
+import { printable } from '../../base/printable.ts'
+
+/** A text that a spreadsheet would take for a formula gets an apostrophe; in many countries a semicolon begins the next cell. */
+export function csvCell(value: string | number | undefined): string {
+  if (value === undefined) return ''
+  if (typeof value === 'number') return String(Number(value.toFixed(3)))
+  const text = printable(value.replace(/(^|;)(?=\s*[=+@-])/g, "$1'"))
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

@@ -1,0 +1,60 @@
+/** Where results of measurements are kept: `$XDG_STATE_HOME/muster/net/KIND-TIME.json`, mode 0600, the newest 200 of each kind. */
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { foreignDirectory, makeOwnDirectories } from '../../base/foreign-place.ts'
+import { stateDirectory } from '../../base/user-directories.ts'
+
+export type ResultKind = 'mesh' | 'pair' | 'nfs'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+const KEPT = 200
+/** A result of 64 hosts has 1 MB. */
+const MOST_BYTES = 2 ** 24
+const NAME = /^(mesh|pair|nfs)-([\dTZ.-]+)\.json$/
+
+export function resultsDirectory(environment: Environment): string {
+  return join(stateDirectory(environment), 'net')
+}
+
+/** `time`: ISO 8601. Returns the path. @throws when the directory cannot be written. */
+export function keepResult(environment: Environment, kind: ResultKind, time: string, value: object): string {
+  const directory = resultsDirectory(environment)
+  makeOwnDirectories(directory)
+  const path = join(directory, `${kind}-${time.replaceAll(':', '-')}.json`)
+  writeFileSync(`${path}.${process.pid}`, JSON.stringify(value), { mode: 0o600 })
+  renameSync(`${path}.${process.pid}`, path)
+  for (const old of resultPaths(environment, [kind]).slice(KEPT)) rmSync(old, { force: true })
+  return path
+}
+
+/** Newest first. None where another user could have written them. */
+export function resultPaths(
+  environment: Environment,
+  kinds: readonly ResultKind[] = ['mesh', 'pair', 'nfs'],
+): readonly string[] {
+  const directory = resultsDirectory(environment)
+  try {
+    if (foreignDirectory(directory) !== undefined) return []
+    const found = readdirSync(directory).flatMap((name) => {
+      const [, kind, time = ''] = NAME.exec(name) ?? []
+      return kinds.some((wanted) => wanted === kind) ? [{ name, time }] : []
+    })
+    return found
+      .toSorted((one, other) => (one.time < other.time ? 1 : one.time > other.time ? -1 : 0))
+      .map(({ name }) => join(directory, name))
+  } catch {
+    return []
+  }
+}
+
+export const kindOf = (path: string): string | undefined => NAME.exec(basename(path))?.[1]
+
+/** What a file holds, unchecked; undefined: it is no JSON, or too large. */
+export function readResult(path: string): unknown {
+  try {
+    return statSync(path).size > MOST_BYTES ? undefined : JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
