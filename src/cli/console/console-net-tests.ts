@@ -7,6 +7,7 @@ import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { kindOf, resultPaths } from '../../ops/net/kept-results.ts'
 import { concludeTest, nfsTest, pairTest, readTest } from '../../ops/net/kept-test.ts'
+import { iperfArea } from '../../ops/net/mesh/install-iperf.ts'
 import { concludeMesh, readKept } from '../../ops/net/mesh/kept-mesh.ts'
 import { inspectHost, measureMesh } from '../../ops/net/mesh/measure-mesh.ts'
 import { wayOf } from '../../ops/net/mesh/mesh-plan.ts'
@@ -25,7 +26,7 @@ import {
   type PairLinkOptions,
   pairOptionsOf,
 } from '../net/options.ts'
-import type { ConsoleConnections } from './console-ops.ts'
+import { type ConsoleConnections, createConsoleChanges } from './console-ops.ts'
 
 /** `localPath`: a path as a local shell would read it. */
 export function createConsoleNetTests(
@@ -35,12 +36,19 @@ export function createConsoleNetTests(
   const { fleet, wires, context } = connections
   const { environment, now } = context
   const hosts = createFleetOpsHosts(fleet, wires)
+  const changes = createConsoleChanges(connections)
   const endpointsOf = (names: readonly string[]) => names.flatMap((name) => fleet.endpoint(name) ?? [])
   return {
     meshOptions: (words, names) =>
       meshOptionsOf(readOptions<MeshLinkOptions>(words, addMeshOptions), endpointsOf(names)),
     survey: async (order, signal) =>
       await Promise.all(order.hosts.map((name) => inspectHost(name, order.options, { hosts, signal }))),
+    async installIperf({ hosts: names, options: { tool = 'iperf3' } }, signal, handlers) {
+      if (tool === 'ssh') throw new MusterError('usage', 'ssh measures without iperf')
+      changes.begin(names)
+      const areas = [iperfArea(names, tool)]
+      return (await changes.change({ direction: 'up', areas, signal, isSelected: () => true }, handlers)).kind
+    },
     async measureMesh({ hosts: names, options }, signal, onEvent) {
       const report = await measureMesh(names, options, { hosts, signal, clock: systemClock, onEvent })
       const declared = new Map(connections.inventory.hosts.map(({ name, address = name }) => [name, address]))

@@ -8,7 +8,7 @@ import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { type Area, prepareAreas } from '../../ops/kernel/area.ts'
 import { gatherAreaFacts, type HostStatus, statusesOf, verifyAreas } from '../../ops/kernel/bring-up.ts'
-import { changeHosts } from '../../ops/kernel/change.ts'
+import { type ChangeEnd, type ChangeHandlers, type ChangeOptions, changeHosts } from '../../ops/kernel/change.ts'
 import { openJournal, readJournal } from '../../ops/kernel/journal.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
 import { askForJobs, type RayJobOrder } from '../../ops/ray/jobs.ts'
@@ -62,12 +62,36 @@ export function createShellPrograms({ fleet, wires }: ConsoleConnections): NonNu
 const JOURNAL_LINES = 12
 const WITH_SEVERAL_FILES = 'bring-up needs one hosts.yaml, and several are open: start muster with one of them'
 
-export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
-  const { fleet, wires, fanOut, limitFactor, context } = options
+type OwnChange = Pick<ChangeOptions, 'direction' | 'areas' | 'isSelected' | 'signal'>
+
+/** Changes of hosts, as the verbs make them. The password for sudo is asked for once. */
+export function createConsoleChanges({ fleet, wires, dialog, fanOut, limitFactor, context }: ConsoleConnections) {
   const { now, environment } = context
-  const sudo = new SudoPassword(options.dialog)
+  const sudo = new SudoPassword(dialog)
   const hosts = sudo.watch(createFleetOpsHosts(fleet, { ...wires, sudoPassword: () => sudo.ask() }))
-  const mark = newMark()
+  const common = { hosts, mark: newMark(), now, limitFactor }
+  return {
+    common,
+    /** Before facts of these hosts are gathered. */
+    begin: (names: readonly string[]): void => sudo.begin(names),
+    change: async (change: OwnChange, handlers: ChangeHandlers): Promise<ChangeEnd> =>
+      await changeHosts(
+        {
+          ...common,
+          ...change,
+          fanOut,
+          owner: ownerWords(now()),
+          openJournal: () => openJournal({ environment, now }),
+        },
+        handlers,
+      ),
+  }
+}
+
+export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
+  const { fleet, context } = options
+  const { now, environment } = context
+  const changes = createConsoleChanges(options)
   // Prepared each time, since the files that hosts.yaml names may have changed.
   const prepare = async (): Promise<readonly Area[]> => {
     if (options.isWorkspace) throw new MusterError('configuration', WITH_SEVERAL_FILES)
@@ -75,7 +99,7 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
   }
   const begin = async (): Promise<readonly Area[]> => {
     const areas = await prepare()
-    sudo.begin([...new Set(areas.flatMap((area) => area.hosts))])
+    changes.begin([...new Set(areas.flatMap((area) => area.hosts))])
     return areas
   }
   const presentOf = (areas: readonly Area[]): ReadonlySet<string> =>
@@ -89,9 +113,9 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
       const areas = await begin()
       const began = { atMs: now(), here: presentOf(areas) }
       const onGathered = ({ host }: { readonly host: string }): void => onHost(host)
-      const factsByArea = await gatherAreaFacts(areas, { hosts, signal, mark, now, limitFactor, onHost: onGathered })
+      const factsByArea = await gatherAreaFacts(areas, { ...changes.common, signal, onHost: onGathered })
       const plan = makePlan('up', areas, factsByArea)
-      const findings = await verifyAreas(areas, factsByArea, plan, { hosts, signal, limitFactor }, 'status')
+      const findings = await verifyAreas(areas, factsByArea, plan, { ...changes.common, signal }, 'status')
       return withTrials(statusesOf(areas, factsByArea, plan, findings), began)
     },
     async change({ direction, areas: names, hosts: chosen, signal }, handlers) {
@@ -99,20 +123,8 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
       const areas = all.filter(({ name }) => names.includes(name))
       const selection = new Set(chosen)
       const began = { atMs: now(), here: presentOf(areas) }
-      const end = await changeHosts(
-        {
-          direction,
-          areas,
-          hosts,
-          mark,
-          now,
-          signal,
-          fanOut,
-          limitFactor,
-          owner: ownerWords(now()),
-          isSelected: (host) => selection.has(host),
-          openJournal: () => openJournal({ environment, now }),
-        },
+      const end = await changes.change(
+        { direction, areas, signal, isSelected: (host) => selection.has(host) },
         {
           ...handlers,
           onPlan(plan, isAgain) {

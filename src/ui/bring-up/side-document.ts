@@ -54,6 +54,12 @@ export function sideDocument(view: BringUpView, context: TableContext): RowDocum
   return detailsDocument(view, context)
 }
 
+/** A change that is not of the tab's own areas: its plan, and from its start on its steps. */
+export const changeDocument = (change: ChangeView, context: TableContext): RowDocument =>
+  change.phase === 'check' || change.phase === 'ask'
+    ? planDocument(change, context)
+    : stepsDocument(change, false, context)
+
 function detailsDocument(view: BringUpView, context: TableContext): RowDocument {
   const { theme, nowMs } = context
   const { host, area } = view.cursor

@@ -8,6 +8,7 @@ import type { Gravity } from '../../ops/kernel/finding.ts'
 import { measuredOf, type NetFinding, retransmitsAGigabyte } from '../../ops/net/mesh/judge.ts'
 import { formatMs, type LinkOutcome, type OrderedPair } from '../../ops/net/mesh/link.ts'
 import { slotWords } from '../../ops/net/mesh/mesh-plan.ts'
+import { changeDocument } from '../bring-up/side-document.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, styleOf, type Theme } from '../compositor/scene.ts'
 import { documentOf, percentOf, type Row, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
 import {
@@ -22,7 +23,7 @@ import {
   RATE_LEGEND,
 } from './mesh-matrix.ts'
 import { changeOf, heatAt, type PictureState, pairAt } from './mesh-picture.ts'
-import { isMeasuring, type MeshRun } from './mesh-run.ts'
+import { canInstall, installWords, isDeciding, isMeasuring, type MeshRun } from './mesh-run.ts'
 
 export type PictureContext = {
   readonly rect: Rect
@@ -318,9 +319,16 @@ function directionRows(state: PictureState, pair: OrderedPair, most: number, con
 }
 
 /** What would be measured; Enter starts it. */
-export function planPanes(run: MeshRun, { rect, theme }: PictureContext): readonly PaneView[] {
-  const { order, plan, tools, phase, offset } = run
+export function planPanes(run: MeshRun, { rect, theme, nowMs }: PictureContext): readonly PaneView[] {
+  const { order, plan, tools, phase, offset, install } = run
   const columns = rect.width - FRAME
+  if (phase === 'install' && install !== undefined) {
+    const document = changeDocument(install, { columns, rows: rect.height - FRAME, theme, nowMs })
+    const title = isDeciding(run) ? 'mesh: plan of the installation' : 'mesh: installation'
+    const place = { offset, isFollowing: false }
+    const isBusy = install.phase !== 'ask'
+    return [rowsPane({ id: ' mesh', title, hasKeys: true, isBusy, document, place, rect, theme })]
+  }
   const text = (words: string, style = styleOf(theme.text)) => wrapRows(printable(words), columns, ' ', style)
   const examined =
     tools === undefined
@@ -331,8 +339,14 @@ export function planPanes(run: MeshRun, { rect, theme }: PictureContext): readon
   const rows = [
     ...text(`${foldHostSet(order.hosts)}: ${plan.words}`, boldStyle(theme.accent)),
     ...examined,
+    ...(install === undefined ? [] : installWords(install)).flatMap(({ text: words, isBad }) =>
+      text(words, styleOf(isBad ? theme.danger : theme.ok)),
+    ),
+    ...(canInstall(run)
+      ? text('Press i to install it first; the plan of that is shown, too.', boldStyle(theme.text))
+      : []),
     ...text(
-      'Nothing is installed. On each measured host, a server runs for one measurement and then exits.',
+      `${canInstall(run) ? 'Otherwise nothing' : 'Nothing'} is installed. On each measured host, a server runs for one measurement and then exits.`,
       mutedStyle(theme),
     ),
     [],

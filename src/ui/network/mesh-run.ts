@@ -1,10 +1,13 @@
 /** A mesh that is planned or measured in the Network tab, and how events change it. Pure. */
+import { printable } from '../../base/printable.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { NetFinding } from '../../ops/net/mesh/judge.ts'
 import type { KeptMesh } from '../../ops/net/mesh/kept-mesh.ts'
 import type { LinkResult } from '../../ops/net/mesh/link.ts'
 import type { MeshEvent, MeshHost, MeshOptions, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
 import { type MeshPlan, planMesh, planTools, type ToolPlan } from '../../ops/net/mesh/mesh-plan.ts'
 import type { PingResult } from '../../ops/net/mesh/scripts.ts'
+import type { ChangeView } from '../bring-up/bring-up-view.ts'
 import { type PictureState, pictureOf, withPicture } from './mesh-picture.ts'
 
 export type MeshOrder = { readonly hosts: readonly string[]; readonly options: MeshOptions }
@@ -12,9 +15,11 @@ export type MeshOrder = { readonly hosts: readonly string[]; readonly options: M
 export type MeshRun = {
   readonly order: MeshOrder
   /** `survey`: the hosts are asked for their tools; `plan` waits for Enter. */
-  readonly phase: 'survey' | 'plan' | 'measuring' | 'done'
+  readonly phase: 'survey' | 'plan' | 'install' | 'measuring' | 'done'
   readonly plan: MeshPlan
   readonly tools: ToolPlan | undefined
+  /** The installation of iperf that runs, or that came before this plan. */
+  readonly install: ChangeView | undefined
   readonly hosts: readonly MeshHost[]
   readonly pings: readonly PingResult[]
   readonly links: readonly LinkResult[]
@@ -30,7 +35,7 @@ export type MeshRun = {
 /** A host that has not answered yet, so that its row is there from the beginning. */
 const silent = (name: string): MeshHost => ({ name, cause: 'away', reason: 'no answer yet' })
 
-export function beginMesh(order: MeshOrder): MeshRun {
+export function beginMesh(order: MeshOrder, install?: ChangeView): MeshRun {
   const hosts = order.hosts.map(silent)
   const report = { hosts, pings: [], links: [] }
   return {
@@ -38,6 +43,7 @@ export function beginMesh(order: MeshOrder): MeshRun {
     phase: 'survey',
     plan: planMesh(order.hosts, order.options),
     tools: undefined,
+    install,
     ...report,
     step: undefined,
     isStopping: false,
@@ -53,6 +59,41 @@ export const takeSurvey = (run: MeshRun, hosts: readonly MeshHost[]): MeshRun =>
   hosts,
   tools: planTools(hosts, run.order.options),
 })
+
+/** Whether an installation would let more links be measured, or measured better. */
+export const canInstall = ({ phase, tools }: MeshRun): boolean => phase === 'plan' && (tools?.lacking.length ?? 0) > 0
+
+/** Nothing has been changed yet. */
+export const isDeciding = ({ phase, install }: MeshRun): boolean =>
+  phase === 'install' && (install?.phase === 'check' || install?.phase === 'ask')
+
+/** What came of an installation, and what removes it again. Printable. */
+export function installWords({ steps, plan, said }: ChangeView): readonly { text: string; isBad: boolean }[] {
+  const ended = [...steps.values()]
+  const done = ended.filter(({ state }) => state.kind === 'done')
+  const hosts = foldHostSet(new Set(done.map(({ operation }) => operation.host)))
+  const blocked = (plan?.operations ?? []).flatMap(({ host, verdict }) =>
+    verdict.kind === 'blocked' ? verdict.findings.map(({ cause }) => `${host}: ${cause}`) : [],
+  )
+  const failed = ended.flatMap(({ operation: { host }, step, state }) =>
+    state.kind === 'failed'
+      ? [`${host}: ${step.title} failed: ${state.reason}`]
+      : state.kind === 'cancelled'
+        ? [`${host}: ${step.title}: cancelled`]
+        : [],
+  )
+  return [
+    ...(done[0] === undefined
+      ? []
+      : [
+          {
+            text: `installed ${done[0].operation.title} on ${hosts}; to remove it: muster net uninstall ${hosts}`,
+            isBad: false,
+          },
+        ]),
+    ...[...failed, ...blocked, ...said].map((text) => ({ text, isBad: true })),
+  ].map(({ text, isBad }) => ({ text: printable(text), isBad }))
+}
 
 export const takeStart = (run: MeshRun): MeshRun => ({ ...run, phase: 'measuring' })
 
@@ -100,4 +141,4 @@ export const takeFailure = (run: MeshRun, problem: string): MeshRun => ({ ...run
 export const isMeasuring = ({ phase }: MeshRun): boolean => phase === 'measuring'
 
 /** Nothing is measured yet. */
-export const isPlan = ({ phase }: MeshRun): boolean => phase === 'survey' || phase === 'plan'
+export const isPlan = ({ phase }: MeshRun): boolean => phase === 'survey' || phase === 'plan' || phase === 'install'

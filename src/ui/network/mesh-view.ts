@@ -3,6 +3,7 @@ import { MusterError, sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { measuredOf } from '../../ops/net/mesh/judge.ts'
+import { beginChange, type ChangeView, takePlan, takeStep } from '../bring-up/bring-up-view.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { completeHostSet } from '../dialogs/prompt-line.ts'
@@ -13,6 +14,9 @@ import { picturePanes, planPanes } from './mesh-panes.ts'
 import { changePicture } from './mesh-picture.ts'
 import {
   beginMesh,
+  canInstall,
+  installWords,
+  isDeciding,
   isMeasuring,
   isPlan,
   type MeshOrder,
@@ -31,20 +35,25 @@ import { meshExport, openExport } from './result-export.ts'
 type Test = (run: MeshRun) => boolean
 
 const isDone: Test = ({ phase }) => phase === 'done'
+/** Hosts may be changed already. */
+const isInstalling: Test = (run) => run.phase === 'install' && !isDeciding(run)
 const isClosed: Test = ({ phase, shown }) => phase === 'done' && !shown.isOpen
 
 const runKeys = keyTable<MeshRun>()(
   ['start', 'Enter', 'start', 'Mesh: start the measurement that the plan shows.', ({ phase }) => phase === 'plan'],
-  ['discard', 'Esc q', 'cancel', 'Mesh: discard the plan.', isPlan],
+  ['install', 'i', 'install iperf', 'Mesh: install iperf on the hosts that lack it; shows the plan first.', canInstall],
+  ['apply', 'y', 'apply', 'Mesh: apply the plan of the installation.', ({ install }) => install?.phase === 'ask'],
+  ['discard', 'Esc q', 'cancel', 'Mesh: discard the plan.', (run) => isPlan(run) && !isInstalling(run)],
   ['up', 'Up k PageUp', '', 'Mesh: scroll the plan up.', isPlan],
   ['down', 'Down j PageDown', '', 'Mesh: scroll the plan down.', isPlan],
+  ['halt', 'Ctrl-c c', 'stop', 'Mesh: stop the installation.', ({ phase }) => phase === 'install'],
   ['stop', 'Ctrl-c c', 'stop', 'Mesh: stop measuring, and keep the finished links.', isMeasuring],
   [
     'ask',
     'Esc q x',
     'stop or leave',
-    'Mesh: ask whether to stop measuring.',
-    (run) => isMeasuring(run) && !run.shown.isOpen,
+    'Mesh: ask whether to stop measuring, or the installation.',
+    (run) => isInstalling(run) || (isMeasuring(run) && !run.shown.isOpen),
   ],
   ['leave', 'Esc q', 'hosts', 'Mesh: go back to the table of hosts.', isClosed],
   ['write', 'w', 'write', 'Mesh: write the result as SVG or CSV.', isDone],
@@ -73,10 +82,13 @@ const TICK_MS = 1000
 export class MeshView extends NetTest<MeshOrder> {
   #run: MeshRun | undefined
   #ticking: Disposable | undefined
+  /** Of the question whether to install. */
+  #answer: ((isYes: boolean) => void) | undefined
 
   get busy() {
     const run = this.#run
-    return run === undefined || !isMeasuring(run) ? undefined : { title: 'mesh', hosts: run.order.hosts }
+    if (run === undefined || !(isMeasuring(run) || run.phase === 'install')) return undefined
+    return { title: run.phase === 'install' ? 'installation of iperf' : 'mesh', hosts: run.order.hosts }
   }
 
   /** Asks for the hosts, or shows the measurement that runs. */
@@ -113,9 +125,23 @@ export class MeshView extends NetTest<MeshOrder> {
       case 'start':
         void this.#measure(run)
         return true
+      case 'install':
+        void this.#install(run)
+        return true
+      case 'apply':
+        this.#changeInstall((view) => ({ ...view, phase: 'lock' }))
+        this.#answer?.(true)
+        return true
       case 'discard':
-        this.working?.abort()
-        return 'leave'
+        if (run.phase !== 'install') {
+          this.working?.abort()
+          return 'leave'
+        }
+        this.#halt()
+        return true
+      case 'halt':
+        this.#halt()
+        return true
       case 'leave':
         return 'leave'
       case 'up':
@@ -162,6 +188,7 @@ export class MeshView extends NetTest<MeshOrder> {
 
   override [Symbol.dispose](): void {
     super[Symbol.dispose]()
+    this.#answer?.(false)
     this.#ticking?.[Symbol.dispose]()
   }
 
@@ -180,11 +207,11 @@ export class MeshView extends NetTest<MeshOrder> {
     void this.#survey(order)
   }
 
-  async #survey(order: MeshOrder): Promise<void> {
+  async #survey(order: MeshOrder, install?: ChangeView): Promise<void> {
     const working = new AbortController()
     this.working?.abort()
     this.working = working
-    this.#set(beginMesh(order))
+    this.#set(beginMesh(order, install))
     this.parts.show('mesh')
     try {
       const hosts = await this.parts.port.survey(order, working.signal)
@@ -230,27 +257,83 @@ export class MeshView extends NetTest<MeshOrder> {
     this.parts.context.log('', printable(`mesh: ${problem}`), 'error')
   }
 
+  async #install(run: MeshRun): Promise<void> {
+    const working = new AbortController()
+    const { clock } = this.parts.context
+    const { order } = run
+    this.working = working
+    const change = { direction: 'up' as const, areas: ['iperf'], hosts: run.tools?.lacking ?? [] }
+    this.#set({ ...run, phase: 'install', install: beginChange(change, clock.now()), offset: 0 })
+    this.#tick()
+    let end: NonNullable<ChangeView['end']> = 'error'
+    try {
+      end = await this.parts.port.installIperf(order, working.signal, {
+        onPhase: (phase) => this.#changeInstall((view) => ({ ...view, phase })),
+        onPlan: (plan, isAgain) => this.#changeInstall((view) => takePlan(view, plan, isAgain)),
+        confirm: () => {
+          this.#changeInstall((view) => ({ ...view, phase: 'ask' }))
+          return new Promise((resolve) => {
+            this.#answer = resolve
+          })
+        },
+        onEvent: (event) => this.#changeInstall((view) => takeStep(view, event, clock.now())),
+        onSay: (text, isDetail) => {
+          if (!isDetail) this.#changeInstall((view) => ({ ...view, said: [...view.said, text] }))
+        },
+      })
+    } catch (error) {
+      this.#changeInstall((view) => ({ ...view, said: [...view.said, printable(sentenceOf(error))] }))
+    }
+    this.#answer = undefined
+    const install = this.#run?.install
+    if (this.isDisposed || install === undefined) return
+    const hasBegun = [...install.steps.values()].some(({ state }) => state.kind !== 'waiting')
+    if ((end === 'declined' || end === 'cancelled') && !hasBegun)
+      return this.#set({ ...run, install: undefined, phase: 'plan' })
+    const ended: ChangeView = { ...install, phase: 'ended', end, isStopping: false }
+    const who = foldHostSet(order.hosts)
+    for (const { text, isBad } of installWords(ended))
+      this.parts.context.log(who, `mesh: ${text}`, isBad ? 'warning' : 'info')
+    if (this.parts.context.state.tab !== 'network') this.parts.context.notice('mesh plan ready: see the Network tab')
+    await this.#survey(order, ended)
+  }
+
+  /** Steps that run are stopped on the hosts. */
+  #halt(): void {
+    this.working?.abort()
+    this.#answer?.(false)
+    this.#answer = undefined
+    this.#changeInstall((view) => ({ ...view, isStopping: true }))
+  }
+
+  #changeInstall(change: (view: ChangeView) => ChangeView): void {
+    if (this.isDisposed || this.#run?.install === undefined) return
+    this.#run = { ...this.#run, install: change(this.#run.install) }
+    this.showing.soon()
+  }
+
   #stop(): void {
     if (this.#run === undefined || this.#run.isStopping) return
     this.working?.abort()
     this.#set({ ...this.#run, isStopping: true })
   }
 
-  #askToStop({ links, plan }: MeshRun): void {
-    this.parts.context.openDialog(
-      confirmDialog({
-        id: 'stop-mesh',
-        title: 'Stop measuring?',
-        lines: [{ text: `${links.length} of ${plan.links} links are measured; they are kept.` }],
-        yesTitle: 'stop',
-        noTitle: 'keep measuring',
-        onYes: () => this.#stop(),
-      }),
-    )
+  #askToStop({ links, plan, phase }: MeshRun): void {
+    const question =
+      phase === 'install'
+        ? { title: 'Stop the installation?', lines: [], noTitle: 'keep installing', onYes: () => this.#halt() }
+        : {
+            title: 'Stop measuring?',
+            lines: [{ text: `${links.length} of ${plan.links} links are measured; they are kept.` }],
+            noTitle: 'keep measuring',
+            onYes: () => this.#stop(),
+          }
+    this.parts.context.openDialog(confirmDialog({ id: 'stop-mesh', yesTitle: 'stop', ...question }))
   }
 
   /** The time that is left counts down. */
   #tick(): void {
+    this.#ticking?.[Symbol.dispose]()
     this.#ticking = this.parts.context.clock.after(TICK_MS, () => {
       if (this.busy === undefined) return
       this.showing.soon()

@@ -1,4 +1,5 @@
 /** What the Network tab measures between hosts: the code of the verbs, over the connections of the shells. */
+import type { ChangeEnd, ChangeHandlers } from '../../ops/kernel/change.ts'
 import type { KeptTest, TestConclusion } from '../../ops/net/kept-test.ts'
 import type { KeptMesh, MeshConclusion } from '../../ops/net/mesh/kept-mesh.ts'
 import type { MeshEvent, MeshHost, MeshOptions, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
@@ -12,6 +13,8 @@ export interface NetTestsPort {
   meshOptions(words: readonly string[], hosts: readonly string[]): MeshOptions
   /** The programs and addresses of each host. */
   survey(order: MeshOrder, signal: AbortSignal): Promise<readonly MeshHost[]>
+  /** Installs iperf on those of these hosts that lack it, as `muster net mesh --install`: shows the plan, and asks. */
+  installIperf(order: MeshOrder, signal: AbortSignal, handlers: ChangeHandlers): Promise<ChangeEnd['kind']>
   /** Measures, judges, compares with the last result, and keeps the new one. */
   measureMesh(
     order: MeshOrder,

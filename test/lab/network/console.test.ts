@@ -3,9 +3,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleDriver, openConsole } from '../../support/console-driver.ts'
+import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
+import { hide, PACKAGES } from './hidden-iperf.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'tc', 'iperf3', 'ping')
 
@@ -113,7 +115,7 @@ describe.skipIf(!canRun)('bandwidth tests in the Network tab', { timeout: 120_00
     await console.expectScreen(/HOST.*CPU/)
   })
 
-  it('measure two marked hosts as a pair, and stop', async () => {
+  it('measure two marked hosts as a pair, stop, and compare it with the next', async () => {
     await open([120, 40])
     await console.key('Space', 'Down', 'Down', 'Space')
     await console.expectScreen(/●m1[\s\S]*●m4/)
@@ -122,6 +124,52 @@ describe.skipIf(!canRun)('bandwidth tests in the Network tab', { timeout: 120_00
     await console.key('Escape')
     await console.expectScreen(/m1 → m4: median \d[\d.]* Mbit\/s[\s\S]*m4 → m1: median \d[\d.]* Mbit\/s/)
     await console.expectScreen(/round trip: median [\d.]+ ms/)
+    await console.key('r')
+    await console.expectScreen(/m1 → m4 \d[\d.]*Mbit\/s +m4 → m1 \d[\d.]*Mbit\/s/)
+    await console.key('Escape')
+    await console.expectScreen(/(slower|faster|as fast) (than|as) at \d\d:\d\d/)
+    await console.key('v')
+    await console.expectScreen(/pair +m\[1,4\] +2\/2 [\s\S]*pair +m\[1,4\] +2\/2 /)
+    await console.key('Down', 'Enter')
+    await console.expectScreen(/m1 → m4: median \d[\d.]* Mbit\/s/)
+    await console.key('w')
+    const file = join(lab.directory, 'pair.svg')
+    await console.type(file)
+    await console.key('Enter')
+    await console.expectScreen(/written to /)
+    expect(readFileSync(file, 'utf8')).toMatch(/^<svg [\s\S]*m4 → m1: median /)
+  })
+
+  it('install iperf3 where it is missing, after a plan of its own', async () => {
+    const m2 = lab.host('m2')
+    expect(await m2.exec(`${hide('iperf3')}; test ! -x /usr/bin/iperf || ${hide('iperf')}; ${PACKAGES}`)).toMatchObject(
+      {
+        stderr: '',
+      },
+    )
+    await open([80, 24])
+    await begin('m[1-2] --time 1')
+    await console.expectScreen(/iperf3 is not installed on m2/)
+    await console.expectScreen(/Press i to install it first/)
+    await console.key('i')
+    await console.expectScreen(/install iperf3 with apt/)
+    await console.expectScreen(/y applies it, Esc discards it/)
+    expect((await m2.exec('cat /var/lib/archive')).stdout).toBe('')
+    await console.key('Escape')
+    await console.expectScreen(/plan ready, Enter starts it/)
+    await console.key('i')
+    await console.expectScreen(/y applies it/)
+    await console.key('y')
+    await console.expectScreen(/installed iperf3 on m2; to remove it: muster net uninstall m2/)
+    await console.expectScreen(/2 links with iperf3, between m\[1-2\]/)
+    await console.key('Enter')
+    await console.expectScreen(/all 2 links measured/)
+    expect((await m2.exec('cat /var/lib/archive')).stdout).toBe('install iperf3\n')
+    const { code } = await lab.run([...PROGRAM, '--hosts', lab.hostsFile, '--yes', 'net', 'uninstall', 'm2'])
+    expect(code).toBe(0)
+    const left = await m2.exec('cat /var/lib/archive; ls -A /var/lib/muster')
+    expect(left.stdout).toBe('install iperf3\npurge iperf3\n')
+    await m2.exec('umount /usr/bin/iperf3; umount /usr/bin/apt-get; umount /usr/bin/dpkg-query')
   })
 
   it('confine a host that lies and prints escape bytes to its own cells', async () => {

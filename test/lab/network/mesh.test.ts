@@ -10,6 +10,7 @@ import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { type Lab, startLab } from '../cluster/lab.ts'
+import { hide, PACKAGES } from './hidden-iperf.ts'
 
 const canRun = requirement('root', 'namespaces', 'sshd', 'ip', 'nsenter', 'tc', 'iperf3', 'iperf', 'nft', 'ping')
 
@@ -20,26 +21,6 @@ const M7_SENDS = 30
 const PAYLOAD = 1448 / 1514
 /** A burst of 10 ms: on a busy machine the kernel's timer is late, and what it could not use meanwhile is lost. */
 const shapeOf = (mbit: number) => ({ bitsPerSecond: mbit * 1e6, burstBytes: Math.round((mbit * 1e6) / 800) })
-const HIDE = (program: string) => `mount --bind /dev/null /usr/bin/${program}`
-
-/** A lab reaches no archive: what apt would bring is there already, hidden. */
-const PACKAGES = `mount -t tmpfs tmpfs /var/lib && mkdir /run/apt && touch /var/lib/archive
-cat > /run/apt/dpkg-query << 'END'
-#!/bin/sh
-test -x /usr/bin/iperf3 && echo installed iperf3 3.12
-END
-cat > /run/apt/apt-get << 'END'
-#!/bin/sh
-case " $* " in
-*' -s '*) echo 'Inst iperf3 (3.12 Debian)' ;;
-*' install iperf3 '*) umount /usr/bin/iperf3; echo install iperf3 >> /var/lib/archive ;;
-*' purge iperf3 '*) mount --bind /dev/null /usr/bin/iperf3; echo purge iperf3 >> /var/lib/archive ;;
-*) exit 1 ;;
-esac
-END
-chmod 755 /run/apt/*
-for program in apt-get dpkg-query; do mount --bind /run/apt/$program /usr/bin/$program; done`
-
 type Event = { readonly type: string; readonly [key: string]: unknown }
 type Link = {
   readonly from: string
@@ -128,7 +109,7 @@ describe.skipIf(!canRun)('muster net mesh', () => {
 
   it.each(['iperf3', 'mixed'])('measures the capacity of links and names the slow host, with %s', async (tool) => {
     const before = programs()
-    if (tool === 'mixed') for (const name of ['m1', 'm4', 'm8']) await lab.host(name).exec(HIDE('iperf3'))
+    if (tool === 'mixed') for (const name of ['m1', 'm4', 'm8']) await lab.host(name).exec(hide('iperf3'))
     const args = tool === 'mixed' ? [] : ['--tool', tool]
     const { code, links, findings, stderr } = await mesh(...args)
     expect(stderr).toBe('')
@@ -151,7 +132,7 @@ describe.skipIf(!canRun)('muster net mesh', () => {
     expect((await lab.host('m2').exec(foreign)).code).toBe(0)
     const drop = 'nft add table inet f && nft "add chain inet f i { type filter hook input priority 0; }"'
     expect((await lab.host('m3').exec(`${drop} && nft add rule inet f i tcp dport 5301-5399 drop`)).code).toBe(0)
-    await lab.host('m5').exec(`${HIDE('iperf3')} && ${HIDE('iperf')}`)
+    await lab.host('m5').exec(`${hide('iperf3')} && ${hide('iperf')}`)
     await lab.host('m1').exec('umount /usr/bin/iperf3')
     const before = programs()
     const [file = '', ...args] = lab.command(command('--time', '1', '--json', 'm[1-3,5-6]'))
@@ -190,7 +171,7 @@ describe.skipIf(!canRun)('muster net mesh', () => {
 
   it('installs a missing iperf3 on request, and removes it again', async () => {
     const m4 = lab.host('m4')
-    const hidden = [`iperf`, `iperf3`].map((name) => `test ! -x /usr/bin/${name} || ${HIDE(name)}`)
+    const hidden = [`iperf`, `iperf3`].map((name) => `test ! -x /usr/bin/${name} || ${hide(name)}`)
     const made = await m4.exec(`${hidden.join('; ')}; ${PACKAGES}`)
     expect(made.stderr).toBe('')
     const net = (...args: readonly string[]) =>

@@ -93,6 +93,9 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     await console.key('Enter')
     await console.expectScreen(/m8:\/nfsroot is 10\.81\.0\.1:\/nfsroot \(NFS 4\.2\)/)
     await console.expectScreen(/write: median .*\/s[\s\S]*read: median .*\/s[\s\S]*small file: median .* ms/)
+    await console.expectScreen(/(slower|faster|as fast) (than|as) at \d\d:\d\d/)
+    await console.key('v')
+    await console.expectScreen(/NFS +m8 [\s\S]*NFS +m8 .*write .*\/s, read .*\/s/)
     expect(await nfs.states('find /nfsroot -name ".muster-nfs-*"')).toEqual(['', '', ''])
   })
 

@@ -58,7 +58,7 @@ export function wayOf(options: Way): string {
 export type ToolPlan = {
   /** One sentence for each tool, with its hosts and links, and one for each host or link that is skipped. Not printable yet. */
   readonly lines: readonly { readonly text: string; readonly isSkipped: boolean }[]
-  /** Hosts where an installation of iperf3 would help. */
+  /** Hosts where an installation of iperf3, or of the tool that was asked for, would help. */
   readonly lacking: readonly string[]
 }
 
@@ -83,7 +83,9 @@ export function planTools(hosts: readonly MeshHost[], options: MeshOptions): Too
       }
     }
   }
-  const lacking = ready.filter(({ facts }) => facts.iperf3 === undefined).map(({ name }) => name)
+  const { tool: wanted = 'iperf3' } = options
+  const lacking =
+    wanted === 'ssh' ? [] : ready.flatMap(({ name, facts }) => (facts[wanted] === undefined ? [name] : []))
   const away = hosts.flatMap((host) => ('facts' in host ? [] : [`${host.name} is skipped: ${host.reason}`]))
   const [first] = without
   return {
@@ -96,7 +98,12 @@ export function planTools(hosts: readonly MeshHost[], options: MeshOptions): Too
       }),
       ...(lacking.length === 0
         ? []
-        : [{ text: `iperf3 is not installed on ${foldHostSet(lacking)}`, isSkipped: false }]),
+        : [
+            {
+              text: `${wanted === 'iperf2' ? 'iperf' : 'iperf3'} is not installed on ${foldHostSet(lacking)}`,
+              isSkipped: false,
+            },
+          ]),
       ...away.map((text) => ({ text, isSkipped: true })),
       ...(first === undefined
         ? []

@@ -131,6 +131,7 @@ export const idleNetTests: NetTestsPort = {
     sshTarget: () => ({ user: '', port: 22 }),
   }),
   survey: async () => [],
+  installIperf: async () => 'unchanged',
   measureMesh: async () => ({
     report: { hosts: [], pings: [], links: [] },
     findings: [],

@@ -1,5 +1,8 @@
 /** The mesh in the Network tab: from the prompt to the picture, over a port that measures nothing. */
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import type { StepEnd } from '../../../../src/ops/kernel/apply.ts'
+import type { ChangeEnd, ChangeHandlers } from '../../../../src/ops/kernel/change.ts'
+import { operationOf, type Step } from '../../../../src/ops/kernel/operation.ts'
 import { judgeMesh } from '../../../../src/ops/net/mesh/judge.ts'
 import type { LinkOutcome } from '../../../../src/ops/net/mesh/link.ts'
 import type { MeshEvent, MeshHost, MeshReport } from '../../../../src/ops/net/mesh/measure-mesh.ts'
@@ -7,13 +10,16 @@ import { type PaneView, themes } from '../../../../src/ui/compositor/scene.ts'
 import { picturePanes } from '../../../../src/ui/network/mesh-panes.ts'
 import { openPicture, pictureOf } from '../../../../src/ui/network/mesh-picture.ts'
 import type { NetTestsPort } from '../../../../src/ui/network/net-tests-port.ts'
+import { networkKeys } from '../../../../src/ui/network/network-page.ts'
 import { createConsoleHarness, idleNetTests } from '../console/console-harness.ts'
 
 const LEADER = '\x1d'
 
+const FACTS = { addresses: [], cards: [], hasPing: true, hasTimeout: true, iperf3: '3.12' }
+
 const readyHost = (name: string): MeshHost => ({
   name,
-  facts: { addresses: [], cards: [], hasPing: true, hasTimeout: true, iperf3: '3.12' },
+  facts: FACTS,
   place: { address: '10.9.0.1' },
 })
 
@@ -165,4 +171,124 @@ it('asks for the hosts, shows the plan, fills the matrix, and keeps what is meas
   expect(text()).toContain('HOST')
   for (const host of ['m1', 'm2', 'm3', 'm4']) expect(harness.got(host)).toBe('')
   harness.console[Symbol.dispose]()
+})
+
+describe('the installation of iperf3 from the plan', () => {
+  const begin = () => {
+    const lacking = new Set(['m2', 'm3'])
+    let handlers: ChangeHandlers | undefined
+    let signal: AbortSignal | undefined
+    let ended = Promise.withResolvers<ChangeEnd['kind']>()
+    const netTests: NetTestsPort = {
+      ...idleNetTests,
+      survey: async ({ hosts }) =>
+        hosts.map((name): MeshHost => {
+          const { iperf3, ...facts } = FACTS
+          return { ...readyHost(name), facts: lacking.has(name) ? facts : { ...facts, iperf3 } }
+        }),
+      async installIperf(_, own, given) {
+        handlers = given
+        signal = own
+        ended = Promise.withResolvers()
+        return await ended.promise
+      },
+    }
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], netTests, size: { columns: 80, rows: 24 } })
+    const page = harness.console.pages.network
+    const operations = [...lacking].map((host) => {
+      const run = { kind: 'script', script: 'apt-get install iperf3' } as const
+      const step: Step = { id: host, title: 'install iperf3 with apt', changes: ['+ iperf3'], run }
+      return operationOf('iperf', host, 'packages', 'iperf3', { kind: 'steps', state: 'missing', steps: [step] })
+    })
+    const settle = async () => {
+      await new Promise((resolve) => setImmediate(resolve))
+      harness.clock.advance(300)
+    }
+    return {
+      harness,
+      page,
+      lacking,
+      text: () => page.panes({ column: 0, row: 1, width: 80, height: 22 }, themes.none).map(textOf).join('\n'),
+      keys: () => networkKeys.filter(({ isActive }) => isActive?.(harness.console.state) !== false).map(({ id }) => id),
+      settle,
+      async plan() {
+        harness.type(`${LEADER}3m\x15m[1-3]\r`)
+        await settle()
+      },
+      async ask() {
+        harness.type('i')
+        handlers?.onPlan({ direction: 'up', operations }, false)
+        const answer = handlers?.confirm({ direction: 'up', operations })
+        await settle()
+        return answer
+      },
+      event: (host: string, event: { type: 'begin' } | { type: 'end'; end: StepEnd; durationMs: number }) => {
+        const operation = operations.find((each) => each.host === host)
+        const step = operation?.verdict.kind === 'steps' ? operation.verdict.steps[0] : undefined
+        if (operation !== undefined && step !== undefined) handlers?.onEvent({ operation, step, ...event })
+      },
+      async end(kind: ChangeEnd['kind']) {
+        ended.resolve(kind)
+        await settle()
+        await settle()
+      },
+      isAborted: () => signal?.aborted,
+    }
+  }
+
+  it('shows its own plan, its steps, and then a new plan of the mesh with what was installed', async () => {
+    const test = begin()
+    await test.plan()
+    expect(test.text()).toMatch(/iperf3 is not installed on m\[2-3\]\s+Press i to install it first/)
+    const answer = test.ask()
+    await test.settle()
+    expect(test.text()).toMatch(/iperf · iperf3 · m\[2-3\]\s+install iperf3 with apt/)
+    expect(test.keys()).toEqual(expect.arrayContaining(['apply', 'discard']))
+    expect(test.keys()).not.toContain('start')
+    test.harness.type('y')
+    expect(await answer).toBe(true)
+    test.event('m2', { type: 'begin' })
+    await test.settle()
+    expect(test.text()).toMatch(/m2 +0 of 1 step/)
+    expect(test.page.busy).toMatchObject({ title: 'installation of iperf' })
+    test.event('m2', { type: 'end', end: { kind: 'done' }, durationMs: 9 })
+    const outcome = { kind: 'exit', code: 1 } as const
+    test.event('m3', { type: 'end', end: { kind: 'failed', outcome, reason: 'no archive' }, durationMs: 9 })
+    test.lacking.delete('m2')
+    await test.end('done')
+    expect(test.text()).toContain('plan ready, Enter starts it')
+    expect(test.text()).toContain('installed iperf3 on m2; to remove it: muster net uninstall m2')
+    expect(test.text()).toContain('m3: install iperf3 with apt failed: no archive')
+    expect(test.text()).toContain('iperf3 is not installed on m3')
+    expect(test.page.busy).toBeUndefined()
+    test.harness.console[Symbol.dispose]()
+  })
+
+  it('goes back to the plan of the mesh when it is declined, and stops when it is asked to', async () => {
+    const test = begin()
+    await test.plan()
+    const answer = test.ask()
+    await test.settle()
+    test.harness.type('\x1b')
+    expect(await answer).toBe(false)
+    await test.end('declined')
+    expect(test.text()).toContain('plan ready, Enter starts it')
+    void test.ask()
+    await test.settle()
+    test.harness.type('y')
+    test.event('m2', { type: 'begin' })
+    await test.settle()
+    // Esc asks first.
+    test.harness.type('\x1b')
+    expect(test.harness.console.state.mode).toMatchObject({ dialog: { title: 'Stop the installation?' } })
+    test.harness.type('\x1b')
+    expect(test.isAborted()).toBe(false)
+    test.harness.type('\x03')
+    expect(test.isAborted()).toBe(true)
+    test.event('m2', { type: 'end', end: { kind: 'cancelled' }, durationMs: 9 })
+    await test.end('cancelled')
+    expect(test.text()).toContain('m2: install iperf3 with apt: cancelled')
+    expect(test.text()).toContain('plan ready, Enter starts it')
+    test.harness.console[Symbol.dispose]()
+  })
 })
