@@ -346,7 +346,7 @@ export function planPanes(run: MeshRun, { rect, theme, nowMs }: PictureContext):
       ? text('Press i to install it first; the plan of that is shown, too.', boldStyle(theme.text))
       : []),
     ...text(
-      `${canInstall(run) ? 'Otherwise nothing' : 'Nothing'} is installed. On each measured host, a server runs for one measurement and then exits.`,
+      `${canInstall(run) ? 'Otherwise nothing is installed. ' : install === undefined ? 'Nothing is installed. ' : ''}On each measured host, a server runs for one measurement and then exits.`,
       mutedStyle(theme),
     ),
     [],

@@ -62,10 +62,11 @@ export function pictureOf(
   }
 }
 
-/** The cursor is on the link that needs attention first: the slowest one, or one that failed. */
+/** The cursor is on the link that needs attention first: the slowest one, one that failed, or the one of the first finding. */
 export function openPicture(picture: MeshPicture): PictureState {
-  const first = troubled(picture)[0]
-  const at = { row: picture.names.indexOf(first?.from ?? ''), column: picture.names.indexOf(first?.to ?? '') }
+  const [link] = troubled(picture)
+  const [from, to] = link === undefined ? (picture.findings[0]?.hosts ?? []) : [link.from, link.to]
+  const at = { row: picture.names.indexOf(from ?? ''), column: picture.names.indexOf(to ?? '') }
   const isFound = at.row >= 0 && at.column >= 0
   return { picture, ...(isFound ? at : { row: 0, column: 1 }), isOpen: false, offset: 0, showsChange: false }
 }

@@ -64,6 +64,14 @@ it('shows all of 64 hosts on 240×67 with two columns for each link, readable wi
   expect(words).toMatch(/risk: m33 is slow/)
 })
 
+it('selects the link that the first finding is about', () => {
+  // Slow for its two hosts, which reach more with others, but not against the median.
+  const rates: Readonly<Record<string, number>> = { m1m2: 1300, m2m1: 1300, m3m4: 1300, m4m3: 1300, m2m3: 650 }
+  const report = meshOf(4, (from, to) => measured(rates[from + to] ?? 900))
+  const { row, column } = openPicture(pictureOf(report, 0, judgeMesh(report)))
+  expect([row, column]).toEqual([1, 2])
+})
+
 it('fills a large screen: cells of few hosts are tiles with their rates', () => {
   const [matrix = ''] = picture(meshOf(6, slowOne('m5')), 240, 67)
   expect(matrix.match(/█ +941M +█/g)).toHaveLength(20)
