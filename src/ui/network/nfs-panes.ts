@@ -1,6 +1,7 @@
 /** An NFS measurement as charts. Pure. */
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
+import { formatMs } from '../../ops/net/mesh/link.ts'
 import { type NfsRecord, nfsPlace } from '../../ops/net/nfs/measure-nfs.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect } from '../compositor/scene.ts'
 import { documentOf, type Row, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
@@ -9,11 +10,15 @@ import type { LiveRun } from './network-view.ts'
 import type { PaneContext } from './pane-screen.ts'
 
 const BESIDE_COLUMNS = 100
+/** Small files on a fast disk take less than a millisecond. */
+const LEAST_TOP = 0.1
 
 /** Rates second by second, the time of each small file, and words. */
 export function nfsPanes(run: LiveRun<NfsRecord>, { rect, theme, chart }: PaneContext): readonly PaneView[] {
   const { record, isMeasuring } = run
-  const { writes, reads, smallFiles } = record
+  const { test } = run.conclusion ?? {}
+  // At the end a rate counts that took less than a second.
+  const { writes, reads, smallFiles } = test?.kind === 'nfs' ? test.record : record
   const columns = rect.width - 2
   const words = [
     ...wrapRows(printable(nfsPlace(record)), columns, ' ', boldStyle(theme.accent)),
@@ -31,14 +36,17 @@ export function nfsPanes(run: LiveRun<NfsRecord>, { rect, theme, chart }: PaneCo
   const draw = (id: string, title: string, values: readonly number[], place: Rect, latest: string): PaneView[] => {
     const length = values.length
     if (place.height < 4) return []
-    const rows: readonly Row[] =
+    const line: readonly Row[] =
       chart?.({
         columns: place.width - 2,
         rows: place.height - 2,
         theme,
         seconds: [1, Math.max(2, length)],
         series: [{ values }],
+        least: LEAST_TOP,
       }) ?? []
+    const isShort = !isMeasuring && length < 2
+    const rows = isShort ? wrapRows('too short for a chart', place.width - 2, ' ', mutedStyle(theme)) : line
     const badges = length === 0 ? [] : [{ text: ` ${latest} `, style: boldStyle(theme.accent) }]
     return [rowsPane({ id, title, document: documentOf(rows), badges, rect: place, theme, hasKeys: false })]
   }
@@ -46,7 +54,7 @@ export function nfsPanes(run: LiveRun<NfsRecord>, { rect, theme, chart }: PaneCo
   return [
     ...draw(' nfs-write', 'write, bytes per second', writes, first, rate(writes)),
     ...draw(' nfs-read', 'read, bytes per second', reads, second, rate(reads)),
-    ...draw(' nfs-small', 'small files, ms', smallFiles, third, `${(smallFiles.at(-1) ?? 0).toFixed(1)} ms`),
+    ...draw(' nfs-small', 'small files, ms', smallFiles, third, `${formatMs(smallFiles.at(-1) ?? 0)}`),
     rowsPane({
       id: ' nfs',
       title: `NFS on ${record.host}`,

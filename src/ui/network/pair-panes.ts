@@ -6,6 +6,9 @@ import { conclusionRows } from './conclusion-rows.ts'
 import type { LiveRun } from './network-view.ts'
 import type { PaneContext } from './pane-screen.ts'
 
+/** Round trips of fast networks take less than a millisecond. */
+const LEAST_TOP = 0.1
+
 export function pairPanes(run: LiveRun<PairRecord>, { rect, theme, chart }: PaneContext): readonly PaneView[] {
   const { first, second, there, back, roundTrips } = run.record
   const [high, low] = splitRows(rect, Math.ceil((rect.height * 3) / 5))
@@ -17,7 +20,7 @@ export function pairPanes(run: LiveRun<PairRecord>, { rect, theme, chart }: Pane
   ) => {
     const length = Math.max(...lines.map((line) => line.length))
     const series = lines.map((line) => ({ values: Array.from({ length }, (_, index) => line[index] ?? Number.NaN) }))
-    return chart?.({ columns: width - 2, rows: height, theme, seconds: [1, length], series }) ?? []
+    return chart?.({ columns: width - 2, rows: height, theme, seconds: [1, length], series, least: LEAST_TOP }) ?? []
   }
   const latest = (values: readonly number[]) => (values.length === 0 ? '–' : `${shortAmount(values.at(-1) ?? 0)}bit/s`)
   // In the colours of the lines.

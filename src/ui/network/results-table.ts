@@ -89,6 +89,7 @@ export const RESULTS = ' kept'
 /** `width`: undefined takes the rest of the row. */
 type ResultColumn = TableColumn<KeptRow> & { readonly width?: number }
 
+const TIME_LEAST = 7
 const HOSTS_LEAST = 7
 const FOUND_LEAST = 16
 
@@ -96,7 +97,7 @@ const FOUND_LEAST = 16
 export const resultColumns = (nowMs: number): readonly ResultColumn[] => [
   {
     title: 'TIME',
-    width: 17,
+    width: TIME_LEAST,
     text: ({ timeMs }) => timeText(timeMs, nowMs),
     order: ({ timeMs }) => timeMs,
     isDescending: true,
@@ -142,10 +143,17 @@ type ResultsContext = {
 export function resultsDocument(rows: readonly KeptRow[], context: ResultsContext): RowDocument {
   const { selected, marked, view, width, nowMs, theme } = context
   const shown = resultColumns(nowMs).filter(({ isHidden }) => isHidden !== true)
-  const spare = width - 2 - FOUND_LEAST - shown.reduce((sum, column) => sum + (column.width ?? 0), 0)
-  const longest = rows.reduce((most, { hosts }) => Math.max(most, hosts.length + 2), HOSTS_LEAST)
+  const longest = (least: number, text: (row: KeptRow) => string): number =>
+    rows.reduce((most, row) => Math.max(most, text(row).length + 2), least)
+  const time = longest(TIME_LEAST, ({ timeMs }) => timeText(timeMs, nowMs))
+  const fixed = shown.reduce((sum, column) => sum + (column.width ?? 0), time - TIME_LEAST)
+  const most = HOSTS_LEAST + Math.max(0, width - 2 - FOUND_LEAST - fixed)
+  const hosts = Math.min(
+    most,
+    longest(HOSTS_LEAST, (row) => row.hosts),
+  )
   const widthOf = ({ title, width: own }: ResultColumn): number | undefined =>
-    title === 'HOSTS' ? Math.max(HOSTS_LEAST, Math.min(longest, HOSTS_LEAST + spare)) : own
+    title === 'TIME' ? time : title === 'HOSTS' ? hosts : own
   const cell = (text: string, columns: number | undefined) =>
     columns === undefined ? text : padEnd(clip(text, columns - 1), columns)
   const head = shown.map((column) => cell(column.title + sortMark(view, column.title, 'TIME'), widthOf(column)))
