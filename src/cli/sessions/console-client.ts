@@ -16,15 +16,13 @@ import { nameOf } from './session-directory.ts'
 
 /** Waits for the exit code of a process whose socket has closed. */
 const END_LIMIT_MS = 2_000
-/** Node's own defaults are for servers: 16 MB for each half of the young objects, and four threads with heaps of their own. */
-const SMALL = ['--max-semi-space-size=4', '--v8-pool-size=1']
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const
 
 /** Starts a console in a process of its own. Returns its exit code, or 0 once it is detached. */
 export async function startConsole(args: readonly string[], context: CliContext): Promise<number> {
   waitForForeground(context)
   const [program = '', ...words] = ownCommand()
-  const child = spawn(program, [...SMALL, ...words, CONSOLE_PROCESS, terminalPath() ?? '', ...args], {
+  const child = spawn(program, [...words, CONSOLE_PROCESS, terminalPath() ?? '', ...args], {
     cwd: context.workingDirectory,
     env: context.environment,
     detached: true,
