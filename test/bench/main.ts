@@ -15,6 +15,7 @@ const USAGE = `npm run bench -- NAME [options]
     --keys 100               keys per measurement
     --floods 10,50           MB/s of output, over all panes but the first
     --connections 200        shells to open, compared with as many ssh processes (0: skip)
+    --parts attach           only kill the client and attach again
     --quick                  fewer repeats, shorter waits
   run                        compare muster run with pdsh, clush, pssh, Ansible and ssh, on its own SSH servers (root)
     --rounds 7               rounds per program, taking turns
@@ -145,6 +146,7 @@ switch (positionals[0]) {
       keys: values.quick ? Math.min(50, Number(values.keys)) : Number(values.keys),
       connections: Number(values.connections),
       repeats: values.quick ? 1 : 3,
+      attachOnly: values.parts === 'attach',
       idleMs: values.quick ? 10_000 : 30_000,
       floods: numbers(values.floods),
       nodeArguments: values.node,

@@ -3,14 +3,14 @@
  * happens to the terminal (new sizes, signals), and restores it if that process is killed. Keys and frames do not pass through it.
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { closeSync, constants, openSync } from 'node:fs'
+import { closeSync, constants, openSync, readlinkSync, statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { MusterError } from '../../base/errors.ts'
 import { keeperDirectory, readToken } from '../../ssh/persist/keeper-directory.ts'
 import { leaveSequence } from '../../ui/tty/terminal-session.ts'
 import { ownCommand } from '../command-line/own-command.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
-import { CONSOLE_PROCESS, type FromConsole, identityOf, RELAYED, TERMINAL_VARIABLES } from './messages.ts'
+import { CONSOLE_PROCESS, type FromConsole, fileIdentity, identityOf, RELAYED, TERMINAL_VARIABLES } from './messages.ts'
 import { type ClientLink, inheritedLink, openProvenLink } from './proven-link.ts'
 import { nameOf } from './session-directory.ts'
 
@@ -162,7 +162,20 @@ function waitForForeground({ stdin }: CliContext): void {
 
 /** Of stdin; undefined: it has no name here, as in some containers. */
 function terminalPath(): string | undefined {
+  // Where the system shows it, no program has to be started.
+  const shown = shownPath()
+  if (shown !== undefined) return shown
   const { stdout, status } = spawnSync('tty', { stdio: [0, 'pipe', 'ignore'], encoding: 'utf8' })
   const path = stdout?.trim() ?? ''
   return status === 0 && path.startsWith('/') ? path : undefined
+}
+
+/** On Linux, if it means this terminal here, too: mount namespaces have terminals of their own. */
+function shownPath(): string | undefined {
+  try {
+    const path = readlinkSync('/proc/self/fd/0')
+    return fileIdentity(statSync(path)) === identityOf(0) ? path : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -1,6 +1,6 @@
 /** The messages between a console's process and its clients: one user, one version. */
 
-import { fstatSync } from 'node:fs'
+import { fstatSync, type Stats } from 'node:fs'
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
 export const PROTOCOL = 2
@@ -51,11 +51,11 @@ export type SessionDescription = {
   readonly opened: string
 }
 
-/** Equal for descriptors of the same file. */
-export function identityOf(descriptor: number): string {
-  const { dev, ino, rdev } = fstatSync(descriptor)
-  return [dev, ino, rdev].join()
-}
+/** Equal for the same file. */
+export const fileIdentity = ({ dev, ino, rdev }: Stats): string => [dev, ino, rdev].join()
+
+/** Of an open file. */
+export const identityOf = (descriptor: number): string => fileIdentity(fstatSync(descriptor))
 
 export type ToConsole =
   | { readonly type: 'hello'; readonly protocol: number; readonly nonce: string }

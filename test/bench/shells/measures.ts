@@ -1,7 +1,7 @@
 /** What is measured of one program at a time. */
 import { spawnSync } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
-import { cpuSeconds } from '../support/processes.ts'
+import { cpuSeconds, isAlive } from '../support/processes.ts'
 import type { Flood } from './flood.ts'
 import { OuterTerminal } from './outer-terminal.ts'
 import type { Program } from './programs.ts'
@@ -10,6 +10,8 @@ import type { Program } from './programs.ts'
 const KEYS = ['Q', 'X', 'Z', 'J', 'V', 'W']
 const KEY_TIMEOUT_MS = 5000
 const ERASE_LINE = '\x15'
+/** What a pane shows that is attached: colours, attributes and more lines than it has rows. */
+const COLOURED = "i=0; while [ $i -lt 20 ]; do i=$((i+1)); printf '\\033[1;3%dmline %d\\033[0m\\n' $((i%8)) $i; done"
 /** Until a flood is steady. */
 const WARM_UP_MS = 700
 
@@ -71,13 +73,40 @@ function setEcho(path: string, isOn: boolean): void {
   if (status !== 0) throw new Error(`stty: ${stderr}`)
 }
 
-/** Leaves the program and comes back: milliseconds from the start of what attaches until the screen is as it was. */
-export async function timeAttach(program: Program): Promise<number> {
-  // The first and the last row are the program's own.
-  const panes = (terminal: OuterTerminal) => terminal.text().split('\n').slice(1, -1).join('\n')
+export type AttachTimes = {
+  /** From the start of what attaches until every cell of the panes is as it was. */
+  readonly attachMs: readonly number[]
+  /** From the kill until the terminal is restored; empty: it never is. */
+  readonly restoreMs: readonly number[]
+}
+
+/** Again and again, the program in the terminal is killed with SIGKILL and attached in another terminal. */
+export async function timeAttach(program: Program, rounds: number): Promise<AttachTimes> {
+  const attachMs: number[] = []
+  const restoreMs: number[] = []
+  await program.receive('all')
   await program.terminal.quiet(500)
-  const before = panes(program.terminal)
-  await using terminal = new OuterTerminal(await program.detach())
-  await terminal.until(() => panes(terminal) === before, 'the earlier screen')
-  return performance.now() - terminal.startedMs
+  // What the terminal answered so late that tmux took it for keys.
+  program.terminal.type(ERASE_LINE)
+  program.terminal.type(`${COLOURED}\r`)
+  const panes = program.shells.length
+  await program.terminal.until(() => program.terminal.text().split('line 20').length > panes, 'the coloured lines')
+  await program.terminal.quiet(1000)
+  const before = program.terminal.paneCells()
+  await using owned = new AsyncDisposableStack()
+  let client = program.terminal
+  for (let round = 0; round < rounds; round++) {
+    const killedMs = performance.now()
+    process.kill(client.pid, 'SIGKILL')
+    // tmux leaves the terminal as it was when it was killed.
+    if (program.name === 'Muster') restoreMs.push((await client.restored()) - killedMs)
+    while (isAlive(client.pid)) await delay(3)
+    const next = owned.use(new OuterTerminal(program.attach))
+    await next.until(() => next.paneCells().equals(before), 'the same cells')
+    attachMs.push(performance.now() - next.startedMs)
+    await next.quiet(500)
+    if (!next.paneCells().equals(before)) throw new Error(`the cells changed after attach:\n${next.text()}`)
+    client = next
+  }
+  return { attachMs, restoreMs }
 }

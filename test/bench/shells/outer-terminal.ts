@@ -76,6 +76,23 @@ export class OuterTerminal implements AsyncDisposable {
     return count
   }
 
+  /** All cells but those of the first and the last row, which are the programs' own, with colours and attributes. */
+  paneCells(): Buffer {
+    this.#screen.copyInto(this.#grid, 0, 0, COLUMNS, ROWS)
+    const words = this.#grid.words.slice(COLUMNS * WORDS_PER_CELL, COLUMNS * (ROWS - 1) * WORDS_PER_CELL)
+    return Buffer.from(words.buffer)
+  }
+
+  /** When the program, or another one for it, has left the alternate screen. */
+  async restored(timeoutMs = 10_000): Promise<number> {
+    const deadline = performance.now() + timeoutMs
+    while (this.#screen.modes.isAlternateScreen) {
+      if (performance.now() > deadline) throw new Error('the terminal was not restored')
+      await delay(1)
+    }
+    return performance.now()
+  }
+
   /** Types an ASCII character and gives the milliseconds until it stands in `cells` cells; NaN after `timeoutMs`. */
   async timeKey(character: string, cells: number, timeoutMs: number): Promise<number> {
     const seen = Promise.withResolvers<number>()

@@ -21,8 +21,8 @@ export interface Program extends AsyncDisposable {
   pids(): readonly number[]
   /** Keys go to all hosts, or to the first one only. */
   receive(whom: 'all' | 'first'): Promise<void>
-  /** Leaves without ending the shells. Gives the command that brings them back. */
-  detach(): Promise<Command>
+  /** Brings it back after its process in the terminal was killed. */
+  readonly attach: Command
 }
 
 export type ProgramOptions = {
@@ -71,7 +71,7 @@ export async function startMuster(options: ProgramOptions): Promise<Program> {
       XDG_RUNTIME_DIR: runtime,
     }),
   })
-  const terminal = new OuterTerminal(command('--hosts', servers.hostsYaml(hosts)))
+  const terminal = new OuterTerminal(command('--keep', '--hosts', servers.hostsYaml(hosts)))
   const readyMs = await untilPrompts(terminal, hosts)
   let isAlone = false
   return {
@@ -86,12 +86,12 @@ export async function startMuster(options: ProgramOptions): Promise<Program> {
       terminal.type(`${LEADER}s`)
       await terminal.quiet(300)
     },
-    async detach() {
-      terminal.type(`${LEADER}D`)
-      await terminal.ended()
-      return command('attach')
+    attach: command('attach'),
+    async [Symbol.asyncDispose]() {
+      const { file, args, environment } = command('sessions', '--end', 'all')
+      spawnSync(file, args, { env: environment, stdio: 'ignore' })
+      await terminal[Symbol.asyncDispose]()
     },
-    [Symbol.asyncDispose]: () => terminal[Symbol.asyncDispose](),
   }
 }
 
@@ -142,11 +142,7 @@ set -s escape-time 0
       run('set-option', '-w', 'synchronize-panes', whom === 'all' ? 'on' : 'off')
       await terminal.quiet(300)
     },
-    async detach() {
-      run('detach-client')
-      await terminal.ended()
-      return { file: findProgram('tmux') ?? 'tmux', args: [...base, 'attach'], environment: environmentOf() }
-    },
+    attach: { file: findProgram('tmux') ?? 'tmux', args: [...base, 'attach'], environment: environmentOf() },
     async [Symbol.asyncDispose]() {
       const pids = withDescendants(server)
       run('kill-server')

@@ -1,5 +1,6 @@
 /** A console that is detached, or whose terminal is lost, and comes back on another terminal; embedded hosts. */
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   existsSync,
   mkdirSync,
@@ -8,11 +9,14 @@ import {
   readFileSync,
   readlinkSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { PROTOCOL } from '../../../src/cli/sessions/messages.ts'
 import { endSession, findSessions } from '../../../src/cli/sessions/session-directory.ts'
 import { type EmbeddedHosts, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
@@ -312,6 +316,108 @@ describe('a console without its terminal', () => {
     expect(await first.ended()).toEqual({ code: 143 })
     expect(first.modes).toMatchObject(UNTOUCHED)
     expect(await sessions()).toEqual([])
+  })
+
+  it('belongs to the last of several that attach it at the moment of detaching', async () => {
+    const first = await start({ args: ['--hosts', inventory.file] })
+    await first.expectReady()
+    await first.type('echo first-one\r')
+    await first.expectOnAll(['m1', 'm2'], () => /^first-one$/m)
+    first.send('\x1dD')
+    const rivals = await Promise.all([1, 2, 3].map(() => start({ args: ['attach'], until: false })))
+    const isOpen = (rival: ConsoleDriver) => rival.ending === undefined && rival.modes.isAlternateScreen
+    const isDecided = () => rivals.filter(isOpen).length === 1 && rivals.filter((each) => each.ending).length === 2
+    await waitUntil(isDecided, 'one of them to have the console')
+    expect(await first.ended()).toEqual({ code: 0 })
+    for (const each of [first, ...rivals]) if (!isOpen(each)) expect(each.modes).toMatchObject(UNTOUCHED)
+    const last = rivals.find(isOpen) as ConsoleDriver
+    await last.expectOnAll(['m1', 'm2'], () => /^first-one$/m)
+    await last.type('echo here\r')
+    await last.expectOnAll(['m1', 'm2'], () => /^here$/m)
+    await last.quit()
+  })
+
+  it('keeps an open dialog when its terminal is lost, and shows it on a smaller one', async () => {
+    const first = await start({ args: ['--keep', '--hosts', inventory.file] })
+    await first.expectReady()
+    await first.leader('/')
+    await first.type('m1,unfin')
+    await first.expectScreen(/Host set: m1,unfin/)
+    await first.hangUp()
+    await waitUntil(async () => (await sessions())[0]?.terminal === undefined, 'the console to be detached')
+    const second = await start({ args: ['attach'], size: [60, 16], until: 'dialog:host-set' })
+    await second.expectScreen(/Host set: m1,unfin/)
+    await second.key('Escape')
+    await second.type('stty size\r')
+    await second.expectOn('m1', /^\d+ \d\d$/m)
+    await second.quit()
+  })
+
+  it('moves away from a terminal on which it was stopped, and leaves that to its shell', async () => {
+    const first = await start({
+      program: ['bash', '--norc', '-i'],
+      until: false,
+      environment: { ...environment, PS1: 'outer> ' },
+    })
+    const shows = (text: string) => waitUntil(() => first.screen().join('\n').includes(text), text)
+    await shows('outer>')
+    first.answer(`${[...PROGRAM, '--hosts', inventory.file].join(' ')}\r`)
+    await waitUntil(() => first.modes.isAlternateScreen && first.state?.mode === 'shells', 'the console')
+    const [client = 0] = readFileSync(`/proc/${first.pid}/task/${first.pid}/children`, 'utf8').split(' ').map(Number)
+    process.kill(client, 'SIGTSTP')
+    await shows('Stopped')
+    const second = await start({ args: ['attach'] })
+    await second.expectReady()
+    await second.type('echo moved\r')
+    await second.expectOnAll(['m1', 'm2'], () => /^moved$/m)
+    // The shell edits its line itself; in other settings, the terminal would.
+    first.answer('echo one-\x02\x02two\r')
+    await waitUntil(() => first.screen().some((line) => line.trim() === 'ontwoe-'), 'the shell to edit its line')
+    first.answer('fg\r')
+    await shows('The console has moved to another terminal')
+    first.answer('stty -a | grep -ow -- "-*echo"\r')
+    await waitUntil(() => first.screen().some((line) => line.trim() === 'echo'), 'the settings of the terminal')
+    first.answer('exit\r')
+    await first.ended()
+    await second.quit()
+  })
+
+  it('cannot be detached where its directory is a symbolic link, and says so', async () => {
+    mkdirSync(join(directory, 'elsewhere'), { mode: 0o700 })
+    symlinkSync(join(directory, 'elsewhere'), join(directory, 'muster'))
+    const first = await start({ args: ['--hosts', inventory.file] })
+    await first.expectReady()
+    await first.leader('D')
+    await first.expectScreen(/cannot detach: there is no socket for `muster attach`; the Log says why/)
+    await first.leader('6')
+    await first.expectScreen(/this console cannot be detached: .*muster is not a directory/)
+    expect(readdirSync(join(directory, 'elsewhere'))).toEqual([])
+    expect(await first.quit()).toEqual({ code: 0 })
+  })
+
+  it('is not mistaken for another program at its socket', async () => {
+    mkdirSync(join(directory, 'muster'), { mode: 0o700 })
+    const place = (kind: string) => join(directory, 'muster', `${kind}-${PROTOCOL}-lab`)
+    const heard: string[] = []
+    const squatter = createServer((socket) => {
+      socket.on('error', () => {}).on('data', (bytes) => heard.push(bytes.toString('latin1')))
+      socket.end()
+    })
+    await once(squatter.listen(place('console')), 'listening')
+    writeFileSync(place('detached'), '')
+    try {
+      const first = await start({ args: ['--hosts', inventory.file] })
+      await first.expectReady()
+      expect((await sessions()).map(({ name }) => name)).toEqual(['lab-2'])
+      expect(await first.detach()).toEqual({ code: 0 })
+      const second = await start({ args: ['attach'] })
+      await second.expectReady()
+      await second.quit()
+      expect(heard.length).toBeGreaterThan(0)
+      expect(heard.join('')).not.toMatch(/proof|attach|describe/)
+    } finally {
+      squatter.close()
+    }
   })
 
   it('ends after its time', async () => {

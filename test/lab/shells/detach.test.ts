@@ -118,7 +118,9 @@ describe.skipIf(!canRun)('a console whose processes are killed', () => {
             await console.ended()
           }
           expect(await detached()).toMatchObject({ pid: session?.pid, shells: FEW.length })
-          console = await start(['attach'], [60 + Math.floor(random() * 100), 20 + Math.floor(random() * 40)])
+          // All panes are on one page.
+          const size = [90 + Math.floor(random() * 100), 24 + Math.floor(random() * 40)] as const
+          console = await start(['attach'], size)
           expect(FEW.map(shellsOn)).toEqual(shells)
           await console.type(`echo after-${kill}\r`)
           await console.expectOnAll(FEW, () => new RegExp(`^after-${kill}$`, 'm'))
