@@ -1,5 +1,5 @@
 /** Consoles whose client or process is killed, on real hosts: what should be kept is kept, and nothing else is left. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -55,8 +55,18 @@ describe.skipIf(!canRun)('a console whose processes are killed', () => {
     }, 'the console to be detached')
     return (await sessions())[0] as FoundSession
   }
-  const isGone = (pid: number) =>
-    !existsSync(`/proc/${pid}`) || /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  /** The process and when it started, since its number may be given to another one; undefined: it is gone. */
+  const processOf = (pid: number): string | undefined => {
+    try {
+      const [state, ...fields] = readFileSync(`/proc/${pid}/stat`, 'latin1')
+        .replace(/^.*\) /s, '')
+        .split(' ')
+      return state === 'Z' ? undefined : `${pid} ${fields[18]}`
+    } catch {
+      return undefined
+    }
+  }
+  const isGone = (known: string) => processOf(Number.parseInt(known, 10)) !== known
   const shellsOn = (host: string) =>
     lab
       .host(host)
@@ -96,7 +106,8 @@ describe.skipIf(!canRun)('a console whose processes are killed', () => {
     'loses no shell with its client, and leaves nothing behind with its process',
     async () => {
       const random = seededRandom()
-      const pids = new Set<number>()
+      const known = new Set<string>()
+      const note = (pid: number) => known.add(processOf(pid) ?? '')
       const begin = async () => {
         const console = await start(['--keep', '--hosts', lab.hostsFile, FEW.join()], [120, 40])
         await console.expectReady()
@@ -106,7 +117,7 @@ describe.skipIf(!canRun)('a console whose processes are killed', () => {
       for (let kill = 0; kill < KILLS; kill += 1) {
         const [session] = await sessions()
         const shells = FEW.map(shellsOn)
-        for (const pid of [console.pid, session?.pid ?? 0]) pids.add(pid)
+        for (const pid of [console.pid, session?.pid ?? 0]) note(pid)
         await console.type(`echo before-${kill}\r`)
         await console.expectOnAll(FEW, () => new RegExp(`^before-${kill}$`, 'm'))
         // In the middle of frames, or at rest.
@@ -133,8 +144,8 @@ describe.skipIf(!canRun)('a console whose processes are killed', () => {
         }
       }
       await console.quit()
-      for (const each of await sessions()) pids.add(each.pid)
-      await waitUntil(() => [...pids].every(isGone), 'all processes to end')
+      for (const each of await sessions()) note(each.pid)
+      await waitUntil(() => [...known].every(isGone), 'all processes to end')
       expect(readdirSync(join(directory, 'muster'))).toEqual(['token'])
       await waitUntil(() => FEW.every((host) => shellsOn(host).length === 0), 'the shells to end')
     },
