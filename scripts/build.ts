@@ -8,6 +8,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { build, type Plugin } from 'esbuild'
+import { writeManPages } from './generate-man.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 /** Native parts: node-pty, and what ssh2 does without where it is not compiled. */
@@ -147,5 +148,8 @@ function licenseText(name: string, directory: string, license: string): string {
   return readFileSync(join(ROOT, 'LICENSE'), 'utf8').replace(/^Copyright.*$/m, () => holders)
 }
 
-if (process.argv[1] !== undefined && resolve(process.argv[1]) === import.meta.filename)
+if (process.argv[1] !== undefined && resolve(process.argv[1]) === import.meta.filename) {
   await bundle(ROOT, join(ROOT, 'dist'))
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+  await writeManPages(join(ROOT, 'dist/man'), version)
+}

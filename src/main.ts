@@ -46,7 +46,8 @@ process.on('uncaughtException', (error) => {
 /** The arguments open a console, and no detached one can have the same hosts: this process need not load the rest of the program. */
 async function isNewConsole(words: readonly string[]): Promise<boolean> {
   if (!isatty(0) || !isatty(1)) return false
-  if (words.some((word) => VERB_NAMES.has(word) || /^(-[^-]*[hV]|--help|--version|--)$/.test(word))) return false
+  if (words.some((word) => VERB_NAMES.has(word) || /^(-[^-]*[hV]|--help|--version|--complete|--)$/.test(word)))
+    return false
   const { hasDetached } = await import('./cli/sessions/session-directory.ts')
   return !hasDetached(environment)
 }

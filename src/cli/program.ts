@@ -12,6 +12,9 @@ import { pathOf, VerbTree } from './command-line/tree.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './command-line/verb.ts'
 import { CONSOLE, VERBS } from './verbs.ts'
 
+/** First of the words that a shell gives at Tab. */
+const COMPLETE = '--complete'
+
 /** Runs one verb. Never throws; what went wrong is on stderr. */
 export async function runProgram(
   args: readonly string[],
@@ -34,6 +37,10 @@ export async function runProgram(
 }
 
 async function runVerb(given: readonly string[], context: CliContext, verbs: VerbTable): Promise<number> {
+  if (given[0] === COMPLETE) {
+    const { complete } = await import('./completion/complete.ts')
+    return await complete(new VerbTree(CONSOLE, verbs, context, async () => {}), given.slice(1), context)
+  }
   let args: readonly string[]
   try {
     args = helpAsOption(given, verbs)

@@ -29,5 +29,6 @@ export const VERB_NAMES: ReadonlySet<string> = new Set([
   'plan',
   'simulate',
   'import',
+  'completion',
   'help',
 ])

@@ -276,4 +276,9 @@ export const VERBS: VerbTable = {
       changesWith: ['output'],
     },
   ),
+  completion: reads(
+    'print the script with which bash, zsh or fish completes muster',
+    [],
+    () => import('./completion/completion.ts'),
+  ),
 }

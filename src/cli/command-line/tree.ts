@@ -1,5 +1,5 @@
 /** The table of verbs as a tree of commands. A verb's own arguments, options and examples come with its code, when it is loaded. */
-import { Command } from 'commander'
+import { Command, type Option } from 'commander'
 import { printable } from '../../base/printable.ts'
 import { addSharedOptions, declares, sharedOptionsOf } from './options.ts'
 import type { CliContext, Verb, VerbCode, VerbGroup, VerbTable } from './verb.ts'
@@ -28,8 +28,7 @@ export class VerbTree {
       })
       .configureHelp({
         showGlobalOptions: true,
-        visibleGlobalOptions: (command) =>
-          command === this.program ? [] : sharedOptionsOf(command, this.#verbsBelow(command)),
+        visibleGlobalOptions: (command) => (command === this.program ? [] : this.sharedOptionsOf(command)),
         styleTitle: (title) => (title === 'Global Options:' ? 'Shared options:' : title),
       })
     addSharedOptions(this.program)
@@ -80,6 +79,22 @@ export class VerbTree {
       const isForBelow = command.commands.some((below) => parent.args.includes(below.name()))
       if (!isForBelow) await this.load(command)
     })
+  }
+
+  /** Examples and notes of a loaded verb. */
+  helpOf(command: Command): string {
+    return this.#helps.get(command) ?? ''
+  }
+
+  /** Its own ones, when it is loaded, and the shared ones that mean something to it; without hidden ones. */
+  optionsOf(command: Command): readonly Option[] {
+    const shared = command === this.program ? [] : this.sharedOptionsOf(command)
+    return [...command.options, ...shared].filter(({ hidden }) => !hidden)
+  }
+
+  /** Those that mean something to it, or to a verb below it. */
+  sharedOptionsOf(command: Command): Option[] {
+    return sharedOptionsOf(command, this.#verbsBelow(command))
   }
 
   #verbsBelow(command: Command): readonly Verb[] {

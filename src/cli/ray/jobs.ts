@@ -47,7 +47,7 @@ export const submit: VerbCode = {
           resource,
         ),
       )
-      .option('--id <id>', 'set the ID of the job (default: Ray generates one)', jobName)
+      .option('--id <name>', 'set the ID of the job (default: Ray generates one)', jobName)
       .option('--no-wait', 'return as soon as Ray has accepted the job'),
   help: `
 Examples:
@@ -75,7 +75,8 @@ Examples:
   run: (options: GlobalOptions, context: CliContext) => ask({ do: 'list' }, options, context),
 }
 
-const defineJob = (command: Command) => command.argument('<id>', 'the job', jobName)
+const defineJob = (command: Command) =>
+  command.argument('<submission-id>', 'the job, as `muster ray jobs` lists it', jobName)
 
 export const logs: VerbCode = {
   define: (command) => defineJob(command).option('-f, --follow', 'keep printing until the job ends'),

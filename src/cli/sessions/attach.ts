@@ -17,7 +17,7 @@ type KeepOptions = GlobalOptions & { readonly keep?: boolean }
 export const attach: VerbCode = {
   define: (command) =>
     addKeepOptions(
-      command.argument('[name]', 'the console, as `muster sessions` lists it (default: the only one)'),
+      command.argument('[console]', 'its name, as `muster sessions` lists it (default: the only one)'),
       'as before',
     ),
   help: `
@@ -51,7 +51,7 @@ function chosen(sessions: readonly FoundSession[], name: string | undefined): Fo
 type SessionsOptions = GlobalOptions & { readonly end?: string }
 
 export const sessions: VerbCode = {
-  define: (command) => command.option('--end <name>', 'end this console and its shells; all: every console'),
+  define: (command) => command.option('--end <console>', 'end this console and its shells; all: every console'),
   help: `
 Examples:
   muster sessions

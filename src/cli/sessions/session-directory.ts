@@ -46,6 +46,16 @@ export function hasDetached(environment: Readonly<Record<string, string | undefi
   }
 }
 
+/** Of all consoles, without asking them. */
+export function sessionNames(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
+  try {
+    const names = readdirSync(keeperDirectory(environment))
+    return names.flatMap((name) => (name.startsWith(PREFIX) ? [nameOf(name)] : [])).sort()
+  } catch {
+    return []
+  }
+}
+
 export type FoundSession = SessionDescription & { readonly address: string }
 
 /** The user's consoles, by name. Removes the sockets of killed ones. @throws MusterError where the directory is not to be trusted */

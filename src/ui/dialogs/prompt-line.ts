@@ -1,4 +1,6 @@
 /** The line of a prompt: editing, the history with Up and Down, completion with Tab. */
+
+import { lastOperand } from '../../inventory/complete-host-set.ts'
 import type { KeyEvent } from '../keys/decode-input.ts'
 import { type Completing, type DialogLine, editLine, insertText, type Line, type LookUp, lineOf } from './dialog.ts'
 
@@ -143,11 +145,10 @@ function commonStart(words: readonly string[]): string {
   return first.slice(0, length)
 }
 
-/** The last part of a host set: after a comma or an operator, not inside brackets. */
+/** The last part of a host set. */
 export function completeHostSet(text: string): Completing | undefined {
-  const from = Math.max(...[',', '!', '&', '^', ' '].map((sign) => text.lastIndexOf(sign))) + 1
-  const word = text.slice(from)
-  return text.lastIndexOf('[') > text.lastIndexOf(']') ? undefined : { from, word, kind: 'host-set' }
+  const operand = lastOperand(text)
+  return operand && { ...operand, kind: 'host-set' }
 }
 
 /** The last word is one of these. */

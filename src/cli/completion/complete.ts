@@ -1,0 +1,141 @@
+/**
+ * `muster --complete SHELL WORD…`: what the shell asks at Tab. It prints a line that says what may follow (`words`: these alone,
+ * `open`: these, to be continued, or `files`), then one candidate a line: the whole word, a tab, what it is. It asks no host.
+ */
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { printable } from '../../base/printable.ts'
+import { clip } from '../../base/text-width.ts'
+import { lastOperand, operandsOf } from '../../inventory/complete-host-set.ts'
+import { loadInventory } from '../../inventory/load-inventory.ts'
+import type { JobStore } from '../../scheduler/jobs/store.ts'
+import type { VerbTree } from '../command-line/tree.ts'
+import { type CliContext, EXIT } from '../command-line/verb.ts'
+import { inventorySource } from '../connect/endpoints.ts'
+import { positionOf, type Wanted } from './position.ts'
+import { readBashLine } from './shells.ts'
+
+type Candidate = readonly [word: string, about: string]
+type Candidates = { readonly kind: 'words' | 'open' | 'files'; readonly found: readonly Candidate[] }
+
+const MOST = 1_000
+const MOST_JOBS = 50
+const LONGEST_ABOUT = 70
+/** The shell puts a candidate into the command line: no character that it would act on. */
+const SAFE = /^[\w@%+=:,./^!&(-]+$/
+
+/** Never fails: whatever is wrong, the shell offers nothing, and the verb itself says why. */
+export async function complete(
+  tree: VerbTree,
+  [shell = '', ...given]: readonly string[],
+  context: CliContext,
+): Promise<number> {
+  const { words, cut } = shell === 'bash' ? readBashLine(given[0] ?? '', given[1] ?? '') : { words: given, cut: 0 }
+  const word = words.at(-1) ?? ''
+  try {
+    const { command, hosts, wanted } = await positionOf(tree, words)
+    const lists = await Promise.all(wanted.map((each) => candidatesOf(each, word, command, hosts, context)))
+    const fits = (text: string): boolean => text.startsWith(word) && SAFE.test(text)
+    const matching = lists.filter(({ found }) => found.some(([text]) => fits(text)))
+    const found = matching.flatMap((list) => list.found.filter(([text]) => fits(text))).slice(0, MOST)
+    const isOpen = matching.length > 0 && matching.every(({ kind }) => kind === 'open')
+    const isFile = found.length === 0 && lists.some(({ kind }) => kind === 'files')
+    const kind = isFile ? 'files' : isOpen ? 'open' : 'words'
+    const lines = found.map(([text, about]) =>
+      shell === 'bash' ? text.slice(cut) : `${text}\t${clip(printable(about), LONGEST_ABOUT)}`,
+    )
+    context.stdout.write(`${[kind, ...lines].join('\n')}\n`)
+  } catch {
+    context.stdout.write('words\n')
+  }
+  return EXIT.ok
+}
+
+async function candidatesOf(
+  wanted: Wanted,
+  word: string,
+  command: Command,
+  hosts: string | undefined,
+  context: CliContext,
+): Promise<Candidates> {
+  const words = (found: readonly Candidate[]): Candidates => ({ kind: 'words', found })
+  if (wanted.kind === 'verbs') {
+    const below = command.createHelp().visibleCommands(command)
+    return words([
+      ...below.map((each) => [each.name(), each.description()] as const),
+      ['help', 'show how to use a verb'],
+    ])
+  }
+  if (wanted.kind === 'options')
+    return words(wanted.options.flatMap(({ long, description }) => (long ? [[long, description]] : [])))
+  const { before } = wanted
+  if (wanted.kind === 'choices') return words(wanted.choices.map((choice) => [before + choice, '']))
+  const value = VALUES[wanted.name]
+  if (value === undefined) return words([])
+  const list = await value(word.slice(before.length), { hosts }, context)
+  return { ...list, found: list.found.map(([text, about]) => [before + text, about]) }
+}
+
+/** What a placeholder stands for: the same word means the same in every verb. `typed`: what there is of the value. */
+type Value = (
+  typed: string,
+  options: { readonly hosts: string | undefined },
+  context: CliContext,
+) => Promise<Candidates>
+
+const files: Value = async () => ({ kind: 'files', found: [] })
+
+const target: Value = async (typed, { hosts }, context) => {
+  const operand = lastOperand(typed)
+  if (operand === undefined) return { kind: 'words', found: [] }
+  const inventory = await loadInventory(inventorySource(hosts === undefined ? {} : { hosts }, context))
+  const start = typed.slice(0, operand.from)
+  return { kind: 'open', found: operandsOf(inventory).map(([name, about]) => [start + name, about]) }
+}
+
+const host: Value = async (_typed, { hosts }, context) => {
+  const inventory = await loadInventory(inventorySource(hosts === undefined ? {} : { hosts }, context))
+  return { kind: 'words', found: inventory.hosts.map(({ name }) => [name, 'host']) }
+}
+
+/** Of the queue, where there is one. */
+const fromQueue =
+  (read: (store: JobStore, typed: string) => readonly Candidate[]): Value =>
+  async (typed, { hosts }, context) => {
+    const { queuePath, readQueue } = await import('../job/open-queue.ts')
+    const options = hosts === undefined ? {} : { hosts }
+    const inventory = await loadInventory(inventorySource(options, context))
+    if (!existsSync(queuePath(inventory, context))) return { kind: 'words', found: [] }
+    using queue = await readQueue(options, context, 0)
+    return { kind: 'words', found: read(queue.store, typed) }
+  }
+
+const jobs = fromQueue((store, typed) => {
+  const start = typed.slice(0, typed.lastIndexOf(',') + 1)
+  return store
+    .list([], MOST_JOBS)
+    .map(({ id, state, spec }) => [`${start}${id}`, `${state.kind}: ${spec.name ?? ''}`] as const)
+})
+
+const VALUES: Readonly<Record<string, Value>> = {
+  target,
+  targets: async (...asked) => {
+    const list = await target(...asked).catch(() => undefined)
+    return list?.found.some(([name]) => name.startsWith(asked[0])) ? list : await files(...asked)
+  },
+  host,
+  a: host,
+  b: host,
+  id: jobs,
+  ids: jobs,
+  study: fromQueue((store) => store.studies.list(MOST_JOBS).map(({ name, state }) => [name, state.kind])),
+  areas: async () => {
+    const { AREAS } = await import('../bring-up/areas.ts')
+    return { kind: 'words', found: AREAS.map(({ name, summary }) => [name, summary]) }
+  },
+  console: async (_typed, _options, { environment }) => {
+    const { sessionNames } = await import('../sessions/session-directory.ts')
+    return { kind: 'words', found: sessionNames(environment).map((name) => [name, 'console']) }
+  },
+  ...Object.fromEntries(['file', 'paths', 'path', 'dir', 'directory', 'command'].map((name) => [name, files])),
+}

@@ -1,0 +1,80 @@
+/** What can stand at the end of an unfinished command line, from the tree of verbs. */
+import type { Argument, Command, Option } from 'commander'
+import type { VerbTree } from '../command-line/tree.ts'
+
+export type Position = {
+  /** The command that the words so far name. */
+  readonly command: Command
+  /** The value of `--hosts`, if it was given. */
+  readonly hosts?: string
+  /** What the last word may become. */
+  readonly wanted: readonly Wanted[]
+}
+
+/** `value`: the name of a placeholder, such as `target` of `<target>`; `before`: what the word already has, as in `--on=`. */
+export type Wanted =
+  | { readonly kind: 'verbs' }
+  | { readonly kind: 'options'; readonly options: readonly Option[] }
+  | { readonly kind: 'choices'; readonly choices: readonly string[]; readonly before: string }
+  | { readonly kind: 'value'; readonly name: string; readonly before: string }
+
+/** `words`: those after `muster`; the last one is unfinished, and may be empty. Loads the code of the verb alone. */
+export async function positionOf(tree: VerbTree, words: readonly string[]): Promise<Position> {
+  let command = tree.program
+  let operands = 0
+  let isBehindDashes = false
+  let isHelp = false
+  let pending: Option | undefined
+  let hosts: string | undefined
+  const take = (option: Option, value: string): void => {
+    if (option.long === '--hosts') hosts = value
+  }
+  for (const word of words.slice(0, -1)) {
+    const below = operands === 0 ? command.commands.find((each) => each.name() === word) : undefined
+    if (pending !== undefined) {
+      take(pending, word)
+      pending = undefined
+    } else if (isBehindDashes) operands += 1
+    else if (word === '--') isBehindDashes = true
+    else if (isOption(word)) {
+      await tree.load(command)
+      const [, name = '', value] = /^([^=]*)(?:=([\s\S]*))?$/.exec(word) ?? []
+      const option = tree.optionsOf(command).find(({ short, long }) => name === short || name === long)
+      if (option !== undefined && value !== undefined) take(option, value)
+      else if (option?.required) pending = option
+    } else if (below !== undefined) command = below
+    else if (word === 'help' && command.commands.length > 0) isHelp = true
+    else operands += 1
+  }
+  await tree.load(command)
+  const found = (wanted: readonly Wanted[]): Position => ({ command, wanted, ...(hosts !== undefined && { hosts }) })
+
+  const word = words.at(-1) ?? ''
+  if (pending !== undefined) return found([wantedBy(placeholderOf(pending), pending.argChoices)])
+  if (!isBehindDashes && isOption(word)) {
+    const options = tree.optionsOf(command)
+    const [before, long] = /^(--[^=]+)=/.exec(word) ?? []
+    const option = options.find((each) => each.long === long)
+    const isValue = before !== undefined && option !== undefined
+    return found([isValue ? wantedBy(placeholderOf(option), option.argChoices, before) : { kind: 'options', options }])
+  }
+  const argument = isHelp ? undefined : argumentAt(command, operands)
+  return found([
+    ...(operands === 0 && command.commands.length > 0 && !isBehindDashes ? [{ kind: 'verbs' } as const] : []),
+    ...(argument === undefined ? [] : [wantedBy(argument.name(), argument.argChoices)]),
+  ])
+}
+
+const isOption = (word: string): boolean => word.startsWith('-') && word !== '-'
+
+const wantedBy = (name: string, choices: readonly string[] | undefined, before = ''): Wanted =>
+  choices === undefined ? { kind: 'value', name, before } : { kind: 'choices', choices, before }
+
+/** `file` of `--hosts <file>`. */
+const placeholderOf = ({ flags }: Option): string => /[<[]([^>\].]+)/.exec(flags)?.[1] ?? ''
+
+/** The last one may take several words. */
+function argumentAt({ registeredArguments }: Command, index: number): Argument | undefined {
+  const last = registeredArguments.at(-1)
+  return registeredArguments[index] ?? (last?.variadic ? last : undefined)
+}

@@ -1,0 +1,20 @@
+/** What the last name of an unfinished host set may become. */
+import type { Inventory } from './inventory.ts'
+
+/** The last operand: after a comma, an operator or a bracket; undefined inside of [ranges]. */
+export function lastOperand(text: string): { readonly from: number; readonly word: string } | undefined {
+  const from = Math.max(...[',', '!', '&', '^', ' ', '('].map((sign) => text.lastIndexOf(sign))) + 1
+  return text.lastIndexOf('[') > text.lastIndexOf(']') ? undefined : { from, word: text.slice(from) }
+}
+
+/** Everything that an operand can be, with what it stands for. */
+export function operandsOf({
+  hosts,
+  groups,
+}: Pick<Inventory, 'hosts' | 'groups'>): readonly (readonly [string, string])[] {
+  return [
+    ...hosts.map(({ name }) => [name, 'host'] as const),
+    ...[...groups].map(([name, { length }]) => [`@${name}`, `${length} ${length === 1 ? 'host' : 'hosts'}`] as const),
+    ['all', `${hosts.length} ${hosts.length === 1 ? 'host' : 'hosts'}`],
+  ]
+}

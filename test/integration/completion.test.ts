@@ -1,0 +1,100 @@
+/** Tab in a real bash, zsh and fish, with the scripts that `muster completion` prints. */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { afterEach, beforeEach, describe, it } from 'vitest'
+import { shellQuote } from '../../src/base/shell-quote.ts'
+import { ownCommand } from '../../src/cli/command-line/own-command.ts'
+import { SHELLS } from '../../src/cli/completion/shells.ts'
+import { requirement } from '../support/requirements.ts'
+import { startOnTerminal } from '../support/terminal-program.ts'
+import { UserTerminal } from '../support/user-terminal.ts'
+import { waitUntil } from '../support/wait-until.ts'
+
+let directory: string
+let closing: (() => unknown)[]
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-completion-'))
+  closing = []
+  // The command line of a test's own process names vitest's loader, which the installed program does not need.
+  const program = join(directory, 'bin/muster')
+  mkdirSync(join(directory, 'bin'))
+  writeFileSync(program, `#!/bin/sh\nexec ${ownCommand().map(shellQuote).join(' ')} "$@"\n`)
+  chmodSync(program, 0o755)
+  writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { m8: {}, m9: {} }\ngroups: { workers: [m8, m9] }\n')
+  writeFileSync(join(directory, 'notes of mine.txt'), '')
+})
+afterEach(() => {
+  for (const close of closing) close()
+  // The shell may still write its history while it ends.
+  rmSync(directory, { recursive: true, maxRetries: 50, retryDelay: 100 })
+})
+
+const STARTS: Readonly<Record<string, (script: string) => readonly string[]>> = {
+  bash: (script) => ['bash', '--noprofile', '--rcfile', script, '-i'],
+  zsh: () => ['zsh', '-i'],
+  fish: () => ['fish', '--private'],
+}
+
+/** In an interactive shell of a user who has nothing but the script. */
+function startShell(shell: string) {
+  const script = SHELLS[shell]?.script ?? ''
+  const file = join(directory, 'start')
+  writeFileSync(file, `PS1='> '\n${script}`)
+  writeFileSync(join(directory, '.zshrc'), `PS1='> '\nautoload -Uz compinit && compinit -u\n${script}`)
+  mkdirSync(join(directory, '.config/fish/completions'), { recursive: true })
+  writeFileSync(join(directory, '.config/fish/completions/muster.fish'), script)
+  writeFileSync(
+    join(directory, '.config/fish/config.fish'),
+    "set -g fish_greeting; function fish_prompt; echo '> '; end\n",
+  )
+  const started = startOnTerminal(
+    ['/bin/sh', '-c', `cd ${shellQuote(directory)} && exec "$@"`, 'sh', ...(STARTS[shell]?.(file) ?? [])],
+    {
+      HOME: directory,
+      PATH: [join(directory, 'bin'), process.env.PATH].join(delimiter),
+      TERM: 'xterm-256color',
+      LANG: 'C.UTF-8',
+    },
+  )
+  closing.push(started.close)
+  const screen = new UserTerminal(120, 30)
+  let drawn = 0
+  return {
+    type: started.type,
+    /** On the screen: shells draw the pieces of a line in any order. */
+    shows: (pattern: RegExp) =>
+      waitUntil(() => {
+        const text = started.text()
+        if (text.length > drawn) screen.write(text.slice(drawn))
+        drawn = text.length
+        return screen.isDrawn && pattern.test(screen.lines().join('\n'))
+      }, `${pattern} in ${started.text()}`),
+  }
+}
+
+describe.each(Object.keys(SHELLS))('%s', (shell) => {
+  const hasShell = requirement(shell)
+
+  it.skipIf(!hasShell)('completes verbs, groups and options, and its command line still runs', async () => {
+    const terminal = startShell(shell)
+    await terminal.shows(/^> ?$/m)
+    terminal.type('muster hos\t')
+    await terminal.shows(/> muster hosts/)
+    terminal.type('@wo\t')
+    await terminal.shows(/> muster hosts @workers/)
+    terminal.type(' --js\t')
+    await terminal.shows(/> muster hosts @workers +--json/)
+    terminal.type('\r')
+    await terminal.shows(/"host":"m9"/)
+  })
+
+  it.skipIf(!hasShell)('completes file names where a verb takes a file', async () => {
+    const terminal = startShell(shell)
+    await terminal.shows(/^> ?$/m)
+    terminal.type('muster --hosts ./hos\t')
+    await terminal.shows(/\.\/hosts\.yaml/)
+    terminal.type('run m8 -- cat not\t')
+    await terminal.shows(/notes\\ of\\ mine\.txt/)
+  })
+})

@@ -1,0 +1,143 @@
+/** What Tab offers at each place of a command line, from the table of verbs, hosts.yaml and the queue. */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readBashLine } from '../../../../src/cli/completion/shells.ts'
+import { runMuster } from '../../../support/run-muster.ts'
+
+const HOSTS = `
+hosts: { m8: {}, m9: {}, gpu01: {} }
+groups: { workers: [m8, m9], gpus: [gpu01] }
+`
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-complete-'))
+  writeFileSync(join(directory, 'hosts.yaml'), HOSTS)
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+/** `kind: word word`, without descriptions. */
+async function offered(...words: readonly string[]): Promise<string> {
+  const { exitCode, output, messages } = await runMuster(['--complete', 'zsh', ...words], { directory })
+  expect([exitCode, messages]).toEqual([0, ''])
+  const [kind = '', ...lines] = output.trimEnd().split('\n')
+  return [`${kind}:`, ...lines.map((line) => line.split('\t')[0])].join(' ')
+}
+
+describe('verbs', () => {
+  it('are offered with what they do, and a verb of a group below it', async () => {
+    const { output } = await runMuster(['--complete', 'zsh', 'ru'], { directory })
+    expect(output).toBe('words\nrun\trun a command on every host of the target\n')
+    expect(await offered('job', 'ca')).toBe('words: cancel')
+  })
+
+  it('are offered behind help, where no host is', async () => {
+    expect(await offered('help', 'g')).toBe('words:')
+    expect(await offered('help', 'job', 'rele')).toBe('words: release')
+    expect(await offered('job', 'hel')).toBe('words: help')
+  })
+
+  it('do not include those that users do not start', async () => {
+    expect(await offered('keep')).toBe('files:')
+  })
+})
+
+describe('options', () => {
+  it('are those of the verb, and the shared ones that mean something to it', async () => {
+    expect(await offered('run', 'm8', '--di')).toBe('words: --diff')
+    expect(await offered('run', 'm8', '--fan')).toBe('words: --fan-out')
+    expect(await offered('pack', '--fold')).toBe('words:')
+    expect(await offered('--keep')).toBe('words: --keep')
+  })
+
+  it('have their choices as values, in both notations', async () => {
+    expect(await offered('run', '--color', 'a')).toBe('words: auto always')
+    expect(await offered('run', '--color=n')).toBe('words: --color=never')
+  })
+
+  it('end at two dashes, where the command of a host begins', async () => {
+    expect(await offered('run', 'm8', '--', '--di')).toBe('files:')
+    expect(await offered('run', 'm8', '--', 'ls', 'm')).toBe('files:')
+  })
+})
+
+describe('hosts', () => {
+  it('are completed at the last name of a host set, and the set can go on', async () => {
+    expect(await offered('run', 'm')).toBe('open: m8 m9')
+    expect(await offered('run', 'm8,@')).toBe('open: m8,@workers m8,@gpus')
+    expect(await offered('run', 'all!g')).toBe('open: all!gpu01')
+    expect(await offered('run', 'm[8')).toBe('words:')
+    expect(await offered('job', 'submit', '--on=@w')).toBe('open: --on=@workers')
+  })
+
+  it('are offered without a verb, too, and so are files', async () => {
+    expect(await offered('m8', 'm')).toBe('open: m8 m9')
+    expect(await offered('gp')).toBe('open: gpu01')
+    expect(await offered('./la')).toBe('files:')
+  })
+
+  it('come from the file that --hosts names', async () => {
+    writeFileSync(join(directory, 'other.yaml'), 'hosts: { n1: {} }\n')
+    expect(await offered('--hosts', 'other.yaml', 'run', 'n')).toBe('open: n1')
+    expect(await offered('run', '--hosts=other.yaml', 'm')).toBe('words:')
+    expect(await offered('--hosts', 'oth')).toBe('files:')
+  })
+
+  it('are single ones where a verb takes no set', async () => {
+    expect(await offered('net', 'pair', 'm8', 'g')).toBe('words: gpu01')
+  })
+
+  it('are not offered, and nothing is said, where hosts.yaml is wrong', async () => {
+    writeFileSync(join(directory, 'hosts.yaml'), 'hosts: [')
+    expect(await offered('run', 'm')).toBe('words:')
+    expect(await offered('ru')).toBe('words: run')
+  })
+
+  it('whose names a shell would act on are left out', async () => {
+    writeFileSync(
+      join(directory, 'hosts.yaml'),
+      'hosts: { m1: {} }\ngroups: { "a;b": [m1], "a$(c)": [m1], ab: [m1] }\n',
+    )
+    expect(await offered('run', '@a')).not.toMatch(/[;$]/)
+  })
+})
+
+describe('jobs and studies', () => {
+  it('are those of the queue, the latest first, with state and name', async () => {
+    for (const name of ['fit', 'eval']) await runMuster(['job', 'submit', '--name', name, '--', 'true'], { directory })
+    const { output } = await runMuster(['--complete', 'fish', 'job', 'cancel', ''], { directory })
+    expect(output).toBe('words\n2\tqueued: eval\n1\tqueued: fit\n')
+    expect(await offered('job', 'cancel', '1,')).toBe('words: 1,2 1,1')
+    expect(await offered('ray', 'stop', '')).toBe('words:')
+  })
+
+  it('do not make a queue where there is none', async () => {
+    expect(await offered('study', 'show', '')).toBe('words:')
+    expect(existsSync(join(directory, '.local/state/muster/jobs'))).toBe(false)
+  })
+})
+
+describe('a line of bash', () => {
+  const BREAKS = ' \t\n"\'@><=;|&(:'
+
+  it('is split into words as bash does it', () => {
+    expect(readBashLine(`muster run 'all!m8' -- echo "a b" c\\ d x`, BREAKS).words).toEqual([
+      'run',
+      'all!m8',
+      '--',
+      'echo',
+      'a b',
+      'c d',
+      'x',
+    ])
+    expect(readBashLine('muster run ', BREAKS)).toEqual({ words: ['run', ''], cut: 0 })
+  })
+
+  it('keeps what stands before the last break, or before the quote', () => {
+    expect(readBashLine('muster run m8,@w', BREAKS)).toEqual({ words: ['run', 'm8,@w'], cut: 3 })
+    expect(readBashLine('muster x --color=a', BREAKS).cut).toBe(8)
+    expect(readBashLine("muster run 'm8,@w", BREAKS)).toEqual({ words: ['run', 'm8,@w'], cut: 0 })
+  })
+})
