@@ -3,7 +3,7 @@ import { escapeHtml } from '../../base/escape-html.ts'
 import { printable } from '../../base/printable.ts'
 import { clockText, dayText } from '../../base/time-text.ts'
 import { csvCell } from './csv-cell.ts'
-import { formatValue, type KeptTest, type Series, seriesOf } from './kept-test.ts'
+import { formatValue, type KeptTest, seriesOf, type TestSeries } from './kept-test.ts'
 import type { NetFinding } from './mesh/judge.ts'
 import { nfsPlace, nfsSummary } from './nfs/measure-nfs.ts'
 import { pairSummary } from './pair/pair-record.ts'
@@ -53,7 +53,7 @@ ${[...charts.map((chart, index) => chartSvg(chart, 52 + index * CHART)), ...line
 `
 }
 
-function chartSvg(chart: readonly Series[], top: number): string {
+function chartSvg(chart: readonly TestSeries[], top: number): string {
   const all = chart.flatMap(({ values }) => values)
   const most = all.reduce((max, value) => Math.max(max, value), 0)
   const count = chart.reduce((longest, { values }) => Math.max(longest, values.length), 0)

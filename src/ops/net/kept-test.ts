@@ -59,14 +59,14 @@ export function nfsTest(record: NfsRecord, timeMs: number): KeptNfs {
 export type SeriesUnit = 'bit/s' | 'B/s' | 'ms'
 
 /** What was measured, a value for each second or file. */
-export type Series = {
+export type TestSeries = {
   readonly name: string
   readonly unit: SeriesUnit
   readonly values: readonly number[]
   readonly hosts: readonly string[]
 }
 
-export function seriesOf({ kind, record }: KeptTest): readonly Series[] {
+export function seriesOf({ kind, record }: KeptTest): readonly TestSeries[] {
   if (kind === 'pair') {
     const { first, second, there, back, roundTrips } = record
     const hosts = [first, second]
