@@ -7,8 +7,11 @@ import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** Called by the language itself; and what an embedded host counts for tests, which cannot see it from outside. */
-const CALLED_ELSEWHERE = new Set(['constructor', 'toJSON', 'toString', 'connectionCount'])
+/** Called by the language itself or by React; and what an embedded host counts for tests, which cannot see it from outside. */
+const CALLED_ELSEWHERE = new Set([
+  ...['constructor', 'toJSON', 'toString', 'connectionCount'],
+  ...['getDerivedStateFromError', 'getDerivedStateFromProps', 'componentDidCatch'],
+])
 
 export type Sources = ReadonlyMap<string, string>
 
