@@ -7,9 +7,9 @@ import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** Called by the language itself or by React; and what an embedded host counts for tests, which cannot see it from outside. */
+/** Called by the language itself, by React or by the script that writes man pages; and what an embedded host counts for tests, which cannot see it from outside. */
 const CALLED_ELSEWHERE = new Set([
-  ...['constructor', 'toJSON', 'toString', 'connectionCount'],
+  ...['constructor', 'toJSON', 'toString', 'connectionCount', 'helpOf'],
   ...['getDerivedStateFromError', 'getDerivedStateFromProps', 'componentDidCatch'],
 ])
 

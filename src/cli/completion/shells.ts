@@ -1,6 +1,6 @@
 /** The shells that complete: their scripts, which ask `muster --complete`, and how bash hands over a line. */
 
-export type Shell = { readonly install: string; readonly script: string }
+type Shell = { readonly install: string; readonly script: string }
 
 const BASH = `# bash completion for muster; needs nothing but bash 3.2
 _muster() {
