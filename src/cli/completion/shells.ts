@@ -53,6 +53,7 @@ export const SHELLS: Readonly<Record<string, Shell>> = {
     install: 'muster completion bash > ~/.local/share/bash-completion/completions/muster',
     script: BASH,
   },
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: of zsh
   zsh: { install: 'muster completion zsh > "${fpath[1]}/_muster"', script: ZSH },
   fish: { install: 'muster completion fish > ~/.config/fish/completions/muster.fish', script: FISH },
 }
