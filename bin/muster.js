@@ -8,7 +8,7 @@ if (major < 22 || (major === 22 && minor < 13)) {
   console.error(`muster: needs Node 22.13 or newer, this is ${process.versions.node}`)
   process.exitCode = 2
 } else {
-  import('../dist/compile-cache.js').then(({ keepCompiledCode }) => {
+  void import('../dist/compile-cache.js').then(({ keepCompiledCode }) => {
     keepCompiledCode()
     return import('../dist/main.js')
   })
