@@ -124,7 +124,7 @@ async function benchHosts(
     programs.map((program) => cpuPercent(program.pids(), options.idleMs)),
   )
   say({
-    what: `${hosts} hosts, idle: CPU of the client, %`,
+    what: `${hosts} hosts, idle: CPU, %`,
     ours: formatNumber(idleOurs),
     peer: formatNumber(idlePeer),
     goal: '≤ 2',
@@ -228,7 +228,7 @@ function sayFlood(
   })
   const side = (results: FloodResult[]) =>
     `${mean(results, (result) => result.megabytesPerSecond)} MB/s, ${mean(results, (result) => result.cpuPercent)} %, ${mean(results, (result) => result.outerKilobytesPerSecond)} KB/s`
-  say({ what: `${what}: received, CPU of the client, written to the terminal`, ours: side(ours), peer: side(peer) })
+  say({ what: `${what}: received, CPU, written to the terminal`, ours: side(ours), peer: side(peer) })
 }
 
 async function benchConnections(
@@ -253,7 +253,7 @@ async function benchConnections(
   ] as const) {
     const share = seconds(fleet) / seconds(peer)
     rows.push({
-      what: `${connections} shells ready beside ${name}, s (ms of client CPU per connection)`,
+      what: `${connections} shells ready beside ${name}, s (ms of CPU per connection)`,
       ours: `${formatNumber(seconds(fleet))} (${cpu(fleet)}), ${formatNumber(share)} of the peer`,
       peer: `${formatNumber(seconds(peer))} (${cpu(peer)})`,
       goal: `≤ ${goal} of the peer`,
