@@ -42,10 +42,10 @@ export type ConsoleTerminal = {
 export type DetachableConsole = {
   /** Gives the terminal back; everything else continues. */
   detach(): void
-  /** The earlier terminal must have been given back. `onOwnPane`: the new one is a pane of this console. */
+  /** The earlier terminal must have been given back. `onOwnPane` is called if the new one is a pane of this console. */
   attach(terminal: ConsoleTerminal, onOwnPane: (host: string) => void): void
   quit(): void
-  /** Shows it, and writes it to the Log. */
+  /** Shows the message, and writes it to the Log. */
   notice(message: string): void
   describe(): { readonly hosts: readonly string[]; readonly shells: number }
 }
@@ -54,7 +54,7 @@ export type DetachableConsole = {
 export interface Detachment {
   /** Until it is disposed of. */
   open(console: DetachableConsole): Disposable
-  /** Returns why that is impossible; undefined: done. `cause`: why it is not the user who detaches. */
+  /** Returns why that is impossible; undefined: done. `cause`: why the console detaches, unless the user asked for it. */
   detach(cause?: string): string | undefined
   /** The terminal is gone: returns whether the console continues without it. */
   lose(): boolean
@@ -180,7 +180,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     session?.[Symbol.dispose]()
     session = undefined
   }
-  /** Without a terminal, nobody is there to see what fails: all that runs in the console matters more. */
+  /** While there is no terminal, an uncaught error must not end the console: what runs in it matters more. */
   const leaveForNow = (): void => {
     leave()
     session = new DisposableStore()
@@ -209,7 +209,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         onLost: () => detachment?.lose() ?? false,
         onFault: (error) =>
           faults.noteUncaught(error) ||
-          detachment?.detach('Muster met too many errors, which its Log names') === undefined,
+          detachment?.detach('too many errors in Muster, see the Log') === undefined,
         onPrint: (text) => app.log('', printable(text), 'info'),
       }),
     )

@@ -43,7 +43,7 @@ export async function startConsole(args: readonly string[], context: CliContext)
   return code
 }
 
-/** Shows a console on this terminal; `keep`: as in the message. @throws MusterError where it cannot */
+/** Shows a console on this terminal; `keep` as in the `attach` message. @throws MusterError if it cannot */
 export async function attachTo(address: string, keep: boolean | undefined, context: CliContext): Promise<number> {
   waitForForeground(context)
   const terminal = terminalPath()
@@ -64,7 +64,7 @@ export async function attachTo(address: string, keep: boolean | undefined, conte
 /** After `su` the terminal belongs to another user, and in some containers it has no name. */
 async function relayTo(address: string, keep: boolean | undefined, context: CliContext): Promise<number> {
   if (context.environment[RELAYED] !== undefined) {
-    throw new MusterError('unreachable', 'this terminal cannot be opened by its name, nor one that Muster makes', {
+    throw new MusterError('unreachable', 'cannot open this terminal by its name, nor a terminal that Muster made for it', {
       hint: 'Run: script -q -c "muster attach" /dev/null',
     })
   }
@@ -73,7 +73,7 @@ async function relayTo(address: string, keep: boolean | undefined, context: CliC
   return await relay(['attach', nameOf(address), ...options], leaveSequence({ mouse: true }), context)
 }
 
-/** By this user, and so by the console. */
+/** Whether this user, and so the console, can open it. */
 function canBeOpened(path: string): boolean {
   try {
     const descriptor = openSync(path, constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK)
@@ -162,7 +162,7 @@ function waitForForeground({ stdin }: CliContext): void {
 
 /** Of stdin; undefined: it has no name here, as in some containers. */
 function terminalPath(): string | undefined {
-  // Where the system shows it, no program has to be started.
+  // Starting `tty` takes longer.
   const shown = shownPath()
   if (shown !== undefined) return shown
   const { stdout, status } = spawnSync('tty', { stdio: [0, 'pipe', 'ignore'], encoding: 'utf8' })
@@ -170,7 +170,7 @@ function terminalPath(): string | undefined {
   return status === 0 && path.startsWith('/') ? path : undefined
 }
 
-/** On Linux, if it means this terminal here, too: mount namespaces have terminals of their own. */
+/** On Linux; undefined if the path is another terminal in this mount namespace. */
 function shownPath(): string | undefined {
   try {
     const path = readlinkSync('/proc/self/fd/0')

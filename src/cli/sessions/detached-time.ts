@@ -1,8 +1,8 @@
-/** How long a console stays detached. It counts time that passes, so nobody shortens or lengthens it by setting the clock. */
+/** How long a console stays detached. It uses a monotonic clock, so setting the system's clock changes nothing. */
 import { type Clock, systemClock } from '../../base/clock.ts'
 
 export class DetachedTime implements Disposable {
-  /** Since the epoch, for people. */
+  /** Wall-clock time since the epoch, for display. */
   readonly sinceMs: number
   readonly #clock: Clock
   readonly #passedMs: () => number
@@ -10,7 +10,7 @@ export class DetachedTime implements Disposable {
   readonly #onEnd: () => void
   #timer: Disposable | undefined
 
-  /** `passedMs`: a clock that nobody can set, from any beginning; on Linux it stands still while the machine sleeps. */
+  /** `passedMs`: a monotonic clock with any origin; on Linux it stops while the machine sleeps. */
   constructor(forMs: number, onEnd: () => void, clock: Clock = systemClock, passedMs = () => performance.now()) {
     this.#clock = clock
     this.#passedMs = passedMs
@@ -20,7 +20,7 @@ export class DetachedTime implements Disposable {
     this.#watch()
   }
 
-  /** Since the epoch, as the clock is set now. */
+  /** Since the epoch, by the clock as it is set now. */
   get endsAtMs(): number {
     return this.#clock.now() + Math.max(0, this.#leftMs)
   }
@@ -29,7 +29,7 @@ export class DetachedTime implements Disposable {
     return this.#untilMs - this.#passedMs()
   }
 
-  /** A timer may fire a little early, and the longest is 24 days. */
+  /** Checks again, as a timer may fire a little early, and the longest is 24 days. */
   #watch(): void {
     if (this.#leftMs <= 0) return this.#onEnd()
     this.#timer = this.#clock.after(Math.ceil(this.#leftMs), () => this.#watch())

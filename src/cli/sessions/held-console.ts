@@ -68,7 +68,7 @@ export function holdConsole(
   let console: DetachableConsole | undefined
   let client: Client | undefined
   let detached: DetachedTime | undefined
-  /** What the last `muster --keep` or `--no-keep` that attached it asked for. */
+  /** The last `--keep` or `--no-keep` of an attach. */
   let keepChoice: boolean | undefined
   let server: Server | undefined
   let claim: Claim | undefined
@@ -196,7 +196,7 @@ export function holdConsole(
       if (client?.link !== to) return
       console?.detach()
       goOn()
-      const text = `muster: this is the pane of ${printable(host)} in that console, which is detached now.\n`
+      const text = `muster: this is ${printable(host)}'s pane in that console, which is now detached.\n`
       release(1, `${text}To bring it back, run on another terminal: muster attach ${sessionName()}\n`)
     }
     console.attach(
@@ -377,12 +377,12 @@ function openTerminal(path: string, identity: string): Streams {
   }
   if (identityOf(input) !== identity) {
     closeSync(input)
-    throw new Error('another terminal has its name where the console runs')
+    throw new Error('where the console runs, this path is another terminal')
   }
   return openStreams(input, open())
 }
 
-/** What shells and logins from now on see of the new terminal. */
+/** Gives later shells and logins the variables of the new terminal. */
 function takeEnvironment(environment: Record<string, string | undefined>, theirs: TerminalEnvironment): void {
   if (theirs.SSH_AUTH_SOCK?.startsWith('/')) environment.SSH_AUTH_SOCK = theirs.SSH_AUTH_SOCK
   for (const name of DISPLAY_VARIABLES) {

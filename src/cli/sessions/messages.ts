@@ -24,7 +24,7 @@ export const TERMINAL_VARIABLES = [
   'MUSTER_OBSERVER',
 ] as const
 
-/** They belong together: those that a new terminal lacks are removed, or programs would look for a display that is gone. */
+/** Those that a new terminal lacks are removed, or programs would look for a display that is gone. */
 export const DISPLAY_VARIABLES = ['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY'] as const
 
 /** The environment variable of a client on a terminal that another client made for it (`relay.ts`). */
@@ -63,7 +63,7 @@ export type ToConsole =
   | {
       readonly type: 'attach'
       readonly terminal: string
-      /** Of the file; in a container, the path may be that of another terminal. */
+      /** Identity of the terminal's file: in a container, the path may be another terminal. */
       readonly identity: string
       readonly environment: TerminalEnvironment
       /** Whether the console continues when its terminal is lost; undefined: as before. */

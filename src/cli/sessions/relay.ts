@@ -1,6 +1,6 @@
 /**
  * `muster attach` where the console cannot open this terminal by its name: after `su` it belongs to another user, and in some
- * containers it has no name. A terminal of the user's own is made, on which `muster attach` runs; its bytes are copied.
+ * containers it has no name. It makes a terminal of the user's own, runs `muster attach` on it, and copies the bytes.
  */
 import { spawnLocalPty } from '../../terminal/local-pty.ts'
 import { ownCommand } from '../command-line/own-command.ts'
@@ -10,7 +10,7 @@ import { RELAYED } from './messages.ts'
 const HANG_UP_CODE = 129
 const KILLED_CODE = 137
 
-/** Runs Muster with these words on a terminal of its own; `restore` is written if that is killed. Resolves with its exit code. */
+/** Runs Muster with these arguments on a new terminal; writes `restore` if it is killed. Resolves with its exit code. */
 export async function relay(words: readonly string[], restore: Buffer, context: CliContext): Promise<number> {
   const stdin = context.stdin as NodeJS.ReadStream
   const stdout = context.stdout as NodeJS.WriteStream
@@ -38,7 +38,7 @@ export async function relay(words: readonly string[], restore: Buffer, context: 
   )
   const type = (bytes: Buffer) => void pty.write(bytes)
   const resize = () => pty.resize(stdout.columns, stdout.rows)
-  // What is on it loses its terminal, as it would have lost this one.
+  // The inner Muster loses its terminal, as it would have lost this one.
   const close = () => {
     pty.close()
     ended.resolve(HANG_UP_CODE)
@@ -49,7 +49,7 @@ export async function relay(words: readonly string[], restore: Buffer, context: 
   stdin.once('end', close).on('error', close)
   stdout.on('resize', resize).on('error', close)
   for (const signal of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const) process.on(signal, close)
-  // Stopped, it could not restore this terminal.
+  // A stopped relay could not restore this terminal.
   process.on('SIGTSTP', stay)
   try {
     const code = await ended.promise

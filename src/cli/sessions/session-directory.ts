@@ -46,7 +46,7 @@ export function hasDetached(environment: Readonly<Record<string, string | undefi
   }
 }
 
-/** Of all consoles, without asking them. */
+/** The names of all consoles, without asking them. */
 export function sessionNames(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
   try {
     const names = readdirSync(keeperDirectory(environment))

@@ -15,7 +15,7 @@ import { KeyGridBox } from './key-grid-box.tsx'
 type ChromeProps = {
   readonly source: Pick<ThrottledChrome, 'subscribe' | 'state' | 'pageInfo'>
   readonly keymap: Keymap
-  /** It could not be drawn. */
+  /** Called when the chrome cannot be drawn. */
   onFault(error: unknown): void
 }
 
@@ -24,7 +24,7 @@ export function Chrome({ source, keymap, onFault }: ChromeProps) {
   const { columns, rows, leaderLabel } = state
   const instead = (
     <Box width={columns} height={rows}>
-      <Text>{clip(` An error in Muster: this cannot be drawn. ${leaderLabel} 6 shows the Log.`, columns)}</Text>
+      <Text>{clip(` Error in Muster: cannot draw header and footer. ${leaderLabel} 6 shows the Log.`, columns)}</Text>
     </Box>
   )
   return (

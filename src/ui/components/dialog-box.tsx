@@ -91,7 +91,7 @@ type FramedProps = {
   readonly children: ReactNode
 }
 
-/** Rows over the panes. */
+/** A frame over the panes. */
 export const Framed = ({ rect: { row, column, width, height }, theme, edge, children }: FramedProps) => (
   <Box
     position="absolute"

@@ -1,8 +1,8 @@
-/** Draws something else while its content cannot be drawn, and tries again with the next state. */
+/** Draws `instead` while its children cannot be drawn, and tries them again with the next version. */
 import { Component, type ReactNode } from 'react'
 
 type Props = {
-  /** Another one: the content is tried again. */
+  /** When it changes, the children are tried again. */
   readonly version: unknown
   readonly instead: ReactNode
   onFault(error: unknown): void

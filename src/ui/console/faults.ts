@@ -1,4 +1,4 @@
-/** Errors in Muster's own code while it draws, or handles a key or an event: they are named, and the console goes on, since shells depend on it. */
+/** Errors in Muster's own code while it draws, or handles a key or an event: the Log shows them, and the console continues, since shells depend on it. */
 import { inspect } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { shortageOf } from '../../base/errors.ts'
@@ -6,7 +6,7 @@ import type { PageContext } from '../state/console-state.ts'
 
 /** The first lines of an error and its stack. */
 const LINES = 3
-/** More uncaught errors than this within `WINDOW_MS`, and the console can no longer be used. */
+/** After more uncaught errors than this within `WINDOW_MS`, the console counts as unusable. */
 const MOST_UNCAUGHT = 10
 const WINDOW_MS = 10_000
 
@@ -21,7 +21,7 @@ export class Faults {
     this.#clock = clock
   }
 
-  /** An error that was caught where something else can be done. The Log names it once, however often it comes. */
+  /** For a caught error. The Log shows each error once, however often it happens. */
   readonly note = (error: unknown): void => {
     const lines = inspect(error, { colors: false }).split('\n')
     const text = `error in Muster: ${
@@ -34,13 +34,13 @@ export class Faults {
     try {
       if (!this.#named.has(text)) this.#context.log('', text, 'error')
       this.#named.add(text)
-      this.#context.notice('an error in Muster: everything continues, and the Log (6) names it', 'error')
+      this.#context.notice('error in Muster: everything continues, the Log (6) shows the error', 'error')
     } catch {
-      // What fails here is what failed before.
+      // The error may have broken the Log or the notices themselves.
     }
   }
 
-  /** An error that nothing caught. Returns whether the console can still be used. */
+  /** For an uncaught error. Returns whether the console can still be used. */
   noteUncaught(error: unknown): boolean {
     const nowMs = this.#clock.now()
     this.#uncaughtMs = [...this.#uncaughtMs, nowMs].filter((ms) => nowMs - ms < WINDOW_MS).slice(-MOST_UNCAUGHT - 1)

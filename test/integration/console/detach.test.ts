@@ -130,7 +130,7 @@ describe('a console without its terminal', () => {
     await second.quit()
   })
 
-  it('does not stay in a pane of its own', async () => {
+  it('detaches when it is attached in one of its own panes', async () => {
     const file = join(directory, 'own.yaml')
     writeFileSync(file, 'cluster: own\nhosts: { here: { transport: local } }\n')
     const program = PROGRAM.map((word) => `'${word}'`).join(' ')
@@ -143,7 +143,7 @@ describe('a console without its terminal', () => {
     )
     await waitUntil(async () => (await sessions()).some(({ detachedMs }) => detachedMs !== undefined), 'it to detach')
     const second = await start({ args: ['attach', 'own'], size: [120, 40] })
-    await second.expectOn('here', /muster: this is the pane of here in that console, which is detached now\./)
+    await second.expectOn('here', /muster: this is here's pane in that console, which is now detached\./)
     await second.type('echo still here\r')
     await second.expectOn('here', /^still here$/m)
     await second.quit()
@@ -173,7 +173,7 @@ describe('a console without its terminal', () => {
     await again.quit()
   })
 
-  it('is kept, or no longer, as the command line that attaches it says', async () => {
+  it('follows --keep and --no-keep of the attach', async () => {
     const first = await start({ args: ['--hosts', inventory.file] })
     await first.expectReady()
     const [session] = await sessions()
@@ -200,7 +200,7 @@ describe('a console without its terminal', () => {
     await waitUntil(() => isGone(session?.pid ?? 0), 'the process of the console to end')
   })
 
-  it('opens shells on the display of the terminal that it is on', async () => {
+  it('gives new shells the display of its present terminal', async () => {
     const file = join(directory, 'here.yaml')
     writeFileSync(file, 'cluster: here\nhosts:\n  here: { transport: local }\n')
     const display = { DISPLAY: ':1', XAUTHORITY: '/nowhere/first', WAYLAND_DISPLAY: 'wayland-1' }
@@ -222,8 +222,8 @@ describe('a console without its terminal', () => {
     await second.quit()
   })
 
-  it.skipIf(!canLoseRights)('comes back on a terminal of another user, as after su', async () => {
-    // Root that may open only its own files, on a terminal that is not.
+  it.skipIf(!canLoseRights)('attaches to a terminal of another user, as after su', async () => {
+    // Root without the right to open files of others, on a terminal of another user.
     const change =
       'chown 65534 "$(tty)"; chmod 620 "$(tty)"; exec setpriv --bounding-set -dac_override,-dac_read_search "$@"'
     const program = ['sh', '-c', change, 'su', ...PROGRAM]
@@ -318,7 +318,7 @@ describe('a console without its terminal', () => {
     expect(await sessions()).toEqual([])
   })
 
-  it('belongs to the last of several that attach it at the moment of detaching', async () => {
+  it('belongs to one of several clients that attach while it detaches', async () => {
     const first = await start({ args: ['--hosts', inventory.file] })
     await first.expectReady()
     await first.type('echo first-one\r')
@@ -353,7 +353,7 @@ describe('a console without its terminal', () => {
     await second.quit()
   })
 
-  it('moves away from a terminal on which it was stopped, and leaves that to its shell', async () => {
+  it('moves away from a terminal where it was stopped, and leaves that terminal to the shell', async () => {
     const first = await start({
       program: ['bash', '--norc', '-i'],
       until: false,
@@ -370,7 +370,7 @@ describe('a console without its terminal', () => {
     await second.expectReady()
     await second.type('echo moved\r')
     await second.expectOnAll(['m1', 'm2'], () => /^moved$/m)
-    // The shell edits its line itself; in other settings, the terminal would.
+    // The shell edits its line itself, as in its own terminal settings.
     first.answer('echo one-\x02\x02two\r')
     await waitUntil(() => first.screen().some((line) => line.trim() === 'ontwoe-'), 'the shell to edit its line')
     first.answer('fg\r')
@@ -382,7 +382,7 @@ describe('a console without its terminal', () => {
     await second.quit()
   })
 
-  it('cannot be detached where its directory is a symbolic link, and says so', async () => {
+  it('says that it cannot be detached if its directory is a symbolic link', async () => {
     mkdirSync(join(directory, 'elsewhere'), { mode: 0o700 })
     symlinkSync(join(directory, 'elsewhere'), join(directory, 'muster'))
     const first = await start({ args: ['--hosts', inventory.file] })
@@ -395,7 +395,7 @@ describe('a console without its terminal', () => {
     expect(await first.quit()).toEqual({ code: 0 })
   })
 
-  it('is not mistaken for another program at its socket', async () => {
+  it('attaches to no other program at its socket', async () => {
     mkdirSync(join(directory, 'muster'), { mode: 0o700 })
     const place = (kind: string) => join(directory, 'muster', `${kind}-${PROTOCOL}-lab`)
     const heard: string[] = []

@@ -1,4 +1,4 @@
-/** Errors in Muster's own code, planted: they are named, and no shell is lost; embedded hosts. */
+/** Planted errors in Muster's own code: the Log shows them, and no shell is lost; embedded hosts. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { ROOT } from '../../support/console-options.ts'
 import { type EmbeddedInventory, writeEmbeddedInventory } from '../../support/embedded-inventory.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-/** Of the sources, where the faults can be planted. */
+/** The program from its sources, with planted faults. */
 const PROGRAM = [
   ...[process.execPath, '--import', 'tsx', '--import'],
   ...[pathToFileURL(join(ROOT, 'test', 'support', 'planted-faults.ts')).href, join(ROOT, 'src', 'main.ts')],
@@ -52,7 +52,7 @@ describe('a console with an error in its own code', () => {
     return console
   }
 
-  it('names it in the Log, and goes on', async () => {
+  it('shows it in the Log, and continues', async () => {
     const console = await start(['--hosts', inventory.file])
     await console.expectReady()
     await console.type('echo before\r')
@@ -60,7 +60,7 @@ describe('a console with an error in its own code', () => {
     await console.leader('2')
     await console.type('X')
     await console.expectScreen(/This page cannot be drawn: planted while drawing/)
-    await console.expectScreen(/an error in Muster: everything continues, and the Log \(6\) names it/)
+    await console.expectScreen(/error in Muster: everything continues, the Log \(6\) shows the error/)
     for (const key of ['X', 'Y', 'Z']) await console.type(key)
     await console.leader('6')
     await console.expectScreen(/error in Muster: Error: planted while drawing at /)
@@ -73,7 +73,7 @@ describe('a console with an error in its own code', () => {
     await console.quit()
   })
 
-  it('detaches when errors do not end, and can be attached again', async () => {
+  it('detaches after too many errors, and can be attached again', async () => {
     const first = await start(['--hosts', inventory.file])
     await first.expectReady()
     await first.type('echo before\r')
@@ -83,7 +83,7 @@ describe('a console with an error in its own code', () => {
     expect(await first.ended()).toEqual({ code: 1 })
     expect(first.modes).toMatchObject({ isAlternateScreen: false, isCursorHidden: false, mouse: 'none' })
     expect(first.screen().join(' ')).toMatch(
-      /Detached: Muster met too many errors, which its Log names\. `muster attach lab`/,
+      /Detached: too many errors in Muster, see the Log\. `muster attach lab`/,
     )
     await waitUntil(
       async () => (await findSessions(environment))[0]?.terminal === undefined,

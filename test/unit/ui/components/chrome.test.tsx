@@ -57,7 +57,7 @@ const ask = (harness: ConsoleHarness, request: Partial<CredentialRequest>): void
   harness.console.dialogs.openWhenQuiet(credentialDialog(whole, () => undefined))
 }
 
-it('goes on after a state that it cannot draw', async () => {
+it('draws again after a state that it could not draw', async () => {
   const { console } = createConsoleHarness({ size: { columns: 80, rows: 24 } })
   let isBroken = false
   const faults: unknown[] = []
@@ -92,7 +92,7 @@ it('goes on after a state that it cannot draw', async () => {
   await waitUntil(() => firstRow().includes('muster'), 'the header')
   isBroken = true
   show('broken')
-  await waitUntil(() => firstRow().includes('this cannot be drawn. Ctrl-] 6 shows the Log.'), 'what is drawn instead')
+  await waitUntil(() => firstRow().includes('cannot draw header and footer. Ctrl-] 6 shows the Log.'), 'what is drawn instead')
   expect(faults).toEqual([expect.objectContaining({ message: 'planted' })])
   isBroken = false
   show('mended')
@@ -116,7 +116,7 @@ describe('foreign text', () => {
     [80, 24],
     [120, 40],
     [240, 67],
-  ])('show every line of a page of the help at %i×%i', async (columns, rows) => {
+  ])('shows every line of a page of the help at %i×%i', async (columns, rows) => {
     for (const keys of [`${LEADER}?`, `${LEADER}?/the\r`]) {
       const harness = createConsoleHarness({ size: { columns, rows } })
       harness.type(keys)
