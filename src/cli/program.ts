@@ -12,7 +12,7 @@ import { pathOf, VerbTree } from './command-line/tree.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './command-line/verb.ts'
 import { CONSOLE, VERBS } from './verbs.ts'
 
-/** First of the words that a shell gives at Tab. */
+/** The first argument when a shell asks for completions. */
 const COMPLETE = '--complete'
 
 /** Runs one verb. Never throws; what went wrong is on stderr. */

@@ -277,7 +277,7 @@ export const VERBS: VerbTable = {
     },
   ),
   completion: reads(
-    'print the script with which bash, zsh or fish completes muster',
+    'print the completion script for bash, zsh or fish',
     [],
     () => import('./completion/completion.ts'),
   ),

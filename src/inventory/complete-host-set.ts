@@ -1,13 +1,13 @@
 /** What the last name of an unfinished host set may become. */
 import type { Inventory } from './inventory.ts'
 
-/** The last operand: after a comma, an operator or a bracket; undefined inside of [ranges]. */
+/** The last operand: what follows the last comma, operator or parenthesis; undefined inside [ranges]. */
 export function lastOperand(text: string): { readonly from: number; readonly word: string } | undefined {
   const from = Math.max(...[',', '!', '&', '^', ' ', '('].map((sign) => text.lastIndexOf(sign))) + 1
   return text.lastIndexOf('[') > text.lastIndexOf(']') ? undefined : { from, word: text.slice(from) }
 }
 
-/** Everything that an operand can be, with what it stands for. */
+/** Every host and group, and `all`, each with a description. */
 export function operandsOf({
   hosts,
   groups,

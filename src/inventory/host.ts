@@ -44,7 +44,7 @@ export type Endpoint = {
   readonly address: string
   readonly port: number
   readonly user: string
-  /** A password goes only to hosts of one scope: the file of a console on several; undefined: they all have one. */
+  /** A password goes only to hosts with the same scope: in a console on several files, the title of the file. */
   readonly passwordScope?: string
   /** Absolute paths, `~` and tokens expanded; in the order in which they are tried. */
   readonly identityFiles: readonly string[]

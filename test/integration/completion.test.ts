@@ -16,7 +16,7 @@ let closing: (() => unknown)[]
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'muster-completion-'))
   closing = []
-  // The command line of a test's own process names vitest's loader, which the installed program does not need.
+  // ownCommand() names vitest's loader here; a script hides that from the shell.
   const program = join(directory, 'bin/muster')
   mkdirSync(join(directory, 'bin'))
   writeFileSync(program, `#!/bin/sh\nexec ${ownCommand().map(shellQuote).join(' ')} "$@"\n`)
@@ -36,7 +36,7 @@ const STARTS: Readonly<Record<string, (script: string) => readonly string[]>> = 
   fish: () => ['fish', '--private'],
 }
 
-/** In an interactive shell of a user who has nothing but the script. */
+/** An interactive shell whose only configuration is the script. */
 function startShell(shell: string) {
   const script = SHELLS[shell]?.script ?? ''
   const file = join(directory, 'start')
@@ -62,7 +62,7 @@ function startShell(shell: string) {
   let drawn = 0
   return {
     type: started.type,
-    /** On the screen: shells draw the pieces of a line in any order. */
+    /** Checks the emulated screen, because shells draw the pieces of a line in any order. */
     shows: (pattern: RegExp) =>
       waitUntil(() => {
         const text = started.text()
@@ -76,7 +76,7 @@ function startShell(shell: string) {
 describe.each(Object.keys(SHELLS))('%s', (shell) => {
   const hasShell = requirement(shell)
 
-  it.skipIf(!hasShell)('completes verbs, groups and options, and its command line still runs', async () => {
+  it.skipIf(!hasShell)('completes verbs, groups and options, and the completed line runs', async () => {
     const terminal = startShell(shell)
     await terminal.shows(/^> ?$/m)
     terminal.type('muster hos\t')

@@ -86,13 +86,13 @@ export class VerbTree {
     return this.#helps.get(command) ?? ''
   }
 
-  /** Its own ones, when it is loaded, and the shared ones that mean something to it; without hidden ones. */
+  /** Its own options, once it is loaded, and the shared ones that it takes; without hidden ones. */
   optionsOf(command: Command): readonly Option[] {
     const shared = command === this.program ? [] : this.sharedOptionsOf(command)
     return [...command.options, ...shared].filter(({ hidden }) => !hidden)
   }
 
-  /** Those that mean something to it, or to a verb below it. */
+  /** The shared options that it or a verb below it takes. */
   sharedOptionsOf(command: Command): Option[] {
     return sharedOptionsOf(command, this.#verbsBelow(command))
   }

@@ -1,6 +1,7 @@
 /**
- * `muster --complete SHELL WORD…`: what the shell asks at Tab. It prints a line that says what may follow (`words`: these alone,
- * `open`: these, to be continued, or `files`), then one candidate a line: the whole word, a tab, what it is. It asks no host.
+ * `muster --complete SHELL WORD…`: what the shell runs at Tab. The first line of its output says what may follow (`words`: only the
+ * candidates, `open`: candidates that may be continued, or `files`). Then each line is a candidate: the whole word, a tab, a
+ * description. It connects to no host.
  */
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
@@ -21,10 +22,10 @@ type Candidates = { readonly kind: 'words' | 'open' | 'files'; readonly found: r
 const MOST = 1_000
 const MOST_JOBS = 50
 const LONGEST_ABOUT = 70
-/** The shell puts a candidate into the command line: no character that it would act on. */
+/** The shell puts a candidate into the command line, so it may have no character that the shell acts on. */
 const SAFE = /^[\w@%+=:,./^!&(-]+$/
 
-/** Never fails: whatever is wrong, the shell offers nothing, and the verb itself says why. */
+/** Never fails: if something is wrong, the shell offers nothing, and the verb itself reports it when it runs. */
 export async function complete(
   tree: VerbTree,
   [shell = '', ...given]: readonly string[],
@@ -76,7 +77,7 @@ async function candidatesOf(
   return { ...list, found: list.found.map(([text, about]) => [before + text, about]) }
 }
 
-/** What a placeholder stands for: the same word means the same in every verb. `typed`: what there is of the value. */
+/** Finds values for a placeholder, which means the same in every verb. `typed`: the value so far. */
 type Value = (
   typed: string,
   options: { readonly hosts: string | undefined },
@@ -98,7 +99,7 @@ const host: Value = async (_typed, { hosts }, context) => {
   return { kind: 'words', found: inventory.hosts.map(({ name }) => [name, 'host']) }
 }
 
-/** Of the queue, where there is one. */
+/** Values from the queue, if there is one. */
 const fromQueue =
   (read: (store: JobStore, typed: string) => readonly Candidate[]): Value =>
   async (typed, { hosts }, context) => {

@@ -1,4 +1,4 @@
-/** `muster completion SHELL`: the script with which a shell completes muster's command line. */
+/** `muster completion SHELL`: the script that makes a shell complete muster's command line. */
 import { Argument } from 'commander'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { SHELLS } from './shells.ts'
@@ -12,10 +12,10 @@ Examples:
   muster completion bash            print the script
   source <(muster completion bash)  complete in this shell
 
-For all shells to come:
+To complete in every new shell:
 ${lines.join('\n')}
 
-Tab completes verbs, options, hosts and @groups of hosts.yaml, jobs, studies, areas and files. No host is asked.
+Tab completes verbs, options, hosts and @groups of hosts.yaml, jobs, studies, areas and files. It connects to no host.
 `,
   run(shell: string, _options: object, { stdout }: CliContext) {
     stdout.write(SHELLS[shell]?.script ?? '')

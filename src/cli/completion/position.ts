@@ -1,4 +1,4 @@
-/** What can stand at the end of an unfinished command line, from the tree of verbs. */
+/** What can come at the end of an unfinished command line, from the tree of verbs. */
 import type { Argument, Command, Option } from 'commander'
 import type { VerbTree } from '../command-line/tree.ts'
 
@@ -11,14 +11,14 @@ export type Position = {
   readonly wanted: readonly Wanted[]
 }
 
-/** `value`: the name of a placeholder, such as `target` of `<target>`; `before`: what the word already has, as in `--on=`. */
+/** `name`: the placeholder, such as `target` of `<target>`; `before`: the part of the word before the value, such as `--on=`. */
 export type Wanted =
   | { readonly kind: 'verbs' }
   | { readonly kind: 'options'; readonly options: readonly Option[] }
   | { readonly kind: 'choices'; readonly choices: readonly string[]; readonly before: string }
   | { readonly kind: 'value'; readonly name: string; readonly before: string }
 
-/** `words`: those after `muster`; the last one is unfinished, and may be empty. Loads the code of the verb alone. */
+/** `words`: those after `muster`; the last one is unfinished, and may be empty. Loads only the code of that verb. */
 export async function positionOf(tree: VerbTree, words: readonly string[]): Promise<Position> {
   let command = tree.program
   let operands = 0

@@ -1,4 +1,4 @@
-/** The shells that complete: their scripts, which ask `muster --complete`, and how bash hands over a line. */
+/** The completion script of each shell, which runs `muster --complete`, and how to read the line that bash passes on. */
 
 type Shell = { readonly install: string; readonly script: string }
 
@@ -53,17 +53,17 @@ export const SHELLS: Readonly<Record<string, Shell>> = {
     install: 'muster completion bash > ~/.local/share/bash-completion/completions/muster',
     script: BASH,
   },
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: of zsh
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: zsh's own syntax
   zsh: { install: 'muster completion zsh > "${fpath[1]}/_muster"', script: ZSH },
   fish: { install: 'muster completion fish > ~/.config/fish/completions/muster.fish', script: FISH },
 }
 
-/** A word of bash begins with these, though they are breaks. */
+/** bash keeps these at the beginning of a word, although they are break characters. */
 const SPECIAL_PREFIXES = '@$'
 
 /**
- * The words after the program's name, without quotes; the last one is unfinished. `cut`: how many characters of it bash
- * leaves as they are, since its own word begins at a quote or after one of `breaks` (`COMP_WORDBREAKS`).
+ * The words after the program's name, without quotes; the last one is unfinished. `cut`: how many of its characters bash keeps
+ * on the line, as bash's own word begins at a quote or after one of `breaks` (`COMP_WORDBREAKS`).
  */
 export function readBashLine(
   line: string,

@@ -64,7 +64,7 @@ const WITH_SEVERAL_FILES = 'bring-up needs one hosts.yaml, and several are open:
 
 type OwnChange = Pick<ChangeOptions, 'direction' | 'areas' | 'isSelected' | 'signal'>
 
-/** Changes of hosts, as the verbs make them. The password for sudo is asked for once. */
+/** Changes hosts as the verbs do. Asks for the sudo password once. */
 export function createConsoleChanges({ fleet, wires, dialog, fanOut, limitFactor, context }: ConsoleConnections) {
   const { now, environment } = context
   const sudo = new SudoPassword(dialog)
@@ -72,7 +72,7 @@ export function createConsoleChanges({ fleet, wires, dialog, fanOut, limitFactor
   const common = { hosts, mark: newMark(), now, limitFactor }
   return {
     common,
-    /** Before facts of these hosts are gathered. */
+    /** Must be called before facts of these hosts are gathered. */
     begin: (names: readonly string[]): void => sudo.begin(names),
     change: async (change: OwnChange, handlers: ChangeHandlers): Promise<ChangeEnd> =>
       await changeHosts(

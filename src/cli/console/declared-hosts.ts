@@ -98,7 +98,7 @@ export class DeclaredHosts {
   }
 }
 
-/** Also its jump hosts. */
+/** Applies to its jump hosts, too. */
 const inPasswordScope = (endpoint: Endpoint, scope: string | undefined): Endpoint =>
   scope === undefined
     ? endpoint

@@ -27,44 +27,44 @@ async function offered(...words: readonly string[]): Promise<string> {
 }
 
 describe('verbs', () => {
-  it('are offered with what they do, and a verb of a group below it', async () => {
+  it('are offered with descriptions, and so are those of a group', async () => {
     const { output } = await runMuster(['--complete', 'zsh', 'ru'], { directory })
     expect(output).toBe('words\nrun\trun a command on every host of the target\n')
     expect(await offered('job', 'ca')).toBe('words: cancel')
   })
 
-  it('are offered behind help, where no host is', async () => {
+  it('are offered after help, and hosts are not', async () => {
     expect(await offered('help', 'g')).toBe('words:')
     expect(await offered('help', 'job', 'rele')).toBe('words: release')
     expect(await offered('job', 'hel')).toBe('words: help')
   })
 
-  it('do not include those that users do not start', async () => {
+  it('do not include hidden ones', async () => {
     expect(await offered('keep')).toBe('files:')
   })
 })
 
 describe('options', () => {
-  it('are those of the verb, and the shared ones that mean something to it', async () => {
+  it('are those of the verb, and the shared ones that it takes', async () => {
     expect(await offered('run', 'm8', '--di')).toBe('words: --diff')
     expect(await offered('run', 'm8', '--fan')).toBe('words: --fan-out')
     expect(await offered('pack', '--fold')).toBe('words:')
     expect(await offered('--keep')).toBe('words: --keep')
   })
 
-  it('have their choices as values, in both notations', async () => {
+  it('offer their choices as values, in both notations', async () => {
     expect(await offered('run', '--color', 'a')).toBe('words: auto always')
     expect(await offered('run', '--color=n')).toBe('words: --color=never')
   })
 
-  it('end at two dashes, where the command of a host begins', async () => {
+  it('end at --, where the command for the hosts begins', async () => {
     expect(await offered('run', 'm8', '--', '--di')).toBe('files:')
     expect(await offered('run', 'm8', '--', 'ls', 'm')).toBe('files:')
   })
 })
 
 describe('hosts', () => {
-  it('are completed at the last name of a host set, and the set can go on', async () => {
+  it('complete the last name of a host set, which may continue', async () => {
     expect(await offered('run', 'm')).toBe('open: m8 m9')
     expect(await offered('run', 'm8,@')).toBe('open: m8,@workers m8,@gpus')
     expect(await offered('run', 'all!g')).toBe('open: all!gpu01')
@@ -72,7 +72,7 @@ describe('hosts', () => {
     expect(await offered('job', 'submit', '--on=@w')).toBe('open: --on=@workers')
   })
 
-  it('are offered without a verb, too, and so are files', async () => {
+  it('are offered without a verb, and so are files', async () => {
     expect(await offered('m8', 'm')).toBe('open: m8 m9')
     expect(await offered('gp')).toBe('open: gpu01')
     expect(await offered('./la')).toBe('files:')
@@ -89,13 +89,13 @@ describe('hosts', () => {
     expect(await offered('net', 'pair', 'm8', 'g')).toBe('words: gpu01')
   })
 
-  it('are not offered, and nothing is said, where hosts.yaml is wrong', async () => {
+  it('are not offered, without an error, if hosts.yaml is wrong', async () => {
     writeFileSync(join(directory, 'hosts.yaml'), 'hosts: [')
     expect(await offered('run', 'm')).toBe('words:')
     expect(await offered('ru')).toBe('words: run')
   })
 
-  it('whose names a shell would act on are left out', async () => {
+  it('are left out if a shell would act on their names', async () => {
     writeFileSync(
       join(directory, 'hosts.yaml'),
       'hosts: { m1: {} }\ngroups: { "a;b": [m1], "a$(c)": [m1], ab: [m1] }\n',
@@ -105,7 +105,7 @@ describe('hosts', () => {
 })
 
 describe('jobs and studies', () => {
-  it('are those of the queue, the latest first, with state and name', async () => {
+  it('come from the queue, newest first, with state and name', async () => {
     for (const name of ['fit', 'eval']) await runMuster(['job', 'submit', '--name', name, '--', 'true'], { directory })
     const { output } = await runMuster(['--complete', 'fish', 'job', 'cancel', ''], { directory })
     expect(output).toBe('words\n2\tqueued: eval\n1\tqueued: fit\n')
@@ -113,7 +113,7 @@ describe('jobs and studies', () => {
     expect(await offered('ray', 'stop', '')).toBe('words:')
   })
 
-  it('do not make a queue where there is none', async () => {
+  it('do not create a queue', async () => {
     expect(await offered('study', 'show', '')).toBe('words:')
     expect(existsSync(join(directory, '.local/state/muster/jobs'))).toBe(false)
   })
@@ -122,7 +122,7 @@ describe('jobs and studies', () => {
 describe('a line of bash', () => {
   const BREAKS = ' \t\n"\'@><=;|&(:'
 
-  it('is split into words as bash does it', () => {
+  it('is split into words as in bash', () => {
     expect(readBashLine(`muster run 'all!m8' -- echo "a b" c\\ d x`, BREAKS).words).toEqual([
       'run',
       'all!m8',
@@ -135,7 +135,7 @@ describe('a line of bash', () => {
     expect(readBashLine('muster run ', BREAKS)).toEqual({ words: ['run', ''], cut: 0 })
   })
 
-  it('keeps what stands before the last break, or before the quote', () => {
+  it('keeps what is before the last break or before the quote', () => {
     expect(readBashLine('muster run m8,@w', BREAKS)).toEqual({ words: ['run', 'm8,@w'], cut: 3 })
     expect(readBashLine('muster x --color=a', BREAKS).cut).toBe(8)
     expect(readBashLine("muster run 'm8,@w", BREAKS)).toEqual({ words: ['run', 'm8,@w'], cut: 0 })

@@ -74,7 +74,7 @@ describe('a workspace of several files', () => {
     ])
   })
 
-  it('lets no password go from the hosts of one file to those of another, nor to their jump hosts', async () => {
+  it('keeps passwords for hosts of one file from hosts and jump hosts of another', async () => {
     const found = await workspace().resolve('@b,a/m1', {})
     expect(
       found.map(({ host, passwordScope, jump }) => [host, passwordScope, jump.map((hop) => hop.passwordScope)]),

@@ -22,7 +22,7 @@ describe('the time of a detached console', () => {
   it.each([
     ['back', -24 * HOUR_MS],
     ['forward', 24 * HOUR_MS],
-  ])('stays as long when the clock is set %s', (_, byMs) => {
+  ])('is the same when the clock is set %s', (_, byMs) => {
     const { clock, time, set, ends } = begin(8 * HOUR_MS)
     clock.advance(HOUR_MS)
     set(byMs)
@@ -33,7 +33,7 @@ describe('the time of a detached console', () => {
     expect(ends()).toBe(1)
   })
 
-  it('does not end before its time when a timer is shorter than asked for', () => {
+  it('does not end early when a timer fires early', () => {
     const longest = 24 * HOUR_MS
     const clock = new ManualClock()
     let ends = 0
@@ -54,7 +54,7 @@ describe('the time of a detached console', () => {
     expect(ends).toBe(1)
   })
 
-  it('never ends when it was disposed of', () => {
+  it('never ends once it is disposed of', () => {
     const { clock, time, ends } = begin(HOUR_MS)
     time[Symbol.dispose]()
     clock.advance(2 * HOUR_MS)
