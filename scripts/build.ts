@@ -1,7 +1,7 @@
 /**
- * `npm run prepack`: the program as it is installed. Our sources and all packages but node-pty, which is a native part, become a
- * few files: an installation fetches 3 packages instead of 117. Looking for two hundred of them took longer than running a command
- * on fifty hosts, and the console's eight hundred took 20 MB.
+ * `npm run prepack`: the program as it is installed. Our sources and all packages except node-pty, which has native parts, become
+ * a few files: an installation fetches 3 packages instead of 117. As separate modules, the packages of `muster run` take longer to
+ * find than a command on fifty hosts takes to run, and those of the console take 20 MB.
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,12 +11,12 @@ import { build, type Plugin } from 'esbuild'
 import { writeManPages } from './generate-man.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-/** Native parts: node-pty, and what ssh2 does without where it is not compiled. */
+/** Native parts: node-pty, and those that ssh2 does without if they are not compiled. */
 const NATIVE = ['node-pty', 'cpu-features', '*.node']
-/** Packages that nobody installs: for widgets of blessed which no chart uses, and for the development of Ink's programs. */
+/** Packages that are not installed: for widgets of blessed that no chart uses, and for debugging Ink programs. */
 const MISSING = ['term.js', 'pty.js', 'react-devtools-core']
 
-/** Their package.json says MIT, and their sources and repositories say who holds the copyright. */
+/** Packages whose package.json says MIT; the copyright holders are from their sources and repositories. */
 const WITHOUT_LICENSE_FILE: Readonly<Record<string, string>> = {
   '@xterm/headless': `Copyright (c) 2017-2019, The xterm.js authors (https://github.com/xtermjs/xterm.js)
 Copyright (c) 2014-2016, SourceLair Private Company (https://www.sourcelair.com)
@@ -58,7 +58,7 @@ export async function bundle(root: string, directory: string, entries: readonly 
     minifySyntax: true,
     minifyWhitespace: true,
     define: {
-      // Without React's checks and Ink's development tools, whatever the user's environment says.
+      // Turns React's checks and Ink's development tools off, whatever the user's environment says.
       'process.env.NODE_ENV': '"production"',
       'process.env.DEV': '"false"',
       // Yoga would load Node's HTTP client to decode its own code.
@@ -67,7 +67,7 @@ export async function bundle(root: string, directory: string, entries: readonly 
     legalComments: 'none',
     metafile: true,
     logLevel: 'warning',
-    // `main.ts` sets NODE_ENV for the sources, which decide when they run.
+    // `main.ts` assigns NODE_ENV for a run from the sources.
     logOverride: { 'require-resolve-not-external': 'silent', 'assign-to-define': 'silent' },
   })
   for (const path of Object.keys(metafile.outputs)) if (path.endsWith('.js')) escapeNonAscii(resolve(root, path))
@@ -76,7 +76,7 @@ export async function bundle(root: string, directory: string, entries: readonly 
   writeFileSync(join(directory, 'sbom.cdx.json'), await billOfMaterials(bundled, root))
 }
 
-/** Only regular expressions still have such characters, and one is enough for V8 to keep a whole file with two bytes for each. */
+/** One such character makes V8 keep the whole file with two bytes a character; only regular expressions still have them. */
 function escapeNonAscii(path: string): void {
   const text = readFileSync(path, 'utf8')
   const unit = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
@@ -121,7 +121,7 @@ function isDevelopment({ properties = [] }: Component): boolean {
   return properties.some(({ name }) => name === 'cdx:npm:package:development')
 }
 
-/** Sorted; of a package that is here twice, each version. */
+/** Sorted by id; each version of a package counts. */
 function packagesIn(inputs: readonly string[], root: string): readonly Bundled[] {
   const directories = new Set(
     inputs.flatMap((path) => /.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? []),

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** Called by the language itself, by React or by the script that writes man pages; and what an embedded host counts for tests, which cannot see it from outside. */
+/** Called by JavaScript itself, by React, by the script that writes man pages, or by tests of embedded hosts. */
 const CALLED_ELSEWHERE = new Set([
   ...['constructor', 'toJSON', 'toString', 'connectionCount', 'helpOf'],
   ...['getDerivedStateFromError', 'getDerivedStateFromProps', 'componentDidCatch'],

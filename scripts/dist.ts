@@ -1,6 +1,6 @@
 /**
- * `npm run dist`: what people install, in `release/`: the package for npm, an archive with Node inside for the platform that this
- * runs on, and their checksums.
+ * `npm run dist` writes what people install to `release/`: the package for npm, an archive with Node inside for this platform, and
+ * their checksums.
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -26,7 +26,7 @@ import { bundle } from './build.ts'
 const ROOT = join(import.meta.dirname, '..')
 const PLATFORM = `${process.platform}-${process.arch}`
 const CHECKSUMS = 'SHA256SUMS'
-/** As root, tar would give the files to whoever made the archive. */
+/** Otherwise tar, run as root, would unpack the files with the builder's user id. */
 const OWNED_BY_ROOT = process.platform === 'darwin' ? ['--uid', '0', '--gid', '0'] : ['--owner=0', '--group=0']
 
 /** Writes the package, the archive and `SHA256SUMS` into `directory`, which it empties first; returns their names. */
@@ -45,7 +45,7 @@ export async function makeRelease(directory: string): Promise<{ readonly tarball
   }
 }
 
-/** Not in this checkout: a program that runs from `dist` keeps its files. */
+/** Builds in a copy, because a program may be running from this checkout's `dist`. */
 async function packForNpm(directory: string, scratch: string): Promise<string> {
   const source = join(scratch, 'source')
   const { name, version, files } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
@@ -71,7 +71,7 @@ async function archiveWithNode(directory: string, scratch: string, tarball: stri
 
   const node = realpathSync(process.execPath)
   const license = join(dirname(dirname(node)), 'LICENSE')
-  if (!existsSync(license)) throw new Error(`${node} has no ${license} to go with it. Run: npm run dist`)
+  if (!existsSync(license)) throw new Error(`cannot find the licence of ${node} at ${license}. Run: npm run dist`)
   copyFileSync(node, join(place, 'lib', 'node'))
   chmodSync(join(place, 'lib', 'node'), 0o755)
   copyFileSync(license, join(place, 'lib', 'node-LICENSE'))

@@ -8,17 +8,17 @@ import { EXIT, type VerbTable } from '../src/cli/command-line/verb.ts'
 import { CONSOLE, VERBS } from '../src/cli/verbs.ts'
 
 const EXIT_CODES: Readonly<Record<keyof typeof EXIT, string>> = {
-  ok: 'Everything was done.',
+  ok: 'Success.',
   failed: 'Something failed on a host, or differs.',
   usage: 'The command line is wrong; nothing was done.',
   configuration: 'hosts.yaml, another file or this machine cannot be used.',
   unreachable: 'A host could not be reached, or refused the login.',
-  incomplete: 'A plan could not be applied completely.',
-  later: 'What was asked for is still waiting.',
-  interrupted: 'It was interrupted or declined.',
+  incomplete: 'A plan could not be completed.',
+  later: 'It fits, but only later (muster plan).',
+  interrupted: 'Interrupted or declined.',
 }
 
-/** Names of files and their text. */
+/** The text of each page, by file name. */
 export async function renderManPages(version: string, verbs: VerbTable = VERBS): Promise<ReadonlyMap<string, string>> {
   const tree = new VerbTree(CONSOLE, verbs, { stdout: new PassThrough(), stderr: new PassThrough() }, async () => {})
   const { program } = tree
@@ -47,8 +47,8 @@ export async function renderManPages(version: string, verbs: VerbTable = VERBS):
         '.SH',
         'FILES',
         [
-          tagged('./hosts.yaml, ~/.config/muster/hosts.yaml', 'The hosts, groups and what up makes of them.'),
-          tagged('~/.config/muster/preferences.yaml', 'Keys, theme and habits of the console.'),
+          tagged('./hosts.yaml, ~/.config/muster/hosts.yaml', 'Hosts, groups, and what muster up sets up on them.'),
+          tagged('~/.config/muster/preferences.yaml', 'Keys, theme and other settings of the console.'),
           tagged('~/.local/state/muster/', 'The queue, journals, results and histories.'),
         ].join(''),
       ),
@@ -58,7 +58,7 @@ export async function renderManPages(version: string, verbs: VerbTable = VERBS):
   return pages
 }
 
-/** package.json names them, so that npm links them where man looks. */
+/** Writes the pages that package.json lists, so that npm links them where man looks. */
 export async function writeManPages(directory: string, version: string): Promise<void> {
   mkdirSync(directory, { recursive: true })
   for (const [name, text] of await renderManPages(version)) writeFileSync(join(directory, name), text)
@@ -90,7 +90,7 @@ const usageOf = (command: Command): string => command.createHelp().commandUsage(
 const optionsText = (options: readonly Option[]): string =>
   options.map((option) => tagged(option.flags, new Help().optionDescription(option))).join('')
 
-/** `Examples:` and other titled parts of a verb's help, as they are. */
+/** `Examples:` and other titled parts of a verb's help, with their lines as they are. */
 function helpSections(help: string, level: '.SH' | '.SS'): string {
   const parts = help.trim().split(/^(\S.*):\n/m)
   const [before = '', ...titled] = parts
@@ -116,7 +116,7 @@ const verbatim = (text: string): string =>
     .map(escaped)
     .join('\n')}\n.fi\n`
 
-/** A line of text, none of which roff acts on. */
+/** A line of text in which roff acts on nothing. */
 function escaped(text: string): string {
   const line = text
     .replace(/\\/g, '\\e')

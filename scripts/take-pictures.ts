@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { type ConsoleDriver, openConsole } from '../test/support/console-driver.ts'
 import type { ShownCell } from '../test/support/user-terminal.ts'
 
-/** Of the usual fonts at 15 px: no gaps between the lines of frames. */
+/** Fits the usual fonts at 15 px, without gaps between the lines of frames. */
 const CELL = { width: 9, height: 17 }
 const BASELINE = 14
 const MARGIN = 12
@@ -58,7 +58,7 @@ function looks(cell: ShownCell, colours: Colours): { foreground: string; backgro
   return cell.isInverse ? { foreground: background, background: foreground, extra } : { foreground, background, extra }
 }
 
-/** Neighbours with the same key. */
+/** Groups neighbours with the same key. */
 function runs<T>(items: readonly T[], keyOf: (item: T) => string) {
   const found: { readonly from: number; to: number; readonly first: T; readonly key: string }[] = []
   for (const [at, item] of items.entries()) {
@@ -88,7 +88,7 @@ function renderSvg(rows: readonly (readonly ShownCell[])[], title: string, colou
         `<rect x="${MARGIN + from * CELL.width}" y="${top}" width="${width}" height="${CELL.height}" fill="${first.background}"/>`,
       )
     }
-    // Charts are drawn with characters that few fonts have: others are no wider than usual.
+    // Few fonts have the braille of charts: as a text of its own, it does not stretch the text beside it.
     const kinds = row.map((cell, at) => JSON.stringify([looked[at], /[\u2800-\u28ff]/.test(cell.text)]))
     for (const { from, to } of runs(kinds, (kind) => kind)) {
       const text = row
@@ -132,7 +132,7 @@ async function take(
   process.stdout.write(`${file}\n`)
 }
 
-await picture('console', 'Six hosts, four of them receive what is typed', [126, 30], ['demo'], async (console) => {
+await picture('console', 'Six hosts; four of them receive your keys', [126, 30], ['demo'], async (console) => {
   await console.type('hostname; ls\r')
   await console.expectOnAll(['m1', 'm6'], () => /README/)
   await console.receivers('m[1-4]')
@@ -143,7 +143,7 @@ await picture('console', 'Six hosts, four of them receive what is typed', [126, 
 })
 await picture(
   'differences',
-  'Equal panes folded into one, and who differs',
+  'Equal panes folded into one, and the host that differs',
   [126, 14],
   ['demo', '--count', '12'],
   async (console) => {
@@ -171,7 +171,7 @@ for (const [suffix, colours, background] of [
   // Something to see.
   await console.type('i=0; while [ $i -lt 200 ]; do ls -lR /usr > /dev/null; sleep 1; i=$((i+1)); done\r')
   await console.leader('3')
-  // A whole minute.
+  // Until the charts have a whole minute.
   await console.expectScreen(/\(here\) +\d+%!? *[▁-█]{9}/, { timeoutMs: 240_000 })
   await console.expectScreen(/all hosts CPU[\s\S]* now/)
   await take(
@@ -193,7 +193,7 @@ for (const [suffix, colours, background] of [
 
 await picture(
   'bring-up',
-  'How the hosts stand, and the plan that waits for a yes',
+  'The status of each host, and a plan ready to apply',
   [140, 30],
   ['demo'],
   async (console) => {

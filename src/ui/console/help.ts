@@ -51,7 +51,7 @@ export function helpSections(
 }
 
 const MOVES_HELP =
-  'Where no host gets your keys, Ctrl-f and Ctrl-d move a page down, Ctrl-b and Ctrl-u a page up, g and G to the ends, as in less and vi.'
+  'Where hosts get no keys, Ctrl-f and Ctrl-d move a page down, Ctrl-b and Ctrl-u a page up, and g and G to the ends, as in less and vi.'
 
 export function helpLines(sections: readonly HelpSection[], leader: string): DialogLine[] {
   return [

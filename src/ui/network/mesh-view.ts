@@ -35,7 +35,7 @@ import { meshExport, openExport } from './result-export.ts'
 type Test = (run: MeshRun) => boolean
 
 const isDone: Test = ({ phase }) => phase === 'done'
-/** Hosts may be changed already. */
+/** The hosts may already be changed. */
 const isInstalling: Test = (run) => run.phase === 'install' && !isDeciding(run)
 const isClosed: Test = ({ phase, shown }) => phase === 'done' && !shown.isOpen
 
@@ -52,7 +52,7 @@ const runKeys = keyTable<MeshRun>()(
     'ask',
     'Esc q x',
     'stop or leave',
-    'Mesh: ask whether to stop measuring, or the installation.',
+    'Mesh: ask whether to stop the measurement or the installation.',
     (run) => isInstalling(run) || (isMeasuring(run) && !run.shown.isOpen),
   ],
   ['leave', 'Esc q', 'hosts', 'Mesh: go back to the table of hosts.', isClosed],
@@ -82,7 +82,7 @@ const TICK_MS = 1000
 export class MeshView extends NetTest<MeshOrder> {
   #run: MeshRun | undefined
   #ticking: Disposable | undefined
-  /** Of the question whether to install. */
+  /** Answers the question whether to install. */
   #answer: ((isYes: boolean) => void) | undefined
 
   get busy() {
@@ -298,7 +298,7 @@ export class MeshView extends NetTest<MeshOrder> {
     await this.#survey(order, ended)
   }
 
-  /** Steps that run are stopped on the hosts. */
+  /** Stops running steps on the hosts, too. */
   #halt(): void {
     this.working?.abort()
     this.#answer?.(false)

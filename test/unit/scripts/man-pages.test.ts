@@ -1,4 +1,4 @@
-/** The man pages: one for each verb, with everything that its help says, and nothing that roff would act on. */
+/** The man pages: one for each verb, with all of its help, and nothing that roff would act on. */
 import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import packageJson from '../../../package.json' with { type: 'json' }
@@ -38,5 +38,5 @@ describe('man pages', () => {
   })
 })
 
-/** Without the overstrikes of bold and underlined text. */
+/** Removes the overstrikes of bold and underlined text. */
 const plain = (text: string): string => text.replace(/.\u0008/g, '')
