@@ -33,7 +33,7 @@ const BELOW_ROWS = 36
 /** The frame and head of the table; each host adds a row. */
 const TABLE_ROWS = 5
 const TABLE_COLUMNS = 104
-/** Of the pane below the whole table. */
+/** The least height of the pane below the whole table. */
 const LEAST_SIDE_ROWS = 8
 
 /** The table and the pane beside it: both where there is room, else the one with the keys. */
@@ -270,7 +270,7 @@ export class BringUpPage implements Page {
     const view = this.#context.state.bringUp
     const hosts = this.#shown
     const nowMs = this.#context.clock.now()
-    // A filter does not move the other pane.
+    // Counts all hosts, so that a filter does not move the other pane.
     const [table, side] = layout(area, allHosts(this.#context.state).length, view.hasSideKeys)
     const contextOf = ({ width, height }: Rect) => ({ theme, columns: width - 2, rows: height - 2, nowMs })
     const order = tableView(this.#context.state, HOSTS)

@@ -54,7 +54,7 @@ export function sideDocument(view: BringUpView, context: TableContext): RowDocum
   return detailsDocument(view, context)
 }
 
-/** A change that is not of the tab's own areas: its plan, and from its start on its steps. */
+/** A change outside the tab's own areas: its plan, and its steps once it has started. */
 export const changeDocument = (change: ChangeView, context: TableContext): RowDocument =>
   change.phase === 'check' || change.phase === 'ask'
     ? planDocument(change, context)
@@ -109,7 +109,7 @@ function detailsDocument(view: BringUpView, context: TableContext): RowDocument 
   return out.document()
 }
 
-/** The same area on the other hosts, those that agree together. */
+/** The same area on the other hosts, grouped by equal status. */
 function writeOthers(out: Writer, view: BringUpView, column: AreaColumn, own: string, { theme }: TableContext): void {
   const known = (column.hosts ?? []).flatMap((host) => view.statuses.get(cellKey(column.name, host)) ?? [])
   const wordsOf = ({ status, because, findings }: HostStatus) =>

@@ -1,4 +1,4 @@
-/** The library of the charts is loaded when they are first drawn: it takes long to start. */
+/** Loads the chart library when a chart is first drawn, because that takes long. */
 export type LineChart = typeof import('./line-chart.ts').lineChart
 
 export class LazyLineChart {

@@ -43,7 +43,7 @@ const SGR_CODES: readonly (readonly [bit: number, code: number])[] = [
 const GAP = 4
 /** From this many blank cells in a row on, they are erased (ECH) instead of written. */
 const ERASED = 8
-/** A terminal that shows a cell wider than it is (the parts of a cluster side by side) draws over up to this many cells after it. */
+/** A terminal that draws a cell too wide (the parts of a cluster side by side) draws over up to this many cells after it. */
 const SPILL = 8
 const SOFT_HYPHEN = 0xad
 const HYPHEN = 0x2d
@@ -59,7 +59,7 @@ export class FrameEncoder {
   #foreground = -1
   #background = -1
   #attributes = -1
-  /** The cell just written may reach into those after it. */
+  /** Whether the cell just written may reach into those after it. */
   #mayHaveSpilled = false
 
   /** Without `isUtf8` the terminal gets only ASCII. */
@@ -211,7 +211,7 @@ export class FrameEncoder {
     return width
   }
 
-  /** A character or cluster about whose width terminals may disagree. */
+  /** Writes a character or cluster whose width terminals may disagree about. */
   #disputable(text: string, width: 1 | 2): void {
     const column = this.#column
     const row = this.#row
@@ -252,7 +252,7 @@ function colourCodes(colour: Colour, base: 30 | 40): string {
   return `;${base + 8};5;${index}`
 }
 
-/** Whether terminals may disagree how wide a cell with this word 0 is. */
+/** Whether terminals may disagree about the width of a cell with this word 0. */
 const isDisputable = (word: number): boolean => (word & CLUSTER_BIT) !== 0 || hasDisputedWidth(word & CODE_MASK)
 
 function isEqual(front: Uint32Array, back: Uint32Array, at: number): boolean {

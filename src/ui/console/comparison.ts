@@ -40,7 +40,7 @@ export class Comparison implements Disposable {
     if (this.#isShown()) this.#comparing.soon()
   }
 
-  /** Compares now and returns the groups. Panes are marked only while the comparison is shown, since only then it is repeated. */
+  /** Compares now and returns the groups. Marks panes only while the comparison is shown, because only then is it repeated. */
   refresh(): readonly (readonly string[])[] {
     const { state, onGroups } = this.#options
     const current = state()

@@ -88,7 +88,7 @@ function rayParts({ ray }: ConsoleState, theme: Theme): BarPart[] {
 
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)
 
-/** From long to short: `short` has no age of facts, `numbers` and `digits` name only the current tab, `name` has no other, `page` has no tabs. */
+/** From long to short: `short` has no age of facts, `numbers` and `digits` name only the current tab, `name` shows only that tab, `page` no tabs. */
 const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'digits', 'name', 'page'] as const
 type RightLength = (typeof RIGHT_LENGTHS)[number]
 
@@ -181,7 +181,7 @@ function receiverRoom(state: ConsoleState, page: PageInfo): number {
   return textWidth(start) + Math.min(NAMES_WIDTH, textWidth(names)) + textWidth(end)
 }
 
-/** Where keys go instead of the shells, as the header names it; undefined: to the receivers. */
+/** The header's name for where keys go; undefined: to the receivers. */
 export function keysElsewhere({ mode, panel, tab }: ConsoleState): string | undefined {
   if (mode.kind === 'dialog') return mode.dialog.id.replaceAll('-', ' ').toUpperCase()
   if (mode.kind === 'leader') return 'COMMAND'

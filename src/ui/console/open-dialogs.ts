@@ -258,12 +258,12 @@ export function openHelp(app: ConsoleApp): void {
 }
 
 const SETTING_UNITS: Readonly<Record<string, string>> = {
-  history: 'lines of each host',
-  auto_close: 's after a shell has ended (0: never)',
+  history: 'lines per host',
+  auto_close: 's after a shell ends (0: never)',
   keep_for: 'h',
 }
 
-/** As in preferences.yaml, with its unit. */
+/** The value as preferences.yaml has it, with its unit. */
 function settingText(name: string, value: unknown): string {
   if (typeof value !== 'object' || value === null) return [String(value), SETTING_UNITS[name] ?? ''].join(' ').trimEnd()
   if (Object.keys(value).length === 0) return 'none'

@@ -19,7 +19,7 @@ export type TextOptions = {
   find?(text: string): readonly DialogLine[]
 }
 
-/** What is not text: the margins, the frame, the title, the keys and two blank lines; with an input, it and one more. */
+/** Rows without text: margins, frame, title, keys and two blank lines; an input takes two more. */
 const AROUND_ROWS = 8
 const WITH_INPUT_ROWS = AROUND_ROWS + 2
 

@@ -178,5 +178,5 @@ export const jobsKeys = keyTable<ConsoleState>()(
 
 export type JobsCommand = (typeof jobsKeys)[number]['id']
 
-/** What a part of the tab does for its keys. */
+/** What a part of the tab does for each of its keys. */
 export type JobsActions = Readonly<Partial<Record<JobsCommand, () => void>>>

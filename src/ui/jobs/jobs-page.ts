@@ -88,14 +88,14 @@ const CLUSTER_LINES: Readonly<Record<ClusterAction, string>> = {
   resume: 'It gets new pods when there is room for them.',
 }
 
-/** Keys of the list that do not apply to every row: then they do nothing, or say why. */
+/** Keys of the list that do not apply to every row: on other rows they do nothing, or say why. */
 const OF_LIST: ReadonlySet<JobsCommand> = new Set([
   ...(['table', 'member', 'filter', 'cluster'] as const),
   ...(['cancel', 'hold', 'release', 'retry'] as const),
 ])
 
 const BESIDE_COLUMNS = 160
-/** Of a list with whole names, where as many as `LEAST_SIDE` are left beside it. */
+/** The width of a list with whole names, if that leaves `LEAST_SIDE` columns beside it. */
 const LIST_COLUMNS = 140
 const LEAST_SIDE = 100
 /** Of the list above an open table. */
@@ -304,7 +304,7 @@ export class JobsPage implements Page {
     const command = commandOf(jobsKeys, label, state)
     if (command === undefined) return false
     if (jobsKeys.find(({ id }) => id === command)?.isActive?.(state) === false) {
-      // What belongs to the list or a table does nothing while ranks, a study or the jobs of a cluster are shown.
+      // Keys of the list or a table do nothing while ranks, a study or the jobs of a cluster are shown.
       if (this.#view.ranks || this.#view.study || inCluster(state)) return false
       const refused = jobsKeys.find(({ id, keys }) => OF_LIST.has(id) && keys.includes(label))
       if (refused !== undefined) this.#do(refused.id)

@@ -24,7 +24,7 @@ const frame = <R>(id: string, columns: readonly TableColumn<R>[], sorted?: strin
   sorted,
 })
 
-/** The table that has the keys; undefined: nothing was read yet. */
+/** The table that has the keys; undefined: nothing has been read yet. */
 export function jobsTable(state: ConsoleState): TableFrame | undefined {
   const { queue } = state
   if (queue.listed !== 'queue') return frame(CLUSTER, clusterColumns([]))

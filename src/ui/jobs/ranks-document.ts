@@ -37,7 +37,7 @@ const MARKS: Readonly<Record<RankSort, string>> = {
   unknown: '?',
 }
 
-/** Of those whose name says too little. */
+/** Words for states whose name says too little. */
 const SORT_WORDS: Readonly<Partial<Record<RankSort, string>>> = { unknown: 'not read' }
 
 /** In trouble come first when a rank is chosen for the user. */
@@ -47,7 +47,7 @@ export type RankPicture = {
   readonly job: Job
   /** By host, in the order of ranks. */
   readonly hosts: ReadonlyMap<string, readonly RankRow[]>
-  /** Those that the filter leaves. */
+  /** `hosts`, with the ranks that the filter leaves. */
   readonly shown: ReadonlyMap<string, readonly RankRow[]>
   readonly count: number
   readonly troubles: ReadonlyMap<string, string>

@@ -53,7 +53,7 @@ export const keyTable =
 /** These keys go back one level and do nothing at the root of a tab, whatever other entries they have. */
 const BACK = new Set(['Esc', 'q'])
 
-/** As in less, vi and k9s: other keys for a page and for the ends, where a view does nothing else with them. */
+/** Keys of less, vi and k9s for a page and for the ends, where a view gives them no other meaning. */
 const MOVES: Readonly<Record<string, string>> = {
   'Ctrl-f': 'PageDown',
   'Ctrl-d': 'PageDown',
@@ -63,7 +63,7 @@ const MOVES: Readonly<Record<string, string>> = {
   G: 'End',
 }
 
-/** What a key does in a view that gives it no meaning of its own. */
+/** The key that this one stands for in a view that gives it no meaning of its own. */
 export const moveOf = (label: string): string => MOVES[label] ?? label
 
 /** If a key has several entries, the one that is in the footer now, or else the first. */

@@ -1,4 +1,4 @@
-/** What a pair or an NFS mount says in words: what went wrong, and at the end what was measured, found, and has changed. Pure. */
+/** The measurement of a pair or an NFS mount in words: failures, and at the end the results, findings and changes. Pure. */
 import { printable } from '../../base/printable.ts'
 import { testSummary } from '../../ops/net/format-test.ts'
 import { styleOf, type Theme } from '../compositor/scene.ts'

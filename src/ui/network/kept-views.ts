@@ -1,4 +1,4 @@
-/** A kept result that is opened from the list: the picture of a mesh, or the charts of a pair or an NFS mount. */
+/** A kept result, opened from the list: the picture of a mesh, or the charts of a pair or an NFS mount. */
 import { timeText } from '../../base/time-text.ts'
 import type { TestConclusion } from '../../ops/net/kept-test.ts'
 import { LazyLineChart } from '../charts/lazy-line-chart.ts'

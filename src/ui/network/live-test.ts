@@ -1,4 +1,4 @@
-/** A measurement in the Network tab that is drawn second by second, as charts. */
+/** A measurement in the Network tab that is drawn as charts, second by second. */
 import { sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -15,7 +15,7 @@ import { openExport, testExport } from './result-export.ts'
 
 type TestRecord = { readonly failures: string[] }
 
-/** `help` ends the sentences of the keys that stop and repeat it. */
+/** `help`: the ends of the help sentences of the keys that stop and repeat it. */
 export function liveTestKeys(id: LiveTestId, name: string, help: { readonly stop: string; readonly again: string }) {
   const on =
     (isMeasuring: boolean) =>
@@ -31,7 +31,7 @@ export function liveTestKeys(id: LiveTestId, name: string, help: { readonly stop
   )
 }
 
-/** `O`: what the user ordered, `R`: what is measured. */
+/** `O`: the order of the user, `R`: the record of the measurement. */
 export abstract class LiveTest<O, R extends TestRecord> extends NetTest<O> {
   readonly #chart = new LazyLineChart()
   #order: O | undefined

@@ -62,7 +62,7 @@ export function pictureOf(
   }
 }
 
-/** The cursor is on the link that needs attention first: the slowest one, one that failed, or the one of the first finding. */
+/** Puts the cursor on the link that needs attention first: the slowest, a failed one, or that of the first finding. */
 export function openPicture(picture: MeshPicture): PictureState {
   const [link] = troubled(picture)
   const [from, to] = link === undefined ? (picture.findings[0]?.hosts ?? []) : [link.from, link.to]

@@ -18,7 +18,7 @@ export type MeshRun = {
   readonly phase: 'survey' | 'plan' | 'install' | 'measuring' | 'done'
   readonly plan: MeshPlan
   readonly tools: ToolPlan | undefined
-  /** The installation of iperf that runs, or that came before this plan. */
+  /** The installation of iperf that is running, or that ended before this plan. */
   readonly install: ChangeView | undefined
   readonly hosts: readonly MeshHost[]
   readonly pings: readonly PingResult[]
@@ -67,7 +67,7 @@ export const canInstall = ({ phase, tools }: MeshRun): boolean => phase === 'pla
 export const isDeciding = ({ phase, install }: MeshRun): boolean =>
   phase === 'install' && (install?.phase === 'check' || install?.phase === 'ask')
 
-/** What came of an installation, and what removes it again. Printable. */
+/** The result of an installation, and how to undo it. Printable. */
 export function installWords({ steps, plan, said }: ChangeView): readonly { text: string; isBad: boolean }[] {
   const ended = [...steps.values()]
   const done = ended.filter(({ state }) => state.kind === 'done')

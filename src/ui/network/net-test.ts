@@ -1,4 +1,4 @@
-/** A measurement in the Network tab: it is asked for in one line, and continues while another view or tab is shown. */
+/** A measurement in the Network tab: a prompt takes its order, and it continues while another view or tab is shown. */
 import { sentenceOf } from '../../base/errors.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
@@ -18,11 +18,11 @@ export type NetTestParts = {
 
 const SHOW_EVERY_MS = 200
 
-/** `O`: what the user ordered. */
+/** `O`: the order of the user. */
 export abstract class NetTest<O> implements NetworkView {
   protected readonly parts: NetTestParts
   protected readonly showing: ThrottledAction
-  /** Of what runs now. */
+  /** Stops what runs now. */
   protected working: AbortController | undefined
   protected isDisposed = false
 
@@ -40,12 +40,12 @@ export abstract class NetTest<O> implements NetworkView {
   /** @throws MusterError */
   protected abstract read(text: string): O
   protected abstract begin(order: O): void
-  /** Brings what was measured into the state. */
+  /** Writes the measurement into the console's state. */
   protected abstract publish(): void
 
   open(): void {}
 
-  /** `preview`: what an order would do. */
+  /** `preview`: shows what an order would do. */
   protected prompt(
     options: Omit<PromptOptions, 'check' | 'onSubmit'>,
     preview: (order: O) => readonly DialogLine[],

@@ -13,7 +13,7 @@ export interface NetTestsPort {
   meshOptions(words: readonly string[], hosts: readonly string[]): MeshOptions
   /** The programs and addresses of each host. */
   survey(order: MeshOrder, signal: AbortSignal): Promise<readonly MeshHost[]>
-  /** Installs iperf on those of these hosts that lack it, as `muster net mesh --install`: shows the plan, and asks. */
+  /** Installs iperf on the hosts of the order that lack it, as `muster net mesh --install` does: shows the plan, and asks. */
   installIperf(order: MeshOrder, signal: AbortSignal, handlers: ChangeHandlers): Promise<ChangeEnd['kind']>
   /** Measures, judges, compares with the last result, and keeps the new one. */
   measureMesh(
@@ -24,8 +24,8 @@ export interface NetTestsPort {
   /** As `muster net pair` takes them. @throws MusterError */
   pairOptions(words: readonly string[], hosts: readonly string[]): PairOptions
   /**
-   * Fills the record, and calls `changed` after each change; when both directions have ended or after the signal, judges it,
-   * compares it with the last one of the same kind, and keeps it.
+   * Fills the record, and calls `changed` after each change. When both directions have ended, or after the signal, judges the
+   * result, compares it with the last one of the same kind, and keeps it.
    */
   measurePair(
     record: PairRecord,

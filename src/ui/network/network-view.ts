@@ -12,11 +12,11 @@ export type LiveTestId = 'pair' | 'nfs'
 
 export type NetworkViewId = LiveTestId | 'live' | 'mesh' | 'results' | 'kept' | 'kept-test'
 
-/** `record`: as the events of the measurement fill it. */
+/** `record` is filled by the events of the measurement. */
 export type LiveRun<R> = {
   readonly record: R
   readonly isMeasuring: boolean
-  /** At the end; undefined also if it could not be measured at all. */
+  /** Set at the end; undefined if nothing could be measured. */
   readonly conclusion: TestConclusion | undefined
 }
 

@@ -17,7 +17,7 @@ const LEAST_TOP = 0.1
 export function nfsPanes(run: LiveRun<NfsRecord>, { rect, theme, chart }: PaneContext): readonly PaneView[] {
   const { record, isMeasuring } = run
   const { test } = run.conclusion ?? {}
-  // At the end a rate counts that took less than a second.
+  // At the end, a rate over less than a second counts, too.
   const { writes, reads, smallFiles } = test?.kind === 'nfs' ? test.record : record
   const columns = rect.width - 2
   const words = [

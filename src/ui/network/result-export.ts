@@ -1,4 +1,4 @@
-/** Writes a result as SVG or CSV, to a path that is asked for. */
+/** Asks for a path, and writes a result there as SVG or CSV. */
 import { sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { testCsv, testSvg } from '../../ops/net/format-test.ts'
@@ -11,7 +11,7 @@ import type { PageContext } from '../state/console-state.ts'
 import type { MeshPicture } from './mesh-picture.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
 
-/** `rows`: what the CSV has a line for. */
+/** `rows`: what the lines of the CSV are, such as `12 links`. */
 type Exported = { svg(): string; csv(): string; readonly rows: string }
 
 export function meshExport({ report, findings, timeMs, names }: MeshPicture): Exported {

@@ -20,12 +20,12 @@ export type KeptRow = {
   readonly hosts: string
   readonly way: string
   readonly measured: number
-  /** 0: it has no links. */
+  /** 0 for an NFS mount. */
   readonly links: number
-  /** Of all links, or of the first value that was measured. */
+  /** The median over all links of a mesh, or of the first rate of another test. */
   readonly median: { readonly text: string; readonly bitsPerSecond: number } | undefined
   readonly gravity: Gravity | undefined
-  /** The worst finding, or what was measured. */
+  /** The worst finding, or the measured values. */
   readonly found: string
 }
 

@@ -1,4 +1,4 @@
-/** The kept results in the Network tab: a list, of which one is opened, or two are compared. */
+/** The list of kept results in the Network tab, to open one or compare two. */
 import { printable } from '../../base/printable.ts'
 import { compareTests, judgeTest, type KeptTest, type TestConclusion } from '../../ops/net/kept-test.ts'
 import { judgeMesh } from '../../ops/net/mesh/judge.ts'
@@ -39,7 +39,7 @@ const listKeys = keyTable<ConsoleState>()(
 
 export const resultsKeys: readonly KeyEntry<ConsoleState>[] = listKeys
 
-/** Of the same hosts and the same test. */
+/** Whether it is an earlier result of the same test and hosts. */
 const isEarlier = (row: KeptRow, than: KeptRow): boolean =>
   row.test === than.test && row.hosts === than.hosts && row.timeMs < than.timeMs
 
@@ -209,7 +209,7 @@ export class ResultsView implements NetworkView {
     this.#show('test' in opened ? 'kept-test' : 'kept')
   }
 
-  /** What changed comes first: it was asked for. */
+  /** Changes come first, because the user asked for them. */
   #opened(path: string | undefined, olderPath?: string): MeshPicture | TestConclusion | undefined {
     const read = (from: string | undefined): KeptMesh | KeptTest | undefined => {
       const kept = from === undefined ? undefined : this.#port.readKept(from)

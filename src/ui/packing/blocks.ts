@@ -44,7 +44,7 @@ export const jobSpan = (job: number, text: string, theme: Theme, group?: number)
   style: jobStyle(job, theme, group),
 })
 
-/** The colour group of a job: its own, or that of its user, who keeps it. */
+/** The colour group of a job: its own, or one for each user that stays the same. */
 export function colourGroup({ job, user }: { readonly job: number; readonly user: string }, isByUser = false): number {
   if (!isByUser || user === '' || job <= 0) return job
   let hash = 0

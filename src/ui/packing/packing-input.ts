@@ -59,7 +59,7 @@ export type PackingInput = {
   readonly rect: Rect
   readonly theme: Theme
   readonly nowMs: number
-  /** How the user filters the hosts, and the jobs that wait. */
+  /** The filters of the hosts and of the waiting jobs. */
   readonly tables?: { readonly hosts: TableView; readonly waiting: TableView }
   /** A click on a block, and the wheel over the jobs that wait. */
   select?(spot: BlockSpot): void
@@ -72,16 +72,16 @@ export type PackingInput = {
 export const HOSTS = ' packing'
 export const WAITING = ' waiting'
 
-/** Undefined: there are no hosts to filter. */
+/** The table that the user can filter; undefined: there are no hosts. */
 export function packingTable(state: ConsoleState): TableFrame | undefined {
   const { status, trouble, isInWaiting } = state.queue
   const isQueueAlone = shownPlaces(state).every((place) => place === 'queue')
   if (isQueueAlone && (status === undefined || trouble !== undefined)) return undefined
-  // Both have their own order.
+  // No columns to sort by: hosts and waiting jobs have an order of their own.
   return { id: isInWaiting === true ? WAITING : HOSTS, columns: [] }
 }
 
-/** The hosts of a cluster that the filter leaves: by their names, and by the jobs on them and whose they are. */
+/** The hosts of a cluster that the filter leaves, by their names and by the names and users of their jobs. */
 export function shownHosts({ hosts, cards, down }: PackedCluster, view: TableView | undefined): readonly PackedHost[] {
   if (view === undefined) return hosts
   const cardsOn = ({ holdings, devices }: PackedHost) =>

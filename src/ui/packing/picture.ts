@@ -40,7 +40,7 @@ export type PackedCluster = {
   readonly waitingCount: number
 }
 
-/** Nothing is known of it. */
+/** A cluster of which nothing is known. */
 export const NO_CLUSTER: PackedCluster = {
   ...{ key: '', hosts: [], down: {}, cards: new Map(), waiting: [], waitingCount: 0 },
   othersOn: () => [],

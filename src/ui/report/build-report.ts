@@ -14,7 +14,7 @@ export type ReportGroup = {
 export type ReportSection = {
   readonly kind: 'typed' | 'run'
   readonly atMs: number
-  /** Undefined: nothing of it was echoed, or a host hid it. */
+  /** What was typed; undefined: it was not echoed, or a host did not echo it. */
   readonly title: string | undefined
   /** The hosts that did not echo it. */
   readonly hiddenBy: readonly string[]
@@ -26,12 +26,12 @@ export type ReportSection = {
 export type SessionReport = {
   readonly sections: readonly ReportSection[]
   readonly droppedSections: number
-  /** They echoed nothing that was typed into them, while others did. */
+  /** Hosts that echoed nothing while others did. */
   readonly withoutEcho: readonly string[]
   readonly hosts: readonly string[]
 }
 
-/** Shorter ones would hide half of the report: they are hidden as whole words, where they were typed. */
+/** Shorter secrets would hide half of the report: they are hidden as whole words, and only where they were typed. */
 const SHORTEST_SECRET = 4
 const HIDDEN = '[not shown: typed without echo]'
 /** From the beginning and from the end of an answer. */
@@ -80,7 +80,7 @@ function hiding(secrets: ReadonlySet<string>): Hide {
   return (text) => longestFirst.reduce((sum, secret) => sum.replaceAll(secret, HIDDEN), text)
 }
 
-/** Also the short ones that were typed with this entry, on any host. */
+/** Also hides the short secrets that were typed in this entry, on any host. */
 function hidingShort({ parts }: TypedEntry, secrets: ReadonlySet<string>, hide: Hide): Hide {
   const typed = [...parts.values()].flatMap((part) => part.typed.lines.map(({ text }) => text))
   const short = [...new Set(typed)].filter((text) => text.length < SHORTEST_SECRET && secrets.has(text))

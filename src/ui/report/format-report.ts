@@ -8,7 +8,7 @@ import type { ReportGroup, ReportSection, SessionReport } from './build-report.t
 
 export type ReportFacts = { readonly cluster: string; readonly nowMs: number }
 
-/** Names the hosts that hid what others echoed: that may be a lie. */
+/** Names the hosts that did not echo what others echoed: a host may lie to hide it. */
 function withoutEcho({ hiddenBy, hosts }: ReportSection): string {
   const isAll = hiddenBy.length === 0 || hiddenBy.length === hosts.length
   return isAll ? 'typed without echo' : `not shown: ${foldHostSet(hiddenBy)} did not echo it`
@@ -44,7 +44,7 @@ function summaryOf(report: SessionReport, { nowMs }: ReportFacts): readonly stri
     ...(different.length === 0 ? [] : [`Output differed: ${different.join(', ')}`]),
     ...(silent.length === 0
       ? []
-      : [`${foldHostSet(silent)} echoed nothing: what was typed there is not shown, also on the other hosts`]),
+      : [`${foldHostSet(silent)} echoed nothing: what was typed there is hidden on all hosts`]),
     ...(droppedSections === 0 ? [] : [`${droppedSections} earlier entries were left out`]),
   ]
 }

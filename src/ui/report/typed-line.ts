@@ -53,7 +53,7 @@ export class TypedLines {
   /** Undefined: no more output belongs to it. */
   #echo: { readonly row: Row; readonly decoder: InstanceType<typeof TextDecoder> } | undefined
   #unfinished = ''
-  /** No character is incomplete. */
+  /** Whether no character is half received. */
   #isWhole = true
   #startMs: number | undefined
   #isEntered = false
@@ -114,7 +114,7 @@ export class TypedLines {
     if (this.#echo === undefined || this.#outputBytes > MOST_OUTPUT_BYTES) return
     const { row, decoder } = this.#echo
     this.#outputBytes += bytes.length
-    // An echo, with every key from every host.
+    // The common case, for every key and host: a plain echo.
     const echo = this.#unfinished === '' && this.#isWhole ? plainText(bytes) : ''
     if (echo !== '') {
       for (const character of echo) row.print(character)
@@ -157,7 +157,7 @@ export class TypedLines {
   }
 }
 
-/** '' unless it is a few printable ASCII characters. */
+/** The text, if it is a few printable ASCII characters; otherwise ''. */
 function plainText(bytes: Uint8Array): string {
   if (bytes.length > MOST_PLAIN_BYTES) return ''
   let text = ''

@@ -35,7 +35,7 @@ export type RowsPaneInput = {
   readonly theme: Theme
 } & Pick<PaneMouse, 'list' | 'scroll'>
 
-/** Of a filter and its counts in the frame: rows in view are left out for them. */
+/** The filter and its counts need this much of the frame; a narrower frame does not show the rows in view. */
 const FILTER_COLUMNS = 32
 
 const TOP: ScrollPlace = { offset: 0, isFollowing: false }

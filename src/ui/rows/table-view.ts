@@ -215,7 +215,7 @@ export type FilteredTable = {
   readonly noun: string
   /** How many rows there are without the filter. */
   readonly all: number
-  /** How many are left, where a row of the pane is not one of the table. */
+  /** How many the filter leaves, if rows of the pane are not rows of the table. */
   readonly shown?: number
 }
 

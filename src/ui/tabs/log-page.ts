@@ -112,7 +112,7 @@ type Layout = {
   readonly columns: number
   readonly hostColumns: number
   readonly timeColumns: number
-  /** When today began; earlier times have their day. */
+  /** When today began; earlier times are shown with their date. */
   readonly todayMs: number
   readonly theme: Theme
 }

@@ -1,10 +1,10 @@
-/** Notices that a console was attached inside one of its own panes, where it would show itself for ever and nobody could type into it. */
+/** Detects that a console was attached inside one of its own panes, where it would show itself for ever and take no keys. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import type { Fleet } from '../../ssh/create-fleet.ts'
 
-/** A mark that takes longer is not noticed. */
-const LOOK_MS = 30_000
+/** A mark that takes longer is missed. */
+const WATCH_MS = 30_000
 
 export type OwnPaneOptions = {
   readonly fleet: Pick<Fleet, 'on'>
@@ -14,7 +14,7 @@ export type OwnPaneOptions = {
   onFound(host: string): void
 }
 
-/** Sends the terminal a random mark that shows nothing (an OSC that no terminal knows), and looks for it in the output of hosts. */
+/** Sends the terminal a random, invisible mark (an OSC that no terminal knows), and watches the output of hosts for it. */
 export function watchOwnPane({ fleet, clock, write, onFound }: OwnPaneOptions): Disposable {
   const mark = randomBytes(16).toString('hex')
   /** The end of each host's output so far: the mark may come in pieces. */
@@ -31,7 +31,7 @@ export function watchOwnPane({ fleet, clock, write, onFound }: OwnPaneOptions): 
     stop()
     onFound(event.host)
   })
-  const timer = clock.after(LOOK_MS, stop)
+  const timer = clock.after(WATCH_MS, stop)
   write(Buffer.from(`\x1b]7713;${mark}\x1b\\`))
   return { [Symbol.dispose]: stop }
 }

@@ -39,7 +39,7 @@ export type TerminalOptions = {
   onFatal?(): void
   /** The terminal is gone. True: the program continues without it, and this session is disposed of. */
   onLost?(): boolean
-  /** Nothing caught this error. True: the program continues; without this, it ends. */
+  /** Handles an uncaught error. True: the program continues. Without this, it ends. */
   onFault?(error: unknown): boolean
   /** What a library printed, or Node warned about: it does not reach the terminal. */
   onPrint?(text: string): void
@@ -162,7 +162,7 @@ export function enterTerminal(options: TerminalOptions): Disposable {
   for (const event of ['uncaughtException', 'unhandledRejection'])
     listen(fatalListeners, host, event, (thrown: unknown) => {
       const error = thrown ?? new Error(event)
-      // While it ends, a second error must not keep it.
+      // A second error must not stop it from ending.
       if (exitCode !== undefined || !options.onFault?.(error)) handleFatal(CRASH_CODE, error)
     })
   enter()

@@ -63,7 +63,7 @@ describe('the Bring-up tab', () => {
 
   it.each(
     SIZES,
-  )('shows why beside or below the table, and what the other hosts have, on %i×%i', async (columns, rows) => {
+  )('shows the reason beside or below the table, and what the other hosts have, on %i×%i', async (columns, rows) => {
     const { type, port, text, console } = await openTab(columns, rows)
     const nowMs = console.clock.now()
     const missing = ['m1', 'm2'].map((host) => ({ ...statusOf(host, 'missing', nowMs), because: ['SSH key: missing'] }))
@@ -118,7 +118,7 @@ describe('the Bring-up tab', () => {
     expect(header()).toContain('facts 12 s old')
   })
 
-  it('leaves out their age before the names of the tabs', async () => {
+  it('drops the age of facts from the header before the names of the tabs', async () => {
     const { clock, header } = await openTab(112, 40)
     clock.advance(12_000)
     expect(header()).not.toContain(' old ')

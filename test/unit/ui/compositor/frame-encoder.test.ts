@@ -97,7 +97,7 @@ test.each([
   expect(encode(from, to)).toBe(`\x1b[1;1H\x1b[0m${written}\x1b[1;2Hxxxxxxxx`)
 })
 
-test('writes a young emoji, which a terminal may not know, over blanks', () => {
+test('writes an emoji that a terminal may not know over blanks', () => {
   expect(encode(line('xxxxxxxxxxxx'), line('🫨xxxxxxxxxx'))).toBe('\x1b[1;1H\x1b[0m  \x1b[1G🫨\x1b[1;3Hxxxxxxxx')
 })
 
@@ -105,7 +105,7 @@ test('writes what follows an accented letter at its own position, but not again'
   expect(encode(line('xxxxxxxxxxxx'), line('e\u0301xxxxxxxxxxx'))).toBe('\x1b[1;1H\x1b[0me\u0301')
 })
 
-test('writes no character of disputed width again to bridge a gap', () => {
+test('does not write a character of disputed width again to bridge a gap', () => {
   expect(encode(line('a\u05cdbcd'), line('A\u05cdbcD'))).toBe('\x1b[1;1H\x1b[0mA\x1b[3CD')
 })
 

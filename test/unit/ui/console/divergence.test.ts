@@ -169,7 +169,7 @@ describe('the hosts that differ', () => {
 })
 
 describe('screens that f compares', () => {
-  it('leave no mark behind, since they are not compared again', async () => {
+  it('leave no marks, since they are not compared again', async () => {
     const harness = await atPrompts()
     await harness.print('m2', 'older output\r\n')
     await harness.print('m2', prompt('m2'))

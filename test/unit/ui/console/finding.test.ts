@@ -163,12 +163,12 @@ describe('the help', () => {
   })
 })
 
-it('shows the settings as preferences.yaml has them, with their units', () => {
+it('shows settings as in preferences.yaml, with units', () => {
   const harness = createConsoleHarness()
   harness.type(`${LEADER},`)
   const text = linesOf(harness).join('\n')
   expect(text).toMatch(/^pane +\{ columns: 40, rows: 8 \}$/m)
-  expect(text).toMatch(/^history +1000 lines of each host$/m)
+  expect(text).toMatch(/^history +1000 lines per host$/m)
   expect(text).toMatch(/^keep_for +8 h$/m)
   expect(text).toMatch(/^macros +none$/m)
 })

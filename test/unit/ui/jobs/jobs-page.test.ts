@@ -111,7 +111,7 @@ describe('the Jobs tab', () => {
     expect(text()).not.toContain('epoch 1')
   })
 
-  it('keeps the row that is shown selected when newer jobs appear above it', async () => {
+  it('keeps the row selected when newer jobs appear above it', async () => {
     const { text, queue, clock, press, titles } = await openTab('5')
     expect(text()).toMatch(/^▸6 +queued/m)
     queue.jobs.push(jobOf(7, { kind: 'queued' }))
@@ -124,7 +124,7 @@ describe('the Jobs tab', () => {
     expect(text()).toMatch(/^▸7 +queued/m)
   })
 
-  it('shows whole names and what they ask for where the screen is wide', async () => {
+  it('shows whole names and requests on a wide screen', async () => {
     const long = 'a name that is longer than twenty columns'
     const jobs = [jobOf(1, { kind: 'queued' }, { name: long })]
     expect((await openTab('5', 240, 67, jobs)).text()).toMatch(new RegExp(`^▸1 +queued.* CPU .* ${long}$`, 'm'))
@@ -143,7 +143,7 @@ describe('the Jobs tab', () => {
     expect(visited).toEqual([last, first, last, first, last, first, last, first])
   })
 
-  it('says what a key cannot do about a job that is done, and leaves keys of other views alone', async () => {
+  it('says why a key does not apply to a finished job, and ignores keys of other views', async () => {
     const { press, console } = await openTab('5')
     await press('jc')
     expect(console.state.notice?.text).toBe('no job to cancel in this row')

@@ -65,7 +65,7 @@ it('shows all of 64 hosts on 240×67 with two columns for each link, readable wi
 })
 
 it('selects the link that the first finding is about', () => {
-  // Slow for its two hosts, which reach more with others, but not against the median.
+  // Slow for its two hosts, which are faster with others, but not slow compared with the median.
   const rates: Readonly<Record<string, number>> = { m1m2: 1300, m2m1: 1300, m3m4: 1300, m4m3: 1300, m2m3: 650 }
   const report = meshOf(4, (from, to) => measured(rates[from + to] ?? 900))
   const { row, column } = openPicture(pictureOf(report, 0, judgeMesh(report)))
@@ -244,7 +244,7 @@ describe('the installation of iperf3 from the plan', () => {
     }
   }
 
-  it('shows its own plan, its steps, and then a new plan of the mesh with what was installed', async () => {
+  it('shows its own plan, its steps, and then a new plan of the mesh that names what was installed', async () => {
     const test = begin()
     await test.plan()
     expect(test.text()).toMatch(/iperf3 is not installed on m\[2-3\]\s+Press i to install it first/)
@@ -272,7 +272,7 @@ describe('the installation of iperf3 from the plan', () => {
     test.harness.console[Symbol.dispose]()
   })
 
-  it('goes back to the plan of the mesh when it is declined, and stops when it is asked to', async () => {
+  it('returns to the plan of the mesh when declined, and stops on request', async () => {
     const test = begin()
     await test.plan()
     const answer = test.ask()

@@ -37,7 +37,7 @@ function reportOf(names: readonly string[], slow: string): MeshReport {
   return { hosts: [], pings: [], links }
 }
 
-it('measures the two marked hosts, shows what arrived in each direction, and keeps it', async () => {
+it('measures the two marked hosts, shows what arrived in each direction, and keeps the result', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-results-'))
   onTestFinished(() => rmSync(directory, { recursive: true }))
   const environment = { XDG_STATE_HOME: directory }

@@ -121,7 +121,7 @@ describe('the filter', () => {
   it.each([
     [80, 24],
     [240, 67],
-  ])('leaves hosts by name, job and user, says when none is left, and Esc clears it, on %i×%i', async (columns, rows) => {
+  ])('selects hosts by name, job and user, says when none matches, and is cleared by Esc, on %i×%i', async (columns, rows) => {
     const { harness } = await open(columns, rows)
     harness.type('/m2')
     expect(screen(harness)).toMatch(/ packing {2}\/m2▏ {2}1 of 3 /)
@@ -144,7 +144,7 @@ describe('the filter', () => {
   it.each([
     [80, 24],
     [120, 40],
-  ])('has one of its own for the jobs that wait, on %i×%i', async (columns, rows) => {
+  ])('is separate for the waiting jobs, on %i×%i', async (columns, rows) => {
     const { harness, queue } = await open(columns, rows)
     const jobs = [jobOf(1, runningOn('m1', 0)), ...[2, 3, 4, 5, 6, 7].map((id) => jobOf(id, { kind: 'queued' }))]
     const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
@@ -324,7 +324,7 @@ describe('the selected block', () => {
     expect(harness.console.state.queue.spec).toBe(1)
   })
 
-  it('goes to the first and the last one with g and G', async () => {
+  it('moves to the first and the last block with g and G', async () => {
     const { harness } = await open()
     harness.type('G')
     expect(harness.console.state.queue.spot).toMatchObject({ host: 'm3' })

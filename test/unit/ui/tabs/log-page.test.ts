@@ -35,7 +35,7 @@ describe('the tab Log', () => {
     expect(rows(harness).at(-1)).toMatch(/word199$/)
   })
 
-  it('has the day before times of other days, and finds lines by their day', () => {
+  it('shows the date of lines that are not of today, and finds lines by date', () => {
     const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 80, rows: 24 } })
     harness.type(`${LEADER}6`)
     expect(rows(harness)).toEqual([expect.stringMatching(/^ \d\d:\d\d:\d\d m1 connected$/)])
