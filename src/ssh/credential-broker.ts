@@ -1,4 +1,4 @@
-/** Hosts of one file that ask the same share one dialog. A wrong answer goes to no other host, so that a typing error does not lock accounts. */
+/** Hosts with the same question and password scope share one dialog. A wrong answer goes to no other host, so that a typing error does not lock accounts. */
 import { type Clock, systemClock } from '../base/clock.ts'
 import { printable } from '../base/printable.ts'
 import type { Secret } from '../base/secret.ts'
@@ -219,7 +219,7 @@ export class CredentialBroker implements CredentialAsker, Disposable {
   }
 }
 
-/** Whose password it is: hosts of several files may have users of the same name. */
+/** Identifies the password: hosts of different files may have users with the same name. */
 const inScope = (user: string, scope: string | undefined): string => JSON.stringify([scope ?? null, user])
 
 function secretQuestion(kind: 'passphrase' | 'password', of: string, title: Question['title']): Question {

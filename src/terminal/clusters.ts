@@ -4,10 +4,10 @@ import { CLUSTER_BIT, CODE_MASK, WIDTH_SHIFT } from './cells.ts'
 // Cf is checked apart from Co and Cn: private use (icons of prompts) and what this Unicode version does not know yet are fine.
 const ALONE_IS_NOTHING = /[\p{Cc}\p{Cf}\p{Cs}\p{M}\p{Zl}\p{Zp}]/u
 const SOFT_HYPHEN = 0xad
-/** Unassigned, or emoji of later years, which a terminal may not know yet: tmux shows nothing, others a box. The hexagrams became wide in Unicode 16. */
+/** Unassigned characters, and emoji that a terminal may not know yet: tmux shows nothing, others a box. The hexagrams became wide in Unicode 16. */
 const DISPUTED = /[\p{Cn}\u3248-\u324f\u4dc0-\u4dff\u{1f6d5}-\u{1f6ff}\u{1f7e0}-\u{1f7ff}\u{1f900}-\u{1faff}]/u
 
-/** Answers by code point: 1 yes, 2 yes but terminals disagree about its width, -1 no, 0 not known yet. */
+/** By code point, whether it is printable: 1 yes, 2 yes but terminals disagree about its width, -1 no, 0 not known yet. */
 const known = new Int8Array(0x11_0000)
 
 /** Whether a code point may stand in a cell: it acts on no terminal, hides and reorders no text, is visible, and no space (a blank cell is code 0). */

@@ -1,6 +1,6 @@
 /**
- * `@xterm/addon-unicode-graphemes` 0.4 takes its tables for the start of a shared pool of Node's buffers, so there is none while it
- * is loaded. A static import would be carried out before that, also in a bundle.
+ * `@xterm/addon-unicode-graphemes` 0.4 reads its tables from the start of a buffer pool that Node shares, so there must be no pool
+ * while it is loaded. A static import would be evaluated earlier, also in a bundle.
  */
 const POOL_BYTES = Buffer.poolSize
 Buffer.poolSize = 0

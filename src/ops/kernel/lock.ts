@@ -26,8 +26,8 @@ const TIMEOUT_MS = 30_000
 /**
  * The sleep does not keep the channel open, so that the end of a killed holder is noticed at once. The owner is in the arguments of
  * the holder, where another Muster that finds the lock taken reads it; a process that only waits has another name. If the holder is
- * this owner's, which reached the same machine under another name, the lock is already held. One grep finds the few processes to
- * look at: three programs for each of 860 processes took 29 s on a busy machine, one grep for all of them 0.2 s.
+ * this owner's, which reached the same machine under another name, the lock is already held. One grep finds the few processes
+ * of interest: with 860 processes on a busy machine it took 0.2 s, and three programs for each process 29 s.
  */
 function lockScript(owner: string, waitS: number): string {
   return `command -v flock > /dev/null || exit ${NO_FLOCK_CODE}
@@ -219,7 +219,7 @@ function lockHost(
       },
     })
     .then((ended) => {
-      // Nobody cancelled it.
+      // The time limit stopped it, not the user.
       const isLate = isOverLimit && ended.outcome.kind === 'cancelled'
       const result: ScriptResult = isLate ? { ...ended, outcome: { kind: 'timeout' } } : ended
       const { outcome } = result

@@ -2,7 +2,7 @@
 import { timeText } from '../../base/time-text.ts'
 import type { NetFinding } from './mesh/judge.ts'
 
-/** From this part on, a rate has changed. */
+/** A rate has changed if it differs by more than this part. */
 export const CHANGE = 0.2
 const SHOWN = 6
 
@@ -10,11 +10,11 @@ export type Change = {
   /** What changed, and the two values: `m1 → m2 941 Mbit/s → 112 Mbit/s`. */
   readonly words: string
   readonly hosts: readonly string[]
-  /** How fast it is, in parts of the earlier result. */
+  /** Speed relative to the earlier result; 1: the same. */
   readonly ratio: number
 }
 
-/** `where`: what a result that is as fast as before is about. */
+/** `where`: appended to the note that nothing changed, such as ` on every link`. */
 export function changeFindings(
   all: readonly Change[],
   timeMs: number,

@@ -1,6 +1,6 @@
 import { printable } from '../../base/printable.ts'
 
-/** A text that a spreadsheet would take for a formula gets an apostrophe; in many countries a semicolon begins the next cell. */
+/** Text that a spreadsheet would take for a formula gets an apostrophe, also after a semicolon, which starts a cell in some locales. */
 export function csvCell(value: string | number | undefined): string {
   if (value === undefined) return ''
   if (typeof value === 'number') return String(Number(value.toFixed(3)))

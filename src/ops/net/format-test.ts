@@ -8,7 +8,7 @@ import type { NetFinding } from './mesh/judge.ts'
 import { nfsPlace, nfsSummary } from './nfs/measure-nfs.ts'
 import { pairSummary } from './pair/pair-record.ts'
 
-/** What was measured, in sentences. Not printable yet. */
+/** The results in words. Not printable yet. */
 export const testSummary = (test: KeptTest): readonly string[] =>
   test.kind === 'pair' ? pairSummary(test.record) : nfsSummary(test.record)
 

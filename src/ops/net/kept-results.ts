@@ -9,7 +9,7 @@ export type ResultKind = 'mesh' | 'pair' | 'nfs'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const KEPT = 200
-/** A result of 64 hosts has 1 MB. */
+/** A mesh of 64 hosts takes 1 MB. */
 const MOST_BYTES = 2 ** 24
 const NAME = /^(mesh|pair|nfs)-([\dTZ.-]+)\.json$/
 
@@ -28,7 +28,7 @@ export function keepResult(environment: Environment, kind: ResultKind, time: str
   return path
 }
 
-/** Newest first. None where another user could have written them. */
+/** Newest first. Empty if another user could have written them. */
 export function resultPaths(
   environment: Environment,
   kinds: readonly ResultKind[] = ['mesh', 'pair', 'nfs'],
@@ -50,7 +50,7 @@ export function resultPaths(
 
 export const kindOf = (path: string): string | undefined => NAME.exec(basename(path))?.[1]
 
-/** What a file holds, unchecked; undefined: it is no JSON, or too large. */
+/** The content of a file, unchecked; undefined: not JSON, or too large. */
 export function readResult(path: string): unknown {
   try {
     return statSync(path).size > MOST_BYTES ? undefined : JSON.parse(readFileSync(path, 'utf8'))

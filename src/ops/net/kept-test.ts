@@ -13,7 +13,7 @@ const VERSION = 1
 const MOST_VALUES = 100_000
 const MOST_FAILURES = 100
 const MOST_TEXT = 4096
-/** A time that is not this many times longer or shorter may be chance. */
+/** A smaller change of a time may be chance. */
 const TIME_FACTOR = 2
 
 type Kept<K extends string, R> = {
@@ -33,7 +33,7 @@ export type KeptTest = KeptPair | KeptNfs
 export type TestConclusion = {
   readonly test: KeptTest
   readonly findings: readonly NetFinding[]
-  /** The result that it is compared with. */
+  /** The earlier result that it is compared with. */
   readonly last: KeptTest | undefined
   /** Why it was not kept. */
   readonly problem: string | undefined
@@ -47,7 +47,7 @@ export const pairTest = (record: PairRecord, way: string, timeMs: number): KeptP
   record,
 })
 
-/** Blocks that do not fill a second count if there is nothing else. */
+/** A measurement shorter than a second has no full second: then its blocks make one rate. */
 export function nfsTest(record: NfsRecord, timeMs: number): KeptNfs {
   const { writes, reads, pending } = record
   const rates = (values: number[], { bytes, seconds }: { readonly bytes: number; readonly seconds: number }) =>
@@ -58,7 +58,7 @@ export function nfsTest(record: NfsRecord, timeMs: number): KeptNfs {
 
 export type SeriesUnit = 'bit/s' | 'B/s' | 'ms'
 
-/** What was measured, a value for each second or file. */
+/** Measured values, one for each second or file. */
 export type TestSeries = {
   readonly name: string
   readonly unit: SeriesUnit
@@ -91,7 +91,7 @@ export function formatValue(value: number, unit: SeriesUnit): string {
 export const hostsOf = ({ kind, record }: KeptTest): readonly string[] =>
   kind === 'pair' ? [record.first, record.second] : [record.host]
 
-/** Of equal tests only results of the same way are compared. */
+/** Two results can be compared if this is equal: the same hosts or mount, measured the same way. */
 function subjectOf(test: KeptTest): string {
   if (test.kind === 'pair') return JSON.stringify([test.kind, test.way, hostsOf(test).toSorted()])
   const { host, directory, mount, isCached } = test.record
@@ -111,7 +111,7 @@ export function judgeTest({ kind, record }: KeptTest): readonly NetFinding[] {
   return found === undefined ? [] : [found]
 }
 
-/** Rates, and times that are at least twice as long or half as long. */
+/** Compares medians: all rates, and times that are at least twice or half as long. */
 export function compareTests(test: KeptTest, earlier: KeptTest, nowMs: number): readonly NetFinding[] {
   const old = new Map(seriesOf(earlier).map((series) => [series.name, series]))
   const changes = seriesOf(test).flatMap(({ name, unit, values, hosts }): Change[] => {

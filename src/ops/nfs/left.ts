@@ -76,7 +76,7 @@ const KINDS: Readonly<Record<string, LeftKind>> = {
   proof: { title: 'files of a check', isBrief: true },
   measured: {
     title: 'files of a measurement',
-    // Another host of the same storage may be faster; listing it makes the client ask the server again.
+    // Another host may have removed it already; listing it makes the NFS client ask the server again.
     remove: `${REMOVE_MEASURED}\nremove "$p" || { ls "$p" > /dev/null 2>&1; [ ! -e "$p" ]; }`,
     isBrief: true,
   },
@@ -112,7 +112,7 @@ export const left = defineLeft<Facts>({
 
 const MEASURED = "'.muster-nfs-????????'"
 
-/** Measurements are made in any directory: those of all NFS mounts are searched, beside what `left_each` finds. */
+/** A measurement can be in any directory, so all NFS mounts are searched, beside what `left_each` finds. */
 function findScript(wanted: NfsWanted | undefined, host: string): string {
   const places = (wanted?.shares ?? []).flatMap(({ server, clients, path, point }) => [
     ...(server === host ? [path] : []),
@@ -127,7 +127,7 @@ left_measured() {
   case \${1##*/.muster-nfs-} in *[!A-Za-z0-9]*) return;; esac
   [ -d "$1" ] && [ ! -L "$1" ] || return
   if limited ls -A "$1" | grep -qvxE '${MEASURED_FILES}'; then left_found mixed "$1"
-  elif [ -n "$(find "$1" -prune -mmin -3)" ]; then left_found measured "$1" 'it changed less than 3 minutes ago, so a measurement may be running'
+  elif [ -n "$(find "$1" -prune -mmin -3)" ]; then left_found measured "$1" 'it changed less than 3 minutes ago: a measurement may be running'
   else left_found measured "$1"; fi
 }
 left_mounts() {

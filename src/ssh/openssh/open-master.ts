@@ -227,7 +227,7 @@ export function openMaster(endpoint: Endpoint, context: ConnectContext, options:
           columns: 1000,
           rows: 24,
           term: 'dumb',
-          // Before it knew SSH_ASKPASS_REQUIRE, ssh used SSH_ASKPASS only with a display.
+          // ssh before 8.4 ignores SSH_ASKPASS_REQUIRE, and uses SSH_ASKPASS only if there is a display.
           environment: { DISPLAY: ':0', ...options.environment, ...questions.environment, TERM: 'dumb' },
         },
         {

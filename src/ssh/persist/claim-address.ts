@@ -88,7 +88,7 @@ function claimOf(address: string, identity: string | undefined) {
   }
 }
 
-/** Which file it is, whatever it is called; undefined: there is none. */
+/** Identifies a file by device and inode; undefined: there is none. */
 export function identityOf(path: string): string | undefined {
   try {
     const { dev, ino } = lstatSync(path)

@@ -58,7 +58,7 @@ export function wayOf(options: Way): string {
 export type ToolPlan = {
   /** One sentence for each tool, with its hosts and links, and one for each host or link that is skipped. Not printable yet. */
   readonly lines: readonly { readonly text: string; readonly isSkipped: boolean }[]
-  /** Hosts where an installation of iperf3, or of the tool that was asked for, would help. */
+  /** Hosts that lack iperf3, or the tool that the user asked for. */
   readonly lacking: readonly string[]
 }
 

@@ -90,12 +90,12 @@ function mountOf(mounts: readonly Mount[], directory: string): NfsMount | undefi
   return { point: deepest.point, source: deepest.source, ...(version === undefined ? {} : { version }) }
 }
 
-/** Names of what a measurement writes into its directory, for grep -xE; also what an NFS client renames while it is open. */
+/** Names of the files in a measurement's directory, for grep -xE, with those that an NFS client renames while they are open. */
 export const MEASURED_FILES = 'data|small[0-9]+|[.]nfs[0-9a-f]+'
 
 /**
  * Shell function that removes the directory of a measurement. Where everybody may rename, another user can put another directory
- * in its place: it takes only what a measurement writes, and a directory that has more stays.
+ * in its place: so it removes only what a measurement writes, and leaves a directory that holds anything else.
  */
 export const REMOVE_MEASURED = `remove() {
   (cd -P "$1" && [ -z "$(ls -A | grep -vxE '${MEASURED_FILES}')" ] && rm -f data small[0-9]*) && rmdir "$1"

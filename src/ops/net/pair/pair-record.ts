@@ -1,4 +1,4 @@
-/** What the measurement of a pair has reported so far, and what that means in words. Pure. */
+/** The values that the measurement of a pair has reported so far, and their summary. Pure. */
 import { formatBitRate } from '../../../base/format-bit-rate.ts'
 import { median } from '../mesh/judge.ts'
 import { formatMs } from '../mesh/link.ts'
@@ -38,7 +38,7 @@ export function takePairEvent(record: PairRecord, event: PairEvent): void {
   }
 }
 
-/** What was measured in each direction. */
+/** Rates of each direction and round trips, in words. Not printable yet. */
 export function pairSummary({ first, second, there, back, roundTrips }: PairRecord): readonly string[] {
   const rates = (from: string, to: string, values: readonly number[]): string[] => {
     const middle = median(values)
