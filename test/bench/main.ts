@@ -15,7 +15,7 @@ const USAGE = `npm run bench -- NAME [options]
     --keys 100               keys per measurement
     --floods 10,50           MB/s of output, over all panes but the first
     --connections 200        shells to open, compared with as many ssh processes (0: skip)
-    --parts attach           only kill the client and attach again
+    --parts attach           measure only attaching after the client was killed
     --quick                  fewer repeats, shorter waits
   run                        compare muster run with pdsh, clush, pssh, Ansible and ssh, on its own SSH servers (root)
     --rounds 7               rounds per program, taking turns

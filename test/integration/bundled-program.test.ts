@@ -32,7 +32,7 @@ describe('the packaged program', () => {
 
   beforeAll(async () => {
     await bundle(ROOT, join(directory, 'dist'), ['terminal/graphemes.ts'])
-    // What npm installs with it, and nothing else.
+    // Only what npm installs with it.
     mkdirSync(join(directory, 'node_modules'))
     for (const name of Object.keys(manifest.dependencies))
       symlinkSync(join(ROOT, 'node_modules', name), join(directory, 'node_modules', name))
@@ -84,7 +84,7 @@ describe('the packaged program', () => {
     expect(existsSync(join(directory, '.cache/muster/compiled'))).toBe(false)
   })
 
-  it('names the Node that it needs, in one line', { timeout: LIMIT_MS }, async () => {
+  it('names the Node version that it needs, in one line', { timeout: LIMIT_MS }, async () => {
     const needed = /^>=(\d+)\.(\d+)$/.exec(manifest.engines.node)?.slice(1).map(Number) ?? []
     const [major = 0, minor = 0] = needed
     const startOn = async (version: string) => {
@@ -105,7 +105,7 @@ describe('the packaged program', () => {
     expect((await startOn('12.22.0')).code).toBe(2)
   })
 
-  it('needs one package beside it', () => {
+  it('has one dependency', () => {
     expect(Object.keys(manifest.dependencies)).toEqual(['node-pty'])
   })
 
@@ -121,7 +121,7 @@ describe('the packaged program', () => {
     expect(sections.filter((text) => !/copyright|public domain/i.test(text))).toEqual([])
   })
 
-  // The width tables were read from the start of Node's pool of buffers, which something else had begun in some starts.
+  // The addon reads its tables from the start of Node's buffer pool, even if something else has used the pool before.
   it('reads the width tables in each of 200 starts, however much of the pool of buffers is used', {
     timeout: LIMIT_MS,
   }, async () => {
@@ -130,7 +130,7 @@ describe('the packaged program', () => {
       installGraphemes({ unicode: { register: (tables) => console.log(tables.wcwidth(0x4e2d), tables.wcwidth(0x301)) } })`
     const answers = new Map<string, number>()
     const start = async (used: number) => {
-      // The pool begins with zeros: as the header of the tables, these are an error.
+      // The pool begins with zeros, which are an error in the header of the tables.
       const preload = `data:text/javascript,let begun; do begun = Buffer.allocUnsafe(${16 + 8 * used}).fill(0); while (begun.byteOffset > 0)`
       const args = ['--import', preload, '--input-type=module', '--eval', program]
       const answer = await promisify(execFile)(process.execPath, args).then(

@@ -1,4 +1,4 @@
-/** What `npm run dist` makes, as people install it: with npm, and unpacked with its own Node. */
+/** The output of `npm run dist`, installed with npm, and unpacked with its own Node. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { makeRelease } from '../../scripts/dist.ts'
 import { openConsole } from '../support/console-driver.ts'
 
 const execute = promisify(execFile)
-/** Node is 127 MB to pack and unpack. */
+/** Packing and unpacking Node (127 MB) takes long. */
 const LIMIT_MS = 900_000
 const PLATFORM = `${process.platform}-${process.arch}`
 

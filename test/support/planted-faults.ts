@@ -1,4 +1,4 @@
-/** Loaded with the program by a test: the page of the tab Bring-up throws while it is drawn after `X`, handling `Y`, after `Z`, and again and again after `W`. */
+/** Loaded by a test into the program. In the Bring-up tab, `X` makes drawing throw, `Y` the key itself, `Z` a later event, `W` many promises. */
 import { BringUpPage } from '../../src/ui/bring-up/bring-up-page.ts'
 
 const { panes, handleKey } = BringUpPage.prototype

@@ -10,7 +10,7 @@ import type { Program } from './programs.ts'
 const KEYS = ['Q', 'X', 'Z', 'J', 'V', 'W']
 const KEY_TIMEOUT_MS = 5000
 const ERASE_LINE = '\x15'
-/** What a pane shows that is attached: colours, attributes and more lines than it has rows. */
+/** Makes a pane show colours, attributes and more lines than it has rows. */
 const COLOURED = "i=0; while [ $i -lt 20 ]; do i=$((i+1)); printf '\\033[1;3%dmline %d\\033[0m\\n' $((i%8)) $i; done"
 /** Until a flood is steady. */
 const WARM_UP_MS = 700
@@ -74,19 +74,19 @@ function setEcho(path: string, isOn: boolean): void {
 }
 
 export type AttachTimes = {
-  /** From the start of what attaches until every cell of the panes is as it was. */
+  /** From the start of the attaching process until every cell of the panes is as it was. */
   readonly attachMs: readonly number[]
   /** From the kill until the terminal is restored; empty: it never is. */
   readonly restoreMs: readonly number[]
 }
 
-/** Again and again, the program in the terminal is killed with SIGKILL and attached in another terminal. */
+/** Kills the process in the terminal with SIGKILL and attaches in another terminal, once per round. */
 export async function timeAttach(program: Program, rounds: number): Promise<AttachTimes> {
   const attachMs: number[] = []
   const restoreMs: number[] = []
   await program.receive('all')
   await program.terminal.quiet(500)
-  // What the terminal answered so late that tmux took it for keys.
+  // tmux takes late answers of the terminal for keys.
   program.terminal.type(ERASE_LINE)
   program.terminal.type(`${COLOURED}\r`)
   const panes = program.shells.length
@@ -98,7 +98,7 @@ export async function timeAttach(program: Program, rounds: number): Promise<Atta
   for (let round = 0; round < rounds; round++) {
     const killedMs = performance.now()
     process.kill(client.pid, 'SIGKILL')
-    // tmux leaves the terminal as it was when it was killed.
+    // A killed tmux client leaves the terminal as it is.
     if (program.name === 'Muster') restoreMs.push((await client.restored()) - killedMs)
     while (isAlive(client.pid)) await delay(3)
     const next = owned.use(new OuterTerminal(program.attach))

@@ -76,14 +76,14 @@ export class OuterTerminal implements AsyncDisposable {
     return count
   }
 
-  /** All cells but those of the first and the last row, which are the programs' own, with colours and attributes. */
+  /** All cells with colours and attributes, except the first and last rows, where the programs draw their own. */
   paneCells(): Buffer {
     this.#screen.copyInto(this.#grid, 0, 0, COLUMNS, ROWS)
     const words = this.#grid.words.slice(COLUMNS * WORDS_PER_CELL, COLUMNS * (ROWS - 1) * WORDS_PER_CELL)
     return Buffer.from(words.buffer)
   }
 
-  /** When the program, or another one for it, has left the alternate screen. */
+  /** Resolves with the time when the terminal has left the alternate screen. */
   async restored(timeoutMs = 10_000): Promise<number> {
     const deadline = performance.now() + timeoutMs
     while (this.#screen.modes.isAlternateScreen) {

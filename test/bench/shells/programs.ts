@@ -21,7 +21,7 @@ export interface Program extends AsyncDisposable {
   pids(): readonly number[]
   /** Keys go to all hosts, or to the first one only. */
   receive(whom: 'all' | 'first'): Promise<void>
-  /** Brings it back after its process in the terminal was killed. */
+  /** The command that brings it back after its process in the terminal was killed. */
   readonly attach: Command
 }
 
@@ -54,10 +54,10 @@ export async function startMuster(options: ProgramOptions): Promise<Program> {
   })
   const runtime = join(directory, 'run')
   mkdirSync(runtime)
-  // Its compiled code is kept there from the second start on.
+  // Later starts use the compiled code that the first one keeps there.
   const home = join(build, 'home')
   mkdirSync(home, { recursive: true, mode: 0o700 })
-  // Else the benchmark and all other programs on the machine would share Node's pages with it.
+  // A copy of Node, so that no other program on the machine shares its pages.
   const node = join(build, 'node')
   if (!existsSync(node)) copyFileSync(process.execPath, node)
   const command = (...args: readonly string[]): Command => ({

@@ -19,7 +19,7 @@ export type ShellsOptions = {
   /** Shells that are opened against as many ssh processes; 0: none. */
   readonly connections: number
   readonly repeats: number
-  /** Only what happens when the client is killed, with the most hosts. */
+  /** Measure only attaching after the client was killed, with the largest number of hosts. */
   readonly attachOnly: boolean
   /** How long CPU is counted while nothing is typed, after `SETTLE_MS`. */
   readonly idleMs: number
@@ -35,7 +35,7 @@ export type ShellsOptions = {
 /** Goals of the key-to-paint times under 10 MB/s, p50 and p99 in milliseconds. */
 const FLOOD_GOALS: Readonly<Record<number, readonly [number, number]>> = { 16: [0.5, 5], 32: [0.5, 5], 64: [0.5, 8] }
 const KEYS_A_BLOCK = 25
-/** Until a program that nobody uses has given back what memory it gives back. */
+/** How long an idle program may take to give memory back. */
 const SETTLE_MS = 20_000
 
 type Side = { readonly start: (options: ProgramOptions) => Promise<Program>; readonly label: string }

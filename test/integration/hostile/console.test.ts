@@ -1,4 +1,4 @@
-/** What a host that lies does to the console: its greeting, its screen, its processes, its NFS mount, what runs in its shell, and the session report. */
+/** What a lying host can do to the console, through its greeting, screen, processes, NFS mount, the programs in its shell, and the session report. */
 import { describe, it } from 'vitest'
 import { nfsTest } from '../../../src/ops/net/kept-test.ts'
 import {
@@ -31,7 +31,7 @@ type Note = (...how: readonly string[]) => void
 
 const FOREIGN = ['m1', 'm1# ', 'root@m1:~# ', '\x1b[?2004h', '\x1b[?1049h', '\x1b]52;c;aGk=\x07', '\x1b[6n', '\u202em1']
 
-/** What a lying host prints instead: pieces of text, and the endless part a few times. */
+/** What a lying host prints instead, with its endless part a few times. */
 function lie(good: string, choice: Choice, note: Note, foreign: readonly string[] = FOREIGN): Buffer[] {
   const answer = mutate(Buffer.from(good), choice, foreign)
   note(...answer.how)
@@ -42,7 +42,7 @@ describe('a hostile host whose processes are shown', () => {
   const counted = (up: number) =>
     `units 100 4096\nself 4000\nup ${up}.00\np 1 0 S 500 10 1 5 300 1000 2000 systemd\np 77 1 R ${up} 300 8 100 90000 - - python) x\np 78 1 R 9 3 8 100 90 4 5 m1\ncut\nc 1 root /sbin/init\nc 77 alice python train.py --lr 1\n=\ngpu # gpu pid type sm mem fb command\ngpu 0 77 C 93 40 8000 python\napp 77, 512\ngpus\n`
 
-  it('has possible numbers, rows within bounds, and nothing that acts on a terminal', async () => {
+  it('gives only possible numbers and a bounded number of rows, and nothing acts on the terminal', async () => {
     await playMutations(({ choice, note }) => {
       const clock = new ManualClock()
       const said: WatchHandlers[] = []
@@ -92,7 +92,7 @@ small 512 bytes copied, 0.0031 s, 165 kB/s
 small 512 bytes (512B) copied, 0.004000 seconds, 125.0KB/s
 `
 
-  it('has possible numbers, bounded and printable, and an end', async () => {
+  it('gives only possible, bounded and printable results, and ends', async () => {
     await playMutations(async ({ choice, note }) => {
       const isMountsLie = choice.once(3)
       const hosts = hostileHosts(async (_, script, options) => {
@@ -134,7 +134,7 @@ small 512 bytes (512B) copied, 0.004000 seconds, 125.0KB/s
   })
 })
 
-describe('a hostile host that says what runs in its shell', () => {
+describe('a hostile host that names the programs in its shell', () => {
   const ROWS = `shell 10 10 12 pts/0 -bash
 program 12 12 12 pts/0 vim /etc/m1
 program 13 13 12 pts/0 sleep 500
@@ -161,7 +161,7 @@ const GREETING = `Welcome to Ubuntu\r\n  System load: 0.1   Usage of /: 95.3% of
 There were 17 failed login attempts since the last successful login.\r\nLast login: Mon Nov 23 10:00:00 2026 from 10.1.2.3\r\n\x1b[?2004hroot@m2:~# `
 
 describe('a hostile host at login and at its prompt', () => {
-  it('is named for itself in the log, with a few printable words, and differs alone', async () => {
+  it('gets a few printable lines in the Log under its own name, and only it differs', async () => {
     await playMutations(async ({ choice, note }) => {
       const { console, fleet, clock, type, print } = createConsoleHarness({
         hosts: ['m1', 'm2', 'm3'],
@@ -201,7 +201,7 @@ describe('a hostile host at login and at its prompt', () => {
 describe('a hostile host in a session report', () => {
   const PASSWORD = 'hunter2-Xy'
 
-  it('shows no password that another host asked for, and nothing of it acts in a reader', async () => {
+  it('shows no password that another host asked for, and puts no active markup into the report', async () => {
     await playMutations(async ({ choice, note }) => {
       const before = new Map([
         ['m1', 'm1# '],

@@ -1,4 +1,4 @@
-/** A user who presses anything at any moment, while hosts come, go and print hostile bytes: the console neither fails nor types where it says it does not. */
+/** Random keys, clicks and sizes while hosts come, go and print hostile bytes: the console neither fails nor types into a host from a tab. */
 import { describe, it } from 'vitest'
 import { createCellGrid } from '../../../src/terminal/cells.ts'
 import { buildScene } from '../../../src/ui/console/pane-view.ts'
@@ -99,8 +99,8 @@ function keysOf(choice: Choice, columns: number, rows: number): string {
   return choice.one(keys)()
 }
 
-describe('hands that press anything', () => {
-  it('find no key, click or size that breaks the console, and type into no host on a tab', async () => {
+describe('random input', () => {
+  it('does not break the console, and reaches no host from a tab', async () => {
     await playMutations(async ({ choice, note }) => {
       const all = ['m1', 'm2', 'm3', 'm4'].slice(0, choice.one([1, 2, 4]))
       const harness = createConsoleHarness({ hosts: all, size: { columns: 80, rows: 24 } })
@@ -155,7 +155,7 @@ describe('hands that press anything', () => {
         }
       }
       console[Symbol.dispose]()
-      // The wait after the leader key.
+      // Ends the wait after the leader key.
       clock.advance(1000)
       if (clock.timerCount > 0) throw new Error(`${clock.timerCount} timers are left`)
     }, 0.02)

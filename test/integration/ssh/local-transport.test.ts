@@ -44,7 +44,7 @@ describe('the transport local', () => {
     expect(await watched.ended).toEqual({ kind: 'exit', code: 7 })
   })
 
-  it('gives later shells and commands the environment as it is then', async () => {
+  it('gives later shells and commands the changed environment', async () => {
     const environment: Record<string, string> = { PATH: process.env.PATH ?? '', SHELL: '/bin/sh', DISPLAY: ':1' }
     const options = { spawnPty: spawnLocalPty, homeDirectory: home, environment }
     const other = await createLocalTransport(options).connect(endpoint, watchedContext())

@@ -147,7 +147,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
     )
   })
 
-  it('shows the day of events of other days', async () => {
+  it('shows the date of events that are not of today', async () => {
     const atMs = Date.now() - 24 * 3_600_000
     await kubernetes.request('POST', '/api/v1/namespaces/default/events', {
       metadata: { name: 'earlier' },

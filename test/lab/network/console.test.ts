@@ -115,7 +115,7 @@ describe.skipIf(!canRun)('bandwidth tests in the Network tab', { timeout: 120_00
     await console.expectScreen(/HOST.*CPU/)
   })
 
-  it('measure two marked hosts as a pair, stop, and compare it with the next', async () => {
+  it('measure two marked hosts as a pair, stop, and compare the result with the next', async () => {
     await open([120, 40])
     await console.key('Space', 'Down', 'Down', 'Space')
     await console.expectScreen(/●m1[\s\S]*●m4/)
@@ -140,7 +140,7 @@ describe.skipIf(!canRun)('bandwidth tests in the Network tab', { timeout: 120_00
     expect(readFileSync(file, 'utf8')).toMatch(/^<svg [\s\S]*m4 → m1: median /)
   })
 
-  it('install iperf3 where it is missing, after a plan of its own', async () => {
+  it('install iperf3 where it is missing, after showing a plan', async () => {
     const m2 = lab.host('m2')
     expect(await m2.exec(`${hide('iperf3')}; test ! -x /usr/bin/iperf || ${hide('iperf')}; ${PACKAGES}`)).toMatchObject(
       {

@@ -1,8 +1,8 @@
 /** Hosts of the lab without iperf, where apt can install it. */
-/** Takes a program away from a host of the lab. */
+/** Hides a program on a host of the lab. */
 export const hide = (program: string) => `mount --bind /dev/null /usr/bin/${program}`
 
-/** A lab reaches no archive: what apt would bring is there already, hidden. */
+/** A lab reaches no package archive: a fake apt-get shows and hides the iperf3 that is already there. */
 export const PACKAGES = `mount -t tmpfs tmpfs /var/lib && mkdir /run/apt && touch /var/lib/archive
 cat > /run/apt/dpkg-query << 'END'
 #!/bin/sh

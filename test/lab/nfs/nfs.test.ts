@@ -99,7 +99,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     expect(await nfs.states('find /nfsroot -name ".muster-nfs-*"')).toEqual(['', '', ''])
   })
 
-  it('finds what a killed measurement left, on the client and on the server, and removes it once nothing can be writing it', async () => {
+  it('finds what a killed measurement left, on client and server, and removes it when it is no longer in use', async () => {
     const [m8, m9, m10] = [lab.kernelHost('m8'), lab.kernelHost('m9'), lab.kernelHost('m10')]
     const muster = (...args: string[]) => [...PROGRAM, '--hosts', join(lab.directory, 'nfs.yaml'), ...args]
     const timeoutMs = 300_000
@@ -109,14 +109,14 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     const name = (await place()).replace('/data', '')
     const listed = async () => (await lab.run(muster('left', '--area', 'nfs'), { timeoutMs })).stdout
     expect(await listed()).toMatch(new RegExp(`^m9 +nfs +used .*${name} \\(it changed less than 3 minutes ago`, 'm'))
-    // The script and its programs.
+    // Kills the script and its programs.
     await m8.mustExec(
       'until p=$(pgrep -x dd | head -n 1) && s=$(ps -o sid= -p "$p"); do :; done; pkill -9 -s $s || kill -9 $p',
     )
     expect((await measuring).code).toBe(1)
     await m8.mustExec(`cd /nfsroot && touch -d '5 minutes ago' ${name}`)
     await m9.mustExec('cd /nfsroot && mkdir .muster-nfs-aaaaaaaa && echo mine > .muster-nfs-aaaaaaaa/thesis')
-    // Clients keep the attributes of files for up to a minute.
+    // Clients cache the attributes of files for up to a minute.
     await waitUntil(
       async () => !(await listed()).includes('minutes ago, so'),
       'every client to see the change',

@@ -55,7 +55,7 @@ describe.skipIf(!canRun)('a console whose processes are killed', () => {
     }, 'the console to be detached')
     return (await sessions())[0] as FoundSession
   }
-  /** The process and when it started, since its number may be given to another one; undefined: it is gone. */
+  /** The pid and its start time, as pids are reused; undefined: the process is gone. */
   const processOf = (pid: number): string | undefined => {
     try {
       const [state, ...fields] = readFileSync(`/proc/${pid}/stat`, 'latin1')
@@ -129,7 +129,7 @@ describe.skipIf(!canRun)('a console whose processes are killed', () => {
             await console.ended()
           }
           expect(await detached()).toMatchObject({ pid: session?.pid, shells: FEW.length })
-          // All panes are on one page.
+          // Large enough for all panes on one page.
           const size = [90 + Math.floor(random() * 100), 24 + Math.floor(random() * 40)] as const
           console = await start(['attach'], size)
           expect(FEW.map(shellsOn)).toEqual(shells)

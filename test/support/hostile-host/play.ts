@@ -153,13 +153,13 @@ export function expectNoDefect(text: string, what: string): void {
   if (DEFECT.test(text)) throw new Error(`${what} tells of a defect: ${JSON.stringify(text.slice(0, 300))}`)
 }
 
-/** Every number that is reached from it. */
+/** All numbers in a value, at any depth. */
 function numbersIn(value: unknown): number[] {
   if (typeof value === 'number') return [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : []
 }
 
-/** @throws where one is negative, infinite or none */
+/** @throws if a number is negative, infinite or NaN */
 export function expectNumbers(value: unknown, what: string): void {
   for (const number of numbersIn(value))
     if (!Number.isFinite(number) || number < 0)

@@ -20,7 +20,7 @@ function plantHeap() {
   return { clock, heap, watching: collectWhenIdle(port, clock) }
 }
 
-it('collects once when the program idles, and again only after it has grown', () => {
+it('collects once while the program idles, and again only after the heap has grown', () => {
   const { clock, heap, watching } = plantHeap()
   clock.advance(LOOK_MS)
   expect(heap.collections).toBe(1)
@@ -34,7 +34,7 @@ it('collects once when the program idles, and again only after it has grown', ()
   expect(clock.timerCount).toBe(0)
 })
 
-it('does not stop a program that works', () => {
+it('does not collect while the program is busy', () => {
   const { clock, heap, watching } = plantHeap()
   for (let look = 0; look < 20; look++) {
     heap.spentMs += 100

@@ -60,7 +60,7 @@ describe('the credential broker', () => {
     expect(await Promise.all(answers)).toEqual(['pw', 'pw'])
   })
 
-  it('gives a password to no host of another file, at once or later', async () => {
+  it('gives a password to no host of another file, neither at once nor later', async () => {
     const { person, broker, clock, dialog, live } = setUp()
     const ask = (host: string, passwordScope: string) =>
       broker.password(endpointOf(host, { passwordScope }), false, live).then((secret) => secret?.reveal())

@@ -47,8 +47,8 @@ describe('a login with the system’s ssh', () => {
   })
 
   it.each([
-    ['the display of the moment', ':2', ':2'],
-    ['any display without one, for the questions of old versions', undefined, ':0'],
+    ['the current display', ':2', ':2'],
+    ['a made-up display if there is none, for the questions of old versions', undefined, ':0'],
   ])('has %s', async (_, display, expected) => {
     const displays: (string | undefined)[] = []
     const spawnPty: PtySpawner = ({ environment }, handlers) => {
@@ -57,7 +57,7 @@ describe('a login with the system’s ssh', () => {
       return { pid: 0, write: () => true, resize() {}, pause() {}, resume() {}, close() {} }
     }
     const environment: Record<string, string | undefined> = { PATH: process.env.PATH, DISPLAY: ':1' }
-    // Any program that is there: this one is not started.
+    // Any program that exists: it is not started.
     using transport = createOpensshTransport({ spawnPty, environment, sshFile: 'sh' })
     environment.DISPLAY = display
     await expect(transport.connect(endpointOf('m1'), watchedContext())).rejects.toThrow(ConnectError)

@@ -153,7 +153,7 @@ describe('a lock whose holder ends', () => {
 })
 
 describe('locks', () => {
-  it('that cannot be had in time are said to have timed out, not to be cancelled', async () => {
+  it('that take too long are reported as timed out, not as cancelled', async () => {
     vi.useFakeTimers()
     try {
       const silent: OpsHosts = {

@@ -1,4 +1,4 @@
-/** Pairs and NFS mounts: how they are kept, compared and written, and which files are not believed. */
+/** Results of pairs and NFS mounts: how they are kept, compared and exported, and which files are rejected. */
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ function nfs(megabytes: number, ms: number, day = 0, source = 'm10:/srv') {
   const record = newNfsRecord('m8')
   const mount = { point: '/data', source, version: '4.2' }
   takeNfsEvent(record, { type: 'directory', host: 'm8', directory: '/data', mount })
-  // Less than a second: it counts nevertheless.
+  // Less than a second, which counts all the same.
   takeNfsEvent(record, { type: 'block', host: 'm8', does: 'write', bytes: megabytes * 5e5, seconds: 0.5 })
   takeNfsEvent(record, { type: 'small-file', host: 'm8', ms })
   return nfsTest(record, BEGAN_MS + day * DAY_MS)
@@ -49,7 +49,7 @@ describe('kept pairs and NFS mounts', () => {
   const conclude = (test: KeptTest) => concludeTest(environment, test, Date.parse(test.time))
   const textsOf = (test: KeptTest) => conclude(test).findings.map(({ gravity, text }) => `${gravity}: ${text}`)
 
-  it('are compared with the last of the same hosts, in whichever order', () => {
+  it('are compared with the last of the same hosts, in either order', () => {
     expect(textsOf(pair(900, 900))).toEqual([])
     const [finding] = textsOf(pair(880, 400, 1, 0.4, ['m2', 'm1']))
     expect(finding).toBe('risk: m1 → m2 is 55 % slower than m2 → m1: 400 Mbit/s against 880 Mbit/s')
@@ -64,7 +64,7 @@ describe('kept pairs and NFS mounts', () => {
     expect(textsOf(pairTest(pair(90, 90).record, 'udp 1000000, 1 streams', BEGAN_MS + 6 * DAY_MS))).toEqual([])
   })
 
-  it('of NFS are compared at the same mount only', () => {
+  it('of NFS are compared only at the same mount', () => {
     expect(textsOf(nfs(100, 3))).toEqual([])
     expect(textsOf(nfs(40, 4, 1))).toEqual([
       expect.stringMatching(/^risk: slower than at .*: write 95\.4 MiB\/s → 38\.1 MiB\/s$/),
@@ -72,7 +72,7 @@ describe('kept pairs and NFS mounts', () => {
     expect(textsOf(nfs(1, 9, 2, 'm11:/srv'))).toEqual([])
   })
 
-  it('are read as they were written, mode 0600, and 200 of each kind stay', () => {
+  it('are read as they were written, with mode 0600, and 200 of each kind are kept', () => {
     const tests = [pair(900, 800), nfs(100, 3)]
     for (const test of tests) {
       const { problem } = conclude(test)
@@ -98,7 +98,7 @@ describe('kept pairs and NFS mounts', () => {
     expect(resultPaths(environment)).toEqual([])
   })
 
-  it('are not believed if they are damaged', () => {
+  it('are rejected if they are damaged', () => {
     conclude(pair(900, 800))
     const [path = ''] = resultPaths(environment)
     const whole = JSON.parse(readFileSync(path, 'utf8')) as { record: object }
@@ -123,7 +123,7 @@ describe('kept pairs and NFS mounts', () => {
     expect(readTest(other)).toBeUndefined()
   })
 
-  it('are written as a table and as charts without markup or formulas of a host', () => {
+  it('are exported as a table and as charts, without markup or formulas from a host', () => {
     const record = { ...pair(900, 800).record, first: '=cmd()<b>', failures: ['\x1b[2J'] }
     const test = pairTest(record, 'tcp', BEGAN_MS)
     expect(testCsv(test).split('\n')).toHaveLength(1 + 9 + 1)
