@@ -34,7 +34,7 @@ export class Faults {
     try {
       if (!this.#named.has(text)) this.#context.log('', text, 'error')
       this.#named.add(text)
-      this.#context.notice('error in Muster: everything continues, the Log (6) shows the error', 'error')
+      this.#context.notice('error in Muster: everything continues; the Log (6) has the details', 'error')
     } catch {
       // The error may have broken the Log or the notices themselves.
     }

@@ -60,7 +60,7 @@ describe('a console with an error in its own code', () => {
     await console.leader('2')
     await console.type('X')
     await console.expectScreen(/This page cannot be drawn: planted while drawing/)
-    await console.expectScreen(/error in Muster: everything continues, the Log \(6\) shows the error/)
+    await console.expectScreen(/error in Muster: everything continues; the Log \(6\) has the details/)
     for (const key of ['X', 'Y', 'Z']) await console.type(key)
     await console.leader('6')
     await console.expectScreen(/error in Muster: Error: planted while drawing at /)
