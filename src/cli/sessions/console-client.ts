@@ -64,9 +64,13 @@ export async function attachTo(address: string, keep: boolean | undefined, conte
 /** After `su` the terminal belongs to another user, and in some containers it has no name. */
 async function relayTo(address: string, keep: boolean | undefined, context: CliContext): Promise<number> {
   if (context.environment[RELAYED] !== undefined) {
-    throw new MusterError('unreachable', 'cannot open this terminal by its name, nor a terminal that Muster made for it', {
-      hint: 'Run: script -q -c "muster attach" /dev/null',
-    })
+    throw new MusterError(
+      'unreachable',
+      'cannot open this terminal by its name, nor a terminal that Muster made for it',
+      {
+        hint: 'Run: script -q -c "muster attach" /dev/null',
+      },
+    )
   }
   const { relay } = await import('./relay.ts')
   const options = keep === undefined ? [] : [keep ? '--keep' : '--no-keep']

@@ -342,9 +342,7 @@ export function planPanes(run: MeshRun, { rect, theme, nowMs }: PictureContext):
     ...(install === undefined ? [] : installWords(install)).flatMap(({ text: words, isBad }) =>
       text(words, styleOf(isBad ? theme.danger : theme.ok)),
     ),
-    ...(canInstall(run)
-      ? text('Press i to install it first; that shows its own plan.', boldStyle(theme.text))
-      : []),
+    ...(canInstall(run) ? text('Press i to install it first; that shows its own plan.', boldStyle(theme.text)) : []),
     ...text(
       `${canInstall(run) ? 'Otherwise nothing is installed. ' : install === undefined ? 'Nothing is installed. ' : ''}On each measured host, a server runs for one measurement and then exits.`,
       mutedStyle(theme),

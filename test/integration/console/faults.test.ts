@@ -82,9 +82,7 @@ describe('a console with an error in its own code', () => {
     first.send('W')
     expect(await first.ended()).toEqual({ code: 1 })
     expect(first.modes).toMatchObject({ isAlternateScreen: false, isCursorHidden: false, mouse: 'none' })
-    expect(first.screen().join(' ')).toMatch(
-      /Detached: too many errors in Muster, see the Log\. `muster attach lab`/,
-    )
+    expect(first.screen().join(' ')).toMatch(/Detached: too many errors in Muster, see the Log\. `muster attach lab`/)
     await waitUntil(
       async () => (await findSessions(environment))[0]?.terminal === undefined,
       'the console to be detached',

@@ -92,7 +92,10 @@ it('draws again after a state that it could not draw', async () => {
   await waitUntil(() => firstRow().includes('muster'), 'the header')
   isBroken = true
   show('broken')
-  await waitUntil(() => firstRow().includes('cannot draw header and footer. Ctrl-] 6 shows the Log.'), 'what is drawn instead')
+  await waitUntil(
+    () => firstRow().includes('cannot draw header and footer. Ctrl-] 6 shows the Log.'),
+    'what is drawn instead',
+  )
   expect(faults).toEqual([expect.objectContaining({ message: 'planted' })])
   isBroken = false
   show('mended')
