@@ -247,7 +247,9 @@ describe('a console without its terminal', () => {
     const without = { ...environment, MUSTER_RELAYED: '1' }
     const refused = await start({ program, args: ['attach'], environment: without, until: false })
     expect(await refused.ended()).toEqual({ code: 4 })
-    expect(refused.screen().join('\n')).toMatch(/cannot be opened by its name.*Run: script -q -c "muster attach"/s)
+    expect(refused.screen().join('\n')).toMatch(
+      /cannot open this terminal by its name.*Run: script -q -c "muster attach"/s,
+    )
 
     const third = await start({ program, args: ['attach'] })
     await third.expectOnAll(['m1', 'm2'], () => /^first-one$/m)
