@@ -38,6 +38,19 @@ const WITHOUT_HTTP_AGENTS: Plugin = {
   },
 }
 
+/** Blessed names its widgets without the extension, by which alone the files in a bundle are found. */
+const NAMED_WIDGETS: Plugin = {
+  name: 'named-widgets',
+  setup(at) {
+    at.onLoad({ filter: /blessed\/lib\/widget\.js$/ }, ({ path }) => {
+      const [given, wanted] = ["require('./widgets/' + file)", "require('./widgets/' + file + '.js')"]
+      const source = readFileSync(path, 'utf8')
+      if (!source.includes(given)) throw new Error(`${path} loads its widgets in another way now`)
+      return { contents: source.replace(given, wanted) }
+    })
+  },
+}
+
 /** Bundles `src/` under `root` into `directory`; `entries` are further modules that can be loaded by themselves, as `cli/connect/transports.ts`. */
 export async function bundle(root: string, directory: string, entries: readonly string[] = []): Promise<void> {
   rmSync(directory, { recursive: true, force: true })
@@ -53,7 +66,7 @@ export async function bundle(root: string, directory: string, entries: readonly 
     platform: 'node',
     target: 'node22.13',
     external: [...NATIVE, ...MISSING],
-    plugins: [WITHOUT_HTTP_AGENTS],
+    plugins: [WITHOUT_HTTP_AGENTS, NAMED_WIDGETS],
     banner: { js: BANNER },
     minifySyntax: true,
     minifyWhitespace: true,

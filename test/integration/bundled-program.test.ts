@@ -49,6 +49,19 @@ describe('the packaged program', () => {
     expect((await muster('--version')).stdout).toMatch(/^\d+\.\d+\.\d+/)
   })
 
+  it('loads each of its files, such as the charts, which only some screens need', { timeout: LIMIT_MS }, async () => {
+    // Ink's development tools are never asked for.
+    const files = readdirSync(join(directory, 'dist')).filter((name) => /^(?!main|devtools-).*\.js$/.test(name))
+    expect(files.length).toBeGreaterThan(50)
+    const script = `for (const file of ${JSON.stringify(files)})
+      await import('./dist/' + file).catch((error) => console.log(file, error.message))
+    process.exit()`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+      cwd: directory,
+    })
+    expect(stdout).toBe('')
+  })
+
   it('runs a command', { timeout: LIMIT_MS }, async () => {
     const { stdout } = await muster('run', 'all', '--fold', '--', 'echo hello')
     expect(stdout).toContain('hello')
