@@ -27,7 +27,7 @@ Targets on the command line, the console's \`/\`, the keys of \`hosts\` and ever
 | \`m[8-10]\`, \`gpu[01-16/2]\`, \`n[1,3,5-9]\` | a range, with its zero padding; with a step; a list |
 | \`rack[1-2]n[01-08]\` | several ranges: every combination |
 | \`@workers\`, \`@rack*\` | a group; every group that matches |
-| \`all\`, \`@all\` | every host of the file |
+| \`all\`, \`@all\`, \`@*\` | every host of the file, also those without a group |
 | \`m*\`, \`gpu?\` | every host that matches |
 | \`a,b\` | hosts in either |
 | \`all!m8\` | all but m8 |
@@ -36,6 +36,12 @@ Targets on the command line, the console's \`/\`, the keys of \`hosts\` and ever
 | \`(a,b)!b\` | parentheses; without them, from left to right |
 | \`-\` | the names on stdin |
 | \`ann@m8\`, \`m8:2222\`, \`root@10.0.0.9\`, \`[::1]:22\` | a host with another user or port, or one that is not in the file (targets only) |
+
+Blanks are allowed around names and operators, and inside brackets: \`m[ 1 - 3, 5 ]\`. They do not separate names, except on stdin (\`-\`). Host names contain no blanks; any other name that does is written in double quotes, as a JSON string: \`"a b"\`.
+
+There is no notation for the empty set. An empty expression, a glob that matches nothing, and a target that leaves no host (\`m8!m8\`) are errors, so \`muster hosts --count\` never prints 0.
+
+\`muster hosts --expand\`, \`--fold\`, \`--count\` and \`--split N\` are for scripts, as \`nodeset\` of ClusterShell is: \`muster hosts --fold '@gpus!gpu02'\`. They connect to no host and look up no name. For names that are not in hosts.yaml, add \`--hosts none\`.
 
 One expression can name at most 100,000 hosts. Muster writes sets in the same language: \`m[8-10] (3)\`. Shells give \`!\`, \`&\`, \`*\`, \`[\` and \`(\` a meaning of their own: put such a target in single quotes.
 `

@@ -42,6 +42,13 @@ export function parseHostSpec(text: string): HostSpec | undefined {
   return { host, ...defined({ user, port }) }
 }
 
+/** The text that `parseHostSpec` reads as this. */
+export function formatHostSpec({ user, host, port }: HostSpec): string {
+  const address =
+    port !== undefined && host.includes(':') ? `[${host}]:${port}` : port === undefined ? host : `${host}:${port}`
+  return user === undefined ? address : `${user}@${address}`
+}
+
 /** True for `user@host`, `host:port` and the like, which name a machine directly and not by an alias. */
 export function isExplicitSpec(text: string): boolean {
   return /[@:]/.test(text)

@@ -2,7 +2,7 @@
  * The host set language: names, ranges, groups, globs and their algebra; and its shortest usual notation for names, `m[8-10],gpu[01-04]`.
  *
  *     set      = operand { ( "," | "!" | "&" | "^" ) operand }      from left to right, as ClusterShell does it
- *     operand  = "(" set ")" | "all" | "@" group | "-" | quoted name | name with [ranges], * and ?
+ *     operand  = "(" set ")" | "all" | "@*" | "@" group | "-" | quoted name | name with [ranges], * and ?
  */
 import { getOrMake } from '../base/collections.ts'
 import { MusterError } from '../base/errors.ts'
@@ -43,7 +43,7 @@ function parseRange(item: string, offset: number, expression: string): Range | s
   }
   if (item === '') return fail('a number is missing; write a range like [8-10] or [1,3,5-9]')
   if (/^\d+$/.test(item)) return item
-  const match = /^(\d+)-(\d+)(?:\/(\d+))?$/.exec(item)
+  const match = /^(\d+)\s*-\s*(\d+)(?:\s*\/\s*(\d+))?$/.exec(item)
   if (!match) return fail(`${printable(item)} is not a range of numbers; write it like 8-10, 01-16 or 1-9/2`)
   const [, first = '', last = '', stepText = '1'] = match
   if (first.length > MAX_RANGE_DIGITS || last.length > MAX_RANGE_DIGITS || stepText.length > MAX_RANGE_DIGITS) {
@@ -410,7 +410,8 @@ class Evaluator {
     const at = this.#at
     const word = this.#readWord()
     if (word === '-') return this.#stdin(at)
-    if (word === 'all' || word === '@all') {
+    // As in ClusterShell, @* is every host, with or without a group.
+    if (['all', '@all', '@*'].includes(word)) {
       return this.#context.names ?? this.#fail('all means the hosts of an inventory, and there is none here', at)
     }
     if (word.startsWith('@')) return this.#group(word, at)

@@ -5,7 +5,7 @@ import { defined } from '../base/defined.ts'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Host } from './host.ts'
-import { isExplicitSpec, isPort, parseHostSpec } from './host-name.ts'
+import { formatHostSpec, isExplicitSpec, isPort, parseHostSpec } from './host-name.ts'
 import { bareName, expandHostSet, type HostSetContext, HostSetError } from './host-set.ts'
 import { didYouMean } from './nearest-word.ts'
 
@@ -19,6 +19,9 @@ export type Inventory = {
   /** What the sections of areas declare, by key (`sectionOf`). */
   readonly sections?: ReadonlyMap<string, unknown>
 }
+
+/** Hosts of an inventory, or others that a target gives in full. */
+export type Selection = { readonly inventory: Inventory; readonly hosts: readonly Host[] }
 
 export type TargetOptions = {
   /** Hosts to leave out. */
@@ -126,6 +129,17 @@ function expandTarget(
 export function inventoryFromTarget(expression: string, options: TargetOptions = {}): Inventory {
   const specs = expandTarget(expression, options, defined({ stdinNames: options.stdinNames }), false)
   return { hosts: hostsOf(specs, new Map(), expression, options.login), groups: new Map() }
+}
+
+/** The hosts as a target names them, with each user and port that is not the inventory's own. */
+export function targetNames({ inventory, hosts }: Selection): readonly string[] {
+  const declared = new Map(inventory.file === undefined ? [] : inventory.hosts.map((host) => [host.name, host]))
+  return hosts.map(({ name, user, port }) => {
+    const { host = name } = parseHostSpec(name) ?? {}
+    const own = declared.get(host)
+    const login = { user: user === own?.user ? undefined : user, port: port === own?.port ? undefined : port }
+    return formatHostSpec({ host, ...defined(login) })
+  })
 }
 
 /** What is wrong with a name that is meant to be a host of the inventory, or undefined. */

@@ -8,10 +8,9 @@ import { foreignFile } from '../base/foreign-place.ts'
 import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, readBoundedSync, TOO_LARGE } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
-import type { Host } from './host.ts'
 import { parseHostsYaml } from './hosts-yaml.ts'
 import type { Section } from './hosts-yaml-schema.ts'
-import { type Inventory, inventoryFromTarget, resolveTarget, type TargetOptions } from './inventory.ts'
+import { type Inventory, inventoryFromTarget, resolveTarget, type Selection, type TargetOptions } from './inventory.ts'
 import { nearestWord } from './nearest-word.ts'
 
 export type InventorySource = {
@@ -67,8 +66,6 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
   }
   return { ...parseHostsYaml(text, shown, await source.sections()), file: path }
 }
-
-export type Selection = { readonly inventory: Inventory; readonly hosts: readonly Host[] }
 
 /** The inventory and the selected hosts. A target of full addresses needs no file. @throws MusterError `configuration` or `usage` */
 export async function selectHosts(

@@ -1,13 +1,27 @@
-/** `muster hosts [TARGET]`: the resolved inventory, and with `--check` whether each host answers. */
+/** `muster hosts [TARGET]`: the resolved inventory, with `--check` whether each host answers; or the target itself as a host set. */
+import { Option } from 'commander'
+import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { groupsByHost } from '../../inventory/inventory.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import { groupsByHost, targetNames } from '../../inventory/inventory.ts'
+import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
-import { selectEndpoints } from '../connect/endpoints.ts'
+import { selectEndpoints, selectTarget } from '../connect/endpoints.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import type { CheckHosts, HostCheck } from './connections.ts'
 
-type Options = GlobalOptions & { readonly check?: boolean; readonly persisted?: boolean; readonly stop?: boolean }
+type SetOptions = {
+  readonly expand?: boolean
+  readonly fold?: boolean
+  readonly count?: boolean
+  readonly split?: number
+}
+type Options = GlobalOptions &
+  SetOptions & { readonly check?: boolean; readonly persisted?: boolean; readonly stop?: boolean }
+
+/** One of these at most. */
+const MODES = ['expand', 'fold', 'count', 'split', 'check', 'persisted', 'stop'] as const
 
 export const verb = hostsVerb(async function* (...check) {
   yield* (await import('./connections.ts')).checkHosts(...check)
@@ -21,7 +35,13 @@ export function hostsVerb(check: CheckHosts): VerbCode {
         .argument('[target]', 'hosts to list (default: all)')
         .option('--check', 'connect to every host, and show whether it answers')
         .option('--persisted', 'list the connections that --persist keeps open, with their age and the time left')
-        .option('--stop', 'close those connections (default: all of them)'),
+        .option('--stop', 'close those connections (default: all of them)')
+        .option('--expand', 'print only the names, one per line')
+        .option('--fold', 'print the names as one host set')
+        .option('--count', 'print only how many hosts there are')
+        .addOption(
+          new Option('--split <n>', 'print at most N host sets of equal size, one per line').argParser(wholeNumber(1)),
+        ),
     help: `
 Examples:
   muster hosts                      every host of hosts.yaml, completed from ssh_config
@@ -31,8 +51,17 @@ Examples:
   muster hosts --check              which hosts answer, and why the others do not
   muster hosts --persisted          connections that --persist keeps open
   muster hosts --stop m8            close the one to m8
+  muster hosts --fold 'all!m8'      m[9-10],gpu[01-04]
+  muster hosts --expand @gpus       one name per line, for loops of a shell
+  sinfo -ho %N | muster hosts --count -   names from stdin
 `,
     async run(target: string | undefined, options: Options, context: CliContext) {
+      const [first, second] = MODES.filter((mode) => options[mode] !== undefined)
+      const isPair = first === 'persisted' && second === 'stop'
+      if (second !== undefined && !isPair)
+        throw new MusterError('usage', `--${first} and --${second} cannot be used together`)
+      if (first !== undefined && ['expand', 'fold', 'count', 'split'].includes(first))
+        return await printSets(target, options, context)
       if (!options.persisted && !options.stop)
         return await listHosts(target, options, context, options.check ? check : undefined)
       const { showWarmHosts } = await import('./connections.ts')
@@ -40,6 +69,24 @@ Examples:
       return await showWarmHosts(selected?.endpoints, { ...options, isStop: options.stop === true }, context)
     },
   }
+}
+
+/** Nothing is looked up: a name needs no address. */
+async function printSets(target: string | undefined, options: Options, context: CliContext): Promise<number> {
+  const names = targetNames(await selectTarget(target, options, context))
+  for (const part of splitEvenly(names, options.split ?? 1)) {
+    const [set, count] = [foldHostSet(part), part.length]
+    if (options.json) writeEvent({ type: 'host-set', set, count, hosts: part }, context)
+    else context.stdout.write(`${options.expand ? part.join('\n') : options.count ? count : set}\n`)
+  }
+  return EXIT.ok
+}
+
+/** At most `count` parts in their order, larger by one at the beginning; none is empty. */
+function splitEvenly(names: readonly string[], count: number): readonly (readonly string[])[] {
+  const parts = Math.min(count, names.length)
+  const start = (part: number) => part * Math.floor(names.length / parts) + Math.min(part, names.length % parts)
+  return Array.from({ length: parts }, (_, part) => names.slice(start(part), start(part + 1)))
 }
 
 async function listHosts(

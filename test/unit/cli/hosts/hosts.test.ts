@@ -109,6 +109,53 @@ describe('muster hosts', () => {
     })
   })
 
+  test.each([
+    [['--expand', 'm8,m10'], 'm8\nm10\n'],
+    [['--fold', 'm10,m8,here'], 'here,m[8,10]\n'],
+    [['--fold', '@*'], 'here,m[8,10]\n'],
+    [['--count', '@*'], '3\n'],
+    [['--split', '2', 'all'], 'm[8,10]\nhere\n'],
+    [['--split', '9', 'all'], 'm10\nm8\nhere\n'],
+    // A login that is not the file's own is part of the target.
+    [['--fold', 'root@m8,bob@m10,m8:22'], 'bob@m10,m8,m8:22\n'],
+    [['--fold', '--hosts', 'none', 'root@n[1-3]:2222,[::1]:22'], '[::1]:22,root@n[1-3]:2222\n'],
+  ])('%j prints %j', async (args, output) => {
+    expect(await hosts(args)).toEqual({ exitCode: 0, output, messages: '' })
+  })
+
+  test('splits into parts that differ by at most one host', async () => {
+    const { output } = await hosts(['--hosts', 'none', '--split', '3', 'n[1-11]'])
+    expect(output).toBe('n[1-4]\nn[5-8]\nn[9-11]\n')
+  })
+
+  test('folds names from stdin', async () => {
+    const { output } = await hosts(['--hosts', 'none', '--fold', '-'], { stdin: 'n3\nn1 n[4-5]\n' })
+    expect(output).toBe('n[1,3-5]\n')
+  })
+
+  test('prints one object for each set with --json', async () => {
+    const { output } = await hosts(['--split', '2', '--json'])
+    expect(
+      output
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toMatchObject([
+      { type: 'host-set', set: 'm[8,10]', count: 2, hosts: ['m10', 'm8'] },
+      { type: 'host-set', set: 'here', count: 1, hosts: ['here'] },
+    ])
+  })
+
+  test('refuses two ways to print at once', async () => {
+    for (const pair of [
+      ['--fold', '--count'],
+      ['--check', '--expand'],
+    ]) {
+      const { exitCode, messages } = await hosts(pair)
+      expect([exitCode, messages]).toEqual([2, expect.stringMatching(/--\w+ and --\w+ cannot be used together/)])
+    }
+  })
+
   test('refuses an unknown host before it prints anything', async () => {
     expect(await hosts(['m9'])).toMatchObject({ exitCode: 2, output: '' })
   })
