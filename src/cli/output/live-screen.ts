@@ -19,7 +19,11 @@ export type LiveScreenOptions = Pick<CliContext, 'stdout' | 'stderr'> & {
   onGone?(error: NodeJS.ErrnoException): void
 }
 
-export type TerminalDialog = CredentialDialog & HostKeyReviewer
+export type TerminalDialog = CredentialDialog &
+  HostKeyReviewer & {
+    /** Undefined: there is no terminal. */
+    confirm(question: string, signal: AbortSignal): Promise<boolean | undefined>
+  }
 
 export class LiveScreen implements Disposable {
   readonly #options: LiveScreenOptions
@@ -99,6 +103,7 @@ export class LiveScreen implements Disposable {
     return {
       ask: (...question) => ask(() => dialog.ask(...question)),
       review: (...question) => ask(() => dialog.review(...question)),
+      confirm: (...question) => ask(() => dialog.confirm(...question)),
     }
   }
 

@@ -1,33 +1,20 @@
-/** A planned run from the first connection to the exit code, and the ways to show it: lines as they come, folded groups, or JSON. */
+/** A planned run from the first connection to the exit code. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { onAbort } from '../../base/abort.ts'
 import { systemClock } from '../../base/clock.ts'
-import { getOrMake } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError, messageOf, notKept } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { keepHeapSmall } from '../../base/small-heap.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { formatResult, formatSummaryLine } from '../../ops/run/json-result.ts'
-import { LinePrefixer, showLine } from '../../ops/run/line-prefixer.ts'
-import {
-  type FoldedGroup,
-  type FoldedHost,
-  foldHosts,
-  formatOutcome,
-  formatSummary,
-  isSuccess,
-  type RunOutcome,
-  type RunSummary,
-  summarize,
-} from '../../ops/run/outcome.ts'
-import { OutputStore, type StreamStore } from '../../ops/run/output-store.ts'
+import { formatSummary, isSuccess, type RunOutcome, type RunSummary, summarize } from '../../ops/run/outcome.ts'
+import { OutputStore } from '../../ops/run/output-store.ts'
 import { HostRun, type RunEvent } from '../../ops/run/run-hosts.ts'
-import { unifiedDiff } from '../../ops/run/unified-diff.ts'
 import { createHostExec } from '../../ssh/exec/host-exec.ts'
+import { backOffMs } from '../../ssh/session-transition.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { createWires, fanOutFor } from '../connect/transports.ts'
 import { askSudoOnce, TtyDialog } from '../connect/tty-dialog.ts'
@@ -35,6 +22,7 @@ import { painterOf } from '../output/colour.ts'
 import { LiveScreen } from '../output/live-screen.ts'
 import { OutputDirectory } from './exec-files.ts'
 import { lastRunFile, type RunPlan, type RunVerbOptions, writeLastRun } from './plan-run.ts'
+import { chooseReport } from './report.ts'
 
 const MAX_LIVE_LINES = 12
 /** From this many hosts on, memory is worth more than a fifth of the CPU. */
@@ -49,6 +37,9 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
       : new OutputDirectory(resolve(context.workingDirectory, options.out), names, options.yes === true)
   using store = new OutputStore(directory?.path ?? tmpdir())
   const outcomes = new Map<string, RunOutcome>()
+  const begun = new Set<string>()
+  /** Since the last question. */
+  const failures: string[] = []
   let run: HostRun | undefined
   let isGone = false
   /** The reader, such as `head`, has seen enough: output that is left out then is not reported. */
@@ -99,21 +90,35 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
     run?.stop()
   }
 
+  const isNotStarted = (host: string) => outcomes.get(host)?.kind === 'cancelled' && !begun.has(host)
+
   const heap = names.length >= MANY_HOSTS ? keepHeapSmall() : undefined
   const exec = createHostExec({ ...wires, clock: systemClock, token: randomBytes(8).toString('hex') })
   const sudoPassword = plan.isSudo ? askSudoOnce(dialog, names) : undefined
   const handleEvent = (event: RunEvent): void => {
-    if (event.type === 'begin') return screen.refresh()
     const { host } = event
+    if (event.type === 'begin') {
+      begun.add(host)
+      return screen.refresh()
+    }
     if (event.type === 'end') {
       const { outcome, durationMs } = event
       outcomes.set(host, outcome)
+      if (!isSuccess(outcome)) failures.push(host)
+      const isNamedLater = isNotStarted(host) && options.json !== true
       reporting = reporting
         .then(async () => {
           directory?.write(host, store.of(host))
-          if (!isUnread || outcome.kind !== 'cancelled') await report.onEnd(host, outcome, durationMs)
+          if (!isNamedLater && (!isUnread || outcome.kind !== 'cancelled'))
+            await report.onEnd(host, outcome, durationMs)
         })
         .catch(giveUp)
+      return
+    }
+    if (event.type === 'retry') {
+      // The result has the output of the last attempt.
+      store.forget(host)
+      reporting = reporting.then(() => report.onRetry?.(event)).catch(giveUp)
       return
     }
     try {
@@ -124,6 +129,19 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
     report.onOutput?.(host, event.type, event.bytes)
     heap?.passed(event.bytes.length)
     screen.refresh()
+  }
+  const over = new AbortController()
+  /** What is known of the batch is shown before the question. */
+  const mayGoOn = async (left: readonly string[]): Promise<boolean> => {
+    reporting = reporting.then(() => report.endBatch?.()).catch(giveUp)
+    await reporting
+    const failed = failures.splice(0)
+    if (failure !== undefined) return false
+    if (failed.length === 0 || options.yes === true) return true
+    if (context.stderr.isTTY !== true) return false
+    return (
+      (await dialog.confirm(`Failed on ${foldHostSet(failed)}. Go on with ${foldHostSet(left)}?`, over.signal)) === true
+    )
   }
   const running = new HostRun(
     names,
@@ -149,6 +167,9 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
     {
       fanOut: fanOutFor(names.length, options, context),
       ...(options.timeout === undefined ? {} : { timeoutMs: options.timeout * 1000 }),
+      ...(options.serial === undefined ? {} : { serial: { size: options.serial(names.length), mayGoOn } }),
+      ...(options.untilOk ? { retryDelayMs: (count: number) => backOffMs(count, Math.random()) } : {}),
+      isFailFast: options.failFast === true,
       clock: systemClock,
       onEvent: handleEvent,
     },
@@ -160,6 +181,7 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   }
   using _abort = onAbort(context.signal, stop)
   await running.done
+  over.abort()
   await reporting
   run = undefined
   if (failure !== undefined) {
@@ -167,7 +189,10 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
     throw new MusterError('internal', `cannot keep the output: ${printable(messageOf(failure))}`, { hint })
   }
   const summary = summarize(outcomes.values())
-  if (!isGone) await report.finish(summary)
+  if (!isGone) {
+    await report.endBatch?.()
+    report.finish?.(summary)
+  }
   if (options.json !== true && !isUnread && (names.length > 1 || summary.exit0 < names.length))
     screen.err(`muster: ${formatSummary(summary)}\n`)
   const failed = names.filter((name) => !isSuccess(outcomes.get(name) ?? { kind: 'cancelled' }))
@@ -176,22 +201,15 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
       `muster: --retry-failed will not know about this run: ${notKept(lastRunFile(context.environment), error)}\n`,
     ),
   )
+  const notStarted = names.filter(isNotStarted)
+  if (options.json !== true && !isUnread && notStarted.length > 0)
+    screen.err(`muster: not started on ${foldHostSet(notStarted)}; --retry-failed includes them\n`)
   return context.signal.aborted ? EXIT.interrupted : exitCodeOf(summary)
 }
 
 function exitCodeOf({ hosts, exit0, unreachable }: RunSummary): number {
   if (unreachable > 0) return EXIT.unreachable
   return exit0 === hosts ? EXIT.ok : EXIT.failed
-}
-
-function chooseReport(options: RunVerbOptions, order: readonly string[], parts: ReportOptions): RunReport {
-  if (options.json === true) return jsonReport(parts)
-  const isDiff = options.diff === true
-  const isFolded = options.fold ?? (parts.isStdoutTerminal && order.length > 1 && options.out === undefined)
-  if (isDiff || isFolded) return foldReport({ ...parts, isDiff, order })
-  const stream = streamReport(parts)
-  // With --out the files hold the output; what went wrong is still said.
-  return options.out === undefined ? stream : { onEnd: stream.onEnd, finish: stream.finish }
 }
 
 /** Enter on the terminal shows which hosts are still running. */
@@ -212,14 +230,18 @@ function onEnter({ stdin, stderr }: CliContext, show: () => void): Disposable & 
 
 function describeRunning(run: HostRun, outcomes: ReadonlyMap<string, RunOutcome>, names: readonly string[]): string {
   const waiting = run.waitingCount > 0 ? `, ${run.waitingCount} waiting` : ''
-  const running = run.running.length > 0 ? foldHostSet(run.running) : 'none'
-  return `muster: ${outcomes.size} of ${names.length} done, running: ${running}${waiting}\n`
+  return `muster: ${outcomes.size} of ${names.length} done, ${describeTurns(run)}${waiting}\n`
 }
 
 function formatProgress(run: HostRun, outcomes: ReadonlyMap<string, RunOutcome>, count: number): string {
   const failed = [...outcomes.values()].filter((outcome) => !isSuccess(outcome)).length
   const failures = failed > 0 ? `, ${failed} failed` : ''
-  return `${outcomes.size}/${count} done${failures}, running: ${foldHostSet(run.running)}`
+  return `${outcomes.size}/${count} done${failures}, ${describeTurns(run)}`
+}
+
+function describeTurns({ running, retrying }: HostRun): string {
+  const later = retrying.length > 0 ? `, to be retried: ${foldHostSet(retrying)}` : ''
+  return `running: ${running.length > 0 ? foldHostSet(running) : 'none'}${later}`
 }
 
 /** A program in the background that reads its terminal is stopped (SIGTTIN). */
@@ -232,191 +254,4 @@ function isInForeground(): boolean {
   } catch {
     return false
   }
-}
-
-interface RunReport {
-  onOutput?(host: string, stream: 'stdout' | 'stderr', bytes: Uint8Array): void
-  /** May wait for room on stdout; called for one host after the other. */
-  onEnd(host: string, outcome: RunOutcome, durationMs: number): void | Promise<void>
-  /** At most `limit` lines about the progress, for a terminal. */
-  live?(limit: number): readonly string[]
-  /** After the last host. */
-  finish(summary: RunSummary): Promise<void>
-}
-
-type ReportOptions = {
-  readonly screen: LiveScreen
-  readonly store: OutputStore
-  /** stdout, stderr are terminals: what hosts print must not act on them. */
-  readonly isStdoutTerminal: boolean
-  readonly isStderrTerminal: boolean
-  readonly isBold: boolean
-}
-
-/** Lines as they come, each with its host's name. */
-function streamReport({ screen, isStdoutTerminal, isStderrTerminal }: ReportOptions): RunReport {
-  const prefixers = new Map<string, Record<'stdout' | 'stderr', LinePrefixer>>()
-  const of = (host: string) =>
-    getOrMake(prefixers, host, () => ({
-      stdout: new LinePrefixer({ prefix: `${host}: `, isSanitized: isStdoutTerminal }),
-      stderr: new LinePrefixer({ prefix: `${host}: `, isSanitized: isStderrTerminal }),
-    }))
-  const write = writeLines.bind(undefined, screen)
-  return {
-    onOutput: (host, stream, bytes) => write(stream, of(host)[stream].push(bytes)),
-    onEnd: (host, outcome) => {
-      const pair = prefixers.get(host)
-      write('stdout', pair?.stdout.flush())
-      write('stderr', pair?.stderr.flush())
-      prefixers.delete(host)
-      sayOutcome(screen, host, outcome)
-    },
-    finish: async () => {},
-  }
-}
-
-/** One object for each host as soon as it has ended. */
-function jsonReport({ screen, store }: ReportOptions): RunReport {
-  return {
-    async onEnd(host, outcome, durationMs) {
-      let line = ''
-      for (const piece of formatResult(host, outcome, store.of(host), durationMs)) {
-        line += piece
-        if (line.length < 2 ** 16) continue
-        screen.out(line)
-        line = ''
-        await screen.room()
-      }
-      screen.out(line)
-      await screen.room()
-      store.forget(host)
-    },
-    async finish(summary) {
-      screen.out(formatSummaryLine(summary))
-    },
-  }
-}
-
-/** Groups of hosts with equal output, at the end; with `isDiff` what differs from the largest group. */
-function foldReport(
-  options: ReportOptions & { readonly isDiff: boolean; readonly order: readonly string[] },
-): RunReport {
-  const { screen, store, isDiff, order } = options
-  const ended = new Map<string, RunOutcome>()
-  /** Hosts that have something to show. */
-  const hostsOf = (outcomeOf: (host: string) => RunOutcome | undefined): readonly FoldedHost[] =>
-    order.flatMap((host): FoldedHost[] => {
-      const outcome = outcomeOf(host)
-      if (outcome === undefined) return []
-      const { stdout, stderr } = store.of(host)
-      const isSilent = stdout.sizeBytes === 0 && stderr.sizeBytes === 0
-      if (isSilent && (outcome === RUNNING || isSuccess(outcome) || isAway(outcome))) return []
-      return [{ host, outcome, digest: stdout.digest() + stderr.digest() }]
-    })
-  return {
-    onEnd: (host, outcome) => {
-      ended.set(host, outcome)
-      if (isAway(outcome)) sayOutcome(screen, host, outcome)
-    },
-    live: (limit) => {
-      const groups = foldHosts(hostsOf((host) => ended.get(host) ?? RUNNING))
-      const shown = groups.length > limit ? groups.slice(0, Math.max(0, limit - 1)) : groups
-      const lines = shown.map((group) => formatLive(group, store))
-      return shown.length < groups.length ? [...lines, `… and ${groups.length - shown.length} more groups`] : lines
-    },
-    async finish() {
-      const groups = foldHosts(hostsOf((host) => ended.get(host)))
-      const [majority] = groups
-      for (const group of groups) {
-        screen.out(formatHeader(group, options.isBold))
-        if (isDiff && majority !== undefined && group !== majority) await writeDiff(majority, group, options)
-        else await writeGroup(group, options)
-      }
-    },
-  }
-}
-
-const RULE = '---------------'
-
-/** Stands for the end of a host that has none yet. */
-const RUNNING: RunOutcome = { kind: 'cancelled' }
-
-function isAway({ kind }: RunOutcome): boolean {
-  return kind === 'unreachable' || kind === 'refused'
-}
-
-/** `m[8-10] (3)` */
-function formatNames({ hosts }: FoldedGroup): string {
-  return hosts.length === 1 ? (hosts[0] ?? '') : `${foldHostSet(hosts)} (${hosts.length})`
-}
-
-function formatLive(group: FoldedGroup, store: OutputStore): string {
-  const { stdout, stderr } = store.of(group.hosts[0] ?? '')
-  const state = group.outcome === RUNNING ? '…' : isSuccess(group.outcome) ? 'ok' : formatOutcome(group.outcome)
-  return `${formatNames(group)} ${state}  ${showLine(Buffer.from(stdout.lastLine() || stderr.lastLine()))}`
-}
-
-function formatHeader(group: FoldedGroup, isBold: boolean): string {
-  const names = formatNames(group)
-  const title = isSuccess(group.outcome) ? names : `${names}: ${formatOutcome(group.outcome)}`
-  return `${RULE}\n${isBold ? `\x1b[1m${title}\x1b[22m` : title}\n${RULE}\n`
-}
-
-async function writeGroup(
-  { hosts }: FoldedGroup,
-  { screen, store, isStdoutTerminal, isStderrTerminal }: ReportOptions,
-) {
-  for (const name of ['stdout', 'stderr'] as const) {
-    const isSanitized = name === 'stdout' ? isStdoutTerminal : isStderrTerminal
-    const prefixer = new LinePrefixer({ prefix: '', isSanitized })
-    for (const bytes of store.of(hosts[0] ?? '')[name].read()) {
-      const lines = prefixer.push(bytes)
-      if (lines === undefined) continue
-      writeLines(screen, name, lines)
-      await screen.room()
-    }
-    writeLines(screen, name, prefixer.flush())
-  }
-}
-
-function writeLines(screen: LiveScreen, stream: 'stdout' | 'stderr', lines: Uint8Array | undefined): void {
-  if (lines === undefined) return
-  if (stream === 'stdout') screen.out(lines)
-  else screen.err(lines)
-}
-
-/** Of each output, what is compared. */
-const DIFF_BYTES = 2 ** 20
-
-async function writeDiff(
-  majority: FoldedGroup,
-  group: FoldedGroup,
-  { screen, store, isStdoutTerminal }: ReportOptions,
-) {
-  const before = store.of(majority.hosts[0] ?? '')
-  const after = store.of(group.hosts[0] ?? '')
-  const lines = (['stdout', 'stderr'] as const).flatMap((name) => {
-    const hunks = unifiedDiff(linesOf(before[name]), linesOf(after[name]))
-    if (hunks.length === 0) return []
-    const suffix = name === 'stderr' ? ' (stderr)' : ''
-    return [`--- ${foldHostSet(majority.hosts)}${suffix}`, `+++ ${foldHostSet(group.hosts)}${suffix}`, ...hunks]
-  })
-  if ([before, after].some(({ stdout, stderr }) => Math.max(stdout.sizeBytes, stderr.sizeBytes) > DIFF_BYTES)) {
-    lines.push(`[… only the first ${DIFF_BYTES} bytes were compared]`)
-  }
-  for (const line of lines) screen.out(`${isStdoutTerminal ? showLine(Buffer.from(line)) : line}\n`)
-  await screen.room()
-}
-
-function linesOf(stream: StreamStore): readonly string[] {
-  const text = stream.head(DIFF_BYTES).toString()
-  if (text === '') return []
-  return text.endsWith('\n')
-    ? text.slice(0, -1).split('\n')
-    : [...text.split('\n').slice(0, -1), `${text.split('\n').at(-1)} (no line break at the end)`]
-}
-
-/** What went wrong on a host, on stderr. */
-function sayOutcome(screen: LiveScreen, host: string, outcome: RunOutcome): void {
-  if (!isSuccess(outcome)) screen.err(`muster: ${host}: ${formatOutcome(outcome)}\n`)
 }

@@ -27,6 +27,10 @@ export type RunVerbOptions = GlobalOptions & {
   readonly sudo?: boolean
   readonly raw?: boolean
   readonly retryFailed?: boolean
+  readonly failFast?: boolean
+  /** The size of a batch, from the number of hosts. */
+  readonly serial?: (hosts: number) => number
+  readonly untilOk?: boolean
 }
 
 export type PlannedHost = {

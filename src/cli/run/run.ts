@@ -1,9 +1,18 @@
 /** `muster run TARGET -- COMMAND…`: one command on every host of the target, with nothing left behind. */
-import { Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { variable } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import type { RunVerbOptions } from './plan-run.ts'
+
+/** `2` or `25%`, at least one host. */
+function batchSize(text: string): (hosts: number) => number {
+  const [, digits, percent] = /^(\d{1,9})(%?)$/.exec(text.trim()) ?? []
+  const value = Number(digits ?? 0)
+  if (value < 1 || (percent === '%' && value > 100))
+    throw new InvalidArgumentError('It must be a number of hosts or a percentage of them, such as 2 or 25%.')
+  return (hosts) => (percent === '%' ? Math.max(1, Math.floor((hosts * value) / 100)) : value)
+}
 
 export const verb: VerbCode = {
   define: (command) =>
@@ -22,7 +31,18 @@ export const verb: VerbCode = {
       .option('--sudo', 'run as root')
       .option('--raw', 'do not expand %h, %n and %u in the command')
       .option('--retry-failed', 'run the last command again on the hosts where it failed')
-      .option('--timeout <s>', 'stop the command on a host after S seconds (default: no limit)')
+      .option('--fail-fast', 'start the command on no more hosts after the first failure; where it runs, it finishes')
+      .addOption(
+        new Option(
+          '--serial <n>',
+          'run on N hosts, or N% of them, at a time; after a failure, ask before the next ones',
+        ).argParser(batchSize),
+      )
+      .option('--until-ok', 'run the command again where it failed, after 1 to 30 seconds, until it succeeds')
+      .option(
+        '--timeout <s>',
+        'stop the command on a host after S seconds, with --until-ok after all attempts together (default: no limit)',
+      )
       .option('--dry-run', 'show what would run where'),
   help: `
 Examples:
@@ -33,7 +53,10 @@ Examples:
   muster run all --sudo -- systemctl restart x   ask for one password, and send it only to sudo's prompt
   muster run all -- 'echo %h is number %n'       %h %n %u: name, number and user of each host (%%h or --raw: unchanged)
   muster run --retry-failed                      run the last command again where it failed
+  muster run all --serial 2 -- ./update          two hosts at a time; asks after a failure (--yes: goes on)
+  muster run m8 --until-ok --timeout 300 -- true wait until a host is back, for 5 minutes at most
 
+Without a terminal, --serial stops after a batch with a failure and names the hosts where it did not start.
 Everything that the command started on the hosts is stopped after --timeout, after Ctrl-C, and when Muster itself ends.
 Exit codes: 0 all ok, 1 the command failed on a host, 4 a host could not be reached, 130 interrupted.
 `,

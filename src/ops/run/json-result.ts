@@ -16,6 +16,12 @@ export function* formatResult(
   yield `,"durationMs":${Math.round(durationMs)}}\n`
 }
 
+/** An attempt that failed, and the delay until the next one. */
+export function formatRetry(host: string, outcome: RunOutcome, failures: number, delayMs: number): string {
+  const { kind, ...details } = outcome
+  return `${JSON.stringify({ type: 'retry', host, outcome: kind, ...details, failures, delayMs })}\n`
+}
+
 export function formatSummaryLine(summary: RunSummary): string {
   return `${JSON.stringify({ type: 'summary', ...summary })}\n`
 }

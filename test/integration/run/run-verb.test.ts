@@ -203,6 +203,63 @@ describe('muster run', () => {
     })
   })
 
+  it('runs in batches, stops after a failure, and goes on where it has not started', async () => {
+    const command = `echo ran; [ %n != 1 ] || test -e ${path('mended')}`
+    const stopped = await run(['run', 'm[8-10]', '--serial', '1', '--', command])
+    expect([stopped.code, lines(stopped.stdout)]).toEqual([1, ['m8: ran']])
+    expect(stopped.stderr).toContain('not started on m[9-10]; --retry-failed includes them\n')
+    writeFileSync(path('mended'), '')
+    const { code, stdout } = await run(['run', '--retry-failed', '--serial', '50%'])
+    expect([code, stdout]).toEqual([0, 'm8: ran\nm9: ran\nm10: ran\n'])
+  })
+
+  it('does not stop between batches with --yes', async () => {
+    const { code, stdout } = await run(['run', 'm[8-10]', '--serial', '2', '--yes', '--fold', '--', 'echo %n; exit 1'])
+    expect(code).toBe(1)
+    expect(stdout.match(/^m\d+: exit 1$/gm)).toEqual(['m8: exit 1', 'm9: exit 1', 'm10: exit 1'])
+  })
+
+  it('starts nowhere else after the first failure with --fail-fast', async () => {
+    const { code, stdout, stderr } = await run([
+      'run',
+      'm[8-10]',
+      '--fail-fast',
+      '--fan-out',
+      '1',
+      '--',
+      'echo %h; exit 1',
+    ])
+    expect([code, stdout]).toEqual([1, 'm8: m8\n'])
+    expect(stderr).toBe(
+      'muster: m8: exit 1\nmuster: 3 hosts: 1 failed, 2 cancelled\nmuster: not started on m[9-10]; --retry-failed includes them\n',
+    )
+  })
+
+  it('tries again until the command succeeds, and keeps the output of the last attempt', async () => {
+    const schema = z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, 'docs/schema/run.schema.json'), 'utf8')))
+    const command = `echo attempt >>${path('attempts')}; cat ${path('attempts')}; [ $(wc -l <${path('attempts')}) = 2 ]`
+    const { code, stdout } = await run(['run', 'm8', '--until-ok', '--json', '--', command])
+    const objects = lines(stdout).map((line) => schema.parse(JSON.parse(line)))
+    expect(objects).toMatchObject([
+      { type: 'result', host: 'm8', outcome: 'exit', code: 0, stdout: 'attempt\nattempt\n' },
+      { type: 'retry', host: 'm8', outcome: 'exit', code: 1, failures: 1 },
+      { type: 'summary', hosts: 1, exit0: 1 },
+    ])
+    expect(code).toBe(0)
+  })
+
+  it('gives up after --timeout, however many attempts there were', async () => {
+    const { code, stderr } = await run(['run', 'm8', '--until-ok', '--timeout', '2', '--', 'exit 7'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^muster: m8: exit 7; next attempt in 1 s$/m)
+    expect(stderr).toMatch(/^muster: m8: (exit 7|timed out)$/m)
+  })
+
+  it.each(['0', '0%', '101%', '1.5', 'half', '-1'])('refuses --serial %s', async (size) => {
+    const { code, stderr } = await run(['run', 'm8', `--serial=${size}`, '--', 'true'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('such as 2 or 25%')])
+  })
+
   it('stores no value of a variable, and asks for it again', async () => {
     await run(['run', 'm8', '--env', 'TOKEN=sesame', '--', 'exit 1'])
     expect(readFileSync(lastRun(), 'utf8')).not.toContain('sesame')
