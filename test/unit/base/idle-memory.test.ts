@@ -1,16 +1,21 @@
 import { expect, it } from 'vitest'
-import { collectWhenIdle, type Heap } from '../../../src/base/idle-memory.ts'
+import { collectWhenIdle, type Heap, ownHeap } from '../../../src/base/idle-memory.ts'
 import { ManualClock } from '../ssh/manual-clock.ts'
 
 const MB = 2 ** 20
 const LOOK_MS = 5_000
+/** The longest time between two looks, and the one that makes sure that the program idles. */
+const SOON_MS = 80_000 + LOOK_MS
 
 function plantHeap() {
   const clock = new ManualClock()
-  const heap = { spentMs: 0, bytes: 60 * MB, collections: 0 }
+  const heap = { spentMs: 0, bytes: 60 * MB, collections: 0, looks: 0 }
   const port: Heap = {
     cpuMs: () => heap.spentMs,
-    sizeBytes: () => heap.bytes,
+    oldBytes() {
+      heap.looks++
+      return heap.bytes
+    },
     collect() {
       heap.collections++
       heap.bytes = 40 * MB
@@ -25,13 +30,21 @@ it('collects once while the program idles, and again only after the heap has gro
   clock.advance(LOOK_MS)
   expect(heap.collections).toBe(1)
   heap.bytes += 3 * MB
-  clock.advance(10 * LOOK_MS)
+  clock.advance(10 * SOON_MS)
   expect(heap.collections).toBe(1)
   heap.bytes += MB
-  clock.advance(LOOK_MS)
+  clock.advance(SOON_MS)
   expect(heap.collections).toBe(2)
   watching[Symbol.dispose]()
   expect(clock.timerCount).toBe(0)
+})
+
+it('checks less and less often while the heap does not grow', () => {
+  const { clock, heap, watching } = plantHeap()
+  clock.advance(3_600_000)
+  expect(heap.collections).toBe(1)
+  expect(heap.looks).toBeLessThan(60)
+  watching[Symbol.dispose]()
 })
 
 it('does not collect while the program is busy', () => {
@@ -44,4 +57,32 @@ it('does not collect while the program is busy', () => {
   clock.advance(LOOK_MS)
   expect(heap.collections).toBe(1)
   watching[Symbol.dispose]()
+})
+
+it('does not collect when the program has just become busy after a long time', () => {
+  const { clock, heap, watching } = plantHeap()
+  clock.advance(3_600_000)
+  heap.bytes += 10 * MB
+  // Little for the time since the last look.
+  heap.spentMs += 40
+  const { looks } = heap
+  while (heap.looks === looks) clock.advance(1_000)
+  expect(heap.collections).toBe(1)
+  heap.spentMs += 40
+  clock.advance(LOOK_MS)
+  expect(heap.collections).toBe(1)
+  clock.advance(LOOK_MS)
+  expect(heap.collections).toBe(2)
+  watching[Symbol.dispose]()
+})
+
+it('counts objects that live on, not young ones', () => {
+  ownHeap.collect()
+  const before = ownHeap.oldBytes()
+  for (let count = 0; count < 500_000; count++) [count, count + 1, count + 2].reverse()
+  expect(ownHeap.oldBytes() - before).toBeLessThan(2 * MB)
+  const kept = Array.from({ length: 500_000 }, (_, index) => ({ index }))
+  ownHeap.collect()
+  expect(ownHeap.oldBytes() - before).toBeGreaterThan(4 * MB)
+  expect(kept).toHaveLength(500_000)
 })
