@@ -208,7 +208,8 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         onFatal: quit,
         onLost: () => detachment?.lose() ?? false,
         onFault: (error) =>
-          faults.noteUncaught(error) || detachment?.detach('too many errors in Muster, see the Log') === undefined,
+          faults.noteUncaught(error) ||
+          (detachment !== undefined && detachment.detach('too many errors in Muster, see the Log') === undefined),
         onPrint: (text) => app.log('', printable(text), 'info'),
       }),
     )

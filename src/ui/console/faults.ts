@@ -6,6 +6,8 @@ import type { PageContext } from '../state/console-state.ts'
 
 /** The first lines of an error and its stack. */
 const LINES = 3
+/** The Log names no more errors than this: one whose words change each time would fill it. */
+const MOST_NAMED = 100
 /** After more uncaught errors than this within `WINDOW_MS`, the console counts as unusable. */
 const MOST_UNCAUGHT = 10
 const WINDOW_MS = 10_000
@@ -32,8 +34,10 @@ export class Faults {
         .join(' ')
     }`
     try {
-      if (!this.#named.has(text)) this.#context.log('', text, 'error')
-      this.#named.add(text)
+      if (!this.#named.has(text) && this.#named.size < MOST_NAMED) {
+        this.#named.add(text)
+        this.#context.log('', text, 'error')
+      }
       this.#context.notice('error in Muster: everything continues; the Log (6) has the details', 'error')
     } catch {
       // The error may have broken the Log or the notices themselves.

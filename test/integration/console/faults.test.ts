@@ -94,4 +94,14 @@ describe('a console with an error in its own code', () => {
     await second.expectOnAll(['m1', 'm2'], () => /^after$/m)
     await second.quit()
   })
+
+  it('ends when errors do not end and it cannot be detached', async () => {
+    const demo = await start(['demo', '--count', '2'])
+    await demo.expectReady()
+    await demo.leader('2')
+    demo.send('W')
+    expect(await demo.ended()).toEqual({ code: 1 })
+    expect(demo.modes).toMatchObject({ isAlternateScreen: false, isCursorHidden: false, mouse: 'none' })
+    expect(demo.screen().join(' ')).toMatch(/planted often/)
+  })
 })
