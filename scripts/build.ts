@@ -161,8 +161,12 @@ function licenseText(name: string, directory: string, license: string): string {
   return readFileSync(join(ROOT, 'LICENSE'), 'utf8').replace(/^Copyright.*$/m, () => holders)
 }
 
-if (process.argv[1] !== undefined && resolve(process.argv[1]) === import.meta.filename) {
-  await bundle(ROOT, join(ROOT, 'dist'))
+/** Everything that is installed in `dist/`: the program and its man pages. */
+export async function buildProgram(directory: string): Promise<void> {
+  await bundle(ROOT, directory)
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
-  await writeManPages(join(ROOT, 'dist/man'), version)
+  await writeManPages(join(directory, 'man'), version)
 }
+
+if (process.argv[1] !== undefined && resolve(process.argv[1]) === import.meta.filename)
+  await buildProgram(join(ROOT, 'dist'))

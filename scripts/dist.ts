@@ -21,7 +21,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { bundle } from './build.ts'
+import { buildProgram } from './build.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const PLATFORM = `${process.platform}-${process.arch}`
@@ -51,7 +51,7 @@ async function packForNpm(directory: string, scratch: string): Promise<string> {
   const { name, version, files } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   for (const each of ['package.json', ...files].filter((file) => file !== 'dist'))
     cpSync(join(ROOT, each), join(source, each), { recursive: true })
-  await bundle(ROOT, join(source, 'dist'))
+  await buildProgram(join(source, 'dist'))
   await promisify(execFile)('npm', ['pack', '--silent', '--ignore-scripts', `--pack-destination=${directory}`], {
     cwd: source,
   })

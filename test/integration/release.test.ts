@@ -44,6 +44,9 @@ describe('a release', () => {
     )
     for (const file of ['bin/muster.js', 'dist/main.js', 'dist/LICENSES.txt', 'dist/sbom.cdx.json'])
       expect(files).toContain(`package/${file}`)
+    const { man } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'))
+    expect(man.length).toBeGreaterThan(20)
+    for (const file of man) expect(files).toContain(`package/${file.replace('./', '')}`)
   })
 
   it('runs with the Node inside, also through symbolic links', async () => {

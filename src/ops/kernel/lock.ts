@@ -27,13 +27,14 @@ const TIMEOUT_MS = 30_000
  * The sleep does not keep the channel open, so that the end of a killed holder is noticed at once. The owner is in the arguments of
  * the holder, where another Muster that finds the lock taken reads it; a process that only waits has another name. If the holder is
  * this owner's, which reached the same machine under another name, the lock is already held. One grep finds the few processes
- * of interest: with 860 processes on a busy machine it took 0.2 s, and three programs for each process 29 s.
+ * of interest: with 860 processes on a busy machine it took 0.2 s, and three programs for each process 29 s. Its pattern is not
+ * the name itself: another Muster that searches at the same time would take that grep for a holder.
  */
 function lockScript(owner: string, waitS: number): string {
   return `command -v flock > /dev/null || exit ${NO_FLOCK_CODE}
 exec /bin/sh -c '
 holders() {
-  for f in $(grep -l muster-lock-holder /proc/[0-9]*/cmdline 2> /dev/null); do
+  for f in $(grep -l "[m]uster-lock-holder" /proc/[0-9]*/cmdline 2> /dev/null); do
     p=\${f#/proc/}
     tr "\\\\000" "\\\\n" 2> /dev/null < $f | grep -A 1 "^muster-lock-holder$" | sed -n "2s/^/\${p%/*} /p"
   done

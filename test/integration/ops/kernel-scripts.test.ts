@@ -18,6 +18,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Fact, gatherFacts, knownValue } from '../../../src/ops/kernel/fact.ts'
 import { bytesOf, cksum, type FileState, fileFact, removeFile, writeFile } from '../../../src/ops/kernel/files.ts'
 import type { OpsHosts, ScriptOptions, ScriptResult } from '../../../src/ops/kernel/host-port.ts'
+import { HostLocks } from '../../../src/ops/kernel/lock.ts'
 import type { Action } from '../../../src/ops/kernel/operation.ts'
 import { installPackages, packagesFact, removePackages } from '../../../src/ops/kernel/packages.ts'
 import { serviceFact } from '../../../src/ops/kernel/services.ts'
@@ -550,6 +551,19 @@ Transaction Summary
     const { script } = installPackages('apt', [{ name: 'nfs-common' }], 'nfs')
     expect(runScript(script.replaceAll('/var/lib/muster', `${home}/lib`)).status).toBe(100)
     expect(readFileSync(join(home, 'lib/packages-nfs'), 'utf8')).toBe('rpcbind\n')
+  })
+})
+
+describe('a lock', () => {
+  it('that is taken is not said to be held by whoever looks for its holder at the same time', async () => {
+    stub('flock', 'exit 1')
+    stub('grep', `printf '%s\\n' "$@" >> ${home}/searched; exec ${findProgram('grep')} "$@"`)
+    using locks = new HostLocks(here, { owner: 'a test', signal: new AbortController().signal })
+    expect(await locks.tryOnce('m1')).toMatchObject({ kind: 'busy' })
+    const words = readFileSync(join(home, 'searched'), 'utf8').split('\n')
+    expect(words).toContain('-l')
+    // A holder has this word among its own, and the owner behind it.
+    expect(words).not.toContain('muster-lock-holder')
   })
 })
 
