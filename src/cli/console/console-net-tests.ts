@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { systemClock } from '../../base/clock.ts'
+import { getOrMake } from '../../base/collections.ts'
 import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -36,7 +37,8 @@ export function createConsoleNetTests(
   const { fleet, wires, context } = connections
   const { environment, now } = context
   const hosts = createFleetOpsHosts(fleet, wires)
-  const changes = createConsoleChanges(connections)
+  /** For each file of a console on several: the password for sudo goes only to hosts of its own. */
+  const changes = new Map<string, ReturnType<typeof createConsoleChanges>>()
   const endpointsOf = (names: readonly string[]) => names.flatMap((name) => fleet.endpoint(name) ?? [])
   return {
     meshOptions: (words, names) =>
@@ -45,9 +47,17 @@ export function createConsoleNetTests(
       await Promise.all(order.hosts.map((name) => inspectHost(name, order.options, { hosts, signal }))),
     async installIperf({ hosts: names, options: { tool = 'iperf3' } }, signal, handlers) {
       if (tool === 'ssh') throw new MusterError('usage', 'ssh measures without iperf')
-      changes.begin(names)
+      const files = new Set(endpointsOf(names).map(({ passwordScope = '' }) => passwordScope))
+      if (files.size > 1) {
+        throw new MusterError('usage', 'these hosts are of several files, and sudo may ask for a password', {
+          hint: 'Measure hosts of one file, and install it there.',
+        })
+      }
+      const [file = ''] = files
+      const own = getOrMake(changes, file, () => createConsoleChanges(connections))
+      own.begin(names)
       const areas = [iperfArea(names, tool)]
-      return (await changes.change({ direction: 'up', areas, signal, isSelected: () => true }, handlers)).kind
+      return (await own.change({ direction: 'up', areas, signal, isSelected: () => true }, handlers)).kind
     },
     async measureMesh({ hosts: names, options }, signal, onEvent) {
       const report = await measureMesh(names, options, { hosts, signal, clock: systemClock, onEvent })
