@@ -155,6 +155,18 @@ describe('the picture of the Packing tab', () => {
     expect(textOf(panes)).toContain('* 8 of bob: x')
   })
 
+  it('says of each cluster why there is nothing to draw, also if that is so of all', () => {
+    const shown: PackingInput['shown'] = [
+      { kind: 'queue' },
+      { kind: 'ray', picture: 'no answer yet …' },
+      { kind: 'engine', place: '@slurm', picture: 'sinfo: cannot connect' },
+    ]
+    const lines = picture(packingPanes(inputOf(statusOf([], []), 120, 40, { shown }))).join('\n')
+    expect(lines).toMatch(/── own hosts +no hosts in hosts\.yaml/)
+    expect(lines).toMatch(/── Ray +no answer yet/)
+    expect(lines).toMatch(/── Slurm +sinfo: cannot connect/)
+  })
+
   it.each([
     [80, 'GPUs 5.8/36, 23 free, 3.5 down, 3.7 stranded  cores 44/144'],
     [160, 'GPUs 5.8/36 held, 23 free, 3.5 on a host that is down, 3.7 stranded (no core)  cores 44/144'],
