@@ -1,4 +1,5 @@
 /** What the last name of an unfinished host set may become. */
+import { counted } from '../base/counted.ts'
 import type { Inventory } from './inventory.ts'
 
 /** The last operand: what follows the last comma, operator or parenthesis; undefined inside [ranges]. */
@@ -14,7 +15,7 @@ export function operandsOf({
 }: Pick<Inventory, 'hosts' | 'groups'>): readonly (readonly [string, string])[] {
   return [
     ...hosts.map(({ name }) => [name, 'host'] as const),
-    ...[...groups].map(([name, { length }]) => [`@${name}`, `${length} ${length === 1 ? 'host' : 'hosts'}`] as const),
-    ['all', `${hosts.length} ${hosts.length === 1 ? 'host' : 'hosts'}`],
+    ...[...groups].map(([name, { length }]) => [`@${name}`, counted(length, 'host')] as const),
+    ['all', counted(hosts.length, 'host')],
   ]
 }

@@ -22,8 +22,10 @@ type Candidates = { readonly kind: 'words' | 'open' | 'files'; readonly found: r
 const MOST = 1_000
 const MOST_JOBS = 50
 const LONGEST_ABOUT = 70
-/** The shell puts a candidate into the command line, so it may have no character that the shell acts on. */
-const SAFE = /^[\w@%+=:,./^!&(-]+$/
+/** The shell puts a candidate into the command line, so it may have no character that the shell acts on, except the operators of a host set. */
+const SAFE = /^[\p{L}\p{N}\p{M}_@%+=:,./^!&(-]+$/u
+/** Bash inserts a candidate as it is and acts on these outside quotes; users type them with a backslash. */
+const ACTING = /[&!(]/g
 
 /** Never fails: if something is wrong, the shell offers nothing, and the verb itself reports it when it runs. */
 export async function complete(
@@ -31,7 +33,11 @@ export async function complete(
   [shell = '', ...given]: readonly string[],
   context: CliContext,
 ): Promise<number> {
-  const { words, cut } = shell === 'bash' ? readBashLine(given[0] ?? '', given[1] ?? '') : { words: given, cut: 0 }
+  const { words, cut, isQuoted } =
+    shell === 'bash'
+      ? readBashLine(given[0] ?? '', given[1] ?? '')
+      : { words: given, cut: 0, isQuoted: false }
+  const forBash = (text: string): string => (isQuoted ? text : text.replace(ACTING, '\\$&'))
   const word = words.at(-1) ?? ''
   try {
     const { command, hosts, wanted } = await positionOf(tree, words)
@@ -43,7 +49,7 @@ export async function complete(
     const isFile = found.length === 0 && lists.some(({ kind }) => kind === 'files')
     const kind = isFile ? 'files' : isOpen ? 'open' : 'words'
     const lines = found.map(([text, about]) =>
-      shell === 'bash' ? text.slice(cut) : `${text}\t${clip(printable(about), LONGEST_ABOUT)}`,
+      shell === 'bash' ? forBash(text.slice(cut)) : `${text}\t${clip(printable(about), LONGEST_ABOUT)}`,
     )
     context.stdout.write(`${[kind, ...lines].join('\n')}\n`)
   } catch {

@@ -4,8 +4,11 @@ type Shell = { readonly install: string; readonly script: string }
 
 const BASH = `# bash completion for muster; needs nothing but bash 3.2
 _muster() {
-  local IFS=$'\\n' kind
-  COMPREPLY=($("\${1/#\\~/$HOME}" --complete bash "\${COMP_LINE:0:COMP_POINT}" "$COMP_WORDBREAKS" 2> /dev/null))
+  local line kind
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("$line")
+  done < <("\${1/#\\~/$HOME}" --complete bash "\${COMP_LINE:0:COMP_POINT}" "$COMP_WORDBREAKS" 2> /dev/null)
   kind=\${COMPREPLY[0]}
   COMPREPLY=("\${COMPREPLY[@]:1}")
   type compopt > /dev/null 2>&1 || return 0
@@ -63,12 +66,12 @@ const SPECIAL_PREFIXES = '@$'
 
 /**
  * The words after the program's name, without quotes; the last one is unfinished. `cut`: how many of its characters bash keeps
- * on the line, as bash's own word begins at a quote or after one of `breaks` (`COMP_WORDBREAKS`).
+ * on the line, as bash's own word begins at a quote or after one of `breaks` (`COMP_WORDBREAKS`). `isQuoted`: its quote is open.
  */
 export function readBashLine(
   line: string,
   breaks: string,
-): { readonly words: readonly string[]; readonly cut: number } {
+): { readonly words: readonly string[]; readonly cut: number; readonly isQuoted: boolean } {
   const words: string[] = []
   let word: string | undefined
   let quote = ''
@@ -95,5 +98,5 @@ export function readBashLine(
       if (quote === '' && breaks.includes(character)) cut = word.length - (SPECIAL_PREFIXES.includes(character) ? 1 : 0)
     }
   }
-  return { words: [...words, word ?? ''].slice(1), cut }
+  return { words: [...words, word ?? ''].slice(1), cut, isQuoted: quote !== '' }
 }

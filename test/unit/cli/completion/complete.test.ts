@@ -95,6 +95,12 @@ describe('hosts', () => {
     expect(await offered('ru')).toBe('words: run')
   })
 
+  it('may have names in any language', async () => {
+    writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { größe: {}, 机器-1: {} }\n')
+    expect(await offered('run', 'gr')).toBe('open: größe')
+    expect(await offered('run', '机')).toBe('open: 机器-1')
+  })
+
   it('are left out if a shell would act on their names', async () => {
     writeFileSync(
       join(directory, 'hosts.yaml'),
@@ -132,12 +138,23 @@ describe('a line of bash', () => {
       'c d',
       'x',
     ])
-    expect(readBashLine('muster run ', BREAKS)).toEqual({ words: ['run', ''], cut: 0 })
+    expect(readBashLine('muster run ', BREAKS)).toEqual({ words: ['run', ''], cut: 0, isQuoted: false })
   })
 
   it('keeps what is before the last break or before the quote', () => {
-    expect(readBashLine('muster run m8,@w', BREAKS)).toEqual({ words: ['run', 'm8,@w'], cut: 3 })
+    expect(readBashLine('muster run m8,@w', BREAKS)).toMatchObject({ words: ['run', 'm8,@w'], cut: 3 })
     expect(readBashLine('muster x --color=a', BREAKS).cut).toBe(8)
-    expect(readBashLine("muster run 'm8,@w", BREAKS)).toEqual({ words: ['run', 'm8,@w'], cut: 0 })
+    expect(readBashLine("muster run 'm8,@w", BREAKS)).toEqual({ words: ['run', 'm8,@w'], cut: 0, isQuoted: true })
+  })
+
+  it('gets candidates that it does not act on: what was typed with a backslash keeps it', async () => {
+    const offer = async (line: string) => {
+      const { output } = await runMuster(['--complete', 'bash', line, BREAKS], { directory })
+      return output.trimEnd().split('\n').slice(1)
+    }
+    expect(await offer('muster run all\\&g')).toEqual(['all\\&gpu01'])
+    expect(await offer('muster run all\\!\\(g')).toEqual(['all\\!\\(gpu01'])
+    expect(await offer("muster run 'all&g")).toEqual(['all&gpu01'])
+    expect(await offer('muster run m')).toEqual(['m8', 'm9'])
   })
 })
