@@ -22,6 +22,7 @@ export function watchOwnPane({ fleet, clock, write, onFound }: OwnPaneOptions): 
   const stop = (): void => {
     subscription[Symbol.dispose]()
     timer[Symbol.dispose]()
+    ends.clear()
   }
   const subscription = fleet.on((event) => {
     if (event.type !== 'data') return
