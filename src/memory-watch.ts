@@ -2,8 +2,8 @@
  * Ends the program with one line before V8 does it with a page of its own and a core dump: that end cannot be caught. What
  * allocates everything within one turn of the event loop, or memory that the system refuses, is beyond this.
  */
-import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { getHeapStatistics } from 'node:v8'
+import { collectGarbage, oldBytes } from './base/own-heap.ts'
 
 /** Until the next check: a millisecond for each free MB. An idle program, which is far from full, seldom wakes up. */
 const LEAST_MS = 50
@@ -13,19 +13,13 @@ const FULL = 0.8
 const MB = 2 ** 20
 /** What V8's limit of the whole has for young objects: more since V8 13. */
 const YOUNG_BYTES = Number.parseInt(process.versions.v8, 10) >= 13 ? 192 * MB : 48 * MB
-const YOUNG_SPACES = new Set(['new_space', 'new_large_object_space', 'read_only_space'])
 
 export function watchMemory(onFull: (limitBytes: number) => void): void {
   const limitBytes = getHeapStatistics().heap_size_limit - YOUNG_BYTES
-  let collect: unknown
   const check = (): void => {
     if (limitBytes * FULL <= oldBytes()) {
       // Much of it may be garbage.
-      if (collect === undefined) {
-        setFlagsFromString('--expose-gc')
-        collect = runInNewContext('globalThis.gc')
-      }
-      if (typeof collect === 'function') collect()
+      collectGarbage()
       if (limitBytes * FULL <= oldBytes()) return onFull(limitBytes)
     }
     wait()
@@ -35,11 +29,4 @@ export function watchMemory(onFull: (limitBytes: number) => void): void {
     setTimeout(check, Math.max(LEAST_MS, Math.min(MOST_MS, freeMB))).unref()
   }
   wait()
-}
-
-function oldBytes(): number {
-  return getHeapSpaceStatistics().reduce(
-    (sum, { space_name, space_used_size }) => (YOUNG_SPACES.has(space_name) ? sum : sum + space_used_size),
-    0,
-  )
 }

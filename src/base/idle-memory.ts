@@ -2,9 +2,8 @@
  * Gives memory back while the program idles: V8 collects old objects only when new ones are made, so the garbage of the start and
  * of the last work would stay for hours. A collection stops the program for up to 100 ms, which matters little while it idles.
  */
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { type Clock, systemClock } from './clock.ts'
+import { collectGarbage, oldBytes } from './own-heap.ts'
 
 /** A program that was idle for this long counts as idle. */
 const CHECK_MS = 5_000
@@ -15,31 +14,20 @@ const LONGEST_MS = 80_000
 /** Less growth than this is not worth a collection. */
 const WORTH_BYTES = 4 * 2 ** 20
 
-/** `oldBytes`: of the objects that only a collection removes, living or not. */
+/** `oldBytes` and `collect`: as in `own-heap.ts`. */
 export type Heap = { cpuMs(): number; oldBytes(): number; collect(): void }
 
-/** Young objects come and go while the program idles, and V8 collects them by itself. */
-const isOld = ({ space_name: name }: { readonly space_name: string }): boolean => /^(old|code|large_object)/.test(name)
-
-/** Of this program. */
-export const ownHeap: Heap = {
+const OWN: Heap = {
   cpuMs() {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1000
   },
-  oldBytes: () =>
-    getHeapSpaceStatistics()
-      .filter(isOld)
-      .reduce((sum, { space_used_size: bytes }) => sum + bytes, 0),
-  collect() {
-    setFlagsFromString('--expose-gc')
-    const collect: unknown = runInNewContext('globalThis.gc')
-    if (typeof collect === 'function') collect()
-  },
+  oldBytes,
+  collect: collectGarbage,
 }
 
 /** Collects garbage while the program idles, until it is disposed of. */
-export function collectWhenIdle(heap: Heap = ownHeap, clock: Clock = systemClock): Disposable {
+export function collectWhenIdle(heap: Heap = OWN, clock: Clock = systemClock): Disposable {
   let keptBytes = 0
   let spentMs: number
   let sinceMs: number
