@@ -5,7 +5,7 @@
 import { type Clock, systemClock } from './clock.ts'
 import { collectGarbage, oldBytes } from './own-heap.ts'
 
-/** A program that was idle for this long counts as idle. */
+/** The program must be idle for this long before a collection. */
 const CHECK_MS = 5_000
 /** At most this share of one processor counts as idle. */
 const IDLE_SHARE = 0.005
