@@ -34,9 +34,7 @@ export async function complete(
   context: CliContext,
 ): Promise<number> {
   const { words, cut, isQuoted } =
-    shell === 'bash'
-      ? readBashLine(given[0] ?? '', given[1] ?? '')
-      : { words: given, cut: 0, isQuoted: false }
+    shell === 'bash' ? readBashLine(given[0] ?? '', given[1] ?? '') : { words: given, cut: 0, isQuoted: false }
   const forBash = (text: string): string => (isQuoted ? text : text.replace(ACTING, '\\$&'))
   const word = words.at(-1) ?? ''
   try {

@@ -39,8 +39,7 @@ const ROWS_WORTH = [0, 0, 0.8, 1.2, 1.5] as const
 /** Tiles of equal size that fit into the room and show most; if not all fit, the smallest ones. */
 export function arrange(groups: readonly (readonly PackedHost[])[], columns: number, rows: number): TileLayout {
   const hosts = groups.flat()
-  if (hosts.length === 0)
-    return place(groups, columns, rows, { across: 1, height: 1, nameColumns: LEAST_NAME_COLUMNS })
+  if (hosts.length === 0) return place(groups, columns, rows, { across: 1, height: 1, nameColumns: LEAST_NAME_COLUMNS })
   const headingRows = groups.length > 1 ? groups.length : 0
   const longest = hosts.reduce((most, { name }) => Math.max(most, name.length), 0)
   const nameColumns = Math.max(

@@ -83,7 +83,11 @@ export function drawPacking(input: PackingInput): PackingScene {
         hasKeys: !isInWaiting,
         ...(tables === undefined ? {} : { table: hostTable(groups, hosts, tables.hosts) }),
         badges: [...scrollBadge(offset, rows, arrangement.rows, theme), ...pastBadge(pasts, columns, theme)],
-        document: documentOf([...head, ...legend, ...(arrangement.tiles.length === 0 ? lines.slice(0, arrangement.rows) : lines)]),
+        document: documentOf([
+          ...head,
+          ...legend,
+          ...(arrangement.tiles.length === 0 ? lines.slice(0, arrangement.rows) : lines),
+        ]),
         list: {
           select(row, column) {
             const at = spotIn(arrangement, column, row - head.length - legend.length + offset)
