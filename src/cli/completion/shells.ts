@@ -53,12 +53,15 @@ complete -c muster -f -a '(__muster_complete)'
 
 export const SHELLS: Readonly<Record<string, Shell>> = {
   bash: {
-    install: 'muster completion bash > ~/.local/share/bash-completion/completions/muster',
+    install: "muster completion bash > ~/.bash_completion.muster; echo '. ~/.bash_completion.muster' >> ~/.bashrc",
     script: BASH,
   },
   // biome-ignore lint/suspicious/noTemplateCurlyInString: zsh's own syntax
   zsh: { install: 'muster completion zsh > "${fpath[1]}/_muster"', script: ZSH },
-  fish: { install: 'muster completion fish > ~/.config/fish/completions/muster.fish', script: FISH },
+  fish: {
+    install: 'mkdir -p ~/.config/fish/completions; muster completion fish > ~/.config/fish/completions/muster.fish',
+    script: FISH,
+  },
 }
 
 /** bash keeps these at the beginning of a word, although they are break characters. */
