@@ -17,7 +17,7 @@ export type OwnPaneOptions = {
 /** Sends the terminal a random, invisible mark (an OSC that no terminal knows), and watches the output of hosts for it. */
 export function watchOwnPane({ fleet, clock, write, onFound }: OwnPaneOptions): Disposable {
   const mark = randomBytes(16).toString('hex')
-  /** The end of each host's output so far: the mark may come in pieces. */
+  /** The end of each host's output so far: one read may hold only a part of the mark. */
   const ends = new Map<string, string>()
   const stop = (): void => {
     subscription[Symbol.dispose]()
