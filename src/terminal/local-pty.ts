@@ -1,8 +1,9 @@
 /** A program in a pseudo-terminal, and the only importer of node-pty. It loses no byte that the program wrote before it ended. */
-import { readFileSync, writeSync } from 'node:fs'
+import { writeSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { ReadStream } from 'node:tty'
 import { type IPty, spawn } from 'node-pty'
+import { processGroups } from '../base/processes.ts'
 import type { Pty, PtyHandlers, PtyOptions } from '../base/pty.ts'
 
 /** How long output is waited for when the program has ended and another one holds its terminal open: at most, and in silence. */
@@ -111,7 +112,7 @@ class NodePty implements Pty {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    const foreground = processState(this.pid)?.foreground ?? 0
+    const foreground = processGroups(this.pid)?.foreground ?? 0
     // Closing our end hangs the terminal up: SIGHUP to the session's leader and to the foreground group.
     this.#destroyStream()
     if (this.#hasExited) return
@@ -127,23 +128,12 @@ function signalName(signal: number): string {
   return Object.entries(constants.signals).find(([, value]) => value === signal)?.[0] ?? `SIG${signal}`
 }
 
-/** proc_pid_stat(5): after the command in parentheses come state, ppid, pgrp, session, tty_nr, tpgid. */
-function processState(pid: number) {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return { group: Number(fields[2]), session: Number(fields[3]), foreground: Number(fields[5]) }
-  } catch {
-    return undefined
-  }
-}
-
 /**
  * Signals a group of the session that `leader` leads. A process id may be reused: nothing is signalled unless /proc says that
  * the group belongs to the session, or, without /proc, it is the leader's own.
  */
 function signalGroup(group: number, leader: number, signal: NodeJS.Signals): void {
-  const state = processState(group)
+  const state = processGroups(group)
   const isOurs = state ? state.session === leader && state.group === group : group === leader && !hasProc
   if (!isOurs || group <= 1) return
   try {
@@ -153,7 +143,7 @@ function signalGroup(group: number, leader: number, signal: NodeJS.Signals): voi
   }
 }
 
-const hasProc = processState(process.pid) !== undefined
+const hasProc = processGroups(process.pid) !== undefined
 
 /** There is no event for 'can be written' in Node: it is tried again, soon at first, then more calmly. */
 const FIRST_RETRY_MS = 2

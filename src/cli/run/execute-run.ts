@@ -1,6 +1,5 @@
 /** A planned run from the first connection to the exit code. */
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { onAbort } from '../../base/abort.ts'
@@ -8,6 +7,7 @@ import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError, messageOf, notKept } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { isInForeground } from '../../base/processes.ts'
 import { keepHeapSmall } from '../../base/small-heap.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { formatSummary, isSuccess, type RunOutcome, type RunSummary, summarize } from '../../ops/run/outcome.ts'
@@ -242,16 +242,4 @@ function formatProgress(run: HostRun, outcomes: ReadonlyMap<string, RunOutcome>,
 function describeTurns({ running, retrying }: HostRun): string {
   const later = retrying.length > 0 ? `, to be retried: ${foldHostSet(retrying)}` : ''
   return `running: ${running.length > 0 ? foldHostSet(running) : 'none'}${later}`
-}
-
-/** A program in the background that reads its terminal is stopped (SIGTTIN). */
-function isInForeground(): boolean {
-  try {
-    const stat = readFileSync('/proc/self/stat', 'latin1')
-    // proc_pid_stat(5): after the name come state, ppid, pgrp, session, tty_nr, tpgid.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return fields[2] === fields[5]
-  } catch {
-    return false
-  }
 }

@@ -107,7 +107,8 @@ function train({ store, nowMs }: QueueWorld, isSaving = true): void {
     const before: Saved = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { step: 0, line: [] }
     const number = Number(MUSTER_TRIAL)
     const line = before.line.at(-1) === number ? before.line : [...before.line, number]
-    const step = before.step + 1
+    // One that begins with the checkpoint of a member at its end has nothing left to train.
+    const step = Math.min(before.step + 1, LAST_STEP)
     if (isSaving) writeFileSync(file, JSON.stringify({ step, line } satisfies Saved))
     const values = { step: String(step), acc: String(-Math.abs(Math.log10(Number(lr)) + 2)) }
     const isFinal = step >= LAST_STEP

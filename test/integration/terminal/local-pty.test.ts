@@ -58,6 +58,16 @@ async function untilGone(pid: number): Promise<void> {
 }
 
 describe('a local pseudo-terminal', () => {
+  it('tells a program in the foreground from one in the background, also without /proc', async () => {
+    const module = new URL('../../../src/base/processes.ts', import.meta.url).href
+    const script = `import('${module}').then((m) => console.log([process.argv[1], m.isInForeground(), m.isInForeground('/nowhere')].join(' ')))`
+    const node = (name: string) => `'${process.execPath}' --disable-warning=ExperimentalWarning -e "${script}" ${name}`
+    const { end, text } = run(`set -m; ${node('behind')} & wait; ${node('front')}`)
+    expect(await end).toEqual({ code: 0 })
+    expect(text()).toMatch(/behind false false\r\n/)
+    expect(text()).toMatch(/front true true\r\n/)
+  })
+
   it('is a terminal with the given size and name', async () => {
     const { text, end } = run('test -t 0 && stty size && echo $TERM')
     expect(await end).toEqual({ code: 0 })

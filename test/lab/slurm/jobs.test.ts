@@ -130,13 +130,17 @@ describe.skipIf(!canRun)('jobs on a real Slurm', { timeout: 240_000 }, () => {
     const late = await submit('--limit', '600', '--', 'sleep 300')
     const ids = [failed, done, cut, late]
     queue.work()
-    await Promise.all(
-      ids.map((id) => waitUntil(async () => (await stateOf(id)) !== 'queued', `job ${id} to go`, 60_000)),
-    )
+    // A driver that is stopped before it has its number may not have handed it over.
+    const handedOver = async (id: string) =>
+      (await stateOf(id)) !== 'queued' && /^\d+$/.test(await slurmId(id).catch(() => ''))
+    await Promise.all(ids.map((id) => waitUntil(() => handedOver(id), `Slurm to have job ${id}`, 60_000)))
     await queue.stop()
     const ends = async () =>
       (await slurm.run(`ls ${PLACE}/*-${failed}-1-0/end ${PLACE}/*-${done}-1-0/end 2>/dev/null || :`)).trim()
     await waitUntil(async () => (await ends()).split('\n').length === 2, 'both to end', 60_000)
+    // Slurm takes no other end of a job that has not begun.
+    const isOn = async () => (await slurm.run(`squeue -h -t running -j ${await slurmId(late)}`)) !== ''
+    await waitUntil(isOn, 'the last to run', 60_000)
     await slurm.run(`scancel ${await slurmId(cut)}; scontrol update jobid=${await slurmId(late)} EndTime=now`)
     await waitUntil(async () => (await slurm.run('squeue -h -t all')).trim() === '', 'all to be forgotten', 120_000)
     await queue.work().ended
