@@ -1,7 +1,9 @@
 /** What systeminformation says of the machine that Muster runs on. */
-import { cpus, totalmem } from 'node:os'
+import { statfsSync } from 'node:fs'
+import { cpus, totalmem, uptime } from 'node:os'
 import { expect, it } from 'vitest'
 import { createOwnMachine } from '../../../src/cli/net/own-machine.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 it('has the same values from systeminformation as from Node', async () => {
   const port = createOwnMachine()
@@ -12,4 +14,18 @@ it('has the same values from systeminformation as from Node', async () => {
   expect(now?.cpu).toBeLessThanOrEqual(1)
   expect(now?.memoryUsedBytes).toBeGreaterThan(0)
   expect(now?.memoryUsedBytes).toBeLessThan(totalmem())
+  expect(now?.upSeconds).toBeLessThanOrEqual(uptime())
+})
+
+it('names the fullest file system of its disks', async () => {
+  const port = createOwnMachine()
+  let seen: Awaited<ReturnType<typeof port.poll>>
+  await waitUntil(async () => {
+    seen = await port.poll()
+    return seen?.fullest !== undefined
+  }, 'its file systems')
+  const { point = '', used = 0 } = seen?.fullest ?? {}
+  const { blocks, bfree, bavail } = statfsSync(point)
+  // As df counts: without what is kept for root.
+  expect(used).toBeCloseTo((blocks - bfree) / (blocks - bfree + bavail), 1)
 })
