@@ -5,6 +5,7 @@ import { sharedOptionsOf } from '../src/cli/command-line/options.ts'
 import { VerbTree } from '../src/cli/command-line/tree.ts'
 import type { Effect, Verb, VerbTable } from '../src/cli/command-line/verb.ts'
 import { CONSOLE, VERBS } from '../src/cli/verbs.ts'
+import { ABOUT_VARIABLES, ENVIRONMENT_VARIABLES } from './environment-variables.ts'
 
 const EFFECTS: Readonly<Record<Effect, string>> = {
   reads: 'nothing',
@@ -46,6 +47,17 @@ Shared options can be given before or after the verb. The help of a verb lists t
 | option | meaning |
 | --- | --- |
 ${shared.map(row).join('\n')}
+
+\`--quiet\` leaves out what is said beside the results: progress on a terminal, notices such as "no scheduler running", and summaries such as
+"2 hosts: 2 ok". Results, JSON, warnings, errors, questions and the exit code stay as they are.
+
+## Environment variables
+
+${ABOUT_VARIABLES}
+
+| variable | meaning |
+| --- | --- |
+${ENVIRONMENT_VARIABLES.map(([name, meaning]) => `| \`${name}\` | ${meaning} |`).join('\n')}
 `
 }
 

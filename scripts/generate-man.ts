@@ -6,6 +6,7 @@ import { type Command, Help, type Option } from 'commander'
 import { pathOf, VerbTree } from '../src/cli/command-line/tree.ts'
 import { EXIT, type VerbTable } from '../src/cli/command-line/verb.ts'
 import { CONSOLE, VERBS } from '../src/cli/verbs.ts'
+import { ABOUT_VARIABLES, ENVIRONMENT_VARIABLES } from './environment-variables.ts'
 
 const EXIT_CODES: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: 'Success.',
@@ -43,6 +44,11 @@ export async function renderManPages(version: string, verbs: VerbTable = VERBS):
       sectionsOf(tree, program, '.SH'),
       sectionOf('.SH', 'VERBS', `${paragraph('Each has a page of its own, such as muster-run(1).')}${list}`),
       sectionOf('.SH', 'EXIT STATUS', codes.join('')),
+      sectionOf(
+        '.SH',
+        'ENVIRONMENT',
+        `${paragraph(ABOUT_VARIABLES)}${ENVIRONMENT_VARIABLES.map(([name, meaning]) => tagged(name, meaning)).join('')}`,
+      ),
       sectionOf(
         '.SH',
         'FILES',

@@ -18,6 +18,7 @@ import {
 import { keepAutoClose } from '../inventory/import/keep-preference.ts'
 import { convertDijob } from '../scheduler/launch/dijob.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from './command-line/verb.ts'
+import { notice } from './output/notices.ts'
 
 type Options = GlobalOptions & { readonly output?: string; readonly as?: string }
 
@@ -87,7 +88,7 @@ Settings without a counterpart are listed on stderr, line by line.
       })
     }
     const what = 'hosts' in result ? `: ${result.hosts} hosts` : ' written'
-    context.stderr.write(`${printable(options.output)}${what}\n`)
+    notice(context, `${printable(options.output)}${what}\n`)
     await keepPreferences()
     return EXIT.ok
   },

@@ -7,7 +7,7 @@ import { packageRoot } from '../base/package-root.ts'
 import { printable } from '../base/printable.ts'
 import { nearestWord } from '../inventory/nearest-word.ts'
 import { describeError } from './command-line/describe-error.ts'
-import { declares, refuseIneffective, TAKES_A_VALUE } from './command-line/options.ts'
+import { applyEnvironment, declares, refuseIneffective, TAKES_A_VALUE } from './command-line/options.ts'
 import { pathOf, VerbTree } from './command-line/tree.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './command-line/verb.ts'
 import { CONSOLE, VERBS } from './verbs.ts'
@@ -51,11 +51,14 @@ async function runVerb(given: readonly string[], context: CliContext, verbs: Ver
   let exitCode: number = EXIT.ok
   let called: Verb | undefined
   const tree = new VerbTree(CONSOLE, verbs, context, async (command, verb, { run }) => {
-    const options = command.optsWithGlobals<GlobalOptions>()
     called = verb
+    applyEnvironment(command, verb, context.environment)
+    const options = command.optsWithGlobals<GlobalOptions>()
     refuseIneffective(command, verb, command === tree.program ? 'the console' : `\`muster ${pathOf(command)}\``)
     if (options.timeout !== undefined && !declares(command, '--timeout')) limit.begin(options.timeout)
-    exitCode = await run(...([...command.processedArgs, options, limit.context] as never[]))
+    exitCode = await run(
+      ...([...command.processedArgs, options, { ...limit.context, isQuiet: options.quiet === true }] as never[]),
+    )
   })
   const { program } = tree
   const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string }

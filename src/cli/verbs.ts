@@ -100,7 +100,7 @@ const groupOf = ({ name, summary, verbs, isCheckReadOnly = false }: AreaEntry): 
 /** What `muster` does without a verb. */
 export const CONSOLE = console(
   'open the console: type into shells on many hosts at once',
-  [],
+  ['inventory', 'exclude', 'connection', 'color'],
   () => import('./console/console.ts'),
 )
 

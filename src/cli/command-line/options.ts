@@ -1,7 +1,8 @@
 /** The options that verbs share. All are accepted everywhere; a verb's help lists those of its groups (`takes` in `verbs.ts`). */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
-import type { GlobalOptions, OptionGroup, Verb } from './verb.ts'
+import { printable } from '../../base/printable.ts'
+import type { CliContext, GlobalOptions, OptionGroup, Verb } from './verb.ts'
 
 const DAY_S = 86_400
 
@@ -34,6 +35,7 @@ const SHARED: readonly (readonly [OptionGroup | 'all' | 'none', Option])[] = [
   ],
   ['all', new Option('--timeout <s>', 'stop after S seconds (default: no limit)').argParser(seconds)],
   ['color', new Option('--color <when>', 'use colours').choices(['auto', 'always', 'never']).default('auto')],
+  ['all', new Option('--quiet', 'print results, warnings and errors only: no progress, notices or summaries')],
   ['all', new Option('-v, --verbose', 'print more details on stderr')],
 ]
 
@@ -64,13 +66,80 @@ export function sharedOptionsOf(command: Command, verbs: readonly Verb[]): Optio
   })
 }
 
+/** The environment variable for a shared option: `MUSTER_FAN_OUT` for `--fan-out`. */
+const variableOf = (long: string): string => `MUSTER_${long.slice(2).replaceAll('-', '_').toUpperCase()}`
+
+/** For the documentation: every shared option that can be set in the environment, with its variable. */
+export const VARIABLES: readonly (readonly [variable: string, option: Option])[] = SHARED.flatMap(
+  ([, option]): readonly (readonly [string, Option])[] =>
+    option.negate || option.long === undefined ? [] : [[variableOf(option.long), option]],
+)
+
+/**
+ * The value of a shared option in the environment, as text. An empty variable counts as unset, and in a job of Muster
+ * `MUSTER_HOSTS` names the hosts of the job.
+ */
+export function environmentValue(long: string, environment: CliContext['environment']): string | undefined {
+  if (long === '--hosts' && environment.MUSTER_RANK !== undefined) return undefined
+  return environment[variableOf(long)] || undefined
+}
+
+/**
+ * Sets the shared options that a verb takes as the environment says, where the command line does not. MUSTER_DRY_RUN is for every
+ * verb: one that has no --dry-run then refuses, as it does for the option. @throws MusterError `usage`, which names the variable
+ */
+export function applyEnvironment(command: Command, verb: Verb, environment: CliContext['environment']): void {
+  // Muster starts hidden verbs by itself, in the environment of the verb that needs them.
+  if (verb.isHidden) return
+  let root = command
+  while (root.parent !== null) root = root.parent
+  const shared = sharedOptionsOf(command, [verb])
+  for (const { long = '', negate } of root.options) {
+    const text = negate ? undefined : environmentValue(long, environment)
+    const owner = declares(command, long) ? command : root
+    const isTaken = owner === command || long === '--dry-run' || shared.some((option) => option.long === long)
+    const option = owner.options.find((each) => each.long === long)
+    if (text === undefined || !isTaken || option === undefined) continue
+    const key = option.attributeName()
+    if (command.getOptionValueSourceWithGlobals(key) === 'cli') continue
+    owner.setOptionValueWithSource(key, readValue(option, text, variableOf(long)), 'env')
+  }
+}
+
+const SWITCHES: ReadonlyMap<string, boolean> = new Map([
+  ...['1', 'true', 'yes', 'on'].map((word) => [word, true] as const),
+  ...['0', 'false', 'no', 'off'].map((word) => [word, false] as const),
+])
+
+/** @throws MusterError `usage` */
+function readValue(option: Option, text: string, variable: string): unknown {
+  const fail = (why: string): never => {
+    throw new MusterError('usage', `the environment variable ${variable} is ${printable(text)}. ${why}`, {
+      hint: `It stands for ${option.long}. To do without it: unset ${variable}`,
+    })
+  }
+  if (option.isBoolean()) return SWITCHES.get(text.toLowerCase()) ?? fail('It must be 1 or 0.')
+  try {
+    return option.parseArg ? option.parseArg(text, undefined) : text
+  } catch (error) {
+    if (error instanceof InvalidArgumentError) return fail(error.message)
+    throw error
+  }
+}
+
 /** @throws MusterError `usage` for an option that would promise what the verb does not do. */
 export function refuseIneffective(command: Command, { effect, changesWith = [] }: Verb, shown: string): void {
   const options = command.optsWithGlobals<GlobalOptions & Record<string, unknown>>()
   const isReading =
     effect === 'reads' && changesWith.every((name) => [undefined, false].includes(options[name] as never))
   if (options.dryRun === true && !isReading && !declares(command, '--dry-run'))
-    throw new MusterError('usage', `${shown} has no --dry-run: nothing was done`)
+    throw new MusterError(
+      'usage',
+      `${shown} has no --dry-run: nothing was done`,
+      command.getOptionValueSourceWithGlobals('dryRun') === 'env'
+        ? { hint: 'The environment sets MUSTER_DRY_RUN.' }
+        : {},
+    )
   if (options.timeout !== undefined && effect === 'console') throw new MusterError('usage', `${shown} has no --timeout`)
 }
 

@@ -52,6 +52,8 @@ export type CliContext = {
   readonly now: () => number
   /** Set in the process of a console that can outlive its terminal. */
   readonly held?: HeldConsole
+  /** `--quiet`: what `output/notices.ts` writes is left out. */
+  readonly isQuiet?: boolean
 }
 
 /** The options that verbs share. */
@@ -69,6 +71,7 @@ export type GlobalOptions = {
   readonly persist?: number
   readonly color?: 'auto' | 'always' | 'never'
   readonly yes?: boolean
+  readonly quiet?: boolean
   readonly verbose?: boolean
 }
 

@@ -10,6 +10,7 @@ import { clip } from '../../base/text-width.ts'
 import { lastOperand, operandsOf } from '../../inventory/complete-host-set.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import type { JobStore } from '../../scheduler/jobs/store.ts'
+import { environmentValue } from '../command-line/options.ts'
 import type { VerbTree } from '../command-line/tree.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { inventorySource } from '../connect/endpoints.ts'
@@ -38,7 +39,7 @@ export async function complete(
   const forBash = (text: string): string => (isQuoted ? text : text.replace(ACTING, '\\$&'))
   const word = words.at(-1) ?? ''
   try {
-    const { command, hosts, wanted } = await positionOf(tree, words)
+    const { command, wanted, hosts = environmentValue('--hosts', context.environment) } = await positionOf(tree, words)
     const lists = await Promise.all(wanted.map((each) => candidatesOf(each, word, command, hosts, context)))
     const fits = (text: string): boolean => text.startsWith(word) && SAFE.test(text)
     const matching = lists.filter(({ found }) => found.some(([text]) => fits(text)))

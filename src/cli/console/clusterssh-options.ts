@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
 
 /** The console does this anyway. */
-const NEEDLESS = ['--fillscreen', '-g, --tile', '-m, --unique-servers', '-Q, --quiet', '-K, --use-all-a-records']
+const NEEDLESS = ['--fillscreen', '-g, --tile', '-m, --unique-servers', '-Q', '-K, --use-all-a-records']
 
 const IMPORT = 'Import the file once: muster import clusterssh FILE -o hosts.yaml'
 const SETTINGS = 'Set fonts and window sizes in your terminal, and the minimum pane size as pane in preferences.yaml.'

@@ -33,6 +33,8 @@ import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
 import { createShellFleet, createWires, fanOutFor, requireRoomFor } from '../connect/transports.ts'
 import type { ConsoleQueue } from '../job/console-queue.ts'
 import { createOwnMachine } from '../net/own-machine.ts'
+import { isColoured } from '../output/colour.ts'
+import { notice } from '../output/notices.ts'
 import { OutputDirectory } from '../run/exec-files.ts'
 import { createConsoleNetTests } from './console-net-tests.ts'
 import { type ConsoleConnections, createConsoleBringUp, createConsoleRay, createShellPrograms } from './console-ops.ts'
@@ -62,7 +64,7 @@ export type ConsoleRequest = {
 }
 
 function colourDepthOf(environment: CliContext['environment'], color: GlobalOptions['color']): ColourDepth {
-  if (color === 'never' || (color !== 'always' && environment.NO_COLOR)) return 'none'
+  if (!isColoured(color, environment, true)) return 'none'
   if (/truecolor|24bit/i.test(environment.COLORTERM ?? '')) return 'truecolor'
   const term = environment.TERM ?? ''
   if (/-direct$/.test(term)) return 'truecolor'
@@ -315,7 +317,8 @@ export function terminalOf(color: GlobalOptions['color'], context: CliContext): 
 const SIGN_IN_MS = 10_000
 
 /** Logs in everywhere before a screen opens, so that questions are asked on the plain terminal. */
-export async function signIn(names: readonly string[], hosts: OpsHosts, { signal, stderr }: CliContext): Promise<void> {
-  if (names.length > 1) stderr.write(`connecting to ${names.length} hosts\n`)
+export async function signIn(names: readonly string[], hosts: OpsHosts, context: CliContext): Promise<void> {
+  const { signal } = context
+  if (names.length > 1) notice(context, `connecting to ${names.length} hosts\n`)
   await Promise.all(names.map((name) => hosts.exec(name, ':', { timeoutMs: SIGN_IN_MS, signal })))
 }

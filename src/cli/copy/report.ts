@@ -6,6 +6,7 @@ import { type CopyHost, describeResult, formatShare, reduceHost, totalOf, WAITIN
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { LiveScreen, type TerminalDialog } from '../output/live-screen.ts'
+import { notice } from '../output/notices.ts'
 
 const HOSTS_SHOWN = 12
 const FAILURES_SHOWN = 5
@@ -20,11 +21,10 @@ export class CopyReport implements Disposable {
   readonly #shared = new Map<string, { readonly path: string; readonly hosts: readonly string[] }>()
 
   constructor(hosts: readonly string[], options: GlobalOptions, context: CliContext) {
-    const { stdout, stderr } = context
     this.#context = context
     this.#options = options
     this.#hosts = new Map(hosts.map((host) => [host, WAITING]))
-    this.#screen = new LiveScreen({ stdout, stderr, live: () => this.#progress() })
+    this.#screen = new LiveScreen({ ...context, live: () => this.#progress() })
   }
 
   quietly(dialog: TerminalDialog): TerminalDialog {
@@ -55,14 +55,15 @@ export class CopyReport implements Disposable {
     if (this.#options.json === true) {
       this.#json({ type: 'summary', hosts: this.#hosts.size, ok, failed, unreachable, cancelled, sentBytes })
     } else if (this.#hosts.size > 1) {
-      for (const [writer, { path, hosts }] of this.#shared) this.#screen.err(this.#sharedLine(path, [writer, ...hosts]))
+      for (const [writer, { path, hosts }] of this.#shared)
+        this.#screen.notice(this.#sharedLine(path, [writer, ...hosts]))
       const parts = [
         `${ok} of ${this.#hosts.size} hosts ok`,
         ...(failed > 0 ? [`${failed} failed`] : []),
         ...(unreachable > 0 ? [`${unreachable} not reached`] : []),
         ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
       ]
-      this.#context.stderr.write(`muster: ${parts.join(', ')}; ${formatBytes(sentBytes)} in total\n`)
+      notice(this.#context, `muster: ${parts.join(', ')}; ${formatBytes(sentBytes)} in total\n`)
     }
     if (this.#context.signal.aborted) return EXIT.interrupted
     if (unreachable > 0) return EXIT.unreachable
@@ -78,7 +79,7 @@ export class CopyReport implements Disposable {
   /** How large files travel. */
   path(event: PathEvent): void {
     if (this.#options.json === true) this.#json({ type: 'path', ...event })
-    else this.#screen.err(`muster: ${describePath(event)}\n`)
+    else this.#screen.notice(`muster: ${describePath(event)}\n`)
   }
 
   #handleShared(event: Extract<CopyEvent, { type: 'shared' }>): void {

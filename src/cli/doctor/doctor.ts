@@ -66,8 +66,7 @@ async function doctor(target: string | undefined, options: GlobalOptions, contex
 
   const waiting = new Set(order)
   using screen = new LiveScreen({
-    stdout,
-    stderr,
+    ...context,
     live: () => (options.json ? [] : [progressOf(waiting, order.length)]),
   })
   // A connection that is kept open would not show whether the user can log in.

@@ -10,6 +10,7 @@ import { withHint } from '../../ssh/transport.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { createVerbWires, fanOutFor } from '../connect/transports.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import { notice } from '../output/notices.ts'
 import { formatTable } from '../output/table.ts'
 
 /** Lists connections to these hosts, or to all. With `isStop` it closes them, and lists them as they were. */
@@ -28,7 +29,7 @@ export async function showWarmHosts(
     for (const each of warm ?? []) context.stdout.write(jsonLine(warmEvent(each, isStop, nowMs)))
     return EXIT.ok
   }
-  if (warm === undefined || warm.length === 0) context.stderr.write('muster: no connection is kept open\n')
+  if (warm === undefined || warm.length === 0) notice(context, 'muster: no connection is kept open\n')
   else context.stdout.write(formatWarm(warm, isStop, nowMs))
   return EXIT.ok
 }

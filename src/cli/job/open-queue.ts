@@ -14,6 +14,7 @@ import { JobStore } from '../../scheduler/jobs/store.ts'
 import { type HostCapacity, milliOf } from '../../scheduler/model/resources.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { inventorySource } from '../connect/endpoints.ts'
+import { notice } from '../output/notices.ts'
 
 export type OpenQueue = Disposable & { readonly store: JobStore; readonly inventory: Inventory; readonly path: string }
 
@@ -102,6 +103,12 @@ export function linkSpeedsOf({ hosts }: Inventory, { environment, now }: CliCont
   const addresses = new Map(hosts.map((host) => [host.name, driverHost(host).address]))
   return (names, network) =>
     measuredLinks(environment, new Map(names.map((name) => [name, addresses.get(name) ?? name])), network, now())
+}
+
+/** Says so if what was put into the queue waits for a scheduler. */
+export function noticeUndriven({ store }: OpenQueue, context: CliContext): void {
+  if (store.lease.owner(context.now()) === undefined)
+    notice(context, 'muster: no scheduler running. Run: muster job work\n')
 }
 
 /** Hosts as the scheduler saw them last, else as hosts.yaml declares them; none is asked. */

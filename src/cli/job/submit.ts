@@ -39,7 +39,15 @@ import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
 import { ENGINES, openEngines } from './engines.ts'
 import { inEnvironment, type JobEnvironment, parseJobEnvironment, setUpOf } from './environment.ts'
-import { addressesOf, hostsOf, linkSpeedsOf, type OpenQueue, openQueue, withEnough } from './open-queue.ts'
+import {
+  addressesOf,
+  hostsOf,
+  linkSpeedsOf,
+  noticeUndriven,
+  type OpenQueue,
+  openQueue,
+  withEnough,
+} from './open-queue.ts'
 import { ringJson, ringText } from './show.ts'
 import { expandVariants } from './variants.ts'
 
@@ -219,8 +227,7 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
         submit(specs)
       }
     }
-    if (queue.store.lease.owner(context.now()) === undefined)
-      context.stderr.write('muster: no scheduler running. Run: muster job work\n')
+    noticeUndriven(queue, context)
     return EXIT.ok
   },
 }

@@ -6,6 +6,7 @@ import { eventOf, inOrderOfTime, type KubernetesEvent } from '../../ops/kubernet
 import { listObjects, watchObjects } from '../../ops/kubernetes/watch.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import { notice } from '../output/notices.ts'
 import { formatTable } from '../output/table.ts'
 import { inNamespaces, type NamespaceOptions, openCluster, pathOf, refused } from './open.ts'
 
@@ -26,7 +27,7 @@ Examples:
     if (options.follow !== true) {
       const listed = await listObjects(api, where.path, eventOf, { signal: context.signal })
       if (!listed.ok) return refused(listed, context)
-      if (listed.items.size === 0 && !options.json) context.stderr.write('muster: no events\n')
+      if (listed.items.size === 0 && !options.json) notice(context, 'muster: no events\n')
       show(inOrderOfTime(listed.items.values()), options, context)
       return EXIT.ok
     }

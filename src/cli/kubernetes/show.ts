@@ -9,6 +9,7 @@ import { listObjects } from '../../ops/kubernetes/watch.ts'
 import { readWorkload } from '../../ops/kubernetes/workload.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import { notice } from '../output/notices.ts'
 import { formatTable } from '../output/table.ts'
 import {
   inNamespace,
@@ -71,7 +72,7 @@ Examples:
 `,
   async run(options: NamespaceOptions, context: CliContext) {
     using kubernetes = await openCluster(options, context)
-    const { signal, stdout, stderr, now } = context
+    const { signal, stdout, now } = context
     const where = await pathOf(kubernetes, 'v1', 'pods', options)
     if (!where.ok) return refused(where, context)
     const found = await listObjects(kubernetes.api, where.path, (object) => podRowOf(object, kubernetes.gpuResource), {
@@ -80,7 +81,7 @@ Examples:
     if (!found.ok) return refused(found, context)
     cut(found.isCut, context)
     if (found.items.size === 0 && !options.json)
-      stderr.write(`muster: no pods${where.namespace === undefined ? '' : ` in the namespace ${where.namespace}`}\n`)
+      notice(context, `muster: no pods${where.namespace === undefined ? '' : ` in the namespace ${where.namespace}`}\n`)
     const order = ({ namespace, name }: PodRow) => `${namespace}/${name}`
     const rows = [...found.items.values()].sort((a, b) => order(a).localeCompare(order(b), 'en', { numeric: true }))
     if (options.json) for (const row of rows) stdout.write(jsonLine({ type: 'pod', ...row }))

@@ -15,7 +15,7 @@ import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { driverEngines, hostStorage, openEngines } from '../job/engines.ts'
 import { type ConnectedHosts, connectHosts } from '../job/hosts.ts'
-import { linkSpeedsOf, type OpenQueue, openQueue } from '../job/open-queue.ts'
+import { linkSpeedsOf, noticeUndriven, type OpenQueue, openQueue } from '../job/open-queue.ts'
 import { bundleFiles, findRank, OutputTail } from '../job/rank-logs.ts'
 import { formatRanks, type RankReadings, readRanks } from '../job/ranks.ts'
 import { jobOr, preflightWords, ringText } from '../job/show.ts'
@@ -109,8 +109,7 @@ async function launch(words: readonly string[], options: LaunchVerbOptions, cont
   if (options.json) context.stdout.write(jsonLine({ type: 'submitted', job: id }))
   else if (options.detach) context.stdout.write(`${id}\n`)
   if (options.detach) {
-    if (store.lease.owner(context.now()) === undefined)
-      context.stderr.write('muster: no scheduler running. Run: muster job work\n')
+    noticeUndriven(queue, context)
     return EXIT.ok
   }
   // Ctrl-C cancels the job: connections and the scheduler stay until it has ended.
@@ -181,8 +180,7 @@ class LaunchWatch {
     this.#options = options
     this.#context = context
     this.#job = jobOr(queue, id)
-    const { stdout, stderr } = context
-    this.#screen = new LiveScreen({ stdout, stderr, live: (rows) => (options.json ? [] : this.#live(rows)) })
+    this.#screen = new LiveScreen({ ...context, live: (rows) => (options.json ? [] : this.#live(rows)) })
   }
 
   /** Until the job has ended; its exit code. */
@@ -286,7 +284,7 @@ class LaunchWatch {
   }
 
   #note(text: string): void {
-    this.#screen.err(`muster: ${printable(text)}\n`)
+    this.#screen.notice(`muster: ${printable(text)}\n`)
   }
 
   /** Until `over`, and then what is left. */

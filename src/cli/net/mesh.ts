@@ -35,6 +35,7 @@ import { TtyDialog } from '../connect/tty-dialog.ts'
 import { painterOf } from '../output/colour.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { LiveScreen, type TerminalDialog } from '../output/live-screen.ts'
+import { notice } from '../output/notices.ts'
 import { addMeshOptions, type MeshLinkOptions, meshOptionsOf } from './options.ts'
 
 type MeshCommandOptions = MeshLinkOptions & {
@@ -160,8 +161,7 @@ class MeshScreen implements Disposable {
   constructor(options: GlobalOptions, context: CliContext) {
     this.#options = options
     this.#context = context
-    const { stdout, stderr } = context
-    this.#screen = new LiveScreen({ stdout, stderr, live: () => (this.#isMeasuring ? [this.#progress()] : []) })
+    this.#screen = new LiveScreen({ ...context, live: () => (this.#isMeasuring ? [this.#progress()] : []) })
     this.#ticking = setInterval(() => this.#screen.refresh(), 1000)
   }
 
@@ -195,7 +195,7 @@ class MeshScreen implements Disposable {
       }
       case 'port-taken':
         if (this.#options.verbose === true)
-          this.#screen.err(`muster: ${event.host}: port ${event.port} is taken, trying the next\n`)
+          this.#screen.notice(`muster: ${event.host}: port ${event.port} is taken, trying the next\n`)
     }
     this.#screen.refresh()
   }
@@ -214,7 +214,7 @@ class MeshScreen implements Disposable {
     stdout.write(formatMesh(report, findings, stdout.columns ?? WIDE, this.#paint()))
     const failed = counts.failed > 0 ? `, ${counts.failed} not` : ''
     if (signal.aborted) stderr.write(`muster: stopped; measured ${counts.measured} of ${report.links.length} links\n`)
-    else stderr.write(`muster: ${report.links.length} links: ${counts.measured} measured${failed}\n`)
+    else notice(this.#context, `muster: ${report.links.length} links: ${counts.measured} measured${failed}\n`)
   }
 
   [Symbol.dispose](): void {

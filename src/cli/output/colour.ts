@@ -1,11 +1,27 @@
-/** Colours on stdout: as `--color` says, by default on a terminal unless NO_COLOR is set. */
+/** Whether output has colours: one decision for the console and for every verb. */
 import { styleText } from 'node:util'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 
 type Paint = (format: Parameters<typeof styleText>[0], text: string) => string
 
-/** Undefined: no colours. */
-export function painterOf({ color = 'auto' }: GlobalOptions, { stdout, environment }: CliContext): Paint | undefined {
-  const isWanted = color === 'always' || (color === 'auto' && stdout.isTTY === true && !environment.NO_COLOR)
-  return isWanted ? (format, text) => styleText(format, text, { validateStream: false }) : undefined
+/**
+ * The first that says something decides: `--color` (or MUSTER_COLOR), NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, and whether it is a terminal.
+ * An empty variable says nothing. Sources: no-color.org, force-color.org, bixense.com/clicolors.
+ */
+export function isColoured(
+  color: GlobalOptions['color'],
+  { NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE }: CliContext['environment'],
+  isTerminal: boolean,
+): boolean {
+  if (color === 'always' || color === 'never') return color === 'always'
+  if (NO_COLOR) return false
+  if (FORCE_COLOR) return !['0', 'false'].includes(FORCE_COLOR)
+  return (CLICOLOR_FORCE && CLICOLOR_FORCE !== '0') || isTerminal
+}
+
+/** For stdout; undefined: no colours. */
+export function painterOf({ color }: GlobalOptions, { stdout, environment }: CliContext): Paint | undefined {
+  return isColoured(color, environment, stdout.isTTY === true)
+    ? (format, text) => styleText(format, text, { validateStream: false })
+    : undefined
 }

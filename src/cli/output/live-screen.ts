@@ -9,8 +9,8 @@ import type { CliContext } from '../command-line/verb.ts'
 /** The live lines are rewritten at most this often. */
 const LIVE_MS = 100
 
-export type LiveScreenOptions = Pick<CliContext, 'stdout' | 'stderr'> & {
-  /** The lines of now, which may hold any text. Only called when stderr is a terminal. */
+export type LiveScreenOptions = Pick<CliContext, 'stdout' | 'stderr' | 'isQuiet'> & {
+  /** The lines of now, which may hold any text. Only called when stderr is a terminal, and not with `--quiet`. */
   live(rows: number): readonly string[]
   /** stdout takes no more for now, and takes more again. */
   onFull?(): void
@@ -40,7 +40,7 @@ export class LiveScreen implements Disposable {
 
   constructor(options: LiveScreenOptions) {
     this.#options = options
-    this.#isLive = options.stderr.isTTY === true
+    this.#isLive = options.stderr.isTTY === true && options.isQuiet !== true
     options.stdout.on('drain', this.#handleDrain)
     options.stdout.on('error', this.#handleError)
   }
@@ -72,6 +72,11 @@ export class LiveScreen implements Disposable {
     this.#erase()
     this.#options.stderr.write(text)
     this.refresh()
+  }
+
+  /** As `err`, but not with `--quiet`. */
+  notice(text: string): void {
+    if (this.#options.isQuiet !== true) this.err(text)
   }
 
   /** Something has changed: the live lines will follow. */

@@ -16,6 +16,7 @@ import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
 import { numberFrom, variable } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
+import { type NoticeContext, notice } from '../output/notices.ts'
 import { formatTable } from '../output/table.ts'
 
 /** Ray's client alone takes seconds to load on a busy host. */
@@ -153,9 +154,8 @@ export function answerTimeoutMs(order: RayJobOrder): number {
 }
 
 /** Where a report goes. */
-export type ReportContext = {
+export type ReportContext = NoticeContext & {
   readonly stdout: { write(text: string): unknown }
-  readonly stderr: { write(text: string): unknown }
   readonly now: () => number
 }
 
@@ -174,12 +174,12 @@ export class JobReport {
   }
 
   event(event: RayJobEvent): void {
-    const { stdout, stderr } = this.#context
+    const { stdout } = this.#context
     if (event.type === 'submitted') this.id = printable(event.id)
     if (event.type === 'job') this.#jobs.push(event.job)
     if (event.type === 'stopped') this.#isStopped = event.isStopped
     if (this.#isJson) return writeEvent(event.type === 'job' ? { type: 'job', ...event.job } : event, this.#context)
-    if (event.type === 'submitted') stderr.write(`muster: job ${this.id}\n`)
+    if (event.type === 'submitted') notice(this.#context, `muster: job ${this.id}\n`)
     if (event.type === 'log') stdout.write(printableLines(event.text))
   }
 

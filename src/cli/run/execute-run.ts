@@ -45,8 +45,7 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   /** The reader, such as `head`, has seen enough: output that is left out then is not reported. */
   let isUnread = false
   using screen = new LiveScreen({
-    stdout: context.stdout,
-    stderr: context.stderr,
+    ...context,
     live: (rows) => {
       if (run === undefined || names.length < 2) return []
       const groups = report.live?.(Math.max(0, Math.min(MAX_LIVE_LINES, rows - 4))) ?? []
@@ -194,7 +193,7 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
     report.finish?.(summary)
   }
   if (options.json !== true && !isUnread && (names.length > 1 || summary.exit0 < names.length))
-    screen.err(`muster: ${formatSummary(summary)}\n`)
+    screen.notice(`muster: ${formatSummary(summary)}\n`)
   const failed = names.filter((name) => !isSuccess(outcomes.get(name) ?? { kind: 'cancelled' }))
   await writeLastRun({ ...plan.record, failed }, context.environment).catch((error: unknown) =>
     screen.err(

@@ -79,7 +79,7 @@ function streamReport({
     },
     onRetry: ({ host, outcome, delayMs }) => {
       flush(host)
-      screen.err(`muster: ${host}: ${formatOutcome(outcome)}; next attempt in ${Math.round(delayMs / 1000)} s\n`)
+      screen.notice(`muster: ${host}: ${formatOutcome(outcome)}; next attempt in ${Math.round(delayMs / 1000)} s\n`)
     },
   }
 }

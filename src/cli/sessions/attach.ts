@@ -8,6 +8,7 @@ import { TtyDialog } from '../connect/tty-dialog.ts'
 import { addKeepOptions } from '../console/keep-options.ts'
 import { requireTerminal } from '../console/require-terminal.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import { notice } from '../output/notices.ts'
 import { formatTable } from '../output/table.ts'
 import { attachTo, startConsole } from './console-client.ts'
 import { endSession, type FoundSession, findSessions } from './session-directory.ts'
@@ -66,7 +67,7 @@ Examples:
       for (const each of meant) context.stdout.write(jsonLine(eventOf(type, each, context.now())))
       return EXIT.ok
     }
-    if (meant.length === 0) context.stderr.write('muster: no console is open\n')
+    if (meant.length === 0) notice(context, 'muster: no console is open\n')
     else context.stdout.write(tableOf(meant, end !== undefined, context.now()))
     return EXIT.ok
   },

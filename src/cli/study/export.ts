@@ -14,6 +14,7 @@ import { type Study, spaceOf, type Trial, type TrialStep } from '../../scheduler
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { type OpenQueue, readQueue } from '../job/open-queue.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import { notice } from '../output/notices.ts'
 import { studyOr } from './change.ts'
 import { openPython, type PlaceOptions, sourceOf, withPlace } from './import.ts'
 import { trialJson } from './report.ts'
@@ -171,7 +172,7 @@ async function toOptuna(
   if ('trouble' in answer) throw new MusterError('unreachable', `cannot write ${shown}: ${printable(answer.trouble)}`)
   const end = record(answer.lines.at(-1)) ?? {}
   if (end.op === 'end') {
-    context.stderr.write(`muster: ${counted(trials.length, 'trial')} written to ${shown}\n`)
+    notice(context, `muster: ${counted(trials.length, 'trial')} written to ${shown}\n`)
     return EXIT.ok
   }
   if (end.kind === 'exists')

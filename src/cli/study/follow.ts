@@ -27,14 +27,13 @@ export async function followStudy(
   }: { readonly isFromStart?: boolean; readonly signal?: AbortSignal } = {},
 ): Promise<{ readonly failed: number }> {
   const { store } = queue
-  const { stdout, stderr, now } = context
+  const { stdout, now } = context
   const read = (): Study => store.studies.get(id) as Study
   let study = read()
   let lines: readonly string[] = []
   const told = new Set<number>()
   using screen = new LiveScreen({
-    stdout,
-    stderr,
+    ...context,
     live: (rows) => (json ? [] : lines.slice(0, Math.max(3, Math.floor(rows / 2)))),
   })
   let before = ''

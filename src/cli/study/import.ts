@@ -21,6 +21,7 @@ import { connectHosts } from '../job/hosts.ts'
 import { type OpenQueue, openQueue } from '../job/open-queue.ts'
 import { metricsOf } from '../job/submit.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import { notice } from '../output/notices.ts'
 import { type CallPython, callPython, readSourceWith } from './python-program.ts'
 
 export type PlaceOptions = { readonly on?: string; readonly fromEnv?: string; readonly studyName?: string }
@@ -221,5 +222,5 @@ function report(
     context.stderr.write(`muster: only the first ${MOST_SOURCE_TRIALS} of its ${total} trials are read\n`)
   const isFollowed = study?.state.kind === 'running'
   if (isFollowed && store.lease.owner(context.now()) === undefined)
-    context.stderr.write('muster: no scheduler running, so it is not followed. Run: muster job work\n')
+    notice(context, 'muster: no scheduler running, so it is not followed. Run: muster job work\n')
 }

@@ -23,7 +23,7 @@ import { handLine, mostTrials, pointText } from '../../scheduler/study/study-tex
 import { numberFrom, repeatable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
 import { parseJobEnvironment, withStdinIn } from '../job/environment.ts'
-import type { OpenQueue } from '../job/open-queue.ts'
+import { noticeUndriven, type OpenQueue } from '../job/open-queue.ts'
 import {
   checkRoom,
   metricsOf,
@@ -35,7 +35,6 @@ import {
 } from '../job/submit.ts'
 import { ABSENT, LAUNCHERS_OF_ONE } from '../launch/launch.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { warnIfUndriven } from './change.ts'
 import { type SamplerOptions, samplerPlaceOf, withSamplerOptions } from './optuna.ts'
 import { checkMemberJob, PBT, type PbtOptions, pbtParts, withPbtOptions } from './pbt-options.ts'
 import { formatParts, searchesPart } from './report.ts'
@@ -375,7 +374,7 @@ export function storeStudy(
     const see = `See: muster study show ${name}`
     context.stdout.write(`${printable(`${name}: ${planText(study)}. ${see}`)}\n`)
   }
-  if (!isDriven) warnIfUndriven(queue, context)
+  if (!isDriven) noticeUndriven(queue, context)
   return id
 }
 

@@ -16,6 +16,7 @@ import type { ProgramDesk } from '../../scheduler/jobs/study-desk.ts'
 import { answerLine, MOST_LINE, parseRequest } from '../../scheduler/study/program-lines.ts'
 import { identityOf } from '../../ssh/persist/claim-address.ts'
 import type { CliContext } from '../command-line/verb.ts'
+import { notice } from '../output/notices.ts'
 
 const SUFFIX = 9
 /** Bytes; macOS allows 103, Linux 107. */
@@ -160,8 +161,9 @@ const WAIT_MS = 30_000
 export async function askScheduler(
   address: string,
   request: object,
-  { signal, stderr, now }: Pick<CliContext, 'signal' | 'stderr' | 'now'>,
+  context: Pick<CliContext, 'signal' | 'stderr' | 'isQuiet' | 'now'>,
 ): Promise<JsonRecord> {
+  const { signal, now } = context
   const foreign = existsSync(dirname(address)) ? foreignDirectory(dirname(address)) : undefined
   if (foreign !== undefined) throw notOwn(`the socket ${printable(address)}`, foreign, 'remove its directory')
   const sinceMs = now()
@@ -173,7 +175,7 @@ export async function askScheduler(
     if (answer !== undefined) return answer
     if (now() - sinceMs >= WAIT_MS)
       throw new MusterError('unreachable', 'no scheduler is running', { hint: 'Run: muster job work' })
-    if (isFirst) stderr.write('muster: waiting for a scheduler. Run: muster job work\n')
+    if (isFirst) notice(context, 'muster: waiting for a scheduler. Run: muster job work\n')
     await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined)
   }
 }

@@ -1,0 +1,16 @@
+/** The environment variables of the command line, for docs/commands.md and muster(1): the shared options', and what decides about colours. */
+import { VARIABLES } from '../src/cli/command-line/options.ts'
+
+/** Each with its meaning, as plain text. */
+export const ENVIRONMENT_VARIABLES: readonly (readonly [name: string, meaning: string])[] = [
+  ...VARIABLES.map(([name, option]): readonly [string, string] => [
+    name,
+    option.isBoolean() ? `1 or 0: whether ${option.long} is given` : `as ${option.flags}`,
+  ]),
+  ['NO_COLOR', 'if not empty: no colours, unless --color or MUSTER_COLOR say otherwise'],
+  ['FORCE_COLOR', 'if not empty: colours without a terminal too, unless NO_COLOR is set; 0 or false: no colours'],
+  ['CLICOLOR_FORCE', 'if neither empty nor 0: as FORCE_COLOR=1, which goes before it'],
+]
+
+export const ABOUT_VARIABLES =
+  'What the command line says goes before the environment. A variable sets a shared option only for verbs that take it, except that MUSTER_DRY_RUN reaches every verb. An empty variable counts as unset, and a wrong value is refused. In a job of Muster, MUSTER_HOSTS names the hosts of the job and is not read.'
