@@ -1,4 +1,5 @@
-/** Tab in a real bash, zsh and fish, with the scripts that `muster completion` prints. */
+/** Tab in a real bash, zsh and fish, installed as `muster completion --help` says. */
+import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -30,32 +31,30 @@ afterEach(() => {
   rmSync(directory, { recursive: true, maxRetries: 50, retryDelay: 100 })
 })
 
-const STARTS: Readonly<Record<string, (script: string) => readonly string[]>> = {
-  bash: (script) => ['bash', '--noprofile', '--rcfile', script, '-i'],
-  zsh: () => ['zsh', '-i'],
-  fish: () => ['fish', '--private'],
+const STARTS: Readonly<Record<string, readonly string[]>> = {
+  bash: ['bash', '-i'],
+  zsh: ['zsh', '-i'],
+  fish: ['fish', '--private'],
 }
 
-/** An interactive shell whose only configuration is the script. */
+/** An interactive shell after the commands that `muster completion --help` gives to install its script. */
 function startShell(shell: string) {
-  const script = SHELLS[shell]?.script ?? ''
-  const file = join(directory, 'start')
-  writeFileSync(file, `PS1='> '\n${script}`)
-  writeFileSync(join(directory, '.zshrc'), `PS1='> '\nautoload -Uz compinit && compinit -u\n${script}`)
-  mkdirSync(join(directory, '.config/fish/completions'), { recursive: true })
-  writeFileSync(join(directory, '.config/fish/completions/muster.fish'), script)
+  for (const file of ['.bashrc', '.zshrc']) writeFileSync(join(directory, file), "PS1='> '\n")
+  mkdirSync(join(directory, '.config/fish'), { recursive: true })
   writeFileSync(
     join(directory, '.config/fish/config.fish'),
     "set -g fish_greeting; function fish_prompt; echo '> '; end\n",
   )
+  const environment = {
+    HOME: directory,
+    PATH: [join(directory, 'bin'), process.env.PATH].join(delimiter),
+    TERM: 'xterm-256color',
+    LANG: 'C.UTF-8',
+  }
+  execFileSync(shell, ['-c', SHELLS[shell]?.install ?? ''], { env: environment })
   const started = startOnTerminal(
-    ['/bin/sh', '-c', `cd ${shellQuote(directory)} && exec "$@"`, 'sh', ...(STARTS[shell]?.(file) ?? [])],
-    {
-      HOME: directory,
-      PATH: [join(directory, 'bin'), process.env.PATH].join(delimiter),
-      TERM: 'xterm-256color',
-      LANG: 'C.UTF-8',
-    },
+    ['/bin/sh', '-c', `cd ${shellQuote(directory)} && exec "$@"`, 'sh', ...(STARTS[shell] ?? [])],
+    environment,
   )
   closing.push(started.close)
   const screen = new UserTerminal(120, 30)

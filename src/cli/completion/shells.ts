@@ -56,8 +56,11 @@ export const SHELLS: Readonly<Record<string, Shell>> = {
     install: "muster completion bash > ~/.bash_completion.muster; echo '. ~/.bash_completion.muster' >> ~/.bashrc",
     script: BASH,
   },
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: zsh's own syntax
-  zsh: { install: 'muster completion zsh > "${fpath[1]}/_muster"', script: ZSH },
+  zsh: {
+    install:
+      "mkdir -p ~/.zfunc; muster completion zsh > ~/.zfunc/_muster; echo 'fpath+=(~/.zfunc); autoload -Uz compinit && compinit' >> ~/.zshrc",
+    script: ZSH,
+  },
   fish: {
     install: 'mkdir -p ~/.config/fish/completions; muster completion fish > ~/.config/fish/completions/muster.fish',
     script: FISH,
