@@ -1,4 +1,4 @@
-/** `muster import KIND [FILE]`: hosts.yaml from the files of other tools; `muster import dijob FILE`: a job from a DIJob. */
+/** `muster import [FORMAT] [FILE]`: hosts.yaml from the files of other tools; `muster import dijob FILE`: a job from a DIJob. */
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
@@ -8,13 +8,9 @@ import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, readStream, TOO_LARGE } from '../base/read-bounded.ts'
 import { shellQuote } from '../base/shell-quote.ts'
 import { writeFileAtomically } from '../inventory/edit-hosts-yaml.ts'
-import {
-  formatNote,
-  IMPORT_KINDS,
-  type ImportKind,
-  importInventory,
-  readSource,
-} from '../inventory/import/import-inventory.ts'
+import { readSource } from '../inventory/import/format.ts'
+import { FORMATS } from '../inventory/import/formats.ts'
+import { formatNote, IMPORT_KINDS, importInventory } from '../inventory/import/import-inventory.ts'
 import { keepAutoClose } from '../inventory/import/keep-preference.ts'
 import { convertDijob } from '../scheduler/launch/dijob.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from './command-line/verb.ts'
@@ -28,10 +24,9 @@ export const verb: VerbCode = {
   define: (command) =>
     command
       .addArgument(
-        new Argument('<kind>', 'the tool that the file belongs to; dijob: a job of DI-engine for Kubernetes').choices([
-          ...IMPORT_KINDS,
-          DIJOB,
-        ]),
+        new Argument('<format>', 'the format of the file, or a file whose format is recognised')
+          .choices([...IMPORT_KINDS, DIJOB])
+          .argParser((word: string) => word),
       )
       .argument('[file]', "file to read (default: the tool's own; -: stdin)")
       .option('-o, --output <file>', 'write to this file (default: stdout)')
@@ -42,18 +37,34 @@ export const verb: VerbCode = {
         ).choices(['job', DIJOB]),
       ),
   help: `
+Formats:
+${[...FORMATS, { name: DIJOB, about: 'a DIJob of DI-engine for Kubernetes, which becomes a job' }]
+  .map(({ name, about }) => `  ${name.padEnd(12)}${about}`)
+  .join('\n')}
+
 Examples:
   muster import ssh                            the aliases of ~/.ssh/config
+  muster import ansible                        the inventory that ansible.cfg names
+  muster import inventory.ini > hosts.yaml     the format is recognised
   muster import clusterssh ~/.clusterssh/clusters
   muster import clush /etc/clustershell/groups.d/cluster.yaml -o hosts.yaml
-  muster import ansible inventory.ini > hosts.yaml
+  muster import hostfile /job/hostfile
   muster import dijob job.yaml                 the command that submits the same job
   muster import dijob job.yaml --as dijob      the DIJob in the current schema
 
-Settings without a counterpart are listed on stderr, line by line.
+Muster connects to no host and looks up no name. Where ansible-inventory is
+installed, it reads inventories of Ansible; scripts and plugins in them do
+what they do for Ansible. Settings without a counterpart are listed on stderr,
+line by line.
 `,
-  async run(kind: ImportKind | typeof DIJOB, file: string | undefined, options: Options, context: CliContext) {
-    const { environment: env, workingDirectory: cwd } = context
+  async run(first: string, second: string | undefined, options: Options, context: CliContext) {
+    const { environment: env, workingDirectory: cwd, signal } = context
+    const kind = [...IMPORT_KINDS, DIJOB].includes(first) ? first : undefined
+    if (kind === undefined && second !== undefined)
+      throw new MusterError('usage', `unknown format: ${printable(first)}`, {
+        hint: `Formats are ${[...IMPORT_KINDS, DIJOB].join(', ')}.`,
+      })
+    const file = kind === undefined ? first : second
     const tooLarge = () => new MusterError('configuration', `cannot read stdin: ${TOO_LARGE}`)
     const text = file === '-' ? (await readStream(context.stdin, MAX_TEXT_BYTES, tooLarge)).toString('utf8') : undefined
     const home = env.HOME || homedir()
@@ -64,12 +75,12 @@ Settings without a counterpart are listed on stderr, line by line.
       const note = await keepAutoClose({ home, env }, options.output !== undefined)
       if (note !== undefined) context.stderr.write(`${formatNote(note)}\n`)
     }
-    let result: ReturnType<typeof importDijob> | ReturnType<typeof importInventory>
+    let result: ReturnType<typeof importDijob> | Awaited<ReturnType<typeof importInventory>>
     try {
       result =
         kind === DIJOB
           ? importDijob(file, text, options.as === DIJOB, cwd)
-          : importInventory({ kind, cwd, env, home, ...defined({ file, text }) })
+          : await importInventory({ cwd, env, home, signal, ...defined({ kind, file, text }) })
     } catch (error) {
       // With hosts on the command line there are settings, but no clusters.
       await keepPreferences()

@@ -2,11 +2,16 @@
  * ClusterShell: local groups files (`name: node[1-9],@other`) and YAML groups files (a source, its groups), as
  * groups.conf(5) describes them. Group sources that run a command are not run, but reported as skipped.
  */
+import { existsSync, globSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { configurationDirectory } from '../../base/user-directories.ts'
 import { isExplicitSpec } from '../host-name.ts'
 import { expandHostSet, piecesOf } from '../host-set.ts'
-import { type ImportedInventory, isTree, readTree, type SourceFile } from './imported-inventory.ts'
+import { type ImportFormat, type ImportSource, inEtc, readSource, sourcesOf } from './format.ts'
+import type { ImportedInventory, SourceFile } from './imported-inventory.ts'
+import { entriesOf, isTree, readYaml } from './read-yaml.ts'
 
 /** One group's definition. `source` is empty for groups of the default source. */
 type Definition = {
@@ -20,7 +25,7 @@ type Definition = {
 const groupKey = (source: string, name: string): string => (source === '' ? name : `${source}:${name}`)
 
 /** `name: set` lines; skips comments, and lines that ClusterShell would not read either. */
-export function readLocalGroups({ path, text }: SourceFile): Definition[] {
+function readLocalGroups({ path, text }: SourceFile): Definition[] {
   return text.split(/\r?\n/).flatMap((raw, index) => {
     const match = /^\s*([^#\s:][^:]*?)\s*:\s*([^#]*)/.exec(raw)
     const set = match?.[2]?.trim() ?? ''
@@ -29,30 +34,35 @@ export function readLocalGroups({ path, text }: SourceFile): Definition[] {
 }
 
 /** A YAML groups file: `source: { group: set, … }`, a set being text, a list of texts or a number. */
-export function readYamlGroups(
+function readYamlGroups(
   file: SourceFile,
   defaultSource: string | undefined,
   inventory: ImportedInventory,
 ): Definition[] {
-  const sources = Object.entries(readTree(file, inventory))
+  const yaml = readYaml(file)
+  if (typeof yaml === 'string') {
+    inventory.note(file.path, 0, `left out: ${yaml}`)
+    return []
+  }
+  const sources = entriesOf(yaml.tree)
   const plain = sources.length === 1 && defaultSource === undefined ? sources[0]?.[0] : defaultSource
   return sources.flatMap(([source, groups]) => {
     if (!isTree(groups)) {
-      inventory.note(file.path, 0, `${printable(source)} is not a group source`)
+      inventory.note(file.path, yaml.lineOf(source), `${printable(source)} is not a group source`)
       return []
     }
-    return Object.entries(groups).map(([name, value]) => ({
+    return entriesOf(groups).map(([name, value]) => ({
       source: source === plain ? '' : source,
       name,
       set: (Array.isArray(value) ? value : [value ?? '']).map(String).join(','),
       path: file.path,
-      line: 0,
+      line: yaml.lineOf(source, name),
     }))
   })
 }
 
 /** groups.conf itself: the places of groups. `directory` is the value of `$CFGDIR`. */
-export function readGroupsConf({ path, text }: SourceFile, directory: string, inventory: ImportedInventory) {
+function readGroupsConf({ path, text }: SourceFile, directory: string, inventory: ImportedInventory) {
   let section = ''
   let defaultSource: string | undefined
   /** Of further groups.conf files and of YAML groups files; variables of ClusterShell replaced. */
@@ -78,7 +88,7 @@ export function readGroupsConf({ path, text }: SourceFile, directory: string, in
 }
 
 /** Reads the definitions of all files together, because they refer to each other. */
-export function importGroups(definitions: readonly Definition[], inventory: ImportedInventory): void {
+function importGroups(definitions: readonly Definition[], inventory: ImportedInventory): void {
   const byKey = new Map(definitions.map((definition) => [groupKey(definition.source, definition.name), definition]))
   const find = (reference: string, from: Definition): Definition | undefined =>
     byKey.get(groupKey(from.source, reference)) ?? byKey.get(reference)
@@ -124,3 +134,53 @@ const separate = (set: string): string =>
     .trim()
     .replace(/\s*([,!&^])\s*/g, '$1')
     .replace(/\s+/g, ',')
+
+function read(source: ImportSource, inventory: ImportedInventory): void {
+  const { env, home } = source
+  const directories = [
+    env.CLUSTERSHELL_CFGDIR,
+    join(configurationDirectory({ ...env, HOME: home }), 'clustershell'),
+    join(home, '.local/etc/clustershell'),
+    inEtc(source, 'clustershell'),
+  ].filter((directory) => directory !== undefined)
+  // As in ClusterShell, the first groups.conf that exists is used.
+  const [main] = sourcesOf(
+    source,
+    'clush',
+    directories.map((directory) => join(directory, 'groups.conf')),
+  )
+  if (!main) return
+  const readGroups = (file: SourceFile, defaultSource?: string) =>
+    /\.ya?ml$/.test(file.path) ? readYamlGroups(file, defaultSource, inventory) : readLocalGroups(file)
+  if (!/^\[[^\]]+\]/m.test(main.text)) return importGroups(readGroups(main), inventory)
+  const conf = readGroupsConf(main, dirname(main.path), inventory)
+  const files = [
+    ...conf.files.filter((path) => existsSync(path)),
+    ...conf.directories.flatMap((directory) => globSync(join(directory, '*.yaml')).sort()),
+  ]
+  for (const path of conf.files.filter((file) => !existsSync(file)))
+    inventory.note(main.path, 0, `${printable(path)} does not exist`)
+  importGroups(
+    files.flatMap((path) => readGroups(readSource(path), conf.defaultSource ?? '')),
+    inventory,
+  )
+}
+
+/** groups.conf, `name: set` lines, or YAML of group sources: mappings whose values are host sets. */
+function recognises({ path, text }: SourceFile): boolean {
+  if (basename(path) === 'groups.conf' || /^\[Main\]/im.test(text)) return true
+  if (/\.cfg$/.test(path)) return /^\s*[^#\s:[][^:]*:\s*\S/m.test(text)
+  const yaml = /\.ya?ml$/.test(path) ? readYaml({ text }) : ''
+  const isSet = (value: unknown): boolean => typeof value === 'string' || Array.isArray(value)
+  return (
+    typeof yaml !== 'string' &&
+    [...yaml.tree.values()].every((source) => isTree(source) && source.size > 0 && [...source.values()].every(isSet))
+  )
+}
+
+export const clush: ImportFormat = {
+  name: 'clush',
+  about: 'groups of ClusterShell (groups.conf, .cfg or .yaml)',
+  recognises,
+  read,
+}

@@ -2,8 +2,11 @@
  * ClusterSSH: `clusters` files (`tag host user@host2:port other-tag`) and `tags` files (`host tag tag`), both with
  * comments, a backslash at the end of a continued line, and {a,b} and {1..9} as a shell expands them (cssh(1), FILES).
  */
+import { existsSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { printable } from '../../base/printable.ts'
 import { MAX_NAMES } from '../host-set.ts'
+import { type ImportFormat, type ImportSource, inEtc, readSource, sourcesOf } from './format.ts'
 import type { ImportedInventory, SourceFile } from './imported-inventory.ts'
 
 const tooMany = () => new RangeError(`it names more than ${MAX_NAMES} hosts`)
@@ -23,16 +26,21 @@ export function expandBraces(word: string): string[] {
   return [...new Set(results)]
 }
 
+/** `a,b`, `1..9`, `01..20..2`, `a..c`; undefined: the braces are text. */
 function alternatives(inside: string): string[] | undefined {
-  const range = /^(\d+)\.\.(\d+)$/.exec(inside)
-  if (!range) return inside.includes(',') ? inside.split(',') : undefined
-  const [, first = '', last = ''] = range
-  const from = Number(first)
-  const to = Number(last)
-  if (Math.abs(to - from) >= MAX_NAMES) throw tooMany()
-  const width = [first, last].some((text) => /^0./.test(text)) ? Math.max(first.length, last.length) : 0
-  const step = from <= to ? 1 : -1
-  return Array.from({ length: Math.abs(to - from) + 1 }, (_, index) => String(from + index * step).padStart(width, '0'))
+  const [, first, last, stepText] = /^(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.-?(\d+))?$/.exec(inside) ?? []
+  if (first === undefined || last === undefined) return inside.includes(',') ? inside.split(',') : undefined
+  const isNumber = /\d/.test(first)
+  if (isNumber !== /\d/.test(last)) return undefined
+  const codeOf = (text: string): number => (isNumber ? Number(text) : (text.codePointAt(0) ?? 0))
+  const [from, to, step] = [codeOf(first), codeOf(last), Math.max(1, Number(stepText ?? 1))]
+  const count = Math.floor(Math.abs(to - from) / step) + 1
+  if (count > MAX_NAMES) throw tooMany()
+  const width = [first, last].some((text) => /^-?0./.test(text)) ? Math.max(first.length, last.length) : 0
+  return Array.from({ length: count }, (_, index) => {
+    const value = from + index * (from <= to ? step : -step)
+    return isNumber ? String(value).padStart(width, '0') : String.fromCodePoint(value)
+  })
 }
 
 type Line = { readonly number: number; readonly words: readonly string[] }
@@ -60,7 +68,7 @@ function linesOf({ text, path }: SourceFile, inventory: ImportedInventory): Line
 }
 
 /** A tag that is defined again replaces the one before, as in ClusterSSH. */
-export function importClusters(files: readonly SourceFile[], inventory: ImportedInventory): void {
+function importClusters(files: readonly SourceFile[], inventory: ImportedInventory): void {
   const clusters = new Map<string, Line & { readonly path: string }>()
   for (const file of files) {
     for (const line of linesOf(file, inventory)) {
@@ -82,7 +90,7 @@ export function importClusters(files: readonly SourceFile[], inventory: Imported
 }
 
 /** The further files that ClusterSSH's own configuration names. */
-export function readExtraFiles({ text }: SourceFile, home: string): { clusters: string[]; tags: string[] } {
+function readExtraFiles({ text }: SourceFile, home: string): { clusters: string[]; tags: string[] } {
   const filesOf = (key: string): string[] =>
     (new RegExp(`^\\s*${key}\\s*=\\s*([^#\\n]*)`, 'm').exec(text)?.[1] ?? '')
       .split(',')
@@ -91,10 +99,33 @@ export function readExtraFiles({ text }: SourceFile, home: string): { clusters: 
   return { clusters: filesOf('extra_cluster_file'), tags: filesOf('extra_tag_file') }
 }
 
-export function importTags(file: SourceFile, inventory: ImportedInventory): void {
+function importTags(file: SourceFile, inventory: ImportedInventory): void {
   for (const { number, words } of linesOf(file, inventory)) {
     const [host = '', ...tags] = words
     const name = inventory.addSpec(host, file.path, number)
     for (const tag of tags) if (name !== undefined) inventory.group(tag, file.path, number).hosts.add(name)
   }
+}
+
+function read(source: ImportSource, inventory: ImportedInventory): void {
+  const directory = join(source.home, '.clusterssh')
+  const configuration = join(directory, 'config')
+  const extra = existsSync(configuration)
+    ? readExtraFiles(readSource(configuration), source.home)
+    : { clusters: [], tags: [] }
+  const tagFiles = [inEtc(source, 'tags'), join(directory, 'tags'), ...extra.tags]
+  const clusterFiles = [inEtc(source, 'clusters'), join(directory, 'clusters'), ...extra.clusters]
+  const files = sourcesOf(source, 'clusterssh', [...clusterFiles, ...tagFiles])
+  const isTags = ({ path }: SourceFile): boolean => tagFiles.includes(path) || basename(path) === 'tags'
+  const [clusters, tags] = [files.filter((file) => !isTags(file)), files.filter(isTags)]
+  importClusters(clusters, inventory)
+  for (const file of tags) importTags(file, inventory)
+}
+
+export const clusterssh: ImportFormat = {
+  name: 'clusterssh',
+  about: 'clusters or tags of ClusterSSH',
+  // Words on lines could be anything; only the name of the file tells.
+  recognises: ({ path }) => basename(dirname(path)) === '.clusterssh' || basename(path) === 'clusters',
+  read,
 }

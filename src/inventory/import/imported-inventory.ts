@@ -1,9 +1,9 @@
 /** What every importer collects: hosts and groups for hosts.yaml, and notes about what it skipped. */
 import { getOrMake } from '../../base/collections.ts'
-import { messageOf } from '../../base/errors.ts'
+import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { isAddress, isGroupName, isHostName, isPort, isUserName, parseHostSpec } from '../host-name.ts'
-import { parseYaml } from '../yaml-reader.ts'
+import { MAX_NAMES } from '../host-set.ts'
 
 export type SourceFile = { readonly path: string; readonly text: string }
 
@@ -17,8 +17,19 @@ export type ImportedHost = {
   readonly identity_file?: string
 }
 
-/** Something that could not be imported. `line` counts from 1; 0: the whole file. */
-export type ImportNote = { readonly path: string; readonly line: number; readonly text: string }
+/** Something that could not be imported. `line` counts from 1; 0: the whole file. `count`: how often the file has it. */
+export type ImportNote = {
+  readonly path: string
+  readonly line: number
+  readonly text: string
+  readonly count?: number
+}
+
+/** More than a source of `MAX_NAMES` hosts in several groups each expands to. */
+const MAX_EXPANDED = 10 * MAX_NAMES
+
+const tooLarge = (path: string, count: number): MusterError =>
+  new MusterError('configuration', `${printable(path)} names more than ${count} hosts`)
 
 type Group = { readonly hosts: Set<string>; readonly groups: Set<string> }
 
@@ -26,13 +37,16 @@ export class ImportedInventory {
   readonly hosts = new Map<string, ImportedHost>()
   readonly groups = new Map<string, Group>()
   readonly notes: ImportNote[] = []
+  readonly #noted = new Set<string>()
+  #expanded = 0
   readonly #nameOf = new Map<string, string>()
   readonly #groupNameOf = new Map<string, string>()
 
   note(path: string, line: number, text: string): void {
-    if (!this.notes.some((note) => note.path === path && note.line === line && note.text === text)) {
-      this.notes.push({ path, line, text: printable(text) })
-    }
+    const key = JSON.stringify([path, line, text])
+    if (this.#noted.has(key)) return
+    this.#noted.add(key)
+    this.notes.push({ path, line, text: printable(text) })
   }
 
   /** Adds a machine, or finds it again; returns its name in hosts.yaml, or undefined if no valid name is possible. */
@@ -45,6 +59,7 @@ export class ImportedInventory {
     const identity = JSON.stringify([wanted, host])
     const known = this.#nameOf.get(identity)
     if (known !== undefined) return known
+    if (this.hosts.size >= MAX_NAMES) throw tooLarge(path, MAX_NAMES)
     const name = this.#freeName(wanted, host)
     if (name !== wanted) this.note(path, line, `${printable(wanted)} is called ${name} here`)
     this.hosts.set(name, name === wanted || host.address !== undefined ? host : { address: wanted, ...host })
@@ -63,12 +78,21 @@ export class ImportedInventory {
 
   /** The names that a pattern stands for; none, with a note, if it cannot be expanded. */
   expand(pattern: string, expand: (pattern: string) => string[], path: string, line: number): string[] {
+    let names: string[]
     try {
-      return expand(pattern)
+      names = expand(pattern)
     } catch (error) {
       this.note(path, line, `${printable(pattern)} is left out: ${messageOf(error)}`)
       return []
     }
+    this.countExpanded(names.length, path)
+    return names
+  }
+
+  /** Bounds what a small file with many ranges expands to. @throws MusterError `configuration` */
+  countExpanded(names: number, path: string): void {
+    this.#expanded += names
+    if (this.#expanded > MAX_EXPANDED) throw tooLarge(path, MAX_EXPANDED)
   }
 
   /** The group by its name in the source, created if new. */
@@ -115,25 +139,4 @@ function problemOf(name: string, { address, port, user, jump, identity_file }: I
     return `${printable(jump)} is not a jump host`
   if (identity_file?.includes('"')) return 'its key file has a quote in its name'
   return undefined
-}
-
-type Tree = Readonly<Record<string, unknown>>
-
-export function isTree(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** The mapping in the file; an empty one, with a note, if there is none. */
-export function readTree({ path, text }: SourceFile, inventory: ImportedInventory): Tree {
-  try {
-    const document = parseYaml(text, { prettyErrors: true })
-    const [error] = document.errors
-    if (error) throw error
-    const value: unknown = document.toJS({ maxAliasCount: 100 })
-    if (isTree(value)) return value
-    inventory.note(path, 0, 'left out: it is not a mapping')
-  } catch (error) {
-    inventory.note(path, 0, `left out: ${printable(messageOf(error).split('\n')[0] ?? '')}`)
-  }
-  return {}
 }
