@@ -2,10 +2,11 @@
 
 import type { Readable, Writable } from 'node:stream'
 import type { Command } from 'commander'
+import type { OutputSchema } from '../schemas/shape.ts'
 import type { HeldConsole } from '../sessions/held-console.ts'
 
 /** Groups of shared options (`options.ts`); help shows those that mean something to the verb. */
-export type OptionGroup = 'inventory' | 'exclude' | 'connection' | 'json' | 'color' | 'confirmation'
+export type OptionGroup = 'inventory' | 'exclude' | 'connection' | 'color' | 'confirmation'
 
 /**
  * `reads` changes nothing, with or without --dry-run; `changes` takes --dry-run only if it declares it; `plans` shows a plan
@@ -23,6 +24,8 @@ export type Verb = {
   readonly isHidden?: boolean
   /** It gets the words of its group that name no verb. */
   readonly isDefault?: boolean
+  /** The schema of what it prints with --json; without one it takes no --json. */
+  readonly output?: () => Promise<OutputSchema>
   /** Its code, by itself or as the `verb` of a module. */
   load(): Promise<VerbCode | { readonly verb: VerbCode }>
 }
@@ -41,6 +44,9 @@ export type VerbCode = {
   readonly run: (...call: never[]) => number | Promise<number>
 }
 
+/** With `--json=FIELDS`: the types of lines that have all of the fields, and the fields in the order in which they were given. */
+export type Selection = { readonly types: ReadonlySet<string>; readonly fields: readonly string[] }
+
 export type CliContext = {
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number }
@@ -50,6 +56,8 @@ export type CliContext = {
   /** Aborted by the first SIGINT, SIGTERM or SIGHUP. */
   readonly signal: AbortSignal
   readonly now: () => number
+  /** With --json=FIELDS: what is left of each line. */
+  readonly selection?: Selection | undefined
   /** Set in the process of a console that can outlive its terminal. */
   readonly held?: HeldConsole
   /** `--quiet`: what `output/notices.ts` writes is left out. */
@@ -60,6 +68,8 @@ export type CliContext = {
 export type GlobalOptions = {
   readonly hosts?: string
   readonly json?: boolean
+  /** Of --json=FIELDS. */
+  readonly jsonFields?: string
   readonly dryRun?: boolean
   readonly exclude?: string
   readonly fanOut?: number
