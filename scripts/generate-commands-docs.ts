@@ -3,9 +3,10 @@ import { PassThrough } from 'node:stream'
 import type { Option } from 'commander'
 import { sharedOptionsOf } from '../src/cli/command-line/options.ts'
 import { VerbTree } from '../src/cli/command-line/tree.ts'
-import type { Effect, Verb, VerbTable } from '../src/cli/command-line/verb.ts'
-import { CONSOLE, VERBS } from '../src/cli/verbs.ts'
+import type { Effect, Verb } from '../src/cli/command-line/verb.ts'
+import { CONSOLE } from '../src/cli/verbs.ts'
 import { ABOUT_VARIABLES, ENVIRONMENT_VARIABLES } from './environment-variables.ts'
+import { verbsIn } from './verbs-in.ts'
 
 const EFFECTS: Readonly<Record<Effect, string>> = {
   reads: 'nothing',
@@ -15,7 +16,8 @@ const EFFECTS: Readonly<Record<Effect, string>> = {
 }
 
 export function renderCommandsDocs(): string {
-  const verbs = [['muster [TARGET…]', CONSOLE] as const, ...verbsIn(VERBS, 'muster')]
+  const shown = verbsIn().flatMap(([path, verb]) => (verb.isHidden ? [] : [[`muster ${path}`, verb] as const]))
+  const verbs = [['muster [TARGET…]', CONSOLE] as const, ...shown]
   const rows = verbs.map(([name, verb]) => `| \`${name}\` | ${verb.summary} | ${effectOf(verb)} |`)
   const { program } = new VerbTree(
     CONSOLE,
@@ -63,13 +65,6 @@ ${ENVIRONMENT_VARIABLES.map(([name, meaning]) => `| \`${name}\` | ${meaning} |`)
 
 const effectOf = ({ effect, changesWith = [] }: Verb): string =>
   [EFFECTS[effect], ...changesWith.map((name) => `unless \`--${name}\` is given`)].join(', ')
-
-function verbsIn(table: VerbTable, path: string): readonly (readonly [string, Verb])[] {
-  return Object.entries(table).flatMap(([name, entry]) => {
-    if ('verbs' in entry) return verbsIn(entry.verbs, `${path} ${name}`)
-    return entry.isHidden ? [] : [[`${path} ${name}`, entry] as const]
-  })
-}
 
 function row({ flags, description, argChoices, defaultValue }: Option): string {
   const choices = argChoices === undefined ? '' : `: ${argChoices.join(', ')}`

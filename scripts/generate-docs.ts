@@ -3,11 +3,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { renderCommandsDocs } from './generate-commands-docs.ts'
 import { renderHostsYamlDocs } from './generate-hosts-yaml-docs.ts'
 import { renderKeysDocs } from './generate-keys-docs.ts'
+import { renderFieldsDocs, schemaDocuments } from './generate-schemas.ts'
 
 const documents: readonly (readonly [path: string, render: () => string])[] = [
   ['docs/keys.md', renderKeysDocs],
   ['docs/hosts-yaml.md', renderHostsYamlDocs],
   ['docs/commands.md', renderCommandsDocs],
+  ['docs/json-fields.md', renderFieldsDocs],
+  ...schemaDocuments,
 ]
 
 const isCheck = process.argv.includes('--check')

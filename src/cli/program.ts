@@ -7,6 +7,7 @@ import { packageRoot } from '../base/package-root.ts'
 import { printable } from '../base/printable.ts'
 import { nearestWord } from '../inventory/nearest-word.ts'
 import { describeError } from './command-line/describe-error.ts'
+import { selectionOf, splitJsonFields } from './command-line/json-fields.ts'
 import { applyEnvironment, declares, refuseIneffective, TAKES_A_VALUE } from './command-line/options.ts'
 import { pathOf, VerbTree } from './command-line/tree.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './command-line/verb.ts'
@@ -43,7 +44,7 @@ async function runVerb(given: readonly string[], context: CliContext, verbs: Ver
   }
   let args: readonly string[]
   try {
-    args = helpAsOption(given, verbs)
+    args = helpAsOption(splitJsonFields(given), verbs)
   } catch (error) {
     return explain(error, context)
   }
@@ -53,12 +54,18 @@ async function runVerb(given: readonly string[], context: CliContext, verbs: Ver
   const tree = new VerbTree(CONSOLE, verbs, context, async (command, verb, { run }) => {
     called = verb
     applyEnvironment(command, verb, context.environment)
-    const options = command.optsWithGlobals<GlobalOptions>()
+    const given = command.optsWithGlobals<GlobalOptions>()
+    const options = given.jsonFields === undefined ? given : { ...given, json: true }
     refuseIneffective(command, verb, command === tree.program ? 'the console' : `\`muster ${pathOf(command)}\``)
     if (options.timeout !== undefined && !declares(command, '--timeout')) limit.begin(options.timeout)
-    exitCode = await run(
-      ...([...command.processedArgs, options, { ...limit.context, isQuiet: options.quiet === true }] as never[]),
-    )
+    const { jsonFields } = options
+    const schema = jsonFields === undefined ? undefined : await verb.output?.()
+    const ownContext: CliContext = {
+      ...limit.context,
+      isQuiet: options.quiet === true,
+      selection: schema && selectionOf(jsonFields ?? '', schema),
+    }
+    exitCode = await run(...([...command.processedArgs, options, ownContext] as never[]))
   })
   const { program } = tree
   const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string }

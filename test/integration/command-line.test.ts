@@ -106,7 +106,7 @@ describe('the command line', () => {
     ])
     const mesh = await muster(['net', 'mesh', 'm[8-9]', '--dry-run', '--json'])
     const events = mesh.stdout.trim().split('\n')
-    expect(events.map((line) => schemaOf('net').parse(JSON.parse(line)))).toMatchObject([
+    expect(events.map((line) => schemaOf('net-mesh').parse(JSON.parse(line)))).toMatchObject([
       { type: 'would-measure', step: 1 },
       { type: 'would-measure', step: 2 },
       { type: 'plan', links: 2, steps: 2 },

@@ -2,11 +2,13 @@
 import { dirname, join } from 'node:path'
 
 export const ROOT = join(import.meta.dirname, '..', '..')
-/** The command line of this checkout's program: as it is installed where `npm test` has built that, otherwise of its sources. */
-export const PROGRAM: readonly string[] =
-  process.env.MUSTER_TEST_PROGRAM === undefined
-    ? [process.execPath, '--import', 'tsx', join(ROOT, 'src', 'main.ts')]
-    : [process.execPath, process.env.MUSTER_TEST_PROGRAM]
+/** The command line of this checkout's program: as it is installed where `npm test` has built that, otherwise of its sources. What it prints with --json is checked. */
+export const PROGRAM: readonly string[] = [
+  process.execPath,
+  ...(process.env.MUSTER_TEST_PROGRAM === undefined ? ['--import', 'tsx'] : []),
+  ...['--import', join(import.meta.dirname, 'check-json-output.mjs')],
+  process.env.MUSTER_TEST_PROGRAM ?? join(ROOT, 'src', 'main.ts'),
+]
 
 /** Where a console runs: a lab, or anything else that wraps a command line and has an environment. */
 export type Place = {

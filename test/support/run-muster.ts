@@ -2,6 +2,7 @@
 import { PassThrough, Readable } from 'node:stream'
 import type { CliContext, VerbTable } from '../../src/cli/command-line/verb.ts'
 import { runProgram } from '../../src/cli/program.ts'
+import { checkJsonOutput } from './json-output.ts'
 
 export type RunMusterOptions = Partial<Omit<CliContext, 'stdin' | 'stdout' | 'stderr'>> & {
   /** Its working directory, and home unless `environment` says otherwise. */
@@ -26,5 +27,7 @@ export async function runMuster(
     stderr,
   }
   const exitCode = await runProgram(args, whole, verbs)
-  return { exitCode, output: String(stdout.read() ?? ''), messages: String(stderr.read() ?? '') }
+  const output = String(stdout.read() ?? '')
+  if (verbs === undefined) await checkJsonOutput(args, output)
+  return { exitCode, output, messages: String(stderr.read() ?? '') }
 }

@@ -6,8 +6,8 @@ import type { CliContext, GlobalOptions, OptionGroup, Verb } from './verb.ts'
 
 const DAY_S = 86_400
 
-/** `all`: listed by every verb; `none`: only by verbs that declare it. */
-const SHARED: readonly (readonly [OptionGroup | 'all' | 'none', Option])[] = [
+/** `all`: listed by every verb; `json`: by those that have a schema for it; `none`: only by verbs that declare it. */
+const SHARED: readonly (readonly [OptionGroup | 'all' | 'json' | 'none', Option])[] = [
   [
     'inventory',
     new Option(
@@ -16,7 +16,11 @@ const SHARED: readonly (readonly [OptionGroup | 'all' | 'none', Option])[] = [
     ),
   ],
   ['exclude', new Option('--exclude <target>', 'leave these hosts out')],
-  ['json', new Option('--json', 'print only JSON on stdout, one object per line')],
+  [
+    'json',
+    new Option('--json', 'print only JSON on stdout, one object per line; --json=FIELD,…: only these fields of it'),
+  ],
+  ['none', new Option('--json-fields <names>', 'print only these fields of the JSON').hideHelp()],
   ['confirmation', new Option('-y, --yes', 'do not ask for confirmation')],
   ['none', new Option('--dry-run', 'show what would be done, without doing it')],
   ['connection', new Option('--fan-out <n>', 'work on at most N hosts at once').argParser(wholeNumber(1)).default(64)],
@@ -58,7 +62,7 @@ export const declares = (command: Command, long: string | undefined): boolean =>
 
 /** What help lists below the verb's own options; for a group of verbs what any of them takes. */
 export function sharedOptionsOf(command: Command, verbs: readonly Verb[]): Option[] {
-  const groups = new Set<string>(verbs.flatMap(({ takes }) => takes))
+  const groups = new Set<string>(verbs.flatMap(({ takes, output }) => [...takes, ...(output ? ['json'] : [])]))
   return SHARED.flatMap(([group, option]) => {
     const isMeant = group === 'all' || groups.has(group)
     const isTimeoutOfConsole = option.long === '--timeout' && verbs.every(({ effect }) => effect === 'console')
@@ -72,7 +76,7 @@ const variableOf = (long: string): string => `MUSTER_${long.slice(2).replaceAll(
 /** For the documentation: every shared option that can be set in the environment, with its variable. */
 export const VARIABLES: readonly (readonly [variable: string, option: Option])[] = SHARED.flatMap(
   ([, option]): readonly (readonly [string, Option])[] =>
-    option.negate || option.long === undefined ? [] : [[variableOf(option.long), option]],
+    option.negate || option.hidden || option.long === undefined ? [] : [[variableOf(option.long), option]],
 )
 
 /**
@@ -128,7 +132,7 @@ function readValue(option: Option, text: string, variable: string): unknown {
 }
 
 /** @throws MusterError `usage` for an option that would promise what the verb does not do. */
-export function refuseIneffective(command: Command, { effect, changesWith = [] }: Verb, shown: string): void {
+export function refuseIneffective(command: Command, { effect, output, changesWith = [] }: Verb, shown: string): void {
   const options = command.optsWithGlobals<GlobalOptions & Record<string, unknown>>()
   const isReading =
     effect === 'reads' && changesWith.every((name) => [undefined, false].includes(options[name] as never))
@@ -140,6 +144,8 @@ export function refuseIneffective(command: Command, { effect, changesWith = [] }
         ? { hint: 'The environment sets MUSTER_DRY_RUN.' }
         : {},
     )
+  if ((options.json || options.jsonFields !== undefined) && output === undefined && effect !== 'console')
+    throw new MusterError('usage', `${shown} has no --json`)
   if (options.timeout !== undefined && effect === 'console') throw new MusterError('usage', `${shown} has no --timeout`)
 }
 

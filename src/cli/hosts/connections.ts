@@ -26,7 +26,7 @@ export async function showWarmHosts(
   const warm = isStop ? await keeper?.stop(endpoints) : (await keeper?.list())?.filter(isMeant)
   const nowMs = context.now()
   if (json) {
-    for (const each of warm ?? []) context.stdout.write(jsonLine(warmEvent(each, isStop, nowMs)))
+    for (const each of warm ?? []) context.stdout.write(jsonLine(warmEvent(each, isStop, nowMs), context))
     return EXIT.ok
   }
   if (warm === undefined || warm.length === 0) notice(context, 'muster: no connection is kept open\n')

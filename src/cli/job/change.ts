@@ -71,7 +71,7 @@ Exit codes: 0 all are done, 1 a job ended otherwise.
     const states = ids.map((id) => jobOr(queue, id).state.kind)
     if (options.json)
       ids.forEach((id, index) => {
-        context.stdout.write(jsonLine({ type: 'ended', job: id, state: states[index] }))
+        context.stdout.write(jsonLine({ type: 'ended', job: id, state: states[index] }, context))
       })
     return states.every((kind) => kind === 'done') ? EXIT.ok : EXIT.failed
   },
@@ -89,7 +89,7 @@ export function reportChanges(
   ids.forEach((id, index) => {
     const hasChanged = results[index]
     const state = queue.store.get(id)?.state.kind
-    if (json) context.stdout.write(jsonLine({ type: change, job: id, changed: hasChanged ?? false, state }))
+    if (json) context.stdout.write(jsonLine({ type: change, job: id, changed: hasChanged ?? false, state }, context))
     else if (hasChanged === undefined) context.stderr.write(`muster: no such job: ${id}\n`)
     else if (!hasChanged) context.stderr.write(`muster: job ${id} is ${state}: nothing to ${change}\n`)
   })

@@ -62,7 +62,7 @@ its own. Lines of --all count as the same if they differ only in numbers.
       using hosts = await connectHosts(queue.inventory, options, context)
       return all
         ? await printAll(job, queue.store.id, hosts, options, context)
-        : await printFailed(job, queue.store.id, hosts, context)
+        : await printFailed(job, queue.store.id, hosts, options, context)
     }
     return await printOne(job, options, queue, context)
   },
@@ -96,6 +96,11 @@ async function printOne(job: Job, options: LogOptions, queue: OpenQueue, context
       : // An engine keeps both in one.
         new OutputTail(['out'], (piece, signal) => readLog(piece, hosts.ops, signal))
   const write = (name: string, text: string) => {
+    if (options.json) {
+      const stream = name === 'err' ? 'err' : 'out'
+      if (text !== '') context.stdout.write(jsonLine({ type: 'output', job: id, stream, text }, context))
+      return
+    }
     const stream = name === 'err' ? context.stderr : context.stdout
     stream.write(text)
   }
@@ -140,7 +145,9 @@ Examples:
         const reason = isWell ? undefined : printable(reasonOfResult(result, formatOutcome))
         const word = options.dryRun ? 'would be deleted' : 'deleted'
         if (options.json)
-          context.stdout.write(jsonLine({ type: 'cleaned', host: name, directories: isWell ? count : null, reason }))
+          context.stdout.write(
+            jsonLine({ type: 'cleaned', host: name, directories: isWell ? count : null, reason }, context),
+          )
         else if (isWell) context.stdout.write(`${name}: ${count} directories ${word}\n`)
         else context.stderr.write(`muster: ${name}: ${reason}\n`)
         if (isWell) return EXIT.ok
@@ -163,6 +170,6 @@ function forgetRecords(store: JobStore, { olderThan, dryRun, json }: CleanOption
     }
   const word = dryRun ? 'would be deleted' : 'deleted'
   context.stdout.write(
-    json ? jsonLine({ type: 'forgotten', jobs: count }) : `queue: records of ${count} jobs ${word}\n`,
+    json ? jsonLine({ type: 'forgotten', jobs: count }, context) : `queue: records of ${count} jobs ${word}\n`,
   )
 }

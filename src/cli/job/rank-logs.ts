@@ -51,7 +51,7 @@ export async function printAll(
     labels.reduce((most, { length }) => Math.max(most, length), 0),
   )
   for (const [index, { text, ranks, isOdd }] of folded.entries()) {
-    if (options.json) stdout.write(jsonLine({ type: 'line', ranks, isOdd, text }))
+    if (options.json) stdout.write(jsonLine({ type: 'line', ranks, isOdd, text }, context))
     else {
       const line = `${isOdd ? '>' : ' '} ${(labels[index] ?? '').padEnd(width)}  ${printable(text)}`
       stdout.write(`${isOdd && paint ? paint('yellow', line) : line}\n`)
@@ -102,6 +102,7 @@ export async function printFailed(
   job: Job,
   storeId: string,
   hosts: ConnectedHosts,
+  { json }: GlobalOptions,
   context: CliContext,
 ): Promise<number> {
   const { stdout, stderr, signal } = context
@@ -112,8 +113,8 @@ export async function printFailed(
   else if (rows.length === 0)
     stderr.write(`muster: ${printable(first)}. Its own messages: muster job logs ${job.id} --bundle 0\n`)
   for (const row of rows.slice(0, MOST_FAILED)) {
-    const { title, host, bundle, state, code } = row
-    stdout.write(`==> ${title} on ${host}: ${state}${code === undefined ? '' : `, exit ${code}`} <==\n`)
+    const { rank, title, host, bundle, state, code } = row
+    if (!json) stdout.write(`==> ${title} on ${host}: ${state}${code === undefined ? '' : `, exit ${code}`} <==\n`)
     const program = `cd ${JOBS_DIRECTORY}/${bundleKey(storeId, job, bundle)} && for f in ${filesOf(job, row).join(' ')}; do [ ! -f $f ] || tail -c ${FAILED_BYTES} $f; done`
     const result = await hosts.exec(host, program, signal)
     if (result.outcome.kind !== 'exit') {
@@ -121,6 +122,10 @@ export async function printFailed(
       continue
     }
     const text = printableLines(Buffer.from(result.stdout).toString())
+    if (json) {
+      stdout.write(jsonLine({ type: 'failed', job: job.id, rank, title, host, state, code, text }, context))
+      continue
+    }
     stdout.write(text === '' || text.endsWith('\n') ? text : `${text}\n`)
   }
   if (rows.length > MOST_FAILED)

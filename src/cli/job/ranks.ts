@@ -41,7 +41,7 @@ While the job runs, its hosts are asked. Steps are read from output such as step
     const { readings, troubles } = await readOnce(job, queue.store.id, connect, context.signal)
     const all = ranksOf(job, readings)
     const rows = options.failed ? failedRanks(job, all) : all
-    if (options.json) for (const row of rows) context.stdout.write(jsonLine(rankJson(job, row)))
+    if (options.json) for (const row of rows) context.stdout.write(jsonLine(rankJson(job, row), context))
     else context.stdout.write(formatRanks(rows))
     for (const [host, why] of troubles) context.stderr.write(`muster: ${host}: ${printable(why)}\n`)
     return EXIT.ok

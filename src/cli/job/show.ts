@@ -50,7 +50,7 @@ Examples:
     using queue = await readQueue(options, context)
     const jobs = queue.store.list(statesOf(options.state), options.limit)
     if (options.json) {
-      for (const job of jobs) context.stdout.write(jsonLine(jobJson(job)))
+      for (const job of jobs) context.stdout.write(jsonLine(jobJson(job), context))
       return EXIT.ok
     }
     const columns = JOB_COLUMNS.filter(({ isNeeded }) => isNeeded?.(jobs) !== false)
@@ -93,16 +93,19 @@ Examples:
     if (options.json) {
       const metrics = values.length === 0 ? {} : { metrics: metricsJson(values) }
       context.stdout.write(
-        jsonLine({
-          ...jobJson(job),
-          spec: job.spec,
-          state: job.state,
-          ...why,
-          ...(nodes === undefined ? {} : { nodes }),
-          ...metrics,
-          ...(byHand.length > 0 ? { byHand } : {}),
-          ...(warnings.length > 0 ? { warnings } : {}),
-        }),
+        jsonLine(
+          {
+            ...jobJson(job),
+            spec: job.spec,
+            state: job.state,
+            ...why,
+            ...(nodes === undefined ? {} : { nodes }),
+            ...metrics,
+            ...(byHand.length > 0 ? { byHand } : {}),
+            ...(warnings.length > 0 ? { warnings } : {}),
+          },
+          context,
+        ),
       )
       return EXIT.ok
     }
@@ -247,7 +250,7 @@ Examples:
       for (const { id: job, kind, attempt, parameters: own, values } of sorted) {
         const metrics = metricsJson(Object.entries(values))
         const line = { type: 'result', job, state: kind, attempt, parameters: own, metrics }
-        context.stdout.write(jsonLine(line))
+        context.stdout.write(jsonLine(line, context))
       }
       return EXIT.ok
     }

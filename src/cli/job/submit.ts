@@ -232,9 +232,10 @@ MUSTER_RANK and MUSTER_HOSTS are set as well.
   },
 }
 
-function printIds(ids: readonly number[], { json }: SubmitOptions, { stdout }: CliContext): void {
+function printIds(ids: readonly number[], { json }: SubmitOptions, context: CliContext): void {
+  const { stdout } = context
   const [first = 0, last = first] = [ids[0], ids.at(-1)]
-  if (json) for (const id of ids) stdout.write(jsonLine({ type: 'submitted', job: id }))
+  if (json) for (const id of ids) stdout.write(jsonLine({ type: 'submitted', job: id }, context))
   else stdout.write(`${ids.length === 1 ? first : `${first}-${last}`}\n`)
 }
 
@@ -500,14 +501,17 @@ export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: GlobalOptions,
   const byHand = places === undefined ? [] : handLinesOf({ id: 0, attempt: 1, spec, places }, addressesOf(queue))
   if (json)
     stdout.write(
-      jsonLine({
-        type: 'trial',
-        fits: places !== undefined,
-        places,
-        ...(ring && { ring: ringJson(ring) }),
-        why,
-        ...(byHand.length > 0 && { byHand }),
-      }),
+      jsonLine(
+        {
+          type: 'trial',
+          fits: places !== undefined,
+          places,
+          ...(ring && { ring: ringJson(ring) }),
+          why,
+          ...(byHand.length > 0 && { byHand }),
+        },
+        context,
+      ),
     )
   else if (places === undefined)
     stdout.write(`It does not fit right now.\n${why.map((line) => `${printable(line)}\n`).join('')}`)
@@ -547,7 +551,8 @@ async function tryOnEngine(
   const asked = options.as === undefined ? '--dry-run' : '--as dijob'
   if (trial === undefined) throw new MusterError('usage', `--engine ${spec.engine} cannot be used with ${asked}`)
   const { script, words, isNever = false, trouble } = trial
-  if (options.json) stdout.write(jsonLine({ type: 'trial', fits: trouble === undefined && !isNever, ...trial }))
+  if (options.json)
+    stdout.write(jsonLine({ type: 'trial', fits: trouble === undefined && !isNever, ...trial }, context))
   else stdout.write(printableLines(script))
   if (trouble !== undefined)
     throw new MusterError('unreachable', `cannot ask ${placeTitle(enginePlace(spec.engine ?? ''))}: ${trouble}`)

@@ -53,9 +53,11 @@ Examples:
   },
 }
 
-function show(events: readonly KubernetesEvent[], options: EventsOptions, { stdout, now }: CliContext): void {
+function show(events: readonly KubernetesEvent[], options: EventsOptions, context: CliContext): void {
+  const { stdout, now } = context
   if (options.json) {
-    for (const event of events) stdout.write(jsonLine({ ...event, type: 'event', isWarning: event.type === 'Warning' }))
+    for (const event of events)
+      stdout.write(jsonLine({ ...event, type: 'event', isWarning: event.type === 'Warning' }, context))
     return
   }
   const rows = events.map(({ time, type, reason, kind, name, namespace, message, count }) => [

@@ -66,12 +66,13 @@ With --json, each line is an object. Control characters in the output appear as 
 const MOST_LINE = 1_000_000
 
 /** Undefined: it was all. */
-function writerOf(pod: string, { json }: LogsOptions, { stdout, stderr }: CliContext) {
+function writerOf(pod: string, { json }: LogsOptions, context: CliContext) {
+  const { stdout, stderr } = context
   const decoder = new TextDecoder()
   const textOf = (bytes: Uint8Array | undefined) => decoder.decode(bytes, { stream: bytes !== undefined })
   if (json) {
     const lines = new Lines(
-      (text) => stdout.write(jsonLine({ type: 'line', pod, text })),
+      (text) => stdout.write(jsonLine({ type: 'line', pod, text }, context)),
       () => stderr.write(`muster: a line of more than ${MOST_LINE} characters is left out\n`),
       MOST_LINE,
     )

@@ -44,7 +44,7 @@ Examples:
     const rows = nodeRows(found.items.values(), pods.ok ? pods.items.values() : undefined)
     if (!pods.ok) stderr.write(`muster: Kubernetes: what pods hold is unknown: ${pods.message}\n`)
     cut(found.isCut || (pods.ok && pods.isCut), context)
-    if (options.json) for (const row of rows) stdout.write(jsonLine({ type: 'node', ...row }))
+    if (options.json) for (const row of rows) stdout.write(jsonLine({ type: 'node', ...row }, context))
     else {
       const of = (used: number | undefined, all: number) => (used === undefined ? `${all}` : `${used}/${all}`)
       const bytes = (used: number | undefined, all: number) =>
@@ -84,7 +84,7 @@ Examples:
       notice(context, `muster: no pods${where.namespace === undefined ? '' : ` in the namespace ${where.namespace}`}\n`)
     const order = ({ namespace, name }: PodRow) => `${namespace}/${name}`
     const rows = [...found.items.values()].sort((a, b) => order(a).localeCompare(order(b), 'en', { numeric: true }))
-    if (options.json) for (const row of rows) stdout.write(jsonLine({ type: 'pod', ...row }))
+    if (options.json) for (const row of rows) stdout.write(jsonLine({ type: 'pod', ...row }, context))
     else {
       const age = ({ created }: PodRow) =>
         created === '' ? '' : formatDuration(Math.max(0, now() - Date.parse(created)))
@@ -124,7 +124,7 @@ Examples:
       return code
     }
     const { kind, because } = found.workload
-    if (options.json) stdout.write(jsonLine({ type: 'why', kind, name, namespace: where.name, because }))
+    if (options.json) stdout.write(jsonLine({ type: 'why', kind, name, namespace: where.name, because }, context))
     else stdout.write(because.map((sentence) => `${sentence}\n`).join(''))
     return EXIT.ok
   },

@@ -45,7 +45,7 @@ Exit codes: 0 no blocker, 1 a blocker or no room now, 4 a host could not be reac
     const spec = options.copyDir === undefined ? asked : { ...rest, command: 'true' }
     const { places, why } = placeNow(spec, queue, context)
     if (places === undefined) {
-      if (options.json) context.stdout.write(jsonLine({ type: 'trial', fits: false, why }))
+      if (options.json) context.stdout.write(jsonLine({ type: 'trial', fits: false, why }, context))
       else context.stdout.write(`It does not fit right now.\n${why.map((line) => `${printable(line)}\n`).join('')}`)
       return EXIT.failed
     }

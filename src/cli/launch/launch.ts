@@ -106,7 +106,7 @@ async function launch(words: readonly string[], options: LaunchVerbOptions, cont
     variants: [{}],
   }
   const [[id = 0] = []] = store.submitAll([submission], context.now())
-  if (options.json) context.stdout.write(jsonLine({ type: 'submitted', job: id }))
+  if (options.json) context.stdout.write(jsonLine({ type: 'submitted', job: id }, context))
   else if (options.detach) context.stdout.write(`${id}\n`)
   if (options.detach) {
     noticeUndriven(queue, context)
@@ -222,7 +222,7 @@ class LaunchWatch {
       const where = hostsText(this.#job)
       const again = state.kind === 'queued' && state.last !== undefined ? ` again: ${state.last}` : ''
       if (this.#options.json)
-        this.#context.stdout.write(jsonLine({ type: 'job', job: this.#id, state: state.kind, attempt }))
+        this.#context.stdout.write(jsonLine({ type: 'job', job: this.#id, state: state.kind, attempt }, this.#context))
       else if (!isFinal(state))
         this.#note(
           `job ${this.#id}: ${state.kind}${isActive(state) && where !== undefined ? ` on ${where}` : ''}${again}`,
@@ -234,7 +234,8 @@ class LaunchWatch {
       const key = `${attempt} ${text}`
       if (this.#told.has(key)) continue
       this.#told.add(key)
-      if (this.#options.json) this.#context.stdout.write(jsonLine({ type: 'warning', job: this.#id, text }))
+      if (this.#options.json)
+        this.#context.stdout.write(jsonLine({ type: 'warning', job: this.#id, text }, this.#context))
       else this.#note(`warning: ${text}`)
     }
     for (const { rank, title, host, code, text, restart, state: how } of ranksOf(this.#job)) {
@@ -243,7 +244,7 @@ class LaunchWatch {
       this.#told.add(key)
       if (this.#options.json)
         this.#context.stdout.write(
-          jsonLine({ type: 'rank', job: this.#id, rank, title, host, state: how, code, reason: text }),
+          jsonLine({ type: 'rank', job: this.#id, rank, title, host, state: how, code, reason: text }, this.#context),
         )
       else this.#note(`${title} on ${host} failed: exit ${code}${text === undefined ? '' : `: ${text}`}`)
     }
@@ -266,7 +267,7 @@ class LaunchWatch {
     }
     if (this.#options.json && endpoint !== undefined && !this.#told.has(endpoint)) {
       this.#told.add(endpoint)
-      this.#context.stdout.write(jsonLine({ type: 'ready', job: this.#id, endpoint }))
+      this.#context.stdout.write(jsonLine({ type: 'ready', job: this.#id, endpoint }, this.#context))
     }
   }
 
@@ -328,7 +329,8 @@ class LaunchWatch {
     const whole = all.slice(0, end)
     if (whole === '') return
     const { json, follow: rank } = this.#options
-    if (json) this.#screen.out(jsonLine({ type: 'output', job: this.#id, rank, stream: name, text: whole }))
+    if (json)
+      this.#screen.out(jsonLine({ type: 'output', job: this.#id, rank, stream: name, text: whole }, this.#context))
     else if (name === 'err') this.#screen.err(whole)
     else this.#screen.out(whole)
   }
@@ -366,7 +368,9 @@ class LaunchWatch {
     if (!isFinal(state)) return EXIT.failed
     const reason = state.reason === undefined ? '' : `: ${state.reason}`
     if (this.#options.json)
-      this.#context.stdout.write(jsonLine({ type: 'ended', job: this.#id, state: state.kind, reason: state.reason }))
+      this.#context.stdout.write(
+        jsonLine({ type: 'ended', job: this.#id, state: state.kind, reason: state.reason }, this.#context),
+      )
     else
       for (const line of [`job ${this.#id}: ${state.kind}${reason}`, ...leftWords(this.#job)])
         this.#context.stderr.write(`muster: ${printable(line)}\n`)

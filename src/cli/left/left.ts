@@ -148,7 +148,7 @@ export function formatLeft(items: readonly HostLeftover[], nowMs: number): strin
   return formatTable(['HOST', 'AREA', 'STATE', 'SIZE', 'CHANGED', 'WHAT'], rows)
 }
 
-/** docs/schema/bring-up.schema.json */
+/** docs/schema/left.schema.json */
 export function leftEvent({ host, area, what, bytes, changedS, state }: HostLeftover): object {
   const because = state.kind === 'left' ? null : state.because
   const changed = changedS === undefined ? null : new Date(changedS * 1000).toISOString()

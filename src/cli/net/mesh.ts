@@ -266,7 +266,7 @@ function countLinks({ links }: MeshReport) {
   }
 }
 
-/** Events as docs/schema/net.schema.json says; what is not known is left out. */
+/** Events as docs/schema/net-mesh.schema.json says; what is not known is left out. */
 export function hostEvent(host: MeshHost): object {
   const { name } = host
   if (!('facts' in host)) {

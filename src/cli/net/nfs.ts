@@ -79,7 +79,7 @@ function nfsEvent(event: NfsEvent): object {
         host: event.host,
         directory: event.directory,
         source: event.mount?.source,
-        version: event.mount?.version,
+        nfsVersion: event.mount?.version,
       }
     case 'block':
       return { ...event, type: 'nfs-block' }

@@ -39,11 +39,11 @@ export async function showEngine(
   const waiting = jobs.filter(isWaiting)
   if (options.json) {
     for (const node of nodes)
-      stdout.write(jsonLine({ type: 'node', engine: name, ...node, trouble: down[node.name] ?? null }))
+      stdout.write(jsonLine({ type: 'node', engine: name, ...node, trouble: down[node.name] ?? null }, context))
     for (const { startS, ...job } of usage.jobs) {
       const expected = startS === undefined ? {} : { expected: new Date(startS * 1000).toISOString() }
       const number = (job.isOwn && jobOf(job.name)) || null
-      stdout.write(jsonLine({ type: 'placement', engine: name, ...job, ...expected, job: number }))
+      stdout.write(jsonLine({ type: 'placement', engine: name, ...job, ...expected, job: number }, context))
     }
     if (note !== undefined) stderr.write(`muster: ${title}: ${printable(note)}\n`)
     return EXIT.ok

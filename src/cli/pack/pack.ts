@@ -64,12 +64,14 @@ function jobOf({ name }: PlacementGroup, { store }: OpenQueue): number | undefin
   return id === undefined ? undefined : Number(id)
 }
 
-function showQueue(queue: OpenQueue, { json }: PackOptions, { stdout }: CliContext): void {
+function showQueue(queue: OpenQueue, { json }: PackOptions, context: CliContext): void {
+  const { stdout } = context
   const active = queue.store.active()
   const packed = packHosts(hostsOf(queue), active)
   const { down = {} } = queue.store.report() ?? {}
   if (json) {
-    for (const host of packed) stdout.write(jsonLine({ type: 'host', ...host, trouble: down[host.name] ?? null }))
+    for (const host of packed)
+      stdout.write(jsonLine({ type: 'host', ...host, trouble: down[host.name] ?? null }, context))
     return
   }
   const onHosts = active.filter(({ spec }) => spec.engine === undefined)

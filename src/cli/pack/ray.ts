@@ -49,14 +49,15 @@ export function showRay(
   snapshot: RaySnapshot,
   jobOf: JobOfGroup,
   { json }: GlobalOptions,
-  { stdout, stderr }: CliContext,
+  context: CliContext,
 ): number {
+  const { stdout, stderr } = context
   if (snapshot.kind === 'none') {
     stderr.write(`muster: Ray: the head on ${snapshot.head} does not answer: ${snapshot.reason}\n`)
     return snapshot.isAway ? EXIT.unreachable : EXIT.ok
   }
   const { usage, names } = snapshot
-  stdout.write(json === true ? formatRayJson(usage, names, jobOf) : `\n${formatRay(usage, names, jobOf)}`)
+  stdout.write(json === true ? formatRayJson(usage, names, jobOf, context) : `\n${formatRay(usage, names, jobOf)}`)
   return EXIT.ok
 }
 
@@ -89,7 +90,12 @@ export function formatRay(given: ClusterUsage, names: ReadonlyMap<string, string
   return table + lines.map((line) => `${printable(line)}\n`).join('')
 }
 
-export function formatRayJson(given: ClusterUsage, names: ReadonlyMap<string, string>, jobOf: JobOfGroup): string {
+export function formatRayJson(
+  given: ClusterUsage,
+  names: ReadonlyMap<string, string>,
+  jobOf: JobOfGroup,
+  context: Pick<CliContext, 'selection'> = {},
+): string {
   const usage = inOrder(given, names)
   const { hosts } = rayPicture(usage, names, numbersOf(usage))
   const alive = usage.nodes.filter(({ isAlive }) => isAlive)
@@ -117,5 +123,5 @@ export function formatRayJson(given: ClusterUsage, names: ReadonlyMap<string, st
     state: group.state,
     bundles: group.bundles.map(({ index, resources, nodeId }) => ({ index, host: hostOf(nodeId), resources })),
   }))
-  return [...nodes, ...groups].map(jsonLine).join('')
+  return [...nodes, ...groups].map((event) => jsonLine(event, context)).join('')
 }

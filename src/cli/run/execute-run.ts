@@ -79,6 +79,7 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
     isStdoutTerminal: context.stdout.isTTY === true,
     isStderrTerminal: context.stderr.isTTY === true,
     isBold: painterOf(options, context) !== undefined,
+    selection: context.selection,
   })
   const isKept = options.json === true || directory !== undefined || report.onOutput === undefined
   let reporting = Promise.resolve()

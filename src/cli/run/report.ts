@@ -1,7 +1,7 @@
 /** The ways to show a run: lines as they come, folded groups, or JSON. */
 import { getOrMake } from '../../base/collections.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import { formatResult, formatRetry, formatSummaryLine } from '../../ops/run/json-result.ts'
+import { formatResult } from '../../ops/run/json-result.ts'
 import { LinePrefixer, showLine } from '../../ops/run/line-prefixer.ts'
 import {
   type FoldedGroup,
@@ -15,7 +15,10 @@ import {
 import type { OutputStore, StreamStore } from '../../ops/run/output-store.ts'
 import type { RunEvent } from '../../ops/run/run-hosts.ts'
 import { unifiedDiff } from '../../ops/run/unified-diff.ts'
+import type { CliContext } from '../command-line/verb.ts'
+import { jsonLine } from '../output/json-lines.ts'
 import type { LiveScreen } from '../output/live-screen.ts'
+import { OUTPUT_VERSION } from '../schemas/shape.ts'
 import type { RunVerbOptions } from './plan-run.ts'
 
 export interface RunReport {
@@ -40,6 +43,7 @@ type ReportOptions = {
   readonly isStdoutTerminal: boolean
   readonly isStderrTerminal: boolean
   readonly isBold: boolean
+  readonly selection: CliContext['selection']
 }
 
 export function chooseReport(options: RunVerbOptions, order: readonly string[], parts: ReportOptions): RunReport {
@@ -85,11 +89,14 @@ function streamReport({
 }
 
 /** One object for each host as soon as it has ended. */
-function jsonReport({ screen, store }: ReportOptions): RunReport {
+function jsonReport({ screen, store, selection }: ReportOptions): RunReport {
+  const write = (event: object) => screen.out(jsonLine(event, { selection }))
   return {
-    async onEnd(host, outcome, durationMs) {
+    async onEnd(host, { kind, ...details }, durationMs) {
+      if (selection?.types.has('result') === false) return store.forget(host)
+      const head = { version: OUTPUT_VERSION, type: 'result', host, outcome: kind, ...details }
       let line = ''
-      for (const piece of formatResult(host, outcome, store.of(host), durationMs)) {
+      for (const piece of formatResult(head, store.of(host), durationMs, selection?.fields)) {
         line += piece
         if (line.length < 2 ** 16) continue
         screen.out(line)
@@ -100,8 +107,9 @@ function jsonReport({ screen, store }: ReportOptions): RunReport {
       await screen.room()
       store.forget(host)
     },
-    onRetry: ({ host, outcome, failures, delayMs }) => screen.out(formatRetry(host, outcome, failures, delayMs)),
-    finish: (summary) => screen.out(formatSummaryLine(summary)),
+    onRetry: ({ host, outcome: { kind, ...details }, failures, delayMs }) =>
+      write({ type: 'retry', host, outcome: kind, ...details, failures, delayMs }),
+    finish: (summary) => write({ type: 'summary', ...summary }),
   }
 }
 

@@ -42,7 +42,6 @@ export const is = (...values: readonly (string | number | boolean | null)[]): Sh
   values.length === 1 ? { const: values[0] } : { enum: values }
 export const list = (items: Shape): Shape => ({ type: 'array', items })
 export const orNull = (shape: Shape): Shape => ({ anyOf: [shape, { type: 'null' }] })
-export const either = (...shapes: readonly Shape[]): Shape => ({ anyOf: shapes })
 /** An object whose names are not known before. */
 export const map = (values: Shape): Shape => ({ type: 'object', additionalProperties: values })
 

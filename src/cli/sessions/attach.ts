@@ -64,7 +64,7 @@ Examples:
     if (end !== undefined) await Promise.all(meant.map((each) => endSession(each, context.environment)))
     const type = end === undefined ? 'session' : 'ended'
     if (json) {
-      for (const each of meant) context.stdout.write(jsonLine(eventOf(type, each, context.now())))
+      for (const each of meant) context.stdout.write(jsonLine(eventOf(type, each, context.now()), context))
       return EXIT.ok
     }
     if (meant.length === 0) notice(context, 'muster: no console is open\n')

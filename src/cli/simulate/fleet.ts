@@ -46,18 +46,21 @@ Examples:
       const memoryBytes = process.memoryUsage.rss()
       if (json)
         context.stdout.write(
-          jsonLine({
-            type: 'simulation',
-            policy: name,
-            nodes,
-            gangs: result.gangs,
-            placements: result.placements,
-            placementsPerSecond: Math.round(result.placementsPerSecond),
-            p50Us: rounded(result.p50Us, 2),
-            p99Us: rounded(result.p99Us, 2),
-            allocationPercent: rounded(result.allocationPercent, 2),
-            memoryBytes,
-          }),
+          jsonLine(
+            {
+              type: 'simulation',
+              policy: name,
+              nodes,
+              gangs: result.gangs,
+              placements: result.placements,
+              placementsPerSecond: Math.round(result.placementsPerSecond),
+              p50Us: rounded(result.p50Us, 2),
+              p99Us: rounded(result.p99Us, 2),
+              allocationPercent: rounded(result.allocationPercent, 2),
+              memoryBytes,
+            },
+            context,
+          ),
         )
       return [
         name,
@@ -101,10 +104,10 @@ Examples:
     if (json) {
       for (const { name, gpuPercent, ratioToBest, placed, gangs } of results) {
         const numbers = { gpuPercent: rounded(gpuPercent, 4), ratioToBest: rounded(ratioToBest, 4), placed, gangs }
-        context.stdout.write(jsonLine({ name, ...numbers }))
+        context.stdout.write(jsonLine({ type: 'instance', name, ...numbers }, context))
       }
       const ratios = { meanRatio: rounded(mean, 4), minimumRatio: rounded(minimum, 4) }
-      context.stdout.write(jsonLine({ type: 'simulation', policy, ...ratios }))
+      context.stdout.write(jsonLine({ type: 'simulation', policy, ...ratios }, context))
     } else context.stdout.write(formatResults(results, mean, minimum))
     return EXIT.ok
   },

@@ -97,7 +97,7 @@ function replayAll({ hosts, pods, arrivals }: Case, options: Options, context: C
       })
     replay(WARM_UP_REQUESTS)
     const result = replay(requests.length)
-    if (options.json) context.stdout.write(jsonLine(replayJson(name, options, result)))
+    if (options.json) context.stdout.write(jsonLine(replayJson(name, options, result), context))
     return { name, result }
   })
   if (!options.json) context.stdout.write(formatReplays(results))
@@ -178,7 +178,8 @@ function churnAll({ hosts, pods }: Case, load: number, options: Options, context
       isLearning: options.learn ?? false,
       createPolicy: (cluster, mix) => createPolicy(name, cluster, mix, options.seed),
     })
-    if (options.json) context.stdout.write(jsonLine({ type: 'simulation', policy: name, load, copies, ...result }))
+    if (options.json)
+      context.stdout.write(jsonLine({ type: 'simulation', policy: name, load, copies, ...result }, context))
     return { name, result }
   })
   if (options.json) return

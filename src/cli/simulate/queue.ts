@@ -39,7 +39,7 @@ The file: {"hosts": [{"name", "cpu", "memoryGiB", "gpus"}], "jobs": [{"submitS",
       isPreempting: options.preempt ?? false,
       isFairShare: options.fairShare ?? false,
     })
-    context.stdout.write(options.json ? jsonLine(resultJson(result)) : formatResult(result))
+    context.stdout.write(options.json ? jsonLine(resultJson(result), context) : formatResult(result))
     return EXIT.ok
   },
 }
@@ -99,7 +99,7 @@ Examples:
     const jobs = scaleSubmitTimes(log.jobs, options.submitScale)
     const rows = options.policy.map((name) => {
       const result = runLog(jobs, processors, QUEUE_POLICIES[name]())
-      if (options.json) context.stdout.write(jsonLine(rowJson(name, options.submitScale, result)))
+      if (options.json) context.stdout.write(jsonLine(rowJson(name, options.submitScale, result), context))
       return { name, result }
     })
     if (!options.json) context.stdout.write(formatRows(rows))

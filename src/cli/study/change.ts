@@ -42,7 +42,7 @@ muster study more wf continues it. Trials that were stopped then start again, as
     const stops = study.spec.source === undefined ? 'stopped' : 'no longer followed'
     const was = state.kind === 'running' ? stops : `${state.kind} already`
     const said = `${was}${state.kind === 'done' && state.reason !== undefined ? ` (${state.reason})` : ''}`
-    if (options.json) context.stdout.write(jsonLine({ type: 'stop', study: name, stopped, running }))
+    if (options.json) context.stdout.write(jsonLine({ type: 'stop', study: name, stopped, running }, context))
     else {
       const also = stopped === 0 ? '' : `, with ${counted(stopped, 'trial')}`
       const left = running === 0 ? '' : ` ${counted(running, 'trial')} still running: muster study stop ${name} --now`
@@ -67,7 +67,8 @@ Trials that were stopped start again first, as the same trials.
     using queue = await openQueue(options, context)
     const study = studyOr(queue, name)
     const { most, again } = continueStudy(queue.store, study, options.trials, context.now())
-    if (options.json) context.stdout.write(jsonLine({ type: 'more', study: name, again, ...(most && { most }) }))
+    if (options.json)
+      context.stdout.write(jsonLine({ type: 'more', study: name, again, ...(most && { most }) }, context))
     else {
       const upTo = most === undefined ? '' : `, up to ${counted(most, 'trial')}`
       const first = again === 0 ? '' : `; ${counted(again, 'trial')} that ${again === 1 ? 'was' : 'were'} stopped first`

@@ -50,7 +50,7 @@ Trials that run are written as running. In a CSV file, text that a spreadsheet w
     if (options.optuna !== undefined) return await toOptuna(study, options.optuna, queue, options, context)
     const trials = queue.store.studies.trials(study.id)
     const steps = options.json ? queue.store.studies.steps(study.id, true) : undefined
-    const lines = options.csv ? csvLines(study, trials) : jsonLines(study, trials, steps ?? new Map())
+    const lines = options.csv ? csvLines(study, trials) : jsonLines(study, trials, steps ?? new Map(), context)
     await writeAll(lines, context.stdout)
     return EXIT.ok
   },
@@ -61,15 +61,23 @@ async function writeAll(lines: Iterable<string>, stdout: Writable): Promise<void
     if (!stdout.write(line) && stdout.writableNeedDrain) await new Promise((resolve) => stdout.once('drain', resolve))
 }
 
-function* jsonLines(study: Study, trials: readonly Trial[], steps: ReadonlyMap<number, readonly TrialStep[]>) {
+function* jsonLines(
+  study: Study,
+  trials: readonly Trial[],
+  steps: ReadonlyMap<number, readonly TrialStep[]>,
+  context: CliContext,
+) {
   for (const trial of trials) {
     const own = steps
       .get(trial.number)
       ?.map(({ step, value }) => [step, Number.isFinite(value) ? value : String(value)])
-    yield jsonLine({
-      ...trialJson(study, { trial, state: trial.end?.kind ?? 'open', values: trial.end?.values ?? {} }),
-      ...defined({ steps: own }),
-    })
+    yield jsonLine(
+      {
+        ...trialJson(study, { trial, state: trial.end?.kind ?? 'open', values: trial.end?.values ?? {} }),
+        ...defined({ steps: own }),
+      },
+      context,
+    )
   }
 }
 

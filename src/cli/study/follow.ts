@@ -55,7 +55,7 @@ export async function followStudy(
           const isBest = kind === 'done' && best !== undefined && Number(values[objective?.name ?? '']) === best
           screen.out(
             json
-              ? jsonLine(trialJson(study, { trial, state: kind, values }))
+              ? jsonLine(trialJson(study, { trial, state: kind, values }), context)
               : `${printable(`${endText(trial, spec.metrics)}${isBest ? ' (best so far)' : ''}`)}\n`,
           )
         }
@@ -67,6 +67,8 @@ export async function followStudy(
     await sleep(CHECK_MS, undefined, { signal })
   }
   screen[Symbol.dispose]()
-  stdout.write(json ? jsonLine(wholeJson(study, queue)) : `\n${lines.map((line) => `${printable(line)}\n`).join('')}`)
+  stdout.write(
+    json ? jsonLine(wholeJson(study, queue), context) : `\n${lines.map((line) => `${printable(line)}\n`).join('')}`,
+  )
   return { failed: store.studies.counts(id).get('failed') ?? 0 }
 }

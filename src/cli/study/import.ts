@@ -207,12 +207,15 @@ function report(
   const read = [...counts.values()].reduce((sum, count) => sum + count, 0)
   if (options.json) {
     context.stdout.write(
-      jsonLine({
-        type: 'study',
-        study: name,
-        parameters: study?.spec.parameters ?? [],
-        trials: Object.fromEntries(counts),
-      }),
+      jsonLine(
+        {
+          type: 'study',
+          study: name,
+          parameters: study?.spec.parameters ?? [],
+          trials: Object.fromEntries(counts),
+        },
+        context,
+      ),
     )
   } else {
     const listed = [...counts].map(([kind, count]) => `${count} ${kind}`).join(', ')

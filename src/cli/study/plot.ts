@@ -36,7 +36,7 @@ Examples:
     const metric = metricOf(study, options.metric)
     const trials = queue.store.studies.trials(study.id)
     if (options.svg !== undefined) writeSvg(options.svg, studySvg(study, trials, metric), context)
-    else if (options.json) context.stdout.write(jsonLines(study, trials, metric).join(''))
+    else if (options.json) context.stdout.write(jsonLines(study, trials, metric, context).join(''))
     else {
       const columns = Math.min(MOST_COLUMNS, context.stdout.columns ?? DEFAULT_COLUMNS)
       context.stdout.write(
@@ -74,15 +74,23 @@ function writeSvg(file: string, svg: string, { stdout, workingDirectory }: CliCo
   }
 }
 
-const jsonLines = ({ name: study, spec }: Study, trials: readonly Trial[], metric: Metric): readonly string[] => [
+const jsonLines = (
+  { name: study, spec }: Study,
+  trials: readonly Trial[],
+  metric: Metric,
+  context: CliContext,
+): readonly string[] => [
   ...bestSoFar(trials, metric).map(({ trial: { number, end }, value, best }) =>
-    jsonLine({
-      ...{ type: 'best', study, trial: number, metric: metric.name, value: finite(value), best: finite(best) },
-      ended: new Date(end?.endedMs ?? 0).toISOString(),
-    }),
+    jsonLine(
+      {
+        ...{ type: 'best', study, trial: number, metric: metric.name, value: finite(value), best: finite(best) },
+        ended: new Date(end?.endedMs ?? 0).toISOString(),
+      },
+      context,
+    ),
   ),
   ...(importanceOf(spaceOf(spec), trials, metric) ?? []).map(({ name: parameter, share, trials: count }) =>
-    jsonLine({ type: 'importance', study, metric: metric.name, parameter, share, trials: count }),
+    jsonLine({ type: 'importance', study, metric: metric.name, parameter, share, trials: count }, context),
   ),
 ]
 

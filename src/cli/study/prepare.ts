@@ -369,7 +369,7 @@ export function storeStudy(
   const id = store.together(() => store.studies.create(study, context.now()))
   const size = sizeOf(spaceOf(spec)) * spec.repeat
   const points = Number.isFinite(size) ? size : null
-  if (json) context.stdout.write(jsonLine({ type: 'study', study: name, method: spec.method, points, trials }))
+  if (json) context.stdout.write(jsonLine({ type: 'study', study: name, method: spec.method, points, trials }, context))
   else {
     const see = `See: muster study show ${name}`
     context.stdout.write(`${printable(`${name}: ${planText(study)}. ${see}`)}\n`)
@@ -414,7 +414,7 @@ export function tryStudy(
     const size = sizeOf(spaceOf(spec)) * spec.repeat
     const points = Number.isFinite(size) ? size : null
     const line = { type: 'study', study: name, method: spec.method, points, first, fits: places !== undefined }
-    context.stdout.write(jsonLine({ ...line, places, why, command }))
+    context.stdout.write(jsonLine({ ...line, places, why, command }, context))
   } else {
     const where = places?.map(
       ({ host, devices }, rank) =>

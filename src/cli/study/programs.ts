@@ -65,7 +65,7 @@ with 1 when the study is over.
       return EXIT.failed
     }
     const { trial, parameters } = trialOf(answer)
-    if (options.json) context.stdout.write(jsonLine({ type: 'trial', study: name, trial, parameters }))
+    if (options.json) context.stdout.write(jsonLine({ type: 'trial', study: name, trial, parameters }, context))
     else {
       const values = Object.entries(parameters).map(([parameter, value]) => `${parameter}=${shellQuote(String(value))}`)
       context.stdout.write(`${[`MUSTER_TRIAL=${trial}`, ...values].join(' ')}\n`)

@@ -37,7 +37,9 @@ Examples:
     })
     if (options.json) {
       for (const { study, counts, best } of rows)
-        context.stdout.write(jsonLine({ ...studyJson(study, counts), ...(best && { best: bestJson(best, study) }) }))
+        context.stdout.write(
+          jsonLine({ ...studyJson(study, counts), ...(best && { best: bestJson(best, study) }) }, context),
+        )
       return EXIT.ok
     }
     const cells = rows
@@ -111,7 +113,7 @@ SECONDS counts from the start of the trial's job; HOST names the GPUs behind a c
     )
     const rows = sortRows(kept, options.sort, parameters, metrics).slice(0, options.limit)
     if (options.json) {
-      for (const row of rows) context.stdout.write(jsonLine(trialJson(study, row)))
+      for (const row of rows) context.stdout.write(jsonLine(trialJson(study, row), context))
       return EXIT.ok
     }
     const cells = rows.map(({ trial, state, values, seconds, where }) => [
@@ -247,7 +249,7 @@ Examples:
       return EXIT.ok
     }
     if (options.json) {
-      context.stdout.write(jsonLine(wholeJson(study, queue)))
+      context.stdout.write(jsonLine(wholeJson(study, queue), context))
       return EXIT.ok
     }
     const lines = studyLines(study, queue, context.now())

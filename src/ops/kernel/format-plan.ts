@@ -103,7 +103,7 @@ export function countPlan({ operations }: Plan): PlanCounts {
   }
 }
 
-/** One object per operation: docs/schema/bring-up.schema.json. Scripts and their stdin are left out. */
+/** One object per operation: docs/schema/change.schema.json. Scripts and their stdin are left out. */
 export function planEvent({ id, area, host, title, after, verdict }: Operation): object {
   const base = { type: 'operation', id, area, host, title, after, verdict: verdict.kind }
   switch (verdict.kind) {

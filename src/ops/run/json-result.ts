@@ -1,41 +1,41 @@
-/** The lines of `muster run --json` (docs/schema/run.schema.json), in pieces, so that a result may be larger than a string. */
-import type { RunOutcome, RunSummary } from './outcome.ts'
+/** The result of a host for `muster run --json` (docs/schema/run.schema.json), in pieces, so that it may be larger than a string. */
 import type { HostOutput, StreamStore } from './output-store.ts'
 
+/** `head`: the fields before the output, `fields`: those that are wanted, in their order (undefined: all); null where there is none. */
 export function* formatResult(
-  host: string,
-  outcome: RunOutcome,
+  head: Readonly<Record<string, unknown>>,
   output: HostOutput,
   durationMs: number,
+  fields?: readonly string[],
 ): Generator<string> {
-  const { kind, ...details } = outcome
-  yield `${JSON.stringify({ type: 'result', host, outcome: kind, ...details }).slice(0, -1)},`
-  yield* formatStream('stdout', output.stdout)
-  yield ','
-  yield* formatStream('stderr', output.stderr)
-  yield `,"durationMs":${Math.round(durationMs)}}\n`
+  const streams = (['stdout', 'stderr'] as const).map((name) => {
+    const stream = output[name]
+    return [stream.isText() ? name : `${name}Base64`, stream] as const
+  })
+  const pieces = new Map<string, () => Iterable<string>>([
+    ...Object.entries(head).map(([name, value]) => [name, () => [JSON.stringify(value)]] as const),
+    ...streams.map(([name, stream]) => [name, () => formatStream(stream)] as const),
+    ['durationMs', () => [String(Math.round(durationMs))]],
+  ])
+  let before = '{'
+  for (const name of fields ?? pieces.keys()) {
+    yield `${before}"${name}":`
+    yield* pieces.get(name)?.() ?? ['null']
+    before = ','
+  }
+  yield '}\n'
 }
 
-/** An attempt that failed, and the delay until the next one. */
-export function formatRetry(host: string, outcome: RunOutcome, failures: number, delayMs: number): string {
-  const { kind, ...details } = outcome
-  return `${JSON.stringify({ type: 'retry', host, outcome: kind, ...details, failures, delayMs })}\n`
-}
-
-export function formatSummaryLine(summary: RunSummary): string {
-  return `${JSON.stringify({ type: 'summary', ...summary })}\n`
-}
-
-/** Bytes that are no UTF-8 have no place in a JSON string: they come as base64 under another name. */
-function* formatStream(name: 'stdout' | 'stderr', stream: StreamStore): Generator<string> {
+/** Bytes that are no UTF-8 have no place in a JSON string: they are base64. */
+function* formatStream(stream: StreamStore): Generator<string> {
   if (stream.isText()) {
-    yield `"${name}":"`
+    yield '"'
     const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
     for (const bytes of stream.read()) yield JSON.stringify(decoder.decode(bytes, { stream: true })).slice(1, -1)
     yield '"'
     return
   }
-  yield `"${name}Base64":"`
+  yield '"'
   let rest = Buffer.alloc(0)
   for (const bytes of stream.read()) {
     const all = Buffer.concat([rest, bytes])

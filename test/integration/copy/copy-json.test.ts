@@ -81,7 +81,8 @@ describe('the JSON of copy and fetch', () => {
   })
 
   it('rejects anything else', () => {
-    const result = { type: 'result', host: 'm8', outcome: 'ok', copied: 1, identical: 0, failed: 0, sentBytes: 5 }
+    const known = { version: 1, type: 'result', host: 'm8', outcome: 'ok' }
+    const result = { ...known, copied: 1, identical: 0, failed: 0, sentBytes: 5 }
     const time = new Date(0).toISOString()
     expect(schema.safeParse({ ...result, durationMs: 1, time }).success).toBe(true)
     for (const wrong of [

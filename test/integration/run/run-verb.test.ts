@@ -123,6 +123,7 @@ describe('muster run', () => {
     expect(of('m10')).toMatchObject({ outcome: 'exit', code: 0, stdout: 'é x=y\n' })
     expect(of('dead')).toMatchObject({ outcome: 'unreachable', reason: expect.stringContaining('connection refused') })
     expect(objects.at(-1)).toEqual({
+      version: 1,
       type: 'summary',
       hosts: 4,
       exit0: 2,
@@ -233,6 +234,15 @@ describe('muster run', () => {
     expect(stderr).toBe(
       'muster: m8: exit 1\nmuster: 3 hosts: 1 failed, 2 cancelled\nmuster: not started on m[9-10]; --retry-failed includes them\n',
     )
+  })
+
+  it('prints only the fields that --json names', async () => {
+    const { code, stdout } = await run(['run', 'm8,dead', '--json=stdout,host,code', '--', 'echo %h'])
+    expect(lines(stdout).toSorted()).toEqual([
+      '{"stdout":"","host":"dead","code":null}',
+      '{"stdout":"m8\\n","host":"m8","code":0}',
+    ])
+    expect(code).toBe(4)
   })
 
   it('tries again until the command succeeds, and keeps the output of the last attempt', async () => {

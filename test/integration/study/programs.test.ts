@@ -166,7 +166,7 @@ describe.skipIf(!canRun)('programs that ask for points', { timeout: 240_000 }, (
       output: expect.stringMatching(/^MUSTER_TRIAL=0 x=[12] opt=('a b'|c)\n$/),
     })
     expect((await muster('study', 'ask', 'wf', '--json')).output).toMatch(
-      /^\{"type":"trial","study":"wf","trial":1,"parameters":\{"x":[12],"opt":"(a b|c)"\}\}\n$/,
+      /^\{"version":1,"type":"trial","study":"wf","trial":1,"parameters":\{"x":[12],"opt":"(a b|c)"\}\}\n$/,
     )
     expect((await muster('study', 'tell', 'wf', '0', '0.5')).exitCode).toBe(0)
     expect((await muster('study', 'tell', 'wf', '0', '0.50')).exitCode).toBe(0)

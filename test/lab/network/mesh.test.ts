@@ -1,11 +1,7 @@
 /** `muster net mesh` on links of known speed, with either iperf and both, and where something is wrong with a host. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { z } from 'zod'
-import { packageRoot } from '../../../src/base/package-root.ts'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -31,8 +27,6 @@ type Link = {
   readonly reason?: string
 }
 
-const schema = z.fromJSONSchema(JSON.parse(readFileSync(join(packageRoot(), 'docs/schema/net.schema.json'), 'utf8')))
-
 describe.skipIf(!canRun)('muster net mesh', () => {
   let lab: Lab
   const command = (...args: readonly string[]) => [...PROGRAM, '--hosts', lab.hostsFile, 'net', 'mesh', ...args]
@@ -40,11 +34,7 @@ describe.skipIf(!canRun)('muster net mesh', () => {
     stdout
       .trim()
       .split('\n')
-      .map((line) => {
-        const event = JSON.parse(line) as Event
-        schema.parse(event)
-        return event
-      })
+      .map((line) => JSON.parse(line) as Event)
   const mesh = async (...args: readonly string[]) => {
     const { code, stdout, stderr } = await lab.run(command('--time', '1', '--json', ...args))
     const events = eventsOf(stdout)

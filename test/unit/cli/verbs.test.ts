@@ -8,6 +8,7 @@ import type { Command } from 'commander'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { pathOf, VerbTree } from '../../../src/cli/command-line/tree.ts'
 import type { Verb, VerbTable } from '../../../src/cli/command-line/verb.ts'
+import { line, output, text } from '../../../src/cli/schemas/shape.ts'
 import { CONSOLE, VERBS } from '../../../src/cli/verbs.ts'
 import { runMuster } from '../../support/run-muster.ts'
 
@@ -40,7 +41,8 @@ const planted = (entry: Partial<Verb> = {}): VerbTable => {
     hello: {
       summary: 'say hello',
       effect: 'reads',
-      takes: ['json'],
+      takes: [],
+      output: async () => output('hello', 'a test', line('hello', 'A name.', { name: text })),
       load: () => import(pathToFileURL(file).href) as ReturnType<Verb['load']>,
       ...entry,
     },

@@ -1,4 +1,4 @@
-/** What up, down and status print: JSON as docs/schema/bring-up.schema.json says, and lines that no text of a host acts on. */
+/** What up, down and status print: JSON as docs/schema says, and lines that no text of a host acts on. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -10,7 +10,11 @@ import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { ROOT } from '../../../support/console-options.ts'
 import { operationOf } from '../../ops/kernel/stand-in-hosts.ts'
 
-const schema = z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, 'docs/schema/bring-up.schema.json'), 'utf8')))
+const schema = z.union(
+  ['change', 'status'].map((name) =>
+    z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, `docs/schema/${name}.schema.json`), 'utf8'))),
+  ),
+)
 
 const finding = {
   host: 'm9',

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { VARIABLES } from '../../../../src/cli/command-line/options.ts'
 import type { CliContext, GlobalOptions, Verb, VerbTable } from '../../../../src/cli/command-line/verb.ts'
 import { notice } from '../../../../src/cli/output/notices.ts'
+import { output } from '../../../../src/cli/schemas/shape.ts'
 import { runMuster } from '../../../support/run-muster.ts'
 
 let directory: string
@@ -17,7 +18,7 @@ afterEach(() => rmSync(directory, { recursive: true }))
 const entry = (more: Partial<Verb> = {}): Verb => ({
   summary: 'print the options',
   effect: 'reads',
-  takes: ['inventory', 'exclude', 'connection', 'json', 'color', 'confirmation'],
+  takes: ['inventory', 'exclude', 'connection', 'color', 'confirmation'],
   load: async () => ({
     help: '',
     run: (options: GlobalOptions, context: CliContext) => {
@@ -29,7 +30,7 @@ const entry = (more: Partial<Verb> = {}): Verb => ({
   ...more,
 })
 const VERBS: VerbTable = {
-  all: entry(),
+  all: entry({ output: async () => output('all', 'a test') }),
   plain: entry({ takes: [] }),
   hidden: entry({ isHidden: true }),
   change: entry({ effect: 'changes' }),

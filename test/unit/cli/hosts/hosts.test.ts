@@ -77,6 +77,7 @@ describe('muster hosts', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, unknown>)
     expect(m8).toEqual({
+      version: 1,
       type: 'host',
       host: 'm8',
       time: '2026-01-02T03:04:05.000Z',

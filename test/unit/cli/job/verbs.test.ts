@@ -168,6 +168,7 @@ describe('muster job', () => {
     expect((await job(['results', '2', '--sort', 'spam'])).messages).toContain('no such metric or parameter')
     const parsed = (await job(['results', '1', '--sort', 'lr', '--json'])).output.trim().split('\n')
     expect(JSON.parse(parsed[0] ?? '')).toEqual({
+      version: 1,
       type: 'result',
       job: 1,
       state: 'queued',

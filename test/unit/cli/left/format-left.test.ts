@@ -1,4 +1,4 @@
-/** What `muster left` prints: rows that no file name of a host acts on, and JSON as docs/schema/bring-up.schema.json says. */
+/** What `muster left` prints: rows that no file name of a host acts on, and JSON as docs/schema/left.schema.json says. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -10,7 +10,7 @@ import { formatLeft, leftEvent } from '../../../../src/cli/left/left.ts'
 import type { HostLeftover } from '../../../../src/ops/kernel/left.ts'
 import { ROOT } from '../../../support/console-options.ts'
 
-const schema = z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, 'docs/schema/bring-up.schema.json'), 'utf8')))
+const schema = z.fromJSONSchema(JSON.parse(readFileSync(join(ROOT, 'docs/schema/left.schema.json'), 'utf8')))
 const left = { kind: 'left', steps: [] } as const
 const items: readonly HostLeftover[] = [
   { host: 'm1', area: 'copy', what: 'unfinished copy: /a\n\u001b[2J', bytes: 4096, changedS: 100, state: left },

@@ -54,6 +54,7 @@ test('prints the best values and importance as JSON lines', async () => {
     .split('\n')
     .map((line) => JSON.parse(line))
   expect(lines[1]).toEqual({
+    version: 1,
     ...{ type: 'best', study: 'wf', trial: 1, metric: 'loss', value: 1.99, best: 1, ended: '1970-01-01T00:00:02.000Z' },
   })
   expect(lines.at(-2)).toMatchObject({ type: 'importance', study: 'wf', metric: 'loss', parameter: 'lr', trials: 12 })

@@ -46,7 +46,7 @@ describe('a result as JSON', () => {
         const output = store.of('m1')
         for (const piece of pieces) output.stdout.push(piece)
         for (const byte of Buffer.from(text)) output.stderr.push(Uint8Array.of(byte))
-        const line = [...formatResult('m1', { kind: 'exit', code: 0 }, output, 12)].join('')
+        const line = [...formatResult({ host: 'm1' }, output, 12)].join('')
         const result = JSON.parse(line)
         const stdout =
           result.stdoutBase64 === undefined ? Buffer.from(result.stdout) : Buffer.from(result.stdoutBase64, 'base64')
@@ -58,7 +58,7 @@ describe('a result as JSON', () => {
 
   it('has the fields of the contract in their order', () => {
     using store = new OutputStore(tmpdir())
-    const line = [...formatResult('m8', { kind: 'exit', code: 0 }, store.of('m8'), 12.4)].join('')
+    const line = [...formatResult({ type: 'result', host: 'm8', outcome: 'exit', code: 0 }, store.of('m8'), 12.4)].join('')
     expect(line).toBe(
       '{"type":"result","host":"m8","outcome":"exit","code":0,"stdout":"","stderr":"","durationMs":12}\n',
     )
