@@ -5,7 +5,9 @@ export const ROOT = join(import.meta.dirname, '..', '..')
 /** The command line of this checkout's program: as it is installed where `npm test` has built that, otherwise of its sources. What it prints with --json is checked. */
 export const PROGRAM: readonly string[] = [
   process.execPath,
-  ...(process.env.MUSTER_TEST_PROGRAM === undefined ? ['--import', 'tsx'] : []),
+  ...(process.env.MUSTER_TEST_PROGRAM === undefined
+    ? ['--import', join(ROOT, 'node_modules', 'tsx', 'dist', 'esm', 'index.mjs')]
+    : []),
   ...['--import', join(import.meta.dirname, 'check-json-output.mjs')],
   process.env.MUSTER_TEST_PROGRAM ?? join(ROOT, 'src', 'main.ts'),
 ]

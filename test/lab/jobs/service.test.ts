@@ -40,9 +40,7 @@ describe.skipIf(!canRun)('muster job work as a service', { timeout: 400_000 }, (
     if (code !== 0) throw new Error(`${command} on ${host}: exit ${code}\n${stdout}${stderr}`)
     return stdout
   }
-  const words = PROGRAM.map((word) => (word === 'tsx' ? `${ROOT}/node_modules/tsx/dist/esm/index.mjs` : word))
-    .join(' ')
-    .replaceAll(`${ROOT}/`, `${HERE}/`)
+  const words = [...PROGRAM].join(' ').replaceAll(`${ROOT}/`, `${HERE}/`)
   const muster = (...args: readonly string[]) => `PATH=/run/bin:$PATH ${words} --hosts hosts.yaml ${args.join(' ')}`
 
   beforeAll(async () => {

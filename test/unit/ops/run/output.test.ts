@@ -58,7 +58,9 @@ describe('a result as JSON', () => {
 
   it('has the fields of the contract in their order', () => {
     using store = new OutputStore(tmpdir())
-    const line = [...formatResult({ type: 'result', host: 'm8', outcome: 'exit', code: 0 }, store.of('m8'), 12.4)].join('')
+    const line = [...formatResult({ type: 'result', host: 'm8', outcome: 'exit', code: 0 }, store.of('m8'), 12.4)].join(
+      '',
+    )
     expect(line).toBe(
       '{"type":"result","host":"m8","outcome":"exit","code":0,"stdout":"","stderr":"","durationMs":12}\n',
     )
