@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { makeRelease } from '../../scripts/dist.ts'
+import { makeRelease, type Release } from '../../scripts/dist.ts'
 import { openConsole } from '../support/console-driver.ts'
+import { requirement } from '../support/requirements.ts'
 
 const execute = promisify(execFile)
 /** Packing and unpacking Node (127 MB) takes long. */
@@ -20,7 +21,7 @@ describe('a release', () => {
   const strange = join(directory, 'strange')
   const muster = join(directory, `muster-${PLATFORM}`, 'bin', 'muster')
   const environment = { PATH: `${strange}:${process.env.PATH}`, HOME: home, XDG_RUNTIME_DIR: home }
-  let made: { readonly tarball: string; readonly archive: string }
+  let made: Release
 
   beforeAll(async () => {
     mkdirSync(home, { mode: 0o700 })
@@ -33,7 +34,10 @@ describe('a release', () => {
 
   it('has the checksum of each file', async () => {
     const { stdout } = await execute('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: release })
-    expect(stdout).toBe(`${made.archive}: OK\n${made.tarball}: OK\n`)
+    const { tarball, archive, debian } = made
+    expect(stdout.trim().split('\n').toSorted()).toEqual(
+      [tarball, archive, ...(debian === undefined ? [] : [debian])].map((name) => `${name}: OK`).toSorted(),
+    )
   })
 
   it('packs the built program and its documentation, and neither sources nor tests', async () => {
@@ -48,6 +52,25 @@ describe('a release', () => {
     expect(man.length).toBeGreaterThan(20)
     for (const file of man) expect(files).toContain(`package/${file.replace('./', '')}`)
   })
+
+  it.skipIf(!requirement('dpkg-deb', 'man'))(
+    'has a package for Debian, with man pages and completion in their places',
+    async () => {
+      const root = join(directory, 'debian')
+      await execute('dpkg-deb', ['--extract', join(release, made.debian ?? ''), root])
+      const muster = join(root, 'usr/bin/muster')
+      const { stdout } = await execute(muster, ['--version'], { env: environment })
+      expect((await execute('dpkg-deb', ['--field', join(release, made.debian ?? ''), 'Version'])).stdout).toBe(stdout)
+      const page = await execute('man', ['--local-file', join(root, 'usr/share/man/man1/muster-run.1.gz')])
+      expect(page.stdout).toContain('run a command on every host of the target')
+      for (const path of [
+        'bash-completion/completions/muster',
+        'zsh/vendor-completions/_muster',
+        'fish/vendor_completions.d/muster.fish',
+      ])
+        expect(readFileSync(join(root, 'usr/share', path), 'utf8')).toContain(' --complete ')
+    },
+  )
 
   it('runs with the Node inside, also through symbolic links', async () => {
     const links = join(directory, 'links')
