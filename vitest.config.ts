@@ -46,7 +46,8 @@ export default defineConfig({
           include: ['test/lab/**/*.test.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
-          maxWorkers: 2,
+          // They wait for other programs most of the time.
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
         },
       },
