@@ -6,6 +6,7 @@ import { defined } from '../../../../src/base/defined.ts'
 import { formatNote, importInventory } from '../../../../src/inventory/import/import-inventory.ts'
 import { jumpOfArguments, jumpOfCommand } from '../../../../src/inventory/import/proxy-command.ts'
 import { splitShellWords } from '../../../../src/inventory/import/shell-words.ts'
+import { findProgram } from '../../../../src/inventory/ssh-config/openssh-source.ts'
 
 let directory = ''
 beforeEach(() => {
@@ -371,6 +372,36 @@ describe('an inventory of Ansible with ansible-inventory', () => {
     // It waits for everything that has the program's output open.
     await expect(importing).rejects.toThrow('stopped')
   })
+
+  const program = findProgram('ansible-inventory', process.env.PATH)
+  test.skipIf(program === undefined && process.env.CI === undefined)(
+    'reads with the real program what it alone can read',
+    async () => {
+      write('inventory/group_vars/web.yml', 'ansible_user: deploy\nansible_host: "{{ inventory_hostname }}.lan"\n')
+      write('inventory/a', '[web]\nw[1:2]\n')
+      write('inventory/b.sh', '#!/bin/sh\necho \'{"db": {"hosts": ["d1"], "vars": {"ansible_port": 2022}}}\'\n', 0o755)
+      const source = {
+        file: 'inventory',
+        cwd: directory,
+        home: directory,
+        env: { PATH: process.env.PATH, HOME: directory },
+      }
+      const { text } = await importInventory(source)
+      expect(text.trimEnd().split('\n').slice(1).toSorted()).toEqual(
+        [
+          '  d1: { port: 2022 }',
+          '  db: d1',
+          '  w1: { address: w1.lan, user: deploy }',
+          '  w2: { address: w2.lan, user: deploy }',
+          '  web: "w[1-2]"',
+          'groups:',
+          'hosts:',
+        ].toSorted(),
+      )
+      write('inventory/c', 'foo\ncat <<EOF\n')
+      await expect(importInventory(source)).rejects.toThrow('ansible-inventory cannot read')
+    },
+  )
 
   test('reads standard input itself', async () => {
     const PATH = install('exit 1')
