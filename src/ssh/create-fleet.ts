@@ -343,6 +343,8 @@ export function createFleetTransport(fleet: Pick<Fleet, 'connection' | 'session'
         openShell: (options, handlers) => connection.openShell(options, handlers),
         exec: (command, handlers, options) => connection.exec(command, handlers, options),
         connectSocket: (path) => connection.connectSocket(path),
+        connectTcp: (address, port) => connection.connectTcp(address, port),
+        listenTcp: (address, port, onStream) => connection.listenTcp(address, port, onStream),
         close: () => undefined,
       }
     },

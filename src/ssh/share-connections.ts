@@ -54,6 +54,8 @@ class HostConnections implements Disposable {
       openShell: (...args) => first.openShell(...args),
       close() {},
       connectSocket: (path) => first.connectSocket(path),
+      connectTcp: (address, port) => first.connectTcp(address, port),
+      listenTcp: (address, port, onStream) => first.listenTcp(address, port, onStream),
       exec: async (command, handlers, options = {}) => {
         const { isLasting = false, waitsForRoom = true } = options
         for (let index = isLasting ? 0 : at; ; index += 1) {

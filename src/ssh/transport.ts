@@ -64,12 +64,23 @@ export type ExecOptions = {
   readonly windowBytes?: number
 }
 
+/** A port on which a host listens for this program. */
+export interface HostListener {
+  /** The host's own choice where port 0 was asked for. */
+  readonly port: number
+  close(): void
+}
+
 /** Handlers of a shell or command are called only after the promise for it was kept. */
 export interface Connection {
   openShell(options: ShellOptions, handlers: ShellHandlers): Promise<Shell>
   exec(command: string, handlers: ExecHandlers, options?: ExecOptions): Promise<RemoteProcess>
   /** A stream to a Unix socket of the host. */
   connectSocket(path: string): Promise<Duplex>
+  /** A stream to an address as the host sees it; the host resolves a name. Rejects with ConnectError. */
+  connectTcp(address: string, port: number): Promise<Duplex>
+  /** Lets the host listen on one of its addresses, `localhost` for instance. Rejects with ConnectError. */
+  listenTcp(address: string, port: number, onStream: (stream: Duplex) => void): Promise<HostListener>
   close(): void
 }
 

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connectUnixSocket } from '../../src/base/connect-unix-socket.ts'
+import { connectUnixSocket } from '../../src/base/connect-stream.ts'
 import type { Dial } from '../../src/ops/kubernetes/api.ts'
 
 export type ApiRequest = {

@@ -3,7 +3,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { type Clock, systemClock } from '../../base/clock.ts'
-import { connectUnixSocket } from '../../base/connect-unix-socket.ts'
+import { connectTcp, connectUnixSocket } from '../../base/connect-stream.ts'
 import { defined } from '../../base/defined.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -83,6 +83,11 @@ export function createLocalTransport(options: LocalTransportOptions): Transport 
         return own(remote)
       },
       connectSocket: (path) => connectUnixSocket(path),
+      connectTcp: (address, port) => connectTcp({ host: address, port }),
+      async listenTcp() {
+        const reason = 'it is this machine: it has no ports to forward back'
+        throw new ConnectError({ kind: 'configuration', phase: 'shell', reason })
+      },
       close() {
         for (const each of open) each.close()
         open.clear()

@@ -1,22 +1,26 @@
 /** The system's ssh, for what ssh2 cannot do (GSSAPI, security keys, certificates): clients of a ControlMaster for each host. */
 
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { getOrMake } from '../../base/collections.ts'
-import { connectUnixSocket } from '../../base/connect-unix-socket.ts'
+import { connectUnixSocket } from '../../base/connect-stream.ts'
 import { defined } from '../../base/defined.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { PtySpawner } from '../../base/pty.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { isPort } from '../../inventory/host-name.ts'
 import { findProgram } from '../../inventory/ssh-config/openssh-source.ts'
+import { streamOf } from '../local/child-stream.ts'
 import { openPtyShell, spawnProcess } from '../local/spawn-process.ts'
 import type { HostKeyReviewer } from '../questions.ts'
 import { HANDSHAKES_PER_SERVER, Throttle } from '../ssh2/session-slots.ts'
 import { type ChannelEnd, ConnectError, type Connection, type Transport } from '../transport.ts'
 import { type AskpassServer, startAskpassServer } from './askpass-server.ts'
 import { type Master, type MasterOptions, openMaster } from './open-master.ts'
-import { clientArguments, forwardArguments, option } from './ssh-arguments.ts'
+import { clientArguments, forwardArguments, option, socketAddress } from './ssh-arguments.ts'
 
 type OpensshTransportOptions = {
   readonly spawnPty: PtySpawner
@@ -33,6 +37,8 @@ type OpensshTransportOptions = {
 const CONNECTION_FAILED = 255
 /** For the master to listen on a socket of this machine. */
 const FORWARD_LIMIT_MS = 15_000
+/** Of what a client says on stderr. */
+const WORDS_LIMIT = 2000
 /** How long after a client's end the master's end may come to light. */
 const MASTER_ENDS_WITHIN_MS = 250
 
@@ -102,15 +108,23 @@ function connectionOf(endpoint: Endpoint, master: Master, options: ClientOptions
 
   /** By path on the host: the master listens on a socket beside its own, and passes what connects there on to the host. */
   const forwards = new Map<string, Promise<string>>()
-  const forwardSocket = (path: string): Promise<string> =>
+  const forwardSocket = async (path: string): Promise<string> => {
+    const local = `${controlPath}-${forwards.size}`
+    await askMaster('forward', '-L', `${local}:${path}`)
+    return local
+  }
+
+  /** Resolves with what it prints; rejects with its last words. */
+  const askMaster = (command: 'forward' | 'cancel', way: '-L' | '-R', forward: string): Promise<string> =>
     new Promise((resolve, reject) => {
-      const local = `${controlPath}-${forwards.size}`
-      const args = forwardArguments(endpoint, controlPath, `${local}:${path}`)
-      execFile(sshFile, args, { env: environment, timeout: FORWARD_LIMIT_MS }, (error, _, stderr) => {
-        if (error === null) resolve(local)
+      const args = forwardArguments(endpoint, controlPath, command, way, forward)
+      execFile(sshFile, args, { env: environment, timeout: FORWARD_LIMIT_MS }, (error, stdout, stderr) => {
+        if (error === null) resolve(stdout)
         else reject(new Error(printable(stderr.trim().split('\n').at(-1) || messageOf(error))))
       })
     })
+
+  let listenCount = 0
 
   return {
     async openShell({ size, term, environment: extra }, handlers) {
@@ -165,6 +179,50 @@ function connectionOf(endpoint: Endpoint, master: Master, options: ClientOptions
         throw error
       })
       return await connectUnixSocket(local)
+    },
+    async connectTcp(address, port) {
+      const way = ['-T', ...option('LogLevel', 'ERROR'), '-W', socketAddress({ address, port })]
+      const child = spawn(sshFile, clientArguments(endpoint, controlPath, way), {
+        env: environment,
+        stdio: ['pipe', 'pipe', 'pipe'],
+        detached: true,
+      })
+      let stderr = ''
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        stderr = (stderr + text).slice(-WORDS_LIMIT)
+      })
+      await once(child, 'spawn')
+      const stream = streamOf(child, { allowHalfOpen: true })
+      child.once('close', (code) => {
+        if (code !== CONNECTION_FAILED) return
+        const words = printable(stderr.trim().split('\n').at(-1) ?? '')
+        stream.destroy(new Error(`ssh cannot reach ${printable(socketAddress({ address, port }))}: ${words}`))
+      })
+      return stream
+    },
+    async listenTcp(address, port, onStream) {
+      listenCount += 1
+      const path = `${controlPath}-r${listenCount}`
+      const server = createServer({ allowHalfOpen: true }, onStream)
+      server.listen(path)
+      await once(server, 'listening')
+      const where = (actual: number) => `${socketAddress({ address, port: actual })}:${path}`
+      try {
+        const printed = await askMaster('forward', '-R', where(port))
+        const actual = port === 0 ? Number(/^\s*(?:Allocated port )?(\d{1,5})\b/.exec(printed)?.[1]) : port
+        if (!isPort(actual)) throw new Error('ssh did not say which port it is')
+        return {
+          port: actual,
+          close() {
+            server.close()
+            askMaster('cancel', '-R', where(port)).catch(() => {})
+          },
+        }
+      } catch (error) {
+        server.close()
+        const what = `it does not listen on ${printable(socketAddress({ address, port }))}`
+        throw new ConnectError({ kind: 'configuration', phase: 'shell', reason: `${what}: ${messageOf(error)}` }, error)
+      }
     },
     close() {
       for (const each of open) each.close()

@@ -49,10 +49,16 @@ export function clientArguments(
   ]
 }
 
-/** Makes the master of the control socket listen on a local socket: `LOCAL:REMOTE`. Forwards of the user's configuration stay out. */
-export function forwardArguments(endpoint: Endpoint, controlPath: string, forward: string): readonly string[] {
+/** Makes the master of the control socket forward `FROM:TO`, or end that. Forwards of the user's configuration stay out. */
+export function forwardArguments(
+  endpoint: Endpoint,
+  controlPath: string,
+  command: 'forward' | 'cancel',
+  way: '-L' | '-R',
+  forward: string,
+): readonly string[] {
   const options = optionsOf({ ...NO_COMMANDS, ControlPath: controlPath, BatchMode: 'yes' })
-  return ['-F', 'none', ...options, '-O', 'forward', '-L', forward, '--', endpoint.alias ?? endpoint.host]
+  return ['-F', 'none', ...options, '-O', command, way, forward, '--', endpoint.alias ?? endpoint.host]
 }
 
 export function option(name: string, value: string): readonly string[] {

@@ -242,8 +242,10 @@ export class KeeperClient implements Disposable {
           { kind: 'exec', command, ...(options && { options }) },
           { onBytes: (kind, bytes) => (kind === FRAME_KINDS.stderr ? onStderr : onStdout)(bytes), onDrain, onEnd },
         ),
-      // `createPersistTransport` makes a connection of its own for it.
-      connectSocket: () => Promise.reject(new Error('a kept connection has no streams to sockets')),
+      // `createPersistTransport` makes a connection of its own for them.
+      connectSocket: noStreams,
+      connectTcp: noStreams,
+      listenTcp: noStreams,
       // Closing it gives it back; it stays warm.
       close: () => {
         for (const channel of [...borrow.channels]) channel.drop()
@@ -497,3 +499,5 @@ export class BorrowedChannel implements Shell, RemoteProcess {
     this.#onOver()
   }
 }
+
+const noStreams = (): Promise<never> => Promise.reject(new Error('a kept connection has no streams'))

@@ -1,6 +1,7 @@
 /** The transport that borrows connections from the keeper. Without a keeper it makes them itself, with a warning. */
 import { type Clock, sleep, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
+import { KeptPromise } from '../../base/kept-promise.ts'
 import { ConnectError, type Transport } from '../transport.ts'
 import { type KeeperClient, KeeperGone, openKeeper } from './keeper-client.ts'
 import { preparePrivateDirectory, readToken, socketAddress } from './keeper-directory.ts'
@@ -74,15 +75,28 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
       if (keeper === undefined) return await options.direct.connect(endpoint, context)
       try {
         const kept = await keeper.connect(endpoint, persistMs, context)
+        // For streams, which the keeper does not pass on. Its loss counts as the loss of both.
+        const own = new KeptPromise(() =>
+          options.direct.connect(endpoint, {
+            ...context,
+            onPhase: () => {},
+            onLost(reason) {
+              kept.close()
+              context.onLost(reason)
+            },
+          }),
+        )
         return {
           ...kept,
-          async connectSocket(path) {
-            const own = await options.direct.connect(endpoint, { ...context, onPhase: () => {}, onLost: () => {} })
-            const stream = await own.connectSocket(path).catch((error: unknown) => {
-              own.close()
-              throw error
-            })
-            return stream.once('close', () => own.close())
+          connectSocket: async (path) => await (await own.get()).connectSocket(path),
+          connectTcp: async (address, port) => await (await own.get()).connectTcp(address, port),
+          listenTcp: async (address, port, onStream) => await (await own.get()).listenTcp(address, port, onStream),
+          close() {
+            kept.close()
+            own.made?.then(
+              (connection) => connection.close(),
+              () => {},
+            )
           },
         }
       } catch (error) {

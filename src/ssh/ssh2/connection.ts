@@ -3,22 +3,25 @@ import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import type { ClientChannel, Client as Ssh2Client } from 'ssh2'
 import { type Clock, sleep } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
 import { Emitter } from '../../base/emitter.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { isPort } from '../../inventory/host-name.ts'
 import {
   type ChannelEnd,
   ConnectError,
   type Connection,
   type ExecHandlers,
   type ExecOptions,
+  type HostListener,
   type RemoteProcess,
   type Shell,
   type ShellHandlers,
   type ShellOptions,
   type ShellSize,
 } from '../transport.ts'
-import { describeEndpoint, describeSocketError, remoteText, seconds, unreachable } from './failures.ts'
+import { describeEndpoint, describeSocketError, misconfigured, remoteText, seconds, unreachable } from './failures.ts'
 import { consumeWith, signalChannel, withSessionWindow } from './library.ts'
 import { type SessionKind, SessionSlots, TooManySessions } from './session-slots.ts'
 
@@ -30,6 +33,11 @@ const SHELL_WINDOW_BYTES = 128 * 1024
 const COMMAND_WINDOW_BYTES = 256 * 1024
 /** IUTF8 (RFC 8160), so that backspace takes a whole character; the rest is the server's choice. */
 const TERMINAL_MODES = Buffer.from([42, 0, 0, 0, 1, 0])
+
+/** RFC 4254, section 5.1. */
+const ADMINISTRATIVELY_PROHIBITED = 1
+const REFUSED_TO_LISTEN =
+  'The port may be in use there; or see AllowTcpForwarding, PermitListen and GatewayPorts in its sshd_config.'
 
 export type ConnectionParts = {
   readonly endpoint: Endpoint
@@ -44,6 +52,8 @@ export class Ssh2Connection implements Connection {
   readonly #parts: ConnectionParts
   readonly #slots: SessionSlots
   readonly #lost = new Emitter<string>()
+  /** What takes the connections that arrive at a port of the host, by `listenKey`. Others are refused. */
+  readonly #listens = new Map<string, (stream: Duplex) => void>()
   #lostReason: string | undefined
   #lastError: (Error & { level?: string }) | undefined
   #isClosed = false
@@ -55,6 +65,11 @@ export class Ssh2Connection implements Connection {
     this.#slots = new SessionSlots((ms) => sleep(clock, ms))
     client.on('error', (error) => {
       this.#lastError ??= error
+    })
+    client.on('tcp connection', ({ destIP, destPort }, accept, reject) => {
+      const onStream = this.#listens.get(listenKey(destIP, destPort))
+      if (onStream === undefined) reject()
+      else onStream(accept())
     })
     client.on('end', () => this.#lose())
     client.on('close', () => this.#lose())
@@ -109,6 +124,58 @@ export class Ssh2Connection implements Connection {
     const what = `${remoteText(path)} on ${describeEndpoint(endpoint)}`
     const asStream = (channel: ClientChannel): Duplex => channel
     return await this.#open(what, asStream, (callback) => client.openssh_forwardOutStreamLocal(path, callback))
+  }
+
+  async connectTcp(address: string, port: number): Promise<Duplex> {
+    try {
+      return await this.forward(address, port)
+    } catch (error) {
+      const cause =
+        error instanceof ConnectError ? (error.cause as { readonly reason?: unknown } | undefined) : undefined
+      if (cause?.reason !== ADMINISTRATIVELY_PROHIBITED) throw error
+      throw misconfigured(
+        'shell',
+        `its sshd does not allow a forward to ${remoteText(address)}:${port}`,
+        'Check AllowTcpForwarding, PermitOpen and DisableForwarding in its sshd_config, and the options of the key.',
+        error,
+      )
+    }
+  }
+
+  async listenTcp(address: string, port: number, onStream: (stream: Duplex) => void): Promise<HostListener> {
+    const { client, clock } = this.#parts
+    const listening = Promise.withResolvers<number>()
+    const refuse = (reason: string, hint?: string, cause?: unknown) => {
+      const what = `it does not listen on ${remoteText(address)}:${port}: ${reason}`
+      listening.reject(
+        new ConnectError({ kind: 'configuration', phase: 'shell', reason: what, ...defined({ hint }) }, cause),
+      )
+    }
+    using _limit = clock.after(OPEN_LIMIT_MS, () => refuse(`no answer within ${seconds(OPEN_LIMIT_MS)}`))
+    try {
+      client.forwardIn(address, port, (error, actual) => {
+        if (error) return refuse('its sshd refuses that.', REFUSED_TO_LISTEN, error)
+        if (!isPort(actual)) return refuse('its answer makes no sense')
+        // At once: the first connection may be in the same packet.
+        this.#listens.set(listenKey(address, actual), onStream)
+        listening.resolve(actual)
+      })
+    } catch (error) {
+      refuse(this.#lostReason ?? 'the connection is gone', undefined, error)
+    }
+    const actual = await listening.promise
+    return {
+      port: actual,
+      close: () => {
+        this.#listens.delete(listenKey(address, actual))
+        if (this.#isClosed) return
+        try {
+          client.unforwardIn(address, actual, () => {})
+        } catch {
+          // The connection is gone, and the port with it.
+        }
+      },
+    }
   }
 
   close(): void {
@@ -210,6 +277,8 @@ export class Ssh2Connection implements Connection {
     return error.level === 'client-socket' ? describeSocketError(error).reason : remoteText(error.message)
   }
 }
+
+const listenKey = (address: string, port: number): string => `${address} ${port}`
 
 type ChannelCallback = (error: Error | undefined, channel: ClientChannel) => void
 

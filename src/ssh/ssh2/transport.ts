@@ -1,15 +1,15 @@
 /** The transport on the ssh2 package. All hosts share its jump connections, decrypted keys, name look-ups and handshake throttle. */
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { Duplex, type Readable, type Writable } from 'node:stream'
+import type { Duplex } from 'node:stream'
 import { untilAborted } from '../../base/abort.ts'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { signalGroup } from '../../base/processes.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { connectLimits } from '../connect-limits.ts'
 import { IdentityFiles } from '../identity-files.ts'
+import { streamOf } from '../local/child-stream.ts'
 import { type ConnectContext, ConnectError, type Transport } from '../transport.ts'
 import { Ssh2Connection } from './connection.ts'
 import { createNameResolver, dial, type NameResolver } from './dial.ts'
@@ -272,7 +272,6 @@ function keyOf(jumpHost: Endpoint): string {
 
 const STDERR_LIMIT = 4096
 /** SIGTERM first; what ignores it is killed. */
-const KILL_AFTER_MS = 1000
 
 /** ProxyCommand (ssh_config(5)): a child process in a process group that ends with it. */
 async function startProxyCommand(endpoint: Endpoint, command: string, signal: AbortSignal) {
@@ -306,32 +305,5 @@ async function startProxyCommand(endpoint: Endpoint, command: string, signal: Ab
       error,
     )
   }
-  return { stream: streamOf(child), complaint, hasEnded: () => ending !== undefined }
-}
-
-/** The child's stdin and stdout as one stream; destroying it ends the process group. */
-function streamOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Duplex {
-  const { stdin, stdout, stderr } = child
-  const stream = new Duplex({
-    allowHalfOpen: false,
-    read: () => void stdout.resume(),
-    write: (bytes, _encoding, done) => void stdin.write(bytes, done),
-    final: (done) => void stdin.end(() => done()),
-    destroy(error, done) {
-      for (const pipe of [stdin, stdout, stderr]) pipe.destroy()
-      if (child.exitCode === null && child.signalCode === null) {
-        signalGroup(child.pid, 'SIGTERM')
-        const timer = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), KILL_AFTER_MS)
-        child.once('exit', () => clearTimeout(timer))
-      }
-      done(error)
-    },
-  })
-  stdout.on('data', (bytes: Buffer) => {
-    if (!stream.push(bytes)) stdout.pause()
-  })
-  for (const pipe of [stdin, stdout]) pipe.on('error', () => stream.destroy())
-  stdout.once('end', () => stream.push(null))
-  child.once('close', () => stream.push(null))
-  return stream
+  return { stream: streamOf(child, { allowHalfOpen: false }), complaint, hasEnded: () => ending !== undefined }
 }

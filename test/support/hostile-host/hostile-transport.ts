@@ -100,6 +100,8 @@ export function createHostileTransport({ onExec, onBytes = () => {} }: HostileHa
       const connection: Connection = {
         openShell: none,
         connectSocket: none,
+        connectTcp: none,
+        listenTcp: none,
         async exec(command, handlers) {
           const channel = new HostileChannel(command, handlers, onBytes)
           channels.push(channel)

@@ -1,10 +1,12 @@
 /** A transport without a network: a test decides what each host does, and sees what it received. */
+import type { Duplex } from 'node:stream'
 import type { Endpoint } from '../../../src/inventory/host.ts'
 import {
   type ConnectContext,
   ConnectError,
   type ConnectFailure,
   type Connection,
+  type HostListener,
   type Shell,
   type ShellHandlers,
   type ShellOptions,
@@ -87,6 +89,14 @@ export class FakeConnection implements Connection {
 
   exec(): never {
     throw new Error('The fake transport runs no commands.')
+  }
+
+  connectTcp(): Promise<Duplex> {
+    return Promise.reject(new Error('The fake transport has no network.'))
+  }
+
+  listenTcp(): Promise<HostListener> {
+    return Promise.reject(new Error('The fake transport has no network.'))
   }
 
   connectSocket(): never {

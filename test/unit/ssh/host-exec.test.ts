@@ -23,7 +23,14 @@ it('a command that waits for a session has its full time to start once it has on
   const clock = new ManualClock()
   const session = Promise.withResolvers<RemoteProcess>()
   const refuse = () => Promise.reject(new Error('not here'))
-  const connection: Connection = { exec: () => session.promise, openShell: refuse, connectSocket: refuse, close() {} }
+  const connection: Connection = {
+    exec: () => session.promise,
+    openShell: refuse,
+    connectSocket: refuse,
+    connectTcp: refuse,
+    listenTcp: refuse,
+    close() {},
+  }
   const exec = createHostExec({
     transports: { ssh2: { connect: async () => connection } },
     hostKeys: watchedContext().hostKeys,
