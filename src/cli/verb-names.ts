@@ -3,6 +3,7 @@ export const VERB_NAMES: ReadonlySet<string> = new Set([
   'run',
   'copy',
   'fetch',
+  'forward',
   'demo',
   'attach',
   'sessions',

@@ -164,6 +164,12 @@ export const VERBS: VerbTable = {
   ),
   copy: changes('copy files and directories to every host of the target', HOSTS, one(copies, 'copy'), COPIES),
   fetch: changes('fetch files and directories from every host of the target', HOSTS, one(copies, 'fetch'), COPIES),
+  forward: reads(
+    'forward ports of hosts to this machine, and back',
+    HOSTS,
+    () => import('./forward/forward.ts'),
+    printed(() => import('./schemas/forward.ts'), 'forward'),
+  ),
   demo: console('open the console on embedded SSH hosts, without any setup', ['color'], () => import('./demo/demo.ts')),
   attach: console('bring a detached console back to this terminal', [], one(sessions, 'attach')),
   sessions: reads('list or end open consoles, including detached ones', [], one(sessions, 'sessions'), {
