@@ -107,8 +107,7 @@ async function forward(
   const hosts = endpoints.map(({ host }) => host)
   const requests = planForwards(hosts, words, known)
   requireRoomFor(hosts.length)
-  // The keeper passes no streams on: its connection would be one more.
-  using wires = createVerbWires(context, options.persist ?? 0)
+  using wires = createVerbWires(context, options.persist)
   const fanOut = fanOutFor(hosts.length, options, context)
   using fleet = createFleet({ ...wires, clock: systemClock, random: Math.random, fanOut })
   using forwards = new Forwards(fleet, systemClock)

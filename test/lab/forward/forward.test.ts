@@ -51,7 +51,18 @@ describe.skipIf(!canRun)('muster forward', () => {
 
   it('leads back with -R, and a SOCKS client with -D to names that the host resolves', async () => {
     await lab.host('m1').exec('echo 127.0.0.1 only-there >>/etc/hosts')
-    const running = start('m1', '-R', '9000:127.0.0.1:9001', '-D', '1080', '-L', '9001:only-there:8265')
+    // With --persist the streams have a connection of their own beside the kept one.
+    const running = start(
+      'm1',
+      '--persist',
+      '1',
+      '-R',
+      '9000:127.0.0.1:9001',
+      '-D',
+      '1080',
+      '-L',
+      '9001:only-there:8265',
+    )
     await running.says(/^m1: localhost:9000 on m1 → 127\.0\.0\.1:9001 here$/m)
     await running.says(/^m1: 127\.0\.0\.1:1080 → SOCKS 5$/m)
     const socks = ['--socks5-hostname', '127.0.0.1:1080']
