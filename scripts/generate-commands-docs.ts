@@ -59,7 +59,7 @@ ${ABOUT_VARIABLES}
 
 | variable | meaning |
 | --- | --- |
-${ENVIRONMENT_VARIABLES.map(([name, meaning]) => `| \`${name}\` | ${meaning} |`).join('\n')}
+${ENVIRONMENT_VARIABLES.map(([name, meaning]) => `| \`${name}\` | ${meaning.replaceAll('<', '&lt;')} |`).join('\n')}
 `
 }
 
