@@ -139,11 +139,18 @@ class FileReader {
     if (pattern === '---') this.#refuse(number, '--- begins a YAML file')
     const { names, port } = this.#hostsOf(pattern, number)
     for (const name of names) {
-      const variables = this.#inventory.host(name, number)
-      if (port !== undefined) variables.set('ansible_port', { value: port, line: number })
+      const variables = this.#addHost(name, port, number)
       this.#inventory.group(group, number).hosts.add(name)
       for (const assignment of assignments) this.#set(variables, assignment, number)
     }
+  }
+
+  /** The variables of a host; its first line alone can give it a port after a colon. */
+  #addHost(name: string, port: number | undefined, line: number): ReturnType<AnsibleInventory['host']> {
+    const isNew = !this.#inventory.hosts.has(name)
+    const variables = this.#inventory.host(name, line)
+    if (isNew && port !== undefined) variables.set('ansible_port', { value: port, line })
+    return variables
   }
 
   #set(variables: ReturnType<AnsibleInventory['host']>, assignment: string, line: number): void {
@@ -191,12 +198,14 @@ class FileReader {
     if (typeof pattern !== 'string')
       this.#refuse(line, `the name of a host must be text: write "${printable(String(pattern))}"`)
     const { names, port } = this.#hostsOf(pattern, line)
+    // As in Python, nothing, 0 and an empty list are empty.
+    if (!isTree(values) && values && !(Array.isArray(values) && values.length === 0))
+      this.#refuse(line, `the variables of ${printable(pattern)} must be a mapping`)
     for (const name of names) {
-      const variables = this.#inventory.host(name, line)
+      const variables = this.#addHost(name, port, line)
       group.add(name)
       for (const [key, value] of entriesOf(values))
         variables.set(key, { value, line: yaml.lineOf(...above, pattern, key) })
-      if (port !== undefined) variables.set('ansible_port', { value: port, line })
     }
   }
 }

@@ -35,9 +35,9 @@ const isEncrypted = (value: unknown): boolean =>
 /** The text of a value that is one. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'object' && value !== null && '__ansible_unsafe' in value) return String(value.__ansible_unsafe)
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-    ? String(value)
-    : undefined
+  // As Python writes it.
+  if (typeof value === 'boolean') return value ? 'True' : 'False'
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }
 
 export class AnsibleInventory {
@@ -95,7 +95,14 @@ export class AnsibleInventory {
       if (trail.length > MAX_DEPTH) refuse(this.path, line, `groups are nested more than ${MAX_DEPTH} deep`)
       if ((depths.get(name) ?? -1) >= depth) return
       depths.set(name, depth)
-      for (const child of this.groups.get(name)?.children ?? []) visit(child, depth + 1, [...trail, name])
+      const { children = [] } = this.groups.get(name) ?? {}
+      // Ansible moves their hosts to other groups.
+      if (name === 'ungrouped' && new Set(children).size > 0)
+        refuse(this.path, line, 'group ungrouped cannot have groups')
+      const special = ['all', 'ungrouped'].find((each) => new Set(children).has(each))
+      if (special === 'all' || (special !== undefined && name !== 'all'))
+        refuse(this.path, line, `group ${special} cannot be in group ${printable(name)}`)
+      for (const child of children) visit(child, depth + 1, [...trail, name])
     }
     for (const name of this.groups.keys()) visit(name, name === 'all' ? 0 : 1, [])
     const priorityOf = (name: string): number =>
@@ -113,11 +120,18 @@ export class AnsibleInventory {
       if (seen.has(group)) return
       seen.add(group)
       const { hosts = [], children = [] } = this.groups.get(group) ?? {}
-      for (const host of hosts) members.add(host)
+      for (const host of group === 'ungrouped' ? this.#hostsWithoutGroup() : hosts) members.add(host)
       for (const child of children) visit(child)
     }
     visit(name)
     return members
+  }
+
+  #hostsWithoutGroup(): string[] {
+    const grouped = new Set<string>()
+    for (const [name, { hosts }] of this.groups)
+      if (name !== 'all' && name !== 'ungrouped') for (const host of hosts) grouped.add(host)
+    return [...this.hosts.keys()].filter((host) => !grouped.has(host))
   }
 
   /** Adds everything to the inventory that is being imported. */

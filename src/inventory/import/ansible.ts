@@ -46,8 +46,12 @@ async function listWithAnsible(
   }
   const either = AbortSignal.any([limit, ...(signal === undefined ? [] : [signal])])
   either.addEventListener('abort', stop)
-  const hint = `To read the file without Ansible: muster import ansible - < ${shellQuote(printable(path ?? 'FILE'))}`
-  const failed = (reason: string) => new MusterError('configuration', `${PROGRAM} ${reason}`, { hint })
+  const failed = (reason: string) => {
+    const alone = `To read the file without Ansible: muster import ansible - < ${shellQuote(printable(path ?? 'FILE'))}`
+    const password = 'If a password is missing, name a file with it: export ANSIBLE_VAULT_PASSWORD_FILE=FILE\n'
+    const hint = /vault secrets/.test(reason) ? password + alone : alone
+    return new MusterError('configuration', `${PROGRAM} ${reason}`, { hint })
+  }
   const bounded = (stream: NodeJS.ReadableStream, most: number) =>
     readStream(stream as AsyncIterable<Uint8Array>, most, () => failed('printed too much'))
   try {

@@ -219,6 +219,9 @@ describe('an inventory of Ansible without Ansible', () => {
     ['i', 'h[1:]\n', 'i:1: h[1:]: [1:] has no end'],
     ['i', 'h[1:2\n', '[ without ] after it'],
     ['i', 'h "\n', 'a quote is not closed'],
+    ['i', '[a]\nh\n[a:children]\nall\n', 'i:1: group all cannot be in group a'],
+    ['i', 'h\n[a:children]\nungrouped\n', 'group ungrouped cannot be in group a'],
+    ['i.yml', 'all:\n  hosts:\n    a: 3\n', 'i.yml:3: the variables of a must be a mapping'],
     ['i', 'a[1:100000]\n'.repeat(11), 'names more than 1000000 hosts'],
   ])('%s: refuses %j', async (file, text, reason) => {
     await expect(importText('ansible', file, text)).rejects.toThrow(reason)
@@ -242,6 +245,30 @@ describe('an inventory of Ansible without Ansible', () => {
       '  host-2001-db8-2: { address: "2001:db8::2", port: 2222, user: a }',
       '  "h[1-2]": { port: 22 }',
       '  host--ffff-10.0.0.1: { address: "::ffff:10.0.0.1", port: 22 }',
+    ])
+  })
+
+  test('takes a port after a colon only where a host is named first, and below its variables', async () => {
+    const text = 'h1:22\nh1:33\nh2\nh2:22\nh3:22 ansible_port=44\n'
+    expect((await importText('ansible', 'i', text)).lines).toEqual([
+      'hosts:',
+      '  h1: { port: 22 }',
+      '  h2:',
+      '  h3: { port: 44 }',
+    ])
+  })
+
+  test('gives hosts of no group the variables of ungrouped, and writes values as Python does', async () => {
+    const text = `all:
+  hosts: { a: }
+  children:
+    ungrouped: { vars: { ansible_user: 007 } }
+    g: { hosts: { b: , c: { ansible_user: on } } }
+`
+    expect((await importText('ansible', 'i.yml', text)).lines.slice(1, 4)).toEqual([
+      '  a: { user: "7" }',
+      '  b:',
+      '  c: { user: "True" }',
     ])
   })
 
@@ -350,6 +377,14 @@ describe('an inventory of Ansible with ansible-inventory', () => {
     const importing = importText('ansible', 'i', 'h1\n', PATH)
     await expect(importing).rejects.toThrow(/ERROR! [^\u001b]*no secrets found/)
     await expect(importing).rejects.toHaveProperty('hint', expect.stringContaining('muster import ansible - < '))
+  })
+
+  test('says how to give the password of ansible-vault', async () => {
+    const PATH = install('echo "[ERROR]: Attempting to decrypt but no vault secrets found." >&2; exit 4')
+    await expect(importText('ansible', 'i', 'h1\n', PATH)).rejects.toHaveProperty(
+      'hint',
+      expect.stringContaining('ANSIBLE_VAULT_PASSWORD_FILE'),
+    )
   })
 
   test('ends a program that prints too much, and one that prints something else', async () => {
