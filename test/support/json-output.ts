@@ -8,7 +8,7 @@ import type { Verb, VerbTable } from '../../src/cli/command-line/verb.ts'
 import type { ObjectShape } from '../../src/cli/schemas/shape.ts'
 import { VERBS } from '../../src/cli/verbs.ts'
 
-/** Exists while all tests run: names of verbs and of types of lines that were seen, `job list job`. */
+/** Exists while all tests run: the schemas and types of lines that were seen, `job-list.schema.json job`. */
 export const SEEN_FILE = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'muster-json-output')
 
 type Found = { readonly path: string; readonly verb: Verb }
@@ -44,7 +44,7 @@ export async function jsonChecker({ path, verb }: Found): Promise<(line: string)
     if (known) return known
     const made = z.fromJSONSchema({ anyOf: lines } as unknown as Parameters<typeof z.fromJSONSchema>[0])
     shapes.set(type, made)
-    if (existsSync(SEEN_FILE)) appendFileSync(SEEN_FILE, `${path} ${type}\n`)
+    if (existsSync(SEEN_FILE)) appendFileSync(SEEN_FILE, `${schema?.$id} ${type}\n`)
     return made
   }
   return (line) => {
