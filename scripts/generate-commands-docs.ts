@@ -42,6 +42,17 @@ ${rows.join('\n')}
 A verb that shows a plan asks before it applies it: \`--dry-run\` shows the plan only, \`--yes\` does not ask. Other verbs that change
 something take \`--dry-run\` where their help lists it, and refuse it otherwise.
 
+## Output for scripts
+
+\`--json\` prints one object per line, with a schema for each verb ([json.md](json.md)). Where stdout is no terminal, a table has one line for each row and a tab
+between two columns. The first line names the columns, and all columns are there, also empty ones, so that \`cut -f 3\` is always the same. Nothing
+is shortened or coloured, and no text contains a tab or a line break. Words above or below a table, such as a summary, have no tabs:
+
+\`\`\`sh
+muster hosts | tail -n +2 | cut -f 1,2
+muster job list | awk -F '\\t' '$2 == "failed" { print $1 }'
+\`\`\`
+
 ## Shared options
 
 Shared options can be given before or after the verb. The help of a verb lists those that apply to it.

@@ -9,13 +9,15 @@ export type RunMusterOptions = Partial<Omit<CliContext, 'stdin' | 'stdout' | 'st
   readonly directory: string
   readonly stdin?: readonly string[]
   readonly verbs?: VerbTable
+  /** stdout is a terminal. */
+  readonly isTerminal?: boolean
 }
 
 export async function runMuster(
   args: readonly string[],
-  { directory, stdin = [], verbs, ...context }: RunMusterOptions,
+  { directory, stdin = [], verbs, isTerminal = false, ...context }: RunMusterOptions,
 ): Promise<{ readonly exitCode: number; readonly output: string; readonly messages: string }> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const [stdout, stderr] = [Object.assign(new PassThrough(), { isTTY: isTerminal }), new PassThrough()]
   const whole: CliContext = {
     environment: { HOME: directory, PATH: process.env.PATH },
     workingDirectory: directory,

@@ -13,7 +13,7 @@ import { gatherAreaFacts } from '../../ops/kernel/bring-up.ts'
 import { type BringUpOptions, prepareBringUp } from '../bring-up/prepare.ts'
 import { BringUpReport, tally } from '../bring-up/report.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
-import { formatTable } from '../output/table.ts'
+import { formatTable, type TableOutput } from '../output/table.ts'
 
 const USUAL_COLUMNS = 100
 
@@ -52,7 +52,7 @@ Exit codes: 0 no differences except notes, 1 something differs or is unknown, 4 
     for (const each of unknown) report.event({ type: 'unknown', ...each })
     for (const [host, reason] of away) report.event({ type: 'away', host, reason })
     if (options.json !== true) {
-      stdout.write(formatDrift(drift, stdout.columns ?? USUAL_COLUMNS))
+      stdout.write(formatDrift(drift, stdout.columns ?? USUAL_COLUMNS, stdout))
       const lines = [
         ...groups(unknown.map(({ host, name, because }) => [host, `cannot determine ${name}: ${because}`])),
         ...groups([...away].map(([host, reason]) => [host, `not reached: ${reason}`])),
@@ -94,8 +94,8 @@ function groups(pairs: readonly (readonly [string, string])[]): string[] {
 const ABSENT = '-'
 const INDENT = ' '.repeat(11)
 
-/** Empty when nothing differs. `columns`: of the terminal. */
-export function formatDrift({ hosts, rows, followed }: Drift, columns: number): string {
+/** Empty when nothing differs. `columns`: of the terminal, if it is one. */
+export function formatDrift({ hosts, rows, followed }: Drift, columns: number, out: TableOutput): string {
   if (rows.length === 0) return ''
   const cell = (row: Drift['rows'][number], host: string) =>
     row.values.has(host) ? (row.values.get(host) ?? ABSENT) : '='
@@ -111,9 +111,10 @@ export function formatDrift({ hosts, rows, followed }: Drift, columns: number): 
       row.reference ?? ABSENT,
       ...groups.map((group) => cell(row, group[0] ?? '')),
     ]),
+    out,
   )
   const isFitting = (text: string) => text.split('\n').every((line) => textWidth(line) <= columns)
-  if (isFitting(table)) return table
+  if (out.isTTY !== true || isFitting(table)) return table
   const othersOf = (row: Drift['rows'][number]) =>
     [...Map.groupBy(row.values, ([, value]) => value ?? ABSENT)].map(
       ([value, pairs]) => `${foldHostSet(pairs.map(([host]) => host))} ${value}`,
@@ -121,6 +122,7 @@ export function formatDrift({ hosts, rows, followed }: Drift, columns: number): 
   const list = formatTable(
     ['', 'what', first, 'others'],
     rows.map((row) => [row.gravity, row.name, row.reference ?? ABSENT, othersOf(row).join(' · ')]),
+    out,
   )
   if (isFitting(list)) return list
   return rows

@@ -11,7 +11,7 @@ import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.
 import { createVerbWires, fanOutFor } from '../connect/transports.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { notice } from '../output/notices.ts'
-import { formatTable } from '../output/table.ts'
+import { formatTable, type TableOutput } from '../output/table.ts'
 
 /** Lists connections to these hosts, or to all. With `isStop` it closes them, and lists them as they were. */
 export async function showWarmHosts(
@@ -30,7 +30,7 @@ export async function showWarmHosts(
     return EXIT.ok
   }
   if (warm === undefined || warm.length === 0) notice(context, 'muster: no connection is kept open\n')
-  else context.stdout.write(formatWarm(warm, isStop, nowMs))
+  else context.stdout.write(formatWarm(warm, isStop, nowMs, context.stdout))
   return EXIT.ok
 }
 
@@ -48,7 +48,7 @@ function warmEvent({ host, user, address, port, users, ...times }: WarmConnectio
   }
 }
 
-function formatWarm(warm: readonly WarmConnection[], isStop: boolean, nowMs: number): string {
+function formatWarm(warm: readonly WarmConnection[], isStop: boolean, nowMs: number, out: TableOutput): string {
   const rows = warm.map(({ host, user, address, port, sinceMs, users, endsAtMs }) => [
     host,
     address,
@@ -57,7 +57,7 @@ function formatWarm(warm: readonly WarmConnection[], isStop: boolean, nowMs: num
     seconds(nowMs - sinceMs),
     isStop ? 'stopped' : endsAtMs === undefined ? `in use (${users})` : seconds(endsAtMs - nowMs),
   ])
-  return formatTable(['NAME', 'ADDRESS', 'PORT', 'USER', 'OPEN FOR', isStop ? '' : 'CLOSES IN'], rows)
+  return formatTable(['NAME', 'ADDRESS', 'PORT', 'USER', 'OPEN FOR', isStop ? '' : 'CLOSES IN'], rows, out)
 }
 
 const seconds = (ms: number): string => `${Math.max(0, Math.round(ms / 1000))} s`

@@ -8,7 +8,7 @@ import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints, selectTarget } from '../connect/endpoints.ts'
 import { writeEvent } from '../output/json-lines.ts'
-import { formatTable } from '../output/table.ts'
+import { formatTable, type TableOutput } from '../output/table.ts'
 import type { CheckHosts, HostCheck } from './connections.ts'
 
 type SetOptions = {
@@ -109,7 +109,7 @@ async function listHosts(
       if (options.json && endpoint) writeJson(endpoint)
     }
   } else if (options.json) endpoints.forEach(writeJson)
-  if (!options.json) context.stdout.write(formatHosts(endpoints, groups, check ? checks : undefined))
+  if (!options.json) context.stdout.write(formatHosts(endpoints, groups, check ? checks : undefined, context.stdout))
   if (check && context.signal.aborted) {
     context.stderr.write(`muster: stopped; checked ${checks.size} of ${endpoints.length} hosts\n`)
     return EXIT.interrupted
@@ -144,6 +144,7 @@ export function formatHosts(
   endpoints: readonly Endpoint[],
   groups: ReadonlyMap<string, readonly string[]>,
   checks: ReadonlyMap<string, HostCheck> | undefined,
+  out: TableOutput,
 ): string {
   const rows = endpoints.map((endpoint) => {
     const isLocal = endpoint.transport === 'local'
@@ -160,5 +161,5 @@ export function formatHosts(
     ]
   })
   const header = ['NAME', 'ADDRESS', 'PORT', 'USER', 'TRANSPORT', 'VIA', 'GROUPS', ...(checks ? ['ANSWERS'] : [])]
-  return formatTable(header, rows)
+  return formatTable(header, rows, out)
 }

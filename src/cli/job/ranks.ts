@@ -16,7 +16,7 @@ import {
 } from '../../scheduler/jobs/ranks.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { formatTable } from '../output/table.ts'
+import { formatTable, type TableOutput } from '../output/table.ts'
 import { withJob } from './arguments.ts'
 import { type ConnectedHosts, connectHosts } from './hosts.ts'
 import { readQueue } from './open-queue.ts'
@@ -42,7 +42,7 @@ While the job runs, its hosts are asked. Steps are read from output such as step
     const all = ranksOf(job, readings)
     const rows = options.failed ? failedRanks(job, all) : all
     if (options.json) for (const row of rows) context.stdout.write(jsonLine(rankJson(job, row), context))
-    else context.stdout.write(formatRanks(rows))
+    else context.stdout.write(formatRanks(rows, context.stdout))
     for (const [host, why] of troubles) context.stderr.write(`muster: ${host}: ${printable(why)}\n`)
     return EXIT.ok
   },
@@ -96,8 +96,8 @@ export async function readRanks(
 
 const MOST_LINE = 80
 
-/** A table of ranks; empty columns are left out. */
-export function formatRanks(rows: readonly RankRow[]): string {
+/** A table of ranks. */
+export function formatRanks(rows: readonly RankRow[], out: TableOutput): string {
   const cells = rows.map(({ title, host, state, restart, code, text, reading }) => [
     title.replace(/^rank /, ''),
     host,
@@ -105,9 +105,9 @@ export function formatRanks(rows: readonly RankRow[]): string {
     restart === 0 ? '' : String(restart),
     reading?.step === undefined ? '' : String(reading.step),
     state === 'running' && reading !== undefined ? `${reading.quietS} s` : '',
-    clip(printable(text ?? reading?.line ?? ''), MOST_LINE),
+    out.isTTY === true ? clip(printable(text ?? reading?.line ?? ''), MOST_LINE) : (text ?? reading?.line ?? ''),
   ])
-  return formatTable(['RANK', 'HOST', 'STATE', 'RESTART', 'STEP', 'QUIET', 'LAST LINE'], cells)
+  return formatTable(['RANK', 'HOST', 'STATE', 'RESTART', 'STEP', 'QUIET', 'LAST LINE'], cells, out)
 }
 
 function rankJson({ id, attempt }: Job, { endedMs, reading, text, ...row }: RankRow): object {

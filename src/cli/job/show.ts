@@ -53,15 +53,21 @@ Examples:
       for (const job of jobs) context.stdout.write(jsonLine(jobJson(job), context))
       return EXIT.ok
     }
-    const columns = JOB_COLUMNS.filter(({ isNeeded }) => isNeeded?.(jobs) !== false)
+    const isTerminal = context.stdout.isTTY === true
+    const columns = JOB_COLUMNS.filter(({ isNeeded }) => !isTerminal || isNeeded?.(jobs) !== false)
     const nowMs = context.now()
     const rows = jobs
       .toReversed()
-      .map((job) => columns.map(({ text, most = 1000 }) => clip(printable(text(job, nowMs)), most)))
+      .map((job) =>
+        columns.map(({ text, most = 1000 }) =>
+          isTerminal ? clip(printable(text(job, nowMs)), most) : text(job, nowMs),
+        ),
+      )
     context.stdout.write(
       formatTable(
         columns.map(({ title }) => title),
         rows,
+        context.stdout,
       ),
     )
     const counts = [...queue.store.counts()].map(([kind, count]) => `${count} ${kind}`)
@@ -261,7 +267,7 @@ Examples:
       ...parameters.map((name) => own[name] ?? ''),
       ...names.map((name) => values[name] ?? '-'),
     ])
-    context.stdout.write(formatTable(['JOB', 'STATE', ...parameters, ...names], cells))
+    context.stdout.write(formatTable(['JOB', 'STATE', ...parameters, ...names], cells, context.stdout))
     if (sorted.length < count) context.stdout.write(`\n${sorted.length} of ${count}: --limit shows more\n`)
     return EXIT.ok
   },

@@ -68,7 +68,7 @@ function show(events: readonly KubernetesEvent[], options: EventsOptions, contex
     reason,
     count > 1 ? `${count} times: ${message}` : message,
   ])
-  const table = formatTable(['TIME', 'NAMESPACE', 'OBJECT', '', 'REASON', 'MESSAGE'], rows)
+  const table = formatTable(['TIME', 'NAMESPACE', 'OBJECT', '', 'REASON', 'MESSAGE'], rows, stdout)
   // Later ones continue the table.
   stdout.write(options.follow ? table.slice(table.indexOf('\n') + 1) : table)
 }

@@ -57,7 +57,7 @@ Examples:
         row.pods === undefined ? '' : String(row.pods),
         row.trouble,
       ])
-      stdout.write(formatTable(['NODE', 'GPUS', 'CORES', 'MEMORY', 'PODS', ''], table))
+      stdout.write(formatTable(['NODE', 'GPUS', 'CORES', 'MEMORY', 'PODS', ''], table, stdout))
     }
     return EXIT.ok
   },
@@ -98,7 +98,7 @@ Examples:
         age(row),
         row.why,
       ])
-      stdout.write(formatTable(['NAMESPACE', 'POD', 'STATE', 'NODE', 'GPUS', 'RESTARTS', 'AGE', ''], table))
+      stdout.write(formatTable(['NAMESPACE', 'POD', 'STATE', 'NODE', 'GPUS', 'RESTARTS', 'AGE', ''], table, stdout))
     }
     return EXIT.ok
   },

@@ -65,6 +65,7 @@ Exit codes: 0 no blocker, 1 a blocker or no room now, 4 a host could not be reac
         `${formatTable(
           COLUMNS.map(([, title]) => title),
           rows,
+          context.stdout,
         )}\n${formatFindings(findings, order, paint && ((gravity, text) => paint(COLOURS[gravity], text)))}`,
       )
       const blocked = new Set(findings.flatMap(({ gravity, host }) => (gravity === 'blocker' ? [host] : [])))

@@ -24,6 +24,7 @@ import { whyWaiting } from '../job/why-waiting.ts'
 import { driveQueue } from '../job/work.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { LiveScreen } from '../output/live-screen.ts'
+import { TERMINAL } from '../output/table.ts'
 import { withLaunchOptions } from './launch-options.ts'
 
 type LaunchVerbOptions = SubmitOptions & { readonly follow: number; readonly detach?: boolean }
@@ -355,7 +356,7 @@ class LaunchWatch {
 
   #live(rows: number): readonly string[] {
     const all = ranksOf(this.#job, this.#readings.readings)
-    const table = formatRanks(all).split('\n').slice(0, -1)
+    const table = formatRanks(all, TERMINAL).split('\n').slice(0, -1)
     const most = Math.max(2, Math.floor(rows * RANKS_SHARE))
     const troubles = [...this.#readings.troubles].map(([host, why]) => `${host}: ${why}`)
     const shown = table.slice(0, most)

@@ -24,7 +24,7 @@ import { endpointOptions, selectTarget } from '../connect/endpoints.ts'
 import { openOpsHosts } from '../connect/ops-hosts.ts'
 import { TtyDialog } from '../connect/tty-dialog.ts'
 import { queuePath, readQueue } from '../job/open-queue.ts'
-import { formatTable } from '../output/table.ts'
+import { formatTable, type TableOutput } from '../output/table.ts'
 
 type LeftOptions = GlobalOptions & {
   readonly remove?: boolean
@@ -93,7 +93,7 @@ async function show(
   const items = itemsOf(factsByArea)
   const away = new Map([...factsByArea.values()].flatMap((areaFacts) => [...areaFacts.away]))
   if (options.json) for (const item of items) report.event(leftEvent(item))
-  else context.stdout.write(formatLeft(items, now()))
+  else context.stdout.write(formatLeft(items, now(), context.stdout))
   for (const [host, reason] of away) report.say(`${host}: ${reason}`)
   const counts = tally(
     ['left', 'used', 'declared', 'kept', 'unknown'],
@@ -139,13 +139,13 @@ function absoluteWord(path: string): string {
   return pathWord(path)
 }
 
-export function formatLeft(items: readonly HostLeftover[], nowMs: number): string {
+export function formatLeft(items: readonly HostLeftover[], nowMs: number, out: TableOutput): string {
   const rows = items.map(({ host, area, what, bytes, changedS, state }) => {
     const why = state.kind === 'left' ? '' : ` (${state.because})`
     const age = changedS === undefined ? '' : `${formatDuration(Math.max(0, nowMs - changedS * 1000))} ago`
     return [host, area, state.kind, bytes === undefined ? '' : formatBytes(bytes), age, `${what}${why}`]
   })
-  return formatTable(['HOST', 'AREA', 'STATE', 'SIZE', 'CHANGED', 'WHAT'], rows)
+  return formatTable(['HOST', 'AREA', 'STATE', 'SIZE', 'CHANGED', 'WHAT'], rows, out)
 }
 
 /** docs/schema/left.schema.json */

@@ -1,11 +1,23 @@
-/** Rows as a table with aligned columns. */
+/** Rows as a table: with aligned columns on a terminal, elsewhere one that scripts can read. */
 import { printable } from '../../base/printable.ts'
 import { textWidth } from '../../base/text-width.ts'
 
-/** Leaves out columns that are empty in every row, and the header if there are no rows. Cells may hold any text. */
-export function formatTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
+export type TableOutput = { readonly isTTY?: boolean }
+
+export const TERMINAL: TableOutput = { isTTY: true }
+
+/**
+ * Without rows nothing. Cells may hold any text. On a terminal columns that are empty in every row are left out; elsewhere all are
+ * there, and a tab stands between two, so that the n-th column is always the same.
+ */
+export function formatTable(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  { isTTY }: TableOutput,
+): string {
   if (rows.length === 0) return ''
   const shown = rows.map((row) => row.map(printable))
+  if (isTTY !== true) return [header, ...shown].map((row) => `${row.join('\t')}\n`).join('')
   const columns = header.flatMap((_, column) => (shown.some((row) => row[column] !== '') ? [column] : []))
   const table = [header, ...shown].map((row) => columns.map((column) => row[column] ?? ''))
   const widths = columns.map((_, index) =>

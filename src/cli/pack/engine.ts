@@ -51,6 +51,7 @@ export async function showEngine(
   const table = formatHosts(
     `${title.toUpperCase()} NODE`,
     nodes.map((host) => ({ host, trouble: down[host.name] ?? '' })),
+    stdout,
   )
   const lines = [
     ...(note === undefined ? [] : [note]),

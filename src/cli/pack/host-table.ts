@@ -3,7 +3,7 @@ import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import { signOf } from '../../ui/packing/blocks.ts'
-import { formatBar, formatTable } from '../output/table.ts'
+import { formatBar, formatTable, type TableOutput } from '../output/table.ts'
 
 const DEVICE_CELLS = 8
 const BAR_CELLS = 12
@@ -11,6 +11,7 @@ const BAR_CELLS = 12
 export function formatHosts(
   title: string,
   hosts: readonly { readonly host: PackedHost; readonly trouble: string }[],
+  out: TableOutput,
 ): string {
   const rows = hosts.map(({ host, trouble }) => [
     host.name,
@@ -20,7 +21,7 @@ export function formatHosts(
     host.jobs.map(signOf).join(''),
     printable(trouble),
   ])
-  return formatTable([title, 'GPUS', 'CORES', 'MEMORY', 'OF', ''], rows)
+  return formatTable([title, 'GPUS', 'CORES', 'MEMORY', 'OF', ''], rows, out)
 }
 
 function coresOf({ cpuUsedMilli: used, cpuMilli: all, unknown }: PackedHost): string {

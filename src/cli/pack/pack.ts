@@ -80,6 +80,7 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, context: CliContext)
     formatHosts(
       'HOST',
       packed.map((host) => ({ host, trouble: down[host.name] ?? '' })),
+      stdout,
     ),
   )
   for (const { id, spec } of onHosts) {

@@ -7,6 +7,7 @@ import { signOf } from '../../ui/packing/blocks.ts'
 import { LOOSE_JOB, rayPicture } from '../../ui/packing/ray-picture.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import type { TableOutput } from '../output/table.ts'
 import { prepareRay } from '../ray/jobs.ts'
 import { formatGroup, inOrder } from '../ray/watch.ts'
 import { formatHosts } from './host-table.ts'
@@ -57,7 +58,9 @@ export function showRay(
     return snapshot.isAway ? EXIT.unreachable : EXIT.ok
   }
   const { usage, names } = snapshot
-  stdout.write(json === true ? formatRayJson(usage, names, jobOf, context) : `\n${formatRay(usage, names, jobOf)}`)
+  stdout.write(
+    json === true ? formatRayJson(usage, names, jobOf, context) : `\n${formatRay(usage, names, jobOf, stdout)}`,
+  )
   return EXIT.ok
 }
 
@@ -66,7 +69,12 @@ function numbersOf({ groups }: ClusterUsage): (id: string) => number {
   return (id) => numbers.get(id) ?? 0
 }
 
-export function formatRay(given: ClusterUsage, names: ReadonlyMap<string, string>, jobOf: JobOfGroup): string {
+export function formatRay(
+  given: ClusterUsage,
+  names: ReadonlyMap<string, string>,
+  jobOf: JobOfGroup,
+  out: TableOutput,
+): string {
   const usage = inOrder(given, names)
   const numberOf = numbersOf(usage)
   const { hosts, dead, waiting, actors } = rayPicture(usage, names, numberOf)
@@ -86,6 +94,7 @@ export function formatRay(given: ClusterUsage, names: ReadonlyMap<string, string
   const table = formatHosts(
     'RAY NODE',
     hosts.map((host) => ({ host, trouble: '' })),
+    out,
   )
   return table + lines.map((line) => `${printable(line)}\n`).join('')
 }

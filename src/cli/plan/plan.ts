@@ -72,7 +72,7 @@ async function showPlan(
     nowMs: context.now(),
   }
   if (options.json === true) writeEvent(describePlan(shown), context)
-  else context.stdout.write(formatPlan(shown))
+  else context.stdout.write(formatPlan(shown, context.stdout))
   return { now: EXIT.ok, later: EXIT.later, never: EXIT.failed }[outcome.fits]
 }
 

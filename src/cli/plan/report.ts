@@ -9,7 +9,7 @@ import type { Amounts, Framework, GroupsPlan, Values } from '../../scheduler/pla
 import { needsOf, writeNeeds } from '../../scheduler/plans/needs.ts'
 import { countOf, type PlacedGroup, type PlanOutcome, type PlanRoom } from '../../scheduler/plans/place-plan.ts'
 import type { ReadCommand } from '../../scheduler/plans/read-command.ts'
-import { formatTable } from '../output/table.ts'
+import { formatTable, type TableOutput } from '../output/table.ts'
 
 export type ShownPlan = {
   readonly framework: Framework
@@ -52,7 +52,7 @@ export function describePlan({ framework, plan, outcome, room, read, notes }: Sh
   }
 }
 
-export function formatPlan(shown: ShownPlan): string {
+export function formatPlan(shown: ShownPlan, out: TableOutput): string {
   const { framework, plan, outcome, room, read, notes } = shown
   const rows = foldGroups(outcome.groups).map(({ group, placements, lacks, count }) => [
     printable(count > 1 ? `${group.family} ×${count}` : group.name),
@@ -71,7 +71,7 @@ export function formatPlan(shown: ShownPlan): string {
     `Rules of ${framework.source}.`,
   ]
   return (
-    formatTable(['GROUP', 'BUNDLES', 'STRATEGY', 'HOST: GPUS'], rows) +
+    formatTable(['GROUP', 'BUNDLES', 'STRATEGY', 'HOST: GPUS'], rows, out) +
     lines.map((line) => `${printable(line)}\n`).join('')
   )
 }

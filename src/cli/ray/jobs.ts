@@ -17,7 +17,7 @@ import { numberFrom, variable } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { type NoticeContext, notice } from '../output/notices.ts'
-import { formatTable } from '../output/table.ts'
+import { formatTable, type TableOutput } from '../output/table.ts'
 
 /** Ray's client alone takes seconds to load on a busy host. */
 const ANSWER_TIMEOUT_MS = 120_000
@@ -155,7 +155,7 @@ export function answerTimeoutMs(order: RayJobOrder): number {
 
 /** Where a report goes. */
 export type ReportContext = NoticeContext & {
-  readonly stdout: { write(text: string): unknown }
+  readonly stdout: { write(text: string): unknown } & TableOutput
   readonly now: () => number
 }
 
@@ -189,7 +189,7 @@ export class JobReport {
     const { stdout, stderr, now } = this.#context
     const [job] = this.#jobs
     if (order.do === 'list') {
-      if (!this.#isJson) stdout.write(formatJobs(this.#jobs, now()))
+      if (!this.#isJson) stdout.write(formatJobs(this.#jobs, now(), stdout))
       return EXIT.ok
     }
     if (order.do === 'stop') {
@@ -205,7 +205,7 @@ export class JobReport {
   }
 }
 
-function formatJobs(jobs: readonly RayJob[], nowMs: number): string {
+function formatJobs(jobs: readonly RayJob[], nowMs: number, out: TableOutput): string {
   if (jobs.length === 0) return 'no jobs\n'
   const rows = jobs
     .toSorted((left, right) => (left.startMs ?? 0) - (right.startMs ?? 0))
@@ -219,7 +219,7 @@ function formatJobs(jobs: readonly RayJob[], nowMs: number): string {
         entrypoint.split('\n', 1)[0] ?? '',
       ]
     })
-  return formatTable(['JOB', 'STATE', 'BEGAN', 'TOOK', 'COMMAND'], rows)
+  return formatTable(['JOB', 'STATE', 'BEGAN', 'TOOK', 'COMMAND'], rows, out)
 }
 
 /** Ray takes no larger package. */

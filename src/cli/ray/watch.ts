@@ -14,7 +14,7 @@ import { watchCluster } from '../../ops/ray/watch.ts'
 import { numberFrom } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
-import { formatTable } from '../output/table.ts'
+import { formatTable, type TableOutput } from '../output/table.ts'
 import { prepareRay } from './jobs.ts'
 
 type WatchOptions = GlobalOptions & { readonly interval: number; readonly once?: boolean }
@@ -54,8 +54,8 @@ Examples:
         if (usage !== undefined) reported = ''
         if (usage === undefined) report(why)
         else if (options.json === true) writeEvent(usageEvent(usage), context)
-        else if (isScreen) rowCount = redraw(stdout, formatUsage(usage, names), rowCount)
-        else stdout.write(formatUsage(usage, names))
+        else if (isScreen) rowCount = redraw(stdout, formatUsage(usage, names, stdout), rowCount)
+        else stdout.write(formatUsage(usage, names, stdout))
       },
       onSilent: report,
     })
@@ -87,7 +87,7 @@ export function inOrder({ nodes, ...rest }: ClusterUsage, names: ReadonlyMap<str
 }
 
 /** `names`: hosts by the addresses of their nodes. */
-export function formatUsage(usage: ClusterUsage, names: ReadonlyMap<string, string>): string {
+export function formatUsage(usage: ClusterUsage, names: ReadonlyMap<string, string>, out: TableOutput): string {
   const { nodes, groups, actors, demands } = inOrder(usage, names)
   const nameOf = ({ ip, isHead }: NodeUsage) => `${names.get(ip) ?? ip}${isHead ? ' (head)' : ''}`
   const alive = nodes.filter(({ isAlive }) => isAlive)
@@ -117,6 +117,7 @@ export function formatUsage(usage: ClusterUsage, names: ReadonlyMap<string, stri
       bytes(node.memory),
       node.gpuPercents.map((percent) => `${Math.round(percent)} %`).join(' '),
     ]),
+    out,
   )
   const back = new Set(alive.map(({ ip }) => ip))
   const dead = nodes.filter(({ isAlive, ip }) => !isAlive && !back.has(ip))

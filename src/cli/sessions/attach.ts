@@ -68,7 +68,7 @@ Examples:
       return EXIT.ok
     }
     if (meant.length === 0) notice(context, 'muster: no console is open\n')
-    else context.stdout.write(tableOf(meant, end !== undefined, context.now()))
+    else context.stdout.write(tableOf(meant, end !== undefined, context))
     return EXIT.ok
   },
 }
@@ -87,7 +87,8 @@ function eventOf(type: string, session: FoundSession, nowMs: number) {
   }
 }
 
-function tableOf(found: readonly FoundSession[], isEnd: boolean, nowMs: number): string {
+function tableOf(found: readonly FoundSession[], isEnd: boolean, { now, stdout }: CliContext): string {
+  const nowMs = now()
   const rows = found.map(({ name, cluster, hosts, shells, terminal, detachedMs, endsAtMs }) => [
     name,
     cluster,
@@ -100,7 +101,7 @@ function tableOf(found: readonly FoundSession[], isEnd: boolean, nowMs: number):
         : `detached ${timeText(detachedMs, nowMs)}`,
     endsAtMs === undefined || isEnd ? '' : untilText(endsAtMs, nowMs),
   ])
-  return formatTable(['NAME', 'CLUSTER', 'HOSTS', 'SHELLS', 'TERMINAL', 'ENDS'], rows)
+  return formatTable(['NAME', 'CLUSTER', 'HOSTS', 'SHELLS', 'TERMINAL', 'ENDS'], rows, stdout)
 }
 
 /** `muster`: a new console, unless the user wants the detached one that has the same hosts. */

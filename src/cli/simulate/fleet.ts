@@ -13,7 +13,7 @@ import {
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { formatBar, formatTable } from '../output/table.ts'
+import { formatBar, formatTable, type TableOutput } from '../output/table.ts'
 import { oneOf, POLICY_NAMES, policyOption, readTrace, rounded } from './input.ts'
 
 type FleetOptions = GlobalOptions & {
@@ -74,7 +74,7 @@ Examples:
       ]
     })
     const header = ['POLICY', 'HOSTS', 'GANGS', 'PLACED/s', 'P50 µs', 'P99 µs', 'MEMORY', 'GPUS ALLOCATED']
-    if (!json) context.stdout.write(formatTable(header, rows))
+    if (!json) context.stdout.write(formatTable(header, rows, context.stdout))
     return EXIT.ok
   },
 }
@@ -108,12 +108,17 @@ Examples:
       }
       const ratios = { meanRatio: rounded(mean, 4), minimumRatio: rounded(minimum, 4) }
       context.stdout.write(jsonLine({ type: 'simulation', policy, ...ratios }, context))
-    } else context.stdout.write(formatResults(results, mean, minimum))
+    } else context.stdout.write(formatResults(results, mean, minimum, context.stdout))
     return EXIT.ok
   },
 }
 
-function formatResults(results: readonly GangResult[], mean: number | undefined, minimum: number | undefined): string {
+function formatResults(
+  results: readonly GangResult[],
+  mean: number | undefined,
+  minimum: number | undefined,
+  out: TableOutput,
+): string {
   const ratio = (value: number | undefined) => (value === undefined ? '' : value.toFixed(4))
   const rows = results.map(({ name, gpuPercent, ratioToBest, placed, gangs }) => [
     name,
@@ -122,7 +127,7 @@ function formatResults(results: readonly GangResult[], mean: number | undefined,
     ratio(ratioToBest),
     formatBar([[gpuPercent / 100, '█']], 20),
   ])
-  const table = formatTable(['INSTANCE', 'PLACED', 'GPUS ALLOCATED %', 'RATIO TO BEST', ''], rows)
+  const table = formatTable(['INSTANCE', 'PLACED', 'GPUS ALLOCATED %', 'RATIO TO BEST', ''], rows, out)
   return mean === undefined
     ? table
     : `${table}\nRatio to the best known placement: ${ratio(mean)} on average, ${ratio(minimum)} at least.\n`

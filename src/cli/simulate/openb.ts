@@ -14,7 +14,7 @@ import { percentile, type ReplayResult, replayArrivals } from '../../scheduler/s
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { formatBar, formatCurves, formatTable } from '../output/table.ts'
+import { formatBar, formatCurves, formatTable, type TableOutput } from '../output/table.ts'
 import { POLICY_NAMES, policyOption, readTrace, rounded } from './input.ts'
 
 type Options = GlobalOptions & {
@@ -100,7 +100,7 @@ function replayAll({ hosts, pods, arrivals }: Case, options: Options, context: C
     if (options.json) context.stdout.write(jsonLine(replayJson(name, options, result), context))
     return { name, result }
   })
-  if (!options.json) context.stdout.write(formatReplays(results))
+  if (!options.json) context.stdout.write(formatReplays(results, context.stdout))
 }
 
 function replayJson(policy: string, { variant, seed }: Options, result: ReplayResult): object {
@@ -127,7 +127,10 @@ function placementsPerSecond({ placements, durationsUs }: ReplayResult): number 
 const FIRST_SHOWN = 80
 const LAST_SHOWN = 130
 
-function formatReplays(results: readonly { readonly name: string; readonly result: ReplayResult }[]): string {
+function formatReplays(
+  results: readonly { readonly name: string; readonly result: ReplayResult }[],
+  out: TableOutput,
+): string {
   const percent = (value: number | undefined) => (value === undefined ? '' : value.toFixed(2))
   const table = formatTable(
     ['POLICY', 'ALLOCATED AT 100 %', 'AT 130 %', 'PLACED', 'DROPPED', 'PLACED/s', 'P50 µs', 'P99 µs'],
@@ -141,6 +144,7 @@ function formatReplays(results: readonly { readonly name: string; readonly resul
       percentile(result.durationsUs, 0.5).toFixed(1),
       percentile(result.durationsUs, 0.99).toFixed(1),
     ]),
+    out,
   )
   const shown = Array.from({ length: LAST_SHOWN - FIRST_SHOWN + 1 }, (_, index) => FIRST_SHOWN + index)
   const width = Math.max(...results.map(({ name }) => name.length))
@@ -148,11 +152,11 @@ function formatReplays(results: readonly { readonly name: string; readonly resul
   const curves = formatCurves(rows, 78, 98)
   const axis = `${' '.repeat(width)}  ${String(FIRST_SHOWN).padEnd(20)}100${' '.repeat(25)}${LAST_SHOWN} % requested\n`
   const [first] = results
-  return `${table}\nGPUs allocated (78 to 98 %) as more and more are requested:\n${curves}${axis}${first ? `\n${formatFleet(first.result, first.name)}` : ''}`
+  return `${table}\nGPUs allocated (78 to 98 %) as more and more are requested:\n${curves}${axis}${first ? `\n${formatFleet(first.result, first.name, out)}` : ''}`
 }
 
 /** The GPUs of each model at the end: full, shared in part, idle. */
-function formatFleet({ cluster }: ReplayResult, name: string): string {
+function formatFleet({ cluster }: ReplayResult, name: string, out: TableOutput): string {
   const rows = cluster.models.map((model, number) => {
     const lefts = [...cluster.deviceLeftMilli].filter((_, device) => cluster.deviceModel[device] === number)
     const full = lefts.filter((left) => left === 0).length
@@ -165,7 +169,7 @@ function formatFleet({ cluster }: ReplayResult, name: string): string {
     )
     return [model, String(lefts.length), bar, `${full} full, ${partly} partly used, ${idle} idle`]
   })
-  return `At the end, with ${name} (█ full ▒ partly used · idle):\n${formatTable(['MODEL', 'GPUS', '', ''], rows)}`
+  return `At the end, with ${name} (█ full ▒ partly used · idle):\n${formatTable(['MODEL', 'GPUS', '', ''], rows, out)}`
 }
 
 function churnAll({ hosts, pods }: Case, load: number, options: Options, context: CliContext): void {
@@ -193,5 +197,5 @@ function churnAll({ hosts, pods }: Case, load: number, options: Options, context
     formatBar([[result.allocationPercent / 100, '█']], 30),
   ]
   const header = ['POLICY', 'ALLOCATED, MEAN %', 'WAIT, MEAN h', 'LONGEST WAIT h', 'WAITED', '']
-  context.stdout.write(formatTable(header, results.map(cells)))
+  context.stdout.write(formatTable(header, results.map(cells), context.stdout))
 }

@@ -7,7 +7,7 @@ import { parseWorkloadLog, runLog, type SwfResult, scaleSubmitTimes } from '../.
 import { numberAbove0, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { jsonLine } from '../output/json-lines.ts'
-import { formatBar, formatCurves, formatTable } from '../output/table.ts'
+import { formatBar, formatCurves, formatTable, type TableOutput } from '../output/table.ts'
 import { policyOption, readTrace, rounded } from './input.ts'
 
 type QueueOptions = GlobalOptions & {
@@ -39,7 +39,7 @@ The file: {"hosts": [{"name", "cpu", "memoryGiB", "gpus"}], "jobs": [{"submitS",
       isPreempting: options.preempt ?? false,
       isFairShare: options.fairShare ?? false,
     })
-    context.stdout.write(options.json ? jsonLine(resultJson(result), context) : formatResult(result))
+    context.stdout.write(options.json ? jsonLine(resultJson(result), context) : formatResult(result, context.stdout))
     return EXIT.ok
   },
 }
@@ -50,7 +50,7 @@ function resultJson({ averageWaitByUserS, ...result }: QueueRunResult): object {
   return { type: 'simulation', ...Object.fromEntries(numbers), averageWaitByUserS: Object.fromEntries(byUser) }
 }
 
-function formatResult(result: QueueRunResult): string {
+function formatResult(result: QueueRunResult, out: TableOutput): string {
   const { jobs, impossible, preempted, averageWaitS, maximumWaitS, averageBoundedSlowdown } = result
   const percent = (value: number) => `${formatBar([[value / 100, '█']], 20)} ${value.toFixed(1)} %`
   const table = formatTable(
@@ -60,12 +60,13 @@ function formatResult(result: QueueRunResult): string {
         String,
       ),
     ],
+    out,
   )
   const users = [...result.averageWaitByUserS].map(([user, waitS]) => [user === '' ? '-' : user, waitS.toFixed(1)])
   return [
     table,
     `\nCores in use  ${percent(result.cpuPercent)}\nGPUs in use   ${percent(result.gpuPercent)}\n`,
-    users.length > 1 ? `\n${formatTable(['USER', 'WAIT, MEAN s'], users)}` : '',
+    users.length > 1 ? `\n${formatTable(['USER', 'WAIT, MEAN s'], users, out)}` : '',
   ].join('')
 }
 
@@ -102,7 +103,7 @@ Examples:
       if (options.json) context.stdout.write(jsonLine(rowJson(name, options.submitScale, result), context))
       return { name, result }
     })
-    if (!options.json) context.stdout.write(formatRows(rows))
+    if (!options.json) context.stdout.write(formatRows(rows, context.stdout))
     return EXIT.ok
   },
 }
@@ -121,7 +122,10 @@ function rowJson(policy: QueuePolicyName, submitScale: number, result: SwfResult
   }
 }
 
-function formatRows(rows: readonly { readonly name: QueuePolicyName; readonly result: SwfResult }[]): string {
+function formatRows(
+  rows: readonly { readonly name: QueuePolicyName; readonly result: SwfResult }[],
+  out: TableOutput,
+): string {
   const table = formatTable(
     ['POLICY', 'JOBS', 'WAIT, MEAN s', 'LONGEST WAIT s', 'BOUNDED SLOWDOWN', 'IN USE %'],
     rows.map(({ name, result }) => [
@@ -132,6 +136,7 @@ function formatRows(rows: readonly { readonly name: QueuePolicyName; readonly re
       result.averageBoundedSlowdown.toFixed(2),
       result.utilisationPercent.toFixed(2),
     ]),
+    out,
   )
   const longest = Math.max(1, ...rows.flatMap(({ result }) => result.queueLengths))
   const curves = rows.map(({ name, result }) => [name, halve(result.queueLengths)] as const)

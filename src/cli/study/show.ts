@@ -55,7 +55,7 @@ Examples:
         study.state.trouble ?? study.state.reason ?? '',
       ])
     const header = ['STUDY', 'STATE', 'METHOD', 'TRIALS', 'BEST', 'FAILED', 'PRUNED', 'OPEN', 'AGE', 'WHY']
-    context.stdout.write(formatTable(header, cells))
+    context.stdout.write(formatTable(header, cells, context.stdout))
     if (rows.length === 0) context.stdout.write('no studies. Create one with muster study create, or muster sweep.\n')
     else if (lease.owner(nowMs) === undefined && rows.some(({ study }) => study.state.kind === 'running'))
       context.stdout.write('\nno scheduler running. Run: muster job work\n')
@@ -127,7 +127,7 @@ SECONDS counts from the start of the trial's job; HOST names the GPUs behind a c
       trial.end?.reason ?? trial.stopping ?? '',
     ])
     const header = ['TRIAL', 'STATE', ...parameters, ...metrics.map((one) => one.name)]
-    context.stdout.write(formatTable([...header, 'SECONDS', 'HOST', 'JOB', 'WHY'], cells))
+    context.stdout.write(formatTable([...header, 'SECONDS', 'HOST', 'JOB', 'WHY'], cells, context.stdout))
     if (all.length === 0) context.stdout.write(`${name} has no trials yet\n`)
     else if (kept.length === 0) context.stdout.write('no such trials\n')
     else if (rows.length < kept.length) context.stdout.write(`\n${rows.length} of ${kept.length}: --limit shows more\n`)

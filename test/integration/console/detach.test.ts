@@ -112,7 +112,7 @@ describe('a console without its terminal', () => {
     await second.key('g')
     await second.expectOn('m1', /^line 1$/m)
     await second.key('q')
-    expect(muster('sessions', '--end', 'lab')).toMatch(/lab .* ended/)
+    expect(muster('sessions', '--end', 'lab')).toMatch(/lab\t.*\tended/)
     expect(await second.ended()).toEqual({ code: 0 })
     expect(second.modes).toMatchObject(UNTOUCHED)
     expect(second.screen().join('\n')).toMatch(/This console was ended by `muster sessions --end`\./)

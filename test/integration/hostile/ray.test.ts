@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'vitest'
+import { TERMINAL } from '../../../src/cli/output/table.ts'
 import { formatUsage } from '../../../src/cli/ray/watch.ts'
 import { openRay } from '../../../src/ops/ray/job-engine.ts'
 import { askForJobs, type RayJobEvent, type RayJobOrder } from '../../../src/ops/ray/jobs.ts'
@@ -111,7 +112,7 @@ describe('a hostile head of Ray', () => {
         expectNoDefect(words, 'the reason')
       }
       for (const usage of seen) {
-        const text = formatUsage(usage, NAMES)
+        const text = formatUsage(usage, NAMES, TERMINAL)
         expectPrintable(text.replaceAll('\n', ''), 'the table')
         if (/NaN|Infinity/.test(text))
           throw new Error(`the table has no numbers: ${/.*(NaN|Infinity).*/.exec(text)?.[0]}`)

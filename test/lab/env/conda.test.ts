@@ -42,7 +42,7 @@ describe.skipIf(!canRun)('muster env with a conda environment', { timeout: 200_0
   it('replaces the whole prefix, repairs another one, and restores the earlier one', async () => {
     const before = await Promise.all(lab.names.map((name) => exec(name, FILES)))
     const check = await env('check')
-    expect(check.stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+    expect(check.stdout.split('\n').map((line) => line.split('\t'))).toEqual([
       ['', 'what', 'm1', 'm2', 'm3'],
       ['blocker', 'environment', 'conda', 'not there', '='],
       ['risk', 'numpy', '1.26.4', '=', '1.25.0'],

@@ -133,7 +133,7 @@ describe.skipIf(!canRun)('the queue of jobs', { timeout: 240_000 }, () => {
     ])
     expect(rows.map(({ metrics: { acc } }) => acc)).toEqual([10.5, 11.5, 20.5, 21.5, 30.5, 31.5])
     await onHosts('rm -rf .local/state/muster/jobs/*')
-    expect((await job('results', first, '--sort', 'acc', '--limit', '1')).stdout).toMatch(/ 3 +1\.5 +3\.1 +31\.5$/m)
+    expect((await job('results', first, '--sort', 'acc', '--limit', '1')).stdout).toMatch(/\t3\t1\.5\t3\.1\t31\.5$/m)
   })
 
   it("works the same over the system's ssh", async () => {

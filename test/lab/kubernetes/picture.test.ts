@@ -101,9 +101,9 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('the picture of a real Kubern
     expect(foreign.shares).toMatchObject([{ node: await nodeOf('foreign', 'team-b'), cpuMilli: 500, devices: [0] }])
 
     const { stdout } = await queue.muster('pack')
-    expect(stdout).toMatch(/^HOST +GPUS/m)
-    expect(stdout).toMatch(/^\S+ NODE +GPUS +CORES +MEMORY/m)
-    expect(stdout).toMatch(/^w3 .*cordoned$/m)
+    expect(stdout).toMatch(/^HOST\tGPUS/m)
+    expect(stdout).toMatch(/^\S+ NODE\tGPUS\tCORES\tMEMORY/m)
+    expect(stdout).toMatch(/^w3\t.*cordoned$/m)
     expect(stdout).toMatch(new RegExp(`^waits: job ${waiting}: no node has room for it`, 'm'))
 
     await using console = await openConsole({ in: lab, args: ['--hosts', file] })
@@ -133,7 +133,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('the picture of a real Kubern
     expect(stdout).toMatch(
       /do not allow listing nodes: .*; the credentials allow listing pods only in the namespace default/,
     )
-    expect(stdout).toMatch(/^w[12] +\[\*{8}\] \[\*{8}\] +- +- +\*$/m)
+    expect(stdout).toMatch(/^w[12]\t\[\*{8}\] \[\*{8}\]\t-\t-\t\*\t$/m)
     expect(stdout).not.toContain('hidden')
   })
 

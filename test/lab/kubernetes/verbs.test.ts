@@ -87,7 +87,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
         ['w3', 0, 8000, ''],
       ])
       expect(rows.reduce((sum, { gpusUsed }) => sum + Number(gpusUsed), 0)).toBe(1)
-      expect((await muster(section, 'k8s', 'nodes')).stdout).toMatch(/^NODE +GPUS +CORES +MEMORY +PODS\nw1 +\d\/2/)
+      expect((await muster(section, 'k8s', 'nodes')).stdout).toMatch(/^NODE\tGPUS\tCORES\tMEMORY\tPODS\t\nw1\t\d\/2/)
       await waitUntil(() => proxies().length === 0, 'the end of kubectl')
       expect(await leftovers()).toBe('')
     })
@@ -98,6 +98,9 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
       kubernetes.print('before')
       const follower = start(section, 'k8s', 'logs', '-f', 'talker')
       await waitUntil(() => follower.output().includes('before'), 'the first line')
+      expect(jsonOf(await muster(section, 'k8s', 'logs', 'talker', '--json'))).toMatchObject([
+        { type: 'line', pod: 'talker', text: 'before' },
+      ])
       kubernetes.print('later')
       await waitUntil(() => follower.output().includes('later'), 'the next line')
       follower.child.kill('SIGKILL')
@@ -140,8 +143,12 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
       stdout: '',
       stderr: expect.stringContaining('big has printed nothing: no node has room for it'),
     })
+    expect(jsonOf(await muster(LOCAL, 'k8s', 'why', 'big', '--json'))).toMatchObject([{ type: 'why', kind: 'Pod' }])
+    expect(jsonOf(await muster(LOCAL, 'k8s', 'pods', '--json'))).toMatchObject([{ type: 'pod', name: 'big', gpus: 5 }])
     const { stdout } = await muster(LOCAL, 'k8s', 'pods')
-    expect(stdout).toMatch(/^POD +STATE +GPUS +AGE\s*\nbig +Pending +5 .*too few free GPUs/)
+    expect(stdout).toMatch(
+      /^NAMESPACE\tPOD\tSTATE\tNODE\tGPUS\tRESTARTS\tAGE\t\n\tbig\tPending\t\t5\t.*too few free GPUs/,
+    )
     expect(jsonOf(await muster(LOCAL, 'k8s', 'events', '--json'))).toContainEqual(
       expect.objectContaining({ type: 'event', name: 'big', reason: 'FailedScheduling', isWarning: true }),
     )
@@ -158,7 +165,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
     })
     const { stdout } = await muster(LOCAL, 'k8s', 'events')
     expect(stdout.split('\n').find((line) => line.includes('Pod/gone'))).toMatch(
-      new RegExp(`^${dayText(atMs)} \\d\\d:\\d\\d:\\d\\d +Pod/gone +Killing +from the day before$`),
+      new RegExp(`^${dayText(atMs)} \\d\\d:\\d\\d:\\d\\d\t\tPod/gone\t\tKilling\tfrom the day before$`),
     )
   })
 

@@ -26,7 +26,7 @@ describe.skipIf(!canRun)('muster launch check', { timeout: 120_000 }, () => {
 
   it('finds hosts that are ready, and leaves nothing there', async () => {
     const { code, stdout } = await check('--', 'python3 -c pass')
-    expect(stdout).toMatch(/^m2 +1 +eth0 +1500 +3\.\d+\.\d+ +mpi4py +\d+ +yes /m)
+    expect(stdout).toMatch(/^m2\t1\teth0\t1500\t3\.\d+\.\d+\tmpi4py\t\t\d+\tyes\t/m)
     expect(stdout).toMatch(/^m\[1-2\]: ready to start$/m)
     expect(code).toBe(0)
     for (const host of lab.hosts)
@@ -77,7 +77,7 @@ describe.skipIf(!canRun)('muster launch check', { timeout: 120_000 }, () => {
       '/srv/torch_all_reduce.py',
     ] as const
     const { code, stdout } = await muster('launch', 'check', 'torchrun', ...words)
-    expect(stdout).toMatch(/^m1 +0 +eth0 +1500 +3\.\d+\.\d+ +1\.13\S* +\d+ /m)
+    expect(stdout).toMatch(/^m1\t0\teth0\t1500\t3\.\d+\.\d+\t1\.13\S*\t\S*\t\d+\t/m)
     expect(stdout).toMatch(/^m\[1-2\]: ready to start$/m)
     expect(code).toBe(0)
   })

@@ -38,7 +38,7 @@ describe.skipIf(!canRun)('a server launched by vllm', { timeout: 120_000 }, () =
     const { seen } = queue.work()
     await seen(isJob(id, 'running'))
     expect(await ready(id)).toMatch(/^http:\/\/10\.81\.0\.1:46\d{3}\/v1$/)
-    expect((await queue.job('list')).stdout).toMatch(new RegExp(`^${id} +ready `, 'm'))
+    expect((await queue.job('list')).stdout).toMatch(new RegExp(`^${id}\tready\t`, 'm'))
     expect([await output(id, 0), await output(id, 1)]).toEqual(
       [0, 1].map((rank) => `rank ${rank} model Qwen/Qwen3-0.6B gpus 0,1,2,3 card eth0\n`),
     )

@@ -162,7 +162,7 @@ describe.skipIf(!canRun)('muster left', { timeout: 400_000 }, () => {
     const listed = await muster('bare.yaml', 'left')
     expect([listed.code, listed.stderr]).toEqual([0, ''])
     expect(listed.stdout).not.toContain('\u001b')
-    expect(listed.stdout).toMatch(/^m1 +copy +left +4\.0 KiB .*\.muster-0123456789abcdef\.m1\.9999999$/m)
+    expect(listed.stdout).toMatch(/^m1\tcopy\tleft\t4\.0 KiB\t.*\.muster-0123456789abcdef\.m1\.9999999$/m)
     await waitUntil(
       async () => !(await left('bare.yaml')).some(({ area, state }) => area === 'copy' && state === 'used'),
       'the end of the copy on the host',

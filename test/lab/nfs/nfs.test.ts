@@ -108,7 +108,7 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     await waitUntil(async () => (await place()) !== '', 'the measurement to write', 60_000)
     const name = (await place()).replace('/data', '')
     const listed = async () => (await lab.run(muster('left', '--area', 'nfs'), { timeoutMs })).stdout
-    expect(await listed()).toMatch(new RegExp(`^m9 +nfs +used .*${name} \\(it changed less than 3 minutes ago`, 'm'))
+    expect(await listed()).toMatch(new RegExp(`^m9\tnfs\tused\t.*${name} \\(it changed less than 3 minutes ago`, 'm'))
     // Kills the script and its programs.
     await m8.mustExec(
       'until p=$(pgrep -x dd | head -n 1) && s=$(ps -o sid= -p "$p"); do :; done; pkill -9 -s $s || kill -9 $p',

@@ -50,8 +50,8 @@ describe.skipIf(!canRun)('connections that hosts.yaml keeps warm', () => {
       await muster(...verb)
       expect(logins('m1')).toBe(before + 1)
     }
-    expect((await muster('hosts', '--persisted')).stdout).toMatch(/^m1 /m)
-    expect((await muster('hosts', '--stop')).stdout).toMatch(/^m1 .*stopped/m)
+    expect((await muster('hosts', '--persisted')).stdout).toMatch(/^m1\t/m)
+    expect((await muster('hosts', '--stop')).stdout).toMatch(/^m1\t.*stopped/m)
     await waitUntil(
       () =>
         lab

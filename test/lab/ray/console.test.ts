@@ -142,7 +142,7 @@ ray: { head: m10, workers: "m[8-9]", port: 6333, object_store: 100MB, env: { ${V
     await command('ray stop long')
     await console.expectScreen(/long: stopped/, RUNNING)
     await waitUntil(() => sleepers().length === 0, 'the end of the job', 60_000)
-    await waitUntil(async () => /^long +STOPPED /m.test((await muster('ray', 'jobs')).stdout), 'it to be listed so')
+    await waitUntil(async () => /^long\tSTOPPED\t/m.test((await muster('ray', 'jobs')).stdout), 'it to be listed so')
     await command('ray jobs')
     await console.expectScreen(/long +STOPPED /, RUNNING)
     await console.key('x')

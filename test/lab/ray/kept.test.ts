@@ -165,7 +165,7 @@ ray:
     expect(job).toMatchObject({ code: 0, stdout: expect.stringContaining(`${WORD}\n`) })
     await waitUntil(async () => {
       const { stdout } = await muster('c1', 'ray', 'watch', '--once')
-      return /^c1 \(head\) +0\/2 /m.test(stdout) && /^c2 +0\/3 /m.test(stdout)
+      return /^c1 \(head\)\t0\/2\t/m.test(stdout) && /^c2\t0\/3\t/m.test(stdout)
     }, 'the nodes to be free again')
     // Whoever stops to look leaves nothing there: Docker would.
     const looks = async () => await lab.host('c1').exec('docker exec node pgrep -f view=summary')

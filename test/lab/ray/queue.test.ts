@@ -98,7 +98,7 @@ ray: { head: m10, workers: m8, port: 6333, object_store: 100MB, env: { ${VARIABL
     await waitUntil(async () => /^loss: +4$/m.test(await shown()), 'its metric', 60_000)
     await waitUntil(async () => {
       const { stdout } = await muster('ray', 'watch', '--once')
-      return /^m10 \(head\) +\S+ +2\/2 /m.test(stdout) && /^m8 +\S+ +2\/2 /m.test(stdout)
+      return /^m10 \(head\)\t\S+\t2\/2\t/m.test(stdout) && /^m8\t\S+\t2\/2\t/m.test(stdout)
     }, 'both nodes to be full')
     const lines = (await muster('pack', '--engine', 'ray', '--json')).stdout.trim().split('\n')
     const nodes = lines.map((line) => JSON.parse(line)).filter(({ type }) => type === 'node')

@@ -197,11 +197,11 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     expect(job.stderr).toContain('muster: job one: Job entrypoint command failed with exit code 3\n')
     expect(job.code).toBe(3)
     const jobs = await ray('jobs')
-    expect(jobs.stdout).toMatch(/^one +FAILED .* python job\.py 'c d'$/m)
+    expect(jobs.stdout).toMatch(/^one\tFAILED\t.*\tpython job\.py 'c d'$/m)
     expect((await ray('logs', 'one')).stdout).toBe(job.stdout)
     await waitUntil(async () => {
       const { stdout } = await ray('watch', '--once')
-      return /^m10 \(head\) +0\/4 /m.test(stdout) && /^m8 +0\/16 .* 0\/2 /m.test(stdout)
+      return /^m10 \(head\)\t0\/4\t/m.test(stdout) && /^m8\t0\/16\t.*\t0\/2\t/m.test(stdout)
     }, 'the nodes to be free again')
   })
 
@@ -209,7 +209,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     const job = await ray('submit', '--no-wait', '--id', 'two', '--', 'sleep', 'infinity')
     expect(job).toMatchObject({ code: 0, stderr: 'muster: job two\n' })
     expect(await ray('stop', 'two')).toMatchObject({ code: 0, stdout: 'two: stopped\n' })
-    await waitUntil(async () => /^two +STOPPED /m.test((await ray('jobs')).stdout), 'the end of the job')
+    await waitUntil(async () => /^two\tSTOPPED\t/m.test((await ray('jobs')).stdout), 'the end of the job')
   })
 
   it('restarts a worker, and leaves the others alone', async () => {
@@ -286,7 +286,7 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
       stdout: expect.stringContaining('ray · m10: 3 nodes are alive'),
     })
     // Its summary of nodes is some seconds behind.
-    await untilWatchShows(/^m9 +0\/16 /m)
+    await untilWatchShows(/^m9\t0\/16\t/m)
   })
 
   it('stops every process of the cluster and no other', async () => {

@@ -25,7 +25,7 @@ describe.skipIf(!canRun)('hosts that cannot be used', () => {
 
   it('do not exist: the exit code is 0', async () => {
     const { code, stdout } = await check()
-    expect(stdout.match(/ yes, \d+ ms/g)).toHaveLength(3)
+    expect(stdout.match(/\tyes, \d+ ms/g)).toHaveLength(3)
     expect(code).toBe(0)
   })
 
@@ -33,9 +33,9 @@ describe.skipIf(!canRun)('hosts that cannot be used', () => {
     await lab.host('m2').linkDown()
     await lab.host('m3').killSshd()
     const { code, stdout } = await check()
-    expect(stdout).toMatch(/^m1 .* yes/m)
-    expect(stdout).toMatch(/^m2 .*unreachable: .*root@10\.81\.0\.2:22.*(no answer within 10 s|no route to the host)/m)
-    expect(stdout).toMatch(/^m3 .*unreachable: .*root@10\.81\.0\.3:22.*connection refused.*Check the port/m)
+    expect(stdout).toMatch(/^m1\t.*\tyes/m)
+    expect(stdout).toMatch(/^m2\t.*unreachable: .*root@10\.81\.0\.2:22.*(no answer within 10 s|no route to the host)/m)
+    expect(stdout).toMatch(/^m3\t.*unreachable: .*root@10\.81\.0\.3:22.*connection refused.*Check the port/m)
     expect(code).toBe(4)
   })
 
@@ -44,15 +44,15 @@ describe.skipIf(!canRun)('hosts that cannot be used', () => {
     const foreign = first.split(' ').slice(1).join(' ')
     writeFileSync(ssh('known_hosts'), [first, `m2,10.81.0.2 ${foreign}`, rest[1], ''].join('\n'))
     const { code, stdout } = await check()
-    expect(stdout).toMatch(/^m2 .*refused: .*host key has changed.*ssh-keygen.* -R /m)
-    expect(stdout).toMatch(/^m3 .* yes/m)
+    expect(stdout).toMatch(/^m2\t.*refused: .*host key has changed.*ssh-keygen.* -R /m)
+    expect(stdout).toMatch(/^m3\t.*\tyes/m)
     expect(code).toBe(4)
   })
 
   it('do not accept our key: refused', async () => {
     await lab.host('m2').exec('rm .ssh/authorized_keys')
     const { code, stdout } = await check()
-    expect(stdout).toMatch(/^m2 .*refused: /m)
+    expect(stdout).toMatch(/^m2\t.*refused: /m)
     expect(code).toBe(4)
   })
 
@@ -60,7 +60,7 @@ describe.skipIf(!canRun)('hosts that cannot be used', () => {
     rmSync(ssh('known_hosts'))
     mkdirSync(ssh('known_hosts'))
     const { code, stdout } = await check()
-    expect(stdout).not.toMatch(/ yes/)
+    expect(stdout).not.toMatch(/\tyes/)
     expect(stdout).toContain('known_hosts')
     expect(code).not.toBe(0)
   })
@@ -68,7 +68,7 @@ describe.skipIf(!canRun)('hosts that cannot be used', () => {
   it('are not offered a key file that others can read', async () => {
     chmodSync(ssh('id_ed25519'), 0o644)
     const { code, stdout } = await check()
-    expect(stdout).not.toMatch(/ yes/)
+    expect(stdout).not.toMatch(/\tyes/)
     expect(stdout).toMatch(/chmod 600/)
     expect(code).not.toBe(0)
   })

@@ -76,12 +76,12 @@ describe.skipIf(!canRun)('the picture of a real Slurm', { timeout: 240_000 }, ()
     expect([...holders.values()].flat()).toHaveLength(4)
 
     const { stdout } = await queue.muster('pack')
-    expect(stdout).toMatch(/^SLURM NODE +GPUS +CORES +MEMORY/m)
+    expect(stdout).toMatch(/^SLURM NODE\tGPUS\tCORES\tMEMORY/m)
     expect(stdout).toMatch(/^\* 1 other job$/m)
     expect(stdout).toMatch(new RegExp(`^waits: job ${waiting}: .*\\((Resources|Priority)\\)$`, 'm'))
 
     await slurm.run('scontrol update nodename=n3 state=drain reason=test')
-    expect((await queue.muster('pack', '--engine', 'slurm')).stdout).toMatch(/^n3 .*idle\+drain$/m)
+    expect((await queue.muster('pack', '--engine', 'slurm')).stdout).toMatch(/^n3\t.*idle\+drain$/m)
 
     await using console = await openConsole({ in: lab, args: ['--hosts', file] })
     await console.leader('4')

@@ -25,9 +25,13 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 
-const hosts = (args: readonly string[], { stdin, check }: { stdin?: string; check?: CheckHosts } = {}) =>
+const hosts = (
+  args: readonly string[],
+  { stdin, check, isTerminal = true }: { stdin?: string; check?: CheckHosts; isTerminal?: boolean } = {},
+) =>
   runMuster(['hosts', ...args], {
     directory,
+    isTerminal,
     stdin: stdin === undefined ? [] : [stdin],
     // No PATH: the library reads ssh_config, and no ssh is started.
     environment: { HOME: directory },
@@ -55,6 +59,12 @@ describe('muster hosts', () => {
       ].join('\n'),
     )
     expect(exitCode).toBe(0)
+  })
+
+  test('is separated by tabs without a terminal, and has all columns', async () => {
+    expect((await hosts(['m10,here'], { isTerminal: false })).output).toMatch(
+      /^NAME\tADDRESS\tPORT\tUSER\tTRANSPORT\tVIA\tGROUPS\nm10\t192\.168\.1\.10\t22\troot\tssh2\t\tall-but-me\nhere\tthis machine\t\t\S+\tlocal\t\t\n$/,
+    )
   })
 
   test('leaves out a column that says nothing', async () => {

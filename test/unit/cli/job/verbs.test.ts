@@ -151,7 +151,7 @@ describe('muster job', () => {
       read(2, { loss: '2' })
     }
     const lines = async (...args: readonly string[]) =>
-      (await job(['results', '2', ...args])).output.split('\n').map((line) => line.replaceAll(/ +/g, ' '))
+      (await job(['results', '2', ...args])).output.split('\n').map((line) => line.replaceAll('\t', ' '))
     expect(await lines()).toEqual([
       'JOB STATE lr acc loss',
       '2 queued 0.2 0.9 2',
@@ -230,8 +230,8 @@ describe('muster job', () => {
     columns.splice(-1, 0, { title: 'TRIES', width: 6, text: ({ attempt }) => `no. ${attempt}` })
     try {
       const [header, row] = (await job(['list'])).output.split('\n')
-      expect(header?.split(/ {2,}/)).toEqual(['JOB', 'STATE', 'RAN', 'ON', 'ASKS FOR', 'TRIES', 'NAME'])
-      expect(row?.split(/ {2,}/)).toEqual(['1', 'queued', '-', '-', '1 CPU', 'no. 1', 'one'])
+      expect(header?.split('\t')).toEqual(['JOB', 'STATE', 'RAN', 'ON', 'USER', 'ASKS FOR', 'TRIES', 'NAME'])
+      expect(row?.split('\t').toSpliced(4, 1)).toEqual(['1', 'queued', '-', '-', '1 CPU', 'no. 1', 'one'])
     } finally {
       columns.splice(-2, 1)
     }
@@ -281,7 +281,7 @@ test('muster pack tells what is declared, and of what nobody knows yet that it i
     join(directory, 'hosts.yaml'),
     `cluster: lab\nhosts: { m1: { transport: local }, m2: ${resources('cpu: 4, gpu: 1')}, m3: ${resources('cpu: 0, memory: 1GiB')} }\n`,
   )
-  const { output } = await muster(['pack', '--engine', 'embedded'])
+  const { output } = await runMuster(['pack', '--engine', 'embedded'], { directory, isTerminal: true })
   expect(output.split('\n').slice(1, 4)).toEqual([
     'm1    -           -                 -',
     'm2    [········]  ············ 0/4  -',

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { BringUpReport } from '../../../../src/cli/bring-up/report.ts'
 import type { CliContext } from '../../../../src/cli/command-line/verb.ts'
 import { formatLeft, leftEvent } from '../../../../src/cli/left/left.ts'
+import { TERMINAL } from '../../../../src/cli/output/table.ts'
 import type { HostLeftover } from '../../../../src/ops/kernel/left.ts'
 import { ROOT } from '../../../support/console-options.ts'
 
@@ -18,7 +19,7 @@ const items: readonly HostLeftover[] = [
 ]
 
 it('shows one line for each thing, with its size, its age and why it stays', () => {
-  expect(formatLeft(items, 220_000)).toBe(`HOST  AREA  STATE  SIZE     CHANGED    WHAT
+  expect(formatLeft(items, 220_000, TERMINAL)).toBe(`HOST  AREA  STATE  SIZE     CHANGED    WHAT
 m1    copy  left   4.0 KiB  2 min ago  unfinished copy: /a\\x0a\\x1b[2J
 m2    env   used                       environment: ~/lab (process 7 uses it)
 `)

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { TERMINAL } from '../../../../src/cli/output/table.ts'
 import { formatRay, formatRayJson } from '../../../../src/cli/pack/ray.ts'
 import { parseClusterUsage } from '../../../../src/ops/ray/usage.ts'
 
@@ -19,7 +20,7 @@ const NAMES = new Map([
 describe('what Ray has placed', () => {
   it('is shown as nodes with letters of placement groups, the jobs they belong to, and what waits', () => {
     if (usage === undefined) throw new Error('the fixture is no answer')
-    const lines = formatRay(usage, NAMES, ({ name }) => (name === 'keep' ? 17 : undefined)).split('\n')
+    const lines = formatRay(usage, NAMES, ({ name }) => (name === 'keep' ? 17 : undefined), TERMINAL).split('\n')
     expect(lines).toEqual([
       'RAY NODE  GPUS                   CORES             MEMORY                       OF',
       'm10       [········]             ████████████ 4/4  ············ 0 B / 22.6 GiB  B*',

@@ -45,16 +45,16 @@ const OPENRLHF = 'openrlhf --actor 1x4 --ref 1x4 --critic 1x2 --reward 1x2 --vll
 test('draws groups on hosts, and says what waits, for which job, and what helps', async () => {
   expect(await plan(...OPENRLHF)).toMatchObject({
     exitCode: 0,
-    output: expect.stringMatching(/^reward +2 × \{GPU 1, CPU 1\} +PACK +m3: 2 3$[\s\S]*^It fits now\.$/m),
+    output: expect.stringMatching(/^reward\t2 × \{GPU 1, CPU 1\}\tPACK\tm3: 2 3$[\s\S]*^It fits now\.$/m),
   })
   await submitJob()
   const { exitCode, output } = await plan(...OPENRLHF)
   expect(exitCode).toBe(6)
-  expect(output).toBe(`GROUP      BUNDLES             STRATEGY  HOST: GPUS
-actor+ref  4 × {GPU 1, CPU 1}  PACK      m1: 0 1 2 3
-vllm       4 × {GPU 1, CPU 1}  PACK      m2: 0 1 2 3
-critic     2 × {GPU 1, CPU 1}  PACK      waits: needs 2 GPUs, 0 free
-reward     2 × {GPU 1, CPU 1}  PACK      not asked for yet
+  expect(output).toBe(`GROUP\tBUNDLES\tSTRATEGY\tHOST: GPUS
+actor+ref\t4 × {GPU 1, CPU 1}\tPACK\tm1: 0 1 2 3
+vllm\t4 × {GPU 1, CPU 1}\tPACK\tm2: 0 1 2 3
+critic\t2 × {GPU 1, CPU 1}\tPACK\twaits: needs 2 GPUs, 0 free
+reward\t2 × {GPU 1, CPU 1}\tPACK\tnot asked for yet
 It does not fit now: no place for critic, and the job hangs with 8 GPUs held.
 It fits when job 1 ends (it holds m3: 4 GPUs until about 14:20).
 Keep it in the queue until then: muster job submit --engine ray --needs '12x{GPU:1,CPU:1} PACK'
@@ -128,8 +128,8 @@ test('says that a line has no option that matters', async () => {
 
 test('folds equal trials into rows', async () => {
   const { output } = await plan('tune', '--samples', '20', '--gpu', '1', '--cpu', '2')
-  expect(output).toMatch(/^trial ×12 +1 × \{GPU 1, CPU 2\} +PACK +m\[1-3\]: 0 1 2 3$/m)
-  expect(output).toMatch(/^trial ×8 .*waits: needs 1 GPU, 0 free$/m)
+  expect(output).toMatch(/^trial ×12\t1 × \{GPU 1, CPU 2\}\tPACK\tm\[1-3\]: 0 1 2 3$/m)
+  expect(output).toMatch(/^trial ×8\t.*waits: needs 1 GPU, 0 free$/m)
   expect(output).toContain('It fits now: 12 of 20 at once, the others wait until these end.')
 })
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { TERMINAL } from '../../../../src/cli/output/table.ts'
 import { formatUsage } from '../../../../src/cli/ray/watch.ts'
 import { parseClusterUsage, parseDemands, parseNodeUsages } from '../../../../src/ops/ray/usage.ts'
 
@@ -17,7 +18,7 @@ const usage = parseClusterUsage({
 describe('the state of a cluster', () => {
   it('is shown by node, with what waits and why', () => {
     if (usage === undefined) throw new Error('the fixture is no answer')
-    expect(formatUsage(usage, new Map([['10.77.0.11', 'm10']])).split('\n')).toEqual([
+    expect(formatUsage(usage, new Map([['10.77.0.11', 'm10']]), TERMINAL).split('\n')).toEqual([
       'NODE        CPU  GPU    MEMORY        SPECIAL_RES  OBJECTS       BUSY  USED MEMORY',
       'm10 (head)  4/4  0/1    0 B/22.6 GiB  1/2          0 B/95.4 MiB  26 %  1.5 GiB/23.5 GiB',
       '10.77.0.12  7/8  0.5/2  0 B/22.4 GiB               0 B/95.4 MiB  41 %  1.6 GiB/23.5 GiB',
@@ -52,7 +53,7 @@ describe('the state of a cluster', () => {
       const found = parseClusterUsage(bodies(autoscaler))
       if (found === undefined) throw new Error('the fixture is no answer')
       // The order of groups and resources is nobody's promise, and the load went on.
-      const text = formatUsage(found, new Map([['10.77.0.11', 'm10']])).replaceAll(/ \d+ %/g, ' n %')
+      const text = formatUsage(found, new Map([['10.77.0.11', 'm10']]), TERMINAL).replaceAll(/ \d+ %/g, ' n %')
       return text.replace('1 CPU, 0.5 GPU', '0.5 GPU, 1 CPU').split('\n').toSorted()
     })
     expect(one).toEqual(other)

@@ -20,7 +20,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true }))
 
-const muster = (...args: readonly string[]) => runMuster(args, { directory, now: () => NOW })
+const muster = (...args: readonly string[]) => runMuster(args, { directory, isTerminal: true, now: () => NOW })
 const study = (...args: readonly string[]) => muster('study', ...args)
 const openStore = () => new JobStore(join(directory, '.local', 'state', 'muster', 'jobs', 'lab.db'))
 

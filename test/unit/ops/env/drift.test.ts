@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { formatDrift } from '../../../../src/cli/env/check.ts'
+import { TERMINAL } from '../../../../src/cli/output/table.ts'
 import { driftOf, itemsOf } from '../../../../src/ops/env/drift.ts'
 import {
   differingPart,
@@ -66,7 +67,7 @@ describe('the table of drift', () => {
   )
 
   it('has one column for equal hosts', () => {
-    expect(formatDrift(drift, 80)).toBe(
+    expect(formatDrift(drift, 80, TERMINAL)).toBe(
       [
         '         what         m1      m[2-3]  m4',
         'blocker  environment  venv    =       not there',
@@ -77,7 +78,7 @@ describe('the table of drift', () => {
   })
 
   it('has one line per item if columns are too wide', () => {
-    expect(formatDrift(drift, 44)).toBe(
+    expect(formatDrift(drift, 44, TERMINAL)).toBe(
       [
         '         what         m1      others',
         'blocker  environment  venv    m4 not there',
@@ -88,7 +89,7 @@ describe('the table of drift', () => {
   })
 
   it('has one line per value if that is too wide, too', () => {
-    expect(formatDrift(drift, 30)).toBe(
+    expect(formatDrift(drift, 30, TERMINAL)).toBe(
       [
         'blocker  environment',
         '           m1 venv',
