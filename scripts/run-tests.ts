@@ -3,6 +3,7 @@
  * is `N passed, N failed`. The tests start the program thousands of times: as it is installed, that takes a third of the time.
  */
 import { join } from 'node:path'
+import { SeenOutput } from '../test/support/json-output.ts'
 import { vitest } from '../test/support/vitest-run.ts'
 import { bundle } from './build.ts'
 
@@ -17,4 +18,11 @@ if (!isLinux) process.stderr.write('the integration and lab tests need Linux and
 const most = isLinux ? ['--project=!heavy'] : ['--project=unit', '--project=unit-isolated']
 const projects = args.some((arg) => arg.startsWith('--project')) ? [] : most
 const environment = { MUSTER_TEST_PROGRAM: join(directory, 'main.js') }
+const isWhole = isLinux && args.length === 0 && process.env.MUSTER_LAB === 'required'
+using seen = isWhole ? new SeenOutput() : undefined
 process.exitCode = await vitest([...projects, ...args], environment, { repeatsFailed: process.env.CI === 'true' })
+const missing = (await seen?.missing()) ?? []
+if (missing.length > 0) {
+  process.stderr.write(`no test has seen what these verbs print with --json: ${missing.join(', ')}\n`)
+  process.exitCode = 1
+}

@@ -1,7 +1,8 @@
 /** What `--json` printed, checked against the schema of its verb: every test that reads such output is a test of its schema. */
-import { appendFileSync, existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { z } from 'zod'
+import { verbsIn } from '../../scripts/verbs-in.ts'
 import { splitJsonFields } from '../../src/cli/command-line/json-fields.ts'
 import { TAKES_A_VALUE } from '../../src/cli/command-line/options.ts'
 import type { Verb, VerbTable } from '../../src/cli/command-line/verb.ts'
@@ -9,7 +10,32 @@ import type { ObjectShape } from '../../src/cli/schemas/shape.ts'
 import { VERBS } from '../../src/cli/verbs.ts'
 
 /** Exists while all tests run: the schemas and types of lines that were seen, `job-list.schema.json job`. */
-export const SEEN_FILE = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'muster-json-output')
+const SEEN_FILE = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'muster-json-output')
+
+/** From now on it is noted whose output tests see. */
+export class SeenOutput implements Disposable {
+  constructor() {
+    mkdirSync(dirname(SEEN_FILE), { recursive: true })
+    writeFileSync(SEEN_FILE, '')
+    // Tests start the program as other users, too.
+    chmodSync(SEEN_FILE, 0o666)
+  }
+
+  /** Verbs with --json of which no test has seen a line. */
+  async missing(): Promise<readonly string[]> {
+    const seen = new Set(
+      readFileSync(SEEN_FILE, 'utf8')
+        .split('\n')
+        .map((line) => line.split(' ')[0]),
+    )
+    const verbs = await Promise.all(verbsIn().map(async ([path, verb]) => [path, await verb.output?.()] as const))
+    return verbs.flatMap(([path, schema]) => (schema === undefined || seen.has(schema.$id) ? [] : [path]))
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(SEEN_FILE, { force: true })
+  }
+}
 
 type Found = { readonly path: string; readonly verb: Verb }
 

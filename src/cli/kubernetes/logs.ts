@@ -76,7 +76,12 @@ function writerOf(pod: string, { json }: LogsOptions, context: CliContext) {
       () => stderr.write(`muster: a line of more than ${MOST_LINE} characters is left out\n`),
       MOST_LINE,
     )
-    return (bytes: Uint8Array | undefined) => lines.push(bytes === undefined ? `${textOf(bytes)}\n` : textOf(bytes))
+    let isLineOpen = false
+    return (bytes: Uint8Array | undefined) => {
+      const text = textOf(bytes)
+      if (text !== '') isLineOpen = !text.endsWith('\n')
+      lines.push(bytes === undefined && isLineOpen ? `${text}\n` : text)
+    }
   }
   if (stdout.isTTY) return (bytes: Uint8Array | undefined) => void stdout.write(printableLines(textOf(bytes)))
   return (bytes: Uint8Array | undefined) => void (bytes && stdout.write(bytes))

@@ -102,7 +102,7 @@ describe.skipIf(!requirement('python3'))('a study of Optuna', () => {
     expect(trials[8]).toMatchObject({ point: { x: '2' } })
     expect(steps.get(8)).toEqual([{ step: 1, value: 3 }])
     const before = readFileSync(inDirectory(kind === 'SQLite' ? 'optuna.db' : 'optuna.log'))
-    expect((await study('import', 'wf', url, '--study-name', 'wf')).exitCode).toBe(0)
+    expect((await study('import', 'wf', url, '--study-name', 'wf', '--json')).exitCode).toBe(0)
     expect(readFileSync(inDirectory(kind === 'SQLite' ? 'optuna.db' : 'optuna.log')).equals(before)).toBe(true)
     expect(read().trials.map(line)).toEqual(trials.map(line))
   })

@@ -74,6 +74,7 @@ describe.skipIf(!canRun)('muster env with a virtual environment', { timeout: 400
   })
 
   it('says that no host has the environment', async () => {
+    expect((await muster('env', 'check', '--json')).stdout).toMatch(/"type":"drift".*"name":"environment"/)
     const { code, stdout } = await muster('env', 'check')
     expect(stdout).toMatch(/^blocker\tenvironment\t-\tnot there$/m)
     expect(code).toBe(1)

@@ -287,6 +287,8 @@ ray: { head: m10, workers: "${workers}", port: 6333, object_store: 100MB, labels
     })
     // Its summary of nodes is some seconds behind.
     await untilWatchShows(/^m9\t0\/16\t/m)
+    const { stdout } = await muster('token.yaml', 'ray', 'watch', '--once', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ type: 'usage', groups: [], demands: [] })
   })
 
   it('stops every process of the cluster and no other', async () => {
