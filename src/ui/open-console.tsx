@@ -79,7 +79,8 @@ export type OpenConsoleOptions = Pick<
     createFleet(
       questions: Pick<Questions, 'ask' | 'review' | 'warn'>,
       own: (below: Disposable) => void,
-    ): Pick<ConsolePorts, 'fleet' | 'shellPrograms'> & Pick<PagePorts, 'work' | 'bringUp' | 'jobs' | 'ray' | 'netTests'>
+    ): Pick<ConsolePorts, 'fleet' | 'shellPrograms'> &
+      Pick<PagePorts, 'work' | 'bringUp' | 'jobs' | 'ray' | 'netTests' | 'knownDashboards'>
   }
 
 /** A lone Esc counts as the key after this long. */

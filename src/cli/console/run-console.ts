@@ -31,6 +31,7 @@ import { limitFactorOf } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
 import { createShellFleet, createWires, fanOutFor, requireRoomFor } from '../connect/transports.ts'
+import { knownDashboards, readKnownDashboards } from '../forward/known-dashboards.ts'
 import type { ConsoleQueue } from '../job/console-queue.ts'
 import { createOwnMachine } from '../net/own-machine.ts'
 import { isColoured } from '../output/colour.ts'
@@ -164,6 +165,10 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         shellPrograms: createShellPrograms(connections),
         work: createConsoleWork(connections),
         bringUp: createConsoleBringUp(ownState),
+        knownDashboards: async () =>
+          request.openQueue === undefined && isDeclared
+            ? await readKnownDashboards(request.options, context)
+            : knownDashboards(declared.inventory, []),
         netTests: createConsoleNetTests(ownState, (path) => localPath(path, context)),
       }
     },

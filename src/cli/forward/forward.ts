@@ -5,7 +5,6 @@ import { systemClock } from '../../base/clock.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { loadInventory } from '../../inventory/load-inventory.ts'
 import { createFleet, type FleetEvent } from '../../ssh/create-fleet.ts'
 import { leadsTo, listensOn, noteOn, urlOfForward } from '../../ssh/forward/describe-forward.ts'
 import { type Forward, type ForwardEvent, Forwards } from '../../ssh/forward/forwards.ts'
@@ -19,11 +18,10 @@ import {
 import { withHint } from '../../ssh/transport.ts'
 import { repeatable } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
-import { inventorySource, selectEndpoints } from '../connect/endpoints.ts'
+import { selectEndpoints } from '../connect/endpoints.ts'
 import { createVerbWires, fanOutFor, requireRoomFor } from '../connect/transports.ts'
-import { readQueue } from '../job/open-queue.ts'
 import { writeEvent } from '../output/json-lines.ts'
-import { knownDashboards } from './known-dashboards.ts'
+import { readKnownDashboards } from './known-dashboards.ts'
 
 type ForwardOptions = GlobalOptions & {
   readonly local: readonly string[]
@@ -73,7 +71,7 @@ with -L and -D. A lost host is connected again. Ctrl-C closes everything; the ex
     const { local, remote, dynamic } = options
     const words: ForwardWords = { plain: ports, local, remote, dynamic }
     const isAlone = ports.length + local.length + remote.length + dynamic.length === 0
-    const known = [target, ...ports].some(isDashboard) ? await readKnown(options, context) : []
+    const known = [target, ...ports].some(isDashboard) ? await readKnownDashboards(options, context) : []
     if (isAlone && isDashboard(target)) {
       const host = known.find(({ name }) => name === target)?.host
       if (host === undefined)
@@ -84,16 +82,6 @@ with -L and -D. A lost host is connected again. Ctrl-C closes everything; the ex
     }
     return await forward(target, words, known, options, context)
   },
-}
-
-/** A queue that cannot be read is none: a forward needs no queue. */
-async function readKnown(options: GlobalOptions, context: CliContext): Promise<readonly KnownDashboard[]> {
-  try {
-    using queue = await readQueue(options, context)
-    return knownDashboards(queue.inventory, queue.store.active())
-  } catch {
-    return knownDashboards(await loadInventory(inventorySource(options, context)), [])
-  }
 }
 
 async function forward(

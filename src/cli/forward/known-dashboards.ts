@@ -3,15 +3,32 @@
 import { isPort } from '../../inventory/host-name.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
+import { loadInventory } from '../../inventory/load-inventory.ts'
 import { section as raySection } from '../../ops/ray/section.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import { type Dashboard, type KnownDashboard, usualPortOf } from '../../ssh/forward/plan-forwards.ts'
+import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
+import { inventorySource } from '../connect/endpoints.ts'
+import { readQueue } from '../job/open-queue.ts'
 
 const PROGRAMS: readonly (readonly [RegExp, Dashboard])[] = [
   [/(?:^|[\s/])optuna-dashboard(?=\s|$)/, 'optuna'],
   [/(?:^|[\s/])tensorboard(?=[\s.]|$)/, 'tensorboard'],
   [/(?:^|[\s/])jupyter(?:-lab|-notebook|-server)?(?=\s|$)/, 'jupyter'],
 ]
+
+/** A queue that cannot be read is none: a forward needs no queue. */
+export async function readKnownDashboards(
+  options: GlobalOptions,
+  context: CliContext,
+): Promise<readonly KnownDashboard[]> {
+  try {
+    using queue = await readQueue(options, context)
+    return knownDashboards(queue.inventory, queue.store.active())
+  } catch {
+    return knownDashboards(await loadInventory(inventorySource(options, context)), [])
+  }
+}
 
 /** The newest job comes first. Pure. */
 export function knownDashboards(inventory: Inventory, active: readonly Job[]): readonly KnownDashboard[] {

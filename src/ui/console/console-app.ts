@@ -16,6 +16,7 @@ import { noBringUp } from '../bring-up/bring-up-view.ts'
 import type { PaneView, ThemeName } from '../compositor/scene.ts'
 import type { DialogFactory } from '../dialogs/dialog.ts'
 import { PromptHistory } from '../dialogs/prompt-history.ts'
+import type { ForwardsPanel } from '../forwards/forwards-panel.ts'
 import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
 import { type ActionId, createKeymap, disabledReasonOf, type Keymap, needsReceiver } from '../keys/registry.ts'
@@ -78,6 +79,7 @@ export type ConsoleParts = Disposable & {
   readonly pages: Readonly<Record<PageTab, Page>>
   readonly work: WorkPanel
   readonly rayLine: RayLine
+  readonly forwards: ForwardsPanel
 }
 
 export type ConsoleOptions = {
@@ -131,6 +133,7 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly pages: ConsoleParts['pages']
   readonly work: WorkPanel
   readonly rayLine: RayLine
+  readonly forwards: ForwardsPanel
   /** Hosts that `+` proposes: new in hosts.yaml. */
   offered = ''
   /** Composed or pasted text that was not sent. */
@@ -271,6 +274,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.pages = parts.pages
     this.work = parts.work
     this.rayLine = parts.rayLine
+    this.forwards = parts.forwards
     for (const { host } of endpoints) this.views.add(host)
     this.#applySizes()
   }

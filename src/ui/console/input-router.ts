@@ -91,6 +91,7 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
   run: (app) => app.work.ask('run'),
   copy: (app) => app.work.ask('copy'),
   ray: (app) => app.rayLine.open(),
+  forwards: (app) => app.forwards.open(),
   panel: (app) => app.work.toggleKeys(),
   report: (app) => app.writeReport(),
   palette: (app) => dialogs.openPalette(app, (id) => actions[id](app)),

@@ -175,7 +175,7 @@ export function openPalette(app: ConsoleApp, run: (id: ActionId) => void): void 
       title: 'Commands',
       label: 'Find:',
       submitTitle: 'run',
-      readLine: (text) => app.work.readLine(text) ?? app.rayLine.read(text),
+      readLine: (text) => app.work.readLine(text) ?? app.rayLine.read(text) ?? app.forwards.readLine(text),
       complete: completeWorkLine,
       emptyText: '',
       items: [

@@ -14,10 +14,10 @@ type Busy = NonNullable<Page['busy']>
 
 /** Quits at once when nothing can run. */
 export function askToQuit(app: ConsoleApp): void {
-  const { work, pages, ports, state } = app
+  const { work, pages, forwards, ports, state } = app
   const busy: readonly Busy[] = [
     ...(work.isHeld ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
-    ...Object.values(pages).flatMap((page) => page.busy ?? []),
+    ...[...Object.values(pages), forwards].flatMap(({ busy: own }) => own ?? []),
   ]
   const { shellPrograms } = ports
   const hosts = shellPrograms ? [...state.hosts.values()].filter(isLive).map(({ host }) => host) : []

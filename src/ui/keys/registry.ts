@@ -166,6 +166,12 @@ export const actionSpecs = [
       ({ ray }) => (ray.view.kind === 'none' ? 'no Ray cluster in hosts.yaml, or its head is not open' : undefined),
     ],
     [
+      'forwards',
+      't',
+      'port forwards',
+      'List the port forwards, add and close them: ports of hosts on this machine, and back; dashboards by name. In the palette: forward …',
+    ],
+    [
       'panel',
       'o',
       'run or copy view',
@@ -270,6 +276,7 @@ export const SYNONYMS: Readonly<Partial<Record<ActionId, string>>> = {
   record: 'asciicast log capture save output',
   run: 'exec execute command ssh',
   copy: 'scp rsync upload push send file transfer',
+  forwards: 'tunnel socks proxy dashboard browser url ray optuna tensorboard jupyter',
   panel: 'output result',
   reconnect: 'retry respawn restart reopen',
   'reconnect-all': 'retry respawn restart',

@@ -5,6 +5,7 @@ import type { Fleet } from '../../ssh/create-fleet.ts'
 import { BringUpPage } from '../bring-up/bring-up-page.ts'
 import type { BringUpPort } from '../bring-up/bring-up-view.ts'
 import type { ConsoleParts } from '../console/console-app.ts'
+import { ForwardsPanel, type ForwardsPorts } from '../forwards/forwards-panel.ts'
 import { ClusterWatch } from '../jobs/cluster-watch.ts'
 import { JobsPage } from '../jobs/jobs-page.ts'
 import type { JobsPort } from '../jobs/queue-view.ts'
@@ -23,7 +24,7 @@ import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { LogPage } from './log-page.ts'
 
 export type PagePorts = {
-  readonly fleet: Pick<Fleet, 'on'>
+  readonly fleet: Pick<Fleet, 'on' | 'connection' | 'session'>
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly work: WorkPort
   readonly bringUp: BringUpPort
@@ -32,6 +33,7 @@ export type PagePorts = {
   readonly jobs: JobsPort
   readonly ray: RayPort
   readonly netTests: NetTestsPort
+  readonly knownDashboards: ForwardsPorts['knownDashboards']
   readonly resolveHosts: ResolveHosts
 }
 
@@ -59,5 +61,6 @@ export function createPages(context: PageContext, ports: PagePorts): ConsolePart
     jobs: owned.own(new JobsPage(context, queue, { ...ports, watched, clusters })),
     log: owned.own(new LogPage(context)),
   }
-  return { pages, work, rayLine, [Symbol.dispose]: () => owned[Symbol.dispose]() }
+  const forwards = owned.own(new ForwardsPanel(context, ports))
+  return { pages, work, rayLine, forwards, [Symbol.dispose]: () => owned[Symbol.dispose]() }
 }

@@ -38,7 +38,7 @@ export function parseWork(verb: WorkRequest['verb'], text: string): ParsedWork {
 }
 
 /** An empty target: `on` without a colon. */
-function splitTarget(text: string): { readonly target: string | undefined; readonly rest: string } {
+export function splitTarget(text: string): { readonly target: string | undefined; readonly rest: string } {
   if (!/^\s*on\s/.test(text)) return { target: undefined, rest: text }
   const match = /^\s*on\s+(?<target>[^:]*[^:\s])\s*:(?<rest>.*)$/s.exec(text)
   return { target: match?.groups?.target ?? '', rest: match?.groups?.rest ?? '' }

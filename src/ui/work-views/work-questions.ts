@@ -51,11 +51,19 @@ export function openWork(context: PageContext, target: WorkTarget, verb: WorkReq
   )
 }
 
+/** Hosts behind `on`, up to the colon. */
+export function completeOn(text: string): Completing | undefined {
+  const on = /^\s*on\s+/.exec(text)
+  if (on === null || text.includes(':', on[0].length)) return undefined
+  return shifted(completeHostSet(text.slice(on[0].length)), on[0].length)
+}
+
 /** Hosts behind `on`, then files of this machine for a copy. */
 function completeWork(verb: WorkRequest['verb'], text: string): Completing | undefined {
+  const hosts = completeOn(text)
+  if (hosts !== undefined) return hosts
   const on = /^\s*on\s+/.exec(text)
   const colon = on === null ? -1 : text.indexOf(':', on[0].length)
-  if (on !== null && colon < 0) return shifted(completeHostSet(text.slice(on[0].length)), on[0].length)
   return verb === 'copy' ? shifted(completeLastPath(text.slice(colon + 1)), colon + 1) : undefined
 }
 

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { openConsole } from '../../support/console-driver.ts'
 import { PROGRAM } from '../../support/console-options.ts'
 import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -95,6 +96,20 @@ describe.skipIf(!canRun)('muster forward', () => {
     const second = await lab.run([...PROGRAM, '--hosts', lab.hostsFile, 'forward', 'm1', '-L', '9005:localhost:8265'])
     expect(second.stderr).toMatch(/cannot listen on 127\.0\.0\.1:9005 here: the port is in use/)
     expect(second.code).toBe(2)
+  })
+
+  it('is listed in the console, with what passes, and closed there', async () => {
+    await using console = await openConsole({ in: lab, args: ['--hosts', lab.hostsFile, 'm1'] })
+    await console.expectPrompts('m1')
+    await console.leader('t')
+    await console.type('a')
+    await console.type('8265\r')
+    await console.expectScreen(/m1 {2}127\.0\.0\.1:8265 → localhost:8265 +0 open/)
+    expect((await get('http://127.0.0.1:8265/')).stdout).toBe('m1\n')
+    await console.expectScreen(/http:\/\/127\.0\.0\.1:8265\/ +1 connection so far/)
+    await console.type('x')
+    await console.expectScreen(/None\. A forward/)
+    expect((await get('http://127.0.0.1:8265/')).code).not.toBe(0)
   })
 
   it('connects a lost host again, and says so', async () => {

@@ -18,7 +18,7 @@ import { createKeymap } from '../../../../src/ui/keys/registry.ts'
 import type { NetTestsPort } from '../../../../src/ui/network/net-tests-port.ts'
 import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
 import type { RayPort } from '../../../../src/ui/ray/ray-view.ts'
-import { createPages } from '../../../../src/ui/tabs/create-pages.ts'
+import { createPages, type PagePorts } from '../../../../src/ui/tabs/create-pages.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import type { ResolveHosts } from '../../../../src/ui/work-views/work-questions.ts'
 import { endpointOf as anyEndpoint } from '../../../support/endpoint.ts'
@@ -194,6 +194,7 @@ export function createConsoleHarness(
     ray?: RayPort
     shellPrograms?: ConsolePorts['shellPrograms']
     netTests?: NetTestsPort
+    knownDashboards?: PagePorts['knownDashboards']
     prompts?: Pick<ConsolePorts, 'promptHistory' | 'listFiles' | 'saveGroup'> &
       Partial<Pick<ConsolePorts, 'resolveNewHosts'>>
   } = {},
@@ -231,6 +232,7 @@ export function createConsoleHarness(
           jobs: options.jobs ?? noQueue,
           ray: options.ray ?? noRay,
           netTests: options.netTests ?? idleNetTests,
+          knownDashboards: options.knownDashboards ?? (async () => []),
           environment,
           resolveHosts,
         }),

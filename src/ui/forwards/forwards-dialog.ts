@@ -1,0 +1,174 @@
+/** The list of port forwards, and of dashboards that could be forwarded. */
+
+import type { Clock } from '../../base/clock.ts'
+import { counted } from '../../base/counted.ts'
+import { formatBytes } from '../../base/format-bytes.ts'
+import { printable } from '../../base/printable.ts'
+import { clip, textWidth } from '../../base/text-width.ts'
+import { leadsTo, listensOn, noteOn, urlOfForward } from '../../ssh/forward/describe-forward.ts'
+import { formatSocketAddress } from '../../ssh/forward/forward-spec.ts'
+import type { Forward } from '../../ssh/forward/forwards.ts'
+import type { KnownDashboard } from '../../ssh/forward/plan-forwards.ts'
+import { closeOnce, type DialogFactory, type DialogLine, isCancelKey, windowAround } from '../dialogs/dialog.ts'
+import { moveOf } from '../keys/key-table.ts'
+
+export type ForwardsList = {
+  readonly clock: Clock
+  list(): readonly Forward[]
+  /** Dashboards without a forward, on hosts of the console. */
+  found(): readonly KnownDashboard[]
+  /** Calls back when a forward changes. */
+  watch(changed: () => void): Disposable
+  add(): void
+  openFound(dashboard: KnownDashboard): void
+  close(id: number): void
+  copy(text: string): void
+}
+
+type Row =
+  | { readonly kind: 'forward'; readonly forward: Forward }
+  | { readonly kind: 'found'; readonly dashboard: KnownDashboard }
+
+const WIDTH = 100
+/** Rows of the dialog that are no rows of the list. */
+const AROUND_ROWS = 12
+const REFRESH_MS = 1000
+
+export const forwardsDialog =
+  (ports: ForwardsList): DialogFactory =>
+  ({ onClose, onChange }) => {
+    let selected = 0
+    let firstShown = 0
+    let shown = ''
+    const rows = (): readonly Row[] => [
+      ...ports.list().map((forward): Row => ({ kind: 'forward', forward })),
+      ...ports.found().map((dashboard): Row => ({ kind: 'found', dashboard })),
+    ]
+    const refresh = (): void => {
+      const now = JSON.stringify(rows())
+      if (now === shown) return
+      shown = now
+      onChange()
+    }
+    // Bytes are counted, not told.
+    const tick = (): Disposable =>
+      ports.clock.after(REFRESH_MS, () => {
+        refresh()
+        timer = tick()
+      })
+    let timer = tick()
+    const watching = ports.watch(refresh)
+    const closing = closeOnce(onClose)
+    const close = (): void => {
+      timer[Symbol.dispose]()
+      watching[Symbol.dispose]()
+      closing()
+    }
+    const at = (all: readonly Row[]): number => Math.max(0, Math.min(selected, all.length - 1))
+    const current = (): Row | undefined => {
+      const all = rows()
+      return all[at(all)]
+    }
+    const move = (to: number): void => {
+      selected = Math.max(0, Math.min(to, rows().length - 1))
+      onChange()
+    }
+    const choose = (): void => {
+      const row = current()
+      if (row?.kind === 'found') ports.openFound(row.dashboard)
+      else if (row !== undefined) ports.copy(addressOf(row.forward))
+    }
+    return {
+      view({ columns, rows: height }) {
+        const all = rows()
+        const width = Math.min(WIDTH, columns - 2)
+        const index = at(all)
+        const room = Math.max(3, height - AROUND_ROWS)
+        firstShown = windowAround(index, all.length, room)
+        const row = all[index]
+        const lines = all.slice(firstShown, firstShown + room).map((each, offset) => ({
+          ...lineOf(each, width - 6),
+          isSelected: firstShown + offset === index,
+        }))
+        const more = all.length > room ? `  ${index + 1} of ${all.length}` : ''
+        return {
+          id: 'forwards',
+          title: `Port forwards${more}`,
+          lines: [
+            ...(all.length === 0 ? NONE : lines),
+            ...(row === undefined ? [] : [{ text: '' }, { text: detailOf(row), tone: 'muted' as const }]),
+          ],
+          keys: [
+            ['a', 'add'],
+            ...(row?.kind === 'forward'
+              ? ([
+                  ['Enter', 'copy the address'],
+                  ['x', 'close'],
+                ] as const)
+              : []),
+            ...(row?.kind === 'found' ? [['Enter', 'forward'] as const] : []),
+            ['Esc', 'back'],
+          ],
+          width,
+        }
+      },
+      key(label) {
+        const moved = moveOf(label)
+        if (isCancelKey(label) || label === 'q') close()
+        else if (label === 'a') ports.add()
+        else if (label === 'Enter') choose()
+        else if (label === 'x' || label === 'Delete') {
+          const row = current()
+          if (row?.kind === 'forward') ports.close(row.forward.id)
+        } else if (moved === 'Down' || moved === 'j') move(selected + 1)
+        else if (moved === 'Up' || moved === 'k') move(selected - 1)
+        else if (moved === 'Home') move(0)
+        else if (moved === 'End') move(rows().length - 1)
+      },
+      pick(line) {
+        const all = rows()
+        if (firstShown + line < all.length) move(firstShown + line)
+      },
+      cancel: close,
+    }
+  }
+
+const NONE: readonly DialogLine[] = [
+  { text: 'None. A forward leads from a port of this machine to a port of a host, or back.', tone: 'muted' },
+]
+
+/** For a browser, or another program. */
+export const addressOf = (forward: Forward): string => urlOfForward(forward) ?? formatSocketAddress(forward.listen)
+
+function lineOf(row: Row, width: number): DialogLine {
+  if (row.kind === 'found') {
+    const { host, at, source } = row.dashboard
+    const right = source ?? 'in hosts.yaml'
+    return fitted(
+      `${printable(host)}  ${row.dashboard.name} at ${formatSocketAddress(at)}, not forwarded`,
+      right,
+      width,
+      'muted',
+    )
+  }
+  const { forward } = row
+  const { state, connections, sentBytes, receivedBytes } = forward
+  const text = `${printable(forward.host)}  ${listensOn(forward)} → ${leadsTo(forward)}`
+  if (state.kind === 'open')
+    return fitted(text, `${connections} open  ↑${formatBytes(sentBytes)} ↓${formatBytes(receivedBytes)}`, width)
+  const isWaiting = state.kind === 'waiting'
+  return fitted(text, isWaiting ? 'waits for the host' : 'refused', width, isWaiting ? 'warning' : 'error')
+}
+
+function fitted(text: string, right: string, width: number, tone?: DialogLine['tone']): DialogLine {
+  return { text: clip(text, width - textWidth(right) - 2), right, ...(tone === undefined ? {} : { tone }) }
+}
+
+function detailOf(row: Row): string {
+  if (row.kind === 'found') return 'Enter makes it a forward to this machine.'
+  const { forward } = row
+  if (forward.state.kind !== 'open') return forward.state.reason
+  const note = noteOn(forward)
+  const count = `${counted(forward.allConnections, 'connection')} so far`
+  return [addressOf(forward), ...(note === undefined ? [] : [note]), count].join('   ')
+}
