@@ -144,7 +144,7 @@ export function refuseIneffective(command: Command, { effect, output, changesWit
         ? { hint: 'The environment sets MUSTER_DRY_RUN.' }
         : {},
     )
-  if ((options.json || options.jsonFields !== undefined) && output === undefined && effect !== 'console')
+  if ((options.json || options.jsonFields !== undefined) && output === undefined)
     throw new MusterError('usage', `${shown} has no --json`)
   if (options.timeout !== undefined && effect === 'console') throw new MusterError('usage', `${shown} has no --timeout`)
 }

@@ -1,6 +1,7 @@
 /** The table of verbs as a tree of commands. A verb's own arguments, options and examples come with its code, when it is loaded. */
 import { Command, type Option } from 'commander'
 import { printable } from '../../base/printable.ts'
+import type { OutputSchema } from '../schemas/shape.ts'
 import { addSharedOptions, declares, sharedOptionsOf } from './options.ts'
 import type { CliContext, Verb, VerbCode, VerbGroup, VerbTable } from './verb.ts'
 
@@ -95,6 +96,12 @@ export class VerbTree {
   /** The shared options that it or a verb below it takes. */
   sharedOptionsOf(command: Command): Option[] {
     return sharedOptionsOf(command, this.#verbsBelow(command))
+  }
+
+  /** Of what the verb prints with --json. */
+  async schemaOf(command: Command): Promise<OutputSchema | undefined> {
+    const entry = this.#entries.get(command)
+    return entry === undefined || 'verbs' in entry ? undefined : await entry.output?.()
   }
 
   #verbsBelow(command: Command): readonly Verb[] {

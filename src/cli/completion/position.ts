@@ -1,6 +1,7 @@
 /** What can come at the end of an unfinished command line, from the tree of verbs. */
 import type { Argument, Command, Option } from 'commander'
 import type { VerbTree } from '../command-line/tree.ts'
+import { fieldsByType, type OutputSchema } from '../schemas/shape.ts'
 
 export type Position = {
   /** The command that the words so far name. */
@@ -16,6 +17,8 @@ export type Wanted =
   | { readonly kind: 'verbs' }
   | { readonly kind: 'options'; readonly options: readonly Option[] }
   | { readonly kind: 'choices'; readonly choices: readonly string[]; readonly before: string }
+  /** After one there may be a comma and another one. */
+  | { readonly kind: 'fields'; readonly choices: readonly string[]; readonly before: string }
   | { readonly kind: 'value'; readonly name: string; readonly before: string }
 
 /** `words`: those after `muster`; the last one is unfinished, and may be empty. Loads only the code of that verb. */
@@ -55,6 +58,8 @@ export async function positionOf(tree: VerbTree, words: readonly string[]): Prom
     const options = tree.optionsOf(command)
     const [before, long] = /^(--[^=]+)=/.exec(word) ?? []
     const option = options.find((each) => each.long === long)
+    const schema = long === '--json' ? await tree.schemaOf(command) : undefined
+    if (schema !== undefined) return found([fieldsAfter(word, schema)])
     const isValue = before !== undefined && option !== undefined
     return found([isValue ? wantedBy(placeholderOf(option), option.argChoices, before) : { kind: 'options', options }])
   }
@@ -63,6 +68,14 @@ export async function positionOf(tree: VerbTree, words: readonly string[]): Prom
     ...(operands === 0 && command.commands.length > 0 && !isBehindDashes ? [{ kind: 'verbs' } as const] : []),
     ...(argument === undefined ? [] : [wantedBy(argument.name(), argument.argChoices)]),
   ])
+}
+
+/** `word`: `--json=host,co`. */
+function fieldsAfter(word: string, schema: OutputSchema): Wanted {
+  const before = word.slice(0, Math.max(word.indexOf('='), word.lastIndexOf(',')) + 1)
+  const given = new Set(before.slice(before.indexOf('=') + 1).split(','))
+  const known = new Set([...fieldsByType(schema).values()].flatMap((fields) => [...fields]))
+  return { kind: 'fields', choices: [...known].filter((name) => !given.has(name)), before }
 }
 
 const isOption = (word: string): boolean => word.startsWith('-') && word !== '-'

@@ -43,6 +43,7 @@ describe('--json=FIELDS', () => {
     ['hosts --json=', 'muster: --json= names no field'],
     ['hosts --json=address,set', 'muster: no line has all of address, set. Fields'],
     ['completion bash --json', 'muster: `muster completion` has no --json\n'],
+    ['m8 --json', 'muster: the console has no --json\n'],
     ['completion bash --json=a', 'muster: `muster completion` has no --json\n'],
   ])('%s is refused', async (args, message) => {
     const { exitCode, messages, output: shown } = await muster(args)

@@ -57,6 +57,12 @@ describe('options', () => {
     expect(await offered('run', '--color=n')).toBe('words: --color=never')
   })
 
+  it('offer the fields of the JSON, one after the other', async () => {
+    expect(await offered('job', 'wait', '--json=')).toBe('open: --json=version --json=type --json=job --json=state')
+    expect(await offered('job', 'wait', '--json=job,s')).toBe('open: --json=job,state')
+    expect(await offered('completion', '--json=')).toBe('words:')
+  })
+
   it('end at --, where the command for the hosts begins', async () => {
     expect(await offered('run', 'm8', '--', '--di')).toBe('files:')
     expect(await offered('run', 'm8', '--', 'ls', 'm')).toBe('files:')
