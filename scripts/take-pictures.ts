@@ -2,10 +2,13 @@
  * Takes the pictures of the documentation from the real program: `muster demo` in a terminal, its cells as SVG
  * (`npm run pictures`, `npm run pictures -- network` for some). Nothing in them is drawn by hand.
  */
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { systemClock } from '../src/base/clock.ts'
+import { AsciicastRecorder } from '../src/terminal/asciicast.ts'
 import { type ConsoleDriver, openConsole } from '../test/support/console-driver.ts'
-import type { ShownCell } from '../test/support/user-terminal.ts'
+import { type ShownCell, UserTerminal } from '../test/support/user-terminal.ts'
 
 /** Fits the usual fonts at 15 px, without gaps between the lines of frames. */
 const CELL = { width: 9, height: 17 }
@@ -69,41 +72,165 @@ function runs<T>(items: readonly T[], keyOf: (item: T) => string) {
   return found
 }
 
-function renderSvg(rows: readonly (readonly ShownCell[])[], title: string, colours: Colours): string {
-  const columns = rows[0]?.length ?? 0
-  const width = columns * CELL.width + 2 * MARGIN
-  const height = rows.length * CELL.height + 2 * MARGIN
+type Row = readonly ShownCell[]
+
+function renderSvg(rows: readonly Row[], title: string, colours: Colours): string {
+  const body = rows.flatMap((row, y) => renderRow(row, y, colours))
+  return svg([rows[0]?.length ?? 0, rows.length], title, colours, body)
+}
+
+function svg(
+  [columns, rows]: readonly [number, number],
+  title: string,
+  colours: Colours,
+  body: readonly string[],
+): string {
   const out = [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="'DejaVu Sans Mono','Menlo','Consolas',monospace" font-size="15" shape-rendering="crispEdges">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${columns * CELL.width + 2 * MARGIN} ${rows * CELL.height + 2 * MARGIN}" font-family="'DejaVu Sans Mono','Menlo','Consolas',monospace" font-size="15" shape-rendering="crispEdges">`,
     `<title>${escapeXml(title)}</title>`,
     `<rect width="100%" height="100%" rx="8" fill="${colours.background}"/>`,
+    ...body,
   ]
-  rows.forEach((row, y) => {
-    const top = MARGIN + y * CELL.height
-    const looked = row.map((cell) => looks(cell, colours))
-    for (const { from, to, first } of runs(looked, ({ background }) => background)) {
-      if (first.background === colours.background) continue
-      const width = (to - from) * CELL.width
-      out.push(
-        `<rect x="${MARGIN + from * CELL.width}" y="${top}" width="${width}" height="${CELL.height}" fill="${first.background}"/>`,
-      )
-    }
-    // Few fonts have the braille of charts: as a text of its own, it does not stretch the text beside it.
-    const kinds = row.map((cell, at) => JSON.stringify([looked[at], /[\u2800-\u28ff]/.test(cell.text)]))
-    for (const { from, to } of runs(kinds, (kind) => kind)) {
-      const text = row
-        .slice(from, to)
-        .map((cell) => (cell.width === 0 ? '' : cell.text || ' '))
-        .join('')
-      const look = looked[from]
-      if (look === undefined || text.trim() === '') continue
-      out.push(
-        `<text x="${MARGIN + from * CELL.width}" y="${top + BASELINE}" xml:space="preserve" textLength="${(to - from) * CELL.width}" fill="${look.foreground}"${look.extra}>${escapeXml(text)}</text>`,
-      )
-    }
-  })
   return `${out.join('\n')}\n</svg>\n`
 }
+
+function renderRow(row: Row, y: number, colours: Colours): string[] {
+  const out: string[] = []
+  const top = MARGIN + y * CELL.height
+  const looked = row.map((cell) => looks(cell, colours))
+  for (const { from, to, first } of runs(looked, ({ background }) => background)) {
+    if (first.background === colours.background) continue
+    const width = (to - from) * CELL.width
+    out.push(
+      `<rect x="${MARGIN + from * CELL.width}" y="${top}" width="${width}" height="${CELL.height}" fill="${first.background}"/>`,
+    )
+  }
+  // Few fonts have the braille of charts: as a text of its own, it does not stretch the text beside it.
+  const kinds = row.map((cell, at) => JSON.stringify([looked[at], /[\u2800-\u28ff]/.test(cell.text)]))
+  for (const { from, to } of runs(kinds, (kind) => kind)) {
+    const cells = row.slice(from, to)
+    const isBlank = ({ text }: ShownCell) => text.trim() === ''
+    const first = cells.findIndex((cell) => !isBlank(cell))
+    const look = looked[from]
+    if (look === undefined || first < 0) continue
+    const shown = cells.slice(first, cells.findLastIndex((cell) => !isBlank(cell) || cell.width === 0) + 1)
+    const text = shown.map((cell) => (cell.width === 0 ? '' : cell.text || ' ')).join('')
+    const space = text.includes('  ') ? ' xml:space="preserve"' : ''
+    out.push(
+      `<text x="${MARGIN + (from + first) * CELL.width}" y="${top + BASELINE}"${space} textLength="${shown.length * CELL.width}" fill="${look.foreground}"${look.extra}>${escapeXml(text)}</text>`,
+    )
+  }
+  return out
+}
+
+/** A screen, and the second from which it is shown. */
+type Frame = { readonly from: number; readonly rows: readonly Row[] }
+
+/**
+ * Frames one after the other, over and over. Each row is drawn once for as long as it stays the same. A reader who wants less
+ * motion sees the last frame.
+ */
+function renderFrames(frames: readonly Frame[], seconds: number, title: string, colours: Colours): string {
+  const rules = new Map<string, string>()
+  const body: string[] = []
+  const size = [frames[0]?.rows[0]?.length ?? 0, frames[0]?.rows.length ?? 0] as const
+  for (let y = 0; y < size[1]; y += 1) {
+    const drawn = frames.map(({ rows }) => renderRow(rows[y] ?? [], y, colours).join('\n'))
+    for (const { from, to, first } of runs(drawn, (text) => text)) {
+      if (first === '') continue
+      const begin = frames[from]?.from ?? 0
+      const end = frames[to]?.from ?? seconds
+      const name = `f${from}-${to}`
+      const percent = (time: number) => `${((100 * time) / seconds).toFixed(2)}%`
+      const hidden = end === seconds ? '' : `${percent(end)}{visibility:hidden}`
+      const shown = `${begin === 0 ? '' : '0%{visibility:hidden}'}${percent(begin)}{visibility:visible}${hidden}`
+      rules.set(
+        name,
+        `.${name}{animation:${name} ${seconds.toFixed(2)}s step-end infinite}@keyframes ${name}{${shown}}`,
+      )
+      body.push(`<g class="${name}${end === seconds ? ' last' : ''}">`, first, '</g>')
+    }
+  }
+  const still =
+    '@media (prefers-reduced-motion:reduce){g{animation:none!important;visibility:hidden}.last{visibility:visible}}'
+  return svg(size, title, colours, [`<style>${[...rules.values(), still].join('\n')}</style>`, ...body])
+}
+
+/** What a scene does for a cast: `hold` shows for so many seconds what is on the screen when the console has come to rest. */
+type Take = {
+  readonly console: ConsoleDriver
+  hold(seconds: number): Promise<void>
+  /** Types a few letters at a time, as each step takes space in the picture. */
+  slowly(text: string): Promise<void>
+}
+
+/**
+ * Records a scene by the recorder of Muster's own recordings, with the times that the scene gives, into `docs/images/NAME.cast`,
+ * and draws NAME.svg from that file.
+ */
+async function cast(
+  name: string,
+  title: string,
+  [width, height]: readonly [number, number],
+  args: readonly string[],
+  scene: (take: Take) => Promise<void>,
+): Promise<void> {
+  if (!isWanted(name)) return
+  const directory = mkdtempSync(join(tmpdir(), 'muster-cast-'))
+  try {
+    const started = Date.now()
+    let seconds = 0
+    await using console = await openConsole({ args, size: [width, height], environment: { COLORTERM: 'truecolor' } })
+    const recorder = new AsciicastRecorder({
+      ...{ directory, host: name, columns: width, rows: height, term: 'xterm-256color' },
+      clock: { ...systemClock, now: () => started + seconds * 1000 },
+      onError(error) {
+        throw error
+      },
+    })
+    let recorded = 0
+    const hold = async (time: number) => {
+      await console.settled()
+      recorder.output(console.output().subarray(recorded))
+      recorded = console.output().length
+      seconds += time
+    }
+    const slowly = async (text: string) => {
+      for (const part of text.match(/.{1,3}/g) ?? []) {
+        await console.type(part)
+        await hold(0.25)
+      }
+    }
+    await scene({ console, hold, slowly })
+    recorder[Symbol.dispose]()
+    const recording = readFileSync(recorder.path, 'utf8')
+    writeFileSync(imagePath(`${name}.cast`), recording)
+    writeFileSync(imagePath(`${name}.svg`), renderFrames(await framesOf(recording), seconds, title, DARK))
+    process.stdout.write(`${imagePath(`${name}.svg`)}\n`)
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+/** The screens of an asciicast v2. */
+async function framesOf(recording: string): Promise<Frame[]> {
+  const [header = '{}', ...lines] = recording.trimEnd().split('\n')
+  const { width, height } = JSON.parse(header) as { width: number; height: number }
+  const terminal = new UserTerminal(width, height)
+  const frames: Frame[] = []
+  for (const line of lines) {
+    const [from, , data] = JSON.parse(line) as [number, string, string]
+    const drawn = new Promise<void>((resolve) => {
+      terminal.onChange = resolve
+    })
+    terminal.write(data)
+    await drawn
+    frames.push({ from: frames.length === 0 ? 0 : from, rows: terminal.cells() })
+  }
+  return frames
+}
+
+const imagePath = (name: string): string => join(import.meta.dirname, '..', 'docs', 'images', name)
 
 async function picture(
   name: string,
@@ -127,7 +254,7 @@ async function take(
   colours: Colours,
 ): Promise<void> {
   await console.settled()
-  const file = join(import.meta.dirname, '..', 'docs', 'images', `${name}.svg`)
+  const file = imagePath(`${name}.svg`)
   writeFileSync(file, renderSvg(console.cells({ column: 0, row: 0, width, height }), title, colours))
   process.stdout.write(`${file}\n`)
 }
@@ -201,5 +328,62 @@ await picture(
     await console.expectScreen(/m6 +\+ missing/)
     await console.key('u')
     await console.expectScreen(/plan ready/)
+  },
+)
+
+await cast(
+  'muster',
+  'Muster: type into six hosts, find the one that differs, bring them up, queue jobs',
+  [100, 26],
+  ['demo'],
+  async (take) => {
+    const { console, hold, slowly } = take
+    const choose = async (...keys: readonly string[]) => {
+      for (const key of keys) {
+        await console.key(key)
+        await hold(0.5)
+      }
+    }
+    await console.expectReady()
+    await hold(1)
+    await slowly('hostname')
+    await console.key('Enter')
+    await console.expectOnAll(['m1', 'm6'], (host) => new RegExp(`^${host}$`, 'm'))
+    await console.expectPrompts()
+    await hold(1.5)
+    await choose('Ctrl-]', '/')
+    await slowly('m[1-3]')
+    await console.key('Enter')
+    await hold(1)
+    await slowly('tail -3 logs/train.log')
+    await console.key('Enter')
+    await console.expectOn('m3', /(?:step.*\n){3}root/)
+    await console.expectPrompts()
+    await hold(2)
+    await choose('Ctrl-]', 'a')
+    await slowly('clear; cat release')
+    await console.key('Enter')
+    await console.expectOnAll(['m1', 'm3', 'm6'], () => /^app 1\.4\.[12]\nroot/m)
+    await console.expectPrompts()
+    await hold(1)
+    await choose('Ctrl-]', 'd')
+    await hold(1)
+    await choose('Ctrl-]', '=')
+    await hold(2)
+    await choose('Ctrl-]', '2')
+    await console.expectScreen(/m6 +\+ missing/)
+    await hold(2)
+    await console.key('u')
+    await console.expectScreen(/y applies it/)
+    await hold(2)
+    await console.key('y')
+    await console.expectScreen(/24 of 24 steps done/, { timeoutMs: 120_000 })
+    await hold(1)
+    await console.key('Escape')
+    await console.expectScreen(/m6 +✓ good/, { timeoutMs: 120_000 })
+    await hold(2)
+    await console.key('4')
+    await console.expectScreen(/1[0-9] running, \d waiting/, { timeoutMs: 120_000 })
+    await hold(4)
   },
 )
