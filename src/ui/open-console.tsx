@@ -80,7 +80,7 @@ export type OpenConsoleOptions = Pick<
       questions: Pick<Questions, 'ask' | 'review' | 'warn'>,
       own: (below: Disposable) => void,
     ): Pick<ConsolePorts, 'fleet' | 'shellPrograms'> &
-      Pick<PagePorts, 'work' | 'bringUp' | 'jobs' | 'ray' | 'netTests' | 'knownDashboards'>
+      Pick<PagePorts, 'work' | 'netTests' | 'knownDashboards' | 'files'>
   }
 
 /** A lone Esc counts as the key after this long. */
@@ -132,6 +132,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         keymap: createKeymap(preferences.keys),
         themeName,
         size,
+        fileTitles: pagePorts.files.flatMap(({ file }) => file?.title ?? []),
         onPaneChange: (host, isEcho) => (isEcho ? compositor.invalidateNow([host]) : compositor.invalidate(host)),
         onFramesChange: planScene,
         onRedraw: () => compositor.redraw(),

@@ -1,7 +1,7 @@
 /** What the console does over the connections of its shells: status and bring-up, and the Ray cluster. */
 
 import { systemClock } from '../../base/clock.ts'
-import { MusterError, messageOf } from '../../base/errors.ts'
+import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
@@ -17,7 +17,6 @@ import { nodesOf, type RayWanted, wantedRay } from '../../ops/ray/wanted.ts'
 import { watchCluster } from '../../ops/ray/watch.ts'
 import type { CommandEnd, CommandHandlers } from '../../ops/run/run-hosts.ts'
 import { parseShellPrograms, SHELL_PROGRAMS_SCRIPT } from '../../ops/run/shell-programs.ts'
-import type { Fleet } from '../../ssh/create-fleet.ts'
 import type { CredentialDialog } from '../../ssh/questions.ts'
 import type { BringUpPort } from '../../ui/bring-up/bring-up-view.ts'
 import type { ConsolePorts } from '../../ui/console/console-app.ts'
@@ -30,10 +29,11 @@ import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
 import type { Wires } from '../connect/transports.ts'
 import { SudoPassword } from '../connect/tty-dialog.ts'
 import { answerTimeoutMs, JobReport, packDirectory } from '../ray/jobs.ts'
+import type { Connections } from './fleet-of-file.ts'
 
 /** What works over the connections of the console's shells. */
 export type ConsoleConnections = {
-  readonly fleet: Fleet
+  readonly fleet: Connections
   readonly wires: Wires
   readonly dialog: CredentialDialog
   readonly fanOut: number
@@ -41,10 +41,10 @@ export type ConsoleConnections = {
   readonly limitFactor: number
   /** What hosts.yaml declares now; a new object after the file has changed. */
   readonly inventory: Inventory
-  /** Several files are open: none of them says what bring-up does. */
-  readonly isWorkspace: boolean
   /** Of all its hosts; resolved when first needed. */
   endpoints(): Promise<readonly Endpoint[]>
+  /** Where the names of these hosts are not those of the console. */
+  nameInConsole?(host: string): string
   readonly context: CliContext
 }
 
@@ -60,12 +60,12 @@ export function createShellPrograms({ fleet, wires }: ConsoleConnections): NonNu
 }
 
 const JOURNAL_LINES = 12
-const WITH_SEVERAL_FILES = 'bring-up needs one hosts.yaml, and several are open: start muster with one of them'
 
 type OwnChange = Pick<ChangeOptions, 'direction' | 'areas' | 'isSelected' | 'signal'>
 
 /** Changes hosts as the verbs do. Asks for the sudo password once. */
-export function createConsoleChanges({ fleet, wires, dialog, fanOut, limitFactor, context }: ConsoleConnections) {
+export function createConsoleChanges(connections: ConsoleConnections) {
+  const { fleet, wires, dialog, fanOut, limitFactor, context } = connections
   const { now, environment } = context
   const sudo = new SudoPassword(dialog)
   const hosts = sudo.watch(createFleetOpsHosts(fleet, { ...wires, sudoPassword: () => sudo.ask() }))
@@ -73,7 +73,8 @@ export function createConsoleChanges({ fleet, wires, dialog, fanOut, limitFactor
   return {
     common,
     /** Must be called before facts of these hosts are gathered. */
-    begin: (names: readonly string[]): void => sudo.begin(names),
+    begin: (names: readonly string[]): void =>
+      sudo.begin(names.map((name) => connections.nameInConsole?.(name) ?? name)),
     change: async (change: OwnChange, handlers: ChangeHandlers): Promise<ChangeEnd> =>
       await changeHosts(
         {
@@ -94,7 +95,6 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
   const changes = createConsoleChanges(options)
   // Prepared each time, since the files that hosts.yaml names may have changed.
   const prepare = async (): Promise<readonly Area[]> => {
-    if (options.isWorkspace) throw new MusterError('configuration', WITH_SEVERAL_FILES)
     return (await prepareAreas(await loadAreas(), options.inventory, await options.endpoints())).areas
   }
   const begin = async (): Promise<readonly Area[]> => {

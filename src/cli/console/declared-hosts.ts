@@ -17,14 +17,37 @@ export type WorkspacePart = { readonly title: string; readonly inventory: Invent
 
 type Origin = WorkspacePart & { readonly name: string }
 
+/** A file of a workspace, whose hosts have the names that it gives them. What it says changes with the file. */
+export interface WorkspaceFile {
+  readonly title: string
+  readonly inventory: Inventory
+  /** Their names in the console. */
+  readonly names: ReadonlyMap<string, string>
+  /** Of all its hosts. */
+  endpoints(): Promise<readonly Endpoint[]>
+}
+
 /** Where each host name of the workspace comes from. */
-type Workspace = { readonly inventory: Inventory; readonly origins: ReadonlyMap<string, Origin> }
+type Workspace = {
+  readonly inventory: Inventory
+  readonly origins: ReadonlyMap<string, Origin>
+  /** By title. */
+  readonly parts: ReadonlyMap<string, Part>
+}
+
+type Part = {
+  readonly inventory: Inventory
+  readonly names: ReadonlyMap<string, string>
+  readonly endpoints: KeptPromise<readonly Endpoint[]>
+}
 
 export class DeclaredHosts {
   readonly #read: (() => Promise<Inventory | readonly WorkspacePart[]>) | undefined
   readonly #resolution: EndpointOptions
   #now: Workspace
   #endpoints = this.#keep()
+  /** Those of a workspace; empty if one file is open, or none. */
+  readonly files: readonly WorkspaceFile[]
 
   /** `read`: reads the files again; absent: there are none. */
   constructor(
@@ -32,12 +55,13 @@ export class DeclaredHosts {
     resolution: EndpointOptions,
     read?: () => Promise<Inventory | readonly WorkspacePart[]>,
   ) {
-    this.#now = workspaceOf(first)
+    this.#now = workspaceOf(first, resolution)
     this.#resolution = resolution
     this.#read = read
+    this.files = isParts(first) ? first.map(({ title }) => this.#file(title)) : []
   }
 
-  /** Without a file and sections if several files are open: bring-up and the queue belong to one cluster. */
+  /** Without a file and sections if several files are open: these belong to one cluster each. */
   get inventory(): Inventory {
     return this.#now.inventory
   }
@@ -89,12 +113,30 @@ export class DeclaredHosts {
   /** Reads the files again. @throws as the first reading does; the earlier declarations then stay */
   async reload(): Promise<void> {
     if (this.#read === undefined) return
-    this.#now = workspaceOf(await this.#read())
+    this.#now = workspaceOf(await this.#read(), this.#resolution)
     this.#endpoints = this.#keep()
   }
 
   #keep(): KeptPromise<readonly Endpoint[]> {
     return new KeptPromise(() => this.reach(this.inventory.hosts))
+  }
+
+  #file(title: string): WorkspaceFile {
+    const part = (): Part => {
+      const found = this.#now.parts.get(title)
+      if (found === undefined) throw new MusterError('internal', `there is no file ${title}`)
+      return found
+    }
+    return {
+      title,
+      get inventory() {
+        return part().inventory
+      },
+      get names() {
+        return part().names
+      },
+      endpoints: () => part().endpoints.get(),
+    }
   }
 }
 
@@ -105,32 +147,33 @@ const inPasswordScope = (endpoint: Endpoint, scope: string | undefined): Endpoin
     : { ...endpoint, passwordScope: scope, jump: endpoint.jump.map((hop) => inPasswordScope(hop, scope)) }
 
 /** A host keeps its name if only one file has it, else it is `FILE/HOST`; so do groups. Each file is a group, too. */
-function workspaceOf(from: Inventory | readonly WorkspacePart[]): Workspace {
-  if (!isParts(from)) return { inventory: from, origins: new Map() }
+function workspaceOf(from: Inventory | readonly WorkspacePart[], resolution: EndpointOptions): Workspace {
+  if (!isParts(from)) return { inventory: from, origins: new Map(), parts: new Map() }
   const titles = new Set(from.map(({ title }) => title))
   const hostCount = counted(from.flatMap(({ inventory }) => inventory.hosts.map(({ name }) => name)))
   const groupCount = counted(from.flatMap(({ inventory }) => [...inventory.groups.keys()]))
   const hosts: Host[] = []
   const groups = new Map<string, readonly string[]>()
   const origins = new Map<string, Origin>()
+  const parts = new Map<string, Part>()
   for (const { title, inventory } of from) {
     const nameOf = (name: string) => ((hostCount.get(name) ?? 0) > 1 ? `${title}/${name}` : name)
+    const names = new Map(inventory.hosts.map(({ name }) => [name, nameOf(name)]))
     for (const host of inventory.hosts) {
       const name = nameOf(host.name)
       hosts.push({ ...host, name, number: hosts.length + 1 })
       origins.set(name, { title, inventory, name: host.name })
     }
-    groups.set(
-      title,
-      inventory.hosts.map(({ name }) => nameOf(name)),
-    )
+    const endpoints = new KeptPromise(() => resolveEndpoints(inventory, inventory.hosts, resolution))
+    parts.set(title, { inventory, names, endpoints })
+    groups.set(title, [...names.values()])
     for (const [group, members] of inventory.groups) {
       // A group of one file may be called as this one calls a group of another: `a/fast`.
       const isOwn = (groupCount.get(group) ?? 0) === 1 && !titles.has(group.split('/')[0] ?? '')
       groups.set(isOwn ? group : `${title}/${group}`, members.map(nameOf))
     }
   }
-  return { inventory: { cluster: [...titles].join(' + '), hosts, groups }, origins }
+  return { inventory: { cluster: [...titles].join(' + '), hosts, groups }, origins, parts }
 }
 
 const isParts = (from: Inventory | readonly WorkspacePart[]): from is readonly WorkspacePart[] => Array.isArray(from)

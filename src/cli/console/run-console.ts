@@ -5,6 +5,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { collectWhenIdle } from '../../base/idle-memory.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
@@ -26,6 +27,7 @@ import type { JobAction, JobDetails, JobsPort, QueueStatus } from '../../ui/jobs
 import type { PaneTerminal } from '../../ui/network/pane-screen.ts'
 import { type OpenConsoleOptions, openConsole } from '../../ui/open-console.tsx'
 import { loadPreferences, type Preferences, preferencesFile } from '../../ui/preferences.ts'
+import type { FilePorts } from '../../ui/tabs/create-pages.ts'
 import type { WorkPort } from '../../ui/work-views/work-port.ts'
 import { limitFactorOf } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
@@ -39,6 +41,8 @@ import { notice } from '../output/notices.ts'
 import { OutputDirectory } from '../run/exec-files.ts'
 import { createConsoleNetTests } from './console-net-tests.ts'
 import { type ConsoleConnections, createConsoleBringUp, createConsoleRay, createShellPrograms } from './console-ops.ts'
+import type { WorkspaceFile } from './declared-hosts.ts'
+import { fleetOfFile } from './fleet-of-file.ts'
 
 export type ConsoleRequest = {
   readonly cluster: string
@@ -47,9 +51,8 @@ export type ConsoleRequest = {
   readonly options: GlobalOptions & { readonly keep?: boolean }
   /** Instead of what preferences.yaml says. */
   readonly preferences?: Partial<Preferences>
-  /** For bring-up: all hosts of hosts.yaml, even if the console is open on some of them only. */
-  readonly declared: Pick<ConsoleConnections, 'inventory' | 'endpoints'> &
-    Partial<Pick<ConsoleConnections, 'isWorkspace'>>
+  /** For bring-up: all hosts of hosts.yaml, even if the console is open on some of them only. `files`: of a workspace. */
+  readonly declared: Pick<WorkspaceFile, 'inventory' | 'endpoints'> & { readonly files?: readonly WorkspaceFile[] }
   /** The files that declare the hosts, and may change. */
   readonly hostsFiles?: NonNullable<OpenConsoleOptions['hostsFiles']>
   resolveNewHosts(expression: string): Promise<Endpoint[]>
@@ -137,39 +140,56 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
       const fanOut = fanOutFor(request.endpoints.length, request.options, context)
       const fleet = createShellFleet(wires, fanOut)
       const { declared } = request
-      const isDeclared = declared.inventory.file !== undefined
-      const jobs = createConsoleJobs(
-        request.openQueue ?? declaredQueue(request.options, context, isDeclared),
-        createFleetOpsHosts(fleet, wires),
-      )
-      own(jobs)
-      const connectionsIn = (own: CliContext): ConsoleConnections => ({
-        fleet,
+      const connectionsOf = (source: typeof declared | WorkspaceFile, own: CliContext): ConsoleConnections => ({
+        fleet: 'title' in source ? fleetOfFile(fleet, source) : fleet,
         wires,
         dialog: questions,
         fanOut,
         limitFactor: limitFactorOf(request.options),
         get inventory() {
-          return declared.inventory
+          return source.inventory
         },
-        isWorkspace: declared.isWorkspace === true,
-        endpoints: () => declared.endpoints(),
+        endpoints: () => source.endpoints(),
+        nameInConsole: (host) => ('title' in source ? source.names.get(host) : undefined) ?? host,
         context: own,
       })
-      const connections = connectionsIn(context)
-      const ownState = connectionsIn(withState(context, request.stateDirectory))
+      const stateContext = withState(context, request.stateDirectory)
+      const portsOf = (source: typeof declared | WorkspaceFile, openQueue: () => Promise<ConsoleQueue>): FilePorts => {
+        const connections = connectionsOf(source, context)
+        const jobs = createConsoleJobs(openQueue, createFleetOpsHosts(connections.fleet, wires))
+        own(jobs)
+        return {
+          ...('title' in source ? { file: source } : {}),
+          fleet: connections.fleet,
+          work: createConsoleWork(connections),
+          bringUp: createConsoleBringUp(connectionsOf(source, stateContext)),
+          jobs,
+          ray: createConsoleRay(connections),
+        }
+      }
+      const { files = [], inventory } = declared
+      const ofOneFile = () =>
+        portsOf(declared, request.openQueue ?? declaredQueue(request.options, context, inventory.file !== undefined))
+      const optionsOf = (part: WorkspaceFile) => ({ ...request.options, ...defined({ hosts: part.inventory.file }) })
+      const ofPart = (part: WorkspaceFile) => portsOf(part, declaredQueue(optionsOf(part), context, true))
+      const dashboardsOf = async (part: WorkspaceFile) =>
+        (await readKnownDashboards(optionsOf(part), context)).flatMap((dashboard) => {
+          const host = part.names.get(dashboard.host)
+          return host === undefined ? [] : [{ ...dashboard, host }]
+        })
+      const connections = connectionsOf(declared, context)
       return {
         fleet,
-        jobs,
-        ray: createConsoleRay(connections),
         shellPrograms: createShellPrograms(connections),
         work: createConsoleWork(connections),
-        bringUp: createConsoleBringUp(ownState),
-        knownDashboards: async () =>
-          request.openQueue === undefined && isDeclared
+        knownDashboards: async () => {
+          if (files.length > 0) return (await Promise.all(files.map(dashboardsOf))).flat()
+          return request.openQueue === undefined && inventory.file !== undefined
             ? await readKnownDashboards(request.options, context)
-            : knownDashboards(declared.inventory, []),
-        netTests: createConsoleNetTests(ownState, (path) => localPath(path, context)),
+            : knownDashboards(declared.inventory, [])
+        },
+        netTests: createConsoleNetTests(connectionsOf(declared, stateContext), (path) => localPath(path, context)),
+        files: files.length === 0 ? [ofOneFile()] : files.map(ofPart),
       }
     },
     resolveHosts: (expression, known, groups) => {
@@ -190,7 +210,7 @@ const withState = (context: CliContext, directory: string | undefined): CliConte
   directory === undefined ? context : { ...context, environment: { ...context.environment, XDG_STATE_HOME: directory } }
 
 const CHUNK = 200
-const WITHOUT_FILE = 'no job queue: a queue belongs to one hosts.yaml, and this console has none, or several'
+const WITHOUT_FILE = 'no job queue: a queue belongs to a hosts.yaml, and this console has none'
 
 /** The queue of hosts.yaml, if the console is open on its hosts: the hosts.yaml of the working directory says nothing about others. */
 export function declaredQueue(

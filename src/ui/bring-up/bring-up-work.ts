@@ -6,7 +6,7 @@ import { messageOf, sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
-import type { PageContext } from '../state/console-state.ts'
+import type { Busy, PageContext } from '../state/console-state.ts'
 import {
   type BringUpPort,
   type BringUpView,
@@ -57,10 +57,10 @@ export class BringUpWork implements Disposable {
     return !this.#showing.isWaiting
   }
 
-  get busy() {
+  get busy(): readonly Busy[] {
     const { change } = this.#view
-    if (change === undefined || !isChanging(change)) return undefined
-    return { title: change.order.direction === 'up' ? 'bring-up' : 'take-down', hosts: change.order.hosts }
+    if (change === undefined || !isChanging(change)) return []
+    return [{ title: change.order.direction === 'up' ? 'bring-up' : 'take-down', hosts: change.order.hosts }]
   }
 
   /** A plan is being made or waits for an answer. */

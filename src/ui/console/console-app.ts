@@ -12,12 +12,10 @@ import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Fleet, FleetEvent, WriteReport } from '../../ssh/create-fleet.ts'
 import { Feeder } from '../../terminal/feeder.ts'
-import { noBringUp } from '../bring-up/bring-up-view.ts'
 import type { PaneView, ThemeName } from '../compositor/scene.ts'
 import type { DialogFactory } from '../dialogs/dialog.ts'
 import { PromptHistory } from '../dialogs/prompt-history.ts'
 import type { ForwardsPanel } from '../forwards/forwards-panel.ts'
-import { FIRST_QUEUE_VIEW } from '../jobs/queue-view.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
 import { type ActionId, createKeymap, disabledReasonOf, type Keymap, needsReceiver } from '../keys/registry.ts'
 import { FIRST_NETWORK } from '../network/network-view.ts'
@@ -39,6 +37,7 @@ import {
   receiverList,
   type Tab,
 } from '../state/console-state.ts'
+import { FIRST_FILE, filesOf } from '../state/files.ts'
 import { Store } from '../state/store.ts'
 import { CLIPBOARD_BYTES, clipboardSequence } from '../tty/clipboard.ts'
 import type { WorkPanel } from '../work-views/work-panel.ts'
@@ -78,7 +77,7 @@ export type ConsolePorts = {
 export type ConsoleParts = Disposable & {
   readonly pages: Readonly<Record<PageTab, Page>>
   readonly work: WorkPanel
-  readonly rayLine: RayLine
+  readonly rayLine: Pick<RayLine, 'read' | 'open'>
   readonly forwards: ForwardsPanel
 }
 
@@ -86,6 +85,8 @@ export type ConsoleOptions = {
   readonly cluster: string
   readonly endpoints: readonly Endpoint[]
   readonly groups: ReadonlyMap<string, readonly string[]>
+  /** Of several hosts.yaml, in their order. */
+  readonly fileTitles?: readonly string[]
   readonly preferences: Preferences
   readonly keymap: Keymap
   readonly themeName: ThemeName
@@ -132,7 +133,7 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly clock: Clock
   readonly pages: ConsoleParts['pages']
   readonly work: WorkPanel
-  readonly rayLine: RayLine
+  readonly rayLine: ConsoleParts['rayLine']
   readonly forwards: ForwardsPanel
   /** Hosts that `+` proposes: new in hosts.yaml. */
   offered = ''
@@ -159,6 +160,8 @@ export class ConsoleApp implements PageContext, Disposable {
     const { endpoints, preferences } = options
     this.#places = new Set(endpoints.map(({ host }) => host))
     this.store = new Store<ConsoleState>({
+      ...FIRST_FILE,
+      files: filesOf(options.fileTitles ?? []),
       cluster: options.cluster,
       columns: options.size.columns,
       rows: options.size.rows,
@@ -178,11 +181,8 @@ export class ConsoleApp implements PageContext, Disposable {
       hasWaitingQuestion: false,
       mode: TYPING,
       panel: undefined,
-      bringUp: noBringUp,
       network: FIRST_NETWORK,
       watch: FIRST_WATCH,
-      ray: { view: { kind: 'none' }, usage: undefined },
-      queue: FIRST_QUEUE_VIEW,
       tables: new Map(),
       notice: undefined,
       log: [],

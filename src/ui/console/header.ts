@@ -17,6 +17,7 @@ import {
   TABS,
   titleOf,
 } from '../state/console-state.ts'
+import { isFileTab, shownTitle } from '../state/files.ts'
 import { pageHints } from '../tabs/page-keys.ts'
 import { panelHints, panelName } from '../work-views/panel.ts'
 
@@ -80,10 +81,12 @@ function asideText(state: ConsoleState, room: number): string {
   return [text, ` ≠ ${names} `, ` ≠ ${count} `].find((each) => textWidth(each) < room) ?? ' ≠ '
 }
 
-function rayParts({ ray }: ConsoleState, theme: Theme): BarPart[] {
-  const words = rayWords(ray.view)
+function rayParts(state: ConsoleState, theme: Theme): BarPart[] {
+  const words = rayWords(state.ray.view)
   if (words === undefined) return []
-  return [{ text: ` ${words.text} `, colour: theme[words.tone], isBold: words.tone === 'danger' }]
+  const title = shownTitle(state)
+  const text = title === undefined ? words.text : `${clip(title, TITLE_WIDTH)}: ${words.text}`
+  return [{ text: ` ${text} `, colour: theme[words.tone], isBold: words.tone === 'danger' }]
 }
 
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)
@@ -182,11 +185,15 @@ function receiverRoom(state: ConsoleState, page: PageInfo): number {
 }
 
 /** The header's name for where keys go; undefined: to the receivers. */
-export function keysElsewhere({ mode, panel, tab }: ConsoleState): string | undefined {
+export function keysElsewhere(state: ConsoleState): string | undefined {
+  const { mode, panel, tab } = state
   if (mode.kind === 'dialog') return mode.dialog.id.replaceAll('-', ' ').toUpperCase()
   if (mode.kind === 'leader') return 'COMMAND'
   if (mode.kind === 'scroll') return `SCROLL ${clipName(mode.host, NAME_WIDTH)}`
-  if (tab !== 'shells') return titleOf(tab).toUpperCase()
+  if (tab !== 'shells') {
+    const file = isFileTab(tab) ? shownTitle(state) : undefined
+    return titleOf(tab).toUpperCase() + (file === undefined ? '' : ` of ${clip(file, TITLE_WIDTH)}`)
+  }
   return panel?.hasKeys ? panelName(panel).toUpperCase() : undefined
 }
 
@@ -255,6 +262,9 @@ function fitting(pairs: Hints, theme: Theme, room: number): BarPart[] {
   }
   return parts
 }
+
+/** Of the title of a hosts.yaml. */
+const TITLE_WIDTH = 16
 
 /** Of a host's name in the footer. */
 const NAME_WIDTH = 24

@@ -2,7 +2,7 @@
 import { clip } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from '../dialogs/dialog.ts'
-import { isLive, type Page } from '../state/console-state.ts'
+import { type Busy, isLive } from '../state/console-state.ts'
 import type { ConsoleApp, ConsolePorts } from './console-app.ts'
 
 /** Hosts that have not answered after this time are judged by their screens. */
@@ -10,14 +10,12 @@ const ANSWER_MS = 300
 const WIDTH = 76
 const NAMES_WIDTH = 24
 
-type Busy = NonNullable<Page['busy']>
-
 /** Quits at once when nothing can run. */
 export function askToQuit(app: ConsoleApp): void {
   const { work, pages, forwards, ports, state } = app
   const busy: readonly Busy[] = [
     ...(work.isHeld ? [{ title: work.title(), hosts: work.busyHosts() }] : []),
-    ...[...Object.values(pages), forwards].flatMap(({ busy: own }) => own ?? []),
+    ...[...Object.values(pages), forwards].flatMap(({ busy: own }) => own),
   ]
   const { shellPrograms } = ports
   const hosts = shellPrograms ? [...state.hosts.values()].filter(isLive).map(({ host }) => host) : []

@@ -47,8 +47,8 @@ export class ForwardsPanel implements Disposable {
   /** What quitting the console would end. */
   get busy(): Page['busy'] {
     const all = this.#forwards.list()
-    if (all.length === 0) return undefined
-    return { title: counted(all.length, 'port forward'), hosts: [...new Set(all.map(({ host }) => host))] }
+    if (all.length === 0) return []
+    return [{ title: counted(all.length, 'port forward'), hosts: [...new Set(all.map(({ host }) => host))] }]
   }
 
   /** The list; without any forward or dashboard there is only the prompt. */

@@ -10,7 +10,7 @@ import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
-import type { WatchedHosts } from '../network/watched-hosts.ts'
+import type { WatchedResources } from '../network/watched-hosts.ts'
 import type { ClusterJob, EnginePicture } from '../packing/engine-picture.ts'
 import { NO_ANSWER, sourcesRow, sourceTitle } from '../packing/packing-input.ts'
 import {
@@ -119,13 +119,13 @@ function layout(rect: Rect, hasTable: boolean) {
 type JobsSources = {
   readonly jobs: JobsPort
   readonly work: WorkPort
-  readonly watched: WatchedHosts
+  readonly watched: WatchedResources
   readonly clusters: ClusterWatch
 }
 
 export class JobsPage implements Page {
   readonly isIdle = true
-  readonly busy = undefined
+  readonly busy = []
   readonly #context: PageContext
   readonly #watch: QueueWatch
   readonly #jobs: JobsPort

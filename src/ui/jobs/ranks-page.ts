@@ -2,7 +2,7 @@
 import { stackProgram } from '../../scheduler/launch/stack.ts'
 import { mutedStyle, type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { lastOf } from '../network/watch-view.ts'
-import type { WatchedHosts } from '../network/watched-hosts.ts'
+import type { WatchedResources } from '../network/watched-hosts.ts'
 import { centredOn, documentOf, rowsPane, type ScrollStep, scrolled, splitRows } from '../rows/rows-pane.ts'
 import { forgetTable, type PageContext, tableView } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
@@ -30,7 +30,7 @@ type Options = {
   readonly context: PageContext
   readonly watch: QueueWatch
   readonly work: WorkPort
-  readonly watched: WatchedHosts
+  readonly watched: WatchedResources
   /** Changes the view and reads what it shows. */
   choose(view: Partial<QueueView>): void
 }

@@ -113,7 +113,7 @@ export class NetworkPage implements Page {
   }
 
   get busy() {
-    return this.#mesh.busy ?? this.#pair.busy ?? this.#nfs.busy
+    return [this.#mesh, this.#pair, this.#nfs].flatMap(({ busy }) => busy ?? [])
   }
 
   open(): void {

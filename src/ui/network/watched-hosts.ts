@@ -17,6 +17,11 @@ export type WatchedHostsPorts = {
   readonly fleet: Pick<Fleet, 'on'>
 }
 
+/** What other tabs need of them. */
+export type WatchedResources = Pick<WatchedHosts, 'hosts' | 'follow'> & {
+  readonly changes: Pick<WatchedHosts['changes'], 'on'>
+}
+
 export class WatchedHosts implements Disposable {
   /** A new sample of a host; undefined: something else changed. */
   readonly changes = new Emitter<{ readonly host: string; readonly sample: Sample } | undefined>()

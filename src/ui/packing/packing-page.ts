@@ -11,7 +11,7 @@ import type { ClusterWatch } from '../jobs/cluster-watch.ts'
 import type { JobsPort, RealUse } from '../jobs/queue-view.ts'
 import type { QueueWatch } from '../jobs/queue-watch.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
-import type { WatchedHosts } from '../network/watched-hosts.ts'
+import type { WatchedResources } from '../network/watched-hosts.ts'
 import type { RayCluster } from '../ray/ray-view.ts'
 import type { RayWatch } from '../ray/ray-watch.ts'
 import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
@@ -76,13 +76,13 @@ export type PackingCommand = (typeof packingKeys)[number]['id']
 export type PackingSources = {
   readonly jobs: JobsPort
   readonly ray: RayWatch
-  readonly watched: WatchedHosts
+  readonly watched: WatchedResources
   readonly clusters: ClusterWatch
 }
 
 export class PackingPage implements Page {
   readonly isIdle = true
-  readonly busy = undefined
+  readonly busy = []
   readonly #context: PageContext
   readonly #watch: QueueWatch
   readonly #sources: PackingSources

@@ -4,19 +4,26 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { type LineCheck, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import type { PageContext } from '../state/console-state.ts'
+import { shownTitle } from '../state/files.ts'
 import { OPEN_QUOTE, takeWord } from '../work-views/parse-work.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
-import type { RayCluster, RayCommand } from './ray-view.ts'
+import type { RayCluster, RayCommand, RayPort } from './ray-view.ts'
 
 const HELP: readonly DialogLine[] = [
   { text: 'submit --cpus 2 python train.py     jobs     logs ID     stop ID', tone: 'muted' },
   { text: 'status     up     down     up on m8     watch', tone: 'muted' },
 ]
 
-export type RayWork = { readonly verb: 'ray'; readonly order: RayCommand; readonly title: string }
+export type RayWork = {
+  readonly verb: 'ray'
+  readonly order: RayCommand
+  readonly title: string
+  readonly start: RayPort['start']
+}
 
 export type RayTarget = {
   readonly ray: { readonly cluster: RayCluster | undefined }
+  readonly start: RayPort['start']
   readonly work: {
     /** Why no job can be submitted or followed. */
     readonly busyReason: string | undefined
@@ -62,13 +69,16 @@ export class RayLine {
   #check(parsed: ParsedRay): PromptCheck {
     if ('error' in parsed) return parsed
     const { cluster } = this.#target.ray
-    if (cluster === undefined) return { error: 'hosts.yaml declares no Ray cluster' }
+    if (cluster === undefined)
+      return { error: `${shownTitle(this.#context.state) ?? 'hosts.yaml'} declares no Ray cluster` }
     if (!this.#context.state.hosts.has(cluster.head))
       return { error: `the head ${cluster.head} is not open in the console` }
     const { busyReason } = this.#target.work
     if (parsed.kind === 'jobs' && busyReason !== undefined) return { error: busyReason }
     try {
-      return { preview: [{ text: this.#preview(parsed, cluster.head), tone: 'ok' }] }
+      const title = shownTitle(this.#context.state)
+      const text = this.#preview(parsed, cluster.head)
+      return { preview: [{ text: title === undefined ? text : `${title}: ${text}`, tone: 'ok' }] }
     } catch (error) {
       return { error: sentenceOf(error) }
     }
@@ -98,14 +108,14 @@ export class RayLine {
   }
 
   #do(request: RayRequest): void {
-    const { ray, work } = this.#target
+    const { ray, work, start } = this.#target
     switch (request.kind) {
       case 'watch':
         return this.#target.showNodes()
       case 'area':
         return this.#target.bringUp(request.do, this.#hosts(request.target))
       case 'jobs':
-        return work.begin({ verb: 'ray', order: request.order, title: titleOf(request.order) }, [
+        return work.begin({ verb: 'ray', order: request.order, title: titleOf(request.order), start }, [
           ray.cluster?.head ?? '',
         ])
     }

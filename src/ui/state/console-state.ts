@@ -95,7 +95,27 @@ export type LogEntry = {
   readonly away?: string
 }
 
-export type ConsoleState = {
+/** What the tabs Bring-up, Packing and Jobs show of one hosts.yaml. */
+export type FileTabsState = {
+  readonly bringUp: BringUpView
+  readonly ray: RayStatus
+  /** The tabs Packing and Jobs. */
+  readonly queue: QueueView
+}
+
+/** A workspace of several hosts.yaml. */
+export type FilesState = {
+  /** In the order of the command line; empty unless several are open. */
+  readonly titles: readonly string[]
+  /** The place of the one that is shown. */
+  readonly shown: number
+  /** By place: those that are not shown, once they have something to show. */
+  readonly others: ReadonlyMap<number, FileTabsState>
+}
+
+/** `FileTabsState`: of the file that is shown. */
+export type ConsoleState = FileTabsState & {
+  readonly files: FilesState
   readonly cluster: string
   readonly columns: number
   readonly rows: number
@@ -122,13 +142,9 @@ export type ConsoleState = {
   readonly mode: Mode
   /** A run or a copy beside the shells. */
   readonly panel: Panel | undefined
-  readonly bringUp: BringUpView
   /** The Network tab. */
   readonly network: NetworkState
   readonly watch: WatchState
-  readonly ray: RayStatus
-  /** The tabs Packing and Jobs. */
-  readonly queue: QueueView
   /** How tables are filtered and sorted. */
   readonly tables: TableViews
   readonly notice: Notice | undefined
@@ -235,9 +251,12 @@ export interface Page extends Disposable {
   onTableChange?(): void
   /** Nothing but the hosts is about to change what is shown. */
   readonly isIdle: boolean
-  /** What quitting the console would end, in a few words, and on which hosts. */
-  readonly busy: { readonly title: string; readonly hosts: readonly string[] } | undefined
+  /** What quitting the console would end. */
+  readonly busy: readonly Busy[]
 }
+
+/** Something that runs: a few words, and on which hosts. */
+export type Busy = { readonly title: string; readonly hosts: readonly string[] }
 
 /** What a page, and everything else that works beside the shells, may use of the console. */
 export interface PageContext {

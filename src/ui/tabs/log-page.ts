@@ -36,7 +36,7 @@ export const logKeys = keyTable<ConsoleState>()(
 
 export class LogPage implements Page {
   readonly isIdle = true
-  readonly busy = undefined
+  readonly busy = []
   readonly #context: PageContext
 
   constructor(context: PageContext) {

@@ -9,6 +9,7 @@ import { packingTable } from '../packing/packing-input.ts'
 import { packingKeys } from '../packing/packing-page.ts'
 import { type TableFrame, tableKeys } from '../rows/table-view.ts'
 import { type ConsoleState, type PageTab, tableView } from '../state/console-state.ts'
+import { fileKeys } from './files-page.ts'
 import { logKeys, logTable } from './log-page.ts'
 
 type TableOf = (state: ConsoleState) => TableFrame | undefined
@@ -32,10 +33,10 @@ const withTable = (tab: PageTab, own: readonly KeyEntry<ConsoleState>[]): readon
 }
 
 export const pageKeys: Readonly<Record<PageTab, readonly KeyEntry<ConsoleState>[]>> = {
-  'bring-up': withTable('bring-up', bringUpKeys),
+  'bring-up': withTable('bring-up', [...fileKeys, ...bringUpKeys]),
   network: withTable('network', networkKeys),
-  packing: withTable('packing', packingKeys),
-  jobs: withTable('jobs', jobsKeys),
+  packing: withTable('packing', [...fileKeys, ...packingKeys]),
+  jobs: withTable('jobs', [...fileKeys, ...jobsKeys]),
   log: withTable('log', logKeys),
 }
 

@@ -6,7 +6,6 @@ import { type PaneView, type Rect, type Theme, themes } from '../compositor/scen
 import type { LineCheck } from '../dialogs/prompt-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
 import type { RayWork } from '../ray/ray-line.ts'
-import type { RayPort } from '../ray/ray-view.ts'
 import { documentRows, firstRow, type RowDocument, rowsPane } from '../rows/rows-pane.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import { type PageContext, setReceivers } from '../state/console-state.ts'
@@ -39,7 +38,6 @@ type Drawn = {
 
 export type WorkPorts = {
   readonly work: WorkPort
-  readonly ray: Pick<RayPort, 'start'>
   readonly resolveHosts: questions.ResolveHosts
 }
 
@@ -119,7 +117,7 @@ export class WorkPanel implements Disposable {
   }
 
   #create(request: WorkRequest | RayWork, hosts: readonly string[]): RunWork | CopyWork {
-    const { work: port, ray } = this.#ports
+    const { work: port } = this.#ports
     const { clock } = this.#context
     const onDirty = (): void => this.#showing.soon()
     if (request.verb === 'copy') {
@@ -133,7 +131,7 @@ export class WorkPanel implements Disposable {
     }
     if (request.verb === 'run') return new RunWork({ ...own, command: request.command, by: 'hosts', port })
     const { spillDirectory } = port
-    const startCommand: WorkPort['startCommand'] = (_host, _command, handlers) => ray.start(request.order, handlers)
+    const startCommand: WorkPort['startCommand'] = (_host, _command, handlers) => request.start(request.order, handlers)
     return new RunWork({ ...own, command: request.title, by: 'ray', port: { fanOut: 1, spillDirectory, startCommand } })
   }
 

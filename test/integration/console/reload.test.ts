@@ -1,7 +1,8 @@
 /** hosts.yaml and preferences.yaml that change while the console is open, and several hosts.yaml at once; on embedded hosts. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { JobStore } from '../../../src/scheduler/jobs/store.ts'
 import { type EmbeddedHosts, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { openConsole } from '../../support/console-driver.ts'
@@ -76,9 +77,25 @@ describe.skipIf(!requirement('ssh'))('files that change while the console is ope
   it('open together as groups, with hosts of the same name told apart', async () => {
     const { file, environment } = inventory
     const [a, b] = ['a.yaml', 'b.yaml'].map((name) => join(dirname(file), name)) as [string, string]
-    writeFileSync(a, without('m3'))
-    writeFileSync(b, without('m1', 'm2').replace('  m3:', '  m1:'))
+    writeFileSync(a, `${without('m3')}trust: { mesh: m1 }\n`)
+    writeFileSync(
+      b,
+      `${without('m1', 'm2').replace('  m3:', '  m1:').replace('cluster: lab', 'cluster: b')}trust: { mesh: m1 }\n`,
+    )
     writeFileSync(preferences, '')
+    const home = environment.HOME ?? ''
+    using store = new JobStore(join(home, '.local', 'state', 'muster', 'jobs', 'b.db'))
+    const spec = {
+      name: 'train-of-b',
+      command: 'true',
+      environment: {},
+      request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 },
+      bundles: 1,
+      strategy: 'PACK',
+      retries: 0,
+      isPreemptible: false,
+    } as const
+    store.submit({ spec, user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}] }, Date.now())
     await using console = await openConsole({ args: [a, b], size: [120, 40], environment })
     await console.expectReady()
     expect(console.state?.hosts.map(({ host }) => host)).toEqual(['a/m1', 'm2', 'b/m1'])
@@ -88,7 +105,35 @@ describe.skipIf(!requirement('ssh'))('files that change while the console is ope
     await console.expectOn('b/m1', /^m3$/m)
     await console.leader('v')
     await console.expectScreen(/recording b\/m1/)
-    await console.leader('5')
-    await console.expectScreen(/no job queue/)
+
+    await console.leader('2')
+    await console.expectHeader(/BRING-UP of a/)
+    await console.expectScreen(/m1 +\+ missing .*\n.*m2 +- not declared/)
+    await console.key('u')
+    await console.expectScreen(/steps on m1/)
+    await console.type(']')
+    await console.expectHeader(/BRING-UP of b/)
+    await console.expectScreen(/m1 +\+ missing/)
+    await console.key('u')
+    await console.expectScreen(/plan ready/)
+    await console.key('y')
+    await console.expectScreen(/m1 +✓ good/)
+    const hasKey = (host: string) => existsSync(join(hosts.directory, host, '.ssh', 'id_muster'))
+    expect(['m1', 'm2', 'm3'].map(hasKey)).toEqual([false, false, true])
+    await console.type('[')
+    await console.expectScreen(/steps on m1/)
+
+    await console.key('Escape', '5')
+    await console.expectHeader(/JOBS of a/)
+    await console.expectScreen(/Submit a job/)
+    await console.type(']')
+    await console.expectScreen(/JOBS of b[\s\S]*train-of-b/)
+    await console.key('c')
+    await console.key('y')
+    await console.expectScreen(/cancelled/)
+    await console.key('4')
+    await console.expectHeader(/PACKING of b/)
+    await console.type('[')
+    await console.expectScreen(/PACKING of a[\s\S]*m2/)
   })
 })

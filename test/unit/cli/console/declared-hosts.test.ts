@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { type ConsoleConnections, createConsoleBringUp } from '../../../../src/cli/console/console-ops.ts'
 import { DeclaredHosts, isHostsFile, titlesOf } from '../../../../src/cli/console/declared-hosts.ts'
 import { parseHostsYaml } from '../../../../src/inventory/hosts-yaml.ts'
 
@@ -85,10 +84,28 @@ describe('a workspace of several files', () => {
     ])
   })
 
-  it('has no bring-up, and says why', async () => {
-    const { inventory, isWorkspace } = workspace()
-    const port = createConsoleBringUp({ inventory, isWorkspace, context: {} } as ConsoleConnections)
-    await expect(port.areas()).rejects.toThrow('bring-up needs one hosts.yaml, and several are open')
+  it('knows each file with its own names, also after the files have changed', async () => {
+    let second = 'hosts: { m1: { address: 10.1.0.1 } }'
+    const read = () => [partOf('a', 'hosts: { m1: {}, m2: {} }\ngroups: { fast: m2 }'), partOf('b', second)]
+    const declared = new DeclaredHosts(read(), RESOLUTION, async () => read())
+    const [a, b] = declared.files
+    expect(declared.files.map(({ title, inventory }) => [title, inventory.file])).toEqual([
+      ['a', 'a.yaml'],
+      ['b', 'b.yaml'],
+    ])
+    expect([a?.names, b?.names].map((names) => [...(names ?? [])])).toEqual([
+      [
+        ['m1', 'a/m1'],
+        ['m2', 'm2'],
+      ],
+      [['m1', 'b/m1']],
+    ])
+    expect(a?.inventory.groups).toEqual(new Map([['fast', ['m2']]]))
+    expect((await b?.endpoints())?.map(({ host, address }) => [host, address])).toEqual([['m1', '10.1.0.1']])
+    second = 'hosts: { m3: { address: 10.1.0.3 } }'
+    await declared.reload()
+    expect([...(a?.names ?? [])][0]).toEqual(['m1', 'm1'])
+    expect((await b?.endpoints())?.map(({ host, address }) => [host, address])).toEqual([['m3', '10.1.0.3']])
   })
 
   it('keeps what it knows when a file cannot be read again', async () => {

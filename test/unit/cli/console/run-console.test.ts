@@ -40,11 +40,9 @@ it("shows the queue of hosts.yaml's hosts", async () => {
 
 it('has no queue for the hosts of a target, even beside a hosts.yaml', async () => {
   using jobs = createConsoleJobs(declaredQueue({}, contextIn(directory), false), NO_HOSTS)
-  await expect(jobs.read()).rejects.toThrow(
-    'no job queue: a queue belongs to one hosts.yaml, and this console has none, or several',
-  )
+  await expect(jobs.read()).rejects.toThrow('no job queue: a queue belongs to a hosts.yaml, and this console has none')
   await expect(jobs.change('cancel', [1])).rejects.toThrow(
-    'no job queue: a queue belongs to one hosts.yaml, and this console has none, or several',
+    'no job queue: a queue belongs to a hosts.yaml, and this console has none',
   )
 })
 

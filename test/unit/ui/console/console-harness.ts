@@ -18,7 +18,7 @@ import { createKeymap } from '../../../../src/ui/keys/registry.ts'
 import type { NetTestsPort } from '../../../../src/ui/network/net-tests-port.ts'
 import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
 import type { RayPort } from '../../../../src/ui/ray/ray-view.ts'
-import { createPages, type PagePorts } from '../../../../src/ui/tabs/create-pages.ts'
+import { createPages, type FilePorts, type PagePorts } from '../../../../src/ui/tabs/create-pages.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import type { ResolveHosts } from '../../../../src/ui/work-views/work-questions.ts'
 import { endpointOf as anyEndpoint } from '../../../support/endpoint.ts'
@@ -192,6 +192,8 @@ export function createConsoleHarness(
     bringUp?: BringUpPort
     jobs?: JobsPort
     ray?: RayPort
+    /** Of several hosts.yaml. */
+    files?: readonly (Partial<FilePorts> & Required<Pick<FilePorts, 'file'>>)[]
     shellPrograms?: ConsolePorts['shellPrograms']
     netTests?: NetTestsPort
     knownDashboards?: PagePorts['knownDashboards']
@@ -209,6 +211,14 @@ export function createConsoleHarness(
   const endpoints = hosts.map((host, index) => endpointOf(host, index + 1))
   for (const endpoint of endpoints) fleet.add(endpoint)
   const environment = options.environment ?? {}
+  const work = options.work ?? idleWork
+  const filePorts: FilePorts = {
+    fleet,
+    work,
+    bringUp: options.bringUp ?? nothingDeclared,
+    jobs: options.jobs ?? noQueue,
+    ray: options.ray ?? noRay,
+  }
   const console = new ConsoleApp(
     {
       cluster: 'lab',
@@ -227,15 +237,14 @@ export function createConsoleHarness(
       createParts: (context) =>
         createPages(context, {
           fleet,
-          work: options.work ?? idleWork,
-          bringUp: options.bringUp ?? nothingDeclared,
-          jobs: options.jobs ?? noQueue,
-          ray: options.ray ?? noRay,
+          work,
           netTests: options.netTests ?? idleNetTests,
           knownDashboards: options.knownDashboards ?? (async () => []),
           environment,
           resolveHosts,
+          files: options.files?.map((file) => ({ ...filePorts, ...file })) ?? [filePorts],
         }),
+      fileTitles: options.files?.map(({ file }) => file.title) ?? [],
     },
     {
       fleet,

@@ -41,14 +41,14 @@ it('adds a forward of the focused host, lists it, closes it, and counts it when 
   expect(lines()).toEqual([`m1: 127.0.0.1:${port} → localhost:80`])
   harness.type('\r')
   await shows(/^m1 {2}127\.0\.0\.1:\d+ → localhost:80$/m)
-  expect(harness.console.forwards.busy).toEqual({ title: '1 port forward', hosts: ['m1'] })
+  expect(harness.console.forwards.busy).toEqual([{ title: '1 port forward', hosts: ['m1'] }])
   harness.type('\x1b')
   harness.type(`${LEADER}q`)
   expect(dialog()?.title).toBe('Quit and end 1 port forward?')
   harness.type('\x1b')
   harness.type(`${LEADER}tx`)
   await shows(/^None\./)
-  expect(harness.console.forwards.busy).toBeUndefined()
+  expect(harness.console.forwards.busy).toEqual([])
   expect(harness.got('m1')).toBe('')
 })
 
@@ -83,7 +83,7 @@ it('closes the forwards of a host that is removed', async () => {
   harness.type(`${LEADER}ta${await usedPort()}:80\r`)
   await shows(/^m1 /m)
   harness.console.removeHosts(['m1'])
-  expect(harness.console.forwards.busy).toBeUndefined()
+  expect(harness.console.forwards.busy).toEqual([])
 })
 
 it('reads hosts before a colon, or first as after muster forward', () => {

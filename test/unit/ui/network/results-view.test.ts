@@ -66,7 +66,7 @@ it('measures the two marked hosts, shows what arrived in each direction, and kee
   const harness = createConsoleHarness({ netTests })
   harness.type(`${LEADER}3  p`)
   expect(pair).toBe('m1 m2')
-  expect(harness.console.pages.network.busy).toMatchObject({ hosts: ['m1', 'm2'] })
+  expect(harness.console.pages.network.busy).toMatchObject([{ hosts: ['m1', 'm2'] }])
   for (const [second, bitsPerSecond] of [9e8, 8e8, 7e8].entries()) {
     onEvent?.({ type: 'interval', from: 'm1', to: 'm2', second: second + 1, bitsPerSecond })
     onEvent?.({ type: 'interval', from: 'm2', to: 'm1', second: second + 1, bitsPerSecond: bitsPerSecond / 10 })
