@@ -30,6 +30,7 @@ export const VERB_NAMES: ReadonlySet<string> = new Set([
   'plan',
   'simulate',
   'import',
+  'schema',
   'completion',
   'help',
 ])

@@ -464,6 +464,11 @@ export const VERBS: VerbTable = {
       changesWith: ['output'],
     },
   ),
+  schema: reads(
+    'print the JSON Schema of hosts.yaml, preferences.yaml, or what --json prints',
+    [],
+    () => import('./schema.ts'),
+  ),
   completion: reads(
     'print the completion script for bash, zsh or fish',
     [],

@@ -2,12 +2,13 @@
 import { isIPv4 } from 'node:net'
 import { isScalar } from 'yaml'
 import type { Host, TransportName } from './host.ts'
-import { isPort, isUserName, parseHostSpec } from './host-name.ts'
+import { isUserName, parseHostSpec } from './host-name.ts'
 import type { Inventory } from './inventory.ts'
 import {
   choice,
   type Field,
   flag,
+  type JsonSchema,
   type Located,
   located,
   mapOf,
@@ -18,6 +19,7 @@ import {
   type Schema,
   scalar,
   text,
+  wholeNumber,
 } from './yaml-reader.ts'
 
 export interface SectionContext {
@@ -65,11 +67,10 @@ export const hostSet = located(text('host set'))
 export const hostName = located(text('host'))
 export const ipAddress = text('IPv4 address', (value) => (isIPv4(value) ? undefined : 'is not an IPv4 address'))
 /** Of this machine. */
-export const path = text('path', (value) => (value.includes('"') ? 'may not have a quote in it' : undefined))
-export const port = number('a port from 1 to 65535', isPort)
-const count = number('a whole number, 0 or more', (value) => Number.isSafeInteger(value) && value >= 0)
-const notNegative = (type: string) => number(type, (value) => Number.isFinite(value) && value >= 0)
-const amount = notNegative('a number, 0 or more')
+export const path = text('path', [/^[^"]*$/, 'may not have a quote in it'])
+export const port = wholeNumber('a port from 1 to 65535', { minimum: 1, maximum: 65_535 })
+const count = wholeNumber('a whole number, 0 or more', { minimum: 0 })
+const amount = number('a number, 0 or more', { minimum: 0 })
 const userName = text('user name', (name) => (isUserName(name) ? undefined : 'is not a user name'))
 
 /** Of amounts of memory as people write them. */
@@ -86,9 +87,11 @@ const MEMORY_UNITS: Readonly<Record<string, number>> = {
   TiB: 2 ** 40,
 }
 
+const MEMORY_SIZE = new RegExp(`^(\\d+(?:\\.\\d+)?) ?(${Object.keys(MEMORY_UNITS).join('|')})?$`)
+
 /** Reads `512GiB`, `1.5TB`, `1024B` or a bare number of bytes; undefined when it is none or not a whole number of bytes. */
 export function parseMemorySize(text: string): number | undefined {
-  const match = /^(\d+(?:\.\d+)?) ?([A-Za-z]+)?$/.exec(text)
+  const match = MEMORY_SIZE.exec(text)
   const unit = MEMORY_UNITS[match?.[2] ?? 'B']
   if (!match || unit === undefined) return undefined
   const product = Number(match[1]) * unit
@@ -100,6 +103,12 @@ export function parseMemorySize(text: string): number | undefined {
 /** In bytes. */
 export const memory = scalar(
   'size such as 512GiB',
+  {
+    anyOf: [
+      { type: 'string', pattern: MEMORY_SIZE.source },
+      { type: 'integer', minimum: 0 },
+    ],
+  },
   (value) => (typeof value === 'string' || typeof value === 'number' ? parseMemorySize(String(value)) : undefined),
   'a size such as 512GiB, 64GB or a whole number of bytes',
 )
@@ -107,6 +116,7 @@ export const memory = scalar(
 /** Labels are text, but `rack: 3` is accepted. */
 export const label: Schema<string> = {
   type: 'text',
+  json: () => ({ anyOf: [text().json(), { type: ['number', 'boolean'] }] }),
   read(node, reader, where) {
     const isOther = isScalar(node) && (typeof node.value === 'number' || typeof node.value === 'boolean')
     return isOther ? (node.source ?? String(node.value)) : text().read(node, reader, where)
@@ -169,7 +179,7 @@ const connectionFields = {
     fallback: 'ForwardAgent of ssh_config, else false',
   },
   persist: {
-    schema: notNegative('a number of seconds, 0 or more'),
+    schema: number('a number of seconds, 0 or more', { minimum: 0 }),
     about:
       'How long the connection stays open for the next command after its last use, in a background process that only you can reach; 0: not at all. `--persist S` on the command line wins. Shells, `run`, `copy` and `fetch` share it; `hosts --check` and `doctor` always open a new connection. Only for `transport: ssh2`: connections of `transport: openssh` close when the program ends.',
     example: '300',
@@ -232,4 +242,16 @@ export function hostsYamlSchema(
   sections: readonly Section[],
 ): Schema<(typeof core extends Schema<infer T> ? T : never) & Readonly<Record<string, unknown>>> {
   return object({ ...fields, ...Object.fromEntries(sections.map(({ key, field }) => [key, field])) })
+}
+
+/** The same for editors. Names of hosts, host sets, and what keys mean together, only Muster itself checks. */
+export function hostsYamlJson(sections: readonly Section[]): JsonSchema {
+  const hostless = sections.filter(({ needsNoHost }) => needsNoHost)
+  const having = (key: string, value: JsonSchema) => ({ type: 'object', required: [key], properties: { [key]: value } })
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'hosts.yaml of Muster',
+    ...hostsYamlSchema(sections).json(),
+    anyOf: [having('hosts', { type: 'object', minProperties: 1 }), ...hostless.map(({ key }) => having(key, {}))],
+  }
 }

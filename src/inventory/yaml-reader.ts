@@ -22,12 +22,17 @@ export type YamlProblem = { readonly line: number; readonly column: number; read
 /** A value and its place: an offset into the text. */
 export type Located<T> = { readonly value: T; readonly offset: number }
 
-/** How one kind of value is read, and its text for the reference. */
+/** JSON Schema, draft 7: the version that editors know best. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+/** How one kind of value is read, its text for the reference, and the same for editors. */
 export interface Schema<T> {
   /** `text`, `number`, `host set`, … */
   readonly type: string
   /** Keys below this one, for the reference. */
   readonly fields?: Fields
+  /** Accepts everything that `read` accepts, and more only where it has a `$comment`. */
+  json(): JsonSchema
   /** Undefined: a problem was reported. */
   read(node: Node | null, reader: YamlReader, path: string): T | undefined
 }
@@ -173,11 +178,30 @@ function readEntries(node: Node | null, reader: YamlReader, path: string): reado
   return entries
 }
 
-/** A mapping with known keys. Unknown ones are reported with the nearest valid word. */
-export function object<F extends Fields>(fields: F): Schema<Values<F>> {
+function jsonOfField({ schema, about, example, fallback }: Field): JsonSchema {
+  const description = fallback === undefined ? about : `${about} If absent: ${fallback}.`
+  const examples = example === undefined ? {} : { examples: [parseYaml(example).toJS()] }
+  return { ...schema.json(), description, ...examples }
+}
+
+/**
+ * A mapping with known keys. Unknown ones are reported with the nearest valid word.
+ * `isOneOf`: it has exactly one of them.
+ */
+export function object<F extends Fields>(fields: F, { isOneOf = false } = {}): Schema<Values<F>> {
   return {
     type: 'mapping',
     fields,
+    json() {
+      const required = Object.keys(fields).filter((key) => fields[key]?.isRequired)
+      return {
+        type: 'object',
+        properties: Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, jsonOfField(field)])),
+        additionalProperties: false,
+        ...(required.length === 0 ? {} : { required }),
+        ...(isOneOf ? { minProperties: 1, maxProperties: 1 } : {}),
+      }
+    },
     read(node, reader, path) {
       const entries = readEntries(node, reader, path)
       if (!entries) return undefined
@@ -199,6 +223,10 @@ export function object<F extends Fields>(fields: F): Schema<Values<F>> {
           reader.fail(offsetOf(node), `${path} has no ${key}${example ? `; write ${key}: ${example}` : ''}`)
         }
       }
+      if (isOneOf && entries.length !== 1) {
+        const known = new Intl.ListFormat('en-GB').format(Object.keys(fields))
+        reader.fail(offsetOf(node), `${path} must have exactly one of ${known}`)
+      }
       return values as Values<F>
     },
   }
@@ -210,6 +238,7 @@ export function list<T>(item: Schema<T>): Schema<readonly T[]> {
   return {
     type: `list of ${pluralOf(item.type)}`,
     ...(item.fields ? { fields: item.fields } : {}),
+    json: () => ({ type: 'array', items: item.json() }),
     read(node, reader, path) {
       if (!isSeq(node)) return failType(node, reader, path, 'a list')
       return node.items
@@ -225,6 +254,7 @@ export function oneOrMore<T>(item: Schema<T>): Schema<readonly T[]> {
   return {
     type: `${item.type} or list of ${pluralOf(item.type)}`,
     ...(item.fields ? { fields: item.fields } : {}),
+    json: () => ({ anyOf: [item.json(), many.json()] }),
     read(node, reader, path) {
       if (isSeq(node)) return many.read(node, reader, path)
       const value = item.read(node, reader, path)
@@ -238,6 +268,7 @@ export function mapOf<T>(item: Schema<T>, nameType = 'name'): Schema<readonly (E
   return {
     type: `mapping: ${nameType} to ${item.type}`,
     ...(item.fields ? { fields: item.fields } : {}),
+    json: () => ({ type: 'object', additionalProperties: item.json() }),
     read(node, reader, path) {
       return readEntries(node, reader, path)?.flatMap((entry) => {
         const value = reader.read(item, entry.node, entry.key)
@@ -250,6 +281,7 @@ export function mapOf<T>(item: Schema<T>, nameType = 'name'): Schema<readonly (E
 /** A mapping whose keys something else knows, as plain data. */
 export const anyMapping = (type = 'mapping'): Schema<Readonly<Record<string, unknown>>> => ({
   type,
+  json: () => ({ type: 'object' }),
   read: (node, reader, path) =>
     isMap(node)
       ? (anyValue.read(node, reader, path) as Record<string, unknown> | undefined)
@@ -258,6 +290,7 @@ export const anyMapping = (type = 'mapping'): Schema<Readonly<Record<string, unk
 
 const anyValue: Schema<unknown> = {
   type: 'value',
+  json: () => ({}),
   read(node, reader, path) {
     if (isMap(node)) {
       const entries = readEntries(node, reader, path) ?? []
@@ -270,42 +303,89 @@ const anyValue: Schema<unknown> = {
   },
 }
 
-/** A scalar of text with a check of its own: `check` gives what is wrong, as a clause after the value. */
-export function text(type = 'text', check?: (value: string) => string | undefined): Schema<string> {
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+/** The same as a pattern that a whole text matches. */
+const NO_CONTROL = '^[^\\u0000-\\u001f\\u007f-\\u009f]+$'
+
+/** A pattern for the text and what is wrong if it does not match, as a clause after the value; or a function that gives the clause. */
+type Check = readonly [pattern: RegExp, wrong: string] | ((value: string) => string | undefined)
+
+const judge = (check: Check, value: string): string | undefined => {
+  if (typeof check === 'function') return check(value)
+  return check[0].test(value) ? undefined : check[1]
+}
+
+/** A scalar of text. The first check that fails is reported. Editors know patterns, and no functions. */
+export function text(type = 'text', ...checks: readonly Check[]): Schema<string> {
   const article = ['text', 'options', 'clients'].includes(type) ? '' : /^([aeio]|IPv4)/.test(type) ? 'an ' : 'a '
   return {
     type,
+    json() {
+      const patterns = checks.flatMap((check) => (typeof check === 'function' ? [] : [check]))
+      const rules = patterns.map(([{ source }, wrong]) => ({
+        type: 'string',
+        pattern: source,
+        patternErrorMessage: `It ${wrong}.`,
+      }))
+      return {
+        type: 'string',
+        pattern: NO_CONTROL,
+        patternErrorMessage: `Write ${article}${type}.`,
+        ...(rules.length === 0 ? {} : { allOf: rules }),
+        ...(patterns.length === checks.length ? {} : { $comment: `Muster checks more: it is a ${type}.` }),
+      }
+    },
     read(node, reader, path) {
       if (!isScalar(node) || typeof node.value !== 'string' || node.value === '') {
         const isNumber = isScalar(node) && (typeof node.value === 'number' || typeof node.value === 'boolean')
         return failType(node, reader, path, `${article}${type}${isNumber ? ' (put it in quotes)' : ''}`)
       }
-      const wrong = /[\u0000-\u001f\u007f-\u009f]/.test(node.value) ? 'has a control character' : check?.(node.value)
-      if (wrong === undefined) return node.value
-      return reader.fail(offsetOf(node), `${path} ${printable(node.value)} ${wrong}`)
+      const { value } = node
+      const wrong = CONTROL.test(value)
+        ? 'has a control character'
+        : checks.map((check) => judge(check, value)).find((clause) => clause !== undefined)
+      if (wrong === undefined) return value
+      return reader.fail(offsetOf(node), `${path} ${printable(value)} ${wrong}`)
     },
   }
 }
 
 /** A scalar that `take` takes; `wanted`: what it has to be, in messages. */
-export function scalar<T>(type: string, take: (value: unknown) => T | undefined, wanted = type): Schema<T> {
+export function scalar<T>(
+  type: string,
+  json: JsonSchema,
+  take: (value: unknown) => T | undefined,
+  wanted = type,
+): Schema<T> {
   return {
     type,
+    json: () => json,
     read: (node, reader, path) =>
       (isScalar(node) ? take(node.value) : undefined) ?? failType(node, reader, path, wanted),
   }
 }
 
-export const number = (type: string, isValid: (value: number) => boolean): Schema<number> =>
-  scalar(type, (value) => (typeof value === 'number' && isValid(value) ? value : undefined))
+type Range = { readonly minimum: number; readonly maximum?: number }
+
+const isIn = (value: unknown, { minimum, maximum = Number.MAX_VALUE }: Range): value is number =>
+  typeof value === 'number' && value >= minimum && value <= maximum
+
+export const number = (type: string, range: Range): Schema<number> =>
+  scalar(type, { type: 'number', ...range }, (value) => (isIn(value, range) ? value : undefined))
+
+export const wholeNumber = (type: string, { minimum, maximum = Number.MAX_SAFE_INTEGER }: Range): Schema<number> =>
+  scalar(type, { type: 'integer', minimum, maximum }, (value) =>
+    Number.isInteger(value) && isIn(value, { minimum, maximum }) ? value : undefined,
+  )
 
 export const flag = (): Schema<boolean> =>
-  scalar('true or false', (value) => (typeof value === 'boolean' ? value : undefined))
+  scalar('true or false', { type: 'boolean' }, (value) => (typeof value === 'boolean' ? value : undefined))
 
 export function choice<T extends string>(words: readonly T[]): Schema<T> {
   const type = words.join(' | ')
   return {
     type,
+    json: () => ({ enum: words }),
     read(node, reader, path) {
       const word = isScalar(node) ? words.find((candidate) => candidate === node.value) : undefined
       if (word !== undefined) return word
@@ -331,6 +411,7 @@ export function located<T>(schema: Schema<T>): Schema<Located<T>> {
 export function orEmpty<T extends object>(schema: Schema<T>): Schema<T> {
   return {
     ...schema,
+    json: () => ({ ...schema.json(), type: ['object', 'null'] }),
     read: (node, reader, path) =>
       node === null || (isScalar(node) && node.value === null) ? ({} as T) : schema.read(node, reader, path),
   }

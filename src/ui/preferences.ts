@@ -11,58 +11,93 @@ import { printable } from '../base/printable.ts'
 import { readBoundedSync } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
 import { didYouMean } from '../inventory/nearest-word.ts'
-import { parseYaml } from '../inventory/yaml-reader.ts'
-import { isKeyLabel } from './keys/key-table.ts'
+import { type JsonSchema, parseYaml } from '../inventory/yaml-reader.ts'
+import { KEY_LABEL } from './keys/key-table.ts'
 import { type ActionId, actionSpecs } from './keys/registry.ts'
 
 const keyLabelSchema = z
   .string()
-  .refine(isKeyLabel, { error: 'is not a key; write a, Space, Ctrl-], Alt-n, Shift-Tab, PageUp, F5 …' })
+  .regex(KEY_LABEL, { error: 'is not a key; write a, Space, Ctrl-], Alt-n, Shift-Tab, PageUp, F5 …' })
 const actionIds = actionSpecs.map((spec) => spec.id) as [ActionId, ...ActionId[]]
+
+const keysSchema = z.partialRecord(
+  z.enum(actionIds),
+  z.preprocess(
+    (keys) => (typeof keys === 'string' ? [keys] : keys),
+    z.array(keyLabelSchema, { error: 'must be a key or a list of keys' }),
+  ),
+)
+
+const macroName = z.string().min(1).describe('Its name, in the list of macros.')
+const MACROS = [
+  z.strictObject({
+    name: macroName,
+    text: z
+      .string()
+      .min(1)
+      .describe('The text to type. `%h` is the host, `%n` its number, `%u` the user, `%a` the address.'),
+  }),
+  z.strictObject({
+    name: macroName,
+    command: z.array(z.string()).min(1).describe('A program of this machine with its arguments; its output is typed.'),
+  }),
+] as const
 
 const preferencesSchema = z.strictObject({
   leader: keyLabelSchema
-    .refine((label) => /^(?:Ctrl|Alt)-|^F\d/.test(label), {
-      error: 'must be a key with Ctrl or Alt, or a function key',
-    })
-    .default('Ctrl-]'),
-  theme: z.enum(['auto', 'dark', 'light', 'none']).default('auto'),
+    .regex(/^(?:Ctrl|Alt)-|^F\d/, { error: 'must be a key with Ctrl or Alt, or a function key' })
+    .default('Ctrl-]')
+    .describe('The key after which a key is a command.'),
+  theme: z.enum(['auto', 'dark', 'light', 'none']).default('auto').describe('The colours of the console.'),
   pane: z
-    .strictObject({ columns: z.int().min(10).max(500).default(40), rows: z.int().min(4).max(200).default(8) })
-    .prefault({}),
-  history: z.int().min(0).max(100_000).default(1000),
-  mouse: z.boolean().default(true),
-  greeting: z.enum(['hide', 'show']).default('hide'),
-  auto_close: z.number().min(0).max(86_400).default(0),
-  clipboard: z.boolean().default(true),
-  keep: z.boolean().default(false),
-  /** Hours; a timer can wait for 24 days. */
-  keep_for: z.number().positive().max(500).default(8),
-  keys: z
-    .partialRecord(
-      z.enum(actionIds),
-      z.preprocess(
-        (keys) => (typeof keys === 'string' ? [keys] : keys),
-        z.array(keyLabelSchema, { error: 'must be a key or a list of keys' }),
-      ),
-    )
-    .default({}),
+    .strictObject({
+      columns: z.int().min(10).max(500).default(40).describe('Columns of the smallest pane.'),
+      rows: z.int().min(4).max(200).default(8).describe('Rows of the smallest pane.'),
+    })
+    .prefault({})
+    .describe('The smallest pane; further hosts are on other pages.'),
+  history: z.int().min(0).max(100_000).default(1000).describe('Lines of scroll-back of each host.'),
+  mouse: z.boolean().default(true).describe('Whether the console uses the mouse.'),
+  greeting: z.enum(['hide', 'show']).default('hide').describe('Whether what a host prints at login stays in its pane.'),
+  auto_close: z
+    .number()
+    .min(0)
+    .max(86_400)
+    .default(0)
+    .describe('Seconds after which a pane closes when its shell has ended; 0: never.'),
+  clipboard: z.boolean().default(true).describe('Whether marked text goes to the clipboard of your terminal.'),
+  keep: z.boolean().default(false).describe('Whether a console that loses its terminal continues, detached.'),
+  // A timer can wait for 24 days.
+  keep_for: z.number().positive().max(500).default(8).describe('Hours after which a detached console ends.'),
+  keys: keysSchema.default({}).describe('Other keys for actions: a key, or a list of keys, after the leader.'),
   macros: z
-    .array(
-      z.union(
-        [
-          z.strictObject({ name: z.string().min(1), text: z.string().min(1) }),
-          z.strictObject({ name: z.string().min(1), command: z.array(z.string()).min(1) }),
-        ],
-        { error: 'must be { name: …, text: … } or { name: …, command: [program, argument …] }' },
-      ),
-    )
-    .default([]),
+    .array(z.union(MACROS, { error: 'must be { name: …, text: … } or { name: …, command: [program, argument …] }' }))
+    .default([])
+    .describe('Texts to insert on each receiver.'),
 })
 
 export type Preferences = z.infer<typeof preferencesSchema>
 
 export const defaultPreferences: Preferences = preferencesSchema.parse({})
+
+/** The same for editors, as JSON Schema. That no key has two actions, only Muster itself checks. */
+export function preferencesJson(): JsonSchema {
+  const { $schema, ...schema } = z.toJSONSchema(preferencesSchema, {
+    io: 'input',
+    target: 'draft-7',
+    override({ zodSchema, jsonSchema }) {
+      if (zodSchema !== keysSchema) return
+      // Editors complete properties, each with its help; and one key needs no list.
+      const label = { type: 'string', pattern: KEY_LABEL.source }
+      const anyOf = [label, { type: 'array', items: label }]
+      const properties = actionSpecs.map(({ id, help }) => [id, { anyOf, description: help }])
+      delete jsonSchema.propertyNames
+      Object.assign(jsonSchema, { properties: Object.fromEntries(properties), additionalProperties: false })
+    },
+  })
+  // An empty file uses the defaults.
+  return { $schema, title: 'preferences.yaml of Muster', ...schema, type: ['object', 'null'] }
+}
 
 export function preferencesFile(environment: Readonly<Record<string, string | undefined>>): string {
   return join(configurationDirectory(environment), 'muster', 'preferences.yaml')

@@ -2,7 +2,7 @@
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { defineSection, hostName, hostSet, path, type SectionContext } from '../../inventory/hosts-yaml-schema.ts'
-import { choice, type Located, list, located, object, text } from '../../inventory/yaml-reader.ts'
+import { choice, type Located, list, object, text } from '../../inventory/yaml-reader.ts'
 import { section as raySection } from '../ray/section.ts'
 
 /** The environment of a host set. Files are relative to hosts.yaml, paths are those of the hosts. */
@@ -34,14 +34,15 @@ export type EnvironmentSpec = {
 
 const RESTARTS = ['no', 'on-failure', 'unless-stopped', 'always'] as const
 
-const hostPath = text('directory', (value) => {
-  if (/[\x00-\x1f"]/.test(value)) return 'may not contain quotes or control characters'
-  if (value.split('/').includes('..')) return 'may not contain ..'
-  return /^(\/|~\/)[^/]/.test(value) ? undefined : 'must begin with / or ~/'
-})
+const hostPath = text(
+  'directory',
+  [/^[^"]*$/, 'may not contain quotes or control characters'],
+  [/^(?!(.*\/)?\.\.(\/|$))/, 'may not contain ..'],
+  [/^(\/|~\/)[^/]/, 'must begin with / or ~/'],
+)
 
 const name = (pattern: RegExp, characters: string) =>
-  text('name', (value) => (pattern.test(value) ? undefined : `is not a name of letters, digits, ${characters}`))
+  text('name', [pattern, `is not a name of letters, digits, ${characters}`])
 
 /** Fields of all kinds. */
 const where = {
@@ -57,8 +58,8 @@ const where = {
 export const section = defineSection(
   'environment',
   {
-    schema: located(
-      object({
+    schema: object(
+      {
         conda: {
           schema: object({
             name: {
@@ -145,15 +146,13 @@ export const section = defineSection(
           }),
           about: 'A Python virtual environment.',
         },
-      }),
+      },
+      { isOneOf: true },
     ),
     about: 'The software environment of a host set: one of `conda`, `docker` and `venv`.',
     example: '\n  conda: { name: myenv, file: environment.yml, hosts: "@all" }',
   },
-  ({ value: { conda, docker, venv }, offset }, context): EnvironmentSpec | undefined => {
-    if ([conda, docker, venv].filter(Boolean).length !== 1) {
-      context.fail(offset, 'environment must have exactly one of conda, docker and venv')
-    }
+  ({ conda, docker, venv }, context): EnvironmentSpec | undefined => {
     if (conda) {
       const { name = '', prefix, file } = conda
       return { kind: 'conda', name, ...placesOf(conda, context), ...defined({ prefix, file }) }

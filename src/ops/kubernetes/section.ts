@@ -26,30 +26,24 @@ export type KubernetesSpec = {
 
 /** It stands in paths of the API and in command lines. */
 const dnsLabel = (type: string) =>
-  text(type, (value) =>
-    /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(value)
-      ? undefined
-      : 'may contain at most 63 lower-case letters, digits and hyphens, and must begin and end with a letter or digit',
-  )
-const contextName = text('context', (value) =>
-  /^[\w.:/@][\w.:/@+-]*$/.test(value) ? undefined : 'may contain letters, digits and _ . : / @ + - only',
-)
-const image = text('container image', (value) =>
-  /^[\w][\w./:@-]*$/.test(value) && value.length <= 512
-    ? undefined
-    : 'is not a name of a container image, such as registry.example.org/lab/train:1',
-)
-const kubeconfig = text('path of a kubeconfig', (value) =>
-  /^(~\/|\/)[\w./+@ -]*$/.test(value)
-    ? undefined
-    : 'must begin with / or ~/, and may contain letters, digits, spaces and _ . / + @ - only',
-)
+  text(type, [
+    /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+    'may contain at most 63 lower-case letters, digits and hyphens, and must begin and end with a letter or digit',
+  ])
+const contextName = text('context', [/^[\w.:/@][\w.:/@+-]*$/, 'may contain letters, digits and _ . : / @ + - only'])
+const image = text('container image', [
+  /^[\w][\w./:@-]{0,511}$/,
+  'is not a name of a container image, such as registry.example.org/lab/train:1',
+])
+const kubeconfig = text('path of a kubeconfig', [
+  /^(~\/|\/)[\w./+@ -]*$/,
+  'must begin with / or ~/, and may contain letters, digits, spaces and _ . / + @ - only',
+])
 
-const resource = text('resource', (value) =>
-  /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/.test(value)
-    ? undefined
-    : 'is not a name of a resource, such as nvidia.com/gpu',
-)
+const resource = text('resource', [
+  /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/,
+  'is not a name of a resource, such as nvidia.com/gpu',
+])
 
 export const section = defineSection(
   'k8s',

@@ -17,21 +17,16 @@ export type NfsSpec = {
   readonly mountOptions: string
 }
 
-const absolutePath = text('absolute path', (value) => {
-  if (!value.startsWith('/')) return 'must begin with /'
-  return /[\x00-\x1f"]/.test(value) ? 'may not contain quotes or control characters' : undefined
-})
-const options = text('options', (value) =>
-  /^[\w.,:=@%/+-]+$/.test(value) ? undefined : 'is not a list such as rw,sync without spaces',
+const absolutePath = text(
+  'absolute path',
+  [/^\//, 'must begin with /'],
+  [/^[^"]*$/, 'may not contain quotes or control characters'],
 )
+const options = text('options', [/^[\w.,:=@%/+-]+$/, 'is not a list such as rw,sync without spaces'])
 const exportClients = oneOrMore(
-  text('clients', (value) =>
-    /^[\w.:*?@/[\]-]+$/.test(value) ? undefined : 'is not a name, an address, a network such as 10.0.0.0/24, or *',
-  ),
+  text('clients', [/^[\w.:*?@/[\]-]+$/, 'is not a name, an address, a network such as 10.0.0.0/24, or *']),
 )
-const octalMode = text('mode in quotes', (value) =>
-  /^[0-7]{3,4}$/.test(value) ? undefined : 'is not an octal mode such as "1777"',
-)
+const octalMode = text('mode in quotes', [/^[0-7]{3,4}$/, 'is not an octal mode such as "1777"'])
 
 export const section = defineSection(
   'nfs',

@@ -18,11 +18,12 @@ const packageWord = located(
 )
 
 const prefix = located(
-  text('absolute path', (value) => {
-    if (!/^\/[^/]/.test(value)) return 'must begin with / and name a directory below it'
-    if (value.split('/').includes('..')) return 'may not contain ..'
-    return /["\\]/.test(value) ? 'may not contain quotes or backslashes' : undefined
-  }),
+  text(
+    'absolute path',
+    [/^\/[^/]/, 'must begin with / and name a directory below it'],
+    [/^(?!(.*\/)?\.\.(\/|$))/, 'may not contain ..'],
+    [/^[^"\\]*$/, 'may not contain quotes or backslashes'],
+  ),
 )
 
 export const section = defineSection(

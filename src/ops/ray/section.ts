@@ -56,18 +56,21 @@ export type RaySpec = {
 }
 
 /** Ray creates sockets below it, and a socket's path has 107 bytes. */
-const shortPath = text('absolute path', (value) => {
-  if (!value.startsWith('/')) return 'must begin with /'
-  if (value.length > 40) return 'is longer than 40 characters: the paths of the sockets below it would be too long'
-  return /^[\w./-]+$/.test(value) ? undefined : 'may contain letters, digits, _ . - and / only'
-})
+const shortPath = text(
+  'absolute path',
+  [/^\//, 'must begin with /'],
+  [/^.{1,40}$/, 'is longer than 40 characters: the paths of the sockets below it would be too long'],
+  [/^[\w./-]+$/, 'may contain letters, digits, _ . - and / only'],
+)
+const PORT_RANGE = /^(\d{1,5})-(\d{1,5})$/
 /** The first and the last. */
 const portRange: Schema<readonly [number, number]> = {
   type: 'range of ports such as 20000-20999',
+  json: () => ({ type: 'string', pattern: PORT_RANGE.source, $comment: 'Muster checks more: that both are ports.' }),
   read(node, reader, where) {
     const range = text('range of ports').read(node, reader, where)
     if (range === undefined) return undefined
-    const [, first = 0, last = 0] = (/^(\d{1,5})-(\d{1,5})$/.exec(range) ?? []).map(Number)
+    const [, first = 0, last = 0] = (PORT_RANGE.exec(range) ?? []).map(Number)
     if (isPort(first) && isPort(last) && first <= last) return [first, last]
     return failType(node, reader, where, 'a range of ports such as 20000-20999')
   },

@@ -1,7 +1,7 @@
 /** `slurm` in hosts.yaml. */
 import { defined } from '../../base/defined.ts'
 import { defineSection, hostName, hostSet, ipAddress, memory } from '../../inventory/hosts-yaml-schema.ts'
-import { located, mapOf, number, object, oneOrMore, text, textOffsetOf } from '../../inventory/yaml-reader.ts'
+import { located, mapOf, object, oneOrMore, text, textOffsetOf, wholeNumber } from '../../inventory/yaml-reader.ts'
 
 /** A cluster that Muster sets up itself. */
 export type SlurmCluster = {
@@ -35,20 +35,19 @@ const DEFAULT_CORE_MEMORY_BYTES = 2 ** 30
 
 /** It goes into a line `#SBATCH` and into command lines. */
 const word = (type: string) =>
-  text(type, (value) =>
-    /^[A-Za-z0-9_][\w.,:@+-]*$/.test(value) ? undefined : 'may contain letters, digits and _ . , : @ + - only',
-  )
-const absolutePath = text('absolute path', (value) =>
-  /^\/[\w./+@-]*$/.test(value) ? undefined : 'must begin with /, and may contain letters, digits and _ . / + @ - only',
-)
+  text(type, [/^[A-Za-z0-9_][\w.,:@+-]*$/, 'may contain letters, digits and _ . , : @ + - only'])
+const absolutePath = text('absolute path', [
+  /^\/[\w./+@-]*$/,
+  'must begin with /, and may contain letters, digits and _ . / + @ - only',
+])
 /** Those that Muster sets itself, or that make sbatch do something else than submit one job. */
-const RESERVED =
-  /^--(array|job-name|output|error|input|open-mode|wrap|wait|test-only|parsable|requeue|no-requeue|chdir|ntasks|nodes|quiet|help|usage|version)(=|$)/
-const sbatchOption = text('option of sbatch', (value) => {
-  if (!/^--[a-z][a-z-]*(=[\w.,:@%+&|()[\]*/=-]+)?$/.test(value))
-    return 'is not a long option of sbatch such as --constraint=a100'
-  return RESERVED.test(value) ? 'is set by Muster itself' : undefined
-})
+const NOT_RESERVED =
+  /^(?!--(array|job-name|output|error|input|open-mode|wrap|wait|test-only|parsable|requeue|no-requeue|chdir|ntasks|nodes|quiet|help|usage|version)(=|$))/
+const sbatchOption = text(
+  'option of sbatch',
+  [/^--[a-z][a-z-]*(=[\w.,:@%+&|()[\]*/=-]+)?$/, 'is not a long option of sbatch such as --constraint=a100'],
+  [NOT_RESERVED, 'is set by Muster itself'],
+)
 
 export const section = defineSection(
   'slurm',
@@ -105,10 +104,7 @@ export const section = defineSection(
           fallback: '1GiB',
         },
         shards_per_gpu: {
-          schema: number(
-            'a whole number from 1 to 1000',
-            (value) => Number.isInteger(value) && value >= 1 && value <= 1000,
-          ),
+          schema: wholeNumber('a whole number from 1 to 1000', { minimum: 1, maximum: 1000 }),
           about:
             'How many shards (`gres/shard`) each GPU has, for jobs that ask for a share of one, such as `--gpu 0.5`.',
           example: '4',

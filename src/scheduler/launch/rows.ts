@@ -5,7 +5,7 @@
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { defineSection } from '../../inventory/hosts-yaml-schema.ts'
-import { choice, list, mapOf, number, object, text } from '../../inventory/yaml-reader.ts'
+import { choice, list, mapOf, object, text, wholeNumber } from '../../inventory/yaml-reader.ts'
 import { askCard, askPorts, askProgram, formatQuestion, nextQuestion, portsOf } from './asking.ts'
 import { HOST_ROLE, type LaunchedGang, type Launcher, type LauncherRow, type LaunchSpec } from './launcher.ts'
 import { beginOf, cardsOf } from './torchrun.ts'
@@ -81,10 +81,7 @@ export const section = defineSection(
           fallback: '`bundle`',
         },
         ports: {
-          schema: number(
-            `a whole number from 0 to ${MOST_PORTS}`,
-            (value) => Number.isInteger(value) && value >= 0 && value <= MOST_PORTS,
-          ),
+          schema: wholeNumber(`a whole number from 0 to ${MOST_PORTS}`, { minimum: 0, maximum: MOST_PORTS }),
           about: 'How many free TCP ports it needs on the first host: `{port.0}`, `{port.1}` and so on.',
           example: '2',
           fallback: '1',

@@ -27,16 +27,10 @@ const ports = text('range of ports', (value) => {
   if (first < 1024 || last > 65_535) return 'is not a range of ports from 1024 to 65535, such as 46000-46999'
   return last - first + 1 < FEWEST_PORTS ? `has fewer than ${FEWEST_PORTS} ports` : undefined
 })
-const network = text('network', (value) =>
-  /^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/.test(value) ? undefined : 'is not a network such as 10.0.0.0/24',
-)
-const card = text('network card', (value) =>
-  /^[\w.:-]{1,15}$/.test(value) ? undefined : 'is not the name of a network card such as ib0',
-)
-const prefix = text('path', (value) =>
-  /^\/[\w./+-]{1,200}$/.test(value) ? undefined : 'is not an absolute path of letters, digits and ._+-',
-)
-const value = text('value', (text) => (/[\0\n]/.test(text) ? 'may not have a line end in it' : undefined))
+const network = text('network', [/^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/, 'is not a network such as 10.0.0.0/24'])
+const card = text('network card', [/^[\w.:-]{1,15}$/, 'is not the name of a network card such as ib0'])
+const prefix = text('path', [/^\/[\w./+-]{1,200}$/, 'is not an absolute path of letters, digits and ._+-'])
+const value = text('value')
 
 export const section = defineSection(
   'launch',

@@ -13,9 +13,10 @@ export function keyLabel(key: Key): string {
   return `${key.ctrl ? 'Ctrl-' : ''}${key.alt ? 'Alt-' : ''}${shift}${base}`
 }
 
-const LABEL = new RegExp(`^(?:Ctrl-)?(?:Alt-)?(?:Shift-)?(?:${NAMED.join('|')}|F\\d{1,2}|[!-~])$`)
+/** How a key is written. */
+export const KEY_LABEL = new RegExp(`^(?:Ctrl-)?(?:Alt-)?(?:Shift-)?(?:${NAMED.join('|')}|F\\d{1,2}|[!-~])$`)
 
-export const isKeyLabel = (text: string): boolean => LABEL.test(text)
+export const isKeyLabel = (text: string): boolean => KEY_LABEL.test(text)
 
 /** `S`: the state that decides which keys do something now. */
 export type KeyEntry<S> = {
