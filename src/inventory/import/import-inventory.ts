@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { formatScalar } from '../edit-hosts-yaml.ts'
-import { foldHostSet, piecesOf } from '../host-set.ts'
+import { expandHostSet, foldHostSet, piecesOf } from '../host-set.ts'
 import { parseHostsYaml } from '../hosts-yaml.ts'
 import { didYouMean } from '../nearest-word.ts'
 import { type ImportFormat, type ImportSource, readSource } from './format.ts'
@@ -102,11 +102,24 @@ function formatHostKeys(host: ImportedHost): string {
   return entries.length === 0 ? '' : ` { ${entries.join(', ')} }`
 }
 
+/** YAML allows 1024 characters in a key that is followed by a colon. */
+const MAX_KEY = 1000
+
+/** The names as few host sets, each short enough to be a key. */
+function keysFor(names: readonly string[]): string[] {
+  return piecesOf(foldHostSet(names)).flatMap((piece) => {
+    if (formatScalar(piece).length <= MAX_KEY) return [piece]
+    const members = expandHostSet(piece)
+    const middle = members.length >> 1
+    return [members.slice(0, middle), members.slice(middle)].flatMap(keysFor)
+  })
+}
+
 /** Hosts with equal entries share a line; groups name their hosts folded and their groups as `@group`. */
 function formatHostsYaml({ hosts, groups }: ImportedInventory, heading: string): string {
   const byEntry = Map.groupBy(hosts, ([, host]) => formatHostKeys(host))
   const hostLines = [...byEntry].flatMap(([entry, members]) =>
-    piecesOf(foldHostSet(members.map(([name]) => name))).map((piece) => `  ${formatScalar(piece)}:${entry}`),
+    keysFor(members.map(([name]) => name)).map((key) => `  ${formatScalar(key)}:${entry}`),
   )
   const isWritten = withoutEmpty(groups)
   const groupLines = [...groups].flatMap(([name, group]) => {

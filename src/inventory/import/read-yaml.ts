@@ -1,5 +1,5 @@
 /** YAML files of other tools: their mappings with keys as written, and the line of each entry for notes. */
-import { isMap, isScalar, LineCounter, type Node, type Pair, type YAMLMap } from 'yaml'
+import { isMap, isScalar, LineCounter, type Node, type Pair, type Tags, type YAMLMap } from 'yaml'
 import { getOrMake } from '../../base/collections.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -21,13 +21,30 @@ export const isTree = (value: unknown): value is YamlTree => value instanceof Ma
 export const entriesOf = (value: unknown): [string, unknown][] =>
   isTree(value) ? Array.from(value, ([key, each]) => [String(key), each]) : []
 
+/** PyYAML reads `y` and `n` as text, unlike YAML 1.1. */
+const withoutLetters = (tags: Tags): Tags =>
+  tags.map((tag) =>
+    typeof tag === 'object' && tag.tag === 'tag:yaml.org,2002:bool' && 'test' in tag && tag.test !== undefined
+      ? { ...tag, test: new RegExp(`(?!^.$)${tag.test.source}`) }
+      : tag,
+  )
+
 /** The mapping in the text, or in words why there is none. `version` 1.1: as PyYAML reads it. */
 export function readYaml({ text }: Pick<SourceFile, 'text'>, version: '1.1' | '1.2' = '1.2'): YamlSource | string {
   const lineCounter = new LineCounter()
   let document: ReturnType<typeof parseYaml>
   let value: unknown
   try {
-    document = parseYaml(text, { version, merge: true, lineCounter, prettyErrors: true, logLevel: 'silent' })
+    // As in PyYAML, the last of equal keys counts; to compare them all takes minutes for a large file.
+    const options = {
+      version,
+      customTags: withoutLetters,
+      merge: true,
+      uniqueKeys: false,
+      lineCounter,
+      prettyErrors: true,
+    } as const
+    document = parseYaml(text, { ...options, logLevel: 'silent' })
     const [error] = document.errors
     if (error) throw error
     value = document.toJS({ maxAliasCount: 100, mapAsMap: true })

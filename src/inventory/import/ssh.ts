@@ -57,16 +57,26 @@ const isMatch = (patterns: readonly string[], name: string): boolean => {
   return included.some(matches) && !excluded.some((each) => matches(each.slice(1)))
 }
 
-/** The jump host of an alias whose first proxy is a ProxyCommand that is only a jump. */
-function jumpOf(alias: string, blocks: readonly Block[]): string | undefined {
-  for (const { patterns, settings } of blocks) {
-    if (patterns === undefined || !isMatch(patterns, alias)) continue
+/** For an alias, the jump host if its first proxy is a ProxyCommand that is only a jump. */
+function jumpFinder(blocks: readonly Block[]): (alias: string) => string | undefined {
+  const proxies = blocks.flatMap(({ patterns, settings }) => {
     const proxy = settings.find(({ keyword }) => keyword === 'proxycommand' || keyword === 'proxyjump')
-    if (proxy === undefined) continue
-    const found = proxy.keyword === 'proxycommand' ? jumpOfCommand(proxy.words) : undefined
+    return patterns === undefined || proxy === undefined ? [] : [{ patterns, proxy }]
+  })
+  // Thousands of blocks with a name each are not compared with every name.
+  const named = new Map<string, number>()
+  const others: number[] = []
+  for (const [index, { patterns }] of proxies.entries()) {
+    if (patterns.some((pattern) => /[*?!]/.test(pattern))) others.push(index)
+    else for (const name of patterns.map((each) => each.toLowerCase())) if (!named.has(name)) named.set(name, index)
+  }
+  return (alias) => {
+    const matching = others.find((index) => isMatch(proxies[index]?.patterns ?? [], alias))
+    const first = Math.min(matching ?? proxies.length, named.get(alias.toLowerCase()) ?? proxies.length)
+    const proxy = proxies[first]?.proxy
+    const found = proxy?.keyword === 'proxycommand' ? jumpOfCommand(proxy.words) : undefined
     return found?.leftOut.length === 0 ? found.jump : undefined
   }
-  return undefined
 }
 
 function read(source: ImportSource, inventory: ImportedInventory): void {
@@ -101,6 +111,7 @@ function read(source: ImportSource, inventory: ImportedInventory): void {
   }
   for (const file of sourcesOf(source, 'ssh', [join(directory, 'config')])) readFile(file)
 
+  const jumpOf = jumpFinder(blocks)
   for (const { path, line, patterns, settings } of blocks) {
     // Several aliases with one HostName are one machine; without it, or with `%h` in it, they are several.
     const aliases = line === 0 ? [] : (patterns ?? []).filter((word) => !/[*?!]/.test(word))
@@ -110,7 +121,7 @@ function read(source: ImportSource, inventory: ImportedInventory): void {
     if (isOneMachine && others.length > 0)
       inventory.note(path, line, `${printable(others.join(' '))}: other names of ${printable(first)}`)
     for (const alias of isOneMachine ? aliases.slice(0, 1) : aliases) {
-      const jump = jumpOf(alias, blocks)
+      const jump = jumpOf(alias)
       inventory.addHost(alias, jump === undefined ? {} : { jump }, path, line)
     }
   }

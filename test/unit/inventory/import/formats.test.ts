@@ -120,6 +120,13 @@ auth:
     ])
   })
 
+  test('writes many irregular names as several keys that YAML can read', async () => {
+    const names = Array.from({ length: 1000 }, (_, index) => `n${index * 3}`)
+    const { lines } = await importText('list', 'l', names.join('\n'))
+    expect(lines.length).toBeGreaterThan(4)
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(1024)
+  })
+
   test('refuses words that are no list, no hostfile and no genders', async () => {
     const text = 'foo\ncat <<EOF\n'
     await expect(importText('list', 'l', text)).rejects.toThrow('l:2: cat <<EOF is more than one word')
@@ -299,6 +306,11 @@ ansible_group_priority=5
 ansible_user=uy
 `
     expect((await importText('ansible', 'i', text)).lines).toContain('  h: { address: b, user: ux }')
+  })
+
+  test('uses the last of equal keys, and reads y as text, as Ansible does', async () => {
+    const text = 'all:\n  hosts:\n    a: { ansible_user: x }\n    a: { ansible_user: y }\n'
+    expect((await importText('ansible', 'i.yml', text)).lines).toEqual(['hosts:', '  a: { user: "y" }'])
   })
 
   test('gives notes of a YAML file their lines, and folds equal ones', async () => {
