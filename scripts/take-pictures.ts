@@ -160,8 +160,8 @@ function renderFrames(frames: readonly Frame[], seconds: number, title: string, 
 type Take = {
   readonly console: ConsoleDriver
   hold(seconds: number): Promise<void>
-  /** Types a few letters at a time, as each step takes space in the picture. */
-  slowly(text: string): Promise<void>
+  /** Types a few letters at a time, as each step takes space in the picture; these hosts echo them, or a prompt. */
+  slowly(text: string, ...hosts: readonly string[]): Promise<void>
 }
 
 /**
@@ -195,10 +195,13 @@ async function cast(
       recorded = console.output().length
       seconds += time
     }
-    const slowly = async (text: string) => {
-      for (const part of text.match(/.{1,3}/g) ?? []) {
+    const slowly = async (text: string, ...hosts: readonly string[]) => {
+      for (let typed = ''; typed !== text; await hold(0.25)) {
+        const part = text.slice(typed.length, typed.length + 3)
+        typed += part
         await console.type(part)
-        await hold(0.25)
+        const shown = () => (hosts.length === 0 ? [console.screen()] : hosts.map((host) => console.on(host)))
+        await console.until(() => shown().every((lines) => lines.join('\n').includes(typed)), `${typed} to be echoed`)
       }
     }
     await scene({ console, hold, slowly })
@@ -331,6 +334,7 @@ await picture(
   },
 )
 
+const ALL = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6']
 await cast(
   'muster',
   'Muster: type into six hosts, find the one that differs, bring them up, queue jobs',
@@ -346,24 +350,24 @@ await cast(
     }
     await console.expectReady()
     await hold(1)
-    await slowly('hostname')
+    await slowly('hostname', ...ALL)
     await console.key('Enter')
-    await console.expectOnAll(['m1', 'm6'], (host) => new RegExp(`^${host}$`, 'm'))
+    await console.expectOnAll(ALL, (host) => new RegExp(`^${host}$`, 'm'))
     await console.expectPrompts()
     await hold(1.5)
     await choose('Ctrl-]', '/')
     await slowly('m[1-3]')
     await console.key('Enter')
     await hold(1)
-    await slowly('tail -3 logs/train.log')
+    await slowly('tail -3 logs/train.log', 'm1', 'm2', 'm3')
     await console.key('Enter')
-    await console.expectOn('m3', /(?:step.*\n){3}root/)
+    await console.expectOnAll(['m1', 'm2', 'm3'], () => /(?:step.*\n){3}root/)
     await console.expectPrompts()
     await hold(2)
     await choose('Ctrl-]', 'a')
-    await slowly('clear; cat release')
+    await slowly('clear; cat release', ...ALL)
     await console.key('Enter')
-    await console.expectOnAll(['m1', 'm3', 'm6'], () => /^app 1\.4\.[12]\nroot/m)
+    await console.expectOnAll(ALL, () => /^app 1\.4\.[12]\nroot/m)
     await console.expectPrompts()
     await hold(1)
     await choose('Ctrl-]', 'd')
