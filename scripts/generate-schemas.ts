@@ -23,9 +23,14 @@ function jsonText(value: unknown, indent = ''): string {
   return `${open}\n${parts.map((part) => `${deeper}${part}`).join(',\n')}\n${indent}${close}`
 }
 
-export const schemaDocuments: readonly (readonly [path: string, render: () => string])[] = [...schemas.keys()].map(
-  (schema) => [`docs/schema/${schema.$id}`, () => `${jsonText(schema)}\n`] as const,
-)
+/** For `muster schema VERB`: schemas with the verbs that print them. */
+const verbsBySchema = () =>
+  Object.fromEntries([...schemas].map(([{ $id }, paths]) => [$id.replace('.schema.json', ''), paths]))
+
+export const schemaDocuments: readonly (readonly [path: string, render: () => string])[] = [
+  ['docs/schema/verbs.json', () => `${jsonText(verbsBySchema())}\n`],
+  ...[...schemas.keys()].map((schema) => [`docs/schema/${schema.$id}`, () => `${jsonText(schema)}\n`] as const),
+]
 
 export const renderFieldsDocs = (): string => `# Fields of JSON output
 

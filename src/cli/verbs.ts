@@ -468,6 +468,7 @@ export const VERBS: VerbTable = {
     'print the JSON Schema of hosts.yaml, preferences.yaml, or what --json prints',
     [],
     () => import('./schema.ts'),
+    printed(() => import('./schemas/schema.ts'), 'schema'),
   ),
   completion: reads(
     'print the completion script for bash, zsh or fish',

@@ -35,6 +35,7 @@ const TRIAL = 'echo loss=$lr'
 const CASES: readonly (readonly [words: readonly string[], ...types: readonly string[]])[] = [
   [['doctor', 'here'], 'host', 'summary'],
   [['doctor', 'gone'], 'finding', 'host', 'summary'],
+  [['schema'], 'schema'],
   [['hosts'], 'host'],
   [['hosts', '--check'], 'host'],
   [['hosts', 'all', '--fold'], 'host-set'],

@@ -140,6 +140,10 @@ const VALUES: Readonly<Record<string, Value>> = {
     const { AREAS } = await import('../bring-up/areas.ts')
     return { kind: 'words', found: AREAS.map(({ name, summary }) => [name, summary]) }
   },
+  schema: async () => {
+    const { installedSchemas } = await import('../schema.ts')
+    return { kind: 'words', found: installedSchemas().map(({ name, verbs }) => [name, verbs.join(', ')]) }
+  },
   console: async (_typed, _options, { environment }) => {
     const { sessionNames } = await import('../sessions/session-directory.ts')
     return { kind: 'words', found: sessionNames(environment).map((name) => [name, 'console']) }

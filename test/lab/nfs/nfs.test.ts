@@ -124,9 +124,9 @@ describe.skipIf(!canRun)('muster nfs', { timeout: 1_200_000 }, () => {
     )
     const text = await listed()
     for (const host of ['m8', 'm9', 'm10']) {
-      expect(text).toMatch(new RegExp(`^${host} +nfs +left .* files of a measurement: /nfsroot/${name}$`, 'm'))
+      expect(text).toMatch(new RegExp(`^${host}\\tnfs\\tleft\\t.*\\tfiles of a measurement: /nfsroot/${name}$`, 'm'))
       expect(text).toMatch(
-        new RegExp(`^${host} +nfs +kept .*aaaaaaaa \\(it also holds files that Muster did not write`, 'm'),
+        new RegExp(`^${host}\\tnfs\\tkept\\t.*aaaaaaaa \\(it also holds files that Muster did not write`, 'm'),
       )
     }
     const removal = await lab.run(muster('left', '--area', 'nfs', '--remove', '--yes'), { timeoutMs })

@@ -70,8 +70,21 @@ describe('schemas', () => {
   it('are in docs/schema, one for each kind of output', async () => {
     const schemas = await Promise.all(verbsIn().map(async ([, verb]) => await verb.output?.()))
     const wanted = new Set(schemas.flatMap((schema) => schema?.$id ?? []))
-    const there = readdirSync(join(ROOT, 'docs', 'schema')).filter((name) => name.endsWith('.json'))
+    const there = readdirSync(join(ROOT, 'docs', 'schema')).filter((name) => name.endsWith('.schema.json'))
     expect(there.toSorted()).toEqual([...wanted].toSorted())
+  })
+
+  it('are printed by name and by verb', async () => {
+    const { output: printed } = await muster('schema job list')
+    expect(JSON.parse(printed)).toMatchObject({ $id: 'job-list.schema.json' })
+    expect((await muster('schema job-list')).output).toBe(printed)
+    expect(JSON.parse((await muster('schema up')).output)).toMatchObject({ $id: 'change.schema.json' })
+    expect((await muster('schema')).output).toMatch(/^copy\tcopy, fetch$/m)
+    expect((await muster('schema --json')).output).toContain('"name":"job-list"')
+    expect(await muster('schema jobs list')).toMatchObject({
+      exitCode: 2,
+      messages: 'muster: there is no schema jobs list; did you mean job list?\nRun: muster schema\n',
+    })
   })
 
   it('allow no other field, and no field to be missing that they require', async () => {

@@ -57,6 +57,10 @@ describe('options', () => {
     expect(await offered('run', '--color=n')).toBe('words: --color=never')
   })
 
+  it('offer the schemas', async () => {
+    expect(await offered('schema', 'job-l')).toBe('words: job-list job-logs')
+  })
+
   it('offer the fields of the JSON, one after the other', async () => {
     expect(await offered('job', 'wait', '--json=')).toBe('open: --json=version --json=type --json=job --json=state')
     expect(await offered('job', 'wait', '--json=job,s')).toBe('open: --json=job,state')
