@@ -3,6 +3,7 @@
  * it; what an action does is in src/ui/console/actions.ts under the same id.
  */
 import { type ConsoleState, isLive, isTrouble, TABS } from '../state/console-state.ts'
+import { shownTitle } from '../state/files.ts'
 
 export const ACTION_SECTIONS = ['Receivers', 'Panes', 'Screens', 'Commands', 'Hosts', 'Program'] as const
 
@@ -163,7 +164,10 @@ export const actionSpecs = [
       'y',
       'use Ray',
       'Use the Ray cluster: status, up, down, watch, submit COMMAND, jobs, logs ID, stop ID. In the palette: ray …',
-      ({ ray }) => (ray.view.kind === 'none' ? 'no Ray cluster in hosts.yaml, or its head is not open' : undefined),
+      (state) =>
+        state.ray.view.kind === 'none'
+          ? `no Ray cluster in ${shownTitle(state) ?? 'hosts.yaml'}, or its head is not open`
+          : undefined,
     ],
     [
       'forwards',

@@ -1,8 +1,14 @@
 /** The tabs about one hosts.yaml in a workspace of two: each keeps what it does, and acts only on the file that is shown. */
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { Emitter } from '../../../../src/base/emitter.ts'
+import type { Sample } from '../../../../src/ops/net/watch/sample.ts'
+import type { WatchedHost } from '../../../../src/ops/net/watch/watch-hosts.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
+import type { WatchedResources } from '../../../../src/ui/network/watched-hosts.ts'
+import type { RayPort } from '../../../../src/ui/ray/ray-view.ts'
+import { watchedOfFile } from '../../../../src/ui/tabs/watched-of-file.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import { FakeBringUp, planOf, statusOf } from '../bring-up/fake-bring-up.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
@@ -142,4 +148,44 @@ describe('a workspace of two hosts.yaml', () => {
     expect(a.jobs.reads).toBe(1)
     expect(b.jobs.reads).toBeGreaterThan(4)
   })
+
+  it('runs `ray …` on the file that is shown, and names it', async () => {
+    const b = fileOf('b', { m1: 'b/m1' }, 'train')
+    const orders: unknown[] = []
+    const ray: RayPort = {
+      cluster: async () => ({ head: 'm1', nodes: new Map([['10.0.0.1', 'm1']]) }),
+      watch: async () => undefined,
+      start: (order) => {
+        orders.push(order)
+        return { stop() {}, abandon() {}, pause() {}, resume() {} }
+      },
+    }
+    const files = [fileOf('a', { m1: 'a/m1' }, 'train'), { ...b, ray }]
+    const { type, console } = createConsoleHarness({ hosts: ['a/m1', 'b/m1'], files })
+    await setImmediate()
+    type(`${LEADER}y`)
+    expect(console.state.notice?.text).toBe('no Ray cluster in a, or its head is not open')
+    type(`${LEADER}5]${LEADER}yjobs`)
+    expect(JSON.stringify(console.state.mode)).toContain('b: runs on m1')
+    type('\r')
+    expect(orders).toEqual([{ do: 'list' }])
+    expect(console.work.busyHosts()).toEqual(['b/m1'])
+  })
+})
+
+it('watches all hosts of the console, and shows a file its own', () => {
+  const changes = new Emitter<{ host: string; sample: Sample } | undefined>()
+  const followed: (readonly string[])[] = []
+  const hosts = ['a/m1', 'b/m1', 'm2'].map((host) => ({ host })) as unknown as readonly WatchedHost[]
+  const all: WatchedResources = { changes, hosts, follow: (names) => void followed.push(names) }
+  const { console } = createConsoleHarness({ hosts: ['a/m1', 'm2', 'b/m1'] })
+  const own = watchedOfFile(all, console, fileOf('a', { m1: 'a/m1', m2: 'm2' }, 'train').file)
+  const heard: unknown[] = []
+  using _listening = own.changes.on((change) => heard.push(change?.host))
+  for (const host of ['a/m1', 'b/m1', 'm2']) changes.emit({ host, sample: {} as Sample })
+  changes.emit(undefined)
+  expect(heard).toEqual(['m1', 'm2', undefined])
+  expect(own.hosts.map(({ host }) => host)).toEqual(['m1', 'm2'])
+  own.follow(['m1'])
+  expect(followed).toEqual([['a/m1', 'm2', 'b/m1']])
 })
