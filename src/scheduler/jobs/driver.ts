@@ -15,6 +15,7 @@ import type { JobStore, SchedulerReport } from './store.ts'
 import type { ProgramDesk } from './study-desk.ts'
 import { type OpenSampler, StudyPass } from './study-pass.ts'
 import { type ReadSource, StudySources } from './study-sources.ts'
+import { WriteWatch } from './write-watch.ts'
 
 export type DriverOptions = RoundsOptions & {
   readonly lease: LeaseToken
@@ -121,7 +122,8 @@ class JobDriver {
     using _studies = this.#studies
     using _sources = this.#sources
     using _programs = this.#options.servePrograms?.(this.#studies.desk)
-    using _watch = this.#options.watchStore?.(() => this.#noticeWrite())
+    using writes = new WriteWatch(clock, () => this.#findNews())
+    using _watch = this.#options.watchStore?.(() => writes.note())
     try {
       while (!signal.aborted) {
         const sinceMs = clock.now()
@@ -143,12 +145,15 @@ class JobDriver {
   }
 
   /** Its own writes do not count. */
-  #noticeWrite(): void {
-    if (this.#pause.isAwake) return
+  #findNews(): boolean {
+    if (this.#pause.isAwake) return false
     try {
-      if (this.#options.store.file.version() !== this.#version) this.#pause.wake()
+      const hasNews = this.#options.store.file.version() !== this.#version
+      if (hasNews) this.#pause.wake()
+      return hasNews
     } catch (error) {
       this.#fail(error)
+      return true
     }
   }
 

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { systemClock } from '../../../src/base/clock.ts'
-import { type DriverOptions, driveJobs, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
+import { type Clock, systemClock } from '../../../src/base/clock.ts'
+import { type DriverEvent, type DriverOptions, driveJobs, LEASE_MS } from '../../../src/scheduler/jobs/driver.ts'
 import type { JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
 import type { DriverHost } from '../../../src/scheduler/jobs/host-rounds.ts'
 import { isActive, type Job, type JobSpec } from '../../../src/scheduler/jobs/job.ts'
@@ -189,6 +189,41 @@ describe.skipIf(!canRun)('driving a queue', () => {
     expect(nothing).toBeDefined()
     await drive()
     expect(store.counts()).toEqual(new Map([['done', 1]]))
+  })
+
+  it('finds a write that was reported before it could be read, without waiting for its next tick', async () => {
+    const hold = { sinceMs: 0, isResting: false }
+    const clock: Clock = {
+      now: () => hold.sinceMs || Date.now(),
+      after(ms, callback) {
+        if (hold.sinceMs === 0 || ms < 50) return systemClock.after(ms, callback)
+        hold.isResting = true
+        return { [Symbol.dispose]() {} }
+      },
+    }
+    const answered = new Set<string>()
+    const onEvent = (event: DriverEvent) => event.kind === 'host' && answered.add(event.host)
+    let report = () => {}
+    const stop = new AbortController()
+    const driving = drive(stop.signal, store, {
+      clock,
+      onEvent,
+      isUntilEmpty: false,
+      watchStore(onWrite) {
+        report = onWrite
+        return { [Symbol.dispose]() {} }
+      },
+    })
+    await waitUntil(() => answered.size === HOSTS.length, 'all hosts to answer')
+    hold.sinceMs = Date.now()
+    await waitUntil(() => hold.isResting, 'the driver to wait for its next tick')
+    report()
+    using other = new JobStore(join(directory, 'queue.db'))
+    const rest = { user: 'ann', priority: 0, isHeld: false, after: [], variants: [{}] }
+    const [id = 0] = other.submit({ spec: spec('true'), ...rest }, Date.now())
+    await waitUntil(() => job(id).state.kind !== 'queued', 'the job to be placed')
+    stop.abort()
+    await driving
   })
 
   it('retries failures, enforces limits and stops a gang when one bundle fails', async () => {
