@@ -17,6 +17,17 @@ The machines, how they are reached, and what they are for. Muster reads the file
 A name alone is enough for a host: everything else comes from \`~/.ssh/config\`. hosts.yaml takes precedence over ssh_config, and ssh_config over Muster's defaults.
 `
 
+const EDITORS = `## In an editor
+
+\`muster schema hosts.yaml\` prints a JSON Schema of this file, \`muster schema preferences.yaml\` one of the preferences. Editors with yaml-language-server (VS Code, Neovim, Emacs, Helix and others) complete and check a file whose first line names its schema, as in the files that \`muster init\` and \`muster import\` write:
+
+\`\`\`yaml
+# yaml-language-server: $schema=file:///usr/lib/muster/lib/muster/docs/schema/files/hosts.yaml.schema.json
+\`\`\`
+
+That is the file of this machine's Muster, so that nothing is fetched. In a directory that several people use, put a copy beside hosts.yaml (\`muster schema hosts.yaml > hosts.schema.json\`), and write \`$schema=hosts.schema.json\`. Host sets, and what several keys mean together, only Muster itself checks.
+`
+
 const HOST_SETS = `## Host sets
 
 Targets on the command line, the console's \`/\`, the keys of \`hosts\` and every value called *host set* below are written in one language.
@@ -114,6 +125,7 @@ export function renderHostsYamlDocs(): string {
     INTRODUCTION,
     `\`\`\`yaml\n${readFileSync(EXAMPLE, 'utf8')}\`\`\`\n`,
     HOST_SETS,
+    EDITORS,
     ...tables('The file', 2, 'Keys of the whole file.', FILE),
     ...(resources?.schema.fields ? tables('resources', 3, resources.about, resources.schema.fields) : []),
     SSH_CONFIG,

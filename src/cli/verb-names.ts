@@ -29,6 +29,7 @@ export const VERB_NAMES: ReadonlySet<string> = new Set([
   'pack',
   'plan',
   'simulate',
+  'init',
   'import',
   'schema',
   'completion',

@@ -456,6 +456,9 @@ export const VERBS: VerbTable = {
       ),
     },
   },
+  init: reads('write a first hosts.yaml that explains itself', ['confirmation'], () => import('./init.ts'), {
+    changesWith: ['output'],
+  }),
   import: reads(
     "write hosts.yaml from another tool's files, or a job from a DIJob of DI-engine",
     ['confirmation'],

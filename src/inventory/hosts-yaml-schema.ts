@@ -198,7 +198,7 @@ const connectionFields = {
   },
 } as const satisfies Record<string, Field>
 
-const host = object({
+export const hostFields = {
   address: {
     schema: located(text('address')),
     about:
@@ -208,9 +208,9 @@ const host = object({
   },
   ...connectionFields,
   labels: { schema: mapOf(label), about: 'Labels of your choice.', example: '{ rack: 3 }' },
-})
+} as const satisfies Record<string, Field>
 
-const fields = {
+export const fileFields = {
   cluster: {
     schema: text(),
     about: "The cluster's name, shown in the header.",
@@ -222,7 +222,7 @@ const fields = {
     example: '{ user: root, port: 22 }',
   },
   hosts: {
-    schema: mapOf(orEmpty(host), 'host set'),
+    schema: mapOf(orEmpty(object(hostFields)), 'host set'),
     about:
       'The machines. A key is a name or a host set of names (`"gpu[01-04]"`); a name alone (`m8:`) is enough for a host that ssh_config knows. Names are letters, digits, `_`, `.` and `-`, and are used once.',
     example: '\n  m8: { address: 192.168.1.80, port: 1822 }',
@@ -235,13 +235,13 @@ const fields = {
   },
 } as const satisfies Record<string, Field>
 
-const core = object(fields)
+const core = object(fileFields)
 
 /** The schema of the whole file; the values of sections are under their keys. */
 export function hostsYamlSchema(
   sections: readonly Section[],
 ): Schema<(typeof core extends Schema<infer T> ? T : never) & Readonly<Record<string, unknown>>> {
-  return object({ ...fields, ...Object.fromEntries(sections.map(({ key, field }) => [key, field])) })
+  return object({ ...fileFields, ...Object.fromEntries(sections.map(({ key, field }) => [key, field])) })
 }
 
 /** The same for editors. Names of hosts, host sets, and what keys mean together, only Muster itself checks. */

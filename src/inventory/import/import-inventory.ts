@@ -4,13 +4,12 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { formatScalar } from '../edit-hosts-yaml.ts'
-import { expandHostSet, foldHostSet, piecesOf } from '../host-set.ts'
 import { parseHostsYaml } from '../hosts-yaml.ts'
 import { didYouMean } from '../nearest-word.ts'
+import { formatHostsYaml } from '../new-hosts-yaml.ts'
 import { type ImportFormat, type ImportSource, readSource } from './format.ts'
 import { FORMATS } from './formats.ts'
-import { type ImportedHost, ImportedInventory, type ImportNote } from './imported-inventory.ts'
+import { ImportedInventory, type ImportNote } from './imported-inventory.ts'
 
 export const IMPORT_KINDS: readonly string[] = FORMATS.map(({ name }) => name)
 
@@ -78,56 +77,4 @@ function foldNotes(notes: readonly ImportNote[]): ImportNote[] {
 /** `FILE:LINE: what was skipped (30 lines)`. */
 export function formatNote({ path, line, text, count = 1 }: ImportNote): string {
   return `${printable(path)}${line === 0 ? '' : `:${line}`}: ${text}${count === 1 ? '' : ` (${count} times, first here)`}`
-}
-
-/** The names of groups with hosts: hosts.yaml has no empty groups, and no groups of only empty groups. */
-function withoutEmpty(groups: ImportedInventory['groups']): ReadonlySet<string> {
-  const names = new Set(groups.keys())
-  for (let before = Number.POSITIVE_INFINITY; names.size < before; ) {
-    before = names.size
-    for (const [name, group] of groups) {
-      if (group.hosts.size === 0 && ![...group.groups].some((other) => names.has(other))) names.delete(name)
-    }
-  }
-  return names
-}
-
-/** ` { address: …, port: … }`, or nothing. */
-function formatHostKeys(host: ImportedHost): string {
-  const entries = Object.entries(host).map(([key, value]) => {
-    // A percent sign begins a token in an address.
-    const written = key === 'address' ? String(value).replaceAll('%', '%%') : value
-    return `${key}: ${typeof written === 'number' ? written : formatScalar(String(written))}`
-  })
-  return entries.length === 0 ? '' : ` { ${entries.join(', ')} }`
-}
-
-/** YAML allows 1024 characters in a key that is followed by a colon. */
-const MAX_KEY = 1000
-
-/** The names as few host sets, each short enough to be a key. */
-function keysFor(names: readonly string[]): string[] {
-  return piecesOf(foldHostSet(names)).flatMap((piece) => {
-    if (formatScalar(piece).length <= MAX_KEY) return [piece]
-    const members = expandHostSet(piece)
-    const middle = members.length >> 1
-    return [members.slice(0, middle), members.slice(middle)].flatMap(keysFor)
-  })
-}
-
-/** Hosts with equal entries share a line; groups name their hosts folded and their groups as `@group`. */
-function formatHostsYaml({ hosts, groups }: ImportedInventory, heading: string): string {
-  const byEntry = Map.groupBy(hosts, ([, host]) => formatHostKeys(host))
-  const hostLines = [...byEntry].flatMap(([entry, members]) =>
-    keysFor(members.map(([name]) => name)).map((key) => `  ${formatScalar(key)}:${entry}`),
-  )
-  const isWritten = withoutEmpty(groups)
-  const groupLines = [...groups].flatMap(([name, group]) => {
-    if (!isWritten.has(name)) return []
-    const others = [...group.groups].filter((other) => isWritten.has(other)).map((other) => `@${other}`)
-    const members = [...others, foldHostSet(group.hosts)].filter(Boolean)
-    return [`  ${formatScalar(name)}: ${formatScalar(members.join(','))}`]
-  })
-  if (groupLines.length > 0) groupLines.unshift('groups:')
-  return [`# ${heading}`, 'hosts:', ...hostLines, ...groupLines, ''].join('\n')
 }

@@ -2,10 +2,13 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { SCHEMA_LINE } from '../../../src/inventory/new-hosts-yaml.ts'
 import { runMuster } from '../../support/run-muster.ts'
 
 const CLUSTERS = 'web web1 web2\nbad a;b\n'
-const YAML = '# Imported from clusterssh: review it before use.\nhosts:\n  "web[1-2]":\ngroups:\n  web: "web[1-2]"\n'
+const YAML =
+  SCHEMA_LINE +
+  '\n# Imported from clusterssh: review it before use.\nhosts:\n  "web[1-2]":\ngroups:\n  web: "web[1-2]"\n'
 
 let directory = ''
 beforeEach(() => {

@@ -22,13 +22,13 @@ function write(name: string, text: string, mode = 0o644): string {
   return path
 }
 
-/** The lines below the heading, and the notes; `file` is written unless its text is given to the importer directly. */
+/** The lines below the two of the heading, and the notes; `file` is written unless its text is given to the importer directly. */
 async function importText(kind: string | undefined, file: string, text: string, PATH = '') {
   const path = write(file, text)
   const env = { PATH }
   const source = { file: path, cwd: directory, home: join(directory, 'home'), etc: '/nonexistent', env }
   const result = await importInventory({ ...defined({ kind }), ...source })
-  const lines = result.text.trimEnd().split('\n').slice(1)
+  const lines = result.text.trimEnd().split('\n').slice(2)
   return { lines, notes: result.notes.map((note) => formatNote(note).replaceAll(`${directory}/`, '')) }
 }
 

@@ -1,0 +1,120 @@
+/** `muster init [TARGET…]`: a first hosts.yaml that explains itself. It connects to no host and looks up no name. */
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline/promises'
+import { MusterError } from '../base/errors.ts'
+import { printable } from '../base/printable.ts'
+import { writeFileAtomically } from '../inventory/edit-hosts-yaml.ts'
+import { isExplicitSpec, matchesGlob, parseHostSpec } from '../inventory/host-name.ts'
+import { expandHostSet, foldHostSet } from '../inventory/host-set.ts'
+import { parseHostsYaml } from '../inventory/hosts-yaml.ts'
+import { ImportedInventory } from '../inventory/import/imported-inventory.ts'
+import { ssh } from '../inventory/import/ssh.ts'
+import { formatExplainedHostsYaml } from '../inventory/new-hosts-yaml.ts'
+import { fileSections } from './bring-up/areas.ts'
+import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from './command-line/verb.ts'
+import { notice } from './output/notices.ts'
+
+type Options = GlobalOptions & { readonly output: string }
+
+/** Names that people have in ssh_config for git, where no shell answers. */
+const GIT_SERVICE = /(^|[.-])(github|gitlab|bitbucket|codeberg)([.-]|$)/i
+
+export const verb: VerbCode = {
+  define: (command) =>
+    command
+      .argument('[target...]', 'hosts: m[1-8], root@10.0.0.5:2222, gpu* (names in ~/.ssh/config)')
+      .option('-o, --output <file>', 'write to this file (-: stdout)', 'hosts.yaml'),
+  help: `
+Examples:
+  muster init                      the names in ~/.ssh/config, or what you type
+  muster init m[1-8] gpu1          these names
+  muster init 'gpu*'               the names in ~/.ssh/config that match
+  muster init root@10.0.0.[1-8]    addresses, with a user
+  muster init m[1-8] -o -          show the file, write nothing
+
+Muster connects to no host and looks up no name. The file explains its keys; an
+existing file is replaced only with --yes. \`muster import\` reads files of other
+tools.
+`,
+  async run(targets: readonly string[], options: Options, context: CliContext) {
+    const { stdin, stderr, workingDirectory: cwd } = context
+    const known = await aliases(context)
+    let words = targets
+    if (targets.length === 0) {
+      const isAsked = stdin.isTTY === true && stderr.isTTY === true
+      const answer = isAsked ? await ask(known, context) : []
+      if (answer === undefined) return EXIT.interrupted
+      words = answer.length === 0 ? [...known.keys()] : answer
+      if (words.length === 0)
+        throw new MusterError('usage', 'there is no host in ~/.ssh/config to begin with', {
+          hint: 'Name the hosts: muster init m[1-8], or muster init root@10.0.0.5',
+        })
+    }
+    const inventory = hostsOf(words, known)
+    const text = formatExplainedHostsYaml(inventory, await fileSections())
+    const { hosts } = parseHostsYaml(text, 'hosts.yaml', [])
+    if (options.output === '-') {
+      context.stdout.write(text)
+      return EXIT.ok
+    }
+    const file = printable(options.output)
+    if (!(await writeFileAtomically(resolve(cwd, options.output), text, { isOverwriting: options.yes ?? false })))
+      throw new MusterError('usage', `${file} already exists`, {
+        hint: 'Add --yes to replace it, --output FILE to write another one, or -o - to see what would be written.',
+      })
+    const count = hosts.length === 1 ? '1 host' : `${hosts.length} hosts`
+    notice(context, `${file}: ${count}, ${foldHostSet(hosts.map(({ name }) => name))}. Next: muster hosts --check\n`)
+    return EXIT.ok
+  },
+}
+
+type Known = ImportedInventory['hosts']
+
+/** What ssh_config names and may be a machine. @throws MusterError `configuration` if it cannot be read */
+async function aliases({ environment: env, workingDirectory: cwd }: CliContext): Promise<Known> {
+  const home = env.HOME || homedir()
+  const found = new ImportedInventory()
+  if (existsSync(join(home, '.ssh/config'))) await ssh.read({ cwd, env, home }, found)
+  return new Map([...found.hosts].filter(([name]) => !GIT_SERVICE.test(name)))
+}
+
+/** Words of one line; undefined: interrupted. */
+async function ask(known: Known, { stdin, stderr, signal }: CliContext) {
+  const found = known.size === 0 ? 'It names no host.' : `It names ${foldHostSet(known.keys())}.`
+  stderr.write(`Muster reads ~/.ssh/config whenever it connects. ${found}\n`)
+  const enter = known.size === 0 ? '' : '; Enter takes these'
+  // The terminal itself edits the line, so that Ctrl-C stays a signal.
+  const lines = createInterface({ input: stdin, output: stderr, terminal: false })
+  try {
+    const answer = await lines.question(`Hosts (for example m[1-8] or root@10.0.0.5${enter}): `, { signal })
+    return answer.split(/\s+/).filter((word) => word !== '')
+  } catch {
+    stderr.write('\n')
+    return undefined
+  } finally {
+    lines.close()
+  }
+}
+
+/** @throws MusterError `usage` for a word that names no host */
+function hostsOf(words: readonly string[], known: Known): ImportedInventory {
+  const inventory = new ImportedInventory()
+  for (const word of words) {
+    for (const name of namesOf(word, known)) {
+      if (isExplicitSpec(name)) inventory.addSpec(name, 'init', 0)
+      else inventory.addHost(name, known.get(name) ?? {}, 'init', 0)
+    }
+  }
+  const [note] = inventory.notes.filter(({ text }) => !text.includes(' is called '))
+  if (note !== undefined) throw new MusterError('usage', note.text.replace(' is left out:', ':'))
+  return inventory
+}
+
+function namesOf(word: string, known: Known): readonly string[] {
+  if (!/[*?]/.test(word)) return parseHostSpec(word) === undefined ? expandHostSet(word) : [word]
+  const names = [...known.keys()].filter((name) => matchesGlob(word, name))
+  if (names.length > 0) return names
+  throw new MusterError('usage', `no name in ~/.ssh/config matches ${printable(word)}`)
+}
