@@ -1,5 +1,5 @@
 /** docs/schema: a JSON Schema for each verb with --json, and docs/json-fields.md: the fields of all of them. From src/cli/schemas. */
-import { type ObjectShape, OUTPUT_VERSION, type OutputSchema, type Shape } from '../src/cli/schemas/shape.ts'
+import { type ObjectShape, OUTPUT_VERSION, type OutputSchema, type ValueShape } from '../src/cli/schemas/shape.ts'
 import { verbsIn } from './verbs-in.ts'
 
 const WIDTH = 120
@@ -62,7 +62,7 @@ function rowOf({ title = '', required, properties }: ObjectShape): string {
   return `| \`${type?.const}\` | ${title.replace(/\.$/, '')} | ${fields.join(', ')} |`
 }
 
-function wordsOf(shape: Shape): string {
+function wordsOf(shape: ValueShape): string {
   const values = [...(Array.isArray(shape.enum) ? shape.enum : 'const' in shape ? [shape.const] : [])]
   const parts = [
     ...(values.length === 0 ? [] : [values.map((value) => `\`${value}\``).join(', ')]),

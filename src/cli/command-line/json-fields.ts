@@ -2,7 +2,7 @@
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { fieldsByType, type OutputSchema } from '../schemas/shape.ts'
-import type { Selection } from './verb.ts'
+import type { FieldSelection } from './verb.ts'
 
 /**
  * `--json=a,b` as an option of its own: Commander would take the word after a plain `--json` for its value. What stands behind `--`
@@ -16,7 +16,7 @@ export function splitJsonFields(args: readonly string[]): readonly string[] {
 }
 
 /** Lines of the types that have all of these fields. @throws MusterError `usage` for a field that no line has */
-export function selectionOf(text: string, schema: OutputSchema): Selection {
+export function selectionOf(text: string, schema: OutputSchema): FieldSelection {
   const byType = fieldsByType(schema)
   const fields = text.split(',').map((name) => name.trim())
   const known = new Set([...byType.values()].flatMap((names) => [...names]))

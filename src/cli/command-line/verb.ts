@@ -45,7 +45,7 @@ export type VerbCode = {
 }
 
 /** With `--json=FIELDS`: the types of lines that have all of the fields, and the fields in the order in which they were given. */
-export type Selection = { readonly types: ReadonlySet<string>; readonly fields: readonly string[] }
+export type FieldSelection = { readonly types: ReadonlySet<string>; readonly fields: readonly string[] }
 
 export type CliContext = {
   readonly stdin: Readable & { readonly isTTY?: boolean }
@@ -57,7 +57,7 @@ export type CliContext = {
   readonly signal: AbortSignal
   readonly now: () => number
   /** With --json=FIELDS: what is left of each line. */
-  readonly selection?: Selection | undefined
+  readonly selection?: FieldSelection | undefined
   /** Set in the process of a console that can outlive its terminal. */
   readonly held?: HeldConsole
   /** `--quiet`: what `output/notices.ts` writes is left out. */

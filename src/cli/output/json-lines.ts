@@ -3,7 +3,7 @@
  * stdout, so no text of a host acts on it.
  */
 import { printable, printableLines } from '../../base/printable.ts'
-import type { CliContext, Selection } from '../command-line/verb.ts'
+import type { CliContext, FieldSelection } from '../command-line/verb.ts'
 import { OUTPUT_VERSION } from '../schemas/shape.ts'
 
 /** Empty if the user asked for other lines. */
@@ -22,7 +22,7 @@ export function writeEvent(
 }
 
 /** In the order in which they were given; null where the line has none. */
-function selected(event: Readonly<Record<string, unknown>>, { types, fields }: Selection): object | undefined {
+function selected(event: Readonly<Record<string, unknown>>, { types, fields }: FieldSelection): object | undefined {
   if (!types.has(String(event.type))) return undefined
   return Object.fromEntries(fields.map((name) => [name, event[name] ?? null]))
 }

@@ -3,15 +3,15 @@
  * more than this file: tests load the schemas into every process that prints JSON.
  */
 
-export type Shape = Readonly<Record<string, unknown>>
-export type Fields = Readonly<Record<string, Shape>>
+export type ValueShape = Readonly<Record<string, unknown>>
+export type FieldShapes = Readonly<Record<string, ValueShape>>
 
 /** An object: a whole line, or a part of one. */
 export type ObjectShape = {
   readonly title?: string
   readonly type: 'object'
   readonly required: readonly string[]
-  readonly properties: Fields
+  readonly properties: FieldShapes
   readonly additionalProperties: false
 }
 
@@ -27,25 +27,25 @@ export type OutputSchema = {
 /** Goes up when a field goes away or gets another meaning; new fields and types do not change it. */
 export const OUTPUT_VERSION = 1
 
-export const text: Shape = { type: 'string' }
-export const number: Shape = { type: 'number' }
-export const whole: Shape = { type: 'integer' }
+export const text: ValueShape = { type: 'string' }
+export const number: ValueShape = { type: 'number' }
+export const whole: ValueShape = { type: 'integer' }
 /** From 0 on. */
-export const count: Shape = { type: 'integer', minimum: 0 }
-export const flag: Shape = { type: 'boolean' }
-export const time: Shape = { type: 'string', format: 'date-time' }
+export const count: ValueShape = { type: 'integer', minimum: 0 }
+export const flag: ValueShape = { type: 'boolean' }
+export const time: ValueShape = { type: 'string', format: 'date-time' }
 /** Of any fields. */
-export const anyObject: Shape = { type: 'object' }
+export const anyObject: ValueShape = { type: 'object' }
 
-export const about = (description: string, shape: Shape): Shape => ({ ...shape, description })
-export const is = (...values: readonly (string | number | boolean | null)[]): Shape =>
+export const about = (description: string, shape: ValueShape): ValueShape => ({ ...shape, description })
+export const is = (...values: readonly (string | number | boolean | null)[]): ValueShape =>
   values.length === 1 ? { const: values[0] } : { enum: values }
-export const list = (items: Shape): Shape => ({ type: 'array', items })
-export const orNull = (shape: Shape): Shape => ({ anyOf: [shape, { type: 'null' }] })
+export const list = (items: ValueShape): ValueShape => ({ type: 'array', items })
+export const orNull = (shape: ValueShape): ValueShape => ({ anyOf: [shape, { type: 'null' }] })
 /** An object whose names are not known before. */
-export const map = (values: Shape): Shape => ({ type: 'object', additionalProperties: values })
+export const map = (values: ValueShape): ValueShape => ({ type: 'object', additionalProperties: values })
 
-export function object(fields: Fields): ObjectShape {
+export function object(fields: FieldShapes): ObjectShape {
   const names = Object.entries(fields).map(([name, shape]) => [name.replace(/\?$/, ''), shape] as const)
   return {
     type: 'object',
@@ -56,7 +56,7 @@ export function object(fields: Fields): ObjectShape {
 }
 
 /** One kind of line. */
-export const line = (type: string, title: string, fields: Fields): ObjectShape => ({
+export const line = (type: string, title: string, fields: FieldShapes): ObjectShape => ({
   title,
   ...object({ version: is(OUTPUT_VERSION), type: is(type), ...fields }),
 })

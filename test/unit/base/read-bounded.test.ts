@@ -20,5 +20,5 @@ it('reads a file of the largest size whole, and refuses one byte more', () => {
 it('refuses a device without an end, as a hosts file and as the file of another tool', async () => {
   await expect(readHostsFile('/dev/zero')).rejects.toThrow('it is larger than 4 MiB')
   const source = { kind: 'clusterssh' as const, file: '/dev/zero', cwd: '/', home: '/', env: {} }
-  expect(() => importInventory(source)).toThrow('/dev/zero cannot be read: it is larger than 4 MiB')
+  await expect(importInventory(source)).rejects.toThrow('/dev/zero cannot be read: it is larger than 4 MiB')
 })
