@@ -144,6 +144,10 @@ const VALUES: Readonly<Record<string, Value>> = {
     const { installedSchemas } = await import('../schema.ts')
     return { kind: 'words', found: installedSchemas().map(({ name, verbs }) => [name, verbs.join(', ')]) }
   },
+  ports: async () => {
+    const { DASHBOARDS, titleOf } = await import('../../ssh/forward/plan-forwards.ts')
+    return { kind: 'words', found: DASHBOARDS.map((name) => [name, titleOf(name)]) }
+  },
   console: async (_typed, _options, { environment }) => {
     const { sessionNames } = await import('../sessions/session-directory.ts')
     return { kind: 'words', found: sessionNames(environment).map((name) => [name, 'console']) }

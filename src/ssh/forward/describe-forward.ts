@@ -25,6 +25,7 @@ export const urlOfForward = ({ spec, listen }: Forward): string | undefined =>
 /** What the user should know about it; undefined: nothing. */
 export function noteOn({ spec, listen }: Forward): string | undefined {
   if (spec.kind === 'remote') return undefined
-  if (listen.port !== spec.listen.port) return `${spec.listen.port} is in use here`
+  const { port } = spec.listen
+  if (listen.port !== port) return port < 1024 ? `${port} cannot be had here` : `${port} is in use here`
   return isLoopback(listen.address) ? undefined : 'open to other machines'
 }

@@ -63,6 +63,8 @@ export type ForwardEvent =
 const MOST_CONNECTIONS = 128
 /** How far from the wanted port a free one is searched. */
 const PORTS_TRIED = 50
+/** Ports below are for root alone. */
+const FIRST_FREE_PORT = 1024
 /** For a client of SOCKS to say what it wants. */
 const SOCKS_LIMIT_MS = 30_000
 
@@ -414,16 +416,20 @@ async function listenNear(
   isExact: boolean,
   onSocket: (socket: Socket) => void,
 ): Promise<Server> {
-  const last = isExact ? port : Math.min(65_535, port + PORTS_TRIED)
-  for (let tried = port; ; tried += 1) {
+  const last = isExact ? port : Math.min(65_535, Math.max(port, FIRST_FREE_PORT) + PORTS_TRIED)
+  for (let tried = port; ; ) {
     const server = createServer({ allowHalfOpen: true, noDelay: true }, onSocket)
     server.listen({ host: address, port: tried, exclusive: true })
     try {
       await once(server, 'listening')
       return server
     } catch (error) {
-      const isLast = tried >= last
-      if (!isLast && isTaken(error)) continue
+      const { code } = error as NodeJS.ErrnoException
+      const next = code === 'EACCES' ? Math.max(tried + 1, FIRST_FREE_PORT) : tried + 1
+      if (next <= last && (code === 'EACCES' || code === 'EADDRINUSE')) {
+        tried = next
+        continue
+      }
       throw new MusterError(
         'usage',
         `cannot listen on ${formatSocketAddress({ address, port: tried })} here: ${listenProblem(error)}`,
@@ -432,10 +438,6 @@ async function listenNear(
     }
   }
 }
-
-/** In use, or below 1024 and not for this user. */
-const isTaken = (error: unknown): boolean =>
-  ['EADDRINUSE', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 function listenProblem(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException

@@ -21,6 +21,7 @@ const ABOUT: Readonly<Record<Dashboard, { readonly title: string; readonly port:
   jupyter: { title: 'Jupyter', port: 8888 },
 }
 
+export const titleOf = (name: Dashboard): string => ABOUT[name].title
 export const usualPortOf = (name: Dashboard): number => ABOUT[name].port
 
 /** A dashboard that hosts.yaml declares or that a running job is. */
