@@ -121,7 +121,7 @@ const rankState = is('waiting', 'running', 'done', 'failed', 'stopped')
 export const ranks = output(
   'job-ranks',
   '`muster job ranks --json`',
-  line('rank', 'A rank. FieldShapes from `step` on are missing if its host did not tell them.', {
+  line('rank', 'A rank. Fields from `step` on are missing if its host did not tell them.', {
     job: count,
     attempt: count,
     rank: count,
