@@ -456,9 +456,7 @@ export const VERBS: VerbTable = {
       ),
     },
   },
-  init: reads('write a first hosts.yaml that explains itself', ['confirmation'], () => import('./init.ts'), {
-    changesWith: ['output'],
-  }),
+  init: changes('write a first hosts.yaml that explains itself', ['confirmation'], () => import('./init.ts')),
   import: reads(
     "write hosts.yaml from another tool's files, or a job from a DIJob of DI-engine",
     ['confirmation'],

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -32,6 +32,11 @@ describe('muster init', () => {
       { name: 'm2', user: undefined, port: undefined },
       { name: '10.0.0.5', user: 'root', port: 2222 },
     ])
+  })
+
+  test('writes nothing with --dry-run, which --output - replaces', async () => {
+    expect((await run('m1', '--dry-run')).exitCode).toBe(2)
+    expect(existsSync(join(directory, 'hosts.yaml'))).toBe(false)
   })
 
   test('replaces no file without --yes', async () => {
