@@ -59,6 +59,8 @@ One expression can name at most 100,000 hosts. Muster writes sets in the same la
 
 const SSH_CONFIG = `## What comes from ssh_config
 
+Beside a hosts.yaml that is found by itself, a target may also be an alias of \`~/.ssh/config\` or a name of \`/etc/hosts\`. Other names are refused, because a mistyped one would be looked up in DNS: write \`user@host\` or \`host:port\`, or leave the file out with \`--hosts none\`. Where there is no hosts.yaml, \`muster m8 m9\` works with any name; a notice says which names only DNS can know. A word near the name of a verb (\`muster runn\`) is refused with the verb that was probably meant, unless a file declares it.
+
 Where OpenSSH is installed, Muster runs \`ssh -G\` for each host, so \`Match\`, \`Include\` and the system's file mean what they mean to ssh (\`Match exec\` runs its command, as with ssh); where it is not, Muster reads the same files itself. Muster passes it the host's name, with \`address\`, \`port\`, \`user\` and \`identity_file\` as options.
 
 | ssh_config | Muster |

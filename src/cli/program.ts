@@ -2,13 +2,20 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CommanderError, InvalidArgumentError } from 'commander'
+import { defined } from '../base/defined.ts'
 import { type ErrorCode, MusterError, messageOf } from '../base/errors.ts'
 import { packageRoot } from '../base/package-root.ts'
 import { printable } from '../base/printable.ts'
 import { nearestWord } from '../inventory/nearest-word.ts'
 import { describeError } from './command-line/describe-error.ts'
 import { selectionOf, splitJsonFields } from './command-line/json-fields.ts'
-import { applyEnvironment, declares, refuseIneffective, TAKES_A_VALUE } from './command-line/options.ts'
+import {
+  applyEnvironment,
+  declares,
+  environmentValue,
+  refuseIneffective,
+  TAKES_A_VALUE,
+} from './command-line/options.ts'
 import { pathOf, VerbTree } from './command-line/tree.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './command-line/verb.ts'
 import { CONSOLE, VERBS } from './verbs.ts'
@@ -74,18 +81,13 @@ async function runVerb(given: readonly string[], context: CliContext, verbs: Ver
   try {
     const isForVersion = args[0] === '--version' || args[0] === '-V'
     if (!isForVersion && !Object.hasOwn(verbs, first)) {
-      refuseMistypedVerb(args, verbs)
+      await refuseMistypedVerb(args, verbs, context)
       await tree.load(program)
     }
     await program.parseAsync(args, { from: 'user' })
     if (!limit.isOver || exitCode !== EXIT.interrupted) return exitCode
   } catch (error) {
-    if (!limit.isOver) {
-      const code = explain(error, context)
-      const meant = code === EXIT.usage ? nearestWord(first, shownVerbs(verbs)) : undefined
-      if (meant !== undefined && meant !== first) context.stderr.write(`(Did you mean muster ${meant}?)\n`)
-      return code
-    }
+    if (!limit.isOver) return explain(error, context)
   }
   context.stderr.write(`muster: stopped after ${program.opts<GlobalOptions>().timeout} s (--timeout)\n`)
   return called?.effect === 'plans' ? EXIT.incomplete : EXIT.failed
@@ -98,14 +100,32 @@ function wordsOf(args: readonly string[]): readonly (readonly [index: number, wo
   )
 }
 
+/** A name with digits, as hosts have them, is no misspelt verb: nfs1, ray2. */
+const PLAIN_WORD = /^[a-z]+(?:-[a-z]+)*$/i
+
 /** @throws MusterError `usage` for words that are unlikely to be hosts */
-function refuseMistypedVerb(args: readonly string[], verbs: VerbTable): void {
+async function refuseMistypedVerb(args: readonly string[], verbs: VerbTable, context: CliContext): Promise<void> {
+  const words = wordsOf(args).map(([, word]) => word)
+  const [first = '', second = ''] = words
+  const meant = PLAIN_WORD.test(first) ? nearestWord(first, shownVerbs(verbs)) : undefined
+  const group = verbs[meant ?? '']
+  const isSubVerb = group !== undefined && 'verbs' in group && Object.hasOwn(group.verbs, second)
+  if (meant !== undefined && (isSubVerb || !(await isNamed(first, args, context))))
+    throw new MusterError('usage', `unknown command: ${first}; did you mean muster ${meant}?`, {
+      hint: `A machine of that name is written as user@${first} or ${first}:22.`,
+    })
   if (args.includes('--'))
     throw new MusterError('usage', 'the console runs no command', { hint: 'Run: muster run TARGET -- COMMAND' })
-  const [[, first] = [0, ''], [, second] = [0, '']] = wordsOf(args)
-  const group = verbs[nearestWord(first, shownVerbs(verbs)) ?? '']
-  if (group !== undefined && 'verbs' in group && Object.hasOwn(group.verbs, second))
-    throw new MusterError('usage', `unknown command: ${printable(first)}`)
+}
+
+/** Whether hosts.yaml, ssh_config or /etc/hosts names it. */
+async function isNamed(word: string, args: readonly string[], context: CliContext): Promise<boolean> {
+  const { isDeclared } = await import('../inventory/load-inventory.ts')
+  const { inventorySource } = await import('./connect/endpoints.ts')
+  const at = args.findIndex((arg) => arg === '--hosts' || arg.startsWith('--hosts='))
+  const given = args[at]?.startsWith('--hosts=') ? args[at].slice('--hosts='.length) : args[at + 1]
+  const hosts = at < 0 ? environmentValue('--hosts', context.environment) : given
+  return await isDeclared(word, inventorySource(defined({ hosts }), context))
 }
 
 /**

@@ -8,10 +8,12 @@ import { foreignFile } from '../base/foreign-place.ts'
 import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, readBoundedSync, TOO_LARGE } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
+import type { Host } from './host.ts'
 import { parseHostsYaml } from './hosts-yaml.ts'
 import type { Section } from './hosts-yaml-schema.ts'
 import { type Inventory, inventoryFromTarget, resolveTarget, type Selection, type TargetOptions } from './inventory.ts'
 import { nearestWord } from './nearest-word.ts'
+import { type NameFiles, unknownHere } from './ssh-config/named-here.ts'
 
 export type InventorySource = {
   /** The value of `--hosts`; `none`: no file. */
@@ -22,6 +24,8 @@ export type InventorySource = {
   sections(): Promise<readonly Section[]>
   /** Ends the wait for a file that is a pipe. */
   readonly signal?: AbortSignal
+  /** Replaced in tests. */
+  readonly nameFiles?: NameFiles
 }
 
 const FILE_NAME = 'hosts.yaml'
@@ -81,26 +85,63 @@ export async function selectHosts(
   try {
     return { inventory, hosts: resolveTarget(inventory, target, options) }
   } catch (error) {
-    const outside = source.file === undefined && target !== undefined && outsideTarget(inventory, target, options)
+    const outside =
+      source.file === undefined && target !== undefined && outsideTarget(inventory, target, options, source)
     if (!outside) throw error
     return { inventory: outside, hosts: outside.hosts }
   }
 }
 
 /**
- * Whether a target is unrelated to a hosts.yaml that happens to be in the working directory: none of its names is in
- * it, is a group of it, or looks like a misspelt one of it. So `muster m[8-10]` means the aliases of ssh_config in any directory.
+ * Whether a target is unrelated to a hosts.yaml that happens to be in the working directory: none of its names is in it, is a
+ * group of it, or looks like a misspelt one of it, and this machine knows each without DNS. So `muster m[8-10]` means the
+ * aliases of ssh_config in any directory, and a word that nobody declared is looked up nowhere.
  */
-function outsideTarget(inventory: Inventory, target: string, options: TargetOptions): Inventory | undefined {
+function outsideTarget(
+  inventory: Inventory,
+  target: string,
+  options: TargetOptions,
+  { nameFiles }: InventorySource,
+): Inventory | undefined {
   const names = inventory.hosts.map((host) => host.name)
   try {
     const outside = inventoryFromTarget(target, options)
     const isNear = outside.hosts.some(
       ({ name }) => names.includes(name) || inventory.groups.has(name) || nearestWord(name, names) !== undefined,
     )
-    return isNear ? undefined : outside
+    return isNear || undeclared(outside.hosts, options, nameFiles).length > 0 ? undefined : outside
   } catch {
     return undefined
+  }
+}
+
+/** Names that are not written as `user@host` or `host:port`, and that only DNS can know. */
+function undeclared(hosts: readonly Host[], { login }: TargetOptions, files: NameFiles | undefined): readonly string[] {
+  const plain = hosts.filter(({ user, port }) => user === login?.user && port === login?.port)
+  return unknownHere(
+    plain.map(({ name }) => name),
+    files,
+  )
+}
+
+/** Of hosts that were selected without a hosts.yaml, the names that only DNS can know. */
+export function namesForDns(
+  { inventory, hosts }: Selection,
+  options: TargetOptions,
+  { nameFiles }: InventorySource,
+): readonly string[] {
+  return inventory.file === undefined ? undeclared(hosts, options, nameFiles) : []
+}
+
+/** Whether hosts.yaml has a host or a group of this name, or this machine knows it without DNS. A file with mistakes has none. */
+export async function isDeclared(name: string, source: InventorySource): Promise<boolean> {
+  if (unknownHere([name], source.nameFiles).length === 0) return true
+  if (findHostsFile(source) === undefined) return false
+  try {
+    const { hosts, groups } = await loadInventory(source)
+    return groups.has(name) || hosts.some((host) => host.name === name)
+  } catch {
+    return false
   }
 }
 

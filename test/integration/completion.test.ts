@@ -86,6 +86,8 @@ describe.each(Object.keys(SHELLS))('%s', (shell) => {
     await terminal.shows(/> muster hosts @workers +--json/)
     terminal.type('\r')
     await terminal.shows(/"host":"m9"/)
+    terminal.type('~/bin/muster fet\t')
+    await terminal.shows(/> ~\/bin\/muster fetch/)
   })
 
   it.skipIf(!hasShell)('completes file names where a verb takes a file', async () => {

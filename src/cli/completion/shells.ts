@@ -24,7 +24,7 @@ const ZSH = `#compdef muster
 _muster() {
   local -a lines found
   local line kind
-  lines=("\${(@f)$(\${(Q)words[1]} --complete zsh "\${(@Q)words[2,CURRENT-1]}" "\${(Q)PREFIX}" 2> /dev/null)}")
+  lines=("\${(@f)$(\${\${(Q)words[1]}/#\\~/$HOME} --complete zsh "\${(@Q)words[2,CURRENT-1]}" "\${(Q)PREFIX}" 2> /dev/null)}")
   kind=$lines[1]
   shift lines
   [[ $kind == files ]] && { _files; return }
@@ -41,7 +41,8 @@ const FISH = `# fish completion for muster
 function __muster_complete
     set -l words (commandline -opc)
     set -l word (commandline -ct)
-    set -l lines ($words[1] --complete fish $words[2..-1] "$word" 2> /dev/null)
+    set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
+    set -l lines ($program --complete fish $words[2..-1] "$word" 2> /dev/null)
     if test "$lines[1]" = files
         __fish_complete_path "$word"
     else if test (count $lines) -gt 1

@@ -3,11 +3,13 @@
 import { MusterError } from '../../base/errors.ts'
 import { readStream } from '../../base/read-bounded.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import type { Selection } from '../../inventory/inventory.ts'
-import { type InventorySource, selectHosts } from '../../inventory/load-inventory.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
+import type { Selection, TargetOptions } from '../../inventory/inventory.ts'
+import { type InventorySource, namesForDns, selectHosts } from '../../inventory/load-inventory.ts'
 import { type EndpointOptions, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { fileSections } from '../bring-up/areas.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
+import { type NoticeContext, notice } from '../output/notices.ts'
 
 const MAX_STDIN_BYTES = 16 * 2 ** 20
 
@@ -31,7 +33,21 @@ export async function selectTarget(
   context: CliContext,
 ): Promise<Selection> {
   const selection = await selectionOf(target, options, context)
-  return await selectHosts(inventorySource(options, context), target, selection)
+  return await selectNamed(inventorySource(options, context), target, selection, context)
+}
+
+/** As `selectHosts`, and says which names are looked up although no file declares them. @throws MusterError `usage` or `configuration` */
+export async function selectNamed(
+  source: InventorySource,
+  target: string | undefined,
+  options: TargetOptions,
+  context: NoticeContext,
+): Promise<Selection> {
+  const selection = await selectHosts(source, target, options)
+  const names = namesForDns(selection, options, source)
+  if (names.length > 0)
+    notice(context, `muster: in no hosts.yaml and not in ~/.ssh/config, so looked up in DNS: ${foldHostSet(names)}\n`)
+  return selection
 }
 
 /** What `--hosts` says, else what is found. */

@@ -9,11 +9,11 @@ import type { Host } from '../../inventory/host.ts'
 import { isUserName } from '../../inventory/host-name.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { resolveTarget, type TargetOptions } from '../../inventory/inventory.ts'
-import { findHostsFile, loadInventory, selectHosts } from '../../inventory/load-inventory.ts'
+import { findHostsFile, loadInventory } from '../../inventory/load-inventory.ts'
 import { fileSections } from '../bring-up/areas.ts'
 import { numberFrom, wholeNumber } from '../command-line/options.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
-import { endpointOptions, inventorySource } from '../connect/endpoints.ts'
+import { endpointOptions, inventorySource, selectNamed } from '../connect/endpoints.ts'
 import { addClusterSshOptions, refuseClusterSshOptions } from './clusterssh-options.ts'
 import { DeclaredHosts, isHostsFile, titlesOf } from './declared-hosts.ts'
 import { addKeepOptions } from './keep-options.ts'
@@ -121,7 +121,7 @@ async function openHosts(
     return { declared, hosts: resolveTarget(declared.inventory, target, selection), paths }
   }
   const source = sourceOf(files[0])
-  const { inventory, hosts } = await selectHosts(source, target, selection)
+  const { inventory, hosts } = await selectNamed(source, target, selection, context)
   const { file } = inventory
   if (file === undefined) return { declared: new DeclaredHosts(inventory, resolution), hosts, paths: [] }
   const declared = new DeclaredHosts(inventory, resolution, async () => {

@@ -8,13 +8,12 @@ import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-plac
 import { printable } from '../../base/printable.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { selectHosts } from '../../inventory/load-inventory.ts'
 import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { expandCommand, expandWord, parseInterpreter } from '../../ops/run/command-template.ts'
 import type { ExecFile } from '../../ssh/exec/host-exec.ts'
 import { MAX_COMMAND_BYTES, wordsBytes } from '../../ssh/exec/remote-command.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
-import { endpointOptions, inventorySource, selectionOf } from '../connect/endpoints.ts'
+import { endpointOptions, inventorySource, selectionOf, selectNamed } from '../connect/endpoints.ts'
 import { execFile, execStdin } from './exec-files.ts'
 
 export type RunVerbOptions = GlobalOptions & {
@@ -78,7 +77,7 @@ export async function planRun(
     workingDirectory: record.directory,
   })
   const selection = defined({ exclude: options.exclude, stdinNames: record.stdinNames })
-  const { inventory, hosts } = await selectHosts(source, record.target, selection)
+  const { inventory, hosts } = await selectNamed(source, record.target, selection, context)
   const failed = last === undefined ? undefined : new Set(last.failed)
   const wanted = failed === undefined ? hosts : hosts.filter(({ name }) => failed.has(name))
   if (wanted.length === 0) {

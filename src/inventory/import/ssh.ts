@@ -4,7 +4,7 @@ import { basename, join, resolve } from 'node:path'
 import SSHConfig, { type Directive } from 'ssh-config'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { matchesGlob } from '../host-name.ts'
+import { matchesHostPatterns } from '../ssh-config/named-here.ts'
 import { splitLine } from '../ssh-config/source.ts'
 import { type ImportFormat, type ImportSource, readSource, refuse, sourcesOf } from './format.ts'
 import type { ImportedInventory, SourceFile } from './imported-inventory.ts'
@@ -48,15 +48,6 @@ const wordsOf = ({ value, quoted, param }: Directive): string[] => {
   return quoted ? [value] : splitLine(`${param} ${value}`).words
 }
 
-const isMatch = (patterns: readonly string[], name: string): boolean => {
-  const matches = (pattern: string): boolean => matchesGlob(pattern.toLowerCase(), name.toLowerCase())
-  const [excluded, included] = [
-    patterns.filter((each) => each.startsWith('!')),
-    patterns.filter((each) => !each.startsWith('!')),
-  ]
-  return included.some(matches) && !excluded.some((each) => matches(each.slice(1)))
-}
-
 /** For an alias, the jump host if its first proxy is a ProxyCommand that is only a jump. */
 function jumpFinder(blocks: readonly Block[]): (alias: string) => string | undefined {
   const proxies = blocks.flatMap(({ patterns, settings }) => {
@@ -71,7 +62,7 @@ function jumpFinder(blocks: readonly Block[]): (alias: string) => string | undef
     else for (const name of patterns.map((each) => each.toLowerCase())) if (!named.has(name)) named.set(name, index)
   }
   return (alias) => {
-    const matching = others.find((index) => isMatch(proxies[index]?.patterns ?? [], alias))
+    const matching = others.find((index) => matchesHostPatterns(proxies[index]?.patterns ?? [], alias))
     const first = Math.min(matching ?? proxies.length, named.get(alias.toLowerCase()) ?? proxies.length)
     const proxy = proxies[first]?.proxy
     const found = proxy?.keyword === 'proxycommand' ? jumpOfCommand(proxy.words) : undefined

@@ -71,7 +71,7 @@ describe('a planted verb', () => {
   })
 
   it('is suggested for a misspelt word, and refuses options that it does not declare', async () => {
-    expect((await muster('helo')).messages).toContain('(Did you mean muster hello?)')
+    expect((await muster('helo')).messages).toContain('unknown command: helo; did you mean muster hello?')
     expect(await muster('hello --spam')).toMatchObject({
       exitCode: 2,
       messages: "muster: unknown option '--spam'\nRun: muster hello --help\n",

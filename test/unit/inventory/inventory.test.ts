@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { MusterError } from '../../../src/base/errors.ts'
 import { groupsByHost, inventoryFromTarget, resolveTarget } from '../../../src/inventory/inventory.ts'
-import { findHostsFile, loadInventory, selectHosts } from '../../../src/inventory/load-inventory.ts'
+import { findHostsFile, loadInventory, namesForDns, selectHosts } from '../../../src/inventory/load-inventory.ts'
 import { readInventory, SECTIONS } from '../../support/hosts-yaml.ts'
 
 const inventory = readInventory(
@@ -127,6 +127,10 @@ describe('the source of the inventory', () => {
     sections: async () => SECTIONS,
     cwd: join(root, 'work'),
     env: { XDG_CONFIG_HOME: join(root, 'config') },
+    nameFiles: {
+      sshConfigs: [[join(root, 'config/ssh'), join(root, 'config')] as const],
+      hosts: join(root, 'config/hosts'),
+    },
     ...(file === undefined ? {} : { file }),
   })
   const write = (path: string, host: string): void => writeFileSync(join(root, path), `hosts: { ${host}: }`)
@@ -175,9 +179,36 @@ describe('the source of the inventory', () => {
     expect(findHostsFile(source('none'))).toBeUndefined()
   })
 
+  test('without it, tells which names only DNS can know', async () => {
+    writeFileSync(join(root, 'config/ssh'), 'Host m8\nMatch originalhost m9,m10 exec "true"\n')
+    const named = async (target: string, login = {}) =>
+      namesForDns(await selectHosts(source(), target, { login }), { login }, source())
+    expect(await named('m[8-11],zzz,192.0.2.1,::1,root@web,web2:22')).toEqual(['m11', 'zzz'])
+    expect(await named('zzz,eve@web', { user: 'root' })).toEqual(['zzz'])
+    write('work/hosts.yaml', 'zzz')
+    expect(await named('zzz')).toEqual([])
+  })
+
   test('is not needed for a target that is unrelated to the hosts.yaml in the directory', async () => {
     writeFileSync(join(root, 'work/hosts.yaml'), 'hosts: { local1: {}, local2: {} }')
-    expect((await selectHosts(source(), 'm[8-9]')).hosts.map(({ name }) => name)).toEqual(['m8', 'm9'])
+    writeFileSync(join(root, 'config/ssh'), 'Include more\nHost m8\n')
+    writeFileSync(join(root, 'config/more'), 'Host *\n  User root\nHost m9 !m7 *.lab\n')
+    writeFileSync(join(root, 'config/hosts'), '127.0.0.1 localhost here # not.this\n')
+    const outside = async (target: string) => (await selectHosts(source(), target)).hosts.map(({ name }) => name)
+    expect(await outside('m[8-9],a.lab,here,192.0.2.1,root@m1')).toEqual([
+      'm8',
+      'm9',
+      'a.lab',
+      'here',
+      '192.0.2.1',
+      'm1',
+    ])
+    expect(await thrownBy(() => selectHosts(source(), 'm8,m10'))).toMatchObject({
+      message: expect.stringContaining('there is no host m8'),
+      hint: expect.stringContaining('user@host or host:port'),
+    })
+    for (const name of ['m7', 'not.this', 'zzz'])
+      expect((await thrownBy(() => selectHosts(source(), name))).message).toContain(`there is no host ${name}`)
     expect((await thrownBy(() => selectHosts(source(), 'loca1'))).message).toContain('did you mean local1')
     expect((await thrownBy(() => selectHosts(source(), 'local1,m8'))).message).toContain('there is no host m8')
     expect((await thrownBy(() => selectHosts(source('hosts.yaml'), 'm8'))).message).toContain('there is no host m8')

@@ -42,7 +42,10 @@ describe('several targets', () => {
   })
 
   it('refuses a mistyped verb, a command and a missing file, and says what to do', async () => {
-    expect(await run('jbo', 'list')).toEqual([2, 'muster: unknown command: jbo\n(Did you mean muster job?)\n'])
+    expect(await run('jbo', 'list')).toEqual([
+      2,
+      expect.stringMatching(/^muster: unknown command: jbo; did you mean muster job\?\n/),
+    ])
     expect(await run('here', '--', 'uptime')).toEqual([
       2,
       'muster: the console runs no command\nRun: muster run TARGET -- COMMAND\n',
@@ -55,6 +58,44 @@ describe('several targets', () => {
       2,
       'muster: --hosts b.yaml and a.yaml cannot be used together\nName all the files without --hosts.\n',
     ])
+  })
+})
+
+describe('a word that nobody declared', () => {
+  const NONE = ['--hosts', 'none']
+
+  it.each([
+    [['hots']],
+    [['runn', 'here', '--', 'uptime']],
+    [['runn', 'm1']],
+    [[...NONE, 'hots']],
+    [['--hosts=none', 'hots', 'm1']],
+  ])('suggests the verb that %j is near to, before anything else', async (args) => {
+    const [word, verb] = args.includes('hots') ? ['hots', 'hosts'] : ['runn', 'run']
+    expect(await run(...args)).toEqual([
+      2,
+      `muster: unknown command: ${word}; did you mean muster ${verb}?\nA machine of that name is written as user@${word} or ${word}:22.\n`,
+    ])
+  })
+
+  it('is a host if a file declares it, or if it is written as one, whatever verb it is near to', async () => {
+    writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { hots: { transport: local } }\ngroups: { runn: hots }\n')
+    for (const args of [['hots'], ['--hosts', 'hosts.yaml', 'hots'], ['root@runn'], ['runn:22'], [...NONE, 'nfs1']])
+      expect((await run(...args))[1]).toContain('the console needs a terminal')
+    expect(await run('runn')).toEqual([2, expect.stringContaining('there is no host runn; the group is @runn')])
+  })
+
+  it('is refused beside a hosts.yaml, and without one is looked up in DNS only after a notice', async () => {
+    expect(await run('zzz')).toEqual([
+      2,
+      expect.stringMatching(/there is no host zzz\nA machine outside hosts.yaml is written as user@host or host:port/),
+    ])
+    const notice = 'muster: in no hosts.yaml and not in ~/.ssh/config, so looked up in DNS: zzz[8-9]\n'
+    expect((await run(...NONE, 'zzz8', 'zzz9'))[1]).toBe(
+      `${notice}muster: the console needs a terminal\nStart it without a pipe; scripts use \`muster run\` and \`muster hosts --json\`.\n`,
+    )
+    expect((await run(...NONE, 'run', '--dry-run', 'zzz[8-9]', '--', 'true'))[1]).toBe(notice)
+    expect((await run(...NONE, '--quiet', 'run', '--dry-run', 'zzz[8-9]', '--', 'true'))[1]).toBe('')
   })
 })
 
