@@ -56,7 +56,7 @@ export interface HostKeyVerifier {
   preferredAlgorithms(endpoint: Endpoint): Promise<readonly string[]>
 }
 
-/** Asks the user about new keys, all that are waiting at once; resolves to the hosts whose key is accepted. */
+/** Asks the user about new keys, all that are waiting at once; resolves to the hosts whose key is accepted, undefined: nobody can be asked. */
 export interface HostKeyReviewer {
-  review(keys: readonly NewHostKey[], signal: AbortSignal): Promise<ReadonlySet<string>>
+  review(keys: readonly NewHostKey[], signal: AbortSignal): Promise<ReadonlySet<string> | undefined>
 }

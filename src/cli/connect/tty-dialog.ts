@@ -35,14 +35,15 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
     }, undefined)
   }
 
-  review(keys: readonly NewHostKey[], signal: AbortSignal): Promise<ReadonlySet<string>> {
-    return this.#inTurn(async (terminal) => {
+  /** Undefined: there is no terminal. */
+  review(keys: readonly NewHostKey[], signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
+    return this.#inTurn<ReadonlySet<string> | undefined>(async (terminal) => {
       terminal.write(`New host keys: ${keys.length}\n`)
       for (const key of keys) terminal.write(`  ${key.host}  ${key.lookupName}  ${key.algorithm}  ${key.fingerprint}\n`)
       const names = keys.map(({ host }) => host)
       const answer = await terminal.readLine(`Trust ${foldHostSet(names)} and remember? (yes/no) `, true, signal)
       return new Set(/^y(es)?$/i.test(answer?.trim() ?? '') ? names : [])
-    }, new Set<string>())
+    }, undefined)
   }
 
   /** Undefined: there is no terminal. */

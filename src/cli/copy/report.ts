@@ -47,13 +47,17 @@ export class CopyReport implements Disposable {
   finish(problems: readonly { readonly path: string; readonly reason: string }[]): number {
     this[Symbol.dispose]()
     const results = [...this.#hosts.values()].flatMap(({ result }) => result ?? [])
-    const count = (...outcomes: readonly HostResult['outcome'][]) =>
-      results.filter(({ outcome }) => outcomes.includes(outcome)).length
-    const [ok, unreachable, cancelled] = [count('ok'), count('unreachable', 'refused'), count('cancelled')]
-    const failed = results.length - ok - unreachable - cancelled
+    const count = (wanted: HostResult['outcome']) => results.filter(({ outcome }) => outcome === wanted).length
+    const [ok, unreachable, refused, cancelled] = [
+      count('ok'),
+      count('unreachable'),
+      count('refused'),
+      count('cancelled'),
+    ]
+    const failed = results.length - ok - unreachable - refused - cancelled
     const sentBytes = results.reduce((sum, result) => sum + result.sentBytes, 0)
     if (this.#options.json === true) {
-      this.#json({ type: 'summary', hosts: this.#hosts.size, ok, failed, unreachable, cancelled, sentBytes })
+      this.#json({ type: 'summary', hosts: this.#hosts.size, ok, failed, unreachable, refused, cancelled, sentBytes })
     } else if (this.#hosts.size > 1) {
       for (const [writer, { path, hosts }] of this.#shared)
         this.#screen.notice(this.#sharedLine(path, [writer, ...hosts]))
@@ -61,12 +65,13 @@ export class CopyReport implements Disposable {
         `${ok} of ${this.#hosts.size} hosts ok`,
         ...(failed > 0 ? [`${failed} failed`] : []),
         ...(unreachable > 0 ? [`${unreachable} not reached`] : []),
+        ...(refused > 0 ? [`${refused} refused`] : []),
         ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
       ]
       notice(this.#context, `muster: ${parts.join(', ')}; ${formatBytes(sentBytes)} in total\n`)
     }
     if (this.#context.signal.aborted) return EXIT.interrupted
-    if (unreachable > 0) return EXIT.unreachable
+    if (unreachable + refused > 0) return EXIT.unreachable
     return failed > 0 || problems.length > 0 ? EXIT.failed : EXIT.ok
   }
 

@@ -207,8 +207,8 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   return context.signal.aborted ? EXIT.interrupted : exitCodeOf(summary)
 }
 
-function exitCodeOf({ hosts, exit0, unreachable }: RunSummary): number {
-  if (unreachable > 0) return EXIT.unreachable
+function exitCodeOf({ hosts, exit0, unreachable, refused }: RunSummary): number {
+  if (unreachable + refused > 0) return EXIT.unreachable
   return exit0 === hosts ? EXIT.ok : EXIT.failed
 }
 

@@ -43,7 +43,8 @@ export const run = output(
     failed: about('An exit code other than 0, or a signal.', count),
     timeout: count,
     cancelled: count,
-    unreachable: about('Unreachable or refused.', count),
+    unreachable: count,
+    refused: about('By the host, or because of its host key.', count),
   }),
   line('would-run', 'With --dry-run, in place of all other lines: what would run on the host.', {
     host: text,

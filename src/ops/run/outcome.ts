@@ -21,8 +21,8 @@ export type RunSummary = {
   readonly failed: number
   readonly timeout: number
   readonly cancelled: number
-  /** Unreachable or refused. */
   readonly unreachable: number
+  readonly refused: number
 }
 
 /** A command that exits while it is being stopped counts as stopped, unless its host was lost. */
@@ -39,25 +39,25 @@ export function isSuccess(outcome: RunOutcome): boolean {
 }
 
 export function summarize(outcomes: Iterable<RunOutcome>): RunSummary {
-  const summary = { hosts: 0, exit0: 0, failed: 0, timeout: 0, cancelled: 0, unreachable: 0 }
+  const summary = { hosts: 0, exit0: 0, failed: 0, timeout: 0, cancelled: 0, unreachable: 0, refused: 0 }
   for (const outcome of outcomes) {
     summary.hosts += 1
     if (isSuccess(outcome)) summary.exit0 += 1
-    else if (outcome.kind === 'timeout' || outcome.kind === 'cancelled') summary[outcome.kind] += 1
-    else if (outcome.kind === 'unreachable' || outcome.kind === 'refused') summary.unreachable += 1
-    else summary.failed += 1
+    else if (outcome.kind === 'exit' || outcome.kind === 'signal') summary.failed += 1
+    else summary[outcome.kind] += 1
   }
   return summary
 }
 
 /** `50 hosts: 47 ok, 1 failed, 2 unreachable`. */
-export function formatSummary({ hosts, exit0, failed, timeout, cancelled, unreachable }: RunSummary): string {
+export function formatSummary({ hosts, exit0, failed, timeout, cancelled, unreachable, refused }: RunSummary): string {
   const parts: readonly (readonly [number, string])[] = [
     [exit0, 'ok'],
     [failed, 'failed'],
     [timeout, 'timed out'],
     [cancelled, 'cancelled'],
     [unreachable, 'unreachable'],
+    [refused, 'refused'],
   ]
   const words = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`)
   return `${counted(hosts, 'host')}: ${words.join(', ') || 'nothing was run'}`

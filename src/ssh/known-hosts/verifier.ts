@@ -83,17 +83,18 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
         await record(endpoint, key)
         return { ok: true }
       case 'ask':
-        if (reviews === undefined) {
-          return refused(
-            `${shown} is not in known_hosts, and there is no user to ask`,
-            'Open the console once to review new keys, or set StrictHostKeyChecking accept-new for these hosts.',
-          )
+        switch (await reviews?.ask(endpoint, key, signal)) {
+          case undefined:
+            return refused(
+              `${shown} is not in known_hosts, and there is no terminal to ask on`,
+              howToAdd(endpoint, keyTypeOf(key)),
+            )
+          case false:
+            return refused(`${shown} was not accepted`, 'Reconnect to review the key again.')
+          case true:
+            await record(endpoint, key)
+            return { ok: true }
         }
-        if (!(await reviews.ask(endpoint, key, signal))) {
-          return refused(`${shown} was not accepted`, 'Reconnect to review the key again.')
-        }
-        await record(endpoint, key)
-        return { ok: true }
     }
   }
 
@@ -134,6 +135,24 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
 
 const refused = (reason: string, hint: string): HostKeyVerdict => ({ ok: false, reason, hint })
 
+/** The commands that add a host's key where nobody can be asked. ssh-keyscan knows neither jump hosts nor aliases. */
+export function howToAdd(endpoint: Endpoint, keyType?: string): string {
+  const { host, address, port, knownHostsFiles, jump, proxyCommand, hostKeyAlias, hashKnownHosts } = endpoint
+  const review = `\`muster hosts ${shellQuote(printable(host))} --check\` in a terminal asks about it`
+  const [file] = knownHostsFiles
+  if (file === undefined || jump.length > 0 || proxyCommand !== undefined || hostKeyAlias !== undefined)
+    return `Compare the fingerprint with the machine's own: ${review}.`
+  const type = /^(?:ssh-)?(rsa|ecdsa|ed25519)\b/.exec(keyType ?? '')?.[1]
+  const words = [
+    'ssh-keyscan',
+    ...(hashKnownHosts ? ['-H'] : []),
+    ...(type === undefined ? [] : ['-t', type]),
+    ...(port === 22 ? [] : ['-p', String(port)]),
+    shellQuote(printable(address)),
+  ]
+  return `Compare the fingerprint with the machine's own, then run \`${words.join(' ')} >> ${shellQuote(printable(file))}\`; or ${review}.`
+}
+
 function changed(endpoint: Endpoint, key: Uint8Array, offending: KnownHostsEntry): HostKeyVerdict {
   const old = `${keyTypeTitle(offending.keyType)} ${fingerprintOf(offending.blob)}`
   const shown = `the host key has changed: ${describeKey(endpoint, key)}`
@@ -169,7 +188,7 @@ const PATIENCE_MS = 1500
 type Waiting = {
   readonly key: NewHostKey
   readonly signal: AbortSignal
-  settle(isAccepted: boolean): void
+  settle(isAccepted: boolean | undefined): void
   fail(error: unknown): void
 }
 
@@ -186,8 +205,8 @@ class ReviewQueue {
     this.#clock = clock
   }
 
-  /** Resolves to whether the user accepts this key for this host; an abort counts as no. */
-  ask(endpoint: Endpoint, blob: Uint8Array, signal: AbortSignal): Promise<boolean> {
+  /** Resolves to whether the user accepts this key for this host; an abort counts as no. Undefined: nobody can be asked. */
+  ask(endpoint: Endpoint, blob: Uint8Array, signal: AbortSignal): Promise<boolean | undefined> {
     if (signal.aborted) return Promise.resolve(false)
     const key: NewHostKey = {
       host: endpoint.host,
@@ -195,7 +214,7 @@ class ReviewQueue {
       algorithm: keyTypeOf(blob) ?? 'unreadable',
       fingerprint: fingerprintOf(blob),
     }
-    return new Promise<boolean>((resolve, reject) => {
+    return new Promise<boolean | undefined>((resolve, reject) => {
       const onAbort = () => waiting.settle(false)
       const settled = () => signal.removeEventListener('abort', onAbort)
       const waiting: Waiting = {
@@ -242,7 +261,7 @@ class ReviewQueue {
         batch.map(({ key }) => key),
         abort.signal,
       )
-      for (const waiting of batch) waiting.settle(accepted.has(waiting.key.host))
+      for (const waiting of batch) waiting.settle(accepted?.has(waiting.key.host))
     } catch (error) {
       for (const waiting of batch) waiting.fail(error)
     } finally {

@@ -8,6 +8,7 @@ import type { Pty, PtySpawner } from '../../base/pty.ts'
 import { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { connectLimits } from '../connect-limits.ts'
+import { howToAdd } from '../known-hosts/verifier.ts'
 import type { HostKeyReviewer, NewHostKey } from '../questions.ts'
 import { remoteText } from '../ssh2/failures.ts'
 import {
@@ -177,11 +178,16 @@ export function openMaster(endpoint: Endpoint, context: ConnectContext, options:
           startDeadline()
         },
         onDeclined: (what) =>
-          fail({
-            kind: what === 'host-key' ? 'host-key' : 'declined',
-            phase: what === 'host-key' ? 'host-key' : 'authentication',
-            reason: what === 'host-key' ? 'the new host key was not accepted' : 'the question was dismissed',
-          }),
+          fail(
+            what === 'host-key'
+              ? {
+                  kind: 'host-key',
+                  phase: 'host-key',
+                  reason: 'the new host key was not accepted',
+                  hint: howToAdd(endpoint),
+                }
+              : { kind: 'declined', phase: 'authentication', reason: 'the question was dismissed' },
+          ),
       }),
     )
 

@@ -67,7 +67,7 @@ describe('the JSON of copy and fetch', () => {
         .map(({ host, outcome }) => `${host} ${outcome}`)
         .sort(),
     ).toEqual(['dead unreachable', 'm8 failed'])
-    expect(of('summary')).toMatchObject([{ hosts: 2, ok: 0, failed: 1, unreachable: 1, cancelled: 0 }])
+    expect(of('summary')).toMatchObject([{ hosts: 2, ok: 0, failed: 1, unreachable: 1, refused: 0, cancelled: 0 }])
     const again = await muster('copy', 'm8', '--dry-run', 'tree/file', path('there/new'))
     expect(again.objects[0]).toMatchObject({ type: 'file', action: 'would-copy', sizeBytes: 8 })
     const back = await muster('fetch', 'm8', path('there/file'), path('none'), path('out'))

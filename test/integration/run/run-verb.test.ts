@@ -131,6 +131,7 @@ describe('muster run', () => {
       timeout: 0,
       cancelled: 0,
       unreachable: 1,
+      refused: 0,
     })
     expect(code).toBe(4)
   })

@@ -58,7 +58,7 @@ describe.skipIf(!canRun)('from the console on real hosts', () => {
     await lab.host('m3').killSshd()
     await console.expectOn('m3', /(?:lost|no\s+connection): /)
     await command("run test %n -ne 2 || { echo 'no such disk' >&2; exit 5; }; echo on $(uname -s)")
-    await console.expectScreen(/5 hosts: 2 ok, 1 failed, 2 unreachable/)
+    await console.expectScreen(/5 hosts: 2 ok, 1 failed, 1 unreachable, 1 refused/)
     await console.key('z')
     await console.expectScreen(/✗ m2 +exit 5 .*\n.* ! no such disk/)
     await console.expectScreen(/✗ m3 +unreachable .*\n.* no connection: /)

@@ -58,6 +58,14 @@ describe('the report of a copy', () => {
     expect(err()).toBe('muster: 1 of 2 hosts ok, 1 not reached; 4.0 KiB in total\n')
   })
 
+  it('counts a refused host apart from those that were not reached', () => {
+    const { report, err } = reportOf(['m1', 'm2'])
+    report.handle({ type: 'result', host: 'm1', result: DONE })
+    report.handle({ type: 'result', host: 'm2', result: { ...DONE, outcome: 'refused', reason: 'its host key' } })
+    expect(report.finish([])).toBe(4)
+    expect(err()).toContain('muster: 1 of 2 hosts ok, 1 refused; ')
+  })
+
   it('shows the first failures of a host, and how many more there are', () => {
     const { report, out, err } = reportOf(['m1'])
     for (let index = 0; index < 7; index += 1) {

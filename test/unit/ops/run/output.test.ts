@@ -114,9 +114,10 @@ describe('the summary', () => {
       { kind: 'signal', signal: 'SIGKILL' },
       { kind: 'timeout' },
       { kind: 'refused', reason: 'x' },
+      { kind: 'unreachable', reason: 'y' },
     ])
-    expect(summary).toEqual({ hosts: 5, exit0: 1, failed: 2, timeout: 1, cancelled: 0, unreachable: 1 })
-    expect(formatSummary(summary)).toBe('5 hosts: 1 ok, 2 failed, 1 timed out, 1 unreachable')
+    expect(summary).toEqual({ hosts: 6, exit0: 1, failed: 2, timeout: 1, cancelled: 0, unreachable: 1, refused: 1 })
+    expect(formatSummary(summary)).toBe('6 hosts: 1 ok, 2 failed, 1 timed out, 1 unreachable, 1 refused')
   })
 })
 

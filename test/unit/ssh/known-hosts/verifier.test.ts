@@ -92,8 +92,21 @@ describe('the host key verifier', () => {
     await expect(verifier.preferredAlgorithms(endpoint('m8'))).rejects.toMatchObject({ code: 'configuration' })
   })
 
-  it('refuses what it cannot ask about', async () => {
-    expect(await createHostKeyVerifier().verify(endpoint('m8'), KEY, LIVE)).toMatchObject({ ok: false })
+  it('refuses what it cannot ask about, with the commands that add the key', async () => {
+    const noTerminal: HostKeyReviewer = { review: async () => undefined }
+    for (const options of [{}, { reviewer: noTerminal }]) {
+      const verdict = await createHostKeyVerifier(options).verify(endpoint('m8', { port: 2201 }), KEY, LIVE)
+      expect(verdict).toMatchObject({
+        ok: false,
+        reason: expect.stringContaining('there is no terminal to ask on'),
+        hint: `Compare the fingerprint with the machine's own, then run \`ssh-keyscan -t ed25519 -p 2201 m8.test >> ${file}\`; or \`muster hosts m8 --check\` in a terminal asks about it.`,
+      })
+    }
+    const behind = endpoint('m8', { jump: [endpoint('m9')] })
+    expect(await createHostKeyVerifier().verify(behind, KEY, LIVE)).toHaveProperty(
+      'hint',
+      "Compare the fingerprint with the machine's own: `muster hosts m8 --check` in a terminal asks about it.",
+    )
   })
 
   it('shows all new keys of one moment in one review, and records the accepted ones', async () => {
