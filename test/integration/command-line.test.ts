@@ -124,6 +124,27 @@ describe('the command line', () => {
     expect((await muster(['run'])).stderr).not.toContain('did you mean')
   })
 
+  it('names the group that is meant by its bare name, wherever a target is read', async () => {
+    writeFileSync(join(directory, 'hosts.yaml'), `${HOSTS}groups: { gpu: m8 }\n`)
+    for (const args of [
+      ['gpu'],
+      ['hosts', 'gpu'],
+      ['hosts', '--exclude', 'gpu'],
+      ['run', 'gpu,m9', '--', 'true'],
+      ['copy', 'gpu', 'hosts.yaml', 'x'],
+      ['fetch', 'gpu', 'hosts.yaml', 'x'],
+      ['forward', 'gpu', '8265'],
+      ['doctor', 'gpu'],
+      ['left', 'gpu'],
+      ['net', 'pair', 'gpu', 'm9'],
+      ['job', 'submit', '--on', 'gpu', '--', 'true'],
+    ])
+      expect([args, await muster(args)]).toEqual([
+        args,
+        { code: 2, stdout: '', stderr: expect.stringContaining('there is no host gpu; the group is @gpu\n') },
+      ])
+  })
+
   it('says what is wrong with the name of a state, and prints no empty table', async () => {
     const { code, stderr } = await muster(['job', 'list', '--state', 'runing'])
     expect([code, stderr]).toEqual([2, expect.stringMatching(/^muster: unknown state: runing; did you mean running\?/)])
