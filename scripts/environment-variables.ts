@@ -7,6 +7,10 @@ export const ENVIRONMENT_VARIABLES: readonly (readonly [name: string, meaning: s
     name,
     option.isBoolean() ? `1 or 0: whether ${option.long} is given` : `as ${option.flags}`,
   ]),
+  [
+    'MUSTER_PAGER, PAGER',
+    'the command that shows a report longer than the terminal (default: less, with LESS=FRX unless LESS is set); empty or cat: none',
+  ],
   ['NO_COLOR', 'if not empty: no colours, unless --color or MUSTER_COLOR say otherwise'],
   ['FORCE_COLOR', 'if not empty: colours without a terminal too, unless NO_COLOR is set; 0 or false: no colours'],
   ['CLICOLOR_FORCE', 'if neither empty nor 0: as FORCE_COLOR=1, which goes before it'],

@@ -13,6 +13,7 @@ import {
   applyEnvironment,
   declares,
   environmentValue,
+  isPaged,
   refuseIneffective,
   TAKES_A_VALUE,
 } from './command-line/options.ts'
@@ -72,7 +73,16 @@ async function runVerb(given: readonly string[], context: CliContext, verbs: Ver
       isQuiet: options.quiet === true,
       selection: schema && selectionOf(jsonFields ?? '', schema),
     }
-    exitCode = await run(...([...command.processedArgs, options, ownContext] as never[]))
+    const isOnTerminal = context.stdout.isTTY === true && isPaged(verb, options)
+    const paged = isOnTerminal ? (await import('./output/pager.ts')).openPager(options, context) : undefined
+    const verbContext = paged === undefined ? ownContext : { ...ownContext, stdout: paged }
+    try {
+      exitCode = await run(...([...command.processedArgs, options, verbContext] as never[]))
+    } finally {
+      // Reading takes as long as it takes.
+      limit[Symbol.dispose]()
+      await paged?.finish()
+    }
   })
   const { program } = tree
   const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string }

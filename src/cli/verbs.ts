@@ -88,14 +88,15 @@ const OWN_VERBS: Readonly<Record<string, VerbTable>> = {
       printed(ofRay, 'rayJobs'),
     ),
     jobs: reads('list the jobs of the cluster, newest last', CLUSTER, one(rayJobs, 'jobs'), printed(ofRay, 'rayJobs')),
-    logs: reads('show the output of a job', CLUSTER, one(rayJobs, 'logs'), printed(ofRay, 'rayJobs')),
+    logs: reads('show the output of a job', CLUSTER, one(rayJobs, 'logs'), {
+      ...printed(ofRay, 'rayJobs'),
+      streams: ['follow'],
+    }),
     stop: changes('stop a job', CLUSTER, one(rayJobs, 'stop'), printed(ofRay, 'rayJobs')),
-    watch: reads(
-      'watch nodes, placement groups and pending requests',
-      CLUSTER,
-      () => import('./ray/watch.ts'),
-      printed(ofRay, 'rayWatch'),
-    ),
+    watch: reads('watch nodes, placement groups and pending requests', CLUSTER, () => import('./ray/watch.ts'), {
+      ...printed(ofRay, 'rayWatch'),
+      streams: true,
+    }),
   },
   k8s: {
     nodes: reads(
@@ -116,13 +117,14 @@ const OWN_VERBS: Readonly<Record<string, VerbTable>> = {
       one(kubernetesTables, 'why'),
       printed(ofKubernetes, 'why'),
     ),
-    events: reads(
-      'show the events of the last hour',
-      CLUSTER,
-      () => import('./kubernetes/events.ts'),
-      printed(ofKubernetes, 'events'),
-    ),
-    logs: reads('show what a pod prints', CLUSTER, () => import('./kubernetes/logs.ts'), printed(ofKubernetes, 'logs')),
+    events: reads('show the events of the last hour', CLUSTER, () => import('./kubernetes/events.ts'), {
+      ...printed(ofKubernetes, 'events'),
+      streams: ['follow'],
+    }),
+    logs: reads('show what a pod prints', CLUSTER, () => import('./kubernetes/logs.ts'), {
+      ...printed(ofKubernetes, 'logs'),
+      streams: ['follow'],
+    }),
     exec: changes('run a command in a pod', ['inventory', 'connection'], () => import('./kubernetes/exec.ts')),
   },
 }
@@ -164,12 +166,10 @@ export const VERBS: VerbTable = {
   ),
   copy: changes('copy files and directories to every host of the target', HOSTS, one(copies, 'copy'), COPIES),
   fetch: changes('fetch files and directories from every host of the target', HOSTS, one(copies, 'fetch'), COPIES),
-  forward: reads(
-    'forward ports of hosts to this machine, and back',
-    HOSTS,
-    () => import('./forward/forward.ts'),
-    printed(() => import('./schemas/forward.ts'), 'forward'),
-  ),
+  forward: reads('forward ports of hosts to this machine, and back', HOSTS, () => import('./forward/forward.ts'), {
+    ...printed(() => import('./schemas/forward.ts'), 'forward'),
+    streams: true,
+  }),
   demo: console('open the console on embedded SSH hosts, without any setup', ['color'], () => import('./demo/demo.ts')),
   attach: console('bring a detached console back to this terminal', [], one(sessions, 'attach')),
   sessions: reads('list or end open consoles, including detached ones', [], one(sessions, 'sessions'), {
@@ -221,7 +221,7 @@ export const VERBS: VerbTable = {
         'watch processors, memory, network, disks and GPUs of all hosts',
         REPORT,
         () => import('./net/watch.ts'),
-        { ...printed(ofNet, 'watch'), changesWith: ['record'] },
+        { ...printed(ofNet, 'watch'), streams: true, changesWith: ['record'] },
       ),
       uninstall: plans(
         'remove what net mesh --install installed',
@@ -265,12 +265,10 @@ export const VERBS: VerbTable = {
         () => import('./job/ranks.ts'),
         printed(ofJobs, 'ranks'),
       ),
-      logs: reads(
-        'show the output of a job, or of its ranks',
-        [...CLUSTER, 'color'],
-        one(jobFiles, 'logs'),
-        printed(ofJobs, 'logs'),
-      ),
+      logs: reads('show the output of a job, or of its ranks', [...CLUSTER, 'color'], one(jobFiles, 'logs'), {
+        ...printed(ofJobs, 'logs'),
+        streams: ['follow'],
+      }),
       cancel: changes(
         'stop running jobs, and remove waiting ones from the queue',
         QUEUE,
@@ -291,7 +289,10 @@ export const VERBS: VerbTable = {
         one(jobChanges, 'requeue'),
         printed(ofJobs, 'requeue'),
       ),
-      wait: reads('wait until all jobs have ended', QUEUE, one(jobChanges, 'wait'), printed(ofJobs, 'wait')),
+      wait: reads('wait until all jobs have ended', QUEUE, one(jobChanges, 'wait'), {
+        ...printed(ofJobs, 'wait'),
+        streams: true,
+      }),
       edit: changes('change waiting or held jobs', QUEUE, one(jobRequests, 'edit'), printed(ofJobs, 'edit')),
       clean: changes(
         'delete what ended jobs left on the hosts: output and scripts',
@@ -326,7 +327,7 @@ export const VERBS: VerbTable = {
         'show what a study searches, how far it is, its best trial, and what is running',
         QUEUE,
         one(studyTables, 'show'),
-        printed(ofStudies, 'showStudy'),
+        { ...printed(ofStudies, 'showStudy'), streams: ['follow'] },
       ),
       results: reads(
         'show its trials with parameters and metrics, best first',

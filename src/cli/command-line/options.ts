@@ -6,8 +6,8 @@ import type { CliContext, GlobalOptions, OptionGroup, Verb } from './verb.ts'
 
 const DAY_S = 86_400
 
-/** `all`: listed by every verb; `json`: by those that have a schema for it; `none`: only by verbs that declare it. */
-const SHARED: readonly (readonly [OptionGroup | 'all' | 'json' | 'none', Option])[] = [
+/** `all`: listed by every verb; `json`: by those that have a schema for it; `pager`: by those that print a finished report; `none`: only by verbs that declare it. */
+const SHARED: readonly (readonly [OptionGroup | 'all' | 'json' | 'pager' | 'none', Option])[] = [
   [
     'inventory',
     new Option(
@@ -39,6 +39,7 @@ const SHARED: readonly (readonly [OptionGroup | 'all' | 'json' | 'none', Option]
   ],
   ['all', new Option('--timeout <s>', 'stop after S seconds (default: no limit)').argParser(seconds)],
   ['color', new Option('--color <when>', 'use colours').choices(['auto', 'always', 'never']).default('auto')],
+  ['pager', new Option('--no-pager', 'print a long report without a pager')],
   ['all', new Option('--quiet', 'print results, warnings and errors only: no progress, notices or summaries')],
   ['all', new Option('-v, --verbose', 'print more details on stderr')],
 ]
@@ -60,9 +61,15 @@ export const TAKES_A_VALUE: ReadonlySet<string> = new Set([
 export const declares = (command: Command, long: string | undefined): boolean =>
   command.parent !== null && command.options.some((option) => option.long === long)
 
+/** Whether a verb prints a finished report, with these options: never what follows something, asks, or is for programs. */
+export const isPaged = ({ effect, streams = [] }: Verb, options: Readonly<Record<string, unknown>> = {}): boolean =>
+  effect === 'reads' && streams !== true && options.json !== true && !streams.some((name) => options[name] === true)
+
 /** What help lists below the verb's own options; for a group of verbs what any of them takes. */
 export function sharedOptionsOf(command: Command, verbs: readonly Verb[]): Option[] {
-  const groups = new Set<string>(verbs.flatMap(({ takes, output }) => [...takes, ...(output ? ['json'] : [])]))
+  const groups = new Set<string>(
+    verbs.flatMap((verb) => [...verb.takes, ...(verb.output ? ['json'] : []), ...(isPaged(verb) ? ['pager'] : [])]),
+  )
   return SHARED.flatMap(([group, option]) => {
     const isMeant = group === 'all' || groups.has(group)
     const isTimeoutOfConsole = option.long === '--timeout' && verbs.every(({ effect }) => effect === 'console')

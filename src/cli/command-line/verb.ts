@@ -21,6 +21,8 @@ export type Verb = {
   readonly takes: readonly OptionGroup[]
   /** Options with which a verb that reads changes something. */
   readonly changesWith?: readonly string[]
+  /** A verb that reads and prints as it goes: always, or with these options. What others print may be shown in a pager. */
+  readonly streams?: true | readonly string[]
   readonly isHidden?: boolean
   /** It gets the words of its group that name no verb. */
   readonly isDefault?: boolean
@@ -82,6 +84,8 @@ export type GlobalOptions = {
   readonly color?: 'auto' | 'always' | 'never'
   readonly yes?: boolean
   readonly quiet?: boolean
+  /** False: --no-pager. */
+  readonly pager?: boolean
   readonly verbose?: boolean
 }
 
