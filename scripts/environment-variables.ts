@@ -11,10 +11,10 @@ export const ENVIRONMENT_VARIABLES: readonly (readonly [name: string, meaning: s
     'MUSTER_PAGER, PAGER',
     'the command that shows a report longer than the terminal (default: less, with LESS=FRX unless LESS is set); empty or cat: none',
   ],
-  ['NO_COLOR', 'if not empty: no colours, unless --color or MUSTER_COLOR say otherwise'],
+  ['NO_COLOR', 'if not empty: no colours, unless --color or MUSTER_COLOR says otherwise'],
   ['FORCE_COLOR', 'if not empty: colours without a terminal too, unless NO_COLOR is set; 0 or false: no colours'],
-  ['CLICOLOR_FORCE', 'if neither empty nor 0: as FORCE_COLOR=1, which goes before it'],
+  ['CLICOLOR_FORCE', 'if neither empty nor 0: as FORCE_COLOR=1; FORCE_COLOR overrides it'],
 ]
 
 export const ABOUT_VARIABLES =
-  'What the command line says goes before the environment. A variable sets a shared option only for verbs that take it, except that MUSTER_DRY_RUN reaches every verb. An empty variable counts as unset, and a wrong value is refused. In a job of Muster, MUSTER_HOSTS names the hosts of the job and is not read.'
+  'Options on the command line override the environment. A variable sets a shared option for the verbs that take it, except MUSTER_DRY_RUN, which applies to every verb. An empty variable counts as unset, and a wrong value is refused. In a job of Muster, MUSTER_HOSTS names the hosts of the job and is not read.'

@@ -44,8 +44,8 @@ something take \`--dry-run\` where their help lists it, and refuse it otherwise.
 
 ## Output for scripts
 
-\`--json\` prints one object per line, with a schema for each verb ([json.md](json.md)). Where stdout is no terminal, a table has one line for each row and a tab
-between two columns. The first line names the columns, and all columns are there, also empty ones, so that \`cut -f 3\` is always the same. Nothing
+\`--json\` prints one object per line, with a schema for each verb ([json.md](json.md)). If stdout is not a terminal, tables have one line for each row, with tabs
+between columns. The first line names the columns. Empty columns stay, so that \`cut -f 3\` always means the same column. Nothing
 is shortened or coloured, and no text contains a tab or a line break. Words above or below a table, such as a summary, have no tabs:
 
 \`\`\`sh
@@ -61,7 +61,7 @@ Shared options can be given before or after the verb. The help of a verb lists t
 | --- | --- |
 ${shared.map(row).join('\n')}
 
-\`--quiet\` leaves out what is said beside the results: progress on a terminal, notices such as "no scheduler running", and summaries such as
+\`--quiet\` leaves out progress on a terminal, notices such as "no scheduler running", and summaries such as
 "2 hosts: 2 ok". Results, JSON, warnings, errors, questions and the exit code stay as they are.
 
 On a terminal, a finished report that is longer than the screen is shown in a pager, as git does: not what follows something (\`--follow\`,

@@ -25,7 +25,7 @@ const EDITORS = `## In an editor
 # yaml-language-server: $schema=file:///usr/lib/muster/lib/muster/docs/schema/files/hosts.yaml.schema.json
 \`\`\`
 
-That is the file of this machine's Muster, so that nothing is fetched. In a directory that several people use, put a copy beside hosts.yaml (\`muster schema hosts.yaml > hosts.schema.json\`), and write \`$schema=hosts.schema.json\`. Host sets, and what several keys mean together, only Muster itself checks.
+This path leads to the schema of this machine's Muster, so the editor downloads nothing. If several people use the directory, put a copy beside hosts.yaml (\`muster schema hosts.yaml > hosts.schema.json\`), and write \`$schema=hosts.schema.json\`. Only Muster itself checks host sets, and rules about several keys together.
 `
 
 const HOST_SETS = `## Host sets
@@ -52,14 +52,14 @@ Blanks are allowed around names and operators, and inside brackets: \`m[ 1 - 3, 
 
 There is no notation for the empty set. An empty expression, a glob that matches nothing, and a target that leaves no host (\`m8!m8\`) are errors, so \`muster hosts --count\` never prints 0.
 
-\`muster hosts --expand\`, \`--fold\`, \`--count\` and \`--split N\` are for scripts, as \`nodeset\` of ClusterShell is: \`muster hosts --fold '@gpus!gpu02'\`. They connect to no host and look up no name. For names that are not in hosts.yaml, add \`--hosts none\`. [What differs from ClusterShell](import.md#host-sets-of-clustershell), with the reasons.
+\`muster hosts --expand\`, \`--fold\`, \`--count\` and \`--split N\` are for scripts, like ClusterShell's \`nodeset\`: \`muster hosts --fold '@gpus!gpu02'\`. They connect to no host and look up no name. For names that are not in hosts.yaml, add \`--hosts none\`. [What differs from ClusterShell](import.md#host-sets-of-clustershell), with the reasons.
 
 One expression can name at most 100,000 hosts. Muster writes sets in the same language: \`m[8-10] (3)\`. Shells give \`!\`, \`&\`, \`*\`, \`[\` and \`(\` a meaning of their own: put such a target in single quotes.
 `
 
 const SSH_CONFIG = `## What comes from ssh_config
 
-Beside a hosts.yaml that is found by itself, a target may also be an alias of \`~/.ssh/config\` or a name of \`/etc/hosts\`. Other names are refused, because a mistyped one would be looked up in DNS: write \`user@host\` or \`host:port\`, or leave the file out with \`--hosts none\`. Where there is no hosts.yaml, \`muster m8 m9\` works with any name; a notice says which names only DNS can know. A word near the name of a verb (\`muster runn\`) is refused with the verb that was probably meant, unless a file declares it.
+If Muster finds a hosts.yaml without \`--hosts\`, a target may also be an alias in \`~/.ssh/config\` or a name in \`/etc/hosts\`. Other names are refused, because a mistyped one would be looked up in DNS: write \`user@host\` or \`host:port\`, or leave the file out with \`--hosts none\`. Where there is no hosts.yaml, \`muster m8 m9\` works with any name; a notice lists the names that are looked up in DNS. A word near the name of a verb (\`muster runn\`) is refused with the verb that was probably meant, unless a file declares it.
 
 Where OpenSSH is installed, Muster runs \`ssh -G\` for each host, so \`Match\`, \`Include\` and the system's file mean what they mean to ssh (\`Match exec\` runs its command, as with ssh); where it is not, Muster reads the same files itself. Muster passes it the host's name, with \`address\`, \`port\`, \`user\` and \`identity_file\` as options.
 

@@ -48,7 +48,7 @@ tools.
       if (answer === undefined) return EXIT.interrupted
       words = answer.length === 0 ? [...known.keys()] : answer
       if (words.length === 0)
-        throw new MusterError('usage', 'there is no host in ~/.ssh/config to begin with', {
+        throw new MusterError('usage', 'no targets given, and ~/.ssh/config names no host', {
           hint: 'Name the hosts: muster init m[1-8], or muster init root@10.0.0.5',
         })
     }
@@ -84,7 +84,7 @@ async function aliases({ environment: env, workingDirectory: cwd }: CliContext):
 async function ask(known: Known, { stdin, stderr, signal }: CliContext) {
   const found = known.size === 0 ? 'It names no host.' : `It names ${foldHostSet(known.keys())}.`
   stderr.write(`Muster reads ~/.ssh/config whenever it connects. ${found}\n`)
-  const enter = known.size === 0 ? '' : '; Enter takes these'
+  const enter = known.size === 0 ? '' : '; press Enter for these'
   // The terminal itself edits the line, so that Ctrl-C stays a signal.
   const lines = createInterface({ input: stdin, output: stderr, terminal: false })
   try {

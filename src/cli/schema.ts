@@ -38,10 +38,10 @@ export const verb: VerbCode = {
       .option('--path', 'print the path of the file instead of its content'),
   help: `
 Examples:
-  muster schema                                list the schemas
-  muster schema job list                       what muster job list --json prints
-  muster schema hosts.yaml > hosts.schema.json a copy beside a hosts.yaml that several people edit
-  muster schema preferences.yaml --path        where it is, for the settings of an editor
+  muster schema                                  list the schemas
+  muster schema job list                         what \`muster job list --json\` prints
+  muster schema hosts.yaml > hosts.schema.json   a copy beside a hosts.yaml that several people edit
+  muster schema preferences.yaml --path          where it is, for the settings of an editor
 
 An editor with yaml-language-server checks and completes a file whose first line names its schema:
   # yaml-language-server: $schema=hosts.schema.json

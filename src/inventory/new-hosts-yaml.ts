@@ -31,7 +31,7 @@ export function formatExplainedHostsYaml(inventory: ImportedInventory, sections:
   )
   return [
     SCHEMA_LINE,
-    '# The hosts of Muster. docs/hosts-yaml.md explains every key; `muster hosts --check` says which hosts answer.',
+    '# The hosts of Muster. docs/hosts-yaml.md explains every key; `muster hosts --check` shows which hosts answer.',
     '',
     `# ${brief(cluster.about)}`,
     `# cluster: ${cluster.example}`,
@@ -42,13 +42,13 @@ export function formatExplainedHostsYaml(inventory: ImportedInventory, sections:
     '# A name or a host set on each line. A name alone takes everything from ~/.ssh/config.',
     'hosts:',
     ...hostLines,
-    '  # What a host can have, for example `m9: { address: 10.0.0.9, user: root }`:',
+    '  # Keys of a host, for example `m9: { address: 10.0.0.9, user: root }`:',
     ...keys,
     '',
     `# ${brief(groups.about)}`,
     `# groups: { first: ${formatScalar(first)} }`,
     '',
-    '# What `muster up` makes of the hosts, and what the queue and launchers need. Each has its part in docs/hosts-yaml.md:',
+    '# Sections for `muster up`, the queue and launchers; docs/hosts-yaml.md explains each:',
     ...sections.map(({ key, field }) => `#   ${key.padEnd(13)}${brief(field.about)}`),
     '',
   ].join('\n')

@@ -18,7 +18,7 @@ const SHARED: readonly (readonly [OptionGroup | 'all' | 'json' | 'pager' | 'none
   ['exclude', new Option('--exclude <target>', 'leave these hosts out')],
   [
     'json',
-    new Option('--json', 'print only JSON on stdout, one object per line; --json=FIELD,…: only these fields of it'),
+    new Option('--json', 'print only JSON on stdout, one object per line; --json=FIELD,… prints only these fields'),
   ],
   ['none', new Option('--json-fields <names>', 'print only these fields of the JSON').hideHelp()],
   ['confirmation', new Option('-y, --yes', 'do not ask for confirmation')],

@@ -46,7 +46,7 @@ export async function selectNamed(
   const selection = await selectHosts(source, target, options)
   const names = namesForDns(selection, options, source)
   if (names.length > 0)
-    notice(context, `muster: in no hosts.yaml and not in ~/.ssh/config, so looked up in DNS: ${foldHostSet(names)}\n`)
+    notice(context, `muster: not in hosts.yaml or ~/.ssh/config, so looked up in DNS: ${foldHostSet(names)}\n`)
   return selection
 }
 

@@ -38,20 +38,10 @@ export const verb: VerbCode = {
         '[ports...]',
         `ports of the hosts: 8265, 9000:80, 9000:other:80; or dashboards: ${DASHBOARDS.join(', ')}`,
       )
+      .addOption(repeatable('-L, --local <spec>', 'listen here, connect from the host: [bind:]port:host:port'))
+      .addOption(repeatable('-R, --remote <spec>', 'listen on the host, connect from here: [bind:]port:host:port'))
       .addOption(
-        repeatable(
-          '-L, --local <spec>',
-          'listen here and lead to an address as the host sees it: [bind:]port:host:port',
-        ),
-      )
-      .addOption(
-        repeatable(
-          '-R, --remote <spec>',
-          'listen on the host and lead to an address as seen here: [bind:]port:host:port',
-        ),
-      )
-      .addOption(
-        repeatable('-D, --dynamic <spec>', 'listen here as a SOCKS 5 proxy, which connects from the host: [bind:]port'),
+        repeatable('-D, --dynamic <spec>', 'listen here as a SOCKS 5 proxy, connect from the host: [bind:]port'),
       )
       .option('--open', 'open dashboards and other local ports in the browser'),
   help: `
@@ -64,8 +54,8 @@ Examples:
   muster forward m8 -R 9000:localhost:80 port 9000 of m8 leads to port 80 of this machine
   muster forward m8 -D 1080              a SOCKS 5 proxy; m8 resolves the names
 
-Local ports listen on 127.0.0.1 unless an address is given. If a port is in use here, the next free one is taken, except
-with -L and -D. A lost host is connected again. Ctrl-C closes everything; the exit code is then 130.
+Local ports listen on 127.0.0.1 unless an address is given. If a port is in use here, Muster takes the next free one,
+except with -L and -D. It reconnects lost hosts. Ctrl-C closes everything; the exit code is then 130.
 `,
   async run(target: string, ports: readonly string[], options: ForwardOptions, context: CliContext) {
     const { local, remote, dynamic } = options

@@ -172,7 +172,7 @@ export const envCheck = output(
     hosts: about('What each host has that differs; null: nothing.', map(orNull(text))),
     time,
   }),
-  line('unknown', 'Something that a host did not tell.', { host: text, name: text, because: text, time }),
+  line('unknown', 'Something that a host did not report.', { host: text, name: text, because: text, time }),
   line('away', 'A host that was not reached.', { host: text, reason: text, time }),
   line('summary', 'The end.', {
     hosts: count,

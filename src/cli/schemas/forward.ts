@@ -15,9 +15,9 @@ export const forward = output(
     'title?': about('Of a dashboard.', text),
     time,
   }),
-  line('lost', 'A host is not connected; it is tried again.', event),
+  line('lost', 'A host is not connected; Muster tries again.', event),
   line('connected', 'A host is connected again.', event),
-  line('failed', 'A host is not connected, and not tried again.', event),
+  line('failed', 'A host is not connected, and Muster does not try again.', event),
   line('refused', 'A host does not listen.', event),
   line('trouble', 'A connection through a forward failed; once per reason.', event),
 )

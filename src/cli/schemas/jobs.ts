@@ -121,7 +121,7 @@ const rankState = is('waiting', 'running', 'done', 'failed', 'stopped')
 export const ranks = output(
   'job-ranks',
   '`muster job ranks --json`',
-  line('rank', 'A rank. Fields from `step` on are missing if its host did not tell them.', {
+  line('rank', 'A rank. Fields from `step` on are missing if its host did not report them.', {
     job: count,
     attempt: count,
     rank: count,
@@ -154,7 +154,7 @@ export const logs = output(
     isOdd: about('Only some ranks have it.', flag),
     text,
   }),
-  line('failed', 'With --failed: the end of what a rank printed that failed, the likely cause first.', {
+  line('failed', 'With --failed: the end of the output of a failed rank, the likely cause first.', {
     job: count,
     rank: count,
     title: text,
@@ -193,7 +193,7 @@ export const work = output(
   'job-work',
   '`muster job work --json`',
   line('job', 'The state of a job has changed.', { job: count, state: jobState, attempt: count, time }),
-  line('host', 'A host has started or stopped to answer.', {
+  line('host', 'A host has started or stopped answering.', {
     host: text,
     trouble: about('null: it answers.', orNull(text)),
     time,

@@ -3,7 +3,7 @@ import { gravity } from './finding.ts'
 import { about, count, flag, is, line, list, number, type ObjectShape, object, output, text, time } from './shape.ts'
 
 const way = { from: text, to: text }
-const finding = line('finding', 'What is wrong, in words.', {
+const finding = line('finding', 'A problem, in words.', {
   gravity,
   id: about('A stable word for scripts.', text),
   hosts: about('Of a link, the sender first.', list(text)),
@@ -108,7 +108,7 @@ export const nfs = output(
   line('nfs-directory', 'What is measured.', {
     host: text,
     directory: text,
-    'source?': about('Missing: it is on no NFS mount.', text),
+    'source?': about('Missing: not on an NFS mount.', text),
     'nfsVersion?': text,
     time,
   }),

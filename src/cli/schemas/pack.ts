@@ -10,7 +10,7 @@ const held = {
   jobs: about('-1: jobs of other people.', list(number)),
   holdings: list(object({ job: number, cpuMilli: count, memoryBytes: count })),
   'unknown?': about('Neither declared nor asked of the host yet.', list(is('cores', 'memory'))),
-  strandedMilli: about('Of GPUs that are free where no core is.', count),
+  strandedMilli: about('Of free GPUs on hosts without a free core.', count),
   trouble: about('null: none is known.', orNull(text)),
 }
 

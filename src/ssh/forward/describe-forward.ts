@@ -26,6 +26,6 @@ export const urlOfForward = ({ spec, listen }: Forward): string | undefined =>
 export function noteOn({ spec, listen }: Forward): string | undefined {
   if (spec.kind === 'remote') return undefined
   const { port } = spec.listen
-  if (listen.port !== port) return port < 1024 ? `${port} cannot be had here` : `${port} is in use here`
+  if (listen.port !== port) return port < 1024 ? `${port} is not available here` : `${port} is in use here`
   return isLoopback(listen.address) ? undefined : 'open to other machines'
 }

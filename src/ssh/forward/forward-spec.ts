@@ -37,11 +37,11 @@ export const parseLocalForward = (text: string): ForwardSpec => localForward(tex
 export function parseRemoteForward(text: string): ForwardSpec {
   const wrong = problemWith('-R', text, '-R 9000:localhost:80')
   const [to, listen, rest] = ends(fieldsOf(text, wrong), wrong)
-  if (to === undefined) throw wrong('it names nothing on this machine that it leads to')
+  if (to === undefined) throw wrong('the address on this machine is missing')
   if (rest.length > 1) throw wrong('it has too many parts')
   const [bind = 'localhost'] = rest
   const address = bind === '*' ? '' : bind
-  if (address !== '' && !isAddress(address)) throw wrong(`“${printable(bind)}” is no address`)
+  if (address !== '' && !isAddress(address)) throw wrong(`“${printable(bind)}” is not an address`)
   return { kind: 'remote', listen: { address, port: portOf(listen, wrong, true) }, to }
 }
 
@@ -67,7 +67,7 @@ function localForward(text: string, isExact: boolean): ForwardSpec {
     }
   }
   const [to, listen, rest] = ends(fields, wrong)
-  if (to === undefined) throw wrong('it names nothing that it leads to')
+  if (to === undefined) throw wrong('the address to connect to is missing')
   if (rest.length > 1) throw wrong('it has too many parts')
   return { kind: 'local', isExact, listen: localListen(rest[0], listen, wrong), to }
 }
@@ -79,7 +79,7 @@ function ends(
 ): readonly [to: SocketAddress | undefined, listen: string, rest: readonly string[]] {
   if (fields.length < 3) return [undefined, '', []]
   const [listen = '', address = '', port = ''] = fields.slice(-3)
-  if (!isAddress(address)) throw wrong(`“${printable(address)}” is no name or address of a host`)
+  if (!isAddress(address)) throw wrong(`“${printable(address)}” is not the name or address of a host`)
   return [{ address, port: portOf(port, wrong) }, listen, fields.slice(0, -3)]
 }
 
@@ -87,14 +87,15 @@ function ends(
 function localListen(bind: string | undefined, port: string, wrong: Wrong): SocketAddress {
   const address =
     bind === undefined || bind === 'localhost' ? LOOPBACK : bind === '*' || bind === '' ? EVERYWHERE : bind
-  if (isIP(address) === 0) throw wrong(`“${printable(bind ?? '')}” is no IP address of this machine, localhost or *`)
+  if (isIP(address) === 0)
+    throw wrong(`“${printable(bind ?? '')}” is not an IP address of this machine, localhost or *`)
   return { address, port: portOf(port, wrong) }
 }
 
 function portOf(text: string, wrong: Wrong, isOrZero = false): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
   if (isPort(port) || (isOrZero && port === 0)) return port
-  throw wrong(`“${printable(text)}” is no port from 1 to 65535`)
+  throw wrong(`“${printable(text)}” is not a port from 1 to 65535`)
 }
 
 /** Separated by colons, with IPv6 addresses in brackets. */

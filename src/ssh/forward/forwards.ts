@@ -442,7 +442,7 @@ async function listenNear(
 function listenProblem(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') return 'the port is in use'
-  if (code === 'EACCES') return 'ports below 1024 are for root'
+  if (code === 'EACCES') return 'ports below 1024 need root'
   if (code === 'EADDRNOTAVAIL') return 'this machine does not have the address'
   return printable(messageOf(error))
 }

@@ -107,6 +107,6 @@ function dashboardOf(name: Dashboard, host: string, known: readonly KnownDashboa
 function shifted(spec: ForwardSpec, by: number): ForwardSpec {
   if (spec.kind === 'remote' || by === 0) return spec
   const port = spec.listen.port + by
-  if (port > 65_535) throw new MusterError('usage', 'there are more hosts than ports after the one that you named')
+  if (port > 65_535) throw new MusterError('usage', 'not enough ports for all hosts', { hint: 'Name a lower port.' })
   return { ...spec, listen: { ...spec.listen, port } }
 }

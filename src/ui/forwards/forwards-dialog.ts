@@ -102,7 +102,7 @@ export const forwardsDialog =
             ['a', 'add'],
             ...(row?.kind === 'forward'
               ? ([
-                  ['Enter', 'copy the address'],
+                  ['Enter', 'copy address'],
                   ['x', 'close'],
                 ] as const)
               : []),
@@ -157,7 +157,7 @@ function lineOf(row: Row, width: number): DialogLine {
   if (state.kind === 'open')
     return fitted(text, `${connections} open  ↑${formatBytes(sentBytes)} ↓${formatBytes(receivedBytes)}`, width)
   const isWaiting = state.kind === 'waiting'
-  return fitted(text, isWaiting ? 'waits for the host' : 'refused', width, isWaiting ? 'warning' : 'error')
+  return fitted(text, isWaiting ? 'waiting for the host' : 'refused', width, isWaiting ? 'warning' : 'error')
 }
 
 function fitted(text: string, right: string, width: number, tone?: DialogLine['tone']): DialogLine {
@@ -165,7 +165,7 @@ function fitted(text: string, right: string, width: number, tone?: DialogLine['t
 }
 
 function detailOf(row: Row): string {
-  if (row.kind === 'found') return 'Enter makes it a forward to this machine.'
+  if (row.kind === 'found') return 'Enter forwards it to this machine.'
   const { forward } = row
   if (forward.state.kind !== 'open') return forward.state.reason
   const note = noteOn(forward)

@@ -68,7 +68,7 @@ describe('muster init', () => {
   })
 
   test.each([
-    [[], /^muster: there is no host in ~\/\.ssh\/config to begin with\nName the hosts: /],
+    [[], /^muster: no targets given, and ~\/\.ssh\/config names no host\nName the hosts: /],
     [['a;b'], /^muster: a;b: it is not a host name\n$/],
     [['m[1-'], /^muster: host set m\[1-: at character 2: /],
     [['a\u001b[31m'], /^muster: (?!.*\u001b)/],

@@ -90,7 +90,7 @@ describe('a word that nobody declared', () => {
       2,
       expect.stringMatching(/there is no host zzz\nA machine outside hosts.yaml is written as user@host or host:port/),
     ])
-    const notice = 'muster: in no hosts.yaml and not in ~/.ssh/config, so looked up in DNS: zzz[8-9]\n'
+    const notice = 'muster: not in hosts.yaml or ~/.ssh/config, so looked up in DNS: zzz[8-9]\n'
     expect((await run(...NONE, 'zzz8', 'zzz9'))[1]).toBe(
       `${notice}muster: the console needs a terminal\nStart it without a pipe; scripts use \`muster run\` and \`muster hosts --json\`.\n`,
     )

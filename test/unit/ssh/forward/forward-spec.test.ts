@@ -43,19 +43,19 @@ describe('a port to forward', () => {
   })
 
   it.each([
-    [parsePlainForward, '', /is no port/],
-    [parsePlainForward, '0', /is no port from 1 to 65535/],
-    [parsePlainForward, '65536', /is no port/],
-    [parsePlainForward, '8265x', /is no port/],
-    [parsePlainForward, '1:2:3:4:5', /too many parts|is no IP address/],
-    [parseLocalForward, '9000', /names nothing that it leads to/],
-    [parseLocalForward, '9000:-oProxyCommand=x:80', /is no name or address/],
+    [parsePlainForward, '', /is not a port/],
+    [parsePlainForward, '0', /is not a port from 1 to 65535/],
+    [parsePlainForward, '65536', /is not a port/],
+    [parsePlainForward, '8265x', /is not a port/],
+    [parsePlainForward, '1:2:3:4:5', /too many parts|is not an IP address/],
+    [parseLocalForward, '9000', /the address to connect to is missing/],
+    [parseLocalForward, '9000:-oProxyCommand=x:80', /is not the name or address/],
     [parseLocalForward, '9000:/var/run/docker.sock', /sockets with a path/],
-    [parseLocalForward, 'elsewhere:9000:db:80', /is no IP address of this machine/],
+    [parseLocalForward, 'elsewhere:9000:db:80', /is not an IP address of this machine/],
     [parseLocalForward, '::1:9000:db:80', /too many parts/],
     [parseLocalForward, '[::1:9000:db:80', /needs brackets/],
-    [parseRemoteForward, '9000', /names nothing on this machine/],
-    [parseDynamicForward, '0', /is no port/],
+    [parseRemoteForward, '9000', /the address on this machine is missing/],
+    [parseDynamicForward, '0', /is not a port/],
     [parseDynamicForward, '1:2:3', /too many parts/],
   ])('refuses what is none', (parse, text, reason) => {
     expect(() => parse(text)).toThrow(reason)

@@ -42,7 +42,7 @@ describe('forwards of hosts', () => {
   it('says what is wrong', () => {
     expect(() => planForwards(['m1'], { plain: [] })).toThrow('nothing to forward')
     expect(() => planned(['m1'], 'tensorbord')).toThrow('unknown dashboard: tensorbord')
-    expect(() => planned(['m1'], '-L')).toThrow('names nothing that it leads to')
-    expect(() => planned(['m1', 'm2'], '-D 65535')).toThrow('more hosts than ports')
+    expect(() => planned(['m1'], '-L')).toThrow('the address to connect to is missing')
+    expect(() => planned(['m1', 'm2'], '-D 65535')).toThrow('not enough ports for all hosts')
   })
 })
