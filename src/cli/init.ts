@@ -1,4 +1,5 @@
 /** `muster init [TARGET…]`: a first hosts.yaml that explains itself. It connects to no host and looks up no name. */
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -80,7 +81,7 @@ async function aliases({ environment: env, workingDirectory: cwd }: CliContext):
   return new Map([...found.hosts].filter(([name]) => !GIT_SERVICE.test(name)))
 }
 
-/** Words of one line; undefined: interrupted. */
+/** Words of one line; undefined: interrupted, or the input ended (Ctrl-D). */
 async function ask(known: Known, { stdin, stderr, signal }: CliContext) {
   const found = known.size === 0 ? 'It names no host.' : `It names ${foldHostSet(known.keys())}.`
   stderr.write(`Muster reads ~/.ssh/config whenever it connects. ${found}\n`)
@@ -88,14 +89,17 @@ async function ask(known: Known, { stdin, stderr, signal }: CliContext) {
   // The terminal itself edits the line, so that Ctrl-C stays a signal.
   const lines = createInterface({ input: stdin, output: stderr, terminal: false })
   try {
-    const answer = await lines.question(`Hosts (for example m[1-8] or root@10.0.0.5${enter}): `, { signal })
-    return answer.split(/\s+/).filter((word) => word !== '')
+    const question = lines.question(`Hosts (for example m[1-8] or root@10.0.0.5${enter}): `, { signal })
+    // Of an input that ends without a line the question itself never hears.
+    const [answer] = await Promise.race([question.then((text) => [text]), once(lines, 'close')])
+    if (typeof answer === 'string') return answer.split(/\s+/).filter((word) => word !== '')
   } catch {
-    stderr.write('\n')
-    return undefined
+    // Interrupted.
   } finally {
     lines.close()
   }
+  stderr.write('\n')
+  return undefined
 }
 
 /** @throws MusterError `usage` for a word that names no host */

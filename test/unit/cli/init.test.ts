@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
 import { SCHEMA_LINE } from '../../../src/inventory/new-hosts-yaml.ts'
 import { readInventory } from '../../support/hosts-yaml.ts'
 import { runMuster } from '../../support/run-muster.ts'
@@ -36,6 +38,23 @@ describe('muster init', () => {
 
   test('writes nothing with --dry-run, which --output - replaces', async () => {
     expect((await run('m1', '--dry-run')).exitCode).toBe(2)
+    expect(existsSync(join(directory, 'hosts.yaml'))).toBe(false)
+  })
+
+  test('ends with 130 when the terminal gives no answer but its end (Ctrl-D)', async () => {
+    const terminal = <T extends object>(stream: T) => Object.assign(stream, { isTTY: true })
+    const stderr = terminal(new PassThrough())
+    const exitCode = await runProgram(['init'], {
+      stdin: terminal(Readable.from([])),
+      stdout: new PassThrough(),
+      stderr,
+      environment: { HOME: directory },
+      workingDirectory: directory,
+      signal: new AbortController().signal,
+      now: Date.now,
+    })
+    expect(exitCode).toBe(130)
+    expect(String(stderr.read())).toMatch(/^Hosts \(.*\): \n$/m)
     expect(existsSync(join(directory, 'hosts.yaml'))).toBe(false)
   })
 
