@@ -2,7 +2,7 @@
 import { type Clock, sleep, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
-import { ConnectError, type Transport } from '../transport.ts'
+import { ConnectError, type Connection, type Transport } from '../transport.ts'
 import { type KeeperClient, KeeperGone, openKeeper } from './keeper-client.ts'
 import { preparePrivateDirectory, readToken, socketAddress } from './keeper-directory.ts'
 
@@ -74,9 +74,8 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
       }
       if (keeper === undefined) return await options.direct.connect(endpoint, context)
       try {
-        const kept = await keeper.connect(endpoint, persistMs, context)
-        // For streams, which the keeper does not pass on. Its loss counts as the loss of both.
-        const own = new KeptPromise(() =>
+        // For streams, which the keeper does not pass on. The loss of one counts as the loss of both.
+        const own: KeptPromise<Connection> = new KeptPromise(() =>
           options.direct.connect(endpoint, {
             ...context,
             onPhase: () => {},
@@ -86,6 +85,18 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
             },
           }),
         )
+        const closeOwn = () =>
+          void own.made?.then(
+            (connection) => connection.close(),
+            () => {},
+          )
+        const kept = await keeper.connect(endpoint, persistMs, {
+          ...context,
+          onLost(reason) {
+            closeOwn()
+            context.onLost(reason)
+          },
+        })
         return {
           ...kept,
           connectSocket: async (path) => await (await own.get()).connectSocket(path),
@@ -93,10 +104,7 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
           listenTcp: async (address, port, onStream) => await (await own.get()).listenTcp(address, port, onStream),
           close() {
             kept.close()
-            own.made?.then(
-              (connection) => connection.close(),
-              () => {},
-            )
+            closeOwn()
           },
         }
       } catch (error) {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
 import type { Endpoint } from '../../../src/inventory/host.ts'
@@ -12,7 +13,7 @@ import {
 } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { findKeeper } from '../../../src/ssh/persist/persist-transport.ts'
 import { createSsh2Transport } from '../../../src/ssh/ssh2/transport.ts'
-import type { ChannelEnd } from '../../../src/ssh/transport.ts'
+import type { ChannelEnd, Connection } from '../../../src/ssh/transport.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
 import { failureOf, nobody, openWatchedShell, run, watchedContext } from '../../support/ssh-context.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -116,6 +117,23 @@ describe('warm connections', () => {
     await keeper?.stop()
     const failure = await failureOf(setup.program().connect(endpoint, watchedContext()))
     expect(failure.phase).toBe('authentication')
+  })
+
+  it('end the connection for streams when the keeper ends', async () => {
+    await using setup = await keeperSetup()
+    let closedCount = 0
+    const streams: Partial<Connection> = {
+      connectTcp: async () => new PassThrough(),
+      close: () => {
+        closedCount += 1
+      },
+    }
+    const program = setup.program({ direct: { connect: async () => streams as Connection } })
+    const connection = await program.connect(m1, watchedContext())
+    await connection.connectTcp('localhost', 80)
+    using keeper = await findKeeper(setup.directory)
+    await keeper?.stop()
+    await waitUntil(() => closedCount === 1, 'the end of the connection for streams')
   })
 
   it('report to a program why its host cannot be reached', async () => {
