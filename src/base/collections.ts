@@ -30,3 +30,14 @@ export async function eachAtOnce<T>(items: Iterable<T>, most: number, work: (ite
   }
   await Promise.all(Array.from({ length: most }, workOnRest))
 }
+
+const inverses = new WeakMap<ReadonlyMap<string, string>, ReadonlyMap<string, string>>()
+
+/** From the values of a map to its keys. Made once for each map, which must not change any more. */
+export function inverseOf(map: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const known = inverses.get(map)
+  if (known !== undefined) return known
+  const inverse = new Map([...map].map(([key, value]) => [value, key]))
+  inverses.set(map, inverse)
+  return inverse
+}

@@ -1,4 +1,5 @@
 /** The connections of a console to the hosts of one file of a workspace, by the names that the file gives them. */
+import { inverseOf } from '../../base/collections.ts'
 import type { Fleet } from '../../ssh/create-fleet.ts'
 import type { WorkspaceFile } from './declared-hosts.ts'
 
@@ -27,9 +28,8 @@ export function fleetOfFile(fleet: Connections, file: Pick<WorkspaceFile, 'title
     },
     on: (listener) =>
       fleet.on((event) => {
-        for (const [host, name] of file.names) {
-          if (name === event.host && inConsole(host) !== undefined) listener({ ...event, host })
-        }
+        const host = inverseOf(file.names).get(event.host)
+        if (host !== undefined && inConsole(host) !== undefined) listener({ ...event, host })
       }),
   }
 }

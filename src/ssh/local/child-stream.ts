@@ -2,6 +2,7 @@ import type { ChildProcessByStdio } from 'node:child_process'
 import { Duplex, type Readable, type Writable } from 'node:stream'
 import { signalGroup } from '../../base/processes.ts'
 
+/** SIGTERM first; what ignores it is killed. */
 const KILL_AFTER_MS = 1000
 
 /** The child's stdin and stdout as one stream; destroying it ends the process group. `allowHalfOpen`: each may end alone. */

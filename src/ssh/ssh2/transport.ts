@@ -271,7 +271,6 @@ function keyOf(jumpHost: Endpoint): string {
 }
 
 const STDERR_LIMIT = 4096
-/** SIGTERM first; what ignores it is killed. */
 
 /** ProxyCommand (ssh_config(5)): a child process in a process group that ends with it. */
 async function startProxyCommand(endpoint: Endpoint, command: string, signal: AbortSignal) {
