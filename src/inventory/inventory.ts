@@ -30,6 +30,8 @@ export type TargetOptions = {
   readonly stdinNames?: readonly string[]
   /** Without an expression, an inventory without hosts is no mistake. */
   readonly mayBeEmpty?: boolean
+  /** Only the names are wanted: those that only DNS could know are as good as others. */
+  readonly isForNames?: boolean
   /** Instead of what the inventory says; a host written as `user@host` or `host:port` keeps its own. */
   readonly login?: Pick<Host, 'user' | 'port'>
 }

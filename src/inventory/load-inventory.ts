@@ -116,7 +116,12 @@ function outsideTarget(
 }
 
 /** Names that are not written as `user@host` or `host:port`, and that only DNS can know. */
-function undeclared(hosts: readonly Host[], { login }: TargetOptions, files: NameFiles | undefined): readonly string[] {
+function undeclared(
+  hosts: readonly Host[],
+  { login, isForNames }: TargetOptions,
+  files: NameFiles | undefined,
+): readonly string[] {
+  if (isForNames) return []
   const plain = hosts.filter(({ user, port }) => user === login?.user && port === login?.port)
   return unknownHere(
     plain.map(({ name }) => name),

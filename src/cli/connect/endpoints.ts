@@ -31,8 +31,9 @@ export async function selectTarget(
   target: string | undefined,
   options: GlobalOptions,
   context: CliContext,
+  how: Pick<TargetOptions, 'isForNames'> = {},
 ): Promise<Selection> {
-  const selection = await selectionOf(target, options, context)
+  const selection = { ...(await selectionOf(target, options, context)), ...how }
   return await selectNamed(inventorySource(options, context), target, selection, context)
 }
 

@@ -73,7 +73,7 @@ Examples:
 
 /** Nothing is looked up: a name needs no address. */
 async function printSets(target: string | undefined, options: Options, context: CliContext): Promise<number> {
-  const names = targetNames(await selectTarget(target, options, context))
+  const names = targetNames(await selectTarget(target, options, context, { isForNames: true }))
   for (const part of splitEvenly(names, options.split ?? 1)) {
     const [set, count] = [foldHostSet(part), part.length]
     if (options.json) writeEvent({ type: 'host-set', set, count, hosts: part }, context)

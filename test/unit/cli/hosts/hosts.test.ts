@@ -140,8 +140,12 @@ describe('muster hosts', () => {
   })
 
   test('folds names from stdin', async () => {
-    const { output } = await hosts(['--hosts', 'none', '--fold', '-'], { stdin: 'n3\nn1 n[4-5]\n' })
-    expect(output).toBe('n[1,3-5]\n')
+    for (const file of [[], ['--hosts', 'none']])
+      expect(await hosts([...file, '--fold', '-'], { stdin: 'node33\nnode31 node[34-35]\n' })).toEqual({
+        exitCode: 0,
+        output: 'node[31,33-35]\n',
+        messages: '',
+      })
   })
 
   test('prints one object for each set with --json', async () => {
