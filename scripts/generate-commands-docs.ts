@@ -64,8 +64,8 @@ ${shared.map(row).join('\n')}
 \`--quiet\` leaves out progress on a terminal, notices such as "no scheduler running", and summaries such as
 "2 hosts: 2 ok". Results, JSON, warnings, errors, questions and the exit code stay as they are.
 
-On a terminal, a finished report that is longer than the screen is shown in a pager, as git does: not what follows something (\`--follow\`,
-\`net watch\`), not JSON, and nothing in a pipe. \`--no-pager\` or an empty \`MUSTER_PAGER\` turns it off. The exit code is the verb's, however
+On a terminal, a finished report that is longer than the screen is shown in a pager, as git does. JSON and output that continues
+(\`--follow\`, \`net watch\`) are not. \`--no-pager\` or an empty \`MUSTER_PAGER\` turns it off. The exit code is the verb's, however
 the pager ends.
 
 ## Environment variables

@@ -126,7 +126,7 @@ const SWITCHES: ReadonlyMap<string, boolean> = new Map([
 function readValue(option: Option, text: string, variable: string): unknown {
   const fail = (why: string): never => {
     throw new MusterError('usage', `the environment variable ${variable} is ${printable(text)}. ${why}`, {
-      hint: `It stands for ${option.long}. To do without it: unset ${variable}`,
+      hint: `It sets ${option.long}. To ignore it, run: unset ${variable}`,
     })
   }
   if (option.isBoolean()) return SWITCHES.get(text.toLowerCase()) ?? fail('It must be 1 or 0.')

@@ -47,7 +47,7 @@ export class PagedOutput extends Writable {
     super({ decodeStrings: true })
     this.#command = command
     this.#context = context
-    // Who writes on after the pager has ended is told by the stream; nobody else needs to know.
+    // A write after the pager has ended fails; its callback learns that, and nothing else has to.
     this.on('error', () => {})
   }
 
