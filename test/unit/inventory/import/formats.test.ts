@@ -434,7 +434,7 @@ describe('an inventory of Ansible with ansible-inventory', () => {
         env: { PATH: process.env.PATH, HOME: directory },
       }
       const { text } = await importInventory(source)
-      expect(text.trimEnd().split('\n').slice(1).toSorted()).toEqual(
+      expect(text.trimEnd().split('\n').slice(2).toSorted()).toEqual(
         [
           '  d1: { port: 2022 }',
           '  db: d1',
