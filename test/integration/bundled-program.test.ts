@@ -11,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { tmpdir, totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -31,7 +31,7 @@ describe('the packaged program', () => {
     })
 
   beforeAll(async () => {
-    await bundle(ROOT, join(directory, 'dist'), ['terminal/graphemes.ts'])
+    await bundle(ROOT, join(directory, 'dist'), ['terminal/graphemes.ts', 'cli/net/own-machine.ts'])
     // Only what npm installs with it.
     mkdirSync(join(directory, 'node_modules'))
     for (const name of Object.keys(manifest.dependencies))
@@ -47,6 +47,17 @@ describe('the packaged program', () => {
   it('loads every verb', { timeout: LIMIT_MS }, async () => {
     expect((await muster('--help')).stdout).toContain('muster')
     expect((await muster('--version')).stdout).toMatch(/^\d+\.\d+\.\d+/)
+  })
+
+  it('knows its own machine', { timeout: LIMIT_MS }, async () => {
+    const script = `const { createOwnMachine } = await import('./dist/cli/net/own-machine.js')
+      const machine = createOwnMachine()
+      await machine.poll()
+      console.log((await machine.poll()).memoryBytes)`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+      cwd: directory,
+    })
+    expect(Number(stdout)).toBe(totalmem())
   })
 
   it('loads each of its files, such as the charts, which only some screens need', { timeout: LIMIT_MS }, async () => {

@@ -14,6 +14,9 @@ const RARELY = 60
 /** Each reading starts a process. */
 const MOST_CARDS = 4
 
+/** By its default export: in the bundle a CommonJS package that is imported later has no other. */
+const information = async () => (await import('systeminformation')).default
+
 export function createOwnMachine(): OwnMachinePort {
   let polls = 0
   let before: { readonly busyMs: number; readonly atMs: number } | undefined
@@ -23,7 +26,7 @@ export function createOwnMachine(): OwnMachinePort {
   let isReadingFileSystems = false
 
   const readFileSystems = async (): Promise<void> => {
-    const { fsSize } = await import('systeminformation')
+    const { fsSize } = await information()
     const [most] = (await fsSize())
       // Other machines' disks, memory, and images that are full by nature are left out.
       .filter(({ fs, type, rw }) => rw !== false && (fs.startsWith('/dev/') || type === 'zfs' || type === 'overlay'))
@@ -33,7 +36,7 @@ export function createOwnMachine(): OwnMachinePort {
 
   return {
     async poll() {
-      const { fsStats, mem, networkStats } = await import('systeminformation')
+      const { fsStats, mem, networkStats } = await information()
       const poll = polls++
       // They return rates since their last call.
       if (poll % SELDOM === 0 || poll === 1) {
