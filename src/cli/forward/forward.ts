@@ -101,7 +101,7 @@ async function forward(
   return await report.ended
 }
 
-/** Says what became of forwards and hosts, and knows when nothing is left to wait for. */
+/** Reports forwards and hosts, and ends the verb when none of them can work any more. */
 class ForwardReport {
   readonly #options: ForwardOptions
   readonly #context: CliContext
@@ -111,7 +111,7 @@ class ForwardReport {
   readonly #hopefulForwards = new Set<number>()
   /** Where each listens, as shown. */
   readonly #shown = new Map<number, string>()
-  /** Hosts whose loss was told. */
+  /** Hosts whose loss was reported. */
   readonly #away = new Set<string>()
 
   constructor(endpoints: readonly Endpoint[], options: ForwardOptions, context: CliContext) {
@@ -138,7 +138,7 @@ class ForwardReport {
       this.#hopeful.delete(host)
       this.#say(host, 'failed', withHint(state.failure))
     } else if (state.kind === 'lost' || (state.kind === 'waiting' && !this.#away.has(host))) {
-      // A host that never was connected is tried again only beside others.
+      // A host that was never connected does not keep the verb running by itself.
       if (state.kind === 'waiting') this.#hopeful.delete(host)
       this.#away.add(host)
       const words = state.kind === 'lost' ? `connection lost: ${state.reason}` : state.reason
@@ -202,7 +202,7 @@ function eventOf(forward: Forward): object {
   }
 }
 
-/** Not waited for: a browser may stay open for ever. */
+/** Not waited for: the browser may stay open. */
 function openInBrowser(url: string, { environment, stderr }: CliContext): void {
   const program = process.platform === 'darwin' ? 'open' : 'xdg-open'
   const child = spawn(program, [url], { env: environment, stdio: 'ignore', detached: true })

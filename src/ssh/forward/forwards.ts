@@ -1,6 +1,6 @@
 /**
  * Port forwards over the connections of a fleet. Each listens until it is closed, also while its host is away; a host that is
- * connected again serves it again. A host gets no other address than the one that was asked for, and names are resolved by it.
+ * connected again serves it again. A host reaches only the address that was asked for, and resolves the names itself.
  */
 
 import { once } from 'node:events'
@@ -56,16 +56,16 @@ export type Forward = ForwardRequest & {
 export type ForwardEvent =
   | { readonly type: 'opened' | 'served' | 'closed'; readonly forward: Forward }
   | { readonly type: 'lost' | 'refused'; readonly forward: Forward; readonly reason: string }
-  /** A connection through it failed; told once until one succeeds or another reason comes. */
+  /** A connection through it failed; reported once, until one succeeds or the reason changes. */
   | { readonly type: 'trouble'; readonly forward: Forward; readonly reason: string }
 
 /** Of one forward: each may keep the window of a channel, 2 MB. */
 const MOST_CONNECTIONS = 128
-/** How far from the wanted port a free one is searched. */
+/** How many ports after the wanted one are tried. */
 const PORTS_TRIED = 50
-/** Ports below are for root alone. */
+/** Ports below need root. */
 const FIRST_FREE_PORT = 1024
-/** For a client of SOCKS to say what it wants. */
+/** The time a SOCKS client has for its request. */
 const SOCKS_LIMIT_MS = 30_000
 
 type FleetPort = Pick<Fleet, 'connection' | 'session' | 'on'>
@@ -294,7 +294,7 @@ class OpenForward implements Disposable {
     else if (spec.kind === 'local') void this.#pass(socket, spec.to).catch(() => socket.resetAndDestroy())
   }
 
-  /** Rejects, and says so, when there is no way to the address. */
+  /** Rejects, and reports it, when the address cannot be reached. */
   async #pass(socket: Socket, to: SocketAddress, onOpen = () => {}): Promise<void> {
     const connection = this.#fleet.connection(this.request.host)
     if (connection === undefined) throw new Error('the host is not connected')
@@ -347,7 +347,7 @@ class OpenForward implements Disposable {
       return
     }
     joinStreams(socket, stream, (error) => {
-      // Such as what the system's ssh says after it has begun.
+      // Such as what the system's ssh prints after it has started.
       if (!(error as NodeJS.ErrnoException).code && socket.bytesWritten === 0) this.#trouble(messageOf(error))
     })
   }

@@ -30,7 +30,7 @@ type Row =
   | { readonly kind: 'found'; readonly dashboard: KnownDashboard }
 
 const WIDTH = 100
-/** Rows of the dialog that are no rows of the list. */
+/** Rows of the dialog around the list. */
 const AROUND_ROWS = 12
 const REFRESH_MS = 1000
 
@@ -50,7 +50,7 @@ export const forwardsDialog =
       shown = now
       onChange()
     }
-    // Bytes are counted, not told.
+    // Byte counts change without an event.
     const tick = (): Disposable =>
       ports.clock.after(REFRESH_MS, () => {
         refresh()

@@ -30,7 +30,7 @@ export class ForwardsPanel implements Disposable {
   readonly #context: PageContext
   readonly #ports: ForwardsPorts
   readonly #forwards: Forwards
-  /** The list may be another one. */
+  /** The list may have changed. */
   readonly #changes = new Emitter<void>()
   #known: readonly KnownDashboard[] = []
 
