@@ -54,6 +54,8 @@ export function differsIn(gang: LaunchedGang, fact: string, title: string): stri
 /** Seconds for a connection within the gang, and for the host that waits for it. */
 const REACH_S = 4
 const LISTEN_S = 12
+/** As long nobody may listen: a scheduler that takes over has to start, and to ask the host again. */
+const REFUSED_S = 10
 
 /**
  * The step of a bundle until all have answered `question` and all that listen are reached by the others; then undefined. `portOf`: of
@@ -130,7 +132,7 @@ type Place = { readonly host: string; readonly address: string; readonly port: n
 const reach = (places: readonly Place[]): string =>
   `exec python3 -c ${shellQuote(`import socket,sys,time
 w=sys.argv[1:]
-end=time.monotonic()+${REACH_S}
+end=time.monotonic()+${REFUSED_S}
 def reach(a,p):
   while True:
     try: return socket.create_connection((a,int(p)),${REACH_S}).close()
