@@ -2,6 +2,8 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { defined } from '../../base/defined.ts'
+import { printable } from '../../base/printable.ts'
+import { shellQuote } from '../../base/shell-quote.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { Host } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
@@ -16,7 +18,21 @@ import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { inventorySource } from '../connect/endpoints.ts'
 import { notice } from '../output/notices.ts'
 
-export type OpenQueue = Disposable & { readonly store: JobStore; readonly inventory: Inventory; readonly path: string }
+export type OpenQueue = Disposable & {
+  readonly store: JobStore
+  readonly inventory: Inventory
+  readonly path: string
+  /** The command line that runs a verb on this queue, as `commandOn` writes it. */
+  command(verb: string): string
+}
+
+/** `muster job work`, with the --hosts that was given. Printable. */
+export const commandOn = ({ hosts }: Pick<GlobalOptions, 'hosts'>, verb: string): string =>
+  `muster ${verb}${hosts === undefined ? '' : ` --hosts ${printable(shellQuote(hosts))}`}`
+
+/** What a command says where something waits for a scheduler. */
+export const undrivenWords = (queue: Pick<OpenQueue, 'command'>): string =>
+  `no scheduler running. Run: ${queue.command('job work')}`
 
 /**
  * `busyMs`: how long a call may wait for other writers.
@@ -46,7 +62,8 @@ async function openWith(
   const inventory = await loadInventory(inventorySource(options, context))
   const path = queuePath(inventory, context)
   const store = open(path)
-  return { store, inventory, path, [Symbol.dispose]: () => store[Symbol.dispose]() }
+  const command = (verb: string) => commandOn(options, verb)
+  return { store, inventory, path, command, [Symbol.dispose]: () => store[Symbol.dispose]() }
 }
 
 export function queueName({ cluster }: Inventory): string {
@@ -106,9 +123,8 @@ export function linkSpeedsOf({ hosts }: Inventory, { environment, now }: CliCont
 }
 
 /** Says so if what was put into the queue waits for a scheduler. */
-export function noticeUndriven({ store }: OpenQueue, context: CliContext): void {
-  if (store.lease.owner(context.now()) === undefined)
-    notice(context, 'muster: no scheduler running. Run: muster job work\n')
+export function noticeUndriven(queue: OpenQueue, context: CliContext): void {
+  if (queue.store.lease.owner(context.now()) === undefined) notice(context, `muster: ${undrivenWords(queue)}\n`)
 }
 
 /** Hosts as the scheduler saw them last, else as hosts.yaml declares them; none is asked. */

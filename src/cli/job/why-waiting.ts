@@ -7,11 +7,9 @@ import { isActive, isFinal, type Job, missedWords } from '../../scheduler/jobs/j
 import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import { type Asked, namesIn, needsText } from '../../scheduler/plans/needs.ts'
-import { hostsOf, type OpenQueue } from './open-queue.ts'
+import { hostsOf, type OpenQueue, undrivenWords } from './open-queue.ts'
 
 export type WhyWaiting = { readonly why: readonly string[]; readonly expected?: string }
-
-const NO_DRIVER = 'no scheduler running. Run: muster job work'
 
 /** What is free now; asked for only where it matters. */
 export const freeOf = (queue: OpenQueue): Cluster => occupy(hostsOf(queue), queue.store.active()).cluster
@@ -20,7 +18,7 @@ export const freeOf = (queue: OpenQueue): Cluster => occupy(hostsOf(queue), queu
 export function whyWaiting(job: Job, queue: OpenQueue, nowMs: number, free = () => freeOf(queue)): WhyWaiting {
   const { why, ...rest } = whyNotNow(job, queue, nowMs, free)
   const isDriven = job.state.kind !== 'queued' || queue.store.lease.owner(nowMs) !== undefined
-  return { why: isDriven ? why : [NO_DRIVER, ...why.filter((line) => line !== THERE_IS_ROOM)], ...rest }
+  return { why: isDriven ? why : [undrivenWords(queue), ...why.filter((line) => line !== THERE_IS_ROOM)], ...rest }
 }
 
 const THERE_IS_ROOM = 'it fits: it starts at the next scheduling pass unless other jobs go first'
@@ -38,7 +36,9 @@ function preemptWords(job: Job, queue: OpenQueue): readonly string[] {
     .filter(({ spec, priority, state }) => !spec.isPreemptible || priority >= job.priority || state.kind === 'ending')
   const { cluster } = occupy(hostsOf(queue), staying)
   return whyNotGang(cluster, gangOf(job.spec)) === undefined
-    ? ['It would fit if preemptible jobs of lower priority ended. Run the scheduler with: muster job work --preempt']
+    ? [
+        `It would fit if preemptible jobs of lower priority ended. Run the scheduler with: ${queue.command('job work --preempt')}`,
+      ]
     : []
 }
 

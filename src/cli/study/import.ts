@@ -198,10 +198,11 @@ function again(study: Study | undefined, source: StudySource, { store }: OpenQue
 function report(
   { id, name }: Study,
   total: number,
-  { store }: OpenQueue,
+  queue: OpenQueue,
   options: ImportOptions,
   context: CliContext,
 ): void {
+  const { store } = queue
   const study = store.studies.get(id)
   const counts = store.studies.counts(id)
   const read = [...counts.values()].reduce((sum, count) => sum + count, 0)
@@ -225,5 +226,5 @@ function report(
     context.stderr.write(`muster: only the first ${MOST_SOURCE_TRIALS} of its ${total} trials are read\n`)
   const isFollowed = study?.state.kind === 'running'
   if (isFollowed && store.lease.owner(context.now()) === undefined)
-    notice(context, 'muster: no scheduler running, so it is not followed. Run: muster job work\n')
+    notice(context, `muster: no scheduler running, so it is not followed. Run: ${queue.command('job work')}\n`)
 }

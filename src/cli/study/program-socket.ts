@@ -155,13 +155,14 @@ const RETRY_MS = 500
 const WAIT_MS = 30_000
 
 /**
- * One request, and its answer.
+ * One request, and its answer. `command`: the one that starts the scheduler.
  * @throws MusterError 'unreachable' when no scheduler listens, 'usage' when it refuses the request
  */
 export async function askScheduler(
   address: string,
   request: object,
   context: Pick<CliContext, 'signal' | 'stderr' | 'isQuiet' | 'now'>,
+  command = 'muster job work',
 ): Promise<JsonRecord> {
   const { signal, now } = context
   const foreign = existsSync(dirname(address)) ? foreignDirectory(dirname(address)) : undefined
@@ -174,8 +175,8 @@ export async function askScheduler(
     if (typeof error === 'string') throw new MusterError('usage', printable(error))
     if (answer !== undefined) return answer
     if (now() - sinceMs >= WAIT_MS)
-      throw new MusterError('unreachable', 'no scheduler is running', { hint: 'Run: muster job work' })
-    if (isFirst) notice(context, 'muster: waiting for a scheduler. Run: muster job work\n')
+      throw new MusterError('unreachable', 'no scheduler is running', { hint: `Run: ${command}` })
+    if (isFirst) notice(context, `muster: waiting for a scheduler. Run: ${command}\n`)
     await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined)
   }
 }

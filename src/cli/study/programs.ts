@@ -12,7 +12,7 @@ import { loadInventory } from '../../inventory/load-inventory.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { inventorySource } from '../connect/endpoints.ts'
-import { queuePath } from '../job/open-queue.ts'
+import { commandOn, queuePath } from '../job/open-queue.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { askScheduler, programSocket } from './program-socket.ts'
 
@@ -59,7 +59,12 @@ with 1 when the study is over.
 `,
   async run(name: string, options: AskOptions, context: CliContext) {
     const request = { ask: name, keep: true, ...defined({ expires: options.expires }) }
-    const answer = await askScheduler(await socketOf(options, context), request, context)
+    const answer = await askScheduler(
+      await socketOf(options, context),
+      request,
+      context,
+      commandOn(options, 'job work'),
+    )
     if (typeof answer.done === 'string') {
       context.stderr.write(`muster: ${printable(answer.done)}\n`)
       return EXIT.failed
@@ -115,7 +120,7 @@ The same value may be told twice, another one may not.
       : failed === undefined
         ? { tell: name, trial, values: valuesFrom(values) }
         : { tell: name, trial, failed: failed === true ? '' : failed }
-    await askScheduler(await socketOf(options, context), told, context)
+    await askScheduler(await socketOf(options, context), told, context, commandOn(options, 'job work'))
     return EXIT.ok
   },
 }

@@ -15,7 +15,7 @@ import { importanceOf } from '../../scheduler/study/importance.ts'
 import { shownSpec } from '../../scheduler/study/source.ts'
 import { type Study, type StudySpec, spaceOf, type Trial, type TrialEnd } from '../../scheduler/study/study.ts'
 import { domainText, handLine, mostTrials, pointText, valuesTextOf } from '../../scheduler/study/study-text.ts'
-import type { OpenQueue } from '../job/open-queue.ts'
+import { type OpenQueue, undrivenWords } from '../job/open-queue.ts'
 import { whyWaiting } from '../job/why-waiting.ts'
 
 export type KindCounts = ReadonlyMap<string, number>
@@ -62,7 +62,10 @@ export function studyLines(study: Study, queue: OpenQueue, nowMs: number): reado
     searchesPart(spec),
     ['method', explainStudy(study, countTrials(trials))],
     ['trials', [trialsText(study, counts, running.length)]],
-    ['trouble', [...(state.trouble === undefined ? [] : [state.trouble]), ...(isUndriven ? [NO_SCHEDULER] : [])]],
+    [
+      'trouble',
+      [...(state.trouble === undefined ? [] : [state.trouble]), ...(isUndriven ? [undrivenWords(queue)] : [])],
+    ],
     ['best', bestLines(study, trials, job)],
     ['descent', descentOf(study, trials)],
     ['matters', (importance ?? []).map((one) => `${one.name.padEnd(width)}  ${Math.round(one.share * 100)} %`)],
@@ -82,8 +85,6 @@ const stateText = ({ state: { kind, reason } }: Study): string =>
 /** A program's trial is with that program. */
 const isAtWork = ({ trial, job }: OpenTrial): boolean =>
   job === undefined ? trial.asker !== undefined : isActive(job.state)
-
-const NO_SCHEDULER = 'no scheduler running. Run: muster job work'
 
 /** Each parameter with its values. */
 export function searchesPart(spec: StudySpec): readonly [string, readonly string[]] {

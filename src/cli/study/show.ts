@@ -12,7 +12,7 @@ import { type Study, spaceOf, type Trial } from '../../scheduler/study/study.ts'
 import { progressText, valuesTextOf } from '../../scheduler/study/study-text.ts'
 import { repeatable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
-import { type OpenQueue, readQueue } from '../job/open-queue.ts'
+import { type OpenQueue, readQueue, undrivenWords } from '../job/open-queue.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import { formatTable } from '../output/table.ts'
 import { studyOr } from './change.ts'
@@ -58,7 +58,7 @@ Examples:
     context.stdout.write(formatTable(header, cells, context.stdout))
     if (rows.length === 0) context.stdout.write('no studies. Create one with muster study create, or muster sweep.\n')
     else if (lease.owner(nowMs) === undefined && rows.some(({ study }) => study.state.kind === 'running'))
-      context.stdout.write('\nno scheduler running. Run: muster job work\n')
+      context.stdout.write(`\n${undrivenWords(queue)}\n`)
     return EXIT.ok
   },
 }

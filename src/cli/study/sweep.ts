@@ -97,7 +97,7 @@ async function runHere(
   } finally {
     if (context.signal.aborted)
       context.stderr.write(
-        `muster: ${name} continues when a scheduler runs: muster job work. To stop it: muster study stop ${name}\n`,
+        `muster: ${name} continues when a scheduler runs: ${queue.command('job work')}. To stop it: ${queue.command(`study stop ${name}`)}\n`,
       )
     over.abort()
     await driving

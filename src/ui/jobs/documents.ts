@@ -26,7 +26,7 @@ import {
   type JobLine,
   KINDS,
   type LogView,
-  NO_SCHEDULER,
+  noScheduler,
   type QueueStatus,
   type QueueView,
 } from './queue-view.ts'
@@ -101,7 +101,7 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
     { text: ` ${counts}`, style: boldStyle(theme.text) },
     { text: filter === 'all' ? '' : ` · only ${filter}`, style: boldStyle(theme.accent) },
     status.driver === undefined
-      ? { text: `  ${NO_SCHEDULER}`, style: styleOf(theme.warning) }
+      ? { text: `  ${noScheduler(status)}`, style: styleOf(theme.warning) }
       : { text: `  scheduler: ${printable(status.driver)}`, style: muted },
   ]
   return {

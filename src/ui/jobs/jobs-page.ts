@@ -56,6 +56,7 @@ import {
   pictureAt,
   type QueueStatus,
   type QueueView,
+  undrivenWords,
 } from './queue-view.ts'
 import { LogTail, type QueueWatch } from './queue-watch.ts'
 import { RanksPage } from './ranks-page.ts'
@@ -464,7 +465,7 @@ export class JobsPage implements Page {
     if (line?.study !== undefined)
       return documentOf(
         studied?.study.id === line.study.study.id
-          ? studySummary(studied, status?.driver !== undefined, columns, theme)
+          ? studySummary(studied, undrivenWords(status), columns, theme)
           : [[{ text: ' reading the study …', style }]],
       )
     const empty =

@@ -127,7 +127,12 @@ export const FIRST_QUEUE_VIEW: QueueView = {
 }
 
 /** With the command that starts one. */
-export const NO_SCHEDULER = 'no scheduler running: muster job work'
+export const noScheduler = ({ startCommand = 'muster job work' }: Pick<QueueStatus, 'startCommand'>): string =>
+  `no scheduler running: ${startCommand}`
+
+/** Undefined: one is running. */
+export const undrivenWords = (status: QueueStatus | undefined): string | undefined =>
+  status?.driver === undefined ? noScheduler(status ?? {}) : undefined
 
 export const KINDS: Readonly<Record<Exclude<Filter, 'all'>, readonly string[]>> = {
   waiting: ['queued', 'held'],
@@ -193,6 +198,8 @@ export type QueueStatus = {
   readonly past?: readonly DeviceHold[]
   /** The running scheduler; undefined: none. */
   readonly driver: string | undefined
+  /** What starts one; printable. Absent: `muster job work`. */
+  readonly startCommand?: string
 }
 
 export type JobDetails = {

@@ -18,7 +18,6 @@ import { importanceText, textPlot } from '../../scheduler/study/text-plot.ts'
 import { boldStyle, mutedStyle, type Span, styleOf, type Theme } from '../compositor/scene.ts'
 import { type Row, wrapRows } from '../rows/rows-pane.ts'
 import { parallelRows } from './parallel-chart.ts'
-import { NO_SCHEDULER } from './queue-view.ts'
 import { type ResultsTable, stateColour, type TableRow } from './results-table.ts'
 import type { StudyLine, StudyReading, StudyView } from './study-view.ts'
 
@@ -64,8 +63,13 @@ export function studyBest({ study, best }: StudyLine, columns: number): string {
   return textWidth(text) + 5 <= columns ? `best ${text}` : clip(text, columns)
 }
 
-/** What it does and how far it is, in sentences. */
-export function studySummary(reading: StudyReading, hasDriver: boolean, columns: number, theme: Theme): readonly Row[] {
+/** What it does and how far it is, in sentences. `undriven`: how to start a scheduler, if none is running. */
+export function studySummary(
+  reading: StudyReading,
+  undriven: string | undefined,
+  columns: number,
+  theme: Theme,
+): readonly Row[] {
   const { study, counts, trials } = reading
   const { spec, state } = study
   const say = (text: string, style = styleOf(theme.text)) => wrapRows(printable(text), columns, ' ', style)
@@ -73,8 +77,8 @@ export function studySummary(reading: StudyReading, hasDriver: boolean, columns:
   const shown = best.slice(0, MOST_BEST)
   const sentences = explainStudy(study, counts)
   return [
-    ...(!hasDriver && state.kind === 'running' && study.jobSpec !== undefined
-      ? say(`${NO_SCHEDULER} starts its trials`, styleOf(theme.warning))
+    ...(undriven !== undefined && state.kind === 'running' && study.jobSpec !== undefined
+      ? say(`${undriven} starts its trials`, styleOf(theme.warning))
       : []),
     ...shown.flatMap((trial) =>
       say(
@@ -198,25 +202,29 @@ function plotsOf({ study, trials }: StudyReading, metric: Metric | undefined): S
   return lastPlots.plots
 }
 
-type TilesInput = { readonly reading: StudyReading; readonly metric: Metric | undefined; readonly hasDriver: boolean }
+type TilesInput = {
+  readonly reading: StudyReading
+  readonly metric: Metric | undefined
+  readonly undriven: string | undefined
+}
 let lastTiles: (TilesInput & { readonly tiles: readonly StudyTile[] }) | undefined
 
 /** What it does comes first; then its plots, then lists. */
 export function studyTiles(input: TilesInput): readonly StudyTile[] {
-  const { reading, metric, hasDriver } = input
-  if (lastTiles?.reading !== reading || lastTiles.metric !== metric || lastTiles.hasDriver !== hasDriver)
+  const { reading, metric, undriven } = input
+  if (lastTiles?.reading !== reading || lastTiles.metric !== metric || lastTiles.undriven !== undriven)
     lastTiles = { ...input, tiles: newTiles(input) }
   return lastTiles.tiles
 }
 
-function newTiles({ reading, metric, hasDriver }: TilesInput): readonly StudyTile[] {
+function newTiles({ reading, metric, undriven }: TilesInput): readonly StudyTile[] {
   const { study, open, trials } = reading
   const plots = plotsOf(reading, metric)
   const stopped = trials.filter(({ end }) => end?.kind === 'pruned')
   return [
     {
       title: 'what it does',
-      draw: drawnOnce(reading, (columns, _, theme) => studySummary(reading, hasDriver, columns, theme)),
+      draw: drawnOnce(reading, (columns, _, theme) => studySummary(reading, undriven, columns, theme)),
     },
     ...(plots === undefined ? [] : plotTiles(plots, metric?.name ?? '')),
     ...(study.spec.pbt === undefined || trials.length === 0

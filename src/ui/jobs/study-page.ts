@@ -19,7 +19,7 @@ import { type ConsoleState, forgetTable, type PageContext, tableView } from '../
 import { areaOf } from '../work-views/panel.ts'
 import type { JobsActions } from './jobs-keys.ts'
 import { chosenLine, shownTrials, studyShown, TRIALS } from './jobs-tables.ts'
-import type { JobsPort, QueueView } from './queue-view.ts'
+import { type JobsPort, type QueueView, undrivenWords } from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
 import { tableDocument } from './results-table.ts'
 import { type ShownTrial, type StudyTile, studyTiles, studyTitle, trialTable, trialText } from './study-documents.ts'
@@ -174,8 +174,11 @@ export class StudyPage {
   }
 
   #tiles(reading: StudyReading, view: StudyView): readonly StudyTile[] {
-    const hasDriver = this.#queue.status?.driver !== undefined
-    return studyTiles({ reading, metric: reading.study.spec.metrics[view.metric], hasDriver })
+    return studyTiles({
+      reading,
+      metric: reading.study.spec.metrics[view.metric],
+      undriven: undrivenWords(this.#queue.status),
+    })
   }
 
   #turn(by: 1 | -1): void {

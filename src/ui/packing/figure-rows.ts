@@ -4,16 +4,13 @@ import { printable } from '../../base/printable.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { packingFigures } from '../../scheduler/jobs/packing.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
-import { NO_SCHEDULER, type QueueStatus } from '../jobs/queue-view.ts'
+import { noScheduler, type QueueStatus } from '../jobs/queue-view.ts'
 import { type Row, rowWidth } from '../rows/rows-pane.ts'
 import type { EnginePicture } from './engine-picture.ts'
 import type { RayPicture } from './ray-picture.ts'
 
-export function figureRows(
-  { hosts, active, counts, driver, down }: QueueStatus,
-  columns: number,
-  theme: Theme,
-): readonly Row[] {
+export function figureRows(status: QueueStatus, columns: number, theme: Theme): readonly Row[] {
+  const { hosts, active, counts, driver, down } = status
   const figures = packingFigures(hosts, down)
   const warning = warn(theme)
   const bold = (text: string) => ({ text, style: boldStyle(theme.text) })
@@ -42,7 +39,7 @@ export function figureRows(
         : []),
       ...(downCount > 0 ? [{ text: `  ${counted(downCount, 'host')} down`, style: warning }] : []),
       driver === undefined
-        ? { text: `  ${NO_SCHEDULER}`, style: warning }
+        ? { text: `  ${noScheduler(status)}`, style: warning }
         : { text: `  scheduler: ${printable(driver)}`, style: mutedStyle(theme) },
     ],
   ]

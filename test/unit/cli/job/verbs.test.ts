@@ -57,6 +57,14 @@ describe('muster job', () => {
     ])
   })
 
+  test('where a queue is that of another file, the command that starts its scheduler names the file', async () => {
+    writeFileSync(join(directory, "ann's.yaml"), 'cluster: anns\nhosts: { there: { transport: local } }\n')
+    const start = "no scheduler running. Run: muster job work --hosts 'ann'\\''s.yaml'"
+    const { messages } = await job(['submit', '--hosts', "ann's.yaml", '--', 'true'])
+    expect(messages).toBe(`muster: ${start}\n`)
+    expect((await job(['show', '1', '--hosts', "ann's.yaml"])).output).toContain(`why not now:  ${start}\n`)
+  })
+
   test('show says that no scheduler is running, that --preempt would help, and what a cancelled job needed', async () => {
     writeFileSync(
       join(directory, 'hosts.yaml'),
