@@ -106,9 +106,9 @@ class ForwardReport {
   readonly #options: ForwardOptions
   readonly #context: CliContext
   readonly #end = Promise.withResolvers<number>()
-  /** Hosts and forwards that may still work. */
+  /** Hosts that may still work, and forwards that do or may, each with its host. */
   readonly #hopeful: Set<string>
-  readonly #hopefulForwards = new Set<number>()
+  readonly #hopefulForwards = new Map<number, string>()
   /** Where each listens, as shown. */
   readonly #shown = new Map<number, string>()
   /** Hosts whose loss was reported. */
@@ -144,27 +144,33 @@ class ForwardReport {
       const words = state.kind === 'lost' ? `connection lost: ${state.reason}` : state.reason
       this.#say(host, 'lost', `${words}; trying again`)
     }
-    if (this.#hopeful.size === 0) this.stop(EXIT.unreachable)
+    this.#endWithoutHope()
   }
 
   takeForward(event: ForwardEvent): void {
     const { forward } = event
     switch (event.type) {
       case 'opened':
-        this.#hopefulForwards.add(forward.id)
+        this.#hopefulForwards.set(forward.id, forward.host)
         return
       case 'served':
+        this.#hopefulForwards.set(forward.id, forward.host)
         if (this.#shown.get(forward.id) !== listensOn(forward)) this.#show(forward)
         return
       case 'refused':
         this.#say(forward.host, 'refused', event.reason)
         this.#hopefulForwards.delete(forward.id)
-        if (this.#hopefulForwards.size === 0) this.stop(EXIT.failed)
-        return
+        return this.#endWithoutHope()
       case 'trouble':
         return this.#say(forward.host, 'trouble', event.reason)
       default:
     }
+  }
+
+  /** Also where one host refuses its forwards and the others cannot be reached. */
+  #endWithoutHope(): void {
+    if (this.#hopeful.size === 0) this.stop(EXIT.unreachable)
+    else if (![...this.#hopefulForwards.values()].some((host) => this.#hopeful.has(host))) this.stop(EXIT.failed)
   }
 
   #show(forward: Forward): void {

@@ -247,6 +247,8 @@ class OpenForward implements Disposable {
   #lose(session: SessionState): void {
     const wasServed = this.#served !== undefined
     this.#served = undefined
+    // What it has on this machine does not end with the connection.
+    this.#hostListener?.close()
     this.#hostListener = undefined
     const reason = reasonOf(session)
     this.#state = { kind: 'waiting', reason }

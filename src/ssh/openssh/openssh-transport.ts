@@ -206,6 +206,8 @@ function connectionOf(endpoint: Endpoint, master: Master, options: ClientOptions
       const server = createServer({ allowHalfOpen: true }, onStream)
       server.listen(path)
       await once(server, 'listening')
+      // Such as too many open files: those that wait are taken when there is room.
+      server.on('error', () => {})
       const where = (actual: number) => `${socketAddress({ address, port: actual })}:${path}`
       try {
         const printed = await askMaster('forward', '-R', where(port))

@@ -165,8 +165,12 @@ describe('forwards', () => {
     const clients = Array.from({ length: 130 }, () => world.client(relay))
     const firsts = await Promise.all(clients.map((client) => Promise.race([firstOf(client), over(client)])))
     expect(firsts.filter((first) => first === 'here')).toHaveLength(128)
-    world.forwards.close(1)
+    world.lose()
     expect(world.asked).toEqual(['listen localhost:0', 'closed'])
+    world.connect()
+    await waitUntil(() => world.events.filter((words) => words === 'served').length === 2, 'the host to listen again')
+    world.forwards.close(1)
+    expect(world.asked).toEqual(['listen localhost:0', 'closed', 'listen localhost:0', 'closed'])
   })
 
   it('is a SOCKS proxy that passes names on and hangs up on silence', async () => {
