@@ -54,9 +54,10 @@ export function createOwnMachine(): OwnMachinePort {
       // df waits for an NFS server that is gone; nobody waits for df, and only one is started.
       if (poll % RARELY === 0 && !isReadingFileSystems) {
         isReadingFileSystems = true
-        void readFileSystems().then(() => {
+        const done = () => {
           isReadingFileSystems = false
-        })
+        }
+        readFileSystems().then(done, done)
       }
       const memory = await mem()
       const now = processorTime()
