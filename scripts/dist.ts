@@ -97,6 +97,7 @@ async function unpackWithNode(tarball: string, scratch: string): Promise<string>
   copyFileSync(license, join(place, 'lib', 'node-LICENSE'))
   for (const each of ['README.md', 'LICENSE']) copyFileSync(join(ROOT, each), join(place, each))
   writeFileSync(join(place, 'bin', 'muster'), launcher(), { mode: 0o755 })
+  await letAllRead(place)
   return place
 }
 
@@ -133,10 +134,14 @@ Recommends: openssh-client
 Description: ${description}
 `,
   )
+  await letAllRead(root)
   const file = `${name}_${version}_${architecture}.deb`
   await execute('dpkg-deb', ['--root-owner-group', '-Zgzip', '--build', root, join(directory, file)])
   return file
 }
+
+/** Whatever the builder's umask is: what root installs, every user runs. */
+const letAllRead = (directory: string) => execute('chmod', ['-R', 'u=rwX,go=rX', directory])
 
 async function isInstalled(program: string): Promise<boolean> {
   return await execute(program, ['--version']).then(

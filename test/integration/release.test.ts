@@ -27,7 +27,12 @@ describe('a release', () => {
     mkdirSync(home, { mode: 0o700 })
     mkdirSync(strange)
     writeFileSync(join(strange, 'node'), '#!/bin/sh\necho another Node >&2\nexit 1\n', { mode: 0o755 })
-    made = await makeRelease(release)
+    const umask = process.umask(0o077)
+    try {
+      made = await makeRelease(release)
+    } finally {
+      process.umask(umask)
+    }
     await execute('tar', ['-xzf', join(release, made.archive), '-C', directory])
   }, LIMIT_MS)
   afterAll(() => rmSync(directory, { recursive: true }))
@@ -38,6 +43,17 @@ describe('a release', () => {
     expect(stdout.trim().split('\n').toSorted()).toEqual(
       [tarball, archive, ...(debian === undefined ? [] : [debian])].map((name) => `${name}: OK`).toSorted(),
     )
+  })
+
+  it('can be read by every user, whatever the umask of the builder', async () => {
+    const { archive, debian } = made
+    const { stdout } = await execute('tar', ['-tvzf', join(release, archive)], { maxBuffer: 1 << 24 })
+    const contents =
+      debian === undefined
+        ? ''
+        : (await execute('dpkg-deb', ['--contents', join(release, debian)], { maxBuffer: 1 << 24 })).stdout
+    const modes = new Set(`${stdout}${contents}`.match(/^\S{10}/gm))
+    expect([...modes].filter((mode) => !/^(-rw-r--r--|-rwxr-xr-x|drwxr-xr-x|lrwxrwxrwx)$/.test(mode))).toEqual([])
   })
 
   it('packs the built program and its documentation, and neither sources nor tests', async () => {
