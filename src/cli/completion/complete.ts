@@ -152,5 +152,7 @@ const VALUES: Readonly<Record<string, Value>> = {
     const { sessionNames } = await import('../sessions/session-directory.ts')
     return { kind: 'words', found: sessionNames(environment).map((name) => [name, 'console']) }
   },
-  ...Object.fromEntries(['file', 'paths', 'path', 'dir', 'directory', 'command'].map((name) => [name, files])),
+  ...Object.fromEntries(
+    ['file', 'format', 'paths', 'path', 'dir', 'directory', 'command'].map((name) => [name, files]),
+  ),
 }

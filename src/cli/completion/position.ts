@@ -67,6 +67,8 @@ export async function positionOf(tree: VerbTree, words: readonly string[]): Prom
   return found([
     ...(operands === 0 && command.commands.length > 0 && !isBehindDashes ? [{ kind: 'verbs' } as const] : []),
     ...(argument === undefined ? [] : [wantedBy(argument.name(), argument.argChoices)]),
+    // Beside its choices it may take other values.
+    ...(argument?.argChoices === undefined ? [] : [wantedBy(argument.name(), undefined)]),
   ])
 }
 

@@ -57,6 +57,12 @@ describe('options', () => {
     expect(await offered('run', '--color=n')).toBe('words: --color=never')
   })
 
+  it('offer the formats of an import, and files where no format fits', async () => {
+    expect(await offered('import', 'cl')).toBe('words: clush clusterssh')
+    expect(await offered('import', 'inv')).toBe('files:')
+    expect(await offered('import', 'ssh', '')).toBe('files:')
+  })
+
   it('offer the schemas', async () => {
     expect(await offered('schema', 'job-l')).toBe('words: job-list job-logs')
   })
