@@ -28,6 +28,7 @@ import type { CliContext } from '../command-line/verb.ts'
 import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
 import type { Wires } from '../connect/transports.ts'
 import { SudoPassword } from '../connect/tty-dialog.ts'
+import { TERMINAL } from '../output/table.ts'
 import { answerTimeoutMs, JobReport, packDirectory } from '../ray/jobs.ts'
 import type { Connections } from './fleet-of-file.ts'
 
@@ -174,7 +175,7 @@ export function createConsoleRay(connections: ConsoleConnections): RayPort {
     }
     const whole = await wholeOrder(order, context)
     const report = new JobReport(whole, false, {
-      stdout: { write: (text) => handlers.onStdout(Buffer.from(text)) },
+      stdout: { ...TERMINAL, write: (text) => handlers.onStdout(Buffer.from(text)) },
       stderr: { write: (text) => handlers.onStderr(Buffer.from(text)) },
       now: context.now,
     })
