@@ -237,7 +237,7 @@ class LaunchWatch {
       this.#told.add(key)
       if (this.#options.json)
         this.#context.stdout.write(jsonLine({ type: 'warning', job: this.#id, text }, this.#context))
-      else this.#note(`warning: ${text}`)
+      else this.#warn(`warning: ${text}`)
     }
     for (const { rank, title, host, code, text, restart, state: how } of ranksOf(this.#job)) {
       const key = `${attempt} ${restart} ${title}`
@@ -247,7 +247,7 @@ class LaunchWatch {
         this.#context.stdout.write(
           jsonLine({ type: 'rank', job: this.#id, rank, title, host, state: how, code, reason: text }, this.#context),
         )
-      else this.#note(`${title} on ${host} failed: exit ${code}${text === undefined ? '' : `: ${text}`}`)
+      else this.#warn(`${title} on ${host} failed: exit ${code}${text === undefined ? '' : `: ${text}`}`)
     }
   }
 
@@ -287,6 +287,11 @@ class LaunchWatch {
 
   #note(text: string): void {
     this.#screen.notice(`muster: ${printable(text)}\n`)
+  }
+
+  /** Also with --quiet. */
+  #warn(text: string): void {
+    this.#screen.err(`muster: ${printable(text)}\n`)
   }
 
   /** Until `over`, and then what is left. */
@@ -372,9 +377,12 @@ class LaunchWatch {
       this.#context.stdout.write(
         jsonLine({ type: 'ended', job: this.#id, state: state.kind, reason: state.reason }, this.#context),
       )
-    else
-      for (const line of [`job ${this.#id}: ${state.kind}${reason}`, ...leftWords(this.#job)])
-        this.#context.stderr.write(`muster: ${printable(line)}\n`)
+    else {
+      const end = `job ${this.#id}: ${state.kind}${reason}`
+      if (state.kind === 'done') this.#note(end)
+      else this.#warn(end)
+      for (const line of leftWords(this.#job)) this.#warn(line)
+    }
     if (state.kind === 'done') return EXIT.ok
     if (state.kind === 'cancelled') return EXIT.interrupted
     const [first] = rankFailures(failuresOf(spec, state))

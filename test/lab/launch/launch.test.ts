@@ -66,9 +66,10 @@ describe.skipIf(!canRun)('muster launch', { timeout: 120_000 }, () => {
     expect(await launch(SUM, '--follow', '1')).toMatchObject({ code: 0, stdout: 'sum 3 on rank 1\n' })
   })
 
-  it('ends with the exit code of the rank that failed first, and names it', async () => {
-    const { code, stderr } = await launch(RAISE)
+  it('ends with the exit code of the rank that failed first, and names it, also with --quiet', async () => {
+    const { code, stderr } = await launch(RAISE, '--quiet')
     expect(code).toBe(7)
+    expect(stderr).not.toContain('running on')
     expect(stderr).toMatch(/^muster: rank 1 on m2 failed: exit 7/m)
     expect(stderr).toMatch(/^muster: job \d+: failed: rank 1 on m2 failed first: exit 7/m)
   })
