@@ -47,7 +47,8 @@ function rayHead(inventory: Inventory): readonly KnownDashboard[] {
 /** A program that is told its port in another way than `--port` has its usual one. */
 function dashboardOfJob({ id, spec, state }: Job): readonly KnownDashboard[] {
   const name = PROGRAMS.find(([pattern]) => pattern.test(spec.command))?.[1]
-  if (name === undefined || state.kind !== 'running') return []
+  // An engine has its jobs on machines that may be no hosts of hosts.yaml.
+  if (name === undefined || state.kind !== 'running' || spec.engine !== undefined) return []
   const given = Number(/\s--?port[= ](\d{1,5})(?=\s|$)/.exec(spec.command)?.[1])
   const port = isPort(given) ? given : usualPortOf(name)
   return state.places

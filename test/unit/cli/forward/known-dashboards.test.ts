@@ -23,9 +23,12 @@ describe('dashboards of running jobs', () => {
     expect(found).toEqual(name === undefined ? [] : [expected])
   })
 
-  it('names the newest job first, and no job that waits', () => {
+  it('names the newest job first, and no job that waits, or that an engine runs', () => {
     const waiting = { ...running(3, 'jupyter lab'), state: { kind: 'queued' } } as Job
-    const found = knownDashboards(inventory, [running(1, 'jupyter lab'), running(2, 'jupyter lab', 'm2'), waiting])
+    const { spec, ...job } = running(4, 'jupyter lab', '@slurm')
+    const ofEngine = { ...job, spec: { ...spec, engine: 'slurm' } }
+    const jobs = [running(1, 'jupyter lab'), running(2, 'jupyter lab', 'm2'), waiting, ofEngine]
+    const found = knownDashboards(inventory, jobs)
     expect(found.map(({ source }) => source)).toEqual(['job 2', 'job 1'])
   })
 })
