@@ -201,7 +201,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
         counts: store.counts(),
         past: past.read(context.now()),
         driver,
-        startCommand: queue.command('job work'),
+        command: queue.command,
       }
     },
     tryOut: (whatIf) => tryOut(whatIf, queue, context.now()),

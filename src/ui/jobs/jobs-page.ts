@@ -46,6 +46,7 @@ import {
 import {
   CHANGED_KINDS,
   clusterJobKey,
+  commandLineOf,
   FILTERS,
   hasMetrics,
   type JobAction,
@@ -470,10 +471,9 @@ export class JobsPage implements Page {
       )
     const empty =
       (status?.groups.length ?? 0) > 0
-        ? ' No row is shown: f shows others.'
-        : ' Submit a job with: muster job submit -- COMMAND'
-    const text = line === undefined ? empty : ''
-    return documentOf([[{ text, style }]])
+        ? 'No row is shown: f shows others.'
+        : `Submit a job with: ${commandLineOf(status, 'job submit')} -- COMMAND`
+    return documentOf(wrapRows(line === undefined ? empty : '', columns, ' ', style))
   }
 
   /** Reads the selected job, its log, and the table when it is open. */

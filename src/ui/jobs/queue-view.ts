@@ -126,13 +126,17 @@ export const FIRST_QUEUE_VIEW: QueueView = {
   waitingOffset: 0,
 }
 
+/** The command line that runs a verb on this queue; printable. */
+export const commandLineOf = (status: Pick<QueueStatus, 'command'> | undefined, verb: string): string =>
+  status?.command?.(verb) ?? `muster ${verb}`
+
 /** With the command that starts one. */
-export const noScheduler = ({ startCommand = 'muster job work' }: Pick<QueueStatus, 'startCommand'>): string =>
-  `no scheduler running: ${startCommand}`
+export const noScheduler = (status: Pick<QueueStatus, 'command'> | undefined): string =>
+  `no scheduler running: ${commandLineOf(status, 'job work')}`
 
 /** Undefined: one is running. */
 export const undrivenWords = (status: QueueStatus | undefined): string | undefined =>
-  status?.driver === undefined ? noScheduler(status ?? {}) : undefined
+  status?.driver === undefined ? noScheduler(status) : undefined
 
 export const KINDS: Readonly<Record<Exclude<Filter, 'all'>, readonly string[]>> = {
   waiting: ['queued', 'held'],
@@ -198,8 +202,8 @@ export type QueueStatus = {
   readonly past?: readonly DeviceHold[]
   /** The running scheduler; undefined: none. */
   readonly driver: string | undefined
-  /** What starts one; printable. Absent: `muster job work`. */
-  readonly startCommand?: string
+  /** For `commandLineOf`, where hosts.yaml is not found without an option. */
+  command?(verb: string): string
 }
 
 export type JobDetails = {

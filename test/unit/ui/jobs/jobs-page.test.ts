@@ -111,6 +111,17 @@ describe('the Jobs tab', () => {
     expect(text()).not.toContain('epoch 1')
   })
 
+  it('names the commands that start a scheduler and submit a job as its queue needs them', async () => {
+    const { text, queue, clock, press } = await openTab('5', 120, 40, [])
+    expect(text()).toContain('Submit a job with: muster job submit -- COMMAND')
+    const command = (verb: string) => `muster ${verb} --hosts b.yaml`
+    queue.next = statusOf(hostSpecs(3), [], { driver: undefined, command })
+    clock.advance(1000)
+    await press('')
+    expect(text()).toContain('no scheduler running: muster job work --hosts b.yaml')
+    expect(text()).toContain('Submit a job with: muster job submit --hosts b.yaml -- COMMAND')
+  })
+
   it('keeps the row selected when newer jobs appear above it', async () => {
     const { text, queue, clock, press, titles } = await openTab('5')
     expect(text()).toMatch(/^▸6 +queued/m)
