@@ -22,7 +22,7 @@ import {
   type ShellSize,
 } from '../transport.ts'
 import { describeEndpoint, describeSocketError, misconfigured, remoteText, seconds, unreachable } from './failures.ts'
-import { consumeWith, signalChannel, withSessionWindow } from './library.ts'
+import { consumeWith, limitServer, signalChannel, withSessionWindow } from './library.ts'
 import { type SessionKind, SessionSlots, TooManySessions } from './session-slots.ts'
 
 /** How long a server may take to open a channel. */
@@ -70,6 +70,10 @@ export class Ssh2Connection implements Connection {
       const onStream = this.#listens.get(listenKey(destIP, destPort))
       if (onStream === undefined) reject()
       else onStream(accept())
+    })
+    limitServer(client, () => {
+      this.#lastError ??= new Error('it sent more than it was allowed to')
+      this.#parts.stream.destroy()
     })
     client.on('end', () => this.#lose())
     client.on('close', () => this.#lose())

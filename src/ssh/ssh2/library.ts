@@ -9,12 +9,16 @@ type Protocol = {
   channelWindowAdjust(remoteChannel: number, amount: number): unknown
   signal(remoteChannel: number, name: string): unknown
   requestFailure(): unknown
+  channelOpenFail(remoteChannel: number, reason: number, words: string): unknown
   _onHandshakeComplete(...details: unknown[]): unknown
   _cipher: Cipher
   _decipher: Cipher
   readonly _handlers: {
     USERAUTH_FAILURE(protocol: unknown, methods: string[], isPartial: boolean): unknown
     GLOBAL_REQUEST(protocol: unknown, name: string, wantsReply: boolean, data: unknown): unknown
+    CHANNEL_OPEN(protocol: Protocol, channel: { readonly sender: number }): unknown
+    CHANNEL_DATA(protocol: unknown, channel: number, data: Buffer): unknown
+    CHANNEL_EXTENDED_DATA(protocol: unknown, channel: number, data: Buffer, type: number): unknown
   }
 }
 
@@ -34,7 +38,15 @@ type Cipher = {
   _onWrite: (piece: Buffer) => unknown
 } & { [name in (typeof PACKET_KEYS)[number]]?: Buffer | KeyObject }
 
-type Inside = { readonly _protocol: Protocol; readonly _remoteVer?: string }
+type Unread = { readonly readableLength?: number }
+
+type Channels = {
+  /** With those that wait for an answer, and those that only this side has closed. */
+  readonly _count: number
+  get(id: number): (Unread & { readonly stderr?: Unread }) | boolean | (() => void) | undefined
+}
+
+type Inside = { readonly _protocol: Protocol; readonly _remoteVer?: string; readonly _chanMgr: Channels }
 
 type ChannelInside = {
   readonly incoming: { window: number }
@@ -46,6 +58,37 @@ const protocolOf = (client: Ssh2Client): Protocol => (client as unknown as Insid
 /** What the server calls itself: `OpenSSH_9.2p1`; undefined before its banner. */
 export function serverVersion(client: Ssh2Client): string | undefined {
   return (client as unknown as Inside)._remoteVer
+}
+
+/** With so many channels, no more that the server opens are accepted: it may never close them. */
+const MOST_CHANNELS = 256
+/** Twice the largest window of a channel. */
+const MOST_UNREAD_BYTES = 4 * 1024 * 1024
+/** RFC 4254, section 5.1. */
+const RESOURCE_SHORTAGE = 4
+
+/** Bounds what the server may open and send, which ssh2 itself would keep. Calls back when it sends more than the windows allow. */
+export function limitServer(client: Ssh2Client, onExceeded: () => void): void {
+  const handlers = protocolOf(client)._handlers
+  const openChannel = handlers.CHANNEL_OPEN
+  handlers.CHANNEL_OPEN = (protocol, channel) =>
+    (client as unknown as Inside)._chanMgr._count >= MOST_CHANNELS
+      ? protocol.channelOpenFail(channel.sender, RESOURCE_SHORTAGE, '')
+      : openChannel(protocol, channel)
+  const check = (id: number) => {
+    const channel = (client as unknown as Inside)._chanMgr.get(id)
+    if (typeof channel !== 'object') return
+    if ((channel.readableLength ?? 0) + (channel.stderr?.readableLength ?? 0) > MOST_UNREAD_BYTES) onExceeded()
+  }
+  const { CHANNEL_DATA: takeData, CHANNEL_EXTENDED_DATA: takeExtended } = handlers
+  handlers.CHANNEL_DATA = (protocol, id, data) => {
+    takeData(protocol, id, data)
+    check(id)
+  }
+  handlers.CHANNEL_EXTENDED_DATA = (protocol, id, data, type) => {
+    takeExtended(protocol, id, data, type)
+    check(id)
+  }
 }
 
 /** `open` asks for a session channel, whose window becomes `windowBytes` in place of ssh2's 2 MB; then call `consumeWith` on it. */
