@@ -17,11 +17,11 @@ import { keyText, parseYaml } from './yaml-reader.ts'
 // Words that YAML, of this version or an older one, takes for something else than text.
 const NOT_TEXT = /^(?:true|false|null|yes|no|on|off|y|n|~|[-+.]?\d.*)$/i
 
-/** A scalar: plain where that is safe everywhere, else in double quotes (JSON's strings are YAML's). */
+/** A scalar: plain where that is safe everywhere, else in double quotes (JSON's strings are YAML's, and so are printable's escapes). */
 export function formatScalar(text: string): string {
   const isAddress = /^\d+\.\d+\.\d+\.\d+$/.test(text)
   const isPlain = /^[A-Za-z_/~][\w./~-]*$/.test(text) && !NOT_TEXT.test(text)
-  return isAddress || isPlain ? text : JSON.stringify(text)
+  return isAddress || isPlain ? text : printable(JSON.stringify(text))
 }
 
 /** The name of an inventory's file, and the areas' sections of it. */

@@ -18,6 +18,8 @@ const PROGRAM = 'ansible-inventory'
 const LIMIT_MS = 120_000
 const MAX_LIST_BYTES = 64 * 1024 * 1024
 const MAX_MESSAGE_BYTES = 1024 * 1024
+/** For the output to end once the program is killed: what has left its process group may keep that open. */
+const END_MS = 1000
 /** Settings under which a file that cannot be read is an error, and the output has no colours. */
 const SETTINGS = {
   ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED: '1',
@@ -41,8 +43,16 @@ async function listWithAnsible(
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
+  let cut: NodeJS.Timeout | undefined
   const stop = () => {
     if (child.exitCode === null && child.signalCode === null) signalGroup(child.pid, 'SIGKILL')
+    cut ??= setTimeout(() => {
+      for (const stream of [child.stdout, child.stderr]) stream.destroy()
+    }, END_MS)
+  }
+  const throwIfStopped = () => {
+    signal?.throwIfAborted()
+    if (limit.aborted) throw failed(`did not finish within ${LIMIT_MS / 1000} seconds`)
   }
   const either = AbortSignal.any([limit, ...(signal === undefined ? [] : [signal])])
   either.addEventListener('abort', stop)
@@ -63,9 +73,11 @@ async function listWithAnsible(
       ended,
       bounded(child.stdout, MAX_LIST_BYTES),
       bounded(child.stderr, MAX_MESSAGE_BYTES),
-    ])
-    signal?.throwIfAborted()
-    if (limit.aborted) throw failed(`did not finish within ${LIMIT_MS / 1000} seconds`)
+    ]).catch((error: unknown) => {
+      throwIfStopped()
+      throw error
+    })
+    throwIfStopped()
     if (code === 0) return list.toString('utf8')
     const lines = messages
       .toString('utf8')
@@ -81,6 +93,7 @@ async function listWithAnsible(
   } finally {
     either.removeEventListener('abort', stop)
     stop()
+    clearTimeout(cut)
   }
 }
 
@@ -90,6 +103,13 @@ async function read(source: ImportSource, inventory: ImportedInventory): Promise
   const status = path === undefined || text !== undefined ? undefined : statSync(path, { throwIfNoEntry: false })
   const usual = inEtc(source, 'ansible/hosts')
   const program = text === undefined ? findProgram(PROGRAM, env.PATH) : undefined
+  if (program !== undefined && source.isRecognised && status?.isFile() && (status.mode & 0o111) !== 0)
+    refuse(
+      path ?? '',
+      0,
+      'it is executable, and Ansible would run it',
+      'To have it run: muster import ansible FILE. To read it as text: muster import ansible - < FILE',
+    )
   // Ansible chooses the file itself, reads directories, and runs programs, which need not be text.
   const isItsOwn = path === undefined || status?.isDirectory() || ((status?.mode ?? 0) & 0o111) !== 0
   const isLeftToAnsible = status?.isDirectory() || (program !== undefined && isItsOwn)

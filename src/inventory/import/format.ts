@@ -11,6 +11,8 @@ export type ImportSource = {
   readonly file?: string
   /** The text of `file` if it is not on disk. */
   readonly text?: string
+  /** Nobody named the format. */
+  readonly isRecognised?: boolean
   readonly cwd: string
   readonly home: string
   /** The directory of the machine's files; `/etc` unless given. */

@@ -45,11 +45,14 @@ function formatOf(kind: string): ImportFormat {
  * Converts another tool's files to the text of a valid hosts.yaml. Without `kind` the format of the file is recognised.
  * @throws MusterError `configuration` if there is nothing to read, no host in it, or what it has cannot be read without guessing
  */
-export async function importInventory({ kind, ...source }: ImportSource & { readonly kind?: string }) {
+export async function importInventory({
+  kind,
+  ...source
+}: Omit<ImportSource, 'isRecognised'> & { readonly kind?: string }) {
   const inventory = new ImportedInventory()
   const format = kind === undefined ? recognise(source) : formatOf(kind)
   if (kind === undefined) inventory.note(source.file ?? '', 0, `read as ${format.name}`)
-  await format.read(source, inventory)
+  await format.read({ ...source, isRecognised: kind === undefined }, inventory)
   if (inventory.hosts.size === 0) {
     const notes = foldNotes(inventory.notes).map(formatNote).join('\n')
     throw new MusterError('configuration', `no host was found${notes === '' ? '' : `\n${notes}`}`)

@@ -4,6 +4,7 @@ import { basename, join, resolve } from 'node:path'
 import SSHConfig, { type Directive } from 'ssh-config'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { isAddress } from '../host-name.ts'
 import { matchesHostPatterns } from '../ssh-config/named-here.ts'
 import { splitLine } from '../ssh-config/source.ts'
 import { type ImportFormat, type ImportSource, readSource, refuse, sourcesOf } from './format.ts'
@@ -108,10 +109,11 @@ function read(source: ImportSource, inventory: ImportedInventory): void {
     const aliases = line === 0 ? [] : (patterns ?? []).filter((word) => !/[*?!]/.test(word))
     const hostName = settings.find(({ keyword }) => keyword === 'hostname')?.words[0] ?? '%h'
     const isOneMachine = !hostName.includes('%h')
-    const [first = '', ...others] = aliases
+    const first = aliases.find(isAddress) ?? aliases[0] ?? ''
+    const others = aliases.filter((alias) => alias !== first)
     if (isOneMachine && others.length > 0)
       inventory.note(path, line, `${printable(others.join(' '))}: other names of ${printable(first)}`)
-    for (const alias of isOneMachine ? aliases.slice(0, 1) : aliases) {
+    for (const alias of isOneMachine && aliases.length > 0 ? [first] : aliases) {
       const jump = jumpOf(alias)
       inventory.addHost(alias, jump === undefined ? {} : { jump }, path, line)
     }

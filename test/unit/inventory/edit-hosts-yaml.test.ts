@@ -12,7 +12,13 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { addGroup, withGroup as withGroupIn, writeFileAtomically } from '../../../src/inventory/edit-hosts-yaml.ts'
+import {
+  addGroup,
+  formatScalar,
+  withGroup as withGroupIn,
+  writeFileAtomically,
+} from '../../../src/inventory/edit-hosts-yaml.ts'
+import { parseYaml } from '../../../src/inventory/yaml-reader.ts'
 import { readInventory, SECTIONS } from '../../support/hosts-yaml.ts'
 
 const lab = readFileSync(new URL('../../../docs/examples/lab.yaml', import.meta.url), 'utf8')
@@ -26,6 +32,13 @@ function difference(before: string, after: string): { added: string[]; removed: 
   const fresh = after.split('\n')
   return { added: fresh.filter((line) => !old.includes(line)), removed: old.filter((line) => !fresh.includes(line)) }
 }
+
+test('a value that is written for a terminal, too, means the same and acts on none', () => {
+  const text = '/keys/\u009b31m\u202e\u2028\ufeff\u0085\u007f\ud800 "\\x9b'
+  const written = formatScalar(text)
+  expect(written).toMatch(/^[ -~]+$/)
+  expect(parseYaml(`key: ${written}`).toJS()).toEqual({ key: text })
+})
 
 describe('a new entry', () => {
   test('adds a group inside existing braces', () => {

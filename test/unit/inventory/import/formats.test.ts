@@ -1,7 +1,7 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { defined } from '../../../../src/base/defined.ts'
 import { formatNote, importInventory } from '../../../../src/inventory/import/import-inventory.ts'
 import { jumpOfArguments, jumpOfCommand } from '../../../../src/inventory/import/proxy-command.ts'
@@ -185,6 +185,13 @@ describe('jump hosts', () => {
     ['-o Compression=yes', undefined],
   ])('of the arguments %s', (text, jump) => {
     expect(jumpOfArguments(splitShellWords(text) ?? [])?.jump).toBe(jump)
+  })
+
+  test('of a machine with several names in ssh_config go to the first that can be one', async () => {
+    expect(await importText('ssh', 'config', 'Host ops/db db %p\n  HostName 10.0.0.1\n')).toMatchObject({
+      lines: ['hosts:', '  db:'],
+      notes: expect.arrayContaining(['config:1: ops/db %p: other names of db']),
+    })
   })
 
   test('of ssh_config are written where nothing of the command is lost', async () => {
@@ -418,6 +425,32 @@ describe('an inventory of Ansible with ansible-inventory', () => {
     stop.abort(new Error('stopped'))
     // It waits for everything that has the program's output open.
     await expect(importing).rejects.toThrow('stopped')
+  })
+
+  test('ends also when something has left the program and keeps its output open', async () => {
+    const stop = new AbortController()
+    const PATH = install(`setsid sh -c 'echo $$ >${directory}/pid; exec sleep 1000' & wait`)
+    const file = write('i', 'h1\n')
+    const source = { kind: 'ansible', file, cwd: directory, home: directory, env: { PATH }, signal: stop.signal }
+    const importing = importInventory(source)
+    importing.catch(() => {})
+    const pid = () => (existsSync(join(directory, 'pid')) ? Number(readFileSync(join(directory, 'pid'))) : 0)
+    await expect.poll(pid, { timeout: 60_000 }).toBeGreaterThan(0)
+    const started = pid()
+    onTestFinished(() => void process.kill(started, 'SIGKILL'))
+    stop.abort(new Error('stopped'))
+    await expect(importing).rejects.toThrow('stopped')
+  })
+
+  test('runs an executable file only if its format was named', async () => {
+    write('list.json', LIST)
+    const PATH = install(`touch ${directory}/ran; exec cat ${directory}/list.json`)
+    const path = write('hosts', '[web]\nh1 ansible_port=22\n', 0o755)
+    const source = { file: path, cwd: directory, home: directory, env: { PATH } }
+    await expect(importInventory(source)).rejects.toThrow('it is executable, and Ansible would run it')
+    expect(existsSync(join(directory, 'ran'))).toBe(false)
+    await importInventory({ ...source, kind: 'ansible' })
+    expect(existsSync(join(directory, 'ran'))).toBe(true)
   })
 
   const program = findProgram('ansible-inventory', process.env.PATH)
