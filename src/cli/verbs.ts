@@ -166,7 +166,7 @@ export const VERBS: VerbTable = {
   ),
   copy: changes('copy files and directories to every host of the target', HOSTS, one(copies, 'copy'), COPIES),
   fetch: changes('fetch files and directories from every host of the target', HOSTS, one(copies, 'fetch'), COPIES),
-  forward: reads('forward ports of hosts to this machine, and back', HOSTS, () => import('./forward/forward.ts'), {
+  forward: changes('forward ports of hosts to this machine, and back', HOSTS, () => import('./forward/forward.ts'), {
     ...printed(() => import('./schemas/forward.ts'), 'forward'),
     streams: true,
   }),

@@ -94,7 +94,7 @@ async function forward(
   using _sessions = fleet.on((event) => report.takeFleet(event))
   for (const endpoint of endpoints) fleet.add(endpoint)
   // Before any host is asked: a port that is in use here ends it at once.
-  for (const request of requests) await forwards.open(request)
+  await forwards.open(requests)
   context.signal.addEventListener('abort', () => report.stop(EXIT.interrupted), { once: true })
   if (context.signal.aborted) report.stop(EXIT.interrupted)
   fleet.connect(hosts)

@@ -77,6 +77,7 @@ export class Forwards implements Disposable {
   readonly #open = new Map<number, OpenForward>()
   readonly #subscription: Disposable
   #count = 0
+  #isOver = false
 
   constructor(fleet: FleetPort, clock: Clock) {
     this.#fleet = fleet
@@ -93,15 +94,32 @@ export class Forwards implements Disposable {
     return this.#emitter.on(listener)
   }
 
-  /** Listens at once on this machine; on a host as soon as that is connected. @throws MusterError when no port can be had here */
-  async open(request: ForwardRequest): Promise<Forward> {
-    this.#count += 1
-    const open = new OpenForward(this.#count, request, this.#fleet, this.#clock, (event) => this.#emitter.emit(event))
-    await open.listen()
-    this.#open.set(open.id, open)
-    this.#emitter.emit({ type: 'opened', forward: open.now() })
-    open.follow()
-    return open.now()
+  /**
+   * Listens at once on this machine; on a host as soon as that is connected.
+   * @throws MusterError when a port cannot be had here; then none of them is open
+   */
+  async open(requests: readonly ForwardRequest[]): Promise<readonly Forward[]> {
+    const all: OpenForward[] = []
+    try {
+      for (const request of requests) {
+        this.#count += 1
+        const open = new OpenForward(this.#count, request, this.#fleet, this.#clock, (event) =>
+          this.#emitter.emit(event),
+        )
+        await open.listen()
+        all.push(open)
+        if (this.#isOver) throw new MusterError('internal', 'a forward was opened too late')
+      }
+    } catch (error) {
+      for (const open of all) open[Symbol.dispose]()
+      throw error
+    }
+    for (const open of all) {
+      this.#open.set(open.id, open)
+      this.#emitter.emit({ type: 'opened', forward: open.now() })
+      open.follow()
+    }
+    return all.map((open) => open.now())
   }
 
   /** With all its connections. */
@@ -114,6 +132,7 @@ export class Forwards implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isOver = true
     this.#subscription[Symbol.dispose]()
     for (const open of this.#open.values()) open[Symbol.dispose]()
     this.#open.clear()

@@ -81,9 +81,9 @@ export class ForwardsPanel implements Disposable {
         watch: (changed) => this.#changes.on(changed),
         add: () => this.#ask(),
         openFound: ({ name, host }) =>
-          void this.#openAll(planForwards([host], { plain: [name] }, this.#known)).catch((error: unknown) =>
-            this.#context.notice(sentenceOf(error), 'error'),
-          ),
+          void this.#forwards
+            .open(planForwards([host], { plain: [name] }, this.#known))
+            .catch((error: unknown) => this.#context.notice(sentenceOf(error), 'error')),
         close: (id) => this.#forwards.close(id),
         copy: (text) => void this.#context.copyText(text, 'from the list'),
       }),
@@ -146,11 +146,7 @@ export class ForwardsPanel implements Disposable {
   }
 
   async #open(parsed: ParsedForward): Promise<void> {
-    if (!('error' in parsed)) await this.#openAll(this.#plan(parsed))
-  }
-
-  async #openAll(requests: readonly ForwardRequest[]): Promise<void> {
-    for (const request of requests) await this.#forwards.open(request)
+    if (!('error' in parsed)) await this.#forwards.open(this.#plan(parsed))
   }
 
   /** @throws MusterError */

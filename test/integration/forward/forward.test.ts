@@ -19,3 +19,8 @@ it('ends when one host refuses its forward and the other cannot be reached', asy
   expect(messages).toMatch(/^muster: away: .*refused.*; trying again$/m)
   expect(exitCode).toBe(1)
 })
+
+it('has no --dry-run: it would listen', async () => {
+  const { exitCode, messages } = await runMuster(['forward', '127.0.0.1:1', '80', '--dry-run'], { directory })
+  expect([exitCode, messages]).toEqual([2, 'muster: `muster forward` has no --dry-run: nothing was done\n'])
+})

@@ -7,7 +7,7 @@ import { DisposableStore } from '../../../../src/base/disposable.ts'
 import { Emitter } from '../../../../src/base/emitter.ts'
 import type { FleetEvent } from '../../../../src/ssh/create-fleet.ts'
 import { parseLocalForward, parsePlainForward, parseRemoteForward } from '../../../../src/ssh/forward/forward-spec.ts'
-import { type ForwardEvent, Forwards } from '../../../../src/ssh/forward/forwards.ts'
+import { type Forward, type ForwardEvent, type ForwardRequest, Forwards } from '../../../../src/ssh/forward/forwards.ts'
 import type { SessionState } from '../../../../src/ssh/session-transition.ts'
 import type { Connection } from '../../../../src/ssh/transport.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
@@ -51,6 +51,11 @@ class World implements Disposable {
       },
     } as unknown as Connection
     this.#become(READY)
+  }
+
+  async open(request: ForwardRequest): Promise<Forward> {
+    const [opened] = await this.forwards.open([request])
+    return opened as Forward
   }
 
   lose(): void {
@@ -118,12 +123,10 @@ describe('forwards', () => {
     world = new World()
     world.connect()
     const port = await world.server(echo)
-    const opened = await world.forwards.open({ host: 'm1', spec: parsePlainForward(`${port}:${port}`) })
+    const opened = await world.open({ host: 'm1', spec: parsePlainForward(`${port}:${port}`) })
     expect(opened.listen.port).toBeGreaterThan(port)
     const exact = parseLocalForward(`${port}:localhost:${port}`)
-    await expect(world.forwards.open({ host: 'm1', spec: exact })).rejects.toThrow(
-      /127\.0\.0\.1:\d+ here: the port is in use/,
-    )
+    await expect(world.open({ host: 'm1', spec: exact })).rejects.toThrow(/127\.0\.0\.1:\d+ here: the port is in use/)
     const client = world.client(opened.listen.port)
     client.end('hello')
     expect(await textOf(client)).toBe('hello')
@@ -132,10 +135,23 @@ describe('forwards', () => {
     expect(world.asked).toEqual([`localhost:${port}`])
   })
 
+  it('opens none of several if one cannot be had', async () => {
+    world = new World()
+    const port = await world.server(echo)
+    const request = (text: string) => ({ host: 'm1', spec: parseLocalForward(text) })
+    const { listen } = await world.open({ host: 'm1', spec: parsePlainForward(`${port}:80`) })
+    world.forwards.close(1)
+    const free = request(`${listen.port}:db:80`)
+    await expect(world.forwards.open([free, request(`${port}:db:80`)])).rejects.toThrow('the port is in use')
+    expect(world.forwards.list()).toEqual([])
+    expect(world.events).toEqual(['opened', 'closed'])
+    expect((await world.open(free)).listen).toEqual(listen)
+  })
+
   it('ends connections with the host, says so once, and serves again', async () => {
     world = new World()
     const port = await world.server(echo)
-    const { id, listen } = await world.forwards.open({ host: 'm1', spec: parsePlainForward(`${port}:${port}`) })
+    const { id, listen } = await world.open({ host: 'm1', spec: parsePlainForward(`${port}:${port}`) })
     await over(world.client(listen.port))
     world.connect()
     const client = world.client(listen.port)
@@ -156,7 +172,7 @@ describe('forwards', () => {
   it('leads connections that arrive at a host only to what was asked for, and not too many', async () => {
     world = new World()
     const port = await world.server((socket) => socket.write('here'))
-    await world.forwards.open({ host: 'm1', spec: parseRemoteForward(`0:127.0.0.1:${port}`) })
+    await world.open({ host: 'm1', spec: parseRemoteForward(`0:127.0.0.1:${port}`) })
     expect(world.asked).toEqual([])
     world.connect()
     await waitUntil(() => world.events.includes('served'), 'the host to listen')
@@ -177,7 +193,7 @@ describe('forwards', () => {
     world = new World()
     world.connect()
     const port = await world.server(echo)
-    const { listen } = await world.forwards.open({
+    const { listen } = await world.open({
       host: 'm1',
       spec: { kind: 'dynamic', listen: { address: '127.0.0.1', port }, isExact: false },
     })
@@ -208,7 +224,7 @@ describe('forwards', () => {
     world.connect()
     // Nothing listens on port 1.
     const spec = parsePlainForward(`${await world.server(() => {})}:1`)
-    const { listen } = await world.forwards.open({ host: 'm1', spec, title: 'Jupyter' })
+    const { listen } = await world.open({ host: 'm1', spec, title: 'Jupyter' })
     for (const _ of [1, 2]) await over(world.client(listen.port))
     expect(world.events.filter((words) => words.startsWith('trouble'))).toEqual([
       expect.stringContaining('ECONNREFUSED'),
