@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 /** One fills the table of clusters of all screens, the others have modules of their own in place of some that all load. */
 const ALONE = [
+  'test/unit/cli/console/console-ray.test.ts',
   'test/unit/terminal/hostile.test.ts',
   'test/unit/terminal/xterm-internals.test.ts',
   'test/unit/ui/compositor/frame-encoder.test.ts',
