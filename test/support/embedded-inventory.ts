@@ -25,6 +25,7 @@ export function writeEmbeddedInventory(hosts: EmbeddedHosts, declared: readonly 
   return {
     file,
     environment: { HOME: directory, PATH: `${directory}:${process.env.PATH}` },
-    [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }),
+    // A program that just ends may still write its compiled code.
+    [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 }),
   }
 }
