@@ -43,16 +43,17 @@ def fail(why, code=1):
     with lock:
         if state["code"]:
             return
+        where = " on " + hosts[rank] if len(hosts) == size else ""
+        why = "rank %d%s: %s" % (rank, where, why[:300])
+        print("muster:", why, file=sys.stderr, flush=True)
+        try:
+            with open(env["MUSTER_WHY"], "a") as file:
+                if file.tell() == 0:
+                    file.write(why + "\\n")
+        except (KeyError, OSError):
+            pass
+        # Last: the main thread ends the program as soon as there is a code.
         state["code"] = code
-    where = " on " + hosts[rank] if len(hosts) == size else ""
-    why = "rank %d%s: %s" % (rank, where, why[:300])
-    print("muster:", why, file=sys.stderr, flush=True)
-    try:
-        with open(env["MUSTER_WHY"], "a") as file:
-            if file.tell() == 0:
-                file.write(why + "\\n")
-    except (KeyError, OSError):
-        pass
     stop()
 
 def stop(number=signal.SIGTERM):

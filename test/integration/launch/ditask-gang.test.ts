@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { ditaskInGang } from '../../../../src/scheduler/launch/ditask-gang.ts'
+import { ditaskInGang } from '../../../src/scheduler/launch/ditask-gang.ts'
 
 const request = { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 }
 const place = mkdtempSync(join(tmpdir(), 'muster-ditask-'))
