@@ -54,7 +54,7 @@ export function differsIn(gang: LaunchedGang, fact: string, title: string): stri
 /** Seconds for a connection within the gang, and for the host that waits for it. */
 const REACH_S = 4
 const LISTEN_S = 12
-/** As long nobody may listen: a scheduler that takes over has to start, and to ask the host again. */
+/** Seconds that a refused connection is tried again: a scheduler that takes over has to start, and to ask the host to listen again. */
 const REFUSED_S = 10
 
 /**
