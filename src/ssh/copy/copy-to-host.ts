@@ -66,14 +66,14 @@ export class HostCopy {
     const { destination, host, isDryRun, shared } = this.#task
     const path = withoutDash(destination.replace(/^~(?=\/|$)/, '.').replace(/(?<=.)\/+$/, ''))
     const kind = (await this.#remote.call('D', path)) as DestinationKind
-    const joined = isDryRun ? undefined : await shared?.join(host, this.#remote, path, kind)
+    const joined = isDryRun ? undefined : await shared?.join(this.#remote, path, kind)
     this.#target = joined?.target
     // For all hosts that share it, the destination is what it was before the first of them wrote.
     const { roots, base, isMissing } = await this.#findRoots(path, this.#target?.kind ?? kind)
     this.#roots = roots
     if (joined === undefined) return await this.#copy(base, isMissing)
     const claim = async (file: CopySource) => (await this.#inspect(this.#pathOf(file), 'yes')).partialBytes
-    await joined.target.write(joined.suffix, { host, remote: this.#remote, claim }, async (isFirst) => {
+    await joined.target.write({ ...joined, host, remote: this.#remote, claim }, async (isFirst) => {
       if (!isFirst) await this.#remote.call('R', parentOf(base), base)
       await this.#copy(base, isMissing)
     })

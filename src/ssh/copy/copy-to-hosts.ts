@@ -53,9 +53,9 @@ export async function copyToHosts(
       : new SharedTargets({
           hosts,
           clock,
-          onShared: (host, { writer, directory }) => {
+          onShared: (host, writer) => {
             chain?.exclude(host)
-            wires.onEvent({ type: 'shared', host, with: writer, path: directory })
+            wires.onEvent({ type: 'shared', host, with: writer.host, path: writer.directory })
           },
         })
   const onEvent = (event: CopyEvent) => {

@@ -11,11 +11,21 @@ export type DestinationKind = 'directory' | 'other' | 'none'
 export type SharedTargetsOptions = {
   readonly hosts: readonly string[]
   readonly clock: Clock
-  onShared(host: string, target: SharedTarget): void
+  /** `host` checks what `writer` writes. */
+  onShared(host: string, writer: Member): void
+}
+
+/** What a host learns about its destination. */
+type Place = {
+  readonly target: SharedTarget
+  /** How the names of its partial files end. */
+  readonly suffix: string
+  /** The nearest existing directory, by its path on this host; printable. */
+  readonly directory: string
 }
 
 /** One of the hosts that share a target. */
-type Member = {
+type Member = Pick<Place, 'suffix' | 'directory'> & {
   readonly host: string
   readonly remote: RemoteFiles
   /** Takes over the partial file that a dead process of this host left; resolves with its size in bytes. */
@@ -44,21 +54,12 @@ export class SharedTargets {
     return this.#everyone.promise
   }
 
-  /**
-   * `kind`: what the host saw at `path` before it wrote anything. `suffix` of the result: how the names of its partial files end.
-   * @throws RemoteRefusal, RemoteLost
-   */
-  async join(
-    host: string,
-    remote: RemoteFiles,
-    path: BytePath,
-    kind: DestinationKind,
-  ): Promise<{ readonly target: SharedTarget; readonly suffix: string }> {
+  /** `kind`: what the host saw at `path` before it wrote anything. @throws RemoteRefusal, RemoteLost */
+  async join(remote: RemoteFiles, path: BytePath, kind: DestinationKind): Promise<Place> {
     const name = newProofName()
     const answer = await remote.call('H', path, name)
     const [, length = '0', suffix = '', directory = ''] = /^(\d+) (\S+) (.*)$/s.exec(answer) ?? []
-    const target = new SharedTarget(this, { writer: host, directory: showPath(directory), kind })
-    const own = { name, rest: restOf(path, length), target }
+    const own = { name, rest: restOf(path, length), target: new SharedTarget(this, kind) }
     const before = [...this.#proofs]
     this.#proofs.push(own)
     const seen = before.length === 0 ? '' : await remote.call('J', path, ...before.map((proof) => proof.name))
@@ -69,13 +70,14 @@ export class SharedTargets {
       }),
     )
     const first = before.find((proof) => rests.get(proof.name) === proof.rest)
-    if (first !== undefined) {
-      own.target = first.target
-      this.#options.onShared(host, own.target)
-    }
+    if (first !== undefined) own.target = first.target
     // The proof file of a follower is removed at once, the others when all hosts have looked.
     void (first === undefined ? this.everyone : Promise.resolve()).then(() => remote.call('Q')).catch(() => {})
-    return { target: own.target, suffix }
+    return { target: own.target, suffix, directory: showPath(directory) }
+  }
+
+  handleShared(host: string, writer: Member): void {
+    this.#options.onShared(host, writer)
   }
 
   /** The host is a member of its target, or has ended. */
@@ -98,34 +100,30 @@ function restOf(path: BytePath, length: string): BytePath {
 }
 
 export class SharedTarget {
-  /** The first host that writes. */
-  readonly writer: string
-  /** The nearest existing directory, by its path on the writer; printable. */
-  readonly directory: string
-  /** What the writer saw at the destination before it wrote anything. */
+  /** What was at the destination before any host wrote there. */
   readonly kind: DestinationKind
   readonly #targets: SharedTargets
   /** By the names of their machines. */
-  readonly #members = new Map<string, Member & { readonly suffix: string }>()
+  readonly #members = new Map<string, Member>()
+  /** The first host that writes. */
+  #writer: Member | undefined
   #writing: Promise<void> | undefined
-  #isUntouched = true
   #isWritten = false
 
-  constructor(targets: SharedTargets, own: Pick<SharedTarget, 'writer' | 'directory' | 'kind'>) {
+  constructor(targets: SharedTargets, kind: DestinationKind) {
     this.#targets = targets
-    this.writer = own.writer
-    this.directory = own.directory
-    this.kind = own.kind
+    this.kind = kind
   }
 
   /** One member at a time until one has finished, then all others at once. `isFirst`: nothing was written. Rejects as `work` does. */
-  async write(suffix: string, member: Member, work: (isFirst: boolean) => Promise<void>): Promise<void> {
-    this.#members.set(nodeOf(suffix), { ...member, suffix })
+  async write(member: Member, work: (isFirst: boolean) => Promise<void>): Promise<void> {
+    this.#members.set(nodeOf(member.suffix), member)
     this.#targets.handleArrival(member.host)
+    this.#writer ??= member
+    if (this.#writer !== member) this.#targets.handleShared(member.host, this.#writer)
     while (!this.#isWritten && this.#writing !== undefined) await member.remote.orLost(this.#writing)
     if (this.#isWritten) return await work(false)
-    const writing = work(this.#isUntouched)
-    this.#isUntouched = false
+    const writing = work(this.#writer === member)
     this.#writing = writing.then(
       () => {
         this.#isWritten = true
