@@ -9,7 +9,6 @@ import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, readBoundedSync, TOO_LARGE } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
 import type { Host } from './host.ts'
-import { parseHostsYaml } from './hosts-yaml.ts'
 import type { Section } from './hosts-yaml-schema.ts'
 import { type Inventory, inventoryFromTarget, resolveTarget, type Selection, type TargetOptions } from './inventory.ts'
 import { nearestWord } from './nearest-word.ts'
@@ -68,6 +67,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
       hint: 'Check the path, its permissions, and what it holds.',
     })
   }
+  const { parseHostsYaml } = await import('./hosts-yaml.ts')
   return { ...parseHostsYaml(text, shown, await source.sections()), file: path }
 }
 

@@ -11,14 +11,12 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { createFleet, type Fleet } from '../../ssh/create-fleet.ts'
 import { CredentialBroker } from '../../ssh/credential-broker.ts'
 import { createHostKeyVerifier } from '../../ssh/known-hosts/verifier.ts'
-import { createLocalTransport } from '../../ssh/local/local-transport.ts'
-import { createOpensshTransport } from '../../ssh/openssh/openssh-transport.ts'
+import { lazyTransport } from '../../ssh/lazy-transport.ts'
 import { keeperDirectory } from '../../ssh/persist/keeper-directory.ts'
 import { createPersistTransport } from '../../ssh/persist/persist-transport.ts'
 import type { CredentialAsker, CredentialDialog, HostKeyReviewer, HostKeyVerifier } from '../../ssh/questions.ts'
-import { createSsh2Transport } from '../../ssh/ssh2/transport.ts'
 import type { Transport } from '../../ssh/transport.ts'
-import { spawnLocalPty } from '../../terminal/local-pty.ts'
+import type { spawnLocalPty } from '../../terminal/local-pty.ts'
 import { ownCommand } from '../command-line/own-command.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { TtyDialog } from './tty-dialog.ts'
@@ -44,14 +42,21 @@ export type WiresOptions = {
 }
 
 export function createWires({ dialog, reviewer, environment, persist, onWarning }: WiresOptions): Wires {
-  const openssh = createOpensshTransport({ spawnPty: spawnLocalPty, environment, ...(reviewer ? { reviewer } : {}) })
+  const openssh = lazyTransport(async () => {
+    const { createOpensshTransport } = await import('../../ssh/openssh/openssh-transport.ts')
+    return createOpensshTransport({ spawnPty: await loadPtys(), environment, ...(reviewer ? { reviewer } : {}) })
+  })
   const credentials = new CredentialBroker({ dialog, formatHosts: foldHostSet })
-  const kept = createKeptTransport({ direct: createSsh2Transport(), persist, environment, onWarning })
+  const ssh2 = lazyTransport(async () => (await import('../../ssh/ssh2/transport.ts')).createSsh2Transport())
+  const kept = createKeptTransport({ direct: ssh2, persist, environment, onWarning })
   return {
     transports: {
       ssh2: followAgent(kept, environment),
       openssh: followAgent(openssh, environment),
-      local: createLocalTransport({ spawnPty: spawnLocalPty, environment }),
+      local: lazyTransport(async () => {
+        const { createLocalTransport } = await import('../../ssh/local/local-transport.ts')
+        return createLocalTransport({ spawnPty: await loadPtys(), environment })
+      }),
     },
     hostKeys: createHostKeyVerifier({ ...(reviewer ? { reviewer } : {}), onWarning }),
     credentials,
@@ -62,6 +67,8 @@ export function createWires({ dialog, reviewer, environment, persist, onWarning 
     },
   }
 }
+
+const loadPtys = async (): Promise<typeof spawnLocalPty> => (await import('../../terminal/local-pty.ts')).spawnLocalPty
 
 /** After an attach from another login, the agent of that login is used; the agent of the first one may no longer run. */
 export function followAgent(transport: Transport, environment: WiresOptions['environment']): Transport {

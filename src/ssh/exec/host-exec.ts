@@ -76,8 +76,11 @@ const BEAT_MS = 15_000
 const BEATS_MISSED = 3
 /** Over those of others: the beats of two commands do not come at the same time, and each end takes its grace. */
 const LAST_BEATS_MORE = 2
-/** Shorter commands are not worth watching the link for: until then only a broken connection ends them. */
-const FIRST_BEAT_MS = 20
+/**
+ * Shorter commands are not worth watching the link for, which takes two programs on the host: until then only a broken
+ * connection ends them.
+ */
+const FIRST_BEAT_MS = 1_000
 /** For the remote side to end everything, over its own grace. */
 const STOP_LIMIT_MS = GRACE_MS + 3_000
 /** How often to check whether a full channel has room again. */
