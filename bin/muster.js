@@ -10,6 +10,6 @@ if (major < 22 || (major === 22 && minor < 13)) {
 } else {
   void import('../dist/compile-cache.js').then(({ keepCompiledCode }) => {
     keepCompiledCode()
-    return import('../dist/main.js')
+    return process.argv[2] === 'run' ? import('../dist/run.js') : import('../dist/main.js')
   })
 }

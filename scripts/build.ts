@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { build, type Plugin } from 'esbuild'
+import { type BuildOptions, build, type Plugin } from 'esbuild'
 import { writeManPages } from './generate-man.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -55,13 +55,11 @@ const NAMED_WIDGETS: Plugin = {
 export async function bundle(root: string, directory: string, entries: readonly string[] = []): Promise<void> {
   rmSync(directory, { recursive: true, force: true })
   mkdirSync(directory, { recursive: true })
-  const { metafile } = await build({
+  const options: BuildOptions & { readonly metafile: true } = {
     absWorkingDir: root,
-    entryPoints: ['main.ts', 'compile-cache.ts', ...entries].map((entry) => join(root, 'src', entry)),
     outbase: join(root, 'src'),
     outdir: directory,
     bundle: true,
-    splitting: true,
     format: 'esm',
     platform: 'node',
     target: 'node22.13',
@@ -82,9 +80,20 @@ export async function bundle(root: string, directory: string, entries: readonly 
     logLevel: 'warning',
     // `main.ts` assigns NODE_ENV for a run from the sources.
     logOverride: { 'require-resolve-not-external': 'silent', 'assign-to-define': 'silent' },
+  }
+  const sourceOf = (entry: string) => join(root, 'src', entry)
+  const whole = await build({ ...options, entryPoints: ['main.ts', ...entries].map(sourceOf), splitting: true })
+  // Finding and reading a hundred files takes longer than a short command: what it needs is one file.
+  const single = await build({
+    ...options,
+    entryPoints: ['compile-cache.ts', 'run.ts'].map(sourceOf),
+    splitting: false,
   })
-  for (const path of Object.keys(metafile.outputs)) if (path.endsWith('.js')) escapeNonAscii(resolve(root, path))
-  const bundled = packagesIn(Object.keys(metafile.inputs), root)
+  const metafiles = [whole.metafile, single.metafile]
+  for (const path of metafiles.flatMap(({ outputs }) => Object.keys(outputs)))
+    if (path.endsWith('.js')) escapeNonAscii(resolve(root, path))
+  const inputs = metafiles.flatMap((metafile) => Object.keys(metafile.inputs))
+  const bundled = packagesIn(inputs, root)
   writeFileSync(join(directory, 'LICENSES.txt'), bundled.map(licenseOf).join('\n\n'))
   writeFileSync(join(directory, 'sbom.cdx.json'), await billOfMaterials(bundled, root))
 }

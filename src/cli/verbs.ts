@@ -7,6 +7,7 @@ import { LAUNCHERS } from '../scheduler/launch/launchers.ts'
 import { FRAMEWORKS } from '../scheduler/plans/frameworks.ts'
 import { AREAS } from './bring-up/areas.ts'
 import type { Effect, OptionGroup, Verb, VerbCode, VerbGroup, VerbTable } from './command-line/verb.ts'
+import { RUN } from './run/entry.ts'
 import type { OutputSchema } from './schemas/shape.ts'
 
 const entryFor =
@@ -158,12 +159,7 @@ export const CONSOLE = console(
 )
 
 export const VERBS: VerbTable = {
-  run: changes(
-    'run a command on every host of the target',
-    CHANGE,
-    () => import('./run/run.ts'),
-    printed(() => import('./schemas/run.ts'), 'run'),
-  ),
+  run: RUN,
   copy: changes('copy files and directories to every host of the target', HOSTS, one(copies, 'copy'), COPIES),
   fetch: changes('fetch files and directories from every host of the target', HOSTS, one(copies, 'fetch'), COPIES),
   forward: changes('forward ports of hosts to this machine, and back', HOSTS, () => import('./forward/forward.ts'), {

@@ -62,7 +62,7 @@ describe('the packaged program', () => {
 
   it('loads each of its files, such as the charts, which only some screens need', { timeout: LIMIT_MS }, async () => {
     // Ink's development tools are never asked for.
-    const files = readdirSync(join(directory, 'dist')).filter((name) => /^(?!main|devtools-).*\.js$/.test(name))
+    const files = readdirSync(join(directory, 'dist')).filter((name) => /^(?!main|run\.|devtools-).*\.js$/.test(name))
     expect(files.length).toBeGreaterThan(50)
     const script = `for (const file of ${JSON.stringify(files)})
       await import('./dist/' + file).catch((error) => console.log(file, error.message))
@@ -77,6 +77,18 @@ describe('the packaged program', () => {
     const { stdout } = await muster('run', 'all', '--fold', '--', 'echo hello')
     expect(stdout).toContain('hello')
     expect(stdout).toContain('(2)')
+  })
+
+  it('runs a command with one file of its code', { timeout: LIMIT_MS }, async () => {
+    const alone = join(directory, 'alone')
+    mkdirSync(alone)
+    symlinkSync(join(directory, 'node_modules'), join(alone, 'node_modules'))
+    for (const name of ['bin', 'package.json', 'hosts.yaml', 'dist/compile-cache.js', 'dist/run.js'])
+      cpSync(join(directory, name), join(alone, name), { recursive: true })
+    const words = [join(alone, 'bin/muster.js'), 'run', 'all', '--', 'echo hello']
+    const env = { PATH: process.env.PATH, HOME: directory, XDG_RUNTIME_DIR: directory }
+    const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: alone, env })
+    expect(stdout.split('\n').sort()).toEqual(['', 'here: hello', 'too: hello'])
   })
 
   it('does nothing if stdout is closed, and says so', { timeout: LIMIT_MS }, async () => {

@@ -13,11 +13,16 @@ export class VerbTree {
   readonly #helps = new Map<Command, string>()
   readonly #call: CallVerb
 
-  /** `root`: what `muster` does without a verb. */
-  constructor(root: Verb, verbs: VerbTable, { stdout, stderr }: Pick<CliContext, 'stdout' | 'stderr'>, call: CallVerb) {
+  /** `root`: what `muster` does without a verb; undefined: it is only called with one. */
+  constructor(
+    root: Verb | undefined,
+    verbs: VerbTable,
+    { stdout, stderr }: Pick<CliContext, 'stdout' | 'stderr'>,
+    call: CallVerb,
+  ) {
     this.#call = call
     this.program
-      .description(root.summary)
+      .description(root?.summary ?? '')
       .helpOption('-h, --help', 'show this help')
       .helpCommand(false)
       .showHelpAfterError('Run: muster --help')
@@ -33,7 +38,7 @@ export class VerbTree {
         styleTitle: (title) => (title === 'Global Options:' ? 'Shared options:' : title),
       })
     addSharedOptions(this.program)
-    this.#entries.set(this.program, root)
+    if (root !== undefined) this.#entries.set(this.program, root)
     this.#grow(this.program, verbs)
   }
 

@@ -1,0 +1,216 @@
+/** From arguments to one verb, and from what it did to an exit code. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { CommanderError, InvalidArgumentError } from 'commander'
+import { defined } from '../../base/defined.ts'
+import { type ErrorCode, MusterError, messageOf } from '../../base/errors.ts'
+import { packageRoot } from '../../base/package-root.ts'
+import { printable } from '../../base/printable.ts'
+import { nearestWord } from '../../inventory/nearest-word.ts'
+import { describeError } from './describe-error.ts'
+import { selectionOf, splitJsonFields } from './json-fields.ts'
+import { applyEnvironment, declares, environmentValue, isPaged, refuseIneffective, TAKES_A_VALUE } from './options.ts'
+import { pathOf, VerbTree } from './tree.ts'
+import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './verb.ts'
+
+/** What can be called: `root` is what `muster` does without a verb. */
+export type Callable = { readonly root?: Verb; readonly verbs: VerbTable }
+
+/** Runs one verb. Never throws; what went wrong is on stderr. */
+export async function runVerbs(callable: Callable, args: readonly string[], context: CliContext): Promise<number> {
+  return await reportOutputErrors(context, () => runVerb(callable, args, context))
+}
+
+/** Says on stderr that stdout could not be written, which is not a success. */
+export async function reportOutputErrors(
+  { stdout, stderr }: Pick<CliContext, 'stdout' | 'stderr'>,
+  run: () => Promise<number>,
+): Promise<number> {
+  let trouble: NodeJS.ErrnoException | undefined
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    trouble ??= error
+  })
+  stderr.on('error', () => {})
+  const code = await run()
+  // Streams report errors of what was just written a moment later.
+  await new Promise(setImmediate)
+  // A reader that has seen enough, as `head` does, is no error.
+  if (trouble === undefined || trouble.code === 'EPIPE') return code
+  stderr.write(`muster: cannot write to stdout: ${printable(messageOf(trouble))}\n`)
+  return code === EXIT.ok ? EXIT.failed : code
+}
+
+async function runVerb({ root, verbs }: Callable, given: readonly string[], context: CliContext): Promise<number> {
+  let args: readonly string[]
+  try {
+    args = helpAsOption(splitJsonFields(given), verbs)
+  } catch (error) {
+    return explain(error, context)
+  }
+  using limit = new TimeLimit(context)
+  let exitCode: number = EXIT.ok
+  let called: Verb | undefined
+  const tree = new VerbTree(root, verbs, context, async (command, verb, { run }) => {
+    called = verb
+    applyEnvironment(command, verb, context.environment)
+    const given = command.optsWithGlobals<GlobalOptions>()
+    const options = given.jsonFields === undefined ? given : { ...given, json: true }
+    refuseIneffective(command, verb, command === tree.program ? 'the console' : `\`muster ${pathOf(command)}\``)
+    if (options.timeout !== undefined && !declares(command, '--timeout')) limit.begin(options.timeout)
+    const { jsonFields } = options
+    const schema = jsonFields === undefined ? undefined : await verb.output?.()
+    const ownContext: CliContext = {
+      ...limit.context,
+      isQuiet: options.quiet === true,
+      selection: schema && selectionOf(jsonFields ?? '', schema),
+    }
+    const isOnTerminal = context.stdout.isTTY === true && isPaged(verb, options)
+    const paged = isOnTerminal ? (await import('../output/pager.ts')).openPager(options, context) : undefined
+    const verbContext = paged === undefined ? ownContext : { ...ownContext, stdout: paged }
+    try {
+      exitCode = await run(...([...command.processedArgs, options, verbContext] as never[]))
+    } finally {
+      // Reading takes as long as it takes.
+      limit[Symbol.dispose]()
+      await paged?.finish()
+    }
+  })
+  const { program } = tree
+  const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as { version: string }
+  program.version(version, '-V, --version', 'print the version')
+  const [first = ''] = wordsOf(args).map(([, word]) => word)
+  try {
+    const isForVersion = args[0] === '--version' || args[0] === '-V'
+    if (!isForVersion && !Object.hasOwn(verbs, first)) {
+      await refuseMistypedVerb(args, verbs, context)
+      await tree.load(program)
+    }
+    await program.parseAsync(args, { from: 'user' })
+    if (!limit.isOver || exitCode !== EXIT.interrupted) return exitCode
+  } catch (error) {
+    if (!limit.isOver) return explain(error, context)
+  }
+  context.stderr.write(`muster: stopped after ${program.opts<GlobalOptions>().timeout} s (--timeout)\n`)
+  return called?.effect === 'plans' ? EXIT.incomplete : EXIT.failed
+}
+
+/** The words that are neither options nor their values, each with its index. */
+function wordsOf(args: readonly string[]): readonly (readonly [index: number, word: string])[] {
+  return args.flatMap((arg, index) =>
+    arg.startsWith('-') || TAKES_A_VALUE.has(args[index - 1] ?? '') ? [] : [[index, arg] as const],
+  )
+}
+
+/** A name with digits, as hosts have them, is no misspelt verb: nfs1, ray2. */
+const PLAIN_WORD = /^[a-z]+(?:-[a-z]+)*$/i
+
+/** @throws MusterError `usage` for words that are unlikely to be hosts */
+async function refuseMistypedVerb(args: readonly string[], verbs: VerbTable, context: CliContext): Promise<void> {
+  const words = wordsOf(args).map(([, word]) => word)
+  const [first = '', second = ''] = words
+  const meant = PLAIN_WORD.test(first) ? nearestWord(first, shownVerbs(verbs)) : undefined
+  const group = verbs[meant ?? '']
+  const isSubVerb = group !== undefined && 'verbs' in group && Object.hasOwn(group.verbs, second)
+  if (meant !== undefined && (isSubVerb || !(await isNamed(first, args, context))))
+    throw new MusterError('usage', `unknown command: ${first}; did you mean muster ${meant}?`, {
+      hint: `A machine of that name is written as user@${first} or ${first}:22.`,
+    })
+  if (args.includes('--'))
+    throw new MusterError('usage', 'the console runs no command', { hint: 'Run: muster run TARGET -- COMMAND' })
+}
+
+/** Whether hosts.yaml, ssh_config or /etc/hosts names it. */
+async function isNamed(word: string, args: readonly string[], context: CliContext): Promise<boolean> {
+  const { isDeclared } = await import('../../inventory/load-inventory.ts')
+  const { inventorySource } = await import('../connect/endpoints.ts')
+  const at = args.findIndex((arg) => arg === '--hosts' || arg.startsWith('--hosts='))
+  const given = args[at]?.startsWith('--hosts=') ? args[at].slice('--hosts='.length) : args[at + 1]
+  const hosts = at < 0 ? environmentValue('--hosts', context.environment) : given
+  return await isDeclared(word, inventorySource(defined({ hosts }), context))
+}
+
+/**
+ * `help job submit` and `job help submit` mean `job submit --help`.
+ * @throws MusterError `usage` for a verb that does not exist
+ */
+function helpAsOption(args: readonly string[], verbs: VerbTable): readonly string[] {
+  let table = verbs
+  let path = 'muster'
+  let help: number | undefined
+  for (const [index, word] of wordsOf(args)) {
+    if (word === 'help') {
+      help ??= index
+      continue
+    }
+    const entry = Object.hasOwn(table, word) ? table[word] : undefined
+    if (entry === undefined && help !== undefined) {
+      const meant = nearestWord(word, shownVerbs(table))
+      const hint = meant === undefined ? `Run: ${path} --help` : `Did you mean ${path} ${meant}?`
+      throw new MusterError('usage', `unknown command: ${printable(word)}`, { hint })
+    }
+    if (entry === undefined || !('verbs' in entry)) break
+    table = entry.verbs
+    path += ` ${word}`
+  }
+  return help === undefined ? args : [...args.toSpliced(help, 1), '--help']
+}
+
+const shownVerbs = (verbs: VerbTable): readonly string[] =>
+  Object.entries(verbs).flatMap(([name, entry]) => ('isHidden' in entry ? [] : [name]))
+
+function explain(error: unknown, { signal, stderr }: CliContext): number {
+  // Commander has not printed what a verb finds wrong with an argument.
+  if (error instanceof InvalidArgumentError) {
+    stderr.write(`muster: ${printable(error.message)}\n`)
+    return EXIT.usage
+  }
+  // Commander has printed its own message; asking for help or the version is no error.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+  // What a signal interrupts fails in many ways; the user knows why.
+  if (signal.aborted) {
+    stderr.write('muster: stopped\n')
+    return EXIT.interrupted
+  }
+  stderr.write(describeError(error))
+  return exitCodeOf(error)
+}
+
+const CODES: Readonly<Record<ErrorCode, number>> = {
+  usage: EXIT.usage,
+  configuration: EXIT.configuration,
+  unreachable: EXIT.unreachable,
+  refused: EXIT.unreachable,
+  interrupted: EXIT.interrupted,
+  internal: EXIT.failed,
+}
+
+export function exitCodeOf(error: unknown): number {
+  return error instanceof MusterError ? CODES[error.code] : EXIT.failed
+}
+
+export class TimeLimit implements Disposable {
+  readonly #over = new AbortController()
+  readonly #stopped: AbortSignal
+  #timer: NodeJS.Timeout | undefined
+  /** For the verb. */
+  readonly context: CliContext
+
+  constructor(context: CliContext) {
+    this.#stopped = context.signal
+    this.context = { ...context, signal: AbortSignal.any([context.signal, this.#over.signal]) }
+  }
+
+  begin(seconds: number): void {
+    this.#timer = setTimeout(() => {
+      if (!this.#stopped.aborted) this.#over.abort()
+    }, seconds * 1000)
+  }
+
+  get isOver(): boolean {
+    return this.#over.signal.aborted
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer)
+  }
+}
