@@ -14,6 +14,7 @@ import { parseRankEnd, RANK_PROGRAM, type RankEnd, type UpClock, WHY_FUNCTION } 
 import { CHECKPOINT, formatCheckpoint } from './checkpoint.ts'
 import { type BundleEnd, type BundleTimes, ENDED_SILENTLY, REBOOTED, type SeenBundle } from './job.ts'
 import { parseLeft } from './left-running.ts'
+import { HELPER_FUNCTIONS, WITHOUT_HELPER } from './start-helper.ts'
 
 export type BundleOrder =
   | { readonly kind: 'start'; readonly key: string; readonly run: BundleRun }
@@ -83,9 +84,9 @@ e=$(mkdir -p "$b" 2>&1) && cd "$b" || { say "trouble $b cannot be used\${e:+: \$
 command -v setsid >/dev/null || { say "trouble setsid is missing (util-linux)"; exit 0; }
 boot=none; read -r boot </proc/sys/kernel/random/boot_id
 full= scanned= room=.room.$boot line=$$.${pipe}
-lib='${END_FUNCTIONS}'
+lib='${END_FUNCTIONS}' rest='${REST}'
 eval "$lib"
-${END_BUNDLE}facts() {
+${END_BUNDLE}${HELPER_FUNCTIONS}facts() {
   while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
   say "host $(nproc) $v"
   { printf %131072s '' >$room && rm -f $room; } 2>/dev/null || unwritable
@@ -126,7 +127,7 @@ ask() {
   {
     { printf '%s\\n' "$3" | timeout ${QUESTION_S} sh 2>"$a.err" || unanswered $?; } |
       while IFS= read -r l; do [ \${#l} -gt ${MOST_FACT} ] || printf '%s\\n' "${NOTICE}$1 said $l" >&3; done
-  } </dev/null >/dev/null 2>&1 &
+  } </dev/null >/dev/null 2>&1 ${WITHOUT_HELPER} &
 }
 heard() {
   n=0; [ ! -f "$1/heard.$line" ] || read -r n <"$1/heard.$line"
@@ -153,15 +154,17 @@ gone() {
   swept_away "$1" || { say "$1 said failed gone"; say "$1 begun"; return; }
   last "$1" "gone\${left:+ left=$left}"
 }
+make() { mkdir -p "$@" 2>/dev/null || unwritable; }
 start() {
   [ -e "$1/claim" ] && { check "$1"; return; }
-  r=$1/run.$boot.$$.$round
   [ -z "$full" ] || { unable "$1"; return; }
-  { printf %s "$lib" "$2" >"$r"; } 2>/dev/null || { unwritable; unable "$1"; return; }
-  setsid sh "$r" "$1" "$mask" </dev/null >/dev/null 2>&1 &
+  r=run.$boot.$$.$round
+  helped && { hand_over "$1" $r "$2" && return; make "$1"; }
+  { printf %s "$2" "$lib" "$rest" >"$1/$r"; } 2>/dev/null || { unwritable; unable "$1"; return; }
+  setsid sh "$1/$r" "$1" "$mask" </dev/null >/dev/null 2>&1 ${WITHOUT_HELPER} &
 }
 unable() {
-  (set -C; : >"$1/claim") 2>/dev/null || return
+  mkdir -p "$1"; (set -C; : >"$1/claim") 2>/dev/null || return
   true >"$1/code.unable"; true >"$1/exit"; say "$1 exit unable"
 }
 stop() {
@@ -172,19 +175,19 @@ stop() {
   check "$1"
 }
 trap exit HUP INT TERM PIPE
-f=.line.$$.${pipe}; rm -f $f $room 2>/dev/null
+f=.line.$line; rm -f $f $room 2>/dev/null
 reader=
 trap 'leave 2>/dev/null' EXIT
-if mkfifo $f; then
+if mkfifo $f $f.starts $f.answers; then
   while IFS= read -r l; do say "$l"; done <$f &
   reader=$!
-  exec 3>$f; rm -f $f
+  exec 3>$f; hire $f.starts $f.answers 2>/dev/null; rm -f $f $f.*
 else exec 3>/dev/null
 fi
 leave() {
   [ -z "$reader" ] || { kill $reader; wait $reader; }
   # Over NFS a file that is open keeps its directory from being empty.
-  exec 3>&-
+  exec 3>&-; dismiss
   # Where nothing ran, or all of it was removed, nothing stays.
   cd / && rmdir "$b" "\${b%/*}"
 }
@@ -210,7 +213,7 @@ export function formatRound({ number, orders, wantsFacts, besides }: Round): str
     `round=${number}; up`,
     ...(wantsFacts ? ['facts'] : []),
     // One process makes all directories: processes are what makes starts slow.
-    ...(started.length === 0 ? [] : [`mkdir -p ${started.join(' ')} 2>/dev/null || unwritable`]),
+    ...(started.length === 0 ? [] : [`helped || make ${started.join(' ')}`]),
     ...orders.map(formatOrder),
     ...(besides === '' ? [] : [`( ${besides} )`]),
     `say ${shellQuote(endLine(number))}`,
@@ -257,7 +260,8 @@ echo "$$ $o \${20} $v" >id || { true >code.unable; true >exit; echo "${NOTICE}$k
 ${isGrouped ? GROUP : ''}${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u at=$v" >&3
 ${isLaunched ? SAY : ''}( ${isGrouped ? ENTER_GROUP : ''}umask $m; ${variables.join('')}${formatCheckpoint(environment[CHECKPOINT])}export ${MARK}=${key}; ${go} && exec sh -c ${shellQuote(command)} ) >>out 2>>err </dev/null 3>&-${isLaunched ? ' 9>&-' : ''}
 c=$?; w=; read -r w x </proc/uptime
-${isLaunched ? TELL_FAILED : ''}p=$$; rest; f=${isLaunched ? SAID : ''}
+${isLaunched ? TELL_FAILED : ''}finish() {
+f=${isLaunched ? SAID : ''}
 ${isGrouped ? KILL_GROUP : ''}case $c in 129|137|143)
   read -r i </proc/1/comm
   [ "$i" = systemd ] && i=$(systemctl is-system-running 2>/dev/null)
@@ -266,7 +270,9 @@ esac
 left=\${left:+ left=$left}
 echo "$c$f at=$v to=$w$left boot=$o" >exit || { true >code.$c; f=' unwritten'; }
 echo "${NOTICE}$k exit $c$f at=$v to=$w$left" >&3
-${isGrouped ? REMOVE_GROUP : ''}`
+${isGrouped ? REMOVE_GROUP : ''}exit
+}
+${isGrouped ? '' : 'for f in term.*; do [ -e "$f" ] || finish; done\n'}`
 }
 
 /** The host's uptime from the line `up SECONDS`. */
@@ -547,6 +553,10 @@ rest() {
   r=\${r#again} r=\${r#[01]}
   [ -z "$launched" ] || name_left
 } 2>/dev/null
+`
+
+/** What follows these functions in the program of a bundle. One that nobody stops does not read as far. */
+const REST = `p=$$; rest; finish
 `
 
 /**

@@ -6,6 +6,7 @@ import { JOBS_DIRECTORY, type LeftSearch } from '../../base/left.ts'
 import { PROOF_FILE } from '../../base/proof-file.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { STUDIES_DIRECTORY } from './checkpoint.ts'
+import { WITHOUT_HELPER } from './start-helper.ts'
 
 /** Another queue's are left alone until they have not changed for this long. */
 const OTHERS_DAYS = 30
@@ -191,5 +192,5 @@ export function formatDetachedClean(
   own: Parameters<typeof formatCleanProgram>[1],
   olderThanDays: number,
 ): string {
-  return `( ${formatCleanProgram(storeId, own, olderThanDays)} ) </dev/null >/dev/null 2>&1 3>&- &\n`
+  return `( ${formatCleanProgram(storeId, own, olderThanDays)} ) </dev/null >/dev/null 2>&1 3>&- ${WITHOUT_HELPER} &\n`
 }

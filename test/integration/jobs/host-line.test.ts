@@ -13,6 +13,9 @@ import { waitUntil } from '../../support/wait-until.ts'
 
 const canRun = process.platform === 'linux' && requirement('setsid', 'mkfifo')
 
+/** Where bundles are begun by it. */
+const hasHelper = canRun && existsSync('/usr/bin/python3')
+
 const KEY = 'abc-1-1-0'
 const start = (command: string, environment = {}): BundleOrder => ({
   kind: 'start',
@@ -190,14 +193,17 @@ for i in 1 2 3; do echo "fact$i x"; done >"$MUSTER_SAY"; until [ -e "$HOME/over"
     await waitUntil(() => notices.length === 1, 'it to begin')
     const { pid = 0 } = child
     // The round itself may take a moment to end after its last line.
-    await waitUntil(() => childrenOf(pid).length === 1, 'the reader to be alone')
+    await waitUntil(() => childrenOf(pid).length === (hasHelper ? 2 : 1), 'the reader and the helper to be alone')
     const readers = childrenOf(pid)
     child.kill('SIGKILL')
     child.stdout?.destroy()
     await waitUntil(() => lost === 1, 'its end to be noticed')
     writeFileSync(join(directory, 'go'), '')
     await waitUntil(() => has('exit'), 'its end')
-    await waitUntil(() => !existsSync(`/proc/${readers[0]}`), 'the end of the reader')
+    await waitUntil(
+      () => !readers.some((reader) => existsSync(`/proc/${reader}`)),
+      'the end of the reader and the helper',
+    )
     expect(await line.round(only({ kind: 'check', key: KEY }))).toMatchObject({
       text: expect.stringContaining(`${KEY} exit 5`),
     })
@@ -213,6 +219,44 @@ for i in 1 2 3; do echo "fact$i x"; done >"$MUSTER_SAY"; until [ -e "$HOME/over"
     expect(has('exit')).toBe(false)
     writeFileSync(join(directory, 'go'), '')
     await waitUntil(() => has('exit'), 'its end')
+  })
+
+  describe.skipIf(!hasHelper)('with a helper that begins bundles', () => {
+    const helpers = () =>
+      readdirSync('/proc').filter((pid) => {
+        if (!/^\d+$/.test(pid) || !existsSync(`/proc/${pid}/cmdline`)) return false
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`\0${jobs()}\0`)
+      })
+    const ended = async () => await waitUntil(() => has('exit'), 'its end')
+    const output = () => readFileSync(join(jobs(), KEY, 'out'), 'utf8')
+
+    it('a bundle has the session, environment, signals and files that it has without it', async () => {
+      // The C library may have ignored two signals of its own, which no program can use, beyond the last seven digits.
+      const look = `env | sort; grep '^Sig[BIC]' /proc/$$/status | sed 's/\\t.*\\(.......\\)$/ \\1/'; ls /proc/$$/fd
+        read -r pid comm state parent group session rest </proc/$PPID/stat; [ $pid = $session ] && echo leads a session`
+      const outputs: string[] = []
+      for (const isHelped of [true, false]) {
+        for (const pid of isHelped ? [] : helpers()) process.kill(Number(pid), 'SIGKILL')
+        await waitUntil(() => isHelped || helpers().length === 0, 'the helper to end')
+        await line.round(only(start(look)))
+        await ended()
+        outputs.push(output())
+        rmSync(join(jobs(), KEY), { recursive: true })
+      }
+      expect(outputs[0]).toBe(outputs[1])
+      expect(outputs[0]).toContain('leads a session')
+    })
+
+    it('a helper that dies while the shell waits for it holds up nothing', async () => {
+      await line.round(only())
+      const [pid] = helpers().map(Number)
+      process.kill(pid as number, 'SIGSTOP')
+      const round = line.round(only(start('echo begun')))
+      process.kill(pid as number, 'SIGKILL')
+      expect(await round).toMatchObject({ kind: 'answer' })
+      await ended()
+      expect(output()).toBe('begun\n')
+    })
   })
 
   const room = () => join(jobs(), `.room.${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`)
