@@ -15,7 +15,8 @@ const USAGE = `npm run bench -- NAME [options]
     --keys 100               keys per measurement
     --floods 10,50           MB/s of output, over all panes but the first
     --connections 200        shells to open, compared with as many ssh processes (0: skip)
-    --parts attach           measure only attaching after the client was killed
+    --parts keys             any one of: keys (only key to paint without other output), attach (only after the client was killed)
+    --shell sh               shell of the hosts: sh (the kernel echoes) or bash (its line editor does)
     --quick                  fewer repeats, shorter waits
   run                        compare muster run with pdsh, clush, pssh, Ansible and ssh, on its own SSH servers (root)
     --rounds 7               rounds per program, taking turns
@@ -86,6 +87,7 @@ const { values, positionals } = parseArgs({
     mebibytes: { type: 'string', default: '256' },
     megabits: { type: 'string', default: '100' },
     parts: { type: 'string' },
+    shell: { type: 'string' },
     seconds: { type: 'string', default: '3600' },
     scale: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '42' },
@@ -98,6 +100,13 @@ const { values, positionals } = parseArgs({
     node: { type: 'string', multiple: true, default: [] },
   },
 })
+/** @throws Error for any other word */
+function oneOf<T extends string>(word: string | undefined, words: readonly T[]): T | undefined {
+  const found = words.find((each) => each === word)
+  if (word !== undefined && found === undefined) throw new Error(`${word} is not one of ${words.join(', ')}`)
+  return found
+}
+
 const log = (line: string) => void process.stderr.write(`${line}\n`)
 const started = loadavg()
 const load = () => [...started.slice(0, 1), ...loadavg().slice(0, 1)].map((value) => value.toFixed(1)).join(' → ')
@@ -146,7 +155,8 @@ switch (positionals[0]) {
       keys: values.quick ? Math.min(50, Number(values.keys)) : Number(values.keys),
       connections: Number(values.connections),
       repeats: values.quick ? 1 : 3,
-      attachOnly: values.parts === 'attach',
+      part: oneOf(values.parts, ['attach', 'keys']),
+      shell: oneOf(values.shell, ['sh', 'bash']) ?? 'sh',
       idleMs: values.quick ? 10_000 : 30_000,
       floods: numbers(values.floods),
       nodeArguments: values.node,

@@ -1,5 +1,4 @@
 /** What is measured of one program at a time. */
-import { spawnSync } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { cpuSeconds, isAlive } from '../support/processes.ts'
 import type { Flood } from './flood.ts'
@@ -40,11 +39,10 @@ export type FloodResult = {
 
 export type FloodLoad = { readonly bytesPerSecond: number | 'most'; readonly keys: number; readonly atLeastMs: number }
 
-/** All panes but the first are flooded and do not echo; keys are typed and timed in the first one. */
+/** All panes but the first are flooded; keys are typed and timed in the first one, the only one that echoes (`echoOnlyIn`). */
 export async function measureFlood(program: Program, flood: Flood, load: FloodLoad): Promise<FloodResult> {
   const { terminal, shells } = program
   const flooded = shells.slice(1)
-  for (const path of flooded) setEcho(path, false)
   await flood.start(flooded, load.bytesPerSecond)
   await delay(WARM_UP_MS)
   const pids = program.pids()
@@ -64,13 +62,14 @@ export async function measureFlood(program: Program, flood: Flood, load: FloodLo
   }
   await flood.stop()
   await terminal.quiet(300)
-  for (const path of flooded) setEcho(path, true)
   return result
 }
 
-function setEcho(path: string, isOn: boolean): void {
-  const { status, stderr } = spawnSync('stty', ['-F', path, isOn ? 'echo' : '-echo'], { encoding: 'utf8' })
-  if (status !== 0) throw new Error(`stty: ${stderr}`)
+/** From now on only the shell on this terminal echoes; undefined: all do. A line editor asks for it only before it reads a line. */
+export async function echoOnlyIn(program: Program, terminal?: string): Promise<void> {
+  await program.receive('all')
+  program.terminal.type(terminal === undefined ? 'stty echo\r' : `[ $(tty) = ${terminal} ] || stty -echo\r`)
+  await program.terminal.quiet(500)
 }
 
 export type AttachTimes = {

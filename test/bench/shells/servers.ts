@@ -21,20 +21,24 @@ export interface Servers extends AsyncDisposable {
   takeTerminals(hosts: readonly string[]): Record<string, string>
 }
 
-export async function startServers(directory: string, count: number): Promise<Servers> {
+/** What runs on the hosts: a shell whose echo the kernel makes, or one whose line editor echoes in writes of its own. */
+export const SHELLS = { sh: '/bin/sh -i', bash: 'bash --norc --noprofile -i' } as const
+export type ShellName = keyof typeof SHELLS
+
+export async function startServers(directory: string, count: number, shell: ShellName): Promise<Servers> {
   const file = (name: string) => join(directory, name)
   mkdirSync(file('terminals'))
   mkdirSync(file('home'))
   makeKey(file('host_key'))
   makeKey(file('user_key'))
   writeFileSync(file('authorized_keys'), publicLine(file('user_key')), { mode: 0o600 })
-  // The plain shell of the system, without anybody's start-up files, that says on which terminal it runs.
+  // Without anybody's start-up files; it says on which terminal it runs.
   writeFileSync(
     file('shell'),
     `#!/bin/sh
 set -- $SSH_CONNECTION
 tty >${file('terminals')}/$4.new && mv ${file('terminals')}/$4.new ${file('terminals')}/$4
-PS1='${PROMPT} ' PS2= ENV= HISTFILE= exec /bin/sh -i
+PS1='${PROMPT} ' PS2= ENV= HISTFILE= INPUTRC=/dev/null exec ${SHELLS[shell]}
 `,
   )
   chmodSync(file('shell'), 0o755)

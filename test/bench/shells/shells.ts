@@ -8,9 +8,9 @@ import { cpuPercent, memoryMib } from '../support/processes.ts'
 import { formatNumber, formatPair, formatTable, median, percentile, type Row } from '../support/statistics.ts'
 import { CONNECT_ENTRIES, connectFleet, connectProcesses } from './connect.ts'
 import { Flood } from './flood.ts'
-import { type FloodResult, measureFlood, timeAttach, timeKeys } from './measures.ts'
+import { echoOnlyIn, type FloodResult, measureFlood, timeAttach, timeKeys } from './measures.ts'
 import { type Program, type ProgramOptions, startMuster, startTmux } from './programs.ts'
-import { startServers } from './servers.ts'
+import { type ShellName, startServers } from './servers.ts'
 
 export type ShellsOptions = {
   readonly hosts: readonly number[]
@@ -19,8 +19,9 @@ export type ShellsOptions = {
   /** Shells that are opened against as many ssh processes; 0: none. */
   readonly connections: number
   readonly repeats: number
-  /** Measure only attaching after the client was killed, with the largest number of hosts. */
-  readonly attachOnly: boolean
+  /** Measure only attaching after the client was killed, with the largest number of hosts, or only keys without other output. */
+  readonly part: 'attach' | 'keys' | undefined
+  readonly shell: ShellName
   /** How long CPU is counted while nothing is typed, after `SETTLE_MS`. */
   readonly idleMs: number
   readonly floods: readonly number[]
@@ -55,7 +56,7 @@ export async function benchShells(options: ShellsOptions): Promise<string> {
   const build = await buildProduct(directory, options.root, CONNECT_ENTRIES)
   const most = Math.max(...options.hosts, options.connections)
   log(`starting ${most} SSH servers`)
-  const servers = owned.use(await startServers(directory, most))
+  const servers = owned.use(await startServers(directory, most, options.shell))
   await delay(1000)
 
   const shared = { servers, build, nodeArguments: options.nodeArguments }
@@ -75,7 +76,8 @@ async function benchHosts(
   rows: Row[],
 ): Promise<void> {
   const { hosts } = base
-  const { log } = options
+  const { log, shell } = options
+  const title = `${hosts} hosts, ${shell}`
   const say = (row: Row) => {
     rows.push(row)
     log(`${row.what}: ${row.ours} | ${row.peer}${row.goal === undefined ? '' : ` | goal ${row.goal}`}`)
@@ -87,7 +89,7 @@ async function benchHosts(
     return owner.use(await side.start({ ...base, directory }))
   }
   const ready: [number[], number[]] = [[], []]
-  for (let run = 1; run < (options.attachOnly ? 1 : options.repeats); run++) {
+  for (let run = 1; run < (options.part === undefined ? options.repeats : 1); run++) {
     for (const [at, side] of SIDES.entries()) {
       await using program = await startSide(side, run)
       ready[at as 0 | 1].push(program.readyMs)
@@ -98,10 +100,10 @@ async function benchHosts(
   ready[0].push(muster.readyMs)
   ready[1].push(tmux.readyMs)
   const programs = [muster, tmux] as const
-  if (options.attachOnly) return await benchAttach(programs, hosts, options, say)
+  if (options.part === 'attach') return await benchAttach(programs, hosts, options, say)
   const flood = owned.use(new Flood())
   say({
-    what: `${hosts} hosts: from the start of the program to the last prompt painted, s`,
+    what: `${title}: from the start of the program to the last prompt painted, s`,
     ours: formatNumber(median(ready[0]) / 1000),
     peer: formatNumber(median(ready[1]) / 1000),
   })
@@ -113,25 +115,27 @@ async function benchHosts(
     for (const at of [0, 1] as const) quiet[at].push(...(await timeKeys(programs[at], KEYS_A_BLOCK, hosts)))
   }
   say({
-    what: `${hosts} hosts, quiet: key to last pane painted, ms p50 / p99`,
+    what: `${title}, quiet: key to last pane painted, ms p50 / p99`,
     ours: formatPair(quiet[0]),
     peer: formatPair(quiet[1]),
     goal: 'p99 ≤ tmux',
     isReached: percentile(quiet[0], 0.99) <= percentile(quiet[1], 0.99),
   })
+  if (options.part === 'keys') return
   await delay(SETTLE_MS)
   const [idleOurs = 0, idlePeer = 0] = await Promise.all(
     programs.map((program) => cpuPercent(program.pids(), options.idleMs)),
   )
   say({
-    what: `${hosts} hosts, idle: CPU, %`,
+    what: `${title}, idle: CPU, %`,
     ours: formatNumber(idleOurs),
     peer: formatNumber(idlePeer),
     goal: '≤ 2',
     isReached: idleOurs <= 2,
   })
-  say({ what: `${hosts} hosts, idle: memory of all processes, MiB PSS (RSS)`, ...memoryOf(programs) })
+  say({ what: `${title}, idle: memory of all processes, MiB PSS (RSS)`, ...memoryOf(programs) })
 
+  for (const program of programs) await echoOnlyIn(program, program.shells[0])
   for (const megabytes of options.floods) {
     for (const whom of megabytes <= 10 ? (['first', 'all'] as const) : (['first'] as const)) {
       for (const program of programs) await program.receive(whom)
@@ -143,12 +147,13 @@ async function benchHosts(
           results[at].push(await measureFlood(programs[at], flood, load))
         }
       }
-      sayFlood(`${hosts} hosts, ${megabytes} MB/s, ${whom === 'all' ? 'all receive' : 'one receives'}`, results, {
+      sayFlood(`${title}, ${megabytes} MB/s, ${whom === 'all' ? 'all receive' : 'one receives'}`, results, {
         say,
         goal: megabytes === 10 && whom === 'first' ? FLOOD_GOALS[hosts] : undefined,
       })
     }
   }
+  for (const program of programs) await echoOnlyIn(program)
   if (hosts !== Math.max(...options.hosts)) return
 
   const rates: [number[], number[]] = [[], []]
@@ -159,7 +164,7 @@ async function benchHosts(
     }
   }
   say({
-    what: `${hosts} hosts: most output received, MB/s`,
+    what: `${title}: most output received, MB/s`,
     ours: formatNumber(median(rates[0])),
     peer: formatNumber(median(rates[1])),
     goal: '≥ 50',
@@ -167,7 +172,7 @@ async function benchHosts(
   })
   await delay(SETTLE_MS)
   say({
-    what: `${hosts} hosts, 1,000 lines of history each: memory of all processes, MiB PSS (RSS)`,
+    what: `${title}, 1,000 lines of history each: memory of all processes, MiB PSS (RSS)`,
     ...memoryOf(programs),
     goal: '≤ 250',
     isReached: memoryMib(muster.pids()).pss <= 250,
