@@ -1,5 +1,5 @@
 /** The ssh2 package. Only this file reaches into its fields: its version is pinned and bundled, and tests fail with another one. */
-import { createSecretKey, type KeyObject } from 'node:crypto'
+import { createSecretKey, type KeyObject, randomFillSync } from 'node:crypto'
 import ssh2, { type ClientChannel, type Client as Ssh2Client } from 'ssh2'
 
 export const { Client, BaseAgent, OpenSSHAgent, utils } = ssh2
@@ -34,6 +34,8 @@ const PACKET_KEYS = [
 ] as const
 
 type Cipher = {
+  readonly _encSSLName?: string
+  allocPacket: (payloadBytes: number) => Buffer
   encrypt: (packet: Buffer) => unknown
   _onWrite: (piece: Buffer) => unknown
 } & { [name in (typeof PACKET_KEYS)[number]]?: Buffer | KeyObject }
@@ -147,13 +149,14 @@ export function signalChannel(client: Ssh2Client, channel: ClientChannel, name: 
   if (outgoing.state === 'open' || outgoing.state === 'eof') protocolOf(client).signal(outgoing.id, name)
 }
 
-/** A cipher takes 2 µs with a key object, 10 µs with a raw key, and one write a packet is enough. Call it before the handshake. */
+/** A cipher takes 2 µs with a key object, 10 µs with a raw key; one write a packet and one question for random bytes in hundreds are enough. Call it before the handshake. */
 export function makePacketsCheap(client: Ssh2Client): void {
   const protocol = protocolOf(client)
   const original = protocol._onHandshakeComplete
   protocol._onHandshakeComplete = (...details) => {
     for (const cipher of [protocol._cipher, protocol._decipher]) parseKeysOnce(cipher)
     writePacketsWhole(protocol._cipher)
+    padFromStore(protocol._cipher)
     return original(...details)
   }
 }
@@ -175,5 +178,32 @@ function writePacketsWhole(cipher: Cipher): void {
     pieces = []
     const [first] = whole
     if (first !== undefined) write(whole.length === 1 ? first : Buffer.concat(whole))
+  }
+}
+
+const padding = Buffer.alloc(4096)
+let paddingUsed = padding.length
+
+/** Random bytes that no other packet gets. */
+function writePadding(packet: Buffer, at: number): void {
+  const bytes = packet.length - at
+  if (paddingUsed + bytes > padding.length) {
+    randomFillSync(padding)
+    paddingUsed = 0
+  }
+  padding.copy(packet, at, paddingUsed, paddingUsed + bytes)
+  paddingUsed += bytes
+}
+
+/** RFC 4253, section 6: padding of 4 bytes or more. AES-GCM (RFC 5647) does not count the length field into the blocks of 16. */
+function padFromStore(cipher: Cipher): void {
+  if (cipher._encSSLName?.endsWith('-gcm') !== true) return
+  cipher.allocPacket = (payloadBytes) => {
+    const packetBytes = Math.ceil((1 + payloadBytes + 4) / 16) * 16
+    const packet = Buffer.allocUnsafe(4 + packetBytes)
+    packet.writeUInt32BE(packetBytes, 0)
+    packet[4] = packetBytes - 1 - payloadBytes
+    writePadding(packet, 5 + payloadBytes)
+    return packet
   }
 }
