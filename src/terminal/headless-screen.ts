@@ -39,6 +39,9 @@ export type ScreenPlace = { readonly line: number; readonly column: number }
 /** Follows a line while output scrolls; -1: the line is no longer kept. */
 export type LineMark = Disposable & { readonly line: number }
 
+/** Without rows, `first` is not below `end`. */
+export type RowRange = { readonly first: number; readonly end: number }
+
 export type SearchHit = { readonly line: number; readonly column: number; readonly length: number }
 
 /** `now` in milliseconds, for the limits on replies, bells and endless strings. */
@@ -74,6 +77,8 @@ class HeadlessScreen implements Disposable {
   #columns: number
   #rows: number
   #revision = 0
+  /** Of each visible row: the revision that changed it last. */
+  #rowRevisions: Uint32Array
   #hasRung = false
   #isDisposed = false
   /** Where the output of the current shell begins, and where its line editor first asked for input. */
@@ -84,6 +89,7 @@ class HeadlessScreen implements Disposable {
   constructor(options: ScreenOptions, now: () => number) {
     this.#columns = options.columns
     this.#rows = options.rows
+    this.#rowRevisions = new Uint32Array(options.rows)
     this.#handlers = options.handlers
     this.#guard = new StringGuard(now)
     this.#replies = new RateLimit({ ...REPLIES, now })
@@ -159,19 +165,28 @@ class HeadlessScreen implements Disposable {
   set viewOffset(offset: number) {
     const before = this.viewOffset
     this.#terminal.scrollLines(before - Math.max(0, Math.min(Math.trunc(offset), this.historyLines)))
-    if (this.viewOffset !== before) this.#revision++
+    if (this.viewOffset !== before) this.#noteChange()
   }
 
   /** Parses now, on the caller's time: give it slices (4 KB). Any bytes; never throws. Only the feeder calls this. */
   parse(bytes: Uint8Array): void {
     if (this.#isDisposed) return
     const text = this.#repair.push(bytes)
+    const { baseY, viewportY } = this.#buffers.active
     for (let at = 0; at < text.length; at += PARSE_SLICE_BYTES)
       this.#parseSlice(text.subarray(at, at + PARSE_SLICE_BYTES))
-    this.#revision++
+    const { first, last } = this.#internals.takeChangedRows()
+    const now = this.#buffers.active
+    if (now.baseY !== baseY || now.viewportY !== viewportY || baseY !== viewportY) this.#noteChange()
+    else this.#noteChange(first, last)
     if (!this.#hasRung) return
     this.#hasRung = false
     if (this.#bells.take()) this.#handlers.onBell?.()
+  }
+
+  #noteChange(firstRow = 0, lastRow = this.#rows - 1): void {
+    this.#revision++
+    if (firstRow <= lastRow) this.#rowRevisions.fill(this.#revision, firstRow, lastRow + 1)
   }
 
   #parseSlice(text: Uint8Array): void {
@@ -194,7 +209,7 @@ class HeadlessScreen implements Disposable {
   setHistory(lines: number): void {
     if (this.#isDisposed) return
     this.#terminal.options.scrollback = Math.max(0, lines)
-    this.#revision++
+    this.#noteChange()
   }
 
   resize(columns: number, rows: number): void {
@@ -202,18 +217,28 @@ class HeadlessScreen implements Disposable {
     this.#columns = columns
     this.#rows = rows
     this.#terminal.resize(Math.max(MIN_COLUMNS, columns), Math.max(1, rows))
-    this.#revision++
+    this.#rowRevisions = new Uint32Array(rows)
+    this.#noteChange()
   }
 
-  /** Copies the visible rows, clipped; a wide character that is cut becomes blank, and so does what lies beyond the screen. */
-  copyInto(target: CellGrid, column: number, row: number, width: number, height: number): void {
+  /**
+   * Copies the visible rows, clipped; a wide character that is cut becomes blank, and so does what lies beyond the screen.
+   * `drawn`: the revision that the target shows in this place; then only the rows that changed since are copied.
+   * Returns from which to which row it copied, counted from `row`; `end` is not included.
+   */
+  copyInto(target: CellGrid, column: number, row: number, width: number, height: number, drawn = -1): RowRange {
     const visibleWidth = Math.min(width, target.columns - column)
     const visibleHeight = Math.min(height, target.rows - row)
-    if (visibleWidth <= 0) return
+    let first = visibleHeight
+    let end = 0
+    if (visibleWidth <= 0) return { first, end }
     const top = this.#buffers.active.viewportY
     // A screen of one column is emulated with two: the second one is not shown.
     const cells = Math.min(visibleWidth, this.#columns)
     for (let y = 0; y < visibleHeight; y++) {
+      if ((this.#rowRevisions[y] ?? 0) <= drawn) continue
+      first = Math.min(first, y)
+      end = y + 1
       const source = y < this.#rows && !this.#isDisposed ? this.#internals.row(top + y) : undefined
       const offset = ((row + y) * target.columns + column) * WORDS_PER_CELL
       writeRow(source, cells, target.words, offset, this.#clusters)
@@ -221,6 +246,7 @@ class HeadlessScreen implements Disposable {
         writeRow(undefined, visibleWidth - cells, target.words, offset + cells * WORDS_PER_CELL)
       }
     }
+    return { first, end }
   }
 
   /** Right-trimmed: for folding, comparing and tests. */
@@ -344,7 +370,7 @@ class HeadlessScreen implements Disposable {
     this.#internals.parse(Buffer.from(lastRow < 0 ? '\x1b[H' : `\x1b[${lastRow + 1}H\r\n`))
     this.forgetLogin()
     this.#shellStart = this.#markLine()
-    this.#revision++
+    this.#noteChange()
   }
 
   /** From now on there is no `loginPrompt` until the next `restart`. */
@@ -414,12 +440,13 @@ class HeadlessScreen implements Disposable {
     const { isAtGround, scrollsWhole } = this.#internals
     if (this.#isDisposed || rows <= 0 || rows > this.#buffers.active.cursorY || !isAtGround || !scrollsWhole) return
     this.#internals.parse(Buffer.from(`\x1b7\x1b[m\x1b[${this.#rows};1H${'\n'.repeat(rows)}\x1b8\x1b[${rows}A`))
-    this.#revision++
+    this.#noteChange()
   }
 
   [Symbol.dispose](): void {
     if (this.#isDisposed) return
     this.#isDisposed = true
+    this.#noteChange()
     this.#terminal.dispose()
   }
 

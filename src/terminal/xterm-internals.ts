@@ -6,7 +6,12 @@ type RawLine = { _data: Uint32Array; _combined: { [column: number]: string | und
 type CsiIdentifier = { prefix?: string; intermediates?: string; final: string }
 
 type Core = {
-  _inputHandler: { parse(data: Uint8Array): unknown; _parser: { currentState: number; reset(): void } }
+  _inputHandler: {
+    parse(data: Uint8Array): unknown
+    _parser: { currentState: number; reset(): void }
+    onRequestRefreshRows(callback: (rows: { start: number; end: number } | undefined) => void): unknown
+    onRequestReset(callback: () => void): unknown
+  }
   _bufferService: {
     buffer: { lines: { get(index: number): RawLine | undefined }; scrollTop: number; scrollBottom: number }
   }
@@ -47,6 +52,16 @@ export function openInternals(terminal: Terminal) {
       return false // the emulator's own handler does the rest
     })
   }
+  /** Visible rows that changed, from the first to the last. */
+  let firstChanged = Number.POSITIVE_INFINITY
+  let lastChanged = -1
+  const noteRows = (first: number, last: number): void => {
+    firstChanged = Math.min(firstChanged, first)
+    lastChanged = Math.max(lastChanged, last)
+  }
+  const noteAll = (): void => noteRows(0, terminal.rows - 1)
+  input.onRequestRefreshRows((rows) => (rows === undefined ? noteAll() : noteRows(rows.start, rows.end)))
+  input.onRequestReset(noteAll)
   return {
     get isCursorVisible() {
       return !core.coreService.isCursorHidden
@@ -75,9 +90,17 @@ export function openInternals(terminal: Terminal) {
       try {
         input.parse(bytes)
       } catch {
+        noteAll()
         // No known input gets here. If one does, its host loses the rest of this slice, and no other host is affected.
         parser.reset()
       }
+    },
+    /** The visible rows that parsing has changed since the last call, if the view neither scrolled nor is scrolled back. */
+    takeChangedRows(): { readonly first: number; readonly last: number } {
+      const rows = { first: firstChanged, last: lastChanged }
+      firstChanged = Number.POSITIVE_INFINITY
+      lastChanged = -1
+      return rows
     },
     /** A row of the active buffer, counted from the oldest kept line. Valid until the next call. */
     row(line: number): SourceRow | undefined {

@@ -95,12 +95,20 @@ export function drawFrame(grid: CellGrid, pane: PaneView, isUtf8: boolean): void
   if (badgesWidth > 0) putSpans(grid, right - 1 - badgesWidth, row, badgesWidth, pane.badges)
 }
 
-/** The pane's inner area: the screen's cells, dimmed or marked, and the notice over its last rows. */
-export function drawContent(grid: CellGrid, pane: PaneView): void {
+/**
+ * The pane's inner area: the screen's cells, dimmed or marked, and the notice over its last rows. `drawn`: the revision of the
+ * screen that the grid shows there. Returns where something may have changed.
+ */
+export function drawContent(grid: CellGrid, pane: PaneView, drawn?: number): Rect {
   const inner = innerRect(pane.rect)
-  if (inner.width <= 0 || inner.height <= 0) return
-  if (pane.screen) pane.screen.copyInto(grid, inner.column, inner.row, inner.width, inner.height)
-  else clearRect(grid, inner)
+  if (inner.width <= 0 || inner.height <= 0) return inner
+  const isPlain = pane.highlights.length === 0 && pane.notice.length === 0
+  let changed = inner
+  if (pane.screen) {
+    const { column, row, width, height } = inner
+    const rows = pane.screen.copyInto(grid, column, row, width, height, isPlain ? drawn : undefined)
+    changed = { column, row: row + rows.first, width, height: Math.max(0, rows.end - rows.first) }
+  } else clearRect(grid, inner)
   for (const { row, column, length, style } of pane.highlights) {
     if (row < 0 || row >= inner.height) continue
     const from = inner.column + Math.max(0, column)
@@ -113,7 +121,7 @@ export function drawContent(grid: CellGrid, pane: PaneView): void {
     }
   }
   if (pane.isDimmed) {
-    for (let row = inner.row; row < inner.row + inner.height; row++) {
+    for (let row = changed.row; row < changed.row + changed.height; row++) {
       const start = (row * grid.columns + inner.column) * WORDS_PER_CELL
       for (let at = start + 3; at < start + inner.width * WORDS_PER_CELL; at += WORDS_PER_CELL) {
         grid.words[at] = (grid.words[at] ?? 0) | DIM
@@ -126,6 +134,7 @@ export function drawContent(grid: CellGrid, pane: PaneView): void {
     clearRect(grid, { column: inner.column, row, width: inner.width, height: 1 })
     putSpans(grid, inner.column, row, inner.width, spans)
   })
+  return changed
 }
 
 export function innerRect(rect: Rect): Rect {

@@ -55,6 +55,8 @@ export class Compositor implements Disposable {
   /** Of the scene, and of the one that was composed last. */
   #panes: ReadonlyMap<string, PaneView> = new Map()
   #composedPanes = this.#panes
+  /** By host: the revision of the screen that the back buffer shows. */
+  readonly #revisions = new Map<string, number>()
   readonly #dirty = new Set<string>()
   readonly #urgent = new Set<string>()
   #isSceneDirty = false
@@ -150,10 +152,11 @@ export class Compositor implements Disposable {
       this.#front = createCellGrid(from.columns, from.rows)
       this.#forget()
     }
+    this.#revisions.clear()
     this.#copyChrome(from.chrome, { column: 0, row: 0, width: from.columns, height: from.rows })
     for (const pane of from.panes) {
       drawFrame(this.#back, pane, this.#isUtf8)
-      drawContent(this.#back, pane)
+      this.#drawContent(pane)
     }
     for (const overlay of from.overlays) this.#copyChrome(from.chrome, overlay)
     this.#composed = from
@@ -171,11 +174,17 @@ export class Compositor implements Disposable {
     for (const host of hosts) {
       const pane = this.#composedPanes.get(host)
       if (!pane || pane.screen !== this.#panes.get(host)?.screen) continue
-      drawContent(this.#back, pane)
+      const changed = this.#drawContent(pane)
       for (const overlay of from.overlays) if (touches(overlay, pane.rect)) this.#copyChrome(from.chrome, overlay)
-      rects.push(innerRect(pane.rect))
+      rects.push(changed)
     }
     return rects
+  }
+
+  #drawContent(pane: PaneView): Rect {
+    const changed = drawContent(this.#back, pane, this.#revisions.get(pane.host))
+    if (pane.screen) this.#revisions.set(pane.host, pane.screen.revision)
+    return changed
   }
 
   /** Writes the difference inside the rectangles, and puts the cursor where it belongs. */

@@ -171,6 +171,28 @@ describe(`a screen that gets anything (seed ${seed})`, () => {
     )
   })
 
+  it('copies every row that changed since it was drawn', () => {
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 12 }), (steps) => {
+        const harness = openScreen({ columns: 33, rows: 9, historyLines: 50 })
+        const { screen } = harness
+        let drawn = harness.cells()
+        let revision = screen.revision
+        for (const { bytes: output, size: wanted, view, isReset } of steps) {
+          if (output) harness.feed(output)
+          if (wanted) screen.resize(...wanted)
+          if (view !== undefined) screen.viewOffset = view
+          if (isReset) screen.restart()
+          if (wanted) drawn = harness.cells()
+          screen.copyInto(drawn, 0, 0, screen.columns, screen.rows, revision)
+          revision = screen.revision
+          expect(drawn).toEqual(harness.cells())
+        }
+      }),
+      parameters,
+    )
+  })
+
   it('shows the same however the bytes were split', () => {
     fc.assert(
       fc.property(bytes, fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1 }), (output, sizes) => {

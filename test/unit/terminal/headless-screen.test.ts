@@ -133,6 +133,17 @@ describe('copying a screen', () => {
     expect([rowText(grid, 0), rowText(grid, 1)]).toEqual(['.abcd', '.'])
   })
 
+  it('copies only the row of an echo to where the screen was drawn before', () => {
+    const harness = openScreen({ rows: 5 }).feed('one\r\ntwo\r\n$ ')
+    const grid = harness.cells()
+    const { revision } = harness.screen
+    harness.feed('x')
+    expect(harness.screen.copyInto(grid, 0, 0, 20, 5, revision)).toEqual({ first: 2, end: 3 })
+    expect(grid).toEqual(harness.cells())
+    harness.feed('\r\n\n\n\n')
+    expect(harness.screen.copyInto(grid, 0, 0, 20, 5, revision)).toEqual({ first: 0, end: 5 })
+  })
+
   it('increases its revision when cells change', () => {
     const harness = openScreen()
     const revisions = [harness.screen.revision]
