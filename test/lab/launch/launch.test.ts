@@ -42,12 +42,13 @@ signal.pause()
 
 describe.skipIf(!canRun)('muster launch', { timeout: 120_000 }, () => {
   let lab: Lab
+  let hostsFile: string
   let argv: (...args: readonly string[]) => readonly string[]
 
   beforeAll(async () => {
     lab = await startLab({ count: 2, mounts: { '/srv': join(packageRoot(), 'test', 'fixtures', 'launch') } })
-    const file = hostsFileOf(lab, 'launch')
-    argv = (...args) => [...PROGRAM, '--hosts', file, ...args]
+    hostsFile = hostsFileOf(lab, 'launch')
+    argv = (...args) => [...PROGRAM, '--hosts', hostsFile, ...args]
   })
   afterAll(async () => await lab?.stop())
 
@@ -141,7 +142,8 @@ describe.skipIf(!canRun)('muster launch', { timeout: 120_000 }, () => {
 
   it('only submits the job with --detach, and says that no scheduler runs', async () => {
     const { code, stdout, stderr } = await launch(SUM, '--detach')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: 'muster: no scheduler running. Run: muster job work\n' })
+    const advice = `muster: no scheduler running. Run: muster job work --hosts ${hostsFile}\n`
+    expect({ code, stderr }).toEqual({ code: 0, stderr: advice })
     expect(stdout).toMatch(/^\d+\n$/)
   })
 })
