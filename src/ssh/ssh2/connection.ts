@@ -22,7 +22,7 @@ import {
   type ShellSize,
 } from '../transport.ts'
 import { describeEndpoint, describeSocketError, misconfigured, remoteText, seconds, unreachable } from './failures.ts'
-import { consumeWith, limitServer, signalChannel, withSessionWindow } from './library.ts'
+import { consumeWith, limitServer, sendAtOnce, signalChannel, withSessionWindow } from './library.ts'
 import { type SessionKind, SessionSlots, TooManySessions } from './session-slots.ts'
 
 /** How long a server may take to open a channel. */
@@ -340,6 +340,8 @@ export class Ssh2Channel implements Shell, RemoteProcess {
   write(bytes: Uint8Array): boolean {
     if (this.#isOver || !this.#channel.writable) return false
     try {
+      const { client, stream } = this.#host
+      if (stream.writableLength + bytes.length <= WRITE_LIMIT && sendAtOnce(client, this.#channel, bytes)) return true
       this.#channel.write(bytes, () => this.#checkRoom())
     } catch {
       return false

@@ -6,6 +6,7 @@ export const { Client, BaseAgent, OpenSSHAgent, utils } = ssh2
 
 type Protocol = {
   session(localChannel: number, initialWindow: number, maxPacket: number): unknown
+  channelData(remoteChannel: number, bytes: Buffer): unknown
   channelWindowAdjust(remoteChannel: number, amount: number): unknown
   signal(remoteChannel: number, name: string): unknown
   requestFailure(): unknown
@@ -52,7 +53,7 @@ type Inside = { readonly _protocol: Protocol; readonly _remoteVer?: string; read
 
 type ChannelInside = {
   readonly incoming: { window: number }
-  readonly outgoing: { readonly id: number; readonly state: string }
+  readonly outgoing: { readonly id: number; readonly state: string; readonly packetSize: number; window: number }
 }
 
 const protocolOf = (client: Ssh2Client): Protocol => (client as unknown as Inside)._protocol
@@ -120,6 +121,19 @@ export function consumeWith(client: Ssh2Client, channel: ClientChannel, windowBy
     consumed = 0
     protocol.channelWindowAdjust(outgoing.id, amount)
   }
+}
+
+/**
+ * Sends bytes past the channel's stream, whose callbacks cost about as much as a packet. False: not sent, since earlier bytes wait
+ * in the stream, or these are more than fits in a packet or the window.
+ */
+export function sendAtOnce(client: Ssh2Client, channel: ClientChannel, bytes: Uint8Array): boolean {
+  const { outgoing } = channel as unknown as ChannelInside
+  const most = Math.min(outgoing.packetSize, outgoing.window)
+  if (outgoing.state !== 'open' || channel.writableLength > 0 || bytes.length > most) return false
+  outgoing.window -= bytes.length
+  protocolOf(client).channelData(outgoing.id, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+  return true
 }
 
 /** Calls back with what each refusal of the server still allows. ssh2 itself forgets it for keys of an agent. */

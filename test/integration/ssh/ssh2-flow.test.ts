@@ -117,6 +117,25 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('the flow of bytes', () => {
     shell.close()
   })
 
+  it('sends a key after the text that waits for the window', async () => {
+    const ended = Promise.withResolvers<ChannelEnd>()
+    let text = ''
+    const reader = await connection.exec('tail -c 3', {
+      onStdout: (bytes) => {
+        text += Buffer.from(bytes).toString()
+      },
+      onStderr: () => {},
+      onDrain: () => {},
+      onEnd: ended.resolve,
+    })
+    // More than the server's window of 2 MB, which it cannot open before all of this is written.
+    reader.write(Buffer.alloc(4_000_000, 'x'))
+    for (const key of 'abc') reader.write(Buffer.from(key))
+    reader.endInput()
+    expect(await ended.promise).toEqual({ kind: 'exit', code: 0 })
+    expect(text).toBe('abc')
+  })
+
   it('ends the standard input of a command', async () => {
     expect((await run(connection, 'cat; echo end')).stdout).toBe('end\n')
   })
