@@ -15,7 +15,7 @@ const USAGE = `npm run bench -- NAME [options]
     --keys 100               keys per measurement
     --floods 10,50           MB/s of output, over all panes but the first
     --connections 200        shells to open, compared with as many ssh processes (0: skip)
-    --parts keys             any one of: keys (only key to paint without other output), attach (only after the client was killed)
+    --parts keys             any one of: keys (only key to paint without other output), most (only as much output as can be had), attach (only after the client was killed)
     --shell sh               shell of the hosts: sh (the kernel echoes) or bash (its line editor does)
     --quick                  fewer repeats, shorter waits
   run                        compare muster run with pdsh, clush, pssh, Ansible and ssh, on its own SSH servers (root)
@@ -155,7 +155,7 @@ switch (positionals[0]) {
       keys: values.quick ? Math.min(50, Number(values.keys)) : Number(values.keys),
       connections: Number(values.connections),
       repeats: values.quick ? 1 : 3,
-      part: oneOf(values.parts, ['attach', 'keys']),
+      part: oneOf(values.parts, ['attach', 'keys', 'most']),
       shell: oneOf(values.shell, ['sh', 'bash']) ?? 'sh',
       idleMs: values.quick ? 10_000 : 30_000,
       floods: numbers(values.floods),

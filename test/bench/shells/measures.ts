@@ -65,6 +65,17 @@ export async function measureFlood(program: Program, flood: Flood, load: FloodLo
   return result
 }
 
+/** MB/s that these terminals take while nothing is typed. */
+export async function floodRate(flood: Flood, terminals: readonly string[], forMs: number): Promise<number> {
+  await flood.start(terminals, 'most')
+  await delay(WARM_UP_MS)
+  const before = await flood.count()
+  await delay(forMs)
+  const after = await flood.count()
+  await flood.stop()
+  return (after.bytes - before.bytes) / (after.atMs - before.atMs) / 1000
+}
+
 /** From now on only the shell on this terminal echoes; undefined: all do. A line editor asks for it only before it reads a line. */
 export async function echoOnlyIn(program: Program, terminal?: string): Promise<void> {
   await program.receive('all')
