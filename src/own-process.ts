@@ -4,7 +4,6 @@ import { formatBytes } from './base/format-bytes.ts'
 import { describeError } from './cli/command-line/describe-error.ts'
 import { type CliContext, EXIT } from './cli/command-line/verb.ts'
 import { keepToAscii } from './cli/output/ascii-output.ts'
-import { watchMemory } from './memory-watch.ts'
 import { tameNodeWarnings } from './node-warnings.ts'
 
 /** Words and streams are the process's own. */
@@ -60,8 +59,16 @@ export function ownProcess(
   }
 }
 
+/** Before that no process needs so much; what looks at memory takes as long to load as a short command runs. */
+const MEMORY_FREE_MS = 50
+
 /** Ends the process with a line before V8 runs out of memory. */
 export function limitMemory(): void {
+  setTimeout(() => void endWhenFull(), MEMORY_FREE_MS).unref()
+}
+
+async function endWhenFull(): Promise<void> {
+  const { watchMemory } = await import('./memory-watch.ts')
   watchMemory((limitBytes) => {
     const line = `muster: out of memory: it needs more than ${formatBytes(limitBytes)}. For twice as much: NODE_OPTIONS=--max-old-space-size=${Math.ceil(limitBytes / 2 ** 19)}\n`
     // Runs after the handlers that restore the terminal.

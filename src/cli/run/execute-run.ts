@@ -8,7 +8,6 @@ import { defined } from '../../base/defined.ts'
 import { MusterError, messageOf, notKept } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { isInForeground } from '../../base/processes.ts'
-import { keepHeapSmall } from '../../base/small-heap.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { formatSummary, isSuccess, type RunOutcome, type RunSummary, summarize } from '../../ops/run/outcome.ts'
 import { OutputStore } from '../../ops/run/output-store.ts'
@@ -92,7 +91,7 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
 
   const isNotStarted = (host: string) => outcomes.get(host)?.kind === 'cancelled' && !begun.has(host)
 
-  const heap = names.length >= MANY_HOSTS ? keepHeapSmall() : undefined
+  const heap = names.length >= MANY_HOSTS ? (await import('../../base/small-heap.ts')).keepHeapSmall() : undefined
   const exec = createHostExec({ ...wires, clock: systemClock, token: randomBytes(8).toString('hex') })
   const sudoPassword = plan.isSudo ? askSudoOnce(dialog, names) : undefined
   const handleEvent = (event: RunEvent): void => {
