@@ -16,6 +16,8 @@ export interface Servers extends AsyncDisposable {
   /** m1, m2, …: known to `sshConfig` and to `hostsYaml(n)`. */
   readonly names: readonly string[]
   readonly sshConfig: string
+  readonly ports: readonly number[]
+  readonly userKey: string
   hostsYaml(count: number): string
   /** The terminals of the shells that were opened since the last call, by host; waits until `hosts` have one. */
   takeTerminals(hosts: readonly string[]): Record<string, string>
@@ -92,6 +94,8 @@ LogLevel ERROR
   return {
     names,
     sshConfig: file('ssh_config'),
+    ports,
+    userKey: file('user_key'),
     hostsYaml(hosts) {
       const path = file(`hosts-${hosts}.yaml`)
       const lines = ports

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { buildProduct } from '../support/build.ts'
 import { cpuPercent, memoryMib } from '../support/processes.ts'
 import { formatNumber, formatPair, formatTable, median, percentile, type Row } from '../support/statistics.ts'
+import { BARE_ENTRY, timeBareKeys } from './bare.ts'
 import { CONNECT_ENTRIES, connectFleet, connectProcesses } from './connect.ts'
 import { mostDiscarded } from './discard.ts'
 import { Flood } from './flood.ts'
@@ -54,7 +55,7 @@ export async function benchShells(options: ShellsOptions): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'))
   owned.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
   log('compiling')
-  const build = await buildProduct(directory, options.root, CONNECT_ENTRIES)
+  const build = await buildProduct(directory, options.root, [...CONNECT_ENTRIES, BARE_ENTRY])
   const most = Math.max(...options.hosts, options.connections)
   log(`starting ${most} SSH servers`)
   const servers = owned.use(await startServers(directory, most, options.shell))
@@ -126,7 +127,18 @@ async function benchHosts(
     goal: 'p99 ≤ tmux',
     isReached: percentile(quiet[0], 0.99) <= percentile(quiet[1], 0.99),
   })
-  if (options.part === 'keys') return
+  if (options.part === 'keys') {
+    for (const workers of [0, 2]) {
+      const times = await timeBareKeys(base.servers, base.build, { hosts, keys: options.keys, workers })
+      const where = workers === 0 ? 'in one thread' : `in ${workers} worker threads`
+      say({
+        what: `${title}: key to last echo over ssh2 alone ${where}, ms p50 / p99`,
+        ours: formatPair(times),
+        peer: '',
+      })
+    }
+    return
+  }
   await delay(SETTLE_MS)
   const [idleOurs = 0, idlePeer = 0] = await Promise.all(
     programs.map((program) => cpuPercent(program.pids(), options.idleMs)),
