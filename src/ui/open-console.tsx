@@ -133,6 +133,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         themeName,
         size,
         fileTitles: pagePorts.files.flatMap(({ file }) => file?.title ?? []),
+        onTyped: (hosts) => compositor.awaitEchoes(hosts),
         onPaneChange: (host, isEcho) => (isEcho ? compositor.invalidateNow([host]) : compositor.invalidate(host)),
         onFramesChange: planScene,
         onRedraw: () => compositor.redraw(),

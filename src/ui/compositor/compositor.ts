@@ -34,6 +34,8 @@ const END = '\x1b[?2026l'
 /** Echoes wait for this multiple of the time that the last ones took to draw (at most `URGENT_MOST_MS`), and are drawn together. */
 const URGENT_PAUSE = 2
 const URGENT_MOST_MS = 2
+/** The first echo of a key waits this long for those of the other hosts, and no longer. */
+const ECHOES_TOGETHER_MS = 4
 const FRAME_MS = 1000 / 30
 /** A slow terminal gets half as many frames, until this many in a row were taken in time. */
 const FRAMES_IN_TIME = 30
@@ -59,6 +61,9 @@ export class Compositor implements Disposable {
   readonly #revisions = new Map<string, number>()
   readonly #dirty = new Set<string>()
   readonly #urgent = new Set<string>()
+  /** Panes that have not echoed the last key yet. */
+  readonly #due = new Set<string>()
+  #dueTimer: Disposable | undefined
   #isSceneDirty = false
   #shownCursor = ''
   #shownShape = 0
@@ -110,10 +115,24 @@ export class Compositor implements Disposable {
     this.#planFrame()
   }
 
+  /** A key went to these hosts, whose echoes are drawn together: each frame takes time from hosts that still have to answer. */
+  awaitEchoes(hosts: readonly string[]): void {
+    this.#due.clear()
+    for (const host of hosts) if (this.#panes.has(host)) this.#due.add(host)
+  }
+
   /** The echo of a key: drawn within a few milliseconds, without delaying the clock's frames. */
   invalidateNow(hosts: readonly string[]): void {
-    for (const host of hosts) if (this.#panes.has(host)) this.#urgent.add(host)
-    if (this.#urgent.size > 0) this.#planUrgent()
+    for (const host of hosts) {
+      this.#due.delete(host)
+      if (this.#panes.has(host)) this.#urgent.add(host)
+    }
+    if (this.#urgent.size === 0) return
+    if (this.#due.size === 0) return this.#planUrgent()
+    this.#dueTimer ??= this.#clock.after(ECHOES_TOGETHER_MS, () => {
+      this.#due.clear()
+      this.#planUrgent()
+    })
   }
 
   /** The writer has another terminal: draws everything again with its colours and characters. */
@@ -133,6 +152,7 @@ export class Compositor implements Disposable {
   [Symbol.dispose](): void {
     this.#isDisposed = true
     this.#frameTimer?.[Symbol.dispose]()
+    this.#dueTimer?.[Symbol.dispose]()
     this.#drains[Symbol.dispose]()
   }
 
@@ -289,6 +309,8 @@ export class Compositor implements Disposable {
   }
 
   #planUrgent(): void {
+    this.#dueTimer?.[Symbol.dispose]()
+    this.#dueTimer = undefined
     if (this.#isUrgentPlanned || this.#isDisposed) return
     this.#isUrgentPlanned = true
     this.#soon(this.#drawUrgent)

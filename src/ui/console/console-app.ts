@@ -93,6 +93,8 @@ export type ConsoleOptions = {
   readonly size: { readonly columns: number; readonly rows: number }
   /** Panes or their cells changed. `isEcho`: shortly after a key that went to this host. */
   onPaneChange(host: string, isEcho: boolean): void
+  /** These hosts got a key, and their echoes are due. */
+  onTyped(hosts: readonly string[]): void
   /** The frames of panes changed although the state did not: how far back a view is. */
   onFramesChange(): void
   onRedraw(): void
@@ -399,6 +401,7 @@ export class ConsoleApp implements PageContext, Disposable {
   #write(batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[]): WriteReport[] {
     const reports = batches.map(({ hosts, bytes }) => this.ports.fleet.write(hosts, bytes))
     const sent = batches.map(({ bytes }, index) => ({ hosts: reports[index]?.sent ?? [], bytes }))
+    this.options.onTyped(sent.flatMap(({ hosts }) => hosts))
     this.sessionLog.noteTyped(sent, this.clock.now())
     for (const { hosts } of sent) {
       this.#autoClose.noteTyped(hosts)

@@ -31,6 +31,40 @@ test('draws an echo that comes during the pause after the last one as soon as th
   expect(terminal.writes).toBe(writes + 1)
 })
 
+test('draws the echoes of a key in one frame, once the last one is there', () => {
+  const { compositor, terminal, type, runSoon, shown } = stageOf(3)
+  const { writes } = terminal
+  compositor.awaitEchoes(['m0', 'm1', 'm2'])
+  for (const host of [0, 1]) {
+    type(host, '§')
+    compositor.invalidateNow([`m${host}`])
+    runSoon()
+  }
+  expect(terminal.writes).toBe(writes)
+  type(2, '§')
+  compositor.invalidateNow(['m2'])
+  runSoon()
+  expect(shown().split('§')).toHaveLength(4)
+  expect(terminal.writes).toBe(writes + 1)
+})
+
+test('waits only a few milliseconds for a host that does not echo, and only once per key', () => {
+  const { clock, compositor, type, runSoon, shown } = stageOf(2)
+  compositor.awaitEchoes(['m0', 'm1'])
+  type(0, 'first')
+  compositor.invalidateNow(['m0'])
+  clock.advance(3)
+  runSoon()
+  expect(shown()).not.toContain('first')
+  clock.advance(1)
+  runSoon()
+  expect(shown()).toContain('first')
+  type(0, ' second')
+  compositor.invalidateNow(['m0'])
+  runSoon()
+  expect(shown()).toContain('first second')
+})
+
 test('draws an echo with a frame that comes first', () => {
   const { compositor, type, frame, shown } = stageOf(2)
   type(0, 'echo')

@@ -229,6 +229,7 @@ export function createConsoleHarness(
       themeName: 'dark',
       size: options.size ?? { columns: 120, rows: 40 },
       onPaneChange: (host) => parsed.emit(host),
+      onTyped: () => undefined,
       onFramesChange: () => undefined,
       onRedraw: () => undefined,
       onSequence: (bytes) => void sequences.push(Buffer.from(bytes).toString()),
