@@ -71,9 +71,29 @@ function describeNameError(error: unknown): string {
   return describeSocketError(error).reason
 }
 
+/** All sockets read into it; else Node makes 64 KB for each read, also for an echo. */
+const received = Buffer.allocUnsafeSlow(64 * 1024)
+
+/** Past the socket's queue of read bytes. What comes before somebody listens stays in the kernel: `resume` starts reading. */
+function open(host: string, port: number): Socket {
+  const socket: Socket = connect({
+    host,
+    port,
+    noDelay: true,
+    onread: {
+      buffer: received,
+      callback(byteCount) {
+        socket.emit('data', Buffer.from(received.subarray(0, byteCount)))
+        return true
+      },
+    },
+  })
+  return socket.pause()
+}
+
 function connectTo(address: string, endpoint: Endpoint, limitMs: number, context: DialContext): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: address, port: endpoint.port, noDelay: true })
+    const socket = open(address, endpoint.port)
     const settle = () => {
       timer[Symbol.dispose]()
       aborting[Symbol.dispose]()
