@@ -10,10 +10,12 @@ import { disabledReasonOf, type Keymap, keysOf, LEADER_HINTS } from '../keys/reg
 import { rayWords } from '../ray/ray-view.ts'
 import {
   type ConsoleState,
+  divergedReceivers,
   isLive,
   type Mode,
   type Notice,
   receiverList,
+  receiversBeforeDifferent,
   TABS,
   titleOf,
 } from '../state/console-state.ts'
@@ -68,13 +70,13 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
 
 /** A waiting question, or the receivers that differ; empty if there is neither. */
 function asideText(state: ConsoleState, room: number): string {
-  const { diverged, receivers, tab, hasWaitingQuestion } = state
+  const { receivers, tab, hasWaitingQuestion } = state
   // The next question waits until the open dialog is closed.
   if (hasWaitingQuestion && keysElsewhere(state) === undefined)
     return [' a question waits: stop typing ', ' question waits '].find((each) => textWidth(each) < room) ?? ' ? '
   if (tab !== 'shells') return ''
-  const receiving = diverged.filter((host) => receivers.has(host))
-  if (receiving.length === 0 || receiving.length === receivers.size) return ''
+  const receiving = divergedReceivers(state)
+  if (receiving.length === 0) return ''
   const names = clip(foldHostSet(receiving), NAMES_WIDTH)
   const count = `${receiving.length} of ${receivers.size}`
   const text = ` ${count} ${receiving.length === 1 ? 'differs' : 'differ'}: ${names} `
@@ -296,7 +298,7 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
       const hints: Hints = [
         [leader, 'command'],
         [`${leader} ?`, 'help'],
-        ...soloHint(state, keymap),
+        ...narrowHint(state, keymap),
         [`${leader} q`, 'quit'],
         ...(panel ? [[`${leader} o`, panelName(panel)] as const] : []),
       ]
@@ -305,7 +307,19 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
   }
 }
 
-/** The way to type into one host for a moment, or back from there. */
+/** The way to type into hosts that differ or into one host for a moment, or back from there. */
+function narrowHint(state: ConsoleState, keymap: Keymap): Hints {
+  const [key] = keysOf(keymap, 'receive-different')
+  const label = `${state.leaderLabel} ${key}`
+  const before = receiversBeforeDifferent(state)
+  if (key !== undefined && before !== undefined && state.receivers.size > 1)
+    return [[label, `back to ${before.size} hosts`]]
+  const different = divergedReceivers(state)
+  if (key === undefined || different.length === 0) return soloHint(state, keymap)
+  const areByScreen = state.showsDifferences || state.isFolded
+  return [[label, areByScreen ? 'hosts that differ' : `only ${clip(foldHostSet(different), NAMES_WIDTH)}`]]
+}
+
 function soloHint(state: ConsoleState, keymap: Keymap): Hints {
   const { receivers, receiversBeforeSolo: before, focus, leaderLabel, hosts } = state
   const [key] = keysOf(keymap, 'receive-solo')

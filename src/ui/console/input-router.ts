@@ -11,13 +11,14 @@ import type { ActionId } from '../keys/registry.ts'
 import {
   allReceive,
   BARE_ACTIONS,
-  type ConsoleState,
   differentHosts,
   invertReceivers,
   isBareAction,
   noneReceive,
   type Page,
   receiverList,
+  receiversBeforeDifferent,
+  selectDifferent,
   setReceivers,
   TABS,
   type Tab,
@@ -105,25 +106,16 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
   quit: askToQuit,
 }
 
-/** Receivers that were selected because they differ. */
-const selectedDifferent = new WeakSet<ConsoleState['receivers']>()
-
 /** Selects the hosts that differ, or restores the earlier receivers if it has selected them. */
 function toggleDifferent(app: ConsoleApp): void {
-  const { receivers, receiversBeforeSolo } = app.state
-  if (receiversBeforeSolo && selectedDifferent.has(receivers)) {
-    app.change((state) => setReceivers(state, receiversBeforeSolo))
+  const before = receiversBeforeDifferent(app.state)
+  if (before) {
+    app.change((state) => setReceivers(state, before))
     return app.notice(`receivers: ${foldHostSet(receiverList(app.state))}`)
   }
   const hosts = differentHosts(app.state, () => app.comparison.refresh())
   if (hosts.length === 0) return app.notice('no host differs')
-  const selected = new Set(hosts)
-  selectedDifferent.add(selected)
-  app.change((state) => ({
-    receivers: selected,
-    receiversBeforeSolo: state.receiversBeforeSolo ?? state.receivers,
-    focus: hosts[0],
-  }))
+  app.change((state) => selectDifferent(state, hosts))
   app.notice(`only ${foldHostSet(hosts)}; ${app.state.leaderLabel} f goes back`)
 }
 

@@ -237,6 +237,26 @@ export function differentHosts(state: ConsoleState, equalGroups: () => readonly 
   return [...state.hosts.values()].filter((host) => different.has(host.host) || isTrouble(host)).map(({ host }) => host)
 }
 
+/** Receivers that were selected because they differ. */
+const selectedDifferent = new WeakSet<ConsoleState['receivers']>()
+
+/** Selects these hosts for a moment, because they differ. */
+export function selectDifferent(state: ConsoleState, hosts: readonly string[]): Change {
+  const receivers = new Set(hosts)
+  selectedDifferent.add(receivers)
+  return { receivers, receiversBeforeSolo: state.receiversBeforeSolo ?? state.receivers, focus: hosts[0] }
+}
+
+/** The receivers before those that differ were selected; undefined: they are not selected. */
+export const receiversBeforeDifferent = ({ receivers, receiversBeforeSolo }: ConsoleState) =>
+  selectedDifferent.has(receivers) ? receiversBeforeSolo : undefined
+
+/** The receivers that the header names as different; empty if all or none of them are. */
+export function divergedReceivers({ diverged, receivers }: ConsoleState): readonly string[] {
+  const hosts = diverged.filter((host) => receivers.has(host))
+  return hosts.length === receivers.size ? [] : hosts
+}
+
 /** The content of a tab other than the shells. While it is shown, no typed key goes to a host. */
 export interface Page extends Disposable {
   /** Its tab was selected, even if it was shown already. */

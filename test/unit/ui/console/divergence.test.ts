@@ -1,7 +1,7 @@
 /** The header names receivers that differ, but not hosts that only print other numbers and names. */
 import { describe, expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
-import { headerBars } from '../../../../src/ui/console/header.ts'
+import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
 import { paneView } from '../../../../src/ui/console/pane-view.ts'
 import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
 
@@ -15,6 +15,11 @@ const header = ({ console }: ConsoleHarness): string => {
   const { left, right } = headerBars(console.state, themes.none, console.arrangement)
   return [...left, ...right].map(({ text }) => text).join('')
 }
+
+const footer = ({ console }: ConsoleHarness): string =>
+  footerBars(console.state, themes.none, console.options.keymap)
+    .left.map(({ text }) => text)
+    .join('')
 
 const prompt = (host: string): string => `root@${host}:~# `
 
@@ -128,6 +133,23 @@ describe('the hosts that differ', () => {
     await print(harness, only('m5', '\x1b[?1049l', ''))
     await print(harness, (host) => `\r\n${prompt(host)}`)
     expect(harness.console.state.diverged).toEqual([])
+  })
+
+  it('are offered in the footer at 80 columns, and so is the way back', async () => {
+    const harness = await atPrompts({ columns: 80, rows: 24 })
+    await harness.print('m2', VIM)
+    await harness.print('m5', VIM)
+    rest(harness)
+    expect(footer(harness)).toContain(' Ctrl-] f only m[2,5]  Ctrl-] q quit ')
+    harness.type(`${LEADER}f`)
+    // `s` would select one of the two.
+    expect(footer(harness)).toContain(' Ctrl-] f back to 6 hosts ')
+    harness.type(`${LEADER}f`)
+    await harness.print('m5', '\x1b[?1049l')
+    rest(harness)
+    expect(footer(harness)).toContain(' Ctrl-] f only m2 ')
+    harness.type(`${LEADER}f`)
+    expect(footer(harness)).toContain(' Ctrl-] s back to 6 hosts ')
   })
 
   it('are not computed while nothing is printed', async () => {
