@@ -290,6 +290,10 @@ export type HostSetContext = {
   isHost?(name: string): boolean
 }
 
+/** As people type names in a prompt, and as a shell gives them to `muster m1 m2`: a blank between two of them is a comma. */
+export const withCommas = (typed: string): string =>
+  typed.includes('"') ? typed : typed.trim().replace(/(?<=[\w.\])*?])\s+(?=[\w@(*?[])/g, ',')
+
 const MAX_DEPTH = 100
 const OPERATORS = ',!&^'
 const WORD_END = /[\s,!&^()]/

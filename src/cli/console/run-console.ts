@@ -11,7 +11,7 @@ import { collectWhenIdle } from '../../base/idle-memory.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { expandHostSet } from '../../inventory/host-set.ts'
+import { expandHostSet, withCommas } from '../../inventory/host-set.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
 import type { JobEvent } from '../../scheduler/jobs/job.ts'
@@ -192,9 +192,10 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         files: files.length === 0 ? [ofOneFile()] : files.map(ofPart),
       }
     },
+    resolveNewHosts: (expression) => request.resolveNewHosts(withCommas(expression)),
     resolveHosts: (expression, known, groups) => {
       const hosts = new Set(known)
-      return expandHostSet(expression, {
+      return expandHostSet(withCommas(expression), {
         names: known,
         groupNames: [...groups.keys()],
         group: (name) => groups.get(name),

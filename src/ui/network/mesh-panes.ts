@@ -22,7 +22,7 @@ import {
   percentText,
   RATE_LEGEND,
 } from './mesh-matrix.ts'
-import { changeOf, heatAt, type PictureState, pairAt } from './mesh-picture.ts'
+import { changeOf, heatAt, type MeshPicture, type PictureState, pairAt } from './mesh-picture.ts'
 import { canInstall, installWords, isDeciding, isMeasuring, type MeshRun } from './mesh-run.ts'
 
 export type PictureContext = {
@@ -113,7 +113,7 @@ function readingRows(state: PictureState, context: ReadingContext, run: MeshRun 
     ...(run?.problem === undefined ? [] : wrapRows(printable(run.problem), columns, ' ', styleOf(theme.danger))),
     ...(picture.before === undefined
       ? []
-      : wrapRows(`compared with ${timeText(picture.before.timeMs, context.nowMs)}`, columns, ' ', mutedStyle(theme))),
+      : wrapRows(comparisonWords(picture, context.nowMs), columns, ' ', mutedStyle(theme))),
     // The culprit, the selected link, and then the rest.
     ...(findings[0] ?? []),
     ...(pair === undefined ? [] : cellRows(state, pair, context)),
@@ -122,6 +122,15 @@ function readingRows(state: PictureState, context: ReadingContext, run: MeshRun 
     ...summaryRows(state, context),
     ...wrapRows(state.showsChange ? CHANGE_LEGEND : RATE_LEGEND, columns, ' ', mutedStyle(theme)),
   ]
+}
+
+/** With what it is compared; two results may have no link in common. */
+function comparisonWords(picture: MeshPicture, nowMs: number): string {
+  const { before, report } = picture
+  const words = `compared with ${timeText(before?.timeMs ?? nowMs, nowMs)}`
+  return report.links.some((link) => changeOf(picture, link) !== undefined)
+    ? words
+    : `${words}: no link was measured in both, so nothing can be compared`
 }
 
 const BAR_COLUMNS = 40

@@ -25,7 +25,9 @@ export function nfsPanes(run: LiveRun<NfsRecord>, { rect, theme, chart }: PaneCo
     ...conclusionRows(run, columns, theme),
     ...(isMeasuring ? [[{ text: ` ${phaseOf(record)}`, style: mutedStyle(theme) }]] : []),
   ]
-  const [top, charts] = splitRows(rect, Math.min(words.length + 2, rect.height))
+  // Without a value, the words say why.
+  const isEmpty = !isMeasuring && [writes, reads, smallFiles].every(({ length }) => length === 0)
+  const [top, charts] = splitRows(rect, isEmpty ? rect.height : Math.min(words.length + 2, rect.height))
   const isWide = rect.width >= BESIDE_COLUMNS
   const [first, rest] = isWide
     ? splitColumns(charts, Math.floor(charts.width / 3))

@@ -1,6 +1,7 @@
 /** Asks for a path, and writes a result there as SVG or CSV. */
 import { sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
+import { clockText, dayText } from '../../base/time-text.ts'
 import { testCsv, testSvg } from '../../ops/net/format-test.ts'
 import { seriesOf, type TestConclusion } from '../../ops/net/kept-test.ts'
 import { meshCsv, meshSvg, meshTitle } from '../../ops/net/mesh/format-mesh.ts'
@@ -11,20 +12,29 @@ import type { PageContext } from '../state/console-state.ts'
 import type { MeshPicture } from './mesh-picture.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
 
-/** `rows`: what the lines of the CSV are, such as `12 links`. */
-type Exported = { svg(): string; csv(): string; readonly rows: string }
+/** `name`: of the file, unless another is typed. `rows`: what the lines of the CSV are, such as `12 links`. */
+type Exported = { svg(): string; csv(): string; readonly name: string; readonly rows: string }
+
+const nameOf = (kind: string, timeMs: number): string =>
+  `${kind}-${dayText(timeMs)}-${clockText(timeMs).replace(':', '')}.svg`
 
 export function meshExport({ report, findings, timeMs, names }: MeshPicture): Exported {
   return {
     svg: () => meshSvg(report, findings, meshTitle(names.length, timeMs)),
     csv: () => meshCsv(report),
+    name: nameOf('mesh', timeMs),
     rows: `${report.links.length} links`,
   }
 }
 
 export function testExport({ test, findings }: TestConclusion): Exported {
   const count = seriesOf(test).reduce((sum, { values }) => sum + values.length, 0)
-  return { svg: () => testSvg(test, findings), csv: () => testCsv(test), rows: `${count} values` }
+  return {
+    svg: () => testSvg(test, findings),
+    csv: () => testCsv(test),
+    name: nameOf(test.kind, Date.parse(test.time)),
+    rows: `${count} values`,
+  }
 }
 
 const isCsv = (path: string): boolean => /\.csv$/i.test(path.trim())
@@ -56,7 +66,8 @@ export function openExport(context: PageContext, port: Pick<NetTestsPort, 'save'
       title: 'Write the result to a file',
       label: 'File:',
       submitTitle: 'write',
-      help: [{ text: 'net.svg is a picture, net.csv a table.', tone: 'muted' }],
+      fallback: result.name,
+      help: [{ text: 'Enter alone writes that picture; a name with .csv writes a table.', tone: 'muted' }],
       check: (path) =>
         /\.(svg|csv)$/i.test(path.trim())
           ? { preview: [{ text: isCsv(path) ? `${result.rows} as CSV` : 'a picture as SVG', tone: 'ok' }] }

@@ -149,7 +149,11 @@ export class ResultsView implements NetworkView {
     this.#reading += 1
     const reading = this.#reading
     this.#rows = []
-    for (const path of this.#port.keptResults()) {
+    const paths = this.#port.keptResults()
+    // After a measurement, its result is the one to look at.
+    const { rows } = this.#context.state.network.results
+    if (paths[0] !== rows[0]?.path) this.#change({ selected: paths[0] })
+    for (const path of paths) {
       const kept = this.#port.readKept(path)
       if (kept !== undefined) this.#rows.push(keptRow(path, kept))
       this.#showing.soon()

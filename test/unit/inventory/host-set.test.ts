@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MusterError } from '../../../src/base/errors.ts'
-import { expandHostSet, foldHostSet, type HostSetContext, HostSetError } from '../../../src/inventory/host-set.ts'
+import {
+  expandHostSet,
+  foldHostSet,
+  type HostSetContext,
+  HostSetError,
+  withCommas,
+} from '../../../src/inventory/host-set.ts'
 
 const range = (from: number, to: number, prefix = 'm'): string[] =>
   Array.from({ length: to - from + 1 }, (_, i) => `${prefix}${from + i}`)
@@ -201,6 +207,19 @@ describe('a wrong expression is refused with its place and what to write', () =>
       }),
       { numRuns: 800 },
     )
+  })
+})
+
+describe('names typed with blanks between them', () => {
+  test.each([
+    ['m1 m3', 'm1,m3'],
+    [' m[1-2]  @gpus m* ', 'm[1-2],@gpus,m*'],
+    ['all !m3 & @a', 'all !m3 & @a'],
+    ['m[ 1 - 3, 5 ]', 'm[ 1 - 3, 5 ]'],
+    ['root@10.0.0.7:22 (m1, m2)', 'root@10.0.0.7:22,(m1, m2)'],
+    ['"a b"', '"a b"'],
+  ])('%s', (typed, expression) => {
+    expect(withCommas(typed)).toBe(expression)
   })
 })
 

@@ -31,14 +31,14 @@ const MAX_LINKS = 8
 
 type Rated = LinkResult & { readonly outcome: Extract<LinkResult['outcome'], { kind: 'measured' }> }
 
-export type Ability = { readonly name: string; readonly sends?: number; readonly receives?: number }
+type Ability = { readonly name: string; readonly sends?: number; readonly receives?: number }
 
 export function measuredOf(links: readonly LinkResult[]): readonly Rated[] {
   return links.filter((link): link is Rated => link.outcome.kind === 'measured')
 }
 
 /** The fastest that each host was seen to send and to receive. */
-export function abilitiesOf(names: readonly string[], links: readonly LinkResult[]): readonly Ability[] {
+function abilitiesOf(names: readonly string[], links: readonly LinkResult[]): readonly Ability[] {
   const measured = measuredOf(links)
   const best = (name: string, end: 'from' | 'to') =>
     measured.reduce((most, link) => (link[end] === name ? Math.max(most, link.outcome.bitsPerSecond) : most), 0)
@@ -56,7 +56,7 @@ export function judgeMesh(report: MeshReport): readonly NetFinding[] {
   const abilities = abilitiesOf(names, links)
   return sortByGravity([
     ...failures(report),
-    ...slowHosts(abilities),
+    ...slowHosts(abilities, measured),
     ...slowLinks(abilities, measured),
     ...cards(ready, abilities),
     ...frames(ready),
@@ -98,15 +98,23 @@ function isComparable(abilities: readonly Ability[]): boolean {
   return abilities.filter(({ sends, receives }) => sends !== undefined || receives !== undefined).length >= 3
 }
 
-function slowHosts(abilities: readonly Ability[]): readonly NetFinding[] {
+function slowHosts(abilities: readonly Ability[], links: readonly Rated[]): readonly NetFinding[] {
   if (!isComparable(abilities)) return []
-  return abilities.flatMap(({ name, sends, receives }): NetFinding[] => {
+  // One link cannot tell a slow host from a slow path: a measurement may have been stopped early.
+  const lonely = new Map<Rated, NetFinding>()
+  const hosts = abilities.flatMap(({ name, sends, receives }): NetFinding[] => {
     const usualOf = (key: 'sends' | 'receives') =>
       median(abilities.flatMap((each) => (each.name === name ? [] : (each[key] ?? []))))
     const [usualSends, usualReceives] = [usualOf('sends'), usualOf('receives')]
-    const isSlow = (value: number | undefined, usual: number | undefined) =>
-      value !== undefined && usual !== undefined && value < SLOW * usual
-    const [out, into] = [isSlow(sends, usualSends), isSlow(receives, usualReceives)]
+    const isSlow = (end: 'from' | 'to', value: number | undefined, usual: number | undefined) => {
+      if (value === undefined || usual === undefined || value >= SLOW * usual) return false
+      const [link, ...others] = links.filter((each) => each[end] === name)
+      if (link === undefined || others.length > 0) return true
+      const text = `${link.from} → ${link.to} is slow: ${rate(value)}, the others usually ${rate(usual)}; too few other links were measured to tell why`
+      lonely.set(link, { gravity: 'risk', id: 'slow-link', hosts: [link.from, link.to], text })
+      return false
+    }
+    const [out, into] = [isSlow('from', sends, usualSends), isSlow('to', receives, usualReceives)]
     const risk = (id: string, text: string) =>
       ({ gravity: 'risk', id, hosts: [name], text: `${name} ${text}` }) as const
     const both = `is slow to and from all hosts: it sends at most ${rate(sends)} and receives at most ${rate(receives)}, the others usually ${rate(usualSends)}: its card, its cable or its port at the switch`
@@ -116,6 +124,7 @@ function slowHosts(abilities: readonly Ability[]): readonly NetFinding[] {
     const receiving = `receives slowly from all hosts: at most ${rate(receives)}, the others usually ${rate(usualReceives)}${sends === undefined ? '' : `; it sends ${rate(sends)}`}`
     return into ? [risk('slow-receiver', receiving)] : []
   })
+  return [...hosts, ...lonely.values()]
 }
 
 const rate = (bitsPerSecond = 0) => formatBitRate(bitsPerSecond)

@@ -68,6 +68,20 @@ describe('the findings of a mesh', () => {
     ])
   })
 
+  it('blame no host for the only link that was measured before the measurement was stopped', () => {
+    const slow = ['m5 m2', 'm6 m1', 'm4 m3']
+    const rates = new Map([...slow.map((pair) => [pair, 100] as const), ['m1 m6', 941], ['m2 m5', 941], ['m3 m4', 941]])
+    const stopped = { kind: 'failed', cause: 'cancelled', reason: 'stopped' } as const
+    const hosts = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6'].map((name) => host(name))
+    const found = words(mesh((from, to) => rates.get(`${from} ${to}`) ?? stopped, hosts))
+    expect(found.filter((each) => each.includes('all hosts'))).toEqual([])
+    expect(found.filter((each) => each.startsWith('slow-link'))).toEqual([
+      'slow-link: m6 → m1 is slow: 100 Mbit/s, the others usually 941 Mbit/s; too few other links were measured to tell why',
+      'slow-link: m5 → m2 is slow: 100 Mbit/s, the others usually 941 Mbit/s; too few other links were measured to tell why',
+      'slow-link: m4 → m3 is slow: 100 Mbit/s, the others usually 941 Mbit/s; too few other links were measured to tell why',
+    ])
+  })
+
   it('name an asymmetry over a fifth, also between only two hosts', () => {
     expect(words(mesh((from, to) => (from === 'm4' && to === 'm2' ? 700 : 941)))).toEqual([
       'asymmetric-link: m4 → m2 is 26 % slower than m2 → m4: 700 Mbit/s against 941 Mbit/s',

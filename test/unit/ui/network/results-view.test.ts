@@ -166,6 +166,12 @@ it('lists kept results with their findings, compares two of them, and overwrites
     await settle()
     harness.type('y')
     expect(readFileSync(file, 'utf8')).toBe(written)
+    // Enter alone writes a picture with a name of its own, which does not exist here.
+    harness.type('w')
+    expect(harness.console.state.mode).toMatchObject({
+      dialog: { input: { placeholder: expect.stringMatching(/^mesh-2026-11-21-\d{4}\.svg$/) } },
+    })
+    harness.type('\x1b')
     // A prompt that failed keeps what was typed.
     harness.type(`w${directory}/missing/net.svg\r`)
     await settle()
@@ -176,4 +182,26 @@ it('lists kept results with their findings, compares two of them, and overwrites
   } finally {
     rmSync(directory, { recursive: true })
   }
+})
+
+it('selects the newest result after a measurement, and says when two results have nothing in common', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-results-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  const environment = { XDG_STATE_HOME: directory }
+  const keep = (names: readonly string[], time: string) =>
+    keepMesh(environment, reportOf(names, 'm9'), 'tcp', Date.parse(time), { addresses: {} })
+  keep(['m1', 'm2', 'm3'], '2026-11-20T10:00:00Z')
+  const harness = createConsoleHarness({
+    netTests: { ...idleNetTests, keptResults: () => resultPaths(environment), readKept },
+  })
+  harness.type(`${LEADER}3v`)
+  await settle()
+  harness.type('q')
+  keep(['m4', 'm5'], '2026-11-21T10:00:00Z')
+  harness.type('v')
+  await settle()
+  expect(harness.console.state.network.results.selected).toBe(resultPaths(environment)[0])
+  harness.type('  d')
+  expect(textOf(harness)).toContain('no link was measured in both')
+  harness.console[Symbol.dispose]()
 })
