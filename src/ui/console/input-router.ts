@@ -2,6 +2,7 @@
  * Routes keys: to the open dialog, to scroll mode, to the table of actions, or to the receivers. Nothing here waits for
  * React or for a host.
  */
+import { remainingMs } from '../../base/clock.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { InputEvent, KeyEvent } from '../keys/decode-input.ts'
 import { encodeKey } from '../keys/encode-for-pane.ts'
@@ -49,6 +50,9 @@ export const CHOOSING: ReadonlySet<ActionId> = new Set([
   'page-next',
   'page-previous',
 ])
+
+/** What follows a key sooner than this belongs to the same word. */
+const WORD_MS = 500
 
 const PANE_STEP = { columns: 8, rows: 2 }
 
@@ -133,6 +137,8 @@ export class InputRouter {
   /** Pass-through keys of one read of the terminal, sent together. */
   #typed: Uint8Array[] = []
   #gridTimer: Disposable | undefined
+  /** When the latest key of a word was typed that began where no host gets keys. */
+  #wordMs: number | undefined
 
   constructor(app: ConsoleApp) {
     this.#app = app
@@ -142,7 +148,7 @@ export class InputRouter {
   /** All events of one read of the terminal. */
   handle(events: readonly InputEvent[]): void {
     for (const event of events) {
-      if (event.type === 'key') this.#handleKey(event)
+      if (event.type === 'key') for (const key of this.#keysOf(event)) this.#handleKey(key)
       else {
         this.#flushTyped()
         if (event.type === 'paste') this.#handlePaste(event.text)
@@ -150,6 +156,18 @@ export class InputRouter {
       }
     }
     this.#flushTyped()
+  }
+
+  /** Esc and the leader that arrive together, as over a slow line, are two keys: the leader is never missed. */
+  #keysOf(event: KeyEvent): readonly KeyEvent[] {
+    const { key, raw } = event
+    const plain = { ...key, alt: false }
+    if (!key.alt || raw.length !== 2 || keyLabel(plain) !== this.#app.state.leaderLabel) return [event]
+    const esc = { name: 'escape', ctrl: false, alt: false, shift: false }
+    return [
+      { type: 'key', key: esc, raw: raw.subarray(0, 1) },
+      { type: 'key', key: plain, raw: raw.subarray(1) },
+    ]
   }
 
   run(id: ActionId): void {
@@ -165,7 +183,19 @@ export class InputRouter {
     app.dialogs.noteKey()
     if (mode.kind !== 'typing') this.#flushTyped()
     if (mode.kind !== 'scroll') app.clearSelection()
+    const isOnPage = mode.kind === 'typing' && app.page !== undefined
     this.#handleLabel(event, keyLabel(event.key))
+    // `1` shows the shells, but perhaps it was part of a word.
+    if (isOnPage && keysElsewhere(app.state) === undefined) this.#wordMs = app.clock.now()
+  }
+
+  /** It goes on with a word that was begun where no host gets keys. */
+  #isRestOfWord({ key }: KeyEvent): boolean {
+    if (this.#wordMs === undefined) return false
+    const nowMs = this.#app.clock.now()
+    const isRest = remainingMs(this.#wordMs, WORD_MS, nowMs) > 0
+    this.#wordMs = isRest ? nowMs : undefined
+    return isRest && (key.text !== undefined || key.name === 'enter')
   }
 
   #handleLabel(event: KeyEvent, label: string): void {
@@ -188,6 +218,7 @@ export class InputRouter {
       if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
       return app.work.handleKey(label)
     }
+    if (this.#isRestOfWord(event)) return app.notice('not sent: you had just left the tab; type it again', 'warning')
     this.#type(event)
   }
 
@@ -218,6 +249,7 @@ export class InputRouter {
   #enterLeader(): void {
     const app = this.#app
     const isTyping = keysElsewhere(app.state) === undefined
+    this.#wordMs = undefined
     app.scroll.leave()
     app.change(() => ({ mode: { kind: 'leader', isTyping } }))
     this.#gridTimer?.[Symbol.dispose]()

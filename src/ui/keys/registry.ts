@@ -267,8 +267,8 @@ export const SYNONYMS: Readonly<Partial<Record<ActionId, string>>> = {
   'receive-solo': 'only single one isolate',
   'page-next': 'forward screen',
   'page-previous': 'back screen',
-  'pane-larger': 'bigger grow resize fewer',
-  'pane-smaller': 'shrink resize more',
+  'pane-larger': 'split layout bigger grow resize fewer',
+  'pane-smaller': 'split layout shrink resize more',
   zoom: 'fullscreen maximize enlarge',
   fold: 'group merge dedupe collapse',
   differences: 'diff compare',
@@ -295,8 +295,9 @@ export const SYNONYMS: Readonly<Partial<Record<ActionId, string>>> = {
   'tab-log': 'messages events errors',
   palette: 'find search command',
   help: 'keys shortcuts bindings cheatsheet manual',
-  settings: 'preferences options configuration config theme leader keys',
+  settings: 'preferences options configuration config theme colours colors mouse leader keys',
   redraw: 'refresh repaint clear',
+  detach: 'tmux screen background keep attach',
   quit: 'exit close leave bye',
 }
 

@@ -164,9 +164,11 @@ export function isLive(host: HostState): boolean {
   return host.session.kind === 'ready' && host.shell.kind === 'open'
 }
 
-export function isTrouble(host: HostState): boolean {
-  const { kind } = host.session
-  return kind === 'lost' || kind === 'waiting' || kind === 'failed' || host.shell.kind === 'ended'
+/** A host that is tried again stays in trouble until it is up. */
+export function isTrouble({ session, shell }: HostState): boolean {
+  const { kind } = session
+  const isTriedAgain = kind !== 'ready' && 'attempt' in session && session.attempt > 1
+  return kind === 'lost' || kind === 'failed' || isTriedAgain || kind === 'waiting' || shell.kind === 'ended'
 }
 
 export function receiverList(state: ConsoleState): string[] {

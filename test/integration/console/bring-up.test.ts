@@ -80,7 +80,7 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
 
   it('returns the keys to the shells', async () => {
     await openTab()
-    await console.key('1')
+    await console.leader('1')
     await console.expectMode('shells')
     await console.type('echo typed-$((40+2))\r')
     await console.expectOnAll(['m1', 'm2', 'm3'], () => /^typed-42$/m)

@@ -28,7 +28,7 @@ it.skipIf(!requirement('ssh'))('the demo brings up trust between its hosts, prov
     await console.key('Escape')
     await console.expectScreen(/m1 +✓ good .*\n.*m2 +✓ good .*\n.*m3 +✓ good/, CHANGED)
 
-    await console.key('1')
+    await console.leader('1')
     await console.type('clear; ssh m2 hostname; ssh 127.0.0.1 true || echo elsewhere\r')
     await console.expectOnAll(HOSTS, () => /^m2$/m)
     await console.leader('2')
@@ -38,7 +38,7 @@ it.skipIf(!requirement('ssh'))('the demo brings up trust between its hosts, prov
     await console.expectScreen(/12 of 12 steps done/, CHANGED)
     await console.key('Escape')
     await console.expectScreen(/m1 +\+ missing .*\n.*m2 +\+ missing .*\n.*m3 +\+ missing/, CHANGED)
-    await console.key('1')
+    await console.leader('1')
     await console.type('clear; ssh m2 hostname\r')
     await console.expectOnAll(HOSTS, () => /resolve hostname m2/)
     expect(await console.quit()).toEqual({ code: 0 })

@@ -78,7 +78,7 @@ describe.skipIf(!canRun)('the Jobs and Packing tabs', () => {
   it('show what jobs hold on each host, and return the keys to the shells', async () => {
     await console.key('4')
     await console.expectScreen(/1 running, 0 waiting +no scheduler running: muster job work[\s\S]*m1[\s\S]*m2/)
-    await console.key('1')
+    await console.leader('1')
     await console.expectMode('shells')
     await console.type('echo typed-$((40+2))\r')
     await console.expectOnAll(['m1', 'm2'], () => /^typed-42$/m)

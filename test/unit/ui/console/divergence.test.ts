@@ -71,6 +71,21 @@ describe('receivers differ when', () => {
   })
 })
 
+it('a host that is away differs all the time, also during each new attempt to reach it', async () => {
+  const harness = await atPrompts()
+  const { events } = harness.fleet
+  events.emit({ type: 'session', host: 'm2', state: { kind: 'lost', attempt: 2, reason: 'reset', sinceMs: 0 } })
+  rest(harness)
+  expect(header(harness)).toContain(' 1 of 6 differs: m2 ')
+  events.emit({
+    type: 'session',
+    host: 'm2',
+    state: { kind: 'connecting', attempt: 2, phase: 'tcp', sinceMs: 0 },
+  })
+  rest(harness)
+  expect(header(harness)).toContain(' 1 of 6 differs: m2 ')
+})
+
 describe('receivers do not differ when', () => {
   it.each([
     ['they print other numbers', (host: string) => `uptime\r\n up ${host.slice(1)} days\r\n${prompt(host)}`],

@@ -44,6 +44,30 @@ describe('a tab', () => {
     expect(harness.got('m1')).toBe(LEADER)
   })
 
+  it.each(PAGE_TABS)('$title: a word with a 1 in it, typed where there is no prompt, reaches no host', ({ key }) => {
+    const harness = open()
+    harness.type(`${LEADER}${key}1`)
+    for (const letter of ',m2 --time 6\r') {
+      harness.clock.advance(300)
+      harness.type(letter)
+    }
+    expect(received(harness)).toBe('||')
+    expect(harness.console.state.notice?.text).toBe('not sent: you had just left the tab; type it again')
+    harness.clock.advance(500)
+    harness.type('ls\r')
+    expect(harness.got('m1')).toBe('ls\r')
+    // An interrupt always goes out, and after the leader the number is no part of a word.
+    harness.type(`${LEADER}${key}1\x03${LEADER}${key}${LEADER}1ls`)
+    expect(harness.got('m1')).toBe('ls\r\x03ls')
+  })
+
+  it('knows the leader that arrives together with Esc', () => {
+    const harness = open()
+    harness.type(`${ESC}${LEADER}`)
+    expect(harness.got('m1')).toBe(ESC)
+    expect(harness.console.state.mode.kind).toBe('leader')
+  })
+
   it.each(PAGE_TABS)('$title: ? opens the help and : the palette, without the leader', ({ key }) => {
     const harness = open()
     harness.type(`${LEADER}${key}?`)
