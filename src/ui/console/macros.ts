@@ -2,8 +2,9 @@
 
 import { execFile } from 'node:child_process'
 import { counted } from '../../base/counted.ts'
+import type { DialogLine } from '../dialogs/dialog.ts'
 import { listDialog, promptDialog } from '../dialogs/prompt-dialog.ts'
-import { receiverList } from '../state/console-state.ts'
+import { type HostState, receiverList } from '../state/console-state.ts'
 import type { ConsoleApp } from './console-app.ts'
 
 export type MacroHost = {
@@ -28,9 +29,19 @@ export function macroEnvironment(host: MacroHost): Record<string, string> {
   }
 }
 
+const PLACEHOLDER = /%[hnua]/
+
+const hostsOf = (app: ConsoleApp): readonly HostState[] =>
+  receiverList(app.state).flatMap((host) => app.state.hosts.get(host) ?? [])
+
+const previewOf = (app: ConsoleApp, text: string): readonly DialogLine[] =>
+  hostsOf(app)
+    .slice(0, 4)
+    .map((host) => ({ text: `${host.host}: ${expandMacro(text, host)}`, tone: 'ok' }))
+
 export function openMacros(app: ConsoleApp): void {
   const { macros } = app.options.preferences
-  const [first] = receiverList(app.state).flatMap((host) => app.state.hosts.get(host) ?? [])
+  const [first] = hostsOf(app)
   const example = (text: string): string => (first ? `${first.host}: ${expandMacro(text, first)}` : '')
   const builtIn = { '%h': 'name', '%n': 'number', '%u': 'user', '%a': 'address' }
   app.openDialog(
@@ -40,6 +51,10 @@ export function openMacros(app: ConsoleApp): void {
       label: 'Macro:',
       submitTitle: 'insert',
       emptyText: '',
+      readLine: (text) =>
+        PLACEHOLDER.test(text) && !Object.hasOwn(builtIn, text.trim())
+          ? { preview: previewOf(app, text), submit: () => insertTemplate(app, text) }
+          : undefined,
       items: [
         ...Object.entries(builtIn).map(([id, about]) => ({ id, label: id, detail: `${about} · ${example(id)}` })),
         { id: 'template', label: 'text …', detail: 'any text with %h %n %u %a' },
@@ -60,29 +75,23 @@ export function openMacros(app: ConsoleApp): void {
 }
 
 function openTemplate(app: ConsoleApp): void {
-  const hosts = receiverList(app.state).flatMap((host) => app.state.hosts.get(host) ?? [])
   app.openDialog(
     promptDialog({
       id: 'macro-text',
-      title: `Type into ${counted(hosts.length, 'host')}`,
+      title: `Type into ${counted(hostsOf(app).length, 'host')}`,
       label: 'Text:',
       submitTitle: 'insert without Enter',
       // Without a placeholder it may be a password.
-      isRemembered: (text) => /%[hnua]/.test(text),
+      isRemembered: (text) => PLACEHOLDER.test(text),
       help: [{ text: '%h name   %n number   %u user   %a address   %% a percent sign', tone: 'muted' }],
-      check: (text) => ({
-        preview: hosts
-          .slice(0, 4)
-          .map((host) => ({ text: `${host.host}: ${expandMacro(text, host)}`, tone: 'ok' as const })),
-      }),
+      check: (text) => ({ preview: previewOf(app, text) }),
       onSubmit: (text) => insertTemplate(app, text),
     }),
   )
 }
 
 function insertTemplate(app: ConsoleApp, template: string): void {
-  const hosts = receiverList(app.state).flatMap((host) => app.state.hosts.get(host) ?? [])
-  app.sendEach(hosts.map((host) => ({ hosts: [host.host], bytes: Buffer.from(expandMacro(template, host)) })))
+  app.sendEach(hostsOf(app).map((host) => ({ hosts: [host.host], bytes: Buffer.from(expandMacro(template, host)) })))
 }
 
 const SCRIPT_LIMIT = { timeout: 10_000, maxBuffer: 64 * 1024 }

@@ -332,6 +332,14 @@ describe('dialogs', () => {
     expect(mode.kind === 'dialog' && mode.dialog.input?.error).toBe('no host is lost')
   })
 
+  test('expand a macro that is typed in place of one that is chosen', () => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}m%h.log\r`)
+    expect([harness.got('m1'), harness.got('m4')]).toEqual(['m1.log', 'm4.log'])
+    harness.type(`${LEADER}m%n\r`)
+    expect(harness.got('m4')).toBe('m4.log4')
+  })
+
   test('expand a macro for each host', () => {
     const harness = createConsoleHarness()
     harness.type(`${LEADER}mtext\r`)
