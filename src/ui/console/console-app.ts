@@ -354,7 +354,12 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   showTab(tab: Tab): void {
-    this.change(({ mode }) => ({ tab, mode: mode.kind === 'filter' ? TYPING : mode }))
+    this.change(({ mode, panel, tab: before }) => ({
+      tab,
+      mode: mode.kind === 'filter' ? TYPING : mode,
+      // Asked for again, it is the shells, not a panel that covers them.
+      ...(tab === 'shells' && before === tab && panel ? { panel: { ...panel, hasKeys: false } } : {}),
+    }))
     this.page?.open()
   }
 

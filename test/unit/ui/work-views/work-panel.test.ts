@@ -211,6 +211,14 @@ describe('the panel of a run', () => {
     expect(panelRows(harness)).toContain('   m1')
   })
 
+  it('gives the keys back to the shells when their tab is asked for beside it', () => {
+    const { harness } = open()
+    harness.type(`${LEADER}!id\r`)
+    expect(harness.console.state.panel?.hasKeys).toBe(true)
+    harness.type(`${LEADER}1`)
+    expect(harness.console.state).toMatchObject({ tab: 'shells', panel: { hasKeys: false } })
+  })
+
   it('makes the hosts of a group the receivers', () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!id\r`)
