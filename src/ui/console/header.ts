@@ -55,6 +55,7 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   const left =
     leftBeside('numbers') ??
     leftBeside('name') ??
+    leftBeside('alone') ??
     leftWith(0) ??
     (partsWidth([upOfAll]) + wanted <= state.columns ? [upOfAll] : [])
   const room = state.columns - partsWidth(left) - 1
@@ -93,8 +94,11 @@ function rayParts(state: ConsoleState, theme: Theme): BarPart[] {
 
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)
 
-/** From long to short: `short` has no age of facts, `numbers` and `digits` name only the current tab, `name` shows only that tab, `page` no tabs. */
-const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'digits', 'name', 'page'] as const
+/**
+ * From long to short: `short` has no age of facts, `numbers` and `digits` name only the current tab, `name` shows only that
+ * tab, `alone` does not count screens that differ, `page` has no tabs.
+ */
+const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'digits', 'name', 'alone', 'page'] as const
 type RightLength = (typeof RIGHT_LENGTHS)[number]
 
 function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: RightLength): BarPart[] {
@@ -106,7 +110,7 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
     parts.push({ text: ` ${text} `, colour: away > 0 ? theme.warning : theme.muted, action: 'page-next' })
   }
   if (length === 'page') return parts
-  if (state.isFolded || (state.showsDifferences && state.equalGroups.length > 0)) {
+  if (length !== 'alone' && (state.isFolded || (state.showsDifferences && state.equalGroups.length > 0))) {
     parts.push(differencePart(state, theme))
   }
   const oldest = oldestFactMs(state.bringUp)
@@ -114,7 +118,7 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
     parts.push({ text: ` facts ${ageText(state.clockMs - oldest)} old `, colour: theme.muted })
   for (const { id, key, title } of TABS) {
     const isCurrent = state.tab === id
-    if (length === 'name' && !isCurrent) continue
+    if ((length === 'name' || length === 'alone') && !isCurrent) continue
     const isNamed = isCurrent || (length !== 'numbers' && length !== 'digits')
     parts.push({
       text: `${isNamed ? ` ${key} ${title}` : ` ${key}`}${length === 'digits' ? '' : ' '}`,

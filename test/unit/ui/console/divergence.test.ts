@@ -194,6 +194,9 @@ describe('the hosts that differ', () => {
     harness.fleet.events.emit({ type: 'shell', host: 'm6', state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
     rest(harness)
     expect(header(harness)).toMatch(/INTO 5 of 6: m\[1-5\] +2 of 6 differ: m\[2,6\] +1 Shells/)
+    harness.type(`${LEADER}d`)
+    rest(harness)
+    expect(header(harness)).toMatch(/INTO 5 of 6: m\[1-5\] +2 of 6 differ: m\[2,6\].* 1 Shells/)
   })
 
   it.each([80, 60, 40, 20])('are named after the receivers at %i columns, as far as there is room', async (columns) => {
