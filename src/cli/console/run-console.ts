@@ -1,6 +1,6 @@
 /** Opens the console for a verb (preferences, colours, connections, the resolution of host sets), and has the terminal for other screens. */
 import { randomBytes } from 'node:crypto'
-import { opendir, stat } from 'node:fs/promises'
+import { access, constants, opendir, stat } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -9,6 +9,7 @@ import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { collectWhenIdle } from '../../base/idle-memory.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
+import { printable } from '../../base/printable.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { expandHostSet, withCommas } from '../../inventory/host-set.ts'
@@ -17,7 +18,7 @@ import { expandCommand, expandWord } from '../../ops/run/command-template.ts'
 import type { JobEvent } from '../../scheduler/jobs/job.ts'
 import { bytePathOf } from '../../ssh/copy/byte-path.ts'
 import { copyToHosts } from '../../ssh/copy/copy-to-hosts.ts'
-import { scanSources } from '../../ssh/copy/source.ts'
+import { scanSources, systemReason } from '../../ssh/copy/source.ts'
 import { createFleetTransport } from '../../ssh/create-fleet.ts'
 import { createHostExec } from '../../ssh/exec/host-exec.ts'
 import type { ColourDepth } from '../../ui/compositor/colours.ts'
@@ -276,6 +277,15 @@ function createConsoleWork({ fleet, wires, fanOut, context }: ConsoleConnections
       if (endpoint !== undefined) return exec.start(endpoint, { command: expandCommand(command, endpoint) }, handlers)
       queueMicrotask(() => handlers.onEnd(NOT_HERE))
       return { stop() {}, abandon() {}, pause() {}, resume() {} }
+    },
+    async checkSources(sources) {
+      for (const source of sources) {
+        try {
+          await access(here(source), constants.R_OK)
+        } catch (error) {
+          throw new MusterError('usage', `${printable(source)}: ${systemReason(error)}`)
+        }
+      }
     },
     async copy({ hosts, sources, destination, signal, onEvent, onProblems }) {
       const tree = await scanSources(sources.map((source) => bytePathOf(here(source))))

@@ -100,6 +100,10 @@ export class WorkPanel implements Disposable {
     return questions.readWorkLine(this.#context, this, text)
   }
 
+  checkSources(sources: readonly string[]): Promise<void> | undefined {
+    return this.#ports.work.checkSources?.(sources)
+  }
+
   get resolveHosts(): questions.ResolveHosts {
     return this.#ports.resolveHosts
   }

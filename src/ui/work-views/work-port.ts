@@ -18,6 +18,8 @@ export type CopyOrder = {
 export interface WorkPort {
   /** Over the host's open connection. Never throws, and calls back only after it returned. */
   startCommand(host: string, command: string, handlers: CommandHandlers): RunningCommand
+  /** @throws when one of them is missing or cannot be read: a mistyped name is found while it can still be corrected. */
+  checkSources?(sources: readonly string[]): Promise<void>
   /** @throws before any event when there is nothing to copy. */
   copy(order: CopyOrder): Promise<void>
   /** Writes HOST.out and HOST.err; returns the directory's path. @throws when one of the files exists. */

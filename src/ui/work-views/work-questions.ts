@@ -21,6 +21,8 @@ export type WorkTarget = {
   readonly busyReason: string | undefined
   readonly resolveHosts: ResolveHosts
   begin(request: WorkRequest, hosts: readonly string[]): void
+  /** @throws when one of these files cannot be copied */
+  checkSources(sources: readonly string[]): Promise<void> | undefined
 }
 
 const HELP: Readonly<Record<WorkRequest['verb'], readonly DialogLine[]>> = {
@@ -46,7 +48,15 @@ export function openWork(context: PageContext, target: WorkTarget, verb: WorkReq
       help: HELP[verb],
       complete: (text) => completeWork(verb, text),
       check: (text) => checkWork(context, target, parseWork(verb, text)),
-      onSubmit: (text) => submitWork(context, target, parseWork(verb, text)),
+      ...(verb === 'copy' ? { staysOpen: true } : {}),
+      onSubmit: (text, isOpen) => {
+        const parsed = parseWork(verb, text)
+        const checking = 'sources' in parsed ? target.checkSources(parsed.sources) : undefined
+        if (checking === undefined) return submitWork(context, target, parsed)
+        return checking.then(() => {
+          if (isOpen()) submitWork(context, target, parsed)
+        })
+      },
     }),
   )
 }

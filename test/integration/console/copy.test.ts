@@ -46,6 +46,19 @@ describe('a copy from the console', () => {
     await console.expectScreen(/✓ m2 +1 copied[\s\S]*✓ m3 +1 copied/)
   })
 
+  it('keeps what was typed when a file is missing, so that it can be corrected', async () => {
+    writeFileSync(join(directory, 'there.txt'), 'corrected\n')
+    await console.leader('c')
+    await console.type(`${directory}/their.txt ${directory}/%h-there.txt`)
+    await console.key('Enter')
+    await console.expectScreen(/their\.txt: No such file or/)
+    await console.key('Ctrl-u')
+    await console.type(`${directory}/there.txt ${directory}/%h-there.txt`)
+    await console.key('Enter')
+    await console.expectScreen(/3 hosts: 3 ok/)
+    expect(readFileSync(join(directory, 'm2-there.txt'), 'utf8')).toBe('corrected\n')
+  })
+
   it('says when there is nothing to copy', async () => {
     await copy(`${directory}/no-such-file /tmp/`)
     await console.expectScreen(/! .*no-such-file:/)
