@@ -12,6 +12,7 @@ import {
   type ConsoleState,
   divergedReceivers,
   isLive,
+  liveReceivers,
   type Mode,
   type Notice,
   receiverList,
@@ -96,7 +97,7 @@ const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, par
 
 /**
  * From long to short: `short` has no age of facts, `numbers` and `digits` name only the current tab, `name` shows only that
- * tab, `alone` does not count screens that differ, `page` has no tabs.
+ * tab, `alone` counts neither new output nor screens that differ, `page` has no tabs.
  */
 const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'digits', 'name', 'alone', 'page'] as const
 type RightLength = (typeof RIGHT_LENGTHS)[number]
@@ -105,7 +106,8 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   const parts: BarPart[] = []
   const away = [...state.hosts.values()].filter((host) => host.hasNews && !page.shown.has(host.host)).length
   if (page.pages > 1 && state.tab === 'shells') {
-    const news = away === 0 ? '' : length === 'full' ? ` · ${away} with new output` : ` · ${away} new`
+    const news =
+      away === 0 || length === 'alone' ? '' : length === 'full' ? ` · ${away} with new output` : ` · ${away} new`
     const text = `${length === 'full' ? 'page ' : ''}${page.page + 1}/${page.pages}${news}`
     parts.push({ text: ` ${text} `, colour: away > 0 ? theme.warning : theme.muted, action: 'page-next' })
   }
@@ -162,13 +164,6 @@ function receiverText(state: ConsoleState, page: PageInfo) {
     end: `${alone}${unseen > 0 ? ` · ${unseen} out of view` : ''} `,
   }
 }
-
-/** The receivers that have a shell. */
-const liveReceivers = (state: ConsoleState): string[] =>
-  receiverList(state).filter((host) => {
-    const known = state.hosts.get(host)
-    return known !== undefined && isLive(known)
-  })
 
 /** For a terminal that is too narrow for the whole sentence. */
 function shortText(state: ConsoleState): string {

@@ -13,7 +13,7 @@ import { confirmDialog, textDialog } from '../dialogs/text-dialog.ts'
 import type { KeyEntry } from '../keys/key-table.ts'
 import { type ActionId, actionSpecs, keysOf, SYNONYMS } from '../keys/registry.ts'
 import { preferencesFile } from '../preferences.ts'
-import { receiverList, setReceivers, titleOf } from '../state/console-state.ts'
+import { liveReceivers, receiverList, setReceivers, titleOf } from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
 import { panelKeys } from '../work-views/panel.ts'
 import { completeWorkLine } from '../work-views/work-questions.ts'
@@ -149,10 +149,12 @@ export function openSaveSet(app: ConsoleApp): void {
 /** Text to review: given, or kept from the last time. */
 export function openPaste(app: ConsoleApp, text = app.pendingPaste): void {
   const hosts = receiverList(app.state)
+  // Without any, the notice after sending says why.
+  const live = liveReceivers(app.state)
   app.openDialog(
     pasteDialog({
       text,
-      hosts,
+      hosts: live.length === 0 ? hosts : live,
       onSend: (reviewed) => {
         app.pendingPaste = ''
         app.paste(reviewed, hosts)

@@ -175,6 +175,13 @@ export function receiverList(state: ConsoleState): string[] {
   return [...state.hosts.keys()].filter((host) => state.receivers.has(host))
 }
 
+/** The receivers that have a shell. */
+export const liveReceivers = (state: ConsoleState): string[] =>
+  receiverList(state).filter((host) => {
+    const known = state.hosts.get(host)
+    return known !== undefined && isLive(known)
+  })
+
 /** How the user filters and sorts this table. */
 export const tableView = ({ tables, mode }: ConsoleState, id: string): TableView => ({
   ...(tables.get(id) ?? FIRST_TABLE_VIEW),

@@ -143,6 +143,16 @@ describe('receivers', () => {
     expect(harness.receivers()).toBe('m3')
   })
 
+  test('leave room for the page and the tab at 80 columns, also with 20 hosts and new output', async () => {
+    const hosts = Array.from({ length: 20 }, (_, index) => `m${index + 1}`)
+    const harness = createConsoleHarness({ hosts, size: { columns: 80, rows: 24 } })
+    for (const host of hosts) await harness.print(host, 'news')
+    const { left, right } = headerBars(harness.console.state, themes.none, harness.console.arrangement)
+    expect([...left, ...right].map(({ text }) => text).join('')).toMatch(
+      /ALL 20: m\[1-20\] · 16 out of view +1\/5 +1 Shells/,
+    )
+  })
+
   test('are counted when they are out of view, in the colour of danger', () => {
     const harness = createConsoleHarness({
       hosts: Array.from({ length: 30 }, (_, index) => `m${index + 1}`),
@@ -266,6 +276,14 @@ describe('pastes', () => {
       const { mode } = harness.console.state
       expect(mode.kind === 'dialog' && mode.dialog.title).toContain(title)
     }
+  })
+
+  test('name the hosts that can get them, as the header does', () => {
+    const harness = createConsoleHarness()
+    harness.fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
+    harness.type(paste('one\ntwo'))
+    const { mode } = harness.console.state
+    expect(mode.kind === 'dialog' && mode.dialog.title).toBe('Paste 2 lines into 3 hosts: m[1,3-4]')
   })
 
   const paste = (text: string): string => `\x1b[200~${text}\x1b[201~`
