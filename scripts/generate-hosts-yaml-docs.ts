@@ -48,7 +48,7 @@ Targets on the command line, the console's \`/\`, the keys of \`hosts\` and ever
 | \`-\` | the names on stdin |
 | \`ann@m8\`, \`m8:2222\`, \`root@10.0.0.9\`, \`[::1]:22\` | a host with another user or port, or one that is not in the file (targets only) |
 
-Blanks are allowed around names and operators, and inside brackets: \`m[ 1 - 3, 5 ]\`. They do not separate names, except on stdin (\`-\`). Host names contain no blanks; any other name that does is written in double quotes, as a JSON string: \`"a b"\`.
+Blanks are allowed around names and operators, and inside brackets: \`m[ 1 - 3, 5 ]\`. They do not separate names, except on stdin (\`-\`) and in prompts of the console. Host names contain no blanks; any other name that does is written in double quotes, as a JSON string: \`"a b"\`.
 
 There is no notation for the empty set. An empty expression, a glob that matches nothing, and a target that leaves no host (\`m8!m8\`) are errors, so \`muster hosts --count\` never prints 0.
 
