@@ -15,7 +15,12 @@ import type { Panel } from '../work-views/panel.ts'
 
 /** The tabs, in the order of the header. `key`: shows the tab after the leader, and alone where no typed key goes to a host. `help`: for the key's action. */
 export const TABS = [
-  { id: 'shells', key: '1', title: 'Shells', help: 'Show the shells. On other tabs, the number needs no leader.' },
+  {
+    id: 'shells',
+    key: '1',
+    title: 'Shells',
+    help: 'Show the shells; beside a run or a copy, type into them again. On other tabs, the number needs no leader.',
+  },
   { id: 'bring-up', key: '2', title: 'Bring-up', help: 'Compare the hosts with hosts.yaml, and bring them up.' },
   { id: 'network', key: '3', title: 'Network', help: 'Show CPU, memory, network, disks, NFS and GPUs live.' },
   { id: 'packing', key: '4', title: 'Packing', help: 'Show which jobs run on which host and device, and which wait.' },
