@@ -85,13 +85,18 @@ export type QueueView = {
   readonly packingOffset: number
   /** The selected block of the Packing tab; undefined: the first one. */
   readonly spot?: BlockSpot | undefined
-  /** Keys of the Packing tab go to the jobs that wait. */
-  readonly isInWaiting?: boolean
-  /** Rows of those scrolled out above. */
-  readonly waitingOffset: number
+  /** The list of the Packing tab that has its keys; undefined: the picture has them. */
+  readonly packingList?: PackingList | undefined
+  /** Rows of each list scrolled out above. */
+  readonly listOffsets: ListOffsets
   /** A colour in the Packing tab is a user, not a job. */
   readonly isByUser?: boolean
 }
+
+/** Beside the picture of the Packing tab: the jobs that wait, and all that have a letter. */
+export type PackingList = 'waiting' | 'jobs'
+
+export type ListOffsets = Readonly<Record<PackingList, number>>
 
 export type RanksView = {
   readonly job: number
@@ -123,7 +128,7 @@ export const FIRST_QUEUE_VIEW: QueueView = {
   pictures: new Map(),
   used: new Map(),
   packingOffset: 0,
-  waitingOffset: 0,
+  listOffsets: { waiting: 0, jobs: 0 },
 }
 
 /** The command line that runs a verb on this queue; printable. */

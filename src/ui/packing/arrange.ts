@@ -218,6 +218,21 @@ export function firstSpot({ tiles }: TileLayout): BlockSpot | undefined {
   return tile && block && { group: tile.group, host: tile.host.name, part: block.part }
 }
 
+/** The first device that a job holds, or else the cores of its first host with them. */
+export function spotOfJob(
+  { tiles }: TileLayout,
+  { group, job }: { readonly group: number; readonly job: number },
+): BlockSpot | undefined {
+  const own = tiles.filter((tile) => tile.group === group)
+  for (const tile of own) {
+    const part = tile.host.devices.findIndex((shares) => shares.some((share) => share.job === job))
+    if (part >= 0) return { group, host: tile.host.name, part }
+  }
+  const tile = own.find(({ host }) => host.holdings.some((holding) => holding.job === job))
+  const block = tile && (tile.blocks.find(({ part }) => part === 'cores') ?? tile.blocks[0])
+  return tile && block && { group, host: tile.host.name, part: block.part }
+}
+
 export function lastSpot({ tiles }: TileLayout): BlockSpot | undefined {
   const tile = tiles.at(-1)
   const block = tile?.blocks.at(-1)

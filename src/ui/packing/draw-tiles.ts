@@ -11,7 +11,7 @@ import type { Block, BlockSpot, Tile, TileLayout } from './arrange.ts'
 import { blockRows, colourGroup, PAST_WORDS, pastRows, pastStyle } from './blocks.ts'
 import { nameWithTitle } from './engine-picture.ts'
 import { cpuWords, gib, warn } from './figure-rows.ts'
-import { type Past, pastCells, UseHistory } from './history.ts'
+import { type Past, type PastCell, pastCells, type UsedPart, UseHistory } from './history.ts'
 import type { Group, PackingInput } from './packing-input.ts'
 import type { JobCard, PackedCluster } from './picture.ts'
 import { LOOSE_JOB } from './ray-picture.ts'
@@ -158,16 +158,14 @@ function drawBlockAt({ part, rect }: Block, tile: Tile, isChosen: boolean, conte
   const { host } = tile
   const { group, input, pasts } = context
   const { cluster } = group
-  const { theme, used, history = NO_USE, machines, nowMs, isByUser } = input
-  const machine = machines?.get(host.name) ?? host.name
+  const { theme, used, nowMs, isByUser } = input
   const style = {
     theme,
     isChosen,
     groupOf: (job: number) => colourGroup(cluster.cards.get(job) ?? { job, user: '' }, isByUser),
   }
   const stripRows = (columns: number, height: number, of: number | 'cores') => {
-    const { holds, sinceMs } = group
-    const cells = pastCells({ use: history, holds, sinceMs }, host.name, machine, of, columns, nowMs)
+    const cells = blockPast(group, host, of, columns, input)
     for (const { past } of cells) pasts.add(past)
     return pastRows(cells, height, theme)
   }
@@ -222,6 +220,17 @@ function drawBlockAt({ part, rect }: Block, tile: Tile, isChosen: boolean, conte
 
 const NO_USE = new UseHistory()
 
+/** The last ten minutes of a device, or of the cores of a host. */
+export function blockPast(
+  { holds, sinceMs }: Group,
+  { name }: PackedHost,
+  part: UsedPart,
+  columns: number,
+  { history = NO_USE, machines, nowMs }: PackingInput,
+): readonly PastCell[] {
+  return pastCells({ use: history, holds, sinceMs }, name, machines?.get(name) ?? name, part, columns, nowMs)
+}
+
 /** A label, cells and figures; the label and the figures are in the first row only. */
 function barRows(
   shares: Parameters<typeof blockRows>[0],
@@ -275,12 +284,26 @@ const endText = ({ atMs, by }: NonNullable<JobCard['end']>, nowMs: number): stri
 
 /** What the strips mean, as far as there are any. */
 export function pastBadge(pasts: ReadonlySet<Past>, columns: number, theme: Theme): readonly Span[] {
-  const shown = (Object.keys(PAST_WORDS) as (keyof typeof PAST_WORDS)[]).filter((past) => pasts.has(past))
-  if (shown.length === 0) return []
-  const spans = shown.flatMap((past): Span[] => [
-    { text: ` ${PAST_WORDS[past][0]}`, style: pastStyle(past, theme) },
-    { text: ` ${PAST_WORDS[past][1]} `, style: mutedStyle(theme) },
-  ])
-  const row = [{ text: ' last 10 min:', style: mutedStyle(theme) }, ...spans]
-  return rowWidth(row) <= columns - 14 ? row : []
+  const words = pastWordsOf(pasts, theme)
+  const row = [{ text: ' last 10 min:', style: mutedStyle(theme) }, ...words.flat()]
+  return words.length > 0 && rowWidth(row) <= columns - 14 ? row : []
 }
+
+/** The same in rows. */
+export function pastWords(pasts: ReadonlySet<Past>, columns: number, theme: Theme): readonly Row[] {
+  const rows: Span[][] = []
+  for (const word of pastWordsOf(pasts, theme)) {
+    const last = rows.at(-1)
+    if (last === undefined || rowWidth([...last, ...word]) > columns) rows.push([...word])
+    else last.push(...word)
+  }
+  return rows
+}
+
+const pastWordsOf = (pasts: ReadonlySet<Past>, theme: Theme): readonly Row[] =>
+  (Object.keys(PAST_WORDS) as (keyof typeof PAST_WORDS)[])
+    .filter((past) => pasts.has(past))
+    .map((past) => [
+      { text: ` ${PAST_WORDS[past][0]}`, style: pastStyle(past, theme) },
+      { text: ` ${PAST_WORDS[past][1]} `, style: mutedStyle(theme) },
+    ])

@@ -1,7 +1,15 @@
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { type DeviceHold, holdsOf, type PackedHost } from '../../scheduler/jobs/packing.ts'
 import { boldStyle, mutedStyle, type Rect, type Span, type Theme } from '../compositor/scene.ts'
-import { type EnginePlace, pictureAt, type QueueStatus, type QueueView, type RealUse } from '../jobs/queue-view.ts'
+import {
+  type EnginePlace,
+  type ListOffsets,
+  type PackingList,
+  pictureAt,
+  type QueueStatus,
+  type QueueView,
+  type RealUse,
+} from '../jobs/queue-view.ts'
 import type { RayStatus } from '../ray/ray-view.ts'
 import type { Row } from '../rows/rows-pane.ts'
 import { filterRows, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
@@ -14,6 +22,7 @@ import {
   clusterOfEngine,
   clusterOfQueue,
   clusterOfRay,
+  type JobCard,
   NO_CLUSTER,
   type PackedCluster,
   type WaitingCard,
@@ -51,19 +60,19 @@ export type PackingInput = {
   readonly machines?: ReadonlyMap<string, string>
   readonly history?: UseHistory
   readonly spot?: BlockSpot | undefined
-  readonly isInWaiting?: boolean
-  readonly waitingOffset?: number
+  readonly list?: PackingList | undefined
+  readonly listOffsets?: ListOffsets
   readonly isByUser?: boolean
   /** Rows of the picture scrolled out above. */
   readonly offset: number
   readonly rect: Rect
   readonly theme: Theme
   readonly nowMs: number
-  /** The filters of the hosts and of the waiting jobs. */
-  readonly tables?: { readonly hosts: TableView; readonly waiting: TableView }
-  /** A click on a block, and the wheel over the jobs that wait. */
+  /** The filters of the hosts and of the lists. */
+  readonly tables?: { readonly hosts: TableView } & Readonly<Record<PackingList, TableView>>
+  /** A click on a block or on a job, and the wheel over a list. */
   select?(spot: BlockSpot): void
-  scrollWaiting?(rows: number): void
+  scrollList?(list: PackingList, rows: number): void
   /** A click on a slider. */
   slide?(whatIf: WhatIf): void
 }
@@ -71,14 +80,16 @@ export type PackingInput = {
 /** The ids of the panes. */
 export const HOSTS = ' packing'
 export const WAITING = ' waiting'
+export const JOBS = ' jobs'
 
 /** The table that the user can filter; undefined: there are no hosts. */
 export function packingTable(state: ConsoleState): TableFrame | undefined {
-  const { status, trouble, isInWaiting } = state.queue
+  const { status, trouble, packingList } = state.queue
   const isQueueAlone = shownPlaces(state).every((place) => place === 'queue')
   if (isQueueAlone && (status === undefined || trouble !== undefined)) return undefined
+  if (packingList === 'jobs') return { id: JOBS, columns: JOB_COLUMNS.map(({ title }) => title) }
   // No columns to sort by: hosts and waiting jobs have an order of their own.
-  return { id: isInWaiting === true ? WAITING : HOSTS, columns: [] }
+  return { id: packingList === 'waiting' ? WAITING : HOSTS, columns: [] }
 }
 
 /** The hosts of a cluster that the filter leaves, by their names and by the names and users of their jobs. */
@@ -119,15 +130,34 @@ export function shownWaiting(waiting: readonly WaitingCard[], view: TableView | 
   return view.isReversed ? found.toReversed() : found
 }
 
+/** A job that has a letter, with what it holds of the visible hosts. */
+export type HeldCard = JobCard & {
+  /** Of the hosts that are shown. */
+  readonly group: number
+  readonly gpuMilli: number
+  readonly cpuMilli: number
+}
+
+export const JOB_COLUMNS: readonly TableColumn<HeldCard>[] = [
+  { title: 'JOB', text: ({ name }) => name },
+  { title: 'USER', text: ({ user }) => user },
+  {
+    ...{ title: 'GPUS', needsTitle: true, isDescending: true },
+    text: ({ gpuMilli }) => (gpuMilli === 0 ? '' : String(gpuMilli / 1000)),
+    order: ({ gpuMilli }) => gpuMilli,
+  },
+  { title: 'ENDS', needsTitle: true, text: () => '', order: ({ end }) => end?.atMs },
+]
+
 export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs: number): PackingInput {
   const { queue } = state
   const { status, trouble, whatIf, trial, used, packingOffset: offset, picture } = queue
   const sources = sourcesOf(state).map((source) => ({ title: sourceTitle(source), isShown: source === picture }))
-  const { spot, isInWaiting, waitingOffset, isByUser } = queue
+  const { spot, packingList: list, listOffsets, isByUser } = queue
   return {
     ...{ sources, status, trouble, whatIf: whatIf && { gang: whatIf, trial }, used, offset, rect, theme, nowMs },
-    ...{ spot, isInWaiting: isInWaiting === true, waitingOffset, isByUser: isByUser === true },
-    tables: { hosts: tableView(state, HOSTS), waiting: tableView(state, WAITING) },
+    ...{ spot, list, listOffsets, isByUser: isByUser === true },
+    tables: { hosts: tableView(state, HOSTS), waiting: tableView(state, WAITING), jobs: tableView(state, JOBS) },
     shown: shownPlaces(state).map((place): ShownCluster => {
       if (place === 'queue') return { kind: 'queue' }
       if (place === 'ray') return { kind: 'ray', picture: rayTrouble(state.ray) }

@@ -8,7 +8,7 @@ import { type PaneView, type Rect, type Theme, themes } from '../compositor/scen
 import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { completeOneOf } from '../dialogs/prompt-line.ts'
 import type { ClusterWatch } from '../jobs/cluster-watch.ts'
-import type { JobsPort, RealUse } from '../jobs/queue-view.ts'
+import type { JobsPort, PackingList, RealUse } from '../jobs/queue-view.ts'
 import type { QueueWatch } from '../jobs/queue-watch.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
 import type { WatchedResources } from '../network/watched-hosts.ts'
@@ -18,7 +18,7 @@ import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type BlockDirection, type BlockSpot, firstSpot, lastSpot, nextSpot } from './arrange.ts'
 import { HoldHistory, UseHistory } from './history.ts'
-import { type PackingInput, queueInput, type ShownCluster, shownPlaces, sourcesOf, WAITING } from './packing-input.ts'
+import { type PackingInput, queueInput, type ShownCluster, shownPlaces, sourcesOf } from './packing-input.ts'
 import { drawPacking, type PackingScene } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
 import { exampleWhatIf, formatWhatIf, nextSlider, parseWhatIf, slide, type WhatIf, whatIfWords } from './what-if.ts'
@@ -29,22 +29,28 @@ const showsQueue: Test = ({ queue }) => queue.picture === 'queue' || queue.pictu
 const isTrying: Test = (state) => showsQueue(state) && state.queue.whatIf !== undefined
 const canTry: Test = (state) => showsQueue(state) && !isTrying(state)
 const canSwitch: Test = (state) => sourcesOf(state).length > 1
-const isInWaiting: Test = ({ queue }) => queue.isInWaiting === true
-const isInPicture: Test = (state) => !isInWaiting(state)
+const isInList: Test = ({ queue }) => queue.packingList !== undefined
+const isInPicture: Test = (state) => !isInList(state)
 const canMark: Test = (state) => isInPicture(state) && !isTrying(state)
 
 export const packingKeys = keyTable<ConsoleState>()(
-  ['to-picture', 'Esc q Tab', 'hosts', 'Waiting jobs: go back to the hosts.', isInWaiting],
+  ['to-picture', 'Esc q', 'hosts', 'Lists of jobs: go back to the hosts.', isInList],
   ['next', 'Right l', 'select', 'Select the block to the right.', canMark],
   ['previous', 'Left h', '', 'Select the block to the left.', canMark],
-  ['below', 'Down j', '', 'Select the block below; in the waiting jobs, scroll a row down.'],
-  ['above', 'Up k', '', 'Select the block above; in the waiting jobs, scroll a row up.'],
+  ['below', 'Down j', '', 'Select the block below; in a list, scroll a row down.'],
+  ['above', 'Up k', '', 'Select the block above; in a list, scroll a row up.'],
   ['page-down', 'PageDown f', '', 'Scroll a page down.'],
   ['page-up', 'PageUp b', '', 'Scroll a page up.'],
-  ['first', 'Home g', '', 'Select the first block; in the waiting jobs, scroll to the first one.'],
-  ['last', 'End G', '', 'Select the last block; in the waiting jobs, scroll to the last one.'],
+  ['first', 'Home g', '', 'Select the first block; in a list, scroll to the first row.'],
+  ['last', 'End G', '', 'Select the last block; in a list, scroll to the last row.'],
   ['job', 'Enter', 'job', 'Open the job of the selected block.', isInPicture],
-  ['to-waiting', 'Tab', 'waiting jobs', 'Move the keys to the waiting jobs, to scroll them.', canMark],
+  [
+    'next-list',
+    'Tab',
+    'job lists',
+    'Move the keys to the waiting jobs; again: to all jobs with their letters; then back to the hosts.',
+    (state) => isInList(state) || canMark(state),
+  ],
   ['by-user', 'u', 'by user', 'Give each user a colour, or each job again.'],
   [
     'what-if',
@@ -107,8 +113,8 @@ export class PackingPage implements Page {
       if (context.state.tab !== 'packing') return
       this.#sample()
       watch.set({ used: this.#sampledUse() })
-      if (isInWaiting(context.state) && !this.#scene.panes.some(({ host }) => host === WAITING))
-        watch.set({ isInWaiting: false })
+      const { packingList } = context.state.queue
+      if (packingList !== undefined && !(packingList in this.#scene.lists)) watch.set({ packingList: undefined })
       void this.#tryOut()
     })
   }
@@ -155,12 +161,12 @@ export class PackingPage implements Page {
   }
 
   readonly #actions: Readonly<Record<PackingCommand, () => void>> = {
-    'to-picture': () => this.#watch.set({ isInWaiting: false }),
-    'to-waiting': () => this.#watch.set({ isInWaiting: true }),
+    'to-picture': () => this.#watch.set({ packingList: undefined }),
+    'next-list': () => this.#nextList(),
     next: () => this.#move('right'),
     previous: () => this.#move('left'),
-    below: () => (isInWaiting(this.#context.state) ? this.#scrollWaiting(1) : this.#move('down')),
-    above: () => (isInWaiting(this.#context.state) ? this.#scrollWaiting(-1) : this.#move('up')),
+    below: () => this.#scrollList(1) || this.#move('down'),
+    above: () => this.#scrollList(-1) || this.#move('up'),
     'page-down': () => this.#page(1),
     'page-up': () => this.#page(-1),
     first: () => this.#toEnd(-ALL_ROWS, firstSpot),
@@ -202,21 +208,31 @@ export class PackingPage implements Page {
   }
 
   #toEnd(rows: number, spotOf: typeof firstSpot): void {
-    if (isInWaiting(this.#context.state)) return this.#scrollWaiting(rows)
+    if (this.#scrollList(rows)) return
     const { arrangement } = this.#scene
     const spot = arrangement && spotOf(arrangement)
     if (spot !== undefined) this.#choose(spot)
   }
 
   #page(pages: 1 | -1): void {
-    if (isInWaiting(this.#context.state)) return this.#scrollWaiting(pages * WAITING_PAGE)
+    if (this.#scrollList(pages * LIST_PAGE)) return
     this.scrollBy(pages * Math.max(1, this.#scene.area.height - 1))
   }
 
-  #scrollWaiting(rows: number): void {
-    const { lastWaitingOffset } = this.#scene
-    const from = Math.min(lastWaitingOffset, this.#context.state.queue.waitingOffset)
-    this.#watch.set({ waitingOffset: Math.max(0, Math.min(lastWaitingOffset, from + rows)) })
+  #nextList(): void {
+    const { packingList } = this.#context.state.queue
+    const places = [undefined, ...LISTS.filter((list) => list in this.#scene.lists)]
+    this.#watch.set({ packingList: places[(places.indexOf(packingList) + 1) % places.length] })
+  }
+
+  /** The list that has the keys unless given; false: none has them. */
+  #scrollList(rows: number, list = this.#context.state.queue.packingList): boolean {
+    if (list === undefined) return false
+    const { listOffsets } = this.#context.state.queue
+    const last = this.#scene.lists[list] ?? 0
+    const from = Math.min(last, listOffsets[list])
+    this.#watch.set({ listOffsets: { ...listOffsets, [list]: Math.max(0, Math.min(last, from + rows)) } })
+    return true
   }
 
   /** The first job of the selected block. */
@@ -328,11 +344,11 @@ export class PackingPage implements Page {
       return { ...one, picture, history: this.#remember('ray', picture, nowMs) }
     })
     const select = (spot: BlockSpot) => {
-      this.#watch.set({ isInWaiting: false })
+      this.#watch.set({ packingList: undefined })
       this.#choose(spot)
     }
     const slide = (whatIf: WhatIf): void => this.#try(whatIf)
-    const mouse = { select, slide, scrollWaiting: (rows: number) => this.#scrollWaiting(rows) }
+    const mouse = { select, slide, scrollList: (list: PackingList, rows: number) => this.#scrollList(rows, list) }
     return { ...input, ...mouse, used, machines, history: this.#use, ...(shown && { shown }) }
   }
 
@@ -369,7 +385,8 @@ export class PackingPage implements Page {
 
 /** How often times and strips move. */
 const REDRAW_MS = 10_000
-const WAITING_PAGE = 5
+const LIST_PAGE = 5
+const LISTS: readonly PackingList[] = ['waiting', 'jobs']
 const ALL_ROWS = Number.MAX_SAFE_INTEGER
 
 function meanBusy(gpus: readonly GpuSample[]): number | undefined {

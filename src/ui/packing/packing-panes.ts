@@ -2,22 +2,25 @@
 import { printable } from '../../base/printable.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
-import { documentOf, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
-import type { FilteredTable, TableView } from '../rows/table-view.ts'
-import { arrange, type BlockSpot, firstSpot, spotIn, type TileLayout } from './arrange.ts'
+import type { PackingList } from '../jobs/queue-view.ts'
+import { documentOf, type RowsPaneInput, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import { type FilteredTable, shownRows, type TableView } from '../rows/table-view.ts'
+import { arrange, type BlockSpot, firstSpot, spotIn, spotOfJob, type TileLayout } from './arrange.ts'
 import { pastBadge, pictureRows } from './draw-tiles.ts'
 import { headRows } from './head-rows.ts'
 import {
   type Group,
   groupOf,
   HOSTS,
+  JOB_COLUMNS,
+  JOBS,
   type PackingInput,
   shownHosts,
   shownWaiting,
   sourcesRow,
   WAITING,
 } from './packing-input.ts'
-import { cardsOf, chosenPane, jobRows, legendRows, waitingCardRows } from './side-panes.ts'
+import { cardsOf, chosenPane, jobsDocument, legendRows, waitingCardRows } from './side-panes.ts'
 
 const SIDE_ROWS = 24
 
@@ -34,14 +37,15 @@ export type PackingScene = {
   readonly offset: number
   readonly lastOffset: number
   readonly spot?: BlockSpot | undefined
-  readonly lastWaitingOffset: number
+  /** The lists that can be shown, and the last offset of each one that is. */
+  readonly lists: Readonly<Partial<Record<PackingList, number>>>
 }
 
 export function drawPacking(input: PackingInput): PackingScene {
   const { rect, theme, shown = [{ kind: 'queue' }] } = input
   const groups = shown.map((one) => groupOf(one, input))
   const [only] = groups
-  const nothing = { area: rect, offset: 0, lastOffset: 0, lastWaitingOffset: 0 }
+  const nothing = { area: rect, offset: 0, lastOffset: 0, lists: {} }
   const title =
     groups.length === 1 && only !== undefined && shown[0]?.kind !== 'queue' ? `packing of ${only.title}` : 'packing'
   if (groups.length === 1 && only?.trouble !== undefined) {
@@ -54,7 +58,8 @@ export function drawPacking(input: PackingInput): PackingScene {
   const allWaiting = groups.flatMap(({ cluster }) => cluster.waiting)
   const waiting = shownWaiting(allWaiting, tables?.waiting)
   const isWide = rect.width >= SIDE_COLUMNS && rect.height >= SIDE_ROWS
-  const parts = isWide ? besides(rect, allWaiting.length > 0) : below(rect, allWaiting.length > 0)
+  const { list } = input
+  const parts = isWide ? besides(rect, allWaiting.length > 0) : below(rect, allWaiting.length > 0, list === 'jobs')
   const head = headRows(groups, input, parts.picture)
   const inside = { ...parts.picture, column: parts.picture.column + 1, row: parts.picture.row + 1 }
   const columns = parts.picture.width - 2
@@ -62,7 +67,8 @@ export function drawPacking(input: PackingInput): PackingScene {
   const room = parts.picture.height - 2 - head.length
   const legendRoom = isWide ? 0 : Math.max(1, Math.min(4, Math.floor(rect.height / 8)))
   const first = arrange(hosts, columns, Math.max(1, room - legendRoom))
-  const legend = isWide ? [] : legendRows(cardsOf(groups, first, input), legendRoom, columns, input)
+  const cards = cardsOf(groups, first, input)
+  const legend = isWide ? [] : legendRows(cards, legendRoom, columns, input)
   const rows = Math.max(1, room - legend.length)
   const arrangement = legend.length === legendRoom ? first : arrange(hosts, columns, rows)
   const lastOffset = Math.max(0, arrangement.rows - rows)
@@ -70,17 +76,27 @@ export function drawPacking(input: PackingInput): PackingScene {
   const spot = input.spot !== undefined && hasSpot(arrangement, input.spot) ? input.spot : firstSpot(arrangement)
   const { lines, pasts } = pictureRows({ groups, arrangement, offset, rows, columns, spot, input })
   const waitingRect = allWaiting.length > 0 ? parts.waiting : undefined
-  const isInWaiting = input.isInWaiting === true && waitingRect !== undefined
   const waitingCount = groups.reduce((sum, { cluster }) => sum + cluster.waitingCount, 0)
   const waitingRows = waitingRect ? waiting.flatMap((one) => waitingCardRows(one, waitingRect.width - 2, input)) : []
+  const jobs = tables === undefined ? cards : shownRows(cards, JOB_COLUMNS, tables.jobs)
   const side = (rect: Rect | undefined, draw: (rect: Rect) => PaneView) => (rect === undefined ? [] : [draw(rect)])
-  const place = { offset: input.waitingOffset ?? 0, isFollowing: false }
+  const listPane = (own: PackingList, rest: ListPane) => ({
+    id: own === 'jobs' ? JOBS : WAITING,
+    hasKeys: list === own,
+    place: { offset: input.listOffsets?.[own] ?? 0, isFollowing: false },
+    scroll: (by: number) => input.scrollList?.(own, by),
+    theme,
+    ...(tables === undefined ? {} : { table: { view: tables[own], noun: 'job', all: rest.all, shown: rest.shown } }),
+    ...rest,
+  })
+  const lastOffsetOf = (rows: number, own: Rect | undefined, head = 0) =>
+    Math.max(0, rows - Math.max(1, (own?.height ?? 2) - 2 - head))
   return {
     panes: [
       rowsPane({
         id: HOSTS,
         title,
-        hasKeys: !isInWaiting,
+        hasKeys: list === undefined,
         ...(tables === undefined ? {} : { table: hostTable(groups, hosts, tables.hosts) }),
         badges: [...scrollBadge(offset, rows, arrangement.rows, theme), ...pastBadge(pasts, columns, theme)],
         document: documentOf([
@@ -98,24 +114,27 @@ export function drawPacking(input: PackingInput): PackingScene {
         theme,
       }),
       ...side(parts.chosen, (own) => chosenPane(groups, spot, own, input)),
-      ...side(parts.jobs, (own) => {
-        const document = documentOf(jobRows(cardsOf(groups, arrangement, input), own, input))
-        return rowsPane({ id: ' jobs', title: 'jobs', hasKeys: false, document, rect: own, theme })
-      }),
+      ...side(parts.jobs, (own) =>
+        rowsPane(
+          listPane('jobs', {
+            ...{ title: 'jobs', rect: own, all: cards.length, shown: jobs.length },
+            document: jobsDocument(jobs, own, input),
+            list: {
+              select(row) {
+                const at = jobs[row] && spotOfJob(arrangement, jobs[row])
+                if (at !== undefined) input.select?.(at)
+              },
+            },
+          }),
+        ),
+      ),
       ...side(waitingRect, (own) =>
-        rowsPane({
-          id: WAITING,
-          title: `waiting: ${waitingCount}`,
-          ...(tables === undefined
-            ? {}
-            : { table: { view: tables.waiting, noun: 'job', all: allWaiting.length, shown: waiting.length } }),
-          hasKeys: isInWaiting,
-          document: documentOf(waitingRows),
-          place,
-          scroll: (by) => input.scrollWaiting?.(by),
-          rect: own,
-          theme,
-        }),
+        rowsPane(
+          listPane('waiting', {
+            ...{ title: `waiting: ${waitingCount}`, rect: own, all: allWaiting.length, shown: waiting.length },
+            document: documentOf(waitingRows),
+          }),
+        ),
       ),
     ],
     arrangement,
@@ -123,8 +142,17 @@ export function drawPacking(input: PackingInput): PackingScene {
     offset,
     lastOffset,
     spot,
-    lastWaitingOffset: Math.max(0, waitingRows.length - Math.max(1, (waitingRect?.height ?? 2) - 2)),
+    lists: {
+      ...(allWaiting.length > 0 && parts.chosen ? { waiting: lastOffsetOf(waitingRows.length, waitingRect) } : {}),
+      ...(cards.length > 0 && (parts.chosen || parts.jobs) ? { jobs: lastOffsetOf(jobs.length, parts.jobs, 1) } : {}),
+    },
   }
+}
+
+type ListPane = Pick<RowsPaneInput, 'title' | 'document' | 'rect' | 'list'> & {
+  /** Without and with the filter. */
+  readonly all: number
+  readonly shown: number
 }
 
 function hostTable(
@@ -148,11 +176,12 @@ function besides(rect: Rect, hasWaiting: boolean): Parts {
   return { picture, chosen, jobs, waiting }
 }
 
-/** The picture above; the selected block and the jobs that wait below. */
-function below(rect: Rect, hasWaiting: boolean): Parts {
+/** The picture above; below, the selected block and the jobs that wait, or all jobs while they have the keys. */
+function below(rect: Rect, hasWaiting: boolean, isInJobs: boolean): Parts {
   if (rect.height < 14) return { picture: rect }
   const height = Math.max(6, Math.min(10, Math.floor(rect.height * 0.24)))
   const [picture, bottom] = splitRows(rect, rect.height - height)
+  if (isInJobs) return { picture, jobs: bottom }
   if (!hasWaiting) return { picture, chosen: bottom }
   const [chosen, waiting] = splitColumns(bottom, Math.floor(bottom.width / 2))
   return { picture, chosen, waiting }

@@ -1,90 +1,96 @@
 /** Beside or below the picture of the Packing tab: the selected block, the jobs with their letters, and those that wait. Pure. */
 import { printable } from '../../base/printable.ts'
-import { clip, textWidth } from '../../base/text-width.ts'
+import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { whenText } from '../../base/time-text.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, styleOf, type Theme } from '../compositor/scene.ts'
 import type { RealUse } from '../jobs/queue-view.ts'
-import { documentOf, percentOf, type Row, rowsPane, rowWidth, wrapRows } from '../rows/rows-pane.ts'
+import { documentOf, percentOf, type Row, type RowDocument, rowsPane, rowWidth, wrapRows } from '../rows/rows-pane.ts'
+import { sortMark } from '../rows/table-view.ts'
 import type { BlockSpot, TileLayout } from './arrange.ts'
-import { colourGroup, jobSpan, signOf } from './blocks.ts'
-import { PLAIN, timeLines } from './draw-tiles.ts'
+import { colourGroup, jobSpan, pastRows, signOf } from './blocks.ts'
+import { blockPast, PLAIN, pastWords, timeLines } from './draw-tiles.ts'
 import { nameWithTitle } from './engine-picture.ts'
 import { gib, gpus, short, warn } from './figure-rows.ts'
 import { MOST_LEGEND_NAME } from './head-rows.ts'
-import type { Group, PackingInput } from './packing-input.ts'
-import type { JobCard, PackedCluster, WaitingCard } from './picture.ts'
+import type { UsedPart } from './history.ts'
+import type { Group, HeldCard, PackingInput } from './packing-input.ts'
+import type { PackedCluster, WaitingCard } from './picture.ts'
 import { LOOSE_JOB } from './ray-picture.ts'
 import { WHAT_IF_JOB } from './what-if.ts'
 
 const MOST_WAITING_NAME = 40
 
-/** The jobs of the visible tiles, those that hold most first. */
-export function cardsOf(groups: readonly Group[], { tiles }: TileLayout, { whatIf }: PackingInput): readonly OwnCard[] {
-  const amounts = new Map<string, { card: OwnCard; gpus: number; cpu: number }>()
+/** The jobs of all tiles, those that hold most first. */
+export function cardsOf(
+  groups: readonly Group[],
+  { tiles }: TileLayout,
+  { whatIf }: PackingInput,
+): readonly HeldCard[] {
+  const held = new Map<string, Mutable<HeldCard>>()
   for (const { group, host } of tiles) {
     const { cluster } = groups[group] ?? {}
     if (cluster === undefined) continue
     const noted = (job: number) => {
       const key = `${group} ${job}`
-      const known = amounts.get(key)
+      const known = held.get(key)
       if (known !== undefined) return known
       const card = cluster.cards.get(job)
       if (card === undefined) return undefined
-      const made = { card: { ...card, cluster: groups.length > 1 ? cluster.key : '' }, gpus: 0, cpu: 0 }
-      amounts.set(key, made)
+      const made = { ...card, group, gpuMilli: 0, cpuMilli: 0 }
+      held.set(key, made)
       return made
     }
     for (const { job, cpuMilli } of host.holdings) {
       const own = noted(job)
-      if (own !== undefined) own.cpu += cpuMilli
+      if (own !== undefined) own.cpuMilli += cpuMilli
     }
     for (const shares of host.devices)
       for (const { job, milli } of shares) {
         const own = noted(job)
-        if (own !== undefined) own.gpus += milli
+        if (own !== undefined) own.gpuMilli += milli
       }
   }
-  const own = [...amounts.values()].sort(
-    (one, other) => other.gpus - one.gpus || other.cpu - one.cpu || one.card.job - other.card.job,
+  const own = [...held.values()].sort(
+    (one, other) => other.gpuMilli - one.gpuMilli || other.cpuMilli - one.cpuMilli || one.job - other.job,
   )
-  return whatIf?.trial?.places === undefined
-    ? own.map(({ card }) => card)
-    : [WHAT_IF_CARD, ...own.map(({ card }) => card)]
+  return whatIf?.trial?.places === undefined ? own : [WHAT_IF_CARD, ...own]
 }
 
-type OwnCard = JobCard & { readonly cluster: string }
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-const WHAT_IF_CARD: OwnCard = {
-  job: WHAT_IF_JOB,
-  name: 'what-if',
-  title: 'what-if',
-  user: '',
+const WHAT_IF_CARD: HeldCard = {
+  ...{ job: WHAT_IF_JOB, name: 'what-if', title: 'what-if', user: '', group: 0, gpuMilli: 0, cpuMilli: 0 },
   holds: () => '',
-  cluster: '',
 }
 
 /** Letters of jobs with their numbers and names, the largest first, and how many more there are. */
 export function legendRows(
-  cards: readonly OwnCard[],
+  cards: readonly HeldCard[],
   most: number,
   columns: number,
-  input: PackingInput,
+  { theme, isByUser }: PackingInput,
 ): readonly Row[] {
-  const { theme, isByUser } = input
   const rows: Span[][] = []
   let row: Span[] = []
-  for (const [index, card] of cards.entries()) {
-    const by = isByUser === true && card.user !== '' ? ` ${printable(card.user)}` : ''
-    const entry = [
+  let left = cards.length
+  for (const run of runsOf(cards)) {
+    const [first, last] = [run[0], run.at(-1)]
+    if (first === undefined || last === undefined) break
+    const by = isByUser === true && first.user !== '' ? ` ${printable(first.user)}` : ''
+    const name = run.length === 1 ? first.name : `${first.job}-${last.job} ${first.title}`
+    const sign = (card: HeldCard) => jobSpan(card.job, signOf(card.job), theme, colourGroup(card, isByUser))
+    const entry: Span[] = [
       { text: ' ', style: PLAIN },
-      jobSpan(card.job, signOf(card.job), theme, colourGroup(card, input.isByUser)),
-      { text: ` ${clip(printable(card.name), MOST_LEGEND_NAME)}${by} `, style: styleOf(theme.text) },
+      ...(run.length <= MOST_LETTERS
+        ? run.map(sign)
+        : [sign(first), { text: '…', style: styleOf(theme.text) }, sign(last)]),
+      { text: ` ${clip(printable(name), MOST_LEGEND_NAME)}${by} `, style: styleOf(theme.text) },
     ]
-    const more: Span = { text: ` ${cards.length - index} more`, style: mutedStyle(theme) }
+    const more: Span = { text: ` ${left} more: Tab`, style: mutedStyle(theme) }
     const isLastRow = rows.length === most - 1
-    const needed = rowWidth([...row, ...entry]) + (isLastRow && index < cards.length - 1 ? more.text.length + 2 : 0)
+    const needed = rowWidth([...row, ...entry]) + (isLastRow && run.length < left ? more.text.length + 2 : 0)
     if (needed > columns && row.length > 0) {
       if (isLastRow) {
         row.push(more)
@@ -94,31 +100,64 @@ export function legendRows(
       row = []
     }
     row.push(...entry)
+    left -= run.length
   }
   return row.length > 0 ? [...rows, row] : rows
 }
 
-/** All jobs of the picture, a row each. */
-export function jobRows(cards: readonly OwnCard[], { width, height }: Rect, input: PackingInput): readonly Row[] {
-  const { theme, nowMs } = input
-  const most = Math.max(1, height - 2)
-  const shown = cards.slice(0, cards.length > most ? most - 1 : most)
-  const rows = shown.map((card): Row => {
-    const end = card.end === undefined ? '' : whenText(card.end.atMs, nowMs)
-    const name = clip(printable(card.name), Math.max(8, width - 26))
-    const user = clip(printable(card.user), 10)
-    return [
-      { text: ' ', style: PLAIN },
-      jobSpan(card.job, signOf(card.job), theme, colourGroup(card, input.isByUser)),
-      { text: ` ${name}${' '.repeat(Math.max(0, width - 27 - textWidth(name)))} `, style: styleOf(theme.text) },
-      { text: `${user}${' '.repeat(Math.max(0, 10 - textWidth(user)))} `, style: mutedStyle(theme) },
-      { text: end, style: mutedStyle(theme) },
-    ]
-  })
-  return shown.length < cards.length
-    ? [...rows, [{ text: ` ${cards.length - shown.length} more`, style: mutedStyle(theme) }]]
-    : rows
+/** Of a run of jobs; a longer one has its first and its last letter. */
+const MOST_LETTERS = 8
+
+/** Jobs that follow one another, with the same name and user: an array has one entry. */
+function runsOf(cards: readonly HeldCard[]): readonly (readonly HeldCard[])[] {
+  const runs: HeldCard[][] = []
+  for (const card of cards) {
+    const before = runs.at(-1)?.at(-1)
+    const isNext =
+      before !== undefined &&
+      card.job === before.job + 1 &&
+      card.name === `${card.job} ${before.title}` &&
+      card.user === before.user &&
+      card.group === before.group
+    if (isNext) runs.at(-1)?.push(card)
+    else runs.push([card])
+  }
+  return runs
 }
+
+/** All jobs of the picture, a row each, below the titles of their columns. */
+export function jobsDocument(
+  cards: readonly HeldCard[],
+  { width }: Rect,
+  { theme, nowMs, isByUser, tables }: PackingInput,
+): RowDocument {
+  const nameColumns = Math.max(8, width - 2 - 4 - OTHER_COLUMNS)
+  const cell = (text: string, columns: number) => `${padEnd(clip(text, columns), columns)} `
+  const title = (text: string) => (tables === undefined ? text : `${text}${sortMark(tables.jobs, text)}`)
+  const heading = [
+    `   ${cell(title('JOB'), nameColumns)}`,
+    cell(title('USER'), USER_COLUMNS),
+    `${title('GPUS').padStart(GPU_COLUMNS)} `,
+    title('ENDS'),
+  ]
+  const rows = cards.map(
+    (card): Row => [
+      { text: ' ', style: PLAIN },
+      jobSpan(card.job, signOf(card.job), theme, colourGroup(card, isByUser)),
+      { text: ` ${cell(printable(card.name), nameColumns)}`, style: styleOf(theme.text) },
+      { text: cell(printable(card.user), USER_COLUMNS), style: mutedStyle(theme) },
+      {
+        text: `${(card.gpuMilli === 0 ? '' : gpus(card.gpuMilli)).padStart(GPU_COLUMNS)} `,
+        style: styleOf(theme.text),
+      },
+      { text: card.end === undefined ? '' : whenText(card.end.atMs, nowMs), style: mutedStyle(theme) },
+    ],
+  )
+  return documentOf(rows, [heading.map((text) => ({ text, style: mutedStyle(theme) }))])
+}
+
+const [USER_COLUMNS, GPU_COLUMNS, END_COLUMNS] = [10, 5, 12]
+const OTHER_COLUMNS = USER_COLUMNS + GPU_COLUMNS + END_COLUMNS + 2
 
 export function chosenPane(
   groups: readonly Group[],
@@ -127,27 +166,29 @@ export function chosenPane(
   input: PackingInput,
 ): PaneView {
   const { theme } = input
-  const { cluster, title = '' } = (spot && groups[spot.group]) ?? {}
-  const host = cluster?.hosts.find(({ name }) => name === spot?.host)
-  if (spot === undefined || cluster === undefined || host === undefined)
+  const group = spot && groups[spot.group]
+  const host = group?.cluster.hosts.find(({ name }) => name === spot?.host)
+  if (spot === undefined || group === undefined || host === undefined)
     return rowsPane({ id: ' chosen', title: 'selected', hasKeys: false, document: documentOf([]), rect, theme })
   const model = typeof spot.part === 'number' ? input.used?.get(host.name)?.gpus?.get(spot.part)?.name : undefined
   const what =
     typeof spot.part === 'number' ? `GPU ${spot.part}${model === undefined ? '' : ` (${printable(model)})`}` : spot.part
-  const where = groups.length > 1 ? `${title}: ` : ''
-  const document = documentOf(chosenRows(cluster, host, spot, rect.width - 2, input))
+  const where = groups.length > 1 ? `${group.title}: ` : ''
+  const document = documentOf(chosenRows(group, host, spot, rect, input))
   return rowsPane({ id: ' chosen', title: `${where}${host.name} ${what}`, hasKeys: false, document, rect, theme })
 }
 
-/** What the selected block is: its use, what of it is free, and each job on it. */
+/** What the selected block is: its use, what of it is free, each job on it, and its last ten minutes. */
 function chosenRows(
-  cluster: PackedCluster,
+  group: Group,
   host: PackedHost,
   { part }: BlockSpot,
-  columns: number,
+  { width, height }: Rect,
   input: PackingInput,
 ): readonly Row[] {
+  const { cluster } = group
   const { theme, used, nowMs } = input
+  const columns = width - 2
   const trouble = cluster.down[host.name]
   const use = used?.get(host.name)
   const shares =
@@ -179,7 +220,7 @@ function chosenRows(
           ? `${short((host.cpuMilli - held) / 1000)} of ${short(host.cpuMilli / 1000)} cores are free`
           : `${gib(host.memoryBytes - held)} of ${gib(host.memoryBytes)} GiB is free`
   const facts = [left, now].filter((text) => text !== '').join(' · ')
-  return [
+  const rows = [
     ...(trouble === undefined ? [] : wrapRows(printable(trouble), columns, ' ', boldStyle(theme.danger))),
     ...(facts === '' ? [] : wrapRows(facts, columns, ' ', styleOf(theme.text))),
     ...(host.strandedMilli > 0 && typeof part === 'number' && held < WHOLE_MILLI
@@ -187,6 +228,35 @@ function chosenRows(
       : []),
     ...shares.flatMap(({ job, own }) => holderRows(cluster, host, part, job, own, columns, input, nowMs)),
   ]
+  return part === 'memory' ? rows : [...rows, ...pastOf(group, host, part, columns, height - 2 - rows.length, input)]
+}
+
+/** The last ten minutes of a block, as far as there is room: a strip, its times, and what it means. */
+function pastOf(
+  group: Group,
+  host: PackedHost,
+  part: UsedPart,
+  columns: number,
+  room: number,
+  input: PackingInput,
+): readonly Row[] {
+  const { theme } = input
+  if (room < 1) return []
+  const cells = blockPast(group, host, part, columns - 2, input)
+  const words = room < 3 ? [] : pastWords(new Set(cells.map(({ past }) => past)), columns, theme)
+  const times = room < 2 ? [] : [timesRow(columns - 2, theme)]
+  const most = cells.some(({ busy }) => busy > 0) ? MOST_STRIP : 1
+  const height = Math.max(1, Math.min(most, room - words.length - times.length))
+  const strip = pastRows(cells, height, theme)
+  const rows = [...strip, ...times].map((row): Row => [{ text: ' ', style: PLAIN }, ...row])
+  return [...rows, ...(words.length + rows.length > room ? [] : words)]
+}
+
+const MOST_STRIP = 4
+
+function timesRow(columns: number, theme: Theme): Row {
+  const [from, now] = ['10 min ago', 'now']
+  return [{ text: `${from}${now.padStart(Math.max(now.length + 1, columns - from.length))}`, style: mutedStyle(theme) }]
 }
 
 function holderRows(

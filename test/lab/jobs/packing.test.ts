@@ -79,13 +79,13 @@ describe.skipIf(!canRun)('the Packing tab', () => {
     await console.key('Tab')
     await console.expectScreen(/Esc hosts/)
     await console.key('Escape')
-    await console.expectScreen(/Tab waiting jobs/)
+    await console.expectScreen(/Tab job lists/)
 
     await console.key('w')
     await console.type('--gpu 3 --bundles 3\r')
     await console.expectScreen(/3 × \(1 CPU \+ 3 GPU\) PACK:[\s\S]*It would fit if these jobs ended: [\d]+ \w+/)
     await console.key('w')
-    await console.expectScreen(/Tab waiting jobs/)
+    await console.expectScreen(/Tab job lists/)
     await console.expectScreen(/fragmentation: /)
 
     for (const [columns, rows] of [

@@ -159,7 +159,7 @@ describe('the filter', () => {
     harness.type('\x1b')
     harness.clock.advance(100)
     expect(screen(harness)).toContain('2 train-2')
-    expect(harness.console.state.queue.isInWaiting).toBe(true)
+    expect(harness.console.state.queue.packingList).toBe('waiting')
   })
 })
 
@@ -288,7 +288,7 @@ describe('what if', () => {
     expect(hints(harness)).toMatch(/w clear what-if .*Right next option .*Tab next slider/)
     expect(hints(harness)).not.toMatch(/Right select/)
     harness.type('w')
-    expect(hints(harness)).toMatch(/Right select .*Tab waiting jobs/)
+    expect(hints(harness)).toMatch(/Right select .*Tab job lists/)
   })
 
   it.each([
@@ -348,7 +348,7 @@ describe('the selected block', () => {
     expect(hints(harness)).toContain('Esc hosts')
     harness.type('\x1b')
     harness.clock.advance(100)
-    expect(harness.console.state.queue.isInWaiting).toBe(false)
+    expect(harness.console.state.queue.packingList).toBe(undefined)
     expect(harness.console.state.tab).toBe('packing')
   })
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { JobState } from '../../../../src/scheduler/jobs/job.ts'
 import type { KnownHost } from '../../../../src/scheduler/jobs/packing.ts'
 import { type PaneView, type Rect, themes } from '../../../../src/ui/compositor/scene.ts'
 import { enginePicture } from '../../../../src/ui/packing/engine-picture.ts'
@@ -223,6 +224,19 @@ describe('the selected block', () => {
     expect(chosen(1, { used })).toMatch(/n1 GPU 1 \(A100\)[\s\S]*free · 50% busy/)
     expect(chosen('cores', { used })).toMatch(/n1 cores[\s\S]*8 of 16 cores are free · 50% busy/)
   })
+
+  it.each([
+    [80, 24],
+    [120, 40],
+    [240, 67],
+  ])('shows its last ten minutes on %i×%i, also where its block has no room for them', (columns, rows) => {
+    const begun = { ...runningOn('n1', 0), startedMs: 900_000 } as JobState
+    const status = statusOf(hostSpecs(9), [jobOf(1, begun)])
+    const pane = packingPanes(inputOf(status, columns, rows, { nowMs: 1_200_000 })).find(
+      ({ host }) => host === ' chosen',
+    )
+    expect(pane === undefined ? [] : linesOf(pane).join('\n')).toMatch(/^ ·+─+/m)
+  })
 })
 
 describe('the jobs that wait', () => {
@@ -230,12 +244,59 @@ describe('the jobs that wait', () => {
     const why = `n1: too few cores are free. ${'It needs more than any host has. '.repeat(12)}The end.`
     const waiting = [5, 6, 7].map((id) => ({ job: jobOf(id, { kind: 'queued' }), why, expectedMs: undefined }))
     const input = inputOf(statusOf(hostSpecs(3), jobs, { waiting }), 120, 40)
-    const { lastWaitingOffset } = drawPacking(input)
-    const all = Array.from({ length: lastWaitingOffset + 1 }, (_, waitingOffset) =>
-      textOf(packingPanes({ ...input, waitingOffset })),
+    const { lists } = drawPacking(input)
+    const all = Array.from({ length: (lists.waiting ?? 0) + 1 }, (_, waiting) =>
+      textOf(packingPanes({ ...input, listOffsets: { waiting, jobs: 0 } })),
     ).join('\n')
     expect(all.match(/The end\./g)?.length).toBeGreaterThanOrEqual(3)
     for (const id of [5, 6, 7]) expect(all).toContain(`${id} train-${id}`)
+  })
+})
+
+describe('the jobs with their letters', () => {
+  const many = Array.from({ length: 192 }, (_, at) =>
+    jobOf(at + 1, runningOn(`n${Math.floor(at / 4) + 1}`, (at % 4) * 2, (at % 4) * 2 + 1), {
+      request: { cpuMilli: 1000, memoryBytes: 2 ** 30, gpuCount: 2, gpuMilli: 1000 },
+    }),
+  )
+
+  it.each([
+    [80, 24],
+    [120, 40],
+    [240, 67],
+  ])('are all in a list that scrolls, on %i×%i', (columns, rows) => {
+    const input = inputOf(statusOf(hostSpecs(60, 8), many), columns, rows, { list: 'jobs' })
+    const last = drawPacking(input).lists.jobs ?? 0
+    expect(last).toBeGreaterThan(0)
+    const shown = new Set(
+      [...Array(last + 1).keys()].flatMap((jobs) =>
+        packingPanes({ ...input, listOffsets: { waiting: 0, jobs } })
+          .filter(({ host }) => host === ' jobs')
+          .flatMap(linesOf)
+          .flatMap((line) => /^ (\w) \d+ (train-\d+) +ann +2/.exec(line)?.slice(1).join(' ') ?? []),
+      ),
+    )
+    expect(shown.size).toBe(192)
+    expect(shown).toContain('B train-64')
+    if (columns < 150) expect(picture(packingPanes(input)).join('\n')).toMatch(/ \d+ more: Tab/)
+  })
+
+  it('are one entry of the legend where they are one array', () => {
+    const array = [1, 2, 3, 4, 5, 6].map((id) => jobOf(id, runningOn('n1', 0), { name: 'sweep' }))
+    const long = Array.from({ length: 20 }, (_, at) => jobOf(at + 7, runningOn('n2', 0), { name: 'grid' }))
+    const lines = picture(packingPanes(inputOf(statusOf(hostSpecs(6), [...array, ...long]), 80, 24))).join('\n')
+    expect(lines).toContain('ABCDEF 1-6 sweep')
+    expect(lines).toContain('G…Z 7-26 grid')
+    expect(lines).not.toContain('more')
+  })
+
+  it('lead to their blocks by a click', () => {
+    const chosen: unknown[] = []
+    const input = inputOf(statusOf(hostSpecs(60, 8), many), 240, 67, { select: (spot) => chosen.push(spot) })
+    packingPanes(input)
+      .find(({ host }) => host === ' jobs')
+      ?.mouse?.list?.select(5, 0)
+    expect(chosen).toEqual([{ group: 0, host: 'n2', part: 2 }])
   })
 })
 
