@@ -96,9 +96,13 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
     onEvent: (event) => {
       try {
         journal.write(event)
-      } finally {
-        handlers.onEvent(event)
+      } catch (error) {
+        // A step that is not in the journal does not start.
+        const isBegin = event.type === 'begin'
+        handlers.onEvent(isBegin ? { ...event, type: 'end', end: { kind: 'cancelled' }, durationMs: 0 } : event)
+        throw error
       }
+      handlers.onEvent(event)
     },
   })
   if (signal.aborted) return { kind: 'cancelled', applied: { ...now, result } }

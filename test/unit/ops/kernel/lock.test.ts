@@ -201,4 +201,15 @@ describe('locks', () => {
     // What ended is told all the same.
     expect(events.filter((type) => type === 'end')).toHaveLength(2)
   })
+
+  it('are told that a step which is not in the journal has not begun', async () => {
+    const hosts = new LockedHosts()
+    const onJournal = ({ type }: ApplyEvent): void => {
+      if (type === 'begin') throw new Error('no space left on device')
+    }
+    const { kind, events } = await change(hosts, { m1: ['short'], m2: ['short'] }, { onJournal })
+    expect(kind).toBe('error')
+    expect(events).toEqual(['end', 'end'])
+    expect(hosts.story.filter((each) => each.includes('begins'))).toEqual([])
+  })
 })
