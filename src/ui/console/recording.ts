@@ -1,7 +1,7 @@
 /** Records the output of the receivers: one asciicast file per host, in a new folder for each start. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { MusterError, messageOf, notKept } from '../../base/errors.ts'
+import { fileReason, MusterError, notKept } from '../../base/errors.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
 import { underFreeName } from '../../base/free-name.ts'
 import { fileTimeText } from '../../base/time-text.ts'
@@ -38,10 +38,8 @@ export class Recording implements Disposable {
           rows,
           clock,
           term: 'xterm-256color',
-          onError: (error) => {
-            this.#context.notice(`recording of ${host} stopped: ${messageOf(error)}`, 'error')
-            this.#stopHost(host)
-          },
+          // The other files are on the same disk.
+          onError: (error) => this.stop(error),
         })
         this.#views.record(host, recorder)
         this.#hosts.add(host)
@@ -50,14 +48,16 @@ export class Recording implements Disposable {
       this.#report(`recording ${foldHostSet(hosts)} into ${directory}`)
     } catch (error) {
       this.stop()
-      this.#context.notice(`cannot record: ${messageOf(error)}`, 'error')
+      this.#report(`cannot record: ${fileReason(error)}`, 'error')
     }
   }
 
-  stop(): void {
+  stop(trouble?: Error): void {
     const hosts = [...this.#hosts]
     for (const host of hosts) this.#stopHost(host)
-    if (hosts.length > 0) this.#report(`stopped recording ${foldHostSet(hosts)}`)
+    if (hosts.length === 0) return
+    if (trouble === undefined) this.#report(`stopped recording ${foldHostSet(hosts)}`)
+    else this.#report(`recording of ${foldHostSet(hosts)} stopped: ${fileReason(trouble)}`, 'error')
   }
 
   #stopHost(host: string): void {
@@ -72,9 +72,9 @@ export class Recording implements Disposable {
     }))
   }
 
-  #report(text: string): void {
-    this.#context.notice(text)
-    this.#context.log('', text)
+  #report(text: string, tone: 'info' | 'error' = 'info'): void {
+    this.#context.notice(text, tone)
+    this.#context.log('', text, tone)
   }
 
   [Symbol.dispose](): void {

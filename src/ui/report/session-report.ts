@@ -1,7 +1,7 @@
 /** Writes the session report: Markdown and HTML in the state directory, readable by the user alone, and Markdown to the clipboard. */
-import { writeFileSync } from 'node:fs'
+import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { messageOf } from '../../base/errors.ts'
+import { MusterError, messageOf, notKept } from '../../base/errors.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
 import { underFreeName } from '../../base/free-name.ts'
 import { fileTimeText } from '../../base/time-text.ts'
@@ -31,11 +31,18 @@ export async function writeSessionReport(options: ReportOptions): Promise<void> 
     const { cluster } = context.state
     const facts = { cluster, nowMs: context.clock.now() }
     const markdown = formatMarkdown(report, facts)
-    const path = writeBoth(join(stateDirectory(environment), 'reports'), facts.nowMs, {
-      '.md': markdown,
-      '.html': formatHtml(report, facts),
-    })
     const isCopied = canCopy && context.copyText(markdown, 'of the report')
+    const directory = join(stateDirectory(environment), 'reports')
+    const texts = { '.md': markdown, '.html': formatHtml(report, facts) }
+    let path: string
+    try {
+      path = writeBoth(directory, facts.nowMs, texts)
+    } catch (error) {
+      const reason = error instanceof MusterError ? error.message : notKept(directory, error)
+      const text = `${isCopied ? 'report copied, but not written' : 'cannot write the report'}: ${reason}`
+      context.notice(text, 'error')
+      return context.log('', text, 'error')
+    }
     const shown = shortPath(path, environment)
     context.notice(`${isCopied ? 'report copied, and written to' : 'report written to'} ${shown}.md, .html`)
     context.log('', `report of ${report.sections.length} entries on ${foldHostSet(report.hosts)}: ${path}.md, .html`)
@@ -53,7 +60,21 @@ function shortPath(path: string, { HOME: home = '' }: ReportOptions['environment
 function writeBoth(directory: string, nowMs: number, files: Readonly<Record<string, string>>): string {
   makeOwnDirectories(directory)
   return underFreeName(join(directory, fileTimeText(nowMs)), (path) => {
-    for (const [ending, text] of Object.entries(files)) writeFileSync(path + ending, text, { flag: 'wx', mode: 0o600 })
+    const made: string[] = []
+    try {
+      for (const [ending, text] of Object.entries(files)) {
+        const file = openSync(path + ending, 'wx', 0o600)
+        made.push(path + ending)
+        try {
+          writeFileSync(file, text)
+        } finally {
+          closeSync(file)
+        }
+      }
+    } catch (error) {
+      for (const each of made) rmSync(each, { force: true })
+      throw error
+    }
     return path
   })
 }

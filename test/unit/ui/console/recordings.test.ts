@@ -1,17 +1,44 @@
 /** Where recordings of the console go. */
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import fs, { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createRecordingDirectory } from '../../../../src/ui/console/recording.ts'
+import { createConsoleHarness } from './console-harness.ts'
+
+let state: string
+beforeEach(() => {
+  state = mkdtempSync(join(tmpdir(), 'muster-recordings-'))
+})
+afterEach(() => rmSync(state, { recursive: true }))
+
+it('a recording that cannot be written stops on all hosts, and the Log says why', () => {
+  const { console, type } = createConsoleHarness({ hosts: ['m1', 'm2'], environment: { XDG_STATE_HOME: state } })
+  const { write } = fs
+  const failed: (() => void)[] = []
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+  const withoutSpace = (...given: readonly unknown[]) => {
+    const done = given.at(-1) as (error: Error) => void
+    failed.push(() => done(full))
+  }
+  fs.write = withoutSpace as unknown as typeof write
+  syncBuiltinESMExports()
+  try {
+    type('\x1dv')
+    expect(console.state.hosts.get('m1')?.isRecording).toBe(true)
+    for (const fail of failed) fail()
+  } finally {
+    fs.write = write
+    syncBuiltinESMExports()
+  }
+  expect([...console.state.hosts.values()].map(({ isRecording }) => isRecording)).toEqual([false, false])
+  const text = 'recording of m[1-2] stopped: no space left on the device'
+  expect(console.state.notice?.text).toBe(text)
+  expect(console.state.log.filter((entry) => entry.text.includes('stopped'))).toMatchObject([{ text, tone: 'error' }])
+})
 
 describe('the directory of a recording', () => {
-  let state: string
-  beforeEach(() => {
-    state = mkdtempSync(join(tmpdir(), 'muster-recordings-'))
-  })
-  afterEach(() => rmSync(state, { recursive: true }))
-
   it('belongs to one recording, also if another starts in the same second, and only to the user', () => {
     const nowMs = Date.UTC(2026, 10, 21, 10, 15, 30)
     const made = [0, 1, 999].map((ms) => createRecordingDirectory({ XDG_STATE_HOME: state }, nowMs + ms))

@@ -1,5 +1,5 @@
 /** The report of a session, from keys and output to Markdown and HTML. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -218,6 +218,33 @@ it('keeps output that comes byte by byte as it keeps output that comes at once',
   expect(slow.head.equals(fast.head)).toBe(true)
   expect(slow.tail.subarray(-16_384).equals(fast.tail)).toBe(true)
   expect(slow.tail.length).toBeLessThan(18_000)
+})
+
+it('is copied where it cannot be written, and the Log says why it was not', async () => {
+  const { prompts, run, type, console } = harness()
+  await prompts()
+  await run('uname -r', () => '6.1\r\n')
+  writeFileSync(join(directory, 'muster'), '')
+  type('\x1de')
+  const text = () => console.state.notice?.text ?? ''
+  while (!/^(?:report|cannot)/.test(text())) await new Promise((resolve) => setImmediate(resolve))
+  const folder = join(directory, 'muster/reports')
+  expect(text()).toContain(`report copied, but not written: ${folder}: part of its path is not a directory`)
+  expect(console.state.log.at(-1)).toMatchObject({ text: text(), tone: 'error' })
+})
+
+it('leaves no half of a report', async () => {
+  const written = async () => {
+    const { prompts, run, report } = harness()
+    await prompts()
+    await run('uname -r', () => '6.1\r\n')
+    return await report()
+  }
+  const { folder, names: first } = await written()
+  const html = first.find((name) => name.endsWith('.html')) ?? ''
+  rmSync(join(folder, html.replace('.html', '.md')))
+  const { names } = await written()
+  expect(names.toSorted()).toEqual([html.replace('.html', '-2.html'), html.replace('.html', '-2.md'), html].toSorted())
 })
 
 it('says that there is nothing to report', () => {
