@@ -52,7 +52,7 @@ Blanks are allowed around names and operators, and inside brackets: \`m[ 1 - 3, 
 
 There is no notation for the empty set. An empty expression, a glob that matches nothing, and a target that leaves no host (\`m8!m8\`) are errors, so \`muster hosts --count\` never prints 0.
 
-\`muster hosts --expand\`, \`--fold\`, \`--count\` and \`--split N\` are for scripts, like ClusterShell's \`nodeset\`: \`muster hosts --fold '@gpus!gpu02'\`. They connect to no host and look up no name. For names that are not in hosts.yaml, add \`--hosts none\`. [What differs from ClusterShell](import.md#host-sets-of-clustershell), with the reasons.
+\`muster hosts --expand\`, \`--fold\`, \`--count\` and \`--split N\` are for scripts, like ClusterShell's \`nodeset\`: \`muster hosts --fold '@gpus!gpu02'\`. They connect to no host, look up no name, and also take names that are not in hosts.yaml. [What differs from ClusterShell](import.md#host-sets-of-clustershell), with the reasons.
 
 One expression can name at most 100,000 hosts. Muster writes sets in the same language: \`m[8-10] (3)\`. Shells give \`!\`, \`&\`, \`*\`, \`[\` and \`(\` a meaning of their own: put such a target in single quotes.
 `

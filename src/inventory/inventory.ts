@@ -30,7 +30,7 @@ export type TargetOptions = {
   readonly stdinNames?: readonly string[]
   /** Without an expression, an inventory without hosts is no mistake. */
   readonly mayBeEmpty?: boolean
-  /** Only the names are wanted: those that only DNS could know are as good as others. */
+  /** Only the names are wanted: those that no file declares are as good as others. */
   readonly isForNames?: boolean
   /** Instead of what the inventory says; a host written as `user@host` or `host:port` keeps its own. */
   readonly login?: Pick<Host, 'user' | 'port'>
@@ -92,7 +92,8 @@ export function resolveTarget(
     names: [...byName.keys()],
     groupNames: [...inventory.groups.keys()],
     group: (name) => inventory.groups.get(name),
-    isHost: (name) => byName.has(name) || isExplicitSpec(name),
+    isHost: (name) =>
+      byName.has(name) || isExplicitSpec(name) || (options.isForNames === true && !inventory.groups.has(name)),
     ...defined({ stdinNames: options.stdinNames }),
   }
   const wanted = expandTarget(expression ?? 'all', options, context, inventory.file !== undefined)

@@ -148,6 +148,15 @@ describe('muster hosts', () => {
       })
   })
 
+  test('folds names beside those of hosts.yaml, also similar ones, but no group without its @', async () => {
+    expect(await hosts(['--fold', '@workers,-'], { stdin: 'm7 m10 n8\n' })).toEqual({
+      exitCode: 0,
+      output: 'm[7-8,10],n8\n',
+      messages: '',
+    })
+    expect((await hosts(['--count', 'm7,workers'])).messages).toContain('the group is @workers')
+  })
+
   test('prints one object for each set with --json', async () => {
     const { output } = await hosts(['--split', '2', '--json'])
     expect(
