@@ -1,9 +1,10 @@
 /** `muster import [FORMAT] [FILE]`: hosts.yaml from the files of other tools; `muster import dijob FILE`: a job from a DIJob. */
+import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
 import { defined } from '../base/defined.ts'
-import { MusterError, messageOf } from '../base/errors.ts'
+import { fileReason, MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { MAX_TEXT_BYTES, readStream, TOO_LARGE } from '../base/read-bounded.ts'
 import { shellQuote } from '../base/shell-quote.ts'
@@ -12,6 +13,7 @@ import { readSource } from '../inventory/import/format.ts'
 import { FORMATS } from '../inventory/import/formats.ts'
 import { formatNote, IMPORT_KINDS, importInventory } from '../inventory/import/import-inventory.ts'
 import { keepAutoClose } from '../inventory/import/keep-preference.ts'
+import { readHostsFile } from '../inventory/load-inventory.ts'
 import { convertDijob } from '../scheduler/launch/dijob.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from './command-line/verb.ts'
 import { notice } from './output/notices.ts'
@@ -65,8 +67,7 @@ line by line.
         hint: `Formats are ${[...IMPORT_KINDS, DIJOB].join(', ')}.`,
       })
     const file = kind === undefined ? first : second
-    const tooLarge = () => new MusterError('configuration', `cannot read stdin: ${TOO_LARGE}`)
-    const text = file === '-' ? (await readStream(context.stdin, MAX_TEXT_BYTES, tooLarge)).toString('utf8') : undefined
+    const text = await readOnce(file, context)
     const home = env.HOME || homedir()
     if (kind !== DIJOB && options.as !== undefined)
       throw new MusterError('usage', `--as can only be used with ${DIJOB}`)
@@ -103,6 +104,23 @@ line by line.
     await keepPreferences()
     return EXIT.ok
   },
+}
+
+/** The text of what can be read only once: stdin, or a pipe such as `<(…)`. Undefined: a file, or none. */
+async function readOnce(file: string | undefined, { stdin, workingDirectory, signal }: CliContext) {
+  if (file === undefined) return undefined
+  if (file === '-') {
+    const tooLarge = () => new MusterError('configuration', `cannot read stdin: ${TOO_LARGE}`)
+    return (await readStream(stdin, MAX_TEXT_BYTES, tooLarge)).toString('utf8')
+  }
+  const path = resolve(workingDirectory, file)
+  if (!statSync(path, { throwIfNoEntry: false })?.isFIFO()) return undefined
+  try {
+    return (await readHostsFile(path, { signal })).toString('utf8')
+  } catch (error) {
+    signal.throwIfAborted()
+    throw new MusterError('configuration', `${printable(file)} cannot be read: ${fileReason(error)}`, { cause: error })
+  }
 }
 
 function importDijob(file: string | undefined, given: string | undefined, isDijob: boolean, cwd: string) {

@@ -1,8 +1,11 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SCHEMA_LINE } from '../../../src/inventory/new-hosts-yaml.ts'
+import { requirement } from '../../support/requirements.ts'
 import { runMuster } from '../../support/run-muster.ts'
 
 const CLUSTERS = 'web web1 web2\nbad a;b\n'
@@ -26,6 +29,15 @@ describe('muster import', () => {
     expect(stdout).toBe(YAML)
     expect(stderr).toBe(`${join(directory, 'clusters')}:2: a;b is left out: it is not [user@]host[:port]\n`)
     expect(exitCode).toBe(0)
+  })
+
+  test.skipIf(!requirement('mkfifo'))('reads a pipe, whose text is there only once', async () => {
+    execFileSync('mkfifo', [join(directory, 'pipe')])
+    const written = writeFile(join(directory, 'pipe'), 'm[8-10]\n')
+    const { output, messages } = await run(['pipe'])
+    await written
+    expect(output).toContain('  "m[8-10]":\n')
+    expect(messages).toBe('pipe: read as list\n')
   })
 
   test('reads stdin for -', async () => {
