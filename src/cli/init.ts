@@ -1,8 +1,6 @@
 /** `muster init [TARGET…]`: a first hosts.yaml that explains itself. It connects to no host and looks up no name. */
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
@@ -11,16 +9,13 @@ import { isExplicitSpec, matchesGlob, parseHostSpec } from '../inventory/host-na
 import { expandHostSet, foldHostSet } from '../inventory/host-set.ts'
 import { parseHostsYaml } from '../inventory/hosts-yaml.ts'
 import { ImportedInventory } from '../inventory/import/imported-inventory.ts'
-import { ssh } from '../inventory/import/ssh.ts'
 import { formatExplainedHostsYaml } from '../inventory/new-hosts-yaml.ts'
 import { fileSections } from './bring-up/areas.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from './command-line/verb.ts'
+import { type SshAliases, sshAliases } from './connect/ssh-aliases.ts'
 import { notice } from './output/notices.ts'
 
 type Options = GlobalOptions & { readonly output: string }
-
-/** Names that people have in ssh_config for git, where no shell answers. */
-const GIT_SERVICE = /(^|[.-])(github|gitlab|bitbucket|codeberg)([.-]|$)/i
 
 export const verb: VerbCode = {
   define: (command) =>
@@ -41,7 +36,7 @@ tools.
 `,
   async run(targets: readonly string[], options: Options, context: CliContext) {
     const { stdin, stderr, workingDirectory: cwd } = context
-    const known = await aliases(context)
+    const known = await sshAliases(context)
     let words = targets
     if (targets.length === 0) {
       const isAsked = stdin.isTTY === true && stderr.isTTY === true
@@ -71,18 +66,8 @@ tools.
   },
 }
 
-type Known = ImportedInventory['hosts']
-
-/** What ssh_config names and may be a machine. @throws MusterError `configuration` if it cannot be read */
-async function aliases({ environment: env, workingDirectory: cwd }: CliContext): Promise<Known> {
-  const home = env.HOME || homedir()
-  const found = new ImportedInventory()
-  if (existsSync(join(home, '.ssh/config'))) await ssh.read({ cwd, env, home }, found)
-  return new Map([...found.hosts].filter(([name]) => !GIT_SERVICE.test(name)))
-}
-
 /** Words of one line; undefined: interrupted, or the input ended (Ctrl-D). */
-async function ask(known: Known, { stdin, stderr, signal }: CliContext) {
+async function ask(known: SshAliases, { stdin, stderr, signal }: CliContext) {
   const found = known.size === 0 ? 'It names no host.' : `It names ${foldHostSet(known.keys())}.`
   stderr.write(`Muster reads ~/.ssh/config whenever it connects. ${found}\n`)
   const enter = known.size === 0 ? '' : '; press Enter for these'
@@ -103,7 +88,7 @@ async function ask(known: Known, { stdin, stderr, signal }: CliContext) {
 }
 
 /** @throws MusterError `usage` for a word that names no host */
-function hostsOf(words: readonly string[], known: Known): ImportedInventory {
+function hostsOf(words: readonly string[], known: SshAliases): ImportedInventory {
   const inventory = new ImportedInventory()
   for (const word of words) {
     for (const name of namesOf(word, known)) {
@@ -116,7 +101,7 @@ function hostsOf(words: readonly string[], known: Known): ImportedInventory {
   return inventory
 }
 
-function namesOf(word: string, known: Known): readonly string[] {
+function namesOf(word: string, known: SshAliases): readonly string[] {
   if (!/[*?]/.test(word)) return parseHostSpec(word) === undefined ? expandHostSet(word) : [word]
   const names = [...known.keys()].filter((name) => matchesGlob(word, name))
   if (names.length > 0) return names

@@ -2,6 +2,9 @@
 import { counted } from '../base/counted.ts'
 import type { Inventory } from './inventory.ts'
 
+/** The description of a host. */
+export const HOST = 'host'
+
 /** The last operand: what follows the last comma, operator or parenthesis; undefined inside [ranges]. */
 export function lastOperand(text: string): { readonly from: number; readonly word: string } | undefined {
   const from = Math.max(...[',', '!', '&', '^', ' ', '('].map((sign) => text.lastIndexOf(sign))) + 1
@@ -14,7 +17,7 @@ export function operandsOf({
   groups,
 }: Pick<Inventory, 'hosts' | 'groups'>): readonly (readonly [string, string])[] {
   return [
-    ...hosts.map(({ name }) => [name, 'host'] as const),
+    ...hosts.map(({ name }) => [name, HOST] as const),
     ...[...groups].map(([name, { length }]) => [`@${name}`, counted(length, 'host')] as const),
     ['all', counted(hosts.length, 'host')],
   ]

@@ -7,8 +7,8 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
-import { lastOperand, operandsOf } from '../../inventory/complete-host-set.ts'
-import { loadInventory } from '../../inventory/load-inventory.ts'
+import { HOST, lastOperand, operandsOf } from '../../inventory/complete-host-set.ts'
+import { findHostsFile, loadInventory } from '../../inventory/load-inventory.ts'
 import type { JobStore } from '../../scheduler/jobs/store.ts'
 import { environmentValue } from '../command-line/options.ts'
 import type { VerbTree } from '../command-line/tree.ts'
@@ -95,14 +95,21 @@ const files: Value = async () => ({ kind: 'files', found: [] })
 const target: Value = async (typed, { hosts }, context) => {
   const operand = lastOperand(typed)
   if (operand === undefined) return { kind: 'words', found: [] }
-  const inventory = await loadInventory(inventorySource(hosts === undefined ? {} : { hosts }, context))
   const start = typed.slice(0, operand.from)
-  return { kind: 'open', found: operandsOf(inventory).map(([name, about]) => [start + name, about]) }
+  return { kind: 'open', found: (await hostsAndGroups(hosts, context)).map(([name, about]) => [start + name, about]) }
 }
 
-const host: Value = async (_typed, { hosts }, context) => {
-  const inventory = await loadInventory(inventorySource(hosts === undefined ? {} : { hosts }, context))
-  return { kind: 'words', found: inventory.hosts.map(({ name }) => [name, 'host']) }
+const host: Value = async (_typed, { hosts }, context) => ({
+  kind: 'words',
+  found: (await hostsAndGroups(hosts, context)).filter(([, about]) => about === HOST),
+})
+
+/** Of hosts.yaml; without one, the names in ~/.ssh/config. */
+async function hostsAndGroups(hosts: string | undefined, context: CliContext): Promise<readonly Candidate[]> {
+  const source = inventorySource(hosts === undefined ? {} : { hosts }, context)
+  if (findHostsFile(source) !== undefined) return operandsOf(await loadInventory(source))
+  const { sshAliases } = await import('../connect/ssh-aliases.ts')
+  return Array.from((await sshAliases(context)).keys(), (name) => [name, HOST])
 }
 
 /** Values from the queue, if there is one. */

@@ -15,7 +15,8 @@ Examples:
 To complete in every new shell:
 ${lines.join('\n')}
 
-Tab completes verbs, options, hosts and @groups of hosts.yaml, jobs, studies, areas and files. It connects to no host.
+Tab completes verbs, options, hosts and @groups of hosts.yaml (without one: names
+in ~/.ssh/config), jobs, studies, areas and files. It connects to no host.
 `,
   run(shell: string, _options: object, { stdout }: CliContext) {
     stdout.write(SHELLS[shell]?.script ?? '')

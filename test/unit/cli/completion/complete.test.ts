@@ -1,5 +1,5 @@
 /** What Tab offers at each place of a command line, from the table of verbs, hosts.yaml and the queue. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -123,6 +123,15 @@ describe('hosts', () => {
       'hosts: { m1: {} }\ngroups: { "a;b": [m1], "a$(c)": [m1], ab: [m1] }\n',
     )
     expect(await offered('run', '@a')).not.toMatch(/[;$]/)
+  })
+
+  it('are the names in ssh_config without a hosts.yaml', async () => {
+    rmSync(join(directory, 'hosts.yaml'))
+    mkdirSync(join(directory, '.ssh'))
+    writeFileSync(join(directory, '.ssh/config'), 'Host n1 n2\nHost github.com\nHost *\n')
+    expect(await offered('run', 'n')).toBe('open: n1 n2')
+    expect(await offered('run', 'n1,')).toBe('open: n1,n1 n1,n2')
+    expect(await offered('net', 'pair', 'g')).toBe('words:')
   })
 })
 
