@@ -22,7 +22,7 @@ export class HostSetError extends MusterError {
 
   constructor(expression: string, offset: number, reason: string) {
     const shown = expression.length > 80 ? `${expression.slice(0, 77)}…` : expression
-    super('usage', `host set ${printable(shown)}: at character ${offset + 1}: ${reason}`, {
+    super('usage', `host set ${printable(shown) || '""'}: at character ${offset + 1}: ${reason}`, {
       hint: 'Host sets are written like m8, m[8-10], gpu[01-16/2], @workers, all!m3, m*.',
     })
     this.offset = offset

@@ -47,7 +47,9 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
   if (path === undefined) {
     throw new MusterError(
       'configuration',
-      `there is no ./${FILE_NAME} and no ${printable(configurationFile(source.env))}`,
+      source.file === 'none'
+        ? 'this needs a hosts.yaml, and --hosts is none'
+        : `there is no ./${FILE_NAME} and no ${printable(configurationFile(source.env))}`,
       {
         hint: 'Name hosts on the command line (muster m[8-10]), give a file with --hosts, or make one with `muster init` or `muster import`.',
       },

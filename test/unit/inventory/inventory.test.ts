@@ -151,6 +151,13 @@ describe('the source of the inventory', () => {
     expect(error.hint).toContain('--hosts')
   })
 
+  test('says that --hosts none is why there is none', async () => {
+    write('work/hosts.yaml', 'm1')
+    expect((await thrownBy(() => loadInventory(source('none')))).message).toBe(
+      'this needs a hosts.yaml, and --hosts is none',
+    )
+  })
+
   test('reports a missing file, or a directory', async () => {
     expect((await thrownBy(() => loadInventory(source('no.yaml')))).message).toBe(
       'no.yaml cannot be read: no such file',
