@@ -9,6 +9,7 @@ import { makeDirectories } from '../../base/make-directories.ts'
 import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { formatHostSpec } from '../../inventory/host-name.ts'
 import {
   fingerprintOf,
   formatKnownHostsLine,
@@ -138,7 +139,9 @@ const refused = (reason: string, hint: string): HostKeyVerdict => ({ ok: false, 
 /** The commands that add a host's key where nobody can be asked. ssh-keyscan knows neither jump hosts nor aliases. */
 export function howToAdd(endpoint: Endpoint, keyType?: string): string {
   const { host, address, port, knownHostsFiles, jump, proxyCommand, hostKeyAlias, hashKnownHosts } = endpoint
-  const review = `\`muster hosts ${shellQuote(printable(host))} --check\` in a terminal asks about it`
+  // A host that was named by its address was perhaps named with a port, which its name leaves out.
+  const target = host === address && port !== 22 ? formatHostSpec({ host, port }) : host
+  const review = `\`muster hosts ${shellQuote(printable(target))} --check\` in a terminal asks about it`
   const [file] = knownHostsFiles
   if (file === undefined || jump.length > 0 || proxyCommand !== undefined || hostKeyAlias !== undefined)
     return `Compare the fingerprint with the machine's own: ${review}.`

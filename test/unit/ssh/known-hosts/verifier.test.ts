@@ -107,6 +107,11 @@ describe('the host key verifier', () => {
       'hint',
       "Compare the fingerprint with the machine's own: `muster hosts m8 --check` in a terminal asks about it.",
     )
+    const unnamed = endpoint('10.0.0.8', { address: '10.0.0.8', port: 2201 })
+    expect(await createHostKeyVerifier().verify(unnamed, KEY, LIVE)).toHaveProperty(
+      'hint',
+      expect.stringContaining('`muster hosts 10.0.0.8:2201 --check` in a terminal'),
+    )
   })
 
   it('shows all new keys of one moment in one review, and records the accepted ones', async () => {
