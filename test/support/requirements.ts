@@ -17,7 +17,7 @@ const SYSTEM_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin
 const NAMESPACES = ['--net', '--mount', '--uts', '--pid', '--fork']
 
 /**
- * Programs by name, and these: `root`, `namespaces` (root that may make network, mount, UTS and PID namespaces), `kernel hosts`,
+ * Programs by name, and these: `root`, `/proc` (of Linux), `namespaces` (root that may make network, mount, UTS and PID namespaces), `kernel hosts`,
  * `kubernetes` (its programs, built), `containers` (of a node of Kubernetes), `python environments`, `conda of PyPI`, `python MODULE` (a module of the system's Python), `environment NAME` (an environment
  * of heavy tests).
  */
@@ -37,6 +37,7 @@ export function findProgram(name: string): string | undefined {
 }
 
 function missing(name: string): string | undefined {
+  if (name === '/proc') return existsSync('/proc/self/stat') ? undefined : 'there is no /proc'
   if (name === 'root') return process.getuid?.() === 0 ? undefined : 'this needs root'
   if (name === 'namespaces') return missingNamespaces()
   if (name === 'kernel hosts') return missingKernelHosts()

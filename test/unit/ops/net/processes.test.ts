@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { PROCESS_SCRIPT, ProcessReader } from '../../../../src/ops/net/watch/processes.ts'
+import { requirement } from '../../../support/requirements.ts'
 
 type Counts = { cpu?: number; pages?: number; read?: number | '-'; start?: number; name?: string }
 const line = (pid: number, { cpu = 0, pages = 1, read = '-', start = 100, name = 'sh' }: Counts = {}) =>
@@ -76,7 +77,7 @@ describe('a report', () => {
   })
 })
 
-it('lets no process that uses a GPU forge lines by its name', async () => {
+it.skipIf(!requirement('/proc'))('lets no process that uses a GPU forge lines by its name', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-gpu-'))
   try {
     const program = join(directory, 'nvidia-smi')

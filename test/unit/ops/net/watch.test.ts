@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest'
 import type { WatchHandlers } from '../../../../src/ops/net/watch/repeated-script.ts'
 import { type Sample, SampleReader, WATCH_SCRIPT } from '../../../../src/ops/net/watch/sample.ts'
 import { HISTORY_MS, HostWatch, keepSample } from '../../../../src/ops/net/watch/watch-hosts.ts'
+import { requirement } from '../../../support/requirements.ts'
 import { ManualClock } from '../../ssh/manual-clock.ts'
 
 const captured = readFileSync(join(import.meta.dirname, '../../../fixtures/net/watch-debian.txt'), 'utf8')
@@ -179,7 +180,7 @@ it('is one line that every login shell hands to sh unchanged', () => {
   expect(WATCH_SCRIPT).not.toMatch(/['\\%!\n]/)
 })
 
-it('lets no file system forge lines by the name of its mount point', async () => {
+it.skipIf(!requirement('/proc'))('lets no file system forge lines by the name of its mount point', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-df-'))
   try {
     const text = 'sshfs 100 90 10 90% /home/mallory/a\\ncpu 9 9'

@@ -14,6 +14,7 @@ import {
   ranksOf,
   tailPrograms,
 } from '../../../../src/scheduler/jobs/ranks.ts'
+import { requirement } from '../../../support/requirements.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
 
 const STORE = 'abc0'
@@ -114,6 +115,7 @@ describe('ranks from the state of a job', () => {
 })
 
 describe('ranks read from a host', () => {
+  const hasProc = requirement('/proc')
   const home = mkdtempSync(join(tmpdir(), 'muster-ranks-'))
   afterAll(() => rmSync(home, { recursive: true }))
   let attempt = 0
@@ -142,7 +144,7 @@ describe('ranks read from a host', () => {
       ?.toSorted((one, other) => one.rank - other.rank)
   }
 
-  it('have step, last line, size and process', () => {
+  it.skipIf(!hasProc)('have step, last line, size and process', () => {
     const found = read(3, {
       ranks: `0 0 ${process.pid}\n1 0 999999999\n2 0 999999999\n2 1 ${process.pid}\n`,
       out: 'begin\nepoch 1 step 411 loss 0.5\nepoch 1 step 412/1000 loss 0.4\n',
@@ -160,7 +162,7 @@ describe('ranks read from a host', () => {
     expect(found?.[2]?.step).toBeUndefined()
   })
 
-  it.skipIf(process.platform !== 'linux')('have the processor time of the processes below them', async () => {
+  it.skipIf(!hasProc)('have the processor time of the processes below them', async () => {
     const child = spawn('sh', ['-c', 'sh -c "while :; do :; done" & echo; wait'], {
       detached: true,
       stdio: ['ignore', 'pipe', 'ignore'],
