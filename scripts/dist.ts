@@ -78,7 +78,7 @@ async function packForNpm(directory: string, scratch: string): Promise<string> {
   return `${name}-${version}.tgz`
 }
 
-/** Returns the directory in `scratch`: `bin/muster`, and in `lib` the program with what it needs. */
+/** Returns the directory in `scratch`: `bin/muster`, its man pages, and in `lib` the program with what it needs. */
 async function unpackWithNode(tarball: string, scratch: string): Promise<string> {
   const place = join(scratch, `muster-${PLATFORM}`)
   const program = join(place, 'lib', 'muster')
@@ -97,6 +97,9 @@ async function unpackWithNode(tarball: string, scratch: string): Promise<string>
   copyFileSync(license, join(place, 'lib', 'node-LICENSE'))
   for (const each of ['README.md', 'LICENSE']) copyFileSync(join(ROOT, each), join(place, each))
   writeFileSync(join(place, 'bin', 'muster'), launcher(), { mode: 0o755 })
+  // Where man looks for pages of the programs in `bin`, if that is in PATH.
+  mkdirSync(join(place, 'share', 'man'), { recursive: true })
+  symlinkSync('../../lib/muster/dist/man', join(place, 'share', 'man', 'man1'))
   await letAllRead(place)
   return place
 }
@@ -111,7 +114,7 @@ async function packForDebian(directory: string, scratch: string, place: string):
     mkdirSync(dirname(join(root, path)), { recursive: true })
     writeFileSync(join(root, path), data)
   }
-  cpSync(place, join(root, 'usr/lib/muster'), { recursive: true })
+  cpSync(place, join(root, 'usr/lib/muster'), { recursive: true, verbatimSymlinks: true })
   mkdirSync(join(root, 'usr/bin'))
   symlinkSync('../lib/muster/bin/muster', join(root, 'usr/bin/muster'))
   const pages = join(place, 'lib/muster/dist/man')
@@ -130,7 +133,7 @@ Maintainer: the authors of Muster
 Section: net
 Priority: optional
 Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6
-Recommends: openssh-client
+Recommends: openssh-client, bash-completion
 Description: ${description}
 `,
   )

@@ -18,6 +18,8 @@ const USAGE = `npm run bench -- NAME [options]
     --parts keys             any one of: keys (only key to paint without other output), most (only as much output as can be had), attach (only after the client was killed)
     --shell sh               shell of the hosts: sh (the kernel echoes) or bash (its line editor does)
     --quick                  fewer repeats, shorter waits
+  start                      measure installing in an empty Debian, and starting beside pdsh (root)
+    --rounds 21
   run                        compare muster run with pdsh, clush, pssh, Ansible and ssh, on its own SSH servers (root)
     --rounds 7               rounds per program, taking turns
     --parts cold,warm        any of: cold, warm, lines, fold, many, memory
@@ -161,6 +163,13 @@ switch (positionals[0]) {
       floods: numbers(values.floods),
       nodeArguments: values.node,
       root: resolve(values.root),
+      interrupted: interrupted.promise,
+      log,
+    })
+    break
+  case 'start':
+    table = await (await import('./start.ts')).benchStart({
+      rounds: Number(values.rounds ?? 21),
       interrupted: interrupted.promise,
       log,
     })

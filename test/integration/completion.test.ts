@@ -9,8 +9,6 @@ import { ownCommand } from '../../src/cli/command-line/own-command.ts'
 import { SHELLS } from '../../src/cli/completion/shells.ts'
 import { requirement } from '../support/requirements.ts'
 import { startOnTerminal } from '../support/terminal-program.ts'
-import { UserTerminal } from '../support/user-terminal.ts'
-import { waitUntil } from '../support/wait-until.ts'
 
 let directory: string
 let closing: (() => unknown)[]
@@ -57,19 +55,7 @@ function startShell(shell: string) {
     environment,
   )
   closing.push(started.close)
-  const screen = new UserTerminal(120, 30)
-  let drawn = 0
-  return {
-    type: started.type,
-    /** Checks the emulated screen, because shells draw the pieces of a line in any order. */
-    shows: (pattern: RegExp) =>
-      waitUntil(() => {
-        const text = started.text()
-        if (text.length > drawn) screen.write(text.slice(drawn))
-        drawn = text.length
-        return screen.isDrawn && pattern.test(screen.lines().join('\n'))
-      }, `${pattern} in ${started.text()}`),
-  }
+  return { type: started.type, shows: started.draws }
 }
 
 describe.each(Object.keys(SHELLS))('%s', (shell) => {

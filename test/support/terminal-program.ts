@@ -1,5 +1,6 @@
 /** A program on a terminal of its own that asks: what it prints, what is typed, how it ends. */
 import { spawnLocalPty } from '../../src/terminal/local-pty.ts'
+import { UserTerminal } from './user-terminal.ts'
 import { waitUntil } from './wait-until.ts'
 
 const COLUMNS = 120
@@ -8,6 +9,7 @@ const ROWS = 30
 export function startOnTerminal([file = '', ...args]: readonly string[], environment: NodeJS.ProcessEnv) {
   let text = ''
   let code: number | undefined
+  const screen = new UserTerminal(COLUMNS, ROWS)
   const pty = spawnLocalPty(
     {
       file,
@@ -22,6 +24,7 @@ export function startOnTerminal([file = '', ...args]: readonly string[], environ
     {
       onData: (bytes) => {
         text += Buffer.from(bytes).toString()
+        screen.write(bytes)
       },
       onDrain: () => {},
       onExit: (end) => {
@@ -35,6 +38,12 @@ export function startOnTerminal([file = '', ...args]: readonly string[], environ
     type: (line: string) => pty.write(Buffer.from(line)),
     shows: (pattern: RegExp, timeoutMs?: number) =>
       waitUntil(() => pattern.test(text), `${pattern} in ${text}`, timeoutMs),
+    /** As `shows`, on the emulated screen: programs draw the pieces of a line in any order. */
+    draws: (pattern: RegExp) =>
+      waitUntil(
+        () => screen.isDrawn && pattern.test(screen.lines().join('\n')),
+        () => `${pattern} on\n${screen.lines().join('\n')}`,
+      ),
     ended: (timeoutMs?: number) => waitUntil(() => code !== undefined, `the end of ${text}`, timeoutMs),
     close: () => pty.close(),
   }
