@@ -1,5 +1,5 @@
 /** Local files that a run sends to its hosts, and files that it writes here. */
-import { closeSync, createReadStream, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, createReadStream, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -18,7 +18,8 @@ const MAX_STDIN_BYTES = 256 * 2 ** 20
 /** @throws MusterError `usage` when it cannot be read. */
 export async function execFile(path: string, option: string): Promise<ExecFile & { readonly head: string }> {
   try {
-    await using file = await open(path, 'r')
+    // Otherwise a pipe that nothing writes into would be waited for, and not even Ctrl-C would end it.
+    await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const stat = await file.stat()
     if (!stat.isFile()) throw new MusterError('usage', `${option} ${printable(path)} is not a regular file`)
     const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)

@@ -1,9 +1,21 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { OutputDirectory } from '../../../../src/cli/run/exec-files.ts'
+import { execFile, OutputDirectory } from '../../../../src/cli/run/exec-files.ts'
 import { OutputStore } from '../../../../src/ops/run/output-store.ts'
+import { requirement } from '../../../support/requirements.ts'
+
+it.skipIf(!requirement('mkfifo'))('refuses a pipe that nothing writes into, without waiting', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-script-'))
+  try {
+    execFileSync('mkfifo', [join(directory, 'pipe')])
+    await expect(execFile(join(directory, 'pipe'), '--script')).rejects.toThrow('pipe is not a regular file')
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+})
 
 describe('the files of --out', () => {
   let directory: string
