@@ -1,4 +1,5 @@
 /** The root class of errors that cross layers. What merely happens to a host (a refusal, an exit code) is a value, not an error. */
+import { raiseFilesCommand } from './open-files.ts'
 import { printable } from './printable.ts'
 
 export type ErrorCode =
@@ -39,7 +40,7 @@ export function shortageOf(error: unknown): string | undefined {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOMEM' || (error instanceof RangeError && error.message === 'Array buffer allocation failed'))
     return 'out of memory: the system refused this process more. End other programs, or raise its limit: ulimit -v'
-  if (code === 'EMFILE') return 'too many open files. Raise the limit: ulimit -n 4096'
+  if (code === 'EMFILE') return `too many open files. Raise the limit: ${raiseFilesCommand(4096)}`
   if (code === 'ENFILE')
     return 'too many open files on this machine. End programs that hold files, or raise fs.file-max'
   return undefined

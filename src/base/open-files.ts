@@ -14,6 +14,13 @@ export function openFiles(): OpenFiles | undefined {
   }
 }
 
+/** Node has raised the limit as far as this account may, so that on Linux only root can raise it further. */
+export const raiseFilesCommand = (
+  files: number,
+  userId = process.getuid?.(),
+  platform: string = process.platform,
+): string => (platform === 'linux' && userId !== 0 ? `sudo prlimit --pid $$ --nofile=${files}` : `ulimit -n ${files}`)
+
 /** Infinity: unknown or unlimited. */
 export function freeFiles(files: OpenFiles | undefined = openFiles()): number {
   return files === undefined ? Number.POSITIVE_INFINITY : files.limit - files.used

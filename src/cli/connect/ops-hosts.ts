@@ -269,7 +269,7 @@ export function openOpsHosts(
   changed: readonly string[] = endpoints.map(({ host }) => host),
 ): OpenedHosts {
   const wires = createVerbWires(context, options.persist, dialog)
-  requireRoomFor(endpoints.length)
+  requireRoomFor(endpoints)
   const fanOut = fanOutFor(endpoints.length, options, context)
   const hosts = createOpsHosts(endpoints, {
     ...wires,

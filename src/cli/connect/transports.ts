@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { systemClock } from '../../base/clock.ts'
 import { counted } from '../../base/counted.ts'
 import { MusterError } from '../../base/errors.ts'
-import { freeFiles, type OpenFiles, openFiles } from '../../base/open-files.ts'
+import { freeFiles, type OpenFiles, openFiles, raiseFilesCommand } from '../../base/open-files.ts'
 import { packageRoot } from '../../base/package-root.ts'
 import type { Endpoint, TransportName } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -134,8 +134,8 @@ const OWN_FILES = 8
  */
 const FILES_A_HOST = 8
 
-/** While its connection stays open: a socket, or the terminals of `ssh` and of its shell. */
-const FILES_KEPT = 3
+/** While its connection stays open: a socket, or else the terminals of `ssh` and of its shell. */
+const filesKept = ({ transport }: Pick<Endpoint, 'transport'>): number => (transport === 'ssh2' ? 1 : 3)
 
 const enoughFor = (hosts: number): number => Math.max(1024, 2 * (OWN_FILES + 32 + hosts * FILES_A_HOST))
 
@@ -152,7 +152,7 @@ export function fanOutFor(
   const wanted = Math.min(fanOut, Math.max(1, hosts))
   const room = Math.floor((freeFiles(files) - OWN_FILES) / FILES_A_HOST)
   if (files === undefined || room >= wanted) return fanOut
-  const raise = `Raise the limit: ulimit -n ${enoughFor(wanted)}`
+  const raise = `Raise the limit: ${raiseFilesCommand(enoughFor(wanted))}`
   if (room < 1)
     throw new MusterError('usage', `this process may open only ${files.limit} files, too few for a single host`, {
       hint: raise,
@@ -164,11 +164,16 @@ export function fanOutFor(
 }
 
 /** @throws MusterError `usage` when connections that stay open together, as those of a console, have no room. */
-export function requireRoomFor(hosts: number, files: OpenFiles | undefined = openFiles()): void {
-  if (files === undefined || freeFiles(files) >= OWN_FILES + hosts * FILES_KEPT) return
+export function requireRoomFor(
+  endpoints: readonly Pick<Endpoint, 'transport'>[],
+  files: OpenFiles | undefined = openFiles(),
+): void {
+  const needed = endpoints.reduce((sum, endpoint) => sum + filesKept(endpoint), OWN_FILES)
+  if (files === undefined || freeFiles(files) >= needed) return
+  const hosts = endpoints.length
   throw new MusterError(
     'usage',
     `this process may open only ${files.limit} files, too few for connections to ${hosts} hosts that stay open`,
-    { hint: `Raise the limit: ulimit -n ${enoughFor(hosts)}` },
+    { hint: `Raise the limit: ${raiseFilesCommand(enoughFor(hosts))}` },
   )
 }

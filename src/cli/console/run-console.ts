@@ -100,7 +100,7 @@ export class LivePreferences {
 /** Returns the exit code: 0, or 130 when a signal ended the console. */
 export async function runConsole(context: CliContext, request: ConsoleRequest): Promise<number> {
   const { environment, signal } = context
-  requireRoomFor(request.endpoints.length)
+  requireRoomFor(request.endpoints)
   const settings = new LivePreferences(() => ({ ...loadPreferences(environment), ...request.preferences }))
   const { held } = context
   let warn: (message: string) => void = () => {}

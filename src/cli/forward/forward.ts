@@ -84,7 +84,7 @@ async function forward(
   const { endpoints } = await selectEndpoints(target, options, context)
   const hosts = endpoints.map(({ host }) => host)
   const requests = planForwards(hosts, words, known)
-  requireRoomFor(hosts.length)
+  requireRoomFor(endpoints)
   using wires = createVerbWires(context, options.persist)
   const fanOut = fanOutFor(hosts.length, options, context)
   using fleet = createFleet({ ...wires, clock: systemClock, random: Math.random, fanOut })

@@ -2,6 +2,7 @@
 import { type Clock, sleep, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { KeptPromise } from '../../base/kept-promise.ts'
+import { raiseFilesCommand } from '../../base/open-files.ts'
 import { ConnectError, type Connection, type Transport } from '../transport.ts'
 import { type KeeperClient, KeeperGone, openKeeper } from './keeper-client.ts'
 import { preparePrivateDirectory, readToken, socketAddress } from './keeper-directory.ts'
@@ -40,7 +41,7 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
   }
   const warnOfLimit = (limit: number) =>
     warn(
-      `not all connections are kept: the process that keeps them may open only ${limit} files. To raise that: muster hosts --persisted --stop, then ulimit -n 4096`,
+      `not all connections are kept: the process that keeps them may open only ${limit} files. To raise that: muster hosts --persisted --stop, then ${raiseFilesCommand(4096)}`,
     )
 
   /** Undefined: connections are made without it. Simultaneous calls share one answer. */

@@ -1,5 +1,6 @@
 /** Failures as sentences: what was tried, on what, why it failed, and what to do next. Text of the other side is printable and short. */
 import { MusterError, messageOf } from '../../base/errors.ts'
+import { raiseFilesCommand } from '../../base/open-files.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { ConnectError, type ConnectPhase } from '../transport.ts'
@@ -54,7 +55,10 @@ const SOCKET_ERRORS: Readonly<Record<string, readonly [reason: string, hint: str
   ECONNRESET: ['the connection was reset', 'Check the log of sshd there.'],
   EADDRNOTAVAIL: ['no local address leads there', 'Check the address, and the network of this machine.'],
   EACCES: ['this machine does not allow the connection', 'Check the local firewall.'],
-  EMFILE: ['this process has too many open files', 'Raise the limit (ulimit -n 4096), or use a smaller --fan-out.'],
+  EMFILE: [
+    'this process has too many open files',
+    `Use a smaller --fan-out, or raise the limit: ${raiseFilesCommand(4096)}`,
+  ],
   ENFILE: ['this machine has too many open files', 'End programs that hold files, or raise fs.file-max.'],
 }
 
