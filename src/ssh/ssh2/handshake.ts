@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { type AlgorithmChoice, type Algorithms, HOST_KEYS, MACS } from '../../inventory/ssh-config/algorithms.ts'
+import { type ConnectGate, inTurn } from '../connect-gate.ts'
 import { connectLimits } from '../connect-limits.ts'
 import type { IdentityFiles } from '../identity-files.ts'
 import { type ConnectContext, ConnectError, type ConnectPhase } from '../transport.ts'
@@ -135,20 +136,24 @@ type HandshakeOptions<T> = Attempt & {
   readonly stream: Duplex
   readonly context: ConnectContext
   readonly clock: Clock
+  /** How many handshakes run at once. */
+  readonly gate: ConnectGate
   readonly identities: IdentityFiles
   /** Takes the client over in the moment in which it is ready, so that no event is missed. */
   established(client: Ssh2Client): T
 }
 
 export async function handshake<T>(options: HandshakeOptions<T>): Promise<T> {
-  const { endpoint, stream, context } = options
+  const { endpoint, stream, context, clock, gate } = options
   const onEarlyError = () => {}
   stream.on('error', onEarlyError)
   try {
-    if (context.signal.aborted) throw abortedError(endpoint, 'banner')
-    context.onPhase('banner')
-    const preferred = await context.hostKeys.preferredAlgorithms(endpoint)
-    return await run(options, preferred)
+    return await inTurn(gate, context, clock, async (askers) => {
+      if (context.signal.aborted) throw abortedError(endpoint, 'banner')
+      context.onPhase('banner')
+      const preferred = await context.hostKeys.preferredAlgorithms(endpoint)
+      return await run({ ...options, context: { ...context, ...askers } }, preferred)
+    })
   } catch (error) {
     stream.destroy()
     throw asConnectError(error, endpoint, 'banner')

@@ -7,6 +7,7 @@ import { type Clock, systemClock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import type { Endpoint } from '../../inventory/host.ts'
+import { ConnectGate } from '../connect-gate.ts'
 import { connectLimits } from '../connect-limits.ts'
 import { IdentityFiles } from '../identity-files.ts'
 import { streamOf } from '../local/child-stream.ts'
@@ -30,6 +31,12 @@ export type Ssh2TransportOptions = {
 const EARLY_RETRIES = 4
 const EARLY_RETRY_MS = 250
 
+/**
+ * Handshakes at once: each takes this process some milliseconds of computing, so that those of a thousand hosts together would run
+ * into the time limits.
+ */
+const HANDSHAKES = 128
+
 /** A stream to the server, and what its loss would mean. */
 type Route = {
   readonly stream: Duplex
@@ -44,6 +51,7 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
   const resolve = options.resolve ?? createNameResolver()
   const identities = new IdentityFiles()
   const throttle = new Throttle(HANDSHAKES_PER_SERVER)
+  const gate = new ConnectGate(HANDSHAKES)
 
   const findRoute = async (endpoint: Endpoint, context: ConnectContext): Promise<Route> => {
     const { signal } = context
@@ -94,6 +102,7 @@ export function createSsh2Transport(options: Ssh2TransportOptions = {}): Transpo
           stream: route.stream,
           context,
           clock,
+          gate,
           identities,
           authenticationTimeoutMs: options.authenticationTimeoutMs ?? connectLimits(endpoint).loginMs,
           isLastResort,
