@@ -36,15 +36,21 @@ export type CheckOptions = Askers & {
 export async function* checkHosts(endpoints: readonly Endpoint[], options: CheckOptions): AsyncGenerator<LoginCheck> {
   const gate = new ConnectGate(options.fanOut ?? 64)
   const signal = options.signal ?? new AbortController().signal
-  const waiting = new Map<string, Promise<LoginCheck>>()
+  const done: LoginCheck[] = []
+  let more = Promise.withResolvers<void>()
   for (const endpoint of endpoints) {
     const check = (askers: Askers) => checkHost(endpoint, { ...options, ...askers, signal })
-    waiting.set(endpoint.host, inTurn(gate, options, options.clock, check))
+    inTurn(gate, options, options.clock, check).then((result) => {
+      done.push(result)
+      more.resolve()
+    }, more.reject)
   }
-  while (waiting.size > 0) {
-    const check = await Promise.race(waiting.values())
-    waiting.delete(check.host)
-    yield check
+  for (let left = endpoints.length; left > 0; ) {
+    await more.promise
+    more = Promise.withResolvers<void>()
+    const results = done.splice(0)
+    left -= results.length
+    yield* results
   }
 }
 

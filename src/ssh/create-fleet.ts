@@ -63,7 +63,8 @@ class SessionFleet implements Disposable {
   readonly #emitter = new Emitter<FleetEvent>()
   readonly #members = new Map<string, Member>()
   readonly #unsized = new Set<HostShell>()
-  #hosts: readonly string[] = []
+  /** Undefined: hosts came or went since it was asked for. */
+  #hosts: readonly string[] | undefined
   #resizeTimer: Disposable | undefined
   #isDisposed = false
 
@@ -75,6 +76,7 @@ class SessionFleet implements Disposable {
   }
 
   get hosts(): readonly string[] {
+    this.#hosts ??= [...this.#members.keys()]
     return this.#hosts
   }
 
@@ -113,7 +115,7 @@ class SessionFleet implements Disposable {
     })
     const member: Member = { endpoint, shell, state: { kind: 'idle' }, wasReady: false, wantsShell: true }
     this.#members.set(host, member)
-    this.#hosts = [...this.#members.keys()]
+    this.#hosts = undefined
     this.#emit({ type: 'added', host })
   }
 
@@ -123,7 +125,7 @@ class SessionFleet implements Disposable {
     this.#close(member)
     this.#unsized.delete(member.shell)
     this.#members.delete(host)
-    this.#hosts = [...this.#members.keys()]
+    this.#hosts = undefined
     this.#emit({ type: 'removed', host })
   }
 

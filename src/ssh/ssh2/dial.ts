@@ -154,6 +154,21 @@ const systemNameSources: NameSources = {
 /** `dns.lookup` blocks one of four threads for up to half a minute a name: only what /etc/hosts and the name servers lack goes there. */
 export function createNameResolver(sources: NameSources = systemNameSources): NameResolver {
   const running = new Map<string, Promise<readonly string[]>>()
+  /** Hosts that are connected at the same time share one reading: the file may list all of them. */
+  let reading: Promise<HostsTable> | undefined
+  let known: { readonly text: string; readonly table: HostsTable } = { text: '', table: new Map() }
+
+  const read = async (): Promise<HostsTable> => {
+    const text = await sources.hostsFile()
+    if (text !== known.text) known = { text, table: parseHostsFile(text) }
+    return known.table
+  }
+  const hostsFile = (): Promise<HostsTable> => {
+    reading ??= read().finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
   const lookups = new Throttle(BLOCKING_LOOKUPS)
 
   const blockingLookup = async (name: string): Promise<readonly string[]> => {
@@ -162,8 +177,8 @@ export function createNameResolver(sources: NameSources = systemNameSources): Na
   }
 
   const resolve = async (name: string): Promise<readonly string[]> => {
-    const listed = addressesIn(await sources.hostsFile(), name)
-    if (listed.length > 0) return listed
+    const listed = (await hostsFile()).get(name)
+    if (listed !== undefined) return listed
     if (name === 'localhost' || name.endsWith('.localhost')) return ['127.0.0.1', '::1']
     try {
       const found = await sources.query(name)
@@ -184,11 +199,16 @@ export function createNameResolver(sources: NameSources = systemNameSources): Na
   }
 }
 
-/** Addresses that a hosts(5) file gives a name. */
-export function addressesIn(hostsFile: string, name: string): readonly string[] {
-  return hostsFile.split('\n').flatMap((line) => {
-    const [address, ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
-    const isNamed = names.some((other) => other.toLowerCase() === name)
-    return address !== undefined && isNamed && isIP(address) !== 0 ? [address] : []
-  })
+/** The addresses of each name, in lower case. */
+type HostsTable = ReadonlyMap<string, readonly string[]>
+
+/** Of a hosts(5) file. */
+export function parseHostsFile(text: string): HostsTable {
+  const table = new Map<string, string[]>()
+  for (const line of text.split('\n')) {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
+    if (isIP(address) === 0) continue
+    for (const name of new Set(names.map((each) => each.toLowerCase()))) getOrMake(table, name, () => []).push(address)
+  }
+  return table
 }

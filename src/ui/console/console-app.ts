@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { DisposableStore } from '../../base/disposable.ts'
+import { FixedMap } from '../../base/fixed-map.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
@@ -168,7 +169,7 @@ export class ConsoleApp implements PageContext, Disposable {
       columns: options.size.columns,
       rows: options.size.rows,
       tab: 'shells',
-      hosts: new Map(endpoints.map((endpoint) => [endpoint.host, hostStateOf(endpoint)])),
+      hosts: FixedMap.of(endpoints.map((endpoint) => [endpoint.host, hostStateOf(endpoint)])),
       groups: options.groups,
       receivers: new Set(endpoints.map(({ host }) => host)),
       receiversBeforeSolo: undefined,
@@ -567,9 +568,10 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   /** Hosts that come back get their old place; new ones come last. */
-  #inPlaces(hosts: ReadonlyMap<string, HostState>): ReadonlyMap<string, HostState> {
+  #inPlaces(hosts: ReadonlyMap<string, HostState>): FixedMap<string, HostState> {
     for (const host of hosts.keys()) this.#places.add(host)
-    return new Map([...this.#places].flatMap((host) => hosts.get(host) ?? []).map((state) => [state.host, state]))
+    const known = [...this.#places].flatMap((host) => hosts.get(host) ?? [])
+    return FixedMap.of(known.map((state) => [state.host, state]))
   }
 
   /** The hosts that were closed last and have not been reopened. */
@@ -587,8 +589,9 @@ export class ConsoleApp implements PageContext, Disposable {
   removeHosts(hosts: readonly string[]): void {
     this.#closed.push(hosts.flatMap((host) => this.ports.fleet.endpoint(host) ?? []))
     for (const host of hosts) this.ports.fleet.remove(host)
+    const removed = new Set(hosts)
     this.change((state) => {
-      const left = new Map([...state.hosts].filter(([host]) => !hosts.includes(host)))
+      const left = FixedMap.of([...state.hosts].filter(([host]) => !removed.has(host)))
       const names = [...state.hosts.keys()]
       const at = names.indexOf(hosts[0] ?? '')
       return {
@@ -616,7 +619,7 @@ export class ConsoleApp implements PageContext, Disposable {
     const line = logLine(event, this.clock.now())
     if (line) this.#addToLog(line)
     this.options.onPaneChange(event.host, false)
-    this.#runClock()
+    this.#runClock(event.host)
   }
 
   #handleParsed(host: string, bytes: number): void {
@@ -637,7 +640,7 @@ export class ConsoleApp implements PageContext, Disposable {
     // A flood of bells counts as one and does not redraw all frames again and again.
     if (lastMs !== undefined && nowMs - lastMs < BELL_EVERY_MS) return
     this.#updateHost(host, (known) => ({ ...known, bellAtMs: nowMs }))
-    this.#runClock()
+    this.#runClock(host)
   }
 
   #expectEcho(hosts: readonly string[]): void {
@@ -660,19 +663,17 @@ export class ConsoleApp implements PageContext, Disposable {
     if (!host) return
     const next = update(host)
     if (next === host) return
-    this.store.update({ hosts: new Map(this.state.hosts).set(name, next) })
+    this.store.update({ hosts: this.state.hosts.with(name, next) })
   }
 
   #takeGroups(equalGroups: readonly (readonly string[])[]): void {
     const different = outsideMajority(equalGroups)
     this.change((state) => ({
       equalGroups,
-      hosts: new Map(
-        [...state.hosts].map(([name, host]) => [
-          name,
-          host.isDifferent === different.has(name) ? host : { ...host, isDifferent: different.has(name) },
-        ]),
-      ),
+      hosts: state.hosts.map((host) => {
+        const isDifferent = different.has(host.host)
+        return host.isDifferent === isDifferent ? host : { ...host, isDifferent }
+      }),
     }))
   }
 
@@ -693,14 +694,14 @@ export class ConsoleApp implements PageContext, Disposable {
     }
   }
 
-  /** Ticks once a second, only while something on the screen counts down. */
-  #runClock(): void {
+  /** Ticks once a second, only while something on the screen counts down, which that of `changed` may have begun to do. */
+  #runClock(changed?: string): void {
     if (this.#clockTimer) return
     const nowMs = this.clock.now()
-    const counts = [...this.state.hosts.values()].some(
-      ({ session, bellAtMs }) => session.kind === 'waiting' || (bellAtMs !== undefined && nowMs - bellAtMs < 3000),
-    )
-    if (!counts) return
+    const counts = (host: HostState | undefined): boolean =>
+      host?.session.kind === 'waiting' || (host?.bellAtMs !== undefined && nowMs - host.bellAtMs < 3000)
+    const { hosts } = this.state
+    if (changed === undefined ? ![...hosts.values()].some(counts) : !counts(hosts.get(changed))) return
     this.#clockTimer = this.clock.after(1000, () => {
       this.#clockTimer = undefined
       this.store.update({ clockMs: this.clock.now() })

@@ -128,7 +128,7 @@ export class LoginOutput implements Disposable {
   #mark(host: string, loginLines: number): void {
     this.#options.context.change(({ hosts }) => {
       const known = hosts.get(host)
-      return known === undefined ? {} : { hosts: new Map(hosts).set(host, { ...known, loginLines }) }
+      return known === undefined ? {} : { hosts: hosts.with(host, { ...known, loginLines }) }
     })
   }
 

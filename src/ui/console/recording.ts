@@ -67,8 +67,9 @@ export class Recording implements Disposable {
   }
 
   #mark(names: readonly string[], isRecording: boolean): void {
+    const marked = new Set(names)
     this.#context.change(({ hosts }) => ({
-      hosts: new Map([...hosts].map(([name, host]) => [name, names.includes(name) ? { ...host, isRecording } : host])),
+      hosts: hosts.map((host) => (marked.has(host.host) ? { ...host, isRecording } : host)),
     }))
   }
 

@@ -1,5 +1,6 @@
 /** What the console knows and shows (hosts, focus, receivers, messages), its tabs, and what a page is and may use of it. */
 import type { Clock } from '../../base/clock.ts'
+import type { FixedMap } from '../../base/fixed-map.ts'
 import type { ShellState } from '../../ssh/create-fleet.ts'
 import type { SessionState } from '../../ssh/session-transition.ts'
 import type { BringUpView } from '../bring-up/bring-up-view.ts'
@@ -126,7 +127,7 @@ export type ConsoleState = FileTabsState & {
   readonly rows: number
   readonly tab: Tab
   /** In the order of the inventory. */
-  readonly hosts: ReadonlyMap<string, HostState>
+  readonly hosts: FixedMap<string, HostState>
   readonly groups: ReadonlyMap<string, readonly string[]>
   readonly receivers: ReadonlySet<string>
   /** Receivers before one host was selected alone. */

@@ -1,8 +1,9 @@
 /** The console as the pages about one hosts.yaml of a workspace see it: as if no other file were open. */
 import type { Clock } from '../../base/clock.ts'
+import { FixedMap } from '../../base/fixed-map.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { DialogFactory } from '../dialogs/dialog.ts'
-import type { ConsoleState, HostState, NoticeTone, PageContext, Tab } from '../state/console-state.ts'
+import type { ConsoleState, NoticeTone, PageContext, Tab } from '../state/console-state.ts'
 import { changeFile, fileState, isFileTab, showFile } from '../state/files.ts'
 
 /** What is declared now; other objects after the file has changed. */
@@ -19,7 +20,7 @@ export class FileContext implements PageContext {
   readonly file: OpenFile
   readonly #context: PageContext
   readonly #at: number
-  #hosts: { readonly of: readonly unknown[]; readonly named: ReadonlyMap<string, HostState> } | undefined
+  #hosts: { readonly of: readonly unknown[]; readonly named: ConsoleState['hosts'] } | undefined
   #seen: { readonly of: readonly unknown[]; readonly state: ConsoleState } | undefined
 
   /** `at`: the place of the file in the workspace. */
@@ -54,7 +55,7 @@ export class FileContext implements PageContext {
         const known = hosts.get(name)
         return known === undefined ? [] : [[host, { ...known, host }] as const]
       })
-      this.#hosts = { of, named: new Map(named) }
+      this.#hosts = { of, named: FixedMap.of(named) }
     }
     return this.#hosts.named
   }

@@ -1,5 +1,6 @@
 /** The state of a copy to many hosts, and the copy as rows: its progress, then the hosts, failures first. Pure. */
 import { counted } from '../../base/counted.ts'
+import { FixedMap } from '../../base/fixed-map.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { padEnd, textWidth, wrapText } from '../../base/text-width.ts'
 import type { CopyEvent, HostResult } from '../../ssh/copy/events.ts'
@@ -19,20 +20,19 @@ export type CopyView = {
   readonly kind: 'copy'
   readonly sources: readonly string[]
   readonly destination: string
-  readonly hosts: ReadonlyMap<string, CopyHost>
+  readonly hosts: FixedMap<string, CopyHost>
   /** Files that cannot be read here, one sentence each; the first ones. */
   readonly problems: readonly string[]
   readonly isStopping: boolean
 }
 
 export function startCopy(sources: readonly string[], destination: string, hosts: readonly string[]): CopyView {
-  const waiting = new Map(hosts.map((host) => [host, WAITING]))
+  const waiting = FixedMap.of(hosts.map((host) => [host, WAITING]))
   return { kind: 'copy', sources, destination, hosts: waiting, problems: [], isStopping: false }
 }
 
 export function restartCopy(view: CopyView, hosts: readonly string[]): CopyView {
-  const again = new Map(view.hosts)
-  for (const host of hosts) again.set(host, WAITING)
+  const again = hosts.reduce((known, host) => known.with(host, WAITING), view.hosts)
   return { ...view, hosts: again, problems: [], isStopping: false }
 }
 
@@ -40,7 +40,7 @@ export function reduceCopy(view: CopyView, event: CopyEvent): CopyView {
   const host = view.hosts.get(event.host)
   if (host === undefined) return view
   const next = reduceHost(host, event)
-  return next === host ? view : { ...view, hosts: new Map(view.hosts).set(event.host, next) }
+  return next === host ? view : { ...view, hosts: view.hosts.with(event.host, next) }
 }
 
 export const isCopying = (view: CopyView): boolean =>

@@ -1,5 +1,6 @@
 /** A command on many hosts: the state of each host, groups of equal output, the selection. Pure. */
 import { nearest } from '../../base/collections.ts'
+import { FixedMap } from '../../base/fixed-map.ts'
 import { type FoldedGroup, foldHosts, isSuccess, type RunOutcome } from '../../ops/run/outcome.ts'
 import type { RunEvent } from '../../ops/run/run-hosts.ts'
 
@@ -8,6 +9,8 @@ export type RunHost =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'running'; readonly sinceMs: number }
   | { readonly kind: 'ended'; readonly outcome: RunOutcome; readonly durationMs: number }
+
+const WAITING: RunHost = { kind: 'waiting' }
 
 export type RunGroup = {
   readonly hosts: readonly string[]
@@ -22,7 +25,7 @@ export type RunView = {
   readonly by: 'hosts' | 'ray'
   /** As typed, before `%h` becomes a name. */
   readonly command: string
-  readonly hosts: ReadonlyMap<string, RunHost>
+  readonly hosts: FixedMap<string, RunHost>
   readonly groups: readonly RunGroup[]
   readonly isStopping: boolean
   /** The group of this host is selected. */
@@ -37,14 +40,13 @@ export type RunView = {
 }
 
 export function startRun(command: string, hosts: readonly string[], by: RunView['by'] = 'hosts'): RunView {
-  const waiting = new Map(hosts.map((host) => [host, { kind: 'waiting' } as const]))
+  const waiting = FixedMap.of(hosts.map((host) => [host, WAITING]))
   return { kind: 'run', by, command, hosts: waiting, groups: [], isStopping: false, isDiff: false, needle: '' }
 }
 
 /** Starts again on these hosts; the results of the others stay. */
 export function restartRun(view: RunView, hosts: readonly string[]): RunView {
-  const again = new Map(view.hosts)
-  for (const host of hosts) again.set(host, { kind: 'waiting' })
+  const again = hosts.reduce((known, host) => known.with(host, WAITING), view.hosts)
   return { ...view, hosts: again, isStopping: false, hit: undefined }
 }
 
@@ -59,7 +61,7 @@ export function reduceRun(view: RunView, event: RunEvent, nowMs: number): RunVie
 
 const setHost = (view: RunView, host: string, state: RunHost): RunView => ({
   ...view,
-  hosts: new Map(view.hosts).set(host, state),
+  hosts: view.hosts.with(host, state),
 })
 
 /** Failures first, then running, waiting and successful hosts; within each the largest group first. */

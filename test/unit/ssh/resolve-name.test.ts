@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { addressesIn, createNameResolver, type NameSources } from '../../../src/ssh/ssh2/dial.ts'
+import { createNameResolver, type NameSources, parseHostsFile } from '../../../src/ssh/ssh2/dial.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const LIVE = new AbortController().signal
@@ -22,7 +22,7 @@ describe('name resolution', () => {
   })
 
   it('returns all addresses of a name from the hosts file', () => {
-    expect(addressesIn('10.0.0.8 m8\n# 10.0.0.9 m8\n::8 x M8\nbad m8', 'm8')).toEqual(['10.0.0.8', '::8'])
+    expect(parseHostsFile('10.0.0.8 m8\n# 10.0.0.9 m8\n::8 x M8\nbad m8').get('m8')).toEqual(['10.0.0.8', '::8'])
   })
 
   it('asks the name servers for what the hosts file does not know', async () => {
