@@ -9,7 +9,9 @@ import { findKeeper } from '../../ssh/persist/persist-transport.ts'
 import { withHint } from '../../ssh/transport.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { createVerbWires, fanOutFor } from '../connect/transports.ts'
+import { TtyDialog } from '../connect/tty-dialog.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import { LiveScreen } from '../output/live-screen.ts'
 import { notice } from '../output/notices.ts'
 import { formatTable, type TableOutput } from '../output/table.ts'
 
@@ -79,11 +81,18 @@ export async function* checkHosts(
   options: GlobalOptions,
   context: CliContext,
 ): AsyncIterable<HostCheck> {
+  let done = 0
+  let failed = 0
+  const live = () => [`${done}/${endpoints.length} checked${failed > 0 ? `, ${failed} failed` : ''}`]
+  using screen = new LiveScreen({ ...context, live: () => (options.json ? [] : live()) })
   // A connection that is kept open would not show whether the user can log in.
-  using wires = createVerbWires(context, 0)
+  using wires = createVerbWires(context, 0, screen.quietly(new TtyDialog()))
   const fanOut = fanOutFor(endpoints.length, options, context)
   const checks = checkAll(endpoints, { ...wires, clock: systemClock, fanOut, signal: context.signal })
   for await (const { host, outcome, durationMs, failure } of checks) {
+    done += 1
+    if (outcome !== 'ok') failed += 1
+    screen.refresh()
     const reason = failure === undefined ? {} : { reason: withHint(failure) }
     yield { host, outcome, durationMs, ...reason }
   }

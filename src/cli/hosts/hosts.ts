@@ -1,5 +1,6 @@
 /** `muster hosts [TARGET]`: the resolved inventory, with `--check` whether each host answers; or the target itself as a host set. */
 import { Option } from 'commander'
+import { counted } from '../../base/counted.ts'
 import { MusterError } from '../../base/errors.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -7,7 +8,9 @@ import { groupsByHost, targetNames } from '../../inventory/inventory.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { selectEndpoints, selectTarget } from '../connect/endpoints.ts'
+import { foldFailures } from '../output/fold-failures.ts'
 import { writeEvent } from '../output/json-lines.ts'
+import { notice } from '../output/notices.ts'
 import { formatTable, type TableOutput } from '../output/table.ts'
 import type { CheckHosts, HostCheck } from './connections.ts'
 
@@ -19,6 +22,8 @@ type SetOptions = {
 }
 type Options = GlobalOptions &
   SetOptions & { readonly check?: boolean; readonly persisted?: boolean; readonly stop?: boolean }
+
+const USUAL_ROWS = 24
 
 /** One of these at most. */
 const MODES = ['expand', 'fold', 'count', 'split', 'check', 'persisted', 'stop'] as const
@@ -110,6 +115,8 @@ async function listHosts(
     }
   } else if (options.json) endpoints.forEach(writeJson)
   if (!options.json) context.stdout.write(formatHosts(endpoints, groups, check ? checks : undefined, context.stdout))
+  if (!options.json && endpoints.length >= (context.stdout.rows ?? USUAL_ROWS))
+    notice(context, formatFailures(endpoints, checks))
   if (check && context.signal.aborted) {
     context.stderr.write(`muster: stopped; checked ${checks.size} of ${endpoints.length} hosts\n`)
     return EXIT.interrupted
@@ -133,6 +140,16 @@ function hostEvent(endpoint: Endpoint, groups: readonly string[], check: HostChe
     durationMs: check?.durationMs,
     reason: check?.reason,
   }
+}
+
+/** The table is longer than the screen, and what matters is not at its end. */
+function formatFailures(endpoints: readonly Endpoint[], checks: ReadonlyMap<string, HostCheck>): string {
+  const failures = endpoints.flatMap(({ host, address }) => {
+    const check = checks.get(host)
+    return check === undefined || check.outcome === 'ok' ? [] : [{ host, address, reason: describeCheck(check) }]
+  })
+  if (failures.length === 0) return ''
+  return `${foldFailures(failures)}muster: ${checks.size - failures.length} of ${counted(checks.size, 'host')} answered\n`
 }
 
 function describeCheck(check: HostCheck | undefined): string {

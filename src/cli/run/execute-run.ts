@@ -75,6 +75,7 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   const report = chooseReport(options, names, {
     screen,
     store,
+    addressOf: (host) => byName.get(host)?.endpoint.address ?? host,
     isStdoutTerminal: context.stdout.isTTY === true,
     isStderrTerminal: context.stderr.isTTY === true,
     isBold: painterOf(options, context) !== undefined,

@@ -16,6 +16,7 @@ import type { OutputStore, StreamStore } from '../../ops/run/output-store.ts'
 import type { RunEvent } from '../../ops/run/run-hosts.ts'
 import { unifiedDiff } from '../../ops/run/unified-diff.ts'
 import type { CliContext } from '../command-line/verb.ts'
+import { foldFailures, type HostFailure } from '../output/fold-failures.ts'
 import { jsonLine } from '../output/json-lines.ts'
 import type { LiveScreen } from '../output/live-screen.ts'
 import { OUTPUT_VERSION } from '../schemas/shape.ts'
@@ -39,6 +40,7 @@ type RetryEvent = Extract<RunEvent, { readonly type: 'retry' }>
 type ReportOptions = {
   readonly screen: LiveScreen
   readonly store: OutputStore
+  addressOf(host: string): string
   /** stdout, stderr are terminals: what hosts print must not act on them. */
   readonly isStdoutTerminal: boolean
   readonly isStderrTerminal: boolean
@@ -117,8 +119,10 @@ function jsonReport({ screen, store, selection }: ReportOptions): RunReport {
 function foldReport(
   options: ReportOptions & { readonly isDiff: boolean; readonly order: readonly string[] },
 ): RunReport {
-  const { screen, store, isDiff, order } = options
+  const { screen, store, addressOf, isDiff, order } = options
   const ended = new Map<string, RunOutcome>()
+  /** Of this batch: hosts without output of a command. */
+  const away: HostFailure[] = []
   /** Of batches that are over. */
   const written = new Set<string>()
   let majority: FoldedGroup | undefined
@@ -135,7 +139,7 @@ function foldReport(
   return {
     onEnd: (host, outcome) => {
       ended.set(host, outcome)
-      if (isAway(outcome)) sayOutcome(screen, host, outcome)
+      if (isAway(outcome)) away.push({ host, address: addressOf(host), reason: formatOutcome(outcome) })
     },
     live: (limit) => {
       const groups = foldHosts(hostsOf((host) => (written.has(host) ? undefined : (ended.get(host) ?? RUNNING))))
@@ -153,6 +157,7 @@ function foldReport(
         if (isDiff && majority !== undefined && group !== majority) await writeDiff(majority, group, options)
         else await writeGroup(group, options)
       }
+      if (away.length > 0) screen.err(foldFailures(away.splice(0)))
     },
   }
 }

@@ -110,6 +110,32 @@ describe('muster hosts', () => {
     expect((await hosts(['--check', 'm10'], { check: sometimes })).exitCode).toBe(0)
   })
 
+  test('names what failed after a table that is longer than the screen, equal reasons once', async () => {
+    const check: CheckHosts = async function* (endpoints) {
+      for (const { host } of endpoints)
+        yield host.endsWith('0')
+          ? {
+              host,
+              outcome: 'unreachable',
+              durationMs: 5,
+              reason: `cannot connect to root@${host}:22: connection refused.`,
+            }
+          : host === 'n5'
+            ? { host, outcome: 'refused', durationMs: 5, reason: 'cannot log in to root@n5:22' }
+            : { host, outcome: 'ok', durationMs: 12.4 }
+    }
+    const { messages, exitCode } = await hosts(['--hosts', 'none', '--check', 'n[1-40]'], { check })
+    expect(messages.split('\n').slice(-4)).toEqual([
+      'muster: n5: refused: cannot log in to root@n5:22',
+      'muster: n[10,20,30,40] (4): unreachable: cannot connect to root@HOST:22: connection refused.',
+      'muster: 35 of 40 hosts answered',
+      '',
+    ])
+    expect(exitCode).toBe(4)
+    const short = await hosts(['--hosts', 'none', '--check', 'n[1-10]'], { check })
+    expect(short.messages).not.toContain('answered')
+  })
+
   test('reports each host at once with --check --json', async () => {
     const { output } = await hosts(['--check', '--json', 'm8'], { check: sometimes })
     expect(JSON.parse(output)).toMatchObject({
