@@ -1,12 +1,14 @@
 /**
  * A policy that scores hosts with whole numbers and takes the highest; of equals, the lowest host number. Scores are cached by
- * shape and renewed only for hosts that changed, so a scorer must be a pure function of shape and host state. Acceptable GPU
- * models may only decide whether a host fits: shapes that differ in nothing else share scores.
+ * kind of request and renewed only for hosts that changed, so a scorer must be a pure function of shape and host state. Acceptable
+ * GPU models may only decide whether a host fits: shapes that differ in nothing else share scores. Where less CPU or memory never
+ * scores lower, shapes that differ in these share the scores of the least of them as a bound, and the few hosts whose bound is the
+ * highest are scored exactly.
  */
 import type { Cluster, Spot } from '../model/cluster.ts'
 import { fitsBesidesDevices, tightestDevices } from '../model/fits.ts'
 import { WHOLE_MILLI } from '../model/resources.ts'
-import type { Shape } from '../model/shape.ts'
+import { type Shape, shapeKey } from '../model/shape.ts'
 
 export interface HostScorer {
   /**
@@ -15,20 +17,51 @@ export interface HostScorer {
    */
   score(shape: Shape, host: number): number
   device: number
+  /** A request for less CPU or memory, and otherwise the same, never scores lower. */
+  readonly prefersSmall?: boolean
   /** Added for all hosts of a group; asked each time, may change at any time. */
   groupBonus?(shape: Shape, group: number): number
-  /** Scores that were made under another stamp of the shape are renewed. */
+  /** Scores that were made under another stamp of the shape are renewed. Equal for shapes that differ in CPU or memory alone. */
   stampOf?(shape: Shape): number
 }
 
-/** Whose scores a shape uses, and in which groups. */
-type Search = { readonly scored: Shape; readonly groups: readonly number[] }
+/** How a shape is searched. */
+type Search = {
+  /** Shapes of a kind share their bounds. */
+  readonly kind: string
+  /** The shape without GPU models, where these do not matter. */
+  readonly scored: Shape
+  readonly groups: readonly number[]
+  /** Into `SHARED`. */
+  readonly level: number
+  /** Hosts scored in vain, beyond what each search may take. */
+  excess: number
+}
+
+/** What may differ between shapes of a kind. A shape whose bound is too loose moves to the next level. */
+const SHARED = [{ cpuMilli: 0, memoryBytes: 0 }, { memoryBytes: 0 }, {}]
+const FREE_SCORES = 32
+const MOST_EXCESS = 100
+
+type Query = {
+  readonly shape: Shape
+  readonly isExact: boolean
+  readonly tree: Int32Array
+  readonly scores: Int32Array
+  readonly bonus: number
+  readonly allowed: HostFilter | undefined
+}
+
+type Best = { host: number; score: number; scoredHosts: number }
 
 /** One more preference outweighs any score. */
 const PREFERENCE = 2 ** 22
 
-/** How many shapes keep their scores; the least recently used goes first. */
-const KEPT_SHAPES = 1024
+/** Less than that of any host that fits, whatever its group's bonus. */
+const LEAST_SCORE = -(2 ** 30)
+
+/** How many kinds keep their scores; the least recently used goes first. */
+const KEPT_KINDS = 1024
 
 export class ScoredPolicy implements PlacementPolicy {
   readonly groups: HostGroups
@@ -36,7 +69,7 @@ export class ScoredPolicy implements PlacementPolicy {
   readonly #scorer: HostScorer
   /** By shape. */
   readonly #searches: Search[] = []
-  readonly #indexes = new Map<number, ScoreIndex>()
+  readonly #indexes = new Map<string, ScoreIndex>()
   readonly #empty: EmptyHosts
 
   constructor(cluster: Cluster, scorer: HostScorer, groups = new HostGroups(cluster)) {
@@ -48,86 +81,89 @@ export class ScoredPolicy implements PlacementPolicy {
 
   choose(shape: Shape, allowed?: HostFilter): Spot | undefined {
     this.#searches[shape.id] ??= this.#searchFor(shape)
-    const { scored, groups } = this.#searches[shape.id] as Search
-    const index = this.#indexOf(scored)
-    const host = this.#best(shape, index, groups, allowed)
+    const search = this.#searches[shape.id] as Search
+    const index = this.#indexOf(search)
+    const { scores } = index
+    const isExact = search.scored === index.least
+    const best: Best = { host: -1, score: LEAST_SCORE, scoredHosts: 0 }
+    for (const group of search.groups) {
+      const bonus = this.#scorer.groupBonus?.(shape, group) ?? 0
+      this.#searchNode({ shape, isExact, tree: index.treeOf(group), scores, bonus, allowed }, 1, best)
+    }
+    search.excess = Math.max(0, search.excess + best.scoredHosts - FREE_SCORES)
+    if (search.excess > MOST_EXCESS) this.#searches[shape.id] = this.#searchFor(shape, search.level + 1)
+    const { host } = best
     if (host < 0) return undefined
-    if (shape.gpuCount === 1 && shape.gpuMilli < WHOLE_MILLI) return { host, devices: [index.devices[host] as number] }
+    if (shape.gpuCount === 1 && shape.gpuMilli < WHOLE_MILLI) {
+      this.#scorer.score(shape, host)
+      return { host, devices: [this.#scorer.device] }
+    }
     const devices = tightestDevices(this.#cluster, shape, host)
     return devices && { host, devices }
   }
 
   /** A shape without models shares its scores, unless a host mixes acceptable GPUs with others. */
-  #searchFor(shape: Shape): Search {
+  #searchFor(shape: Shape, level = 0): Search {
     const all = [...this.groups.models.keys()]
-    if (shape.takesAnyModel) return { scored: shape, groups: all }
     const takes = (model: number) => shape.takesModel[model] === 1
-    const groups = all.filter((group) => this.groups.models[group]?.some(takes))
+    const groups = shape.takesAnyModel ? all : all.filter((group) => this.groups.models[group]?.some(takes))
     const isMixed = groups.some((group) => !this.groups.models[group]?.every(takes))
-    return { scored: isMixed ? shape : this.#cluster.shapeOf({ ...shape.request, gpuModels: [] }), groups }
+    const request = isMixed ? shape.request : { ...shape.request, gpuModels: [] }
+    const kind = { ...request, ...(this.#scorer.prefersSmall ? SHARED[level] : {}) }
+    return { kind: shapeKey(kind), scored: this.#cluster.shapeOf(request), groups, level, excess: 0 }
   }
 
-  #best(shape: Shape, index: ScoreIndex, groups: readonly number[], allowed?: HostFilter): number {
-    let best = -1
-    let bestScore = Number.NEGATIVE_INFINITY
-    for (const group of groups) {
-      const host = this.#bestIn(group, index, allowed)
-      if (host < 0) continue
-      const score = (index.scores[host] as number) + (this.#scorer.groupBonus?.(shape, group) ?? 0)
-      if (score > bestScore || (score === bestScore && host < best)) {
-        best = host
-        bestScore = score
-      }
+  /** Visits the subtree of a node only where its bound may exceed the best score so far, the better half first. */
+  #searchNode(query: Query, node: number, best: Best): void {
+    const { shape, isExact, tree, scores, bonus, allowed } = query
+    const host = tree[node] as number
+    if (!mayBeat(best, (scores[host] as number) + bonus, host)) return
+    if (2 * node < tree.length) {
+      const child = tree[2 * node] === host ? 2 * node : 2 * node + 1
+      this.#searchNode(query, child, best)
+      this.#searchNode(query, child ^ 1, best)
+    } else if (allowed === undefined || allowed(host)) {
+      if (!isExact) best.scoredHosts++
+      const score = (isExact ? (scores[host] as number) : this.#scoreOf(shape, host)) + bonus
+      if (!mayBeat(best, score, host)) return
+      best.host = host
+      best.score = score
     }
-    return best
   }
 
-  #bestIn(group: number, index: ScoreIndex, allowed?: HostFilter): number {
-    const first = index.bestOf(group)
-    if (first < 0 || !allowed || allowed(first)) return first
-    let best = -1
-    let bestScore = NO_FIT
-    for (const host of this.groups.members[group] as Int32Array) {
-      const score = index.scores[host] as number
-      if (score <= bestScore || !allowed(host)) continue
-      best = host
-      bestScore = score
-    }
-    return best
-  }
-
-  #indexOf(shape: Shape): ScoreIndex {
-    let index = this.#indexes.get(shape.id)
+  #indexOf({ kind, scored }: Search): ScoreIndex {
+    let index = this.#indexes.get(kind)
     if (index === undefined) {
-      index = new ScoreIndex(this.#cluster.hostCount, this.groups)
-      const [oldest] = this.#indexes.size >= KEPT_SHAPES ? this.#indexes.keys() : []
+      index = new ScoreIndex(this.#cluster.hostCount, this.groups, scored)
+      const [oldest] = this.#indexes.size >= KEPT_KINDS ? this.#indexes.keys() : []
       if (oldest !== undefined) this.#indexes.delete(oldest)
-    } else if (this.#indexes.size >= KEPT_SHAPES / 2) this.#indexes.delete(shape.id) // Comes back as the youngest.
-    this.#indexes.set(shape.id, index)
-    const stamp = this.#scorer.stampOf?.(shape) ?? 0
+    } else if (this.#indexes.size >= KEPT_KINDS / 2) this.#indexes.delete(kind) // Comes back as the youngest.
+    this.#indexes.set(kind, index)
+    index.include(scored, this.#cluster)
+    const stamp = this.#scorer.stampOf?.(scored) ?? 0
     if (index.stamp !== stamp) {
       index.stamp = stamp
       index.cursor = -1
     }
-    this.#refresh(shape, index)
+    this.#refresh(index)
     return index
   }
 
-  #refresh(shape: Shape, index: ScoreIndex): void {
+  #refresh(index: ScoreIndex): void {
     const cluster = this.#cluster
     const { cursor } = index
     if (cursor === cluster.changeCount) return
     if (cursor < 0) {
-      this.#rescoreAll(shape, index)
+      this.#rescoreAll(index)
       index.rebuild()
-    } else this.#rescoreChanged(shape, index, cursor)
+    } else this.#rescoreChanged(index, cursor)
     index.cursor = cluster.changeCount
   }
 
-  #rescoreChanged(shape: Shape, index: ScoreIndex, cursor: number): void {
+  #rescoreChanged(index: ScoreIndex, cursor: number): void {
     const cluster = this.#cluster
     const { lastChange, lastGain } = cluster
-    const { scores } = index
+    const { scores, least } = index
     for (
       let host = cluster.changedLast;
       host >= 0 && (lastChange[host] as number) >= cursor;
@@ -136,37 +172,27 @@ export class ScoredPolicy implements PlacementPolicy {
       const before = scores[host]
       // A host that did not hold it and has only become fuller still does not.
       if (before === NO_FIT && (lastGain[host] as number) < cursor) continue
-      if (fitsBesidesDevices(cluster, shape, host)) this.#scoreFitting(shape, index, host)
-      else scores[host] = NO_FIT
+      scores[host] = this.#scoreOf(least, host)
       if (before !== scores[host]) index.update(host)
     }
   }
 
   /** Of interchangeable empty hosts only the first is scored. */
-  #rescoreAll(shape: Shape, index: ScoreIndex): void {
-    const { scores, devices } = index
+  #rescoreAll({ scores, least }: ScoreIndex): void {
     const { hostCount } = this.#cluster
     this.#empty.forget()
     for (let host = 0; host < hostCount; host++) {
-      if (!fitsBesidesDevices(this.#cluster, shape, host)) {
-        scores[host] = NO_FIT
-        continue
-      }
-      const twin = shape.preferredOn === undefined ? this.#empty.twinOf(host) : host
-      if (twin === host) this.#scoreFitting(shape, index, host)
-      else {
-        scores[host] = scores[twin] as number
-        devices[host] = devices[twin] as number
-      }
+      const mayHaveTwin = least.preferredOn === undefined && fitsBesidesDevices(this.#cluster, least, host)
+      const twin = mayHaveTwin ? this.#empty.twinOf(host) : host
+      scores[host] = twin === host ? this.#scoreOf(least, host) : (scores[twin] as number)
     }
   }
 
-  #scoreFitting(shape: Shape, index: ScoreIndex, host: number): void {
-    let score = this.#scorer.score(shape, host)
-    index.devices[host] = this.#scorer.device
-    if (shape.preferredOn !== undefined && score !== NO_FIT)
-      score += PREFERENCE * Math.min(255, shape.preferredOn[host] as number)
-    index.scores[host] = score
+  #scoreOf(shape: Shape, host: number): number {
+    if (!fitsBesidesDevices(this.#cluster, shape, host)) return NO_FIT
+    const score = this.#scorer.score(shape, host)
+    if (shape.preferredOn === undefined || score === NO_FIT) return score
+    return score + PREFERENCE * Math.min(255, shape.preferredOn[host] as number)
   }
 }
 
@@ -180,36 +206,58 @@ export interface PlacementPolicy {
 /** The host does not hold the shape; all scores are larger. */
 export const NO_FIT = -0x8000_0000
 
+function mayBeat(best: Best, score: number, host: number): boolean {
+  return score > best.score || (score === best.score && host < best.host)
+}
+
 /**
- * The scores of one shape on all hosts. Each group of hosts with the same GPU models has a tournament tree whose root is its best
- * host, so a change of a host costs the height of a tree.
+ * The scores of one kind of shapes on all hosts: those of the least of them, which bound the others. Each group of hosts with the
+ * same GPU models has a tournament tree whose root is its best host, so a change of a host costs the height of a tree.
  */
 class ScoreIndex {
   readonly scores: Int32Array
-  /** For shares: the device within the host that the score is for. */
-  readonly devices: Int16Array
   /** The cluster's `changeCount` up to which it is valid. */
   cursor = -1
   /** The scorer's stamp when it was made. */
   stamp = 0
+  #least: Shape
   readonly #groups: HostGroups
-  /** By group: node 1 is the root, node n has the children 2n and 2n + 1; each is a host, or -1. */
+  /** By group: node 1 is the root, node n has the children 2n and 2n + 1; each is a host. */
   readonly #trees: readonly Int32Array[]
 
-  constructor(hostCount: number, groups: HostGroups) {
+  constructor(hostCount: number, groups: HostGroups, shape: Shape) {
     this.scores = new Int32Array(hostCount).fill(NO_FIT)
-    this.devices = new Int16Array(hostCount)
+    this.#least = shape
     this.#groups = groups
-    this.#trees = groups.members.map((members) => new Int32Array(2 * members.length).fill(-1))
+    this.#trees = groups.members.map((members) => new Int32Array(2 * members.length))
+  }
+
+  /** Needs no more CPU and memory than any shape that was included. */
+  get least(): Shape {
+    return this.#least
+  }
+
+  include({ cpuMilli, memoryBytes }: Shape, cluster: Cluster): void {
+    const { request } = this.#least
+    if (cpuMilli >= request.cpuMilli && memoryBytes >= request.memoryBytes) return
+    this.#least = cluster.shapeOf({
+      ...request,
+      cpuMilli: Math.min(cpuMilli, request.cpuMilli),
+      memoryBytes: Math.min(memoryBytes, request.memoryBytes),
+    })
+    this.cursor = -1
+  }
+
+  treeOf(group: number): Int32Array {
+    return this.#trees[group] as Int32Array
   }
 
   /** After all scores were written. */
   rebuild(): void {
     this.#trees.forEach((tree, group) => {
       const members = this.#groups.members[group] as Int32Array
-      const leaves = members.length
-      for (let slot = 0; slot < leaves; slot++) tree[leaves + slot] = members[slot] as number
-      for (let node = leaves - 1; node > 0; node--)
+      tree.set(members, members.length)
+      for (let node = members.length - 1; node > 0; node--)
         tree[node] = this.#better(tree[2 * node] as number, tree[2 * node + 1] as number)
     })
   }
@@ -225,13 +273,6 @@ class ScoreIndex {
       // The host was not the best here and is not now, so nothing changes further up.
       if (best === before && best !== host) return
     }
-  }
-
-  /** The best host of a group; -1: none holds the shape. */
-  bestOf(group: number): number {
-    const tree = this.#trees[group] as Int32Array
-    const host = tree[1] as number
-    return host >= 0 && this.scores[host] !== NO_FIT ? host : -1
   }
 
   #better(left: number, right: number): number {

@@ -51,6 +51,8 @@ export function createLeastStranding(cluster: Cluster, mix: WorkloadMix): Scored
 
 class StrandingScorer implements HostScorer {
   device = 0
+  /** With less CPU or memory left, no less is stranded. */
+  readonly prefersSmall = true
   /** How often the potentials of all hosts changed, and how often the price of an idle GPU. */
   #revalued = 0
   #repriced = 0

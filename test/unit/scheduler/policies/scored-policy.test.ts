@@ -113,6 +113,52 @@ describe.each(STATELESS)('the policy %s', (name) => {
   })
 })
 
+/** Enough hosts, and requests that differ in CPU and memory alone, for the search to skip hosts, and to give up a loose bound. */
+const many = Array.from({ length: 90 }, (_, index): HostCapacity => {
+  const cpuMilli = 16_000 + 8000 * (index % 5)
+  const gpus = Array.from({ length: [2, 4, 8, 0][index % 4]! }, () => (index % 3 === 0 ? 'T4' : 'A10'))
+  return { name: `h${index}`, cpuMilli, memoryBytes: (64 + 32 * (index % 3)) * GIB, gpus }
+})
+
+const amounts = fc.record({ cpuMilli: fc.nat({ max: 9 }), gib: fc.nat({ max: 9 }) })
+
+describe.each(NAMES.filter((name) => name !== 'random'))('the policy %s', (name) => {
+  it('chooses the same whether or not requests share scores', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(request, amounts, fc.nat({ max: 99 })), { maxLength: 400, size: 'max' }),
+        (list) => {
+          const requests = list.map(([one, { cpuMilli, gib }]) => {
+            return { ...one, cpuMilli: 500 * cpuMilli ** 2, memoryBytes: GIB * gib ** 2 }
+          })
+          const sides = [true, false].map((isSharing) => {
+            const cluster = new Cluster(many)
+            const policy = createPolicy(name, cluster, WorkloadMix.of(requests))
+            // No host has taints, so this only keeps the request apart from others.
+            const shapeOf = (one: ResourceRequest) =>
+              cluster.shapeOf(isSharing ? one : { ...one, tolerates: [`${one.cpuMilli} ${one.memoryBytes}`] })
+            const live: Placement[] = []
+            return { cluster, policy, shapeOf, live }
+          })
+          requests.forEach((one, index) => {
+            const choice = list[index]![2]
+            const isAllowed = choice % 3 === 0 ? (host: number) => host % 7 !== choice % 7 : undefined
+            const [shared, alone] = sides.map(({ cluster, policy, shapeOf, live }) => {
+              if (choice < 30 && live.length > 0)
+                for (const gone of live.splice((choice * 7) % live.length, 1)) cluster.release(gone)
+              const spot = policy.choose(shapeOf(one), isAllowed)
+              if (spot) live.push(cluster.take(shapeOf(one), spot))
+              return spot
+            })
+            expect(shared).toEqual(alone)
+          })
+        },
+      ),
+      { numRuns: 25 },
+    )
+  })
+})
+
 describe('preferences', () => {
   it('are followed where possible', () => {
     const cluster = new Cluster(hosts)
