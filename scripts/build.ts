@@ -51,6 +51,30 @@ const NAMED_WIDGETS: Plugin = {
   },
 }
 
+const PLUGINS = [WITHOUT_HTTP_AGENTS, NAMED_WIDGETS]
+
+/** What `main.ts` loads, by the arguments. */
+const PROCESSES = ['console-client.ts', 'console-process.ts']
+const PROCESSES_APART: Plugin = {
+  name: 'processes-apart',
+  setup(at) {
+    at.onResolve({ filter: /^\.\/(console-client|console-process|whole-program)\.ts$/ }, ({ path, importer }) =>
+      importer.endsWith('/src/main.ts') ? { path: path.replace(/ts$/, 'js'), external: true } : undefined,
+    )
+  },
+}
+
+/** In one file, imports of other files are carried out at the start, whatever needs them: these load much, and are seldom needed. */
+const LATE: Plugin = {
+  name: 'late',
+  setup(at) {
+    at.onResolve({ filter: /^(node:http|node:sqlite|node-pty|react-devtools-core)$/ }, ({ path, namespace }) =>
+      namespace === 'late' ? { path, external: true } : { path, namespace: 'late' },
+    )
+    at.onLoad({ filter: /./, namespace: 'late' }, ({ path }) => ({ contents: `module.exports = require('${path}')` }))
+  },
+}
+
 /** Bundles `src/` under `root` into `directory`; `entries` are further modules that can be loaded by themselves, as `cli/connect/transports.ts`. */
 export async function bundle(root: string, directory: string, entries: readonly string[] = []): Promise<void> {
   rmSync(directory, { recursive: true, force: true })
@@ -64,7 +88,7 @@ export async function bundle(root: string, directory: string, entries: readonly 
     platform: 'node',
     target: 'node22.13',
     external: [...NATIVE, ...MISSING],
-    plugins: [WITHOUT_HTTP_AGENTS, NAMED_WIDGETS],
+    plugins: PLUGINS,
     banner: { js: BANNER },
     minifySyntax: true,
     minifyWhitespace: true,
@@ -74,20 +98,27 @@ export async function bundle(root: string, directory: string, entries: readonly 
       'process.env.DEV': '"false"',
       // Yoga would load Node's HTTP client to decode its own code.
       fetch: 'undefined',
+      'Intl.Segmenter': 'LateSegmenter',
     },
+    inject: [join(import.meta.dirname, 'late-segmenter.ts')],
     legalComments: 'none',
     metafile: true,
     logLevel: 'warning',
-    // `main.ts` assigns NODE_ENV for a run from the sources.
+    // `own-process.ts` assigns NODE_ENV for a run from the sources.
     logOverride: { 'require-resolve-not-external': 'silent', 'assign-to-define': 'silent' },
   }
   const sourceOf = (entry: string) => join(root, 'src', entry)
-  const whole = await build({ ...options, entryPoints: ['main.ts', ...entries].map(sourceOf), splitting: true })
-  // Finding and reading a hundred files takes longer than a short command: what it needs is one file.
+  const whole = await build({
+    ...options,
+    entryPoints: ['whole-program.ts', ...entries].map(sourceOf),
+    splitting: true,
+  })
+  // Finding and reading a hundred files takes longer than a short command and a start of the console: what they need is one file.
   const single = await build({
     ...options,
-    entryPoints: ['compile-cache.ts', 'run.ts'].map(sourceOf),
+    entryPoints: ['compile-cache.ts', 'main.ts', 'run.ts', ...PROCESSES].map(sourceOf),
     splitting: false,
+    plugins: [...PLUGINS, PROCESSES_APART, LATE],
   })
   const metafiles = [whole.metafile, single.metafile]
   for (const path of metafiles.flatMap(({ outputs }) => Object.keys(outputs)))

@@ -4,7 +4,7 @@ import type { Option } from 'commander'
 import { sharedOptionsOf } from '../src/cli/command-line/options.ts'
 import { VerbTree } from '../src/cli/command-line/tree.ts'
 import type { Effect, Verb } from '../src/cli/command-line/verb.ts'
-import { CONSOLE } from '../src/cli/verbs.ts'
+import { CONSOLE } from '../src/cli/console/entry.ts'
 import { ABOUT_VARIABLES, ENVIRONMENT_VARIABLES } from './environment-variables.ts'
 import { verbsIn } from './verbs-in.ts'
 

@@ -5,7 +5,8 @@ import { PassThrough } from 'node:stream'
 import { type Command, Help, type Option } from 'commander'
 import { pathOf, VerbTree } from '../src/cli/command-line/tree.ts'
 import { EXIT, type VerbTable } from '../src/cli/command-line/verb.ts'
-import { CONSOLE, VERBS } from '../src/cli/verbs.ts'
+import { CONSOLE } from '../src/cli/console/entry.ts'
+import { VERBS } from '../src/cli/verbs.ts'
 import { ABOUT_VARIABLES, ENVIRONMENT_VARIABLES } from './environment-variables.ts'
 
 const EXIT_CODES: Readonly<Record<keyof typeof EXIT, string>> = {

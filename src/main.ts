@@ -1,46 +1,31 @@
-/** The composition root: arguments → context → one verb → exit code. */
+/** The composition root: arguments → a console's client or its process, or any other verb. Each is loaded alone. */
 import { isatty } from 'node:tty'
-import type { HeldConsole } from './cli/sessions/held-console.ts'
 import { CONSOLE_PROCESS } from './cli/sessions/messages.ts'
+import { hasDetached } from './cli/sessions/session-directory.ts'
+import { spawnConsole } from './cli/sessions/spawn-console.ts'
 import { VERB_NAMES } from './cli/verb-names.ts'
 import { keepCompiledCode } from './compile-cache.ts'
-import { exitWith, limitMemory, ownProcess } from './own-process.ts'
+import { nearestWord } from './inventory/nearest-word.ts'
 
-/** The arguments open a console, and no detached one can have the same hosts: this process need not load the rest of the program. */
-async function isNewConsole(words: readonly string[]): Promise<boolean> {
+/** The arguments open a console, and no detached one can have the same hosts. A word like a verb may be a mistyped one. */
+function isNewConsole(words: readonly string[]): boolean {
   if (!isatty(0) || !isatty(1)) return false
-  if (words.some((word) => VERB_NAMES.has(word) || /^(-[^-]*[hV]|--help|--version|--complete|--)$/.test(word)))
-    return false
-  const { hasDetached } = await import('./cli/sessions/session-directory.ts')
-  return !hasDetached(own.environment)
+  const isForVerbs = (word: string) =>
+    word.startsWith('-')
+      ? /^(-[^-]*[hV]|--help|--version|--complete|--)$/.test(word)
+      : nearestWord(word, VERB_NAMES) !== undefined
+  return !words.some(isForVerbs) && !hasDetached(process.env)
 }
 
-const isHeld = process.argv[2] === CONSOLE_PROCESS
-// As bin/muster.js does for a process that the user starts.
-if (isHeld && import.meta.filename.endsWith('.js')) keepCompiledCode()
-let held: HeldConsole | undefined
-const own = ownProcess(isHeld ? ['SIGINT', 'SIGTERM'] : undefined, (description) =>
-  held ? held.fail(description) : exitWith(description),
-)
-if (isHeld) {
-  const { holdConsole } = await import('./cli/sessions/held-console.ts')
-  held = holdConsole(own.environment, process.argv[3] ?? '', () => own.interrupt('SIGHUP'))
-}
-// React checks much more while it is developed on; the console that loads it is not.
-process.env.NODE_ENV ??= 'production'
-
-const words = process.argv.slice(isHeld ? 4 : 2)
-const isClient = !isHeld && (await isNewConsole(words))
-const work = isClient
-  ? (await import('./cli/sessions/console-client.ts')).startConsole
-  : (await import('./cli/program.ts')).runProgram
-
-// The client of a console needs no memory limit.
-if (!isClient) limitMemory()
-
-const code = await own.run(
-  (given, context) => work(given, context),
-  words,
-  held && { stdin: held.stdin, stdout: held.stdout, stderr: held.stderr, held },
-)
-held?.leave(code)
+const words = process.argv.slice(2)
+if (words[0] === CONSOLE_PROCESS) {
+  // As bin/muster.js does for a process that the user starts.
+  if (import.meta.filename.endsWith('.js')) keepCompiledCode()
+  await import('./console-process.ts')
+} else if (isNewConsole(words)) {
+  const { env: environment, stdin } = process
+  // First of all: the two processes load their code side by side.
+  const started = spawnConsole(words, { stdin, environment, workingDirectory: process.cwd() })
+  const { followStarted } = await import('./console-client.ts')
+  await followStarted(started)
+} else await import('./whole-program.ts')

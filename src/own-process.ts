@@ -30,6 +30,8 @@ export function ownProcess(
   tameNodeWarnings(isVerbose ? (line) => process.stderr.write(line) : undefined)
   const interrupted = new AbortController()
   const environment = { ...process.env }
+  // React checks much more while it is developed on; the console that loads it is not.
+  process.env.NODE_ENV ??= 'production'
   for (const signal of signals) process.once(signal, () => interrupted.abort(signal))
   for (const stream of [process.stdout, process.stderr]) keepToAscii(stream, environment)
   // The console has a handler of its own, which restores the terminal first.

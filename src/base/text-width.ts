@@ -1,11 +1,9 @@
 /** The width of a text in columns of a terminal, by the same rules as Ink's layout. */
 import stringWidth from 'string-width'
+import { NARROW } from './narrow-text.ts'
 
 /** Matches a text in which each character is one column wide. */
 export const ASCII = /^[ -~]*$/
-
-/** The same for line and block characters, of which pictures are made: each frame measures them. */
-const NARROW = /^[ -~·…─-▟]*$/
 
 export const textWidth = (text: string): number => (NARROW.test(text) ? text.length : stringWidth(text))
 

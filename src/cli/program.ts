@@ -2,7 +2,8 @@
 import { reportOutputErrors, runVerbs } from './command-line/run-verbs.ts'
 import { VerbTree } from './command-line/tree.ts'
 import type { CliContext, VerbTable } from './command-line/verb.ts'
-import { CONSOLE, VERBS } from './verbs.ts'
+import { CONSOLE } from './console/entry.ts'
+import { VERBS } from './verbs.ts'
 
 /** The first argument when a shell asks for completions. */
 const COMPLETE = '--complete'

@@ -151,13 +151,6 @@ const groupOf = ({ name, summary, verbs, isCheckReadOnly = false }: AreaEntry): 
   return { summary, verbs: { ...Object.fromEntries(own), ...OWN_VERBS[name] } }
 }
 
-/** What `muster` does without a verb. */
-export const CONSOLE = console(
-  'open the console: type into shells on many hosts at once',
-  ['inventory', 'exclude', 'connection', 'color'],
-  () => import('./console/console.ts'),
-)
-
 export const VERBS: VerbTable = {
   run: RUN,
   copy: changes('copy files and directories to every host of the target', HOSTS, one(copies, 'copy'), COPIES),

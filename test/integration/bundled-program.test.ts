@@ -62,7 +62,9 @@ describe('the packaged program', () => {
 
   it('loads each of its files, such as the charts, which only some screens need', { timeout: LIMIT_MS }, async () => {
     // Ink's development tools are never asked for.
-    const files = readdirSync(join(directory, 'dist')).filter((name) => /^(?!main|run\.|devtools-).*\.js$/.test(name))
+    const files = readdirSync(join(directory, 'dist')).filter((name) =>
+      /^(?!main|run\.|console-process|whole-program|devtools-).*\.js$/.test(name),
+    )
     expect(files.length).toBeGreaterThan(50)
     const script = `for (const file of ${JSON.stringify(files)})
       await import('./dist/' + file).catch((error) => console.log(file, error.message))

@@ -2,17 +2,16 @@
  * The process that the user's shell waits for: it starts the console's process or attaches to one, passes on what
  * happens to the terminal (new sizes, signals), and restores it if that process is killed. Keys and frames do not pass through it.
  */
-import { spawn, spawnSync } from 'node:child_process'
-import { closeSync, constants, openSync, readlinkSync, statSync } from 'node:fs'
+import { closeSync, constants, openSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { MusterError } from '../../base/errors.ts'
 import { keeperDirectory, readToken } from '../../ssh/persist/keeper-directory.ts'
 import { leaveSequence } from '../../ui/tty/terminal-session.ts'
-import { ownCommand } from '../command-line/own-command.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
-import { CONSOLE_PROCESS, type FromConsole, fileIdentity, identityOf, RELAYED, TERMINAL_VARIABLES } from './messages.ts'
+import { type FromConsole, identityOf, RELAYED, TERMINAL_VARIABLES } from './messages.ts'
 import { type ClientLink, inheritedLink, openProvenLink } from './proven-link.ts'
 import { nameOf } from './session-directory.ts'
+import { type StartedConsole, spawnConsole, terminalPath, waitForForeground } from './spawn-console.ts'
 
 /** Waits for the exit code of a process whose socket has closed. */
 const END_LIMIT_MS = 2_000
@@ -20,18 +19,11 @@ const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'] as const
 
 /** Starts a console in a process of its own. Returns its exit code, or 0 once it is detached. */
 export async function startConsole(args: readonly string[], context: CliContext): Promise<number> {
-  waitForForeground(context)
-  const [program = '', ...words] = ownCommand()
-  const child = spawn(program, [...words, CONSOLE_PROCESS, terminalPath() ?? '', ...args], {
-    cwd: context.workingDirectory,
-    env: context.environment,
-    detached: true,
-    stdio: ['ignore', 'ignore', 'pipe', 0, 1, 'pipe'],
-  })
-  const ended = new Promise<string>((resolve) => {
-    child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : `killed by ${signal}`))
-    child.once('error', (error) => resolve(error.message))
-  })
+  return await followConsole(spawnConsole(args, context), context)
+}
+
+/** Until the console has ended or is detached. */
+export async function followConsole({ child, ended }: StartedConsole, context: CliContext): Promise<number> {
   child.stderr?.on('data', (bytes: Buffer) => context.stderr.write(bytes))
   const code = await follow(
     (handlers) => inheritedLink((child.stdio as readonly unknown[])[5] as Socket, handlers),
@@ -45,7 +37,7 @@ export async function startConsole(args: readonly string[], context: CliContext)
 
 /** Shows a console on this terminal; `keep` as in the `attach` message. @throws MusterError if it cannot */
 export async function attachTo(address: string, keep: boolean | undefined, context: CliContext): Promise<number> {
-  waitForForeground(context)
+  waitForForeground(context.stdin)
   const terminal = terminalPath()
   if (terminal === undefined || !canBeOpened(terminal)) return await relayTo(address, keep, context)
   const token = await readToken(keeperDirectory(context.environment))
@@ -141,7 +133,7 @@ async function follow(
     [
       'SIGCONT',
       () => {
-        waitForForeground(context)
+        waitForForeground(context.stdin)
         link.send({ type: 'continue' })
       },
     ],
@@ -154,32 +146,5 @@ async function follow(
     hasLeft = true
     for (const [signal, listener] of listeners) process.off(signal, listener)
     link.close()
-  }
-}
-
-/** The system stops a background program that changes the terminal until it is in the foreground. */
-function waitForForeground({ stdin }: CliContext): void {
-  const terminal = stdin as { setRawMode?(isRaw: boolean): unknown }
-  terminal.setRawMode?.(true)
-  terminal.setRawMode?.(false)
-}
-
-/** Of stdin; undefined: it has no name here, as in some containers. */
-function terminalPath(): string | undefined {
-  // Starting `tty` takes longer.
-  const shown = shownPath()
-  if (shown !== undefined) return shown
-  const { stdout, status } = spawnSync('tty', { stdio: [0, 'pipe', 'ignore'], encoding: 'utf8' })
-  const path = stdout?.trim() ?? ''
-  return status === 0 && path.startsWith('/') ? path : undefined
-}
-
-/** On Linux; undefined if the path is another terminal in this mount namespace. */
-function shownPath(): string | undefined {
-  try {
-    const path = readlinkSync('/proc/self/fd/0')
-    return fileIdentity(statSync(path)) === identityOf(0) ? path : undefined
-  } catch {
-    return undefined
   }
 }

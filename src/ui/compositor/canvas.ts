@@ -1,5 +1,6 @@
 /** Drawing into cells: text, frames, highlights. Everything is clipped; a wide character that is cut in half becomes blank. */
-import { ASCII, segmenter, textWidth } from '../../base/text-width.ts'
+import { NARROW } from '../../base/narrow-text.ts'
+import { segmenter, textWidth } from '../../base/text-width.ts'
 import {
   BLANK,
   type CellGrid,
@@ -36,10 +37,10 @@ export function putSpans(grid: CellGrid, column: number, row: number, width: num
   const end = Math.min(grid.columns, column + width)
   let at = column
   for (const { text, style } of spans) {
-    const isAscii = ASCII.test(text)
-    const parts: Iterable<string> = isAscii ? text : Array.from(segmenter.segment(text), ({ segment }) => segment)
+    const isNarrow = NARROW.test(text)
+    const parts: Iterable<string> = isNarrow ? text : Array.from(segmenter.segment(text), ({ segment }) => segment)
     for (const part of parts) {
-      const columns = isAscii ? 1 : textWidth(part)
+      const columns = isNarrow ? 1 : textWidth(part)
       if (columns === 0) continue
       if (at + columns > end) return at - column
       blankOtherHalf(grid, at, row)

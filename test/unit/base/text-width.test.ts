@@ -1,6 +1,16 @@
 import fc from 'fast-check'
+import stringWidth from 'string-width'
 import { expect, test } from 'vitest'
+import { NARROW } from '../../../src/base/narrow-text.ts'
 import { clip, clipName, textWidth, wrapText } from '../../../src/base/text-width.ts'
+
+test('measures as Ink does what it takes for narrow', () => {
+  const narrow = Array.from({ length: 2 ** 16 }, (_, code) => String.fromCharCode(code)).filter((each) =>
+    NARROW.test(each),
+  )
+  expect(narrow.length).toBeGreaterThan(200)
+  expect(narrow.filter((each) => stringWidth(each) !== 1)).toEqual([])
+})
 
 test('cuts and marks a text that is too wide', () => {
   expect(clip('abcdef', 4)).toBe('abc…')

@@ -8,8 +8,9 @@ import type { Command } from 'commander'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { pathOf, VerbTree } from '../../../src/cli/command-line/tree.ts'
 import type { Verb, VerbTable } from '../../../src/cli/command-line/verb.ts'
+import { CONSOLE } from '../../../src/cli/console/entry.ts'
 import { line, output, text } from '../../../src/cli/schemas/shape.ts'
-import { CONSOLE, VERBS } from '../../../src/cli/verbs.ts'
+import { VERBS } from '../../../src/cli/verbs.ts'
 import { runMuster } from '../../support/run-muster.ts'
 
 const HELLO = `export const verb = {

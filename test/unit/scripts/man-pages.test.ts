@@ -3,7 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { renderManPages } from '../../../scripts/generate-man.ts'
-import { CONSOLE, VERBS } from '../../../src/cli/verbs.ts'
+import { CONSOLE } from '../../../src/cli/console/entry.ts'
+import { VERBS } from '../../../src/cli/verbs.ts'
 import { requirement } from '../../support/requirements.ts'
 
 const pages = await renderManPages('1.2.3')

@@ -1,0 +1,8 @@
+/** The process that the user's shell waits for, once it has started a console's process. It needs no memory limit. */
+import { followConsole } from './cli/sessions/console-client.ts'
+import type { StartedConsole } from './cli/sessions/spawn-console.ts'
+import { ownProcess } from './own-process.ts'
+
+export async function followStarted(started: StartedConsole): Promise<void> {
+  await ownProcess().run((_, context) => followConsole(started, context), [])
+}
