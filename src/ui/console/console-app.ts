@@ -320,8 +320,10 @@ export class ConsoleApp implements PageContext, Disposable {
     this.store.update(patch(before))
     const state = this.state
     if (state === before) return
-    // A notice of one tab says nothing about the next.
-    if (state.tab !== before.tab && state.notice === before.notice) this.store.update({ notice: undefined })
+    // A notice of one tab says nothing about the next one, or about a dialog; an error is to be read.
+    const opensDialog = state.mode.kind === 'dialog' && before.mode.kind !== 'dialog' && state.notice?.tone !== 'error'
+    if ((state.tab !== before.tab || opensDialog) && state.notice === before.notice)
+      this.store.update({ notice: undefined })
     if (state.focus !== undefined && !state.hosts.has(state.focus))
       this.store.update({ focus: state.hosts.keys().next().value })
     if (LAYOUT_FIELDS.some((field) => state[field] !== before[field])) {

@@ -61,6 +61,18 @@ describe('a tab', () => {
     expect(harness.got('m1')).toBe('ls\r\x03ls')
   })
 
+  it('takes the notice of what was shown before out of a dialog, but not an error', () => {
+    const harness = open()
+    harness.type(`${LEADER}3${ESC}`)
+    expect(harness.console.state.notice?.text).toBe('press 1 for shells')
+    harness.type('?')
+    expect(harness.console.state.notice).toBeUndefined()
+    harness.type(ESC)
+    harness.console.notice('lost', 'error')
+    harness.type(':')
+    expect(harness.console.state.notice?.text).toBe('lost')
+  })
+
   it('knows the leader that arrives together with Esc', () => {
     const harness = open()
     harness.type(`${ESC}${LEADER}`)
