@@ -23,7 +23,7 @@ import {
   RATE_LEGEND,
 } from './mesh-matrix.ts'
 import { changeOf, heatAt, type MeshPicture, type PictureState, pairAt } from './mesh-picture.ts'
-import { canInstall, installWords, isDeciding, isMeasuring, type MeshRun } from './mesh-run.ts'
+import { canInstall, canStart, installWords, isDeciding, isMeasuring, type MeshRun, shownPlan } from './mesh-run.ts'
 
 export type PictureContext = {
   readonly rect: Rect
@@ -329,8 +329,9 @@ function directionRows(state: PictureState, pair: OrderedPair, most: number, con
 
 /** What would be measured; Enter starts it. */
 export function planPanes(run: MeshRun, { rect, theme, nowMs }: PictureContext): readonly PaneView[] {
-  const { order, plan, tools, phase, offset, install } = run
+  const { order, tools, phase, offset, install } = run
   const columns = rect.width - FRAME
+  const plan = shownPlan(run)
   if (phase === 'install' && install !== undefined) {
     const document = changeDocument(install, { columns, rows: rect.height - FRAME, theme, nowMs })
     const title = isDeciding(run) ? 'mesh: plan of the installation' : 'mesh: installation'
@@ -363,7 +364,12 @@ export function planPanes(run: MeshRun, { rect, theme, nowMs }: PictureContext):
   return [
     rowsPane({
       id: ' mesh',
-      title: phase === 'survey' ? 'mesh: plan' : 'mesh: plan ready, Enter starts it',
+      title:
+        phase === 'survey'
+          ? 'mesh: plan'
+          : canStart(run)
+            ? 'mesh: plan ready, Enter starts it'
+            : 'mesh: nothing can be measured',
       hasKeys: true,
       isBusy: phase === 'survey',
       document,

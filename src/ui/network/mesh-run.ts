@@ -60,6 +60,15 @@ export const takeSurvey = (run: MeshRun, hosts: readonly MeshHost[]): MeshRun =>
   tools: planTools(hosts, run.order.options),
 })
 
+/** The plan without the hosts that are away, once these are known. */
+export function shownPlan({ plan, tools, order, hosts }: MeshRun): MeshPlan {
+  const ready = hosts.flatMap((host) => ('facts' in host ? [host.name] : []))
+  return tools === undefined ? plan : planMesh(order.hosts, order.options, new Set(ready))
+}
+
+/** Whether anything can be measured. */
+export const canStart = (run: MeshRun): boolean => run.phase === 'plan' && shownPlan(run).links > 0
+
 /** Whether an installation would let more links be measured, or measured better. */
 export const canInstall = ({ phase, tools }: MeshRun): boolean => phase === 'plan' && (tools?.lacking.length ?? 0) > 0
 

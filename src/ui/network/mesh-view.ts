@@ -15,6 +15,7 @@ import { changePicture } from './mesh-picture.ts'
 import {
   beginMesh,
   canInstall,
+  canStart,
   installWords,
   isDeciding,
   isMeasuring,
@@ -40,7 +41,7 @@ const isInstalling: Test = (run) => run.phase === 'install' && !isDeciding(run)
 const isClosed: Test = ({ phase, shown }) => phase === 'done' && !shown.isOpen
 
 const runKeys = keyTable<MeshRun>()(
-  ['start', 'Enter', 'start', 'Mesh: start the measurement that the plan shows.', ({ phase }) => phase === 'plan'],
+  ['start', 'Enter', 'start', 'Mesh: start the measurement that the plan shows.', canStart],
   ['install', 'i', 'install iperf', 'Mesh: install iperf on the hosts that lack it; shows the plan first.', canInstall],
   ['apply', 'y', 'apply', 'Mesh: apply the plan of the installation.', ({ install }) => install?.phase === 'ask'],
   ['discard', 'Esc q', 'cancel', 'Mesh: discard the plan.', (run) => isPlan(run) && !isInstalling(run)],

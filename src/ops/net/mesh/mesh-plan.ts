@@ -18,8 +18,15 @@ export type MeshPlan = {
   readonly words: string
 }
 
-export function planMesh(names: readonly string[], options: MeshOptions): MeshPlan {
-  const slots = slotsOf(names, options)
+/** `ready`: only links between these are measured; undefined: it is not known yet which hosts are. */
+export function planMesh(names: readonly string[], options: MeshOptions, ready?: ReadonlySet<string>): MeshPlan {
+  const all = slotsOf(names, options)
+  const slots =
+    ready === undefined
+      ? all
+      : all
+          .map((slot) => slot.filter(({ from, to }) => ready.has(from) && ready.has(to)))
+          .filter(({ length }) => length > 0)
   const links = slots.flat().length
   const seconds = slots.length * (options.seconds + OVERHEAD_S)
   const took = formatDuration(seconds * 1000)

@@ -120,6 +120,32 @@ it('confines false results and escape bytes to the cells of their host', () => {
   expect(words).toContain('\\x1b')
 })
 
+it('leaves hosts that are away out of the steps of the plan, and starts nothing without two hosts', async () => {
+  const up = new Set(['m1', 'm3'])
+  const netTests: NetTestsPort = {
+    ...idleNetTests,
+    survey: async ({ hosts }) =>
+      hosts.map((name) => (up.has(name) ? readyHost(name) : { name, cause: 'away', reason: 'no route to the host' })),
+  }
+  const harness = createConsoleHarness({ netTests })
+  const plan = async (): Promise<string> => {
+    harness.type('m\r')
+    await new Promise((resolve) => setImmediate(resolve))
+    const rect = { column: 0, row: 1, width: 120, height: 38 }
+    return harness.console.pages.network.panes(rect, themes.none).map(textOf).join('\n')
+  }
+  harness.type(`${LEADER}3`)
+  const some = await plan()
+  expect(some).toMatch(/plan ready[\s\S]*2 links in 2 steps[\s\S]*m2 is skipped: no route to the host/)
+  expect(some.match(/ → /g)).toHaveLength(2)
+  up.delete('m3')
+  harness.type('\x1b')
+  expect(await plan()).toContain('mesh: nothing can be measured')
+  harness.type('\r')
+  expect(harness.console.state.network.mesh?.phase).toBe('plan')
+  harness.console[Symbol.dispose]()
+})
+
 it('asks for the hosts, shows the plan, fills the matrix, and keeps what is measured when it is stopped', async () => {
   const report = meshOf(3, slowOne('m3'))
   let onEvent: ((event: MeshEvent) => void) | undefined
