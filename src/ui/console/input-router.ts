@@ -161,8 +161,9 @@ export class InputRouter {
   /** Esc and the leader that arrive together, as over a slow line, are two keys: the leader is never missed. */
   #keysOf(event: KeyEvent): readonly KeyEvent[] {
     const { key, raw } = event
+    if (!key.alt || raw.length !== 2) return [event]
     const plain = { ...key, alt: false }
-    if (!key.alt || raw.length !== 2 || keyLabel(plain) !== this.#app.state.leaderLabel) return [event]
+    if (keyLabel(plain) !== this.#app.state.leaderLabel) return [event]
     const esc = { name: 'escape', ctrl: false, alt: false, shift: false }
     return [
       { type: 'key', key: esc, raw: raw.subarray(0, 1) },
