@@ -69,7 +69,7 @@ describe.skipIf(!canRun)('the Network tab', () => {
     await console.key('Escape')
     await console.expectScreen(/HOST▾/, AWAKE)
     await waitUntil(() => scripts().length === 0, 'the scripts to end')
-    await console.key('1')
+    await console.leader('1')
     await console.type('kill %1 %2\r')
   }, 120_000)
 

@@ -94,7 +94,7 @@ describe.skipIf(!canRun)('the Bring-up tab on three hosts', { timeout: 400_000 }
   })
 
   it('leaves the shells unchanged', async () => {
-    await console.key('1')
+    await console.leader('1')
     await console.expectMode('shells')
     await console.type('echo typed-$((40+2))\r')
     await console.expectOnAll(['m1', 'm2', 'm3'], () => /^typed-42$/m)
