@@ -48,7 +48,9 @@ export class Recording implements Disposable {
       this.#report(`recording ${foldHostSet(hosts)} into ${directory}`)
     } catch (error) {
       this.stop()
-      this.#report(`cannot record: ${fileReason(error)}`, 'error')
+      const { cause = error } = error instanceof MusterError ? error : {}
+      this.#context.notice(`cannot record: ${fileReason(cause)}`, 'error')
+      this.#context.log('', `cannot record: ${fileReason(error)}`, 'error')
     }
   }
 

@@ -1,7 +1,7 @@
 /** Writes the session report: Markdown and HTML in the state directory, readable by the user alone, and Markdown to the clipboard. */
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MusterError, messageOf, notKept } from '../../base/errors.ts'
+import { fileReason, MusterError, messageOf, notKept } from '../../base/errors.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
 import { underFreeName } from '../../base/free-name.ts'
 import { fileTimeText } from '../../base/time-text.ts'
@@ -38,10 +38,11 @@ export async function writeSessionReport(options: ReportOptions): Promise<void> 
     try {
       path = writeBoth(directory, facts.nowMs, texts)
     } catch (error) {
+      const what = isCopied ? 'report copied, but not written' : 'cannot write the report'
+      // A notice has one row: the reason comes before the path.
+      context.notice(`${what}: ${fileReason(error)}`, 'error')
       const reason = error instanceof MusterError ? error.message : notKept(directory, error)
-      const text = `${isCopied ? 'report copied, but not written' : 'cannot write the report'}: ${reason}`
-      context.notice(text, 'error')
-      return context.log('', text, 'error')
+      return context.log('', `${what}: ${reason}`, 'error')
     }
     const shown = shortPath(path, environment)
     context.notice(`${isCopied ? 'report copied, and written to' : 'report written to'} ${shown}.md, .html`)
