@@ -18,11 +18,11 @@ import { runOrThrow } from '../lab/cluster/run.ts'
 import { ROOT } from './console-options.ts'
 import { findProgram } from './requirements.ts'
 
-/** What makes a new machine needs, and whether this one is a Debian from which it can be made. */
+/** What it takes to make one, for `requirement`. */
 export const CLEAN_MACHINE_PARTS = ['root', 'namespaces', 'dpkg-query', 'npm', 'ip', 'chroot'] as const
 
 const DPKG_LISTS = '/var/lib/dpkg/info'
-/** Where a program finds the package of node-pty: npm asks this address, in the machine itself. */
+/** In the machine itself. */
 const REGISTRY = 'http://127.0.0.1:4873/'
 
 /** Run in namespaces of its own; ROOT, then the command. /dev is this machine's, so that its terminals can be used. */
@@ -34,7 +34,7 @@ mount -t proc proc "$root/proc"
 ip link set lo up
 exec chroot "$root" "$@"`
 
-/** Answers npm for the packages in /registry: metadata and files, nothing else. */
+/** Serves npm the packages in /registry while the command in its arguments runs. */
 const REGISTRY_PROGRAM = `const { readFileSync } = require('node:fs')
 const index = JSON.parse(readFileSync('/registry/index.json', 'utf8'))
 require('node:http').createServer(({ url }, response) => {
@@ -65,21 +65,12 @@ export class CleanMachine {
     const installed = closure(packages)
     const lists = await runOrThrow(['dpkg-query', '--listfiles', ...installed.keys()])
     const files = [...new Set(lists.split('\n'))].filter((path) => path.startsWith('/') && existsSync(path))
-    await runOrThrow(
-      [
-        'tar',
-        '--create',
-        '--file',
-        join(root, 'files.tar'),
-        '--no-recursion',
-        '--null',
-        '--files-from=-',
-        '--absolute-names',
-      ],
-      { stdin: files.filter((path) => path !== '/.').join('\0') },
-    )
-    await runOrThrow(['tar', '--extract', '--file', join(root, 'files.tar'), '--keep-directory-symlink', '-C', root])
-    rmSync(join(root, 'files.tar'))
+    const archive = join(root, 'files.tar')
+    await runOrThrow(['tar', '-cPf', archive, '--no-recursion', '--null', '--files-from=-'], {
+      stdin: files.filter((path) => path !== '/.').join('\0'),
+    })
+    await runOrThrow(['tar', '-xf', archive, '--keep-directory-symlink', '-C', root])
+    rmSync(archive)
     writeFileSync(join(root, 'var/lib/dpkg/status'), [...installed.values(), ''].join('\n\n'))
     // Otherwise dpkg removes directories of these packages with the last package that has a file there.
     for (const list of globSync('*.list', { cwd: DPKG_LISTS }))
