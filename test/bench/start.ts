@@ -57,7 +57,7 @@ async function measure(directory: string, rounds: number, log: (line: string) =>
   const rows: string[] = []
   const install = async (line: string, undo: string) => {
     const before = await megabytes()
-    const command = machine.commandWithRegistry('sh', '-c', `${line}; rm -rf /root/.npm`)
+    const command = machine.commandWithRegistry('sh', '-c', `${line} && rm -rf /root/.npm`)
     const start = performance.now()
     const { code, stdout, stderr } = await run(command)
     const seconds = (performance.now() - start) / 1000
