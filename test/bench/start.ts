@@ -47,16 +47,18 @@ async function measure(directory: string, rounds: number, log: (line: string) =>
   const machine = await CleanMachine.create(join(directory, 'root'), ['pdsh', 'libstdc++6'])
   for (const name of [tarball, archive, debian ?? []].flat())
     copyFileSync(join(directory, 'release', name), join(machine.root, 'tmp', name))
-  const megabytes = async () => {
-    const total = (await machine.run('du', '--summarize', '--total', '--block-size=1000', '/usr', '/opt'))
+  const mebibytes = async () => {
+    const total = (
+      await machine.run('du', '--summarize', '--total', '--apparent-size', '--block-size=1024', '/usr', '/opt')
+    )
       .split('\n')
       .at(-2)
-    return Number(total?.split('\t')[0]) / 1000
+    return Number(total?.split('\t')[0]) / 1024
   }
 
   const rows: string[] = []
   const install = async (line: string, undo: string) => {
-    const before = await megabytes()
+    const before = await mebibytes()
     const command = machine.commandWithRegistry('sh', '-c', `${line} && rm -rf /root/.npm`)
     const start = performance.now()
     const { code, stdout, stderr } = await run(command)
@@ -65,7 +67,7 @@ async function measure(directory: string, rounds: number, log: (line: string) =>
     log(`${line}: ${seconds.toFixed(1)} s`)
     const packages = /added (\d+) packages/.exec(stdout)?.[1] ?? '–'
     rows.push(
-      `| \`${line}\` | ${formatNumber(seconds)} | ${packages} | ${formatNumber((await megabytes()) - before)} |`,
+      `| \`${line}\` | ${formatNumber(seconds)} | ${packages} | ${formatNumber((await mebibytes()) - before)} |`,
     )
     await machine.run('sh', '-c', undo)
   }
@@ -80,7 +82,7 @@ async function measure(directory: string, rounds: number, log: (line: string) =>
     times[index ?? 0]?.push(ms ?? Number.NaN)
   }
   return [
-    '| way | seconds | packages | MB on disk |',
+    '| way | seconds | packages | MiB on disk |',
     '| --- | --- | --- | --- |',
     ...rows,
     '',
