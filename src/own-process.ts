@@ -1,6 +1,7 @@
 /** What a process of Muster does around its work: signals, warnings of Node, errors that nothing caught, and the exit. */
 import { writeSync } from 'node:fs'
 import { formatBytes } from './base/format-bytes.ts'
+import { workingDirectory } from './base/working-directory.ts'
 import { describeError } from './cli/command-line/describe-error.ts'
 import { type CliContext, EXIT } from './cli/command-line/verb.ts'
 import { keepToAscii } from './cli/output/ascii-output.ts'
@@ -48,7 +49,7 @@ export function ownProcess(
         stdout: process.stdout,
         stderr: process.stderr,
         environment,
-        workingDirectory: process.cwd(),
+        workingDirectory: workingDirectory(),
         signal: interrupted.signal,
         now: Date.now,
         ...more,
