@@ -23,6 +23,9 @@ const USAGE = `npm run bench -- NAME [options]
   run                        compare muster run with pdsh, clush, pssh, Ansible and ssh, on its own SSH servers (root)
     --rounds 7               rounds per program, taking turns
     --parts cold,warm        any of: cold, warm, lines, fold, many, memory
+  thousand                   compare run, hosts --check and copy with pdsh and clush on 1,000 hosts, and measure the console with them (root)
+    --rounds 1
+    --parts run,console      any of: run, check, copy, memory, console
   placement                  replay the openb traces in MUSTER_TRACES with every policy; measure the default on growing fleets
     --seeds 42,43            seeds (default 42)
     --policies fgd,first-fit these policies only
@@ -61,7 +64,7 @@ const USAGE = `npm run bench -- NAME [options]
   studies                    measure studies with 10,000 trials, and over SSH (root); compare them with Optuna's own workers and Ray Tune
     --parts numbers,gaps     any of: numbers, queue, gaps, workers, tune, points (default: numbers,queue)
     --rounds 5               of workers and tune: rounds; of points: seeds
-for shells, run, copy, net and bring-up (the last three take no --node):
+for shells, run, thousand, copy, net and bring-up (the last three take no --node):
     --root DIRECTORY         measure another checkout
     --node ARGUMENT          argument for the node that runs Muster, for example --node=--cpu-prof
 `
@@ -174,12 +177,17 @@ switch (positionals[0]) {
       log,
     })
     break
-  case 'run': {
+  case 'run':
+  case 'thousand': {
     const { enterNamespace } = await import('./run/hosts.ts')
     const exitCode = await enterNamespace()
     if (exitCode !== undefined) process.exit(exitCode)
-    table = await (await import('./run/run.ts')).benchRun({
-      rounds: Number(values.rounds ?? 7),
+    const isThousand = positionals[0] === 'thousand'
+    const bench = isThousand
+      ? (await import('./thousand/thousand.ts')).benchThousand
+      : (await import('./run/run.ts')).benchRun
+    table = await bench({
+      rounds: Number(values.rounds ?? (isThousand ? 1 : 7)),
       parts: values.parts?.split(','),
       nodeArguments: values.node,
       root: resolve(values.root),

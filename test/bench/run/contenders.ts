@@ -28,7 +28,7 @@ export type Contender = {
 }
 
 const setOf = (hosts: readonly string[]) =>
-  `${hosts[0]?.replace(/\d+$/, '')}[001-${String(hosts.length).padStart(3, '0')}]`
+  `${hosts[0]?.replace(/\d+$/, '')}[${hosts[0]?.replace(/\D+/, '')}-${hosts.at(-1)?.replace(/\D+/, '')}]`
 
 export function createContenders(directory: string, build: string, nodeArguments: readonly string[]) {
   const file = (name: string) => join(directory, name)

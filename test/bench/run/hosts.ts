@@ -1,6 +1,7 @@
 /**
- * The hosts of the benchmark: in a network and mount namespace of the benchmark's own an sshd for each, on port 22 of
- * an address of 127.0.0.0/8, named in /etc/hosts, and one ssh_config. So each program is used as on any cluster.
+ * The hosts of the benchmark: in a network and mount namespace of the benchmark's own an sshd for each or for all, on
+ * port 22 of an address of 127.0.0.0/8 for each, named in /etc/hosts, and one ssh_config. So each program is used as on
+ * any cluster.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -33,11 +34,25 @@ export async function enterNamespace(): Promise<number | undefined> {
 export interface Hosts extends AsyncDisposable {
   /** node001, node002, … */
   readonly names: readonly string[]
+  /** The processes that listen; those that serve a connection are below them. */
+  readonly listeners: readonly number[]
 }
 
-export async function startHosts(directory: string, count: number, group: ControlGroup): Promise<Hosts> {
+export type HostsOptions = {
+  readonly count: number
+  /** Whose CPU time is that of the servers. */
+  readonly group: ControlGroup
+  /** One sshd answers for all addresses, as a thousand of them would need more memory than the machine has. */
+  readonly isOneServer?: boolean
+}
+
+export async function startHosts(
+  directory: string,
+  { count, group, isOneServer = false }: HostsOptions,
+): Promise<Hosts> {
   const file = (name: string) => join(directory, name)
-  const names = Array.from({ length: count }, (_, index) => `node${String(index + 1).padStart(3, '0')}`)
+  const width = Math.max(3, String(count).length)
+  const names = Array.from({ length: count }, (_, index) => `node${String(index + 1).padStart(width, '0')}`)
   const addressOf = (index: number) => `127.1.${Math.floor(index / 250)}.${(index % 250) + 1}`
   mkdirSync(file('home'))
   makeKey(file('host_key'))
@@ -45,7 +60,7 @@ export async function startHosts(directory: string, count: number, group: Contro
   const hostKey = publicLine(file('host_key'))
   writeFileSync(file('authorized_keys'), publicLine(file('user_key')), { mode: 0o600 })
   writeFileSync(file('known_hosts'), names.map((name, index) => `${name},${addressOf(index)} ${hostKey}`).join(''))
-  // Sixty hosts share one set of start-up files; an account has none here.
+  // All hosts share one set of start-up files; an account has none here.
   writeFileSync(
     file('sshd_config'),
     `HostKey ${file('host_key')}
@@ -60,7 +75,7 @@ PrintMotd no
 PrintLastLog no
 SetEnv HOME=${file('home')}
 LogLevel ERROR
-`,
+${isOneServer ? `MaxStartups ${2 * count}\n` : ''}`,
   )
   writeFileSync(
     file('ssh_config'),
@@ -72,8 +87,8 @@ LogLevel ERROR
   StrictHostKeyChecking yes
 `,
   )
-  const addresses = names.map((name, index) => `${addressOf(index)} ${name}\n`).join('')
-  writeFileSync(file('hosts'), `127.0.0.1 localhost\n${addresses}`)
+  const lines = names.map((name, index) => `${addressOf(index)} ${name}\n`).join('')
+  writeFileSync(file('hosts'), `127.0.0.1 localhost\n${lines}`)
   mount('--bind', file('hosts'), '/etc/hosts')
   mount('--bind', file('ssh_config'), '/etc/ssh/ssh_config')
   const own = join(homedir(), '.ssh')
@@ -82,17 +97,20 @@ LogLevel ERROR
   mkdirSync('/run/sshd', { recursive: true, mode: 0o755 })
 
   const [shell = '', ...words] = [...group.prefix(), findProgram('sshd') ?? '/usr/sbin/sshd', '-D']
-  const servers: ChildProcess[] = names.map((_, index) =>
-    spawn(shell, [...words, '-f', file('sshd_config'), '-o', `ListenAddress=${addressOf(index)}`], {
+  const addresses = isOneServer ? ['0.0.0.0'] : names.map((_, index) => addressOf(index))
+  const servers: ChildProcess[] = addresses.map((address) =>
+    spawn(shell, [...words, '-f', file('sshd_config'), '-o', `ListenAddress=${address}`], {
       stdio: ['ignore', 'ignore', 'inherit'],
     }),
   )
   const deadline = performance.now() + DEADLINE_MS
-  for (const [index] of names.entries()) await untilItListens(addressOf(index), deadline)
+  for (const address of addresses) await untilItListens(address, deadline)
+  const listeners = servers.flatMap(({ pid }) => pid ?? [])
   return {
     names,
+    listeners,
     async [Symbol.asyncDispose]() {
-      await endProcesses(servers.flatMap(({ pid }) => (pid === undefined ? [] : withDescendants(pid))))
+      await endProcesses(listeners.flatMap(withDescendants))
     },
   }
 }

@@ -54,7 +54,7 @@ export async function benchRun(options: RunBenchOptions): Promise<string> {
     const build = await buildProduct(directory, options.root)
     const contenders = createContenders(directory, build, options.nodeArguments)
     const servers = owned.use(new ControlGroup(`muster-bench-${process.pid}-servers`))
-    const { names } = owned.use(await startHosts(directory, 200, servers))
+    const { names } = owned.use(await startHosts(directory, { count: 200, group: servers }))
     const parts = partsOf(contenders, names)
     const tables: string[] = []
     for (const part of parts) {
@@ -150,17 +150,24 @@ function ratio(ours: Result | undefined, peers: readonly Result[], what: 'second
   return (ours?.[what] ?? Number.NaN) / Math.min(...peers.map((peer) => peer[what]))
 }
 
-async function measurePart(part: Part, directory: string, options: RunBenchOptions): Promise<string> {
+/** `warmUpHosts`: how many hosts the round that does not count needs; undefined: all. */
+export async function measurePart(
+  part: Part,
+  directory: string,
+  options: Pick<RunBenchOptions, 'rounds' | 'log'>,
+  warmUpHosts?: number,
+): Promise<string> {
   options.log(part.title)
   await using owned = new AsyncDisposableStack()
   const tracks = part.contenders.map((contender) => owned.use(new Track(contender, directory, options.log)))
   // The first round loads programs from disk, and makes connections that are to stay.
-  for (const track of tracks) await track.warmUp(part.task)
+  const first = { ...part.task, hosts: part.task.hosts.slice(0, warmUpHosts) }
+  for (const track of tracks) await track.warmUp(first)
   const rounds = part.isMemory ? Math.min(3, options.rounds) : options.rounds
   for (let round = 0; round < rounds; round += 1) {
     // Each in turn, and everybody once first.
-    const first = round % tracks.length
-    for (const track of [...tracks.slice(first), ...tracks.slice(0, first)]) {
+    const next = round % tracks.length
+    for (const track of [...tracks.slice(next), ...tracks.slice(0, next)]) {
       await track.round(part.task, part.isMemory === true)
     }
   }
