@@ -43,7 +43,7 @@ const USAGE = `npm run bench -- NAME [options]
     --mebibytes 256          size of the large file
     --megabits 100           speed of the link of each host and of this machine, per second
   jobs                       measure the job queue on nine hosts, beside task-spooler and Slurm (root)
-    --parts store,dispatch,kills,mix,ended   any of these
+    --parts store,dispatch,waits,kills,mix,ended   any of these; waits is the part of dispatch on an idle queue
     --rounds 100             rounds of kills (default: MUSTER_ROUNDS, or 100)
     --seconds 3600           start no round of kills after this time
     --scale 1                size of the mix, as a multiple of 5,000 jobs

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { startLab } from '../../lab/cluster/lab.ts'
 import { buildProduct } from '../support/build.ts'
 import { formatTable, type Row } from '../support/statistics.ts'
-import { benchDispatch } from './dispatch.ts'
+import { benchDispatch, benchWaits } from './dispatch.ts'
 import { benchEnded } from './ended.ts'
 import { benchKills } from './kills.ts'
 import { benchMix } from './mix.ts'
@@ -53,10 +53,9 @@ export async function benchJobs({
       await using lab = await startLab({ count: HOSTS })
       const place = (name: string, resources = { cpu: CORES, gpu: 0 }) => new Place(lab, main, name, resources)
       if (parts.includes('store')) add(await benchStore(directory, place('store')))
-      if (parts.includes('dispatch')) {
-        const alone = new Place(lab, main, 'alone', { cpu: CORES, gpu: 0 }, true)
-        add(await benchDispatch({ spread: place('dispatch'), alone, directory, log }))
-      }
+      const alone = new Place(lab, main, 'alone', { cpu: CORES, gpu: 0 }, true)
+      if (parts.includes('dispatch')) add(await benchDispatch({ spread: place('dispatch'), alone, directory, log }))
+      if (parts.includes('waits')) add(await benchWaits({ spread: place('waits'), alone }))
       if (parts.includes('mix')) add(await benchMix(place('mix', MIXED), MIXED, scale))
       return formatTable(rows)
     }
