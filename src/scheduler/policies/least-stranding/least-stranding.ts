@@ -28,6 +28,8 @@ const WEIGHTS = {
   scarcity: 2,
 }
 const MAX_TENSION = 2
+/** Where the mix asks for this part more CPU than there is, what lacks CPU counts this many times; for less, in proportion. */
+const CPU_SCARCITY = { excess: 0.14, times: 7 }
 /** This much potential makes a difference of one in the score. */
 const GRAIN_MILLI = 20
 /** A learned mix is used anew whenever it has grown by a quarter. */
@@ -74,6 +76,7 @@ class StrandingScorer implements HostScorer {
   #waste!: ShareWaste
   #stranding!: HostStranding
   #learnAt = 0
+  #shortageWeight = WEIGHTS.shortage
 
   constructor(cluster: Cluster, mix: WorkloadMix, groups: HostGroups) {
     this.#cluster = cluster
@@ -125,6 +128,8 @@ class StrandingScorer implements HostScorer {
     this.#stranding = new HostStranding(this.#mix, this.#maxGpus)
     this.#tension.learn(this.#cluster, this.#mix)
     this.#room.learn(this.#waste)
+    const excess = Math.max(0, cpuDemand(this.#cluster, this.#mix) - 1) / CPU_SCARCITY.excess
+    this.#shortageWeight = WEIGHTS.shortage * (1 + (CPU_SCARCITY.times - 1) * Math.min(1, excess))
     this.#revalueAll()
   }
 
@@ -153,7 +158,8 @@ class StrandingScorer implements HostScorer {
     const before = this.#potential(host, gpus)
     const bonus = custom + this.#bonusOf(shape, host, gpus)
     const shortage =
-      WEIGHTS.shortage * this.#stranding.ofShortage(gpuAfter, cpuLeft - shape.cpuMilli, memoryLeft - shape.memoryBytes)
+      this.#shortageWeight *
+      this.#stranding.ofShortage(gpuAfter, cpuLeft - shape.cpuMilli, memoryLeft - shape.memoryBytes)
     if (!share) {
       const after = shortage + this.#scatter(gpus, idle - gpuCount, gpuAfter)
       return grains(before - after) + bonus
@@ -207,7 +213,8 @@ class StrandingScorer implements HostScorer {
       cluster.cpuLeftMilli[host] as number,
       cluster.memoryLeftBytes[host] as number,
     )
-    const potential = WEIGHTS.shortage * shortage + this.#scatter(gpus, cluster.idleDevices[host] as number, gpuLeft)
+    const potential =
+      this.#shortageWeight * shortage + this.#scatter(gpus, cluster.idleDevices[host] as number, gpuLeft)
     this.#potentialAt[host] = change
     this.#potentials[host] = potential
     return potential
@@ -225,4 +232,16 @@ function isShare({ gpuCount, gpuMilli }: Shape): boolean {
 
 function grains(milli: number): number {
   return Math.floor(milli / GRAIN_MILLI + 0.5)
+}
+
+/** The CPU that is requested by the time that all GPUs are, as a part of all CPU. Above 1, CPU runs out first. */
+function cpuDemand(cluster: Cluster, mix: WorkloadMix): number {
+  let cpuMilli = 0
+  let gpuMilli = 0
+  for (const { request, count } of mix.entries()) {
+    cpuMilli += count * request.cpuMilli
+    gpuMilli += count * request.gpuCount * request.gpuMilli
+  }
+  const totalCpuMilli = cluster.hosts.reduce((sum, host) => sum + host.cpuMilli, 0)
+  return gpuMilli === 0 ? 0 : ((cpuMilli / gpuMilli) * cluster.totalGpuMilli) / Math.max(1, totalCpuMilli)
 }

@@ -115,3 +115,30 @@ function twoBegun() {
   fleet.put(2, [7])
   return { fleet, older, younger }
 }
+
+describe('least-stranding, where CPU runs out before GPUs', () => {
+  const share = (gpuMilli: number, cores: number): ResourceRequest => {
+    return { cpuMilli: cores * 1000, memoryBytes: GIB, gpuCount: gpuMilli === 0 ? 0 : 1, gpuMilli }
+  }
+  const halves = Array.from({ length: 10 }, () => share(500, 2))
+
+  /** The first host has a shared GPU that exactly holds the request, but then too few cores for its other GPU. */
+  function chooseAmong(requests: readonly ResourceRequest[]): number | undefined {
+    const gpus = ['A', 'A']
+    const cluster = new Cluster([
+      { name: 'm1', cpuMilli: 12_000, memoryBytes: 512 * GIB, gpus },
+      { name: 'm2', cpuMilli: 64_000, memoryBytes: 512 * GIB, gpus },
+    ])
+    const policy = createPolicy('least-stranding', cluster, WorkloadMix.of(requests))
+    cluster.take(cluster.shapeOf(share(700, 4)), { host: 0, devices: [0] })
+    return policy.choose(cluster.shapeOf(share(300, 6)))?.host
+  }
+
+  it('fills a shared GPU as long as there is enough CPU', () => {
+    expect(chooseAmong(halves)).toBe(0)
+  })
+
+  it('leaves the cores to the idle GPU beside it once requests ask for more CPU than there is', () => {
+    expect(chooseAmong([...halves, ...Array.from({ length: 10 }, () => share(0, 10))])).toBe(1)
+  })
+})

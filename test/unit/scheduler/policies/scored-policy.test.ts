@@ -154,7 +154,7 @@ describe.each(NAMES.filter((name) => name !== 'random'))('the policy %s', (name)
           })
         },
       ),
-      { numRuns: 25 },
+      { numRuns: 10 },
     )
   })
 })
