@@ -5,7 +5,7 @@
  */
 import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { type BuildOptions, build, type Plugin } from 'esbuild'
 import { writeManPages } from './generate-man.ts'
@@ -38,6 +38,28 @@ const WITHOUT_HTTP_AGENTS: Plugin = {
   },
 }
 
+/** Its tables of emoji take longer to make than the console's first screen, whose text needs none. */
+const LATE_WIDTHS: Plugin = {
+  name: 'late-widths',
+  setup(at) {
+    const narrow = join(import.meta.dirname, '../src/base/narrow-text.ts')
+    at.onLoad({ filter: /string-width\/index\.js$/ }, ({ path, suffix }) =>
+      suffix === LATE_SUFFIX
+        ? undefined
+        : {
+            contents: `import stripAnsi from 'strip-ansi'
+import { NARROW } from ${JSON.stringify(narrow)}
+export default (text, options = {}) => {
+  const plain = typeof text === 'string' && !options.countAnsiEscapeCodes ? stripAnsi(text) : text
+  return NARROW.test(plain) ? plain.length : require('./index.js${LATE_SUFFIX}').default(text, options)
+}`,
+            resolveDir: dirname(path),
+          },
+    )
+  },
+}
+const LATE_SUFFIX = '?whole'
+
 /** Blessed names its widgets without the extension, by which alone the files in a bundle are found. */
 const NAMED_WIDGETS: Plugin = {
   name: 'named-widgets',
@@ -51,7 +73,7 @@ const NAMED_WIDGETS: Plugin = {
   },
 }
 
-const PLUGINS = [WITHOUT_HTTP_AGENTS, NAMED_WIDGETS]
+const PLUGINS = [WITHOUT_HTTP_AGENTS, LATE_WIDTHS, NAMED_WIDGETS]
 
 /** What `main.ts` loads, by the arguments. */
 const PROCESSES = ['console-client.ts', 'console-process.ts']

@@ -1,12 +1,11 @@
 /** Assembles the console on a terminal: input, hosts, pages, chrome, compositor; and disposes of all of it. */
-import chalk from 'chalk'
-import { render } from 'ink'
 import { isUtf8Locale } from '../base/ascii.ts'
-import { type Clock, systemClock } from '../base/clock.ts'
+import { type Clock, sleep, systemClock } from '../base/clock.ts'
 import { defined } from '../base/defined.ts'
 import { DisposableStore } from '../base/disposable.ts'
 import { printable } from '../base/printable.ts'
-import { Chrome } from './components/chrome.tsx'
+import type { Endpoint } from '../inventory/host.ts'
+import type { ChromeDrawing } from './components/draw-chrome.tsx'
 import type { ColourDepth } from './compositor/colours.ts'
 import { Compositor } from './compositor/compositor.ts'
 import { backgroundOf, guessTheme, type ThemeName } from './compositor/scene.ts'
@@ -26,7 +25,7 @@ import { createPages, type PagePorts } from './tabs/create-pages.ts'
 import { watchOwnPane } from './tty/own-pane.ts'
 import { enterTerminal, type HostProcess, mouseSequence } from './tty/terminal-session.ts'
 import { TtyWriter } from './tty/tty-writer.ts'
-import { createVirtualStdin, VirtualStdout } from './tty/virtual-terminal.ts'
+import { VirtualStdout } from './tty/virtual-terminal.ts'
 
 /** The terminal that a console is on, and what its environment says about it. */
 export type ConsoleTerminal = {
@@ -64,9 +63,11 @@ export type OpenConsoleOptions = Pick<
   ConsolePorts,
   'resolveHosts' | 'resolveNewHosts' | 'saveGroup' | 'promptHistory' | 'listFiles'
 > &
-  Pick<ConsoleOptions, 'cluster' | 'endpoints' | 'groups' | 'preferences'> &
+  Pick<ConsoleOptions, 'cluster' | 'hosts' | 'groups' | 'preferences'> &
   Pick<PagePorts, 'ownMachine'> &
   ConsoleTerminal & {
+    /** How the hosts are reached, which is found out while they are already shown. */
+    readonly endpoints: Promise<readonly Endpoint[]>
     /** Read again when it has changed. @throws MusterError while it is wrong */
     readonly preferencesFile?: { readonly path: string; read(): Preferences }
     /** The same for hosts.yaml; `names`: what it declares now. */
@@ -107,22 +108,24 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   const questions = new Questions()
   const { fleet, shellPrograms, ...pagePorts } = options.createFleet(questions, (below) => void owned.own(below))
   owned.own(fleet)
-  for (const endpoint of options.endpoints) fleet.add(endpoint)
   const writer = owned.own(new TtyWriter(stdout))
   const compositor = owned.own(
     new Compositor({ writer, clock, colourDepth: options.colourDepth, isUtf8: isUtf8Locale(environment) }),
   )
 
+  let isConnecting = false
+  let ink: ChromeDrawing | undefined
   let isScenePlanned = false
+  const drawScene = (): void => {
+    isScenePlanned = false
+    const scene = buildScene(app, chrome.grid, source.state(), faults.note)
+    app.drawn = scene.panes
+    compositor.setScene(scene)
+  }
   const planScene = (): void => {
     if (isScenePlanned) return
     isScenePlanned = true
-    setImmediate(() => {
-      isScenePlanned = false
-      const scene = buildScene(app, chrome.grid, source.state(), faults.note)
-      app.drawn = scene.panes
-      compositor.setScene(scene)
-    })
+    setImmediate(drawScene)
   }
 
   const app: ConsoleApp = owned.own(
@@ -247,6 +250,8 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       source.isIdle &&
       compositor.isIdle &&
       !isScenePlanned &&
+      isConnecting &&
+      ink !== undefined &&
       !decoder.isWaiting,
     observe: () => ({
       inputBytes,
@@ -256,26 +261,48 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     }),
   })
 
-  // Ink draws on a virtual terminal that has all colours; the compositor maps them.
-  chalk.level = 3
   enter(options)
   owned.defer(leave)
-  const chromeNow = () => <Chrome source={source} keymap={app.options.keymap} onFault={faults.note} />
-  const ink = render(chromeNow(), {
-    stdout: chrome.stream,
-    stdin: createVirtualStdin(),
-    interactive: true,
-    patchConsole: false,
-    exitOnCtrlC: false,
-    maxFps: 60,
-  })
-  // A component that throws must not leave an empty screen without a message.
-  ink.waitUntilExit().catch(done.reject)
-  owned.defer(() => ink.unmount())
   questions.bind(app.dialogs, (message) => {
     app.notice(message, 'warning')
     app.log('', message, 'warning')
   })
+  const opened = detachment?.open({
+    detach: leaveForNow,
+    attach,
+    quit,
+    notice: (message) => {
+      app.notice(message)
+      app.log('', message)
+    },
+    describe: () => {
+      const hosts = [...app.state.hosts.values()]
+      return { hosts: hosts.map(({ host }) => host), shells: hosts.filter(({ shell }) => shell.kind === 'open').length }
+    },
+  })
+  if (opened) owned.own(opened)
+  drawScene()
+  // The timer of the first frame is before this one.
+  await sleep(clock, 0)
+  options.endpoints
+    .then((endpoints) => {
+      app.connectFirst(endpoints)
+      isConnecting = true
+    })
+    .catch(done.reject)
+  // Servers answer the first connections, or ssh the questions about hosts, while Ink is loaded.
+  await sleep(clock, 0)
+  const { drawChrome } = await import('./components/draw-chrome.tsx')
+  ink = owned.own(
+    drawChrome({
+      source,
+      stdout: chrome.stream,
+      keymap: () => app.options.keymap,
+      onFault: faults.note,
+      // A component that throws must not leave an empty screen without a message.
+      onEnd: done.reject,
+    }),
+  )
   const takePreferences = (next: Preferences): string | undefined => {
     const before = preferences
     preferences = next
@@ -286,7 +313,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       app.change(() => ({ themeName }))
       askBackground()
     }
-    ink.rerender(chromeNow())
+    ink?.draw()
     return news
   }
   const { preferencesFile: file } = options
@@ -303,22 +330,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     })),
   ]
   owned.own(new ChangedFiles(app, changing))
-  fleet.connect(options.endpoints.map(({ host }) => host))
 
-  const opened = detachment?.open({
-    detach: leaveForNow,
-    attach,
-    quit,
-    notice: (message) => {
-      app.notice(message)
-      app.log('', message)
-    },
-    describe: () => {
-      const hosts = [...app.state.hosts.values()]
-      return { hosts: hosts.map(({ host }) => host), shells: hosts.filter(({ shell }) => shell.kind === 'open').length }
-    },
-  })
-  if (opened) owned.own(opened)
   if (options.signal.aborted) quit()
   options.signal.addEventListener('abort', quit, { once: true })
   await done.promise

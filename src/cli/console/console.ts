@@ -73,12 +73,15 @@ Examples:
     const selection = { mayBeEmpty: true, login, ...defined({ exclude: options.exclude }) }
     const { declared, hosts, paths } = await openHosts(files, target, selection, options, context)
     const { inventory } = declared
-    const endpoints = await declared.reach(hosts)
     requireTerminal(context)
+    const endpoints = declared.reach(hosts)
+    // Whoever waits for it reports it.
+    endpoints.catch(() => {})
     const { runConsole } = await import('./run-console.ts')
     const { file } = inventory
     return await runConsole(context, {
       cluster: inventory.cluster ?? target ?? 'hosts',
+      hosts: hosts.map(({ name, ...place }) => ({ ...place, host: name })),
       endpoints,
       groups: inventory.groups,
       options: files.length === 1 ? { ...options, ...defined({ hosts: files[0] }) } : options,

@@ -47,7 +47,9 @@ import { fleetOfFile } from './fleet-of-file.ts'
 
 export type ConsoleRequest = {
   readonly cluster: string
-  readonly endpoints: readonly Endpoint[]
+  /** To show at once. */
+  readonly hosts: OpenConsoleOptions['hosts']
+  readonly endpoints: Promise<readonly Endpoint[]>
   readonly groups: ReadonlyMap<string, readonly string[]>
   readonly options: GlobalOptions & { readonly keep?: boolean }
   /** Instead of what preferences.yaml says. */
@@ -100,7 +102,8 @@ export class LivePreferences {
 /** Returns the exit code: 0, or 130 when a signal ended the console. */
 export async function runConsole(context: CliContext, request: ConsoleRequest): Promise<number> {
   const { environment, signal } = context
-  requireRoomFor(request.endpoints)
+  // How ssh reaches them is not known yet: one that needs the system's ssh counts as one that does not.
+  requireRoomFor(request.hosts.map(({ transport = 'ssh2' }) => ({ transport })))
   const settings = new LivePreferences(() => ({ ...loadPreferences(environment), ...request.preferences }))
   const { held } = context
   let warn: (message: string) => void = () => {}
@@ -138,7 +141,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
         onWarning: (message) => questions.warn(message),
       })
       own(wires)
-      const fanOut = fanOutFor(request.endpoints.length, request.options, context)
+      const fanOut = fanOutFor(request.hosts.length, request.options, context)
       const fleet = createShellFleet(wires, fanOut)
       const { declared } = request
       const connectionsOf = (source: typeof declared | WorkspaceFile, own: CliContext): ConsoleConnections => ({

@@ -56,7 +56,8 @@ Examples:
     using _wanted = watchDirectory(join(directory, STATE), () => void opening.get().catch(() => undefined))
     return await runConsole(context, {
       cluster: 'demo',
-      endpoints,
+      hosts: endpoints,
+      endpoints: Promise.resolve(endpoints),
       groups: inventory.groups,
       options,
       declared: { inventory, endpoints: async () => endpoints },

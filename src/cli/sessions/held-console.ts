@@ -72,6 +72,8 @@ export function holdConsole(
   let keepChoice: boolean | undefined
   let server: Server | undefined
   let claim: Claim | undefined
+  /** While it gets its socket. */
+  let listening: Promise<void> | undefined
   let hasLeft = false
   let farewell = ''
   /** When the last terminal has been given back. */
@@ -258,6 +260,14 @@ export function holdConsole(
       }
     },
     detach(cause) {
+      if (listening !== undefined) {
+        // Typed within the first moments: it need not be typed again.
+        void listening.then(() => {
+          const reason = console && detachment.detach(cause)
+          if (reason !== undefined) console?.notice(`cannot detach: ${reason}`)
+        })
+        return undefined
+      }
       if (claim === undefined) return 'there is no socket for `muster attach`; the Log says why'
       console?.detach()
       goOn()
@@ -291,7 +301,11 @@ export function holdConsole(
     hold(held: HoldOptions): { readonly detachment: Detachment; readonly process: HostProcess } {
       options = held
       client?.link.send({ type: 'attached' })
-      listen().catch((error: unknown) => held.onWarning(`this console cannot be detached: ${messageOf(error)}`))
+      listening = listen()
+        .catch((error: unknown) => held.onWarning(`this console cannot be detached: ${messageOf(error)}`))
+        .finally(() => {
+          listening = undefined
+        })
       return { detachment, process: hostProcess }
     },
     /** Everything has ended: the client ends with this code. */

@@ -3,6 +3,7 @@
  * has, so pods get them from the first one on, the oldest pod first.
  */
 import { type JsonRecord, numberOf, record, textOf } from '../../base/json-lines.ts'
+import { naturalOrder } from '../../base/natural-order.ts'
 import { printable } from '../../base/printable.ts'
 import { KEY_LABEL } from './manifest.ts'
 import {
@@ -167,10 +168,9 @@ export function kubernetesUsage({ nodes, pods, idleJobs, namespace, note }: Kube
   }
 }
 
-const numeric = new Intl.Collator('en', { numeric: true })
 type Named = { readonly name: string }
 /** `w2` before `w10`. */
-export const byName = (one: Named, other: Named): number => numeric.compare(one.name, other.name)
+export const byName = (one: Named, other: Named): number => naturalOrder(one.name, other.name)
 
 function drawnNodes(nodes: readonly KubernetesNode[]): readonly KubernetesNode[] {
   let gpus = 0

@@ -12,7 +12,7 @@ import { Bar, DialogBox, Themed } from './dialog-box.tsx'
 import { FaultBoundary } from './fault-boundary.tsx'
 import { KeyGridBox } from './key-grid-box.tsx'
 
-type ChromeProps = {
+export type ChromeProps = {
   readonly source: Pick<ThrottledChrome, 'subscribe' | 'state' | 'pageInfo'>
   readonly keymap: Keymap
   /** Called when the chrome cannot be drawn. */

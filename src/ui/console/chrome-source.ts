@@ -1,4 +1,4 @@
-/** The state that the chrome draws: at once after a key, otherwise at most ten times a second. */
+/** The state that the chrome draws: at once after a key, otherwise at most ten times a second, and in a twentieth of the time. */
 import type { Clock } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
@@ -6,6 +6,9 @@ import type { ConsoleState } from '../state/console-state.ts'
 import type { ConsoleApp } from './console-app.ts'
 
 const EVERY_MS = 100
+/** While many hosts connect, everything changes all the time, and drawing it would delay them. */
+const SHARE = 1 / 20
+const LONGEST_MS = 500
 
 export class ThrottledChrome implements Disposable {
   readonly #app: ConsoleApp
@@ -17,9 +20,21 @@ export class ThrottledChrome implements Disposable {
   constructor(app: ConsoleApp, clock: Clock) {
     this.#app = app
     this.#shown = app.state
-    this.#showing = new ThrottledAction({ clock, everyMs: EVERY_MS }, () => {
+    let everyMs = EVERY_MS
+    const options = {
+      clock,
+      get everyMs() {
+        return everyMs
+      },
+    }
+    this.#showing = new ThrottledAction(options, () => {
+      const startMs = clock.now()
       this.#shown = app.state
       this.#changes.emit()
+      // React draws in a microtask.
+      queueMicrotask(() => {
+        everyMs = Math.min(LONGEST_MS, Math.max(EVERY_MS, (clock.now() - startMs) / SHARE))
+      })
     })
     this.#subscription = app.store.on(() => this.#showing.soon())
   }

@@ -48,7 +48,7 @@ import { Comparison } from './comparison.ts'
 import { type ListFiles, lookUp } from './completion.ts'
 import { Dialogs } from './dialogs.ts'
 import { Divergence, emptyPrompt } from './divergence.ts'
-import { addToLog, hostStateOf, logLine, reduceHost, writeNotice } from './fleet-reducer.ts'
+import { addToLog, type HostPlace, hostStateOf, logLine, placeOf, reduceHost, writeNotice } from './fleet-reducer.ts'
 import { HostViews } from './host-views.ts'
 import { isJumpHost, isOwnAddress, LoginOutput } from './login-output.ts'
 import { type Arrangement, arrange, type Direction, focusNeighbour, pageOf } from './panes.ts'
@@ -84,7 +84,7 @@ export type ConsoleParts = Disposable & {
 
 export type ConsoleOptions = {
   readonly cluster: string
-  readonly endpoints: readonly Endpoint[]
+  readonly hosts: readonly HostPlace[]
   readonly groups: ReadonlyMap<string, readonly string[]>
   /** Of several hosts.yaml, in their order. */
   readonly fileTitles?: readonly string[]
@@ -160,8 +160,8 @@ export class ConsoleApp implements PageContext, Disposable {
     this.options = options
     this.ports = ports
     this.clock = ports.clock
-    const { endpoints, preferences } = options
-    this.#places = new Set(endpoints.map(({ host }) => host))
+    const { hosts, preferences } = options
+    this.#places = new Set(hosts.map(({ host }) => host))
     this.store = new Store<ConsoleState>({
       ...FIRST_FILE,
       files: filesOf(options.fileTitles ?? []),
@@ -169,11 +169,11 @@ export class ConsoleApp implements PageContext, Disposable {
       columns: options.size.columns,
       rows: options.size.rows,
       tab: 'shells',
-      hosts: FixedMap.of(endpoints.map((endpoint) => [endpoint.host, hostStateOf(endpoint)])),
+      hosts: FixedMap.of(hosts.map((place) => [place.host, hostStateOf(place)])),
       groups: options.groups,
-      receivers: new Set(endpoints.map(({ host }) => host)),
+      receivers: new Set(hosts.map(({ host }) => host)),
       receiversBeforeSolo: undefined,
-      focus: endpoints[0]?.host,
+      focus: hosts[0]?.host,
       page: 0,
       isZoomed: false,
       paneSize: preferences.pane,
@@ -278,7 +278,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.work = parts.work
     this.rayLine = parts.rayLine
     this.forwards = parts.forwards
-    for (const { host } of endpoints) this.views.add(host)
+    for (const { host } of hosts) this.views.add(host)
     this.#applySizes()
   }
 
@@ -542,6 +542,23 @@ export class ConsoleApp implements PageContext, Disposable {
     this.change(() => ({ columns, rows }))
     const dialog = this.dialogs.current
     if (dialog) this.change(() => ({ mode: { kind: 'dialog', dialog: dialog.view({ columns, rows }) } }))
+  }
+
+  /** Connects the first hosts, except those that were closed while it was found out how they are reached. */
+  connectFirst(endpoints: readonly Endpoint[]): void {
+    const open = endpoints.filter(({ host }) => this.state.hosts.has(host))
+    const found = new Map(open.map((endpoint) => [endpoint.host, endpoint]))
+    this.change(({ hosts }) => ({
+      hosts: hosts.map((known) => {
+        const endpoint = found.get(known.host)
+        return endpoint ? { ...known, ...placeOf(endpoint) } : known
+      }),
+    }))
+    for (const endpoint of open) {
+      this.ports.fleet.add(endpoint)
+      this.ports.fleet.resize(endpoint.host, this.views.size(endpoint.host))
+    }
+    this.ports.fleet.connect(open.map(({ host }) => host))
   }
 
   addHosts(endpoints: readonly Endpoint[]): void {

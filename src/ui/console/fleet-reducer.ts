@@ -6,13 +6,22 @@ import type { FleetEvent, ShellState, WriteReport } from '../../ssh/create-fleet
 import type { SessionState } from '../../ssh/session-transition.ts'
 import { type HostState, LOG_LIMIT, type LogEntry, type NoticeTone } from '../state/console-state.ts'
 
-export function hostStateOf(endpoint: Endpoint): HostState {
+/** What is known of a host before ssh_config is read; the rest follows with its endpoint. */
+export type HostPlace = Pick<Endpoint, 'host' | 'number'> &
+  Partial<Pick<Endpoint, 'transport' | 'address' | 'port' | 'user'>>
+
+/** The part of a host's state that depends on how it is reached. */
+export const placeOf = ({ transport, address = '', port = 0, user = '' }: HostPlace) => ({
+  address: transport === 'local' ? '' : address,
+  port,
+  user,
+})
+
+export function hostStateOf(place: HostPlace): HostState {
   return {
-    host: endpoint.host,
-    number: endpoint.number,
-    address: endpoint.transport === 'local' ? '' : endpoint.address,
-    port: endpoint.port,
-    user: endpoint.user,
+    host: place.host,
+    number: place.number,
+    ...placeOf(place),
     session: { kind: 'idle' },
     shell: { kind: 'none' },
     lossReason: undefined,

@@ -20,7 +20,8 @@ export type HostViewsOptions = {
   onBell(host: string): void
 }
 
-type View = { readonly screen: Screen; size: { columns: number; rows: number } }
+/** `screen`: undefined until the host has something to show on it, as making hundreds takes longer than drawing their frames. */
+type View = { screen: Screen | undefined; size: { columns: number; rows: number } }
 
 /** A screen before its pane has a size. */
 const FIRST_SIZE = { columns: 80, rows: 24 }
@@ -48,7 +49,7 @@ export class HostViews implements Disposable {
   setHistory(lines: number): void {
     if (lines === this.#historyLines) return
     this.#historyLines = lines
-    for (const { screen } of this.#views.values()) screen.setHistory(lines)
+    for (const { screen } of this.#views.values()) screen?.setHistory(lines)
   }
 
   screen(host: string): Screen | undefined {
@@ -56,18 +57,23 @@ export class HostViews implements Disposable {
   }
 
   add(host: string): void {
-    if (this.#views.has(host)) return
+    if (!this.#views.has(host)) this.#views.set(host, { screen: undefined, size: FIRST_SIZE })
+  }
+
+  #needScreen(host: string): Screen | undefined {
+    const view = this.#views.get(host)
+    if (view === undefined || view.screen !== undefined) return view?.screen
     const { feeder, fleet, onBell } = this.#options
-    const screen = createScreen({
-      ...FIRST_SIZE,
+    view.screen = createScreen({
+      ...view.size,
       historyLines: this.#historyLines,
       handlers: {
         onReply: (bytes) => fleet.write([host], bytes),
         onBell: () => onBell(host),
       },
     })
-    this.#views.set(host, { screen, size: FIRST_SIZE })
-    feeder.add(host, screen)
+    feeder.add(host, view.screen)
+    return view.screen
   }
 
   remove(host: string): void {
@@ -76,7 +82,7 @@ export class HostViews implements Disposable {
     if (!view) return
     this.#views.delete(host)
     this.#options.feeder.remove(host)
-    view.screen[Symbol.dispose]()
+    view.screen?.[Symbol.dispose]()
   }
 
   /** The size of the host's screen and of its remote terminal. */
@@ -84,7 +90,7 @@ export class HostViews implements Disposable {
     const view = this.#views.get(host)
     if (!view || (view.size.columns === columns && view.size.rows === rows)) return
     view.size = { columns, rows }
-    view.screen.resize(columns, rows)
+    view.screen?.resize(columns, rows)
     this.#options.fleet.resize(host, { columns, rows })
     this.#recorders.get(host)?.resize(columns, rows)
     this.#options.onChange(host)
@@ -113,10 +119,12 @@ export class HostViews implements Disposable {
       case 'data':
         this.#receivedBytes += event.bytes.length
         this.#recorders.get(event.host)?.output(event.bytes)
+        this.#needScreen(event.host)
         return this.#options.feeder.push(event.host, event.bytes)
       case 'shell':
+        this.#needScreen(event.host)
         // A new shell starts with the modes of a fresh terminal; the old output stays readable.
-        if (event.state.kind === 'opening') this.#views.get(event.host)?.screen.restart()
+        if (event.state.kind === 'opening') this.screen(event.host)?.restart()
         return this.#options.onChange(event.host)
       default:
     }

@@ -3,7 +3,7 @@
  * pages. Where things are comes from what was drawn.
  */
 import { textWidth } from '../../base/text-width.ts'
-import { barPartAt, dialogSpot, partAt } from '../components/dialog-box.tsx'
+import { barPartAt, dialogSpot, partAt } from '../components/layout-dialog.ts'
 import { type Rect, themes } from '../compositor/scene.ts'
 import type { MouseEvent } from '../keys/decode-input.ts'
 import { encodeMouse, encodeWheel } from '../keys/encode-for-pane.ts'

@@ -6,7 +6,7 @@ import { clip, clipName, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { BOLD, type CellGrid } from '../../terminal/cells.ts'
 import type { Screen } from '../../terminal/headless-screen.ts'
-import { dialogRect } from '../components/dialog-box.tsx'
+import { dialogRect } from '../components/layout-dialog.ts'
 import {
   type FrameLines,
   labelStyle,

@@ -1,4 +1,5 @@
 /** How a table is filtered and sorted by the user, the same in every tab. Pure: a page declares columns and shows the rows that are left. */
+import { naturalOrder } from '../../base/natural-order.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, textWidth } from '../../base/text-width.ts'
 import { boldStyle, mutedStyle, type Span, type Theme } from '../compositor/scene.ts'
@@ -177,9 +178,6 @@ function matches<R>(row: R, { column, word }: Term<R>, columns: readonly TableCo
 export const hasWord = (text: string, word: string): boolean =>
   word === word.toLowerCase() ? text.toLowerCase().includes(word) : text.includes(word)
 
-/** Names as people count: m2 comes before m10. */
-const collator = new Intl.Collator('en', { numeric: true })
-
 function sortRows<R>(
   rows: readonly R[],
   columns: readonly TableColumn<R>[],
@@ -201,7 +199,7 @@ function compare(one: Value, other: Value, direction: 1 | -1): number {
   const byKind = rank(one) - rank(other)
   if (byKind !== 0) return rank(one) === 2 || rank(other) === 2 ? byKind : byKind * direction
   if (typeof one === 'number' && typeof other === 'number') return (one - other || 0) * direction
-  return typeof one === 'string' && typeof other === 'string' ? collator.compare(one, other) * direction : 0
+  return typeof one === 'string' && typeof other === 'string' ? naturalOrder(one, other) * direction : 0
 }
 
 /** Behind the title of the column that the table is sorted by. */

@@ -25,8 +25,9 @@ export class ThrottledAction implements Disposable {
   }
 
   soon(): void {
+    if (this.#timer) return
     const { clock, everyMs, gatherMs = 0 } = this.#options
-    this.#timer ??= clock.after(Math.max(gatherMs, remainingMs(this.#lastMs, everyMs, clock.now())), () => this.now())
+    this.#timer = clock.after(Math.max(gatherMs, remainingMs(this.#lastMs, everyMs, clock.now())), () => this.now())
   }
 
   now(): void {

@@ -1,6 +1,7 @@
 /** Earlier results, and how the new ones differ. */
 import { notKept } from '../../../base/errors.ts'
 import { formatBitRate } from '../../../base/format-bit-rate.ts'
+import { naturalOrder } from '../../../base/natural-order.ts'
 import { type Change, changeFindings } from '../compare.ts'
 import { type Environment, keepResult, readResult, resultPaths, resultsDirectory } from '../kept-results.ts'
 import { judgeMesh, measuredOf, type NetFinding } from './judge.ts'
@@ -82,10 +83,8 @@ export function reportOfKept({ links, pings }: KeptMesh): MeshReport {
       return { name, cause: 'away', reason: reason.slice(name.length + 2) }
     return { name, facts: { addresses: [], cards: [], hasPing: false, hasTimeout: false }, place: { address: '' } }
   })
-  return { hosts: hosts.toSorted((one, other) => byName.compare(one.name, other.name)), links, pings }
+  return { hosts: hosts.toSorted((one, other) => naturalOrder(one.name, other.name)), links, pings }
 }
-
-const byName = new Intl.Collator('en', { numeric: true })
 
 /** The newest result with the same settings and a common pair. Files of others are skipped. */
 export function lastMesh(environment: Environment, way: string, names: readonly string[]): KeptMesh | undefined {

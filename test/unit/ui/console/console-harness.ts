@@ -222,7 +222,7 @@ export function createConsoleHarness(
   const console = new ConsoleApp(
     {
       cluster: 'lab',
-      endpoints,
+      hosts: endpoints,
       groups: options.groups ?? new Map(),
       preferences,
       keymap: createKeymap(preferences.keys),

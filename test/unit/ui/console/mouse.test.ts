@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { textWidth } from '../../../../src/base/text-width.ts'
-import { barPartAt, dialogSpot } from '../../../../src/ui/components/dialog-box.tsx'
+import { barPartAt, dialogSpot } from '../../../../src/ui/components/layout-dialog.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { QUIET_MS } from '../../../../src/ui/console/dialogs.ts'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'

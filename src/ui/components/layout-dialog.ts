@@ -1,0 +1,175 @@
+/** Where bars and dialogs have their parts. Without Ink, which is loaded after the first screen. */
+import { defined } from '../../base/defined.ts'
+import { printable } from '../../base/printable.ts'
+import { textWidth, wrapText } from '../../base/text-width.ts'
+import type { Rect, Theme, ThemeColour } from '../compositor/scene.ts'
+import type { DialogLine, DialogView } from '../dialogs/dialog.ts'
+import type { ActionId } from '../keys/registry.ts'
+
+export type BarPart = {
+  readonly colour?: ThemeColour
+  readonly fill?: ThemeColour
+  readonly isFilled?: boolean
+  readonly isBold?: boolean
+  readonly text: string
+  /** What a click does: an action, or the key that it presses (after the leader, if written so). */
+  readonly action?: ActionId
+  readonly press?: string
+}
+
+export type BarProps = {
+  readonly theme: Theme
+  readonly columns: number
+  readonly left: readonly BarPart[]
+  readonly right: readonly BarPart[]
+}
+
+export const widthOf = (parts: readonly BarPart[]): number => parts.reduce((sum, { text }) => sum + textWidth(text), 0)
+
+/** The part that is drawn in a column. */
+export function barPartAt({ left, right }: Pick<BarProps, 'left' | 'right'>, columns: number, column: number) {
+  const gap = Math.max(0, columns - widthOf(left) - widthOf(right))
+  return partAt<BarPart>([...left, { text: ' '.repeat(gap) }, ...right], column)
+}
+
+/** Of texts that are drawn one after the other, the one in a column. */
+export function partAt<P extends { readonly text: string }>(parts: readonly P[], column: number): P | undefined {
+  let end = 0
+  return parts.find(({ text }) => {
+    end += textWidth(text)
+    return column < end
+  })
+}
+
+const ERROR_ROWS = 3
+
+/** `at`: its index in the view, since one line may be wrapped into several. */
+type BodyLine = DialogLine & { readonly at: number }
+
+type Layout = {
+  readonly rect: Rect
+  readonly hasBlanks: boolean
+  readonly hasTitle: boolean
+  readonly errors: string[]
+  /** Those that fit. */
+  readonly body: readonly BodyLine[]
+}
+
+/** On a low screen a dialog loses first its blank lines, then its title, then the lines far from the selection. */
+export function layoutDialog(view: DialogView, columns: number, rows: number): Layout {
+  const wanted = view.width ?? 72
+  const widest = Math.max(
+    0,
+    ...view.lines.map((line) => textWidth(line.text) + (line.right ? textWidth(line.right) + 3 : 0)),
+  )
+  const width = Math.max(2, Math.min(columns < 40 ? columns : columns - 2, Math.max(wanted, Math.min(widest + 6, 120))))
+  const errors = view.input?.error ? wrapText(view.input.error, width - 6).slice(0, ERROR_ROWS) : []
+  const input = view.input ? 1 : 0
+  const lines = wrappedLines(
+    view.lines.map((line, at) => ({ ...line, at })),
+    width - 6,
+  )
+  const needed = input + errors.length + Math.max(1, lines.length) + 1
+  // The frame, the title, and the blank lines: under the title, under the input, over the keys.
+  const full = needed + 3 + 2 + input
+  const room = rows < 12 ? rows : rows - 2
+  const hasBlanks = full <= room || room >= 16
+  const hasTitle = hasBlanks || input + errors.length + 2 + 3 <= room
+  const height = Math.max(2, Math.min(room, hasBlanks ? full : needed + 2 + (hasTitle ? 1 : 0)))
+  const top = rows < 12 ? 0 : 1
+  const rect = {
+    column: Math.floor((columns - width) / 2),
+    row: Math.max(top, Math.floor((rows - height) / 3)),
+    width,
+    height,
+  }
+  const blanks = hasBlanks ? 2 + input : 0
+  const body = linesInView(lines, height - 3 - blanks - (hasTitle ? 1 : 0) - input - errors.length)
+  return { rect, hasBlanks, hasTitle, errors, body }
+}
+
+/** Text to read is wrapped; items of a list stay on one line. */
+function wrappedLines(lines: readonly BodyLine[], width: number): readonly BodyLine[] {
+  if (lines.some((line) => line.isSelected)) return lines
+  return lines.flatMap((line) =>
+    line.right !== undefined || textWidth(line.text) <= width + 2
+      ? [line]
+      : wrapText(line.text, width).map((text) => ({ ...line, text })),
+  )
+}
+
+/** The dialog's place: in the middle, never larger than the screen. */
+export function dialogRect(view: DialogView, columns: number, rows: number): Rect {
+  return layoutDialog(printableView(view), columns, rows).rect
+}
+
+/** As many lines as fit, including the selected one. */
+function linesInView(lines: readonly BodyLine[], height: number): readonly BodyLine[] {
+  if (lines.length <= height) return lines
+  const selected = Math.max(
+    0,
+    lines.findIndex((line) => line.isSelected),
+  )
+  const start = Math.min(Math.max(0, selected - height + 1), lines.length - height)
+  return lines.slice(start, start + Math.max(0, height))
+}
+
+/** Titles, prompts and errors may come from servers: characters that could act are shown instead. */
+export function printableView(view: DialogView): DialogView {
+  const { input } = view
+  return {
+    ...view,
+    title: printable(view.title),
+    lines: view.lines.map((line) => ({
+      ...line,
+      text: printable(line.text),
+      ...defined({ right: line.right && printable(line.right) }),
+    })),
+    ...defined({
+      input: input && {
+        ...input,
+        label: printable(input.label),
+        ...defined({ error: input.error && printable(input.error) }),
+      },
+    }),
+  }
+}
+
+/** Whole hints, and always the last one, which closes the dialog. */
+export function shownKeys(
+  { keys }: DialogView,
+  width: number,
+): readonly { readonly text: string; readonly press?: string }[] {
+  const hints = keys.map(([key, does]) => ({ text: `${key} ${does}`, press: key }))
+  const last = hints.pop()
+  if (last === undefined) return []
+  const gap = { text: '   ' }
+  const before: { readonly text: string; readonly press?: string }[] = []
+  let used = 2
+  for (const hint of hints) {
+    used += textWidth(hint.text) + 3
+    if (used + textWidth(last.text) > width) break
+    before.push(hint, gap)
+  }
+  const indent = before.length > 0 || textWidth(last.text) + 2 <= width ? [{ text: '  ' }] : []
+  return [...indent, ...before, last]
+}
+
+/** What a dialog shows at a place of the screen: the index of a line, or the key of a button. */
+export function dialogSpot(
+  given: DialogView,
+  { columns, rows }: { readonly columns: number; readonly rows: number },
+  place: { readonly column: number; readonly row: number },
+): { readonly line: number } | { readonly press: string } | undefined {
+  const view = printableView(given)
+  const { rect, hasBlanks, hasTitle, errors, body } = layoutDialog(view, columns, rows)
+  const [column, row] = [place.column - rect.column - 1, place.row - rect.row - 1]
+  if (column < 0 || column >= rect.width - 2) return undefined
+  const blank = hasBlanks ? 1 : 0
+  const top = (hasTitle ? 1 : 0) + blank + (view.input ? 1 + blank : 0) + errors.length
+  const line = row < top ? undefined : body[row - top]
+  if (line !== undefined) return { line: line.at }
+  if (row !== top + body.length + blank) return undefined
+  const press = partAt(shownKeys(view, rect.width - 2), column)?.press
+  return press === undefined ? undefined : { press }
+}
