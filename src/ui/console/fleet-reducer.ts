@@ -11,7 +11,7 @@ export type HostPlace = Pick<Endpoint, 'host' | 'number'> &
   Partial<Pick<Endpoint, 'transport' | 'address' | 'port' | 'user'>>
 
 /** The part of a host's state that depends on how it is reached. */
-export const placeOf = ({ transport, address = '', port = 0, user = '' }: HostPlace) => ({
+export const placeOf = ({ transport, address = '', port = 22, user = '' }: HostPlace) => ({
   address: transport === 'local' ? '' : address,
   port,
   user,

@@ -13,8 +13,8 @@ export const HISTORY = 1000
 export interface Program extends AsyncDisposable {
   readonly name: 'Muster' | 'tmux'
   readonly terminal: OuterTerminal
-  /** From the start of the program until every prompt was painted. */
-  readonly readyMs: number
+  /** From the start of the program until anything, and until every prompt was painted. */
+  readonly start: StartTimes
   /** The terminals of the shells, the first (focused) host first. */
   readonly shells: readonly string[]
   /** Everything that runs on the user's machine: client and console; of tmux, client, server and every ssh. */
@@ -24,6 +24,8 @@ export interface Program extends AsyncDisposable {
   /** The command that brings it back after its process in the terminal was killed. */
   readonly attach: Command
 }
+
+export type StartTimes = { readonly firstMs: number; readonly readyMs: number }
 
 export type ProgramOptions = {
   readonly directory: string
@@ -72,12 +74,12 @@ export async function startMuster(options: ProgramOptions): Promise<Program> {
     }),
   })
   const terminal = new OuterTerminal(command('--keep', '--hosts', servers.hostsYaml(hosts)))
-  const readyMs = await untilPrompts(terminal, hosts)
+  const start = await timeStart(terminal, hosts)
   let isAlone = false
   return {
     name: 'Muster',
     terminal,
-    readyMs,
+    start,
     shells: terminalsOf(servers, hosts),
     pids: () => withDescendants(terminal.pid),
     async receive(whom) {
@@ -130,12 +132,12 @@ set -s escape-time 0
     ],
     environment: environmentOf(),
   })
-  const readyMs = await untilPrompts(terminal, hosts)
+  const start = await timeStart(terminal, hosts)
   const server = Number(run('display-message', '-p', '#{pid}'))
   return {
     name: 'tmux',
     terminal,
-    readyMs,
+    start,
     shells: terminalsOf(servers, hosts),
     pids: () => [terminal.pid, ...withDescendants(server)],
     async receive(whom) {
@@ -152,11 +154,14 @@ set -s escape-time 0
   }
 }
 
-async function untilPrompts(terminal: OuterTerminal, hosts: number): Promise<number> {
+async function timeStart(terminal: OuterTerminal, hosts: number): Promise<StartTimes> {
+  const since = () => performance.now() - terminal.startedMs
+  await terminal.until(() => terminal.text() !== '', 'the first frame')
+  const firstMs = since()
   await terminal.until(() => terminal.count(PROMPT) >= hosts, `${hosts} prompts`)
-  const readyMs = performance.now() - terminal.startedMs
+  const readyMs = since()
   await terminal.quiet(500)
-  return readyMs
+  return { firstMs, readyMs }
 }
 
 function terminalsOf(servers: Servers, hosts: number): string[] {
