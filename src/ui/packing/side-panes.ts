@@ -131,33 +131,35 @@ export function jobsDocument(
   { width }: Rect,
   { theme, nowMs, isByUser, tables }: PackingInput,
 ): RowDocument {
-  const nameColumns = Math.max(8, width - 2 - 4 - OTHER_COLUMNS)
+  const ends = cards.map(({ end }) => (end === undefined ? '' : whenText(end.atMs, nowMs)))
+  const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.max(most, textWidth(text)), 5)
+  const userColumns = Math.min(10, longest(cards.map(({ user }) => printable(user))))
+  const nameColumns = Math.max(8, width - 8 - userColumns - GPU_COLUMNS - longest(ends))
   const cell = (text: string, columns: number) => `${padEnd(clip(text, columns), columns)} `
   const title = (text: string) => (tables === undefined ? text : `${text}${sortMark(tables.jobs, text)}`)
   const heading = [
     `   ${cell(title('JOB'), nameColumns)}`,
-    cell(title('USER'), USER_COLUMNS),
+    cell(title('USER'), userColumns),
     `${title('GPUS').padStart(GPU_COLUMNS)} `,
     title('ENDS'),
   ]
   const rows = cards.map(
-    (card): Row => [
+    (card, at): Row => [
       { text: ' ', style: PLAIN },
       jobSpan(card.job, signOf(card.job), theme, colourGroup(card, isByUser)),
       { text: ` ${cell(printable(card.name), nameColumns)}`, style: styleOf(theme.text) },
-      { text: cell(printable(card.user), USER_COLUMNS), style: mutedStyle(theme) },
+      { text: cell(printable(card.user), userColumns), style: mutedStyle(theme) },
       {
         text: `${(card.gpuMilli === 0 ? '' : gpus(card.gpuMilli)).padStart(GPU_COLUMNS)} `,
         style: styleOf(theme.text),
       },
-      { text: card.end === undefined ? '' : whenText(card.end.atMs, nowMs), style: mutedStyle(theme) },
+      { text: ends[at] ?? '', style: mutedStyle(theme) },
     ],
   )
   return documentOf(rows, [heading.map((text) => ({ text, style: mutedStyle(theme) }))])
 }
 
-const [USER_COLUMNS, GPU_COLUMNS, END_COLUMNS] = [10, 5, 12]
-const OTHER_COLUMNS = USER_COLUMNS + GPU_COLUMNS + END_COLUMNS + 2
+const GPU_COLUMNS = 5
 
 export function chosenPane(
   groups: readonly Group[],

@@ -310,4 +310,11 @@ describe('a wide terminal', () => {
       expect(textOf(panes)).toMatch(/C 3 train-3 +ann/)
     }
   })
+
+  it('has whole names in the list of jobs from 160 columns on', () => {
+    const named = jobs.map((job) => ({ ...job, spec: { ...job.spec, name: 'finetune-7b-lora', estimateS: 600 } }))
+    expect(textOf(packingPanes(inputOf(statusOf(hostSpecs(3), named), 160, 44)))).toMatch(
+      /C 3 finetune-7b-l\S+ +ann +4 in 10 min/,
+    )
+  })
 })
