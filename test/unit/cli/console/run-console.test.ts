@@ -62,7 +62,12 @@ describe('a lost terminal', () => {
         },
       },
     } as unknown as CliContext
-    const request = { cluster: 'c', endpoints: [], options: keep === undefined ? {} : { keep } }
+    const request = {
+      cluster: 'c',
+      hosts: [],
+      endpoints: Promise.resolve([]),
+      options: keep === undefined ? {} : { keep },
+    }
     await expect(runConsole(context, request as unknown as ConsoleRequest)).rejects.toBe(stop)
     return held && [held.isKept, held.keepMs]
   }
