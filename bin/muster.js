@@ -10,6 +10,9 @@ if (major < 22 || (major === 22 && minor < 13)) {
 } else {
   void import('../dist/compile-cache.js').then(({ keepCompiledCode }) => {
     keepCompiledCode()
-    return process.argv[2] === 'run' ? import('../dist/run.js') : import('../dist/main.js')
+    // Options that the verbs share may come first; a file that is named run is no verb.
+    let at = 2
+    while (/^--(hosts|exclude|fan-out|connect-timeout|persist|timeout)$/.test(process.argv[at])) at += 2
+    return process.argv[at] === 'run' ? import('../dist/run.js') : import('../dist/main.js')
   })
 }

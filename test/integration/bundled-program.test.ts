@@ -87,10 +87,12 @@ describe('the packaged program', () => {
     symlinkSync(join(directory, 'node_modules'), join(alone, 'node_modules'))
     for (const name of ['bin', 'package.json', 'hosts.yaml', 'dist/compile-cache.js', 'dist/run.js'])
       cpSync(join(directory, name), join(alone, name), { recursive: true })
-    const words = [join(alone, 'bin/muster.js'), 'run', 'all', '--', 'echo hello']
     const env = { PATH: process.env.PATH, HOME: directory, XDG_RUNTIME_DIR: directory }
-    const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: alone, env })
-    expect(stdout.split('\n').sort()).toEqual(['', 'here: hello', 'too: hello'])
+    for (const options of [[], ['--fan-out', '2', '--hosts', 'hosts.yaml']]) {
+      const words = [join(alone, 'bin/muster.js'), ...options, 'run', 'all', '--', 'echo hello']
+      const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: alone, env })
+      expect(stdout.split('\n').sort()).toEqual(['', 'here: hello', 'too: hello'])
+    }
   })
 
   it('does nothing if stdout is closed, and says so', { timeout: LIMIT_MS }, async () => {
