@@ -60,10 +60,15 @@ export async function benchConsole(options: Options): Promise<string> {
     await terminal.quiet(1000)
     const sessions = listeners.flatMap(withDescendants).filter((pid) => !listeners.includes(pid))
     const cutMs = performance.now()
-    await endProcesses(sessions)
+    const isOver = endProcesses(sessions)
+    await terminal.until(
+      shows(terminal, (screen) => !screen.includes(`${count}/${count} up`)),
+      'lost hosts',
+    )
     const areUp = shows(terminal, (screen) => screen.includes(`${count}/${count} up`))
     await terminal.until(areUp, 'all connections again', 300_000)
     const back = since(cutMs)
+    await isOver
     const quitMs = performance.now()
     terminal.type(`${LEADER}q`)
     terminal.type('\r')
