@@ -22,7 +22,7 @@ import {
   type ShellSize,
 } from '../transport.ts'
 import { describeEndpoint, describeSocketError, misconfigured, remoteText, seconds, unreachable } from './failures.ts'
-import { consumeWith, limitServer, sendAtOnce, signalChannel, withSessionWindow } from './library.ts'
+import { consumeWith, keepWhileHeard, limitServer, sendAtOnce, signalChannel, withSessionWindow } from './library.ts'
 import { type SessionKind, SessionSlots, TooManySessions } from './session-slots.ts'
 
 /** How long a server may take to open a channel. */
@@ -71,6 +71,7 @@ export class Ssh2Connection implements Connection {
       if (onStream === undefined) reject()
       else onStream(accept())
     })
+    keepWhileHeard(client, parts.stream, parts.endpoint.keepAliveIntervalMs)
     limitServer(client, () => {
       this.#lastError ??= new Error('it sent more than it was allowed to')
       this.#parts.stream.destroy()

@@ -1,5 +1,6 @@
 /** The ssh2 package. Only this file reaches into its fields: its version is pinned and bundled, and tests fail with another one. */
 import { createSecretKey, type KeyObject, randomFillSync } from 'node:crypto'
+import type { Duplex } from 'node:stream'
 import ssh2, { type ClientChannel, type Client as Ssh2Client } from 'ssh2'
 
 export const { Client, BaseAgent, OpenSSHAgent, utils } = ssh2
@@ -49,7 +50,13 @@ type Channels = {
   get(id: number): (Unread & { readonly stderr?: Unread }) | boolean | (() => void) | undefined
 }
 
-type Inside = { readonly _protocol: Protocol; readonly _remoteVer?: string; readonly _chanMgr: Channels }
+type Inside = {
+  readonly _protocol: Protocol
+  readonly _remoteVer?: string
+  readonly _chanMgr: Channels
+  /** Starts counting keep-alives anew. */
+  _resetKA(): void
+}
 
 type ChannelInside = {
   readonly incoming: { window: number }
@@ -92,6 +99,21 @@ export function limitServer(client: Ssh2Client, onExceeded: () => void): void {
     takeExtended(protocol, id, data, type)
     check(id)
   }
+}
+
+/**
+ * Any bytes show that the server is alive. ssh2 itself counts only answers to its keep-alives, which on a slow link come
+ * minutes later, behind the data of a copy.
+ */
+export function keepWhileHeard(client: Ssh2Client, stream: Duplex, intervalMs: number): void {
+  if (intervalMs === 0) return
+  let resetAtMs = performance.now()
+  stream.on('data', () => {
+    const nowMs = performance.now()
+    if (nowMs - resetAtMs < intervalMs / 2) return
+    resetAtMs = nowMs
+    ;(client as unknown as Inside)._resetKA()
+  })
 }
 
 /** `open` asks for a session channel, whose window becomes `windowBytes` in place of ssh2's 2 MB; then call `consumeWith` on it. */

@@ -153,6 +153,30 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen', 'ps'))('connections to a real
     connection.close()
   })
 
+  it('stay open while bytes come, even if the answers to keep-alives come far behind them', async () => {
+    const { port, hostKeyAlias = `[127.0.0.1]:${server.endpoint().port}` } = server.endpoint()
+    const slow = await listen((client) => {
+      const upstream = connect(port, '127.0.0.1').on('error', () => {})
+      const queued: Buffer[] = []
+      upstream.on('data', (bytes: Buffer) => queued.push(bytes))
+      client.on('data', (bytes) => upstream.write(bytes))
+      // About 100 KB/s.
+      const trickle = setInterval(() => {
+        const bytes = Buffer.concat(queued.splice(0))
+        if (bytes.length > 2048) queued.push(bytes.subarray(2048))
+        client.write(bytes.subarray(0, 2048))
+      }, 20)
+      client.once('close', () => {
+        clearInterval(trickle)
+        upstream.destroy()
+      })
+    })
+    const endpoint = server.endpoint({ port: slow.endpoint.port, hostKeyAlias, keepAliveIntervalMs: 100 })
+    const connection = await transport.connect({ ...endpoint, keepAliveMaxMissed: 3 }, watchedContext())
+    expect((await run(connection, 'head -c 200000 /dev/zero')).stdout).toHaveLength(200_000)
+    connection.close()
+  })
+
   it.each([
     'name',
     'tcp',
