@@ -1,7 +1,18 @@
 /** The sources of a copy on this machine: a walk over them, and their bytes, read once for all hosts that keep up. */
 import { createHash } from 'node:crypto'
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
-import { lstat, open, readdir, readlink, stat } from 'node:fs/promises'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  statSync,
+} from 'node:fs'
+import { open } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import { getOrMake } from '../../base/collections.ts'
 import { messageOf } from '../../base/errors.ts'
 import { type BytePath, baseName, bytesOf, joinPath, showPath } from './byte-path.ts'
@@ -72,6 +83,9 @@ export type SourceTree = {
   readonly problems: readonly { readonly path: string; readonly reason: string }[]
 }
 
+/** Entries that are looked at in a row, while this program does nothing else: a promise for each takes ten times as long. */
+const SEEN_AT_ONCE = 64
+
 /** Follows a source that is itself a symbolic link, as cp does; links below it stay links. */
 export async function scanSources(
   sources: readonly BytePath[],
@@ -80,19 +94,22 @@ export async function scanSources(
   const bits = keepsSpecialBits ? MODE_BITS : PERMISSION_BITS
   const entries: SourceEntry[] = []
   const problems: { path: string; reason: string }[] = []
+  let seen = 0
   const visit = async (root: number, path: BytePath, below: BytePath): Promise<void> => {
+    seen += 1
+    if (seen % SEEN_AT_ONCE === 0) await setImmediate()
     try {
-      const facts = await (below === '' ? stat : lstat)(bytesOf(path), { bigint: true })
+      const facts = (below === '' ? statSync : lstatSync)(bytesOf(path), { bigint: true })
       const mode = Number(facts.mode) & bits
       const owner = mode > PERMISSION_BITS ? { owner: { uid: Number(facts.uid), gid: Number(facts.gid) } } : {}
       const common = { root, below, path, mode, mtimeNs: facts.mtimeNs, ...owner }
       if (facts.isDirectory()) {
-        const names = await readdir(bytesOf(path), { encoding: 'buffer' })
+        const names = readdirSync(bytesOf(path), { encoding: 'buffer' })
         entries.push({ ...common, kind: 'directory' })
         const sorted = names.map((name) => name.toString('latin1')).sort()
         for (const name of sorted) await visit(root, joinPath(path, name), joinPath(below, name))
       } else if (facts.isSymbolicLink()) {
-        const target = await readlink(bytesOf(path), { encoding: 'buffer' })
+        const target = readlinkSync(bytesOf(path), { encoding: 'buffer' })
         entries.push({ ...common, kind: 'link', target: target.toString('latin1') })
       } else if (facts.isFile()) {
         const isSparse = facts.blocks * 512n < facts.size
