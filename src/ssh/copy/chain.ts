@@ -128,6 +128,8 @@ export type Hop = {
   readonly source: Hop | undefined
   /** It can pass the file on. */
   readonly isUsable: boolean
+  /** A link to it or from it is slow: nobody takes the file from it. */
+  readonly isSlow: boolean
   /** Hosts from which it could not take the file, or not fast enough. */
   readonly refused: ReadonlySet<Hop>
 }
@@ -147,8 +149,16 @@ export function pickSource<T extends Hop>(hop: T, hops: readonly T[]): T | undef
   const usable = hops.filter(
     (candidate) => candidate !== hop && candidate.isUsable && !hop.refused.has(candidate) && !isBelow(candidate, hop),
   )
-  const above = usable.find((candidate) => candidate === hop.source?.source)
-  return above ?? usable.toSorted((one, other) => children(one) - children(other) || other.have - one.have)[0]
+  const above = usable.find((candidate) => candidate === hop.source?.source && !candidate.isSlow)
+  const others = usable.toSorted((one, other) => children(one) - children(other) || other.have - one.have)
+  return above ?? others.find(({ isSlow }) => !isSlow) ?? others[0]
+}
+
+/** The end of the chain, for a slow host: the last of the others. */
+export function pickEnd<T extends Hop>(hop: T, hops: readonly T[]): T | undefined {
+  const depth = (each: Hop): number => (each.source === undefined ? 0 : 1 + depth(each.source))
+  const usable = hops.filter((each) => each !== hop && each.isUsable && !each.isSlow && !isBelow(each, hop))
+  return usable.toSorted((one, other) => depth(other) - depth(one))[0]
 }
 
 export function isBelow(hop: Hop, above: Hop): boolean {
@@ -157,13 +167,16 @@ export function isBelow(hop: Hop, above: Hop): boolean {
 }
 
 export const FEWEST = { chain: 2, auto: 3 } as const
-const OBSERVE_MS = 700
+const OBSERVE_MS = 400
 /** A file that takes less time than this goes from this machine. */
 const WORTH_MS = 4_000
 const GAIN = 1.3
 const WATCH_MS = 1_000
 const STALL_MS = 3_000
-const LAG_BYTES = 16 * 1024 * 1024
+/** A host that has read back less by then is asked for the checksum of the whole file. */
+const VERIFY_MS = 5_000
+/** Links are compared if so much of the file is behind. */
+const LAG_BYTES = 2 * 1024 * 1024
 const CLOSE_BYTES = 4 * 1024 * 1024
 const TRIES = 3
 /** In flight to each host while it is measured, and while the orders that make links share the connection. */
@@ -171,6 +184,11 @@ const UNDECIDED_BYTES = 768 * 1024
 const LINKING_BYTES = 64 * 1024
 const SLOW_SHARE = 0.3
 const SLOW_SECONDS = 5
+/** A link is slow if it brings less than half of what its source gets, for so long. */
+const LINK_SHARE = 0.5
+const SLOW_LINK_SECONDS = 2
+/** What a link has to bring now and then to be alive, at the rate that was measured. */
+const SIGN_BYTES = 64 * 1024
 
 class Relay {
   readonly chain: Chain
@@ -195,7 +213,7 @@ class Relay {
   }
 
   get isOver(): boolean {
-    return this.#hops.every((hop) => hop.isGone || hop.isDone)
+    return this.#hops.every((hop) => hop.isGone || hop.hasLeft)
   }
 
   needs(host: string): boolean {
@@ -229,8 +247,10 @@ class Relay {
       hop.refused.add(hop)
       hop.isGone = true
       hop.release()
+      hop.handleVerified(undefined)
       this.handleGone(hop)
-    } else if (typeof message.have === 'number') hop.handleHave(message.have)
+    } else if (message.sha256 !== undefined) hop.handleVerified(message.sha256)
+    else if (typeof message.have === 'number') hop.handleHave(message.have)
   }
 
   handleLinkLost(link: Link, reason: string): void {
@@ -241,6 +261,7 @@ class Relay {
     const lost = this.#hops.find((hop) => hop.peer === peer)
     if (lost === undefined) return
     if (lost.isRelayed) lost.release()
+    lost.handleVerified(undefined)
     this.handleGone(lost)
   }
 
@@ -256,6 +277,7 @@ class Relay {
     const nowMs = this.chain.clock.now()
     for (const hop of this.#hops) {
       hop.rate = ((hop.have - hop.watchedBytes) * 8_000) / WATCH_MS
+      hop.bestRate = Math.max(hop.bestRate, hop.rate)
       if (this.#state !== 'observing') hop.watchedBytes = hop.have
     }
     if (this.#state !== 'chain') return
@@ -263,15 +285,15 @@ class Relay {
     for (const hop of this.#active) {
       const isSlow = !hop.isRelayed && hop.rate < SLOW_SHARE * share
       hop.slowSeconds = isSlow ? hop.slowSeconds + 1 : 0
-      const isStill = nowMs - hop.movedAtMs >= STALL_MS
-      const behind = this.#active.filter(
-        (each) => each.source === hop && each.waiting !== undefined && hop.have - each.have < CLOSE_BYTES,
-      )
+      const bitsPerSecond = hop.isRelayed ? hop.link?.bitsPerSecond : share
+      const patienceMs = STALL_MS + (8_000 * SIGN_BYTES) / Math.max(1, bitsPerSecond ?? Number.POSITIVE_INFINITY)
+      const isStill = nowMs - hop.movedAtMs >= patienceMs
+      const behind = this.#behind(hop).filter((each) => hop.have - each.have < CLOSE_BYTES)
       const { source } = hop
       if (source !== undefined && hop.waiting !== undefined) {
         const lag = source.have - hop.have
         if (isStill && lag > 0) void this.#detour(hop, `nothing comes from ${source.peer.host}`)
-        if (lag > LAG_BYTES) for (const each of behind) void this.#detour(each, `${hop.peer.host} is slow`)
+        else if (!hop.isSlow && this.#isSlowLink(source, hop)) void this.#moveToEnd(source, hop)
       } else if (source !== undefined) {
         // It is to take the rest from there, but has not acknowledged what this machine sent before.
         if (isStill) for (const each of behind) void this.#detour(each, `${hop.peer.host} accepts no data`)
@@ -280,6 +302,41 @@ class Relay {
         void this.#promote(behind, hop, isStill)
       }
     }
+  }
+
+  #behind(hop: RelayHop): readonly RelayHop[] {
+    return this.#active.filter((each) => each.source === hop && each.waiting !== undefined)
+  }
+
+  /** It brings far less than its source gets, or than the other links if its source has the whole file. */
+  #isSlowLink(source: RelayHop, hop: RelayHop): boolean {
+    const rates = this.#hops.map(({ bestRate }) => bestRate).sort((one, other) => one - other)
+    const supply = source.isDone ? (rates[Math.floor(rates.length / 2)] ?? 0) : source.rate
+    const isBehind = source.have - hop.have > LAG_BYTES
+    const isSlow = isBehind && hop.rate > 0 && hop.rate < LINK_SHARE * supply
+    hop.slowLinkSeconds = isSlow ? hop.slowLinkSeconds + 1 : 0
+    return hop.slowLinkSeconds >= SLOW_LINK_SECONDS
+  }
+
+  /**
+   * The link is slow because of one of its ends. The first time it counts as the receiver's fault: the hosts behind it take the
+   * file from the source, and it takes it from the end of the chain. If another one is slow behind the same source, that is the cause.
+   */
+  async #moveToEnd(source: RelayHop, hop: RelayHop): Promise<void> {
+    if (hop.isMoving || source.isSlow) return
+    hop.slowLinkSeconds = 0
+    const [first] = source.slowBehind
+    if (first !== undefined && first !== hop) {
+      first.isSlow = false
+      source.isSlow = true
+      for (const each of this.#behind(source)) void this.#detour(each, `${source.peer.host} is slow`)
+      return
+    }
+    source.slowBehind.add(hop)
+    const reason = `${hop.peer.host} is slow`
+    hop.isSlow = true
+    await Promise.all(this.#behind(hop).map((each) => this.#detour(each, reason)))
+    await this.#takeFromEnd(hop, reason)
   }
 
   get #active(): RelayHop[] {
@@ -374,6 +431,18 @@ class Relay {
     }
   }
 
+  /** The present source goes on until the link to the next one stands. */
+  async #takeFromEnd(hop: RelayHop, reason: string): Promise<void> {
+    const source = pickEnd(hop, this.#active)
+    if (source === undefined || source === hop.source) return
+    const link = await this.chain.links.between(source.peer, hop.peer).catch(() => undefined)
+    const isStale = hop.isMoving || hop.isDone || hop.isGone || !source.isUsable || isBelow(source, hop)
+    if (link === undefined || isStale) return
+    if (hop.link !== undefined && hop.link !== link) this.chain.links.drop(hop.link)
+    this.chain.report({ via: 'detour', host: hop.peer.host, from: source.peer.host, reason })
+    this.#attach(hop, source, link)
+  }
+
   async #findSource(hop: RelayHop, reason: string | undefined): Promise<void> {
     const { chain } = this
     const { host, helper } = hop.peer
@@ -407,7 +476,9 @@ class Relay {
     if (first.link !== undefined) this.chain.links.drop(first.link)
     first.release()
     this.chain.report({ via: 'detour', host: first.peer.host, reason })
+    slow.isSlow = true
     await Promise.all(others.map((each) => this.#detour(each, reason)))
+    if (!isStill) await this.#takeFromEnd(slow, reason)
   }
 }
 
@@ -422,16 +493,24 @@ export class RelayHop implements Hop {
   /** Another host brings it: this machine sends nothing more. */
   isRelayed = false
   isGone = false
+  hasLeft = false
   /** Another source is being looked for. */
   isMoving = false
   waiting: PromiseWithResolvers<number> | undefined
   movedAtMs: number
   watchedBytes: number
   rate = 0
+  /** The highest of them. */
+  bestRate = 0
+  isSlow = false
+  /** Hosts that got the file from this one over a slow link. */
+  readonly slowBehind = new Set<RelayHop>()
+  slowLinkSeconds = 0
   /** For how many seconds in a row it has taken far less from this machine than its share. */
   slowSeconds = 0
   readonly #relay: Relay
   readonly #onHave: (bytes: number) => void
+  readonly #verified = Promise.withResolvers<string | undefined>()
 
   constructor(relay: Relay, peer: Peer, have: number, onHave: (bytes: number) => void) {
     this.#relay = relay
@@ -500,10 +579,22 @@ export class RelayHop implements Hop {
     this.#relay.chain.handleChange()
   }
 
+  /** The checksum of what its helper has read back; undefined: its helper cannot say, or not soon. */
+  verified(): Promise<string | undefined> {
+    this.#relay.chain.after(VERIFY_MS, () => this.#verified.resolve(undefined))
+    return this.#verified.promise
+  }
+
+  handleVerified(sha256: string | undefined): void {
+    this.#verified.resolve(sha256)
+  }
+
   leave(): void {
-    if (this.isDone) return
-    this.isGone = true
-    this.#relay.handleGone(this)
+    this.hasLeft = true
+    if (!this.isDone) {
+      this.isGone = true
+      this.#relay.handleGone(this)
+    }
     this.#relay.chain.handleChange()
   }
 

@@ -261,14 +261,16 @@ export class HostCopy {
         partialBytes = (await this.#target?.takeOver(this.#remote, file, partial, others)) ?? 0
       const isSent = await this.#sendSmallFile(file, partial)
       const send = (isAlone: boolean) => this.#inTurn(() => this.#sender.send(file, partial, partialBytes, isAlone))
-      const { resumedBytes, isRelayed } = isSent ? NOTHING_SENT : await send(false)
+      const sent = isSent ? NOTHING_SENT : await send(false)
+      const { resumedBytes, isRelayed } = sent
       const sha256 = await reader.digest(file)
-      const finish = () => this.#remote.call('F', partial, path, sha256, octal(this.#modeOf(file)), ...times)
-      await finish().catch(async (error: unknown) => {
+      const finish = (sha: string) => this.#remote.call('F', partial, path, sha, octal(this.#modeOf(file)), ...times)
+      // Not read again if the helper has read the same.
+      await finish(sent.sha256 === sha256 ? '' : sha256).catch(async (error: unknown) => {
         // Another host relayed something else: send it from this machine.
         if (!isRelayed || !(error instanceof RemoteRefusal) || !/checksum/.test(error.message)) throw error
         await send(true)
-        await finish()
+        await finish(sha256)
       })
       onFile(path, 'copied', file.sizeBytes, resumedBytes > 0 ? { resumedBytes } : {})
     })

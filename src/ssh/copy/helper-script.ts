@@ -22,14 +22,17 @@ export function helperScript(token: string): Buffer {
 }
 
 const SCRIPT = String.raw`
-import hashlib, json, os, queue, signal, socket, stat, struct, sys, threading, time
+import fcntl, hashlib, json, os, queue, signal, socket, stat, struct, sys, termios, threading, time
 from contextlib import suppress
 
 IN = sys.stdin.buffer
 NODE = os.uname().nodename
 SUFFIX = ('.%s.%d' % (NODE, os.getpid())).encode()
 HEAD = struct.Struct('>IQI')
-CHUNK = 256 * 1024
+CHUNK = 128 * 1024
+LEAST = 4096
+RECORD = 16384
+NAP = 0.004
 PROBE = 0xffffffff
 files, links, heard, saying = {}, {}, [time.monotonic()], threading.Lock()
 
@@ -222,6 +225,23 @@ class File:
         self.link = None
         self.changed = threading.Condition()
         self.handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        background(self.verify, os.dup(self.handle))
+
+    # Reads back what was written while more comes, so that little is left to read at the end.
+    def verify(self, handle):
+        digest, at = hashlib.sha256(), 0
+        with suppress(OSError), os.fdopen(handle, 'rb', 0):
+            while at < self.size:
+                with self.changed:
+                    while self.have < min(at + 1048576, self.size) and not self.broken:
+                        self.changed.wait(0.5)
+                    ready = self.have
+                data = os.pread(handle, min(1048576, ready - at), at) if ready > at else b''
+                if len(data) == 0:
+                    return
+                digest.update(data)
+                at += len(data)
+            say(file=self.number, sha256=digest.hexdigest())
 
     def grow(self, have):
         with self.changed:
@@ -322,6 +342,9 @@ def feed(name, text):
     with suppress(OSError), open(os.open(name, os.O_WRONLY), 'wb', 0) as pipe:
         pipe.write(text)
 
+def waiting(stream):
+    return struct.unpack('i', fcntl.ioctl(stream.fileno(), termios.FIONREAD, bytes(4)))[0]
+
 class Link:
     def __init__(self, number):
         self.number, self.work, self.stream, self.closed = number, queue.Queue(), None, False
@@ -367,34 +390,44 @@ class Link:
         stream.settimeout(None)
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         say(link=self.number, up=True)
-        block = bytearray(CHUNK)
+        block = memoryview(bytearray(CHUNK))
         began = 0.0
         with stream:
             while True:
-                number, offset, length = HEAD.unpack(self.read(stream, bytearray(HEAD.size), HEAD.size))
+                number, offset, length = HEAD.unpack(self.read(stream, block[:HEAD.size]))
                 hole = length >> 31
                 length &= 0x7fffffff
                 if length > CHUNK:
                     raise OSError(71, 'a frame is too long')
-                data = b'' if hole else self.read(stream, block, length)
                 if number == PROBE:
+                    self.read(stream, block[:length])
                     began = began or time.monotonic()
                     if length == 0:
                         say(link=self.number, probe=[offset, max(time.monotonic() - began, 1e-4)])
-                else:
-                    file = files.get(number)
+                    continue
+                file = files.get(number)
+                if hole and file is not None:
+                    file.write(self.number, offset, b'', length)
+                end = offset + (0 if hole else length)
+                while offset < end:
+                    # Over a slow link, each part counts as soon as it has come.
+                    data = self.read(stream, block[:end - offset], 0.2)
                     if file is not None:
-                        file.write(self.number, offset, data, length if hole else 0)
+                        file.write(self.number, offset, data, 0)
+                    offset += len(data)
 
-    def read(self, stream, block, length):
-        view = memoryview(block)[:length]
-        at = 0
-        while at < length:
-            got = stream.recv_into(view[at:])
+    # Fills the block, unless that takes longer than the limit.
+    def read(self, stream, block, limit=None):
+        at, until = 0, limit and time.monotonic() + limit
+        while at < len(block) and not (at > 0 and until and time.monotonic() > until):
+            # Wakes up once for many packets, not for each.
+            if stream.pending() == 0 and waiting(stream) < RECORD:
+                time.sleep(NAP)
+            got = stream.recv_into(block[at:])
             if got == 0:
                 raise OSError(104, 'the link was closed')
             at += got
-        return view
+        return block[:at]
 
     def connect(self, message):
         try:
@@ -421,6 +454,7 @@ class Link:
                 stream.sendall(HEAD.pack(PROBE, sent, 0))
                 continue
             _, file, handle, at = task
+            most = CHUNK
             try:
                 while at < file.size and not self.closed:
                     with file.changed:
@@ -429,15 +463,18 @@ class Link:
                         ready = file.have
                     if self.closed:
                         break
-                    data = os.pread(handle, min(CHUNK, ready - at), at)
+                    data = os.pread(handle, min(most, ready - at), at)
                     if len(data) == 0:
                         raise OSError(5, 'the file has shrunk')
+                    began = time.monotonic()
                     if file.sparse and data.count(0) == len(data):
                         stream.sendall(HEAD.pack(file.number, at, len(data) | 0x80000000))
                     else:
-                        stream.sendall(HEAD.pack(file.number, at, len(data)))
-                        stream.sendall(data)
+                        stream.sendall(HEAD.pack(file.number, at, len(data)) + data)
                     at += len(data)
+                    # Records that a slow link takes within a moment show that it is alive.
+                    took = time.monotonic() - began
+                    most = max(LEAST, most // 2) if took > 0.4 else min(CHUNK, most * 2) if took < 0.1 else most
             finally:
                 os.close(handle)
 

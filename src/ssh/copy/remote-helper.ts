@@ -19,6 +19,8 @@ export type HelperMessage = {
   readonly probe?: readonly [number, number]
   readonly file?: number
   readonly have?: number
+  /** Of the whole file, as it was read back. */
+  readonly sha256?: string
   readonly error?: string
 }
 
@@ -188,6 +190,7 @@ const SHAPES: Readonly<Record<keyof HelperMessage, (value: unknown) => boolean>>
   probe: (value) => Array.isArray(value) && value.length === 2 && isCount(value[0]) && Number(value[1]) > 0,
   file: isCount,
   have: isCount,
+  sha256: isText,
   error: isText,
 }
 

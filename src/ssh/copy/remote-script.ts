@@ -77,8 +77,8 @@ const FUNCTIONS = [
   `U() { TZ=UTC0 touch -d "$2" "$1" 2>/dev/null || TZ=UTC0 touch -t "$3" "$1"; }`,
   // clear PATH: prepares it for a rename. Removes a link to a directory, because mv would move into the directory.
   `clear() { if [ -L "$1" ]; then if [ -d "$1" ]; then rm -f "$1"; fi; elif [ -d "$1" ]; then echo 'Is a directory'; return 1; elif [ -e "$1" ] && [ ! -f "$1" ]; then echo 'Is a device, pipe or socket'; return 1; fi; }`,
-  // F TEMPORARY PATH SHA256 MODE TIME STAMP: verifies a file, sets its time and mode, and renames it.
-  `finish() { h=$($SHA <"$1"); h=\${h%% *}; if [ "$h" != "$3" ]; then echo 'the checksum differs'; return 1; fi; U "$1" "$5" "$6" && chmod "$4" "$1" || return 1; clear "$2" || return 1; mv -f "$1" "$2"; }`,
+  // F TEMPORARY PATH SHA256 MODE TIME STAMP: verifies a file (unless SHA256 is empty), sets its time and mode, and renames it.
+  `finish() { if [ -n "$3" ]; then h=$($SHA <"$1"); if [ "\${h%% *}" != "$3" ]; then echo 'the checksum differs'; return 1; fi; fi; U "$1" "$5" "$6" && chmod "$4" "$1" || return 1; clear "$2" || return 1; mv -f "$1" "$2"; }`,
   `F() { t="$1.$NODE.$$"; shift; if e=$(finish "$t" "$@" 2>&1); then r ok; else rm -f "$t"; r err "$e"; fi; }`,
   // M PATH MODE TIME STAMP
   `M() { if e=$(U "$1" "$3" "$4" 2>&1 && chmod "$2" "$1" 2>&1); then r ok; else r err "$e"; fi; }`,

@@ -78,6 +78,8 @@ export type Sent = {
   readonly resumedBytes: number
   /** Another host sent some of it. */
   readonly isRelayed: boolean
+  /** What the helper read back while the file came; undefined: it did not. */
+  readonly sha256?: string | undefined
 }
 
 /** A part of a file; a hole if it has no chunks. */
@@ -118,13 +120,13 @@ export class FileSender {
         isRelayed ||= relayedTo > have
         have = relayedTo === file.sizeBytes ? relayedTo : relayedTo - (relayedTo % UNIT_BYTES)
       } while (have < file.sizeBytes)
+      return { resumedBytes, isRelayed, sha256: await this.#remote.orLost(Promise.resolve(hop?.verified())) }
     } catch (error) {
       if (error instanceof RemoteRefusal || error instanceof SourceChanged) await this.#remote.call('Z', partial)
       throw error
     } finally {
       hop?.leave()
     }
-    return { resumedBytes, isRelayed }
   }
 
   async #joinRelay(file: CopySource, partial: BytePath, have: number): Promise<RelayHop | undefined> {

@@ -8,6 +8,7 @@ const hop = (name: string, have: number, source?: TestHop): TestHop => ({
   have,
   source,
   isUsable: true,
+  isSlow: false,
   refused: new Set(),
 })
 

@@ -309,7 +309,13 @@ describe('a chain', () => {
 
   it.each([
     [4, []],
-    [5, [{ via: 'detour', host: 'm2', reason: 'm1 is slow' }]],
+    [
+      5,
+      [
+        { via: 'detour', host: 'm2', reason: 'm1 is slow' },
+        { via: 'detour', host: 'm1', from: 'm5', reason: 'm1 is slow' },
+      ],
+    ],
   ])('bypasses a first host that accepts little only after more than 4 s (%s s)', async (seconds, detours) => {
     const cluster = await startChain('chain')
     const feed = async (bytes: number) => {
@@ -331,6 +337,52 @@ describe('a chain', () => {
       await cluster.pass(1000)
     }
     expect(cluster.events).toContainEqual({ via: 'detour', host: 'm3', from: 'm1', reason: 'nothing comes from m2' })
+  })
+
+  it('moves a host whose link becomes slow to the end, and the hosts behind it to its source', async () => {
+    const cluster = await startChain('chain')
+    for (let second = 1; second < 6; second += 1) {
+      cluster.host('m1').step(8 * MIB)
+      cluster.host('m2').receive((1 + second) * MIB)
+      if (cluster.sourceOf('m3') === 'm1')
+        for (const name of ['m3', 'm4', 'm5']) cluster.host(name).receive(8 * second * MIB)
+      await cluster.pass(1000)
+    }
+    expect(HOSTS.map((name) => cluster.sourceOf(name))).toEqual([undefined, 'm5', 'm1', 'm3', 'm4'])
+    expect(cluster.events.filter(({ via }) => via === 'detour')).toEqual([
+      { via: 'detour', host: 'm3', from: 'm1', reason: 'm2 is slow' },
+      { via: 'detour', host: 'm2', from: 'm5', reason: 'm2 is slow' },
+    ])
+  })
+
+  it('takes nothing more from a host behind which two others were slow', async () => {
+    const cluster = await startChain('chain')
+    const have = new Map(HOSTS.map((name) => [name, MIB]))
+    for (let second = 0; second < 8; second += 1) {
+      cluster.host('m1').step(7 * MIB)
+      for (const name of HOSTS) {
+        const source = cluster.sourceOf(name)
+        const most = source === undefined ? SIZE_BYTES : (have.get(source) ?? 0)
+        have.set(name, Math.min(most, (have.get(name) ?? 0) + (source === 'm2' ? MIB : 7 * MIB)))
+        if (source !== undefined) cluster.host(name).receive(have.get(name) ?? 0)
+      }
+      await cluster.pass(1000)
+    }
+    expect(HOSTS.filter((name) => cluster.sourceOf(name) === 'm2')).toEqual([])
+    expect(cluster.events).toContainEqual({ via: 'detour', host: 'm4', from: 'm1', reason: 'm2 is slow' })
+  })
+
+  it('waits longer for a host whose link was slow from the start', async () => {
+    const cluster = new FakeCluster('chain')
+    for (const name of HOSTS) cluster.host(name).helper.bitsPerSecond = 100_000
+    for (const name of HOSTS) cluster.host(name).step(MIB)
+    await cluster.pass(500)
+    for (const host of cluster.hosts.values()) host.step(0)
+    for (let second = 0; second < 6; second += 1) {
+      cluster.host('m1').step(4 * MIB)
+      await cluster.pass(1000)
+    }
+    expect(cluster.events.filter(({ via }) => via === 'detour')).toEqual([])
   })
 
   it('bypasses a host that falls silent before it has acknowledged what this machine sent', async () => {
