@@ -48,7 +48,7 @@ export const packingKeys = keyTable<ConsoleState>()(
     'next-list',
     'Tab',
     'job lists',
-    'Move the keys to the waiting jobs; again: to all jobs with their letters; then back to the hosts.',
+    'Move the keys to the waiting jobs, then to the list of all jobs, then back to the hosts.',
     (state) => isInList(state) || canMark(state),
   ],
   ['by-user', 'u', 'by user', 'Give each user a colour, or each job again.'],
@@ -225,7 +225,7 @@ export class PackingPage implements Page {
     this.#watch.set({ packingList: places[(places.indexOf(packingList) + 1) % places.length] })
   }
 
-  /** The list that has the keys unless given; false: none has them. */
+  /** Scrolls this list; by default, the one that has the keys. False: none has them. */
   #scrollList(rows: number, list = this.#context.state.queue.packingList): boolean {
     if (list === undefined) return false
     const { listOffsets } = this.#context.state.queue
