@@ -1,4 +1,4 @@
-/** A console's own process, whose words `main.ts` has checked: it knows no verb but the console. */
+/** A console's own process. It knows no verb but the console: the process that started it has checked the arguments. */
 import { runVerbs } from './cli/command-line/run-verbs.ts'
 import { CONSOLE } from './cli/console/entry.ts'
 import { type HeldConsole, holdConsole } from './cli/sessions/held-console.ts'

@@ -1,4 +1,4 @@
-/** The composition root: arguments → a console's client or its process, or any other verb. Each is loaded alone. */
+/** The composition root: by the arguments, this process is a console's client, a console or any other verb, and loads only that. */
 import { isatty } from 'node:tty'
 import { CONSOLE_PROCESS } from './cli/sessions/messages.ts'
 import { hasDetached } from './cli/sessions/session-directory.ts'
@@ -7,7 +7,7 @@ import { VERB_NAMES } from './cli/verb-names.ts'
 import { keepCompiledCode } from './compile-cache.ts'
 import { nearestWord } from './inventory/nearest-word.ts'
 
-/** The arguments open a console, and no detached one can have the same hosts. A word like a verb may be a mistyped one. */
+/** The arguments open a console, and no detached one can have the same hosts. A word that resembles a verb may be one with a typing error. */
 function isNewConsole(words: readonly string[]): boolean {
   if (!isatty(0) || !isatty(1)) return false
   const isForVerbs = (word: string) =>
@@ -24,7 +24,7 @@ if (words[0] === CONSOLE_PROCESS) {
   await import('./console-process.ts')
 } else if (isNewConsole(words)) {
   const { env: environment, stdin } = process
-  // First of all: the two processes load their code side by side.
+  // Before anything else, so that both processes load their code at the same time.
   const started = spawnConsole(words, { stdin, environment, workingDirectory: process.cwd() })
   const { followStarted } = await import('./console-client.ts')
   await followStarted(started)

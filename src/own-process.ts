@@ -31,7 +31,7 @@ export function ownProcess(
   tameNodeWarnings(isVerbose ? (line) => process.stderr.write(line) : undefined)
   const interrupted = new AbortController()
   const environment = { ...process.env }
-  // React checks much more while it is developed on; the console that loads it is not.
+  // Otherwise React makes checks for developers, which take time.
   process.env.NODE_ENV ??= 'production'
   for (const signal of signals) process.once(signal, () => interrupted.abort(signal))
   for (const stream of [process.stdout, process.stderr]) keepToAscii(stream, environment)

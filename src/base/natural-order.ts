@@ -2,7 +2,7 @@
 let collator: Intl.Collator | undefined
 
 export function naturalOrder(one: string, other: string): number {
-  // Making it takes some milliseconds, which not every start has to pay.
+  // Making it takes a few milliseconds, so it waits until it is needed.
   collator ??= new Intl.Collator('en', { numeric: true })
   return collator.compare(one, other)
 }

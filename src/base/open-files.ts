@@ -14,7 +14,7 @@ export function openFiles(): OpenFiles | undefined {
   }
 }
 
-/** Node has raised the limit as far as this account may, so that on Linux only root can raise it further. */
+/** Node has already raised the limit as far as this account may. On Linux only root can raise it further. */
 export const raiseFilesCommand = (
   files: number,
   userId = process.getuid?.(),

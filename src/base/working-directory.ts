@@ -1,6 +1,6 @@
 import { MusterError } from './errors.ts'
 
-/** @throws MusterError `usage` if it was removed meanwhile */
+/** @throws MusterError `usage` if it was removed */
 export function workingDirectory(): string {
   try {
     return process.cwd()

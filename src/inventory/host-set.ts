@@ -290,7 +290,7 @@ export type HostSetContext = {
   isHost?(name: string): boolean
 }
 
-/** As people type names in a prompt, and as a shell gives them to `muster m1 m2`: a blank between two of them is a comma. */
+/** Turns blanks between names into commas, so that a prompt takes `m1 m3` as the command line of `muster` does. */
 export const withCommas = (typed: string): string =>
   typed.includes('"') ? typed : typed.trim().replace(/(?<=[\w.\])*?])\s+(?=[\w@(*?[])/g, ',')
 

@@ -30,7 +30,7 @@ export type TargetOptions = {
   readonly stdinNames?: readonly string[]
   /** Without an expression, an inventory without hosts is no mistake. */
   readonly mayBeEmpty?: boolean
-  /** Only the names are wanted: those that no file declares are as good as others. */
+  /** Only the names are wanted, so those that no file declares are accepted, too. */
   readonly isForNames?: boolean
   /** Instead of what the inventory says; a host written as `user@host` or `host:port` keeps its own. */
   readonly login?: Pick<Host, 'user' | 'port'>

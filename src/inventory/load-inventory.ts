@@ -48,7 +48,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
     throw new MusterError(
       'configuration',
       source.file === 'none'
-        ? 'this needs a hosts.yaml, and --hosts is none'
+        ? 'this needs a hosts.yaml, but --hosts is none'
         : `there is no ./${FILE_NAME} and no ${printable(configurationFile(source.env))}`,
       {
         hint: 'Name hosts on the command line (muster m[8-10]), give a file with --hosts, or make one with `muster init` or `muster import`.',
@@ -97,7 +97,7 @@ export async function selectHosts(
 /**
  * Whether a target is unrelated to a hosts.yaml that happens to be in the working directory: none of its names is in it, is a
  * group of it, or looks like a misspelt one of it, and this machine knows each without DNS. So `muster m[8-10]` means the
- * aliases of ssh_config in any directory, and a word that nobody declared is looked up nowhere.
+ * aliases of ssh_config in any directory, and a word that no file declares is not looked up.
  */
 function outsideTarget(
   inventory: Inventory,

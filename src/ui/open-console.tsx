@@ -66,7 +66,7 @@ export type OpenConsoleOptions = Pick<
   Pick<ConsoleOptions, 'cluster' | 'hosts' | 'groups' | 'preferences'> &
   Pick<PagePorts, 'ownMachine'> &
   ConsoleTerminal & {
-    /** How the hosts are reached, which is found out while they are already shown. */
+    /** How the hosts are reached. Their panes are shown before this is known. */
     readonly endpoints: Promise<readonly Endpoint[]>
     /** Read again when it has changed. @throws MusterError while it is wrong */
     readonly preferencesFile?: { readonly path: string; read(): Preferences }
@@ -282,7 +282,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   })
   if (opened) owned.own(opened)
   drawScene()
-  // The timer of the first frame is before this one.
+  // Let the timer of the first frame run.
   await sleep(clock, 0)
   options.endpoints
     .then((endpoints) => {
@@ -290,7 +290,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       isConnecting = true
     })
     .catch(done.reject)
-  // Servers answer the first connections, or ssh the questions about hosts, while Ink is loaded.
+  // While Ink loads, servers answer the first connections, or `ssh -G` runs.
   await sleep(clock, 0)
   const { drawChrome } = await import('./components/draw-chrome.tsx')
   ink = owned.own(

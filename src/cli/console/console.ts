@@ -75,7 +75,7 @@ Examples:
     const { inventory } = declared
     requireTerminal(context)
     const endpoints = declared.reach(hosts)
-    // Whoever waits for it reports it.
+    // The console reports the error when it awaits them.
     endpoints.catch(() => {})
     const { runConsole } = await import('./run-console.ts')
     const { file } = inventory

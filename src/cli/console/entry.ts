@@ -1,4 +1,4 @@
-/** What `muster` does without a verb; by itself, so that a console's process loads no other verb. */
+/** What `muster` does without a verb. In a file of its own, so that a console's process loads no other verb. */
 import type { Verb } from '../command-line/verb.ts'
 
 export const CONSOLE: Verb = {

@@ -102,7 +102,7 @@ export class LivePreferences {
 /** Returns the exit code: 0, or 130 when a signal ended the console. */
 export async function runConsole(context: CliContext, request: ConsoleRequest): Promise<number> {
   const { environment, signal } = context
-  // How ssh reaches them is not known yet: one that needs the system's ssh counts as one that does not.
+  // Which hosts need the system's ssh is not known yet, so none counts as one.
   requireRoomFor(request.hosts.map(({ transport = 'ssh2' }) => ({ transport })))
   const settings = new LivePreferences(() => ({ ...loadPreferences(environment), ...request.preferences }))
   const { held } = context

@@ -142,7 +142,7 @@ function hostEvent(endpoint: Endpoint, groups: readonly string[], check: HostChe
   }
 }
 
-/** The table is longer than the screen, and what matters is not at its end. */
+/** The failures again, after a table that is longer than the screen. */
 function formatFailures(endpoints: readonly Endpoint[], checks: ReadonlyMap<string, HostCheck>): string {
   const failures = endpoints.flatMap(({ host, address }) => {
     const check = checks.get(host)

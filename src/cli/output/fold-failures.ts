@@ -4,7 +4,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 
 export type HostFailure = { readonly host: string; readonly address: string; readonly reason: string }
 
-/** Where a reason is shared by several hosts, HOST stands for the name and the address of each. In the order of the first host. */
+/** In the order of each reason's first host. In a reason of several hosts, HOST stands for their names and addresses. */
 export function foldFailures(failures: Iterable<HostFailure>): string {
   const groups = new Map<string, HostFailure[]>()
   for (const failure of failures) getOrMake(groups, withoutNames(failure), () => []).push(failure)

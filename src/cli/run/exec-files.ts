@@ -27,7 +27,7 @@ const MAX_STDIN_BYTES = 256 * 2 ** 20
 /** @throws MusterError `usage` when it cannot be read. */
 export async function execFile(path: string, option: string): Promise<ExecFile & { readonly head: string }> {
   try {
-    // Otherwise a pipe that nothing writes into would be waited for, and not even Ctrl-C would end it.
+    // Otherwise opening a pipe that nothing writes into would block, and not even Ctrl-C would end that.
     await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const stat = await file.stat()
     if (!stat.isFile()) throw new MusterError('usage', `${option} ${printable(path)} is not a regular file`)

@@ -121,7 +121,7 @@ function foldReport(
 ): RunReport {
   const { screen, store, addressOf, isDiff, order } = options
   const ended = new Map<string, RunOutcome>()
-  /** Of this batch: hosts without output of a command. */
+  /** Hosts of this batch that could not be reached. */
   const away: HostFailure[] = []
   /** Of batches that are over. */
   const written = new Set<string>()

@@ -72,7 +72,7 @@ export function holdConsole(
   let keepChoice: boolean | undefined
   let server: Server | undefined
   let claim: Claim | undefined
-  /** While it gets its socket. */
+  /** Set while the socket is being made. */
   let listening: Promise<void> | undefined
   let hasLeft = false
   let farewell = ''
@@ -261,7 +261,7 @@ export function holdConsole(
     },
     detach(cause) {
       if (listening !== undefined) {
-        // Typed within the first moments: it need not be typed again.
+        // Asked for in the first moments: detach as soon as there is a socket.
         void listening.then(() => {
           const reason = console && detachment.detach(cause)
           if (reason !== undefined) console?.notice(`cannot detach: ${reason}`)

@@ -4,7 +4,7 @@ import { readlinkSync, statSync } from 'node:fs'
 import { ownCommand } from '../command-line/own-command.ts'
 import { CONSOLE_PROCESS, fileIdentity, identityOf } from './messages.ts'
 
-/** `ended`: how, once it has. */
+/** `ended` says how the process ended, once it has. */
 export type StartedConsole = { readonly child: ChildProcess; readonly ended: Promise<string> }
 
 type Surroundings = {
@@ -13,7 +13,7 @@ type Surroundings = {
   readonly workingDirectory: string
 }
 
-/** On the terminal of this process. */
+/** Starts it on the terminal of this process. */
 export function spawnConsole(
   args: readonly string[],
   { stdin, environment, workingDirectory }: Surroundings,
@@ -40,7 +40,7 @@ export function waitForForeground(stdin: unknown): void {
   terminal.setRawMode?.(false)
 }
 
-/** Of stdin; undefined: it has no name here, as in some containers. */
+/** The path of the terminal that is stdin; undefined: it has none here, as in some containers. */
 export function terminalPath(): string | undefined {
   // Starting `tty` takes longer.
   const shown = shownPath()

@@ -1,9 +1,9 @@
 /**
  * A policy that scores hosts with whole numbers and takes the highest; of equals, the lowest host number. Scores are cached by
  * kind of request and renewed only for hosts that changed, so a scorer must be a pure function of shape and host state. Acceptable
- * GPU models may only decide whether a host fits: shapes that differ in nothing else share scores. Where less CPU or memory never
- * scores lower, shapes that differ in these share the scores of the least of them as a bound, and the few hosts whose bound is the
- * highest are scored exactly.
+ * GPU models may only decide whether a host fits: shapes that differ in nothing else share scores. If a request for less CPU or
+ * memory never scores lower, shapes that differ only in these share the scores of the smallest one as upper bounds, and only the
+ * few hosts with the highest bounds are scored exactly.
  */
 import type { Cluster, Spot } from '../model/cluster.ts'
 import { fitsBesidesDevices, tightestDevices } from '../model/fits.ts'
@@ -34,7 +34,7 @@ type Search = {
   readonly groups: readonly number[]
   /** Into `SHARED`. */
   readonly level: number
-  /** Hosts scored in vain, beyond what each search may take. */
+  /** The sum of hosts that were scored exactly beyond `FREE_SCORES` in a search. */
   excess: number
 }
 
@@ -57,7 +57,7 @@ type Best = { host: number; score: number; scoredHosts: number }
 /** One more preference outweighs any score. */
 const PREFERENCE = 2 ** 22
 
-/** Less than that of any host that fits, whatever its group's bonus. */
+/** Lower than the score of any host that fits, whatever its group's bonus. */
 const LEAST_SCORE = -(2 ** 30)
 
 /** How many kinds keep their scores; the least recently used goes first. */
@@ -211,7 +211,7 @@ function mayBeat(best: Best, score: number, host: number): boolean {
 }
 
 /**
- * The scores of one kind of shapes on all hosts: those of the least of them, which bound the others. Each group of hosts with the
+ * The scores of the smallest shape of a kind on all hosts, which are upper bounds for its other shapes. Each group of hosts with the
  * same GPU models has a tournament tree whose root is its best host, so a change of a host costs the height of a tree.
  */
 class ScoreIndex {

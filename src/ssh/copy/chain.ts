@@ -128,7 +128,7 @@ export type Hop = {
   readonly source: Hop | undefined
   /** It can pass the file on. */
   readonly isUsable: boolean
-  /** A link to it or from it is slow: nobody takes the file from it. */
+  /** A link to it or from it is slow: other hosts are preferred as sources. */
   readonly isSlow: boolean
   /** Hosts from which it could not take the file, or not fast enough. */
   readonly refused: ReadonlySet<Hop>
@@ -154,7 +154,7 @@ export function pickSource<T extends Hop>(hop: T, hops: readonly T[]): T | undef
   return above ?? others.find(({ isSlow }) => !isSlow) ?? others[0]
 }
 
-/** The end of the chain, for a slow host: the last of the others. */
+/** The last of the other hosts in the chain, as the source of a slow one. */
 export function pickEnd<T extends Hop>(hop: T, hops: readonly T[]): T | undefined {
   const depth = (each: Hop): number => (each.source === undefined ? 0 : 1 + depth(each.source))
   const usable = hops.filter((each) => each !== hop && each.isUsable && !each.isSlow && !isBelow(each, hop))
@@ -173,9 +173,9 @@ const WORTH_MS = 4_000
 const GAIN = 1.3
 const WATCH_MS = 1_000
 const STALL_MS = 3_000
-/** A host that has read back less by then is asked for the checksum of the whole file. */
+/** If a host's helper has reported no checksum by then, its shell reads the whole file. */
 const VERIFY_MS = 5_000
-/** Links are compared if so much of the file is behind. */
+/** A link counts as slow only if its receiver is further behind than this. */
 const LAG_BYTES = 2 * 1024 * 1024
 const CLOSE_BYTES = 4 * 1024 * 1024
 const TRIES = 3
@@ -184,10 +184,10 @@ const UNDECIDED_BYTES = 768 * 1024
 const LINKING_BYTES = 64 * 1024
 const SLOW_SHARE = 0.3
 const SLOW_SECONDS = 5
-/** A link is slow if it brings less than half of what its source gets, for so long. */
+/** A link is slow if it brings less than this part of what its source gets, for so long. */
 const LINK_SHARE = 0.5
 const SLOW_LINK_SECONDS = 2
-/** What a link has to bring now and then to be alive, at the rate that was measured. */
+/** A link is given the time that this much takes at its measured rate, beyond `STALL_MS`, before it counts as still. */
 const SIGN_BYTES = 64 * 1024
 
 class Relay {
@@ -320,7 +320,7 @@ class Relay {
 
   /**
    * The link is slow because of one of its ends. The first time it counts as the receiver's fault: the hosts behind it take the
-   * file from the source, and it takes it from the end of the chain. If another one is slow behind the same source, that is the cause.
+   * file from the source, and it takes it from the end of the chain. If a second host is slow behind the same source, the source is.
    */
   async #moveToEnd(source: RelayHop, hop: RelayHop): Promise<void> {
     if (hop.isMoving || source.isSlow) return
@@ -431,7 +431,7 @@ class Relay {
     }
   }
 
-  /** The present source goes on until the link to the next one stands. */
+  /** The present source is used until the link to the next one is up. */
   async #takeFromEnd(hop: RelayHop, reason: string): Promise<void> {
     const source = pickEnd(hop, this.#active)
     if (source === undefined || source === hop.source) return
@@ -500,7 +500,7 @@ export class RelayHop implements Hop {
   movedAtMs: number
   watchedBytes: number
   rate = 0
-  /** The highest of them. */
+  /** The highest rate so far. */
   bestRate = 0
   isSlow = false
   /** Hosts that got the file from this one over a slow link. */
@@ -579,7 +579,7 @@ export class RelayHop implements Hop {
     this.#relay.chain.handleChange()
   }
 
-  /** The checksum of what its helper has read back; undefined: its helper cannot say, or not soon. */
+  /** The checksum of what its helper has read back; undefined: the helper has reported none in time. */
   verified(): Promise<string | undefined> {
     this.#relay.chain.after(VERIFY_MS, () => this.#verified.resolve(undefined))
     return this.#verified.promise

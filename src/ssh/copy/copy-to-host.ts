@@ -265,7 +265,7 @@ export class HostCopy {
       const { resumedBytes, isRelayed } = sent
       const sha256 = await reader.digest(file)
       const finish = (sha: string) => this.#remote.call('F', partial, path, sha, octal(this.#modeOf(file)), ...times)
-      // Not read again if the helper has read the same.
+      // The shell need not read the file again if the helper's checksum is right.
       await finish(sent.sha256 === sha256 ? '' : sha256).catch(async (error: unknown) => {
         // Another host relayed something else: send it from this machine.
         if (!isRelayed || !(error instanceof RemoteRefusal) || !/checksum/.test(error.message)) throw error

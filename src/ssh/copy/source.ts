@@ -83,7 +83,7 @@ export type SourceTree = {
   readonly problems: readonly { readonly path: string; readonly reason: string }[]
 }
 
-/** Entries that are looked at in a row, while this program does nothing else: a promise for each takes ten times as long. */
+/** So many entries are looked at synchronously in a row: with a promise for each, it takes ten times as long. */
 const SEEN_AT_ONCE = 64
 
 /** Follows a source that is itself a symbolic link, as cp does; links below it stay links. */

@@ -139,7 +139,7 @@ const refused = (reason: string, hint: string): HostKeyVerdict => ({ ok: false, 
 /** The commands that add a host's key where nobody can be asked. ssh-keyscan knows neither jump hosts nor aliases. */
 export function howToAdd(endpoint: Endpoint, keyType?: string): string {
   const { host, address, port, knownHostsFiles, jump, proxyCommand, hostKeyAlias, hashKnownHosts } = endpoint
-  // A host that was named by its address was perhaps named with a port, which its name leaves out.
+  // A host that was named by its address has a name without the port.
   const target = host === address && port !== 22 ? formatHostSpec({ host, port }) : host
   const review = `\`muster hosts ${shellQuote(printable(target))} --check\` in a terminal asks about it`
   const [file] = knownHostsFiles

@@ -71,10 +71,10 @@ function describeNameError(error: unknown): string {
   return describeSocketError(error).reason
 }
 
-/** All sockets read into it; else Node makes 64 KB for each read, also for an echo. */
+/** All sockets read into it. Otherwise Node allocates 64 KB for each read, even of an echo. */
 const received = Buffer.allocUnsafeSlow(64 * 1024)
 
-/** Past the socket's queue of read bytes. What comes before somebody listens stays in the kernel: `resume` starts reading. */
+/** Its bytes bypass the stream's queue. Until something listens and calls `resume`, they stay in the kernel. */
 function open(host: string, port: number): Socket {
   const socket: Socket = connect({
     host,
@@ -154,7 +154,7 @@ const systemNameSources: NameSources = {
 /** `dns.lookup` blocks one of four threads for up to half a minute a name: only what /etc/hosts and the name servers lack goes there. */
 export function createNameResolver(sources: NameSources = systemNameSources): NameResolver {
   const running = new Map<string, Promise<readonly string[]>>()
-  /** Hosts that are connected at the same time share one reading: the file may list all of them. */
+  /** Hosts that are connected at the same time share one reading of the file, which may be long. */
   let reading: Promise<HostsTable> | undefined
   let known: { readonly text: string; readonly table: HostsTable } = { text: '', table: new Map() }
 

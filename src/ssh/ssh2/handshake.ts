@@ -136,7 +136,7 @@ type HandshakeOptions<T> = Attempt & {
   readonly stream: Duplex
   readonly context: ConnectContext
   readonly clock: Clock
-  /** How many handshakes run at once. */
+  /** Limits how many handshakes run at once. */
   readonly gate: ConnectGate
   readonly identities: IdentityFiles
   /** Takes the client over in the moment in which it is ready, so that no event is missed. */

@@ -54,7 +54,7 @@ type Inside = {
   readonly _protocol: Protocol
   readonly _remoteVer?: string
   readonly _chanMgr: Channels
-  /** Starts counting keep-alives anew. */
+  /** Forgets the keep-alives that were not answered. */
   _resetKA(): void
 }
 

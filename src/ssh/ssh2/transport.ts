@@ -32,8 +32,8 @@ const EARLY_RETRIES = 4
 const EARLY_RETRY_MS = 250
 
 /**
- * Handshakes at once: each takes this process some milliseconds of computing, so that those of a thousand hosts together would run
- * into the time limits.
+ * At most so many handshakes run at once. Each takes a few milliseconds of CPU time, so a thousand together would exceed their
+ * time limits.
  */
 const HANDSHAKES = 128
 

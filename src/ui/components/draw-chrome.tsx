@@ -1,18 +1,18 @@
-/** Draws the chrome with Ink, which takes as long to load as the rest of the console: the panes are shown before. */
+/** Draws the chrome with Ink. It takes as long to load as the rest of the console, so the panes are shown first. */
 import chalk from 'chalk'
 import { render } from 'ink'
 import type { Keymap } from '../keys/registry.ts'
 import { createVirtualStdin } from '../tty/virtual-terminal.ts'
 import { Chrome, type ChromeProps } from './chrome.tsx'
 
-/** `draw`: again, with other keys. */
+/** `draw` draws it again, with the present keys. */
 export type ChromeDrawing = Disposable & { draw(): void }
 
 type DrawChromeOptions = Pick<ChromeProps, 'source' | 'onFault'> & {
   /** A virtual terminal. */
   readonly stdout: NodeJS.WriteStream
   keymap(): Keymap
-  /** It cannot be drawn any more. */
+  /** Called when it can no longer be drawn. */
   onEnd(error: unknown): void
 }
 

@@ -1,4 +1,4 @@
-/** The state that the chrome draws: at once after a key, otherwise at most ten times a second, and in a twentieth of the time. */
+/** The state that the chrome draws: at once after a key, otherwise at most ten times a second and for a twentieth of the time. */
 import type { Clock } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
@@ -6,7 +6,7 @@ import type { ConsoleState } from '../state/console-state.ts'
 import type { ConsoleApp } from './console-app.ts'
 
 const EVERY_MS = 100
-/** While many hosts connect, everything changes all the time, and drawing it would delay them. */
+/** While many hosts connect, the state changes all the time, and drawing each change would delay them. */
 const SHARE = 1 / 20
 const LONGEST_MS = 500
 

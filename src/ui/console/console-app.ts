@@ -320,7 +320,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.store.update(patch(before))
     const state = this.state
     if (state === before) return
-    // A notice of one tab says nothing about the next one, or about a dialog; an error is to be read.
+    // A notice of one tab says nothing about the next tab or a dialog. An error stays, so that it is read.
     const opensDialog = state.mode.kind === 'dialog' && before.mode.kind !== 'dialog' && state.notice?.tone !== 'error'
     if ((state.tab !== before.tab || opensDialog) && state.notice === before.notice)
       this.store.update({ notice: undefined })
@@ -360,7 +360,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.change(({ mode, panel, tab: before }) => ({
       tab,
       mode: mode.kind === 'filter' ? TYPING : mode,
-      // Asked for again, it is the shells, not a panel that covers them.
+      // Asking for the shells while they are shown takes the keys from the panel beside them.
       ...(tab === 'shells' && before === tab && panel ? { panel: { ...panel, hasKeys: false } } : {}),
     }))
     this.page?.open()
@@ -544,7 +544,7 @@ export class ConsoleApp implements PageContext, Disposable {
     if (dialog) this.change(() => ({ mode: { kind: 'dialog', dialog: dialog.view({ columns, rows }) } }))
   }
 
-  /** Connects the first hosts, except those that were closed while it was found out how they are reached. */
+  /** Connects the first hosts, once it is known how they are reached. Some may have been closed since. */
   connectFirst(endpoints: readonly Endpoint[]): void {
     const open = endpoints.filter(({ host }) => this.state.hosts.has(host))
     const found = new Map(open.map((endpoint) => [endpoint.host, endpoint]))
@@ -713,7 +713,7 @@ export class ConsoleApp implements PageContext, Disposable {
     }
   }
 
-  /** Ticks once a second, only while something on the screen counts down, which that of `changed` may have begun to do. */
+  /** Ticks once a second, only while something on the screen counts down. `changed`: only this host can have begun to. */
   #runClock(changed?: string): void {
     if (this.#clockTimer) return
     const nowMs = this.clock.now()

@@ -306,7 +306,7 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
   }
 }
 
-/** The way to type into hosts that differ or into one host for a moment, or back from there. */
+/** How to type only into hosts that differ or into one host for a moment, or how to go back. */
 function narrowHint(state: ConsoleState, keymap: Keymap): Hints {
   const [key] = keysOf(keymap, 'receive-different')
   const label = `${state.leaderLabel} ${key}`

@@ -20,7 +20,7 @@ export type HostViewsOptions = {
   onBell(host: string): void
 }
 
-/** `screen`: undefined until the host has something to show on it, as making hundreds takes longer than drawing their frames. */
+/** `screen`: undefined until the host has something to show, because making hundreds takes longer than drawing their frames. */
 type View = { screen: Screen | undefined; size: { columns: number; rows: number } }
 
 /** A screen before its pane has a size. */

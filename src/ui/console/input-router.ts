@@ -51,7 +51,7 @@ export const CHOOSING: ReadonlySet<ActionId> = new Set([
   'page-previous',
 ])
 
-/** What follows a key sooner than this belongs to the same word. */
+/** A key that follows another one sooner than this belongs to the same word. */
 const WORD_MS = 500
 
 const PANE_STEP = { columns: 8, rows: 2 }
@@ -137,7 +137,7 @@ export class InputRouter {
   /** Pass-through keys of one read of the terminal, sent together. */
   #typed: Uint8Array[] = []
   #gridTimer: Disposable | undefined
-  /** When the latest key of a word was typed that began where no host gets keys. */
+  /** When a word that began on a tab got its latest key. */
   #wordMs: number | undefined
 
   constructor(app: ConsoleApp) {
@@ -190,7 +190,7 @@ export class InputRouter {
     if (isOnPage && keysElsewhere(app.state) === undefined) this.#wordMs = app.clock.now()
   }
 
-  /** It goes on with a word that was begun where no host gets keys. */
+  /** The key continues a word that began on a tab. */
   #isRestOfWord({ key }: KeyEvent): boolean {
     if (this.#wordMs === undefined) return false
     const nowMs = this.#app.clock.now()

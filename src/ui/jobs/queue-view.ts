@@ -85,7 +85,7 @@ export type QueueView = {
   readonly packingOffset: number
   /** The selected block of the Packing tab; undefined: the first one. */
   readonly spot?: BlockSpot | undefined
-  /** The list of the Packing tab that has its keys; undefined: the picture has them. */
+  /** The list of the Packing tab that has the keys; undefined: the picture has them. */
   readonly packingList?: PackingList | undefined
   /** Rows of each list scrolled out above. */
   readonly listOffsets: ListOffsets
@@ -93,7 +93,7 @@ export type QueueView = {
   readonly isByUser?: boolean
 }
 
-/** Beside the picture of the Packing tab: the jobs that wait, and all that have a letter. */
+/** The lists beside the picture of the Packing tab: waiting jobs, and all jobs with a letter. */
 export type PackingList = 'waiting' | 'jobs'
 
 export type ListOffsets = Readonly<Record<PackingList, number>>

@@ -124,13 +124,13 @@ function readingRows(state: PictureState, context: ReadingContext, run: MeshRun 
   ]
 }
 
-/** With what it is compared; two results may have no link in common. */
+/** Says so if the two results have no link in common. */
 function comparisonWords(picture: MeshPicture, nowMs: number): string {
   const { before, report } = picture
   const words = `compared with ${timeText(before?.timeMs ?? nowMs, nowMs)}`
   return report.links.some((link) => changeOf(picture, link) !== undefined)
     ? words
-    : `${words}: no link was measured in both, so nothing can be compared`
+    : `${words}: no link was measured in both`
 }
 
 const BAR_COLUMNS = 40

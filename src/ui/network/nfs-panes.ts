@@ -25,7 +25,7 @@ export function nfsPanes(run: LiveRun<NfsRecord>, { rect, theme, chart }: PaneCo
     ...conclusionRows(run, columns, theme),
     ...(isMeasuring ? [[{ text: ` ${phaseOf(record)}`, style: mutedStyle(theme) }]] : []),
   ]
-  // Without a value, the words say why.
+  // Without values there is nothing to chart, and the text says why.
   const isEmpty = !isMeasuring && [writes, reads, smallFiles].every(({ length }) => length === 0)
   const [top, charts] = splitRows(rect, isEmpty ? rect.height : Math.min(words.length + 2, rect.height))
   const isWide = rect.width >= BESIDE_COLUMNS

@@ -12,7 +12,7 @@ import type { PageContext } from '../state/console-state.ts'
 import type { MeshPicture } from './mesh-picture.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
 
-/** `name`: of the file, unless another is typed. `rows`: what the lines of the CSV are, such as `12 links`. */
+/** `name`: the file, unless another name is typed. `rows`: what the lines of the CSV are, such as `12 links`. */
 type Exported = { svg(): string; csv(): string; readonly name: string; readonly rows: string }
 
 const nameOf = (kind: string, timeMs: number): string =>
@@ -67,7 +67,7 @@ export function openExport(context: PageContext, port: Pick<NetTestsPort, 'save'
       label: 'File:',
       submitTitle: 'write',
       fallback: result.name,
-      help: [{ text: 'Enter alone writes that picture; a name with .csv writes a table.', tone: 'muted' }],
+      help: [{ text: 'Enter accepts this name. A name with .svg writes a picture, with .csv a table.', tone: 'muted' }],
       check: (path) =>
         /\.(svg|csv)$/i.test(path.trim())
           ? { preview: [{ text: isCsv(path) ? `${result.rows} as CSV` : 'a picture as SVG', tone: 'ok' }] }

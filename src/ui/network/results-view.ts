@@ -150,7 +150,7 @@ export class ResultsView implements NetworkView {
     const reading = this.#reading
     this.#rows = []
     const paths = this.#port.keptResults()
-    // After a measurement, its result is the one to look at.
+    // After a measurement, select its result.
     const { rows } = this.#context.state.network.results
     if (paths[0] !== rows[0]?.path) this.#change({ selected: paths[0] })
     for (const path of paths) {

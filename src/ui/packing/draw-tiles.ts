@@ -289,7 +289,7 @@ export function pastBadge(pasts: ReadonlySet<Past>, columns: number, theme: Them
   return words.length > 0 && rowWidth(row) <= columns - 14 ? row : []
 }
 
-/** The same in rows. */
+/** The same, wrapped. */
 export function pastWords(pasts: ReadonlySet<Past>, columns: number, theme: Theme): readonly Row[] {
   const rows: Span[][] = []
   for (const word of pastWordsOf(pasts, theme)) {

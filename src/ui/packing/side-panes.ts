@@ -105,10 +105,10 @@ export function legendRows(
   return row.length > 0 ? [...rows, row] : rows
 }
 
-/** Of a run of jobs; a longer one has its first and its last letter. */
+/** Of a run with more jobs, only the first and the last letter are shown. */
 const MOST_LETTERS = 8
 
-/** Jobs that follow one another, with the same name and user: an array has one entry. */
+/** Consecutive jobs with the same name and user form a run, so that an array has one entry. */
 function runsOf(cards: readonly HeldCard[]): readonly (readonly HeldCard[])[] {
   const runs: HeldCard[][] = []
   for (const card of cards) {

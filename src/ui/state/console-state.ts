@@ -170,7 +170,7 @@ export function isLive(host: HostState): boolean {
   return host.session.kind === 'ready' && host.shell.kind === 'open'
 }
 
-/** A host that is tried again stays in trouble until it is up. */
+/** A host that is being connected again stays in trouble until it is up. */
 export function isTrouble({ session, shell }: HostState): boolean {
   const { kind } = session
   const isTriedAgain = kind !== 'ready' && 'attempt' in session && session.attempt > 1

@@ -28,11 +28,11 @@ const WEIGHTS = {
   scarcity: 2,
 }
 const MAX_TENSION = 2
-/** Where the mix asks for this part more CPU than there is, what lacks CPU counts this many times; for less, in proportion. */
+/** If the mix asks for more CPU than there is by this part, a shortage counts this many times; below that, in proportion. */
 const CPU_SCARCITY = { excess: 0.14, times: 7 }
 /** This much potential makes a difference of one in the score. */
 const GRAIN_MILLI = 20
-/** A learned mix is used anew whenever it has grown by a quarter. */
+/** A learned mix is read again whenever it has grown by a quarter. */
 const GROWTH = 1.25
 /** More than anything else in a score, except the scarcity of a model. */
 const CLEARING = 200
@@ -234,7 +234,7 @@ function grains(milli: number): number {
   return Math.floor(milli / GRAIN_MILLI + 0.5)
 }
 
-/** The CPU that is requested by the time that all GPUs are, as a part of all CPU. Above 1, CPU runs out first. */
+/** How much CPU is requested by the time that all GPUs are, as a part of all CPU. Above 1, CPU runs out first. */
 function cpuDemand(cluster: Cluster, mix: WorkloadMix): number {
   let cpuMilli = 0
   let gpuMilli = 0
