@@ -10,7 +10,7 @@ if (major < 22 || (major === 22 && minor < 13)) {
 } else {
   void import('../dist/compile-cache.js').then(({ keepCompiledCode }) => {
     keepCompiledCode()
-    // Options that the verbs share may come first; a file that is named run is no verb.
+    // Shared options with a value may come before the verb. A value such as `--hosts run` is not the verb.
     let at = 2
     while (/^--(hosts|exclude|fan-out|connect-timeout|persist|timeout)$/.test(process.argv[at])) at += 2
     return process.argv[at] === 'run' ? import('../dist/run.js') : import('../dist/main.js')

@@ -38,7 +38,7 @@ const WITHOUT_HTTP_AGENTS: Plugin = {
   },
 }
 
-/** Its tables of emoji take longer to make than the console's first screen, whose text needs none. */
+/** The package string-width makes its tables of emoji only when a text needs them: that takes longer than the console's first screen. */
 const LATE_WIDTHS: Plugin = {
   name: 'late-widths',
   setup(at) {
@@ -75,7 +75,7 @@ const NAMED_WIDGETS: Plugin = {
 
 const PLUGINS = [WITHOUT_HTTP_AGENTS, LATE_WIDTHS, NAMED_WIDGETS]
 
-/** What `main.ts` loads, by the arguments. */
+/** `main.ts` loads one of these files, or the whole program. */
 const PROCESSES = ['console-client.ts', 'console-process.ts']
 const PROCESSES_APART: Plugin = {
   name: 'processes-apart',
@@ -86,7 +86,7 @@ const PROCESSES_APART: Plugin = {
   },
 }
 
-/** In one file, imports of other files are carried out at the start, whatever needs them: these load much, and are seldom needed. */
+/** A bundled file loads everything that it imports at the start. These modules are large and seldom needed, so they are loaded on first use. */
 const LATE: Plugin = {
   name: 'late',
   setup(at) {
@@ -135,7 +135,7 @@ export async function bundle(root: string, directory: string, entries: readonly 
     entryPoints: ['whole-program.ts', ...entries].map(sourceOf),
     splitting: true,
   })
-  // Finding and reading a hundred files takes longer than a short command and a start of the console: what they need is one file.
+  // Finding and reading a hundred files takes longer than a short command or the start of the console, so each of these is one file.
   const single = await build({
     ...options,
     entryPoints: ['compile-cache.ts', 'main.ts', 'run.ts', ...PROCESSES].map(sourceOf),

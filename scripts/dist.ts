@@ -97,7 +97,7 @@ async function unpackWithNode(tarball: string, scratch: string): Promise<string>
   copyFileSync(license, join(place, 'lib', 'node-LICENSE'))
   for (const each of ['README.md', 'LICENSE']) copyFileSync(join(ROOT, each), join(place, each))
   writeFileSync(join(place, 'bin', 'muster'), launcher(), { mode: 0o755 })
-  // Where man looks for pages of the programs in `bin`, if that is in PATH.
+  // If `bin` is in PATH, man looks for pages here.
   mkdirSync(join(place, 'share', 'man'), { recursive: true })
   symlinkSync('../../lib/muster/dist/man', join(place, 'share', 'man', 'man1'))
   await letAllRead(place)

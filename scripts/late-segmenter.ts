@@ -1,12 +1,12 @@
 /**
- * Takes the place of `Intl.Segmenter` in the installed program: six packages make one while they are loaded, which takes longer
- * than drawing the console's first screen, whose text needs none.
+ * Replaces `Intl.Segmenter` in the installed program, and makes one only when a text needs it. Six packages make one while they
+ * are loaded, which takes longer than drawing the console's first screen.
  */
 import { NARROW } from '../src/base/narrow-text.ts'
 
 let made: Intl.Segmenter | undefined
 
-/** Splits into graphemes, whatever it was made for: no package asks for anything else. */
+/** Always splits into graphemes: no package asks for anything else. */
 export class LateSegmenter {
   segment(text: string): Iterable<Pick<Intl.SegmentData, 'segment' | 'index'>> {
     if (NARROW.test(text)) return Array.from(text, (segment, index) => ({ segment, index }))

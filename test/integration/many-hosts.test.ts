@@ -1,4 +1,4 @@
-/** Many hosts behind SSH, and some that are down: what a person sees, and what each command says of which host. */
+/** Many hosts behind SSH, some of them down: what a person sees, and what each command says about which host. */
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { waitUntil } from '../support/wait-until.ts'
 
 const COUNT = 150
 
-describe.skipIf(!requirement('ssh'))('muster with 150 hosts', () => {
+describe.skipIf(!requirement('ssh'))('150 hosts', () => {
   let embedded: EmbeddedHosts
   let inventory: EmbeddedInventory
 
@@ -39,7 +39,7 @@ describe.skipIf(!requirement('ssh'))('muster with 150 hosts', () => {
   const DOWN =
     'unreachable: cannot connect to \\S+@HOST:1: connection refused\\. Check the port, and that sshd runs there\\.'
 
-  it('run a command on all of them at once, and folds the failures like the output', async () => {
+  it('run a command at once, and their failures are folded like their output', async () => {
     const { code, stdout, stderr } = await muster('--fan-out', '180', 'run', 'all', '--fold', '--', 'echo same')
     expect(stdout).toBe('---------------\nm[1-150] (150)\n---------------\nsame\n')
     expect(stderr).toMatch(
@@ -66,7 +66,7 @@ describe.skipIf(!requirement('ssh'))('muster with 150 hosts', () => {
     expect(new Set(files)).toEqual(new Set(['one line\n']))
   })
 
-  it('are shown on pages and in one pane where they are equal, and come back when all connections were cut', async () => {
+  it('are shown on pages, in one pane where they are equal, and come back after all connections were cut', async () => {
     const options = { args: ['--hosts', inventory.file, 'all'], environment: inventory.environment }
     await using console = await openConsole({ ...options, size: [120, 40] })
     await console.expectHeader(/150\/180 up/)

@@ -38,7 +38,7 @@ export function startOnTerminal([file = '', ...args]: readonly string[], environ
     type: (line: string) => pty.write(Buffer.from(line)),
     shows: (pattern: RegExp, timeoutMs?: number) =>
       waitUntil(() => pattern.test(text), `${pattern} in ${text}`, timeoutMs),
-    /** As `shows`, on the emulated screen: programs draw the pieces of a line in any order. */
+    /** As `shows`, but on the emulated screen: programs draw the pieces of a line in any order. */
     draws: (pattern: RegExp) =>
       waitUntil(
         () => screen.isDrawn && pattern.test(screen.lines().join('\n')),

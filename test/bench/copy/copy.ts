@@ -92,7 +92,7 @@ async function measureLarge(lab: Lab, main: string, options: CopyBenchOptions): 
   for (let round = 0; round < rounds; round += 1) {
     for (const contender of contenders) {
       await timed(lab, contender, 'm1', 'big', times.one, options)
-      // To all hosts through one uplink: that takes as long as the arithmetic says, whoever does it.
+      // To all hosts through one uplink: that takes as long as the arithmetic says, with any program.
       if (round > 0 && contender.name !== 'muster') continue
       said.push(...(await timed(lab, contender, 'all', 'big', times.all, options)))
     }

@@ -34,13 +34,13 @@ export async function enterNamespace(): Promise<number | undefined> {
 export interface Hosts extends AsyncDisposable {
   /** node001, node002, … */
   readonly names: readonly string[]
-  /** The processes that listen; those that serve a connection are below them. */
+  /** The processes that listen; those that serve connections are their children. */
   readonly listeners: readonly number[]
 }
 
 export type HostsOptions = {
   readonly count: number
-  /** Whose CPU time is that of the servers. */
+  /** Its CPU time is that of the servers. */
   readonly group: ControlGroup
   /** One sshd answers for all addresses, as a thousand of them would need more memory than the machine has. */
   readonly isOneServer?: boolean

@@ -1,4 +1,4 @@
-/** What the connections alone cost a key: the time that no console built on them can be faster than. */
+/** The time of a key over the connections alone, which no console built on them can beat. */
 import { execFile } from 'node:child_process'
 import { userInfo } from 'node:os'
 import { fileURLToPath } from 'node:url'

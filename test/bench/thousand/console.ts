@@ -27,7 +27,7 @@ function shows(terminal: OuterTerminal, isRight: (screen: string) => boolean): (
 type Console = { readonly terminal: OuterTerminal; readonly count: number; readonly startedMs: number }
 
 const LEADER = '\x1d'
-/** Looking at the screen takes time, on the cores of those who are measured. */
+/** Reading the screen uses the same cores as the programs that are measured. */
 const LOOK_MS = 50
 const KEYS = 20
 const IDLE_MS = 10_000

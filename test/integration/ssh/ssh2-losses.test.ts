@@ -44,7 +44,7 @@ describe('servers that do not behave', () => {
     const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
     const [line] = (await once(child.stdout, 'data')) as [Buffer]
     const port = Number(String(line))
-    // Stopped, it takes nobody: a few callers fill the queue of the kernel, and the next ones are not answered.
+    // While it is stopped, it accepts no connection: a few fill the queue of the kernel, and the next ones are not answered.
     child.kill('SIGSTOP')
     const callers = Array.from({ length: 8 }, () => connect(port, '127.0.0.1').on('error', () => {}))
     onTestFinished(() => {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { NARROW } from '../../../src/base/narrow-text.ts'
 import { clip, clipName, textWidth, wrapText } from '../../../src/base/text-width.ts'
 
-test('measures as Ink does what it takes for narrow', () => {
+test('measures narrow texts as Ink does', () => {
   const narrow = Array.from({ length: 2 ** 16 }, (_, code) => String.fromCharCode(code)).filter((each) =>
     NARROW.test(each),
   )

@@ -31,7 +31,7 @@ describe('muster import', () => {
     expect(exitCode).toBe(0)
   })
 
-  test.skipIf(!requirement('mkfifo'))('reads a pipe, whose text is there only once', async () => {
+  test.skipIf(!requirement('mkfifo'))('reads a pipe, which can be read only once', async () => {
     execFileSync('mkfifo', [join(directory, 'pipe')])
     const written = writeFile(join(directory, 'pipe'), 'm[8-10]\n')
     const { output, messages } = await run(['pipe'])

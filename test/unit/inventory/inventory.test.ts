@@ -151,10 +151,10 @@ describe('the source of the inventory', () => {
     expect(error.hint).toContain('--hosts')
   })
 
-  test('says that --hosts none is why there is none', async () => {
+  test('names --hosts none as the reason why there is no hosts.yaml', async () => {
     write('work/hosts.yaml', 'm1')
     expect((await thrownBy(() => loadInventory(source('none')))).message).toBe(
-      'this needs a hosts.yaml, and --hosts is none',
+      'this needs a hosts.yaml, but --hosts is none',
     )
   })
 

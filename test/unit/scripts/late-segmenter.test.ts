@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LateSegmenter } from '../../../scripts/late-segmenter.ts'
 
-test('splits as the segmenter whose place it takes', () => {
+test('splits as Intl.Segmenter does', () => {
   const segmenter = new Intl.Segmenter()
   const parts = (from: LateSegmenter, text: string) =>
     Array.from(from.segment(text), ({ segment, index }) => [segment, index])

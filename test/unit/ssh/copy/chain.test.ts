@@ -105,7 +105,7 @@ class FakeCluster {
     }
   }
 
-  /** Whoever is sent to from here gets everything, nobody passes anything on: returns who is not done for all that. */
+  /** Hosts that this machine sends to get everything, and pass nothing on: returns the hosts that are still not done. */
   async finish(): Promise<readonly string[]> {
     const unfinished = () => [...this.hosts.values()].filter(({ isOver }) => !isOver)
     for (let round = 0; round < 200 && unfinished().length > 0; round += 1) {

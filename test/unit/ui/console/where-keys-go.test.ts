@@ -61,7 +61,7 @@ describe('a tab', () => {
     expect(harness.got('m1')).toBe('ls\r\x03ls')
   })
 
-  it('takes the notice of what was shown before out of a dialog, but not an error', () => {
+  it('hides an earlier notice when a dialog opens, but not an error', () => {
     const harness = open()
     harness.type(`${LEADER}3${ESC}`)
     expect(harness.console.state.notice?.text).toBe('press 1 for shells')
@@ -73,7 +73,7 @@ describe('a tab', () => {
     expect(harness.console.state.notice?.text).toBe('lost')
   })
 
-  it('knows the leader that arrives together with Esc', () => {
+  it('recognises the leader that arrives together with Esc', () => {
     const harness = open()
     harness.type(`${ESC}${LEADER}`)
     expect(harness.got('m1')).toBe(ESC)
