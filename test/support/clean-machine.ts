@@ -105,7 +105,7 @@ export class CleanMachine {
     return await runOrThrow(this.command(...words))
   }
 
-  /** The same with a registry of npm that has what Muster needs from it. */
+  /** The same, with an npm registry that has the packages that Muster needs. */
   commandWithRegistry(...words: readonly string[]): string[] {
     return this.command('node', '/registry/serve.js', 'env', `npm_config_registry=${REGISTRY}`, ...words)
   }

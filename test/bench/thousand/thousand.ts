@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- thousand`: a thousand hosts, for two cores. One sshd answers for all addresses, so that Muster and its peers
- * meet the same servers; the servers need most of the time.
+ * `npm run bench -- thousand`: a thousand hosts on two cores. One sshd answers for all addresses, for Muster and its peers alike.
+ * The servers need most of the time.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -73,7 +73,7 @@ function checkHosts(muster: Contender): Contender {
   return { ...muster, name: 'muster hosts --check', words }
 }
 
-/** All hosts have the same directories; only Muster needs a file for each, as it writes none over another. */
+/** All hosts have the same directories. Only Muster needs a file for each host, because it never overwrites one with another. */
 function copies(muster: Contender, directory: string): readonly Contender[] {
   const file = join(directory, 'file')
   const target = join(directory, 'copied')

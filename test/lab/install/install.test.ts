@@ -1,4 +1,4 @@
-/** Each way to install Muster that README gives, on a machine that has nothing but Node: used as a newcomer would, and removed again. */
+/** Each way in README to install Muster, on a machine with nothing but Node: it is installed, used by a newcomer, and removed. */
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -202,7 +202,7 @@ describe('locks', () => {
     expect(events.filter((type) => type === 'end')).toHaveLength(2)
   })
 
-  it('are told that a step which is not in the journal has not begun', async () => {
+  it('allow no step that the journal could not record, and report none as running', async () => {
     const hosts = new LockedHosts()
     const onJournal = ({ type }: ApplyEvent): void => {
       if (type === 'begin') throw new Error('no space left on device')
