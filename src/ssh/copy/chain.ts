@@ -320,7 +320,7 @@ class Relay {
 
   /**
    * The link is slow because of one of its ends. The first time it counts as the receiver's fault: the hosts behind it take the
-   * file from the source, and it takes it from the end of the chain. If a second host is slow behind the same source, the source is.
+   * file from the source, and it takes it from the end of the chain. If a second host is slow behind the same source, it is the source's.
    */
   async #moveToEnd(source: RelayHop, hop: RelayHop): Promise<void> {
     if (hop.isMoving || source.isSlow) return

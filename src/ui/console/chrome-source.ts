@@ -1,4 +1,4 @@
-/** The state that the chrome draws: at once after a key, otherwise at most ten times a second and for a twentieth of the time. */
+/** The state that the chrome draws: at once after a key, otherwise at most ten times a second, and for at most a twentieth of the time. */
 import type { Clock } from '../../base/clock.ts'
 import { Emitter } from '../../base/emitter.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
