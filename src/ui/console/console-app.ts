@@ -149,7 +149,9 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly #echoes = new Map<string, { readonly untilMs: number; bytesLeft: number }>()
   /** The mode to return to when a dialog closes. */
   #modeBelow: Mode = TYPING
-  readonly #closed: (readonly Endpoint[])[] = []
+  readonly #closed: (readonly string[])[] = []
+  /** How to reach hosts that were closed. */
+  readonly #closedEndpoints = new Map<string, Endpoint>()
   /** The order of all hosts, closed ones included. */
   readonly #places: Set<string>
   #noticeTimer: Disposable | undefined
@@ -547,6 +549,8 @@ export class ConsoleApp implements PageContext, Disposable {
   /** Connects the first hosts, once it is known how they are reached. Some may have been closed since. */
   connectFirst(endpoints: readonly Endpoint[]): void {
     const open = endpoints.filter(({ host }) => this.state.hosts.has(host))
+    for (const endpoint of endpoints)
+      if (!this.state.hosts.has(endpoint.host)) this.#closedEndpoints.set(endpoint.host, endpoint)
     const found = new Map(open.map((endpoint) => [endpoint.host, endpoint]))
     this.change(({ hosts }) => ({
       hosts: hosts.map((known) => {
@@ -595,7 +599,8 @@ export class ConsoleApp implements PageContext, Disposable {
 
   /** The hosts that were closed last and have not been reopened. */
   get lastClosed(): readonly Endpoint[] {
-    return this.#closed.at(-1)?.filter(({ host }) => !this.state.hosts.has(host)) ?? []
+    const closed = this.#closed.at(-1)?.filter((host) => !this.state.hosts.has(host)) ?? []
+    return closed.flatMap((host) => this.#closedEndpoints.get(host) ?? [])
   }
 
   /** Opens the hosts that were closed last. */
@@ -606,8 +611,14 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   removeHosts(hosts: readonly string[]): void {
-    this.#closed.push(hosts.flatMap((host) => this.ports.fleet.endpoint(host) ?? []))
-    for (const host of hosts) this.ports.fleet.remove(host)
+    this.#closed.push(hosts)
+    for (const host of hosts) {
+      const endpoint = this.ports.fleet.endpoint(host)
+      if (endpoint !== undefined) this.#closedEndpoints.set(host, endpoint)
+      this.ports.fleet.remove(host)
+      // The fleet does not know it before its endpoint is.
+      this.views.remove(host)
+    }
     const removed = new Set(hosts)
     this.change((state) => {
       const left = FixedMap.of([...state.hosts].filter(([host]) => !removed.has(host)))

@@ -48,6 +48,7 @@ class FakeFleet implements Fleet {
     this.events.emit({ type: 'added', host })
   }
   remove(host: string): void {
+    if (!this.#endpoints.delete(host)) return
     this.hosts = this.hosts.filter((other) => other !== host)
     this.events.emit({ type: 'removed', host })
   }
@@ -184,6 +185,8 @@ export type ConsoleHarness = {
 export function createConsoleHarness(
   options: {
     hosts?: readonly string[]
+    /** Until connectFirst, only the names of the hosts are known. */
+    isResolving?: boolean
     size?: { columns: number; rows: number }
     preferences?: Partial<Preferences>
     groups?: ReadonlyMap<string, readonly string[]>
@@ -201,7 +204,7 @@ export function createConsoleHarness(
       Partial<Pick<ConsolePorts, 'resolveNewHosts'>>
   } = {},
 ): ConsoleHarness {
-  const hosts = options.hosts ?? ['m1', 'm2', 'm3', 'm4']
+  const { hosts = ['m1', 'm2', 'm3', 'm4'], isResolving = false } = options
   const fleet = new FakeFleet()
   const clock = new ManualClock()
   const preferences = { ...defaultPreferences, ...options.preferences }
@@ -209,7 +212,7 @@ export function createConsoleHarness(
   const sequences: string[] = []
   const parsed = new Emitter<string>()
   const endpoints = hosts.map((host, index) => endpointOf(host, index + 1))
-  for (const endpoint of endpoints) fleet.add(endpoint)
+  if (!isResolving) for (const endpoint of endpoints) fleet.add(endpoint)
   const environment = options.environment ?? {}
   const work = options.work ?? idleWork
   const filePorts: FilePorts = {
@@ -222,7 +225,7 @@ export function createConsoleHarness(
   const console = new ConsoleApp(
     {
       cluster: 'lab',
-      hosts: endpoints,
+      hosts: isResolving ? endpoints.map(({ host, number }) => ({ host, number })) : endpoints,
       groups: options.groups ?? new Map(),
       preferences,
       keymap: createKeymap(preferences.keys),
@@ -258,7 +261,7 @@ export function createConsoleHarness(
       ...options.prompts,
     },
   )
-  fleet.connect(hosts)
+  if (!isResolving) fleet.connect(hosts)
   const router = new InputRouter(console)
   const decoder = new InputDecoder()
   return {

@@ -1,7 +1,7 @@
 /** Quitting asks once, with what would end; with nothing running it does not ask. */
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
+import { type ConsoleHarness, createConsoleHarness, endpointOf } from './console-harness.ts'
 
 const LEADER = '\x1d'
 const HOSTS = ['m1', 'm2', 'm3']
@@ -112,5 +112,19 @@ describe('closing a host', () => {
     expect([harness.receivers(), harness.console.state.focus]).toEqual(['m1,m3,m2', 'm2'])
     harness.type(`${LEADER}+`)
     expect(text(harness)).not.toContain('Enter alone')
+  })
+
+  it('is undone in the same way if it was not yet known how to reach the host', () => {
+    const harness = createConsoleHarness({ hosts: HOSTS, isResolving: true })
+    const { console, fleet } = harness
+    harness.type(`${LEADER}x`)
+    harness.type('y')
+    console.connectFirst(HOSTS.map((host, index) => endpointOf(host, index + 1)))
+    expect(fleet.hosts).toEqual(['m2', 'm3'])
+    harness.type(`${LEADER}+`)
+    expect(text(harness)).toContain('Enter alone opens m1 again.')
+    harness.type('\r')
+    expect([...console.state.hosts.keys()]).toEqual(HOSTS)
+    expect(fleet.sizes.get('m1')).toEqual(console.views.size('m1'))
   })
 })
