@@ -429,6 +429,13 @@ describe('scrolling back', () => {
     harness.type('l')
     expect(harness.console.views.screen('m1')?.viewOffset).toBe(0)
   })
+
+  test('says that there is nothing to scroll before a shell was opened', () => {
+    const harness = createConsoleHarness({ isResolving: true })
+    harness.type(`${LEADER}[`)
+    expect(said(harness)).toContain('nothing to scroll: m1 has not opened a shell yet')
+    expect(harness.console.state.mode).toEqual({ kind: 'typing' })
+  })
 })
 
 test('shows why a host is lost, and when it is tried again', () => {
