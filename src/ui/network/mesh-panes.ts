@@ -98,7 +98,7 @@ function layOut(names: readonly string[], rect: Rect) {
 }
 
 function runningSlot(run: MeshRun): readonly OrderedPair[] {
-  return run.step === undefined || !isMeasuring(run) ? [] : (run.plan.slots[run.step.index] ?? [])
+  return run.step === undefined || !isMeasuring(run) ? [] : run.step.slot
 }
 
 type ReadingContext = PictureContext & { readonly columns: number }
@@ -152,7 +152,7 @@ function progressRows(run: MeshRun, { theme, columns, nowMs }: ReadingContext): 
     ? 'stopping; the finished links are kept'
     : step === undefined
       ? `round-trip times: ${run.pings.length} · hosts examined: ${examined}`
-      : `step ${step.index + 1} of ${plan.slots.length}${timeLeft}`
+      : `step ${step.index + 1} of ${step.count}${timeLeft}`
   return [
     [
       { text: ` ${'█'.repeat(done)}`, style: styleOf(theme.accent) },

@@ -3,7 +3,7 @@ import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { NetFinding } from '../../ops/net/mesh/judge.ts'
 import type { KeptMesh } from '../../ops/net/mesh/kept-mesh.ts'
-import type { LinkResult } from '../../ops/net/mesh/link.ts'
+import type { LinkResult, Slot } from '../../ops/net/mesh/link.ts'
 import type { MeshEvent, MeshHost, MeshOptions, MeshReport } from '../../ops/net/mesh/measure-mesh.ts'
 import { type MeshPlan, planMesh, planTools, type ToolPlan } from '../../ops/net/mesh/mesh-plan.ts'
 import type { PingResult } from '../../ops/net/mesh/scripts.ts'
@@ -11,6 +11,8 @@ import type { ChangeView } from '../bring-up/bring-up-view.ts'
 import { type PictureState, pictureOf, withPicture } from './mesh-picture.ts'
 
 export type MeshOrder = { readonly hosts: readonly string[]; readonly options: MeshOptions }
+
+type MeshStep = { readonly index: number; readonly count: number; readonly slot: Slot; readonly endMs: number }
 
 export type MeshRun = {
   readonly order: MeshOrder
@@ -23,7 +25,7 @@ export type MeshRun = {
   readonly hosts: readonly MeshHost[]
   readonly pings: readonly PingResult[]
   readonly links: readonly LinkResult[]
-  readonly step: { readonly index: number; readonly endMs: number } | undefined
+  readonly step: MeshStep | undefined
   readonly isStopping: boolean
   /** Why a result was not kept, or how the measurement failed. */
   readonly problem: string | undefined
@@ -112,8 +114,11 @@ export function takeEvent(run: MeshRun, event: MeshEvent, nowMs: number): MeshRu
       return { ...run, hosts: run.hosts.map((host) => (host.name === event.host.name ? event.host : host)) }
     case 'ping':
       return { ...run, pings: [...run.pings, event.ping] }
-    case 'slot':
-      return { ...run, step: { index: event.index, endMs: nowMs + event.remainingMs } }
+    case 'slot': {
+      const { index, count, remainingMs } = event
+      const slot = shownPlan(run).slots[index] ?? []
+      return { ...run, step: { index, count, slot, endMs: nowMs + remainingMs } }
+    }
     case 'link':
       return { ...run, links: [...run.links, event.link] }
     case 'port-taken':

@@ -86,3 +86,9 @@ export function slotsOf(hosts: readonly string[], { isSerial, isBidirectional }:
     isBidirectional ? [pairs.flatMap((pair) => [pair, turned(pair)])] : [pairs, pairs.map(turned)],
   )
 }
+
+/** Only the pairs between these hosts, without slots in which no pair is left. */
+export const slotsAmong = (slots: readonly Slot[], hosts: ReadonlySet<string>): readonly Slot[] =>
+  slots
+    .map((slot) => slot.filter(({ from, to }) => hosts.has(from) && hosts.has(to)))
+    .filter(({ length }) => length > 0)

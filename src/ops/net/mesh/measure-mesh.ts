@@ -24,6 +24,7 @@ import {
   type OrderedPair,
   type Slot,
   type SlotOptions,
+  slotsAmong,
   slotsOf,
 } from './link.ts'
 import { measureOverSsh } from './over-ssh.ts'
@@ -149,9 +150,21 @@ class Mesh {
     return pings
   }
 
-  async #measure(slots: readonly Slot[]): Promise<readonly LinkResult[]> {
+  async #measure(all: readonly Slot[]): Promise<readonly LinkResult[]> {
     const { signal, clock, onEvent } = this.#context
+    if (signal.aborted) return all.flat().map((pair) => ({ ...pair, outcome: CANCELLED }))
     const links: LinkResult[] = []
+    const finish = async (each: Prepared): Promise<void> => {
+      const outcome = each.kind === 'failed' ? failed(each.cause, each.reason) : plausible(await this.#run(each))
+      const link = { ...each.pair, outcome }
+      links.push(link)
+      onEvent({ type: 'link', link })
+    }
+    const ready = new Set([...this.#hosts.values()].flatMap((host) => ('facts' in host ? [host.name] : [])))
+    const isReady = ({ from, to }: OrderedPair) => ready.has(from) && ready.has(to)
+    // They take no time, so they are no steps.
+    for (const each of await this.#prepare(all.flat().filter((pair) => !isReady(pair)))) await finish(each)
+    const slots = slotsAmong(all, ready)
     const beganMs = clock.now()
     const slotMs = this.#options.seconds * 1000 + GUESSED_OVERHEAD_MS
     let prepared = this.#prepare(slots[0] ?? [])
@@ -160,15 +173,7 @@ class Mesh {
       onEvent({ type: 'slot', index, count: slots.length, remainingMs: eachMs * (slots.length - index) })
       const now = await prepared
       prepared = signal.aborted ? Promise.resolve([]) : this.#prepare(slots[index + 1] ?? [])
-      await Promise.all(
-        now.map(async (each) => {
-          const { pair } = each
-          const outcome = each.kind === 'failed' ? failed(each.cause, each.reason) : plausible(await this.#run(each))
-          const link = { ...pair, outcome }
-          links.push(link)
-          onEvent({ type: 'link', link })
-        }),
-      )
+      await Promise.all(now.map(finish))
       if (signal.aborted) {
         for (const pair of slots.slice(index + 1).flat()) links.push({ ...pair, outcome: CANCELLED })
         break

@@ -4,7 +4,7 @@ import { counted } from '../../../base/counted.ts'
 import { formatDuration } from '../../../base/time-text.ts'
 import { foldHostSet } from '../../../inventory/host-set.ts'
 import type { AddressWish } from './host-facts.ts'
-import { type MeasureOptions, type NetTool, type Slot, slotsOf } from './link.ts'
+import { type MeasureOptions, type NetTool, type Slot, slotsAmong, slotsOf } from './link.ts'
 import { chooseTool, type MeshHost, type MeshOptions, type ReadyHost } from './measure-mesh.ts'
 
 /** The overhead of a step, for the estimate. */
@@ -21,12 +21,7 @@ export type MeshPlan = {
 /** `ready`: only links between these are measured; undefined: it is not known yet which hosts are. */
 export function planMesh(names: readonly string[], options: MeshOptions, ready?: ReadonlySet<string>): MeshPlan {
   const all = slotsOf(names, options)
-  const slots =
-    ready === undefined
-      ? all
-      : all
-          .map((slot) => slot.filter(({ from, to }) => ready.has(from) && ready.has(to)))
-          .filter(({ length }) => length > 0)
+  const slots = ready === undefined ? all : slotsAmong(all, ready)
   const links = slots.flat().length
   const seconds = slots.length * (options.seconds + OVERHEAD_S)
   const took = formatDuration(seconds * 1000)
@@ -34,7 +29,10 @@ export function planMesh(names: readonly string[], options: MeshOptions, ready?:
     slots,
     links,
     seconds,
-    words: `${links} links in ${slots.length} steps of ${options.seconds} s, about ${took}`,
+    words:
+      links === 0
+        ? 'no link can be measured without two hosts that answer'
+        : `${counted(links, 'link')} in ${counted(slots.length, 'step')} of ${options.seconds} s, about ${took}`,
   }
 }
 
