@@ -1,4 +1,5 @@
 /** All commands in groups, in columns: shown while the leader waits for a key. Pure. */
+import { counted } from '../../base/counted.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import type { Rect } from '../compositor/scene.ts'
 import type { ConsoleState } from '../state/console-state.ts'
@@ -27,25 +28,48 @@ const KEY_WIDTH = 5
 /** Of a key and what it does. */
 const LEAST_CELL = 25
 
-/** Over the panes, above the footer; undefined: the leader does not wait, or not long enough. */
+/** The title of a group and a key. */
+const LEAST_ROWS = 2
+
+/** Over the panes, above the footer; undefined: the leader does not wait, or not long enough, or no key fits. */
 export function keyGrid(state: ConsoleState, keymap: Keymap): KeyGrid | undefined {
   const { mode, columns, rows } = state
   if (mode.kind !== 'leader' || mode.showsKeys !== true) return undefined
   const room = columns - 3
   const across = Math.max(1, Math.min(ACTION_SECTIONS.length, Math.floor(room / LEAST_CELL)))
   const most = Math.max(1, rows - 4)
-  const groups = gridGroups(state, keymap)
-  const heights = Array.from({ length: most }, (_, index) => index + 1)
-  const fits = [true, false].flatMap((isWhole) => heights.map((height) => flow(groups, height, isWhole)))
-  const shown = (fits.find((one) => one.length <= across) ?? flow(groups, most, false)).slice(0, across)
-  const height = Math.max(1, ...shown.map((column) => column.length))
   const width = Math.floor(room / across)
+  const groups = gridGroups(state, keymap)
+  const all = columnsOf(groups, across, most)
+  const isWhole = keysIn(all) === keysIn(groups)
+  const shown = isWhole ? all : columnsOf(groups, across, most - 1)
+  const height = Math.max(0, ...shown.map((column) => column.length))
+  if (height < LEAST_ROWS) return undefined
   const cells = Array.from({ length: height }, (_, row) =>
     shown.map((column): GridCell => fitted(column[row] ?? NOTHING, width)),
   )
-  const [first] = cells
-  if (first === undefined) return undefined
-  return { rows: cells, rect: { column: 0, row: rows - height - 3, width: columns, height: height + 2 } }
+  if (!isWhole) cells.push([fitted(moreCell(keysIn(groups) - keysIn(shown), keymap), width * across)])
+  return {
+    rows: cells,
+    rect: { column: 0, row: rows - cells.length - 3, width: columns, height: cells.length + 2 },
+  }
+}
+
+type Columns = readonly (readonly GridCell[])[]
+
+/** As low as they can be, with as much as fits into this height. */
+function columnsOf(groups: Columns, across: number, most: number): Columns {
+  const heights = Array.from({ length: Math.max(0, most) }, (_, index) => index + 1)
+  const fits = [true, false].flatMap((isWhole) => heights.map((height) => flow(groups, height, isWhole)))
+  return (fits.find((one) => one.length <= across) ?? flow(groups, most, false)).slice(0, across)
+}
+
+const keysIn = (columns: Columns): number => columns.flat().filter(({ key }) => key !== '').length
+
+/** Below the others, if not all fit. */
+function moreCell(count: number, keymap: Keymap): GridCell {
+  const [key = ''] = keysOf(keymap, 'help')
+  return { key: shortKey(key), text: counted(count, 'more key'), tone: 'plain', action: 'help' }
 }
 
 const NOTHING: GridCell = { key: '', text: '', tone: 'plain' }
@@ -58,7 +82,7 @@ function fitted(cell: GridCell, width: number): GridCell {
   return { ...cell, key: padEnd(key, keyWidth), text: padEnd(shown, width - keyWidth) }
 }
 
-function gridGroups(state: ConsoleState, keymap: Keymap): readonly (readonly GridCell[])[] {
+function gridGroups(state: ConsoleState, keymap: Keymap): Columns {
   return ACTION_SECTIONS.map((title) => {
     const cells = actionSpecs
       .filter(({ section }) => section === title)
@@ -82,12 +106,8 @@ function joinArrows(cells: readonly GridCell[]): readonly GridCell[] {
 }
 
 /** Groups below each other with a blank line between them, in columns of this height, whole or with a title that is not the last line of a column. */
-function flow(
-  groups: readonly (readonly GridCell[])[],
-  height: number,
-  isWhole: boolean,
-): readonly (readonly GridCell[])[] {
-  const columns: GridCell[][] = [[]]
+function flow(groups: Columns, height: number, isWhole: boolean): Columns {
+  const columns: GridCell[][] = []
   const add = (cell: GridCell, need: number) => {
     const last = columns.at(-1)
     if (last !== undefined && last.length + need <= height) last.push(cell)

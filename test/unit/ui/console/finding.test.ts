@@ -16,6 +16,13 @@ const linesOf = (harness: ReturnType<typeof createConsoleHarness>) =>
 const selected = (harness: ReturnType<typeof createConsoleHarness>) =>
   dialogOf(harness)?.lines.find(({ isSelected }) => isSelected)
 
+function openGrid(columns: number, rows: number) {
+  const harness = createConsoleHarness({ size: { columns, rows } })
+  harness.type(LEADER)
+  harness.clock.advance(KEY_GRID_MS)
+  return harness
+}
+
 describe('the grid of commands', () => {
   it.each([
     [80, 24],
@@ -41,6 +48,32 @@ describe('the grid of commands', () => {
       expect(row.map(({ key, text }) => key + text).join('').length).toBeLessThanOrEqual(columns - 3)
     harness.type('n')
     expect([grid(), harness.receivers()]).toEqual([undefined, ''])
+  })
+
+  it.each([
+    [80, 20],
+    [60, 24],
+    [40, 12],
+    [24, 8],
+  ])('says on %i×%i how many keys do not fit, and where they are', (columns, rows) => {
+    const { console } = openGrid(columns, rows)
+    const shown = keyGrid(console.state, createKeymap())
+    const whole = keyGrid({ ...console.state, columns: 240, rows: 67 }, createKeymap())
+    const keysIn = (grid = shown) => grid?.rows.flat().filter(({ key }) => key.trim() !== '').length ?? 0
+    const hidden = keysIn(whole) - (keysIn() - 1)
+    expect(shown?.rows.at(-1)).toMatchObject([{ action: 'help', key: expect.stringMatching(/^\? +$/) }])
+    expect(shown?.rows.at(-1)?.[0]?.text.trim()).toBe(`${hidden} more keys`)
+    expect(shown?.rect.row).toBeGreaterThan(0)
+    expect((shown?.rect.row ?? 0) + (shown?.rect.height ?? 0)).toBe(rows - 1)
+  })
+
+  it.each([
+    [20, 5],
+    [80, 6],
+    [10, 3],
+  ])('is not shown on %i×%i, where no key fits', (columns, rows) => {
+    const { console } = openGrid(columns, rows)
+    expect(keyGrid(console.state, createKeymap())).toBeUndefined()
   })
 
   it('delays no key, and does not appear after the command', () => {
