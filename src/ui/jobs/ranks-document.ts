@@ -42,12 +42,13 @@ const SORT_WORDS: Readonly<Partial<Record<RankSort, string>>> = { unknown: 'not 
 
 /** In trouble come first when a rank is chosen for the user. */
 const TROUBLED: readonly RankSort[] = ['failed', 'behind', 'unknown']
+const BY_STATE: readonly RankSort[] = [...TROUBLED, 'stopped', 'running', 'waiting', 'done']
 
 export type RankPicture = {
   readonly job: Job
   /** By host, in the order of ranks. */
   readonly hosts: ReadonlyMap<string, readonly RankRow[]>
-  /** `hosts`, with the ranks that the filter leaves. */
+  /** `hosts`, with the ranks that the filter leaves, in the order that the user chose. */
   readonly shown: ReadonlyMap<string, readonly RankRow[]>
   readonly count: number
   readonly troubles: ReadonlyMap<string, string>
@@ -85,11 +86,22 @@ export function rankPicture(
   return { ...picture, shown: Map.groupBy(rows, ({ host }) => host), selected }
 }
 
-const rankColumns = ({ sortOf, troubles }: RankPicture): readonly TableColumn<RankRow>[] => [
-  { title: 'RANK', text: ({ title }) => title },
+export const rankColumns = ({
+  sortOf,
+  troubles,
+}: Pick<RankPicture, 'sortOf' | 'troubles'>): readonly TableColumn<RankRow>[] => [
+  { title: 'RANK', text: ({ title }) => title, order: ({ rank }) => rank },
   { title: 'HOST', text: ({ host }) => host },
-  { title: 'STATE', text: (row) => SORT_WORDS[sortOf(row)] ?? sortOf(row) },
-  { title: 'TEXT', text: ({ text, reading, host }) => text ?? reading?.line ?? troubles.get(host) ?? '' },
+  {
+    title: 'STATE',
+    text: (row) => SORT_WORDS[sortOf(row)] ?? sortOf(row),
+    order: (row) => BY_STATE.indexOf(sortOf(row)),
+  },
+  {
+    title: 'TEXT',
+    text: ({ text, reading, host }) => text ?? reading?.line ?? troubles.get(host) ?? '',
+    isHidden: true,
+  },
 ]
 
 function newPicture(job: Job, seen: RanksSeen | undefined): RankPicture {

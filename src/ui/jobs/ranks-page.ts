@@ -4,6 +4,7 @@ import { mutedStyle, type PaneView, type Rect, type Theme, themes } from '../com
 import { lastOf } from '../network/watch-view.ts'
 import type { WatchedResources } from '../network/watched-hosts.ts'
 import { centredOn, documentOf, rowsPane, type ScrollStep, scrolled, splitRows } from '../rows/rows-pane.ts'
+import { orderText } from '../rows/table-view.ts'
 import { forgetTable, type PageContext, tableView } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
@@ -102,7 +103,7 @@ export class RanksPage implements Disposable {
     return [
       rowsPane({
         id: RANKS,
-        title: `ranks of job ${ranks.job}`,
+        title: `ranks of job ${ranks.job}${orderText(this.#tableView, 'RANK')}`,
         hasKeys: true,
         document,
         table: this.#table(picture),

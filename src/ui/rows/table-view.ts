@@ -207,6 +207,13 @@ export function sortMark({ sort, isReversed }: TableView, title: string, sorted?
   return title === (sort ?? sorted) ? (isReversed ? '▴' : '▾') : ''
 }
 
+/** Behind the title of a table whose columns have no titles; empty in its own order. */
+export function orderText(view: TableView, sorted?: string): string {
+  const { sort = sorted, isReversed } = view
+  if (sort === sorted && !isReversed) return ''
+  return sort === undefined ? ' reversed' : ` by ${sort}${sortMark(view, sort, sorted)}`
+}
+
 export type FilteredTable = {
   readonly view: TableView
   /** One of its rows: `job`. */

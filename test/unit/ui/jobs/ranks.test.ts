@@ -138,6 +138,22 @@ describe('the ranks of a gang', () => {
     expect(text()).toMatch(/^ n1 +▸?0 /m)
   })
 
+  it('are sorted by rank, host or state, with the worst state first', async () => {
+    const { watch, press, text, titles, hints } = await openRanks()
+    await watch(80, (rank, s) => ({ step: rank === 6 ? 2 * s : 4 * s }))
+    expect(hints()).toMatch(/> sort/)
+    await press('>>')
+    expect(titles()[0]).toBe(' ranks of job 17 by STATE▾ ')
+    expect(text()).toMatch(/^ n2 +▸6 ▲ +\d+ +4 ● .*\n n1 +0 ● /m)
+    await press('\x1b[C')
+    expect(text()).toMatch(/▸4 ●/)
+    await press('>I')
+    expect(titles()[0]).toBe(' ranks of job 17 by RANK▴ ')
+    expect(text()).toMatch(/^ n2 +7 ● +\d+ +6 ▲ .*\n n1 +3 ● /m)
+    await press('I')
+    expect(titles()[0]).toBe(' ranks of job 17 ')
+  })
+
   it('name the straggler with its pace, and the key for the next rank in trouble selects it', async () => {
     const { watch, press, text } = await openRanks()
     await watch(80, (rank, s) => ({ step: rank === 6 ? 2 * s : 4 * s }))
