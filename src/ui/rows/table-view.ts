@@ -251,10 +251,12 @@ function tail(text: string, width: number): string {
 }
 
 /** In place of the rows when the filter leaves none. */
-export function noMatch({ view: { filter }, noun }: FilteredTable, theme: Theme): readonly Span[] {
-  const text = ` no ${noun} matches “${clip(printable(filter.text.trim()), 40)}”`
+export const noMatchText = ({ filter }: TableView, noun: string): string =>
+  `no ${noun} matches “${clip(printable(filter.text.trim()), 40)}”`
+
+export function noMatch({ view, noun }: FilteredTable, theme: Theme): readonly Span[] {
   return [
-    { text, style: boldStyle(theme.warning) },
+    { text: ` ${noMatchText(view, noun)}`, style: boldStyle(theme.warning) },
     { text: ' · Esc clears the filter', style: mutedStyle(theme) },
   ]
 }

@@ -78,6 +78,34 @@ it('finds a dashboard where it is known to be', async () => {
   expect(lines().join()).not.toContain('not forwarded')
 })
 
+it('is filtered and sorted with the keys of every table, and Esc clears the filter first', async () => {
+  const at = { address: 'localhost', port: 6006 }
+  const { harness, dialog, lines, shows } = begin([
+    { name: 'tensorboard', host: 'm3', at, source: 'job 7' },
+    { name: 'ray', host: 'm1', at: { ...at, port: 8265 } },
+    { name: 'tensorboard', host: 'm2', at, source: 'job 9' },
+  ])
+  const hosts = () => lines().flatMap((line) => /^m\d/.exec(line) ?? [])
+  harness.type(`${LEADER}t`)
+  await shows(/^m2 /m)
+  expect(hosts()).toEqual(['m3', 'm1', 'm2'])
+  harness.type('>')
+  expect(dialog()?.title).toBe('Port forwards by HOST▾')
+  expect(hosts()).toEqual(['m1', 'm2', 'm3'])
+  expect(dialog()?.lines.find(({ isSelected }) => isSelected)?.text).toMatch(/^m3 /)
+  harness.type('I')
+  expect(hosts()).toEqual(['m3', 'm2', 'm1'])
+  harness.type('/tensor !m3')
+  expect(dialog()?.input).toMatchObject({ label: 'Filter:', text: 'tensor !m3' })
+  expect(hosts()).toEqual(['m2'])
+  harness.type(' x9\r')
+  expect(lines()).toEqual(['no forward matches “tensor !m3 x9”'])
+  harness.type('\x1b')
+  expect(hosts()).toEqual(['m3', 'm2', 'm1'])
+  harness.type('\x1b')
+  expect(dialog()).toBeUndefined()
+})
+
 it('closes the forwards of a host that is removed', async () => {
   const { harness, shows } = begin()
   harness.type(`${LEADER}ta${await usedPort()}:80\r`)
