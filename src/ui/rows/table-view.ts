@@ -56,7 +56,13 @@ const keys = keyTable<Now>()(
     'Tables: show only rows that match what you type: words, !word excludes, column:word searches one column. Enter keeps the filter, Esc clears it.',
   ],
   ['table-clear', 'Esc', 'clear filter', 'Tables: clear the filter.', ({ view }) => view.filter.text !== ''],
-  ['table-sort', '>', 'sort', 'Tables: sort by the next column.', ({ frame }) => frame.columns.length > 1],
+  [
+    'table-sort',
+    '>',
+    'sort',
+    'Tables: sort by the next column. The Log stays in the order of time, and hosts and waiting jobs in Packing in their own.',
+    ({ frame }) => frame.columns.length > 1,
+  ],
   ['table-sort-before', '<', '', 'Tables: sort by the previous column.'],
   ['table-reverse', 'I', '', 'Tables: reverse the order.'],
 )
