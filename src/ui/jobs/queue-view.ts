@@ -87,6 +87,8 @@ export type QueueView = {
   readonly spot?: BlockSpot | undefined
   /** The list of the Packing tab that has the keys; undefined: the picture has them. */
   readonly packingList?: PackingList | undefined
+  /** The selected row of its list of jobs; undefined: the first one. */
+  readonly packingJob?: { readonly group: number; readonly job: number } | undefined
   /** Rows of each list scrolled out above. */
   readonly listOffsets: ListOffsets
   /** A colour in the Packing tab is a user, not a job. */

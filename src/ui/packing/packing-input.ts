@@ -61,6 +61,7 @@ export type PackingInput = {
   readonly history?: UseHistory
   readonly spot?: BlockSpot | undefined
   readonly list?: PackingList | undefined
+  readonly chosenJob?: { readonly group: number; readonly job: number } | undefined
   readonly listOffsets?: ListOffsets
   readonly isByUser?: boolean
   /** Rows of the picture scrolled out above. */
@@ -153,10 +154,10 @@ export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs:
   const { queue } = state
   const { status, trouble, whatIf, trial, used, packingOffset: offset, picture } = queue
   const sources = sourcesOf(state).map((source) => ({ title: sourceTitle(source), isShown: source === picture }))
-  const { spot, packingList: list, listOffsets, isByUser } = queue
+  const { spot, packingList: list, packingJob: chosenJob, listOffsets, isByUser } = queue
   return {
     ...{ sources, status, trouble, whatIf: whatIf && { gang: whatIf, trial }, used, offset, rect, theme, nowMs },
-    ...{ spot, list, listOffsets, isByUser: isByUser === true },
+    ...{ spot, list, chosenJob, listOffsets, isByUser: isByUser === true },
     tables: { hosts: tableView(state, HOSTS), waiting: tableView(state, WAITING), jobs: tableView(state, JOBS) },
     shown: shownPlaces(state).map((place): ShownCluster => {
       if (place === 'queue') return { kind: 'queue' }

@@ -1,5 +1,5 @@
 /** The Packing tab: which job is placed where, and its keys. */
-import { getOrMake } from '../../base/collections.ts'
+import { getOrMake, nearest } from '../../base/collections.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { GpuSample } from '../../ops/net/watch/sample.ts'
 import type { ClusterUsage } from '../../ops/ray/usage.ts'
@@ -16,7 +16,7 @@ import type { RayCluster } from '../ray/ray-view.ts'
 import type { RayWatch } from '../ray/ray-watch.ts'
 import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
-import { type BlockDirection, type BlockSpot, firstSpot, lastSpot, nextSpot } from './arrange.ts'
+import { type BlockDirection, type BlockSpot, firstSpot, lastSpot, nextSpot, spotOfJob } from './arrange.ts'
 import { HoldHistory, UseHistory } from './history.ts'
 import { type PackingInput, queueInput, type ShownCluster, shownPlaces, sourcesOf } from './packing-input.ts'
 import { drawPacking, type PackingScene } from './packing-panes.ts'
@@ -31,19 +31,20 @@ const canTry: Test = (state) => showsQueue(state) && !isTrying(state)
 const canSwitch: Test = (state) => sourcesOf(state).length > 1
 const isInList: Test = ({ queue }) => queue.packingList !== undefined
 const isInPicture: Test = (state) => !isInList(state)
+const hasSelection: Test = ({ queue }) => queue.packingList !== 'waiting'
 const canMark: Test = (state) => isInPicture(state) && !isTrying(state)
 
 export const packingKeys = keyTable<ConsoleState>()(
   ['to-picture', 'Esc q', 'hosts', 'Lists of jobs: go back to the hosts.', isInList],
   ['next', 'Right l', 'select', 'Select the block to the right.', canMark],
   ['previous', 'Left h', '', 'Select the block to the left.', canMark],
-  ['below', 'Down j', '', 'Select the block below; in a list, scroll a row down.'],
-  ['above', 'Up k', '', 'Select the block above; in a list, scroll a row up.'],
+  ['below', 'Down j', '', 'Select the block or job below; among waiting jobs, scroll a row down.'],
+  ['above', 'Up k', '', 'Select the block or job above; among waiting jobs, scroll a row up.'],
   ['page-down', 'PageDown f', '', 'Scroll a page down.'],
   ['page-up', 'PageUp b', '', 'Scroll a page up.'],
-  ['first', 'Home g', '', 'Select the first block; in a list, scroll to the first row.'],
-  ['last', 'End G', '', 'Select the last block; in a list, scroll to the last row.'],
-  ['job', 'Enter', 'job', 'Open the job of the selected block.', isInPicture],
+  ['first', 'Home g', '', 'Select the first block or job; among waiting jobs, scroll to the first row.'],
+  ['last', 'End G', '', 'Select the last block or job; among waiting jobs, scroll to the last row.'],
+  ['job', 'Enter', 'job', 'Open the selected job, or the job of the selected block.', hasSelection],
   [
     'next-list',
     'Tab',
@@ -228,25 +229,37 @@ export class PackingPage implements Page {
   /** Scrolls this list; by default, the one that has the keys. False: none has them. */
   #scrollList(rows: number, list = this.#context.state.queue.packingList): boolean {
     if (list === undefined) return false
-    const { listOffsets } = this.#context.state.queue
+    const { listOffsets, packingList } = this.#context.state.queue
+    if (list === 'jobs' && packingList === 'jobs') {
+      this.#moveJob(rows)
+      return true
+    }
     const last = this.#scene.lists[list] ?? 0
     const from = Math.min(last, listOffsets[list])
     this.#watch.set({ listOffsets: { ...listOffsets, [list]: Math.max(0, Math.min(last, from + rows)) } })
     return true
   }
 
-  /** The first job of the selected block. */
+  /** Also selects the first block of the job. */
+  #moveJob(by: number): void {
+    const { jobs, jobAt = 0, arrangement } = this.#scene
+    const job = nearest(jobs, jobAt + by)
+    if (job === undefined) return
+    this.#watch.set({ packingJob: { group: job.group, job: job.job } })
+    const spot = arrangement && spotOfJob(arrangement, job)
+    if (spot !== undefined) this.#choose(spot)
+  }
+
+  /** The selected job, or the first one of the selected block. */
   #showJob(): void {
-    const { spot } = this.#scene
+    const { spot, jobs, jobAt } = this.#scene
     const { status } = this.#context.state.queue
-    const place = spot && shownPlaces(this.#context.state)[spot.group]
+    const chosen = jobAt === undefined ? undefined : jobs[jobAt]
+    const group = (chosen ?? spot)?.group
+    const place = group === undefined ? undefined : shownPlaces(this.#context.state)[group]
     const host = status?.hosts.find(({ name }) => name === spot?.host)
-    const id =
-      place !== 'queue' || spot === undefined
-        ? undefined
-        : typeof spot.part === 'number'
-          ? host?.devices[spot.part]?.[0]?.job
-          : host?.jobs[0]
+    const ofBlock = typeof spot?.part === 'number' ? host?.devices[spot.part]?.[0]?.job : host?.jobs[0]
+    const id = place === 'queue' ? (chosen?.job ?? ofBlock) : undefined
     const line = status?.groups.find(({ first, count }) => id !== undefined && id >= first && id < first + count)
     if (id === undefined || line === undefined)
       return this.#context.notice('no job of the queue is selected', 'warning')

@@ -3,7 +3,15 @@ import { printable } from '../../base/printable.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
 import type { PackingList } from '../jobs/queue-view.ts'
-import { documentOf, type RowsPaneInput, rowsPane, splitColumns, splitRows, wrapRows } from '../rows/rows-pane.ts'
+import {
+  centredOn,
+  documentOf,
+  type RowsPaneInput,
+  rowsPane,
+  splitColumns,
+  splitRows,
+  wrapRows,
+} from '../rows/rows-pane.ts'
 import { type FilteredTable, shownRows, type TableView } from '../rows/table-view.ts'
 import { arrange, type BlockSpot, firstSpot, spotIn, spotOfJob, type TileLayout } from './arrange.ts'
 import { pastBadge, pictureRows } from './draw-tiles.ts'
@@ -11,6 +19,7 @@ import { headRows } from './head-rows.ts'
 import {
   type Group,
   groupOf,
+  type HeldCard,
   HOSTS,
   JOB_COLUMNS,
   JOBS,
@@ -37,6 +46,9 @@ export type PackingScene = {
   readonly offset: number
   readonly lastOffset: number
   readonly spot?: BlockSpot | undefined
+  /** The rows of the list of jobs, and the selected one while the list has the keys. */
+  readonly jobs: readonly HeldCard[]
+  readonly jobAt?: number | undefined
   /** The lists that can be shown, and the last offset of each one that is. */
   readonly lists: Readonly<Partial<Record<PackingList, number>>>
 }
@@ -45,7 +57,7 @@ export function drawPacking(input: PackingInput): PackingScene {
   const { rect, theme, shown = [{ kind: 'queue' }] } = input
   const groups = shown.map((one) => groupOf(one, input))
   const [only] = groups
-  const nothing = { area: rect, offset: 0, lastOffset: 0, lists: {} }
+  const nothing = { area: rect, offset: 0, lastOffset: 0, jobs: [], lists: {} }
   const title =
     groups.length === 1 && only !== undefined && shown[0]?.kind !== 'queue' ? `packing of ${only.title}` : 'packing'
   if (groups.length === 1 && only?.trouble !== undefined) {
@@ -79,6 +91,8 @@ export function drawPacking(input: PackingInput): PackingScene {
   const waitingCount = groups.reduce((sum, { cluster }) => sum + cluster.waitingCount, 0)
   const waitingRows = waitingRect ? waiting.flatMap((one) => waitingCardRows(one, waitingRect.width - 2, input)) : []
   const jobs = tables === undefined ? cards : shownRows(cards, JOB_COLUMNS, tables.jobs)
+  const isChosen = ({ group, job }: HeldCard) => group === input.chosenJob?.group && job === input.chosenJob.job
+  const jobAt = list === 'jobs' ? Math.max(0, jobs.findIndex(isChosen)) : undefined
   const side = (rect: Rect | undefined, draw: (rect: Rect) => PaneView) => (rect === undefined ? [] : [draw(rect)])
   const listPane = (own: PackingList, rest: ListPane) => ({
     id: own === 'jobs' ? JOBS : WAITING,
@@ -114,11 +128,13 @@ export function drawPacking(input: PackingInput): PackingScene {
         theme,
       }),
       ...side(parts.chosen, (own) => chosenPane(groups, spot, own, input)),
-      ...side(parts.jobs, (own) =>
-        rowsPane(
+      ...side(parts.jobs, (own) => {
+        const document = jobsDocument(jobs, own, input, jobAt)
+        return rowsPane(
           listPane('jobs', {
             ...{ title: 'jobs', rect: own, all: cards.length, shown: jobs.length },
-            document: jobsDocument(jobs, own, input),
+            document,
+            ...(jobAt === undefined ? {} : { place: centredOn(jobAt, own.height, document) }),
             list: {
               select(row) {
                 const at = jobs[row] && spotOfJob(arrangement, jobs[row])
@@ -126,8 +142,8 @@ export function drawPacking(input: PackingInput): PackingScene {
               },
             },
           }),
-        ),
-      ),
+        )
+      }),
       ...side(waitingRect, (own) =>
         rowsPane(
           listPane('waiting', {
@@ -142,6 +158,8 @@ export function drawPacking(input: PackingInput): PackingScene {
     offset,
     lastOffset,
     spot,
+    jobs,
+    jobAt,
     lists: {
       ...(allWaiting.length > 0 && parts.chosen ? { waiting: lastOffsetOf(waitingRows.length, waitingRect) } : {}),
       ...(cards.length > 0 && (parts.chosen || parts.jobs) ? { jobs: lastOffsetOf(jobs.length, parts.jobs, 1) } : {}),
@@ -149,7 +167,7 @@ export function drawPacking(input: PackingInput): PackingScene {
   }
 }
 
-type ListPane = Pick<RowsPaneInput, 'title' | 'document' | 'rect' | 'list'> & {
+type ListPane = Pick<RowsPaneInput, 'title' | 'document' | 'rect' | 'list' | 'place'> & {
   /** Without and with the filter. */
   readonly all: number
   readonly shown: number

@@ -6,7 +6,16 @@ import type { PackedHost } from '../../scheduler/jobs/packing.ts'
 import { WHOLE_MILLI } from '../../scheduler/model/resources.ts'
 import { boldStyle, mutedStyle, type PaneView, type Rect, type Span, styleOf, type Theme } from '../compositor/scene.ts'
 import type { RealUse } from '../jobs/queue-view.ts'
-import { documentOf, percentOf, type Row, type RowDocument, rowsPane, rowWidth, wrapRows } from '../rows/rows-pane.ts'
+import {
+  documentOf,
+  percentOf,
+  type Row,
+  type RowDocument,
+  rowStyle,
+  rowsPane,
+  rowWidth,
+  wrapRows,
+} from '../rows/rows-pane.ts'
 import { sortMark } from '../rows/table-view.ts'
 import type { BlockSpot, TileLayout } from './arrange.ts'
 import { colourGroup, jobSpan, pastRows, signOf } from './blocks.ts'
@@ -125,11 +134,12 @@ function runsOf(cards: readonly HeldCard[]): readonly (readonly HeldCard[])[] {
   return runs
 }
 
-/** All jobs of the picture, a row each, below the titles of their columns. */
+/** All jobs of the picture, a row each, below the titles of their columns. `selected`: while they have the keys. */
 export function jobsDocument(
   cards: readonly HeldCard[],
   { width }: Rect,
   { theme, nowMs, isByUser, tables }: PackingInput,
+  selected?: number,
 ): RowDocument {
   const ends = cards.map(({ end }) => (end === undefined ? '' : whenText(end.atMs, nowMs)))
   const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.max(most, textWidth(text)), 5)
@@ -145,9 +155,9 @@ export function jobsDocument(
   ]
   const rows = cards.map(
     (card, at): Row => [
-      { text: ' ', style: PLAIN },
+      { text: at === selected ? '▸' : ' ', style: rowStyle(theme, at === selected) },
       jobSpan(card.job, signOf(card.job), theme, colourGroup(card, isByUser)),
-      { text: ` ${cell(printable(card.name), nameColumns)}`, style: styleOf(theme.text) },
+      { text: ` ${cell(printable(card.name), nameColumns)}`, style: rowStyle(theme, at === selected) },
       { text: cell(printable(card.user), userColumns), style: mutedStyle(theme) },
       {
         text: `${(card.gpuMilli === 0 ? '' : gpus(card.gpuMilli)).padStart(GPU_COLUMNS)} `,

@@ -163,6 +163,32 @@ describe('the filter', () => {
   })
 })
 
+describe('the list of jobs', () => {
+  it.each([
+    [80, 24],
+    [240, 67],
+  ])('has a selected row, whose block is shown and whose job is opened, on %i×%i', async (columns, rows) => {
+    const { harness, queue } = await open(columns, rows)
+    const jobs = [0, 1, 2].map((device) => jobOf(device + 1, runningOn(`m${device + 1}`, 0)))
+    const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
+    queue.next = statusOf(specs, jobs)
+    harness.clock.advance(1000)
+    await settle()
+    expect(screen(harness)).not.toContain('▸')
+    harness.type('\t')
+    expect(screen(harness)).toMatch(/▸A 1 train-1/)
+    harness.type('jj')
+    expect(screen(harness)).toMatch(/▸C 3 train-3/)
+    expect(harness.console.state.queue.spot).toEqual({ group: 0, host: 'm3', part: 0 })
+    harness.type('I')
+    expect(screen(harness)).toMatch(/▸C 3 train-3/)
+    harness.type('G')
+    expect(screen(harness)).toMatch(/▸A 1 train-1/)
+    harness.type('k\r')
+    expect(harness.console.state).toMatchObject({ tab: 'jobs', queue: { spec: 2, member: 2 } })
+  })
+})
+
 describe('what if', () => {
   it('shows where a gang would go with other strategies, policies and one more bundle, and submits nothing', async () => {
     const { harness, queue } = await open()

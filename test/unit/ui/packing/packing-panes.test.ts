@@ -264,16 +264,16 @@ describe('the jobs with their letters', () => {
     [80, 24],
     [120, 40],
     [240, 67],
-  ])('are all in a list that scrolls, on %i×%i', (columns, rows) => {
+  ])('are all in a list that scrolls to the selected one, on %i×%i', (columns, rows) => {
     const input = inputOf(statusOf(hostSpecs(60, 8), many), columns, rows, { list: 'jobs' })
-    const last = drawPacking(input).lists.jobs ?? 0
-    expect(last).toBeGreaterThan(0)
+    const { jobs, lists } = drawPacking(input)
+    expect(lists.jobs).toBeGreaterThan(0)
     const shown = new Set(
-      [...Array(last + 1).keys()].flatMap((jobs) =>
-        packingPanes({ ...input, listOffsets: { waiting: 0, jobs } })
+      jobs.flatMap((chosenJob) =>
+        packingPanes({ ...input, chosenJob })
           .filter(({ host }) => host === ' jobs')
           .flatMap(linesOf)
-          .flatMap((line) => /^ (\w) \d+ (train-\d+) +ann +2/.exec(line)?.slice(1).join(' ') ?? []),
+          .flatMap((line) => /^▸(\w) \d+ (train-\d+) +ann +2/.exec(line)?.slice(1).join(' ') ?? []),
       ),
     )
     expect(shown.size).toBe(192)
