@@ -302,7 +302,10 @@ class Execution {
         beatAfter(beatMs)
       })
     }
-    if (this.#request.isBrief !== true) beatAfter(Math.min(FIRST_BEAT_MS, beatMs))
+    const { isBrief = false, endsLast = false } = this.#request
+    // What ends last, as a lock, lasts: without a beat it would outlive a Muster that stops now.
+    if (endsLast) beatAfter(0)
+    else if (!isBrief) beatAfter(Math.min(FIRST_BEAT_MS, beatMs))
     this.#handlers.onBegin()
   }
 
