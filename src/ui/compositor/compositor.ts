@@ -112,13 +112,17 @@ export class Compositor implements Disposable {
   invalidate(host: string): void {
     if (!this.#panes.has(host)) return
     this.#dirty.add(host)
+    if (this.#due.delete(host) && this.#due.size === 0 && this.#urgent.size > 0) this.#planUrgent()
     this.#planFrame()
   }
 
-  /** A key went to these hosts, whose echoes are drawn together: each frame takes time from hosts that still have to answer. */
+  /**
+   * A key went to these hosts, whose echoes are drawn together: each frame takes time from hosts that still have to answer.
+   * A host whose other output waits to be drawn is not waited for: in a flood, no echo can be told.
+   */
   awaitEchoes(hosts: readonly string[]): void {
     this.#due.clear()
-    for (const host of hosts) if (this.#panes.has(host)) this.#due.add(host)
+    for (const host of hosts) if (this.#panes.has(host) && !this.#dirty.has(host)) this.#due.add(host)
   }
 
   /** The echo of a key: drawn within a few milliseconds, without delaying the clock's frames. */

@@ -65,6 +65,20 @@ test('waits only a few milliseconds for a host that does not echo, and only once
   expect(shown()).toContain('first second')
 })
 
+test('does not wait for the echoes of hosts that print other output', () => {
+  const { compositor, type, runSoon, shown } = stageOf(3)
+  compositor.invalidate('m1')
+  compositor.awaitEchoes(['m0', 'm1', 'm2'])
+  type(0, '§')
+  compositor.invalidateNow(['m0'])
+  runSoon()
+  expect(shown()).not.toContain('§')
+  type(2, 'log')
+  compositor.invalidate('m2')
+  runSoon()
+  expect(shown()).toContain('§')
+})
+
 test('draws an echo with a frame that comes first', () => {
   const { compositor, type, frame, shown } = stageOf(2)
   type(0, 'echo')
