@@ -60,7 +60,7 @@ describe.skipIf(!canRun)('muster run --sudo', () => {
     run.type('wrong\r')
     await run.ended()
     expect(run.code()).toBe(4)
-    expect(run.text()).toMatch(/m1: refused: sudo did not accept the password/)
+    expect(run.text()).toMatch(/m\[1-2\] \(2\): refused: sudo did not accept the password/)
   })
 
   it('stops what runs as root', async () => {
