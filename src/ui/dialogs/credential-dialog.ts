@@ -23,6 +23,7 @@ import {
 /** A longer prompt is shown above the input, so that there is room for the answer. */
 const LABEL_WIDTH = 32
 const LINE_WIDTH = 64
+const WIDTH = 72
 /** The server's own text must not push the names of the hosts off the screen. */
 const MOST_LINES = 5
 
@@ -68,6 +69,7 @@ export const credentialDialog =
             ['Enter', 'send'],
             ['Esc', 'skip these hosts'],
           ],
+          width: WIDTH,
         }
       },
       key(label, event) {

@@ -167,6 +167,7 @@ export const forwardsDialog =
                 ['Esc', table.filter.text === '' ? 'back' : 'clear filter'],
               ],
           width,
+          isSteady: true,
         }
       },
       key(label, event) {

@@ -159,9 +159,18 @@ describe('the panel of a run', () => {
   it('stops on Ctrl-C, and does not start again while it runs', () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!sleep 9\r`)
-    harness.type(`${LEADER}!other\r`)
-    expect(harness.console.state.mode.kind).toBe('dialog')
+    const dialog = () => {
+      const { mode } = harness.console.state
+      return mode.kind === 'dialog' ? mode.dialog : undefined
+    }
+    const reason = '“sleep 9” is still running: Esc, then Ctrl-] o shows it, c stops it'
+    harness.type(`${LEADER}!`)
+    expect(dialog()?.lines).toEqual([{ text: reason, tone: 'warning' }])
+    harness.type('other\r')
+    expect(dialog()?.input?.error).toBe(reason)
     harness.type('\x1b')
+    harness.type(`${LEADER}o${LEADER}o`)
+    expect(harness.console.state.panel?.hasKeys).toBe(true)
     expect([...work.commands.values()].every(({ command }) => command === 'sleep 9')).toBe(true)
     harness.type('\x03')
     expect([...work.commands.values()].map(({ ends }) => ends)).toEqual(Array(4).fill(['stop']))
