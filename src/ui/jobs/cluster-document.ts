@@ -38,7 +38,7 @@ export function clusterDocument(
   nowMs: number,
 ): RowDocument {
   const { note } = picture
-  const title = (text: string) => `${text}${sortMark(view, text)}`
+  const title = (text: string) => `${text}${sortMark(view, { title: text })}`
   const waiting = picture.jobs.filter(isWaiting).length
   const others = picture.jobs.filter(({ job }) => job === LOOSE_JOB).length
   const summary = `${picture.jobs.length - waiting} running, ${waiting} waiting`

@@ -471,7 +471,9 @@ export class JobsPage implements Page {
       )
     const empty =
       (status?.groups.length ?? 0) > 0
-        ? 'No row is shown: f shows others.'
+        ? linesInState(this.#view).length > 0
+          ? 'No row is shown: Esc clears the filter.'
+          : 'No row is shown: f shows others.'
         : `Submit a job with: ${commandLineOf(status, 'job submit')} -- COMMAND`
     return documentOf(wrapRows(line === undefined ? empty : '', columns, ' ', style))
   }
@@ -557,12 +559,14 @@ export class JobsPage implements Page {
     if (ids.length === 0) return this.#context.notice(`no job to ${action} in this row`, 'warning')
     const of = line.study === undefined ? numbersOf(line) : `study ${line.study.study.name}`
     const which = ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs of ${of}`
+    const them = ids.length === 1 ? 'it' : 'them'
     this.#context.openDialog(
       confirmDialog({
         id: 'change-jobs',
         title: `${TITLES[action]} ${which}?`,
         lines: [{ text: printable(line.lead?.spec.name ?? '') }],
-        yesTitle: action,
+        // The key that leads back is not called cancel where jobs are.
+        ...(action === 'cancel' ? { yesTitle: `cancel ${them}`, noTitle: `keep ${them}` } : { yesTitle: action }),
         onYes: () => void this.#attempt(() => this.#change(action, ids)),
       }),
     )

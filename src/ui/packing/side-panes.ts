@@ -24,7 +24,7 @@ import { nameWithTitle } from './engine-picture.ts'
 import { gib, gpus, short, warn } from './figure-rows.ts'
 import { MOST_LEGEND_NAME } from './head-rows.ts'
 import type { UsedPart } from './history.ts'
-import type { Group, HeldCard, PackingInput } from './packing-input.ts'
+import { type Group, type HeldCard, JOB_COLUMNS, type PackingInput } from './packing-input.ts'
 import type { PackedCluster, WaitingCard } from './picture.ts'
 import { LOOSE_JOB } from './ray-picture.ts'
 import { WHAT_IF_JOB } from './what-if.ts'
@@ -146,7 +146,10 @@ export function jobsDocument(
   const userColumns = Math.min(10, longest(cards.map(({ user }) => printable(user))))
   const nameColumns = Math.max(8, width - 8 - userColumns - GPU_COLUMNS - longest(ends))
   const cell = (text: string, columns: number) => `${padEnd(clip(text, columns), columns)} `
-  const title = (text: string) => (tables === undefined ? text : `${text}${sortMark(tables.jobs, text)}`)
+  const title = (text: string) => {
+    const column = JOB_COLUMNS.find((one) => one.title === text)
+    return tables === undefined || column === undefined ? text : `${text}${sortMark(tables.jobs, column)}`
+  }
   const heading = [
     `   ${cell(title('JOB'), nameColumns)}`,
     cell(title('USER'), userColumns),
