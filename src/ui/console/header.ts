@@ -237,7 +237,7 @@ const SCROLL_HINTS: Hints = [
   ['/', 'search'],
   ['y', 'copy'],
   ['v', 'mark lines'],
-  ['n N', 'next, previous match'],
+  ['n N', 'previous, next match'],
 ]
 
 const FILTER_HINTS: Hints = [
