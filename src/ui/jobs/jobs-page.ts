@@ -225,7 +225,8 @@ export class JobsPage implements Page {
     const nowMs = this.#context.clock.now()
     const jobs = shownClusterJobs(this.#context.state)
     const at = this.#clusterRow(jobs)
-    const list = clusterDocument(picture, jobs, view, at, this.#view.status?.active ?? [], theme, nowMs)
+    const { status, letters } = this.#view
+    const list = clusterDocument(picture, jobs, view, at, { active: status?.active ?? [], letters }, theme, nowMs)
     const document = { ...list, head: [...this.#sourcesRow(theme), ...list.head] }
     const table = { view, noun: 'job', all: picture.jobs.length }
     const job = jobs[at]
