@@ -96,7 +96,7 @@ describe('the picture of the Packing tab', () => {
     expect(titleOf('n1', 30)).toMatch(/^n1 · uses 34 % cpu, 12G ─*$/)
     expect(titleOf('n1', 23)).toMatch(/^n1 · uses 34 % cpu ─*$/)
     expect(titleOf('n1', 20)).toMatch(/^n1 · 34 % cpu ─*$/)
-    expect(titleOf('ip-10-3-0.eu-west-1.compute.internal', 50)).toMatch(/^ip-10-3-0.*… · 34 % cpu/)
+    expect(titleOf('ip-10-3-0.eu-west-1.compute.internal', 40)).toMatch(/^ip-10-3-0.*… · 34 % cpu/)
   })
 
   it('has a dash for unknown cores and memory of a host', () => {
