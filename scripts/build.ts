@@ -73,7 +73,20 @@ const NAMED_WIDGETS: Plugin = {
   },
 }
 
-const PLUGINS = [WITHOUT_HTTP_AGENTS, LATE_WIDTHS, NAMED_WIDGETS]
+/** The package drawille makes its buffers in a way that Node has deprecated, and warns about outside node_modules. */
+const ALLOCATED_BUFFERS: Plugin = {
+  name: 'allocated-buffers',
+  setup(at) {
+    at.onLoad({ filter: /drawille-blessed-contrib\/index\.js$/ }, ({ path }) => {
+      const [given, wanted] = ['new Buffer(', 'Buffer.alloc(']
+      const source = readFileSync(path, 'utf8')
+      if (!source.includes(given)) throw new Error(`${path} makes its buffers in another way now`)
+      return { contents: source.replace(given, wanted) }
+    })
+  },
+}
+
+const PLUGINS = [WITHOUT_HTTP_AGENTS, LATE_WIDTHS, NAMED_WIDGETS, ALLOCATED_BUFFERS]
 
 /** `main.ts` loads one of these files, or the whole program. */
 const PROCESSES = ['console-client.ts', 'console-process.ts']

@@ -160,7 +160,7 @@ export class WorkPanel implements Disposable {
     if (command !== undefined) return work && drawn && this.#actions(work, drawn)[command]()
     const { panel } = this.#context.state
     const name = panel === undefined ? 'panel' : panelName(panel)
-    this.#context.notice(`no action for ${label} in the ${name}: Tab goes back to the shells`)
+    this.#context.notice(`no action for ${label} in the ${name}: Tab goes back to the shells`, 'info', 'key')
   }
 
   scrollBy(rows: number): void {
