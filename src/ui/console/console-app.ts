@@ -72,7 +72,7 @@ export type ConsolePorts = {
   /** What runs in the shell of a host; empty: nothing, undefined: unknown. */
   readonly shellPrograms?: (host: string, signal: AbortSignal) => Promise<readonly string[] | undefined>
   /** Saves a group in hosts.yaml and resolves with a notice; undefined when there is no file. */
-  readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
+  readonly saveGroup?: (name: string, hosts: readonly string[], isReplaced: boolean) => Promise<string>
 }
 
 /** The tabs and views beside the shells, made with the console as their context and disposed of with it. */

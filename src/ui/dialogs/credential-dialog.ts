@@ -3,6 +3,8 @@
  * keys. What is typed stays in a closure and leaves it as a `Secret`; it is never in the store, the log or a recording.
  */
 import { counted } from '../../base/counted.ts'
+import { defined } from '../../base/defined.ts'
+import { naturalOrder } from '../../base/natural-order.ts'
 import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
 import { textWidth, wrapText } from '../../base/text-width.ts'
@@ -94,11 +96,18 @@ export const credentialDialog =
   }
 
 const COMPARE = 'First connection. To compare, run on the host: ssh-keygen -lf /etc/ssh/ssh_host_…_key.pub'
+const KEYS_WIDTH = 110
+/** Of the dialog around its lines, and from the frame to the text. */
+const AROUND_ROWS = 10
+const AROUND_COLUMNS = 6
 
 /** `onAnswer` gets the hosts whose keys are trusted. */
 export const hostKeyDialog =
-  (keys: readonly NewHostKey[], onAnswer: (accepted: ReadonlySet<string>) => void): DialogFactory =>
+  (given: readonly NewHostKey[], onAnswer: (accepted: ReadonlySet<string>) => void): DialogFactory =>
   ({ onClose, onChange }) => {
+    const keys = given.toSorted((one, other) => naturalOrder(one.host, other.host))
+    /** Above the keys. */
+    let introRows = 1
     const accepted = new Set(keys.map(({ host }) => host))
     let selected = 0
     let firstShown = 0
@@ -107,34 +116,48 @@ export const hostKeyDialog =
       if (close()) onAnswer(hosts)
     }
     return {
-      view({ rows }) {
-        const height = Math.max(2, rows - 11)
+      view({ columns, rows }) {
+        const room = Math.max(8, Math.min(KEYS_WIDTH, columns - 2) - AROUND_COLUMNS)
+        const wrapped = (text: string, tone?: 'muted'): readonly DialogLine[] =>
+          wrapText(text, room).map((row) => ({ text: row, ...defined({ tone }) }))
+        // What is to be compared is always whole, for one key at least.
+        const current = keys[selected]
+        const whole =
+          current === undefined
+            ? []
+            : [
+                { text: '' },
+                ...wrapped(`${current.host} at ${current.lookupName}: ${current.algorithm}`),
+                ...wrapped(current.fingerprint),
+              ]
+        const intro = wrapped(COMPARE, 'muted')
+        introRows = intro.length
+        const height = Math.max(2, rows - AROUND_ROWS - intro.length - whole.length)
         const start = windowAround(selected, keys.length, height)
         firstShown = start
         const nameWidth = Math.max(...keys.map(({ host }) => host.length))
         const lines: DialogLine[] = keys.slice(start, start + height).map((key, index) => ({
           text: `${accepted.has(key.host) ? '[x]' : '[ ]'} ${key.host.padEnd(nameWidth)}  ${key.algorithm.replace(/^ssh-/, '')}  ${key.fingerprint}`,
           isSelected: start + index === selected,
-          ...(key.lookupName === key.host ? {} : { right: key.lookupName }),
         }))
         return {
           id: 'host-keys',
           title: `New host keys: ${keys.length}`,
-          lines: [{ text: COMPARE, tone: 'muted' }, ...lines],
+          lines: [...intro, ...lines, ...whole],
           keys: [
             ['y', `trust ${accepted.size} and record`],
             ['Space', 'toggle'],
             ['Esc', 'trust none'],
           ],
           tone: 'danger',
-          width: 110,
+          width: KEYS_WIDTH,
         }
       },
       pick(line) {
-        // Above the keys is a line of text.
-        const host = keys[firstShown + line - 1]?.host
+        const at = firstShown + line - introRows
+        const host = line < introRows ? undefined : keys[at]?.host
         if (host === undefined) return
-        selected = firstShown + line - 1
+        selected = at
         if (!accepted.delete(host)) accepted.add(host)
         onChange()
       },

@@ -194,6 +194,7 @@ export class WorkPanel implements Disposable {
     const hit = await work.find(needle, by)
     if (work !== this.#work) return
     if (hit === undefined) {
+      work.view = { ...work.view, hit: undefined }
       if (work.isIdle) this.#context.notice(`“${needle}” not found`, 'warning')
       return this.#showing.now()
     }
