@@ -42,7 +42,15 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   }
   const ray = rayParts(state, theme)
   const receiversWidth = receiverRoom(state, page)
-  const aside = asideText(state, state.columns - receiversWidth - textWidth(upOfAll.text))
+  const tab = partsWidth(rightParts(state, theme, page, 'alone'))
+  const asides = asideTexts(state)
+  const asideRoom = state.columns - receiversWidth - textWidth(upOfAll.text)
+  // A shorter one leaves room for the name of the tab.
+  const aside =
+    asides.find((text) => textWidth(text) < asideRoom - tab) ??
+    asides.find((text) => textWidth(text) < asideRoom) ??
+    asides.at(-1) ??
+    ''
   const reserved = receiversWidth + textWidth(aside)
   const wanted = reserved + 1
   const lefts = [
@@ -70,19 +78,19 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   return { left: [...left, receivers, ...parts], right }
 }
 
-/** A waiting question, or the receivers that differ; empty if there is neither. */
-function asideText(state: ConsoleState, room: number): string {
+/** A waiting question, or the receivers that differ, from long to short; empty if there is neither. */
+function asideTexts(state: ConsoleState): readonly string[] {
   const { receivers, tab, hasWaitingQuestion } = state
   // The next question waits until the open dialog is closed.
   if (hasWaitingQuestion && keysElsewhere(state) === undefined)
-    return [' a question waits: stop typing ', ' question waits '].find((each) => textWidth(each) < room) ?? ' ? '
-  if (tab !== 'shells') return ''
+    return [' a question waits: stop typing ', ' question waits ', ' ? ']
+  if (tab !== 'shells') return []
   const receiving = divergedReceivers(state)
-  if (receiving.length === 0) return ''
+  if (receiving.length === 0) return []
   const names = clip(foldHostSet(receiving), NAMES_WIDTH)
   const count = `${receiving.length} of ${receivers.size}`
   const text = ` ${count} ${receiving.length === 1 ? 'differs' : 'differ'}: ${names} `
-  return [text, ` ≠ ${names} `, ` ≠ ${count} `].find((each) => textWidth(each) < room) ?? ' ≠ '
+  return [text, ` ≠ ${names} `, ` ≠ ${count} `, ' ≠ ']
 }
 
 function rayParts(state: ConsoleState, theme: Theme): BarPart[] {

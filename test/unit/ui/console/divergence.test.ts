@@ -199,6 +199,21 @@ describe('the hosts that differ', () => {
     expect(header(harness)).toMatch(/INTO 5 of 6: m\[1-5\] +2 of 6 differ: m\[2,6\].* 1 Shells/)
   })
 
+  it('give way to the name of the tab when there are two pages and hosts that are not up', async () => {
+    const hosts = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7', 'm8']
+    const harness = createConsoleHarness({ hosts, size: { columns: 80, rows: 24 } })
+    for (const host of hosts) await harness.print(host, `root@${host}:~# `)
+    for (const host of ['m7', 'm8'])
+      harness.fleet.events.emit({
+        type: 'session',
+        host,
+        state: { kind: 'waiting', attempt: 3, reason: 'no route', retryAtMs: 9e9, phase: 'tcp' } as never,
+      })
+    rest(harness)
+    expect(header(harness)).toMatch(/6\/8 up +TYPING INTO 6 of 8: m\[1-6\].* ≠ m\[7-8\] +1\/2 .* 1 Shells/)
+    expect(header(harness).length).toBeLessThanOrEqual(80)
+  })
+
   it.each([80, 60, 40, 20])('are named after the receivers at %i columns, as far as there is room', async (columns) => {
     const harness = await atPrompts({ columns, rows: 24 })
     await harness.print('m2', VIM)
