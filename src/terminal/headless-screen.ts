@@ -360,14 +360,15 @@ class HeadlessScreen implements Disposable {
     )
   }
 
-  /** A new shell begins: modes, colours and cut sequences are gone, the text stays, and the cursor stands below it. */
-  restart(): void {
+  /** A new shell begins: modes, colours and cut sequences are gone, the text stays, and the cursor stands below it and a note. */
+  restart(note?: string): void {
     if (this.#isDisposed) return
     this.#repair.reset()
     this.#internals.parse(RESTART)
     let lastRow = this.#rows - 1
     while (lastRow >= 0 && this.#textOf(this.#buffers.active.baseY + lastRow) === '') lastRow--
     this.#internals.parse(Buffer.from(lastRow < 0 ? '\x1b[H' : `\x1b[${lastRow + 1}H\r\n`))
+    if (note !== undefined && lastRow >= 0) this.#internals.parse(Buffer.from(`\x1b[2m${note}\x1b[0m\r\n`))
     this.forgetLogin()
     this.#shellStart = this.#markLine()
     this.#noteChange()

@@ -9,9 +9,10 @@ import { FixedMap } from '../../base/fixed-map.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import { clip } from '../../base/text-width.ts'
+import { secondText } from '../../base/time-text.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
-import type { Fleet, FleetEvent, WriteReport } from '../../ssh/create-fleet.ts'
+import type { Fleet, FleetEvent, ShellState, WriteReport } from '../../ssh/create-fleet.ts'
 import { Feeder } from '../../terminal/feeder.ts'
 import type { PaneView, ThemeName } from '../compositor/scene.ts'
 import type { DialogFactory } from '../dialogs/dialog.ts'
@@ -150,6 +151,7 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly #echoes = new Map<string, { readonly untilMs: number; bytesLeft: number }>()
   /** The mode to return to when a dialog closes. */
   #modeBelow: Mode = TYPING
+  readonly #shellEndMs = new Map<string, number>()
   readonly #closed: (readonly string[])[] = []
   /** How to reach hosts that were closed. */
   readonly #closedEndpoints = new Map<string, Endpoint>()
@@ -211,6 +213,7 @@ export class ConsoleApp implements PageContext, Disposable {
         historyLines: preferences.history,
         onChange: (host) => this.options.onPaneChange(host, false),
         onBell: (host) => this.#ring(host),
+        newShellText: (host) => this.#newShellText(host),
       }),
     )
     this.comparison = this.#owned.own(
@@ -644,7 +647,7 @@ export class ConsoleApp implements PageContext, Disposable {
     if (event.type === 'removed') this.#divergence.forget(event.host)
     if (event.type === 'data') this.sessionLog.noteOutput(event.host, event.bytes)
     if (event.type === 'data' || event.type === 'added' || event.type === 'removed') return
-    if (event.type === 'shell' && event.state.kind === 'opening') this.#divergence.forget(event.host)
+    if (event.type === 'shell') this.#noteShell(event.host, event.state)
     this.#divergence.noteChange()
     this.#updateHost(event.host, (host) => reduceHost(host, event))
     if (event.type === 'shell') {
@@ -668,6 +671,25 @@ export class ConsoleApp implements PageContext, Disposable {
       this.#updateHost(host, (state) => ({ ...state, hasNews: true }))
     this.comparison.noteChange()
     this.#divergence.noteOutput(host)
+  }
+
+  #noteShell(host: string, state: ShellState): void {
+    if (state.kind === 'ended') this.#shellEndMs.set(host, this.clock.now())
+    if (state.kind !== 'opening') return
+    this.#divergence.forget(host)
+    const before = this.state.hosts.get(host)?.shell
+    if (before?.kind === 'ended' && before.end.kind === 'lost')
+      this.log(host, 'new shell; what ran in the last one was hung up', 'warning')
+  }
+
+  /** The state is still that before the new shell. */
+  #newShellText(host: string): string | undefined {
+    const shell = this.state.hosts.get(host)?.shell
+    if (shell?.kind !== 'ended') return undefined
+    const endedMs = this.#shellEndMs.get(host)
+    const isLost = shell.end.kind === 'lost' && endedMs !== undefined
+    const lost = isLost ? `connection lost ${secondText(endedMs)}, ` : ''
+    return `── ${lost}new shell ${secondText(this.clock.now())} ──`
   }
 
   #ring(host: string): void {

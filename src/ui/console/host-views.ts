@@ -18,6 +18,8 @@ export type HostViewsOptions = {
   /** The screen of the host shows something else now. */
   onChange(host: string): void
   onBell(host: string): void
+  /** Between what the last shell printed and a new one; undefined: there was none. */
+  newShellText(host: string): string | undefined
 }
 
 /** `screen`: undefined until the host has something to show, because making hundreds takes longer than drawing their frames. */
@@ -124,7 +126,7 @@ export class HostViews implements Disposable {
       case 'shell':
         this.#needScreen(event.host)
         // A new shell starts with the modes of a fresh terminal; the old output stays readable.
-        if (event.state.kind === 'opening') this.screen(event.host)?.restart()
+        if (event.state.kind === 'opening') this.screen(event.host)?.restart(this.#options.newShellText(event.host))
         return this.#options.onChange(event.host)
       default:
     }

@@ -101,6 +101,27 @@ it('leaves the output of the previous shell in view when a host comes back', asy
   expect(shown()).toEqual(['root@m1:~# make', 'step 1', 'hello again', 'root@m1:~#'])
 })
 
+it('says between two shells that the connection was lost, and that the second one is new', async () => {
+  const { print, login, shown, fleet, clock, log } = harness()
+  await print('m1', `${PROMPT}python3\r\n>>> print("hal`)
+  const end = { kind: 'lost', reason: 'no answer for 15 s' } as const
+  fleet.events.emit({ type: 'shell', host: 'm1', state: { kind: 'ended', end } })
+  clock.advance(2000)
+  login('m1')
+  await print('m1', PROMPT)
+  expect(shown()).toEqual([
+    'root@m1:~# python3',
+    '>>> print("hal',
+    expect.stringMatching(/^── connection lost \d\d:\d\d:\d\d, new shell \d\d:\d\d:\d\d ──$/),
+    'root@m1:~#',
+  ])
+  expect(log()).toContain('m1: new shell; what ran in the last one was hung up')
+  fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
+  login('m2')
+  await print('m2', PROMPT)
+  expect(shown('m2')).toEqual(['root@m1:~#'])
+})
+
 it('names warnings in the log, hosts that print the same together', async () => {
   const { print, clock, log } = harness()
   const text = `*** System restart required ***\r\nUsage of /: 97.2% of 9.51GB\r\nLast login: Mon from 203.0.113.9\r\n${PROMPT}`
