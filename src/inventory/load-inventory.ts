@@ -41,6 +41,13 @@ export function findHostsFile({ file, cwd, env }: InventorySource): string | und
   return [join(cwd, FILE_NAME), configurationFile(env)].find((path) => existsSync(path))
 }
 
+/** For the user of ClusterSSH. */
+function importHint({ HOME: home }: InventorySource['env']): string {
+  const hasFiles =
+    home !== undefined && ['clusters', 'tags'].some((name) => existsSync(join(home, '.clusterssh', name)))
+  return hasFiles ? ' For your files of ClusterSSH, run: muster import clusterssh -o hosts.yaml' : ''
+}
+
 /** @throws MusterError `configuration`, with all problems of the file. */
 export async function loadInventory(source: InventorySource): Promise<Inventory> {
   const path = findHostsFile(source)
@@ -51,7 +58,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
         ? 'this needs a hosts.yaml, but --hosts is none'
         : `there is no ./${FILE_NAME} and no ${printable(configurationFile(source.env))}`,
       {
-        hint: 'Name hosts on the command line (muster m[8-10]), give a file with --hosts, or make one with `muster init` or `muster import`.',
+        hint: `Name hosts on the command line (muster m[8-10]), give a file with --hosts, or make one with \`muster init\` or \`muster import\`.${importHint(source.env)}`,
       },
     )
   }

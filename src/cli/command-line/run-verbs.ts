@@ -119,14 +119,18 @@ async function refuseMistypedVerb(args: readonly string[], verbs: VerbTable, con
     throw new MusterError('usage', 'the console runs no command', { hint: 'Run: muster run TARGET -- COMMAND' })
 }
 
-/** Whether hosts.yaml, ssh_config or /etc/hosts names it. */
+/** Whether hosts.yaml, ssh_config or /etc/hosts names it, or a file of ClusterSSH has it as a tag. */
 async function isNamed(word: string, args: readonly string[], context: CliContext): Promise<boolean> {
   const { isDeclared } = await import('../../inventory/load-inventory.ts')
   const { inventorySource } = await import('../connect/endpoints.ts')
   const at = args.findIndex((arg) => arg === '--hosts' || arg.startsWith('--hosts='))
   const given = args[at]?.startsWith('--hosts=') ? args[at].slice('--hosts='.length) : args[at + 1]
   const hosts = at < 0 ? environmentValue('--hosts', context.environment) : given
-  return await isDeclared(word, inventorySource(defined({ hosts }), context))
+  const source = inventorySource(defined({ hosts }), context)
+  if (await isDeclared(word, source)) return true
+  // Later, with what to do.
+  const { fileWithTag } = await import('../../inventory/import/clusterssh.ts')
+  return source.env.HOME !== undefined && fileWithTag(source.env.HOME, word) !== undefined
 }
 
 /**

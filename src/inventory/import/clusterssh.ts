@@ -122,6 +122,29 @@ function read(source: ImportSource, inventory: ImportedInventory): void {
   for (const file of tags) importTags(file, inventory)
 }
 
+/** The user's own file of ClusterSSH that has a tag of this name; undefined: none, or it cannot be read. */
+export function fileWithTag(home: string, tag: string): string | undefined {
+  return ['clusters', 'tags'].find((name) => {
+    const path = join(home, '.clusterssh', name)
+    try {
+      const lines = existsSync(path)
+        ? readSource(path)
+            .text.replace(/\\\r?\n/g, ' ')
+            .split(/\r?\n/)
+        : []
+      return lines.some((line) => {
+        const words = line
+          .replace(/(?:^|\s)#.*$/, '')
+          .trim()
+          .split(/\s+/)
+        return name === 'clusters' ? words[0] === tag : words.slice(1).includes(tag)
+      })
+    } catch {
+      return false
+    }
+  })
+}
+
 export const clusterssh: ImportFormat = {
   name: 'clusterssh',
   about: 'clusters or tags of ClusterSSH',

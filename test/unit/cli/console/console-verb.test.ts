@@ -1,5 +1,5 @@
 /** `muster [TARGET…]` up to the point where it needs a terminal. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -96,6 +96,36 @@ describe('a word that nobody declared', () => {
     )
     expect((await run(...NONE, 'run', '--dry-run', 'zzz[8-9]', '--', 'true'))[1]).toBe(notice)
     expect((await run(...NONE, '--quiet', 'run', '--dry-run', 'zzz[8-9]', '--', 'true'))[1]).toBe('')
+  })
+})
+
+describe('a tag of clusterssh', () => {
+  it.each([
+    ['clusters', '# mine\nweb m1 m2\nrack m1 \\\n  m2\n'],
+    ['tags', 'm1 web rack\n'],
+  ])('in %s is named with the command that imports it, and is looked up nowhere', async (file, text) => {
+    const home = mkdtempSync(join(tmpdir(), 'muster-cssh-'))
+    try {
+      mkdirSync(join(home, '.clusterssh'))
+      writeFileSync(join(home, '.clusterssh', file), text)
+      for (const tag of ['web', 'rack'])
+        expect(await runMuster(['--hosts', 'none', tag], { directory, environment: { HOME: home } })).toMatchObject({
+          exitCode: 2,
+          messages: expect.stringMatching(
+            `^muster: ${tag} is a tag in ~/.clusterssh/${file}, which Muster does not read\nImport it once: muster import clusterssh -o hosts.yaml`,
+          ),
+        })
+      expect(
+        (await runMuster(['--hosts', 'none', 'm7.example', 'zzz'], { directory, environment: { HOME: home } }))
+          .messages,
+      ).not.toContain('tag')
+      rmSync(join(directory, 'hosts.yaml'))
+      const plain = await runMuster([], { directory, environment: { HOME: home, XDG_CONFIG_HOME: home } })
+      expect(plain.messages).toContain('For your files of ClusterSSH, run: muster import clusterssh -o hosts.yaml')
+      writeFileSync(join(directory, 'hosts.yaml'), '')
+    } finally {
+      rmSync(home, { recursive: true })
+    }
   })
 })
 
