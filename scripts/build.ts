@@ -75,13 +75,15 @@ const NAMED_WIDGETS: Plugin = {
 
 const PLUGINS = [WITHOUT_HTTP_AGENTS, LATE_WIDTHS, NAMED_WIDGETS]
 
-/** `main.ts` loads one of these files, or the whole program. */
-const PROCESSES = ['console-client.ts', 'console-process.ts']
+/** `main.ts` loads one of these files or the whole program, `run.ts` the last one. */
+const PROCESSES = ['console-client.ts', 'console-process.ts', 'run-here.ts']
 const PROCESSES_APART: Plugin = {
   name: 'processes-apart',
   setup(at) {
-    at.onResolve({ filter: /^\.\/(console-client|console-process|whole-program)\.ts$/ }, ({ path, importer }) =>
-      importer.endsWith('/src/main.ts') ? { path: path.replace(/ts$/, 'js'), external: true } : undefined,
+    at.onResolve(
+      { filter: /^\.\/(console-client|console-process|whole-program|run-here)\.ts$/ },
+      ({ path, importer }) =>
+        /\/src\/(main|run)\.ts$/.test(importer) ? { path: path.replace(/ts$/, 'js'), external: true } : undefined,
     )
   },
 }
