@@ -128,14 +128,10 @@ export class PromptLine {
 
   #write({ from, write = (word) => word }: Completing, word: string): void {
     const { text, cursor } = this.#line
-    const end = this.#choice === undefined ? cursor : this.#written
     const start = text.slice(0, from) + write(word)
-    this.#set({ text: start + text.slice(end), cursor: start.length })
-    this.#written = start.length
+    // The word that it replaces ends at the cursor.
+    this.#set({ text: start + text.slice(cursor), cursor: start.length })
   }
-
-  /** Where the word that was completed last ends. */
-  #written = 0
 }
 
 function commonStart(words: readonly string[]): string {

@@ -130,6 +130,17 @@ describe('Tab in a prompt', () => {
     expect(harness.receivers()).toBe('head')
   })
 
+  it('replaces the typed word where all of it is common to the matches, and keeps what follows the cursor', async () => {
+    const harness = open()
+    expect(await press(harness, `${LEADER}/gpu${TAB}`)).toBe('gpu')
+    expect(await press(harness, TAB)).toBe('gpu1')
+    expect(await press(harness, TAB)).toBe('gpu2')
+    const [HOME, RIGHT] = ['\x1b[H', '\x1b[C']
+    expect(await press(harness, `${CLEAR}gpu,head${HOME}${RIGHT.repeat(3)}${TAB}`)).toBe('gpu,head')
+    expect(await press(harness, TAB)).toBe('gpu1,head')
+    expect(await press(harness, TAB)).toBe('gpu2,head')
+  })
+
   it('completes paths of this machine, quoted if necessary, and hosts after `on`', async () => {
     const harness = open()
     expect(await press(harness, `${LEADER}capp${TAB}`)).toBe('app')
