@@ -156,6 +156,20 @@ describe('Tab in a prompt', () => {
   })
 })
 
+describe('a prompt into which too much is pasted', () => {
+  const paste = (text: string) => `\x1b[200~${text}\x1b[201~`
+
+  it.each(['!', ':', 'c', '/'])('opened with %s inserts nothing, and says so', (key) => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}${key}m1${paste('a word\r\n'.repeat(10_000))}`)
+    expect(typed(harness)).toBe('m1')
+    expect(dialogOf(harness)?.input?.error).toBe('not inserted: a prompt holds at most 16384 characters')
+    harness.type(paste('m2'))
+    expect(typed(harness)).toBe('m1m2')
+    expect(dialogOf(harness)?.input?.error ?? '').not.toContain('not inserted')
+  })
+})
+
 describe('a prompt that failed', () => {
   it('keeps what was typed, says why, and works once it is corrected', async () => {
     const asked: string[] = []
