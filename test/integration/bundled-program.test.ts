@@ -31,7 +31,11 @@ describe('the packaged program', () => {
     })
 
   beforeAll(async () => {
-    await bundle(ROOT, join(directory, 'dist'), ['terminal/graphemes.ts', 'cli/net/own-machine.ts'])
+    await bundle(ROOT, join(directory, 'dist'), [
+      'terminal/graphemes.ts',
+      'cli/net/own-machine.ts',
+      'ui/charts/line-chart.ts',
+    ])
     // Only what npm installs with it.
     mkdirSync(join(directory, 'node_modules'))
     for (const name of Object.keys(manifest.dependencies))
@@ -73,6 +77,16 @@ describe('the packaged program', () => {
       cwd: directory,
     })
     expect(stdout).toBe('')
+  })
+
+  it('draws a chart without a warning of Node', { timeout: LIMIT_MS }, async () => {
+    const script = `const { lineChart } = await import('./dist/ui/charts/line-chart.js')
+      const rows = lineChart({ columns: 60, rows: 12, seconds: [-60, 0], series: [{ values: [1, 2, 3] }], theme: {} })
+      console.log(rows.length)`
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+      cwd: directory,
+    })
+    expect({ stdout, stderr }).toEqual({ stdout: '12\n', stderr: '' })
   })
 
   it('runs a command', { timeout: LIMIT_MS }, async () => {
