@@ -1,5 +1,6 @@
 /** The fleet: feeds each session's transitions, does what the new state asks for, and fans typed bytes out. */
 import type { Clock } from '../base/clock.ts'
+import { getOrMake } from '../base/collections.ts'
 import { Emitter } from '../base/emitter.ts'
 import { MusterError, messageOf } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
@@ -9,11 +10,14 @@ import { type FleetEvent, HostShell, type ShellEnvironment, type ShellState, typ
 import { isAttempting, type SessionEvent, type SessionState, transition } from './session-transition.ts'
 import {
   type Askers,
+  type Channel,
+  type ChannelEnd,
   ConnectError,
   type ConnectFailure,
   type Connection,
   type ConnectPhase,
   connectTo,
+  type ExecHandlers,
   failureOf,
   type ShellSize,
   type Transport,
@@ -336,20 +340,75 @@ function phaseOf(state: SessionState): ConnectPhase {
   return state.kind === 'connecting' ? state.phase : state.kind === 'verifying' ? 'host-key' : 'authentication'
 }
 
-export function createFleetTransport(fleet: Pick<Fleet, 'connection' | 'session'>): Transport {
+/** Lends the connections of a fleet. What runs over one ends as lost when the fleet closes it. */
+export function createFleetTransport(fleet: Pick<Fleet, 'connection' | 'session' | 'on'>): Transport {
+  const lent = new LentChannels(fleet)
   return {
     async connect({ host }) {
       const connection = fleet.connection(host)
       if (connection === undefined) throw new ConnectError(noConnection(fleet.session(host)))
       return {
-        openShell: (options, handlers) => connection.openShell(options, handlers),
-        exec: (command, handlers, options) => connection.exec(command, handlers, options),
+        openShell: (options, handlers) => lent.lend(host, handlers, (own) => connection.openShell(options, own)),
+        exec: (command, handlers, options) =>
+          lent.lend(host, handlers, (own) => connection.exec(command, own, options)),
         connectSocket: (path) => connection.connectSocket(path),
         connectTcp: (address, port) => connection.connectTcp(address, port),
         listenTcp: (address, port, onStream) => connection.listenTcp(address, port, onStream),
         close: () => undefined,
       }
     },
+  }
+}
+
+/** A connection tells nobody that its owner has closed it, but those who borrowed it are not its owners. */
+class LentChannels {
+  readonly #fleet: Pick<Fleet, 'on'>
+  /** By host, what ends a channel. */
+  readonly #ends = new Map<string, Set<() => void>>()
+  /** While anything is lent. */
+  #listening: Disposable | undefined
+
+  constructor(fleet: Pick<Fleet, 'on'>) {
+    this.#fleet = fleet
+  }
+
+  async lend<C extends Channel, H extends Pick<ExecHandlers, 'onEnd'>>(
+    host: string,
+    handlers: H,
+    open: (handlers: H) => Promise<C>,
+  ): Promise<C> {
+    const onEnd = (end: ChannelEnd): void => {
+      if (this.#takeBack(host, endIt)) handlers.onEnd(end)
+    }
+    const endIt = () => onEnd({ kind: 'lost', reason: 'the connection was closed' })
+    getOrMake(this.#ends, host, () => new Set()).add(endIt)
+    this.#listening ??= this.#fleet.on((event) => {
+      if (event.type !== 'session' || event.state.kind !== 'closed') return
+      for (const end of [...(this.#ends.get(event.host) ?? [])]) end()
+    })
+    try {
+      const channel = await open({ ...handlers, onEnd })
+      const close = channel.close.bind(channel)
+      channel.close = () => {
+        this.#takeBack(host, endIt)
+        close()
+      }
+      return channel
+    } catch (error) {
+      this.#takeBack(host, endIt)
+      throw error
+    }
+  }
+
+  /** False: it has ended. */
+  #takeBack(host: string, endIt: () => void): boolean {
+    const ends = this.#ends.get(host)
+    const isKnown = ends?.delete(endIt) === true
+    if (ends?.size === 0) this.#ends.delete(host)
+    if (this.#ends.size > 0) return isKnown
+    this.#listening?.[Symbol.dispose]()
+    this.#listening = undefined
+    return isKnown
   }
 }
 

@@ -12,12 +12,13 @@ import { readBoundedSync } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
 import { didYouMean } from '../inventory/nearest-word.ts'
 import { type JsonSchema, parseYaml } from '../inventory/yaml-reader.ts'
-import { KEY_LABEL } from './keys/key-table.ts'
+import { KEY_LABEL, LEADER_LABEL, labelFor } from './keys/key-table.ts'
 import { type ActionId, actionSpecs } from './keys/registry.ts'
 
-const keyLabelSchema = z
-  .string()
-  .regex(KEY_LABEL, { error: 'is not a key; write a, Space, Ctrl-], Alt-n, Shift-Tab, PageUp, F5 …' })
+const keyLabelSchema = z.string().regex(KEY_LABEL, {
+  error: ({ input }) =>
+    `is not a key; write ${labelFor(String(input)) ?? 'a, Space, Ctrl-], Alt-n, Shift-Tab, PageUp, F5 …'}`,
+})
 const actionIds = actionSpecs.map((spec) => spec.id) as [ActionId, ...ActionId[]]
 
 const keysSchema = z.partialRecord(
@@ -43,9 +44,18 @@ const MACROS = [
   }),
 ] as const
 
+function leaderError(text: string): string {
+  const label = labelFor(text)
+  const isLeader = label !== undefined && LEADER_LABEL.test(label)
+  return isLeader
+    ? `is not a key; write ${label}`
+    : 'must be a key with Ctrl or Alt, or a function key: Ctrl-a, Alt-x, F12'
+}
+
 const preferencesSchema = z.strictObject({
-  leader: keyLabelSchema
-    .regex(/^(?:Ctrl|Alt)-|^F\d/, { error: 'must be a key with Ctrl or Alt, or a function key' })
+  leader: z
+    .string()
+    .regex(LEADER_LABEL, { error: ({ input }) => leaderError(String(input)) })
     .default('Ctrl-]')
     .describe('The key after which a key is a command.'),
   theme: z.enum(['auto', 'dark', 'light', 'none']).default('auto').describe('The colours of the console.'),

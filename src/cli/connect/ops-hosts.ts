@@ -52,7 +52,7 @@ export function createOpsHosts(endpoints: readonly Endpoint[], options: OpsHosts
 
 /** Over the connections that a console has: it opens none, and a host that has none now is not reached. */
 export function createFleetOpsHosts(
-  fleet: Pick<Fleet, 'endpoint' | 'connection' | 'session'>,
+  fleet: Pick<Fleet, 'endpoint' | 'connection' | 'session' | 'on'>,
   options: Omit<OpsHostsOptions, 'transports' | 'fanOut' | 'signal'>,
 ): OpsHosts {
   const transport = createFleetTransport(fleet)

@@ -16,6 +16,7 @@ import { keepToAscii } from '../output/ascii-output.ts'
 
 const INTERRUPT = '\u0003'
 const END = '\u0004'
+const ESC = '\u001b'
 
 export class TtyDialog implements CredentialDialog, HostKeyReviewer {
   /** Questions come one after the other. */
@@ -103,7 +104,7 @@ class Terminal implements Disposable {
     this.#output.write(text)
   }
 
-  /** Undefined: declined (Ctrl-C, Ctrl-D, the question became void). */
+  /** Undefined: declined (Esc, Ctrl-C, Ctrl-D, the question became void). */
   readLine(prompt: string, isEchoed: boolean, signal: AbortSignal): Promise<string | undefined> {
     this.#output.write(prompt)
     this.#input.setRawMode(true)
@@ -120,6 +121,9 @@ class Terminal implements Disposable {
       }
       let abort: Disposable | undefined
       const handleData = (text: string): void => {
+        if (text === ESC) return end(undefined)
+        // An arrow or another key that a line does not know.
+        if (text.startsWith(ESC)) return
         for (const character of text) {
           if (character === '\r' || character === '\n') return end(line)
           if (character === INTERRUPT || (character === END && line === '')) return end(undefined)

@@ -5,7 +5,7 @@ import { printable } from '../../base/printable.ts'
 import { whenText } from '../../base/time-text.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
-import { letterOf } from '../../scheduler/jobs/packing.ts'
+import { lettersOf } from '../../scheduler/jobs/packing.ts'
 import { signOf } from '../../ui/packing/blocks.ts'
 import { enginePicture, isWaiting } from '../../ui/packing/engine-picture.ts'
 import { LOOSE_JOB } from '../../ui/packing/ray-picture.ts'
@@ -48,14 +48,16 @@ export async function showEngine(
     if (note !== undefined) stderr.write(`muster: ${title}: ${printable(note)}\n`)
     return EXIT.ok
   }
+  const letters = lettersOf(own)
   const table = formatHosts(
     `${title.toUpperCase()} NODE`,
     nodes.map((host) => ({ host, trouble: down[host.name] ?? '' })),
     stdout,
+    letters,
   )
   const lines = [
     ...(note === undefined ? [] : [note]),
-    ...own.map((job) => `${letterOf(job)} ${job} ${store.get(job)?.spec.name ?? ''}`),
+    ...own.map((job) => `${letters.get(job)} ${job} ${store.get(job)?.spec.name ?? ''}`),
     ...(others > 0 ? [`${signOf(LOOSE_JOB)} ${counted(others, 'other job')}`] : []),
     ...waiting.slice(0, MOST_WAITING).map(({ name, why, expectedMs }) => {
       const when = expectedMs === undefined ? '' : `, expected ${whenText(expectedMs, context.now())}`

@@ -2,7 +2,7 @@
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
-import { signOf } from '../../ui/packing/blocks.ts'
+import { type Letters, signOf } from '../../ui/packing/blocks.ts'
 import { formatBar, formatTable, type TableOutput } from '../output/table.ts'
 
 const DEVICE_CELLS = 8
@@ -12,13 +12,14 @@ export function formatHosts(
   title: string,
   hosts: readonly { readonly host: PackedHost; readonly trouble: string }[],
   out: TableOutput,
+  letters?: Letters,
 ): string {
   const rows = hosts.map(({ host, trouble }) => [
     host.name,
-    host.devices.map((shares) => formatDevice(shares)).join(' ') || '-',
+    host.devices.map((shares) => formatDevice(shares, letters)).join(' ') || '-',
     coresOf(host),
     memoryOf(host),
-    host.jobs.map(signOf).join(''),
+    host.jobs.map((job) => signOf(job, letters)).join(''),
     printable(trouble),
   ])
   return formatTable([title, 'GPUS', 'CORES', 'MEMORY', 'OF', ''], rows, out)
@@ -34,8 +35,8 @@ function memoryOf({ memoryUsedBytes: used, memoryBytes: all, unknown }: PackedHo
   return `${formatBar([[part(used, all), '█']], BAR_CELLS)} ${formatBytes(used)} / ${formatBytes(all)}`
 }
 
-function formatDevice(shares: PackedHost['devices'][number]): string {
-  const parts = shares.map(({ job, milli }) => [milli / 1000, signOf(job)] as const)
+function formatDevice(shares: PackedHost['devices'][number], letters: Letters | undefined): string {
+  const parts = shares.map(({ job, milli }) => [milli / 1000, signOf(job, letters)] as const)
   return `[${formatBar(parts, DEVICE_CELLS)}]`
 }
 

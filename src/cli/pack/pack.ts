@@ -8,7 +8,7 @@ import { section as raySection } from '../../ops/ray/section.ts'
 import type { PlacementGroup } from '../../ops/ray/usage.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
-import { letterOf, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
+import { lettersOf, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
 import { ENGINES } from '../job/engines.ts'
 import { hostsOf, type OpenQueue, readQueue } from '../job/open-queue.ts'
@@ -76,15 +76,17 @@ function showQueue(queue: OpenQueue, { json }: PackOptions, context: CliContext)
   }
   const onHosts = active.filter(({ spec }) => spec.engine === undefined)
   const shown = new Set(packed.flatMap(({ jobs }) => jobs))
+  const letters = lettersOf([...shown].toSorted((one, other) => one - other))
   stdout.write(
     formatHosts(
       'HOST',
       packed.map((host) => ({ host, trouble: down[host.name] ?? '' })),
       stdout,
+      letters,
     ),
   )
   for (const { id, spec } of onHosts) {
-    if (shown.has(id)) stdout.write(`${letterOf(id)} ${id} ${printable(spec.name)}\n`)
+    if (shown.has(id)) stdout.write(`${letters.get(id)} ${id} ${printable(spec.name)}\n`)
   }
   const { downMilli, strandedMilli } = packingFigures(packed, down)
   const waiting = queue.store.counts().get('queued') ?? 0

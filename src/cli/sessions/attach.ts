@@ -134,20 +134,39 @@ export async function openOrAttach(
     const found = await findSessions(context.environment, 'detached').catch(() => [])
     const [same] = found.filter((each) => each.opened === opened && each.terminal === undefined)
     if (same !== undefined) {
-      const answer = await askWhich(same, context)
-      if (answer === undefined) return EXIT.interrupted
-      if (!/^\s*n/i.test(answer)) return await attachTo(same.address, keep, context)
+      const choice = await askWhich(same, context)
+      if (choice === undefined) return EXIT.interrupted
+      if (choice === 'quit') return EXIT.ok
+      if (choice === 'attach') return await attachTo(same.address, keep, context)
     }
   }
   return await startConsole(process.argv.slice(2), context)
 }
 
-async function askWhich(session: FoundSession, { stdout, now, signal }: CliContext): Promise<string | undefined> {
+type Choice = 'attach' | 'new' | 'quit'
+
+/** Undefined: none of them. Keys go to all hosts of a console that is attached, so no other word attaches it. */
+export function choiceOf(answer: string): Choice | undefined {
+  const word = answer.trim().toLowerCase()
+  if (word === '') return 'attach'
+  return (['attach', 'new', 'quit'] as const).find((choice) => word === choice || word === choice[0])
+}
+
+/** Undefined: interrupted. */
+async function askWhich(session: FoundSession, { stdout, now, signal }: CliContext): Promise<Choice | undefined> {
   const { name, detachedMs = 0, shells, endsAtMs = 0 } = session
   const nowMs = now()
   const count = counted(shells, 'shell')
   stdout.write(
     `The console ${name} (${count}) was detached at ${timeText(detachedMs, nowMs)} and ends at ${untilText(endsAtMs, nowMs)}.\n`,
   )
-  return await new TtyDialog().line('Attach it (a), or open a new one (n)? [a] ', signal)
+  const dialog = new TtyDialog()
+  let question = 'Attach it (a), open a new one (n), or quit (q)? [a] '
+  for (;;) {
+    const answer = await dialog.line(question, signal)
+    if (answer === undefined) return undefined
+    const choice = choiceOf(answer)
+    if (choice !== undefined) return choice
+    question = 'Answer a, n or q. [a] '
+  }
 }

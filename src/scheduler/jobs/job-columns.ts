@@ -8,7 +8,7 @@ import type { JobExtent, JobGroup } from './store.ts'
 
 export type JobColumn = {
   readonly title: string
-  /** In the tab, in terminal columns, with the gap that follows; the last one takes what is left of the row. */
+  /** The most in the tab, in terminal columns, with the gap that follows; the last one takes what is left of the row. */
   readonly width: number
   /** The longest text that `muster job list` prints, in terminal columns. */
   readonly most?: number
@@ -63,7 +63,7 @@ export const JOB_COLUMNS: readonly JobColumn[] = [
     isNeeded: (jobs) => new Set(jobs.map(({ user }) => user)).size > 1,
     ...shared(({ user }) => user),
   },
-  { title: 'ASKS FOR', width: 28, leastPane: 114, ...shared(requestText) },
+  { title: 'ASKS FOR', width: 44, leastPane: 114, ...shared(requestText) },
   { title: 'NAME', width: 200, most: 40, ...shared(({ spec }) => spec.name) },
 ]
 

@@ -146,8 +146,29 @@ const sum = <T>(of: readonly T[], amount: (one: T) => number) => of.reduce((tota
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-/** A job keeps its letter; after 62 jobs the letters repeat. */
+/** After 62 jobs the letters repeat. */
 export const letterOf = (job: number): string => LETTERS[(job - 1) % LETTERS.length] ?? '?'
+
+/**
+ * Letters of jobs that are shown together: a job keeps the one that it has in `known`, and no letter is given twice while
+ * there are others.
+ */
+export function lettersOf(
+  jobs: Iterable<number>,
+  known: ReadonlyMap<number, string> = new Map(),
+): ReadonlyMap<number, string> {
+  const ids = [...new Set(jobs)]
+  const taken = new Set(ids.flatMap((id) => known.get(id) ?? []))
+  return new Map(
+    ids.map((id) => {
+      const from = (id - 1) % LETTERS.length
+      const turned = LETTERS.slice(from) + LETTERS.slice(0, Math.max(0, from))
+      const letter = known.get(id) ?? [...turned].find((one) => !taken.has(one)) ?? letterOf(id)
+      taken.add(letter)
+      return [id, letter] as const
+    }),
+  )
+}
 
 function freeOf(shares: readonly DeviceShare[]): number {
   return shares.reduce((left, { milli }) => left - milli, WHOLE_MILLI)

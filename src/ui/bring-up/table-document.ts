@@ -51,7 +51,10 @@ export function tableDocument(
   const free = room - MARK_WIDTH - hostWidth - AGE_WIDTH
   const widthOf = areaWidths(areas, view, free)
   const titles: Row = [
-    { text: ' '.repeat(MARK_WIDTH) + padEnd(`host${sortMark(order, 'host')}`, hostWidth), style: mutedStyle(theme) },
+    {
+      text: ' '.repeat(MARK_WIDTH) + padEnd(`host${sortMark(order, { title: 'host' })}`, hostWidth),
+      style: mutedStyle(theme),
+    },
     ...areas.map((column): Span => titleSpan(column, view, order, widthOf(column), theme)),
     { text: 'checked', style: mutedStyle(theme) },
   ]
@@ -119,7 +122,10 @@ function titleSpan(
   theme: Theme,
 ): Span {
   const isActive = hosts !== undefined && (onlyArea === undefined || onlyArea === name)
-  const text = padEnd(clip(`${onlyArea === name ? `${name} only` : name}${sortMark(order, name)}`, width - 1), width)
+  const text = padEnd(
+    clip(`${onlyArea === name ? `${name} only` : name}${sortMark(order, { title: name })}`, width - 1),
+    width,
+  )
   return { text, style: isActive ? boldStyle(theme.accent) : mutedStyle(theme) }
 }
 

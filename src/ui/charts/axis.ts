@@ -54,7 +54,10 @@ export type TimeTick = { readonly seconds: number; readonly text: string }
 
 /** Ticks within these seconds, at most this many; below 0 is the past: `-5 min`, `-30 s`, `now`. */
 export function timeTicks(from: number, to: number, mostTicks: number): readonly TimeTick[] {
-  const step = SECOND_STEPS.find((each) => (to - from) / each < Math.max(2, mostTicks))
+  const span = to - from
+  // The unit depends on the time alone, not on how many ticks there is room for.
+  const least = span >= 7200 ? 3600 : span >= 120 ? 60 : 1
+  const step = SECOND_STEPS.find((each) => each >= least && span / each < Math.max(2, mostTicks))
   if (step === undefined) return []
   const first = Math.ceil(from / step - EPSILON)
   const count = Math.floor(to / step + EPSILON) - first + 1

@@ -55,14 +55,23 @@ type Layout = {
   readonly body: readonly BodyLine[]
 }
 
-/** On a low screen a dialog loses first its blank lines, then its title, then the lines far from the selection. */
+const WIDTH = 72
+/** Of a dialog whose lines change while one types. */
+const STEADY_WIDTH = 100
+
+/**
+ * On a low screen a dialog loses first its blank lines, then its title, then the lines far from the selection. A steady one
+ * has a width of its own and is at the top, so that what is typed stays in its place when the lines below it change.
+ */
 export function layoutDialog(view: DialogView, columns: number, rows: number): Layout {
-  const wanted = view.width ?? 72
+  const isSteady = view.isSteady ?? view.input !== undefined
+  const wanted = view.width ?? (isSteady ? STEADY_WIDTH : WIDTH)
   const widest = Math.max(
     0,
     ...view.lines.map((line) => textWidth(line.text) + (line.right ? textWidth(line.right) + 3 : 0)),
   )
-  const width = Math.max(2, Math.min(columns < 40 ? columns : columns - 2, Math.max(wanted, Math.min(widest + 6, 120))))
+  const needs = isSteady ? wanted : Math.max(wanted, Math.min(widest + 6, 120))
+  const width = Math.max(2, Math.min(columns < 40 ? columns : columns - 2, needs))
   const errors = view.input?.error ? wrapText(view.input.error, width - 6).slice(0, ERROR_ROWS) : []
   const input = view.input ? 1 : 0
   const lines = wrappedLines(
@@ -79,7 +88,7 @@ export function layoutDialog(view: DialogView, columns: number, rows: number): L
   const top = rows < 12 ? 0 : 1
   const rect = {
     column: Math.floor((columns - width) / 2),
-    row: Math.max(top, Math.floor((rows - height) / 3)),
+    row: isSteady ? top : Math.max(top, Math.floor((rows - height) / 3)),
     width,
     height,
   }

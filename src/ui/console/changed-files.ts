@@ -66,9 +66,12 @@ export class ChangedFiles implements Disposable {
   #refuse(file: Watched, reason: string): void {
     const name = basename(file.path)
     const [first = '', ...more] = reason.split('\n')
+    const { line, words } = placeIn(name, first)
     const rest = more.length === 0 ? '' : ` (and ${more.length} more in the Log tab)`
-    this.#context.notice(`cannot reload ${name}: ${first}${rest}`, 'error')
-    for (const line of [first, ...more]) this.#context.log('', `cannot reload ${name}: ${line}`, 'error')
+    // The reason comes last, since a narrow screen cuts the end.
+    this.#context.notice(`cannot reload ${name}${line}${rest}: ${words}`, 'error')
+    for (const each of [first, ...more])
+      this.#context.log('', `cannot reload ${placeIn(name, each).line === '' ? `${name}: ` : ''}${each}`, 'error')
   }
 
   #wait(clock: Clock): void {
@@ -79,6 +82,13 @@ export class ChangedFiles implements Disposable {
       })
     })
   }
+}
+
+/** Of `path:line:column: words` the line and the words, if it is about the file of this name. */
+function placeIn(name: string, reason: string): { readonly line: string; readonly words: string } {
+  const [, path, line, words] = /^(.+?):(\d+):\d+: (.*)$/.exec(reason) ?? []
+  if (path === undefined || words === undefined || basename(path) !== name) return { line: '', words: reason }
+  return { line: `, line ${line}`, words }
 }
 
 type Version = { readonly ino: bigint; readonly size: bigint; readonly mtimeNs: bigint; readonly ctimeNs: bigint }

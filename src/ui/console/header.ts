@@ -42,7 +42,9 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   }
   const ray = rayParts(state, theme)
   const receiversWidth = receiverRoom(state, page)
-  const aside = asideText(state, state.columns - receiversWidth - textWidth(upOfAll.text))
+  const asideRoom = state.columns - receiversWidth - textWidth(upOfAll.text)
+  const tabWidth = partsWidth(rightParts(state, theme, page, 'alone'))
+  const aside = asideText(state, [asideRoom - tabWidth, asideRoom])
   const reserved = receiversWidth + textWidth(aside)
   const wanted = reserved + 1
   const lefts = [
@@ -70,19 +72,20 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   return { left: [...left, receivers, ...parts], right }
 }
 
-/** A waiting question, or the receivers that differ; empty if there is neither. */
-function asideText(state: ConsoleState, room: number): string {
+/** A waiting question, or the receivers that differ; empty if there is neither. The longest text that fits the first of `rooms` where one does. */
+function asideText(state: ConsoleState, rooms: readonly number[]): string {
+  const longest = (...texts: string[]) => rooms.flatMap((room) => texts.find((each) => textWidth(each) < room) ?? [])[0]
   const { receivers, tab, hasWaitingQuestion } = state
   // The next question waits until the open dialog is closed.
   if (hasWaitingQuestion && keysElsewhere(state) === undefined)
-    return [' a question waits: stop typing ', ' question waits '].find((each) => textWidth(each) < room) ?? ' ? '
+    return longest(' a question waits: stop typing ', ' question waits ') ?? ' ? '
   if (tab !== 'shells') return ''
   const receiving = divergedReceivers(state)
   if (receiving.length === 0) return ''
   const names = clip(foldHostSet(receiving), NAMES_WIDTH)
   const count = `${receiving.length} of ${receivers.size}`
   const text = ` ${count} ${receiving.length === 1 ? 'differs' : 'differ'}: ${names} `
-  return [text, ` ≠ ${names} `, ` ≠ ${count} `].find((each) => textWidth(each) < room) ?? ' ≠ '
+  return longest(text, ` ≠ ${names} `, ` ≠ ${count} `) ?? ' ≠ '
 }
 
 function rayParts(state: ConsoleState, theme: Theme): BarPart[] {
@@ -237,7 +240,7 @@ const SCROLL_HINTS: Hints = [
   ['/', 'search'],
   ['y', 'copy'],
   ['v', 'mark lines'],
-  ['n N', 'next, previous match'],
+  ['n N', 'previous, next match'],
 ]
 
 const FILTER_HINTS: Hints = [

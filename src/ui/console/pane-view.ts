@@ -117,8 +117,11 @@ const MIN_COLUMNS_FOR_KEY = 36
 function soloBadge(state: ConsoleState, theme: Theme, hosts: readonly string[], columns: number): Span[] {
   if (!isSolo(state, hosts)) return []
   const press = `${state.leaderLabel} s`
-  const text = columns < MIN_COLUMNS_FOR_KEY ? ' alone ' : ` alone · ${press} back `
-  return [{ text, style: labelStyle(theme, theme.receivingText, theme.receiving), press }]
+  const style = labelStyle(theme, theme.receivingText, theme.receiving)
+  // Beside another focus the key is for that host.
+  const isBack = state.focus !== undefined && hosts.includes(state.focus)
+  if (!isBack) return [{ text: ' alone ', style }]
+  return [{ text: columns < MIN_COLUMNS_FOR_KEY ? ' alone ' : ` alone · ${press} back `, style, press }]
 }
 
 function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: Screen | undefined): Span[] {

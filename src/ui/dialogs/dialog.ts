@@ -32,6 +32,8 @@ export type DialogView = {
   readonly keys: readonly (readonly [key: string, does: string])[]
   readonly tone?: 'plain' | 'danger'
   readonly width?: number
+  /** Its lines change while one types, and its first row must not move. Default: it has an input. */
+  readonly isSteady?: boolean
 }
 
 export interface Dialog {

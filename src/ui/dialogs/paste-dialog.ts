@@ -75,6 +75,7 @@ export const pasteDialog =
             ['Esc', 'close, keep the text'],
           ],
           width: 100,
+          isSteady: true,
         }
       },
       key(label, event) {

@@ -241,10 +241,12 @@ export const listDialog =
       const start = windowAround(selected, all.length, height)
       firstShown = start
       const shown = all.slice(start, start + height).map((item, index) => ({
-        text: item.detail ? `${item.label}  ${item.detail}` : item.label,
+        text: [item.detail ? `${item.label}  ${item.detail}` : item.label, item.disabledReason]
+          .filter(Boolean)
+          .join(' · '),
         isSelected: start + index === selected,
         ...(item.disabledReason === undefined ? {} : { tone: 'muted' as const }),
-        ...defined({ right: [item.disabledReason, item.keyHint].filter(Boolean).join('   ') || undefined }),
+        ...defined({ right: item.keyHint || undefined }),
       }))
       return isLong ? [...shown, { text: moreText(start, all.length - start - height), tone: 'muted' }] : shown
     }

@@ -70,6 +70,7 @@ export const textDialog =
             ['Esc', needle.text === '' && !isSearching ? 'close' : 'show all'],
           ],
           width,
+          isSteady: find !== undefined,
         }
       },
       wheel(by) {

@@ -142,7 +142,7 @@ export const forwardsDialog =
         const more = all.length > room ? `  ${index + 1} of ${all.length}` : ''
         return {
           id: 'forwards',
-          title: `Port forwards${orderText(table)}${more}`,
+          title: `Port forwards${orderText(table, tableColumns)}${more}`,
           ...(isFiltered ? { input: { label: 'Filter:', ...table.filter } } : {}),
           lines: [
             ...(all.length > 0
@@ -167,6 +167,7 @@ export const forwardsDialog =
                 ['Esc', table.filter.text === '' ? 'back' : 'clear filter'],
               ],
           width,
+          isSteady: true,
         }
       },
       key(label, event) {

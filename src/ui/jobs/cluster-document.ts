@@ -8,7 +8,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
 import { boldStyle, mutedStyle, type Style, styleOf, type Theme } from '../compositor/scene.ts'
-import { jobSpan, signOf } from '../packing/blocks.ts'
+import { jobSpan, type Letters, signOf } from '../packing/blocks.ts'
 import { type ClusterJob, type EnginePicture, isWaiting, nameWithTitle } from '../packing/engine-picture.ts'
 import { LOOSE_JOB } from '../packing/ray-picture.ts'
 import { documentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
@@ -33,12 +33,12 @@ export function clusterDocument(
   jobs: readonly ClusterJob[],
   view: TableView,
   at: number,
-  active: readonly Job[],
+  { active, letters }: { readonly active: readonly Job[]; readonly letters: Letters | undefined },
   theme: Theme,
   nowMs: number,
 ): RowDocument {
   const { note } = picture
-  const title = (text: string) => `${text}${sortMark(view, text)}`
+  const title = (text: string) => `${text}${sortMark(view, { title: text })}`
   const waiting = picture.jobs.filter(isWaiting).length
   const others = picture.jobs.filter(({ job }) => job === LOOSE_JOB).length
   const summary = `${picture.jobs.length - waiting} running, ${waiting} waiting`
@@ -64,7 +64,7 @@ export function clusterDocument(
       const plain = isChosen ? rowStyle(theme, true) : ownStyle(job, theme)
       return [
         { text: isChosen ? '▸' : ' ', style: plain },
-        jobSpan(job.job, signOf(job.job), theme),
+        jobSpan(job.job, signOf(job.job, letters), theme),
         {
           text: ` ${padEnd(clip(printable(nameWithTitle(job, active)), NAME_COLUMNS - 1), NAME_COLUMNS)}`,
           style: plain,

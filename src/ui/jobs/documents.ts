@@ -16,7 +16,7 @@ import {
 } from '../../scheduler/jobs/job-columns.ts'
 import { metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
-import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme } from '../compositor/scene.ts'
+import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme, themes } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
 import { hasWord, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 import {
@@ -79,10 +79,10 @@ function lineText({ study, lead, ...line }: JobLine, column: JobColumn, nowMs: n
 }
 
 const BAR_CELLS = 8
-const PROGRESS_WIDTH = STATE_COLUMN.width - BAR_CELLS - 2
 
 export type ListInput = {
   readonly status: QueueStatus
+  /** Those that a filter by words leaves. */
   readonly lines: readonly JobLine[]
   readonly chosen: JobLine | undefined
   readonly filter: Filter
@@ -94,8 +94,7 @@ export type ListInput = {
 
 export function listDocument({ status, lines, chosen, filter, view, columns, theme, nowMs }: ListInput): RowDocument {
   const muted = mutedStyle(theme)
-  const leads = lines.flatMap(({ lead }) => lead ?? [])
-  const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => columns >= leastPane || isNeeded?.(leads) === true)
+  const shown = listColumns(status.groups, columns, nowMs)
   const counts = [...status.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
   const summary: Row = [
     { text: ` ${counts}`, style: boldStyle(theme.text) },
@@ -110,7 +109,7 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
       [
         {
           text: ` ${shown
-            .map(({ title, width }) => padEnd(`${title}${sortMark(view, title)}`, width))
+            .map(({ column, width }) => padEnd(clip(titleText(column, view), width - 1), width))
             .join('')
             .trimEnd()}`,
           style: muted,
@@ -127,25 +126,74 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
         return [{ text: isChosen ? '▸' : ' ', style: plain }, ...studyCells(line.study, shown, plain, theme)]
       const { lead } = line
       if (lead === undefined) return []
-      const cells = shown.flatMap((column): readonly Span[] => {
-        if (column === STATE_COLUMN)
-          return line.count === 1 ? [stateSpan(lead.state, theme)] : progressSpans(line, theme)
-        const text = line.count === 1 ? column.text(lead, nowMs) : (column.groupText?.({ ...line, lead }, nowMs) ?? '-')
-        const cell = clip(printable(text), column.width - 1)
-        return [{ text: column === shown.at(-1) ? cell : padEnd(cell, column.width), style: plain }]
+      const cells = shown.flatMap(({ column, width }): readonly Span[] => {
+        if (column === STATE_COLUMN) return stateSpans(line, width, theme)
+        const cell = clip(printable(cellText(line, column, nowMs)), width - 1)
+        return [{ text: column === shown.at(-1)?.column ? cell : padEnd(cell, width), style: plain }]
       })
       return [{ text: isChosen ? '▸' : ' ', style: plain }, ...cells]
     },
   }
 }
 
+type ListColumn = { readonly column: JobColumn; readonly width: number }
+
+/** The first rows decide how wide columns are. */
+const WIDTH_ROWS = 500
+const LEAST_WIDTH = 12
+const MOST_BEST = 21
+const RAN_WIDTH = JOB_COLUMNS.find(({ title }) => title === 'RAN')?.width ?? 0
+const widest = new WeakMap<readonly JobLine[], ReadonlyMap<string, number>>()
+
+/**
+ * As wide as what is in them, whatever a filter leaves, so that no column moves while one types. What a job asks for is cut
+ * before its name.
+ */
+function listColumns(all: readonly JobLine[], room: number, nowMs: number): readonly ListColumn[] {
+  const leads = all.flatMap(({ lead }) => lead ?? [])
+  const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => room >= leastPane || isNeeded?.(leads) === true)
+  const known = widest.get(all) ?? new Map(JOB_COLUMNS.map((column) => [column.title, widestCell(all, column, nowMs)]))
+  widest.set(all, known)
+  const wanted = shown.map((column) => ({ column, width: known.get(column.title) ?? column.width }))
+  const over = wanted.reduce((sum, { width }) => sum + width, 1) - room
+  return wanted.map(({ column, width }) =>
+    column.title === 'ASKS FOR' && over > 0
+      ? { column, width: Math.min(width, Math.max(LEAST_WIDTH, width - over)) }
+      : { column, width: column === shown.at(-1) ? column.width : width },
+  )
+}
+
+function widestCell(all: readonly JobLine[], column: JobColumn, nowMs: number): number {
+  // It changes every second.
+  if (column.title === 'RAN') return column.width
+  const widths = all.slice(0, WIDTH_ROWS).map((line) => {
+    // The best value of a study begins in the column before it.
+    if (column.title === 'ON' && line.study !== undefined)
+      return textWidth(studyBest(line.study, MOST_BEST)) + 1 - RAN_WIDTH
+    const spans = column === STATE_COLUMN ? stateSpans(line, column.width, themes.none) : []
+    const text = column === STATE_COLUMN ? spans.map((span) => span.text).join('') : cellText(line, column, nowMs)
+    return textWidth(printable(text).trimEnd()) + 1
+  })
+  // With the mark of the sorted column.
+  return Math.min(column.width, Math.max(textWidth(column.title) + 2, ...widths))
+}
+
+const titleText = ({ title }: JobColumn, view: TableView): string =>
+  `${title}${sortMark(view, { title, ...LINE_ORDERS(0)[title] })}`
+
+function cellText({ study, lead, ...line }: JobLine, column: JobColumn, nowMs: number): string {
+  if (study !== undefined) return column.title === 'JOB' ? 'study' : column.title === 'NAME' ? studyName(study) : ''
+  if (lead === undefined) return ''
+  return line.count === 1 ? column.text(lead, nowMs) : (column.groupText?.({ ...line, lead }, nowMs) ?? '-')
+}
+
 /** The columns between state and name, which trials do not share, are one with the best value. */
-function studyCells(line: StudyLine, shown: readonly JobColumn[], plain: Style, theme: Theme): readonly Span[] {
-  const [number] = shown
+function studyCells(line: StudyLine, shown: readonly ListColumn[], plain: Style, theme: Theme): readonly Span[] {
+  const [number, state] = shown
   const width = shown.slice(2, -1).reduce((sum, column) => sum + column.width, 0)
   return [
     { text: padEnd('study', number?.width ?? 0), style: plain },
-    ...studyProgress(line, STATE_COLUMN.width, theme),
+    ...studyProgress(line, state?.width ?? 0, theme),
     { text: padEnd(studyBest(line, width - 1), width), style: plain },
     { text: printable(studyName(line)), style: plain },
   ]
@@ -153,16 +201,24 @@ function studyCells(line: StudyLine, shown: readonly JobColumn[], plain: Style, 
 
 const studyName = ({ study: { name, spec } }: StudyLine): string => `${name} · ${spec.method}`
 
-function stateSpan(state: JobState, theme: Theme): Span {
+/** The state of a job or of a study, or the progress of an array, in so many columns. */
+function stateSpans(line: JobLine, width: number, theme: Theme): readonly Span[] {
+  if (line.study !== undefined) return studyProgress(line.study, width, theme)
+  if (line.count > 1) return progressSpans(line, theme, width)
+  return line.lead === undefined ? [] : [stateSpan(line.lead.state, width, theme)]
+}
+
+function stateSpan(state: JobState, width: number, theme: Theme): Span {
   const reason = 'reason' in state && state.reason !== undefined ? ` ${printable(state.reason)}` : ''
   return {
-    text: padEnd(clip(`${stateText(state)}${reason}`, STATE_COLUMN.width - 1), STATE_COLUMN.width),
+    text: padEnd(clip(`${stateText(state)}${reason}`, width - 1), width),
     style: boldStyle(stateColour(state.kind, theme)),
   }
 }
 
 /** `█████▒·· 61/90 2 failed`, without the count where the bar alone has to show it. */
-export function progressSpans(line: JobLine, theme: Theme): readonly Span[] {
+export function progressSpans(line: JobLine, theme: Theme, columns = STATE_COLUMN.width): readonly Span[] {
+  const room = columns - BAR_CELLS - 2
   const ended = countOf(line, KINDS.ended)
   const running = countOf(line, KINDS.running)
   const cells = (count: number) => Math.floor((count / line.count) * BAR_CELLS)
@@ -177,13 +233,13 @@ export function progressSpans(line: JobLine, theme: Theme): readonly Span[] {
     ...(cancelled === line.count ? [`${cancelled} cancelled`] : []),
     progress,
   ]
-  const text = texts.find((each) => textWidth(each) <= PROGRESS_WIDTH) ?? clip(progress, PROGRESS_WIDTH)
+  const text = texts.find((each) => textWidth(each) <= room) ?? clip(progress, room)
   const colour = failed > 0 ? theme.danger : cancelled > 0 ? theme.muted : undefined
   return [
     { text: '█'.repeat(full), style: styleOf(colour ?? theme.ok) },
     { text: '▒'.repeat(busy), style: styleOf(theme.accent) },
     { text: '·'.repeat(BAR_CELLS - full - busy), style: mutedStyle(theme) },
-    { text: ` ${padEnd(text, PROGRESS_WIDTH + 1)}`, style: boldStyle(colour ?? theme.text) },
+    { text: ` ${padEnd(text, room + 1)}`, style: boldStyle(colour ?? theme.text) },
   ]
 }
 

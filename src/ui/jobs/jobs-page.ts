@@ -225,7 +225,8 @@ export class JobsPage implements Page {
     const nowMs = this.#context.clock.now()
     const jobs = shownClusterJobs(this.#context.state)
     const at = this.#clusterRow(jobs)
-    const list = clusterDocument(picture, jobs, view, at, this.#view.status?.active ?? [], theme, nowMs)
+    const { status, letters } = this.#view
+    const list = clusterDocument(picture, jobs, view, at, { active: status?.active ?? [], letters }, theme, nowMs)
     const document = { ...list, head: [...this.#sourcesRow(theme), ...list.head] }
     const table = { view, noun: 'job', all: picture.jobs.length }
     const job = jobs[at]
@@ -471,7 +472,9 @@ export class JobsPage implements Page {
       )
     const empty =
       (status?.groups.length ?? 0) > 0
-        ? 'No row is shown: f shows others.'
+        ? linesInState(this.#view).length > 0
+          ? 'No row is shown: Esc clears the filter.'
+          : 'No row is shown: f shows others.'
         : `Submit a job with: ${commandLineOf(status, 'job submit')} -- COMMAND`
     return documentOf(wrapRows(line === undefined ? empty : '', columns, ' ', style))
   }
@@ -557,12 +560,14 @@ export class JobsPage implements Page {
     if (ids.length === 0) return this.#context.notice(`no job to ${action} in this row`, 'warning')
     const of = line.study === undefined ? numbersOf(line) : `study ${line.study.study.name}`
     const which = ids.length === 1 ? `job ${ids[0]}` : `${ids.length} jobs of ${of}`
+    const them = ids.length === 1 ? 'it' : 'them'
     this.#context.openDialog(
       confirmDialog({
         id: 'change-jobs',
         title: `${TITLES[action]} ${which}?`,
         lines: [{ text: printable(line.lead?.spec.name ?? '') }],
-        yesTitle: action,
+        // The key that leads back is not called cancel where jobs are.
+        ...(action === 'cancel' ? { yesTitle: `cancel ${them}`, noTitle: `keep ${them}` } : { yesTitle: action }),
         onYes: () => void this.#attempt(() => this.#change(action, ids)),
       }),
     )

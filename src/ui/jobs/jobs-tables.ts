@@ -7,7 +7,7 @@ import { type ConsoleState, tableView } from '../state/console-state.ts'
 import { clusterColumns } from './cluster-document.ts'
 import { lineColumns } from './documents.ts'
 import { clusterJobKey, type JobLine, linesInState, pictureAt } from './queue-view.ts'
-import { rankColumns } from './ranks-document.ts'
+import { anyRankColumns } from './ranks-document.ts'
 import { resultColumns, shownResults, sortedTitle } from './results-table.ts'
 import { type ShownTrial, trialTable } from './study-documents.ts'
 import type { StudyReading } from './study-view.ts'
@@ -25,15 +25,12 @@ const frame = <R>(id: string, columns: readonly TableColumn<R>[], sorted?: strin
   sorted,
 })
 
-/** Their titles are those of every job. */
-const ANY_RANKS = rankColumns({ sortOf: ({ state }) => state, troubles: new Map() })
-
 /** The table that has the keys; undefined: nothing has been read yet. */
 export function jobsTable(state: ConsoleState): TableFrame | undefined {
   const { queue } = state
   if (queue.listed !== 'queue') return frame(CLUSTER, clusterColumns([]))
   if (queue.status === undefined || queue.trouble !== undefined) return undefined
-  if (queue.ranks !== undefined) return frame(RANKS, ANY_RANKS, 'RANK')
+  if (queue.ranks !== undefined) return frame(RANKS, anyRankColumns(), 'RANK')
   if (queue.study !== undefined) {
     const reading = studyShown(state)
     const table = reading && trialTable(reading, queue.study)

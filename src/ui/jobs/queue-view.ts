@@ -38,6 +38,8 @@ export type RealGpu = {
 export type QueueView = {
   /** Undefined: not read yet. */
   readonly status?: QueueStatus | undefined
+  /** Of its jobs: they keep them while they are there. */
+  readonly letters?: ReadonlyMap<number, string> | undefined
   /** When it was read. */
   readonly readMs: number
   /** Why it cannot be read now. */

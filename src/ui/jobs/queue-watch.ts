@@ -3,9 +3,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
+import { lettersOf } from '../../scheduler/jobs/packing.ts'
 import type { PageContext } from '../state/console-state.ts'
 import { startScript, type WorkPort } from '../work-views/work-port.ts'
-import type { EngineLog, HostLog, JobsPort, LogView, QueueView } from './queue-view.ts'
+import type { EngineLog, HostLog, JobsPort, LogView, QueueStatus, QueueView } from './queue-view.ts'
 
 const READ_EVERY_MS = 1000
 /** They come as other objects only when they have changed, and may be large. */
@@ -42,7 +43,12 @@ export class QueueWatch implements Disposable {
     try {
       const status = await this.#jobs.read()
       const readMs = this.#context.clock.now()
-      this.set(status === undefined ? { trouble: undefined } : { status, readMs, trouble: undefined })
+      const known = this.#context.state.queue.letters
+      this.set(
+        status === undefined
+          ? { trouble: undefined }
+          : { status, letters: lettersOf(lettered(status), known), readMs, trouble: undefined },
+      )
     } catch (error) {
       this.set({ trouble: messageOf(error) })
     }
@@ -81,6 +87,12 @@ export class QueueWatch implements Disposable {
     return tab === 'packing' || tab === 'jobs'
   }
 }
+
+/** Jobs that the Packing tab shows: the longer they have been there, the sooner they get their letters. */
+const lettered = ({ active, waiting }: QueueStatus): readonly number[] => [
+  ...active.map(({ id }) => id),
+  ...waiting.map(({ job }) => job.id),
+]
 
 const MOST_BYTES = 64 * 1024
 const MOST_LINES = 500

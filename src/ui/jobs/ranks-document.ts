@@ -86,6 +86,9 @@ export function rankPicture(
   return { ...picture, shown: Map.groupBy(rows, ({ host }) => host), selected }
 }
 
+/** Their titles are those of every job. */
+export const anyRankColumns = () => rankColumns({ sortOf: ({ state }) => state, troubles: new Map() })
+
 export const rankColumns = ({
   sortOf,
   troubles,

@@ -14,6 +14,7 @@ import { hasRanks, type JobDetails, type QueueView, type RanksView } from './que
 import { LogTail, type QueueWatch } from './queue-watch.ts'
 import { asScript, RankWatch } from './rank-watch.ts'
 import {
+  anyRankColumns,
   belowDocument,
   movedRank,
   nextInTrouble,
@@ -103,7 +104,7 @@ export class RanksPage implements Disposable {
     return [
       rowsPane({
         id: RANKS,
-        title: `ranks of job ${ranks.job}${orderText(this.#tableView, 'RANK')}`,
+        title: `ranks of job ${ranks.job}${orderText(this.#tableView, anyRankColumns(), 'RANK')}`,
         hasKeys: true,
         document,
         table: this.#table(picture),

@@ -86,12 +86,15 @@ function columnOf(kind: Column['kind'], name: string, isMost = false): Column {
 }
 
 /** The first metric, or the number without one. */
-export const sortedTitle = (table: ResultsTable): string =>
-  resultColumns(table)[table.metrics.length > 0 ? 2 : 0]?.title ?? ''
+const firstTitle = (table: ResultsTable): string => resultColumns(table)[table.metrics.length > 0 ? 2 : 0]?.title ?? ''
 
-/** Filtered and sorted; the order shown first is that of the first metric, if the rows do not come ranked. */
+/** The column whose order is shown first; undefined: the rows come ranked. */
+export const sortedTitle = (table: ResultsTable): string | undefined =>
+  table.isRanked === true ? undefined : firstTitle(table)
+
+/** Filtered and sorted. */
 export function shownResults<R extends TableRow>(table: ResultsTable<R>, view: TableView): readonly R[] {
-  const sort = view.sort ?? (table.isRanked === true || table.metrics.length === 0 ? undefined : sortedTitle(table))
+  const sort = view.sort ?? (table.metrics.length === 0 ? undefined : sortedTitle(table))
   return shownRows<R>(table.rows, resultColumns(table), { ...view, sort })
 }
 
@@ -146,11 +149,11 @@ export function tableDocument({ table, rows, view, head, chosen, columns, theme 
   const muted = mutedStyle(theme)
   const shown = resultColumns(table)
   const sorted = sortedTitle(table)
-  const at = shown.findIndex(({ title }) => title === (view.sort ?? sorted))
+  const at = shown.findIndex(({ title }) => title === (view.sort ?? firstTitle(table)))
   const { widths, barOf } = measured(rows, shown, at, columns)
-  const titles = shown.map(({ title }, index): Span => {
+  const titles = shown.map((column, index): Span => {
     const style = index === at ? boldStyle(theme.accent) : muted
-    const text = clip(`${title}${sortMark(view, title, sorted)}`, MOST_COLUMN)
+    const text = clip(`${column.title}${sortMark(view, column, sorted)}`, MOST_COLUMN)
     return { text: index === shown.length - 1 ? text : padEnd(text, widths[index] ?? 0), style }
   })
   return {

@@ -15,6 +15,7 @@ import {
   splitRows,
   wrapRows,
 } from '../rows/rows-pane.ts'
+import { orderText } from '../rows/table-view.ts'
 import { type ConsoleState, forgetTable, type PageContext, tableView } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import type { JobsActions } from './jobs-keys.ts'
@@ -129,7 +130,7 @@ export class StudyPage {
     const head = [studyTitle(reading, view, theme), [{ text: ` ${text}`, style: muted }]]
     const tableIn = tableView(this.#state, TRIALS)
     const filtered = { view: tableIn, noun: 'trial', all: table.rows.length }
-    const title = `study ${reading.study.name}`
+    const title = `study ${reading.study.name}${orderText(tableIn, [])}`
     const own = { id: TRIALS, title, hasKeys: true, table: filtered, rect, theme }
     if (table.rows.length === 0) {
       const why = reading.trials.length > 0 ? 'No trial is shown: f shows others.' : emptyText(reading)

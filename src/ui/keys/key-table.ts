@@ -13,8 +13,23 @@ export function keyLabel(key: Key): string {
   return `${key.ctrl ? 'Ctrl-' : ''}${key.alt ? 'Alt-' : ''}${shift}${base}`
 }
 
-/** How a key is written. */
-export const KEY_LABEL = new RegExp(`^(?:Ctrl-)?(?:Alt-)?(?:Shift-)?(?:${NAMED.join('|')}|F\\d{1,2}|[!-~])$`)
+/** How a key is written. With Ctrl a letter is small, as a terminal knows no other. */
+export const KEY_LABEL = new RegExp(
+  `^(?!Ctrl-(?:Alt-)?[A-Z]$)(?:Ctrl-)?(?:Alt-)?(?:Shift-)?(?:${NAMED.join('|')}|F\\d{1,2}|[!-~])$`,
+)
+
+/** For the keys with which a key is a command: not one that types something. */
+export const LEADER_LABEL = new RegExp(`^(?=(?:Ctrl|Alt)-|F\\d)${KEY_LABEL.source.slice(1)}`)
+
+/** What a key is called here that was written as in tmux or emacs (`C-a`, `^a`, `M-x`), or with other capitals; undefined: unknown. */
+export function labelFor(text: string): string | undefined {
+  const [, modifier = '', key = ''] = /^(C-|\^|Ctrl[-+]|Control[-+]|M-|A-|Alt[-+]|Meta[-+])(.+)$/i.exec(text) ?? []
+  const isAlt = /^[ma]/i.test(modifier)
+  const named = NAMED.find((name) => name.toLowerCase() === (modifier === '' ? text : key).toLowerCase())
+  const label =
+    modifier === '' ? (named ?? '') : `${isAlt ? 'Alt' : 'Ctrl'}-${named ?? (isAlt ? key : key.toLowerCase())}`
+  return label !== text && isKeyLabel(label) ? label : undefined
+}
 
 export const isKeyLabel = (text: string): boolean => KEY_LABEL.test(text)
 

@@ -103,7 +103,7 @@ export function processTable(
         ? ` ${padEnd(clip(text, width - 1), width - 1)}`
         : text.padStart(width)
   const heading = shown.map((column): Row[number] => {
-    const title = `${column.title}${sortMark(view, column.title)}`
+    const title = `${column.title}${sortMark(view, column)}`
     return { text: cell(column, title, columns), style: boldStyle(title === column.title ? theme.muted : theme.accent) }
   })
   return {

@@ -156,7 +156,7 @@ export function resultsDocument(rows: readonly KeptRow[], context: ResultsContex
     title === 'TIME' ? time : title === 'HOSTS' ? hosts : own
   const cell = (text: string, columns: number | undefined) =>
     columns === undefined ? text : padEnd(clip(text, columns - 1), columns)
-  const head = shown.map((column) => cell(column.title + sortMark(view, column.title, 'TIME'), widthOf(column)))
+  const head = shown.map((column) => cell(column.title + sortMark(view, column, 'TIME'), widthOf(column)))
   const body = rows.map((row): Row => {
     const isSelected = row.path === selected
     const style = rowStyle(theme, isSelected)

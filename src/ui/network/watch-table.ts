@@ -101,11 +101,11 @@ function headRow({ columns, sparks, sparkWidth }: Layout, nameWidth: number, vie
   const plain = boldStyle(theme.muted)
   const chosen = boldStyle(theme.accent)
   const heading = (title: string, pad: (text: string) => string): Span => {
-    const mark = sortMark(view, title, 'HOST')
+    const mark = sortMark(view, { title, isDescending: title !== 'HOST' }, 'HOST')
     return { text: pad(`${title}${mark}`), style: mark === '' ? plain : chosen }
   }
   // Above the first sparkline only: all cover the same time.
-  let span = sparkWidth < 8 ? '' : ` −${sparkWidth * stepOf(sparkWidth)}s`
+  let span = sparkWidth < 8 ? '' : `, ${sparkWidth * stepOf(sparkWidth)} s`
   return [
     heading('HOST', (text) => padEnd(` ${text}`, nameWidth)),
     ...columns.flatMap((column): Span[] => {

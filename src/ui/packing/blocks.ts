@@ -26,7 +26,11 @@ const FILLS = [
 const LETTER = '#14161a'
 const CHOSEN = { dark: '#ffffff', light: '#14161a' } as const
 
-export const signOf = (job: number): string => (job === WHAT_IF_JOB ? '+' : job === LOOSE_JOB ? '*' : letterOf(job))
+/** By the number of a job. */
+export type Letters = ReadonlyMap<number, string>
+
+export const signOf = (job: number, letters?: Letters): string =>
+  job === WHAT_IF_JOB ? '+' : job === LOOSE_JOB ? '*' : (letters?.get(job) ?? letterOf(job))
 
 /** `group`: jobs of one number have one colour; the job's own number unless given. */
 export function jobStyle(job: number, theme: Theme, group = job): Style {
@@ -77,6 +81,7 @@ function shareWidths(shares: readonly JobAmount[], whole: number, width: number)
 
 export type BlockStyle = {
   readonly theme: Theme
+  readonly letters?: Letters | undefined
   /** The colour group of a job. */
   groupOf(job: number): number
   /** Lines about a job, the most important first; the first one is behind its letter. */
@@ -133,8 +138,13 @@ function heldStyle(job: number, { theme, groupOf, isChosen }: BlockStyle): Style
 }
 
 /** The rows of one job: letters alone, or its lines. Without colours the letters fill the rows. */
-function partTexts(job: number, columns: number, rows: number, { theme, linesOf }: BlockStyle): readonly string[] {
-  const sign = signOf(job)
+function partTexts(
+  job: number,
+  columns: number,
+  rows: number,
+  { theme, linesOf, letters }: BlockStyle,
+): readonly string[] {
+  const sign = signOf(job, letters)
   const fill = theme.name === 'none' ? sign : ' '
   const own = columns < NAME_COLUMNS ? [] : linesOf(job)
   return Array.from({ length: rows }, (_, row) => {

@@ -27,13 +27,15 @@ const LEAST_NAME = 8
 function titleOf(name: string, used: RealUse | undefined, columns: number): string {
   if (used === undefined) return clipName(name, columns)
   const percent = (share: number) => `${Math.round(share * 100)} %`
+  // Never without what it is of; the memory is left out first.
   const cpu = ` · uses ${percent(used.cpu)}`
   const long = `${cpu} cpu, ${gib(used.memoryBytes)}G`
   const withGpus = used.gpu === undefined ? [] : [`${long}, ${percent(used.gpu)} gpu`]
-  const whole = [...withGpus, long, cpu].find((use) => textWidth(name + use) <= columns)
+  const whole = [...withGpus, long, `${cpu} cpu`].find((use) => textWidth(name + use) <= columns)
   if (whole !== undefined) return name + whole
-  const room = columns - textWidth(cpu)
-  return room < LEAST_NAME ? clipName(name, columns) : clipName(name, room) + cpu
+  const short = ` · ${percent(used.cpu)} cpu`
+  const room = columns - textWidth(short)
+  return room < Math.min(LEAST_NAME, textWidth(name)) ? clipName(name, columns) : clipName(name, room) + short
 }
 
 type PictureInput = {
@@ -162,6 +164,7 @@ function drawBlockAt({ part, rect }: Block, tile: Tile, isChosen: boolean, conte
   const style = {
     theme,
     isChosen,
+    letters: input.letters,
     groupOf: (job: number) => colourGroup(cluster.cards.get(job) ?? { job, user: '' }, isByUser),
   }
   const stripRows = (columns: number, height: number, of: number | 'cores') => {

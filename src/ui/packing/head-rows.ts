@@ -14,8 +14,19 @@ import { SLIDERS, type Slider, STRATEGIES, type TryOut, WHAT_IF_POLICIES, type W
 
 export const MOST_LEGEND_NAME = 20
 
-/** What can be shown, the figures of what is, the what-if, and what fragments the free GPUs. */
+/** From this height of the tab on, there are more rows for what changes. */
+const HIGH_ROWS = 36
+
+/** So many rows, whatever there is to say. */
+export const padRows = (rows: readonly Row[], count: number): readonly Row[] =>
+  Array.from({ length: count }, (_, at) => rows[at] ?? [])
+
+/**
+ * What can be shown, the figures of what is, the what-if, and what fragments the free GPUs. As many rows for each state of
+ * the jobs, so that the hosts below keep their places.
+ */
 export function headRows(groups: readonly Group[], input: PackingInput, { width }: Rect): readonly Row[] {
+  const isHigh = input.rect.height >= HIGH_ROWS
   const { theme, whatIf, sources } = input
   const columns = width - 2
   const own = groups.length === 1 ? (groups[0]?.figures ?? []) : []
@@ -25,16 +36,38 @@ export function headRows(groups: readonly Group[], input: PackingInput, { width 
       ...sourcesRow(sources, theme),
       ...(groups.find(({ cluster }) => cluster.key === 'queue')?.figures.slice(0, 1) ?? []),
       slidersRow(gang, input),
-      ...whatIfRows(gang, trial, columns, theme),
-      ...(trial === undefined ? [] : effectRows(trial, columns, input)),
+      ...padRows(
+        [...whatIfRows(gang, trial, columns, theme), ...(trial === undefined ? [] : effectRows(trial, columns, input))],
+        isHigh ? 5 : 3,
+      ),
     ]
   }
   const texts = groups.flatMap(({ cluster, title }) => {
     const text = fragmentationText(cluster)
     return text === '' ? [] : [groups.length === 1 ? text : `${title}: ${text}`]
   })
-  const reason = texts.flatMap((text) => wrapRows(text, columns, ' ', mutedStyle(theme)).slice(0, 2))
+  const most = isHigh ? 2 : 1
+  const reason = padRows(
+    texts.flatMap((text) => fewRows(text, columns, most, mutedStyle(theme))),
+    most * Math.min(2, groups.length),
+  )
   return [...sourcesRow(sources, theme), ...own, ...reason]
+}
+
+/** Wrapped into so many rows; the last one is cut. */
+function fewRows(text: string, columns: number, most: number, style: Span['style']): readonly Row[] {
+  const rows = wrapRows(text, columns, ' ', style)
+  const kept = rows.slice(0, most - 1)
+  const rest = rows
+    .slice(most - 1)
+    .map((row) =>
+      row
+        .map((span) => span.text)
+        .join('')
+        .trim(),
+    )
+    .join(' ')
+  return rest === '' ? kept : [...kept, [{ text: ` ${clip(rest, columns - 1)}`, style }]]
 }
 
 /** Why some free GPUs are unusable; empty: all are usable. */
@@ -45,18 +78,16 @@ function fragmentationText({ hosts, down }: PackedCluster): string {
   )
   const parts = [
     ...(free > mostOnOneHost && mostOnOneHost < largestHost
-      ? [`${counted(free, 'GPU is', 'GPUs are')} free, at most ${mostOnOneHost} on one host`]
+      ? [`${counted(free, 'GPU')} free, at most ${mostOnOneHost} on one host`]
       : []),
     ...(piecesMilli > 0
       ? [
           piecesMilli === largestPieceMilli
-            ? `${gpus(piecesMilli)} is left on a shared GPU`
-            : `${gpus(piecesMilli)} is left on shared GPUs, at most ${gpus(largestPieceMilli)} on one`,
+            ? `${gpus(piecesMilli)} left on a shared GPU`
+            : `${gpus(piecesMilli)} left on shared GPUs, at most ${gpus(largestPieceMilli)} on one`,
         ]
       : []),
-    ...(strandedMilli > 0
-      ? [`${gpus(strandedMilli)} cannot be used: no core is free on ${foldHostSet(stranded)}`]
-      : []),
+    ...(strandedMilli > 0 ? [`${gpus(strandedMilli)} without a free core on ${foldHostSet(stranded)}`] : []),
   ]
   return parts.length === 0 ? '' : `fragmentation: ${parts.join('; ')}`
 }

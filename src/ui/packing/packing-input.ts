@@ -15,6 +15,7 @@ import type { Row } from '../rows/rows-pane.ts'
 import { filterRows, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
 import { type ConsoleState, tableView } from '../state/console-state.ts'
 import type { BlockSpot } from './arrange.ts'
+import type { Letters } from './blocks.ts'
 import type { EnginePicture } from './engine-picture.ts'
 import { clusterFigureRows, figureRows, rayFigureRows } from './figure-rows.ts'
 import type { UseHistory } from './history.ts'
@@ -59,6 +60,8 @@ export type PackingInput = {
   /** Hosts by their addresses, as an engine may name its nodes. */
   readonly machines?: ReadonlyMap<string, string>
   readonly history?: UseHistory
+  /** Of the jobs of the queue. */
+  readonly letters?: Letters | undefined
   readonly spot?: BlockSpot | undefined
   readonly list?: PackingList | undefined
   readonly chosenJob?: { readonly group: number; readonly job: number } | undefined
@@ -152,12 +155,12 @@ export const JOB_COLUMNS: readonly TableColumn<HeldCard>[] = [
 
 export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs: number): PackingInput {
   const { queue } = state
-  const { status, trouble, whatIf, trial, used, packingOffset: offset, picture } = queue
+  const { status, trouble, whatIf, trial, used, packingOffset: offset, picture, letters } = queue
   const sources = sourcesOf(state).map((source) => ({ title: sourceTitle(source), isShown: source === picture }))
   const { spot, packingList: list, packingJob: chosenJob, listOffsets, isByUser } = queue
   return {
     ...{ sources, status, trouble, whatIf: whatIf && { gang: whatIf, trial }, used, offset, rect, theme, nowMs },
-    ...{ spot, list, chosenJob, listOffsets, isByUser: isByUser === true },
+    ...{ spot, list, chosenJob, listOffsets, letters, isByUser: isByUser === true },
     tables: { hosts: tableView(state, HOSTS), waiting: tableView(state, WAITING), jobs: tableView(state, JOBS) },
     shown: shownPlaces(state).map((place): ShownCluster => {
       if (place === 'queue') return { kind: 'queue' }

@@ -15,7 +15,7 @@ import {
 import { type FilteredTable, shownRows, type TableView } from '../rows/table-view.ts'
 import { arrange, type BlockSpot, firstSpot, spotIn, spotOfJob, type TileLayout } from './arrange.ts'
 import { pastBadge, pictureRows } from './draw-tiles.ts'
-import { headRows } from './head-rows.ts'
+import { headRows, padRows } from './head-rows.ts'
 import {
   type Group,
   groupOf,
@@ -77,12 +77,12 @@ export function drawPacking(input: PackingInput): PackingScene {
   const columns = parts.picture.width - 2
   const hosts = groups.map(({ cluster }) => shownHosts(cluster, tables?.hosts))
   const room = parts.picture.height - 2 - head.length
-  const legendRoom = isWide ? 0 : Math.max(1, Math.min(4, Math.floor(rect.height / 8)))
-  const first = arrange(hosts, columns, Math.max(1, room - legendRoom))
-  const cards = cardsOf(groups, first, input)
-  const legend = isWide ? [] : legendRows(cards, legendRoom, columns, input)
-  const rows = Math.max(1, room - legend.length)
-  const arrangement = legend.length === legendRoom ? first : arrange(hosts, columns, rows)
+  // Its rows are there also without jobs, since hosts must not change their places when jobs come and go.
+  const legendRoom = isWide ? 0 : Math.max(1, Math.min(3, Math.floor(rect.height / 8)))
+  const rows = Math.max(1, room - legendRoom)
+  const arrangement = arrange(hosts, columns, rows)
+  const cards = cardsOf(groups, arrangement, input)
+  const legend = padRows(isWide ? [] : legendRows(cards, legendRoom, columns, input), legendRoom)
   const lastOffset = Math.max(0, arrangement.rows - rows)
   const offset = Math.max(0, Math.min(input.offset, lastOffset))
   const spot = input.spot !== undefined && hasSpot(arrangement, input.spot) ? input.spot : firstSpot(arrangement)

@@ -24,7 +24,7 @@ import { nameWithTitle } from './engine-picture.ts'
 import { gib, gpus, short, warn } from './figure-rows.ts'
 import { MOST_LEGEND_NAME } from './head-rows.ts'
 import type { UsedPart } from './history.ts'
-import type { Group, HeldCard, PackingInput } from './packing-input.ts'
+import { type Group, type HeldCard, JOB_COLUMNS, type PackingInput } from './packing-input.ts'
 import type { PackedCluster, WaitingCard } from './picture.ts'
 import { LOOSE_JOB } from './ray-picture.ts'
 import { WHAT_IF_JOB } from './what-if.ts'
@@ -79,7 +79,7 @@ export function legendRows(
   cards: readonly HeldCard[],
   most: number,
   columns: number,
-  { theme, isByUser }: PackingInput,
+  { theme, isByUser, letters }: PackingInput,
 ): readonly Row[] {
   const rows: Span[][] = []
   let row: Span[] = []
@@ -89,7 +89,7 @@ export function legendRows(
     if (first === undefined || last === undefined) break
     const by = isByUser === true && first.user !== '' ? ` ${printable(first.user)}` : ''
     const name = run.length === 1 ? first.name : `${first.job}-${last.job} ${first.title}`
-    const sign = (card: HeldCard) => jobSpan(card.job, signOf(card.job), theme, colourGroup(card, isByUser))
+    const sign = (card: HeldCard) => jobSpan(card.job, signOf(card.job, letters), theme, colourGroup(card, isByUser))
     const entry: Span[] = [
       { text: ' ', style: PLAIN },
       ...(run.length <= MOST_LETTERS
@@ -138,7 +138,7 @@ function runsOf(cards: readonly HeldCard[]): readonly (readonly HeldCard[])[] {
 export function jobsDocument(
   cards: readonly HeldCard[],
   { width }: Rect,
-  { theme, nowMs, isByUser, tables }: PackingInput,
+  { theme, nowMs, isByUser, tables, letters }: PackingInput,
   selected?: number,
 ): RowDocument {
   const ends = cards.map(({ end }) => (end === undefined ? '' : whenText(end.atMs, nowMs)))
@@ -146,7 +146,10 @@ export function jobsDocument(
   const userColumns = Math.min(10, longest(cards.map(({ user }) => printable(user))))
   const nameColumns = Math.max(8, width - 8 - userColumns - GPU_COLUMNS - longest(ends))
   const cell = (text: string, columns: number) => `${padEnd(clip(text, columns), columns)} `
-  const title = (text: string) => (tables === undefined ? text : `${text}${sortMark(tables.jobs, text)}`)
+  const title = (text: string) => {
+    const column = JOB_COLUMNS.find((one) => one.title === text)
+    return tables === undefined || column === undefined ? text : `${text}${sortMark(tables.jobs, column)}`
+  }
   const heading = [
     `   ${cell(title('JOB'), nameColumns)}`,
     cell(title('USER'), userColumns),
@@ -156,7 +159,7 @@ export function jobsDocument(
   const rows = cards.map(
     (card, at): Row => [
       { text: at === selected ? '▸' : ' ', style: rowStyle(theme, at === selected) },
-      jobSpan(card.job, signOf(card.job), theme, colourGroup(card, isByUser)),
+      jobSpan(card.job, signOf(card.job, letters), theme, colourGroup(card, isByUser)),
       { text: ` ${cell(printable(card.name), nameColumns)}`, style: rowStyle(theme, at === selected) },
       { text: cell(printable(card.user), userColumns), style: mutedStyle(theme) },
       {
@@ -281,19 +284,18 @@ function holderRows(
   input: PackingInput,
   nowMs: number,
 ): readonly Row[] {
-  const { theme } = input
   if (job === LOOSE_JOB) {
     const others = cluster.othersOn(host.name, typeof part === 'number' ? part : undefined)
     const texts =
       others.length === 0
         ? [`not a job that you can see${own === '' ? '' : `: ${own}`}`]
         : others.map((other) => nameWithTitle(other, []))
-    return texts.flatMap((text) => factRows(job, job, printable(text), [], columns, theme))
+    return texts.flatMap((text) => factRows(job, job, printable(text), [], columns, input))
   }
   const card = job === WHAT_IF_JOB ? WHAT_IF_CARD : cluster.cards.get(job)
-  if (card === undefined) return factRows(job, job, `job ${job}`, [own], columns, theme)
+  if (card === undefined) return factRows(job, job, `job ${job}`, [own], columns, input)
   const facts = [printable(card.user), own, card.holds(), ...timeLines(card, nowMs)]
-  return factRows(job, colourGroup(card, input.isByUser), printable(card.name), facts, columns, theme)
+  return factRows(job, colourGroup(card, input.isByUser), printable(card.name), facts, columns, input)
 }
 
 /** A letter and a name, and facts about them in as few rows as they need. */
@@ -303,7 +305,7 @@ function factRows(
   name: string,
   facts: readonly string[],
   columns: number,
-  theme: Theme,
+  { theme, letters }: PackingInput,
 ): readonly Row[] {
   const [first = '', ...rest] = wrapRows(
     [name, ...facts.filter((fact) => fact !== '')].join(' · '),
@@ -314,7 +316,7 @@ function factRows(
   return [
     [
       { text: ' ', style: PLAIN },
-      jobSpan(job, signOf(job), theme, colour),
+      jobSpan(job, signOf(job, letters), theme, colour),
       { text: ` ${first}`, style: styleOf(theme.text) },
     ],
     ...rest.map((text): Row => [{ text: `   ${text}`, style: styleOf(theme.text) }]),
@@ -338,11 +340,11 @@ function nowText(part: BlockSpot['part'], use: RealUse | undefined): string {
 export function waitingCardRows(
   { job, name, why, expectedMs }: WaitingCard,
   columns: number,
-  { theme, nowMs }: PackingInput,
+  { theme, nowMs, letters }: PackingInput,
 ): readonly Row[] {
   const title = clip(printable(name), MOST_WAITING_NAME)
   const reason = printable(expectedText(expectedMs, nowMs) + why)
-  const first: Row = [jobSpan(job, signOf(job), theme), { text: ` ${title}  `, style: boldStyle(theme.text) }]
+  const first: Row = [jobSpan(job, signOf(job, letters), theme), { text: ` ${title}  `, style: boldStyle(theme.text) }]
   const room = columns - rowWidth(first)
   if (textWidth(reason) <= room) return [[...first, { text: reason, style: mutedStyle(theme) }]]
   return [first, ...wrapRows(reason, columns, '  ', mutedStyle(theme))]

@@ -208,16 +208,19 @@ function compare(one: Value, other: Value, direction: 1 | -1): number {
   return typeof one === 'string' && typeof other === 'string' ? naturalOrder(one, other) * direction : 0
 }
 
-/** Behind the title of the column that the table is sorted by. */
-export function sortMark({ sort, isReversed }: TableView, title: string, sorted?: string): string {
-  return title === (sort ?? sorted) ? (isReversed ? '▴' : '▾') : ''
+type Title = Pick<TableColumn<never>, 'title' | 'isDescending'>
+
+/** Behind the title of the column that the table is sorted by: `▾` if the largest comes first. */
+export function sortMark({ sort, isReversed }: TableView, { title, isDescending = false }: Title, sorted?: string) {
+  return title === (sort ?? sorted) ? (isReversed === isDescending ? '▴' : '▾') : ''
 }
 
 /** Behind the title of a table whose columns have no titles; empty in its own order. */
-export function orderText(view: TableView, sorted?: string): string {
+export function orderText(view: TableView, columns: readonly Title[], sorted?: string): string {
   const { sort = sorted, isReversed } = view
   if (sort === sorted && !isReversed) return ''
-  return sort === undefined ? ' reversed' : ` by ${sort}${sortMark(view, sort, sorted)}`
+  const column = columns.find(({ title }) => title === sort)
+  return column === undefined ? ' reversed' : ` by ${column.title}${sortMark(view, column, sorted)}`
 }
 
 export type FilteredTable = {

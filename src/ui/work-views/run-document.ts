@@ -1,4 +1,5 @@
 /** A run as rows: a summary, then each group of hosts with its output. Pure, but reads the kept output. */
+import { textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { OutputLine, OutputText } from '../../ops/run/kept-output.ts'
 import { formatOutcome, formatSummary, isSuccess, type RunOutcome, summarize } from '../../ops/run/outcome.ts'
@@ -207,17 +208,25 @@ function outputRow(
   const style = styleOfLine(line, theme)
   const gutter: Span = { text: line.kind === 'stderr' ? ' ! ' : '   ', style }
   const isHit = view.hit !== undefined && view.hit.line === index && group.hosts.includes(view.hit.host)
-  if (!isHit) return [gutter, { text: skipColumns(line.text, column), style }]
-  const found = findIn(line.text, view.needle)
+  // The line of the last match need not match what was searched for since.
+  const found = isHit ? findIn(line.text, view.needle) : -1
+  if (found < 0) return [gutter, { text: skipColumns(line.text, column), style }]
   const end = found + view.needle.length
-  const [before, hit] = [line.text.slice(0, found), line.text.slice(found, end)]
-  const skipped = skipColumns(before, column)
-  return [
-    { text: found >= 0 ? ' ▸ ' : gutter.text, style },
-    { text: skipped, style },
-    { text: hit, style: labelStyle(theme, theme.matchText, theme.match) },
+  const spans: Row = [
+    { text: line.text.slice(0, found), style },
+    { text: line.text.slice(found, end), style: labelStyle(theme, theme.matchText, theme.match) },
     { text: line.text.slice(end), style },
   ]
+  return [{ text: ' ▸ ', style }, ...skipSpans(spans, column)]
+}
+
+function skipSpans(spans: Row, columns: number): Row {
+  let left = columns
+  return spans.map(({ text, style }) => {
+    const skipped = Math.min(left, textWidth(text))
+    left -= skipped
+    return { text: skipColumns(text, skipped), style }
+  })
 }
 
 /** Ignores case unless the needle has a capital letter. */

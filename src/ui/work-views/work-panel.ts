@@ -70,10 +70,10 @@ export class WorkPanel implements Disposable {
     return !this.#showing.isWaiting && (this.#work?.isIdle ?? true)
   }
 
-  /** Why nothing new can start. */
+  /** Why nothing new can start, for a dialog, which has the keys. */
   get busyReason(): string | undefined {
     const { leaderLabel } = this.#context.state
-    return this.isHeld ? `${this.title()} is still running: ${leaderLabel} o shows it, c stops it` : undefined
+    return this.isHeld ? `${this.title()} is still running: Esc, then ${leaderLabel} o shows it, c stops it` : undefined
   }
 
   /** The running or last work. */

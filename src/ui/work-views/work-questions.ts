@@ -38,6 +38,7 @@ const HELP: Readonly<Record<WorkRequest['verb'], readonly DialogLine[]>> = {
 
 export function openWork(context: PageContext, target: WorkTarget, verb: WorkRequest['verb']): void {
   const receivers = foldHostSet(receiverList(context.state))
+  const { busyReason } = target
   const where = receivers === '' ? '' : ` ${verb === 'run' ? 'on' : 'to'} ${receivers}`
   context.openDialog(
     promptDialog({
@@ -45,7 +46,8 @@ export function openWork(context: PageContext, target: WorkTarget, verb: WorkReq
       title: verb === 'run' ? `Run a command${where}` : `Copy files${where}`,
       label: verb === 'run' ? 'Command:' : 'Files, destination:',
       submitTitle: verb,
-      help: HELP[verb],
+      // What is typed blindly must not get into the shells, so the prompt opens in any case.
+      help: busyReason === undefined ? HELP[verb] : [{ text: busyReason, tone: 'warning' }],
       complete: (text) => completeWork(verb, text),
       check: (text) => checkWork(context, target, parseWork(verb, text)),
       ...(verb === 'copy' ? { staysOpen: true } : {}),

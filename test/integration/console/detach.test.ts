@@ -168,9 +168,24 @@ describe('a console without its terminal', () => {
 
     const again = await start({ args: ['--hosts', inventory.file], until: false })
     await waitUntil(() => again.screen().join(' ').includes('[a]'), 'the question')
+    again.answer('xyz\r')
+    await waitUntil(() => again.screen().join(' ').includes('Answer a, n or q. [a]'), 'the question again')
     again.answer('\r')
     await again.expectOnAll(['m1', 'm2'], () => /^first-one$/m)
     await again.quit()
+  })
+
+  it.each(['quit\r', '\x1b'])('is offered by muster, and stays detached after %j', async (answer) => {
+    const first = await start({ args: ['--hosts', inventory.file] })
+    await first.expectReady()
+    await first.detach()
+
+    const other = await start({ args: ['--hosts', inventory.file], until: false })
+    await waitUntil(() => other.screen().join(' ').includes('[a]'), 'the question')
+    other.answer(answer)
+    await waitUntil(() => other.ending !== undefined, 'the end of muster')
+    expect(other.ending).toEqual({ code: answer === '\x1b' ? 130 : 0 })
+    expect((await sessions()).map(({ terminal }) => terminal)).toEqual([undefined])
   })
 
   it('follows --keep and --no-keep of the attach', async () => {

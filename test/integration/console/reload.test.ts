@@ -69,7 +69,7 @@ describe.skipIf(!requirement('ssh'))('files that change while the console is ope
     await console.expectScreen(/preferences\.yaml: leader, mouse changed/)
     expect(console.modes.mouse).toBe('none')
     writeFileSync(preferences, 'leader: x\n')
-    await console.expectScreen(/cannot reload preferences\.yaml/)
+    await console.expectScreen(/cannot reload preferences\.yaml, line \d+: /)
     await console.key('1', 'Ctrl-a', 'a')
     await console.expectReceivers('m1', 'm2', 'm3')
   })

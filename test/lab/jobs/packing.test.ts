@@ -61,7 +61,7 @@ describe.skipIf(!canRun)('the Packing tab', () => {
     await console.expectAllOpen()
     await console.leader('4')
     await console.expectScreen(/GPUs 4\.5\/12 held, 7 free, 0\.5 fragmented/)
-    await console.expectScreen(/fragmentation: 0\.5 is left on a shared GPU/)
+    await console.expectScreen(/fragmentation: 0\.5 left on a shared GPU/)
     // The hosts that were ready first.
     await console.expectScreen(/A pretrain/)
     await console.expectScreen(/B notebook/)

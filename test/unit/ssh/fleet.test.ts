@@ -2,10 +2,16 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { MusterError } from '../../../src/base/errors.ts'
 import { Secret } from '../../../src/base/secret.ts'
-import { createFleet, type FleetEvent, type FleetOptions } from '../../../src/ssh/create-fleet.ts'
+import { createFleet, createFleetTransport, type FleetEvent, type FleetOptions } from '../../../src/ssh/create-fleet.ts'
 import { WRITE_QUEUE_LIMIT_BYTES } from '../../../src/ssh/host-shell.ts'
 import type { CredentialAsker } from '../../../src/ssh/questions.ts'
-import type { ConnectFailure } from '../../../src/ssh/transport.ts'
+import type {
+  ChannelEnd,
+  ConnectContext,
+  ConnectFailure,
+  Connection,
+  ExecHandlers,
+} from '../../../src/ssh/transport.ts'
 import { endpointOf, FakeTransport } from './fake-transport.ts'
 import { ManualClock } from './manual-clock.ts'
 
@@ -448,5 +454,48 @@ describe('a fleet of shells', () => {
     expect(transport.connections.get('m1')!.isClosed).toBe(true)
     expect(clock.timerCount).toBe(0)
     expect(events).toEqual([])
+  })
+})
+
+describe('connections of a fleet that are lent', () => {
+  it('tell what runs over them when the fleet closes them, unless it has ended', async () => {
+    const { fleet, transport } = await connectedFleet(['m1', 'm2'])
+    const started: ExecHandlers[] = []
+    let closed = 0
+    const exec: Connection['exec'] = async (_command, handlers) => {
+      started.push(handlers)
+      const nothing = () => {}
+      return {
+        write: () => true,
+        pause: nothing,
+        resume: nothing,
+        endInput: nothing,
+        signal: nothing,
+        close: () => closed++,
+      }
+    }
+    for (const connection of transport.connections.values()) Object.assign(connection, { exec })
+    const lender = createFleetTransport(fleet)
+    const ends: (readonly [string, ChannelEnd])[] = []
+    const run = async (host: string, name: string) => {
+      const connection = await lender.connect(endpointOf(host), {} as ConnectContext)
+      const onEnd = (end: ChannelEnd) => ends.push([name, end])
+      return await connection.exec(name, { onStdout() {}, onStderr() {}, onEnd })
+    }
+    await run('m1', 'runs')
+    await run('m1', 'has ended')
+    const left = await run('m1', 'was left')
+    await run('m2', 'runs elsewhere')
+    started[1]?.onEnd({ kind: 'exit', code: 0 })
+    left.close()
+    expect(closed).toBe(1)
+    fleet.remove('m1')
+    started[0]?.onEnd({ kind: 'exit', code: 0 })
+    expect(ends).toEqual([
+      ['has ended', { kind: 'exit', code: 0 }],
+      ['runs', { kind: 'lost', reason: 'the connection was closed' }],
+    ])
+    fleet.close(['m2'])
+    expect(ends.at(-1)).toEqual(['runs elsewhere', { kind: 'lost', reason: 'the connection was closed' }])
   })
 })

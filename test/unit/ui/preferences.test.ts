@@ -61,6 +61,19 @@ test('refuses a printable character as leader', () => {
   expect(problemsOf('leader: a\n')).toContain('Ctrl or Alt')
 })
 
+test.each([
+  ['leader: C-a', '1:1: leader: is not a key; write Ctrl-a'],
+  ['leader: ^B', '1:1: leader: is not a key; write Ctrl-b'],
+  ['leader: Ctrl-A', '1:1: leader: is not a key; write Ctrl-a'],
+  ['leader: M-x', '1:1: leader: is not a key; write Alt-x'],
+  ['leader: ctrl+space', '1:1: leader: is not a key; write Ctrl-Space'],
+  ['leader: f', '1:1: leader: must be a key with Ctrl or Alt, or a function key: Ctrl-a, Alt-x, F12'],
+  ['keys: { zoom: C-z }', '1:9: keys.zoom.0: is not a key; write Ctrl-z'],
+  ['keys: { zoom: pageup }', '1:9: keys.zoom.0: is not a key; write PageUp'],
+])('says once how a key is written: %s', (text, problem) => {
+  expect(problemsOf(`${text}\n`)).toBe(`preferences.yaml:${problem}`)
+})
+
 test('reports broken YAML with its place', () => {
   expect(problemsOf('theme: [dark\n')).toMatch(/preferences\.yaml:\d+:\d+/)
 })

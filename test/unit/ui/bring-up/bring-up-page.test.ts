@@ -309,7 +309,7 @@ describe('the Bring-up tab', () => {
     type('\x1b')
     expect(order()).toEqual(['m1', 'm2', 'm3'])
     type('>>')
-    expect(text()).toContain('trust▾')
+    expect(text()).toContain('trust▴')
     expect(order()).toEqual(['m3', 'm2', 'm1'])
     type('I')
     expect(order()).toEqual(['m1', 'm2', 'm3'])

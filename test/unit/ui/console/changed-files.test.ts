@@ -38,7 +38,7 @@ describe('a file that has changed', () => {
 
   it('is reported with all its mistakes while it is invalid, and when it no longer exists', async () => {
     const read = async () => {
-      throw new Error('hosts.yaml:1:1: first\nhosts.yaml:2:1: second')
+      throw new Error(`${path}:1:1: first\n${path}:2:1: second`)
     }
     using files = new ChangedFiles(harness.console, [{ path, read }])
     rmSync(path)
@@ -46,11 +46,11 @@ describe('a file that has changed', () => {
     await files.check()
     expect(harness.console.state.notice).toMatchObject({ tone: 'error' })
     expect(harness.console.state.notice?.text).toBe(
-      'cannot reload hosts.yaml: hosts.yaml:1:1: first (and 1 more in the Log tab)',
+      'cannot reload hosts.yaml, line 1 (and 1 more in the Log tab): first',
     )
     expect(harness.console.state.log.slice(-2).map(({ text }) => text)).toEqual([
-      'cannot reload hosts.yaml: hosts.yaml:1:1: first',
-      'cannot reload hosts.yaml: hosts.yaml:2:1: second',
+      `cannot reload ${path}:1:1: first`,
+      `cannot reload ${path}:2:1: second`,
     ])
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
-import { headerBars, noticeBar } from '../../../../src/ui/console/header.ts'
+import { footerBars, headerBars, noticeBar } from '../../../../src/ui/console/header.ts'
 import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
 
 const LEADER = '\x1d'
@@ -416,6 +416,20 @@ describe('scrolling back', () => {
     harness.type('/line 50\r')
     expect(harness.console.state.mode).toMatchObject({ kind: 'scroll', needle: 'line 50', hits: 1 })
     expect(screen?.visibleText().join('\n')).toContain('line 50')
+    harness.type('/\x15line 5\r')
+    expect(harness.console.state.mode).toMatchObject({ hits: 11 })
+    const hit = () => {
+      const { mode } = harness.console.state
+      return mode.kind === 'scroll' ? mode.hit : undefined
+    }
+    const found = hit() ?? 0
+    expect(barText(footerBars(harness.console.state, themes.none, harness.console.options.keymap))).toContain(
+      'n N previous, next match',
+    )
+    harness.type('n')
+    expect(hit()).toBe(found - 1)
+    harness.type('N')
+    expect(hit()).toBe(found)
     harness.type('\x1b')
     expect(screen?.viewOffset).toBe(0)
     expect(harness.got('m1')).toBe('')

@@ -110,7 +110,7 @@ describe('the palette', () => {
     ['shortcuts', 'help'],
     ['host set', 'select a host set'],
     // The letters in their order.
-    ['rcnal', 'reconnect all'],
+    ['rcnal', 'reconnect all · no host is lost'],
   ])('finds by “%s”: %s', (typed, title) => {
     const harness = createConsoleHarness()
     harness.type(`${LEADER}:${typed}`)
@@ -124,7 +124,7 @@ describe('the palette', () => {
     harness.type('\x1b[6~\x1b[6~')
     expect(linesOf(harness).at(-1)).toMatch(/^↑ \d+ more {3}↓ \d+ more$/)
     harness.type('reconnect all')
-    expect(selected(harness)).toMatchObject({ text: 'reconnect all', right: 'no host is lost   Ctrl-] R' })
+    expect(selected(harness)).toMatchObject({ text: 'reconnect all · no host is lost', right: 'Ctrl-] R' })
     harness.type('\x15xyzzy')
     expect(linesOf(harness)).toEqual(['nothing matches “xyzzy”'])
   })

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { textWidth } from '../../../../src/base/text-width.ts'
+import { createCellGrid } from '../../../../src/terminal/cells.ts'
 import { barPartAt, dialogSpot } from '../../../../src/ui/components/layout-dialog.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { QUIET_MS } from '../../../../src/ui/console/dialogs.ts'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
+import { buildScene } from '../../../../src/ui/console/pane-view.ts'
 import { hostKeyDialog } from '../../../../src/ui/dialogs/credential-dialog.ts'
 import { KEY_GRID_MS, keyGrid } from '../../../../src/ui/keys/key-grid.ts'
 import { CLIPBOARD_BYTES, clipboardSequence } from '../../../../src/ui/tty/clipboard.ts'
@@ -106,8 +108,14 @@ describe('a click', () => {
     press(harness, columnOf(harness, 'footer', { press: 'Ctrl-] s' }), 23)
     expect(harness.receivers()).toBe('m1')
     // Of another host the key is for that one, and the way back stays.
+    const badges = () =>
+      buildScene(harness.console, createCellGrid(80, 24), harness.console.state, (error) => {
+        throw error
+      }).panes.map((pane) => pane.badges.map(({ text }) => text).join(''))
+    expect(badges()[0]).toBe(' alone · Ctrl-] s back ')
     harness.type(`${LEADER}l`)
     harness.type('\x1b')
+    expect(badges()[0]).toBe(' alone ')
     harness.type(`${LEADER}s`)
     expect(harness.receivers()).toBe('m2')
     press(harness, columnOf(harness, 'footer', { press: 'Ctrl-] s' }), 23)

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { dialogRect } from '../../../../src/ui/components/layout-dialog.ts'
+import type { DialogView } from '../../../../src/ui/dialogs/dialog.ts'
 import { PromptHistory } from '../../../../src/ui/dialogs/prompt-history.ts'
 import { createConsoleHarness } from './console-harness.ts'
 
@@ -214,5 +216,39 @@ describe('a prompt that failed', () => {
       'cannot write hosts.yaml: permission denied',
     ])
     expect(harness.console.state.groups.has('trainers')).toBe(false)
+  })
+})
+
+describe('what is typed', () => {
+  const sizes = [
+    { columns: 80, rows: 24 },
+    { columns: 120, rows: 40 },
+    { columns: 240, rows: 67 },
+  ]
+  it.each(sizes)('stays in its place while the lines below it change, at $columns×$rows', (size) => {
+    const harness = createConsoleHarness({ size })
+    const place = () => {
+      const { column, row, width } = dialogRect(dialogOf(harness) as DialogView, size.columns, size.rows)
+      return { column, row, width }
+    }
+    for (const [command, text] of Object.entries({
+      ':': 'run x',
+      '!': 'on nowhere: x',
+      '/': 'm1,nowhere',
+      '?': '/reconnect zzz',
+      m: 'text',
+      p: 'first\n'.repeat(8),
+      t: '/m',
+    })) {
+      harness.type(LEADER + command)
+      const before = place()
+      for (const letter of text) {
+        harness.type(letter)
+        expect(place()).toEqual(before)
+      }
+      harness.type('\x1b')
+      harness.type('\x1b')
+      expect(dialogOf(harness)).toBeUndefined()
+    }
   })
 })

@@ -90,7 +90,7 @@ it('is filtered and sorted with the keys of every table, and Esc clears the filt
   await shows(/^m2 /m)
   expect(hosts()).toEqual(['m3', 'm1', 'm2'])
   harness.type('>')
-  expect(dialog()?.title).toBe('Port forwards by HOST▾')
+  expect(dialog()?.title).toBe('Port forwards by HOST▴')
   expect(hosts()).toEqual(['m1', 'm2', 'm3'])
   expect(dialog()?.lines.find(({ isSelected }) => isSelected)?.text).toMatch(/^m3 /)
   harness.type('I')

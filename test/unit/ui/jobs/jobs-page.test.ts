@@ -135,6 +135,37 @@ describe('the Jobs tab', () => {
     expect(text()).toMatch(/^▸7 +queued/m)
   })
 
+  it('has columns as wide as what is in them, which stay where they are while a filter is typed', async () => {
+    const jobs = JOBS.map((job, index) => ({ ...job, user: index === 4 ? 'dora' : 'bob' }))
+    const { press, text } = await openTab('5', 80, 24, jobs)
+    const head = () => text().split('\n')[1]
+    const first = head()
+    expect(first).toMatch(/^ JOB +STATE +RAN +ON +USER +NAME/)
+    // So that at least half of the row is left for names.
+    expect(first?.indexOf('NAME')).toBeLessThan(45)
+    for (const key of '/dora') {
+      await press(key)
+      expect(head()).toBe(first)
+    }
+    expect(text()).toMatch(/^▸5 .* dora +train-5/m)
+    await press('zzz\r')
+    expect(head()).toBe(first)
+    expect(text()).toContain('No row is shown: Esc clears the filter.')
+    expect(text()).not.toContain('f shows others')
+    await press('\x1b')
+    await press('ff')
+    expect(text()).not.toContain('dora')
+    expect(head()).toBe(first)
+  })
+
+  it('cuts what a job asks for before its name', async () => {
+    const name = 'too large for any host'
+    const gang = { name, bundles: 3, strategy: 'STRICT_PACK' as const }
+    const jobs = [jobOf(1, { kind: 'queued' }, gang), jobOf(2, { kind: 'failed', endedMs: 0, reason: 'x'.repeat(40) })]
+    const { text } = await openQueueTab('5', 120, 40, jobs, {})
+    expect(text()).toMatch(new RegExp(`^ 1 +queued .*3 × \\(.* ${name}$`, 'm'))
+  })
+
   it('shows whole names and requests on a wide screen', async () => {
     const long = 'a name that is longer than twenty columns'
     const jobs = [jobOf(1, { kind: 'queued' }, { name: long })]
@@ -167,8 +198,13 @@ describe('the Jobs tab', () => {
 
   it('changes nothing without a yes, and only jobs that the action applies to', async () => {
     const { press, queue, console } = await openTab('5')
+    const hints = () => {
+      const { mode } = console.state
+      return mode.kind === 'dialog' ? mode.dialog.keys.map((words) => words.join(' ')).join(', ') : undefined
+    }
     await press('jjc')
     expect(console.state.mode).toMatchObject({ kind: 'dialog', dialog: { title: 'Cancel 2 jobs of 1-4?' } })
+    expect(hints()).toBe('y cancel them, Esc keep them')
     await press('\x1b')
     expect(queue.changes).toEqual([])
     await press('h')
@@ -285,7 +321,7 @@ describe('the Jobs tab', () => {
     expect(text()).toContain('JOB▴')
     expect(order()).toEqual([1, 5, 6])
     await press('>')
-    expect(text()).toContain('STATE▾')
+    expect(text()).toContain('STATE▴')
     expect(order()).toEqual([1, 5, 6])
     await press('<')
     expect(text()).toContain('JOB▾')

@@ -111,7 +111,7 @@ it('lists the processes of a host while its page is open, the heaviest first, so
     '      11 bob          0%  205k       –        – sleep 1',
   ])
   harness.type('>')
-  expect(lines()[1]).toContain('PID▾')
+  expect(lines()[1]).toContain('PID▴')
   expect(
     lines()
       .slice(2, 5)

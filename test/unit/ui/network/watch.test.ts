@@ -64,7 +64,7 @@ describe('the table of watched hosts', () => {
   ])('fills %d columns and no more', (width, height) => {
     const lines = tableOf(width, height)
     for (const line of lines) expect(textWidth(line)).toBeLessThanOrEqual(width - 2)
-    expect(lines[0]).toMatch(/^ HOST▾ +CPU (−\d+s)? +MEM +GPU/)
+    expect(lines[0]).toMatch(/^ HOST▴ +CPU(, \d+ s)? +MEM +GPU/)
   })
 
   it('marks what is over its limit without colour too, and says why a host is silent', () => {
@@ -232,6 +232,7 @@ describe('the charts of a host', () => {
     [-900, 0, 120, ['-14 min', '-12 min', '-10 min', '-8 min', '-6 min', '-4 min', '-2 min', 'now']],
     [1, 10, 80, ['1 s', '2 s', '3 s', '4 s', '5 s', '6 s', '7 s', '8 s', '9 s', '10 s']],
     [-300, 0, 24, ['-4 min', '-2 min', 'now']],
+    [-300, 0, 230, ['-5 min', '-4 min', '-3 min', '-2 min', '-1 min', 'now']],
   ])('from %d to %d seconds in %d columns have whole labels of the time, in equal steps', (from, to, columns, labels) => {
     const lines = drawn({ columns, seconds: [from, to], series: [{ values: [1, 2, 3] }] })
     expect(timesOf(lines)).toEqual(labels)

@@ -466,7 +466,7 @@ describe('the current placement', () => {
     const lines = screen(harness)
     expect(lines).toContain('packing of Slurm')
     expect(lines).toContain('GPUs 1/4  cores 2/8  of 2 nodes  1 down or drained')
-    expect(lines).toMatch(/^ 1 of the queue\n A 1 train-1/m)
+    expect(lines).toMatch(/^ 1 of the queue\n+ A 1 train-1/m)
     expect(lines).toMatch(/· +A{4,}/)
     expect(lines).toContain('* 8 of bob: x  no room')
     expect(hints(harness)).not.toContain('more hosts')

@@ -122,7 +122,7 @@ describe('the order of a table', () => {
     expect(orders('<', FRAME)).toEqual(['CPU', 'HOST', 'NAME', undefined])
     expect(orders('>', { ...FRAME, sorted: 'HOST' })).toEqual(['CPU', 'NAME', 'HOST', 'CPU'])
     const reversed = tableAfterKey(viewOf('', { sort: 'CPU' }), FRAME, 'I') ?? FIRST_TABLE_VIEW
-    expect(COLUMNS.map(({ title }) => sortMark(reversed, title))).toEqual(['', '', '▴'])
-    expect(sortMark(FIRST_TABLE_VIEW, 'HOST', 'HOST')).toBe('▾')
+    expect(COLUMNS.map((column) => sortMark(reversed, column))).toEqual(['', '', '▴'])
+    expect(sortMark(FIRST_TABLE_VIEW, { title: 'HOST' }, 'HOST')).toBe('▴')
   })
 })

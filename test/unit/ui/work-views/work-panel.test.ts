@@ -141,6 +141,27 @@ describe('the panel of a run', () => {
     expect(panelRows(harness).filter((row) => row === '   same')).toHaveLength(1)
   })
 
+  it('shows the line of the last match unchanged after a search that finds nothing, and scrolled to the right', async () => {
+    const { harness, work } = open()
+    harness.type(`${LEADER}!seq\r`)
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `line 7 of ${host}\nline 8 of ${host}\n`)
+    const search = async (needle: string) => {
+      harness.type(`/\x15${needle}\r`)
+      await new Promise<void>((resolve) => setImmediate(resolve))
+      harness.clock.advance(1000)
+    }
+    await search('line 8')
+    expect(panelRows(harness)).toContain(' ▸ line 8 of m1')
+    harness.type('l')
+    expect(panelRows(harness).join('\n')).not.toMatch(/line|of m1/)
+    harness.type('h')
+    await search('zzz')
+    expect(harness.console.state.notice?.text).toBe('“zzz” not found')
+    expect(panelRows(harness)).toContain('   line 8 of m1')
+    await search('line 9 of m1')
+    expect(panelRows(harness)).toContain('   line 8 of m1')
+  })
+
   it('retries only on failed hosts, and says when there are none', () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!id\r`)
@@ -159,9 +180,18 @@ describe('the panel of a run', () => {
   it('stops on Ctrl-C, and does not start again while it runs', () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!sleep 9\r`)
-    harness.type(`${LEADER}!other\r`)
-    expect(harness.console.state.mode.kind).toBe('dialog')
+    const dialog = () => {
+      const { mode } = harness.console.state
+      return mode.kind === 'dialog' ? mode.dialog : undefined
+    }
+    const reason = '“sleep 9” is still running: Esc, then Ctrl-] o shows it, c stops it'
+    harness.type(`${LEADER}!`)
+    expect(dialog()?.lines).toEqual([{ text: reason, tone: 'warning' }])
+    harness.type('other\r')
+    expect(dialog()?.input?.error).toBe(reason)
     harness.type('\x1b')
+    harness.type(`${LEADER}o${LEADER}o`)
+    expect(harness.console.state.panel?.hasKeys).toBe(true)
     expect([...work.commands.values()].every(({ command }) => command === 'sleep 9')).toBe(true)
     harness.type('\x03')
     expect([...work.commands.values()].map(({ ends }) => ends)).toEqual(Array(4).fill(['stop']))
