@@ -94,7 +94,10 @@ Examples:
         : { hostsFiles: { paths, names: () => declared.names, reload: () => declared.reload() } }),
       ...(file === undefined
         ? {}
-        : { saveGroup: (name: string, names: readonly string[]) => saveGroup(file, name, names) }),
+        : {
+            saveGroup: (name: string, names: readonly string[], isReplaced: boolean) =>
+              saveGroup(file, name, names, isReplaced),
+          }),
       resolveNewHosts: async (expression) => [...(await declared.resolve(expression, { login }))],
     })
   },
@@ -171,7 +174,7 @@ function openedBy(files: readonly string[], target: string | undefined, options:
 }
 
 /** Resolves with the notice that the console shows. */
-async function saveGroup(file: string, name: string, hosts: readonly string[]): Promise<string> {
+async function saveGroup(file: string, name: string, hosts: readonly string[], isReplaced: boolean): Promise<string> {
   await addGroup(file, name, foldHostSet(hosts), await fileSections())
-  return `saved the group ${name} in ${file}: ${foldHostSet(hosts)}`
+  return `${isReplaced ? 'replaced' : 'saved'} the group ${name}: ${foldHostSet(hosts)} in ${file}`
 }

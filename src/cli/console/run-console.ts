@@ -63,7 +63,7 @@ export type ConsoleRequest = {
   readonly stateDirectory?: string
   /** Instead of the queue of hosts.yaml; opened when one of its tabs is first shown. */
   readonly openQueue?: () => Promise<ConsoleQueue>
-  readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
+  readonly saveGroup?: (name: string, hosts: readonly string[], isReplaced: boolean) => Promise<string>
   /** Keep the history of prompts on disk. */
   readonly keepsPrompts?: true
   /** Equal for consoles on the same hosts (`openedBy`). */

@@ -18,7 +18,7 @@ const hasChange: Test = (state) => onTable(state) && state.bringUp.change !== un
 export const bringUpKeys = keyTable<ConsoleState>()(
   ['yes', 'y', 'apply', 'Apply the plan shown.', isAsking],
   ['cancel', 'c Ctrl-c', 'cancel', 'Cancel the check or change. The same change continues where it stopped.', isBusy],
-  ['no', 'Esc q', 'discard plan', 'Discard the plan shown.', isAsking],
+  ['no', 'Esc q Ctrl-c', 'discard plan', 'Discard the plan shown.', isAsking],
   ['back-to-table', 'Esc q', 'table', 'Go back to the table. Running work continues.', canGoBack],
   [
     'up',

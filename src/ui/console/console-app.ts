@@ -30,6 +30,7 @@ import {
   type HostState,
   type LogEntry,
   type Mode,
+  type Notice,
   type NoticeTone,
   outsideMajority,
   type Page,
@@ -71,7 +72,7 @@ export type ConsolePorts = {
   /** What runs in the shell of a host; empty: nothing, undefined: unknown. */
   readonly shellPrograms?: (host: string, signal: AbortSignal) => Promise<readonly string[] | undefined>
   /** Saves a group in hosts.yaml and resolves with a notice; undefined when there is no file. */
-  readonly saveGroup?: (name: string, hosts: readonly string[]) => Promise<string>
+  readonly saveGroup?: (name: string, hosts: readonly string[], isReplaced: boolean) => Promise<string>
 }
 
 /** The tabs and views beside the shells, made with the console as their context and disposed of with it. */
@@ -335,7 +336,11 @@ export class ConsoleApp implements PageContext, Disposable {
     if ((state.isFolded && !before.isFolded) || (state.showsDifferences && !before.showsDifferences))
       this.comparison.refresh()
     if (!state.isFolded && !state.showsDifferences && (before.isFolded || before.showsDifferences)) this.#takeGroups([])
-    if (state.receivers !== before.receivers) this.#divergence.noteChange()
+    if (state.receivers !== before.receivers) {
+      this.#divergence.noteChange()
+      if (state.notice?.about === 'receivers' && state.notice === before.notice)
+        this.store.update({ notice: undefined })
+    }
     if (this.page && state.receivers !== before.receivers) this.#noticeReceivers()
     this.#applySizes()
     this.#noteSeen()
@@ -345,7 +350,7 @@ export class ConsoleApp implements PageContext, Disposable {
   /** The header of a tab does not name them. */
   #noticeReceivers(): void {
     const hosts = receiverList(this.state)
-    this.notice(hosts.length === 0 ? 'no receivers' : `receivers: ${foldHostSet(hosts)}`)
+    this.notice(hosts.length === 0 ? 'no receivers' : `receivers: ${foldHostSet(hosts)}`, 'info', 'receivers')
   }
 
   /** The page that is shown; undefined: the shells are. */
@@ -375,7 +380,7 @@ export class ConsoleApp implements PageContext, Disposable {
 
   sendTo(hosts: readonly string[], bytes: Uint8Array): void {
     if (this.#isOnPage(hosts)) return
-    if (hosts.length === 0) return this.notice(needsReceiver(this.state) ?? '', 'warning')
+    if (hosts.length === 0) return this.notice(needsReceiver(this.state) ?? '', 'warning', 'receivers')
     this.#expectEcho(hosts)
     const [first] = bytes
     if (bytes.length === 1 && first !== undefined && INTERRUPTS.has(first))
@@ -429,16 +434,17 @@ export class ConsoleApp implements PageContext, Disposable {
     if (text === undefined) return
     // One line for a series of keys, not one per key.
     if (this.state.notice?.text !== text) this.log('', text, 'warning')
-    this.notice(text, 'warning')
+    this.notice(text, 'warning', 'receivers')
   }
 
-  notice(message: string, tone: NoticeTone = 'info'): void {
+  notice(message: string, tone: NoticeTone = 'info', about?: Notice['about']): void {
     const text = printable(message)
     const atMs = this.clock.now()
     this.#noticeTimer?.[Symbol.dispose]()
     this.#noticeTimer = this.clock.after(NOTICE_MS, () => this.store.update({ notice: undefined }))
-    if (this.state.notice?.text === text && this.state.notice.tone === tone) return
-    this.store.update({ notice: { text, tone, atMs } })
+    // Of a key it is another one each time, which outlives that key.
+    if (about !== 'key' && this.state.notice?.text === text && this.state.notice.tone === tone) return
+    this.store.update({ notice: { text, tone, atMs, about } })
   }
 
   log(host: string, message: string, tone: NoticeTone = 'info'): void {

@@ -8,7 +8,7 @@ import type { InputEvent, KeyEvent } from '../keys/decode-input.ts'
 import { encodeKey } from '../keys/encode-for-pane.ts'
 import { KEY_GRID_MS } from '../keys/key-grid.ts'
 import { isKeyLabel, keyLabel } from '../keys/key-table.ts'
-import type { ActionId } from '../keys/registry.ts'
+import { type ActionId, keysOf } from '../keys/registry.ts'
 import {
   allReceive,
   BARE_ACTIONS,
@@ -115,12 +115,12 @@ function toggleDifferent(app: ConsoleApp): void {
   const before = receiversBeforeDifferent(app.state)
   if (before) {
     app.change((state) => setReceivers(state, before))
-    return app.notice(`receivers: ${foldHostSet(receiverList(app.state))}`)
+    return app.notice(`receivers: ${foldHostSet(receiverList(app.state))}`, 'info', 'receivers')
   }
   const hosts = differentHosts(app.state, () => app.comparison.refresh())
   if (hosts.length === 0) return app.notice('no host differs')
   app.change((state) => selectDifferent(state, hosts))
-  app.notice(`only ${foldHostSet(hosts)}; ${app.state.leaderLabel} f goes back`)
+  app.notice(`only ${foldHostSet(hosts)}; ${app.state.leaderLabel} f goes back`, 'info', 'receivers')
 }
 
 const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
@@ -185,7 +185,9 @@ export class InputRouter {
     if (mode.kind !== 'typing') this.#flushTyped()
     if (mode.kind !== 'scroll') app.clearSelection()
     const isOnPage = mode.kind === 'typing' && app.page !== undefined
+    const { notice } = app.state
     this.#handleLabel(event, keyLabel(event.key))
+    if (notice?.about === 'key' && app.state.notice === notice) app.change(() => ({ notice: undefined }))
     // `1` shows the shells, but perhaps it was part of a word.
     if (isOnPage && keysElsewhere(app.state) === undefined) this.#wordMs = app.clock.now()
   }
@@ -265,12 +267,12 @@ export class InputRouter {
     app.change(() => ({ mode: { kind: 'typing' } }))
     if (label === app.state.leaderLabel) {
       if (isTyping) return this.#type(event)
-      return app.notice(`${label} twice types ${label} only in the shells`, 'warning')
+      return app.notice(`${label} twice types ${label} only in the shells`, 'warning', 'key')
     }
     if (label === 'Esc') return
     const id = app.options.keymap.get(label)
     if (id === undefined)
-      return app.notice(`unknown command: ${label} (${app.state.leaderLabel} ? shows all)`, 'warning')
+      return app.notice(`unknown command: ${label} (${app.state.leaderLabel} ? shows all)`, 'warning', 'key')
     this.run(id)
   }
 
@@ -294,7 +296,17 @@ export class InputRouter {
     if (label === '/') return this.run('palette')
     const tab = tabOfKey(label)
     if (tab !== undefined) return app.showTab(tab)
-    app.notice('press 1 for shells')
+    app.notice(this.#withoutEffect(label), 'info', 'key')
+  }
+
+  /** What was perhaps wanted: to leave the console, to go back, or to type into the shells. */
+  #withoutEffect(label: string): string {
+    const { options, state } = this.#app
+    const isLeaving = label === 'q' || label === 'Ctrl-c'
+    const [quit, detach] = (['quit', 'detach'] as const).map((id) => keysOf(options.keymap, id)[0])
+    if (isLeaving && quit !== undefined && detach !== undefined)
+      return `${state.leaderLabel} ${quit} quits, ${state.leaderLabel} ${detach} detaches, 1 shows the shells`
+    return label === 'Esc' ? '1 shows the shells' : `${label} does nothing here: 1 shows the shells, ? the keys`
   }
 
   #type(event: KeyEvent): void {

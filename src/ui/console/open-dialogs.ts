@@ -2,7 +2,7 @@
 
 import { stringify } from 'yaml'
 import { defined } from '../../base/defined.ts'
-import { sentenceOf } from '../../base/errors.ts'
+import { MusterError, sentenceOf } from '../../base/errors.ts'
 import { clip, padEnd } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
@@ -127,18 +127,34 @@ export function openSaveSet(app: ConsoleApp): void {
   const { saveGroup } = app.ports
   const hosts = receiverList(app.state)
   if (!saveGroup) return app.notice('no hosts.yaml to write to: start with --hosts FILE', 'warning')
+  /** Those of a group of this name, if they are others. */
+  const replacedBy = (name: string): string | undefined => {
+    const before = app.state.groups.get(name)
+    return before === undefined || foldHostSet(before) === foldHostSet(hosts) ? undefined : foldHostSet(before)
+  }
+  /** The name of a group that the next Enter replaces. */
+  let replacing: string | undefined
   app.openDialog(
     promptDialog({
       id: 'save-set',
       title: `Save ${foldHostSet(hosts)} as a group`,
       label: 'Name:',
       submitTitle: 'write to hosts.yaml',
-      check: (text) =>
-        /^[A-Za-z][\w.-]*$/.test(text) ? {} : { error: 'use letters, digits, _ . and -, and start with a letter' },
+      check: (text) => {
+        if (text !== replacing) replacing = undefined
+        if (!/^[A-Za-z][\w.-]*$/.test(text)) return { error: 'use letters, digits, _ . and -, and start with a letter' }
+        const before = replacedBy(text)
+        return before === undefined ? {} : { preview: [{ text: `${text} is ${before} now`, tone: 'warning' }] }
+      },
       complete: (text) => ({ from: 0, word: text, kind: [...app.state.groups.keys()] }),
       staysOpen: true,
       onSubmit: async (name) => {
-        const notice = await saveGroup(name, hosts)
+        const before = replacedBy(name)
+        if (before !== undefined && name !== replacing) {
+          replacing = name
+          throw new MusterError('usage', `${name} is ${before} now: Enter again replaces it`)
+        }
+        const notice = await saveGroup(name, hosts, before !== undefined)
         app.change((state) => ({ groups: new Map(state.groups).set(name, hosts) }))
         app.notice(notice)
       },

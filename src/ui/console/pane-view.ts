@@ -55,7 +55,8 @@ export function paneView({ state, theme, hosts, rect, screen, highlights }: Pane
     frameStyle: styleOf(colour, undefined, isFocused ? BOLD : 0),
     title: titleSpans(state, theme, hosts, { isFocused, receiving, hasTrouble, room }),
     badges,
-    notice: host && !isLive(host) ? fitNotice(noticeLines(state, theme, host, rect.width - 2), rect.height - 2) : [],
+    notice:
+      host && !isLive(host) ? fitNotice(noticeParagraphs(state, theme, host, rect.width - 2), rect.height - 2) : [],
     isDimmed: !isReceiving,
     highlights,
   }
@@ -141,53 +142,68 @@ function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: 
 
 const seconds = (ms: number): string => `${Math.max(0, Math.ceil(ms / 1000))} s`
 
-/** A message that is taller than its pane loses its middle: it starts with the cause and ends with what to do. */
-function fitNotice(lines: readonly Span[][], rows: number): readonly Span[][] {
-  if (lines.length <= rows) return lines
-  const head = Math.max(1, Math.floor(rows / 2) - 1)
-  const cut = [...lines.slice(0, head), [{ text: ' …', style: lines[0]?.[0]?.style ?? styleOf(undefined) }]]
-  return [...cut, ...lines.slice(lines.length - Math.max(0, rows - cut.length))]
+/**
+ * Paragraphs that are taller than their pane are cut at their ends, never in the middle: the last one, the key to press, stays,
+ * then comes the cause, and then the advice.
+ */
+function fitNotice(paragraphs: readonly Paragraph[], rows: number): Paragraph {
+  const all = paragraphs.flat()
+  if (all.length <= rows) return all
+  const [key = [], ...others] = paragraphs.toReversed()
+  const [cause = [], ...rest] = others.toReversed()
+  const advice = rest.flat()
+  const room = rows - key.length
+  if (room < 1) return cutAfter(cause, rows)
+  const adviceRows = cause.length <= room ? room - cause.length : advice.length <= room / 2 ? advice.length : 0
+  return [...cutAfter(cause, room - adviceRows), ...cutAfter(advice, adviceRows), ...key]
 }
 
+function cutAfter(lines: Paragraph, rows: number): Paragraph {
+  if (lines.length <= rows) return lines
+  return lines
+    .slice(0, Math.max(0, rows))
+    .map((line, at) => (at < rows - 1 ? line : line.map((span) => ({ ...span, text: `${span.text} …` }))))
+}
+
+type Paragraph = readonly (readonly Span[])[]
+
 /** Why there is no live shell, and which key to press. */
-export function noticeLines(state: ConsoleState, theme: Theme, host: HostState, columns: number): Span[][] {
+function noticeParagraphs(state: ConsoleState, theme: Theme, host: HostState, columns: number): readonly Paragraph[] {
   const wrapped = (text: string, style: Style): Span[][] =>
     wrapText(text, Math.max(8, columns - 2)).map((line) => [{ text: ` ${line}`, style }])
   const strong = (text: string): Span[][] => wrapped(text, styleOf(theme.danger, undefined, BOLD))
   const plain = (text: string): Span[][] => wrapped(text, mutedStyle(theme))
-  const again = plain(`${state.leaderLabel} r reconnects`)
+  const again: Paragraph = plain(`${state.leaderLabel} r reconnects`)
   const { session, shell, lossReason } = host
   const loss = lossReason === undefined ? [] : strong(`lost: ${lossReason}`)
   switch (session.kind) {
     case 'idle':
-      return plain('waiting to connect')
+      return [plain('waiting to connect')]
     case 'connecting': {
       const attempt = session.attempt > 1 ? ` (attempt ${session.attempt})` : ''
-      return [...loss, ...plain(`connecting: ${session.phase}${attempt} …`)]
+      return [loss, plain(`connecting: ${session.phase}${attempt} …`)]
     }
     case 'verifying':
-      return [...loss, ...plain('its host key needs your answer …')]
+      return [loss, plain('its host key needs your answer …')]
     case 'authenticating':
-      return [...loss, ...plain(`authenticating as ${clip(host.user, 30)} …`)]
+      return [loss, plain(`authenticating as ${clip(host.user, 30)} …`)]
     case 'lost':
-      return [...strong(`lost: ${session.reason}`), ...again]
+      return [strong(`lost: ${session.reason}`), again]
     case 'waiting': {
       const wait = `next attempt (${session.attempt}) in ${seconds(session.retryAtMs - state.clockMs)}`
       const reason = session.reason === lossReason ? [] : strong(`no connection: ${session.reason}`)
-      return [...loss, ...reason, ...plain(`${wait} · ${state.leaderLabel} r connects now`)]
+      return [[...loss, ...reason], plain(`${wait} · ${state.leaderLabel} r connects now`)]
     }
-    case 'failed':
-      return [
-        ...strong(session.failure.reason),
-        ...(session.failure.hint === undefined ? [] : plain(session.failure.hint)),
-        ...again,
-      ]
+    case 'failed': {
+      const { reason, hint } = session.failure
+      return [strong(reason), hint === undefined ? [] : plain(hint), again]
+    }
     case 'closed':
-      return [...plain('closed'), ...again]
+      return [plain('closed'), again]
     case 'ready':
-      if (shell.kind === 'opening' || shell.kind === 'none') return plain('opening a shell …')
+      if (shell.kind === 'opening' || shell.kind === 'none') return [plain('opening a shell …')]
       if (shell.kind !== 'ended') return []
-      return [...strong(shellEnd(shell.end)), ...plain(`${state.leaderLabel} r opens a new shell`)]
+      return [strong(shellEnd(shell.end)), plain(`${state.leaderLabel} r opens a new shell`)]
   }
 }
 

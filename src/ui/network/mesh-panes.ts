@@ -5,7 +5,7 @@ import { padEnd } from '../../base/text-width.ts'
 import { formatDuration, timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Gravity } from '../../ops/kernel/finding.ts'
-import { measuredOf, type NetFinding, retransmitsAGigabyte } from '../../ops/net/mesh/judge.ts'
+import { measuredOf, type NetFinding, noProblemsText, retransmitsAGigabyte } from '../../ops/net/mesh/judge.ts'
 import { formatMs, type LinkOutcome, type OrderedPair } from '../../ops/net/mesh/link.ts'
 import { slotWords } from '../../ops/net/mesh/mesh-plan.ts'
 import { changeDocument } from '../bring-up/side-document.ts'
@@ -169,9 +169,11 @@ const gravityColour = (gravity: Gravity, theme: Theme) =>
 
 /** The rows of each finding, the worst first: it names the culprit. */
 function findingRows({ picture }: PictureState, { theme, columns }: ReadingContext): readonly (readonly Row[])[] {
-  const { findings, usual } = picture
-  if (findings.length === 0 && usual !== undefined)
-    return [wrapRows('no problems found', columns, ' ', styleOf(theme.ok))]
+  const { findings, usual, report } = picture
+  if (findings.length === 0 && usual !== undefined) {
+    const isWhole = measuredOf(report.links).length === report.links.length
+    return [wrapRows(noProblemsText(report), columns, ' ', styleOf(isWhole ? theme.ok : theme.text))]
+  }
   return findings.map((finding) => wrapFinding(finding, columns, theme))
 }
 

@@ -44,7 +44,7 @@ const runKeys = keyTable<MeshRun>()(
   ['start', 'Enter', 'start', 'Mesh: start the measurement that the plan shows.', canStart],
   ['install', 'i', 'install iperf', 'Mesh: install iperf on the hosts that lack it; shows the plan first.', canInstall],
   ['apply', 'y', 'apply', 'Mesh: apply the plan of the installation.', ({ install }) => install?.phase === 'ask'],
-  ['discard', 'Esc q', 'cancel', 'Mesh: discard the plan.', (run) => isPlan(run) && !isInstalling(run)],
+  ['discard', 'Esc q Ctrl-c', 'cancel', 'Mesh: discard the plan.', (run) => isPlan(run) && !isInstalling(run)],
   ['up', 'Up k PageUp', '', 'Mesh: scroll the plan up.', isPlan],
   ['down', 'Down j PageDown', '', 'Mesh: scroll the plan down.', isPlan],
   ['halt', 'Ctrl-c c', 'stop', 'Mesh: stop the installation.', ({ phase }) => phase === 'install'],

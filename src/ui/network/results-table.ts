@@ -6,7 +6,7 @@ import { timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Gravity } from '../../ops/kernel/finding.ts'
 import { formatValue, hostsOf, judgeTest, type KeptTest, seriesOf } from '../../ops/net/kept-test.ts'
-import { judgeMesh, measuredOf, median } from '../../ops/net/mesh/judge.ts'
+import { judgeMesh, measuredOf, median, noProblemsText } from '../../ops/net/mesh/judge.ts'
 import { type KeptMesh, reportOfKept } from '../../ops/net/mesh/kept-mesh.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowDocument, rowStyle } from '../rows/rows-pane.ts'
@@ -58,7 +58,7 @@ function meshRow(kept: KeptMesh): OwnCells {
     links: report.links.length,
     median: usual === undefined ? undefined : { text: formatBitRate(usual), bitsPerSecond: usual },
     gravity: first?.gravity,
-    found: first === undefined ? 'no problems found' : printable(first.text),
+    found: first === undefined ? noProblemsText(report) : printable(first.text),
   }
 }
 

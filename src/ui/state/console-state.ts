@@ -91,7 +91,13 @@ export type Mode =
   | { readonly kind: 'filter'; readonly table: string }
 
 export type NoticeTone = 'info' | 'warning' | 'error'
-export type Notice = { readonly text: string; readonly tone: NoticeTone; readonly atMs: number }
+export type Notice = {
+  readonly text: string
+  readonly tone: NoticeTone
+  readonly atMs: number
+  /** What it is about: with the next key, or when other hosts receive, it is out of date. */
+  readonly about?: 'key' | 'receivers' | undefined
+}
 export type LogEntry = {
   readonly atMs: number
   readonly host: string
@@ -300,7 +306,7 @@ export interface PageContext {
   /** Changes the state; the screen follows. */
   change(patch: (state: ConsoleState) => Partial<ConsoleState>): void
   /** A message in the footer for a few seconds. */
-  notice(message: string, tone?: NoticeTone): void
+  notice(message: string, tone?: NoticeTone, about?: Notice['about']): void
   /** A line on the tab Log; `host` is empty when it is about no single host. */
   log(host: string, message: string, tone?: NoticeTone): void
   showTab(tab: Tab): void

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { FixedMap } from '../../base/fixed-map.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { DialogFactory } from '../dialogs/dialog.ts'
-import type { ConsoleState, NoticeTone, PageContext, Tab } from '../state/console-state.ts'
+import type { ConsoleState, Notice, NoticeTone, PageContext, Tab } from '../state/console-state.ts'
 import { changeFile, fileState, isFileTab, showFile } from '../state/files.ts'
 
 /** What is declared now; other objects after the file has changed. */
@@ -66,9 +66,9 @@ export class FileContext implements PageContext {
     this.#context.change((state) => ({ ...others, ...changeFile(state, this.#at, own) }))
   }
 
-  notice(message: string, tone?: NoticeTone): void {
+  notice(message: string, tone?: NoticeTone, about?: Notice['about']): void {
     const isInView = this.#isShown && isFileTab(this.#context.state.tab)
-    this.#context.notice(isInView ? message : `${this.file.title}: ${message}`, tone)
+    this.#context.notice(isInView ? message : `${this.file.title}: ${message}`, tone, about)
   }
 
   log(host: string, message: string, tone?: NoticeTone): void {

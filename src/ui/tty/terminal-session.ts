@@ -227,7 +227,10 @@ export function catchPrints(host: EventEmitter, onText: (text: string) => void):
   // Node's own listener would print them.
   const listeners = host.listeners('warning') as ((warning: Error) => void)[]
   host.removeAllListeners('warning')
-  const warn = (warning: Error): void => onText(`${warning.name}: ${warning.message}`)
+  const warn = (warning: Error): void => {
+    // For those who write the program: a user can do nothing about it.
+    if (warning.name !== 'DeprecationWarning') onText(`${warning.name}: ${warning.message}`)
+  }
   host.on('warning', warn)
   return {
     [Symbol.dispose]() {

@@ -160,7 +160,7 @@ export class WorkPanel implements Disposable {
     if (command !== undefined) return work && drawn && this.#actions(work, drawn)[command]()
     const { panel } = this.#context.state
     const name = panel === undefined ? 'panel' : panelName(panel)
-    this.#context.notice(`no action for ${label} in the ${name}: Tab goes back to the shells`)
+    this.#context.notice(`no action for ${label} in the ${name}: Tab goes back to the shells`, 'info', 'key')
   }
 
   scrollBy(rows: number): void {
@@ -194,6 +194,7 @@ export class WorkPanel implements Disposable {
     const hit = await work.find(needle, by)
     if (work !== this.#work) return
     if (hit === undefined) {
+      work.view = { ...work.view, hit: undefined }
       if (work.isIdle) this.#context.notice(`“${needle}” not found`, 'warning')
       return this.#showing.now()
     }

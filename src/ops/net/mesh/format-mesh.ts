@@ -5,7 +5,7 @@ import { printable } from '../../../base/printable.ts'
 import { clockText, dayText } from '../../../base/time-text.ts'
 import { GRAVITIES, type Gravity } from '../../kernel/finding.ts'
 import { csvCell } from '../csv-cell.ts'
-import { measuredOf, median, type NetFinding, retransmitsAGigabyte } from './judge.ts'
+import { measuredOf, median, type NetFinding, noProblemsText, retransmitsAGigabyte } from './judge.ts'
 import { formatMs, type LinkOutcome, type LinkResult } from './link.ts'
 import type { MeshReport } from './measure-mesh.ts'
 
@@ -36,7 +36,7 @@ export function formatMesh(
   paint: MeshPaint,
 ): string {
   const matrix = formatMatrix(report, columns, paint)
-  const lines = [...matrix, ...formatNumbers(report), '', ...formatFindings(findings, paint)]
+  const lines = [...matrix, ...formatNumbers(report), '', ...formatFindings(report, findings, paint)]
   return lines.map((line) => `${line}\n`).join('')
 }
 
@@ -119,9 +119,9 @@ function describeLink(link: LinkResult, pings: MeshReport['pings']): string {
   return printable(`${from} → ${to}  ${parts.join('  ')}`).trimEnd()
 }
 
-function formatFindings(findings: readonly NetFinding[], paint: MeshPaint): readonly string[] {
+function formatFindings(report: MeshReport, findings: readonly NetFinding[], paint: MeshPaint): readonly string[] {
   const width = Math.max(...GRAVITIES.map((word) => word.length))
-  if (findings.length === 0) return ['no problems found']
+  if (findings.length === 0) return [noProblemsText(report)]
   return findings.map(({ gravity, text }) => `${paint.gravity(gravity, gravity.padEnd(width))}  ${printable(text)}`)
 }
 

@@ -282,6 +282,13 @@ function overSsh(links: readonly Rated[]): readonly NetFinding[] {
   return aboutPairs('note', 'over-ssh', plain, text)
 }
 
+/** For a report without findings. */
+export function noProblemsText({ links }: Pick<MeshReport, 'links'>): string {
+  const measured = measuredOf(links).length
+  if (measured === links.length) return 'no problems found'
+  return measured === 0 ? 'nothing was measured' : `no problems in the ${counted(measured, 'link')} measured`
+}
+
 function percent(fraction: number): string {
   return `${fraction < 0.0995 ? Number((fraction * 100).toFixed(1)) : Math.round(fraction * 100)} %`
 }
@@ -307,8 +314,16 @@ function failures({ hosts, links }: MeshReport): readonly NetFinding[] {
   return [
     ...aways,
     ...[...lost].map(([reason, each]): NetFinding => {
-      const text = `lost while it was measured: ${reason} (${counted(each.length, 'link')} not measured)`
       const names = endsOf(each).filter((name) => reason.startsWith(`${name}:`))
+      const [name] = names
+      const why =
+        name === undefined
+          ? reason
+          : reason
+              .slice(name.length + 1)
+              .trim()
+              .replace(/^lost: /, '')
+      const text = `${name ?? 'a host'} was lost while it was measured (${why}); ${counted(each.length, 'link')} not measured`
       return { gravity: 'blocker', id: 'lost', hosts: names, text }
     }),
     ...[...pairs.values()].map((each): NetFinding => {

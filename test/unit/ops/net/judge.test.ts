@@ -104,6 +104,14 @@ describe('the findings of a mesh', () => {
     expect(words(withThird)).toEqual([['blocker', 'away', 'm3 was not measured: timed out'], finding])
   })
 
+  it('name the host that was lost, and why', () => {
+    const lost = { kind: 'failed', cause: 'away', reason: 'm3: lost: the server closed the connection' } as const
+    const report = mesh((from, to) => ([from, to].includes('m3') ? lost : 941), [host('m1'), host('m2'), host('m3')])
+    expect(words(report)).toEqual([
+      'lost: m3 was lost while it was measured (the server closed the connection); 4 links not measured',
+    ])
+  })
+
   it('name the receiver of a link of unknown rate, and blame no host', () => {
     const report = mesh((from) => (from === 'm3' ? { kind: 'failed', cause: 'unsteady', reason: 'unknown' } : 200))
     expect(judgeMesh(report).map(({ gravity, id, text }) => [gravity, id, text])).toEqual(

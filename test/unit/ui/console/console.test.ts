@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { createCellGrid } from '../../../../src/terminal/cells.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars, headerBars, noticeBar } from '../../../../src/ui/console/header.ts'
+import { buildScene } from '../../../../src/ui/console/pane-view.ts'
 import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
 
 const LEADER = '\x1d'
@@ -403,6 +405,27 @@ describe('dialogs', () => {
     harness.clock.advance(1000)
     expect(isShown).toBe(true)
   })
+})
+
+test('why a host is not connected is cut at its end, with the key to press', () => {
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3', 'm4', 'm5', 'm6'], size: { columns: 80, rows: 24 } })
+  const reason = 'cannot trust root@10.81.0.2:22: the key of 10.81.0.2 was not accepted'
+  const shown = (why: string, hint: string) => {
+    const failure = { kind: 'declined', phase: 'host-key', reason: why, hint } as const
+    harness.fleet.events.emit({ type: 'session', host: 'm2', state: { kind: 'failed', failure, attempt: 1 } as never })
+    const { panes } = buildScene(harness.console, createCellGrid(80, 24), harness.console.state, (error) => {
+      throw error
+    })
+    return panes[1]?.notice.map((row) => row.map(({ text }) => text.trim()).join('')) ?? []
+  }
+  const lines = shown(reason, 'Reconnect to review the key again.')
+  expect(lines.slice(0, 2).join(' ')).toBe(reason)
+  expect(lines.at(-1)).toBe('Ctrl-] r reconnects')
+  expect(lines.length).toBeLessThanOrEqual(5)
+  const long = shown(`${reason} ${reason} ${reason}`, 'Reconnect to review the key again.')
+  expect(long.slice(-2)).toEqual(['Reconnect to review the key again.', 'Ctrl-] r reconnects'])
+  expect(long.at(-3)).toMatch(/ …$/)
+  expect(long).toHaveLength(5)
 })
 
 describe('scrolling back', () => {

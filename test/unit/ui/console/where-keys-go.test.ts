@@ -31,7 +31,8 @@ describe('a tab', () => {
     for (const label of [ESC, 'q', ESC]) {
       harness.type(label)
       expect(harness.console.state.tab).toBe(id)
-      expect(harness.console.state.notice?.text).toBe('press 1 for shells')
+      const words = label === ESC ? '' : 'Ctrl-] q quits, Ctrl-] D detaches, '
+      expect(harness.console.state.notice?.text).toBe(`${words}1 shows the shells`)
     }
     expect(received(harness)).toBe('||')
   })
@@ -62,10 +63,32 @@ describe('a tab', () => {
     expect(harness.got('m1')).toBe('ls\r\x03ls')
   })
 
+  it('says which key did nothing, until the next key that does something', () => {
+    const harness = open()
+    harness.type(`${LEADER}3Q`)
+    for (const _ of [1, 2]) {
+      harness.type('Q')
+      expect(harness.console.state.notice?.text).toBe('Q does nothing here: 1 shows the shells, ? the keys')
+    }
+    harness.type('j')
+    expect(harness.console.state.notice).toBeUndefined()
+    harness.type('Q/')
+    expect([harness.console.state.mode.kind, harness.console.state.notice]).toEqual(['filter', undefined])
+  })
+
+  it('hides what is said about the receivers once others receive', () => {
+    const harness = open()
+    harness.fleet.away.set('m2', 'unreachable')
+    harness.type('x')
+    expect(harness.console.state.notice?.text).toContain('m2: unreachable')
+    harness.type(`${LEADER}s`)
+    expect(harness.console.state.notice).toBeUndefined()
+  })
+
   it('hides an earlier notice when a dialog opens, but not an error', () => {
     const harness = open()
     harness.type(`${LEADER}3${ESC}`)
-    expect(harness.console.state.notice?.text).toBe('press 1 for shells')
+    expect(harness.console.state.notice?.text).toBe('1 shows the shells')
     harness.type('?')
     expect(harness.console.state.notice).toBeUndefined()
     harness.type(ESC)

@@ -192,7 +192,10 @@ describe('the Jobs tab', () => {
     for (const key of ['n', 'o', 's', 'v']) {
       await press('\x1b')
       await press(key)
-      expect([key, console.state.notice?.text]).toEqual([key, 'press 1 for shells'])
+      expect([key, console.state.notice?.text]).toEqual([
+        key,
+        `${key} does nothing here: 1 shows the shells, ? the keys`,
+      ])
     }
   })
 

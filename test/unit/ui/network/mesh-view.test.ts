@@ -64,6 +64,15 @@ it('shows all of 64 hosts on 240×67 with two columns for each link, readable wi
   expect(words).toMatch(/risk: m33 is slow/)
 })
 
+it('says how many links are without problems when the others were not measured', () => {
+  const stopped: LinkOutcome = { kind: 'failed', cause: 'cancelled', reason: 'stopped' }
+  const words = (report: MeshReport) => picture(report, 120, 40)[1]
+  const one = meshOf(3, (from, to) => (from === 'm1' && to === 'm2' ? measured(941) : stopped))
+  expect(words(one)).toContain('no problems in the 1 link measured')
+  expect(words(one)).not.toContain('no problems found')
+  expect(words(meshOf(3, () => measured(941)))).toContain('no problems found')
+})
+
 it('selects the link that the first finding is about', () => {
   // Slow for its two hosts, which are faster with others, but not slow compared with the median.
   const rates: Readonly<Record<string, number>> = { m1m2: 1300, m2m1: 1300, m3m4: 1300, m4m3: 1300, m2m3: 650 }
@@ -181,6 +190,10 @@ it('asks for the hosts, shows the plan, fills the matrix, and keeps what is meas
   expect(text()).toContain('m[1-3]: 6 links in 6 steps of 5 s, about 33 s')
   expect(text()).toContain('6 links with iperf3, between m[1-3]')
   expect(order).toEqual([])
+  harness.type('\x03')
+  expect(harness.console.state.network.views.at(-1)).toBe('live')
+  harness.type('m\x15m[1-3]\r')
+  await settle()
   harness.type('\r')
   expect(order).toEqual(['m1', 'm2', 'm3'])
   expect(page.busy).toMatchObject([{ title: 'mesh', hosts: ['m1', 'm2', 'm3'] }])

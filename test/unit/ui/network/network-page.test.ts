@@ -52,7 +52,7 @@ it('samples the hosts from the first opening of the tab on, shows the samples, a
   expect(harness.console.state.watch.view).toMatchObject({ isDetailed: true, selected: 'm1' })
   harness.type('qq')
   expect(harness.console.state.tab).toBe('network')
-  expect(harness.console.state.notice?.text).toBe('press 1 for shells')
+  expect(harness.console.state.notice?.text).toBe('Ctrl-] q quits, Ctrl-] D detaches, 1 shows the shells')
   harness.type('1')
   expect(harness.console.state.tab).toBe('shells')
   // Sampling continues until the console closes; only the processes of the page are no longer listed.

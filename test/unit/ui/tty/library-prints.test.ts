@@ -12,6 +12,7 @@ it('redirects output of libraries and warnings of Node, until it is restored', (
 
   console.warn('late by %d ms', 24)
   process.emit('warning', new Error('too many listeners'))
+  process.emit('warning', Object.assign(new Error('Buffer() is deprecated'), { name: 'DeprecationWarning' }))
   caught[Symbol.dispose]()
   process.emit('warning', new Error('after'))
 

@@ -1,5 +1,6 @@
 /** The panel in a console on fakes: where keys go, what is asked, what is begun and ended. */
 import { tmpdir } from 'node:os'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { CommandHandlers } from '../../../../src/ops/run/run-hosts.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
@@ -247,6 +248,20 @@ describe('the panel of a run', () => {
     expect(harness.console.state.panel?.hasKeys).toBe(true)
     harness.type(`${LEADER}1`)
     expect(harness.console.state).toMatchObject({ tab: 'shells', panel: { hasKeys: false } })
+  })
+
+  it('shows a line that was found as it is when another text is not found', async () => {
+    const { harness, work } = open()
+    harness.type(`${LEADER}!seq 9\r`)
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `line 8 of ${host}\n`)
+    const rows = () => panelRows(harness).filter((row) => row.includes('of m1'))
+    harness.type('/line 8\r')
+    await setImmediate()
+    expect(rows()).toEqual([' ▸ line 8 of m1'])
+    harness.type('/\x15zzz\r')
+    await setImmediate()
+    expect(rows()).toEqual(['   line 8 of m1'])
+    expect(harness.console.state.notice?.text).toBe('“zzz” not found')
   })
 
   it('makes the hosts of a group the receivers', () => {
