@@ -142,27 +142,6 @@ describe('the panel of a run', () => {
     expect(panelRows(harness).filter((row) => row === '   same')).toHaveLength(1)
   })
 
-  it('shows the line of the last match unchanged after a search that finds nothing, and scrolled to the right', async () => {
-    const { harness, work } = open()
-    harness.type(`${LEADER}!seq\r`)
-    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `line 7 of ${host}\nline 8 of ${host}\n`)
-    const search = async (needle: string) => {
-      harness.type(`/\x15${needle}\r`)
-      await new Promise<void>((resolve) => setImmediate(resolve))
-      harness.clock.advance(1000)
-    }
-    await search('line 8')
-    expect(panelRows(harness)).toContain(' ▸ line 8 of m1')
-    harness.type('l')
-    expect(panelRows(harness).join('\n')).not.toMatch(/line|of m1/)
-    harness.type('h')
-    await search('zzz')
-    expect(harness.console.state.notice?.text).toBe('“zzz” not found')
-    expect(panelRows(harness)).toContain('   line 8 of m1')
-    await search('line 9 of m1')
-    expect(panelRows(harness)).toContain('   line 8 of m1')
-  })
-
   it('retries only on failed hosts, and says when there are none', () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!id\r`)
