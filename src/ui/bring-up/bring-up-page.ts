@@ -20,7 +20,7 @@ import { allHosts, HOSTS, shownHosts } from './bring-up-table.ts'
 import { type BringUpPort, type BringUpView, isChanging, retryable } from './bring-up-view.ts'
 import { BringUpWork } from './bring-up-work.ts'
 import { sideDocument } from './side-document.ts'
-import { tableDocument } from './table-document.ts'
+import { hasRows, tableDocument } from './table-document.ts'
 
 /** The keys that read a plan or answer it. */
 const ANSWERS: ReadonlySet<BringUpCommand> = new Set([
@@ -271,7 +271,10 @@ export class BringUpPage implements Page {
     const hosts = this.#shown
     const nowMs = this.#context.clock.now()
     // Counts all hosts, so that a filter does not move the other pane.
-    const [table, side] = layout(area, allHosts(this.#context.state).length, view.hasSideKeys)
+    const [table, side] =
+      hasRows(view) || view.hasSideKeys
+        ? layout(area, allHosts(this.#context.state).length, view.hasSideKeys)
+        : [area, undefined]
     const contextOf = ({ width, height }: Rect) => ({ theme, columns: width - 2, rows: height - 2, nowMs })
     const order = tableView(this.#context.state, HOSTS)
     const drawnTable = table && { rect: table, document: tableDocument(view, hosts, order, contextOf(table)) }

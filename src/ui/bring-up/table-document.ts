@@ -36,6 +36,10 @@ const AGE_WIDTH = 9
 const HOST_WIDTH = { least: 6, most: 24 }
 const AREA_WIDTH = { least: 6, most: 20 }
 
+/** Undefined or no areas: a text is shown instead of the table, and there are no details. */
+export const hasRows = ({ columns }: BringUpView): boolean =>
+  columns?.some((column) => column.hosts !== undefined) === true
+
 /** `order`: how the user sorts it. */
 export function tableDocument(
   view: BringUpView,
@@ -45,7 +49,7 @@ export function tableDocument(
 ): RowDocument {
   const { theme, columns: room, nowMs } = context
   const { columns: areas } = view
-  if (areas === undefined || areas.every((column) => column.hosts === undefined)) return emptyDocument(view, context)
+  if (areas === undefined || !hasRows(view)) return emptyDocument(view, context)
   const longest = Math.max(HOST_WIDTH.least, ...hosts.map(textWidth)) + 1
   const hostWidth = Math.min(longest, HOST_WIDTH.most)
   const free = room - MARK_WIDTH - hostWidth - AGE_WIDTH

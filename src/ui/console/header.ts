@@ -99,7 +99,7 @@ function rayParts(state: ConsoleState, theme: Theme): BarPart[] {
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)
 
 /**
- * From long to short: `short` has no age of facts, `numbers` and `digits` name only the current tab, `name` shows only that
+ * From long to short: `short` does not say when bring-up was checked, `numbers` and `digits` name only the current tab, `name` shows only that
  * tab, `alone` counts neither new output nor screens that differ, `page` has no tabs.
  */
 const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'digits', 'name', 'alone', 'page'] as const
@@ -120,7 +120,7 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   }
   const oldest = oldestFactMs(state.bringUp)
   if (oldest !== undefined && length === 'full')
-    parts.push({ text: ` facts ${ageText(state.clockMs - oldest)} old `, colour: theme.muted })
+    parts.push({ text: ` bring-up checked ${ageText(state.clockMs - oldest)} ago `, colour: theme.muted })
   for (const { id, key, title } of TABS) {
     const isCurrent = state.tab === id
     if ((length === 'name' || length === 'alone') && !isCurrent) continue

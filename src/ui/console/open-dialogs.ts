@@ -88,8 +88,8 @@ export function openAddHost(app: ConsoleApp): void {
       submitTitle: 'connect',
       // What was closed last comes before what is new: both cannot be what Enter alone opens.
       ...(closed === '' ? { initial: app.offered } : { fallback: closed }),
+      emptyHelp: closed === '' ? [] : [{ text: `Enter alone opens ${closed} again.` }],
       help: [
-        ...(closed === '' ? [] : [{ text: `Enter alone opens ${closed} again.` }]),
         ...(closed === '' || app.offered === '' ? [] : [{ text: `New in hosts.yaml: ${app.offered}` }]),
         { text: 'm9   gpu[05-08]   root@10.0.0.7:2222', tone: 'muted' },
         { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },

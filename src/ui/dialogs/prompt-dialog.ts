@@ -19,6 +19,8 @@ export type PromptOptions = {
   readonly fallback?: string
   readonly submitTitle: string
   readonly help?: readonly DialogLine[]
+  /** Above the help while nothing is typed: what Enter alone does. */
+  readonly emptyHelp?: readonly DialogLine[]
   /** Absent: any text is right. */
   check?(text: string): PromptCheck
   /** What Tab completes in the text up to the cursor. */
@@ -34,7 +36,7 @@ export type PromptOptions = {
 export const promptDialog =
   (options: PromptOptions): DialogFactory =>
   ({ onClose, onChange, history, lookUp }) => {
-    const { id, title, label, fallback, submitTitle, help = [], onSubmit } = options
+    const { id, title, label, fallback, submitTitle, help = [], emptyHelp = [], onSubmit } = options
     const check = (text: string): PromptCheck => options.check?.(text) ?? {}
     let error: string | undefined
     let isWaiting = false
@@ -103,7 +105,7 @@ export const promptDialog =
           id,
           title,
           input: { label, ...editor.line, ...defined({ placeholder: fallback, error: shown }) },
-          lines: isWaiting ? waiting : (editor.choices ?? preview ?? help),
+          lines: isWaiting ? waiting : (editor.choices ?? preview ?? [...(text === '' ? emptyHelp : []), ...help]),
           keys: [['Enter', submitTitle], ...editor.hints, CANCEL],
         }
       },

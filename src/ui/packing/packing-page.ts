@@ -21,7 +21,16 @@ import { HoldHistory, UseHistory } from './history.ts'
 import { type PackingInput, queueInput, type ShownCluster, shownPlaces, sourcesOf } from './packing-input.ts'
 import { drawPacking, type PackingScene } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
-import { exampleWhatIf, formatWhatIf, nextSlider, parseWhatIf, slide, type WhatIf, whatIfWords } from './what-if.ts'
+import {
+  exampleWhatIf,
+  formatWhatIf,
+  nextSlider,
+  OPTIONS,
+  parseWhatIf,
+  slide,
+  type WhatIf,
+  whatIfWords,
+} from './what-if.ts'
 
 type Test = (state: ConsoleState) => boolean
 
@@ -297,12 +306,10 @@ export class PackingPage implements Page {
         label: 'Request:',
         submitTitle: 'show',
         fallback,
-        help: [
-          { text: 'Press Enter to use the request shown.', tone: 'muted' },
-          { text: 'Options: --bundles, --cpu, --gpu, --memory (16GiB) and --strategy.', tone: 'muted' },
-        ],
+        emptyHelp: [{ text: 'Press Enter to use the request shown.', tone: 'muted' }],
+        help: [{ text: 'Options: --bundles, --cpu, --gpu, --memory (16GiB) and --strategy.', tone: 'muted' }],
         check,
-        complete: completeOneOf('--bundles --cpu --gpu --memory --strategy'.split(' ')),
+        complete: completeOneOf(OPTIONS),
         onSubmit: (text) => {
           const parsed = parseWhatIf(text)
           if (typeof parsed !== 'string') this.#try(text === fallback ? last : parsed)

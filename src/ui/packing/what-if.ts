@@ -1,4 +1,5 @@
 /** A what-if: a gang that is placed among the running jobs without being submitted. Pure. */
+import { printable } from '../../base/printable.ts'
 import { parseMemorySize } from '../../inventory/hosts-yaml-schema.ts'
 import type { BundlePlace } from '../../scheduler/jobs/job.ts'
 import type { PackedHost } from '../../scheduler/jobs/packing.ts'
@@ -52,6 +53,8 @@ export const WHAT_IF_JOB = 0
 
 const MOST_BUNDLES = 1000
 
+export const OPTIONS = ['--bundles', '--cpu', '--gpu', '--memory', '--strategy'] as const
+
 /** `--bundles 4 --gpu 8 --cpu 2 --memory 16GiB --strategy SPREAD`, as for `muster job submit`; a string says what is wrong. */
 export function parseWhatIf(text: string): WhatIf | string {
   const words = splitWords(text)
@@ -59,6 +62,8 @@ export function parseWhatIf(text: string): WhatIf | string {
   let [cpu, gpu, bundles, memoryBytes, strategy] = [1, 0, 1, 0, 'PACK' as Strategy]
   for (let at = 0; at < words.length; at += 2) {
     const [name = '', value] = [words[at], words[at + 1]]
+    if (!(OPTIONS as readonly string[]).includes(name))
+      return `${printable(name)} is not an option; a request looks like --bundles 2 --gpu 4`
     if (value === undefined) return `${name} needs a value`
     const number = Number(value)
     const isAmount = value !== '' && Number.isFinite(number) && number >= 0
@@ -74,8 +79,7 @@ export function parseWhatIf(text: string): WhatIf | string {
       if (!Number.isInteger(number) || number < 1 || number > MOST_BUNDLES)
         return `--bundles must be 1 to ${MOST_BUNDLES}`
       bundles = number
-    } else if (name !== '--cpu' && name !== '--gpu') return 'options: --bundles, --cpu, --gpu, --memory and --strategy'
-    else if (!isAmount) return `${name} must be a number, 0 or more`
+    } else if (!isAmount) return `${name} must be a number, 0 or more`
     else if (name === '--cpu') cpu = number
     else if (number > 1 && !Number.isInteger(number)) return '--gpu must be below 1 or a whole number'
     else gpu = number

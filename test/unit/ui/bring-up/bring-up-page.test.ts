@@ -115,7 +115,7 @@ describe('the Bring-up tab', () => {
     const { clock, text, header } = await openTab(240, 67)
     clock.advance(12_000)
     expect(text()).toContain('12 s ago')
-    expect(header()).toContain('facts 12 s old')
+    expect(header()).toContain('bring-up checked 12 s ago')
   })
 
   it('drops the age of facts from the header before the names of the tabs', async () => {
@@ -189,6 +189,9 @@ describe('the Bring-up tab', () => {
     type('r')
     await setImmediate()
     expect(text()).toContain('hosts.yaml declares nothing to bring up')
+    // The whole text, and no details of a table that is not there.
+    expect(text()).toContain('trust: { mesh: "@all" }')
+    expect(text()).not.toMatch(/m1 · |not declared/)
     type('u')
     expect(port.changes).toEqual([])
   })

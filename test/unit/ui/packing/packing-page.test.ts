@@ -323,7 +323,8 @@ describe('what if', () => {
     ['--bundles 0', '--bundles must be 1 to 1000'],
     ['--memory much', '--memory must be a size like 16GiB'],
     ['--strategy ANY', '--strategy must be one of PACK, SPREAD, STRICT_PACK, STRICT_SPREAD'],
-    ['--on m1', 'options: --bundles, --cpu, --gpu, --memory and --strategy'],
+    ['--on m1', '--on is not an option; a request looks like --bundles 2 --gpu 4'],
+    ['2 x (4 gpu)', '2 is not an option; a request looks like --bundles 2 --gpu 4'],
     ['--cpu', '--cpu needs a value'],
   ])('says what is wrong with “%s”', (text, wrong) => {
     expect(parseWhatIf(text)).toBe(wrong)
