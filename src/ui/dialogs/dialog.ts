@@ -86,6 +86,18 @@ export function closeOnce(onClose: () => void): () => boolean {
   }
 }
 
+/** A question that may become void while it is open. */
+export function withdrawable(make: DialogFactory): { readonly make: DialogFactory; withdraw(): void } {
+  let open: Dialog | undefined
+  return {
+    make: (report) => {
+      open = make(report)
+      return open
+    },
+    withdraw: () => open?.cancel(),
+  }
+}
+
 /** Which of `count` lines are shown on `height` rows: the selected one is in the middle where possible. */
 export function windowAround(selected: number, count: number, height: number): number {
   return Math.min(Math.max(0, selected - Math.floor(height / 2)), Math.max(0, count - height))

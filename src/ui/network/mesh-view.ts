@@ -5,7 +5,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { measuredOf } from '../../ops/net/mesh/judge.ts'
 import { beginChange, type ChangeView, takePlan, takeStep } from '../bring-up/bring-up-view.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
-import type { DialogLine } from '../dialogs/dialog.ts'
+import { type DialogLine, withdrawable } from '../dialogs/dialog.ts'
 import { completeHostSet } from '../dialogs/prompt-line.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
@@ -85,6 +85,8 @@ export class MeshView extends NetTest<MeshOrder> {
   #ticking: Disposable | undefined
   /** Answers the question whether to install. */
   #answer: ((isYes: boolean) => void) | undefined
+  /** Whether to stop what runs. */
+  #question: { withdraw(): void } | undefined
 
   get busy() {
     const run = this.#run
@@ -319,7 +321,8 @@ export class MeshView extends NetTest<MeshOrder> {
     this.#set({ ...this.#run, isStopping: true })
   }
 
-  #askToStop({ links, plan, phase }: MeshRun): void {
+  #askToStop({ links, plan, phase, isStopping, install }: MeshRun): void {
+    if (isStopping || install?.isStopping === true) return this.parts.context.notice('stopping', 'info', 'key')
     const question =
       phase === 'install'
         ? { title: 'Stop the installation?', lines: [], noTitle: 'keep installing', onYes: () => this.#halt() }
@@ -329,7 +332,9 @@ export class MeshView extends NetTest<MeshOrder> {
             noTitle: 'keep measuring',
             onYes: () => this.#stop(),
           }
-    this.parts.context.openDialog(confirmDialog({ id: 'stop-mesh', yesTitle: 'stop', ...question }))
+    const { make, withdraw } = withdrawable(confirmDialog({ id: 'stop-mesh', yesTitle: 'stop', ...question }))
+    this.#question = { withdraw }
+    this.parts.context.openDialog(make)
   }
 
   /** The time that is left counts down. */
@@ -344,6 +349,10 @@ export class MeshView extends NetTest<MeshOrder> {
 
   #set(run: MeshRun): void {
     this.#run = run
+    if (!isMeasuring(run) && run.phase !== 'install') {
+      this.#question?.withdraw()
+      this.#question = undefined
+    }
     this.showing.now()
   }
 

@@ -48,6 +48,8 @@ export class WorkPanel implements Disposable {
   readonly #showing: ThrottledAction
   #ticking: Disposable | undefined
   #wasBusy = false
+  /** Whether to stop what runs. */
+  #question: { withdraw(): void } | undefined
 
   constructor(context: PageContext, ports: WorkPorts) {
     this.#context = context
@@ -277,11 +279,10 @@ export class WorkPanel implements Disposable {
   }
 
   #askToClose(panel: Panel): void {
-    if (this.isHeld) {
+    if (this.isHeld && !panel.view.isStopping) {
       const title = `Stop ${this.title()}?`
-      return questions.openStop(this.#context, panel.view.kind, this.busyHosts(), title, () => this.stop())
-    }
-    this.close()
+      this.#question = questions.openStop(this.#context, panel.view.kind, this.busyHosts(), title, () => this.stop())
+    } else this.close()
   }
 
   #open(): void {
@@ -376,7 +377,11 @@ export class WorkPanel implements Disposable {
     work.refresh()
     const { view } = work
     this.#change((panel) => ({ ...panel, view }))
-    if (this.#wasBusy && !work.isBusy) this.#reportEnd()
+    if (this.#wasBusy && !work.isBusy) {
+      this.#question?.withdraw()
+      this.#question = undefined
+      this.#reportEnd()
+    }
     this.#wasBusy = work.isBusy
     if (work.isBusy) this.#tick()
   }

@@ -2,7 +2,7 @@
 import { MusterError, sentenceOf } from '../../base/errors.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { expandCommand } from '../../ops/run/command-template.ts'
-import type { Completing, DialogLine } from '../dialogs/dialog.ts'
+import { type Completing, type DialogLine, withdrawable } from '../dialogs/dialog.ts'
 import { type LineCheck, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { completeHostSet, completeLastPath, completePath } from '../dialogs/prompt-line.ts'
 import { confirmDialog } from '../dialogs/text-dialog.ts'
@@ -155,15 +155,15 @@ export function openSave(context: PageContext, onSubmit: (directory: string) => 
   )
 }
 
-/** Before a run or a copy that is still running is stopped. */
+/** Before a run or a copy that is still running is stopped. The question is void when nothing runs any more. */
 export function openStop(
   context: PageContext,
   kind: 'run' | 'copy',
   hosts: readonly string[],
   title: string,
   onYes: () => void,
-): void {
-  context.openDialog(
+): { withdraw(): void } {
+  const question = withdrawable(
     confirmDialog({
       id: `stop-${kind}`,
       title,
@@ -179,4 +179,6 @@ export function openStop(
       onYes,
     }),
   )
+  context.openDialog(question.make)
+  return question
 }

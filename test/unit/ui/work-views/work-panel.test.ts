@@ -199,6 +199,25 @@ describe('the panel of a run', () => {
     expect(panelRows(harness)).toContain(' 4 hosts: 4 cancelled')
   })
 
+  it('asks whether to stop only what is not being stopped, and no longer when it has ended', () => {
+    const { harness, work } = open()
+    harness.type(`${LEADER}!sleep 9\r`)
+    harness.type('x')
+    expect(harness.console.state.mode).toMatchObject({ kind: 'dialog', dialog: { id: 'stop-run' } })
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, '')
+    harness.clock.advance(200)
+    expect(harness.console.state.mode.kind).toBe('typing')
+    const slow: WorkPort = {
+      ...fakeWork(),
+      startCommand: () => ({ stop() {}, abandon() {}, pause() {}, resume() {} }),
+    }
+    const stopping = createConsoleHarness({ work: slow })
+    stands.push(stopping)
+    stopping.type(`${LEADER}!sleep 9\r`)
+    stopping.type('\x03x')
+    expect([stopping.console.state.mode.kind, stopping.console.state.panel]).toEqual(['typing', undefined])
+  })
+
   it('asks before the console closes, and stops running work when it does', () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!sleep 9\r`)
