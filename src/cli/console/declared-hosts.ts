@@ -73,7 +73,11 @@ export class DeclaredHosts {
 
   get names() {
     const { hosts, groups } = this.#now.inventory
-    return { hosts: hosts.map(({ name }) => name), groups }
+    return {
+      hosts: hosts.map(({ name }) => name),
+      groups,
+      entries: new Map(hosts.map(({ number: _, ...host }) => [host.name, host])),
+    }
   }
 
   /** Of all declared hosts. */

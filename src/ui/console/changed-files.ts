@@ -14,7 +14,8 @@ export type ChangingFile = {
 
 const EVERY_MS = 2000
 
-type Watched = ChangingFile & { known: string; last: string }
+/** `isRefused`: its last version was. */
+type Watched = ChangingFile & { known: string; last: string; isRefused?: boolean }
 
 export class ChangedFiles implements Disposable {
   readonly #context: Pick<PageContext, 'clock' | 'notice' | 'log'>
@@ -53,7 +54,9 @@ export class ChangedFiles implements Disposable {
 
   async #read(file: Watched): Promise<void> {
     try {
-      const news = await file.read()
+      const found = await file.read()
+      const news = found ?? (file.isRefused === true ? `${basename(file.path)} is valid again, and in use` : undefined)
+      file.isRefused = false
       if (this.#isDisposed || news === undefined) return
       this.#context.notice(news)
       this.#context.log('', news)
@@ -64,6 +67,7 @@ export class ChangedFiles implements Disposable {
   }
 
   #refuse(file: Watched, reason: string): void {
+    file.isRefused = true
     const name = basename(file.path)
     const [first = '', ...more] = reason.split('\n')
     const { line, words } = placeIn(name, first)

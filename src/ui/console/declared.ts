@@ -7,6 +7,8 @@ import type { ConsoleApp } from './console-app.ts'
 export type DeclaredNames = {
   readonly hosts: readonly string[]
   readonly groups: ReadonlyMap<string, readonly string[]>
+  /** What it says of each host. */
+  readonly entries?: ReadonlyMap<string, unknown>
 }
 
 /** The news for the user; undefined: there are none. */
@@ -14,6 +16,12 @@ export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: Declar
   const { hosts: open, groups, leaderLabel: leader } = app.state
   const added = now.hosts.filter((host) => !before.hosts.includes(host) && !open.has(host))
   const gone = before.hosts.filter((host) => !now.hosts.includes(host) && open.has(host))
+  const changed = before.hosts.filter(
+    (host) =>
+      open.has(host) &&
+      now.hosts.includes(host) &&
+      !isDeepStrictEqual(now.entries?.get(host), before.entries?.get(host)),
+  )
   const hasGroups = !isDeepStrictEqual(now.groups, groups)
   app.change(() => ({ groups: now.groups }))
   if (added.length > 0) app.offered = foldHostSet(added)
@@ -24,6 +32,9 @@ export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: Declar
     ...(gone.length === 0
       ? []
       : [`${foldHostSet(gone)} ${gone.length === 1 ? 'was removed, and stays' : 'were removed, and stay'} open`]),
+    ...(changed.length === 0
+      ? []
+      : [`${foldHostSet(changed)} changed: connect again with ${leader} x, then ${leader} + and the name`]),
     ...(hasGroups ? ['groups changed'] : []),
   ]
   return news.length === 0 ? undefined : `hosts.yaml: ${news.join('; ')}`

@@ -61,7 +61,8 @@ function tablePane(
   const others = hosts.filter(({ isOwn }) => isOwn !== true)
   const latest = others.flatMap((host) => (host.trouble === undefined ? (lastOf(host) ?? []) : []))
   const sum = (pick: (sample: Sample) => number) => shortAmount(latest.reduce((all, sample) => all + pick(sample), 0))
-  const silent = others.length - latest.length
+  // One that has not answered yet is not silent.
+  const silent = others.filter(({ trouble }) => trouble !== undefined).length
   const title = [
     `${latest.length} of ${others.length} hosts`,
     ...(silent > 0 ? [`${silent} silent`] : []),

@@ -54,6 +54,23 @@ describe('a file that has changed', () => {
     ])
   })
 
+  it('is said to be valid again, also if nothing else is new', async () => {
+    const broken = new Error(`${path}:1:1: first`)
+    let read = async (): Promise<string | undefined> => Promise.reject(broken)
+    using files = new ChangedFiles(harness.console, [{ path, read: () => read() }])
+    const change = async (text: string) => {
+      writeFileSync(path, text)
+      await files.check()
+      await files.check()
+      return harness.console.state.notice?.text
+    }
+    expect(await change('two')).toBe('cannot reload hosts.yaml, line 1: first')
+    read = async () => undefined
+    expect(await change('three')).toBe('hosts.yaml is valid again, and in use')
+    harness.clock.advance(10_000)
+    expect(await change('four')).toBeUndefined()
+  })
+
   it('is not watched if it is a pipe', async () => {
     const pipe = join(directory, 'pipe')
     execFileSync('mkfifo', [pipe])
@@ -75,6 +92,22 @@ describe('a file that has changed', () => {
 })
 
 describe('hosts.yaml read again', () => {
+  it('names open hosts of which it says something else now', () => {
+    const { console } = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    const named = (address: string) => ({
+      hosts: ['m1', 'm2'],
+      groups: new Map(),
+      entries: new Map([
+        ['m1', { address: '10.0.0.1' }],
+        ['m2', { address }],
+      ]),
+    })
+    expect(takeDeclared(console, named('10.0.0.2'), named('10.0.0.2'))).toBeUndefined()
+    expect(takeDeclared(console, named('10.0.0.2'), named('10.0.0.3'))).toBe(
+      'hosts.yaml: m2 changed: connect again with Ctrl-] x, then Ctrl-] + and the name',
+    )
+  })
+
   it('offers new hosts, takes its groups, and closes nothing', () => {
     const { console, type } = createConsoleHarness({ hosts: ['m1', 'm2'] })
     const groups = new Map([['fast', ['m1']]])

@@ -137,6 +137,12 @@ describe('the table of watched hosts', () => {
     expect(first[0]?.style.background).not.toBe(second[0]?.style.background)
   })
 
+  it('calls no host silent that has not answered yet', () => {
+    const fresh = ['m1', 'm2'].map((host): WatchedHost => ({ host, samples: [] }))
+    const pane = watchPanes(fresh, FIRST_VIEW, look(80, 24)).at(-1)
+    expect(pane?.title.map(({ text }) => text).join('')).toMatch(/^ 0 of 2 hosts · in 0B/)
+  })
+
   it('sorts by a column, silent hosts last', () => {
     expect(sorted(hosts, 'CPU').map(({ host: name }) => name)).toEqual([
       'm1',
