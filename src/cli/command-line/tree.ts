@@ -7,6 +7,13 @@ import type { CliContext, Verb, VerbCode, VerbGroup, VerbTable } from './verb.ts
 
 export type CallVerb = (command: Command, verb: Verb, code: VerbCode) => Promise<void>
 
+/** What Commander says of a wrong value, as a person would say it: `'all' is not a valid value for ids. It must be a job number.` */
+export const plainError = (text: string): string =>
+  text
+    .replace(/^error: /, 'muster: ')
+    .replace(/command-argument value ('.*') is invalid for argument '(.*?)'\./s, '$1 is not a valid value for $2.')
+    .replace(/option '(.*?)' argument ('.*') is invalid\./s, '$2 is not a valid value for $1.')
+
 export class VerbTree {
   readonly program = new Command('muster')
   readonly #entries = new Map<Command, Verb | VerbGroup>()
@@ -30,7 +37,7 @@ export class VerbTree {
       .configureOutput({
         writeOut: (text) => stdout.write(text),
         writeErr: (text) => stderr.write(text.split('\n').map(printable).join('\n')),
-        outputError: (text, write) => write(text.replace(/^error: /, 'muster: ')),
+        outputError: (text, write) => write(plainError(text)),
       })
       .configureHelp({
         showGlobalOptions: true,

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { InvalidArgumentError } from 'commander'
 import { systemClock } from '../../base/clock.ts'
+import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -15,6 +16,7 @@ import { hasEnded, isQueueFull, type LeaseToken, ownName, watchStore } from '../
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
+import { notice } from '../output/notices.ts'
 import { checkpointPort } from '../study/checkpoints.ts'
 import { openSamplerOn } from '../study/optuna.ts'
 import { programSocket, servePrograms } from '../study/program-socket.ts'
@@ -103,7 +105,11 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
     say: (text) => context.stderr.write(`muster: ${text}\n`),
   })
   await notifier.finish()
-  return context.signal.aborted ? EXIT.interrupted : EXIT.ok
+  if (!context.signal.aborted) return EXIT.ok
+  const running = store.active().length
+  const jobs = running === 0 ? 'no job is running' : `${counted(running, 'job continues', 'jobs continue')}`
+  notice(context, `muster: stopped; ${jobs}, and none starts until a scheduler runs\n`)
+  return EXIT.interrupted
 }
 
 function eventObject(event: DriverEvent): object {

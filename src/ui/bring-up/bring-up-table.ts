@@ -1,6 +1,6 @@
 /** The rows of the Bring-up tab, filtered by host name and status, and sorted by host or by the severity of an area. Pure. */
 import { themes } from '../compositor/scene.ts'
-import { shownRows, type TableColumn, type TableFrame } from '../rows/table-view.ts'
+import { findHost, shownRows, type TableColumn, type TableFrame } from '../rows/table-view.ts'
 import { type ConsoleState, tableView } from '../state/console-state.ts'
 import { type BringUpView, cellOf, rowsOf, STATUS_WORDS } from './bring-up-view.ts'
 import { cellText } from './table-document.ts'
@@ -22,7 +22,7 @@ export const shownHosts = (state: ConsoleState): readonly string[] =>
   shownRows(allHosts(state), columnsOf(state.bringUp), tableView(state, HOSTS))
 
 const columnsOf = (view: BringUpView): readonly TableColumn<string>[] => [
-  { title: 'host', text: (host) => host },
+  { title: 'host', text: (host) => host, find: findHost((host: string) => host) },
   ...(view.columns ?? []).map((column): TableColumn<string> => {
     const cellIn = (host: string) => cellOf(view, column, host)
     return {

@@ -21,7 +21,7 @@ import {
 import { formatFirstFailure, rankFailures } from '../../scheduler/launch/verdict.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme } from '../compositor/scene.ts'
 import { documentOf, percentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
-import { FIRST_TABLE_VIEW, shownRows, type TableColumn, type TableView } from '../rows/table-view.ts'
+import { FIRST_TABLE_VIEW, findHost, shownRows, type TableColumn, type TableView } from '../rows/table-view.ts'
 import type { JobDetails, RanksSeen, RanksView } from './queue-view.ts'
 
 /** `behind`: it runs, but its steps lag. `unknown`: its host cannot be read. */
@@ -94,7 +94,7 @@ export const rankColumns = ({
   troubles,
 }: Pick<RankPicture, 'sortOf' | 'troubles'>): readonly TableColumn<RankRow>[] => [
   { title: 'RANK', text: ({ title }) => title, order: ({ rank }) => rank },
-  { title: 'HOST', text: ({ host }) => host },
+  { title: 'HOST', text: ({ host }) => host, find: findHost(({ host }) => host) },
   {
     title: 'STATE',
     text: (row) => SORT_WORDS[sortOf(row)] ?? sortOf(row),

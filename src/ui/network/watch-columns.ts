@@ -2,7 +2,7 @@
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import type { WatchedHost } from '../../ops/net/watch/watch-hosts.ts'
 import { percentOf, shortAmount } from '../rows/rows-pane.ts'
-import { shownRows, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
+import { findHost, shownRows, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
 import { gpuBusy, gpuHeat, gpuMemory, LIMITS, lastOf, memoryPart, swapPart } from './watch-view.ts'
 
 export type Column = {
@@ -123,7 +123,7 @@ const sampleOf = (host: WatchedHost): Sample | undefined =>
   host.trouble === undefined && host.isOwn !== true ? lastOf(host) : undefined
 
 const hostColumns: readonly TableColumn<WatchedHost>[] = [
-  { title: NAME, text: ({ host }) => host },
+  { title: NAME, text: ({ host }) => host, find: findHost(({ host }) => host) },
   { title: 'TROUBLE', text: ({ trouble = '' }) => trouble, isHidden: true },
   ...COLUMNS.map(({ title, text, order, spark, value }): TableColumn<WatchedHost> => {
     const amount = order ?? spark?.value ?? value

@@ -22,13 +22,20 @@ export function figureRows(status: QueueStatus, columns: number, theme: Theme): 
     .map(placeTitle)
   const downCount = hosts.filter(({ name }) => down[name] !== undefined).length
   const onDown = downCount === 1 ? 'on a host that is down' : 'on hosts that are down'
+  const hasGpus = figures.devices > 0 || figures.heldMilli > 0
   const gpuRow = (isShort: boolean): Row => [
-    bold(` GPUs ${gpus(figures.heldMilli)}/${figures.devices}`),
-    { text: `${isShort ? '' : ' held'}, ${figures.freeDevices} free`, style: styleOf(theme.text) },
+    ...(hasGpus
+      ? [
+          bold(` GPUs ${gpus(figures.heldMilli)}/${figures.devices}`),
+          { text: `${isShort ? '' : ' held'}, ${figures.freeDevices} free`, style: styleOf(theme.text) },
+        ]
+      : []),
     ...part(figures.downMilli, isShort ? 'down' : onDown, warning),
     ...part(figures.piecesMilli, 'fragmented'),
     ...part(figures.strandedMilli, isShort ? 'stranded' : 'stranded (no core)', warning),
-    bold(`  cores ${hosts.every(({ unknown }) => unknown?.includes('cores')) ? '-' : cpuWords(figures)}`),
+    bold(
+      `${hasGpus ? '  ' : ' '}cores ${hosts.every(({ unknown }) => unknown?.includes('cores')) ? '-' : cpuWords(figures)}`,
+    ),
   ]
   return [
     [gpuRow(false), gpuRow(true)].find((row) => rowWidth(row) <= columns) ?? gpuRow(true),

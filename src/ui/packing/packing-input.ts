@@ -12,7 +12,7 @@ import {
 } from '../jobs/queue-view.ts'
 import type { RayStatus } from '../ray/ray-view.ts'
 import type { Row } from '../rows/rows-pane.ts'
-import { filterRows, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
+import { filterRows, findHost, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
 import { type ConsoleState, tableView } from '../state/console-state.ts'
 import type { BlockSpot } from './arrange.ts'
 import type { Letters } from './blocks.ts'
@@ -102,7 +102,7 @@ export function shownHosts({ hosts, cards, down }: PackedCluster, view: TableVie
   const cardsOn = ({ holdings, devices }: PackedHost) =>
     [...new Set([...holdings, ...devices.flat()].map(({ job }) => job))].flatMap((job) => cards.get(job) ?? [])
   const columns: readonly TableColumn<PackedHost>[] = [
-    { title: 'HOST', text: ({ name }) => name },
+    { title: 'HOST', text: ({ name }) => name, find: findHost(({ name }) => name) },
     {
       title: 'JOB',
       text: (host) =>

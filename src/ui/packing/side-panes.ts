@@ -1,4 +1,5 @@
 /** Beside or below the picture of the Packing tab: the selected block, the jobs with their letters, and those that wait. Pure. */
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { whenText } from '../../base/time-text.ts'
@@ -216,8 +217,8 @@ function chosenRows(
       : host.holdings
           .map(({ job, cpuMilli, memoryBytes }) =>
             part === 'cores'
-              ? { job, own: `${short(cpuMilli / 1000)} cores`, amount: cpuMilli }
-              : { job, own: `${gib(memoryBytes)} GiB`, amount: memoryBytes },
+              ? { job, own: `${counted(Number(short(cpuMilli / 1000)), 'core')} here`, amount: cpuMilli }
+              : { job, own: `${gib(memoryBytes)} GiB here`, amount: memoryBytes },
           )
           .filter(({ amount }) => amount > 0)
   const held = shares.reduce((sum, { amount }) => sum + amount, 0)

@@ -2,6 +2,7 @@
 import { naturalOrder } from '../../base/natural-order.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, textWidth } from '../../base/text-width.ts'
+import { expandHostSet } from '../../inventory/host-set.ts'
 import { boldStyle, mutedStyle, type Span, type Theme } from '../compositor/scene.ts'
 import { editLine, emptyLine, insertText, type Line } from '../dialogs/dialog.ts'
 import type { KeyEvent } from '../keys/decode-input.ts'
@@ -53,7 +54,7 @@ const keys = keyTable<Now>()(
     'table-filter',
     '/',
     'filter',
-    'Tables: show only rows that match what you type: words, !word excludes, column:word searches one column. Enter keeps the filter, Esc clears it.',
+    'Tables: show only rows that match what you type: words, !word excludes, column:word searches one column, m[1-3] finds hosts. Enter keeps the filter, Esc clears it.',
   ],
   ['table-clear', 'Esc', 'clear filter', 'Tables: clear the filter.', ({ view }) => view.filter.text !== ''],
   [
@@ -178,6 +179,35 @@ function columnNamed<R>(name: string, columns: readonly TableColumn<R>[]): Table
 function matches<R>(row: R, { column, word }: Term<R>, columns: readonly TableColumn<R>[]): boolean {
   const searched = column === undefined ? columns.filter(({ needsTitle }) => needsTitle !== true) : [column]
   return searched.some((one) => one.find?.(row, word) ?? hasWord(one.text(row), word))
+}
+
+/** For a column of hosts: a part of the name, or a host set that names it (`m[1-2]`, `m1,m3`, `gpu*`). */
+export const findHost =
+  <R>(hostOf: (row: R) => string) =>
+  (row: R, word: string): boolean =>
+    hasWord(hostOf(row), word) || (/[[,*]/.test(word) && hostsOfWord(word).has(hostOf(row)))
+
+let lastWord: { readonly word: string; readonly hosts: { has(host: string): boolean } } | undefined
+
+/** Of the word that is typed, which is asked of each row. */
+function hostsOfWord(word: string): { has(host: string): boolean } {
+  if (lastWord?.word !== word) lastWord = { word, hosts: readHosts(word) }
+  return lastWord.hosts
+}
+
+function readHosts(word: string): { has(host: string): boolean } {
+  if (word.includes('*')) {
+    const patterns = word
+      .split(',')
+      .map((part) => new RegExp(`^${part.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`))
+    return { has: (host) => patterns.some((pattern) => pattern.test(host)) }
+  }
+  try {
+    return new Set(expandHostSet(word))
+  } catch {
+    // Half of it is typed.
+    return new Set()
+  }
 }
 
 /** Ignores case unless the word has a capital letter. */

@@ -240,6 +240,16 @@ describe('the selected block', () => {
     expect(text).toContain('B 2 train-2')
   })
 
+  it('tells what a job has here from what it has in all', () => {
+    const wide = { cpuMilli: 1000, memoryBytes: 2 ** 30, gpuCount: 0, gpuMilli: 0 }
+    const job = jobOf(1, runningOn('n1', 0), { request: wide })
+    const panes = packingPanes(
+      inputOf(statusOf(hostSpecs(3), [job]), 120, 40, { spot: { group: 0, host: 'n1', part: 'cores' } }),
+    )
+    expect(textOf(panes)).toContain('1 core here')
+    expect(textOf(packingPanes(inputOf(statusOf(hostSpecs(2, 0), []), 120, 40)))).toMatch(/^ cores 0\/32/m)
+  })
+
   it('says what is free, and how busy it is', () => {
     expect(chosen(1)).toMatch(/^ free/m)
     const used = new Map([['n1', { cpu: 0.5, memoryBytes: 0, gpus: new Map([[1, { name: 'A100', busy: 0.5 }]]) }]])

@@ -7,6 +7,7 @@ import {
   filterAfterKey,
   filterRows,
   filterSpans,
+  findHost,
   pastedFilter,
   shownRows,
   sortMark,
@@ -96,6 +97,23 @@ describe('the filter of a table', () => {
     expect(shown(`${'x'.repeat(60)}end`, 30)).toHaveLength(30)
     expect(shown('a\u202eb', 40)).not.toContain('\u202e')
   })
+})
+
+it('a filter of hosts takes host sets as everywhere else, also half of one', () => {
+  const columns: readonly TableColumn<string>[] = [
+    { title: 'HOST', text: (host) => host, find: findHost((host: string) => host) },
+  ]
+  const left = (text: string) => filterRows(['m1', 'm2', 'm10', 'gpu1.lan'], columns, text).join(' ')
+  expect(['m[1-2]', 'm1,gpu1.lan', '!m[1-2]', 'gpu*', 'host:m*', 'm[1-', 'm1', '*.lan'].map(left)).toEqual([
+    'm1 m2',
+    'm1 gpu1.lan',
+    'm10 gpu1.lan',
+    'gpu1.lan',
+    'm1 m2 m10',
+    '',
+    'm1 m10',
+    'gpu1.lan',
+  ])
 })
 
 describe('the order of a table', () => {

@@ -1,0 +1,19 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { runMuster } from '../../../support/run-muster.ts'
+
+it.each([
+  [['job', 'cancel', 'all'], "'all' is not a valid value for ids. It must be a job number, or a range such as 17-19."],
+  [['--timeout', 'soon', 'hosts'], "'soon' is not a valid value for --timeout <s>. It must be"],
+])('says plainly what is wrong with %j', async (args, words) => {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-values-'))
+  try {
+    writeFileSync(join(directory, 'hosts.yaml'), 'cluster: c\nhosts: { here: { transport: local } }\n')
+    const { exitCode, messages } = await runMuster(args, { directory })
+    expect([exitCode, messages]).toEqual([2, expect.stringContaining(`muster: ${words}`)])
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+})
