@@ -3,11 +3,10 @@
  * keys. What is typed stays in a closure and leaves it as a `Secret`; it is never in the store, the log or a recording.
  */
 import { counted } from '../../base/counted.ts'
-import { defined } from '../../base/defined.ts'
 import { naturalOrder } from '../../base/natural-order.ts'
 import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
-import { textWidth, wrapText } from '../../base/text-width.ts'
+import { clipName, padEnd, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { CredentialRequest, NewHostKey } from '../../ssh/questions.ts'
 import {
@@ -97,53 +96,57 @@ export const credentialDialog =
 
 const COMPARE = 'First connection. To compare, run on the host: ssh-keygen -lf /etc/ssh/ssh_host_…_key.pub'
 const KEYS_WIDTH = 110
-/** Of the dialog around its lines, and from the frame to the text. */
-const AROUND_ROWS = 10
-const AROUND_COLUMNS = 6
+/** The frame, and the room at both ends of a line. */
+const AROUND_LINE = 6
+/** `SHA256:` and 256 bits. */
+const FINGERPRINT_WIDTH = 50
+const LEAST_NAME = 8
 
 /** `onAnswer` gets the hosts whose keys are trusted. */
 export const hostKeyDialog =
   (given: readonly NewHostKey[], onAnswer: (accepted: ReadonlySet<string>) => void): DialogFactory =>
   ({ onClose, onChange }) => {
     const keys = given.toSorted((one, other) => naturalOrder(one.host, other.host))
-    /** Above the keys. */
-    let introRows = 1
     const accepted = new Set(keys.map(({ host }) => host))
     let selected = 0
     let firstShown = 0
+    let shownCount = 0
+    let linesAbove = 0
     const close = closeOnce(onClose)
     const answer = (hosts: ReadonlySet<string>): void => {
       if (close()) onAnswer(hosts)
     }
     return {
       view({ columns, rows }) {
-        const room = Math.max(8, Math.min(KEYS_WIDTH, columns - 2) - AROUND_COLUMNS)
-        const wrapped = (text: string, tone?: 'muted'): readonly DialogLine[] =>
-          wrapText(text, room).map((row) => ({ text: row, ...defined({ tone }) }))
-        // What is to be compared is always whole, for one key at least.
-        const current = keys[selected]
-        const whole =
-          current === undefined
-            ? []
-            : [
-                { text: '' },
-                ...wrapped(`${current.host} at ${current.lookupName}: ${current.algorithm}`),
-                ...wrapped(current.fingerprint),
-              ]
-        const intro = wrapped(COMPARE, 'muted')
-        introRows = intro.length
-        const height = Math.max(2, rows - AROUND_ROWS - intro.length - whole.length)
+        const room = Math.min(KEYS_WIDTH, columns - 2) - AROUND_LINE
+        const head = wrapText(COMPARE, room).map((text): DialogLine => ({ text, tone: 'muted' }))
+        const longest = Math.max(...keys.map(({ host }) => textWidth(host)))
+        const nameWidth = Math.min(longest, Math.max(LEAST_NAME, room - FINGERPRINT_WIDTH - '[x]   '.length))
+        // The fingerprint is what is compared: everything else gives way to it.
+        const texts = keys.map(
+          ({ host, fingerprint, algorithm }) =>
+            `${accepted.has(host) ? '[x]' : '[ ]'} ${padEnd(clipName(host, nameWidth), nameWidth)}  ${fingerprint}  ${algorithm.replace(/^ssh-/, '')}`,
+        )
+        const hasRoom = keys.every(
+          ({ lookupName }, index) => textWidth(texts[index] ?? '') + textWidth(lookupName) + 3 <= room,
+        )
+        const details = hasRoom ? [] : detailsOf(keys[selected], room)
+        const height = Math.max(2, rows - 10 - head.length - details.length)
         const start = windowAround(selected, keys.length, height)
         firstShown = start
-        const nameWidth = Math.max(...keys.map(({ host }) => host.length))
-        const lines: DialogLine[] = keys.slice(start, start + height).map((key, index) => ({
-          text: `${accepted.has(key.host) ? '[x]' : '[ ]'} ${key.host.padEnd(nameWidth)}  ${key.algorithm.replace(/^ssh-/, '')}  ${key.fingerprint}`,
-          isSelected: start + index === selected,
-        }))
+        linesAbove = head.length
+        shownCount = height
+        const lines = keys.slice(start, start + height).map(
+          ({ host, lookupName }, index): DialogLine => ({
+            text: texts[start + index] ?? '',
+            isSelected: start + index === selected,
+            ...(lookupName === host || !hasRoom ? {} : { right: lookupName }),
+          }),
+        )
         return {
           id: 'host-keys',
           title: `New host keys: ${keys.length}`,
-          lines: [...intro, ...lines, ...whole],
+          lines: [...head, ...lines, ...details],
           keys: [
             ['y', `trust ${accepted.size} and record`],
             ['Space', 'toggle'],
@@ -154,10 +157,10 @@ export const hostKeyDialog =
         }
       },
       pick(line) {
-        const at = firstShown + line - introRows
-        const host = line < introRows ? undefined : keys[at]?.host
+        const row = line - linesAbove
+        const host = row >= 0 && row < shownCount ? keys[firstShown + row]?.host : undefined
         if (host === undefined) return
-        selected = at
+        selected = firstShown + row
         if (!accepted.delete(host)) accepted.add(host)
         onChange()
       },
@@ -175,3 +178,12 @@ export const hostKeyDialog =
       cancel: () => answer(new Set()),
     }
   }
+
+/** The key whole, where its line has no room for all of it. */
+function detailsOf(key: NewHostKey | undefined, room: number): readonly DialogLine[] {
+  if (key === undefined) return []
+  const { host, lookupName, algorithm, fingerprint } = key
+  const name = lookupName === host ? host : `${host} (${lookupName})`
+  const words = `${name}: ${algorithm.replace(/^ssh-/, '')} ${fingerprint}`
+  return [{ text: '' }, ...wrapText(words, room).map((text) => ({ text }))]
+}

@@ -2,12 +2,15 @@
 import type { Clock } from '../../../base/clock.ts'
 import { messageOf } from '../../../base/errors.ts'
 import { printable } from '../../../base/printable.ts'
+import { ageText } from '../../../base/time-text.ts'
 import { RepeatedScript, type WatchPort } from './repeated-script.ts'
 import { type Sample, SampleReader, WATCH_SCRIPT } from './sample.ts'
 
 export const HISTORY_MS = 15 * 60_000
 /** One sample a second, and some for clocks that are set. */
 const MOST_SAMPLES = 2_000
+/** A host reports once a second: what is older than this is not shown as its state of now. */
+const SILENT_MS = 10_000
 
 export type WatchedHost = {
   readonly host: string
@@ -76,12 +79,14 @@ export function keepSample(samples: Sample[], sample: Sample): void {
 
 class Watched implements Disposable {
   readonly #host: string
+  readonly #clock: Clock
   readonly #samples: Sample[] = []
   readonly #script: RepeatedScript
   #trouble: string | undefined
 
   constructor(host: string, { port, clock, onSample, onTrouble }: WatchOptions) {
     this.#host = host
+    this.#clock = clock
     this.#script = new RepeatedScript({
       host,
       script: WATCH_SCRIPT,
@@ -113,7 +118,14 @@ class Watched implements Disposable {
 
   get view(): WatchedHost {
     const base = { host: this.#host, samples: this.#samples }
-    return this.#trouble === undefined ? base : { ...base, trouble: this.#trouble }
+    const trouble = this.#trouble ?? this.#silence
+    return trouble === undefined ? base : { ...base, trouble }
+  }
+
+  get #silence(): string | undefined {
+    const last = this.#samples.at(-1)
+    const silentMs = last === undefined ? 0 : this.#clock.now() - last.atMs
+    return silentMs > SILENT_MS ? `no data for ${ageText(silentMs)}` : undefined
   }
 
   resume(): void {

@@ -247,6 +247,31 @@ describe('watching', () => {
     expect(watch.hosts[2]?.samples).toBe(m3?.samples)
   })
 
+  it('does not show old values of a silent host as those of now', () => {
+    const clock = new ManualClock()
+    const started: WatchHandlers[] = []
+    using watch = new HostWatch(['m1'], {
+      port: {
+        start(_host, _script, handlers) {
+          started.push(handlers)
+          return { stop() {} }
+        },
+      },
+      clock,
+      onSample() {},
+      onTrouble() {},
+    })
+    clock.advance(60_000)
+    expect(watch.hosts[0]?.trouble).toBeUndefined()
+    started[0]?.onText(second(1) + second(2))
+    clock.advance(10_000)
+    expect(watch.hosts[0]?.trouble).toBeUndefined()
+    clock.advance(2_000)
+    expect(watch.hosts[0]?.trouble).toBe('no data for 12 s')
+    started[0]?.onText(second(3))
+    expect(watch.hosts[0]?.trouble).toBeUndefined()
+  })
+
   it('cuts off a host that prints without end, says so, and tries again later', () => {
     const clock = new ManualClock()
     const started: WatchHandlers[] = []

@@ -4,9 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { textWidth } from '../../../../src/base/text-width.ts'
 import { dialogRect } from '../../../../src/ui/components/layout-dialog.ts'
-import { hostKeyDialog } from '../../../../src/ui/dialogs/credential-dialog.ts'
 import type { DialogView } from '../../../../src/ui/dialogs/dialog.ts'
 import { PromptHistory } from '../../../../src/ui/dialogs/prompt-history.ts'
 import { createConsoleHarness } from './console-harness.ts'
@@ -220,41 +218,6 @@ describe('the name of a group', () => {
     harness.type(`${LEADER}wdb\r`)
     await setImmediate()
     expect(saved.at(-1)).toEqual(['db', ['m1'], false])
-  })
-})
-
-describe('new host keys', () => {
-  it.each([
-    [80, 24],
-    [60, 16],
-    [240, 67],
-  ])('are shown whole on %i×%i, in the order of their names', (columns, rows) => {
-    const keys = [10, 2, 1].map((number) => ({
-      host: `worker${number}`,
-      lookupName: `[10.81.0.${number}]:2222`,
-      algorithm: 'ssh-ed25519',
-      fingerprint: `SHA256:${String(number).repeat(43).slice(0, 43)}`,
-    }))
-    const dialog = hostKeyDialog(keys as never, () => {})({ onClose() {}, onChange() {} })
-    const view = () => dialog.view({ columns, rows })
-    const { width } = dialogRect(view(), columns, rows)
-    const texts = () => view().lines.map(({ text }) => text)
-    expect(texts().join(' ')).toContain('ssh-keygen -lf /etc/ssh/ssh_host_…_key.pub')
-    expect(texts().filter((text) => text.startsWith('[x] '))[0]).toContain('worker1 ')
-    for (const label of ['', 'Down', 'Down']) {
-      if (label !== '') dialog.key(label, {} as never)
-      const selected =
-        view()
-          .lines.find(({ isSelected }) => isSelected)
-          ?.text.split(' ')[1] ?? ''
-      const number = selected.slice('worker'.length)
-      expect(texts().at(-2)).toBe(`worker${number} at [10.81.0.${number}]:2222: ssh-ed25519`)
-      expect(texts().at(-1)).toBe(`SHA256:${number.repeat(43).slice(0, 43)}`)
-      expect(textWidth(texts().at(-1) ?? '') + 4).toBeLessThanOrEqual(width)
-    }
-    const at = view().lines.findIndex(({ text }) => text.includes('worker2'))
-    dialog.pick?.(at)
-    expect(texts().join('\n')).toContain('[ ] worker2')
   })
 })
 
