@@ -60,41 +60,44 @@ export default (text, options = {}) => {
 }
 const LATE_SUFFIX = '?whole'
 
-/** Blessed names its widgets without the extension, by which alone the files in a bundle are found. */
-const NAMED_WIDGETS: Plugin = {
-  name: 'named-widgets',
+/** What does not work as it stands outside of `node_modules`. */
+const REPAIRED: readonly { readonly file: RegExp; readonly given: string; readonly wanted: string }[] = [
+  // Blessed names its widgets without the extension, by which alone the files in a bundle are found.
+  {
+    file: /blessed\/lib\/widget\.js$/,
+    given: "require('./widgets/' + file)",
+    wanted: "require('./widgets/' + file + '.js')",
+  },
+  // Node warns of this constructor in every file that is not below `node_modules`.
+  {
+    file: /drawille-blessed-contrib\/index\.js$/,
+    given: 'new Buffer(width*height/8)',
+    wanted: 'Buffer.alloc(width*height/8)',
+  },
+]
+const REPAIRS: Plugin = {
+  name: 'repairs',
   setup(at) {
-    at.onLoad({ filter: /blessed\/lib\/widget\.js$/ }, ({ path }) => {
-      const [given, wanted] = ["require('./widgets/' + file)", "require('./widgets/' + file + '.js')"]
-      const source = readFileSync(path, 'utf8')
-      if (!source.includes(given)) throw new Error(`${path} loads its widgets in another way now`)
-      return { contents: source.replace(given, wanted) }
-    })
+    for (const { file, given, wanted } of REPAIRED)
+      at.onLoad({ filter: file }, ({ path }) => {
+        const source = readFileSync(path, 'utf8')
+        if (!source.includes(given)) throw new Error(`${path} has no “${given}” now`)
+        return { contents: source.replace(given, wanted) }
+      })
   },
 }
 
-/** The package drawille makes its buffers in a way that Node has deprecated, and warns about outside node_modules. */
-const ALLOCATED_BUFFERS: Plugin = {
-  name: 'allocated-buffers',
-  setup(at) {
-    at.onLoad({ filter: /drawille-blessed-contrib\/index\.js$/ }, ({ path }) => {
-      const [given, wanted] = ['new Buffer(', 'Buffer.alloc(']
-      const source = readFileSync(path, 'utf8')
-      if (!source.includes(given)) throw new Error(`${path} makes its buffers in another way now`)
-      return { contents: source.replace(given, wanted) }
-    })
-  },
-}
+const PLUGINS = [WITHOUT_HTTP_AGENTS, LATE_WIDTHS, REPAIRS]
 
-const PLUGINS = [WITHOUT_HTTP_AGENTS, LATE_WIDTHS, NAMED_WIDGETS, ALLOCATED_BUFFERS]
-
-/** `main.ts` loads one of these files, or the whole program. */
-const PROCESSES = ['console-client.ts', 'console-process.ts']
+/** `main.ts` loads one of these files or the whole program, `run.ts` the last one. */
+const PROCESSES = ['console-client.ts', 'console-process.ts', 'run-here.ts']
 const PROCESSES_APART: Plugin = {
   name: 'processes-apart',
   setup(at) {
-    at.onResolve({ filter: /^\.\/(console-client|console-process|whole-program)\.ts$/ }, ({ path, importer }) =>
-      importer.endsWith('/src/main.ts') ? { path: path.replace(/ts$/, 'js'), external: true } : undefined,
+    at.onResolve(
+      { filter: /^\.\/(console-client|console-process|whole-program|run-here)\.ts$/ },
+      ({ path, importer }) =>
+        /\/src\/(main|run)\.ts$/.test(importer) ? { path: path.replace(/ts$/, 'js'), external: true } : undefined,
     )
   },
 }

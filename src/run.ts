@@ -1,7 +1,6 @@
-/** `muster run` alone: a file of its own, as its commands on kept connections take less time than the whole program takes to load. */
-import { runVerbs } from './cli/command-line/run-verbs.ts'
-import { RUN } from './cli/run/entry.ts'
-import { limitMemory, ownProcess } from './own-process.ts'
+/** `muster run`: where a keeper holds the connections, it does the work in less time than this process takes to load the code. */
+import { runInKeeper } from './cli/run/in-keeper.ts'
 
-limitMemory()
-await ownProcess().run((words, context) => runVerbs({ verbs: { run: RUN } }, words, context), process.argv.slice(2))
+const code = await runInKeeper(process.argv.slice(2))
+if (code === undefined) await import('./run-here.ts')
+else process.exitCode = code

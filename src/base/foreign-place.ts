@@ -1,6 +1,7 @@
 /** Whether another user could write what is read, or replace what is written. Root is trusted, as it can do everything anyway. */
-import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { lstatSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { currentAccount } from './account.ts'
 import { MusterError } from './errors.ts'
 import { makeDirectories } from './make-directories.ts'
 import { printable } from './printable.ts'
@@ -34,17 +35,66 @@ export function foreignDirectory(path: string, uid: number | undefined = ownId()
  * @throws MusterError `configuration` if another user could change its content, otherwise the error of the system
  */
 export function makeOwnDirectories(path: string): void {
+  // Before anything is created in another user's place, and again in case one was put there meanwhile.
+  requireOwnWay(path)
   makeDirectories(path, 0o700)
+  requireOwnWay(path)
   const stats = statSync(path)
   const uid = ownId()
   // In a sticky directory, another user could leave links at paths that are written later.
-  const owner = uid === undefined ? undefined : foreignOwner(stats, uid, 'it')
-  const reason = owner ?? (uid === undefined ? undefined : openTo(stats, 'it'))
-  if (reason === undefined) return
+  const reason = uid === undefined ? undefined : openTo(stats, 'it')
   const shown = printable(path)
-  const elsewhere = 'set XDG_STATE_HOME to another directory'
-  throw notOwn(shown, reason, owner === undefined ? `chmod go-w ${shown}, or ${elsewhere}` : elsewhere)
+  if (reason !== undefined) throw notOwn(shown, reason, `chmod go-w ${shown}, or ${ELSEWHERE}`)
 }
+
+const ELSEWHERE = 'set XDG_STATE_HOME to another directory'
+
+/** Another user's link or directory on the way could lead elsewhere tomorrow. @throws MusterError `configuration` */
+function requireOwnWay(path: string): void {
+  const uid = ownId()
+  if (uid === undefined) return
+  const home = currentAccount().home
+  for (const each of wayTo(resolve(path))) {
+    // The home directory is where the system put it.
+    if (home.startsWith(`${each}/`)) continue
+    const stats = lstatSync(each)
+    const owner = foreignOwner(stats, uid, 'it')
+    if (owner !== undefined) throw notOwn(printable(each), owner, ELSEWHERE)
+    if (stats.isSymbolicLink() || (stats.mode & STICKY) !== 0 || (stats.mode & OTHERS_WRITE) === 0) continue
+    throw notOwn(
+      printable(each),
+      'it can be changed by every user of this machine',
+      `chmod o-w ${printable(each)}, or ${ELSEWHERE}`,
+    )
+  }
+}
+
+/** The directories and links that lead to a path, as far as they exist, with what the links lead to. */
+function wayTo(path: string): readonly string[] {
+  const way: string[] = []
+  let at = '/'
+  let names = path.split('/')
+  for (let links = 0; links < MOST_LINKS; ) {
+    const [name, ...rest] = names
+    if (name === undefined) break
+    names = rest
+    if (name === '' || name === '.') continue
+    const next = join(at, name)
+    const stats = name === '..' ? undefined : lstatSync(next, { throwIfNoEntry: false })
+    if (name !== '..' && stats === undefined) break
+    if (stats !== undefined) way.push(next)
+    if (stats?.isSymbolicLink()) {
+      const target = readlinkSync(next)
+      names = [...target.split('/'), ...rest]
+      if (target.startsWith('/')) at = '/'
+      links += 1
+    } else at = next
+  }
+  return way
+}
+
+/** As many as the system follows. */
+const MOST_LINKS = 40
 
 export function notOwn(shown: string, reason: string, remedy: string): MusterError {
   return new MusterError('configuration', `${shown} is not used: ${reason}`, {

@@ -25,6 +25,21 @@ export function clip(text: string, columns: number): string {
   return `${result}…`
 }
 
+/** The end of a text, at most `columns` wide; a cut is marked with `…`. */
+export function clipStart(text: string, columns: number): string {
+  if (textWidth(text) <= columns) return text
+  if (columns <= 0) return ''
+  return `…${endOf(text, columns - 1)}`
+}
+
+function endOf(text: string, columns: number): string {
+  const characters = Array.from(segmenter.segment(text), ({ segment }) => segment)
+  let end = ''
+  for (let last = characters.pop(); last !== undefined && textWidth(last + end) <= columns; last = characters.pop())
+    end = last + end
+  return end
+}
+
 const NAME_END = 8
 
 /** Shortens a host name: first its domain is cut, then its middle, because host names differ at their ends. */
@@ -33,11 +48,7 @@ export function clipName(name: string, columns: number): string {
   // An address has no domain, also behind a user.
   const label = /^(?![^.@]*@\d+\.)[^.]*[^\d.][^.]*(?=\.)/.exec(name)?.[0]
   if (label !== undefined && textWidth(label) < columns) return `${label}…`
-  const characters = Array.from(segmenter.segment(label ?? name), ({ segment }) => segment)
-  const most = Math.min(NAME_END, Math.floor((columns - 1) / 2))
-  let end = ''
-  for (let last = characters.pop(); last !== undefined && textWidth(last + end) <= most; last = characters.pop())
-    end = last + end
+  const end = endOf(label ?? name, Math.min(NAME_END, Math.floor((columns - 1) / 2)))
   return clip(label ?? name, columns - textWidth(end)) + end
 }
 

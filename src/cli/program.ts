@@ -1,5 +1,6 @@
 /** The whole program: every verb, the console, and the words that shells ask for when they complete a line. */
-import { reportOutputErrors, runVerbs } from './command-line/run-verbs.ts'
+import { reportOutputErrors } from './command-line/report-output-errors.ts'
+import { runVerbs } from './command-line/run-verbs.ts'
 import { VerbTree } from './command-line/tree.ts'
 import type { CliContext, VerbTable } from './command-line/verb.ts'
 import { CONSOLE } from './console/entry.ts'

@@ -69,9 +69,23 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
       hint: 'Check the path, its permissions, and what it holds.',
     })
   }
+  const { sections } = source
+  if (latest?.text === text && latest.shown === shown && latest.sections === sections)
+    return { ...latest.inventory, file: path }
   const { parseHostsYaml } = await import('./hosts-yaml.ts')
-  return { ...parseHostsYaml(text, shown, await source.sections()), file: path }
+  const inventory = parseHostsYaml(text, shown, await sections())
+  latest = { text, shown, sections, inventory }
+  return { ...inventory, file: path }
 }
+
+/** A process that reads the same file again and again, as the keeper does for each run, parses it once. */
+let latest:
+  | (Pick<InventorySource, 'sections'> & {
+      readonly text: string
+      readonly shown: string
+      readonly inventory: Inventory
+    })
+  | undefined
 
 /** The inventory and the selected hosts. A target of full addresses needs no file. @throws MusterError `configuration` or `usage` */
 export async function selectHosts(

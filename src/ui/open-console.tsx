@@ -298,6 +298,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       source,
       stdout: chrome.stream,
       keymap: () => app.options.keymap,
+      clock,
       onFault: faults.note,
       // A component that throws must not leave an empty screen without a message.
       onEnd: done.reject,

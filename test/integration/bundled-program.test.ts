@@ -32,8 +32,9 @@ describe('the packaged program', () => {
 
   beforeAll(async () => {
     await bundle(ROOT, join(directory, 'dist'), [
-      ...['terminal/graphemes.ts', 'cli/net/own-machine.ts'],
-      ...['ui/charts/line-chart.ts', 'ui/compositor/scene.ts'],
+      'terminal/graphemes.ts',
+      'cli/net/own-machine.ts',
+      'ui/charts/line-chart.ts',
     ])
     // Only what npm installs with it.
     mkdirSync(join(directory, 'node_modules'))
@@ -78,15 +79,14 @@ describe('the packaged program', () => {
     expect(stdout).toBe('')
   })
 
-  it('warns of nothing that a library does, when it draws a chart', { timeout: LIMIT_MS }, async () => {
+  it('draws a chart without a warning of Node', { timeout: LIMIT_MS }, async () => {
     const script = `const { lineChart } = await import('./dist/ui/charts/line-chart.js')
-      const { themes } = await import('./dist/ui/compositor/scene.js')
-      const rows = lineChart({ columns: 60, rows: 12, seconds: [-60, 0], series: [{ values: [1, 2, 3] }], theme: themes.dark })
+      const rows = lineChart({ columns: 60, rows: 12, seconds: [-60, 0], series: [{ values: [1, 2, 3] }], theme: {} })
       console.log(rows.length)`
     const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
       cwd: directory,
     })
-    expect([stdout, stderr]).toEqual(['12\n', ''])
+    expect({ stdout, stderr }).toEqual({ stdout: '12\n', stderr: '' })
   })
 
   it('runs a command', { timeout: LIMIT_MS }, async () => {

@@ -3,13 +3,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CommanderError, InvalidArgumentError } from 'commander'
 import { defined } from '../../base/defined.ts'
-import { type ErrorCode, MusterError, messageOf } from '../../base/errors.ts'
+import { type ErrorCode, MusterError } from '../../base/errors.ts'
 import { packageRoot } from '../../base/package-root.ts'
 import { printable } from '../../base/printable.ts'
 import { nearestWord } from '../../inventory/nearest-word.ts'
 import { describeError } from './describe-error.ts'
 import { selectionOf, splitJsonFields } from './json-fields.ts'
 import { applyEnvironment, declares, environmentValue, isPaged, refuseIneffective, TAKES_A_VALUE } from './options.ts'
+import { reportOutputErrors } from './report-output-errors.ts'
 import { pathOf, VerbTree } from './tree.ts'
 import { type CliContext, EXIT, type GlobalOptions, type Verb, type VerbTable } from './verb.ts'
 
@@ -21,26 +22,12 @@ export async function runVerbs(callable: Callable, args: readonly string[], cont
   return await reportOutputErrors(context, () => runVerb(callable, args, context))
 }
 
-/** Says on stderr that stdout could not be written, which is not a success. */
-export async function reportOutputErrors(
-  { stdout, stderr }: Pick<CliContext, 'stdout' | 'stderr'>,
-  run: () => Promise<number>,
+/** Never throws, and leaves it to the caller to see whether what it printed could be written. */
+export async function runVerb(
+  { root, verbs }: Callable,
+  given: readonly string[],
+  context: CliContext,
 ): Promise<number> {
-  let trouble: NodeJS.ErrnoException | undefined
-  stdout.on('error', (error: NodeJS.ErrnoException) => {
-    trouble ??= error
-  })
-  stderr.on('error', () => {})
-  const code = await run()
-  // Streams report errors of what was just written a moment later.
-  await new Promise(setImmediate)
-  // A reader that has seen enough, as `head` does, is no error.
-  if (trouble === undefined || trouble.code === 'EPIPE') return code
-  stderr.write(`muster: cannot write to stdout: ${printable(messageOf(trouble))}\n`)
-  return code === EXIT.ok ? EXIT.failed : code
-}
-
-async function runVerb({ root, verbs }: Callable, given: readonly string[], context: CliContext): Promise<number> {
   let args: readonly string[]
   try {
     args = helpAsOption(splitJsonFields(given), verbs)

@@ -2,6 +2,7 @@
 
 import type { Readable, Writable } from 'node:stream'
 import type { Command } from 'commander'
+import type { WarmTransport } from '../../ssh/persist/warm-connections.ts'
 import type { OutputSchema } from '../schemas/shape.ts'
 import type { HeldConsole } from '../sessions/held-console.ts'
 
@@ -62,8 +63,19 @@ export type CliContext = {
   readonly selection?: FieldSelection | undefined
   /** Set in the process of a console that can outlive its terminal. */
   readonly held?: HeldConsole
+  /** Set where the keeper of warm connections does the work of another process, whose streams these are. */
+  readonly inKeeper?: WorkInKeeper
   /** `--quiet`: what `output/notices.ts` writes is left out. */
   readonly isQuiet?: boolean
+}
+
+export type WorkInKeeper = {
+  /** `persist`: as `--persist`, in seconds. */
+  connections(persist: number | undefined): WarmTransport
+  /** The work begins; before that, nothing of it was printed. */
+  accept(): void
+  /** The other process does the work itself; what was printed here is dropped. */
+  decline(): void
 }
 
 /** The options that verbs share. */

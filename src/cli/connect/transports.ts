@@ -38,17 +38,20 @@ export type WiresOptions = {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** As `--persist`; undefined: as hosts.yaml says. */
   readonly persist?: number | undefined
+  /** In the keeper: its connections. */
+  readonly kept?: Transport & Partial<Disposable>
   onWarning(message: string): void
 }
 
-export function createWires({ dialog, reviewer, environment, persist, onWarning }: WiresOptions): Wires {
+export function createWires({ dialog, reviewer, environment, persist, kept: given, onWarning }: WiresOptions): Wires {
   const openssh = lazyTransport(async () => {
     const { createOpensshTransport } = await import('../../ssh/openssh/openssh-transport.ts')
     return createOpensshTransport({ spawnPty: await loadPtys(), environment, ...(reviewer ? { reviewer } : {}) })
   })
   const credentials = new CredentialBroker({ dialog, formatHosts: foldHostSet })
   const ssh2 = lazyTransport(async () => (await import('../../ssh/ssh2/transport.ts')).createSsh2Transport())
-  const kept = createKeptTransport({ direct: ssh2, persist, environment, onWarning })
+  const kept: Transport & Partial<Disposable> =
+    given ?? createKeptTransport({ direct: ssh2, persist, environment, onWarning })
   return {
     transports: {
       ssh2: followAgent(kept, environment),
@@ -63,7 +66,7 @@ export function createWires({ dialog, reviewer, environment, persist, onWarning 
     [Symbol.dispose]() {
       credentials[Symbol.dispose]()
       openssh[Symbol.dispose]()
-      kept[Symbol.dispose]()
+      kept[Symbol.dispose]?.()
     },
   }
 }

@@ -219,6 +219,7 @@ export async function upFindings(options: UpFindingsOptions): Promise<Finding[]>
 
 /** No expected answer is longer. */
 const STDOUT_LIMIT_BYTES = 1024 * 1024
+const FLOOD: DoctorEnd = { kind: 'flood', moreThanBytes: STDOUT_LIMIT_BYTES }
 const STDERR_LIMIT_BYTES = 64 * 1024
 
 export function createDoctorHost(connection: Connection, clock: Clock): DoctorHost {
@@ -233,7 +234,7 @@ export function createDoctorHost(connection: Connection, clock: Clock): DoctorHo
       const end = await runUntil(connection, clock, command, options, (stop) => ({
         onStdout(bytes) {
           sizes.stdout += bytes.length
-          if (sizes.stdout > STDOUT_LIMIT_BYTES) return stop({ kind: 'enough' })
+          if (sizes.stdout > STDOUT_LIMIT_BYTES) return stop(FLOOD)
           stdout.push(bytes)
           if (until === undefined) return
           // The words may be cut in two between packets.
@@ -264,7 +265,7 @@ export function createDoctorHost(connection: Connection, clock: Clock): DoctorHo
         onStdout(bytes) {
           const receivedAtMs = clock.now()
           received += bytes.length
-          if (received > STDOUT_LIMIT_BYTES) return stop({ kind: 'enough' })
+          if (received > STDOUT_LIMIT_BYTES) return stop(FLOOD)
           const lines = (partial + Buffer.from(bytes).toString('latin1')).split('\n')
           partial = lines.pop() ?? ''
           for (const line of lines) {

@@ -1,4 +1,5 @@
 /** The queue of the cluster that hosts.yaml names: one file each, for the user's eyes only. */
+import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { defined } from '../../base/defined.ts'
@@ -66,9 +67,13 @@ async function openWith(
   return { store, inventory, path, command, [Symbol.dispose]: () => store[Symbol.dispose]() }
 }
 
-export function queueName({ cluster }: Inventory): string {
-  return (cluster ?? 'default').replaceAll(/[^A-Za-z0-9_-]/g, '_')
+/** A file name, another one for each cluster: with a hash where the cluster's own name cannot be one. */
+export function queueName({ cluster = 'default' }: Pick<Inventory, 'cluster'>): string {
+  const name = cluster.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, LONGEST_NAME)
+  return name === cluster ? name : `${name}-${createHash('sha256').update(cluster).digest('hex').slice(0, 8)}`
 }
+
+const LONGEST_NAME = 64
 
 export function queuePath(inventory: Inventory, { environment }: CliContext): string {
   return join(stateDirectory(environment), 'jobs', `${queueName(inventory)}.db`)

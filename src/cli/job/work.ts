@@ -1,20 +1,17 @@
 /** `muster job work`: runs the scheduler of this cluster's queue until it is stopped, or stands by while another one does. Running jobs continue. */
 
 import { spawn } from 'node:child_process'
-import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { InvalidArgumentError } from 'commander'
-import { accountName } from '../../base/account.ts'
 import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
 import { MusterError, messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import { isRunning } from '../../base/processes.ts'
 import { type DriverEvent, type DriverOptions, driveJobs, isEmpty, LEASE_MS } from '../../scheduler/jobs/driver.ts'
 import { placeTitle } from '../../scheduler/jobs/engine.ts'
 import { isFinal, type Job } from '../../scheduler/jobs/job.ts'
 import { hostsText } from '../../scheduler/jobs/job-columns.ts'
-import { isQueueFull, type LeaseToken, watchStore } from '../../scheduler/jobs/queue-file.ts'
+import { hasEnded, isQueueFull, type LeaseToken, ownName, watchStore } from '../../scheduler/jobs/queue-file.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
@@ -186,15 +183,12 @@ async function drive({ queue, ...rest }: DriveRequest, lease: LeaseToken): Promi
 /** Waits until no other scheduler runs; undefined: stopped before that, or nothing left to do. */
 async function becomeDriver({ queue, isUntilEmpty, signal, now, say }: DriveRequest): Promise<LeaseToken | undefined> {
   const { store } = queue
-  const here = `${accountName()}@${hostname()}, process `
+  const own = ownName()
   // A lease under this process's own name was left by a run that could not give it back.
-  const isGone = (owner: string) => {
-    const pid = Number(owner.slice(here.length))
-    return owner.startsWith(here) && (pid === process.pid || !isRunning(pid))
-  }
+  const isGone = (owner: string) => owner === own || hasEnded(owner)
   let reported = ''
   while (!signal.aborted) {
-    const lease = store.lease.take(`${here}${process.pid}`, now(), LEASE_MS, isGone)
+    const lease = store.lease.take(own, now(), LEASE_MS, isGone)
     if (lease !== undefined) return lease
     if (isUntilEmpty && isEmpty(store)) return undefined
     const driver = printable(store.lease.owner(now()) ?? 'unknown')

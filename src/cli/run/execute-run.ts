@@ -70,6 +70,7 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
     reviewer: dialog,
     environment: context.environment,
     persist: options.persist,
+    ...defined({ kept: context.inKeeper?.connections(options.persist) }),
     onWarning: (message) => screen.err(`muster: ${message}\n`),
   })
   const report = chooseReport(options, names, {
@@ -213,8 +214,12 @@ function exitCodeOf({ hosts, exit0, unreachable, refused }: RunSummary): number 
 }
 
 /** Enter on the terminal shows which hosts are still running. */
-function onEnter({ stdin, stderr }: CliContext, show: () => void): Disposable & { pause(): void; resume(): void } {
-  if (stdin.isTTY !== true || stderr.isTTY !== true || !isInForeground()) {
+function onEnter(
+  { stdin, stderr, inKeeper }: CliContext,
+  show: () => void,
+): Disposable & { pause(): void; resume(): void } {
+  // Where the keeper works, the user's process has looked.
+  if (stdin.isTTY !== true || stderr.isTTY !== true || !(inKeeper !== undefined || isInForeground())) {
     return { pause() {}, resume() {}, [Symbol.dispose]() {} }
   }
   stdin.on('data', show)

@@ -1,5 +1,6 @@
 /** What a run is about, from its arguments or from the run before: hosts, the command of each, files, variables. */
 
+import { randomBytes } from 'node:crypto'
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { defined } from '../../base/defined.ts'
@@ -215,7 +216,8 @@ export async function readLastRun(environment: CliContext['environment']): Promi
 export async function writeLastRun(run: LastRun, environment: CliContext['environment']): Promise<void> {
   const path = lastRunFile(environment)
   makeOwnDirectories(dirname(path))
-  const temporary = `${path}.${process.pid}`
+  // The keeper may have several runs at a time.
+  const temporary = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
   await writeFile(temporary, `${JSON.stringify({ version: VERSION, ...run }, undefined, 2)}\n`, { mode: 0o600 })
   await rename(temporary, path)
 }

@@ -1,5 +1,7 @@
 /** `muster run TARGET -- COMMAND…`: one command on every host of the target, with nothing left behind. */
 import { InvalidArgumentError, Option } from 'commander'
+import type { Endpoint } from '../../inventory/host.ts'
+import type { WarmTransport } from '../../ssh/persist/warm-connections.ts'
 import { variable } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
@@ -12,6 +14,16 @@ function batchSize(text: string): (hosts: number) => number {
   if (value < 1 || (percent === '%' && value > 100))
     throw new InvalidArgumentError('It must be a number of hosts or a percentage of them, such as 2 or 25%.')
   return (hosts) => (percent === '%' ? Math.max(1, Math.floor((hosts * value) / 100)) : value)
+}
+
+/** It asks questions, or reads or writes what only the user's own process has: stdin, its umask. */
+function needsOwnProcess({ sudo, serial, stdin, script, out, verbose }: RunVerbOptions): boolean {
+  return [sudo, serial, stdin, script, out, verbose].some((option) => option !== undefined && option !== false)
+}
+
+function isKept(endpoint: Endpoint, { persist }: RunVerbOptions, connections: WarmTransport): boolean {
+  const seconds = persist ?? (endpoint.persistMs ?? 0) / 1000
+  return endpoint.transport === 'ssh2' && seconds > 0 && connections.has(endpoint)
 }
 
 export const verb: VerbCode = {
@@ -61,12 +73,23 @@ Everything that the command started on the hosts is stopped after --timeout, aft
 Exit codes: 0 all ok, 1 the command failed on a host, 4 a host could not be reached, 130 interrupted.
 `,
   async run(target: string | undefined, words: readonly string[], options: RunVerbOptions, context: CliContext) {
+    const { inKeeper } = context
+    const decline = () => {
+      inKeeper?.decline()
+      return EXIT.ok
+    }
+    if (inKeeper !== undefined && needsOwnProcess(options)) return decline()
     const { planRun } = await import('./plan-run.ts')
     // The code that runs it is loaded while ssh -G answers for each host.
     const [plan, { executeRun }] = await Promise.all([
       planRun(target, words, options, context),
       import('./execute-run.ts'),
     ])
+    if (inKeeper !== undefined) {
+      const connections = inKeeper.connections(options.persist)
+      if (!plan.hosts.every(({ endpoint }) => isKept(endpoint, options, connections))) return decline()
+      inKeeper.accept()
+    }
     if (!options.dryRun) return await executeRun(plan, options, context)
     for (const { endpoint, command } of plan.hosts) {
       if (options.json) writeEvent({ type: 'would-run', host: endpoint.host, command }, context)

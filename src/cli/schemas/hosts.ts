@@ -60,6 +60,7 @@ export const sessions = output(
   '`muster sessions --json`',
   line('session', 'A console.', session),
   line('ended', 'With --end: a console that was ended.', session),
+  line('silent', 'A console that does not answer: its process is stopped or very busy.', { name: text, time }),
 )
 
 const host = {

@@ -11,7 +11,14 @@ import { jsonLine } from '../output/json-lines.ts'
 import { notice } from '../output/notices.ts'
 import { formatTable } from '../output/table.ts'
 import { attachTo, startConsole } from './console-client.ts'
-import { endSession, type FoundSession, findSessions } from './session-directory.ts'
+import {
+  endSession,
+  type FoundSession,
+  findSessions,
+  lookForSessions,
+  type Sessions,
+  type SilentSession,
+} from './session-directory.ts'
 
 type KeepOptions = GlobalOptions & { readonly keep?: boolean }
 
@@ -31,16 +38,18 @@ A console that is open on another terminal moves to this one.
 `,
   async run(name: string | undefined, { keep }: KeepOptions, context: CliContext) {
     requireTerminal(context)
-    const sessions = await findSessions(context.environment)
+    const sessions = await lookForSessions(context.environment)
     return await attachTo(chosen(sessions, name).address, keep, context)
   },
 }
 
-function chosen(sessions: readonly FoundSession[], name: string | undefined): FoundSession {
-  const named = sessions.filter((each) => each.name === name)
-  const detached = sessions.filter(({ terminal }) => terminal === undefined)
-  const [only, ...others] = name === undefined ? (detached.length > 0 ? detached : sessions) : named
+function chosen({ found, silent }: Sessions, name: string | undefined): FoundSession {
+  const named = found.filter((each) => each.name === name)
+  const detached = found.filter(({ terminal }) => terminal === undefined)
+  const [only, ...others] = name === undefined ? (detached.length > 0 ? detached : found) : named
   if (only !== undefined && others.length === 0) return only
+  const [quiet] = silent.filter((each) => name === undefined || each.name === name)
+  if (only === undefined && quiet !== undefined) throw noAnswer([quiet])
   if (name !== undefined)
     throw new MusterError('usage', `no console is called ${printable(name)}`, { hint: 'Run: muster sessions' })
   if (only === undefined) throw new MusterError('usage', 'no console is open', { hint: 'Run: muster' })
@@ -48,6 +57,15 @@ function chosen(sessions: readonly FoundSession[], name: string | undefined): Fo
     hint: [only, ...others].map((each) => `  muster attach ${each.name}`).join('\n'),
   })
 }
+
+const noAnswer = (silent: readonly SilentSession[]): MusterError =>
+  new MusterError(
+    'unreachable',
+    silent.length === 1
+      ? `the console ${silent[0]?.name} does not answer: its process is stopped or very busy`
+      : `${silent.length} consoles do not answer (${silent.map(({ name }) => name).join(', ')}): their processes are stopped or very busy`,
+    { hint: 'To find the process, run: pgrep -af console-process' },
+  )
 
 type SessionsOptions = GlobalOptions & { readonly end?: string }
 
@@ -59,35 +77,36 @@ Examples:
   muster sessions --end lab
 `,
   async run({ end, json }: SessionsOptions, context: CliContext) {
-    const found = await findSessions(context.environment)
-    const meant = end === undefined || end === 'all' ? found : [chosen(found, end)]
-    if (end !== undefined) await Promise.all(meant.map((each) => endSession(each, context.environment)))
-    const type = end === undefined ? 'session' : 'ended'
+    const all = await lookForSessions(context.environment)
+    const found = end === undefined || end === 'all' ? all.found : [chosen(all, end)]
+    const silent = end === undefined || end === 'all' ? all.silent : []
+    if (end !== undefined) await Promise.all(found.map((each) => endSession(each, context.environment)))
     if (json) {
-      for (const each of meant) context.stdout.write(jsonLine(eventOf(type, each, context.now()), context))
-      return EXIT.ok
-    }
-    if (meant.length === 0) notice(context, 'muster: no console is open\n')
-    else context.stdout.write(tableOf(meant, end !== undefined, context))
+      const type = end === undefined ? 'session' : 'ended'
+      const time = new Date(context.now()).toISOString()
+      for (const each of found) context.stdout.write(jsonLine(eventOf(type, each, time), context))
+      for (const { name } of silent) context.stdout.write(jsonLine({ type: 'silent', name, time }, context))
+    } else if (found.length + silent.length === 0) notice(context, 'muster: no console is open\n')
+    else context.stdout.write(tableOf({ found, silent }, end !== undefined, context))
+    if (end !== undefined && silent.length > 0) throw noAnswer(silent)
     return EXIT.ok
   },
 }
 
-function eventOf(type: string, session: FoundSession, nowMs: number) {
+function eventOf(type: string, session: FoundSession, time: string) {
   const { address: _address, opened: _opened, startedMs, detachedMs, endsAtMs, ...shown } = session
-  const time = (name: string, ms: number | undefined) =>
-    ms === undefined ? {} : { [name]: new Date(ms).toISOString() }
+  const at = (name: string, ms: number | undefined) => (ms === undefined ? {} : { [name]: new Date(ms).toISOString() })
   return {
     type,
     ...shown,
-    time: new Date(nowMs).toISOString(),
-    ...time('started', startedMs),
-    ...time('detached', detachedMs),
-    ...time('ends', endsAtMs),
+    time,
+    ...at('started', startedMs),
+    ...at('detached', detachedMs),
+    ...at('ends', endsAtMs),
   }
 }
 
-function tableOf(found: readonly FoundSession[], isEnd: boolean, { now, stdout }: CliContext): string {
+function tableOf({ found, silent }: Sessions, isEnd: boolean, { now, stdout }: CliContext): string {
   const nowMs = now()
   const rows = found.map(({ name, cluster, hosts, shells, terminal, detachedMs, endsAtMs }) => [
     name,
@@ -101,6 +120,7 @@ function tableOf(found: readonly FoundSession[], isEnd: boolean, { now, stdout }
         : `detached ${timeText(detachedMs, nowMs)}`,
     endsAtMs === undefined || isEnd ? '' : untilText(endsAtMs, nowMs),
   ])
+  rows.push(...silent.map(({ name }) => [name, '', '', '', 'does not answer', '']))
   return formatTable(['NAME', 'CLUSTER', 'HOSTS', 'SHELLS', 'TERMINAL', 'ENDS'], rows, stdout)
 }
 

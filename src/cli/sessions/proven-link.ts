@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type Clock, systemClock } from '../../base/clock.ts'
-import { MusterError } from '../../base/errors.ts'
+import { type ErrorCode, MusterError } from '../../base/errors.ts'
 import { isProof, newNonce, proofOf } from '../../ssh/persist/keeper-directory.ts'
 import { KeeperLink } from '../../ssh/persist/link.ts'
 import { type FromConsole, PROTOCOL, type ToConsole } from './messages.ts'
@@ -25,7 +25,7 @@ export function inheritedLink<In, Out>(socket: Socket, handlers: LinkHandlers<In
   return link
 }
 
-/** Rejects with the socket's error (ENOENT, ECONNREFUSED: nothing listens), or with a MusterError if it is not our console. */
+/** Rejects with the socket's error (ENOENT, ECONNREFUSED: nothing listens), or with a MusterError if it is not our console or does not answer. */
 export async function openProvenLink(
   address: string,
   token: Buffer,
@@ -37,8 +37,8 @@ export async function openProvenLink(
   const nonce = newNonce()
   const greeted = Promise.withResolvers<void>()
   let isTrusted = false
-  const refuse = (what: string) => {
-    greeted.reject(new MusterError('configuration', `the process at the console's socket ${what}`))
+  const refuse = (what: string, code: ErrorCode = 'configuration') => {
+    greeted.reject(new MusterError(code, `the process at the console's socket ${what}`))
     link.close()
   }
   const greet = (message: FromConsole) => {
@@ -59,7 +59,7 @@ export async function openProvenLink(
     onClose: () => (isTrusted ? handlers.onClose() : refuse('closed the connection')),
   })
   link.send({ type: 'hello', protocol: PROTOCOL, nonce })
-  using _limit = clock.after(GREETING_LIMIT_MS, () => refuse('does not answer'))
+  using _limit = clock.after(GREETING_LIMIT_MS, () => refuse('does not answer', 'unreachable'))
   await greeted.promise
   return link
 }

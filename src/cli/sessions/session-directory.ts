@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { systemClock } from '../../base/clock.ts'
+import { type Clock, systemClock } from '../../base/clock.ts'
 import { removeStale } from '../../ssh/persist/claim-address.ts'
 import {
   keeperDirectory,
@@ -57,47 +57,65 @@ export function sessionNames(environment: Readonly<Record<string, string | undef
 }
 
 export type FoundSession = SessionDescription & { readonly address: string }
+/** Its process is stopped or very busy; only its name is known. */
+export type SilentSession = { readonly name: string }
+
+export type Sessions = { readonly found: readonly FoundSession[]; readonly silent: readonly SilentSession[] }
 
 /** The user's consoles, by name. Removes the sockets of killed ones. @throws MusterError where the directory is not to be trusted */
-export async function findSessions(
+export async function lookForSessions(
   environment: Readonly<Record<string, string | undefined>>,
   which: 'all' | 'detached' = 'all',
-): Promise<readonly FoundSession[]> {
+  clock: Clock = systemClock,
+): Promise<Sessions> {
   const directory = keeperDirectory(environment)
   const start = which === 'all' ? PREFIX : MARK
   const names = await readdir(directory).catch(() => [])
-  const addresses = names.flatMap((name) =>
-    name.startsWith(start) ? [join(directory, PREFIX + name.slice(start.length))] : [],
-  )
-  if (addresses.length === 0) return []
+  const addresses = names
+    .flatMap((name) => (name.startsWith(start) ? [join(directory, PREFIX + name.slice(start.length))] : []))
+    .sort()
+  if (addresses.length === 0) return { found: [], silent: [] }
   await preparePrivateDirectory(directory)
   const token = await readToken(directory)
-  const found = await Promise.all(addresses.map((address) => describe(address, token)))
-  return found.flatMap((each) => each ?? []).sort((one, other) => (one.name < other.name ? -1 : 1))
+  const answers = await Promise.all(addresses.map((address) => describe(address, token, clock)))
+  return {
+    found: answers.flatMap((each) => (each === undefined || each === 'silent' ? [] : each)),
+    silent: answers.flatMap((each, at) => (each === 'silent' ? { name: nameOf(addresses[at] ?? '') } : [])),
+  }
 }
 
-/** Undefined: none answers there. */
-async function describe(address: string, token: Buffer): Promise<FoundSession | undefined> {
-  const answer = Promise.withResolvers<SessionDescription | undefined>()
+/** Those that answer. */
+export const findSessions = async (...given: Parameters<typeof lookForSessions>): Promise<readonly FoundSession[]> =>
+  (await lookForSessions(...given)).found
+
+/** Undefined: there is none. */
+async function describe(address: string, token: Buffer, clock: Clock): Promise<FoundSession | 'silent' | undefined> {
+  const answer = Promise.withResolvers<SessionDescription | 'silent' | undefined>()
   let link: ClientLink
   try {
-    link = await openProvenLink(address, token, {
-      onMessage: (message: FromConsole) => {
-        if (message.type === 'description') answer.resolve(message.session)
+    link = await openProvenLink(
+      address,
+      token,
+      {
+        onMessage: (message: FromConsole) => {
+          if (message.type === 'description') answer.resolve(message.session)
+        },
+        onClose: () => answer.resolve(undefined),
       },
-      onClose: () => answer.resolve(undefined),
-    })
+      clock,
+    )
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ECONNREFUSED') await removeStale(address)
     if (code === 'ECONNREFUSED' || code === 'ENOENT') await rm(markOf(address), { force: true })
-    return undefined
+    // EAGAIN: others wait for its answer, too.
+    return code === 'unreachable' || code === 'EAGAIN' ? 'silent' : undefined
   }
-  using _limit = systemClock.after(ANSWER_LIMIT_MS, () => answer.resolve(undefined))
+  using _limit = clock.after(ANSWER_LIMIT_MS, () => answer.resolve('silent'))
   link.send({ type: 'describe' })
   const session = await answer.promise
   link.close()
-  return session && { ...session, address }
+  return typeof session === 'object' ? { ...session, address } : session
 }
 
 /** A console under load answers late, a stopped one never. */

@@ -16,7 +16,7 @@ export type NameFiles = {
 
 const MAX_FILES = 1000
 
-function usualFiles(): NameFiles {
+export function usualFiles(): NameFiles {
   const ssh = join(currentAccount().home, '.ssh')
   return {
     sshConfigs: [

@@ -9,6 +9,8 @@ import { shortageOf } from '../../base/errors.ts'
 import { freeFiles } from '../../base/open-files.ts'
 import { printable } from '../../base/printable.ts'
 import { matchesGlob } from '../host-name.ts'
+import { usualFiles } from './named-here.ts'
+import { FILE_REMARK, LONGEST_PATH, RememberedAnswers } from './remembered-answers.ts'
 import {
   NO_ANSWER,
   optionsOf,
@@ -121,9 +123,22 @@ function runShell(
   })
 }
 
+const remembered = new RememberedAnswers()
+
 export function createOpenSshSource(options: OpenSshOptions): SshConfigSource {
+  const { ssh, configFile, env } = options
+  const usual = [ssh, ...(configFile === undefined ? usualFiles().sshConfigs.map(([path]) => path) : [configFile])]
   return {
-    ask: (questions, signal) => askAboutEqualHosts(questions, (some) => askEach(some, options, signal)),
+    ask: (questions, signal) =>
+      remembered.ask(JSON.stringify([ssh, configFile, env, questions]), usual, async () => {
+        const remarks: string[] = []
+        const answers = await askAboutEqualHosts(questions, async (some) => {
+          const replies = await askEach(some, options, signal)
+          for (const reply of replies) remarks.push(...reply.remarks)
+          return replies
+        })
+        return { answers, remarks }
+      }),
   }
 }
 
@@ -150,9 +165,6 @@ const WORTHWHILE = 4
 /** Names that ssh uses unchanged: no user, no port, no URI, no capitals. */
 const PLAIN_NAME = /^[a-z0-9][a-z0-9._-]*$/
 const PLAIN_ADDRESS = /^[a-z0-9][a-z0-9.:_-]*$/
-/** The line of ssh's debug messages; longer paths would be cut there. */
-const FILE_REMARK = /^debug1: Reading configuration data (.*)$/
-const LONGEST_PATH = 190
 
 /** What of a directive may distinguish hosts in another way than by patterns of names; `Match all` is the same for all. */
 const DISTINGUISHING = new Map([

@@ -7,6 +7,8 @@ export type DoctorEnd =
   | { readonly kind: 'lost' | 'refused'; readonly reason: string }
   /** The text of `until` arrived, and the channel was closed. */
   | { readonly kind: 'enough' }
+  /** It printed more than this, and was cut off. */
+  | { readonly kind: 'flood'; readonly moreThanBytes: number }
   | { readonly kind: 'timeout' }
   | { readonly kind: 'cancelled' }
 

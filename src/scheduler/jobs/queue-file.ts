@@ -5,11 +5,14 @@
 
 import { randomBytes } from 'node:crypto'
 import { chmodSync, closeSync, existsSync, lstatSync, openSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { basename, dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite'
+import { accountName } from '../../base/account.ts'
 import { getOrMake } from '../../base/collections.ts'
 import { fileReason, MusterError, messageOf } from '../../base/errors.ts'
 import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
+import { isRunning } from '../../base/processes.ts'
 import { watchDirectory } from '../../base/watch-directory.ts'
 
 export type SqlRow = Readonly<Record<string, SQLOutputValue>>
@@ -304,6 +307,17 @@ function isWithoutRoom({ errcode }: { readonly errcode: number }): boolean {
 
 const MOST_MS = 60_000
 
+/** How processes of this user on this machine are named as owners of a lease, before their ID. */
+const ownNames = (): string => `${accountName()}@${hostname()}, process `
+
+export const ownName = (): string => `${ownNames()}${process.pid}`
+
+/** Whether the owner of a lease is known to have ended, without giving it back. */
+export function hasEnded(owner: string): boolean {
+  const names = ownNames()
+  return owner.startsWith(names) && !isRunning(Number(owner.slice(names.length)))
+}
+
 export type LeaseToken = { readonly token: number }
 
 /** Which scheduler drives the queue; one that lost the lease can write nothing more. */
@@ -340,7 +354,8 @@ export class DriverLease {
   /** For people: `root@vm (pid 3533)`; undefined: no scheduler is running. */
   owner(nowMs: number): string | undefined {
     const { owner, until_ms } = this.#row()
-    return isHeld(until_ms, nowMs) ? String(owner).replace(/, process (\d+)$/, ' (pid $1)') : undefined
+    if (!isHeld(until_ms, nowMs) || hasEnded(String(owner))) return undefined
+    return String(owner).replace(/, process (\d+)$/, ' (pid $1)')
   }
 
   /** @throws MusterError 'interrupted' when another scheduler has taken it. */

@@ -34,6 +34,8 @@ import {
   type ToKeeper,
   type WarmConnection,
   type WarmName,
+  WORK_CHANNELS,
+  type WorkRequest,
   wireError,
 } from './messages.ts'
 
@@ -61,6 +63,13 @@ type Borrow = {
   readonly channels: Set<BorrowedChannel>
   questions: number
   isMade: boolean
+}
+
+/** A program that lets the keeper do its work. */
+export type WorkHandlers = {
+  onAccepted(): void
+  /** Calls back when the bytes have been taken: until then, little more comes. */
+  onBytes(stream: 'stdout' | 'stderr', bytes: Uint8Array, taken: () => void): void
 }
 
 /** `onCrowded`: the keeper may open only so many files and keeps fewer connections than it was asked to. */
@@ -91,6 +100,7 @@ export class KeeperClient implements Disposable {
   readonly #channels = new Map<number, BorrowedChannel>()
   readonly #answering = new Map<number, AbortController>()
   readonly #lists = new Map<number, PromiseWithResolvers<readonly WarmConnection[]>>()
+  #work: (WorkHandlers & { readonly exitCode: PromiseWithResolvers<number | undefined> }) | undefined
   #isTrusted = false
   #isGone = false
   #lastId = 0
@@ -103,7 +113,10 @@ export class KeeperClient implements Disposable {
         if (this.#isTrusted) this.#handle(message)
         else this.#greet(message)
       },
-      onBytes: (kind, channel, bytes) => this.#channels.get(channel)?.handleBytes(kind, bytes),
+      onBytes: (kind, channel, bytes) => {
+        if (this.#work === undefined) this.#channels.get(channel)?.handleBytes(kind, bytes)
+        else this.#handleOutput(this.#work, kind, bytes)
+      },
       onCredit: (channel, sizeBytes) => this.#channels.get(channel)?.handleCredit(sizeBytes),
       onClose: (reason) => this.#lose(reason === undefined ? undefined : `${CUT_OFF}: ${reason}`),
     })
@@ -142,6 +155,24 @@ export class KeeperClient implements Disposable {
   /** Those that it ended. Undefined: all. */
   stop(names?: readonly WarmName[]): Promise<readonly WarmConnection[]> {
     return this.#askList((id) => ({ type: 'stop', id, ...(names === undefined ? {} : { names }) }))
+  }
+
+  /**
+   * Resolves to the exit code; undefined: the keeper declined, and has done nothing. Rejects with KeeperGone when it went away
+   * while it worked. This client does nothing else.
+   */
+  async work(request: WorkRequest, handlers: WorkHandlers): Promise<number | undefined> {
+    if (this.#isGone) return undefined
+    const exitCode = Promise.withResolvers<number | undefined>()
+    this.#work = { ...handlers, exitCode }
+    this.#link.keepsProgram(true)
+    this.#link.send({ type: 'work', request })
+    return await exitCode.promise
+  }
+
+  /** To work that was accepted. */
+  tell(message: ToKeeper & { type: 'interrupt' | 'enter' | 'terminal-size' | 'unwritable' }): void {
+    this.#link.send(message)
   }
 
   /** It accepts and says nothing. */
@@ -208,9 +239,20 @@ export class KeeperClient implements Disposable {
         this.#lists.get(message.id)?.resolve(message.connections)
         this.#lists.delete(message.id)
         return this.#rest()
+      case 'accepted':
+        return this.#work?.onAccepted()
+      case 'declined':
+        return this.#work?.exitCode.resolve(undefined)
+      case 'done':
+        return this.#work?.exitCode.resolve(message.exitCode)
       case 'hello':
         return this.#link.close()
     }
+  }
+
+  #handleOutput({ onBytes }: WorkHandlers, kind: StreamKind, bytes: Buffer): void {
+    const stream = kind === FRAME_KINDS.stderr ? 'stderr' : 'stdout'
+    onBytes(stream, bytes, () => this.#link.sendCredit(WORK_CHANNELS[stream], bytes.length))
   }
 
   #connectionOf(id: number, borrow: Borrow): Connection {
@@ -311,6 +353,7 @@ export class KeeperClient implements Disposable {
     this.#greeting.reject(new KeeperGone(cutFor))
     for (const abort of this.#answering.values()) abort.abort()
     for (const list of this.#lists.values()) list.resolve([])
+    this.#work?.exitCode.reject(new KeeperGone(cutFor))
     const borrows = [...this.#borrows.values()]
     this.#borrows.clear()
     for (const borrow of borrows) {

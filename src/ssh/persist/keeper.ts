@@ -7,12 +7,15 @@ import type { Transport } from '../transport.ts'
 import { type Claim, claimAddress } from './claim-address.ts'
 import { preparePrivateDirectory, readToken, socketAddress } from './keeper-directory.ts'
 import { ServedProgram } from './serve-program.ts'
+import type { DoWork } from './served-work.ts'
 import { WarmConnections } from './warm-connections.ts'
 
 type KeeperOptions = {
   readonly directory: string
   /** A transport for each program that comes. */
   createTransport(): Transport
+  /** Does what programs ask the keeper to do in their place, over connections that are warm. Undefined: nothing. */
+  doWork?(warm: WarmConnections, ...work: Parameters<DoWork>): ReturnType<DoWork>
   readonly clock: Clock
   /** Ends it at once, with everything that it holds. */
   readonly signal: AbortSignal
@@ -31,7 +34,7 @@ const FILES_A_LOGIN = 8
 
 /** Resolves when the keeper has ended; at once where another one serves the directory already. */
 export async function runKeeper({ directory, clock, signal, ...options }: KeeperOptions): Promise<void> {
-  const lingerMs = options.lingerMs ?? LINGER_MS
+  const { lingerMs = LINGER_MS, doWork } = options
   await preparePrivateDirectory(directory)
   const token = await readToken(directory)
   const ended = Promise.withResolvers<void>()
@@ -56,11 +59,13 @@ export async function runKeeper({ directory, clock, signal, ...options }: Keeper
   const server = createServer((socket) => {
     if ([...programs].filter(({ isTrusted }) => !isTrusted).length >= MAX_STRANGERS) return void socket.destroy()
     lingering?.[Symbol.dispose]()
+    const transport = options.createTransport()
     const program = new ServedProgram(socket, {
       token,
       warm,
       clock,
-      transport: options.createTransport(),
+      transport,
+      doWork: doWork && ((request, streams) => doWork(warm, request, streams)),
       onGone: () => {
         programs.delete(program)
         lingerWhenIdle()

@@ -15,7 +15,7 @@ import type {
 } from '../transport.ts'
 
 /** Goes up with every change of this file; it is part of the socket's name, so versions do not meet. */
-export const PROTOCOL = 4
+export const PROTOCOL = 5
 
 /** What a connection in the making asks the program that wants it. */
 export type Question =
@@ -47,6 +47,30 @@ export type WarmConnection = Pick<Endpoint, 'host' | 'user' | 'address' | 'port'
 /** Which warm connections are meant, whatever keys and ways they were made with. */
 export type WarmName = Pick<WarmConnection, 'user' | 'address' | 'port'>
 
+/** What a program asks the keeper to do in its place, and where it would have done it. */
+export type WorkRequest = {
+  /** Of the command line. */
+  readonly words: readonly string[]
+  readonly environment: Readonly<Record<string, string>>
+  readonly workingDirectory: string
+  /** Which code it is: a keeper with other code leaves the work to the program. */
+  readonly build: string
+  readonly terminal: WorkTerminal
+}
+
+/** Which streams are terminals. `stdin`: and the program may read it. */
+export type WorkTerminal = {
+  readonly stdin: boolean
+  readonly stdout: boolean
+  readonly stderr: boolean
+  /** 0: unknown. */
+  readonly columns: number
+  readonly rows: number
+}
+
+/** The channels of the program's own streams. It opens no other channels. */
+export const WORK_CHANNELS = { stdout: 1, stderr: 2 } as const
+
 export type ToKeeper =
   | { readonly type: 'hello'; readonly protocol: number; readonly nonce: string }
   | { readonly type: 'proof'; readonly proof: string }
@@ -60,6 +84,13 @@ export type ToKeeper =
   | { readonly type: 'close'; readonly channel: number }
   | { readonly type: 'list'; readonly id: number }
   | { readonly type: 'stop'; readonly id: number; readonly names?: readonly WarmName[] }
+  | { readonly type: 'work'; readonly request: WorkRequest }
+  | { readonly type: 'interrupt'; readonly reason: string }
+  /** Enter was pressed on the program's terminal. */
+  | { readonly type: 'enter' }
+  | { readonly type: 'terminal-size'; readonly columns: number; readonly rows: number }
+  /** Nothing more can be written to the program's stdout. */
+  | { readonly type: 'unwritable'; readonly message: string; readonly code?: string }
 
 type WireError = { readonly message: string; readonly code?: string; readonly hint?: string }
 
@@ -78,6 +109,11 @@ export type FromKeeper =
   | { readonly type: 'not-opened'; readonly channel: number; readonly failure: ConnectFailure }
   | { readonly type: 'end'; readonly channel: number; readonly end: ChannelEnd }
   | { readonly type: 'warm'; readonly id: number; readonly connections: readonly WarmConnection[] }
+  /** The work has begun; what it prints follows, and then `done`. */
+  | { readonly type: 'accepted' }
+  /** The program has to do the work itself; nothing was done and nothing printed. */
+  | { readonly type: 'declined' }
+  | { readonly type: 'done'; readonly exitCode: number }
 
 /** The keeper's side. `ask` resolves to what `answerQuestion` gave there; undefined when the program has gone. */
 export function carriedQuestions(ask: (what: Question, signal?: AbortSignal) => Promise<unknown>): Askers {

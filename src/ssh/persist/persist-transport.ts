@@ -6,6 +6,7 @@ import { raiseFilesCommand } from '../../base/open-files.ts'
 import { ConnectError, type Connection, type Transport } from '../transport.ts'
 import { type KeeperClient, KeeperGone, openKeeper } from './keeper-client.ts'
 import { preparePrivateDirectory, readToken, socketAddress } from './keeper-directory.ts'
+import { persistMsOf } from './warm-connections.ts'
 
 export type PersistOptions = {
   /** Of `keeperDirectory`; made if it is missing, refused if another user could enter it. */
@@ -24,8 +25,6 @@ export type PersistOptions = {
 /** For a keeper that was just started to listen: Node's own start, on a machine under load. */
 const START_LIMIT_MS = 30_000
 const POLL_MS = 10
-/** What a timer can wait for: 24 days. */
-const LONGEST_MS = 2 ** 31 - 1
 
 /** Disposing of it leaves the connections with the keeper. */
 export function createPersistTransport(options: PersistOptions): Transport & Disposable {
@@ -67,7 +66,7 @@ export function createPersistTransport(options: PersistOptions): Transport & Dis
 
   return {
     async connect(endpoint, context) {
-      const persistMs = Math.min(options.persistMs ?? endpoint.persistMs ?? 0, LONGEST_MS)
+      const persistMs = persistMsOf(endpoint, options.persistMs)
       if (persistMs === 0) return await options.direct.connect(endpoint, context)
       const keeper = await askForKeeper()
       if (context.signal.aborted) {

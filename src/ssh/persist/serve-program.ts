@@ -23,6 +23,7 @@ import {
   type Question,
   type ToKeeper,
 } from './messages.ts'
+import { type DoWork, ServedWork } from './served-work.ts'
 import type { Hold, WarmConnections } from './warm-connections.ts'
 
 export type ServeOptions = {
@@ -31,6 +32,8 @@ export type ServeOptions = {
   /** A transport of this program's own, so that keys that it unlocked serve no other program. */
   readonly transport: Transport
   readonly clock: Clock
+  /** Undefined: programs do their work themselves. */
+  readonly doWork?: DoWork | undefined
   onGone(): void
 }
 
@@ -50,6 +53,7 @@ export class ServedProgram {
   readonly #questions = new Map<number, PromiseWithResolvers<unknown>>()
   readonly #uses = new Map<number, Use>()
   readonly #channels = new Map<number, KeptChannel>()
+  #work: ServedWork | undefined
 
   constructor(socket: Socket, options: ServeOptions) {
     this.#options = options
@@ -59,7 +63,7 @@ export class ServedProgram {
         else this.#greet(message)
       },
       onBytes: (_kind, channel, bytes) => this.#channels.get(channel)?.handleBytes(bytes),
-      onCredit: (channel, sizeBytes) => this.#channels.get(channel)?.handleCredit(sizeBytes),
+      onCredit: (channel, sizeBytes) => (this.#work ?? this.#channels.get(channel))?.handleCredit(channel, sizeBytes),
       onClose: () => this.#leave(),
     })
     this.#greetingLimit = options.clock.after(GREETING_LIMIT_MS, () => this.#link.close())
@@ -117,6 +121,15 @@ export class ServedProgram {
         const connections = this.#options.warm.stop(message.names, 'it was stopped by muster hosts --stop')
         return this.#link.send({ type: 'warm', id: message.id, connections })
       }
+      case 'work':
+        if (this.#options.doWork === undefined) return this.#link.send({ type: 'declined' })
+        this.#work ??= new ServedWork(this.#link, message.request, this.#options.doWork)
+        return
+      case 'interrupt':
+      case 'enter':
+      case 'terminal-size':
+      case 'unwritable':
+        return this.#work?.handleMessage(message)
       case 'hello':
       case 'proof':
         return this.#link.close()
@@ -193,6 +206,7 @@ export class ServedProgram {
     for (const channel of [...this.#channels.values()]) channel.close()
     for (const question of this.#questions.values()) question.resolve(undefined)
     this.#questions.clear()
+    this.#work?.leave()
     this.#options.onGone()
   }
 
@@ -256,7 +270,7 @@ class KeptChannel {
     if (this.#source.write(bytes)) this.#grant()
   }
 
-  handleCredit(sizeBytes: number): void {
+  handleCredit(_channel: number, sizeBytes: number): void {
     if (!this.#outgoing.give(sizeBytes)) return
     this.#isPaused = false
     this.#source?.resume()

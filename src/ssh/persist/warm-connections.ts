@@ -3,7 +3,7 @@
 import { untilAborted } from '../../base/abort.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import { ConnectError, type Connection } from '../transport.ts'
+import { ConnectError, type Connection, type Transport } from '../transport.ts'
 import type { WarmConnection, WarmName } from './messages.ts'
 
 type WarmRequest = {
@@ -18,6 +18,9 @@ type WarmRequest = {
   /** The connection went away while it was held. `isClosed`: from here, so that its channels say nothing any more. */
   onLost(reason: string, isClosed: boolean): void
 }
+
+/** Of connections that are there: it makes none, so it asks nothing. */
+export type WarmTransport = Transport & { has(endpoint: Endpoint): boolean }
 
 export interface Hold {
   readonly connection: Connection
@@ -76,6 +79,28 @@ export class WarmConnections implements Disposable {
       if (pending === undefined) return this.#hold(key, await this.#make(key, request), request)
       await untilAborted(Promise.allSettled([pending]), request.signal)
       request.signal.throwIfAborted()
+    }
+  }
+
+  /** `keptMs`: how long they outlive their use; undefined: as each endpoint says. */
+  asTransport(keptMs?: number): WarmTransport {
+    return {
+      has: (endpoint) => this.#warm.has(connectionKey(endpoint)),
+      connect: async (endpoint, { signal, onLost }) => {
+        const { connection, release } = await this.acquire({
+          ...{ endpoint, signal, onLost, persistMs: persistMsOf(endpoint, keptMs) },
+          connect: () => Promise.reject(new ConnectError(LOST_BEFORE)),
+          onCrowded: () => {},
+        })
+        return {
+          openShell: (...shell) => connection.openShell(...shell),
+          exec: (...command) => connection.exec(...command),
+          connectSocket: (...socket) => connection.connectSocket(...socket),
+          connectTcp: (...tcp) => connection.connectTcp(...tcp),
+          listenTcp: (...tcp) => connection.listenTcp(...tcp),
+          close: release,
+        }
+      },
     }
   }
 
@@ -176,6 +201,15 @@ export class WarmConnections implements Disposable {
   #tellWhenEmpty(): void {
     if (this.isEmpty) this.#onEmpty()
   }
+}
+
+/** What a timer can wait for: 24 days. */
+const LONGEST_MS = 2 ** 31 - 1
+const LOST_BEFORE = { kind: 'unreachable', phase: 'tcp', reason: 'the kept connection was lost' } as const
+
+/** How long a connection to it is kept after its last use, 0: not at all. `keptMs`: for all hosts, whatever their endpoints say. */
+export function persistMsOf({ persistMs = 0 }: Endpoint, keptMs: number | undefined): number {
+  return Math.min(keptMs ?? persistMs, LONGEST_MS)
 }
 
 /** Names and waiting times of the asker, and what goes with a shell instead of the connection. */

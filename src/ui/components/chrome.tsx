@@ -1,6 +1,7 @@
 /** Everything on the screen that Ink draws: header, footer, dialogs. The compositor draws the panes. */
 import { Box, Text } from 'ink'
 import { useSyncExternalStore } from 'react'
+import type { Clock } from '../../base/clock.ts'
 import { clip } from '../../base/text-width.ts'
 import { themes } from '../compositor/scene.ts'
 import type { ThrottledChrome } from '../console/chrome-source.ts'
@@ -15,11 +16,12 @@ import { KeyGridBox } from './key-grid-box.tsx'
 export type ChromeProps = {
   readonly source: Pick<ThrottledChrome, 'subscribe' | 'state' | 'pageInfo'>
   readonly keymap: Keymap
+  readonly clock: Clock
   /** Called when the chrome cannot be drawn. */
   onFault(error: unknown): void
 }
 
-export function Chrome({ source, keymap, onFault }: ChromeProps) {
+export function Chrome({ source, keymap, clock, onFault }: ChromeProps) {
   const state = useSyncExternalStore(source.subscribe, source.state)
   const { columns, rows, leaderLabel } = state
   const instead = (
@@ -28,13 +30,17 @@ export function Chrome({ source, keymap, onFault }: ChromeProps) {
     </Box>
   )
   return (
-    <FaultBoundary version={state} instead={instead} onFault={onFault}>
+    <FaultBoundary version={state} instead={instead} clock={clock} onFault={onFault}>
       <ChromeOf state={state} source={source} keymap={keymap} />
     </FaultBoundary>
   )
 }
 
-function ChromeOf({ state, source, keymap }: Omit<ChromeProps, 'onFault'> & { readonly state: ConsoleState }) {
+function ChromeOf({
+  state,
+  source,
+  keymap,
+}: Omit<ChromeProps, 'clock' | 'onFault'> & { readonly state: ConsoleState }) {
   const theme = themes[state.themeName]
   const header = headerBars(state, theme, source.pageInfo())
   const footer = footerBars(state, theme, keymap)

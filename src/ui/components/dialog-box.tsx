@@ -5,7 +5,15 @@ import { defined } from '../../base/defined.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { type Rect, type Theme, type ThemeColour, toneColour } from '../compositor/scene.ts'
 import type { DialogLine, DialogView } from '../dialogs/dialog.ts'
-import { type BarPart, type BarProps, layoutDialog, printableView, shownKeys, widthOf } from './layout-dialog.ts'
+import {
+  type BarPart,
+  type BarProps,
+  layoutDialog,
+  printableView,
+  shownInput,
+  shownKeys,
+  widthOf,
+} from './layout-dialog.ts'
 
 export function Bar({ theme, columns, left, right }: BarProps) {
   const gap = ' '.repeat(Math.max(0, columns - widthOf(left) - widthOf(right)))
@@ -106,31 +114,21 @@ function BodyRow({ theme, line, width }: { theme: Theme; line: DialogLine; width
 }
 
 function InputLine({ theme, input, width }: { theme: Theme; input: NonNullable<DialogView['input']>; width: number }) {
-  const label = `  ${input.label} `
-  const room = Math.max(4, width - textWidth(label) - 1)
   const isEmpty = input.text === ''
-  const text = isEmpty ? (input.placeholder ?? '') : input.text
-  const before = text.slice(0, input.cursor)
-  const skip = Math.max(0, textWidth(before) - room + 1)
-  const shownBefore = skip > 0 ? `…${before.slice(-(room - 2))}` : before
-  const at = text.slice(input.cursor, input.cursor + 1) || ' '
-  const after = clip(text.slice(input.cursor + 1), Math.max(0, room - textWidth(shownBefore) - 1))
-  const rest = ' '.repeat(
-    Math.max(0, width - textWidth(label) - textWidth(shownBefore) - textWidth(at) - textWidth(after)),
-  )
+  const { label, before, at, after } = shownInput(input, width)
   return (
     <Box height={1} flexShrink={0}>
       <Themed colour={theme.muted} fill={theme.dialog}>
         {label}
       </Themed>
       <Themed colour={theme.barText} fill={theme.dialog} isBold>
-        {shownBefore}
+        {before}
       </Themed>
       <Themed colour={theme.dialog ?? undefined} fill={theme.barText} isFilled>
         {at}
       </Themed>
       <Themed colour={isEmpty ? theme.muted : theme.barText} fill={theme.dialog} isBold={!isEmpty}>
-        {after + rest}
+        {after}
       </Themed>
     </Box>
   )

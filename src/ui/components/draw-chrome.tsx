@@ -8,7 +8,7 @@ import { Chrome, type ChromeProps } from './chrome.tsx'
 /** `draw` draws it again, with the present keys. */
 export type ChromeDrawing = Disposable & { draw(): void }
 
-type DrawChromeOptions = Pick<ChromeProps, 'source' | 'onFault'> & {
+type DrawChromeOptions = Pick<ChromeProps, 'source' | 'clock' | 'onFault'> & {
   /** A virtual terminal. */
   readonly stdout: NodeJS.WriteStream
   keymap(): Keymap
@@ -16,10 +16,10 @@ type DrawChromeOptions = Pick<ChromeProps, 'source' | 'onFault'> & {
   onEnd(error: unknown): void
 }
 
-export function drawChrome({ source, stdout, keymap, onFault, onEnd }: DrawChromeOptions): ChromeDrawing {
+export function drawChrome({ source, stdout, keymap, clock, onFault, onEnd }: DrawChromeOptions): ChromeDrawing {
   // The virtual terminal has all colours; the compositor maps them.
   chalk.level = 3
-  const chromeNow = () => <Chrome source={source} keymap={keymap()} onFault={onFault} />
+  const chromeNow = () => <Chrome source={source} keymap={keymap()} clock={clock} onFault={onFault} />
   const ink = render(chromeNow(), {
     stdout,
     stdin: createVirtualStdin(),

@@ -1,7 +1,7 @@
 /** Where bars and dialogs have their parts. Without Ink, which is loaded after the first screen. */
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
-import { textWidth, wrapText } from '../../base/text-width.ts'
+import { clip, clipStart, segmenter, textWidth, wrapText } from '../../base/text-width.ts'
 import type { Rect, Theme, ThemeColour } from '../compositor/scene.ts'
 import type { DialogLine, DialogView } from '../dialogs/dialog.ts'
 import type { ActionId } from '../keys/registry.ts'
@@ -143,6 +143,24 @@ export function printableView(view: DialogView): DialogView {
     }),
   }
 }
+
+/** The input line: the part of the text around the cursor, which is on `at`. Together these are `width` columns wide. */
+export function shownInput({ label, text, cursor, placeholder = '' }: NonNullable<DialogView['input']>, width: number) {
+  const shownLabel = clip(`  ${label} `, Math.max(Math.floor(width / 2), width - MIN_INPUT))
+  const shown = text === '' ? placeholder : text
+  let room = width - textWidth(shownLabel)
+  const [first] = segmenter.segment(shown.slice(cursor))
+  const at = clip(first?.segment ?? ' ', room)
+  // The last column stays empty.
+  room = Math.max(0, room - textWidth(at) - 1)
+  const before = clipStart(shown.slice(0, cursor), room)
+  const after = clip(shown.slice(cursor + (first?.segment.length ?? 0)), room - textWidth(before))
+  const used = textWidth(shownLabel) + textWidth(before) + textWidth(at) + textWidth(after)
+  return { label: shownLabel, before, at, after: after + ' '.repeat(Math.max(0, width - used)) }
+}
+
+/** Columns for the typed text. */
+const MIN_INPUT = 5
 
 /** Whole hints, and always the last one, which closes the dialog. */
 export function shownKeys(

@@ -96,7 +96,7 @@ export const promptDialog =
         const { text } = editor
         if (isDone) return { id, title, lines: TYPED_AHEAD, keys: [['Enter', 'close']] }
         const checked: PromptCheck = text.trim() === '' ? {} : check(text)
-        const shown = error ?? checked.error
+        const shown = error ?? editor.refusal ?? checked.error
         const waiting: readonly DialogLine[] = [{ text: 'working …', tone: 'muted' }]
         const preview = shown === undefined ? checked.preview : undefined
         return {
@@ -253,7 +253,7 @@ export const listDialog =
     return {
       view({ rows }) {
         const read = reading()
-        const shown = read ? read.error : error
+        const shown = editor.refusal ?? (read ? read.error : error)
         const input = { label, ...editor.line, ...defined({ error: shown }) }
         if (read) {
           const lines = editor.choices ?? read.preview ?? []

@@ -1,5 +1,6 @@
 /** The line of a prompt: editing, the history with Up and Down, completion with Tab. */
 
+import { counted } from '../../base/counted.ts'
 import { lastOperand } from '../../inventory/complete-host-set.ts'
 import type { KeyEvent } from '../keys/decode-input.ts'
 import { type Completing, type DialogLine, editLine, insertText, type Line, type LookUp, lineOf } from './dialog.ts'
@@ -15,6 +16,8 @@ export type PromptLineOptions = {
 }
 
 const MOST_SHOWN = 8
+/** A longer text was pasted by mistake, and each change of it takes long. */
+const LONGEST = 16_384
 
 export class PromptLine {
   readonly #options: PromptLineOptions
@@ -23,6 +26,7 @@ export class PromptLine {
   #walk: { readonly at: number; readonly draft: string } | undefined
   #choice: { readonly words: readonly string[]; readonly at: number; readonly completing: Completing } | undefined
   #note: string | undefined
+  #refusal: string | undefined
   /** Only the answer of the last look-up counts. */
   #asked = 0
 
@@ -37,6 +41,11 @@ export class PromptLine {
 
   get text(): string {
     return this.#line.text
+  }
+
+  /** Why the last key or paste changed nothing. */
+  get refusal(): string | undefined {
+    return this.#refusal
   }
 
   /** What Tab can choose from, or that there is nothing; undefined: no Tab was pressed. */
@@ -82,7 +91,9 @@ export class PromptLine {
     this.#choice = undefined
     this.#note = undefined
     this.#asked += 1
-    this.#line = line
+    const isTooLong = line.text.length > Math.max(LONGEST, this.text.length)
+    this.#refusal = isTooLong ? `not inserted: a prompt holds at most ${counted(LONGEST, 'character')}` : undefined
+    if (!isTooLong) this.#line = line
     this.#options.onChange()
   }
 
@@ -128,14 +139,10 @@ export class PromptLine {
 
   #write({ from, write = (word) => word }: Completing, word: string): void {
     const { text, cursor } = this.#line
-    const end = this.#choice === undefined ? cursor : this.#written
     const start = text.slice(0, from) + write(word)
-    this.#set({ text: start + text.slice(end), cursor: start.length })
-    this.#written = start.length
+    // The word that it replaces ends at the cursor.
+    this.#set({ text: start + text.slice(cursor), cursor: start.length })
   }
-
-  /** Where the word that was completed last ends. */
-  #written = 0
 }
 
 function commonStart(words: readonly string[]): string {

@@ -30,6 +30,13 @@ export class ThrottledAction implements Disposable {
     this.#timer = clock.after(Math.max(gatherMs, remainingMs(this.#lastMs, everyMs, clock.now())), () => this.now())
   }
 
+  /** At once if the interval has passed. */
+  nowOrSoon(): void {
+    const { clock, everyMs } = this.#options
+    if (remainingMs(this.#lastMs, everyMs, clock.now()) > 0) this.soon()
+    else this.now()
+  }
+
   now(): void {
     this[Symbol.dispose]()
     this.#lastMs = this.#options.clock.now()

@@ -208,22 +208,25 @@ function outputRow(
   const style = styleOfLine(line, theme)
   const gutter: Span = { text: line.kind === 'stderr' ? ' ! ' : '   ', style }
   const isHit = view.hit !== undefined && view.hit.line === index && group.hosts.includes(view.hit.host)
+  // The line of the last match need not match what was searched for since.
   const found = isHit ? findIn(line.text, view.needle) : -1
-  // Another text may be searched for since.
   if (found < 0) return [gutter, { text: skipColumns(line.text, column), style }]
   const end = found + view.needle.length
-  const parts = [
+  const spans: Row = [
     { text: line.text.slice(0, found), style },
     { text: line.text.slice(found, end), style: labelStyle(theme, theme.matchText, theme.match) },
     { text: line.text.slice(end), style },
   ]
-  let left = column
-  const shown = parts.map(({ text, style: own }): Span => {
+  return [{ text: ' ▸ ', style }, ...skipSpans(spans, column)]
+}
+
+function skipSpans(spans: Row, columns: number): Row {
+  let left = columns
+  return spans.map(({ text, style }) => {
     const skipped = Math.min(left, textWidth(text))
     left -= skipped
-    return { text: skipColumns(text, skipped), style: own }
+    return { text: skipColumns(text, skipped), style }
   })
-  return [{ text: ' ▸ ', style }, ...shown]
 }
 
 /** Ignores case unless the needle has a capital letter. */

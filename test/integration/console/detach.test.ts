@@ -317,6 +317,23 @@ describe('a console without its terminal', () => {
     expect(readdirSync(join(directory, 'muster'))).toEqual(['token'])
   })
 
+  it('is listed while its process is stopped, and says why it cannot be ended', async () => {
+    const first = await start({ args: ['--hosts', inventory.file] })
+    await first.expectReady()
+    const pid = (await sessions())[0]?.pid ?? 0
+    process.kill(pid, 'SIGSTOP')
+    try {
+      expect(muster('sessions')).toMatch(/lab\t.*does not answer/)
+      for (const name of ['lab', 'all'])
+        expect(() => muster('sessions', '--json', '--end', name)).toThrow(
+          /the console lab does not answer: its process is stopped or very busy/,
+        )
+    } finally {
+      process.kill(pid, 'SIGCONT')
+    }
+    await waitUntil(async () => (await sessions()).length === 1, 'the console to answer again')
+  })
+
   it('stops and continues with its terminal', async () => {
     const first = await start({ args: ['--hosts', inventory.file] })
     await first.expectReady()

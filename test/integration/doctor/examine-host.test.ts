@@ -135,6 +135,12 @@ describe.skipIf(!requirement('sshd', 'bash') || !hasBashOfLinux())('the examinat
     await waitUntil(() => server.children().length === 0, 'the login shell to end')
   })
 
+  it('cuts off a login shell that prints without end', async () => {
+    await startWith({}, ['ForceCommand yes'])
+    expect((await examine()).startup.end).toEqual({ kind: 'flood', moreThanBytes: 2 ** 20 })
+    await waitUntil(() => server.children().length === 0, 'the login shell to end')
+  })
+
   it('gives up on a login shell that runs no command', async () => {
     await startWith({}, ['ForceCommand echo not available; exit 3'])
     const { startup, ...rest } = await examine()

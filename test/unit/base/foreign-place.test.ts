@@ -1,4 +1,15 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -92,6 +103,48 @@ describe('files that another user could have written', () => {
     chmodSync(directory, 0o755)
     chownSync(directory, OTHER, OTHER)
     expect(use).toThrow(`it belongs to user ${OTHER}, not to you (0)`)
+  })
+
+  describe.runIf(isRoot)('on the way to the state directory', () => {
+    const queue = () => join(home, 'state/muster/jobs/c.db')
+    const victim = () => made('victim')
+    const openQueue = () => new JobStore(queue())[Symbol.dispose]()
+
+    it.each(['state', 'state/muster', 'state/muster/jobs'])('are refused as a link: %s', (name) => {
+      const target = victim()
+      made('state', 'muster')
+      rmSync(join(home, name), { recursive: true, force: true })
+      symlinkSync(target, join(home, name))
+      lchownSync(join(home, name), OTHER, OTHER)
+      expect(openQueue).toThrow(`${join(home, name)} is not used: it belongs to user ${OTHER}, not to you (0)`)
+      expect(readdirSync(target)).toEqual([])
+    })
+
+    it("are refused as a directory, also behind the user's own link", () => {
+      const theirs = made('theirs')
+      chownSync(theirs, OTHER, OTHER)
+      made('state')
+      symlinkSync(theirs, join(home, 'state/muster'))
+      expect(openQueue).toThrow(`${theirs} is not used: it belongs to user ${OTHER}`)
+      expect(readdirSync(theirs)).toEqual([])
+    })
+
+    it('are used if they are links of the user to own directories', () => {
+      made('state')
+      symlinkSync(victim(), join(home, 'state/muster'))
+      symlinkSync('../victim', join(home, 'state/other'))
+      openQueue()
+      new JobStore(join(home, 'state/other/../victim/jobs/c.db'))[Symbol.dispose]()
+      expect(readdirSync(join(victim(), 'jobs'))).toContain('c.db')
+    })
+  })
+
+  it('are not used where every user can exchange a directory on the way', () => {
+    made('state', 'muster', 'jobs')
+    chmodSync(join(home, 'state'), 0o777)
+    expect(() => new JobStore(join(home, 'state/muster/jobs/c.db'))).toThrow(
+      `${join(home, 'state')} is not used: it can be changed by every user of this machine`,
+    )
   })
 
   it.runIf(isRoot)('are not used as a queue, in whichever directory', () => {

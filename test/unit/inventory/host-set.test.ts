@@ -8,6 +8,7 @@ import {
   HostSetError,
   withCommas,
 } from '../../../src/inventory/host-set.ts'
+import { randomRuns } from '../../support/random-runs.ts'
 
 const range = (from: number, to: number, prefix = 'm'): string[] =>
   Array.from({ length: to - from + 1 }, (_, i) => `${prefix}${from + i}`)
@@ -205,7 +206,7 @@ describe('a wrong expression is refused with its place and what to write', () =>
           expect(error.offset).toBeLessThanOrEqual(text.length)
         }
       }),
-      { numRuns: 800 },
+      { numRuns: randomRuns(800) },
     )
   })
 })
@@ -269,7 +270,7 @@ describe('the shortest notation', () => {
         fc.pre(names.length > 0)
         expect(expandHostSet(foldHostSet(names)).toSorted()).toEqual(names.toSorted())
       }),
-      { numRuns: 600 },
+      { numRuns: randomRuns(600) },
     )
   })
 

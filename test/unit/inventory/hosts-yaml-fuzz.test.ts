@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { InventoryError } from '../../../src/inventory/hosts-yaml.ts'
 import { readInventory } from '../../support/hosts-yaml.ts'
+import { randomRuns } from '../../support/random-runs.ts'
 
 const lab = readFileSync(new URL('../../../docs/examples/lab.yaml', import.meta.url), 'utf8')
 
@@ -62,7 +63,7 @@ test('any text gives an inventory or a list of problems with their places', () =
   )
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => read(pieces.join(''))),
-    { numRuns: 600 },
+    { numRuns: randomRuns(600) },
   )
 })
 
@@ -72,6 +73,6 @@ test('so does the example with pieces cut out, doubled or replaced', () => {
     fc.property(position, fc.nat(40), position, fc.nat(40), (to, cut, from, count) => {
       read(lab.slice(0, to) + lab.slice(from, from + count) + lab.slice(to + cut))
     }),
-    { numRuns: 250 },
+    { numRuns: randomRuns(250) },
   )
 })

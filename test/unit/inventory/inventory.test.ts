@@ -144,6 +144,15 @@ describe('the source of the inventory', () => {
     expect((await loadInventory(source('other.yaml'))).hosts[0]?.name).toBe('fromoption')
   })
 
+  test('is parsed once, until its text changes', async () => {
+    const same = source()
+    write('work/hosts.yaml', 'm1')
+    const first = await loadInventory(same)
+    expect((await loadInventory(same)).hosts).toBe(first.hosts)
+    write('work/hosts.yaml', 'm2')
+    expect((await loadInventory(same)).hosts[0]?.name).toBe('m2')
+  })
+
   test('names every place that was tried if there is none', async () => {
     const error = await thrownBy(() => loadInventory(source()))
     expect(error.code).toBe('configuration')

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Feeder, type FeederOptions } from '../../../src/terminal/feeder.ts'
 import { createScreen, type Screen } from '../../../src/terminal/headless-screen.ts'
+import { randomRuns } from '../../support/random-runs.ts'
 import { ManualClock } from '../ssh/manual-clock.ts'
 import { allText } from './screen-harness.ts'
 
@@ -79,7 +80,7 @@ describe('the feeder', () => {
         expect([0, 1, 2, 3].map((host) => text(`${host}`))).toEqual(expected)
         expect(feeder.isIdle).toBe(true)
       }),
-      { numRuns: 100 },
+      { numRuns: randomRuns(100) },
     )
   })
 
@@ -294,7 +295,7 @@ describe('a flood that is interrupted', () => {
         run()
         expect(visible(screen).slice(-2)).toEqual(['^C', 'user@m1:~$'])
       }),
-      { numRuns: 50 },
+      { numRuns: randomRuns(50) },
     )
   })
 
@@ -394,7 +395,7 @@ describe('a host that does not flood', () => {
         run()
         expect(text('m1').length).toBe(sent)
       }),
-      { numRuns: 50 },
+      { numRuns: randomRuns(50) },
     )
   })
 

@@ -5,10 +5,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createScreen } from '../../../src/terminal/headless-screen.ts'
+import { randomRuns } from '../../support/random-runs.ts'
 import { CAPTURES, capture } from './corpus.ts'
 import { allText, cellAt, invalidCell, openScreen } from './screen-harness.ts'
 
-const runs = Number(process.env.MUSTER_ROUNDS ?? 150)
+const runs = Number(process.env.MUSTER_ROUNDS ?? randomRuns(150))
 const seed = Number(process.env.MUSTER_SEED ?? Date.now() % 0x7fff_ffff)
 const parameters = { numRuns: runs, seed, interruptAfterTimeLimit: process.env.MUSTER_ROUNDS ? 3_600_000 : 1000 }
 

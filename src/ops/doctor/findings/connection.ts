@@ -37,6 +37,11 @@ function startupComplaints(startup: Startup, shell: string | undefined): Complai
     const hint = `No command finishes, so log in by other means (console, sftp) and begin ~/.bashrc with: ${GUARD}`
     return [complaint('blocker', 'startup-hangs', cause, { hint })]
   }
+  if (end.kind === 'flood') {
+    const cause = `cannot run commands: the login shell ${why(end)}`
+    const hint = 'Look for start-up files that print endlessly, and for ForceCommand in sshd_config.'
+    return [complaint('blocker', 'no-command', cause, { hint })]
+  }
   if (end.kind !== 'exit') return [complaint('blocker', 'no-command', `cannot run commands: ${why(end)}`)]
   const complaints: Complaint[] = []
   if (end.code !== 0) {
@@ -116,6 +121,7 @@ function why(end: DoctorEnd): string {
   if ('reason' in end) return end.reason
   if (end.kind === 'exit') return `the shell ended with ${end.code}`
   if (end.kind === 'signal') return `the shell was ended by ${end.signal}`
+  if (end.kind === 'flood') return `printed more than ${formatBytes(end.moreThanBytes)} and was cut off`
   return end.kind === 'timeout' ? 'no answer in time' : end.kind
 }
 

@@ -28,7 +28,7 @@ import {
   slotsOf,
 } from './link.ts'
 import { measureOverSsh } from './over-ssh.ts'
-import { parseIperf2, parseIperf3 } from './parse-iperf.ts'
+import { type IperfFailure, parseIperf2, parseIperf3 } from './parse-iperf.ts'
 import {
   clientScript,
   limitSeconds,
@@ -257,7 +257,7 @@ class Mesh {
     const parsed =
       tool === 'iperf3' ? parseIperf3(text(result)) : parseIperf2(`${stdout}\n${stderr}`, served?.text ?? '', isUdp)
     if (parsed.kind === 'measured') return { kind: 'measured', tool, ...parsed.measured }
-    return explainFailure(parsed.reason, pair, server?.port ?? 0)
+    return explainFailure(parsed, pair, server?.port ?? 0, tool)
   }
 }
 
@@ -326,14 +326,21 @@ export function chooseTool(
 }
 
 /** Explains messages of iperf and of the kernel. */
-export function explainFailure(said: string, { from, to }: OrderedPair, port: number): LinkOutcome {
-  if (/timed out|in progress|no route|unreachable/i.test(said)) {
+export function explainFailure(
+  { reason, saidBy }: IperfFailure,
+  { from, to }: OrderedPair,
+  port: number,
+  tool: Exclude<NetTool, 'ssh'>,
+): LinkOutcome {
+  const program = tool === 'iperf2' ? 'iperf' : tool
+  const said = saidBy === undefined ? reason : `${saidBy === 'client' ? from : to}'s ${program} said: “${reason}”`
+  if (/timed out|in progress|no route|unreachable/i.test(reason)) {
     return failed(
       'no-answer',
       `${to} listens on port ${port}, but nothing from ${from} arrives: a firewall drops it, or there is no route (${said})`,
     )
   }
-  if (/refused|prohibited|reset/i.test(said)) {
+  if (/refused|prohibited|reset/i.test(reason)) {
     return failed('refused', `${to} refuses ${from} on port ${port}, where a server listens: a firewall (${said})`)
   }
   return failed('broken', said)

@@ -3,9 +3,12 @@ import { defined } from '../../../base/defined.ts'
 import { amountOf } from '../amount.ts'
 import type { Measured } from './link.ts'
 
+/** `saidBy`: whose words the reason is; undefined: ours. A program may say anything. */
+export type IperfFailure = { readonly reason: string; readonly saidBy?: 'client' | 'server' }
+
 export type Parsed =
   | { readonly kind: 'measured'; readonly measured: Measured }
-  | { readonly kind: 'failed'; readonly reason: string }
+  | ({ readonly kind: 'failed' } & IperfFailure)
 
 /**
  * `iperf3 --json` of the client. Its exit code means nothing (3.12 ends with 0 when it fails, 3.19 when it was killed): there is a
@@ -18,10 +21,11 @@ export function parseIperf3(text: string): Parsed {
     report = JSON.parse(start < 0 ? '' : text.slice(start))
   } catch {
     const said = text.trim().split('\n').at(-1) ?? ''
-    return { kind: 'failed', reason: said === '' || said.length > 200 ? 'the answer of iperf3 is incomplete' : said }
+    if (said === '' || said.length > 200) return { kind: 'failed', reason: 'the answer of iperf3 is incomplete' }
+    return { kind: 'failed', reason: said, saidBy: 'client' }
   }
   const error = at(report, 'error')
-  if (typeof error === 'string') return { kind: 'failed', reason: error }
+  if (typeof error === 'string') return { kind: 'failed', reason: error.slice(0, 200), saidBy: 'client' }
   const end = at(report, 'end')
   const udp = at(end, 'sum', 'lost_percent') === undefined ? undefined : at(end, 'sum')
   const lost = udp === undefined ? undefined : scale(numberAt(udp, 'lost_percent'), 0.01)
@@ -133,6 +137,12 @@ function total(reports: readonly Report[]): Report | undefined {
 }
 
 function failed(client: string, server: string): Parsed {
-  const said = /^.*(?:failed|error).*$/im.exec(`${client}\n${server}`)?.[0].trim()
-  return { kind: 'failed', reason: said === undefined || said.length > 200 ? 'nothing arrived' : said }
+  for (const [saidBy, text] of [
+    ['client', client],
+    ['server', server],
+  ] as const) {
+    const reason = /^.*(?:failed|error).*$/im.exec(text)?.[0].trim() ?? ''
+    if (reason !== '' && reason.length <= 200) return { kind: 'failed', reason, saidBy }
+  }
+  return { kind: 'failed', reason: 'nothing arrived' }
 }

@@ -14,7 +14,7 @@ import {
   type ReadyHost,
   serverOptions,
 } from '../mesh/measure-mesh.ts'
-import { parseIperf3 } from '../mesh/parse-iperf.ts'
+import { type IperfFailure, parseIperf3 } from '../mesh/parse-iperf.ts'
 import { clientScript, limitSeconds } from '../mesh/scripts.ts'
 import { startServer } from '../mesh/server.ts'
 
@@ -99,23 +99,24 @@ async function measureWay(from: ReadyHost, to: ReadyHost, options: PairOptions, 
   })
   server.stop()
   await server.ended
-  const reason = signal.aborted ? undefined : reasonOf(result, tool)
-  if (reason === undefined) return
-  const explained = explainFailure(reason, pair, server.port)
-  fail(explained.kind === 'failed' ? explained.reason : reason, result.outcome.kind === 'unreachable')
+  const failure = signal.aborted ? undefined : failureOf(result, tool)
+  if (failure === undefined) return
+  const explained = explainFailure(failure, pair, server.port, tool)
+  fail(explained.kind === 'failed' ? explained.reason : failure.reason, result.outcome.kind === 'unreachable')
 }
 
 /** Undefined: it went well. */
-function reasonOf(result: ScriptResult, tool: NetTool): string | undefined {
+function failureOf(result: ScriptResult, tool: NetTool): IperfFailure | undefined {
   const { outcome, stdout, stderr } = result
-  if (outcome.kind !== 'exit') return formatOutcome(outcome)
+  if (outcome.kind !== 'exit') return { reason: formatOutcome(outcome) }
   const said = Buffer.from(stdout.length > 0 ? stdout : stderr).toString()
   if (tool === 'iperf3') {
     const parsed = parseIperf3(said)
-    return parsed.kind === 'failed' ? parsed.reason : undefined
+    return parsed.kind === 'failed' ? parsed : undefined
   }
   const failure = /^.*failed.*$/m.exec(`${said}\n${Buffer.from(stderr).toString()}`)?.[0]
-  return failure ?? (outcome.code === 0 ? undefined : reasonOfResult(result, formatOutcome))
+  const reason = failure ?? (outcome.code === 0 ? undefined : reasonOfResult(result, formatOutcome))
+  return reason === undefined ? undefined : { reason, saidBy: 'client' }
 }
 
 async function pingAlong(

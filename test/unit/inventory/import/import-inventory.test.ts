@@ -6,6 +6,7 @@ import { expandBraces } from '../../../../src/inventory/import/clusterssh.ts'
 import { formatNote, IMPORT_KINDS, importInventory } from '../../../../src/inventory/import/import-inventory.ts'
 import type { Inventory } from '../../../../src/inventory/inventory.ts'
 import { readInventory } from '../../../support/hosts-yaml.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const FIXTURES = new URL('../../../fixtures/inventory/import/', import.meta.url).pathname
 
@@ -289,7 +290,7 @@ describe('any source', () => {
           }
         },
       ),
-      { numRuns: 600 },
+      { numRuns: randomRuns(600) },
     )
   })
 })

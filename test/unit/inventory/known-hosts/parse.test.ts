@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { formatKnownHostsLine, parseKnownHosts } from '../../../../src/inventory/known-hosts/parse.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 import { blobOf } from './key-blobs.ts'
 
 const ED25519 = Buffer.from(blobOf('ssh-ed25519')).toString('base64')
@@ -77,7 +78,7 @@ describe('known_hosts', () => {
         expect(entry?.matches(name)).toBe(true)
         expect(Buffer.compare(entry!.blob, blob)).toBe(0)
       }),
-      { numRuns: 25 },
+      { numRuns: randomRuns(25) },
     )
   })
 

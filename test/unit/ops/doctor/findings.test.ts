@@ -136,6 +136,9 @@ describe('start-up files', () => {
       gravity: 'blocker',
       id: 'no-command',
     })
+    expect(hostFindings(report({ kind: 'flood', moreThanBytes: 2 ** 20 }))).toMatchObject([
+      { cause: 'cannot run commands: the login shell printed more than 1.0 MiB and was cut off', gravity: 'blocker' },
+    ])
     expect(hostFindings(report({ kind: 'lost', reason: 'gone' }))).toMatchObject([
       { cause: 'cannot run commands: gone' },
     ])

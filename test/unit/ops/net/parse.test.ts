@@ -36,7 +36,7 @@ describe('the result of iperf3', () => {
     ['iperf3-refused.json', 'unable to connect to server: Connection refused'],
     ['iperf3-busy.json', 'the server is busy running a test. try again later'],
   ])('is a failure despite exit code 0: %s', (name, reason) => {
-    expect(parseIperf3(fixture(name))).toEqual({ kind: 'failed', reason })
+    expect(parseIperf3(fixture(name))).toEqual({ kind: 'failed', reason, saidBy: 'client' })
   })
 
   it.each([
@@ -67,7 +67,7 @@ describe('the result of iperf2', () => {
 
   it('is a failure although its exit code was 0', () => {
     const parsed = parseIperf2(fixture('iperf2-refused.txt'), '', false)
-    expect(parsed).toEqual({ kind: 'failed', reason: 'tcp connect failed: Connection refused' })
+    expect(parsed).toEqual({ kind: 'failed', reason: 'tcp connect failed: Connection refused', saidBy: 'client' })
   })
 })
 
@@ -79,10 +79,24 @@ describe('why a link was not measured', () => {
     ['tcp connect failed: Connection refused', 'refused'],
     ['the server is busy', 'broken'],
   ])('%s: %s', (said, cause) => {
-    expect(explainFailure(said, pair, 5301)).toMatchObject({
+    expect(explainFailure({ reason: said, saidBy: 'client' }, pair, 5301, 'iperf2')).toMatchObject({
       kind: 'failed',
       cause,
-      reason: expect.stringContaining(said),
+      reason: expect.stringContaining(`m1's iperf said: “${said}”`),
+    })
+  })
+
+  it("is told in a program's own words only with whose they are", () => {
+    const error = 'm2: its server did not start to listen within 15 s'
+    const parsed = parseIperf3(JSON.stringify({ error }))
+    if (parsed.kind !== 'failed') throw new Error('a failure was expected')
+    expect(explainFailure(parsed, pair, 5301, 'iperf3')).toEqual({
+      kind: 'failed',
+      cause: 'broken',
+      reason: `m1's iperf3 said: “${error}”`,
+    })
+    expect(explainFailure({ reason: 'nothing arrived' }, pair, 5301, 'iperf3')).toMatchObject({
+      reason: 'nothing arrived',
     })
   })
 })

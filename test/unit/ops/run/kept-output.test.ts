@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { KEPT_BYTES, KeptOutput, type OutputText } from '../../../../src/ops/run/kept-output.ts'
 import { OutputStore } from '../../../../src/ops/run/output-store.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const allLines = (text: OutputText): string[] =>
   Array.from({ length: text.lineCount }, (_, index) => text.line(index).text)
@@ -33,7 +34,7 @@ describe('output that is shown', () => {
           expect(allLines(output.text('m1'))).toEqual(expected)
         },
       ),
-      { numRuns: 60 },
+      { numRuns: randomRuns(60) },
     )
   })
 
@@ -115,7 +116,7 @@ describe('a part of a stream', () => {
           expect(stdout.slice(start, length)).toEqual(Buffer.concat(chunks).subarray(start, start + length))
         },
       ),
-      { numRuns: 40 },
+      { numRuns: randomRuns(40) },
     )
   })
 })

@@ -4,6 +4,7 @@ import { findGang } from '../../../../src/scheduler/gangs/place-gang.ts'
 import { whyNotGang } from '../../../../src/scheduler/gangs/why-not.ts'
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
 import type { Gang, Strategy } from '../../../../src/scheduler/model/resources.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const createCluster = (hosts: number, gpus: number) =>
   new Cluster(
@@ -74,7 +75,7 @@ test('finds a placement whenever one exists, where greedy packing gives up', () 
       const isFound = findGang(cluster.copy(), gang(strategy, shares), 100_000) !== undefined
       expect(isFound).toBe(existsFor(strategy, shares, 2, gpus))
     }),
-    { numRuns: 60 },
+    { numRuns: randomRuns(60) },
   )
 })
 

@@ -10,6 +10,7 @@ import { predictS } from '../../../../src/scheduler/plan/predict.ts'
 import { firstInTurn } from '../../../../src/scheduler/plan/turn.ts'
 import { applyEvent } from '../../../support/apply-event.ts'
 import { QueueWorld, worldSpec } from '../../../support/queue-world.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const HOSTS = [
   { name: 'a', cpuMilli: 4000, memoryBytes: 2 ** 30, gpus: ['', ''] },
@@ -185,7 +186,7 @@ describe('any history of a queue', () => {
   test('wastes no idle host, exceeds no limit and over-commits nothing', () => {
     fc.assert(
       fc.property(anyHistory, fc.boolean(), (steps, isPreempting) => live(steps, isPreempting, () => undefined)),
-      { numRuns: 60 },
+      { numRuns: randomRuns(60) },
     )
   })
 
@@ -206,7 +207,7 @@ describe('any history of a queue', () => {
           if (isPossible !== undefined) expect(store.get(id)?.state.kind).toBe('running')
         }),
       ),
-      { numRuns: 40 },
+      { numRuns: randomRuns(40) },
     )
   })
 

@@ -1,9 +1,11 @@
+import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Job, JobSpec } from '../../../../src/scheduler/jobs/job.ts'
+import { ownName } from '../../../../src/scheduler/jobs/queue-file.ts'
 import { JobStore, type Submission } from '../../../../src/scheduler/jobs/store.ts'
 import { applyEvent } from '../../../support/apply-event.ts'
 
@@ -163,6 +165,17 @@ describe('the queue on disk', () => {
     const hourBack = 2000 - 3_600_000
     expect(store.lease.owner(hourBack)).toBeUndefined()
     expect(store.lease.take('after it was set', hourBack, 1000)).toBeDefined()
+  })
+
+  test('names no scheduler of this machine that has ended without giving the lease back', () => {
+    using store = open()
+    store.lease.take(ownName(), 0, 1000)
+    expect(store.lease.owner(999)).toBe(ownName().replace(/, process (.*)/, ' (pid $1)'))
+    const { pid } = spawnSync('true')
+    store.lease.take(ownName().replace(/\d+$/, String(pid)), 1000, 1000)
+    expect(store.lease.owner(1500)).toBeUndefined()
+    store.lease.take(`root@another-machine, process ${pid}`, 2000, 1000)
+    expect(store.lease.owner(2500)).toBe(`root@another-machine (pid ${pid})`)
   })
 
   test('loses nothing when a scheduler and a person change the same job', () => {

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { isActive, isFinal, type Job, type JobEvent } from '../../../../src/scheduler/jobs/job.ts'
 import { continueStudy, stopStudy } from '../../../../src/scheduler/jobs/study-change.ts'
 import { QueueWorld, worldSpec } from '../../../support/queue-world.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 
 const HOSTS = ['m1', 'm2', 'm3', 'm4'].map((name) => ({
@@ -79,7 +80,7 @@ it.each([
   'quasi-random',
 ])('a study by %s comes to its end whatever its user does', (method) => {
   random = seededRandom()
-  for (let run = 0; run < 4; run++) {
+  for (let run = 0; run < randomRuns(4); run++) {
     using world = new QueueWorld(HOSTS, true)
     const { store } = world
     const [repeat, atOnce, trials] = [pick([1, 3]), pick([undefined, 1, 6]), pick([undefined, 7, 15])]

@@ -7,6 +7,7 @@ import type { Job, JobEvent, JobSpec } from '../../../../src/scheduler/jobs/job.
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
 import { alikeOf } from '../../../../src/scheduler/jobs/waiting-lines.ts'
 import { applyEvent } from '../../../support/apply-event.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const spec = (cpuMilli: number, rest: Partial<JobSpec> = {}): JobSpec => ({
   name: '',
@@ -161,7 +162,7 @@ describe('the lines of waiting jobs', () => {
           }
         }
       }),
-      { numRuns: 25 },
+      { numRuns: randomRuns(25) },
     )
   })
 })

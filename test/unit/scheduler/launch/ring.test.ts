@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { allReduceS, findRing, formatRing, type LinkSpeed, orderOnRing } from '../../../../src/scheduler/launch/ring.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `m${index + 1}`)
 
@@ -91,7 +92,7 @@ describe('the ring of a gang', () => {
         expect(found.hosts[0]).toBe(hosts[0])
         expect(findRing(hosts, speed)).toEqual(found)
       }),
-      { numRuns: 30 },
+      { numRuns: randomRuns(30) },
     )
   })
 

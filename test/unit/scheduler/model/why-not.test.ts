@@ -4,6 +4,7 @@ import { reasonsOf, whyNotGang } from '../../../../src/scheduler/gangs/why-not.t
 import { Cluster } from '../../../../src/scheduler/model/cluster.ts'
 import { fits, spotOn } from '../../../../src/scheduler/model/fits.ts'
 import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const GIB = 2 ** 30
 
@@ -64,7 +65,7 @@ describe('why a request does not fit', () => {
           if (why !== undefined) expect(why.isImpossible).toBe(!wouldEver)
         },
       ),
-      { numRuns: 200 },
+      { numRuns: randomRuns(200) },
     )
   })
 

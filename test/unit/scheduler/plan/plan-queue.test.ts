@@ -7,6 +7,7 @@ import { planQueue, type QueueSnapshot } from '../../../../src/scheduler/plan/pl
 import type { ActiveJob, WaitingJob } from '../../../../src/scheduler/plan/predict.ts'
 import { FairShare } from '../../../../src/scheduler/plan/turn.ts'
 import { type QueueRunJob, type QueueRunResult, runQueue } from '../../../../src/scheduler/simulate/queue-run.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const DAY_S = 86_400
 
@@ -277,7 +278,7 @@ describe('any sequence of jobs', () => {
         expect(result.jobs + result.impossible).toBe(jobs.length)
         expect(run()).toEqual(result)
       }),
-      { numRuns: 40 },
+      { numRuns: randomRuns(40) },
     )
   })
 
@@ -301,7 +302,7 @@ describe('any sequence of jobs', () => {
           promised.set(old.order, startS)
         }
       }),
-      { numRuns: 40 },
+      { numRuns: randomRuns(40) },
     )
   })
 })

@@ -10,6 +10,7 @@ import { framework as train } from '../../../../src/scheduler/plans/train.ts'
 import { framework as tune } from '../../../../src/scheduler/plans/tune.ts'
 import { framework as vllm } from '../../../../src/scheduler/plans/vllm.ts'
 import { valuesOf } from '../../../support/plan-values.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const hosts = (...gpus: readonly number[]) =>
   gpus.map((count, index) => ({
@@ -238,7 +239,7 @@ test('never places more than there is; what fits is placed whole, and so is each
         }
       },
     ),
-    { numRuns: 400 },
+    { numRuns: randomRuns(400) },
   )
 })
 

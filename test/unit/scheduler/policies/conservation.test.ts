@@ -4,9 +4,10 @@ import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
 import { createPolicy } from '../../../../src/scheduler/policies/policies.ts'
 import { createRandomNumbers } from '../../../../src/scheduler/policies/random.ts'
 import { createSyntheticGangs, syntheticHosts } from '../../../../src/scheduler/simulate/fleet-run.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 /** `MUSTER_ROUNDS=1000000` for a long run. */
-const OPERATIONS = Number(process.env.MUSTER_ROUNDS ?? 5000)
+const OPERATIONS = Number(process.env.MUSTER_ROUNDS ?? randomRuns(5000))
 /** How often all devices are checked, not only those of the host that changed. */
 const WHOLE_LOOKS = 100
 

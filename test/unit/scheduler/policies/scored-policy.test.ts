@@ -5,6 +5,7 @@ import { fits } from '../../../../src/scheduler/model/fits.ts'
 import { WorkloadMix } from '../../../../src/scheduler/model/mix.ts'
 import type { HostCapacity, ResourceRequest } from '../../../../src/scheduler/model/resources.ts'
 import { createPolicy, isPolicyName, POLICIES } from '../../../../src/scheduler/policies/policies.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const GIB = 2 ** 30
 const NAMES = Object.keys(POLICIES).filter(isPolicyName)
@@ -85,7 +86,7 @@ describe.each(STATELESS)('the policy %s', (name) => {
           if (spot) live.push(cluster.take(shape, spot))
         }
       }),
-      { numRuns: 40 },
+      { numRuns: randomRuns(40) },
     )
   })
 })
@@ -108,7 +109,7 @@ describe.each(STATELESS)('the policy %s', (name) => {
           if (spot) cluster.take(cluster.shapeOf(one), spot)
         }
       }),
-      { numRuns: 40 },
+      { numRuns: randomRuns(40) },
     )
   })
 })

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { fromOptuna } from '../../../../src/scheduler/study/from-optuna.ts'
 import type { SourceReading } from '../../../../src/scheduler/study/source.ts'
 import { type StudySpec, spaceOf } from '../../../../src/scheduler/study/study.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const SPEC: StudySpec = {
   parameters: [],
@@ -274,6 +275,6 @@ it('makes a study of any lines, or none', () => {
       // Its own space is read again at the next reading.
       fromOptuna([studyLine, ...lines, end], reading.spec, NOW)
     }),
-    { numRuns: 300 },
+    { numRuns: randomRuns(300) },
   )
 })

@@ -23,6 +23,7 @@ import {
   type Space,
 } from '../../../../src/scheduler/study/space.ts'
 import type { MemberMark, PbtSpec, Trial } from '../../../../src/scheduler/study/study.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const spaceOf = (params: readonly string[], conditions: readonly string[] = []): Space =>
   makeSpace([...params.map(parseParameter), ...conditions.map(parseCondition)])
@@ -283,7 +284,7 @@ describe('population-based training', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: randomRuns(300) },
     )
   })
 })

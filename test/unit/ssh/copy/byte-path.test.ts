@@ -11,6 +11,7 @@ import {
   withoutDash,
 } from '../../../../src/ssh/copy/byte-path.ts'
 import { touchTimes } from '../../../../src/ssh/copy/source.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 describe('paths of any bytes', () => {
   it.each([
@@ -51,7 +52,7 @@ describe('paths of any bytes', () => {
         const said = execFileSync('/bin/sh', ['-c', script], { input, env: { LC_ALL: 'C' } }).toString('latin1')
         expect(said).toBe(words.map((word) => `${word}\0`).join(''))
       }),
-      { numRuns: 30 },
+      { numRuns: randomRuns(30) },
     )
   })
 })

@@ -2,6 +2,7 @@
 import chalk from 'chalk'
 import { render } from 'ink'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../../../src/base/clock.ts'
 import type { CredentialRequest } from '../../../../src/ssh/questions.ts'
 import { textOfCells } from '../../../../src/terminal/cell-row.ts'
 import { WORDS_PER_CELL } from '../../../../src/terminal/cells.ts'
@@ -32,7 +33,7 @@ async function drawChrome({ console }: ConsoleHarness): Promise<string[]> {
   const stdout = new VirtualStdout({ columns, rows, onDraw: () => draws++ })
   opened.push(stdout)
   const source = { subscribe: () => () => undefined, state: () => console.state, pageInfo: () => console.arrangement }
-  const ink = render(<Chrome source={source} keymap={console.options.keymap} onFault={onFault} />, {
+  const ink = render(<Chrome source={source} keymap={console.options.keymap} clock={systemClock} onFault={onFault} />, {
     stdout: stdout.stream,
     stdin: createVirtualStdin(),
     interactive: true,
@@ -76,7 +77,7 @@ it('draws again after a state that it could not draw', async () => {
   const stdout = new VirtualStdout({ columns: 80, rows: 24, onDraw: () => {} })
   opened.push(stdout)
   const onFault = (error: unknown) => void faults.push(error)
-  const ink = render(<Chrome source={source} keymap={console.options.keymap} onFault={onFault} />, {
+  const ink = render(<Chrome source={source} keymap={console.options.keymap} clock={systemClock} onFault={onFault} />, {
     stdout: stdout.stream,
     stdin: createVirtualStdin(),
     interactive: true,

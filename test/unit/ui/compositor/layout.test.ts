@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createGrid, slotRect } from '../../../../src/ui/console/panes.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const minimum = { columns: 40, rows: 8 }
 const area = (width: number, height: number) => ({ column: 0, row: 1, width, height })
@@ -44,7 +45,7 @@ test('assigns each cell to exactly one slot', () => {
         expect(owners.every((owner) => owner === 1)).toBe(true)
       },
     ),
-    { numRuns: 60 },
+    { numRuns: randomRuns(60) },
   )
 })
 
@@ -63,6 +64,6 @@ test('makes slots that differ by one cell at most, and none below the minimum', 
         }
       },
     ),
-    { numRuns: 60 },
+    { numRuns: randomRuns(60) },
   )
 })

@@ -132,6 +132,17 @@ describe('Tab in a prompt', () => {
     expect(harness.receivers()).toBe('head')
   })
 
+  it('replaces the typed word where all of it is common to the matches, and keeps what follows the cursor', async () => {
+    const harness = open()
+    expect(await press(harness, `${LEADER}/gpu${TAB}`)).toBe('gpu')
+    expect(await press(harness, TAB)).toBe('gpu1')
+    expect(await press(harness, TAB)).toBe('gpu2')
+    const [HOME, RIGHT] = ['\x1b[H', '\x1b[C']
+    expect(await press(harness, `${CLEAR}gpu,head${HOME}${RIGHT.repeat(3)}${TAB}`)).toBe('gpu,head')
+    expect(await press(harness, TAB)).toBe('gpu1,head')
+    expect(await press(harness, TAB)).toBe('gpu2,head')
+  })
+
   it('completes paths of this machine, quoted if necessary, and hosts after `on`', async () => {
     const harness = open()
     expect(await press(harness, `${LEADER}capp${TAB}`)).toBe('app')
@@ -144,6 +155,20 @@ describe('Tab in a prompt', () => {
     expect(await press(harness, `: .h${TAB}`)).toBe('on @gpus: .hidden')
     harness.type('\x1b')
     expect(await press(harness, `${LEADER}:copy bi${TAB}`)).toBe('copy bin/')
+  })
+})
+
+describe('a prompt into which too much is pasted', () => {
+  const paste = (text: string) => `\x1b[200~${text}\x1b[201~`
+
+  it.each(['!', ':', 'c', '/'])('opened with %s inserts nothing, and says so', (key) => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}${key}m1${paste('a word\r\n'.repeat(10_000))}`)
+    expect(typed(harness)).toBe('m1')
+    expect(dialogOf(harness)?.input?.error).toBe('not inserted: a prompt holds at most 16384 characters')
+    harness.type(paste('m2'))
+    expect(typed(harness)).toBe('m1m2')
+    expect(dialogOf(harness)?.input?.error ?? '').not.toContain('not inserted')
   })
 })
 

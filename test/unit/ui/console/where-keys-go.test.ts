@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { headerBars, keysElsewhere } from '../../../../src/ui/console/header.ts'
 import { PAGE_TABS } from '../../../../src/ui/state/console-state.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
 
 const LEADER = '\x1d'
@@ -218,7 +219,7 @@ describe('whatever is typed', () => {
         }
         harness.console[Symbol.dispose]()
       }),
-      { numRuns: 200 },
+      { numRuns: randomRuns(200) },
     )
   })
 
@@ -240,7 +241,7 @@ describe('whatever is typed', () => {
         }
         harness.console[Symbol.dispose]()
       }),
-      { numRuns: 200 },
+      { numRuns: randomRuns(200) },
     )
   })
 })

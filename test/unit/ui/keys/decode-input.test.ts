@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { InputDecoder, type InputEvent } from '../../../../src/ui/keys/decode-input.ts'
 import { encodeKey, encodeMouse, encodePaste } from '../../../../src/ui/keys/encode-for-pane.ts'
 import { keyLabel } from '../../../../src/ui/keys/key-table.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 const decode = (text: string | Buffer): InputEvent[] => {
   const decoder = new InputDecoder()
@@ -190,7 +191,7 @@ test('neither loses nor invents anything in random bytes', () => {
       // Only an answer of the terminal may still wait for its end.
       expect(Buffer.from(input.subarray(raw.length)).toString('latin1')).toMatch(/^(\u001b(\]\d+;|\[[<=>?])[\s\S]*)?$/)
     }),
-    { numRuns: 500 },
+    { numRuns: randomRuns(500) },
   )
 })
 

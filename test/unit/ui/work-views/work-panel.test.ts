@@ -142,6 +142,27 @@ describe('the panel of a run', () => {
     expect(panelRows(harness).filter((row) => row === '   same')).toHaveLength(1)
   })
 
+  it('shows the line of the last match unchanged after a search that finds nothing, and scrolled to the right', async () => {
+    const { harness, work } = open()
+    harness.type(`${LEADER}!seq\r`)
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `line 7 of ${host}\nline 8 of ${host}\n`)
+    const search = async (needle: string) => {
+      harness.type(`/\x15${needle}\r`)
+      await setImmediate()
+      harness.clock.advance(1000)
+    }
+    await search('line 8')
+    expect(panelRows(harness)).toContain(' ▸ line 8 of m1')
+    harness.type('l')
+    expect(panelRows(harness).join('\n')).not.toMatch(/line|of m1/)
+    harness.type('h')
+    await search('zzz')
+    expect(harness.console.state.notice?.text).toBe('“zzz” not found')
+    expect(panelRows(harness)).toContain('   line 8 of m1')
+    await search('line 9 of m1')
+    expect(panelRows(harness)).toContain('   line 8 of m1')
+  })
+
   it('retries only on failed hosts, and says when there are none', () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!id\r`)
@@ -227,20 +248,6 @@ describe('the panel of a run', () => {
     expect(harness.console.state.panel?.hasKeys).toBe(true)
     harness.type(`${LEADER}1`)
     expect(harness.console.state).toMatchObject({ tab: 'shells', panel: { hasKeys: false } })
-  })
-
-  it('shows a line that was found as it is when another text is not found', async () => {
-    const { harness, work } = open()
-    harness.type(`${LEADER}!seq 9\r`)
-    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `line 8 of ${host}\n`)
-    const rows = () => panelRows(harness).filter((row) => row.includes('of m1'))
-    harness.type('/line 8\r')
-    await setImmediate()
-    expect(rows()).toEqual([' ▸ line 8 of m1'])
-    harness.type('/\x15zzz\r')
-    await setImmediate()
-    expect(rows()).toEqual(['   line 8 of m1'])
-    expect(harness.console.state.notice?.text).toBe('“zzz” not found')
   })
 
   it('makes the hosts of a group the receivers', () => {

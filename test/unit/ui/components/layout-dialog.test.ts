@@ -1,0 +1,37 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { textWidth } from '../../../../src/base/text-width.ts'
+import { shownInput } from '../../../../src/ui/components/layout-dialog.ts'
+
+describe('the input line of a dialog', () => {
+  const shown = (text: string, width: number, cursor = text.length) => {
+    const { label, before, at, after } = shownInput({ label: 'Files:', text, cursor }, width)
+    return `${label}${before}[${at}]${after}`
+  }
+
+  it('shows the end of a long text by columns, not by characters', () => {
+    expect(shown('abcdefghijklmnop', 20)).toBe('  Files: …ijklmnop[ ] ')
+    expect(shown('漢'.repeat(100), 20)).toBe('  Files: …漢漢漢漢[ ] ')
+  })
+
+  it('shows a character under the cursor whole', () => {
+    expect(shown('a漢b', 20, 1)).toBe('  Files: a[漢]b       ')
+    expect(shown('a👍🏽b', 20, 1)).toBe('  Files: a[👍🏽]b       ')
+  })
+
+  it('leaves columns for the text on a narrow terminal', () => {
+    expect(shown('abcdefghijkl', 8)).toBe('  F……l[ ] ')
+  })
+
+  it('is as wide as the dialog', () => {
+    const character = fc.constantFrom('a', ' ', 'é', '漢', '👍🏽', 'e\u0301')
+    const text = fc.array(character, { maxLength: 40 })
+    fc.assert(
+      fc.property(text, text, fc.string(), fc.nat({ max: 100 }), (before, after, label, width) => {
+        const typed = [...before, ...after].join('')
+        const line = shownInput({ label, text: typed, cursor: before.join('').length }, width)
+        expect(textWidth(Object.values(line).join(''))).toBe(width)
+      }),
+    )
+  })
+})
