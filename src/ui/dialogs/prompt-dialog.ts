@@ -23,6 +23,8 @@ export type PromptOptions = {
   check?(text: string): PromptCheck
   /** What Tab completes in the text up to the cursor. */
   complete?(text: string): Completing | undefined
+  /** Pasted lines are joined, as of a list of hosts; absent: refused. */
+  readonly joinsLines?: true
   /** Absent: every text is remembered that does not begin with a blank. */
   isRemembered?(text: string): boolean
   /** It stays open until `onSubmit` is done, and shows why that failed. */
@@ -48,7 +50,7 @@ export const promptDialog =
       closed()
     }
     const editor = new PromptLine({
-      ...defined({ initial: options.initial, lookUp }),
+      ...defined({ initial: options.initial, lookUp, joinsLines: options.joinsLines }),
       ...(options.complete === undefined ? {} : { complete: (text: string) => options.complete?.(text) }),
       history: history?.of(id) ?? [],
       onChange: () => {
