@@ -41,7 +41,7 @@ export function renderKeysDocs(): string {
     '| `Tab` `Shift-Tab` | complete hosts, groups and paths; again: the next or previous match |',
     '| `Ctrl-a` `Ctrl-e` `Ctrl-u` `Ctrl-k` `Ctrl-w` | edit the line as in a shell |',
     '',
-    'Lines are kept in `$XDG_STATE_HOME/muster/prompts.jsonl`, which only you can read. A line that begins with a space is not kept. Passwords are never kept.',
+    'Lines are kept in `$XDG_STATE_HOME/muster/prompts.jsonl`, which only you can read. A line that you leave with Esc is not in the file, but `Up` brings it back. A line that begins with a space is not kept. Passwords are never kept.',
     '',
     '## Scrolling back',
     '',

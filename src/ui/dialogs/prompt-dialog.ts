@@ -76,6 +76,11 @@ export const promptDialog =
       }
       return undefined
     }
+    /** One may look at the shells again before it is sent: Up brings it back. */
+    const leave = (): void => {
+      if (!isDone && options.isRemembered?.(editor.text) !== false) history?.add(id, editor.text, false)
+      close()
+    }
     const submit = (): void => {
       const { text: typed } = editor
       const text = typed.trim() === '' ? fallback : typed
@@ -110,7 +115,7 @@ export const promptDialog =
         }
       },
       key(label, event) {
-        if (isCancelKey(label)) return close()
+        if (isCancelKey(label)) return leave()
         if (isDone && label === 'Enter') return close()
         if (isWaiting) isTypedAhead = true
         else if (label === 'Enter') submit()
@@ -264,7 +269,10 @@ export const listDialog =
         return { id, title, input, lines: shownItems(rows), keys: [['↑↓', 'select'], ['Enter', submitTitle], CANCEL] }
       },
       key(label, event) {
-        if (isCancelKey(label)) return void close()
+        if (isCancelKey(label)) {
+          if (reading() !== undefined) history?.add(id, editor.text, false)
+          return void close()
+        }
         if (label === 'Enter') return submit()
         if (reading() !== undefined) return void editor.key(label, event)
         if (label === 'Down' || label === 'Ctrl-n' || label === 'Tab') return move(1)

@@ -68,6 +68,15 @@ describe('the history of a prompt', () => {
     expect(readFileSync(path, 'utf8')).toBe('{"prompt":"macro-text","text":"rank %n"}\n')
   })
 
+  it('keeps a line that is left with Esc until the console ends, and not in the file', () => {
+    const harness = open()
+    harness.type(`${LEADER}!uptime -p\x1b${LEADER}!${UP}`)
+    expect(typed(harness)).toBe('uptime -p')
+    harness.type(`\x1b${LEADER}:run date\x1b${LEADER}:run ${UP}`)
+    expect(typed(harness)).toBe('run date')
+    expect(existsSync(path)).toBe(false)
+  })
+
   it('takes nothing from a file that another user could have written, and nothing that could act', () => {
     open().type(`${LEADER}/m1\r`)
     writeFileSync(path, '{"prompt":"host-set","text":"m2"}\n{"prompt":"host-set","text":"m\\u001b[2J"}\n[]\nnull\n{\n')
