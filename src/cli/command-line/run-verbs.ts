@@ -98,26 +98,25 @@ async function refuseMistypedVerb(args: readonly string[], verbs: VerbTable, con
   const meant = PLAIN_WORD.test(first) ? nearestWord(first, shownVerbs(verbs)) : undefined
   const group = verbs[meant ?? '']
   const isSubVerb = group !== undefined && 'verbs' in group && Object.hasOwn(group.verbs, second)
-  if (meant !== undefined && (isSubVerb || !(await isNamed(first, args, context))))
+  if (meant !== undefined && (isSubVerb || !(await isNamed(first, args, context)))) {
+    const { refuseClusterName } = await import('../console/clusterssh-options.ts')
+    await refuseClusterName(first, context.environment, async () => false)
     throw new MusterError('usage', `unknown command: ${first}; did you mean muster ${meant}?`, {
       hint: `A machine of that name is written as user@${first} or ${first}:22.`,
     })
+  }
   if (args.includes('--'))
     throw new MusterError('usage', 'the console runs no command', { hint: 'Run: muster run TARGET -- COMMAND' })
 }
 
-/** Whether hosts.yaml, ssh_config or /etc/hosts names it, or a file of ClusterSSH has it as a tag. */
+/** Whether hosts.yaml, ssh_config or /etc/hosts names it. */
 async function isNamed(word: string, args: readonly string[], context: CliContext): Promise<boolean> {
   const { isDeclared } = await import('../../inventory/load-inventory.ts')
   const { inventorySource } = await import('../connect/endpoints.ts')
   const at = args.findIndex((arg) => arg === '--hosts' || arg.startsWith('--hosts='))
   const given = args[at]?.startsWith('--hosts=') ? args[at].slice('--hosts='.length) : args[at + 1]
   const hosts = at < 0 ? environmentValue('--hosts', context.environment) : given
-  const source = inventorySource(defined({ hosts }), context)
-  if (await isDeclared(word, source)) return true
-  // Later, with what to do.
-  const { fileWithTag } = await import('../../inventory/import/clusterssh.ts')
-  return source.env.HOME !== undefined && fileWithTag(source.env.HOME, word) !== undefined
+  return await isDeclared(word, inventorySource(defined({ hosts }), context))
 }
 
 /**

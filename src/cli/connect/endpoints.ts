@@ -1,7 +1,6 @@
 /** From a target on the command line to hosts, and to how each of them is reached. */
 
 import { MusterError } from '../../base/errors.ts'
-import { printable } from '../../base/printable.ts'
 import { readStream } from '../../base/read-bounded.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -47,23 +46,9 @@ export async function selectNamed(
 ): Promise<Selection> {
   const selection = await selectHosts(source, target, options)
   const names = namesForDns(selection, options, source)
-  await refuseClusterSshTags(names, source)
   if (names.length > 0)
     notice(context, `muster: not in hosts.yaml or ~/.ssh/config, so looked up in DNS: ${foldHostSet(names)}\n`)
   return selection
-}
-
-/** A tag of ClusterSSH is no host to look up. @throws MusterError `usage` */
-async function refuseClusterSshTags(names: readonly string[], { env }: InventorySource): Promise<void> {
-  if (names.length === 0 || env.HOME === undefined) return
-  const { fileWithTag } = await import('../../inventory/import/clusterssh.ts')
-  for (const name of names) {
-    const file = fileWithTag(env.HOME, name)
-    if (file === undefined) continue
-    throw new MusterError('usage', `${printable(name)} is a tag in ~/.clusterssh/${file}, which Muster does not read`, {
-      hint: `Import it once: muster import clusterssh -o hosts.yaml. A machine of that name is written as user@${printable(name)}.`,
-    })
-  }
 }
 
 /** What `--hosts` says, else what is found. */

@@ -187,6 +187,7 @@ export class ConsoleApp implements PageContext, Disposable {
       equalGroups: [],
       diverged: [],
       hasWaitingQuestion: false,
+      isTextHeld: false,
       mode: TYPING,
       panel: undefined,
       network: FIRST_NETWORK,

@@ -182,7 +182,7 @@ function shortText(state: ConsoleState): string {
 const NAMES_WIDTH = 14
 
 function receiverRoom(state: ConsoleState, page: PageInfo): number {
-  const elsewhere = keysElsewhere(state)
+  const elsewhere = notTyping(state)
   if (elsewhere !== undefined) return textWidth(elsewhereText(elsewhere))
   const { start, names, end } = receiverText(state, page)
   return textWidth(start) + Math.min(NAMES_WIDTH, textWidth(names)) + textWidth(end)
@@ -201,11 +201,14 @@ export function keysElsewhere(state: ConsoleState): string | undefined {
   return panel?.hasKeys ? panelName(panel).toUpperCase() : undefined
 }
 
+const notTyping = (state: ConsoleState): string | undefined =>
+  keysElsewhere(state) ?? (state.isTextHeld ? 'ONE MOMENT' : undefined)
+
 const elsewhereText = (where: string): string => ` ${where} · hosts get no keys `
 
 /** The receivers: the one thing on this screen that must not be overlooked. */
 function receiverPart(state: ConsoleState, theme: Theme, page: PageInfo, room: number): BarPart {
-  const elsewhere = keysElsewhere(state)
+  const elsewhere = notTyping(state)
   if (elsewhere !== undefined) {
     const text = clip(elsewhereText(elsewhere), room)
     return { text, isBold: true, isFilled: true, colour: theme.bar, fill: theme.accent }

@@ -45,6 +45,7 @@ export function openHostSet(app: ConsoleApp): void {
         }
       },
       complete: completeHostSet,
+      joinsLines: true,
       onSubmit: (text) => app.change((now) => setReceivers(now, resolve(text))),
     }),
   )
@@ -95,6 +96,7 @@ export function openAddHost(app: ConsoleApp): void {
         { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },
       ],
       complete: completeHostSet,
+      joinsLines: true,
       staysOpen: true,
       onSubmit: async (text, isOpen) => {
         if (text === closed) return app.reopen()

@@ -68,7 +68,10 @@ export type DialogReport = {
   onClose(): void
   onChange(): void
   /** For prompts; without it nothing is remembered. */
-  readonly history?: { of(prompt: string): readonly string[]; add(prompt: string, text: string): void }
+  readonly history?: {
+    of(prompt: string): readonly string[]
+    add(prompt: string, text: string, isDone?: boolean): void
+  }
   readonly lookUp?: LookUp
 }
 export type DialogFactory = (report: DialogReport) => Dialog
@@ -83,18 +86,6 @@ export function closeOnce(onClose: () => void): () => boolean {
     isClosed = true
     onClose()
     return true
-  }
-}
-
-/** A question that may become void while it is open. */
-export function withdrawable(make: DialogFactory): { readonly make: DialogFactory; withdraw(): void } {
-  let open: Dialog | undefined
-  return {
-    make: (report) => {
-      open = make(report)
-      return open
-    },
-    withdraw: () => open?.cancel(),
   }
 }
 

@@ -25,6 +25,8 @@ export type PromptOptions = {
   check?(text: string): PromptCheck
   /** What Tab completes in the text up to the cursor. */
   complete?(text: string): Completing | undefined
+  /** Pasted lines are joined, as of a list of hosts; absent: refused. */
+  readonly joinsLines?: true
   /** Absent: every text is remembered that does not begin with a blank. */
   isRemembered?(text: string): boolean
   /** It stays open until `onSubmit` is done, and shows why that failed. */
@@ -50,7 +52,7 @@ export const promptDialog =
       closed()
     }
     const editor = new PromptLine({
-      ...defined({ initial: options.initial, lookUp }),
+      ...defined({ initial: options.initial, lookUp, joinsLines: options.joinsLines }),
       ...(options.complete === undefined ? {} : { complete: (text: string) => options.complete?.(text) }),
       history: history?.of(id) ?? [],
       onChange: () => {
@@ -75,6 +77,11 @@ export const promptDialog =
         fail(reason)
       }
       return undefined
+    }
+    /** One may look at the shells again before it is sent: Up brings it back. */
+    const leave = (): void => {
+      if (!isDone && options.isRemembered?.(editor.text) !== false) history?.add(id, editor.text, false)
+      close()
     }
     const submit = (): void => {
       const { text: typed } = editor
@@ -110,7 +117,7 @@ export const promptDialog =
         }
       },
       key(label, event) {
-        if (isCancelKey(label)) return close()
+        if (isCancelKey(label)) return leave()
         if (isDone && label === 'Enter') return close()
         if (isWaiting) isTypedAhead = true
         else if (label === 'Enter') submit()
@@ -264,7 +271,10 @@ export const listDialog =
         return { id, title, input, lines: shownItems(rows), keys: [['↑↓', 'select'], ['Enter', submitTitle], CANCEL] }
       },
       key(label, event) {
-        if (isCancelKey(label)) return void close()
+        if (isCancelKey(label)) {
+          if (reading() !== undefined) history?.add(id, editor.text, false)
+          return void close()
+        }
         if (label === 'Enter') return submit()
         if (reading() !== undefined) return void editor.key(label, event)
         if (label === 'Down' || label === 'Ctrl-n' || label === 'Tab') return move(1)

@@ -5,9 +5,9 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { measuredOf } from '../../ops/net/mesh/judge.ts'
 import { beginChange, type ChangeView, takePlan, takeStep } from '../bring-up/bring-up-view.ts'
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
-import { type DialogLine, withdrawable } from '../dialogs/dialog.ts'
+import type { DialogLine } from '../dialogs/dialog.ts'
 import { completeHostSet } from '../dialogs/prompt-line.ts'
-import { confirmDialog } from '../dialogs/text-dialog.ts'
+import { confirmDialog, withdrawable } from '../dialogs/text-dialog.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import { type ConsoleState, receiverList } from '../state/console-state.ts'
 import { picturePanes, planPanes } from './mesh-panes.ts'
@@ -85,8 +85,8 @@ export class MeshView extends NetTest<MeshOrder> {
   #ticking: Disposable | undefined
   /** Answers the question whether to install. */
   #answer: ((isYes: boolean) => void) | undefined
-  /** Whether to stop what runs. */
-  #question: { withdraw(): void } | undefined
+  /** Withdraws the question whether to stop what runs. */
+  #withdrawStop: (() => void) | undefined
 
   get busy() {
     const run = this.#run
@@ -321,8 +321,7 @@ export class MeshView extends NetTest<MeshOrder> {
     this.#set({ ...this.#run, isStopping: true })
   }
 
-  #askToStop({ links, plan, phase, isStopping, install }: MeshRun): void {
-    if (isStopping || install?.isStopping === true) return this.parts.context.notice('stopping', 'info', 'key')
+  #askToStop({ links, plan, phase }: MeshRun): void {
     const question =
       phase === 'install'
         ? { title: 'Stop the installation?', lines: [], noTitle: 'keep installing', onYes: () => this.#halt() }
@@ -333,7 +332,7 @@ export class MeshView extends NetTest<MeshOrder> {
             onYes: () => this.#stop(),
           }
     const { make, withdraw } = withdrawable(confirmDialog({ id: 'stop-mesh', yesTitle: 'stop', ...question }))
-    this.#question = { withdraw }
+    this.#withdrawStop = withdraw
     this.parts.context.openDialog(make)
   }
 
@@ -349,16 +348,13 @@ export class MeshView extends NetTest<MeshOrder> {
 
   #set(run: MeshRun): void {
     this.#run = run
-    if (!isMeasuring(run) && run.phase !== 'install') {
-      this.#question?.withdraw()
-      this.#question = undefined
-    }
     this.showing.now()
   }
 
   protected publish(): void {
     const run = this.#run
     if (run === undefined) return
+    if (this.busy === undefined) this.#withdrawStop?.()
     this.#run = isMeasuring(run) ? withLinks(run) : run
     this.parts.context.change(({ network }) => ({ network: { ...network, mesh: this.#run } }))
   }

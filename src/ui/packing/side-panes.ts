@@ -1,5 +1,4 @@
 /** Beside or below the picture of the Packing tab: the selected block, the jobs with their letters, and those that wait. Pure. */
-import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { whenText } from '../../base/time-text.ts'
@@ -217,8 +216,8 @@ function chosenRows(
       : host.holdings
           .map(({ job, cpuMilli, memoryBytes }) =>
             part === 'cores'
-              ? { job, own: `${counted(Number(short(cpuMilli / 1000)), 'core')} here`, amount: cpuMilli }
-              : { job, own: `${gib(memoryBytes)} GiB here`, amount: memoryBytes },
+              ? { job, own: coresText(cpuMilli), amount: cpuMilli }
+              : { job, own: `${gib(memoryBytes)} GiB`, amount: memoryBytes },
           )
           .filter(({ amount }) => amount > 0)
   const held = shares.reduce((sum, { amount }) => sum + amount, 0)
@@ -233,7 +232,7 @@ function chosenRows(
       : host.unknown?.includes(part)
         ? `its ${part === 'cores' ? 'number of cores' : 'memory'} is not known yet`
         : part === 'cores'
-          ? `${short((host.cpuMilli - held) / 1000)} of ${short(host.cpuMilli / 1000)} cores are free`
+          ? `${short((host.cpuMilli - held) / 1000)} of ${coresText(host.cpuMilli)} free`
           : `${gib(host.memoryBytes - held)} of ${gib(host.memoryBytes)} GiB is free`
   const facts = [left, now].filter((text) => text !== '').join(' · ')
   const rows = [
@@ -275,6 +274,8 @@ function timesRow(columns: number, theme: Theme): Row {
   return [{ text: `${from}${now.padStart(Math.max(now.length + 1, columns - from.length))}`, style: mutedStyle(theme) }]
 }
 
+const coresText = (milli: number): string => `${short(milli / 1000)} ${milli === 1000 ? 'core' : 'cores'}`
+
 function holderRows(
   cluster: PackedCluster,
   host: PackedHost,
@@ -295,7 +296,10 @@ function holderRows(
   }
   const card = job === WHAT_IF_JOB ? WHAT_IF_CARD : cluster.cards.get(job)
   if (card === undefined) return factRows(job, job, `job ${job}`, [own], columns, input)
-  const facts = [printable(card.user), own, card.holds(), ...timeLines(card, nowMs)]
+  const all = card.holds()
+  // Beside what the job has in all, unless that is all.
+  const here = own === '' || typeof part === 'number' ? own : `${own} here`
+  const facts = [printable(card.user), all === `${own} on ${host.name}` ? '' : here, all, ...timeLines(card, nowMs)]
   return factRows(job, colourGroup(card, input.isByUser), printable(card.name), facts, columns, input)
 }
 

@@ -48,8 +48,8 @@ export class WorkPanel implements Disposable {
   readonly #showing: ThrottledAction
   #ticking: Disposable | undefined
   #wasBusy = false
-  /** Whether to stop what runs. */
-  #question: { withdraw(): void } | undefined
+  /** Withdraws the question whether to stop what runs. */
+  #withdrawStop: (() => void) | undefined
 
   constructor(context: PageContext, ports: WorkPorts) {
     this.#context = context
@@ -279,10 +279,11 @@ export class WorkPanel implements Disposable {
   }
 
   #askToClose(panel: Panel): void {
-    if (this.isHeld && !panel.view.isStopping) {
-      const title = `Stop ${this.title()}?`
-      this.#question = questions.openStop(this.#context, panel.view.kind, this.busyHosts(), title, () => this.stop())
-    } else this.close()
+    if (!this.isHeld) return this.close()
+    if (panel.view.isStopping) return this.#context.notice('it is being stopped; x closes it afterwards')
+    const title = `Stop ${this.title()}?`
+    const { kind } = panel.view
+    this.#withdrawStop = questions.openStop(this.#context, kind, this.busyHosts(), title, () => this.stop())
   }
 
   #open(): void {
@@ -378,8 +379,7 @@ export class WorkPanel implements Disposable {
     const { view } = work
     this.#change((panel) => ({ ...panel, view }))
     if (this.#wasBusy && !work.isBusy) {
-      this.#question?.withdraw()
-      this.#question = undefined
+      this.#withdrawStop?.()
       this.#reportEnd()
     }
     this.#wasBusy = work.isBusy

@@ -99,36 +99,6 @@ describe('a word that nobody declared', () => {
   })
 })
 
-describe('a tag of clusterssh', () => {
-  it.each([
-    ['clusters', '# mine\nweb m1 m2\nrack m1 \\\n  m2\n'],
-    ['tags', 'm1 web rack\n'],
-  ])('in %s is named with the command that imports it, and is looked up nowhere', async (file, text) => {
-    const home = mkdtempSync(join(tmpdir(), 'muster-cssh-'))
-    try {
-      mkdirSync(join(home, '.clusterssh'))
-      writeFileSync(join(home, '.clusterssh', file), text)
-      for (const tag of ['web', 'rack'])
-        expect(await runMuster(['--hosts', 'none', tag], { directory, environment: { HOME: home } })).toMatchObject({
-          exitCode: 2,
-          messages: expect.stringMatching(
-            `^muster: ${tag} is a tag in ~/.clusterssh/${file}, which Muster does not read\nImport it once: muster import clusterssh -o hosts.yaml`,
-          ),
-        })
-      expect(
-        (await runMuster(['--hosts', 'none', 'm7.example', 'zzz'], { directory, environment: { HOME: home } }))
-          .messages,
-      ).not.toContain('tag')
-      rmSync(join(directory, 'hosts.yaml'))
-      const plain = await runMuster([], { directory, environment: { HOME: home, XDG_CONFIG_HOME: home } })
-      expect(plain.messages).toContain('For your files of ClusterSSH, run: muster import clusterssh -o hosts.yaml')
-      writeFileSync(join(directory, 'hosts.yaml'), '')
-    } finally {
-      rmSync(home, { recursive: true })
-    }
-  })
-})
-
 describe('options of clusterssh', () => {
   it.each([
     ['--fillscreen'],
@@ -172,4 +142,40 @@ it('logs in as the user of -l, except where a host is written with its own', () 
   const inventory = { hosts: [{ name: 'm8', number: 1, user: 'eve' }], groups: new Map() }
   expect(resolveTarget(inventory, 'm8', { login })).toEqual([{ name: 'm8', number: 1, ...login }])
   expect(resolveTarget(inventory, 'bob@m8', { login })[0]).toMatchObject({ user: 'bob', port: 2222 })
+})
+
+describe('a cluster of clusterssh', () => {
+  const hint = (word: string) =>
+    `To open it here, run once: muster import clusterssh -o hosts.yaml. A machine of that name is written as user@${word} or ${word}:22.`
+
+  beforeEach(() => {
+    rmSync(join(directory, 'hosts.yaml'))
+    mkdirSync(join(directory, '.clusterssh'))
+    writeFileSync(join(directory, '.clusterssh', 'clusters'), 'web m1 m2\nrack m{1..3}\n')
+    writeFileSync(join(directory, '.clusterssh', 'tags'), 'm7 odd\n')
+  })
+
+  it('is what muster alone speaks of where there is no hosts.yaml', async () => {
+    const environment = { HOME: directory, XDG_CONFIG_HOME: directory }
+    const { messages } = await runMuster([], { directory, environment })
+    expect(messages).toContain('For your files of ClusterSSH, run: muster import clusterssh -o hosts.yaml')
+  })
+
+  it.each([
+    ['web', 'clusters'],
+    ['rack', 'clusters'],
+    ['odd', 'tags'],
+  ])('%s is not opened as a host: the error names its file and how to import it', async (word, file) => {
+    const [exitCode, messages] = await run(word)
+    expect([exitCode, messages]).toEqual([
+      2,
+      `muster: ${word} is a cluster of clusterssh, in ~/.clusterssh/${file}\n${hint(word)}\n`,
+    ])
+  })
+
+  it('may have the name of a host here', async () => {
+    writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { web: { transport: local } }\n')
+    expect(await run('web')).toEqual(NEEDS_TERMINAL)
+    expect(await run('root@rack')).toEqual(NEEDS_TERMINAL)
+  })
 })

@@ -199,23 +199,23 @@ describe('the panel of a run', () => {
     expect(panelRows(harness)).toContain(' 4 hosts: 4 cancelled')
   })
 
-  it('asks whether to stop only what is not being stopped, and no longer when it has ended', () => {
+  it('asks before it closes what runs, but not while that is being stopped, and withdraws the question when it has ended', () => {
     const { harness, work } = open()
+    const mode = () => harness.console.state.mode
     harness.type(`${LEADER}!sleep 9\r`)
     harness.type('x')
-    expect(harness.console.state.mode).toMatchObject({ kind: 'dialog', dialog: { id: 'stop-run' } })
+    expect(mode()).toMatchObject({ kind: 'dialog', dialog: { id: 'stop-run' } })
     for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, '')
-    harness.clock.advance(200)
-    expect(harness.console.state.mode.kind).toBe('typing')
-    const slow: WorkPort = {
-      ...fakeWork(),
-      startCommand: () => ({ stop() {}, abandon() {}, pause() {}, resume() {} }),
-    }
-    const stopping = createConsoleHarness({ work: slow })
-    stands.push(stopping)
-    stopping.type(`${LEADER}!sleep 9\r`)
-    stopping.type('\x03x')
-    expect([stopping.console.state.mode.kind, stopping.console.state.panel]).toEqual(['typing', undefined])
+    harness.clock.advance(1000)
+    expect(mode()).toMatchObject({ kind: 'typing' })
+    const stopSlowly = fakeWork()
+    stopSlowly.startCommand = () => ({ stop() {}, abandon() {}, pause() {}, resume() {} })
+    const other = createConsoleHarness({ work: stopSlowly })
+    stands.push(other)
+    other.type(`${LEADER}!sleep 9\r`)
+    other.type('\x03x')
+    expect(other.console.state.mode).toMatchObject({ kind: 'typing' })
+    expect(other.console.state.notice?.text).toBe('it is being stopped; x closes it afterwards')
   })
 
   it('asks before the console closes, and stops running work when it does', () => {
