@@ -72,8 +72,10 @@ export class DeclaredHosts {
   }
 
   get names() {
-    const { hosts, groups } = this.#now.inventory
-    return { hosts: hosts.map(({ name }) => name), groups }
+    const { inventory, parts } = this.#now
+    const { hosts, groups } = inventory
+    const sections = [inventory, ...[...parts.values()].map((part) => part.inventory)].map((each) => each.sections)
+    return { hosts: hosts.map(({ name }) => name), groups, sections }
   }
 
   /** Of all declared hosts. */

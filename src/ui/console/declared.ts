@@ -7,6 +7,8 @@ import type { ConsoleApp } from './console-app.ts'
 export type DeclaredNames = {
   readonly hosts: readonly string[]
   readonly groups: ReadonlyMap<string, readonly string[]>
+  /** What it declares for areas, of each file. */
+  readonly sections: readonly unknown[]
 }
 
 /** The news for the user; undefined: there are none. */
@@ -16,6 +18,7 @@ export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: Declar
   const gone = before.hosts.filter((host) => !now.hosts.includes(host) && open.has(host))
   const hasGroups = !isDeepStrictEqual(now.groups, groups)
   app.change(() => ({ groups: now.groups }))
+  for (const page of Object.values(app.pages)) page.onDeclared?.()
   if (added.length > 0) app.offered = foldHostSet(added)
   const news = [
     ...(added.length === 0
@@ -25,6 +28,7 @@ export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: Declar
       ? []
       : [`${foldHostSet(gone)} ${gone.length === 1 ? 'was removed, and stays' : 'were removed, and stay'} open`]),
     ...(hasGroups ? ['groups changed'] : []),
+    ...(isDeepStrictEqual(now.sections, before.sections) ? [] : ['areas changed: r on the tab Bring-up checks them']),
   ]
   return news.length === 0 ? undefined : `hosts.yaml: ${news.join('; ')}`
 }
