@@ -45,7 +45,8 @@ const NAME_END = 8
 /** Shortens a host name: first its domain is cut, then its middle, because host names differ at their ends. */
 export function clipName(name: string, columns: number): string {
   if (textWidth(name) <= columns) return name
-  const label = /^[^.]*[^\d.][^.]*(?=\.)/.exec(name)?.[0]
+  // An address has no domain, also behind a user.
+  const label = /^(?![^.@]*@\d+\.)[^.]*[^\d.][^.]*(?=\.)/.exec(name)?.[0]
   if (label !== undefined && textWidth(label) < columns) return `${label}…`
   const end = endOf(label ?? name, Math.min(NAME_END, Math.floor((columns - 1) / 2)))
   return clip(label ?? name, columns - textWidth(end)) + end

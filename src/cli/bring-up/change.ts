@@ -7,7 +7,7 @@ import type { ApplyResult } from '../../ops/kernel/apply.ts'
 import type { Area, ChangeDirection } from '../../ops/kernel/area.ts'
 import type { AreaFinding } from '../../ops/kernel/bring-up.ts'
 import { type Checked, changeHosts, hostsWithSteps } from '../../ops/kernel/change.ts'
-import { countPlan } from '../../ops/kernel/format-plan.ts'
+import { countPlan, stepsText } from '../../ops/kernel/format-plan.ts'
 import { openJournal } from '../../ops/kernel/journal.ts'
 import { hasSteps, type Plan } from '../../ops/kernel/plan.ts'
 import { type CliContext, EXIT } from '../command-line/verb.ts'
@@ -101,10 +101,11 @@ async function changePrepared(
 }
 
 async function confirm(plan: Plan, isAtStake: boolean, dialog: TtyDialog, signal: AbortSignal): Promise<boolean> {
-  const { steps } = countPlan(plan)
+  const counts = countPlan(plan)
+  const waiting = counts.stuckSteps === 0 ? '' : ', the others wait for what is blocked'
   const on = foldHostSet(hostsWithSteps(plan))
   const answer = await dialog.confirm(
-    `Apply ${steps === 1 ? '1 step' : `${steps} steps`} on ${on}${isAtStake ? ', where jobs run' : ''}?`,
+    `Apply ${stepsText(counts)} on ${on}${isAtStake ? ', where jobs run' : ''}${waiting}?`,
     signal,
   )
   if (answer === undefined) {

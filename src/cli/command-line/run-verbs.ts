@@ -98,10 +98,13 @@ async function refuseMistypedVerb(args: readonly string[], verbs: VerbTable, con
   const meant = PLAIN_WORD.test(first) ? nearestWord(first, shownVerbs(verbs)) : undefined
   const group = verbs[meant ?? '']
   const isSubVerb = group !== undefined && 'verbs' in group && Object.hasOwn(group.verbs, second)
-  if (meant !== undefined && (isSubVerb || !(await isNamed(first, args, context))))
+  if (meant !== undefined && (isSubVerb || !(await isNamed(first, args, context)))) {
+    const { refuseClusterName } = await import('../console/clusterssh-options.ts')
+    await refuseClusterName(first, context.environment, async () => false)
     throw new MusterError('usage', `unknown command: ${first}; did you mean muster ${meant}?`, {
       hint: `A machine of that name is written as user@${first} or ${first}:22.`,
     })
+  }
   if (args.includes('--'))
     throw new MusterError('usage', 'the console runs no command', { hint: 'Run: muster run TARGET -- COMMAND' })
 }

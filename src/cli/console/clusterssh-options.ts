@@ -1,6 +1,10 @@
 /** The options of clusterssh: those that Muster does not need are accepted; for the others, the error names what to use instead. */
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { MusterError } from '../../base/errors.ts'
+import { shortPath } from '../../base/short-path.ts'
 
 /** The console does this anyway. */
 const NEEDLESS = ['--fillscreen', '-g, --tile', '-m, --unique-servers', '-Q', '-K, --use-all-a-records']
@@ -49,4 +53,25 @@ export function refuseClusterSshOptions(options: Readonly<Record<string, unknown
     if (option.negate ? value !== false : value === undefined) continue
     throw new MusterError('usage', `${option.long} is an option of clusterssh that Muster does not have`, { hint })
   }
+}
+
+const PLACES = ['/etc/clusters', '/etc/tags']
+
+/**
+ * Muster reads the files of clusterssh only to import them. `isHost`: what the word names here.
+ * @throws MusterError `usage` for a word that names a cluster in them and nothing here
+ */
+export async function refuseClusterName(
+  word: string,
+  environment: Readonly<Record<string, string | undefined>>,
+  isHost: () => Promise<boolean>,
+): Promise<void> {
+  const home = environment.HOME || homedir()
+  if (![join(home, '.clusterssh'), ...PLACES].some((place) => existsSync(place))) return
+  const { clusterFileOf } = await import('../../inventory/import/clusterssh.ts')
+  const file = clusterFileOf(word, { home })
+  if (file === undefined || (await isHost())) return
+  throw new MusterError('usage', `${word} is a cluster of clusterssh, in ${shortPath(file, environment)}`, {
+    hint: `To open it here, run once: muster import clusterssh -o hosts.yaml. A machine of that name is written as user@${word} or ${word}:22.`,
+  })
 }

@@ -9,12 +9,12 @@ import type { Host } from '../../inventory/host.ts'
 import { isUserName } from '../../inventory/host-name.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { resolveTarget, type TargetOptions } from '../../inventory/inventory.ts'
-import { findHostsFile, loadInventory } from '../../inventory/load-inventory.ts'
+import { findHostsFile, isDeclared, loadInventory } from '../../inventory/load-inventory.ts'
 import { fileSections } from '../bring-up/areas.ts'
 import { numberFrom, wholeNumber } from '../command-line/options.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
 import { endpointOptions, inventorySource, selectNamed } from '../connect/endpoints.ts'
-import { addClusterSshOptions, refuseClusterSshOptions } from './clusterssh-options.ts'
+import { addClusterSshOptions, refuseClusterName, refuseClusterSshOptions } from './clusterssh-options.ts'
 import { DeclaredHosts, isHostsFile, titlesOf } from './declared-hosts.ts'
 import { addKeepOptions } from './keep-options.ts'
 import { requireTerminal } from './require-terminal.ts'
@@ -64,6 +64,11 @@ Examples:
     const files = filesOf(targets, options)
     const target = targetOf(targets.filter((word) => !isHostsFile(word)))
     const login = defined({ user: options.user ?? options.username, port: options.port })
+    const source = inventorySource(options, context)
+    for (const word of files.length === 0 ? targets : []) {
+      if (/^[\w.-]+$/.test(word))
+        await refuseClusterName(word, context.environment, async () => await isDeclared(word, source))
+    }
     const opened = openedBy(files, target, options, context)
     if (context.held === undefined && context.stdin.isTTY && context.stdout.isTTY) {
       const { openOrAttach } = await import('../sessions/attach.ts')

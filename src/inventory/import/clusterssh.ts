@@ -7,7 +7,7 @@ import { basename, dirname, join } from 'node:path'
 import { printable } from '../../base/printable.ts'
 import { MAX_NAMES } from '../host-set.ts'
 import { type ImportFormat, type ImportSource, inEtc, readSource, sourcesOf } from './format.ts'
-import type { ImportedInventory, SourceFile } from './imported-inventory.ts'
+import { ImportedInventory, type SourceFile } from './imported-inventory.ts'
 
 const tooMany = () => new RangeError(`it names more than ${MAX_NAMES} hosts`)
 
@@ -91,12 +91,12 @@ function importClusters(files: readonly SourceFile[], inventory: ImportedInvento
 
 /** The further files that ClusterSSH's own configuration names. */
 function readExtraFiles({ text }: SourceFile, home: string): { clusters: string[]; tags: string[] } {
-  const filesOf = (key: string): string[] =>
+  const named = (key: string): string[] =>
     (new RegExp(`^\\s*${key}\\s*=\\s*([^#\\n]*)`, 'm').exec(text)?.[1] ?? '')
       .split(',')
       .map((name) => name.trim().replace(/^(?:~|\$HOME)(?=\/)/, home))
       .filter((name) => name.startsWith('/'))
-  return { clusters: filesOf('extra_cluster_file'), tags: filesOf('extra_tag_file') }
+  return { clusters: named('extra_cluster_file'), tags: named('extra_tag_file') }
 }
 
 function importTags(file: SourceFile, inventory: ImportedInventory): void {
@@ -107,14 +107,35 @@ function importTags(file: SourceFile, inventory: ImportedInventory): void {
   }
 }
 
-function read(source: ImportSource, inventory: ImportedInventory): void {
+/** The files that ClusterSSH itself reads, if they exist. */
+function filesOf(source: Pick<ImportSource, 'home' | 'etc'>): { clusterFiles: string[]; tagFiles: string[] } {
   const directory = join(source.home, '.clusterssh')
   const configuration = join(directory, 'config')
   const extra = existsSync(configuration)
     ? readExtraFiles(readSource(configuration), source.home)
     : { clusters: [], tags: [] }
-  const tagFiles = [inEtc(source, 'tags'), join(directory, 'tags'), ...extra.tags]
-  const clusterFiles = [inEtc(source, 'clusters'), join(directory, 'clusters'), ...extra.clusters]
+  return {
+    tagFiles: [inEtc(source, 'tags'), join(directory, 'tags'), ...extra.tags],
+    clusterFiles: [inEtc(source, 'clusters'), join(directory, 'clusters'), ...extra.clusters],
+  }
+}
+
+/** The file of ClusterSSH where the word names a cluster; undefined: in none, or they cannot be read. */
+export function clusterFileOf(word: string, source: Pick<ImportSource, 'home' | 'etc'>): string | undefined {
+  try {
+    const { clusterFiles, tagFiles } = filesOf(source)
+    const names = (path: string) => {
+      const lines = existsSync(path) ? linesOf(readSource(path), new ImportedInventory()) : []
+      return lines.flatMap(({ words }) => (tagFiles.includes(path) ? words.slice(1) : words.slice(0, 1)))
+    }
+    return [...clusterFiles, ...tagFiles].find((path) => names(path).includes(word))
+  } catch {
+    return undefined
+  }
+}
+
+function read(source: ImportSource, inventory: ImportedInventory): void {
+  const { clusterFiles, tagFiles } = filesOf(source)
   const files = sourcesOf(source, 'clusterssh', [...clusterFiles, ...tagFiles])
   const isTags = ({ path }: SourceFile): boolean => tagFiles.includes(path) || basename(path) === 'tags'
   const [clusters, tags] = [files.filter((file) => !isTags(file)), files.filter(isTags)]

@@ -32,7 +32,7 @@ export type ImportFormat = {
   read(source: ImportSource, inventory: ImportedInventory): void | Promise<void>
 }
 
-export const inEtc = ({ etc = '/etc' }: ImportSource, name: string): string => join(etc, name)
+export const inEtc = ({ etc = '/etc' }: Pick<ImportSource, 'etc'>, name: string): string => join(etc, name)
 
 /** @throws MusterError 'configuration' */
 export function readSource(path: string): SourceFile {

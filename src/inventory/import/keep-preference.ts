@@ -50,7 +50,9 @@ export async function keepAutoClose({ home, env }: Place, isWriting: boolean): P
   if (!isDeepStrictEqual(contentsOf(extended), { ...before, [KEY]: seconds })) return byHand('')
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   await writeFileAtomically(file, extended, { isOverwriting: true })
-  return note(`saved as ${entry} in ${printable(file)}`)
+  return note(
+    `saved as ${entry} in ${printable(file)}; after the last shell the console stays open, and Ctrl-] q ends it`,
+  )
 }
 
 /** The mapping in the text; undefined: it is something else. */

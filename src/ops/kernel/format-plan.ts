@@ -1,9 +1,10 @@
 /** The text of a plan: for people as a diff of each host, and as JSON. */
+import { counted } from '../../base/counted.ts'
 import { defined } from '../../base/defined.ts'
 import { printable } from '../../base/printable.ts'
 import { formatFinding } from './finding.ts'
 import type { Operation } from './operation.ts'
-import type { Plan } from './plan.ts'
+import { type Plan, stuckOperations } from './plan.ts'
 import type { SharedHome } from './shared-home.ts'
 
 /** The kind of a line: adds, removes, changes, blocks; `head` is the title of an operation. */
@@ -89,19 +90,29 @@ export type PlanCounts = {
   readonly nothing: number
   readonly blocked: number
   readonly steps: number
+  /** Steps that wait for what is blocked. */
+  readonly stuckSteps: number
 }
 
-export function countPlan({ operations }: Plan): PlanCounts {
+export function countPlan(plan: Plan): PlanCounts {
+  const { operations } = plan
+  const stuck = stuckOperations(plan)
   const count = (kind: string) => operations.filter(({ verdict }) => verdict.kind === kind).length
-  const steps = operations.reduce((sum, { verdict }) => sum + (verdict.kind === 'steps' ? verdict.steps.length : 0), 0)
+  const stepsOf = (some: readonly Operation[]) =>
+    some.reduce((sum, { verdict }) => sum + (verdict.kind === 'steps' ? verdict.steps.length : 0), 0)
   return {
     hosts: new Set(operations.map(({ host }) => host)).size,
     toDo: count('steps'),
     nothing: count('nothing'),
     blocked: count('blocked'),
-    steps,
+    steps: stepsOf(operations),
+    stuckSteps: stepsOf(operations.filter(({ id }) => stuck.has(id))),
   }
 }
+
+/** `3 steps`; where some cannot start, `1 of 3 steps`. */
+export const stepsText = ({ steps, stuckSteps }: PlanCounts): string =>
+  stuckSteps === 0 ? counted(steps, 'step') : `${steps - stuckSteps} of ${counted(steps, 'step')}`
 
 /** One object per operation: docs/schema/change.schema.json. Scripts and their stdin are left out. */
 export function planEvent({ id, area, host, title, after, verdict }: Operation): object {

@@ -36,12 +36,29 @@ export function makePlan(
   }
   const leftOut = new Map(all.filter(({ host }) => !isSelected(host)).map((each) => [each.id, each]))
   const away = new Map([...factsByArea.values()].flatMap((areaFacts) => [...areaFacts.away]))
-  const kept = all.filter(({ host }) => isSelected(host)).map((operation) => blockedByOthers(operation, leftOut, away))
+  const titles = new Map(all.map(({ id, title, host, area }) => [id, `${title} on ${host} (${area})`]))
+  const kept = all
+    .filter(({ host }) => isSelected(host))
+    .map((operation) => blockedByOthers(operation, leftOut, away, (id) => titles.get(id) ?? id))
   return { direction, operations: inOrder(kept), sharedHomes }
 }
 
 export function hasSteps({ operations }: Plan): boolean {
   return operations.some(({ verdict }) => verdict.kind === 'steps')
+}
+
+/** Those whose steps cannot start, since what they wait for is blocked: an operation before them, or the last one of their host. */
+export function stuckOperations({ operations }: Plan): ReadonlySet<string> {
+  const stuck = new Set<string>()
+  const stuckHosts = new Set<string>()
+  for (const { id, host, after, verdict, isAlone = false } of operations) {
+    const isWaiting = stuckHosts.has(host) || after.some((other) => stuck.has(other))
+    const isStuck = verdict.kind === 'blocked' || (verdict.kind === 'steps' && isWaiting)
+    if (isStuck) stuck.add(id)
+    if (isStuck && !isAlone) stuckHosts.add(host)
+    else stuckHosts.delete(host)
+  }
+  return stuck
 }
 
 function absentOperation(area: string, host: string, reason: string): Operation {
@@ -53,6 +70,7 @@ function blockedByOthers(
   operation: Operation,
   leftOut: ReadonlyMap<string, Operation>,
   away: ReadonlyMap<string, string>,
+  titleOf: (id: string) => string,
 ): Operation {
   if (operation.verdict.kind !== 'steps') return operation
   for (const id of operation.after) {
@@ -60,8 +78,8 @@ function blockedByOthers(
     const isWaiting = leftOut.get(id)?.verdict.kind === 'steps' || leftOut.get(id)?.verdict.kind === 'blocked'
     if (!away.has(other) && !isWaiting) continue
     const cause = away.has(other)
-      ? `it needs ${id}, and ${other} cannot be reached: ${away.get(other)}`
-      : `it needs ${id}, which has not been done and is not selected`
+      ? `it needs ${titleOf(id)}, and ${other} cannot be reached: ${away.get(other)}`
+      : `it needs ${titleOf(id)}, which has not been done and is not selected`
     return { ...operation, verdict: blocked(operation.host, 'needs-other', cause) }
   }
   return operation

@@ -63,7 +63,7 @@ export function reasonsOf(cluster: Cluster, shape: Shape, host: number): readonl
   if (missed.length > 0) reasons.push(`does not match on ${[...new Set(missed.map(({ label }) => label))].join(', ')}`)
   const cpuLeft = cluster.cpuLeftMilli[host] as number
   if (cpuLeft < cpuMilli)
-    reasons.push(`needs ${cpuMilli / 1000} cores, ${cpuLeft / 1000} of ${spec.cpuMilli / 1000} free`)
+    reasons.push(`needs ${counted(cpuMilli / 1000, 'core')}, ${cpuLeft / 1000} of ${spec.cpuMilli / 1000} free`)
   const memoryLeft = cluster.memoryLeftBytes[host] as number
   if (memoryLeft < memoryBytes)
     reasons.push(`needs ${gib(memoryBytes)} GiB of memory, ${gib(memoryLeft)} of ${gib(spec.memoryBytes)} free`)

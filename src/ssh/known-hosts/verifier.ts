@@ -23,6 +23,7 @@ import {
   tooShortRsa,
 } from '../../inventory/known-hosts/parse.ts'
 import type { HostKeyReviewer, HostKeyVerdict, HostKeyVerifier, NewHostKey } from '../questions.ts'
+import { sshWords } from '../ssh-words.ts'
 
 type HostKeyVerifierOptions = {
   /** Decides about new keys when ssh_config says `ask`; undefined: they are refused. */
@@ -69,15 +70,15 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
     const shown = describeKey(endpoint, key)
     if (endpoint.knownHostsFiles.length === 0) {
       return refused(
-        `${shown} is not in known_hosts, and UserKnownHostsFile none leaves no file to record it in`,
+        `its key is not in known_hosts, and UserKnownHostsFile none leaves no file to record it in: ${shown}`,
         `Set UserKnownHostsFile to a file for ${printable(endpoint.host)}; ssh accepts no new key without one either.`,
       )
     }
     switch (endpoint.strictHostKeyChecking) {
       case 'yes':
         return refused(
-          `${shown} is not in known_hosts, and StrictHostKeyChecking is yes`,
-          `Compare the fingerprint with the machine's own, then connect once with ssh -o StrictHostKeyChecking=ask ${printable(endpoint.host)}.`,
+          `its key is not in known_hosts, and StrictHostKeyChecking is yes: ${shown}`,
+          `Compare the fingerprint with the machine's own, then connect once with ssh -o StrictHostKeyChecking=ask ${sshWords(endpoint)}`,
         )
       case 'accept-new':
       case 'no':
@@ -87,11 +88,11 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
         switch (await reviews?.ask(endpoint, key, signal)) {
           case undefined:
             return refused(
-              `${shown} is not in known_hosts, and there is no terminal to ask on`,
+              `its key is not in known_hosts, and there is no terminal to ask on: ${shown}`,
               howToAdd(endpoint, keyTypeOf(key)),
             )
           case false:
-            return refused(`${shown} was not accepted`, 'Reconnect to review the key again.')
+            return refused(`its new key was not accepted: ${shown}`, 'Reconnect to review the key again.')
           case true:
             await record(endpoint, key)
             return { ok: true }
@@ -116,12 +117,12 @@ export function createHostKeyVerifier(options: HostKeyVerifierOptions = {}): Hos
           return changed(endpoint, key, judgement.offending)
         case 'revoked':
           return refused(
-            `${describeKey(endpoint, key)} is marked as revoked in ${placeOf(judgement.entry)}: it may have been stolen`,
+            `its key is marked as revoked in ${placeOf(judgement.entry)}, and may have been stolen: ${describeKey(endpoint, key)}`,
             'Ask who runs the machine for its new key.',
           )
         case 'authority-only':
           return refused(
-            `${describeKey(endpoint, key)} is not a certificate, and ${placeOf(judgement.entry)} trusts only certificates of its authority`,
+            `its key is not a certificate, and ${placeOf(judgement.entry)} trusts only certificates of its authority: ${describeKey(endpoint, key)}`,
             `Set \`transport: openssh\` for ${printable(endpoint.host)}: the built-in transport cannot check host certificates.`,
           )
         case 'unknown':

@@ -18,6 +18,7 @@ import {
   SingleKeyAgent,
 } from '../identity-files.ts'
 import type { CredentialAsker } from '../questions.ts'
+import { sshWords } from '../ssh-words.ts'
 import type { ConnectFailure } from '../transport.ts'
 import { describeEndpoint, remoteText } from './failures.ts'
 
@@ -94,7 +95,7 @@ export class AuthSequence {
     const failed = (kind: ConnectFailure['kind'], reason: string, hint: string) =>
       ({ kind, phase: 'authentication', reason, hint }) as const
     if (this.#isPasswordExpired) {
-      const hint = `Change it with: ssh ${printable(endpoint.host)}`
+      const hint = `Change it with: ssh ${sshWords(endpoint)}`
       return failed('authentication', `the password of ${target} has expired`, hint)
     }
     if (this.#isDeclined)
@@ -115,11 +116,11 @@ export class AuthSequence {
         return `Set \`transport: openssh\` for this host: ${printable(path)}-cert.pub is a certificate, which the built-in transport cannot offer.`
       }
     }
-    const host = printable(endpoint.host)
+    const words = sshWords(endpoint)
     if (!this.#accepted.some((method) => endpoint.authentications.includes(method))) {
-      return `Set \`transport: openssh\` if ssh ${host} can log in: this transport knows ${endpoint.authentications.join(', ')}.`
+      return `Set \`transport: openssh\` if \`ssh ${words}\` can log in: this transport knows ${endpoint.authentications.join(', ')}.`
     }
-    return `Check the user name, or install your key with: ssh-copy-id ${host}`
+    return `Check the user name, or install your key with: ssh-copy-id ${words}`
   }
 
   #isExhausted(method: string): boolean {

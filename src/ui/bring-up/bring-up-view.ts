@@ -1,4 +1,5 @@
 /** The state of the Bring-up tab: status of the hosts, selection, and the running change. Pure. */
+import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
 import type { ApplyEvent, StepEnd } from '../../ops/kernel/apply.ts'
 import type { ChangeDirection } from '../../ops/kernel/area.ts'
@@ -131,6 +132,14 @@ export function toneOf(steps: readonly StepView[]): 'waiting' | 'running' | 'ok'
   if (steps.some((step) => isEnded(step) && !isOk(step))) return 'bad'
   if (steps.every(isOk)) return 'ok'
   return steps.every(({ state }) => state.kind === 'waiting') ? 'waiting' : 'running'
+}
+
+/** `3 of 3 steps done`, `1 of 3 steps done, 2 failed or not started`. */
+export function stepsEnd({ steps }: ChangeView): { readonly text: string; readonly isWhole: boolean } {
+  const states = [...steps.values()]
+  const bad = states.filter(({ state }) => ['failed', 'skipped', 'cancelled'].includes(state.kind)).length
+  const done = `${states.filter(isOk).length} of ${counted(states.length, 'step')} done`
+  return { text: bad > 0 ? `${done}, ${bad} failed or not started` : done, isWhole: bad === 0 }
 }
 
 export const isChanging = (change: ChangeView | undefined): boolean => change !== undefined && change.phase !== 'ended'

@@ -18,6 +18,7 @@ import {
   oldestFactMs,
   rowsOf,
   statusesByCell,
+  stepsEnd,
   takePlan,
   takeStep,
   withFailures,
@@ -205,8 +206,11 @@ export class BringUpWork implements Disposable {
     this.#changing = undefined
     this.#changeChange((change) => ({ ...change, phase: 'ended', end, isStopping: false }))
     if (this.#isClosed) return
-    this.#context.log(foldHostSet(order.hosts), `${words}: ${END_TEXT[end]}`, end === 'done' ? 'info' : 'warning')
-    if (this.#context.state.tab !== 'bring-up') this.#context.notice(`${words}: ${END_TEXT[end]}`)
+    const steps = this.#view.change && stepsEnd(this.#view.change)
+    const isWhole = end === 'done' && steps?.isWhole !== false
+    const said = `${words}: ${end === 'done' && steps?.isWhole === false ? steps.text : END_TEXT[end]}`
+    this.#context.log(foldHostSet(order.hosts), said, isWhole ? 'info' : 'warning')
+    if (this.#context.state.tab !== 'bring-up') this.#context.notice(said, isWhole ? 'info' : 'warning')
     if (isKnown) this.readJournal()
     else void this.check()
   }

@@ -7,7 +7,7 @@ import { ageText, formatDuration, timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { HostStatus } from '../../ops/kernel/bring-up.ts'
 import { hostsWithSteps } from '../../ops/kernel/change.ts'
-import { countPlan, type LineKind, planLines } from '../../ops/kernel/format-plan.ts'
+import { countPlan, type LineKind, planLines, stepsText } from '../../ops/kernel/format-plan.ts'
 import { boldStyle, mutedStyle, type Style, styleOf, type Theme, type ThemeColour } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowDocument } from '../rows/rows-pane.ts'
 import {
@@ -17,6 +17,7 @@ import {
   cellKey,
   cellOf,
   type StepView,
+  stepsEnd,
   stepsOf,
   toneOf,
 } from './bring-up-view.ts'
@@ -140,12 +141,16 @@ function planDocument({ plan, phase, order, isAgain, said }: ChangeView, context
   const body = new Writer(context)
   head.say(titleOf(order), boldStyle(theme.accent))
   if (plan === undefined) return body.document(head.say('checking the hosts …', boldStyle(theme.warning)).rows)
-  const { steps, blocked } = countPlan(plan)
+  const counts = countPlan(plan)
+  const { steps, blocked, stuckSteps } = counts
   if (isAgain) head.say('The hosts have changed since: this is the new plan.', boldStyle(theme.warning))
-  if (steps > 0) head.say(`${counted(steps, 'step')} on ${foldHostSet(hostsWithSteps(plan))}`, boldStyle(theme.text))
+  if (steps > 0) head.say(`${stepsText(counts)} on ${foldHostSet(hostsWithSteps(plan))}`, boldStyle(theme.text))
   else if (blocked === 0) head.say('Nothing to do.', boldStyle(theme.ok))
   else head.say(`Nothing to apply: ${counted(blocked, 'operation')} blocked, marked !`, boldStyle(theme.danger))
-  if (steps > 0 && blocked > 0) head.say(`${counted(blocked, 'operation')} blocked, marked !`, boldStyle(theme.danger))
+  if (steps > 0 && blocked > 0) {
+    const others = stuckSteps === 0 ? '' : `; ${counted(stuckSteps, 'step')} cannot start without ${blocked === 1 ? 'it' : 'them'}`
+    head.say(`${counted(blocked, 'operation')} blocked, marked !${others}`, boldStyle(theme.danger))
+  }
   if (phase === 'ask') head.say('y applies it, Esc discards it', boldStyle(theme.warning))
   for (const text of said) head.say(text, boldStyle(theme.danger))
   // Operations with nothing to do are muted.
@@ -194,16 +199,12 @@ function stepsDocument(change: ChangeView, isWhole: boolean, context: TableConte
 
 function stepsHead(change: ChangeView, context: TableContext): readonly Row[] {
   const { theme } = context
-  const { end, order, said, steps, phase } = change
+  const { end, order, said, phase } = change
   const out = new Writer(context).say(titleOf(order), boldStyle(theme.accent))
-  const states = [...steps.values()].map(({ state }) => state.kind)
-  const number = (...kinds: StepView['state']['kind'][]) => states.filter((state) => kinds.includes(state)).length
-  const bad = number('failed', 'skipped', 'cancelled')
   if (phase !== 'ended') out.say(`${phaseText(change)} …`, boldStyle(theme.warning))
   else {
-    const done = `${number('done', 'unneeded')} of ${counted(states.length, 'step')} done`
-    const text = `${HOW[end ?? 'error']}${done}${bad > 0 ? `, ${bad} failed or not started` : ''}`
-    out.say(text, boldStyle(end === 'done' && bad === 0 ? theme.ok : theme.danger))
+    const { text, isWhole } = stepsEnd(change)
+    out.say(`${HOW[end ?? 'error']}${text}`, boldStyle(end === 'done' && isWhole ? theme.ok : theme.danger))
   }
   for (const text of said) out.say(text, boldStyle(theme.warning))
   return [...out.rows, []]

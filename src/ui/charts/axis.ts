@@ -53,17 +53,22 @@ const SECOND_STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 180
 export type TimeTick = { readonly seconds: number; readonly text: string }
 
 /** Ticks within these seconds, at most this many; below 0 is the past: `-5 min`, `-30 s`, `now`. */
-export function timeTicks(from: number, to: number, mostTicks: number): readonly TimeTick[] {
+export function timeTicks(
+  from: number,
+  to: number,
+  mostTicks: number,
+  textOf?: (value: number) => string,
+): readonly TimeTick[] {
   const span = to - from
   // The unit depends on the time alone, not on how many ticks there is room for.
-  const least = span >= 7200 ? 3600 : span >= 120 ? 60 : 1
+  const least = textOf !== undefined ? 1 : span >= 7200 ? 3600 : span >= 120 ? 60 : 1
   const step = SECOND_STEPS.find((each) => each >= least && span / each < Math.max(2, mostTicks))
   if (step === undefined) return []
   const first = Math.ceil(from / step - EPSILON)
   const count = Math.floor(to / step + EPSILON) - first + 1
   return Array.from({ length: Math.max(0, count) }, (_, index) => {
     const seconds = (first + index) * step
-    return { seconds, text: timeLabel(seconds, step, from < 0) }
+    return { seconds, text: textOf?.(seconds) ?? timeLabel(seconds, step, from < 0) }
   })
 }
 

@@ -17,6 +17,8 @@ export type ChartOptions = {
   readonly rows: number
   /** Seconds at both ends of the chart; below 0 is the past. */
   readonly seconds: readonly [from: number, to: number]
+  /** What is below the chart instead of times: the ends are not seconds. */
+  tickText?(value: number): string
   /** At most two, of equal length. */
   readonly series: readonly Series[]
   /** The upper end of the scale; undefined: what the values need. */
@@ -95,7 +97,7 @@ export function lineChart(options: ChartOptions): readonly Row[] {
   for (const [index, tick] of ticks.entries()) context.fillText(labels[index] ?? '', 0, yOf(tick / top))
   const room = columns - labelColumns
   const at = (time: number) => labelColumns + 1 + ((time - from) / (to - from)) * (room - 2)
-  for (const { text, column } of timeLabels(seconds, { room, from: labelColumns, columns, at }))
+  for (const { text, column } of timeLabels(options, { room, from: labelColumns, columns, at }))
     context.fillText(text, column * 2, height - LABEL_DOTS_BELOW)
   const drawn = context._canvas.frame().split('\n').slice(0, rows)
   return [...Array.from({ length: unused }, () => []), ...drawn.map((line) => readRow(line, theme))]
@@ -110,9 +112,9 @@ type LabelRoom = {
 }
 
 /** As many labels as fit below their times, whole and two columns apart. */
-function timeLabels([from, to]: ChartOptions['seconds'], { room, from: first, columns, at }: LabelRoom) {
+function timeLabels({ seconds: [from, to], tickText }: ChartOptions, { room, from: first, columns, at }: LabelRoom) {
   for (let count = Math.floor(room / 6); count > 0; count -= 1) {
-    const places = timeTicks(from, to, count).map(({ seconds, text }) => {
+    const places = timeTicks(from, to, count, tickText).map(({ seconds, text }) => {
       const column = Math.round(at(seconds) - text.length / 2)
       return { text, column: Math.max(first, Math.min(columns - text.length, column)) }
     })

@@ -185,6 +185,7 @@ export class ConsoleApp implements PageContext, Disposable {
       equalGroups: [],
       diverged: [],
       hasWaitingQuestion: false,
+      isTextHeld: false,
       mode: TYPING,
       panel: undefined,
       network: FIRST_NETWORK,
@@ -590,7 +591,7 @@ export class ConsoleApp implements PageContext, Disposable {
     const who = names.length === 1 ? names[0] : `${names.length} hosts`
     const already = endpoints.filter(({ host }) => !names.includes(host)).map(({ host }) => host)
     const parts = [
-      ...(names.length === 0 ? [] : [`added ${who}, ${allReceive ? 'receiving' : 'not receiving'}`]),
+      ...(names.length === 0 ? [] : [`added ${who}${allReceive ? '' : ' but not as a receiver'}, connecting`]),
       ...(already.length === 0 ? [] : [`${foldHostSet(already)} ${already.length === 1 ? 'is' : 'are'} already open`]),
     ]
     this.notice(parts.join('; '))

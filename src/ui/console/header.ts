@@ -42,9 +42,15 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   }
   const ray = rayParts(state, theme)
   const receiversWidth = receiverRoom(state, page)
+  const tab = partsWidth(rightParts(state, theme, page, 'alone'))
+  const asides = asideTexts(state)
   const asideRoom = state.columns - receiversWidth - textWidth(upOfAll.text)
-  const tabWidth = partsWidth(rightParts(state, theme, page, 'alone'))
-  const aside = asideText(state, [asideRoom - tabWidth, asideRoom])
+  // A shorter one leaves room for the name of the tab.
+  const aside =
+    asides.find((text) => textWidth(text) < asideRoom - tab) ??
+    asides.find((text) => textWidth(text) < asideRoom) ??
+    asides.at(-1) ??
+    ''
   const reserved = receiversWidth + textWidth(aside)
   const wanted = reserved + 1
   const lefts = [
@@ -72,20 +78,19 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   return { left: [...left, receivers, ...parts], right }
 }
 
-/** A waiting question, or the receivers that differ; empty if there is neither. The longest text that fits the first of `rooms` where one does. */
-function asideText(state: ConsoleState, rooms: readonly number[]): string {
-  const longest = (...texts: string[]) => rooms.flatMap((room) => texts.find((each) => textWidth(each) < room) ?? [])[0]
+/** A waiting question, or the receivers that differ, from long to short; empty if there is neither. */
+function asideTexts(state: ConsoleState): readonly string[] {
   const { receivers, tab, hasWaitingQuestion } = state
   // The next question waits until the open dialog is closed.
   if (hasWaitingQuestion && keysElsewhere(state) === undefined)
-    return longest(' a question waits: stop typing ', ' question waits ') ?? ' ? '
-  if (tab !== 'shells') return ''
+    return [' a question waits: stop typing ', ' question waits ', ' ? ']
+  if (tab !== 'shells') return []
   const receiving = divergedReceivers(state)
-  if (receiving.length === 0) return ''
+  if (receiving.length === 0) return []
   const names = clip(foldHostSet(receiving), NAMES_WIDTH)
   const count = `${receiving.length} of ${receivers.size}`
   const text = ` ${count} ${receiving.length === 1 ? 'differs' : 'differ'}: ${names} `
-  return longest(text, ` ≠ ${names} `, ` ≠ ${count} `) ?? ' ≠ '
+  return [text, ` ≠ ${names} `, ` ≠ ${count} `, ' ≠ ']
 }
 
 function rayParts(state: ConsoleState, theme: Theme): BarPart[] {
@@ -182,7 +187,7 @@ function shortText(state: ConsoleState): string {
 const NAMES_WIDTH = 14
 
 function receiverRoom(state: ConsoleState, page: PageInfo): number {
-  const elsewhere = keysElsewhere(state)
+  const elsewhere = notTyping(state)
   if (elsewhere !== undefined) return textWidth(elsewhereText(elsewhere))
   const { start, names, end } = receiverText(state, page)
   return textWidth(start) + Math.min(NAMES_WIDTH, textWidth(names)) + textWidth(end)
@@ -201,11 +206,14 @@ export function keysElsewhere(state: ConsoleState): string | undefined {
   return panel?.hasKeys ? panelName(panel).toUpperCase() : undefined
 }
 
+const notTyping = (state: ConsoleState): string | undefined =>
+  keysElsewhere(state) ?? (state.isTextHeld ? 'ONE MOMENT' : undefined)
+
 const elsewhereText = (where: string): string => ` ${where} · hosts get no keys `
 
 /** The receivers: the one thing on this screen that must not be overlooked. */
 function receiverPart(state: ConsoleState, theme: Theme, page: PageInfo, room: number): BarPart {
-  const elsewhere = keysElsewhere(state)
+  const elsewhere = notTyping(state)
   if (elsewhere !== undefined) {
     const text = clip(elsewhereText(elsewhere), room)
     return { text, isBold: true, isFilled: true, colour: theme.bar, fill: theme.accent }

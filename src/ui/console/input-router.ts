@@ -2,7 +2,6 @@
  * Routes keys: to the open dialog, to scroll mode, to the table of actions, or to the receivers. Nothing here waits for
  * React or for a host.
  */
-import { remainingMs } from '../../base/clock.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { InputEvent, KeyEvent } from '../keys/decode-input.ts'
 import { encodeKey } from '../keys/encode-for-pane.ts'
@@ -137,8 +136,8 @@ export class InputRouter {
   /** Pass-through keys of one read of the terminal, sent together. */
   #typed: Uint8Array[] = []
   #gridTimer: Disposable | undefined
-  /** When a word that began on a tab got its latest key. */
-  #wordMs: number | undefined
+  /** While a word that began on a tab may continue. */
+  #word: Disposable | undefined
 
   constructor(app: ConsoleApp) {
     this.#app = app
@@ -189,16 +188,28 @@ export class InputRouter {
     this.#handleLabel(event, keyLabel(event.key))
     if (notice?.about === 'key' && app.state.notice === notice) app.change(() => ({ notice: undefined }))
     // `1` shows the shells, but perhaps it was part of a word.
-    if (isOnPage && keysElsewhere(app.state) === undefined) this.#wordMs = app.clock.now()
+    if (isOnPage && keysElsewhere(app.state) === undefined) this.#holdWord()
   }
 
   /** The key continues a word that began on a tab. */
   #isRestOfWord({ key }: KeyEvent): boolean {
-    if (this.#wordMs === undefined) return false
-    const nowMs = this.#app.clock.now()
-    const isRest = remainingMs(this.#wordMs, WORD_MS, nowMs) > 0
-    this.#wordMs = isRest ? nowMs : undefined
-    return isRest && (key.text !== undefined || key.name === 'enter')
+    if (this.#word === undefined) return false
+    this.#holdWord()
+    return key.text !== undefined || key.name === 'enter'
+  }
+
+  #holdWord(): void {
+    const app = this.#app
+    this.#word?.[Symbol.dispose]()
+    this.#word = app.clock.after(WORD_MS, () => this.#endWord())
+    app.change(() => ({ isTextHeld: true }))
+  }
+
+  #endWord(): void {
+    if (this.#word === undefined) return
+    this.#word[Symbol.dispose]()
+    this.#word = undefined
+    this.#app.change(() => ({ isTextHeld: false }))
   }
 
   #handleLabel(event: KeyEvent, label: string): void {
@@ -252,7 +263,7 @@ export class InputRouter {
   #enterLeader(): void {
     const app = this.#app
     const isTyping = keysElsewhere(app.state) === undefined
-    this.#wordMs = undefined
+    this.#endWord()
     app.scroll.leave()
     app.change(() => ({ mode: { kind: 'leader', isTyping } }))
     this.#gridTimer?.[Symbol.dispose]()

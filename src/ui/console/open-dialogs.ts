@@ -11,7 +11,7 @@ import { type ListItem, listDialog, type PromptCheck, promptDialog } from '../di
 import { completeHostSet } from '../dialogs/prompt-line.ts'
 import { confirmDialog, textDialog } from '../dialogs/text-dialog.ts'
 import type { KeyEntry } from '../keys/key-table.ts'
-import { type ActionId, actionSpecs, keysOf, SYNONYMS } from '../keys/registry.ts'
+import { type ActionId, actionSpecs, KEY_SYNONYMS, keysOf, SYNONYMS } from '../keys/registry.ts'
 import { preferencesFile } from '../preferences.ts'
 import { liveReceivers, receiverList, setReceivers, titleOf } from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
@@ -45,6 +45,7 @@ export function openHostSet(app: ConsoleApp): void {
         }
       },
       complete: completeHostSet,
+      joinsLines: true,
       onSubmit: (text) => app.change((now) => setReceivers(now, resolve(text))),
     }),
   )
@@ -85,15 +86,17 @@ export function openAddHost(app: ConsoleApp): void {
       id: 'add-host',
       title: 'Add hosts',
       label: 'Host:',
-      initial: app.offered,
       submitTitle: 'connect',
-      ...(closed === '' ? {} : { fallback: closed }),
+      // What was closed last comes before what is new: both cannot be what Enter alone opens.
+      ...(closed === '' ? { initial: app.offered } : { fallback: closed }),
       help: [
         ...(closed === '' ? [] : [{ text: `Enter alone opens ${closed} again.` }]),
+        ...(closed === '' || app.offered === '' ? [] : [{ text: `New in hosts.yaml: ${app.offered}` }]),
         { text: 'm9   gpu[05-08]   root@10.0.0.7:2222', tone: 'muted' },
         { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },
       ],
       complete: completeHostSet,
+      joinsLines: true,
       staysOpen: true,
       onSubmit: async (text, isOpen) => {
         if (text === closed) return app.reopen()
@@ -109,11 +112,13 @@ export function openAddHost(app: ConsoleApp): void {
 export function openCloseHost(app: ConsoleApp): void {
   const hosts = app.focusedHosts()
   const names = foldHostSet(hosts)
+  const hasShell = hosts.some((host) => ['opening', 'open'].includes(app.state.hosts.get(host)?.shell.kind ?? ''))
+  const what = hasShell ? 'This hangs up its shell and ends what runs in it.' : 'It has no shell.'
   app.openDialog(
     confirmDialog({
       id: 'close-host',
       title: `Close ${names}?`,
-      lines: [{ text: 'This hangs up its shell and ends what runs in it. hosts.yaml stays as it is.' }],
+      lines: [{ text: `${what} hosts.yaml stays as it is.` }],
       yesTitle: `close ${clip(names, 24)}`,
       onYes: () => {
         app.removeHosts(hosts)
@@ -232,16 +237,28 @@ function keysHere(app: ConsoleApp): Here {
       ...known.filter(({ title: name }) => name !== undefined),
       ...known.filter(({ title: name }) => name === undefined),
     ]
+    // What the selected row does not allow is named too, so that nothing else is found by its name.
+    const others = table.filter(
+      ({ title: name, isActive, help }) =>
+        name !== undefined &&
+        !IN_VIEW.test(help) &&
+        isActive?.(now) === false &&
+        !known.some((one) => one.title === name),
+    )
     const idOf = (entry: KeyEntry<S>) => `key ${entry.id}`
+    const itemOf = (entry: KeyEntry<S>): ListItem => ({
+      id: idOf(entry),
+      label: entry.title ?? sentence(entry).replace(/[.;].*$/s, ''),
+      detail: entry.title === undefined ? '' : detailOf(entry.title, sentence(entry)),
+      synonyms: `${title} ${KEY_SYNONYMS[entry.id] ?? ''}`,
+      keywords: entry.help,
+      keyHint: entry.keys.join(' '),
+    })
     return {
-      items: active.map((entry) => ({
-        id: idOf(entry),
-        label: entry.title ?? sentence(entry).replace(/[.;].*$/s, ''),
-        detail: entry.title === undefined ? '' : clip(sentence(entry), HELP_WIDTH),
-        synonyms: title,
-        keywords: entry.help,
-        keyHint: entry.keys.join(' '),
-      })),
+      items: [
+        ...active.map(itemOf),
+        ...others.map((entry) => ({ ...itemOf(entry), detail: '', disabledReason: 'not now, or not for this row' })),
+      ],
       keys: new Map(active.map((entry) => [idOf(entry), entry.keys[0] ?? ''])),
       press,
     }
@@ -252,9 +269,18 @@ function keysHere(app: ConsoleApp): Here {
   return { items: [], keys: new Map(), press: () => {} }
 }
 
-/** Without what it is about: `Study: show …`. */
+/** Of the keys of one view of a tab: `Study: show …`. */
+const IN_VIEW = /^[^.:]{1,40}: /
+
+/** What it does, without its name at the beginning: `cancel  the running and waiting jobs of this row`. */
+function detailOf(title: string, text: string): string {
+  const [first = ''] = text.split(/[.;] ?/)
+  return clip(first.startsWith(`${title} `) ? first.slice(title.length + 1) : first, HELP_WIDTH)
+}
+
+/** Without what it is about. */
 const sentence = ({ help }: KeyEntry<never>): string =>
-  help.replace(/^[^.:]{1,40}: /, '').replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase())
+  help.replace(IN_VIEW, '').replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase())
 
 /** Of the sentence beside a command of the shown tab. */
 const HELP_WIDTH = 44

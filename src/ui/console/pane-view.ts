@@ -56,8 +56,7 @@ export function paneView({ state, theme, hosts, rect, screen, highlights }: Pane
     frameStyle: styleOf(colour, undefined, isFocused ? BOLD : 0),
     title: titleSpans(state, theme, hosts, { isFocused, receiving, hasTrouble, room }),
     badges,
-    notice:
-      host && !isLive(host) ? fitNotice(noticeParagraphs(state, theme, host, rect.width - 2), rect.height - 2) : [],
+    notice: host && !isLive(host) ? fitNotice(noticeOf(state, theme, host, rect.width - 2), rect.height - 2) : [],
     isDimmed: !isReceiving,
     highlights,
   }
@@ -143,68 +142,81 @@ function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: 
 
 const seconds = (ms: number): string => `${Math.max(0, Math.ceil(ms / 1000))} s`
 
+type Notice = {
+  readonly cause?: readonly Span[][]
+  readonly advice?: (rows: number) => readonly Span[][]
+  /** What goes on, or which key helps. */
+  readonly end: readonly Span[][]
+}
+
 /**
- * Paragraphs that are taller than their pane are cut at their ends, never in the middle: the last one, the key to press, stays,
- * then comes the cause, and then the advice.
+ * A message that is taller than its pane: of the cause the beginning stays, since it begins with what is wrong, and of the
+ * advice the end, where its command is.
  */
-function fitNotice(paragraphs: readonly Paragraph[], rows: number): Paragraph {
-  const all = paragraphs.flat()
-  if (all.length <= rows) return all
-  const [key = [], ...others] = paragraphs.toReversed()
-  const [cause = [], ...rest] = others.toReversed()
-  const advice = rest.flat()
-  const room = rows - key.length
-  if (room < 1) return cutAfter(cause, rows)
-  const adviceRows = cause.length <= room ? room - cause.length : advice.length <= room / 2 ? advice.length : 0
-  return [...cutAfter(cause, room - adviceRows), ...cutAfter(advice, adviceRows), ...key]
+function fitNotice({ cause = [], advice = () => [], end }: Notice, rows: number): readonly Span[][] {
+  const room = Math.max(0, rows - end.length)
+  const adviceRows = Math.max(Math.floor(room / 3), room - cause.length)
+  const advised = advice(adviceRows)
+  return [...cutEnd(cause, room - advised.length), ...advised, ...end].slice(0, Math.max(0, rows))
 }
 
-function cutAfter(lines: Paragraph, rows: number): Paragraph {
-  if (lines.length <= rows) return lines
-  return lines
-    .slice(0, Math.max(0, rows))
-    .map((line, at) => (at < rows - 1 ? line : line.map((span) => ({ ...span, text: `${span.text} …` }))))
+function cutEnd(lines: readonly Span[][], rows: number): readonly Span[][] {
+  if (lines.length <= rows || rows < 1) return lines.slice(0, rows)
+  const last = (lines[rows - 1] ?? []).map((span) => ({ ...span, text: `${span.text}…` }))
+  return [...lines.slice(0, rows - 1), last]
 }
 
-type Paragraph = readonly (readonly Span[])[]
+/** The end of a text, from a word on, in at most so many rows. */
+function endOf(text: string, rows: number, columns: number): readonly string[] {
+  const words = text.split(' ')
+  for (let from = 0; from < words.length; from += 1) {
+    const lines = wrapText((from === 0 ? '' : '…') + words.slice(from).join(' '), columns)
+    if (lines.length <= rows) return lines
+  }
+  return []
+}
 
 /** Why there is no live shell, and which key to press. */
-function noticeParagraphs(state: ConsoleState, theme: Theme, host: HostState, columns: number): readonly Paragraph[] {
-  const wrapped = (text: string, style: Style): Span[][] =>
-    wrapText(text, Math.max(8, columns - 2)).map((line) => [{ text: ` ${line}`, style }])
+function noticeOf(state: ConsoleState, theme: Theme, host: HostState, columns: number): Notice {
+  // A blank on the left, and room for the mark of a cut on the right.
+  const width = Math.max(8, columns - 2)
+  const spansOf = (lines: readonly string[], style: Style): Span[][] =>
+    lines.map((line) => [{ text: ` ${line}`, style }])
+  const wrapped = (text: string, style: Style): Span[][] => spansOf(wrapText(text, width), style)
   const strong = (text: string): Span[][] => wrapped(text, styleOf(theme.danger, undefined, BOLD))
   const plain = (text: string): Span[][] => wrapped(text, mutedStyle(theme))
-  const again: Paragraph = plain(`${state.leaderLabel} r reconnects`)
+  const again = plain(`${state.leaderLabel} r reconnects`)
   const { session, shell, lossReason } = host
   const loss = lossReason === undefined ? [] : strong(`lost: ${lossReason}`)
   switch (session.kind) {
     case 'idle':
-      return [plain('waiting to connect')]
+      return { end: plain('waiting to connect') }
     case 'connecting': {
       const attempt = session.attempt > 1 ? ` (attempt ${session.attempt})` : ''
-      return [loss, plain(`connecting: ${session.phase}${attempt} …`)]
+      return { cause: loss, end: plain(`connecting: ${session.phase}${attempt} …`) }
     }
     case 'verifying':
-      return [loss, plain('its host key needs your answer …')]
+      return { cause: loss, end: plain('its host key needs your answer …') }
     case 'authenticating':
-      return [loss, plain(`authenticating as ${clip(host.user, 30)} …`)]
+      return { cause: loss, end: plain(`authenticating as ${clip(host.user, 30)} …`) }
     case 'lost':
-      return [strong(`lost: ${session.reason}`), again]
+      return { cause: strong(`lost: ${session.reason}`), end: again }
     case 'waiting': {
       const wait = `next attempt (${session.attempt}) in ${seconds(session.retryAtMs - state.clockMs)}`
       const reason = session.reason === lossReason ? [] : strong(`no connection: ${session.reason}`)
-      return [[...loss, ...reason], plain(`${wait} · ${state.leaderLabel} r connects now`)]
+      return { cause: [...loss, ...reason], end: plain(`${wait} · ${state.leaderLabel} r connects now`) }
     }
     case 'failed': {
       const { reason, hint } = session.failure
-      return [strong(reason), hint === undefined ? [] : plain(hint), again]
+      const advice = (rows: number) => spansOf(endOf(hint ?? '', rows, width), mutedStyle(theme))
+      return { cause: strong(reason), ...(hint === undefined ? {} : { advice }), end: again }
     }
     case 'closed':
-      return [plain('closed'), again]
+      return { cause: plain('closed'), end: again }
     case 'ready':
-      if (shell.kind === 'opening' || shell.kind === 'none') return [plain('opening a shell …')]
-      if (shell.kind !== 'ended') return []
-      return [strong(shellEnd(shell.end)), plain(`${state.leaderLabel} r opens a new shell`)]
+      if (shell.kind === 'opening' || shell.kind === 'none') return { end: plain('opening a shell …') }
+      if (shell.kind !== 'ended') return { end: [] }
+      return { cause: strong(shellEnd(shell.end)), end: plain(`${state.leaderLabel} r opens a new shell`) }
   }
 }
 

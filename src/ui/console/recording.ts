@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileReason, MusterError, notKept } from '../../base/errors.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
 import { underFreeName } from '../../base/free-name.ts'
+import { nameInFolder } from '../../base/short-path.ts'
 import { fileTimeText } from '../../base/time-text.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -45,7 +46,9 @@ export class Recording implements Disposable {
         this.#hosts.add(host)
       }
       this.#mark(hosts, true)
-      this.#report(`recording ${foldHostSet(hosts)} into ${directory}`)
+      const start = `recording ${foldHostSet(hosts)} into`
+      this.#context.notice(`${start} ${nameInFolder(directory, this.#environment)}`)
+      this.#context.log('', `${start} ${directory}`)
     } catch (error) {
       this.stop()
       const { cause = error } = error instanceof MusterError ? error : {}

@@ -68,7 +68,10 @@ export type DialogReport = {
   onClose(): void
   onChange(): void
   /** For prompts; without it nothing is remembered. */
-  readonly history?: { of(prompt: string): readonly string[]; add(prompt: string, text: string): void }
+  readonly history?: {
+    of(prompt: string): readonly string[]
+    add(prompt: string, text: string, isDone?: boolean): void
+  }
   readonly lookUp?: LookUp
 }
 export type DialogFactory = (report: DialogReport) => Dialog

@@ -23,6 +23,8 @@ export type PromptOptions = {
   check?(text: string): PromptCheck
   /** What Tab completes in the text up to the cursor. */
   complete?(text: string): Completing | undefined
+  /** Pasted lines are joined, as of a list of hosts; absent: refused. */
+  readonly joinsLines?: true
   /** Absent: every text is remembered that does not begin with a blank. */
   isRemembered?(text: string): boolean
   /** It stays open until `onSubmit` is done, and shows why that failed. */
@@ -48,7 +50,7 @@ export const promptDialog =
       closed()
     }
     const editor = new PromptLine({
-      ...defined({ initial: options.initial, lookUp }),
+      ...defined({ initial: options.initial, lookUp, joinsLines: options.joinsLines }),
       ...(options.complete === undefined ? {} : { complete: (text: string) => options.complete?.(text) }),
       history: history?.of(id) ?? [],
       onChange: () => {
@@ -73,6 +75,11 @@ export const promptDialog =
         fail(reason)
       }
       return undefined
+    }
+    /** One may look at the shells again before it is sent: Up brings it back. */
+    const leave = (): void => {
+      if (!isDone && options.isRemembered?.(editor.text) !== false) history?.add(id, editor.text, false)
+      close()
     }
     const submit = (): void => {
       const { text: typed } = editor
@@ -108,7 +115,7 @@ export const promptDialog =
         }
       },
       key(label, event) {
-        if (isCancelKey(label)) return close()
+        if (isCancelKey(label)) return leave()
         if (isDone && label === 'Enter') return close()
         if (isWaiting) isTypedAhead = true
         else if (label === 'Enter') submit()
@@ -262,7 +269,10 @@ export const listDialog =
         return { id, title, input, lines: shownItems(rows), keys: [['↑↓', 'select'], ['Enter', submitTitle], CANCEL] }
       },
       key(label, event) {
-        if (isCancelKey(label)) return void close()
+        if (isCancelKey(label)) {
+          if (reading() !== undefined) history?.add(id, editor.text, false)
+          return void close()
+        }
         if (label === 'Enter') return submit()
         if (reading() !== undefined) return void editor.key(label, event)
         if (label === 'Down' || label === 'Ctrl-n' || label === 'Tab') return move(1)

@@ -31,12 +31,13 @@ export class PromptHistory {
     return [...new Set(texts.toReversed())]
   }
 
-  add(prompt: string, text: string): void {
+  /** `isDone` false: the prompt was left without it, and only this program remembers it. */
+  add(prompt: string, text: string, isDone = true): void {
     if (text.trim() === '' || /^\s/.test(text) || text.length > MOST_TEXT || CONTROL.test(text)) return
     const entries = this.#all()
     if (entries.findLast((entry) => entry.prompt === prompt)?.text === text) return
     entries.push({ prompt, text })
-    this.#append({ prompt, text })
+    if (isDone) this.#append({ prompt, text })
   }
 
   #all(): Entry[] {

@@ -12,6 +12,8 @@ export type PromptLineOptions = {
   /** `text`: up to the cursor. */
   complete?(text: string): Completing | undefined
   readonly lookUp?: LookUp | undefined
+  /** Pasted lines are joined by commas, as of a list of hosts; other texts would get another meaning. */
+  readonly joinsLines?: boolean
   onChange(): void
 }
 
@@ -83,7 +85,12 @@ export class PromptLine {
   }
 
   paste(text: string): void {
-    this.#set(insertText(this.#line, text.trim()))
+    const lines = text.trim().split(/\s*[\r\n]\s*/)
+    const isRefused = lines.length > 1 && this.#options.joinsLines !== true && text.length <= LONGEST
+    this.#set(isRefused ? this.#line : insertText(this.#line, lines.join(',')))
+    if (!isRefused) return
+    this.#refusal = `not inserted: the paste has ${counted(lines.length, 'line')}, and a prompt takes one`
+    this.#options.onChange()
   }
 
   #set(line: Line): void {

@@ -2,6 +2,7 @@
 import { moveOf } from '../keys/key-table.ts'
 import {
   closeOnce,
+  type Dialog,
   type DialogFactory,
   type DialogLine,
   editLine,
@@ -102,6 +103,18 @@ export const textDialog =
       cancel: close,
     }
   }
+
+/** A dialog that is closed from outside when its question is void. */
+export function withdrawable(make: DialogFactory): { readonly make: DialogFactory; withdraw(): void } {
+  let dialog: Dialog | undefined
+  return {
+    make: (report) => {
+      dialog = make(report)
+      return dialog
+    },
+    withdraw: () => dialog?.cancel(),
+  }
+}
 
 export type ConfirmOptions = {
   readonly id: string

@@ -301,6 +301,18 @@ export const SYNONYMS: Readonly<Partial<Record<ActionId, string>>> = {
   quit: 'exit close leave bye',
 }
 
+/** The same for the keys of tabs and views. */
+export const KEY_SYNONYMS: Readonly<Record<string, string>> = {
+  cancel: 'stop kill abort end scancel',
+  hold: 'pause suspend',
+  release: 'resume continue',
+  retry: 'rerun requeue again',
+  filter: 'states',
+  'stop-study': 'cancel end',
+  stop: 'cancel kill abort',
+  'table-filter': 'search find',
+}
+
 /** The footer while the leader waits: as many as fit, in this order. */
 export const LEADER_HINTS: readonly (readonly [ActionId, string])[] = [
   ['help', 'help'],

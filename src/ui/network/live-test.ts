@@ -16,7 +16,11 @@ import { openExport, testExport } from './result-export.ts'
 type TestRecord = { readonly failures: string[] }
 
 /** `help`: the ends of the help sentences of the keys that stop and repeat it. */
-export function liveTestKeys(id: LiveTestId, name: string, help: { readonly stop: string; readonly again: string }) {
+export function liveTestKeys(
+  id: LiveTestId,
+  name: string,
+  help: { readonly stop: string; readonly again: string; readonly otherKey: string; readonly other: string },
+) {
   const on =
     (isMeasuring: boolean) =>
     ({ network }: ConsoleState): boolean =>
@@ -27,6 +31,7 @@ export function liveTestKeys(id: LiveTestId, name: string, help: { readonly stop
     ['leave', 'Esc q', 'hosts', `${name}: go back to the table of hosts.`, on(false)],
     ['write', 'w', 'write', `${name}: write the result as SVG or CSV.`, isConcluded],
     ['again', 'r', 'repeat', `${name}: measure ${help.again} again.`, on(false)],
+    ['other', help.otherKey, help.other, `${name}: measure ${help.other}.`, on(false)],
     ['results', 'v', 'results', `${name}: list the kept results.`, on(false)],
   )
 }
@@ -67,10 +72,14 @@ export abstract class LiveTest<O, R extends TestRecord> extends NetTest<O> {
     if (command === 'leave') return 'leave'
     if (command === 'stop') this.working?.abort()
     if (command === 'again' && this.#order !== undefined) this.begin(this.#order)
+    if (command === 'other') this.askOther()
     if (command === 'write' && conclusion !== undefined) openExport(context, port, testExport(conclusion))
     if (command === 'results') show('results')
     return command !== undefined
   }
+
+  /** Asks for another order. */
+  protected abstract askOther(): void
 
   scrollBy(): void {}
 

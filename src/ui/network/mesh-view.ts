@@ -7,7 +7,7 @@ import { beginChange, type ChangeView, takePlan, takeStep } from '../bring-up/br
 import type { PaneView, Rect, Theme } from '../compositor/scene.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { completeHostSet } from '../dialogs/prompt-line.ts'
-import { confirmDialog } from '../dialogs/text-dialog.ts'
+import { confirmDialog, withdrawable } from '../dialogs/text-dialog.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
 import { type ConsoleState, receiverList } from '../state/console-state.ts'
 import { picturePanes, planPanes } from './mesh-panes.ts'
@@ -85,6 +85,8 @@ export class MeshView extends NetTest<MeshOrder> {
   #ticking: Disposable | undefined
   /** Answers the question whether to install. */
   #answer: ((isYes: boolean) => void) | undefined
+  /** Withdraws the question whether to stop what runs. */
+  #withdrawStop: (() => void) | undefined
 
   get busy() {
     const run = this.#run
@@ -329,7 +331,9 @@ export class MeshView extends NetTest<MeshOrder> {
             noTitle: 'keep measuring',
             onYes: () => this.#stop(),
           }
-    this.parts.context.openDialog(confirmDialog({ id: 'stop-mesh', yesTitle: 'stop', ...question }))
+    const { make, withdraw } = withdrawable(confirmDialog({ id: 'stop-mesh', yesTitle: 'stop', ...question }))
+    this.#withdrawStop = withdraw
+    this.parts.context.openDialog(make)
   }
 
   /** The time that is left counts down. */
@@ -350,6 +354,7 @@ export class MeshView extends NetTest<MeshOrder> {
   protected publish(): void {
     const run = this.#run
     if (run === undefined) return
+    if (this.busy === undefined) this.#withdrawStop?.()
     this.#run = isMeasuring(run) ? withLinks(run) : run
     this.parts.context.change(({ network }) => ({ network: { ...network, mesh: this.#run } }))
   }

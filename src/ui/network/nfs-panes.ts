@@ -1,4 +1,5 @@
 /** An NFS measurement as charts. Pure. */
+import { defined } from '../../base/defined.ts'
 import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import { formatMs } from '../../ops/net/mesh/link.ts'
@@ -35,7 +36,14 @@ export function nfsPanes(run: LiveRun<NfsRecord>, { rect, theme, chart }: PaneCo
   const [second, third] = isWide
     ? splitColumns(rest, Math.floor(rest.width / 2))
     : splitRows(rest, Math.floor(rest.height / 2))
-  const draw = (id: string, title: string, values: readonly number[], place: Rect, latest: string): PaneView[] => {
+  const draw = (
+    id: string,
+    title: string,
+    values: readonly number[],
+    place: Rect,
+    latest: string,
+    tickText?: (value: number) => string,
+  ): PaneView[] => {
     const length = values.length
     if (place.height < 4) return []
     const line: readonly Row[] =
@@ -46,6 +54,7 @@ export function nfsPanes(run: LiveRun<NfsRecord>, { rect, theme, chart }: PaneCo
         seconds: [1, Math.max(2, length)],
         series: [{ values }],
         least: LEAST_TOP,
+        ...defined({ tickText }),
       }) ?? []
     const isShort = !isMeasuring && length < 2
     const rows = isShort ? wrapRows('too short for a chart', place.width - 2, ' ', mutedStyle(theme)) : line
@@ -56,7 +65,7 @@ export function nfsPanes(run: LiveRun<NfsRecord>, { rect, theme, chart }: PaneCo
   return [
     ...draw(' nfs-write', 'write, bytes per second', writes, first, rate(writes)),
     ...draw(' nfs-read', 'read, bytes per second', reads, second, rate(reads)),
-    ...draw(' nfs-small', 'small files, ms', smallFiles, third, `${formatMs(smallFiles.at(-1) ?? 0)}`),
+    ...draw(' nfs-small', 'small files, ms', smallFiles, third, `${formatMs(smallFiles.at(-1) ?? 0)}`, fileText),
     rowsPane({
       id: ' nfs',
       title: `NFS on ${record.host}`,
@@ -68,6 +77,8 @@ export function nfsPanes(run: LiveRun<NfsRecord>, { rect, theme, chart }: PaneCo
     }),
   ]
 }
+
+const fileText = (number: number): string => `file ${number}`
 
 function phaseOf({ directory, pending, smallFiles }: NfsRecord): string {
   if (directory === undefined) return 'finding the mount…'

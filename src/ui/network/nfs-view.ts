@@ -12,6 +12,8 @@ type Order = { readonly host: string; readonly options: NfsOptions }
 export const nfsKeys = liveTestKeys('nfs', 'NFS', {
   stop: ', and remove what was written',
   again: 'the same directory',
+  otherKey: 'n',
+  other: 'another directory',
 })
 
 export class NfsTest extends LiveTest<Order, NfsRecord> {
@@ -41,6 +43,11 @@ export class NfsTest extends LiveTest<Order, NfsRecord> {
         { text: 'at most 64 MiB in a new directory, which is removed at the end', tone: 'muted' },
       ],
     )
+  }
+
+  protected askOther(): void {
+    const { nfs } = this.parts.context.state.network
+    this.ask(nfs === undefined ? undefined : `${nfs.record.host} `)
   }
 
   protected read(text: string): Order {

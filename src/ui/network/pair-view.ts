@@ -9,7 +9,12 @@ import { pairPanes } from './pair-panes.ts'
 
 type Order = { readonly first: string; readonly second: string; readonly options: PairOptions }
 
-export const pairKeys = liveTestKeys('pair', 'Pair', { stop: '', again: 'the same hosts' })
+export const pairKeys = liveTestKeys('pair', 'Pair', {
+  stop: '',
+  again: 'the same hosts',
+  otherKey: 'p',
+  other: 'other hosts',
+})
 
 export class PairTest extends LiveTest<Order, PairRecord> {
   protected readonly id = 'pair'
@@ -37,6 +42,10 @@ export class PairTest extends LiveTest<Order, PairRecord> {
         { text: `${from} ${isOneWay ? '→' : '↔'} ${to}, ${seconds} s`, tone: 'ok' },
       ],
     )
+  }
+
+  protected askOther(): void {
+    this.ask([])
   }
 
   /** In the order in which they are written. */

@@ -1,9 +1,10 @@
 /** What the Network tab records, and the recordings that it replays: `$XDG_STATE_HOME/muster/recordings/TIME/network.jsonl`. */
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
 import { foreignDirectory } from '../../base/foreign-place.ts'
 import { printable } from '../../base/printable.ts'
+import { nameInFolder } from '../../base/short-path.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
@@ -42,12 +43,17 @@ export class TabRecordings implements Disposable {
     const file = this.#file
     if (file !== undefined) {
       this.#end()
-      return `recorded to ${file.path}; o replays it`
+      return `recorded, o replays it: ${this.#nameOf(file.path)}`
     }
     const path = join(createRecordingDirectory(this.#environment, nowMs), FILE)
     this.#file = { descriptor: openSync(path, 'wx', 0o600), path }
     this.#writtenBytes = 0
-    return `recording to ${path}`
+    return `recording into ${this.#nameOf(path)}`
+  }
+
+  /** All files have one name, and a folder of their own. */
+  #nameOf(path: string): string {
+    return nameInFolder(dirname(path), this.#environment)
   }
 
   /** Returns a notice if the recording has ended by itself. */
@@ -60,7 +66,7 @@ export class TabRecordings implements Disposable {
       this.#writtenBytes += line.length
       if (this.#writtenBytes < MOST_BYTES) return undefined
       this.#end()
-      return `recording stopped: ${file.path} has reached ${MOST_BYTES / 2 ** 30} GiB`
+      return `recording stopped at ${MOST_BYTES / 2 ** 30} GiB: ${this.#nameOf(file.path)}`
     } catch (error) {
       this.#end()
       return `recording stopped: ${printable(messageOf(error))}`

@@ -28,7 +28,14 @@ const REPLAY_HELP =
 
 /** Only in the tab. */
 const recordingKeys = keyTable<ConsoleState>()(
-  ['record', 'r', 'record', 'Start recording what the tab shows to a file, or stop.'],
+  [
+    'record',
+    'r',
+    'record',
+    'Start recording what the tab shows to a file, or stop.',
+    ({ watch }) => watch.recording !== 'on',
+  ],
+  ['stop-recording', 'r', 'stop recording', 'Stop recording.', ({ watch }) => watch.recording === 'on'],
   ['replay', 'o', 'replay', REPLAY_HELP],
 )
 
@@ -126,7 +133,7 @@ export class LiveView implements NetworkView {
   handleKey(label: string): boolean | 'leave' {
     const { state } = this.#context
     const command = commandOf(recordingKeys, label)
-    if (command !== undefined) return this.#record(command)
+    if (command !== undefined) return this.#record(command === 'replay')
     const shown = this.#recordings.shown
     if (shown?.replay.handleKey(label) === true) return this.#update()
     const next = changeWatch(state.watch.view, watchRows(state), label)
@@ -153,16 +160,16 @@ export class LiveView implements NetworkView {
     this.#subscription[Symbol.dispose]()
   }
 
-  #record(command: 'record' | 'replay'): true {
+  #record(isReplay: boolean): true {
     try {
-      if (command === 'record') this.#context.notice(this.#recordings.toggle(this.#context.clock.now()))
+      if (!isReplay) this.#context.notice(this.#recordings.toggle(this.#context.clock.now()))
       else {
         const problem = this.#recordings.showOlder()
         if (problem !== undefined) this.#context.notice(problem, 'warning')
         this.#play()
       }
     } catch (error) {
-      this.#context.notice(`cannot ${command}: ${printable(messageOf(error))}`, 'error')
+      this.#context.notice(`cannot ${isReplay ? 'replay' : 'record'}: ${printable(messageOf(error))}`, 'error')
     }
     return this.#update()
   }

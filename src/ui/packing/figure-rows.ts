@@ -22,16 +22,18 @@ export function figureRows(status: QueueStatus, columns: number, theme: Theme): 
     .map(placeTitle)
   const downCount = hosts.filter(({ name }) => down[name] !== undefined).length
   const onDown = downCount === 1 ? 'on a host that is down' : 'on hosts that are down'
+  const cores = `cores ${hosts.every(({ unknown }) => unknown?.includes('cores')) ? '-' : cpuWords(figures)}`
   const gpuRow = (isShort: boolean): Row => [
     bold(` GPUs ${gpus(figures.heldMilli)}/${figures.devices}`),
     { text: `${isShort ? '' : ' held'}, ${figures.freeDevices} free`, style: styleOf(theme.text) },
     ...part(figures.downMilli, isShort ? 'down' : onDown, warning),
     ...part(figures.piecesMilli, 'fragmented'),
     ...part(figures.strandedMilli, isShort ? 'stranded' : 'stranded (no core)', warning),
-    bold(`  cores ${hosts.every(({ unknown }) => unknown?.includes('cores')) ? '-' : cpuWords(figures)}`),
+    bold(`  ${cores}`),
   ]
+  const rows = figures.devices === 0 ? [[bold(` ${cores}`)]] : [gpuRow(false), gpuRow(true)]
   return [
-    [gpuRow(false), gpuRow(true)].find((row) => rowWidth(row) <= columns) ?? gpuRow(true),
+    rows.find((row) => rowWidth(row) <= columns) ?? rows.at(-1) ?? [],
     [
       bold(` ${here.length} running, ${counts.get('queued') ?? 0} waiting`),
       ...(here.length < active.length
@@ -58,7 +60,7 @@ export function clusterFigureRows({ hosts, down, own, others, note }: EnginePict
   return [
     [
       {
-        text: ` GPUs ${heldGpus}  cores ${cores}`,
+        text: `${figures.devices === 0 ? '' : ` GPUs ${heldGpus} `} cores ${cores}`,
         style: boldStyle(theme.text),
       },
       { text: `  of ${counted(hosts.length, 'node')}`, style: styleOf(theme.text) },
@@ -78,10 +80,10 @@ export function rayFigureRows({ hosts, dead, groupCount, actors }: RayPicture, t
   return [
     [
       {
-        text: ` GPUs ${gpus(figures.heldMilli)}/${figures.devices}  cores ${cpuWords(figures)}`,
+        text: `${figures.devices === 0 ? '' : ` GPUs ${gpus(figures.heldMilli)}/${figures.devices} `} cores ${cpuWords(figures)}`,
         style: boldStyle(theme.text),
       },
-      { text: `  of ${hosts.length} nodes`, style: styleOf(theme.text) },
+      { text: `  of ${counted(hosts.length, 'node')}`, style: styleOf(theme.text) },
       { text: dead.length > 0 ? `  dead: ${printable(dead.join(', '))}` : '', style: boldStyle(theme.danger) },
     ],
     [

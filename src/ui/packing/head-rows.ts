@@ -98,11 +98,15 @@ function whatIfRows(gang: WhatIf, trial: TryOut | undefined, columns: number, th
   if (trial === undefined) return [[request]]
   const hosts = foldHostSet([...new Set(trial.places?.map(({ host }) => host))])
   const [text, style] =
-    trial.places === undefined ? [trial.why.join(' '), warn(theme)] : [`+ on ${hosts}`, boldStyle(theme.ok)]
+    trial.places === undefined ? [sentences(trial.why), warn(theme)] : [`+ on ${hosts}`, boldStyle(theme.ok)]
   const room = columns - textWidth(words)
   if (textWidth(text) <= room) return [[request, { text: printable(text), style }]]
   return [[request], ...wrapRows(printable(text), columns, '   ', style).slice(0, 2)]
 }
+
+/** Lines as one text: what is neither a sentence nor a title is divided from the next one. */
+const sentences = (lines: readonly string[]): string =>
+  lines.reduce((text, line) => (text === '' ? line : `${text}${/[.:]$/.test(text) ? '' : ';'} ${line}`), '')
 
 /** Which jobs would wait longer, or have to end. */
 function effectRows(

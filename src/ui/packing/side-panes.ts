@@ -216,7 +216,7 @@ function chosenRows(
       : host.holdings
           .map(({ job, cpuMilli, memoryBytes }) =>
             part === 'cores'
-              ? { job, own: `${short(cpuMilli / 1000)} cores`, amount: cpuMilli }
+              ? { job, own: coresText(cpuMilli), amount: cpuMilli }
               : { job, own: `${gib(memoryBytes)} GiB`, amount: memoryBytes },
           )
           .filter(({ amount }) => amount > 0)
@@ -232,7 +232,7 @@ function chosenRows(
       : host.unknown?.includes(part)
         ? `its ${part === 'cores' ? 'number of cores' : 'memory'} is not known yet`
         : part === 'cores'
-          ? `${short((host.cpuMilli - held) / 1000)} of ${short(host.cpuMilli / 1000)} cores are free`
+          ? `${short((host.cpuMilli - held) / 1000)} of ${coresText(host.cpuMilli)} free`
           : `${gib(host.memoryBytes - held)} of ${gib(host.memoryBytes)} GiB is free`
   const facts = [left, now].filter((text) => text !== '').join(' · ')
   const rows = [
@@ -274,6 +274,8 @@ function timesRow(columns: number, theme: Theme): Row {
   return [{ text: `${from}${now.padStart(Math.max(now.length + 1, columns - from.length))}`, style: mutedStyle(theme) }]
 }
 
+const coresText = (milli: number): string => `${short(milli / 1000)} ${milli === 1000 ? 'core' : 'cores'}`
+
 function holderRows(
   cluster: PackedCluster,
   host: PackedHost,
@@ -294,7 +296,10 @@ function holderRows(
   }
   const card = job === WHAT_IF_JOB ? WHAT_IF_CARD : cluster.cards.get(job)
   if (card === undefined) return factRows(job, job, `job ${job}`, [own], columns, input)
-  const facts = [printable(card.user), own, card.holds(), ...timeLines(card, nowMs)]
+  const all = card.holds()
+  // Beside what the job has in all, unless that is all.
+  const here = own === '' || typeof part === 'number' ? own : `${own} here`
+  const facts = [printable(card.user), all === `${own} on ${host.name}` ? '' : here, all, ...timeLines(card, nowMs)]
   return factRows(job, colourGroup(card, input.isByUser), printable(card.name), facts, columns, input)
 }
 

@@ -1,9 +1,11 @@
 /** Writes the session report: Markdown and HTML in the state directory, readable by the user alone, and Markdown to the clipboard. */
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { counted } from '../../base/counted.ts'
 import { fileReason, MusterError, messageOf, notKept } from '../../base/errors.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
 import { underFreeName } from '../../base/free-name.ts'
+import { shortPath } from '../../base/short-path.ts'
 import { fileTimeText } from '../../base/time-text.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -44,17 +46,15 @@ export async function writeSessionReport(options: ReportOptions): Promise<void> 
       const reason = error instanceof MusterError ? error.message : notKept(directory, error)
       return context.log('', `${what}: ${reason}`, 'error')
     }
-    const shown = shortPath(path, environment)
-    context.notice(`${isCopied ? 'report copied, and written to' : 'report written to'} ${shown}.md, .html`)
-    context.log('', `report of ${report.sections.length} entries on ${foldHostSet(report.hosts)}: ${path}.md, .html`)
+    const where = `${basename(path)}.md and .html in ${shortPath(directory, environment)}`
+    context.notice(`${isCopied ? 'report copied, and written' : 'report written'}: ${where}`)
+    context.log(
+      '',
+      `report of ${counted(report.sections.length, 'entry', 'entries')} on ${foldHostSet(report.hosts)}: ${path}.md, .html`,
+    )
   } catch (error) {
     context.notice(`cannot write the report: ${messageOf(error)}`, 'error')
   }
-}
-
-/** `~` for the home directory. */
-function shortPath(path: string, { HOME: home = '' }: ReportOptions['environment']): string {
-  return home.length > 1 && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path
 }
 
 /** Both under one new name, without an ending. */

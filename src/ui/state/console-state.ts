@@ -149,6 +149,8 @@ export type ConsoleState = FileTabsState & {
   readonly equalGroups: readonly (readonly string[])[]
   /** A question of a host waits until nothing is typed for a moment. */
   readonly hasWaitingQuestion: boolean
+  /** A tab was just left: text may be the rest of a word that began there, and is not sent. */
+  readonly isTextHeld: boolean
   /** Receivers that differ from most: another program, another prompt, no shell. */
   readonly diverged: readonly string[]
   readonly mode: Mode

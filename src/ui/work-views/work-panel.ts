@@ -49,6 +49,8 @@ export class WorkPanel implements Disposable {
   readonly #showing: ThrottledAction
   #ticking: Disposable | undefined
   #wasBusy = false
+  /** Withdraws the question whether to stop what runs. */
+  #withdrawStop: (() => void) | undefined
 
   constructor(context: PageContext, ports: WorkPorts) {
     this.#context = context
@@ -282,11 +284,11 @@ export class WorkPanel implements Disposable {
   }
 
   #askToClose(panel: Panel): void {
-    if (this.isHeld) {
-      const title = `Stop ${this.title()}?`
-      return questions.openStop(this.#context, panel.view.kind, this.busyHosts(), title, () => this.stop())
-    }
-    this.close()
+    if (!this.isHeld) return this.close()
+    if (panel.view.isStopping) return this.#context.notice('it is being stopped; x closes it afterwards')
+    const title = `Stop ${this.title()}?`
+    const { kind } = panel.view
+    this.#withdrawStop = questions.openStop(this.#context, kind, this.busyHosts(), title, () => this.stop())
   }
 
   #open(): void {
@@ -381,7 +383,10 @@ export class WorkPanel implements Disposable {
     work.refresh()
     const { view } = work
     this.#change((panel) => ({ ...panel, view }))
-    if (this.#wasBusy && !work.isBusy) this.#reportEnd()
+    if (this.#wasBusy && !work.isBusy) {
+      this.#withdrawStop?.()
+      this.#reportEnd()
+    }
     this.#wasBusy = work.isBusy
     if (work.isBusy) this.#tick()
   }

@@ -5,7 +5,7 @@ import { expandCommand } from '../../ops/run/command-template.ts'
 import type { Completing, DialogLine } from '../dialogs/dialog.ts'
 import { type LineCheck, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { completeHostSet, completeLastPath, completePath } from '../dialogs/prompt-line.ts'
-import { confirmDialog } from '../dialogs/text-dialog.ts'
+import { confirmDialog, withdrawable } from '../dialogs/text-dialog.ts'
 import { type ConsoleState, type PageContext, receiverList } from '../state/console-state.ts'
 import { type ParsedWork, parseWork, parseWorkLine, type WorkRequest } from './parse-work.ts'
 
@@ -155,15 +155,15 @@ export function openSave(context: PageContext, onSubmit: (directory: string) => 
   )
 }
 
-/** Before a run or a copy that is still running is stopped. */
+/** Before a run or a copy that is still running is stopped. Returns what withdraws the question. */
 export function openStop(
   context: PageContext,
   kind: 'run' | 'copy',
   hosts: readonly string[],
   title: string,
   onYes: () => void,
-): void {
-  context.openDialog(
+): () => void {
+  const { make, withdraw } = withdrawable(
     confirmDialog({
       id: `stop-${kind}`,
       title,
@@ -179,4 +179,6 @@ export function openStop(
       onYes,
     }),
   )
+  context.openDialog(make)
+  return withdraw
 }

@@ -69,7 +69,7 @@ describe.skipIf(!canRun)('a session report', () => {
     await console.key('Enter')
     await console.expectScreen(/m\[1-3\] \(3\) +exit 3/)
     await console.leader('e')
-    await console.expectScreen(/report copied, and written to/)
+    await console.expectScreen(/report copied, and written: /)
 
     const folder = join(state, 'muster/reports')
     const files = readdirSync(folder).map((name) => join(folder, name))

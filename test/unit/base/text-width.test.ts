@@ -23,6 +23,7 @@ test('cuts the domain of a name that is too wide, then its middle, because names
   expect(clipName('gpu-node-01.cluster.example.org', 20)).toBe('gpu-node-01…')
   expect(clipName('a-machine-in-rack-seventeen-03.example.org', 20)).toBe('a-machine-i…nteen-03')
   expect(clipName('192.168.100.101', 12)).toBe('192.16…0.101')
+  expect(clipName('root@127.0.0.1:33325', 16)).toBe('root@127…1:33325')
   expect(clipName('主机主机主机主机01', 9)).toBe('主机…机01')
 })
 

@@ -75,7 +75,7 @@ describe('auto_close of clusterssh', () => {
   })
 
   test('is saved in preferences.yaml, once, and leaves everything else there as it is', async () => {
-    expect((await importAll()).messages).toContain(`${config()}:2: saved as auto_close: 7 in ${preferences()}\n`)
+    expect((await importAll()).messages).toContain(`${config()}:2: saved as auto_close: 7 in ${preferences()};`)
     expect(readFileSync(preferences(), 'utf8')).toBe('auto_close: 7\n')
     expect((await importAll()).messages).not.toContain('auto_close')
     writeFileSync(preferences(), '# mine\nleader: Ctrl-a')

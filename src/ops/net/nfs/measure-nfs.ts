@@ -4,6 +4,7 @@
  * on the server itself. Everything is written to a new directory there, which is removed at the end.
  */
 
+import { counted } from '../../../base/counted.ts'
 import { formatBytes } from '../../../base/format-bytes.ts'
 import { shellQuote } from '../../../base/shell-quote.ts'
 import { type OpsHosts, reasonOfResult } from '../../kernel/host-port.ts'
@@ -255,7 +256,7 @@ export function nfsSummary({ writes, reads, smallFiles, isCached, pending }: Nfs
     ...(small === undefined
       ? []
       : [
-          `small file: median ${formatMs(small)}, at most ${formatMs(Math.max(...smallFiles))}, of ${smallFiles.length}`,
+          `small file: median ${formatMs(small)}, at most ${formatMs(Math.max(...smallFiles))}, of ${counted(smallFiles.length, 'file')}`,
         ]),
   ]
 }

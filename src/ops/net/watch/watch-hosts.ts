@@ -51,7 +51,12 @@ export class HostWatch implements Disposable {
       watched[Symbol.dispose]()
       this.#hosts.delete(name)
     }
-    for (const name of names) if (!this.#hosts.has(name)) this.#hosts.set(name, new Watched(name, this.#options))
+    // In the given order, also where a host comes back.
+    for (const name of names) {
+      const watched = this.#hosts.get(name) ?? new Watched(name, this.#options)
+      this.#hosts.delete(name)
+      this.#hosts.set(name, watched)
+    }
   }
 
   /** The host can be reached again. */

@@ -1,5 +1,5 @@
 /** `muster [TARGET…]` up to the point where it needs a terminal. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -142,4 +142,34 @@ it('logs in as the user of -l, except where a host is written with its own', () 
   const inventory = { hosts: [{ name: 'm8', number: 1, user: 'eve' }], groups: new Map() }
   expect(resolveTarget(inventory, 'm8', { login })).toEqual([{ name: 'm8', number: 1, ...login }])
   expect(resolveTarget(inventory, 'bob@m8', { login })[0]).toMatchObject({ user: 'bob', port: 2222 })
+})
+
+describe('a cluster of clusterssh', () => {
+  const hint = (word: string) =>
+    `To open it here, run once: muster import clusterssh -o hosts.yaml. A machine of that name is written as user@${word} or ${word}:22.`
+
+  beforeEach(() => {
+    rmSync(join(directory, 'hosts.yaml'))
+    mkdirSync(join(directory, '.clusterssh'))
+    writeFileSync(join(directory, '.clusterssh', 'clusters'), 'web m1 m2\nrack m{1..3}\n')
+    writeFileSync(join(directory, '.clusterssh', 'tags'), 'm7 odd\n')
+  })
+
+  it.each([
+    ['web', 'clusters'],
+    ['rack', 'clusters'],
+    ['odd', 'tags'],
+  ])('%s is not opened as a host: the error names its file and how to import it', async (word, file) => {
+    const [exitCode, messages] = await run(word)
+    expect([exitCode, messages]).toEqual([
+      2,
+      `muster: ${word} is a cluster of clusterssh, in ~/.clusterssh/${file}\n${hint(word)}\n`,
+    ])
+  })
+
+  it('may have the name of a host here', async () => {
+    writeFileSync(join(directory, 'hosts.yaml'), 'hosts: { web: { transport: local } }\n')
+    expect(await run('web')).toEqual(NEEDS_TERMINAL)
+    expect(await run('root@rack')).toEqual(NEEDS_TERMINAL)
+  })
 })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Area } from '../../../../src/ops/kernel/area.ts'
 import { statusesOf } from '../../../../src/ops/kernel/bring-up.ts'
-import { countPlan, formatPlan, planEvent } from '../../../../src/ops/kernel/format-plan.ts'
+import { countPlan, formatPlan, planEvent, stepsText } from '../../../../src/ops/kernel/format-plan.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { hasSteps, makePlan } from '../../../../src/ops/kernel/plan.ts'
 import { operationOf } from './stand-in-hosts.ts'
@@ -116,10 +116,28 @@ describe('an operation', () => {
   it('is blocked if it needs an operation that is pending and not selected', () => {
     const only = { isSelected: (host: string) => host === 'm8' }
     const plan = makePlan('up', [areaOf(operations)], worldsOf(), only)
-    expect(verdictOf(plan, 'area/mount@m8')).toMatchObject({ kind: 'blocked' })
+    const cause = 'it needs export on m10 (area), which has not been done and is not selected'
+    expect(verdictOf(plan, 'area/mount@m8')).toMatchObject({ kind: 'blocked', findings: [{ cause }] })
     const done = makePlan('up', [areaOf([operationOf('export', 'm10', []), ...operations.slice(1)])], worldsOf(), only)
     expect(verdictOf(done, 'area/mount@m8')).toMatchObject({ kind: 'steps' })
     expect(idsOf(done.operations)).toEqual(['area/mount@m8'])
+  })
+})
+
+describe('the steps that cannot start', () => {
+  const open = (name: string, host: string, after: readonly string[] = []) => operationOf(name, host, ['x'], after)
+
+  it('are those behind a blocked operation, on its host or elsewhere', () => {
+    const operations = [
+      open('export', 'm10'),
+      open('key', 'm8', ['area/export@m10']),
+      open('same host', 'm8'),
+      open('elsewhere', 'm9', ['area/key@m8']),
+      open('free', 'm7'),
+    ]
+    const plan = makePlan('up', [areaOf(operations)], worldsOf(), { isSelected: (host) => host !== 'm10' })
+    expect(countPlan(plan)).toMatchObject({ blocked: 1, steps: 3, stuckSteps: 2 })
+    expect(stepsText(countPlan(plan))).toBe('1 of 3 steps')
   })
 })
 
@@ -166,7 +184,7 @@ area · the host · m8+m9
   })
 
   it('has counts, and an event without the scripts', () => {
-    expect(countPlan(plan)).toEqual({ hosts: 3, toDo: 2, nothing: 1, blocked: 0, steps: 2 })
+    expect(countPlan(plan)).toMatchObject({ hosts: 3, toDo: 2, nothing: 1, blocked: 0, steps: 2 })
     expect(hasSteps(plan)).toBe(true)
     expect(plan.operations.map(planEvent).at(-1)).toEqual({
       type: 'operation',

@@ -61,7 +61,7 @@ it('reads what dd of coreutils prints, on the first NFS mount of the host', asyn
   expect(nfsSummary(record)).toEqual([
     'write: median 8.0 MiB/s, from 8.0 MiB/s to 8.0 MiB/s',
     'read: median 4.0 MiB/s, from 4.0 MiB/s to 4.0 MiB/s',
-    'small file: median 3.1 ms, at most 3.1 ms, of 1',
+    'small file: median 3.1 ms, at most 3.1 ms, of 1 file',
   ])
 })
 
@@ -70,7 +70,7 @@ it('reads what dd of busybox prints, and says that reading may only show the cac
   expect(nfsSummary(record)).toEqual([
     'write: median 2.0 MiB/s, from 2.0 MiB/s to 2.0 MiB/s',
     "read (perhaps from the client's cache): median 4.0 MiB/s, from 4.0 MiB/s to 4.0 MiB/s",
-    'small file: median 4.0 ms, at most 4.0 ms, of 1',
+    'small file: median 4.0 ms, at most 4.0 ms, of 1 file',
   ])
 })
 

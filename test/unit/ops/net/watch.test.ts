@@ -237,6 +237,16 @@ describe('watching', () => {
     expect(watch.hosts[0]?.trouble).toBeUndefined()
   })
 
+  it('keeps the given order when a host comes back', () => {
+    const port = { start: () => ({ stop() {} }) }
+    using watch = new HostWatch(['m1', 'm2', 'm3'], { port, clock: new ManualClock(), onSample() {}, onTrouble() {} })
+    const [, , m3] = watch.hosts
+    watch.follow(['m1', 'm3'])
+    watch.follow(['m1', 'm2', 'm3'])
+    expect(watch.hosts.map(({ host }) => host)).toEqual(['m1', 'm2', 'm3'])
+    expect(watch.hosts[2]?.samples).toBe(m3?.samples)
+  })
+
   it('does not show old values of a silent host as those of now', () => {
     const clock = new ManualClock()
     const started: WatchHandlers[] = []

@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
-import { FakeBringUp, planOf, statusOf, stepOf } from './fake-bring-up.ts'
+import { FakeBringUp, operationOf, planOf, statusOf, stepOf } from './fake-bring-up.ts'
 
 const LEADER = '\x1d'
 const SIZES = [
@@ -282,7 +283,7 @@ describe('the Bring-up tab', () => {
   })
 
   it('ends with the new status, and retries failed hosts', async () => {
-    const { type, port, text } = await begun()
+    const { type, port, text, console } = await begun()
     const end = { kind: 'done' } as const
     for (const word of ['make', 'spread']) {
       port.tell({ type: 'end', host: 'm1', step: stepOf('m1', word), end, durationMs: 5 })
@@ -293,9 +294,25 @@ describe('the Bring-up tab', () => {
     await setImmediate()
     expect(text()).toMatch(/m1 +✓ good/)
     expect(text()).toMatch(/m2 +✗ failed/)
+    const said = 'bring up trust: 2 of 4 steps done, 1 failed or not started'
+    expect(console.state.log.at(-1)).toMatchObject({ text: said, tone: 'warning' })
     type('r')
     expect(port.changes).toHaveLength(2)
     expect(port.last.order).toMatchObject({ direction: 'up', areas: ['trust'], hosts: ['m2', 'm3'] })
+  })
+
+  it('says in the plan which steps cannot start, since they wait for what is blocked', async () => {
+    const { type, port, text } = await openTab(120, 40)
+    type('u')
+    const operations = planOf('m1', 'm2').operations.map((operation, index): Operation => {
+      const finding = { host: 'm1', gravity: 'blocker', id: 'x', cause: 'no disk' } as const
+      return index === 0
+        ? { ...operation, verdict: { kind: 'blocked', findings: [finding] } }
+        : { ...operation, after: ['trust/key@m1'] }
+    })
+    port.last.handlers.onPlan({ direction: 'up', operations: [...operations, operationOf('m3')] }, false)
+    expect(text()).toMatch(/^ 2 of 4 steps on m\[2-3\]$/m)
+    expect(text()).toMatch(/^ 1 operation blocked, marked !; 2 steps cannot start without it$/m)
   })
 
   it('cancels a change, and checks the hosts again', async () => {

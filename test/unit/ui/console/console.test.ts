@@ -424,7 +424,7 @@ test('why a host is not connected is cut at its end, with the key to press', () 
   expect(lines.length).toBeLessThanOrEqual(5)
   const long = shown(`${reason} ${reason} ${reason}`, 'Reconnect to review the key again.')
   expect(long.slice(-2)).toEqual(['Reconnect to review the key again.', 'Ctrl-] r reconnects'])
-  expect(long.at(-3)).toMatch(/ …$/)
+  expect(long.at(-3)).toMatch(/…$/)
   expect(long).toHaveLength(5)
 })
 

@@ -199,14 +199,18 @@ describe('the hosts that differ', () => {
     expect(header(harness)).toMatch(/INTO 5 of 6: m\[1-5\] +2 of 6 differ: m\[2,6\].* 1 Shells/)
   })
 
-  it('leave room for the number of the page, too', async () => {
+  it('give way to the name of the tab when there are two pages and hosts that are not up', async () => {
     const hosts = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7', 'm8']
     const harness = createConsoleHarness({ hosts, size: { columns: 80, rows: 24 } })
-    for (const host of hosts) await harness.print(host, prompt(host))
+    for (const host of hosts) await harness.print(host, `root@${host}:~# `)
     for (const host of ['m7', 'm8'])
-      harness.fleet.events.emit({ type: 'shell', host, state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
+      harness.fleet.events.emit({
+        type: 'session',
+        host,
+        state: { kind: 'waiting', attempt: 3, reason: 'no route', retryAtMs: 9e9, phase: 'tcp' } as never,
+      })
     rest(harness)
-    expect(header(harness)).toMatch(/6\/8 up {2}TYPING INTO 6 of 8: m\[1-6\].* ≠ m\[7-8\] +1\/2 +1 Shells $/)
+    expect(header(harness)).toMatch(/6\/8 up +TYPING INTO 6 of 8: m\[1-6\].* ≠ m\[7-8\] +1\/2 .* 1 Shells/)
     expect(header(harness).length).toBeLessThanOrEqual(80)
   })
 

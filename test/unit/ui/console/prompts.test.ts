@@ -77,6 +77,15 @@ describe('the history of a prompt', () => {
     expect(readFileSync(path, 'utf8')).toBe('{"prompt":"macro-text","text":"rank %n"}\n')
   })
 
+  it('keeps a line that is left with Esc until the console ends, and not in the file', () => {
+    const harness = open()
+    harness.type(`${LEADER}!uptime -p\x1b${LEADER}!${UP}`)
+    expect(typed(harness)).toBe('uptime -p')
+    harness.type(`\x1b${LEADER}:run date\x1b${LEADER}:run ${UP}`)
+    expect(typed(harness)).toBe('run date')
+    expect(existsSync(path)).toBe(false)
+  })
+
   it('takes nothing from a file that another user could have written, and nothing that could act', () => {
     open().type(`${LEADER}/m1\r`)
     writeFileSync(path, '{"prompt":"host-set","text":"m2"}\n{"prompt":"host-set","text":"m\\u001b[2J"}\n[]\nnull\n{\n')
@@ -167,9 +176,27 @@ describe('Tab in a prompt', () => {
   })
 })
 
-describe('a prompt into which too much is pasted', () => {
-  const paste = (text: string) => `\x1b[200~${text}\x1b[201~`
+const paste = (text: string) => `\x1b[200~${text}\x1b[201~`
 
+describe('a prompt into which several lines are pasted', () => {
+  it.each(['!', ':', 'c'])('opened with %s does not make one command of them', (key) => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}${key}${paste('cd /srv\r\nrm x\n')}`)
+    expect(typed(harness)).toBe('')
+    expect(dialogOf(harness)?.input?.error).toBe('not inserted: the paste has 2 lines, and a prompt takes one')
+    harness.type(paste('uptime\n'))
+    expect(typed(harness)).toBe('uptime')
+    expect(dialogOf(harness)?.input?.error ?? '').not.toContain('not inserted')
+  })
+
+  it('joins them to a list of hosts', () => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}/${paste('m1\nm2\n')}\r`)
+    expect(harness.receivers()).toBe('m1,m2')
+  })
+})
+
+describe('a prompt into which too much is pasted', () => {
   it.each(['!', ':', 'c', '/'])('opened with %s inserts nothing, and says so', (key) => {
     const harness = createConsoleHarness()
     harness.type(`${LEADER}${key}m1${paste('a word\r\n'.repeat(10_000))}`)

@@ -114,6 +114,33 @@ describe('closing a host', () => {
     expect(text(harness)).not.toContain('Enter alone')
   })
 
+  it('is undone by Enter alone also while hosts.yaml has a new host', () => {
+    const harness = createConsoleHarness({ hosts: HOSTS })
+    harness.console.offered = 'm8'
+    harness.type(`${LEADER}+`)
+    expect(view(harness)?.input?.text).toBe('m8')
+    harness.type('\x1b')
+    harness.type(`${LEADER}x`)
+    harness.type('y')
+    harness.type(`${LEADER}+`)
+    expect([view(harness)?.input?.text, text(harness)]).toEqual([
+      '',
+      expect.stringMatching(/Enter alone opens m1 again\..*New in hosts\.yaml: m8/s),
+    ])
+    harness.type('\r')
+    expect([...harness.console.state.hosts.keys()]).toEqual(HOSTS)
+  })
+
+  it('does not speak of a shell where there is none', () => {
+    const harness = createConsoleHarness({ hosts: HOSTS })
+    harness.type(`${LEADER}x`)
+    expect(text(harness)).toContain('This hangs up its shell')
+    harness.type('\x1b')
+    harness.fleet.events.emit({ type: 'shell', host: 'm1', state: { kind: 'none' } })
+    harness.type(`${LEADER}x`)
+    expect(text(harness)).not.toContain('hangs up')
+  })
+
   it('is undone in the same way if it was not yet known how to reach the host', () => {
     const harness = createConsoleHarness({ hosts: HOSTS, isResolving: true })
     const { console, fleet } = harness

@@ -55,7 +55,9 @@ describe('a tab', () => {
     }
     expect(received(harness)).toBe('||')
     expect(harness.console.state.notice?.text).toBe('not sent: you had just left the tab; type it again')
+    expect(header(harness)).toContain(' ONE MOMENT · hosts get no keys ')
     harness.clock.advance(500)
+    expect(header(harness)).toContain(' TYPING INTO ALL 3: ')
     harness.type('ls\r')
     expect(harness.got('m1')).toBe('ls\r')
     // An interrupt always goes out, and after the leader the number is no part of a word.

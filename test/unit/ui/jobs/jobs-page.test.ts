@@ -199,6 +199,25 @@ describe('the Jobs tab', () => {
     }
   })
 
+  it('has its actions in the palette also where they do not apply, with what they are called elsewhere', async () => {
+    const { press, console } = await openTab('5')
+    const selected = async (text: string) => {
+      await press(`:${text}`)
+      const { mode } = console.state
+      const lines = mode.kind === 'dialog' ? mode.dialog.lines : []
+      await press('\x1b')
+      return lines.find((line) => line.isSelected)?.text
+    }
+    expect(await selected('cancel')).toBe('cancel  the running and waiting jobs of this row')
+    expect(await selected('stop')).toMatch(/^cancel /)
+    await press('j')
+    expect(await selected('cancel')).toBe('cancel · not now, or not for this row')
+    expect(await selected('hold')).toBe('hold · not now, or not for this row')
+    expect(await selected('retry')).toMatch(/^retry {2}the failed, lost, cancelled/)
+    await press(':cancel\r')
+    expect(console.state.mode).toMatchObject({ kind: 'dialog', dialog: { id: 'palette' } })
+  })
+
   it('changes nothing without a yes, and only jobs that the action applies to', async () => {
     const { press, queue, console } = await openTab('5')
     const hints = () => {

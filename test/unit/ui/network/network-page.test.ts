@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
+import { footerBars } from '../../../../src/ui/console/header.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
-import { createConsoleHarness } from '../console/console-harness.ts'
+import { createConsoleHarness, idleNetTests } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, statusOf } from '../jobs/fake-queue.ts'
 
 const LEADER = '\x1d'
@@ -140,6 +141,26 @@ it('lists the processes of a host while its page is open, the heaviest first, so
   harness.console[Symbol.dispose]()
 })
 
+it('names another directory from the page of a measurement that could not begin', async () => {
+  const netTests = {
+    ...idleNetTests,
+    measureNfs: async () => Promise.reject(new Error('it has no NFS mount; to measure another directory, name it')),
+  }
+  const harness = createConsoleHarness({ hosts: ['m1', 'm2'], netTests, size: { columns: 120, rows: 40 } })
+  const hints = () =>
+    footerBars(harness.console.state, themes.none, harness.console.options.keymap)
+      .left.map(({ text }) => text)
+      .join('')
+  harness.type(`${LEADER}3n\x15m2\r`)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(hints()).toContain('n another directory')
+  harness.type('n')
+  expect(harness.console.state.mode).toMatchObject({
+    kind: 'dialog',
+    dialog: { id: 'nfs-test', input: { text: 'm2 ' } },
+  })
+})
+
 it('records what it shows, and replays recordings, newest first', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-tab-'))
   try {
@@ -165,6 +186,11 @@ it('records what it shows, and replays recordings, newest first', async () => {
     say(1, 0)
     harness.type('r')
     expect(text()).toContain(' ● recording ')
+    expect(
+      footerBars(harness.console.state, themes.none, harness.console.options.keymap)
+        .left.map((part) => part.text)
+        .join(''),
+    ).toContain('r stop recording')
     say(2, 100)
     harness.clock.advance(1000)
     say(3, 100)

@@ -239,6 +239,12 @@ describe('the charts of a host', () => {
     expect(Math.max(...lines.map(textWidth))).toBeLessThanOrEqual(columns)
   })
 
+  it('name what is below them if that is no time', () => {
+    const tickText = (number: number) => `file ${number}`
+    const lines = drawn({ columns: 60, seconds: [1, 200], series: [{ values: [1, 2, 3] }], tickText })
+    expect(lines.join('\n')).toMatch(/file 60 +file 120 +file 180/)
+  })
+
   it('show what is at both ends of the scale and of the time', () => {
     const [first = ''] = drawn({ rows: 7, series: [{ values: [100, 100, 100] }], most: 100 })
     expect(first).toMatch(/^100 +.[\u2801-\u28ff]{10}/)

@@ -293,6 +293,19 @@ describe('what if', () => {
     expect(screen(harness)).toContain('1 × (2 CPU + 512MiB) PACK')
   })
 
+  it('divides what hosts lack for it', async () => {
+    const { harness, queue } = await open()
+    queue.tryOut = async () => ({
+      places: undefined,
+      why: ['Bundle 1 fits on no host:', 'm1,m2: needs 4 idle GPUs, 0 of 4 idle', 'm3: has no GPU'],
+    })
+    harness.type('w--gpu 4\r')
+    await settle()
+    expect(screen(harness).replace(/\s+/g, ' ')).toContain(
+      'Bundle 1 fits on no host: m1,m2: needs 4 idle GPUs, 0 of 4 idle; m3: has no GPU',
+    )
+  })
+
   it('asks for no GPU in its example when no host has one, and parses its own text', () => {
     const texts = [
       formatWhatIf(exampleWhatIf([])),
@@ -528,7 +541,7 @@ describe('the current placement', () => {
     const logical = new Map([['CPU', { used: 3, total: 4 }]])
     const nodes = [nodeUsage('10.9.0.1', { logical }), nodeUsage('10.9.0.2')]
     ray.watches[0]?.options.onUsage(usageOf({ nodes, groups }), '')
-    expect(screen(harness)).toMatch(/── Ray +GPUs 0\/0 {2}cores 3\/8/)
+    expect(screen(harness)).toMatch(/── Ray +cores 3\/8/)
     harness.type('yy')
     expect(screen(harness)).toContain('packing of Ray')
     expect(screen(harness)).toMatch(/^cpu A train A+\*+· .* 3\/4$/m)

@@ -240,11 +240,25 @@ describe('the selected block', () => {
     expect(text).toContain('B 2 train-2')
   })
 
+  it('says how many cores a job has here, unless those are all that it has', () => {
+    const request = { cpuMilli: 1000, memoryBytes: 0, gpuCount: 0, gpuMilli: 0 }
+    const onHosts = (...hosts: string[]) => {
+      const state = { ...runningOn('n1'), places: hosts.map((host) => ({ host, devices: [] })) } as JobState
+      const spec = { request, bundles: hosts.length }
+      const status = statusOf(hostSpecs(3, 0), [jobOf(1, state, spec)])
+      const panes = packingPanes(inputOf(status, 120, 40, { spot: { group: 0, host: 'n1', part: 'cores' } }))
+      expect(textOf(panes)).not.toContain('GPUs 0/0')
+      return linesOf(panes.find(({ host }) => host === ' chosen') as PaneView).join(' ')
+    }
+    expect(onHosts('n1')).toContain('train-1 · ann · 1 core on n1 · since')
+    expect(onHosts('n1', 'n2', 'n2')).toContain('train-1 · ann · 1 core here · 3 cores on n[1-2] · since')
+  })
+
   it('says what is free, and how busy it is', () => {
     expect(chosen(1)).toMatch(/^ free/m)
     const used = new Map([['n1', { cpu: 0.5, memoryBytes: 0, gpus: new Map([[1, { name: 'A100', busy: 0.5 }]]) }]])
     expect(chosen(1, { used })).toMatch(/n1 GPU 1 \(A100\)[\s\S]*free · 50% busy/)
-    expect(chosen('cores', { used })).toMatch(/n1 cores[\s\S]*8 of 16 cores are free · 50% busy/)
+    expect(chosen('cores', { used })).toMatch(/n1 cores[\s\S]*8 of 16 cores free · 50% busy/)
   })
 
   it.each([

@@ -26,6 +26,7 @@ describe('tabs', () => {
     expect(header(harness)).toContain('LOG · hosts get no keys')
     harness.type('x1')
     expect(harness.console.state.tab).toBe('shells')
+    harness.clock.advance(500)
     expect(header(harness)).toContain('TYPING INTO ALL 2: m[1-2]')
     expect(harness.fleet.received.get('m1')).toBe('6')
   })

@@ -199,6 +199,25 @@ describe('the panel of a run', () => {
     expect(panelRows(harness)).toContain(' 4 hosts: 4 cancelled')
   })
 
+  it('asks before it closes what runs, but not while that is being stopped, and withdraws the question when it has ended', () => {
+    const { harness, work } = open()
+    const mode = () => harness.console.state.mode
+    harness.type(`${LEADER}!sleep 9\r`)
+    harness.type('x')
+    expect(mode()).toMatchObject({ kind: 'dialog', dialog: { id: 'stop-run' } })
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, '')
+    harness.clock.advance(1000)
+    expect(mode()).toMatchObject({ kind: 'typing' })
+    const stopSlowly = fakeWork()
+    stopSlowly.startCommand = () => ({ stop() {}, abandon() {}, pause() {}, resume() {} })
+    const other = createConsoleHarness({ work: stopSlowly })
+    stands.push(other)
+    other.type(`${LEADER}!sleep 9\r`)
+    other.type('\x03x')
+    expect(other.console.state.mode).toMatchObject({ kind: 'typing' })
+    expect(other.console.state.notice?.text).toBe('it is being stopped; x closes it afterwards')
+  })
+
   it('asks before the console closes, and stops running work when it does', () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!sleep 9\r`)
