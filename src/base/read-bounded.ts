@@ -1,5 +1,5 @@
 /** Bounded reads: an endless file or stream, such as /dev/zero, is an error and does not fill the memory. */
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, openSync, readSync, statSync } from 'node:fs'
 
 /** A hosts.yaml with ten thousand hosts, each on a line of its own, has a quarter of it. */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024
@@ -7,8 +7,10 @@ export const TOO_LARGE = 'it is larger than 4 MiB'
 
 const CHUNK_BYTES = 64 * 1024
 
-/** The whole file. @throws as node:fs does, or an Error if it is larger than `MAX_TEXT_BYTES` */
+/** The whole file. @throws as node:fs does, or an Error if it is larger than `MAX_TEXT_BYTES` or a pipe */
 export function readBoundedSync(path: string): Buffer {
+  // Opening it could wait for ever.
+  if (statSync(path).isFIFO()) throw new Error('it is a pipe')
   const file = openSync(path, 'r')
   try {
     const chunks: Buffer[] = []

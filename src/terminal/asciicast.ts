@@ -1,9 +1,10 @@
-/** Records what a host prints as asciicast v2 (docs.asciinema.org). What is typed is not recorded, as passwords are typed. */
+/** Records what a host draws as asciicast v2 (docs.asciinema.org). What is typed is not recorded, as passwords are typed. */
 
 import { closeSync, constants, openSync, write, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { underFreeName } from '../base/free-name.ts'
+import { HarmlessOutput } from './harmless-output.ts'
 
 export type AsciicastOptions = {
   /** An existing directory; the file is named after the host. */
@@ -30,6 +31,7 @@ export class AsciicastRecorder implements Disposable {
   readonly #startedMs: number
   // Characters that are split between chunks are joined; what is no UTF-8 becomes U+FFFD, as JSON demands.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  readonly #harmless = new HarmlessOutput()
   #lastSeconds = 0
   #lostBytes = 0
   #position = 0
@@ -75,7 +77,8 @@ export class AsciicastRecorder implements Disposable {
     if (!this.#writing) closeSync(this.#descriptor)
   }
 
-  #output(text: string, bytes: number): void {
+  #output(printed: string, bytes: number): void {
+    const text = this.#harmless.push(printed)
     if (text === '') return
     if (this.#lostBytes > 0) this.#reportLoss()
     if (this.#lostBytes > 0 || !this.#write('o', text)) this.#lostBytes += bytes

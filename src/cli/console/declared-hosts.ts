@@ -72,11 +72,15 @@ export class DeclaredHosts {
   }
 
   get names() {
-    const { hosts, groups } = this.#now.inventory
+    const { inventory, parts } = this.#now
+    const { hosts, groups } = inventory
+    const sections = [inventory, ...[...parts.values()].map((part) => part.inventory)].map((each) => each.sections)
     return {
       hosts: hosts.map(({ name }) => name),
       groups,
+      // Its number changes with the hosts above it.
       entries: new Map(hosts.map(({ number: _, ...host }) => [host.name, host])),
+      sections,
     }
   }
 

@@ -69,12 +69,17 @@ docker_names() { dock ps --all --filter label=${CONTAINER_LABEL} --format '{{.St
 said=$(dock version --format '{{.Server.Version}}' 2>&1) || {
   case $said in *'permission denied'*) dock() { limited sudo -n docker "$@"; };; *) return 0;; esac
 }
+# Another program may be called docker.
 docker_names | while read -r state name; do
+  case $state in *[!a-z]*) continue;; esac
+  case $name in '' | *[!A-Za-z0-9_.-]*) continue;; esac
   [ "$name" != ${spec?.kind === 'docker' ? shellQuote(spec.name) : "''"} ] || { left_sum declared "container $name" 1; continue; }
   if [ "$state" = running ]; then left_sum container "$name" 1 - - "it runs; to end it: docker stop $name"
   else left_sum container "$name" 1; fi
 done
 dock image ls --filter label=${SOURCE_LABEL} --format '{{.ID}} {{.Repository}}:{{.Tag}}' | head -n 100 | while read -r id name; do
+  case $id in '' | *[!0-9a-f]*) continue;; esac
+  [ -n "$name" ] || continue
   if [ "$name" = ${spec?.kind === 'docker' ? shellQuote(spec.image.includes(':') ? spec.image : `${spec.image}:latest`) : "''"} ]; then left_sum declared "image $name" 1
   elif [ -n "$(dock ps --all --quiet --filter "ancestor=$id" | head -n 1)" ]; then left_sum image "$id" 1 - - 'a container uses it'
   else left_sum image "$id" 1; fi

@@ -3,6 +3,7 @@
  * safe for a screen, whatever the bytes are.
  */
 import { getOrMake } from '../../base/collections.ts'
+import { fileReason } from '../../base/errors.ts'
 import { showLine } from './line-prefixer.ts'
 import { type HostOutput, OutputStore, type StreamStore } from './output-store.ts'
 
@@ -30,13 +31,18 @@ export interface OutputText {
 export class KeptOutput implements Disposable {
   readonly #store: OutputStore
   readonly #texts = new Map<string, HostText>()
+  readonly #onTrouble: ((reason: string) => void) | undefined
+  #hasTrouble = false
 
-  /** `directory`: for the temporary file of output that is too large for memory. */
-  constructor(directory: string) {
+  /**
+   * `directory`: for the temporary file of output that is too large for memory. `onTrouble`: called once, when that file cannot be
+   * written; a stream that needs it is cut there.
+   */
+  constructor(directory: string, onTrouble?: (reason: string) => void) {
     this.#store = new OutputStore(directory)
+    this.#onTrouble = onTrouble
   }
 
-  /** Errors of the disk are thrown. */
   push(host: string, stream: StreamName, bytes: Uint8Array): void {
     this.#text(host).push(stream, bytes)
   }
@@ -66,15 +72,20 @@ export class KeptOutput implements Disposable {
   }
 
   #text(host: string): HostText {
-    return getOrMake(this.#texts, host, () => new HostText(this.#store.of(host)))
+    return getOrMake(this.#texts, host, () => new HostText(this.#store.of(host), this.#report))
+  }
+
+  readonly #report = (reason: string): void => {
+    if (!this.#hasTrouble) this.#onTrouble?.(reason)
+    this.#hasTrouble = true
   }
 }
 
 class HostText implements OutputText {
   readonly #streams: Readonly<Record<StreamName, StreamText>>
 
-  constructor({ stdout, stderr }: HostOutput) {
-    this.#streams = { stdout: new StreamText(stdout), stderr: new StreamText(stderr) }
+  constructor({ stdout, stderr }: HostOutput, onTrouble: (reason: string) => void) {
+    this.#streams = { stdout: new StreamText(stdout, onTrouble), stderr: new StreamText(stderr, onTrouble) }
   }
 
   push(stream: StreamName, bytes: Uint8Array): void {
@@ -98,20 +109,31 @@ class HostText implements OutputText {
 
 class StreamText {
   readonly #store: StreamStore
+  readonly #onTrouble: (reason: string) => void
   readonly #index = new LineIndex()
   #droppedBytes = 0
+  /** Why the disk refuses more. */
+  #trouble: string | undefined
   /** The last block read, and its size. */
   #read: { readonly start: number; readonly end: number; readonly lines: readonly string[] } | undefined
 
-  constructor(store: StreamStore) {
+  constructor(store: StreamStore, onTrouble: (reason: string) => void) {
     this.#store = store
+    this.#onTrouble = onTrouble
   }
 
   push(bytes: Uint8Array): void {
-    const kept = bytes.subarray(0, Math.max(0, KEPT_BYTES - this.#store.sizeBytes))
+    const room = this.#trouble === undefined ? Math.max(0, KEPT_BYTES - this.#store.sizeBytes) : 0
+    const kept = bytes.subarray(0, room)
     this.#droppedBytes += bytes.length - kept.length
     if (kept.length === 0) return
-    this.#store.push(kept)
+    try {
+      this.#store.push(kept)
+    } catch (error) {
+      this.#droppedBytes += kept.length
+      this.#trouble = fileReason(error)
+      return this.#onTrouble(this.#trouble)
+    }
     this.#index.push(kept)
   }
 
@@ -124,8 +146,9 @@ class StreamText {
   }
 
   line(index: number, kind: StreamName): OutputLine {
+    const because = this.#trouble === undefined ? '' : `: ${this.#trouble}`
     if (index >= this.#index.lineCount)
-      return { kind: 'note', text: `[… ${this.#droppedBytes} more bytes of ${kind} were not kept]` }
+      return { kind: 'note', text: `[… ${this.#droppedBytes} more bytes of ${kind} were not kept${because}]` }
     const { firstLine, start, end } = this.#index.blockOf(index)
     if (this.#read?.start !== start || this.#read.end !== end)
       this.#read = { start, end, lines: linesOf(this.#store.slice(start, end - start)) }

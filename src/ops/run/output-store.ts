@@ -80,13 +80,14 @@ export class StreamStore {
     this.#spill = spill
   }
 
+  /** All of it, or nothing if the disk refuses it. Errors of the disk are thrown. */
   push(bytes: Uint8Array): void {
+    if (this.#memoryBytes + bytes.length > MEMORY_BYTES) this.#spillTo(bytes)
+    else this.#keep(bytes)
     this.sizeBytes += bytes.length
     this.#hash.update(bytes)
     const tail = bytes.length < TAIL_BYTES ? Buffer.concat([this.#tail, bytes]) : Buffer.from(bytes)
     this.#tail = tail.subarray(Math.max(0, tail.length - TAIL_BYTES))
-    if (this.#memoryBytes + bytes.length > MEMORY_BYTES) this.#spillTo(bytes)
-    else this.#keep(bytes)
   }
 
   /** Of all bytes so far. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
-import type { Pty, PtySpawner } from '../../base/pty.ts'
+import type { Pty, PtyHandlers, PtySpawner } from '../../base/pty.ts'
 import { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { connectLimits } from '../connect-limits.ts'
@@ -93,7 +93,17 @@ export function failureFromOutput(lines: readonly string[], phase: ConnectPhase)
     }
   }
   const last = said.filter((line) => line !== '').at(-1)
-  return { kind: 'unreachable', phase, reason: remoteText(last ?? 'ssh ended without a message') }
+  return { kind: 'unreachable', phase, reason: remoteText(sentence(last ?? 'ssh ended without a message')) }
+}
+
+/** ssh's last lines at this level of messages. */
+const STATISTICS = /^(?:Transferred|Bytes per second): sent /
+
+/** Why a login that had succeeded has ended. `lines`: what ssh wrote since then. */
+export function lossFromOutput(lines: readonly string[], end: Parameters<PtyHandlers['onExit']>[0]): string {
+  if ('signal' in end) return `ssh was ended by ${end.signal}`
+  const said = lines.filter((line) => !DEBUG.test(line) && !STATISTICS.test(line) && line.trim() !== '')
+  return said.length === 0 ? `ssh ended with exit code ${end.code}` : failureFromOutput(said, 'authentication').reason
 }
 
 /** Some of ssh's lines shout or begin with its own name. */
@@ -198,6 +208,8 @@ export function openMaster(endpoint: Endpoint, context: ConnectContext, options:
       }
       if (line === marker) {
         isReady = true
+        // What it said while it logged in is no reason for a loss.
+        lines.length = 0
         finish()
         resolve({
           controlPath,
@@ -242,11 +254,11 @@ export function openMaster(endpoint: Endpoint, context: ConnectContext, options:
             rest = (parts.pop() ?? '').slice(-LONGEST_LINE)
             for (const line of parts) read(line)
           },
-          onExit: () => {
+          onExit: (end) => {
             if (rest !== '') read(rest)
             if (!isReady) return fail(failureFromOutput(lines, phase))
             if (isClosed) return
-            goneReason = failureFromOutput(lines, phase).reason
+            goneReason = lossFromOutput(lines, end)
             for (const callback of goneCallbacks.splice(0)) callback(goneReason)
           },
         },

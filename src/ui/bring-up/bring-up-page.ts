@@ -128,6 +128,10 @@ export class BringUpPage implements Page {
     this.#move(0)
   }
 
+  onDeclared(): void {
+    if (this.#view.columns !== undefined) void this.#work.readAreas()
+  }
+
   [Symbol.dispose](): void {
     this.#work[Symbol.dispose]()
   }

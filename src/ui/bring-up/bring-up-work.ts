@@ -8,6 +8,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
 import type { Busy, PageContext } from '../state/console-state.ts'
 import {
+  type AreaColumn,
   type BringUpPort,
   type BringUpView,
   beginChange,
@@ -107,6 +108,28 @@ export class BringUpWork implements Disposable {
     if (this.#changing) this.#changeChange((change) => ({ ...change, isStopping: true }))
   }
 
+  /** Reads what hosts.yaml declares now. The hosts are not checked: that takes a while, and the user may be editing it. */
+  async readAreas(): Promise<void> {
+    try {
+      const columns = await this.#port.areas()
+      if (!this.#isClosed) this.#setColumns(columns)
+    } catch (error) {
+      if (!this.#isClosed) this.#context.notice(printable(sentenceOf(error)), 'error')
+    }
+  }
+
+  #setColumns(columns: readonly AreaColumn[]): void {
+    const { cursor, columns: before } = this.#view
+    const isDeclared = ({ hosts }: AreaColumn): boolean => hosts !== undefined
+    // Where nothing was declared, the cursor was on an area that nobody chose.
+    const isChosen = cursor.area !== undefined && (before === undefined || before.some(isDeclared))
+    const area = isChosen ? cursor.area : (columns.find(isDeclared) ?? columns[0])?.name
+    const host = cursor.host ?? rowsOf({ ...this.#view, columns }, this.#context.state.hosts.keys())[0]
+    const cells = new Set(columns.flatMap(({ name, hosts = [] }) => hosts.map((each) => cellKey(name, each))))
+    const statuses = new Map([...this.#view.statuses].filter(([cell]) => cells.has(cell)))
+    this.set({ columns, statuses, cursor: { host, area }, trouble: undefined })
+  }
+
   /** Reads hosts.yaml, then checks the hosts. */
   check(): Promise<void> {
     this.checked = this.#check()
@@ -119,12 +142,7 @@ export class BringUpWork implements Disposable {
     this.set({ check: { answered: new Set() }, trouble: undefined })
     try {
       const columns = await this.#port.areas()
-      const { cursor } = this.#view
-      const area = cursor.area ?? columns.find(({ hosts }) => hosts !== undefined)?.name ?? columns[0]?.name
-      this.set({
-        columns,
-        cursor: { host: cursor.host ?? rowsOf({ ...this.#view, columns }, this.#context.state.hosts.keys())[0], area },
-      })
+      this.#setColumns(columns)
       if (columns.some(({ hosts }) => hosts !== undefined)) {
         const statuses = await this.#port.check(checking.signal, (host) => {
           const { check } = this.#view

@@ -9,6 +9,8 @@ export type DeclaredNames = {
   readonly groups: ReadonlyMap<string, readonly string[]>
   /** What it says of each host. */
   readonly entries?: ReadonlyMap<string, unknown>
+  /** What it declares for areas, of each file. */
+  readonly sections: readonly unknown[]
 }
 
 /** The news for the user; undefined: there are none. */
@@ -24,6 +26,7 @@ export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: Declar
   )
   const hasGroups = !isDeepStrictEqual(now.groups, groups)
   app.change(() => ({ groups: now.groups }))
+  for (const page of Object.values(app.pages)) page.onDeclared?.()
   if (added.length > 0) app.offered = foldHostSet(added)
   const news = [
     ...(added.length === 0
@@ -36,6 +39,7 @@ export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: Declar
       ? []
       : [`${foldHostSet(changed)} changed: connect again with ${leader} x, then ${leader} + and the name`]),
     ...(hasGroups ? ['groups changed'] : []),
+    ...(isDeepStrictEqual(now.sections, before.sections) ? [] : ['areas changed: r on the tab Bring-up checks them']),
   ]
   return news.length === 0 ? undefined : `hosts.yaml: ${news.join('; ')}`
 }

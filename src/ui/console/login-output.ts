@@ -28,6 +28,10 @@ const TOGETHER_MS = 500
 /** Fewer lines than this are moved without a notice. */
 const WORTH_A_WORD = 3
 
+/** `24 lines at login`; `count`: above `MOST_LINES` if earlier lines were left out. */
+export const loginWords = (count: number): string =>
+  `${count > MOST_LINES ? `more than ${MOST_LINES}` : count} lines at login`
+
 type LoginOutputOptions = {
   readonly clock: Clock
   readonly context: PageContext
@@ -48,6 +52,8 @@ export class LoginOutput implements Disposable {
   /** Hosts whose shell has shown no prompt yet, and the wait for quiet. */
   readonly #waiting = new Map<string, Disposable | undefined>()
   readonly #texts = new Map<string, readonly string[]>()
+  /** Hosts that printed more than is kept. */
+  readonly #cut = new Set<string>()
   /** What is not in the log yet, with the hosts of each text. */
   readonly #news = new Map<string, { readonly hosts: string[]; readonly isWarning: boolean }>()
   #newsTimer: Disposable | undefined
@@ -89,15 +95,17 @@ export class LoginOutput implements Disposable {
   #take(host: string, { rowsAbove, isFirstShell }: LoginPrompt): void {
     const { screen, isHidden } = this.#options
     this.#stop(host)
-    const lines = screen(host)?.loginLines(MOST_LINES) ?? []
-    const shown = trimBlank(lines.map((line) => printable(line.slice(0, MOST_COLUMNS))))
+    const lines = screen(host)?.loginLines(MOST_LINES + 1) ?? []
+    const shown = trimBlank(lines.slice(-MOST_LINES).map((line) => printable(line.slice(0, MOST_COLUMNS))))
     this.#texts.set(host, shown)
+    if (lines.length > MOST_LINES) this.#cut.add(host)
+    else this.#cut.delete(host)
     // After a reconnection the output of the previous shell is above, and stays in view.
     const hides = isHidden() && isFirstShell && rowsAbove > 0
     if (hides) screen(host)?.scrollOut(rowsAbove)
     if (hides && shown.length >= WORTH_A_WORD) {
-      this.#mark(host, shown.length)
-      this.#tell(host, `${shown.length} lines at login`, false)
+      this.#mark(host, this.#count(host))
+      this.#tell(host, loginWords(this.#count(host)), false)
     }
     for (const warning of loginWarnings(shown)) this.#tell(host, `at login: ${warning}`, true)
     const from = lastLoginFrom(shown)
@@ -108,8 +116,8 @@ export class LoginOutput implements Disposable {
   /** Shows what all hosts printed, equal texts once. */
   open(): void {
     const { context } = this.#options
-    const { hosts, columns } = context.state
-    const printed = [...hosts.keys()].flatMap((host) => {
+    const { columns } = context.state
+    const printed = [...context.state.hosts.keys()].flatMap((host) => {
       const text = this.#texts.get(host)?.join('\n') ?? ''
       return text === '' ? [] : [{ host, text }]
     })
@@ -119,7 +127,9 @@ export class LoginOutput implements Disposable {
     const groups = [...Map.groupBy(printed, ({ text }) => text)].sort(([, a], [, b]) => b.length - a.length)
     const lines = groups.flatMap(([text, members]): DialogLine[] => {
       const texts = text.split('\n')
-      const title = `${foldHostSet(members.map(({ host }) => host))}: ${counted(texts.length, 'line')}`
+      const hosts = members.map(({ host }) => host)
+      const count = counted(texts.length, 'line')
+      const title = `${foldHostSet(hosts)}: ${hosts.some((host) => this.#cut.has(host)) ? `the last ${count}` : count}`
       return [{ text: title, tone: 'accent' }, ...texts.flatMap(wrapped), { text: '' }]
     })
     context.openDialog(textDialog({ id: 'login-output', title: 'Printed at login', width, lines }))
@@ -149,10 +159,15 @@ export class LoginOutput implements Disposable {
     }
     this.#news.clear()
     if (hidden.size === 0) return
-    const counts = [...hidden].map((host) => this.#texts.get(host)?.length ?? 0)
+    const counts = [...hidden].map((host) => this.#count(host))
     const most = Math.max(...counts)
-    const count = counts.every((each) => each === most) ? `${most}` : `up to ${most}`
-    context.notice(`${foldHostSet(hidden)}: ${count} lines at login, ${context.state.leaderLabel} L shows them`)
+    const isExact = most > MOST_LINES || counts.every((each) => each === most)
+    const words = `${isExact ? '' : 'up to '}${loginWords(most)}`
+    context.notice(`${foldHostSet(hidden)}: ${words}, ${context.state.leaderLabel} L shows them`)
+  }
+
+  #count(host: string): number {
+    return (this.#texts.get(host)?.length ?? 0) + (this.#cut.has(host) ? MOST_LINES : 0)
   }
 
   #stop(host: string): void {

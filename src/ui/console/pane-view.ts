@@ -26,6 +26,7 @@ import { areaOf, layoutPanel } from '../work-views/panel.ts'
 import type { ConsoleApp } from './console-app.ts'
 import { shellEnd } from './fleet-reducer.ts'
 import { noticeBar } from './header.ts'
+import { loginWords } from './login-output.ts'
 
 export type PaneInput = {
   readonly state: ConsoleState
@@ -130,7 +131,7 @@ function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: 
   if (screen && screen.viewOffset > 0)
     badges.push({ text: ` ↑${screen.viewOffset} `, style: styleOf(theme.accent, undefined, BOLD) })
   if (host.loginLines > 0 && screen && screen.columns >= MIN_COLUMNS_FOR_LOGIN)
-    badges.push({ text: ` ${host.loginLines} lines at login `, style: mutedStyle(theme) })
+    badges.push({ text: ` ${loginWords(host.loginLines)} `, style: mutedStyle(theme) })
   if (host.isDifferent) badges.push({ text: ' ≠ ', style: warning })
   if (host.queuedBytes > 0) badges.push({ text: ` behind ${formatBytes(host.queuedBytes)} `, style: warning })
   if (host.bellAtMs !== undefined && state.clockMs - host.bellAtMs < BELL_MS)

@@ -14,8 +14,10 @@ export type ReportGroup = {
 export type ReportSection = {
   readonly kind: 'typed' | 'run'
   readonly atMs: number
-  /** What was typed; undefined: it was not echoed, or a host did not echo it. */
+  /** What was typed; undefined: it was not echoed, a host did not echo it, or hosts show different lines. */
   readonly title: string | undefined
+  /** The line was recalled or completed, and no line is that of most hosts. */
+  readonly isUnclear: boolean
   /** The hosts that did not echo it. */
   readonly hiddenBy: readonly string[]
   readonly hosts: readonly string[]
@@ -97,7 +99,7 @@ function runSection({ atMs, command, groups }: RunEntry, hide: Hide): ReportSect
     .map(({ hosts, outcome, lines }) => ({ hosts, outcome, lines: lines.map(hide) }))
     .sort((a, b) => b.hosts.length - a.hosts.length)
   const hosts = groups.flatMap((group) => group.hosts)
-  return { kind: 'run', atMs, title: hide(command), hiddenBy: [], hosts, groups: shown }
+  return { kind: 'run', atMs, title: hide(command), isUnclear: false, hiddenBy: [], hosts, groups: shown }
 }
 
 type Shown = { readonly host: string; readonly command: string; readonly lines: readonly string[] }
@@ -130,27 +132,34 @@ async function typedSection(
   const typed = [...parts.values()].flatMap((part) => part.typed.lines)
   // Keys that left no trace on any host.
   if (typed.length === 0 && shown.every(({ lines }) => lines.length === 0)) return undefined
-  const groups = [...Map.groupBy(shown, ({ lines }) => lines.join('\n')).values()]
+  const echoed = [...parts.values()].flatMap((part) => part.typed.lines[0] ?? []).filter(isEchoed)
+  // Completed or recalled: only the hosts show the line, and one of them may lie.
+  const isEdited = echoed.some((line) => line.isEdited)
+  const common = isEdited ? commonCommand(shown) : undefined
+  const told = isEdited ? shown.map((each) => (each.command === common ? each : withOwnLine(each))) : shown
+  const groups = [...Map.groupBy(told, ({ lines }) => lines.join('\n')).values()]
     .map((members) => ({ hosts: members.map(({ host }) => host), lines: members[0]?.lines ?? [] }))
     .sort((a, b) => b.hosts.length - a.hosts.length)
   const hiddenBy = [...parts].flatMap(([host, part]) => (part.typed.lines[0]?.state === 'hidden' ? [host] : []))
   // One host may ask for a password while the others show it at their prompts.
-  const title = hiddenBy.length > 0 ? undefined : titleOf([...parts.values()], shown, hide)
-  return { kind: 'typed', atMs, title, hiddenBy, hosts: [...parts.keys()], groups }
+  const text = hiddenBy.length > 0 ? '' : isEdited ? (common ?? '') : (echoed[0]?.text ?? '')
+  const isUnclear = isEdited && hiddenBy.length === 0 && common === undefined
+  const count = Math.max(...[...parts.values()].map((part) => part.typed.lines.length))
+  const title = text === '' ? undefined : hide(count > 1 ? `${text} … (${count} lines)` : text) || undefined
+  return { kind: 'typed', atMs, title, isUnclear, hiddenBy, hosts: [...parts.keys()], groups }
 }
 
-/** What was typed, if a host echoed it. */
-function titleOf(parts: readonly HostPart[], shown: readonly Shown[], hide: Hide): string | undefined {
-  const first = parts.flatMap(({ typed }) => typed.lines[0] ?? [])
-  const echoed = first.filter(({ state }) => state === 'echoed')
-  if (echoed.length === 0) return undefined
-  const more = Math.max(...parts.map(({ typed }) => typed.lines.length)) - 1
-  const [line] = echoed
-  const isEdited = echoed.some((each) => each.isEdited)
-  // Completed or recalled: the line as the host shows it. Different for each host: the line of the first one.
-  const text = isEdited ? (shown.find(({ command }) => command !== '')?.command ?? '') : (line?.text ?? '')
-  return hide(more > 0 ? `${text} … (${more + 1} lines)` : text) || undefined
+const isEchoed = ({ state }: { readonly state: TypedState }): boolean => state === 'echoed'
+
+/** The line that more than half of the hosts show. */
+function commonCommand(shown: readonly Shown[]): string | undefined {
+  const alike = [...Map.groupBy(shown, ({ command }) => command)]
+  const [command = ''] = alike.find(([, members]) => members.length > shown.length / 2) ?? []
+  return command === '' ? undefined : command
 }
+
+const withOwnLine = ({ host, command, lines }: Shown): Shown =>
+  command === '' ? { host, command, lines } : { host, command, lines: [`[line on this host: ${command}]`, ...lines] }
 
 /** The line that was typed, as the host shows it, and what it printed then. */
 function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'> {

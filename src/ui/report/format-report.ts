@@ -52,10 +52,10 @@ function summaryOf(report: SessionReport, { nowMs }: ReportFacts): readonly stri
 const clockOf = (ms: number): string => timeText(ms, ms)
 
 function headOf(section: ReportSection) {
-  const { kind, title, hosts, atMs } = section
+  const { kind, title, isUnclear, hosts, atMs } = section
   return {
     time: clockOf(atMs),
-    title: title ?? withoutEcho(section),
+    title: title ?? (isUnclear ? 'recalled or completed: no line is that of most hosts' : withoutEcho(section)),
     isCode: title !== undefined,
     about: `${kind === 'run' ? 'run' : 'typed'} on ${foldHostSet(hosts)}`,
   }

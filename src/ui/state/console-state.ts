@@ -292,6 +292,8 @@ export interface Page extends Disposable {
   scrollBy(rows: number): void
   /** The user filters or sorts its table: another row may be selected. */
   onTableChange?(): void
+  /** hosts.yaml was read again. */
+  onDeclared?(): void
   /** Nothing but the hosts is about to change what is shown. */
   readonly isIdle: boolean
   /** What quitting the console would end. */

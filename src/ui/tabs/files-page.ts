@@ -75,6 +75,10 @@ export class FilesPage implements Page {
     this.#shown?.onTableChange?.()
   }
 
+  onDeclared(): void {
+    for (const { page } of this.#pages) page.onDeclared?.()
+  }
+
   /** The pages belong to their maker. */
   [Symbol.dispose](): void {}
 

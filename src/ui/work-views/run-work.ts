@@ -30,8 +30,8 @@ export type RunWorkOptions = {
   readonly port: Pick<WorkPort, 'startCommand' | 'fanOut' | 'spillDirectory'>
   /** `refresh` would find something new. */
   onDirty(): void
-  /** The output cannot be kept; the run is being stopped. */
-  onTrouble(error: unknown): void
+  /** More output cannot be kept; the run goes on. */
+  onTrouble(reason: string): void
 }
 
 /** Of each output. */
@@ -51,13 +51,12 @@ export class RunWork implements Disposable {
   #comparing: NodeJS.Immediate | undefined
   #search: object | undefined
   #run: HostRun | undefined
-  #hasFailed = false
   #isDisposed = false
   view: RunView
 
   constructor(options: RunWorkOptions) {
     this.#options = options
-    this.#output = new KeptOutput(options.port.spillDirectory)
+    this.#output = new KeptOutput(options.port.spillDirectory, options.onTrouble)
     this.view = startRun(options.command, options.hosts, options.by)
     this.#start(options.hosts)
   }
@@ -156,15 +155,8 @@ export class RunWork implements Disposable {
   }
 
   #keep(host: string, stream: 'stdout' | 'stderr', bytes: Uint8Array): void {
-    if (this.#hasFailed) return
-    try {
-      this.#output.push(host, stream, bytes)
-      this.#digests.delete(host)
-    } catch (error) {
-      this.#hasFailed = true
-      this.#options.onTrouble(error)
-      this.stop()
-    }
+    this.#output.push(host, stream, bytes)
+    this.#digests.delete(host)
   }
 
   #digest(host: string): string {

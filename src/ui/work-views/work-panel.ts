@@ -1,5 +1,6 @@
 /** The panel beside the shells: it shows the last run or copy, and its keys act on that. */
 import { messageOf } from '../../base/errors.ts'
+import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
@@ -133,7 +134,11 @@ export class WorkPanel implements Disposable {
       hosts,
       clock,
       onDirty,
-      onTrouble: (error: unknown) => this.#context.notice(`cannot keep the output: ${messageOf(error)}`, 'error'),
+      onTrouble: (reason: string): void => {
+        const text = `cannot keep more output in ${printable(port.spillDirectory)}: ${reason}. The commands continue.`
+        this.#context.notice(text, 'error')
+        this.#context.log(foldHostSet(hosts), text, 'error')
+      },
     }
     if (request.verb === 'run') return new RunWork({ ...own, command: request.command, by: 'hosts', port })
     const { spillDirectory } = port

@@ -57,6 +57,12 @@ describe.skipIf(!requirement('ssh'))('files that change while the console is ope
     await console.receivers('@last')
     await console.expectReceivers('m3')
 
+    await console.leader('2')
+    await console.expectScreen(/hosts\.yaml declares nothing to bring up/)
+    writeFileSync(file, `${without('m2')}groups: { last: m3 }\ntrust: { mesh: "@all" }\n`)
+    await console.expectScreen(/m1 +\? unknown/)
+    await console.key('1')
+
     await console.leader('6')
     writeFileSync(file, 'hosts: [broken\n')
     await console.expectScreen(/cannot reload hosts\.yaml/)

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,4 +22,10 @@ it('refuses a device without an end, as a hosts file and as the file of another 
   await expect(readHostsFile('/dev/zero')).rejects.toThrow('it is larger than 4 MiB')
   const source = { kind: 'clusterssh' as const, file: '/dev/zero', cwd: '/', home: '/', env: {} }
   await expect(importInventory(source)).rejects.toThrow('/dev/zero cannot be read: it is larger than 4 MiB')
+})
+
+it('refuses a pipe, which could keep it waiting for ever', () => {
+  const pipe = join(directory, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  expect(() => readBoundedSync(pipe)).toThrow('it is a pipe')
 })

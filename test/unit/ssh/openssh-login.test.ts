@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { failureFromOutput, parseAskpassQuestion, phaseOf } from '../../../src/ssh/openssh/open-master.ts'
+import {
+  failureFromOutput,
+  lossFromOutput,
+  parseAskpassQuestion,
+  phaseOf,
+} from '../../../src/ssh/openssh/open-master.ts'
 import { clientArguments, masterArguments } from '../../../src/ssh/openssh/ssh-arguments.ts'
 import { endpointOf } from './fake-transport.ts'
 
@@ -143,5 +148,18 @@ describe('the arguments of ssh', () => {
     expect(args).toContain('ProxyCommand=false')
     expect(args).toContain('BatchMode=yes')
     expect(args).toContain('EscapeChar=none')
+  })
+})
+
+describe('a login that has ended', () => {
+  it('names what ssh said since then, else how ssh ended', () => {
+    const debug = 'debug1: client_input_channel_req: channel 0'
+    const statistics = ['Transferred: sent 3268, received 3352 bytes, in 0.1 seconds', 'Bytes per second: sent 48109.1']
+    const closed = 'Connection to m1 closed by remote host.'
+    expect(lossFromOutput([debug, closed, ...statistics, ''], { code: 255 })).toBe(
+      'Connection to m1 closed by remote host',
+    )
+    expect(lossFromOutput([debug], { signal: 'SIGKILL' })).toBe('ssh was ended by SIGKILL')
+    expect(lossFromOutput([debug, ...statistics], { code: 255 })).toBe('ssh ended with exit code 255')
   })
 })

@@ -82,6 +82,15 @@ describe('a recording', () => {
     )
   })
 
+  it('does nothing but draw when it is played', () => {
+    const recorder = record()
+    recorder.output(Buffer.from('\x1b[1mone\x1b]52;c;UF'))
+    recorder.output(Buffer.from('dO\x07\x1b[?1000h two\r\n'))
+    recorder[Symbol.dispose]()
+    const joined = read(recorder.path).events.map(([, , data]) => data)
+    expect(joined.join('')).toBe('\x1b[1mone two\r\n')
+  })
+
   it('replaces invalid bytes, also at its end', () => {
     const recorder = record()
     recorder.output(Uint8Array.of(0x61, 0xff, 0x62, 0xe6))

@@ -38,6 +38,21 @@ describe('output that is shown', () => {
     )
   })
 
+  it('is cut where the disk takes no more, and says why', () => {
+    const troubles: string[] = []
+    using output = new KeptOutput('/nonexistent', (reason) => troubles.push(reason))
+    for (const host of ['m1', 'm2']) {
+      output.push(host, 'stdout', Buffer.from('first\n'))
+      output.push(host, 'stdout', Buffer.alloc(20_000, 'x'))
+      output.push(host, 'stdout', Buffer.from('last\n'))
+      expect(allLines(output.text(host))).toEqual([
+        'first',
+        '[… 20005 more bytes of stdout were not kept: no such file]',
+      ])
+    }
+    expect(troubles).toEqual(['no such file'])
+  })
+
   it('is searched line by line, also if it exceeds the memory limit by far', () => {
     using output = new KeptOutput(tmpdir())
     const count = 40_000

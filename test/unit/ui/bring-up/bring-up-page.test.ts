@@ -53,6 +53,26 @@ async function begun(key = 'u') {
 }
 
 describe('the Bring-up tab', () => {
+  it('follows hosts.yaml, without checking the hosts', async () => {
+    const { port, console, text, type } = await openTab(120, 40)
+    const declared = port.columns
+    port.columns = declared.map(({ name }) => ({ name, hosts: undefined }))
+    type('r')
+    await setImmediate()
+    expect(text()).toContain('hosts.yaml declares nothing to bring up.')
+    port.columns = [
+      { name: 'trust', hosts: undefined },
+      { name: 'nfs', hosts: ['m1', 'm2'] },
+    ]
+    const { checks } = port
+    for (const page of Object.values(console.pages)) page.onDeclared?.()
+    await setImmediate()
+    expect(text()).toMatch(/m1 +- +\? unknown/)
+    expect(text()).not.toContain('✓ 1 good')
+    expect(console.state.bringUp.cursor.area).toBe('nfs')
+    expect(port.checks).toBe(checks)
+  })
+
   it.each(SIZES)('shows the status of each host in words, on %i×%i', async (columns, rows) => {
     const { text, header } = await openTab(columns, rows)
     expect(text()).toMatch(/host +trust +nfs/)

@@ -97,6 +97,7 @@ describe('hosts.yaml read again', () => {
     const named = (address: string) => ({
       hosts: ['m1', 'm2'],
       groups: new Map(),
+      sections: [],
       entries: new Map([
         ['m1', { address: '10.0.0.1' }],
         ['m2', { address }],
@@ -113,15 +114,19 @@ describe('hosts.yaml read again', () => {
     const groups = new Map([['fast', ['m1']]])
     const news = takeDeclared(
       console,
-      { hosts: ['m1', 'm2', 'm7'], groups: new Map() },
-      { hosts: ['m1', 'm7', 'm8', 'm9'], groups },
+      { hosts: ['m1', 'm2', 'm7'], groups: new Map(), sections: [] },
+      { hosts: ['m1', 'm7', 'm8', 'm9'], groups, sections: [] },
     )
     expect(news).toBe('hosts.yaml: m[8-9] are new: Ctrl-] + connects; m2 was removed, and stays open; groups changed')
     expect([...console.state.hosts.keys()]).toEqual(['m1', 'm2'])
     expect(console.state.groups).toEqual(groups)
     type('\x1d+')
     expect(console.state.mode).toMatchObject({ kind: 'dialog', dialog: { id: 'add-host', input: { text: 'm[8-9]' } } })
-    expect(takeDeclared(console, { hosts: ['m1'], groups }, { hosts: ['m1'], groups })).toBeUndefined()
+    const same = { hosts: ['m1'], groups, sections: [new Map([['trust', { hosts: ['m1'] }]])] }
+    expect(takeDeclared(console, same, structuredClone(same))).toBeUndefined()
+    expect(takeDeclared(console, { ...same, sections: [new Map()] }, same)).toBe(
+      'hosts.yaml: areas changed: r on the tab Bring-up checks them',
+    )
   })
 })
 

@@ -48,6 +48,17 @@ it('shows what all hosts printed with one key, equal texts once', async () => {
   expect(lines.slice(0, 3)).toEqual(['m[1-2]: 24 lines', '  welcome 1', '  welcome 2'])
 })
 
+it('says that a greeting has more lines than it keeps', async () => {
+  const { print, type, console, clock, log } = harness({ size: { columns: 100, rows: 60 } })
+  await print('m1', Array.from({ length: 300 }, (_, at) => `line ${at}\r\n`).join('') + PROMPT)
+  clock.advance(1000)
+  expect(log()).toContain('m1: more than 200 lines at login')
+  expect(console.state.notice?.text).toBe('m1: more than 200 lines at login, Ctrl-] L shows them')
+  type('\x1dL')
+  const { mode } = console.state
+  expect(mode.kind === 'dialog' ? mode.dialog.lines[0]?.text : '').toBe('m1: the last 200 lines')
+})
+
 it('keeps all lines of a prompt of two lines', async () => {
   const { print, shown } = harness()
   await print('m1', 'hello\r\n\x1b[?2004h-- root@m1 --\r\n$ ')

@@ -1,7 +1,8 @@
 /** History and completion in prompts, and prompts that fail. */
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { dialogRect } from '../../../../src/ui/components/layout-dialog.ts'
@@ -54,6 +55,14 @@ describe('the history of a prompt', () => {
     next.type(`${LEADER}/m2\r${LEADER}/${UP}${UP}`)
     expect(typed(next)).toBe('m1')
     expect(statSync(path).mode & 0o777).toBe(0o600)
+  })
+
+  it('is left alone if its file is a pipe', () => {
+    mkdirSync(dirname(path), { recursive: true })
+    execFileSync('mkfifo', [path])
+    const harness = open()
+    harness.type(`${LEADER}/m1\r${LEADER}/${UP}`)
+    expect(typed(harness)).toBe('m1')
   })
 
   it('keeps no line that begins with a blank, no text without a placeholder, and no line that was refused', () => {

@@ -73,6 +73,28 @@ it('never has what was typed without echo, even where another host shows it', as
   expect(markdown).toContain('` whoami `')
 })
 
+it('has a recalled line as most hosts show it, and the line of a host that shows another one', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  await run('echo one', () => 'one\r\n')
+  const recall = async (lineOf: (host: string) => string) => {
+    type('\x1b[A')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, lineOf(host))
+    type('\r')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\n\x1b[?2004l\rdone\r\n\x1b[?2004h${host}# `)
+  }
+  await recall((host) => (host === 'm1' ? 'rm -rf /' : 'echo one'))
+  await recall((host) => `echo ${host}`)
+  const { markdown } = await report()
+  expect(markdown.match(/^## .*$/gm)?.map((line) => line.replace(/^## \S+ /, ''))).toEqual([
+    '` echo one `',
+    '` echo one `',
+    'recalled or completed: no line is that of most hosts',
+  ])
+  expect(markdown).toContain('**m1 (1)**\n\n```\n[line on this host: rm -rf /]\ndone\n```')
+  expect(markdown).toContain('**m2 (1)**\n\n```\n[line on this host: echo m2]\ndone\n```')
+})
+
 it('names the host that echoes nothing, since it hides what was typed into all', async () => {
   const { prompts, report, type, print } = harness()
   await prompts()
