@@ -67,7 +67,7 @@ describe('the packaged program', () => {
   it('loads each of its files, such as the charts, which only some screens need', { timeout: LIMIT_MS }, async () => {
     // Ink's development tools are never asked for.
     const files = readdirSync(join(directory, 'dist')).filter((name) =>
-      /^(?!main|run\.|console-process|whole-program|devtools-).*\.js$/.test(name),
+      /^(?!main|run\.|run-here|console-process|whole-program|devtools-).*\.js$/.test(name),
     )
     expect(files.length).toBeGreaterThan(50)
     const script = `for (const file of ${JSON.stringify(files)})
@@ -95,11 +95,12 @@ describe('the packaged program', () => {
     expect(stdout).toContain('(2)')
   })
 
-  it('runs a command with one file of its code', { timeout: LIMIT_MS }, async () => {
+  it('runs a command with two files of its code', { timeout: LIMIT_MS }, async () => {
     const alone = join(directory, 'alone')
     mkdirSync(alone)
     symlinkSync(join(directory, 'node_modules'), join(alone, 'node_modules'))
-    for (const name of ['bin', 'package.json', 'hosts.yaml', 'dist/compile-cache.js', 'dist/run.js'])
+    const code = ['compile-cache.js', 'run.js', 'run-here.js'].map((name) => `dist/${name}`)
+    for (const name of ['bin', 'package.json', 'hosts.yaml', ...code])
       cpSync(join(directory, name), join(alone, name), { recursive: true })
     const env = { PATH: process.env.PATH, HOME: directory, XDG_RUNTIME_DIR: directory }
     for (const options of [[], ['--fan-out', '2', '--hosts', 'hosts.yaml']]) {
