@@ -10,7 +10,13 @@ const ROOT = join(import.meta.dirname, '..')
 /** Called by JavaScript itself, by React, by the script that writes man pages, or by tests of embedded hosts. */
 const CALLED_ELSEWHERE = new Set([
   ...['constructor', 'toJSON', 'toString', 'connectionCount', 'helpOf'],
-  ...['getDerivedStateFromError', 'getDerivedStateFromProps', 'componentDidCatch'],
+  ...[
+    'getDerivedStateFromError',
+    'getDerivedStateFromProps',
+    'componentDidCatch',
+    'componentDidMount',
+    'componentWillUnmount',
+  ],
 ])
 
 export type Sources = ReadonlyMap<string, string>

@@ -1,7 +1,7 @@
 /** The background process of `--persist`: it holds connections until they have not been used for a while, and runs commands over them. */
 import { systemClock } from '../base/clock.ts'
 import { runKeeper } from '../ssh/persist/keeper.ts'
-import type { WorkRequest } from '../ssh/persist/messages.ts'
+import type { KeeperWork } from '../ssh/persist/messages.ts'
 import type { WorkStreams } from '../ssh/persist/served-work.ts'
 import type { WarmConnections } from '../ssh/persist/warm-connections.ts'
 import { createSsh2Transport } from '../ssh/ssh2/transport.ts'
@@ -32,7 +32,7 @@ export const verb: VerbCode = {
 export async function runForProgram(
   build: string,
   warm: WarmConnections,
-  request: WorkRequest,
+  request: KeeperWork,
   { accept, decline, ...streams }: WorkStreams,
 ): Promise<number> {
   const { words, environment, workingDirectory } = request

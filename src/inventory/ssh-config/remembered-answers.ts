@@ -8,7 +8,7 @@ import { currentAccount } from '../../base/account.ts'
 import { type SshConfigAnswer, splitLine } from './source.ts'
 
 /** Answers, and the lines that `ssh -v` wrote about them. */
-export type Asked = { readonly answers: readonly SshConfigAnswer[]; readonly remarks: readonly string[] }
+export type AskedSsh = { readonly answers: readonly SshConfigAnswer[]; readonly remarks: readonly string[] }
 
 type Remembered = {
   readonly answers: readonly SshConfigAnswer[]
@@ -28,7 +28,7 @@ export class RememberedAnswers {
   readonly #byKey = new Map<string, Remembered>()
 
   /** `usual`: the files that ssh reads if they exist. */
-  async ask(key: string, usual: readonly string[], ask: () => Promise<Asked>): Promise<readonly SshConfigAnswer[]> {
+  async ask(key: string, usual: readonly string[], ask: () => Promise<AskedSsh>): Promise<readonly SshConfigAnswer[]> {
     const known = this.#byKey.get(key)
     if (known !== undefined && stateOf(known.paths) === known.state) return known.answers
     this.#byKey.delete(key)

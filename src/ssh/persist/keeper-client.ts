@@ -29,13 +29,13 @@ import {
 import {
   answerQuestion,
   type FromKeeper,
+  type KeeperWork,
   type OpenRequest,
   PROTOCOL,
   type ToKeeper,
   type WarmConnection,
   type WarmName,
   WORK_CHANNELS,
-  type WorkRequest,
   wireError,
 } from './messages.ts'
 
@@ -161,7 +161,7 @@ export class KeeperClient implements Disposable {
    * Resolves to the exit code; undefined: the keeper declined, and has done nothing. Rejects with KeeperGone when it went away
    * while it worked. This client does nothing else.
    */
-  async work(request: WorkRequest, handlers: WorkHandlers): Promise<number | undefined> {
+  async work(request: KeeperWork, handlers: WorkHandlers): Promise<number | undefined> {
     if (this.#isGone) return undefined
     const exitCode = Promise.withResolvers<number | undefined>()
     this.#work = { ...handlers, exitCode }

@@ -48,7 +48,7 @@ export type WarmConnection = Pick<Endpoint, 'host' | 'user' | 'address' | 'port'
 export type WarmName = Pick<WarmConnection, 'user' | 'address' | 'port'>
 
 /** What a program asks the keeper to do in its place, and where it would have done it. */
-export type WorkRequest = {
+export type KeeperWork = {
   /** Of the command line. */
   readonly words: readonly string[]
   readonly environment: Readonly<Record<string, string>>
@@ -84,7 +84,7 @@ export type ToKeeper =
   | { readonly type: 'close'; readonly channel: number }
   | { readonly type: 'list'; readonly id: number }
   | { readonly type: 'stop'; readonly id: number; readonly names?: readonly WarmName[] }
-  | { readonly type: 'work'; readonly request: WorkRequest }
+  | { readonly type: 'work'; readonly request: KeeperWork }
   | { readonly type: 'interrupt'; readonly reason: string }
   /** Enter was pressed on the program's terminal. */
   | { readonly type: 'enter' }

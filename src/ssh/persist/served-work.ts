@@ -1,7 +1,7 @@
 /** A program's work in the keeper: its streams, which end at the program, and what it says of them. */
 import { Readable, Writable } from 'node:stream'
 import { FRAME_KINDS, type KeeperLink, OutgoingWindow } from './link.ts'
-import { type FromKeeper, type ToKeeper, WORK_CHANNELS, type WorkRequest } from './messages.ts'
+import { type FromKeeper, type KeeperWork, type ToKeeper, WORK_CHANNELS } from './messages.ts'
 
 /** What the work has in place of a process's own streams. */
 export type WorkStreams = {
@@ -18,7 +18,7 @@ export type WorkStreams = {
 }
 
 /** Resolves to the exit code. Never rejects. */
-export type DoWork = (request: WorkRequest, streams: WorkStreams) => Promise<number>
+export type DoWork = (request: KeeperWork, streams: WorkStreams) => Promise<number>
 
 type Link = KeeperLink<ToKeeper, FromKeeper>
 
@@ -78,7 +78,7 @@ export class ServedWork {
   #isAccepted = false
   #isDeclined = false
 
-  constructor(link: Link, request: WorkRequest, doWork: DoWork) {
+  constructor(link: Link, request: KeeperWork, doWork: DoWork) {
     this.#link = link
     const { terminal } = request
     this.#stdin = Object.assign(new Readable({ read: () => this.#handleRead() }), { isTTY: terminal.stdin })
@@ -115,7 +115,7 @@ export class ServedWork {
     for (const stream of [this.#stdin, this.#stdout, this.#stderr]) stream.destroy()
   }
 
-  async #run(request: WorkRequest, doWork: DoWork): Promise<void> {
+  async #run(request: KeeperWork, doWork: DoWork): Promise<void> {
     const exitCode = await doWork(request, {
       stdin: this.#stdin,
       stdout: this.#stdout,
