@@ -135,7 +135,7 @@ function finishChange(
   const cancelled = count('cancelled')
   const blockers = findings.filter(({ gravity }) => gravity === 'blocker').length
   const words = [
-    ...(isDryRun ? [`${counts.steps} steps would be done`] : []),
+    ...(isDryRun ? [`${stepsText(counts)} would be done`] : []),
     ...(result === undefined && !isDryRun
       ? [counts.blocked > away ? 'nothing to apply' : 'no change: nothing to do']
       : []),

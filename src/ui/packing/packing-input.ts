@@ -65,6 +65,7 @@ export type PackingInput = {
   readonly spot?: BlockSpot | undefined
   readonly list?: PackingList | undefined
   readonly chosenJob?: { readonly group: number; readonly job: number } | undefined
+  readonly chosenWaiting?: { readonly group: number; readonly job: number } | undefined
   readonly listOffsets?: ListOffsets
   readonly isByUser?: boolean
   /** Rows of the picture scrolled out above. */
@@ -76,6 +77,7 @@ export type PackingInput = {
   readonly tables?: { readonly hosts: TableView } & Readonly<Record<PackingList, TableView>>
   /** A click on a block or on a job, and the wheel over a list. */
   select?(spot: BlockSpot): void
+  selectWaiting?(chosen: { readonly group: number; readonly job: number }): void
   scrollList?(list: PackingList, rows: number): void
   /** A click on a slider. */
   slide?(whatIf: WhatIf): void
@@ -157,10 +159,10 @@ export function queueInput(state: ConsoleState, rect: Rect, theme: Theme, nowMs:
   const { queue } = state
   const { status, trouble, whatIf, trial, used, packingOffset: offset, picture, letters } = queue
   const sources = sourcesOf(state).map((source) => ({ title: sourceTitle(source), isShown: source === picture }))
-  const { spot, packingList: list, packingJob: chosenJob, listOffsets, isByUser } = queue
+  const { spot, packingList: list, packingJob: chosenJob, waitingJob: chosenWaiting, listOffsets, isByUser } = queue
   return {
     ...{ sources, status, trouble, whatIf: whatIf && { gang: whatIf, trial }, used, offset, rect, theme, nowMs },
-    ...{ spot, list, chosenJob, listOffsets, letters, isByUser: isByUser === true },
+    ...{ spot, list, chosenJob, chosenWaiting, listOffsets, letters, isByUser: isByUser === true },
     tables: { hosts: tableView(state, HOSTS), waiting: tableView(state, WAITING), jobs: tableView(state, JOBS) },
     shown: shownPlaces(state).map((place): ShownCluster => {
       if (place === 'queue') return { kind: 'queue' }

@@ -19,7 +19,7 @@ import { areaOf } from '../work-views/panel.ts'
 import { type BlockDirection, type BlockSpot, firstSpot, lastSpot, nextSpot, spotOfJob } from './arrange.ts'
 import { HoldHistory, UseHistory } from './history.ts'
 import { type PackingInput, queueInput, type ShownCluster, shownPlaces, sourcesOf } from './packing-input.ts'
-import { drawPacking, type PackingScene } from './packing-panes.ts'
+import { drawPacking, type PackingScene, type WaitingRows } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
 import {
   exampleWhatIf,
@@ -40,20 +40,19 @@ const canTry: Test = (state) => showsQueue(state) && !isTrying(state)
 const canSwitch: Test = (state) => sourcesOf(state).length > 1
 const isInList: Test = ({ queue }) => queue.packingList !== undefined
 const isInPicture: Test = (state) => !isInList(state)
-const hasSelection: Test = ({ queue }) => queue.packingList !== 'waiting'
 const canMark: Test = (state) => isInPicture(state) && !isTrying(state)
 
 export const packingKeys = keyTable<ConsoleState>()(
   ['to-picture', 'Esc q', 'hosts', 'Lists of jobs: go back to the hosts.', isInList],
   ['next', 'Right l', 'select', 'Select the block to the right.', canMark],
   ['previous', 'Left h', '', 'Select the block to the left.', canMark],
-  ['below', 'Down j', '', 'Select the block or job below; among waiting jobs, scroll a row down.'],
-  ['above', 'Up k', '', 'Select the block or job above; among waiting jobs, scroll a row up.'],
-  ['page-down', 'PageDown f', '', 'Scroll a page down.'],
-  ['page-up', 'PageUp b', '', 'Scroll a page up.'],
-  ['first', 'Home g', '', 'Select the first block or job; among waiting jobs, scroll to the first row.'],
-  ['last', 'End G', '', 'Select the last block or job; among waiting jobs, scroll to the last row.'],
-  ['job', 'Enter', 'job', 'Open the selected job, or the job of the selected block.', hasSelection],
+  ['below', 'Down j', '', 'Select the block or job below.'],
+  ['above', 'Up k', '', 'Select the block or job above.'],
+  ['page-down', 'PageDown f', '', 'Scroll a page down; in a list, five jobs.'],
+  ['page-up', 'PageUp b', '', 'Scroll a page up; in a list, five jobs.'],
+  ['first', 'Home g', '', 'Select the first block or job.'],
+  ['last', 'End G', '', 'Select the last block or job.'],
+  ['job', 'Enter', 'job', 'Open the selected job, or the job of the selected block.'],
   [
     'next-list',
     'Tab',
@@ -239,8 +238,9 @@ export class PackingPage implements Page {
   #scrollList(rows: number, list = this.#context.state.queue.packingList): boolean {
     if (list === undefined) return false
     const { listOffsets, packingList } = this.#context.state.queue
-    if (list === 'jobs' && packingList === 'jobs') {
-      this.#moveJob(rows)
+    if (list === packingList) {
+      if (list === 'jobs') this.#moveJob(rows)
+      else this.#moveWaiting(rows)
       return true
     }
     const last = this.#scene.lists[list] ?? 0
@@ -259,11 +259,31 @@ export class PackingPage implements Page {
     if (spot !== undefined) this.#choose(spot)
   }
 
+  /** A job whose reason is longer than its list is scrolled to its end first. */
+  #moveWaiting(by: number): void {
+    const { waiting, waitingAt = 0, waitingPlace } = this.#scene
+    const { offset, rows } = waitingPlace
+    const card = waiting[waitingAt]
+    const next = nearest(waiting, waitingAt + by)
+    if (card === undefined || next === undefined) return
+    const isFar = Math.abs(by) > LIST_PAGE
+    if (!isFar && by > 0 && card.to > offset + rows)
+      return this.#showWaiting(card, Math.min(card.to - rows, offset + by))
+    if (!isFar && by < 0 && card.from < offset) return this.#showWaiting(card, Math.max(card.from, offset + by))
+    // All of it, or at least its first row.
+    this.#showWaiting(next, Math.min(next.from, Math.max(offset, next.to - rows)))
+  }
+
+  #showWaiting({ group, job }: WaitingRows, waiting: number): void {
+    const { listOffsets } = this.#context.state.queue
+    this.#watch.set({ waitingJob: { group, job }, listOffsets: { ...listOffsets, waiting } })
+  }
+
   /** The selected job, or the first one of the selected block. */
   #showJob(): void {
-    const { spot, jobs, jobAt } = this.#scene
+    const { spot, jobs, jobAt, waiting, waitingAt } = this.#scene
     const { status } = this.#context.state.queue
-    const chosen = jobAt === undefined ? undefined : jobs[jobAt]
+    const chosen = jobAt === undefined ? (waitingAt === undefined ? undefined : waiting[waitingAt]) : jobs[jobAt]
     const group = (chosen ?? spot)?.group
     const place = group === undefined ? undefined : shownPlaces(this.#context.state)[group]
     const host = status?.hosts.find(({ name }) => name === spot?.host)
@@ -338,6 +358,12 @@ export class PackingPage implements Page {
     }
   }
 
+  /** Another filter: the list begins with its first row, or with the selected job. */
+  onTableChange(): void {
+    const { listOffsets } = this.#context.state.queue
+    this.#watch.set({ listOffsets: { ...listOffsets, waiting: 0 } })
+  }
+
   scrollBy(rows: number): void {
     const { lastOffset, offset } = this.#scene
     this.#watch.set({ packingOffset: Math.max(0, Math.min(lastOffset, offset + rows)) })
@@ -368,7 +394,14 @@ export class PackingPage implements Page {
       this.#choose(spot)
     }
     const slide = (whatIf: WhatIf): void => this.#try(whatIf)
-    const mouse = { select, slide, scrollList: (list: PackingList, rows: number) => this.#scrollList(rows, list) }
+    const selectWaiting = (waitingJob: NonNullable<PackingInput['chosenWaiting']>) =>
+      this.#watch.set({ packingList: 'waiting', waitingJob })
+    const mouse = {
+      select,
+      selectWaiting,
+      slide,
+      scrollList: (list: PackingList, rows: number) => this.#scrollList(rows, list),
+    }
     return { ...input, ...mouse, used, machines, history: this.#use, ...(shown && { shown }) }
   }
 

@@ -6,6 +6,7 @@ import type { PackingList } from '../jobs/queue-view.ts'
 import {
   centredOn,
   documentOf,
+  type Row,
   type RowsPaneInput,
   rowsPane,
   splitColumns,
@@ -29,6 +30,7 @@ import {
   sourcesRow,
   WAITING,
 } from './packing-input.ts'
+import type { WaitingCard } from './picture.ts'
 import { cardsOf, chosenPane, jobsDocument, legendRows, waitingCardRows } from './side-panes.ts'
 
 const SIDE_ROWS = 24
@@ -49,15 +51,30 @@ export type PackingScene = {
   /** The rows of the list of jobs, and the selected one while the list has the keys. */
   readonly jobs: readonly HeldCard[]
   readonly jobAt?: number | undefined
+  /** The waiting jobs with their rows in their list, and the selected one while the list has the keys. */
+  readonly waiting: readonly WaitingRows[]
+  readonly waitingAt?: number | undefined
+  /** The rows of their list that are shown. */
+  readonly waitingPlace: { readonly offset: number; readonly rows: number }
   /** The lists that can be shown, and the last offset of each one that is. */
   readonly lists: Readonly<Partial<Record<PackingList, number>>>
 }
+
+/** `from`: its first row; `to`: the row behind its last one. */
+export type WaitingRows = {
+  readonly group: number
+  readonly job: number
+  readonly from: number
+  readonly to: number
+}
+
+const NO_WAITING = { waiting: [], waitingPlace: { offset: 0, rows: 0 } }
 
 export function drawPacking(input: PackingInput): PackingScene {
   const { rect, theme, shown = [{ kind: 'queue' }] } = input
   const groups = shown.map((one) => groupOf(one, input))
   const [only] = groups
-  const nothing = { area: rect, offset: 0, lastOffset: 0, jobs: [], lists: {} }
+  const nothing = { area: rect, offset: 0, lastOffset: 0, jobs: [], ...NO_WAITING, lists: {} }
   const title =
     groups.length === 1 && only !== undefined && shown[0]?.kind !== 'queue' ? `packing of ${only.title}` : 'packing'
   if (groups.length === 1 && only?.trouble !== undefined) {
@@ -89,7 +106,25 @@ export function drawPacking(input: PackingInput): PackingScene {
   const { lines, pasts } = pictureRows({ groups, arrangement, offset, rows, columns, spot, input })
   const waitingRect = allWaiting.length > 0 ? parts.waiting : undefined
   const waitingCount = groups.reduce((sum, { cluster }) => sum + cluster.waitingCount, 0)
-  const waitingRows = waitingRect ? waiting.flatMap((one) => waitingCardRows(one, waitingRect.width - 2, input)) : []
+  const groupOfCard = new Map(
+    groups.flatMap(({ cluster }, group) => cluster.waiting.map((one) => [one, group] as const)),
+  )
+  const isSame = (one: WaitingCard, chosen: PackingInput['chosenWaiting']) =>
+    chosen !== undefined && one.job === chosen.job && groupOfCard.get(one) === chosen.group
+  const waitingAt =
+    list === 'waiting'
+      ? Math.max(
+          0,
+          waiting.findIndex((one) => isSame(one, input.chosenWaiting)),
+        )
+      : undefined
+  const waitingRows: Row[] = []
+  const waitingCards = (waitingRect === undefined ? [] : waiting).map((one, index): WaitingRows => {
+    const from = waitingRows.length
+    waitingRows.push(...waitingCardRows(one, (waitingRect?.width ?? 2) - 2, input, index === waitingAt))
+    return { group: groupOfCard.get(one) ?? 0, job: one.job, from, to: waitingRows.length }
+  })
+  const waitingPlace = placeOf(waitingCards, waitingAt, waitingRows.length, waitingRect, input)
   const jobs = tables === undefined ? cards : shownRows(cards, JOB_COLUMNS, tables.jobs)
   const isChosen = ({ group, job }: HeldCard) => group === input.chosenJob?.group && job === input.chosenJob.job
   const jobAt = list === 'jobs' ? Math.max(0, jobs.findIndex(isChosen)) : undefined
@@ -149,6 +184,13 @@ export function drawPacking(input: PackingInput): PackingScene {
           listPane('waiting', {
             ...{ title: `waiting: ${waitingCount}`, rect: own, all: allWaiting.length, shown: waiting.length },
             document: documentOf(waitingRows),
+            place: { offset: waitingPlace.offset, isFollowing: false },
+            list: {
+              select(row) {
+                const one = waitingCards.find(({ from, to }) => row >= from && row < to)
+                if (one !== undefined) input.selectWaiting?.({ group: one.group, job: one.job })
+              },
+            },
           }),
         ),
       ),
@@ -160,11 +202,28 @@ export function drawPacking(input: PackingInput): PackingScene {
     spot,
     jobs,
     jobAt,
+    ...{ waiting: waitingCards, waitingAt, waitingPlace },
     lists: {
       ...(allWaiting.length > 0 && parts.chosen ? { waiting: lastOffsetOf(waitingRows.length, waitingRect) } : {}),
       ...(cards.length > 0 && (parts.chosen || parts.jobs) ? { jobs: lastOffsetOf(jobs.length, parts.jobs, 1) } : {}),
     },
   }
+}
+
+/** Scrolled as it was, but so that something of the selected job is shown. */
+function placeOf(
+  cards: readonly WaitingRows[],
+  at: number | undefined,
+  length: number,
+  rect: Rect | undefined,
+  { listOffsets }: PackingInput,
+): PackingScene['waitingPlace'] {
+  const rows = Math.max(1, (rect?.height ?? 2) - 2)
+  const last = Math.max(0, length - rows)
+  const offset = Math.min(last, listOffsets?.waiting ?? 0)
+  const card = at === undefined ? undefined : cards[at]
+  const isShown = card === undefined || (card.to > offset && card.from < offset + rows)
+  return { offset: isShown ? offset : Math.min(last, card.from), rows }
 }
 
 type ListPane = Pick<RowsPaneInput, 'title' | 'document' | 'rect' | 'list' | 'place'> & {

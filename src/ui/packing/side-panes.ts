@@ -346,13 +346,18 @@ export function waitingCardRows(
   { job, name, why, expectedMs }: WaitingCard,
   columns: number,
   { theme, nowMs, letters }: PackingInput,
+  isSelected: boolean,
 ): readonly Row[] {
   const title = clip(printable(name), MOST_WAITING_NAME)
   const reason = printable(expectedText(expectedMs, nowMs) + why)
-  const first: Row = [jobSpan(job, signOf(job, letters), theme), { text: ` ${title}  `, style: boldStyle(theme.text) }]
+  const first: Row = [
+    { text: isSelected ? '▸' : ' ', style: boldStyle(theme.accent) },
+    jobSpan(job, signOf(job, letters), theme),
+    { text: ` ${title}  `, style: boldStyle(theme.text) },
+  ]
   const room = columns - rowWidth(first)
   if (textWidth(reason) <= room) return [[...first, { text: reason, style: mutedStyle(theme) }]]
-  return [first, ...wrapRows(reason, columns, '  ', mutedStyle(theme))]
+  return [first, ...wrapRows(reason, columns, '   ', mutedStyle(theme))]
 }
 
 const expectedText = (expectedMs: number | undefined, nowMs: number): string =>

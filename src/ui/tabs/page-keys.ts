@@ -47,5 +47,6 @@ export function pageHints(state: ConsoleState): (readonly [string, string])[] {
   if (state.tab === 'shells') return []
   const hints = hintsOf(pageKeys[state.tab], state)
   const back = hints.find(([key]) => key === 'Esc')
-  return [back ?? ['1', 'shells'], HELP, ...hints.filter((hint) => hint !== back)]
+  // Of several things that Esc does, the first comes first.
+  return [back ?? ['1', 'shells'], HELP, ...hints.filter(([key]) => key !== 'Esc')]
 }

@@ -189,6 +189,38 @@ describe('the list of jobs', () => {
   })
 })
 
+describe('the waiting jobs', () => {
+  it.each([
+    [80, 24],
+    [240, 67],
+  ])('have a selected one, which is in view and is opened, also with a filter, on %i×%i', async (columns, rows) => {
+    const { harness, queue } = await open(columns, rows)
+    const jobs = [jobOf(1, runningOn('m1', 0)), ...[2, 3, 4, 5, 6, 7].map((id) => jobOf(id, { kind: 'queued' }))]
+    const specs = hostSpecs(3, 2).map((host, index) => ({ ...host, name: `m${index + 1}` }))
+    const why = 'n1: needs 4 idle GPUs, 0 of 4 idle; '.repeat(6)
+    const waiting = jobs.slice(1).map((job) => ({ job, why, expectedMs: undefined }))
+    queue.next = statusOf(specs, jobs, { waiting })
+    harness.clock.advance(1000)
+    await settle()
+    expect(screen(harness)).not.toContain('▸')
+    harness.type('\t')
+    expect(screen(harness)).toMatch(/▸\S 2 train-2/)
+    for (let presses = 0; presses < 60 && !/▸\S 4 train-4/.test(screen(harness)); presses += 1) harness.type('j')
+    expect(screen(harness)).toMatch(/▸\S 4 train-4/)
+    harness.type('G')
+    expect(screen(harness)).toMatch(/▸\S 7 train-7/)
+    harness.type('/train-3\r')
+    expect(screen(harness)).toMatch(/▸\S 3 train-3/)
+    const footer = footerBars(harness.console.state, themes.none, harness.console.options.keymap)
+    expect(footer.left.filter(({ press }) => press === 'Esc').map(({ text }) => text.trim())).toEqual([
+      'Esc',
+      'clear filter',
+    ])
+    harness.type('\r')
+    expect(harness.console.state).toMatchObject({ tab: 'jobs', queue: { spec: 3, member: 3 } })
+  })
+})
+
 describe('what if', () => {
   it('shows where a gang would go with other strategies, policies and one more bundle, and submits nothing', async () => {
     const { harness, queue } = await open()

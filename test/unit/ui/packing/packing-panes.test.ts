@@ -284,7 +284,7 @@ describe('the jobs that wait', () => {
     const all = Array.from({ length: (lists.waiting ?? 0) + 1 }, (_, waiting) =>
       textOf(packingPanes({ ...input, listOffsets: { waiting, jobs: 0 } })),
     ).join('\n')
-    expect(all.match(/The end\./g)?.length).toBeGreaterThanOrEqual(3)
+    expect(all.match(/The\s+end\./g)?.length).toBeGreaterThanOrEqual(3)
     for (const id of [5, 6, 7]) expect(all).toContain(`${id} train-${id}`)
   })
 })
