@@ -32,11 +32,15 @@ export class LiveScreen implements Disposable {
   #timer: NodeJS.Timeout | undefined
   #questions = 0
   #isFull = false
+  #isGone = false
   readonly #handleDrain = () => {
     this.#isFull = false
     this.#options.onRoom?.()
   }
-  readonly #handleError = (error: NodeJS.ErrnoException) => this.#options.onGone?.(error)
+  readonly #handleError = (error: NodeJS.ErrnoException) => {
+    this.#isGone = true
+    this.#options.onGone?.(error)
+  }
 
   constructor(options: LiveScreenOptions) {
     this.#options = options
@@ -46,6 +50,8 @@ export class LiveScreen implements Disposable {
   }
 
   out(text: Uint8Array | string): void {
+    // Hosts that are being stopped must not be held back for it.
+    if (this.#isGone) return
     const { stdout, onFull } = this.#options
     if (stdout.isTTY === true) this.#erase()
     if (!stdout.write(text) && !this.#isFull) {

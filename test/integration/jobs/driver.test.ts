@@ -192,11 +192,13 @@ describe.skipIf(!canRun)('driving a queue', () => {
   })
 
   it('finds a write that was reported before it could be read, without waiting for its next tick', async () => {
-    const hold = { sinceMs: 0, isResting: false }
+    const hold = { sinceMs: 0, hasRested: false, isResting: false }
     const clock: Clock = {
       now: () => hold.sinceMs || Date.now(),
       after(ms, callback) {
-        if (hold.sinceMs === 0 || ms < 50) return systemClock.after(ms, callback)
+        // On a busy machine the pass before the clock stood still rests as long as a tick.
+        if (hold.sinceMs > 0 && ms < 50) hold.hasRested = true
+        if (!hold.hasRested || ms < 50) return systemClock.after(ms, callback)
         hold.isResting = true
         return { [Symbol.dispose]() {} }
       },
@@ -215,7 +217,8 @@ describe.skipIf(!canRun)('driving a queue', () => {
       },
     })
     await waitUntil(() => answered.size === HOSTS.length, 'all hosts to answer')
-    hold.sinceMs = Date.now()
+    // Later than any plan that took long would let the next one wait.
+    hold.sinceMs = Date.now() + 10_000
     await waitUntil(() => hold.isResting, 'the driver to wait for its next tick')
     report()
     using other = new JobStore(join(directory, 'queue.db'))

@@ -1,0 +1,45 @@
+import { PassThrough, Writable } from 'node:stream'
+import { expect, it } from 'vitest'
+import { LiveScreen } from '../../../../src/cli/output/live-screen.ts'
+
+it('holds back nothing for an output that nobody can write to any more', async () => {
+  const calls: string[] = []
+  const stdout = new Writable({ highWaterMark: 4, write: (_bytes, _encoding, done) => setImmediate(done) })
+  using screen = new LiveScreen({
+    stdout,
+    stderr: new PassThrough(),
+    live: () => [],
+    onFull: () => calls.push('full'),
+    onRoom: () => calls.push('room'),
+    onGone: ({ message }) => calls.push(message),
+  })
+  screen.out('more than it takes')
+  await screen.room()
+  stdout.destroy(new Error('the disk is full'))
+  await new Promise((resolve) => stdout.once('close', resolve))
+  screen.out('more than it takes')
+  await screen.room()
+  expect(calls).toEqual(['full', 'room', 'the disk is full'])
+})
+
+it('holds hosts back again for an output that is full again', async () => {
+  const calls: string[] = []
+  const taken: (() => void)[] = []
+  const stdout = new Writable({ highWaterMark: 4, write: (_bytes, _encoding, done) => taken.push(done) })
+  using screen = new LiveScreen({
+    stdout,
+    stderr: new PassThrough(),
+    live: () => [],
+    onFull: () => calls.push('full'),
+    onRoom: () => calls.push('room'),
+  })
+  for (const text of ['first', 'second']) {
+    screen.out(text)
+    const room = screen.room()
+    taken.splice(0).forEach((done) => {
+      done()
+    })
+    await room
+  }
+  expect(calls).toEqual(['full', 'room', 'full', 'room'])
+})
