@@ -66,8 +66,10 @@ describe.skipIf(!canRun)('the queue of the demo', () => {
         await console.expectScreen(/[A-Za-z\d] (\d+ )?(resnet|notebook|evaluate|lr-sweep|pretrain|bert)/)
         await console.expectScreen(/m1 GPU 0 ─/)
       }
-      await console.key('Right')
+      await console.key('Down')
       await console.expectScreen(/m1 GPU 1 ─/)
+      await console.key('Right')
+      await console.expectScreen(/m2 GPU \d ─/)
     })
 
     it('shows the results of a study, the best first', async () => {
