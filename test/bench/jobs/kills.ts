@@ -54,7 +54,7 @@ export async function benchKills(
     if (round % 10 === 0) submit('sleep 10', 2, 1)
     const before = store.active().length
     const running = round % 7 === 0 ? [work(), work()] : [work()]
-    const isDriving = () => running.some(({ child }) => store.lease.owner(Date.now())?.endsWith(`process ${child.pid}`))
+    const isDriving = () => running.some(({ child }) => store.lease.owner(Date.now())?.endsWith(`(pid ${child.pid})`))
     // Some are killed before they drive.
     if (round % 5 !== 0) await waitUntil(isDriving, 'one of them to drive', DRIVES_WITHIN_MS)
     await delay(Math.random() * LONGEST_MS)
