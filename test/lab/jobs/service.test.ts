@@ -16,7 +16,7 @@ hosts: { here: { transport: local, resources: { cpu: 2, gpu: 0, memory: 1GiB } }
 `
 /** Where hosts see this repository: its own place may lie below a directory that each host has for itself, as /tmp. */
 const HERE = '/mnt'
-const UNIT = 'muster-job-of_mine.service'
+const UNIT = 'muster-job-of_mine-e1ad4cc1.service'
 const FILES = `find . /etc/systemd/system -newer started \\( -type f -o -type l \\) ! -path '*/tsx-*' | sort`
 /** Like crontab(1), which no lab host has: prints, replaces and removes the login's table. */
 const CRONTAB = `#!/bin/sh
@@ -114,9 +114,9 @@ describe.skipIf(!canRun)('muster job work as a service', { timeout: 400_000 }, (
     expect(await goesOn()).toBe(true)
     if (isCron) {
       expect(await must(host, login, 'cat .table')).toMatch(
-        /^5 4 \* \* \* true\n.*\n@reboot \/bin\/sh \/root\/\S+\/work-of_mine\.sh\n.*\n$/,
+        /^5 4 \* \* \* true\n.*\n@reboot \/bin\/sh \/root\/\S+\/work-of_mine-e1ad4cc1\.sh\n.*\n$/,
       )
-      expect(await must(host, login, 'stat -c %a .local/state/muster/jobs/work-of_mine.sh')).toBe('700\n')
+      expect(await must(host, login, 'stat -c %a .local/state/muster/jobs/work-of_mine-e1ad4cc1.sh')).toBe('700\n')
     } else {
       expect(await must(host, login, `${ctl} show -p ActiveState -p UnitFileState ${UNIT}`)).toBe(
         'ActiveState=active\nUnitFileState=enabled\n',
