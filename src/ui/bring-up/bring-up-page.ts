@@ -108,6 +108,7 @@ export class BringUpPage implements Page {
     if (
       this.#work.isDeciding &&
       tabOfKey(label) === undefined &&
+      label !== '/' &&
       !isBareAction(label) &&
       (command === undefined || !ANSWERS.has(command))
     ) {

@@ -304,7 +304,7 @@ export class InputRouter {
     if (handleTableKey(app, label) || page.handleKey(label)) return
     if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
     // Without a table, text typed after `/` must not act as other keys, such as 1 and Enter.
-    if (label === '/') return this.run('palette')
+    if (label === '/') return dialogs.openNoSearch(app)
     const tab = tabOfKey(label)
     if (tab !== undefined) return app.showTab(tab)
     app.notice(this.#withoutEffect(label), 'info', 'key')

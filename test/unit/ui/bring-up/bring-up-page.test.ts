@@ -250,6 +250,21 @@ describe('the Bring-up tab', () => {
     expect([await agreed, port.changes.length]).toEqual([false, 2])
   })
 
+  it('acts on nothing that is typed after / beside the table, and keeps the plan', async () => {
+    const { type, port, console } = await openTab()
+    type('u')
+    port.last.handlers.onPhase?.('check')
+    port.last.handlers.onPlan(planOf('m1', 'm2'), false)
+    void port.last.handlers.confirm(planOf('m1', 'm2'))
+    type('/stop 1')
+    expect(console.state.mode).toMatchObject({ dialog: { title: 'Nothing to search here', input: { text: 'stop 1' } } })
+    type('\r')
+    expect(console.state).toMatchObject({ tab: 'bring-up', mode: { kind: 'typing' }, bringUp: { side: 'plan' } })
+    expect(console.state.bringUp.change?.phase).toBe('ask')
+    type('/\r')
+    expect(console.state.mode.kind).toBe('typing')
+  })
+
   it('wraps long lines of the plan, indented', async () => {
     const { type, port, text } = await openTab()
     type('u')

@@ -131,12 +131,10 @@ describe('the palette', () => {
 
   it('takes what is typed after / where there is no table to filter, so that none of it shows the shells', () => {
     const harness = createConsoleHarness()
-    harness.type(`${LEADER}4/m1\r`)
-    expect([harness.console.state.tab, linesOf(harness), harness.got('m1')]).toEqual([
-      'packing',
-      ['nothing matches “m1”'],
-      '',
-    ])
+    harness.type(`${LEADER}4/m1`)
+    expect(dialogOf(harness)).toMatchObject({ title: 'Nothing to search here', input: { text: 'm1' } })
+    harness.type('\r')
+    expect([harness.console.state.tab, dialogOf(harness), harness.got('m1')]).toEqual(['packing', undefined, ''])
   })
 
   it('finds and runs the keys of the shown tab', () => {
