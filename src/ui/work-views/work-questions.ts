@@ -132,7 +132,7 @@ export function openSearch(context: PageContext, needle: string, onSubmit: (need
       id: 'run-search',
       title: 'Search the output',
       label: 'Search:',
-      initial: needle,
+      ...(needle === '' ? {} : { fallback: needle }),
       submitTitle: 'search',
       help: [{ text: 'Ignores case unless you type a capital letter.', tone: 'muted' }],
       onSubmit,
