@@ -327,9 +327,10 @@ export class ConsoleApp implements PageContext, Disposable {
     this.store.update(patch(before))
     const state = this.state
     if (state === before) return
-    // A notice of one tab says nothing about the next tab or a dialog. An error stays, so that it is read.
+    // A notice of one tab or view says nothing about the next one or a dialog. An error stays, so that it is read.
     const opensDialog = state.mode.kind === 'dialog' && before.mode.kind !== 'dialog' && state.notice?.tone !== 'error'
-    if ((state.tab !== before.tab || opensDialog) && state.notice === before.notice)
+    const leavesView = before.panel?.hasKeys === true && state.panel?.hasKeys !== true && state.notice?.tone !== 'error'
+    if ((state.tab !== before.tab || opensDialog || leavesView) && state.notice === before.notice)
       this.store.update({ notice: undefined })
     if (state.focus !== undefined && !state.hosts.has(state.focus))
       this.store.update({ focus: state.hosts.keys().next().value })

@@ -147,7 +147,7 @@ describe('the panel of a run', () => {
     harness.type(`${LEADER}!seq\r`)
     for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `line 7 of ${host}\nline 8 of ${host}\n`)
     const search = async (needle: string) => {
-      harness.type(`/\x15${needle}\r`)
+      harness.type(`/${needle}\r`)
       await setImmediate()
       harness.clock.advance(1000)
     }
@@ -161,6 +161,25 @@ describe('the panel of a run', () => {
     expect(panelRows(harness)).toContain('   line 8 of m1')
     await search('line 9 of m1')
     expect(panelRows(harness)).toContain('   line 8 of m1')
+    // Enter alone searches for the same again.
+    await search('line 7')
+    await search('')
+    expect(panelRows(harness)).toContain(' ▸ line 7 of m2')
+  })
+
+  it('takes its notices with it when the keys go back to the shells', () => {
+    const { harness, work } = open()
+    harness.type(`${LEADER}!seq\r`)
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, 'same\n')
+    for (const [keys, key] of [
+      ['\x1b', 'x'],
+      [`${LEADER}o\x1b`, '\t'],
+    ] as const) {
+      harness.type(keys)
+      expect(harness.console.state.notice?.text).toBe('Tab goes back to the shells, x closes')
+      harness.type(key)
+      expect(harness.console.state.notice).toBeUndefined()
+    }
   })
 
   it('retries only on failed hosts, and says when there are none', () => {
