@@ -47,7 +47,7 @@ export function openWork(context: PageContext, target: WorkTarget, verb: WorkReq
       label: verb === 'run' ? 'Command:' : 'Files, destination:',
       submitTitle: verb,
       // What is typed blindly must not get into the shells, so the prompt opens in any case.
-      help: busyReason === undefined ? HELP[verb] : [{ text: busyReason, tone: 'warning' }],
+      ...(busyReason === undefined ? { help: HELP[verb] } : { emptyHelp: [{ text: busyReason, tone: 'warning' }] }),
       complete: (text) => completeWork(verb, text),
       check: (text) => checkWork(context, target, parseWork(verb, text)),
       ...(verb === 'copy' ? { staysOpen: true } : {}),
