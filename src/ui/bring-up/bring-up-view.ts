@@ -78,6 +78,10 @@ export const noBringUp: BringUpView = {
   journal: new Map(),
 }
 
+/** Undefined or no areas: a text is shown instead of the table, and there are no details. */
+export const hasRows = ({ columns }: BringUpView): boolean =>
+  columns?.some((column) => column.hosts !== undefined) === true
+
 export const cellKey = (area: string, host: string): string => `${area} ${host}`
 
 export function statusesByCell(statuses: readonly HostStatus[]): ReadonlyMap<string, HostStatus> {

@@ -205,7 +205,7 @@ describe('the Bring-up tab', () => {
   })
 
   it('shows what to declare when nothing is declared', async () => {
-    const { type, port, text } = await openTab()
+    const { type, port, text, footer, console } = await openTab()
     port.columns = [{ name: 'trust', hosts: undefined }]
     type('r')
     await setImmediate()
@@ -215,6 +215,10 @@ describe('the Bring-up tab', () => {
     expect(text()).not.toMatch(/m1 · |not declared/)
     type('u')
     expect(port.changes).toEqual([])
+    expect(footer()).toMatch(/r refresh/)
+    expect(footer()).not.toMatch(/bring up|take down|mark|details/)
+    type('\r')
+    expect(console.state.bringUp.hasSideKeys).toBe(false)
   })
 
   it('shows the plan, and changes nothing without confirmation', async () => {
