@@ -97,8 +97,9 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
   const shown = listColumns(status.groups, columns, nowMs)
   const counts = [...status.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
   const summary: Row = [
+    // First, as the end of the row is cut where there is no room.
+    { text: filter === 'all' ? '' : ` only ${filter} ·`, style: boldStyle(theme.accent) },
     { text: ` ${counts}`, style: boldStyle(theme.text) },
-    { text: filter === 'all' ? '' : ` · only ${filter}`, style: boldStyle(theme.accent) },
     status.driver === undefined
       ? { text: `  ${noScheduler(status)}`, style: styleOf(theme.warning) }
       : { text: `  scheduler: ${printable(status.driver)}`, style: muted },

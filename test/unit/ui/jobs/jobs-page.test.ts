@@ -155,6 +155,9 @@ describe('the Jobs tab', () => {
     await press('\x1b')
     await press('ff')
     expect(text()).not.toContain('dora')
+    await press('/dora\r')
+    expect(text()).toContain('No row is shown: Esc clears the filter, and f shows more than running jobs.')
+    await press('\x1b')
     expect(head()).toBe(first)
   })
 
@@ -353,7 +356,7 @@ describe('the Jobs tab', () => {
   it('filters, and shows the filter', async () => {
     const { press, text } = await openTab('5')
     await press('f')
-    expect(text()).toContain('only waiting')
+    expect(text()).toMatch(/^ only waiting · \d/m)
     expect(text()).not.toContain('train-5')
     await press('f')
     expect(text()).toContain('sweep')
