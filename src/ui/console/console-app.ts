@@ -635,10 +635,12 @@ export class ConsoleApp implements PageContext, Disposable {
       const left = FixedMap.of([...state.hosts].filter(([host]) => !removed.has(host)))
       const names = [...state.hosts.keys()]
       const at = names.indexOf(hosts[0] ?? '')
+      const before = new Set([...(state.receiversBeforeSolo ?? [])].filter((host) => left.has(host)))
       return {
         hosts: left,
         receivers: new Set([...state.receivers].filter((host) => left.has(host))),
-        receiversBeforeSolo: undefined,
+        // Where the lone receiver goes, the others get no key until the user goes back to them.
+        receiversBeforeSolo: before.size === 0 ? undefined : before,
         focus: names.slice(at).find((host) => left.has(host)) ?? [...left.keys()].at(-1),
         isZoomed: false,
       }
