@@ -130,6 +130,8 @@ const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
   Space: 'receive-toggle',
 }
 
+const LEFT_TAB = 'not sent: you had just left the tab; type it again'
+
 export class InputRouter {
   readonly #app: ConsoleApp
   readonly #mouse: MouseRouter
@@ -232,7 +234,7 @@ export class InputRouter {
       if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
       return app.work.handleKey(label)
     }
-    if (this.#isRestOfWord(event)) return app.notice('not sent: you had just left the tab; type it again', 'warning')
+    if (this.#isRestOfWord(event)) return app.notice(LEFT_TAB, 'warning', 'key')
     this.#type(event)
   }
 
