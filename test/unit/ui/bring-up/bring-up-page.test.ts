@@ -304,6 +304,13 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/m2 +✗ failed 0\/2/)
   })
 
+  it('says in its footer what Enter does in the view of steps', async () => {
+    const { type, footer } = await begun()
+    expect(footer()).toContain('Enter all output')
+    type('\r')
+    expect(footer()).toContain('Enter short form')
+  })
+
   it('ends with the new status, and retries failed hosts', async () => {
     const { type, port, text, console } = await begun()
     const end = { kind: 'done' } as const

@@ -161,6 +161,18 @@ describe('the Jobs tab', () => {
     expect(head()).toBe(first)
   })
 
+  it('keeps its columns in a wide list when a job fails, and has room for the reason', async () => {
+    const heads = await Promise.all(
+      (['queued', 'failed'] as const).map(async (kind) => {
+        const state = kind === 'queued' ? { kind } : { kind, endedMs: 0, reason: 'rank 1 on m5 failed' }
+        const { text } = await openQueueTab('5', 120, 40, [jobOf(1, state)], {})
+        if (kind === 'failed') expect(text()).toContain('failed rank 1 on m5 failed')
+        return text().split('\n')[1]
+      }),
+    )
+    expect(heads[1]).toBe(heads[0])
+  })
+
   it('cuts what a job asks for before its name', async () => {
     const name = 'too large for any host'
     const gang = { name, bundles: 3, strategy: 'STRICT_PACK' as const }
