@@ -142,6 +142,8 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly forwards: ForwardsPanel
   /** Hosts that `+` proposes: new in hosts.yaml. */
   offered = ''
+  /** What hosts.yaml said of open hosts when they were connected, where it has changed since. */
+  readonly declaredBefore = new Map<string, unknown>()
   /** Composed or pasted text that was not sent. */
   pendingPaste = ''
   readonly #owned = new DisposableStore()
@@ -629,6 +631,7 @@ export class ConsoleApp implements PageContext, Disposable {
       this.ports.fleet.remove(host)
       // The fleet does not know it before its endpoint is.
       this.views.remove(host)
+      this.declaredBefore.delete(host)
     }
     const removed = new Set(hosts)
     this.change((state) => {
