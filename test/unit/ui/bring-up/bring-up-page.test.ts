@@ -330,6 +330,25 @@ describe('the Bring-up tab', () => {
     expect(port.last.order).toMatchObject({ direction: 'up', areas: ['trust'], hosts: ['m2', 'm3'] })
   })
 
+  it('says at the end on which hosts it was blocked', async () => {
+    const { type, port, text, console } = await openTab(120, 40)
+    type('u')
+    const { handlers } = port.last
+    const finding = { host: 'm3', gravity: 'blocker', id: 'away', cause: 'not connected' } as const
+    const away: Operation = { ...operationOf('m3'), verdict: { kind: 'blocked', findings: [finding] } }
+    handlers.onPlan({ direction: 'up', operations: [operationOf('m1'), away] }, false)
+    void handlers.confirm(planOf('m1'))
+    type('y')
+    handlers.onPhase?.('apply')
+    for (const word of ['make', 'spread'])
+      port.tell({ type: 'end', host: 'm1', step: stepOf('m1', word), end: { kind: 'done' }, durationMs: 5 })
+    port.last.ended.resolve({ kind: 'done', statuses: [] })
+    await setImmediate()
+    const said = '2 of 2 steps done; blocked on m3'
+    expect(text()).toContain(said)
+    expect(console.state.log.at(-1)).toMatchObject({ text: `bring up trust: ${said}`, tone: 'warning' })
+  })
+
   it('says in the plan which steps cannot start, since they wait for what is blocked', async () => {
     const { type, port, text } = await openTab(120, 40)
     type('u')
