@@ -64,6 +64,8 @@ export type BringUpView = {
   /** Shows the steps of all hosts with their whole output. */
   readonly isWhole: boolean
   readonly change?: ChangeView | undefined
+  /** The change before it that began. */
+  readonly past?: ChangeView | undefined
   /** By `cellKey`. */
   readonly journal: ReadonlyMap<string, readonly JournalLine[]>
 }
@@ -78,6 +80,10 @@ export const noBringUp: BringUpView = {
   isWhole: false,
   journal: new Map(),
 }
+
+/** The change that began last: a plan that is only shown, or was discarded, has changed nothing. */
+export const lastBegun = ({ change, past }: Pick<BringUpView, 'change' | 'past'>): ChangeView | undefined =>
+  change !== undefined && [...change.steps.values()].some(({ state }) => state.kind !== 'waiting') ? change : past
 
 /** Undefined or no areas: a text is shown instead of the table, and there are no details. */
 export const hasRows = ({ columns }: BringUpView): boolean =>

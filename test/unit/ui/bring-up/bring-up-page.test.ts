@@ -330,6 +330,24 @@ describe('the Bring-up tab', () => {
     expect(port.last.order).toMatchObject({ direction: 'up', areas: ['trust'], hosts: ['m2', 'm3'] })
   })
 
+  it('has among the details the last change that began, not a plan that was discarded', async () => {
+    const { type, port, text } = await begun()
+    for (const word of ['make', 'spread'])
+      port.tell({ type: 'end', host: 'm1', step: stepOf('m1', word), end: { kind: 'done' }, durationMs: 5 })
+    port.last.ended.resolve({ kind: 'done', statuses: [] })
+    await setImmediate()
+    type('\x1b')
+    expect(text()).toMatch(/last change[\s\S]*✓ make a key/)
+    type('d')
+    port.last.handlers.onPlan(planOf('m1'), false)
+    void port.last.handlers.confirm(planOf('m1'))
+    type('\x1b')
+    port.last.ended.resolve({ kind: 'declined' })
+    await setImmediate()
+    type('\x1b')
+    expect(text()).toMatch(/last change[\s\S]*✓ make a key/)
+  })
+
   it('says at the end on which hosts it was blocked', async () => {
     const { type, port, text, console } = await openTab(120, 40)
     type('u')
