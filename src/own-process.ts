@@ -34,6 +34,7 @@ export function ownProcess(
   // Otherwise React makes checks for developers, which take time.
   process.env.NODE_ENV ??= 'production'
   for (const signal of signals) process.once(signal, () => interrupted.abort(signal))
+  process.on('SIGCONT', () => process.stderr.emit('continued'))
   for (const stream of [process.stdout, process.stderr]) keepToAscii(stream, environment)
   // The console has a handler of its own, which restores the terminal first.
   process.on('uncaughtException', (error) => {

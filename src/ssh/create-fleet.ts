@@ -18,6 +18,7 @@ import {
   type ConnectPhase,
   connectTo,
   type ExecHandlers,
+  type FailureKind,
   failureOf,
   type ShellSize,
   type Transport,
@@ -161,7 +162,7 @@ class SessionFleet implements Disposable {
     const discarded: { host: string; bytes: number }[] = []
     for (const host of hosts) {
       const member = this.#members.get(host)
-      const reason = member === undefined ? 'unknown host' : writeTo(member, bytes)
+      const reason = member === undefined ? WAITING : writeTo(member, bytes)
       if (reason !== undefined) {
         skipped.push({ host, reason })
         continue
@@ -318,17 +319,28 @@ function writeTo(member: Member, bytes: Uint8Array): string | undefined {
   }
 }
 
+/** A console shows its hosts before the fleet has them. */
+const WAITING = 'waiting to connect'
+
+const FAILED: Readonly<Record<FailureKind, string>> = {
+  unreachable: 'unreachable',
+  'host-key': 'its host key was not accepted',
+  authentication: 'login failed',
+  configuration: 'cannot connect',
+  declined: 'login cancelled',
+}
+
 function notReadyReason({ state, wasReady }: Member): string {
   if (isAttempting(state)) return wasReady ? 'reconnecting' : 'connecting'
   switch (state.kind) {
     case 'idle':
-      return 'not connected'
+      return WAITING
     case 'waiting':
       return wasReady ? 'reconnecting' : 'unreachable'
     case 'lost':
       return 'connection lost'
     case 'failed':
-      return state.failure.kind === 'unreachable' ? 'unreachable' : 'login failed'
+      return FAILED[state.failure.kind]
     case 'closed':
       return 'closed'
     case 'ready':

@@ -72,6 +72,6 @@ export async function refuseClusterName(
   const file = clusterFileOf(word, { home })
   if (file === undefined || (await isHost())) return
   throw new MusterError('usage', `${word} is a cluster of clusterssh, in ${shortPath(file, environment)}`, {
-    hint: `To open it here, run once: muster import clusterssh -o hosts.yaml. A machine of that name is written as user@${word} or ${word}:22.`,
+    hint: `To open it here, run once: muster import clusterssh -o hosts.yaml. Then run: muster @${word}. A machine of that name is written as user@${word} or ${word}:22.`,
   })
 }

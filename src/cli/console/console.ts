@@ -72,7 +72,9 @@ Examples:
     const opened = openedBy(files, target, options, context)
     if (context.held === undefined && context.stdin.isTTY && context.stdout.isTTY) {
       const { openOrAttach } = await import('../sessions/attach.ts')
-      return await openOrAttach(opened, options, context)
+      const isNothingNamed = target === undefined && files.length === 0 && options.hosts === undefined
+      const canOpen = !isNothingNamed || findHostsFile(source) !== undefined
+      return await openOrAttach(canOpen ? opened : undefined, options, context)
     }
     // Stdin is for keys: unlike other verbs, the console reads no host names from it.
     const selection = { mayBeEmpty: true, login, ...defined({ exclude: options.exclude }) }

@@ -6,6 +6,8 @@ import { printable } from '../../base/printable.ts'
 import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
 import type { CliContext } from '../command-line/verb.ts'
 
+/** The event of stderr after its process was stopped, as with Ctrl-Z, and continued. */
+const CONTINUED = 'continued'
 /** The live lines are rewritten at most this often. */
 const LIVE_MS = 100
 
@@ -42,11 +44,18 @@ export class LiveScreen implements Disposable {
     this.#options.onGone?.(error)
   }
 
+  /** After Ctrl-Z and `fg` the shell has printed below them: they begin anew. */
+  readonly #handleContinued = () => {
+    this.#liveRows = 0
+    this.refresh()
+  }
+
   constructor(options: LiveScreenOptions) {
     this.#options = options
     this.#isLive = options.stderr.isTTY === true && options.isQuiet !== true
     options.stdout.on('drain', this.#handleDrain)
     options.stdout.on('error', this.#handleError)
+    options.stderr.on(CONTINUED, this.#handleContinued)
   }
 
   out(text: Uint8Array | string): void {
@@ -124,6 +133,7 @@ export class LiveScreen implements Disposable {
     this.#erase()
     // Its errors are still listened to: what was written last may fail later.
     this.#options.stdout.off('drain', this.#handleDrain)
+    this.#options.stderr.off(CONTINUED, this.#handleContinued)
   }
 
   #draw(): void {

@@ -43,6 +43,7 @@ export async function runInKeeper(words: readonly string[]): Promise<number | un
             keeper.tell({ type: 'unwritable', message, ...(code === undefined ? {} : { code }) }),
           )
           process.on('SIGWINCH', () => keeper.tell({ type: 'terminal-size', ...size() }))
+          process.on('SIGCONT', () => keeper.tell({ type: 'continued' }))
           if (mayReadStdin) stdin.on('data', enter)
         },
         onBytes: (stream, bytes, taken) => process[stream].write(bytes, taken),

@@ -124,20 +124,37 @@ function tableOf({ found, silent }: Sessions, isEnd: boolean, { now, stdout }: C
   return formatTable(['NAME', 'CLUSTER', 'HOSTS', 'SHELLS', 'TERMINAL', 'ENDS'], rows, stdout)
 }
 
-/** `muster`: a new console, unless the user wants the detached one that has the same hosts. */
+/**
+ * The detached console to ask about: the one on the same hosts, or the only one where nothing else can be opened (`opened` is undefined).
+ * @throws MusterError where there are several
+ */
+export function askedAbout<S extends Pick<FoundSession, 'name' | 'opened'>>(
+  detached: readonly S[],
+  opened: string | undefined,
+): S | undefined {
+  if (opened !== undefined) return detached.find((each) => each.opened === opened)
+  if (detached.length < 2) return detached[0]
+  const text = `there is no hosts.yaml here, and ${detached.length} consoles are detached: name one`
+  throw new MusterError('configuration', text, {
+    hint: detached.map(({ name }) => `  muster attach ${name}`).join('\n'),
+  })
+}
+
+/** `muster`: a new console, unless the user wants a detached one. */
 export async function openOrAttach(
-  opened: string,
+  opened: string | undefined,
   { new: isNew, keep }: KeepOptions & { readonly new?: boolean },
   context: CliContext,
 ): Promise<number> {
   if (isNew !== true) {
     const found = await findSessions(context.environment, 'detached').catch(() => [])
-    const [same] = found.filter((each) => each.opened === opened && each.terminal === undefined)
-    if (same !== undefined) {
-      const choice = await askWhich(same, context)
+    const detached = found.filter(({ terminal }) => terminal === undefined)
+    const session = askedAbout(detached, opened)
+    if (session !== undefined) {
+      const choice = await askWhich(session, opened !== undefined, context)
       if (choice === undefined) return EXIT.interrupted
       if (choice === 'quit') return EXIT.ok
-      if (choice === 'attach') return await attachTo(same.address, keep, context)
+      if (choice === 'attach') return await attachTo(session.address, keep, context)
     }
   }
   return await startConsole(process.argv.slice(2), context)
@@ -153,7 +170,11 @@ export function choiceOf(answer: string): Choice | undefined {
 }
 
 /** Undefined: interrupted. */
-async function askWhich(session: FoundSession, { stdout, now, signal }: CliContext): Promise<Choice | undefined> {
+async function askWhich(
+  session: FoundSession,
+  canOpen: boolean,
+  { stdout, now, signal }: CliContext,
+): Promise<Choice | undefined> {
   const { name, detachedMs = 0, shells, endsAtMs = 0 } = session
   const nowMs = now()
   const count = counted(shells, 'shell')
@@ -161,12 +182,12 @@ async function askWhich(session: FoundSession, { stdout, now, signal }: CliConte
     `The console ${name} (${count}) was detached at ${timeText(detachedMs, nowMs)} and ends at ${untilText(endsAtMs, nowMs)}.\n`,
   )
   const dialog = new TtyDialog()
-  let question = 'Attach it (a), open a new one (n), or quit (q)? [a] '
+  let question = `Attach it (a)${canOpen ? ', open a new one (n),' : ''} or quit (q)? [a] `
   for (;;) {
     const answer = await dialog.line(question, signal)
     if (answer === undefined) return undefined
     const choice = choiceOf(answer)
-    if (choice !== undefined) return choice
-    question = 'Answer a, n or q. [a] '
+    if (choice !== undefined && (canOpen || choice !== 'new')) return choice
+    question = `Answer a${canOpen ? ', n' : ''} or q. [a] `
   }
 }

@@ -171,7 +171,7 @@ export class KeeperClient implements Disposable {
   }
 
   /** To work that was accepted. */
-  tell(message: ToKeeper & { type: 'interrupt' | 'enter' | 'terminal-size' | 'unwritable' }): void {
+  tell(message: ToKeeper & { type: 'interrupt' | 'enter' | 'terminal-size' | 'continued' | 'unwritable' }): void {
     this.#link.send(message)
   }
 

@@ -89,6 +89,8 @@ export type ToKeeper =
   /** Enter was pressed on the program's terminal. */
   | { readonly type: 'enter' }
   | { readonly type: 'terminal-size'; readonly columns: number; readonly rows: number }
+  /** The program was stopped, as with Ctrl-Z, and continued. */
+  | { readonly type: 'continued' }
   /** Nothing more can be written to the program's stdout. */
   | { readonly type: 'unwritable'; readonly message: string; readonly code?: string }
 

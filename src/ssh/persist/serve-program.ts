@@ -128,6 +128,7 @@ export class ServedProgram {
       case 'interrupt':
       case 'enter':
       case 'terminal-size':
+      case 'continued':
       case 'unwritable':
         return this.#work?.handleMessage(message)
       case 'hello':

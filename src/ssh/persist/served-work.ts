@@ -98,6 +98,7 @@ export class ServedWork {
     if (message.type === 'interrupt') this.#abort.abort(message.reason)
     else if (message.type === 'enter') this.#stdin.push('\n')
     else if (message.type === 'terminal-size') this.#setSize(message)
+    else if (message.type === 'continued') this.#stderr.emit('continued')
     else if (message.type === 'unwritable') {
       const { message: text, code } = message
       this.#stdout.destroy(Object.assign(new Error(text), code === undefined ? {} : { code }))

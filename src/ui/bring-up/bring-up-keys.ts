@@ -1,6 +1,6 @@
 import { keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import { isChanging, retryable } from './bring-up-view.ts'
+import { hasRows, isChanging, retryable } from './bring-up-view.ts'
 
 type Test = (state: ConsoleState) => boolean
 
@@ -8,7 +8,10 @@ const isAsking: Test = ({ bringUp }) => bringUp.change?.phase === 'ask'
 const onSide: Test = ({ bringUp }) => bringUp.hasSideKeys
 const onTable: Test = (state) => !onSide(state)
 const isFree: Test = ({ bringUp }) => !isChanging(bringUp.change) && bringUp.check === undefined
-const isFreeTable: Test = (state) => onTable(state) && isFree(state)
+/** Where nothing is declared, there is a text in place of the table. */
+const onRows: Test = (state) => onTable(state) && hasRows(state.bringUp)
+const canCheck: Test = (state) => onTable(state) && isFree(state)
+const isFreeTable: Test = (state) => onRows(state) && isFree(state)
 const isBusy: Test = (state) => !isAsking(state) && !isFree(state)
 const canGoBack: Test = (state) => onSide(state) && !isAsking(state)
 const canRetry: Test = (state) => onSide(state) && isFree(state) && retryable(state.bringUp).length > 0
@@ -34,18 +37,25 @@ export const bringUpKeys = keyTable<ConsoleState>()(
     'Plan to undo bring-up on the marked hosts, or on all that are shown; `y` applies the plan.',
     isFreeTable,
   ],
-  ['again', 'r', 'refresh', 'Check all hosts again.', isFreeTable],
+  ['again', 'r', 'refresh', 'Check all hosts again.', canCheck],
   ['retry', 'r', 'retry failed', 'In the view of steps: plan again for the hosts that failed.', canRetry],
-  ['mark', 'Space', 'mark', 'Mark or unmark the host; changes apply to the marked hosts.', onTable],
-  ['open', 'Enter', 'details', 'Show details of the cell: status, problem and fix, journal.', onTable],
+  ['mark', 'Space', 'mark', 'Mark or unmark the host; changes apply to the marked hosts.', onRows],
+  ['open', 'Enter', 'details', 'Show details of the cell: status, problem and fix, journal.', onRows],
   [
     'whole',
     'Enter',
     'all output',
-    'In the view of steps: show all steps with their whole output, or the short form.',
-    onSteps,
+    'In the view of steps: show all steps with their whole output.',
+    (state) => onSteps(state) && !state.bringUp.isWhole,
   ],
-  ['only', 't', 'this area', 'Plan changes for the area of the cell only, or for all areas again.', onTable],
+  [
+    'whole',
+    'Enter',
+    'short form',
+    'In the view of steps: show the short form again.',
+    (state) => onSteps(state) && state.bringUp.isWhole,
+  ],
+  ['only', 't', 'this area', 'Plan changes for the area of the cell only, or for all areas again.', onRows],
   ['mark-all', 'a', '', 'Mark all hosts that are shown, or none if some are marked.'],
   ['change', 'o', 'last change', 'Show the plan or the steps of the running or last change.', hasChange],
   ['left', 'Left h', '', 'Select the area to the left.'],

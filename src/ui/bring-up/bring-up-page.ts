@@ -17,10 +17,10 @@ import { isBareAction, type Page, type PageContext, tableView, tabOfKey } from '
 import { areaOf } from '../work-views/panel.ts'
 import { type BringUpCommand, bringUpKeys } from './bring-up-keys.ts'
 import { allHosts, HOSTS, shownHosts } from './bring-up-table.ts'
-import { type BringUpPort, type BringUpView, isChanging, retryable } from './bring-up-view.ts'
+import { type BringUpPort, type BringUpView, hasRows, isChanging, retryable } from './bring-up-view.ts'
 import { BringUpWork } from './bring-up-work.ts'
 import { sideDocument } from './side-document.ts'
-import { hasRows, tableDocument } from './table-document.ts'
+import { tableDocument } from './table-document.ts'
 
 /** The keys that read a plan or answer it. */
 const ANSWERS: ReadonlySet<BringUpCommand> = new Set([
@@ -108,6 +108,7 @@ export class BringUpPage implements Page {
     if (
       this.#work.isDeciding &&
       tabOfKey(label) === undefined &&
+      label !== '/' &&
       !isBareAction(label) &&
       (command === undefined || !ANSWERS.has(command))
     ) {
@@ -152,7 +153,9 @@ export class BringUpPage implements Page {
     mark: () => (this.#view.hasSideKeys ? this.#scrollSide(this.#pageRows()) : this.#mark()),
     'mark-all': () => this.#work.set({ marked: new Set(this.#view.marked.size > 0 ? [] : this.#shown) }),
     only: () => this.#work.set({ onlyArea: this.#view.onlyArea === undefined ? this.#view.cursor.area : undefined }),
-    open: () => this.#work.showSide('details'),
+    open: () => {
+      if (hasRows(this.#view)) this.#work.showSide('details')
+    },
     whole: () => this.#work.set({ isWhole: !this.#view.isWhole }),
     change: () => this.#showChange(),
     left: () => this.#moveArea(-1),

@@ -1,6 +1,7 @@
 /** The state of the Bring-up tab: status of the hosts, selection, and the running change. Pure. */
 import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ApplyEvent, StepEnd } from '../../ops/kernel/apply.ts'
 import type { ChangeDirection } from '../../ops/kernel/area.ts'
 import type { HostStatus, StatusWord } from '../../ops/kernel/bring-up.ts'
@@ -63,6 +64,8 @@ export type BringUpView = {
   /** Shows the steps of all hosts with their whole output. */
   readonly isWhole: boolean
   readonly change?: ChangeView | undefined
+  /** The change before it that began. */
+  readonly past?: ChangeView | undefined
   /** By `cellKey`. */
   readonly journal: ReadonlyMap<string, readonly JournalLine[]>
 }
@@ -77,6 +80,14 @@ export const noBringUp: BringUpView = {
   isWhole: false,
   journal: new Map(),
 }
+
+/** The change that began last: a plan that is only shown, or was discarded, has changed nothing. */
+export const lastBegun = ({ change, past }: Pick<BringUpView, 'change' | 'past'>): ChangeView | undefined =>
+  change !== undefined && [...change.steps.values()].some(({ state }) => state.kind !== 'waiting') ? change : past
+
+/** Undefined or no areas: a text is shown instead of the table, and there are no details. */
+export const hasRows = ({ columns }: BringUpView): boolean =>
+  columns?.some((column) => column.hosts !== undefined) === true
 
 export const cellKey = (area: string, host: string): string => `${area} ${host}`
 
@@ -134,12 +145,16 @@ export function toneOf(steps: readonly StepView[]): 'waiting' | 'running' | 'ok'
   return steps.every(({ state }) => state.kind === 'waiting') ? 'waiting' : 'running'
 }
 
-/** `3 of 3 steps done`, `1 of 3 steps done, 2 failed or not started`. */
-export function stepsEnd({ steps }: ChangeView): { readonly text: string; readonly isWhole: boolean } {
+/** `3 of 3 steps done`, `1 of 3 steps done, 2 failed or not started`, `3 of 3 steps done; blocked on m8`. */
+export function stepsEnd({ steps, plan }: ChangeView): { readonly text: string; readonly isWhole: boolean } {
   const states = [...steps.values()]
   const bad = states.filter(({ state }) => ['failed', 'skipped', 'cancelled'].includes(state.kind)).length
   const done = `${states.filter(isOk).length} of ${counted(states.length, 'step')} done`
-  return { text: bad > 0 ? `${done}, ${bad} failed or not started` : done, isWhole: bad === 0 }
+  const all = bad > 0 ? `${done}, ${bad} failed or not started` : done
+  const operations = plan?.operations ?? []
+  const blocked = new Set(operations.flatMap(({ host, verdict }) => (verdict.kind === 'blocked' ? [host] : [])))
+  if (blocked.size === 0) return { text: all, isWhole: bad === 0 }
+  return { text: `${all}; blocked on ${foldHostSet([...blocked])}`, isWhole: false }
 }
 
 export const isChanging = (change: ChangeView | undefined): boolean => change !== undefined && change.phase !== 'ended'

@@ -15,6 +15,7 @@ import {
   type ChangeView,
   cellKey,
   isChanging,
+  lastBegun,
   oldestFactMs,
   rowsOf,
   statusesByCell,
@@ -171,7 +172,8 @@ export class BringUpWork implements Disposable {
     this.#checking?.abort()
     this.#checking = undefined
     const words = `${order.direction === 'up' ? 'bring up' : 'take down'} ${order.areas.join(', ')}`
-    this.set({ change: beginChange(order, clock.now()), isWhole: false, check: undefined })
+    const past = lastBegun(this.#view)
+    this.set({ change: beginChange(order, clock.now()), past, isWhole: false, check: undefined })
     this.showSide('plan')
     this.tick()
     let end: NonNullable<ChangeView['end']> = 'error'

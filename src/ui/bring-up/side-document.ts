@@ -16,6 +16,7 @@ import {
   type ChangeView,
   cellKey,
   cellOf,
+  lastBegun,
   type StepView,
   stepsEnd,
   stepsOf,
@@ -93,7 +94,7 @@ function detailsDocument(view: BringUpView, context: TableContext): RowDocument 
       out.say(`fix ${where}: ${printable(fix.command)}`, styleOf(theme.ok), 3)
     }
   }
-  const steps = stepsOf(view.change, column.name, host)
+  const steps = stepsOf(lastBegun(view), column.name, host)
   if (steps.length > 0) {
     out.blank().say('last change', mutedStyle(theme))
     for (const step of steps) writeStep(out, step, true, context)

@@ -24,6 +24,7 @@ import {
   cellKey,
   cellOf,
   countHosts,
+  hasRows,
   isChanging,
   isEnded,
   oldestFactMs,
@@ -35,10 +36,6 @@ const MARK_WIDTH = 2
 const AGE_WIDTH = 9
 const HOST_WIDTH = { least: 6, most: 24 }
 const AREA_WIDTH = { least: 6, most: 20 }
-
-/** Undefined or no areas: a text is shown instead of the table, and there are no details. */
-export const hasRows = ({ columns }: BringUpView): boolean =>
-  columns?.some((column) => column.hosts !== undefined) === true
 
 /** `order`: how the user sorts it. */
 export function tableDocument(

@@ -142,6 +142,8 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly forwards: ForwardsPanel
   /** Hosts that `+` proposes: new in hosts.yaml. */
   offered = ''
+  /** What hosts.yaml said of open hosts when they were connected, where it has changed since. */
+  readonly declaredBefore = new Map<string, unknown>()
   /** Composed or pasted text that was not sent. */
   pendingPaste = ''
   readonly #owned = new DisposableStore()
@@ -327,9 +329,10 @@ export class ConsoleApp implements PageContext, Disposable {
     this.store.update(patch(before))
     const state = this.state
     if (state === before) return
-    // A notice of one tab says nothing about the next tab or a dialog. An error stays, so that it is read.
+    // A notice of one tab or view says nothing about the next one or a dialog. An error stays, so that it is read.
     const opensDialog = state.mode.kind === 'dialog' && before.mode.kind !== 'dialog' && state.notice?.tone !== 'error'
-    if ((state.tab !== before.tab || opensDialog) && state.notice === before.notice)
+    const leavesView = before.panel?.hasKeys === true && state.panel?.hasKeys !== true && state.notice?.tone !== 'error'
+    if ((state.tab !== before.tab || opensDialog || leavesView) && state.notice === before.notice)
       this.store.update({ notice: undefined })
     if (state.focus !== undefined && !state.hosts.has(state.focus))
       this.store.update({ focus: state.hosts.keys().next().value })
@@ -628,16 +631,19 @@ export class ConsoleApp implements PageContext, Disposable {
       this.ports.fleet.remove(host)
       // The fleet does not know it before its endpoint is.
       this.views.remove(host)
+      this.declaredBefore.delete(host)
     }
     const removed = new Set(hosts)
     this.change((state) => {
       const left = FixedMap.of([...state.hosts].filter(([host]) => !removed.has(host)))
       const names = [...state.hosts.keys()]
       const at = names.indexOf(hosts[0] ?? '')
+      const before = new Set([...(state.receiversBeforeSolo ?? [])].filter((host) => left.has(host)))
       return {
         hosts: left,
         receivers: new Set([...state.receivers].filter((host) => left.has(host))),
-        receiversBeforeSolo: undefined,
+        // Where the lone receiver goes, the others get no key until the user goes back to them.
+        receiversBeforeSolo: before.size === 0 ? undefined : before,
         focus: names.slice(at).find((host) => left.has(host)) ?? [...left.keys()].at(-1),
         isZoomed: false,
       }

@@ -18,12 +18,15 @@ export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: Declar
   const { hosts: open, groups, leaderLabel: leader } = app.state
   const added = now.hosts.filter((host) => !before.hosts.includes(host) && !open.has(host))
   const gone = before.hosts.filter((host) => !now.hosts.includes(host) && open.has(host))
-  const changed = before.hosts.filter(
-    (host) =>
-      open.has(host) &&
-      now.hosts.includes(host) &&
-      !isDeepStrictEqual(now.entries?.get(host), before.entries?.get(host)),
-  )
+  const changed = before.hosts.filter((host) => {
+    const [was, is] = [before.entries?.get(host), now.entries?.get(host)]
+    if (!open.has(host) || !now.hosts.includes(host) || isDeepStrictEqual(was, is)) return false
+    const { declaredBefore } = app
+    if (!declaredBefore.has(host)) declaredBefore.set(host, was)
+    // Changed back to what its connection was made with.
+    if (isDeepStrictEqual(declaredBefore.get(host), is)) declaredBefore.delete(host)
+    return declaredBefore.has(host)
+  })
   const hasGroups = !isDeepStrictEqual(now.groups, groups)
   app.change(() => ({ groups: now.groups }))
   for (const page of Object.values(app.pages)) page.onDeclared?.()

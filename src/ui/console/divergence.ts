@@ -69,7 +69,8 @@ function splitPrompt(line: string, home: string | undefined): { prompt?: string;
 
 function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefined {
   const { host, screen, home, isQuiet } = guarded
-  if (isTrouble(host)) return { text: 'ended' }
+  // One that never had a shell is not up, which is said elsewhere.
+  if (isTrouble(host)) return host.shell.kind === 'none' ? undefined : { text: 'ended' }
   if (screen === undefined || !isLive(host)) return undefined
   const { modes } = screen
   const flags = `${modes.isApplicationCursor} ${modes.mouse}`

@@ -330,7 +330,9 @@ function soloHint(state: ConsoleState, keymap: Keymap): Hints {
   const [key] = keysOf(keymap, 'receive-solo')
   if (key === undefined || focus === undefined || hosts.size < 2) return []
   const label = `${leaderLabel} ${key}`
-  if (before !== undefined && receivers.has(focus)) return [[label, `back to ${before.size} hosts`]]
+  // The host that received alone may be gone.
+  const goesBack = before !== undefined && (receivers.has(focus) || receivers.size === 0)
+  if (goesBack) return [[label, `back to ${before.size} hosts`]]
   return receivers.size > 1 || before !== undefined ? [[label, `only ${clipName(focus, 12)}`]] : []
 }
 

@@ -130,6 +130,8 @@ const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
   Space: 'receive-toggle',
 }
 
+const LEFT_TAB = 'not sent: you had just left the tab; type it again'
+
 export class InputRouter {
   readonly #app: ConsoleApp
   readonly #mouse: MouseRouter
@@ -232,7 +234,7 @@ export class InputRouter {
       if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
       return app.work.handleKey(label)
     }
-    if (this.#isRestOfWord(event)) return app.notice('not sent: you had just left the tab; type it again', 'warning')
+    if (this.#isRestOfWord(event)) return app.notice(LEFT_TAB, 'warning', 'key')
     this.#type(event)
   }
 
@@ -304,7 +306,7 @@ export class InputRouter {
     if (handleTableKey(app, label) || page.handleKey(label)) return
     if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
     // Without a table, text typed after `/` must not act as other keys, such as 1 and Enter.
-    if (label === '/') return this.run('palette')
+    if (label === '/') return dialogs.openNoSearch(app)
     const tab = tabOfKey(label)
     if (tab !== undefined) return app.showTab(tab)
     app.notice(this.#withoutEffect(label), 'info', 'key')

@@ -39,7 +39,7 @@ export class MouseRouter {
   /** Where the left button was pressed in a shell, until it is released. */
   #pressed: Press | undefined
   #clicks = { count: 0, column: -1, row: -1, atMs: Number.NEGATIVE_INFINITY }
-  /** Before the first click on a title toggled its pane. */
+  /** Before the first click on a title toggled its pane; undefined: that click was on a button in the title. */
   #before: Pick<ConsoleState, 'receivers' | 'receiversBeforeSolo'> | undefined
 
   constructor(app: ConsoleApp, target: MouseTarget) {
@@ -167,6 +167,7 @@ export class MouseRouter {
     const from = pane.rect.column + pane.rect.width - 2 - rowWidth(badges)
     const press = column < from ? undefined : partAt(badges, column - from)?.press
     if (typeof press !== 'string') return this.#clickTitle(pane)
+    this.#before = undefined
     this.#app.change(() => ({ focus: pane.hosts[0] }))
     this.#target.press(press)
   }
@@ -175,6 +176,8 @@ export class MouseRouter {
   #clickTitle({ hosts }: Pane): void {
     const app = this.#app
     const isDouble = this.#clicks.count === 2
+    // The button has done it, and is gone.
+    if (this.#clicks.count > 1 && this.#before === undefined) return
     const { receivers, receiversBeforeSolo } = app.state
     if (!isDouble) this.#before = { receivers, receiversBeforeSolo }
     app.change((state) => ({

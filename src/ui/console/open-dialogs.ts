@@ -168,6 +168,22 @@ export function openSaveSet(app: ConsoleApp): void {
 }
 
 /** Text to review: given, or kept from the last time. */
+/** Where there is no table: takes what is typed after `/`, and its Enter does nothing. */
+export function openNoSearch(app: ConsoleApp): void {
+  app.openDialog(
+    promptDialog({
+      id: 'no-search',
+      title: 'Nothing to search here',
+      label: 'Search:',
+      fallback: '',
+      submitTitle: 'close',
+      help: [{ text: '/ filters tables. To find commands, press Esc, then :', tone: 'muted' }],
+      isRemembered: () => false,
+      onSubmit: () => {},
+    }),
+  )
+}
+
 export function openPaste(app: ConsoleApp, text = app.pendingPaste): void {
   const hosts = receiverList(app.state)
   // Without any, the notice after sending says why.

@@ -204,7 +204,8 @@ function noticeOf(state: ConsoleState, theme: Theme, host: HostState, columns: n
     case 'waiting': {
       const wait = `next attempt (${session.attempt}) in ${seconds(session.retryAtMs - state.clockMs)}`
       const reason = session.reason === lossReason ? [] : strong(`no connection: ${session.reason}`)
-      return { cause: [...loss, ...reason], end: plain(`${wait} · ${state.leaderLabel} r connects now`) }
+      // In a low pane the end is cut: why it does not come back says more than how it went.
+      return { cause: [...reason, ...loss], end: plain(`${wait} · ${state.leaderLabel} r connects now`) }
     }
     case 'failed': {
       const { reason, hint } = session.failure

@@ -135,7 +135,7 @@ export class ScrollMode {
       id: 'search',
       title: `Search in ${host}`,
       label: 'Search:',
-      initial: this.#search.needle,
+      ...(this.#search.needle === '' ? {} : { fallback: this.#search.needle }),
       submitTitle: 'search backwards',
       help: [{ text: 'Ignores case unless you type a capital letter.', tone: 'muted' }],
       onSubmit: (needle) => {

@@ -191,7 +191,9 @@ function rankOf(item: ListItem, words: readonly string[]): number | undefined {
   return at < 0 ? ranks.length : at
 }
 
+/** Both begin with the same letter: in a long text any letters could be found. */
 function hasLetters(text: string, letters: string): boolean {
+  if (text[0] !== letters[0]) return false
   let from = 0
   for (const letter of letters) {
     const at = text.indexOf(letter, from)

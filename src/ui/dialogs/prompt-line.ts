@@ -89,7 +89,7 @@ export class PromptLine {
     const isRefused = lines.length > 1 && this.#options.joinsLines !== true && text.length <= LONGEST
     this.#set(isRefused ? this.#line : insertText(this.#line, lines.join(',')))
     if (!isRefused) return
-    this.#refusal = `not inserted: the paste has ${counted(lines.length, 'line')}, and a prompt takes one`
+    this.#refusal = `not inserted: the paste has ${counted(lines.length, 'line')}, and a prompt takes one; the shells take several`
     this.#options.onChange()
   }
 

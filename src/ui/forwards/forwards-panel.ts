@@ -92,22 +92,31 @@ export class ForwardsPanel implements Disposable {
 
   #ask(): void {
     const { focus = '' } = this.#context.state
-    this.#context.openDialog(
-      promptDialog({
-        id: 'forward',
-        title: `Forward a port of ${focus}`,
-        label: 'Port:',
-        submitTitle: 'forward',
-        help: HELP,
-        complete: completeOn,
-        check: (text) => this.#check(parseForward(text)),
-        staysOpen: true,
-        onSubmit: async (text) => {
-          await this.#open(parseForward(text))
-          this.#showList()
-        },
-      }),
-    )
+    const make = promptDialog({
+      id: 'forward',
+      title: `Forward a port of ${focus}`,
+      label: 'Port:',
+      submitTitle: 'forward',
+      help: HELP,
+      complete: completeOn,
+      check: (text) => this.#check(parseForward(text)),
+      staysOpen: true,
+      onSubmit: async (text) => await this.#open(parseForward(text)),
+    })
+    this.#context.openDialog((report) => {
+      let isReplaced = false
+      const onClose = () => {
+        report.onClose()
+        // Esc, too, goes back to the list: a second one would be typed into the hosts.
+        if (!isReplaced) this.#showList()
+      }
+      const dialog = make({ ...report, onClose })
+      const cancel = () => {
+        isReplaced = true
+        dialog.cancel()
+      }
+      return { ...dialog, cancel }
+    })
   }
 
   /** In the background: the queue is a file. */

@@ -97,8 +97,9 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
   const shown = listColumns(status.groups, columns, nowMs)
   const counts = [...status.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
   const summary: Row = [
+    // First, as the end of the row is cut where there is no room.
+    { text: filter === 'all' ? '' : ` only ${filter} ·`, style: boldStyle(theme.accent) },
     { text: ` ${counts}`, style: boldStyle(theme.text) },
-    { text: filter === 'all' ? '' : ` · only ${filter}`, style: boldStyle(theme.accent) },
     status.driver === undefined
       ? { text: `  ${noScheduler(status)}`, style: styleOf(theme.warning) }
       : { text: `  scheduler: ${printable(status.driver)}`, style: muted },
@@ -142,6 +143,9 @@ type ListColumn = { readonly column: JobColumn; readonly width: number }
 const WIDTH_ROWS = 500
 const LEAST_WIDTH = 12
 const MOST_BEST = 21
+/** From this width of the list on, the column of states is as wide as reasons need, whatever is in it. */
+const STEADY_ROOM = 100
+const MOST_STATE = 44
 const RAN_WIDTH = JOB_COLUMNS.find(({ title }) => title === 'RAN')?.width ?? 0
 const widest = new WeakMap<readonly JobLine[], ReadonlyMap<string, number>>()
 
@@ -154,7 +158,12 @@ function listColumns(all: readonly JobLine[], room: number, nowMs: number): read
   const shown = JOB_COLUMNS.filter(({ leastPane = 0, isNeeded }) => room >= leastPane || isNeeded?.(leads) === true)
   const known = widest.get(all) ?? new Map(JOB_COLUMNS.map((column) => [column.title, widestCell(all, column, nowMs)]))
   widest.set(all, known)
-  const wanted = shown.map((column) => ({ column, width: known.get(column.title) ?? column.width }))
+  // The reason of a failure comes late, and must not move the other columns then.
+  const stateWidth = Math.min(MOST_STATE, Math.max(STATE_COLUMN.width, Math.floor(room / 4)))
+  const wanted = shown.map((column) => ({
+    column,
+    width: column === STATE_COLUMN && room >= STEADY_ROOM ? stateWidth : (known.get(column.title) ?? column.width),
+  }))
   const over = wanted.reduce((sum, { width }) => sum + width, 1) - room
   return wanted.map(({ column, width }) =>
     column.title === 'ASKS FOR' && over > 0

@@ -473,7 +473,7 @@ export class JobsPage implements Page {
     const empty =
       (status?.groups.length ?? 0) > 0
         ? linesInState(this.#view).length > 0
-          ? 'No row is shown: Esc clears the filter.'
+          ? `No row is shown: Esc clears the filter${this.#view.filter === 'all' ? '' : `, and f shows more than ${this.#view.filter} jobs`}.`
           : 'No row is shown: f shows others.'
         : `Submit a job with: ${commandLineOf(status, 'job submit')} -- COMMAND`
     return documentOf(wrapRows(line === undefined ? empty : '', columns, ' ', style))

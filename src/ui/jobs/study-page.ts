@@ -22,7 +22,7 @@ import type { JobsActions } from './jobs-keys.ts'
 import { chosenLine, shownTrials, studyShown, TRIALS } from './jobs-tables.ts'
 import { type JobsPort, type QueueView, undrivenWords } from './queue-view.ts'
 import type { QueueWatch } from './queue-watch.ts'
-import { tableDocument } from './results-table.ts'
+import { sortedTitle, tableDocument } from './results-table.ts'
 import { type ShownTrial, type StudyTile, studyTiles, studyTitle, trialTable, trialText } from './study-documents.ts'
 import { type StudyReading, type StudyView, TRIAL_FILTERS } from './study-view.ts'
 
@@ -130,7 +130,7 @@ export class StudyPage {
     const head = [studyTitle(reading, view, theme), [{ text: ` ${text}`, style: muted }]]
     const tableIn = tableView(this.#state, TRIALS)
     const filtered = { view: tableIn, noun: 'trial', all: table.rows.length }
-    const title = `study ${reading.study.name}${orderText(tableIn, [])}`
+    const title = `study ${reading.study.name}${orderText(tableIn, [], sortedTitle(table))}`
     const own = { id: TRIALS, title, hasKeys: true, table: filtered, rect, theme }
     if (table.rows.length === 0) {
       const why = reading.trials.length > 0 ? 'No trial is shown: f shows others.' : emptyText(reading)

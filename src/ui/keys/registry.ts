@@ -311,6 +311,9 @@ export const KEY_SYNONYMS: Readonly<Record<string, string>> = {
   'stop-study': 'cancel end',
   stop: 'cancel kill abort',
   'table-filter': 'search find',
+  mesh: 'iperf iperf3 speed throughput',
+  pair: 'iperf iperf3 speed throughput',
+  write: 'csv svg export save',
 }
 
 /** The footer while the leader waits: as many as fit, in this order. */

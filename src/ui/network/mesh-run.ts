@@ -27,6 +27,8 @@ export type MeshRun = {
   readonly links: readonly LinkResult[]
   readonly step: MeshStep | undefined
   readonly isStopping: boolean
+  /** It ended while the table of hosts was shown. */
+  readonly isUnseen: boolean
   /** Why a result was not kept, or how the measurement failed. */
   readonly problem: string | undefined
   /** Of the plan, the first row shown. */
@@ -49,6 +51,7 @@ export function beginMesh(order: MeshOrder, install?: ChangeView): MeshRun {
     ...report,
     step: undefined,
     isStopping: false,
+    isUnseen: false,
     problem: undefined,
     offset: 0,
     shown: withPicture(undefined, pictureOf(report, 0, [])),

@@ -38,7 +38,8 @@ type Test = (run: MeshRun) => boolean
 const isDone: Test = ({ phase }) => phase === 'done'
 /** The hosts may already be changed. */
 const isInstalling: Test = (run) => run.phase === 'install' && !isDeciding(run)
-const isClosed: Test = ({ phase, shown }) => phase === 'done' && !shown.isOpen
+/** From an open link, Esc goes back to the matrix first. */
+const isMatrix: Test = (run) => (run.phase === 'done' || isMeasuring(run)) && !run.shown.isOpen
 
 const runKeys = keyTable<MeshRun>()(
   ['start', 'Enter', 'start', 'Mesh: start the measurement that the plan shows.', canStart],
@@ -49,14 +50,8 @@ const runKeys = keyTable<MeshRun>()(
   ['down', 'Down j PageDown', '', 'Mesh: scroll the plan down.', isPlan],
   ['halt', 'Ctrl-c c', 'stop', 'Mesh: stop the installation.', ({ phase }) => phase === 'install'],
   ['stop', 'Ctrl-c c', 'stop', 'Mesh: stop measuring, and keep the finished links.', isMeasuring],
-  [
-    'ask',
-    'Esc q x',
-    'stop or leave',
-    'Mesh: ask whether to stop the measurement or the installation.',
-    (run) => isInstalling(run) || (isMeasuring(run) && !run.shown.isOpen),
-  ],
-  ['leave', 'Esc q', 'hosts', 'Mesh: go back to the table of hosts.', isClosed],
+  ['ask', 'Esc q x', 'stop', 'Mesh: ask whether to stop the installation.', isInstalling],
+  ['leave', 'Esc q', 'hosts', 'Mesh: go back to the table of hosts. A running measurement continues.', isMatrix],
   ['write', 'w', 'write', 'Mesh: write the result as SVG or CSV.', isDone],
   ['again', 'r', 'repeat', 'Mesh: plan the same measurement again.', isDone],
   ['results', 'v', 'results', 'Mesh: list the kept results.', isDone],
@@ -85,7 +80,7 @@ export class MeshView extends NetTest<MeshOrder> {
   #ticking: Disposable | undefined
   /** Answers the question whether to install. */
   #answer: ((isYes: boolean) => void) | undefined
-  /** Withdraws the question whether to stop what runs. */
+  /** Withdraws the question whether to stop the installation. */
   #withdrawStop: (() => void) | undefined
 
   get busy() {
@@ -94,9 +89,9 @@ export class MeshView extends NetTest<MeshOrder> {
     return { title: run.phase === 'install' ? 'installation of iperf' : 'mesh', hosts: run.order.hosts }
   }
 
-  /** Asks for the hosts, or shows the measurement that runs. */
+  /** Asks for the hosts, or shows the measurement that runs or has ended unseen. */
   ask(): void {
-    if (this.busy !== undefined) return this.parts.show('mesh')
+    if (this.busy !== undefined || this.#run?.isUnseen === true) return this.parts.show('mesh')
     this.prompt(
       {
         id: 'mesh',
@@ -109,6 +104,10 @@ export class MeshView extends NetTest<MeshOrder> {
       },
       (order) => [{ text: `${foldHostSet(order.hosts)}: ${beginMesh(order).plan.words}`, tone: 'ok' }],
     )
+  }
+
+  override open(): void {
+    if (this.#run?.isUnseen === true) this.#set({ ...this.#run, isUnseen: false })
   }
 
   panes(rect: Rect, theme: Theme): readonly PaneView[] {
@@ -155,7 +154,7 @@ export class MeshView extends NetTest<MeshOrder> {
         this.#stop()
         return true
       case 'ask':
-        this.#askToStop(run)
+        this.#askToStop()
         return true
       case 'write':
         openExport(this.parts.context, this.parts.port, meshExport(run.shown.picture))
@@ -247,7 +246,7 @@ export class MeshView extends NetTest<MeshOrder> {
         printable(words),
         first === undefined || first.gravity === 'note' ? 'info' : 'warning',
       )
-      if (this.parts.context.state.tab !== 'network') this.parts.context.notice('mesh measured: see the Network tab')
+      this.#noteEnd('mesh measured')
     } catch (error) {
       this.#fail(error)
     }
@@ -258,6 +257,16 @@ export class MeshView extends NetTest<MeshOrder> {
     const problem = sentenceOf(error)
     this.#set(takeFailure(this.#run, problem))
     this.parts.context.log('', printable(`mesh: ${problem}`), 'error')
+    this.#noteEnd('mesh failed')
+  }
+
+  /** The user may have left the view or the tab meanwhile. */
+  #noteEnd(text: string): void {
+    const { tab, network } = this.parts.context.state
+    const isShown = network.views.at(-1) === 'mesh'
+    if (this.#run !== undefined && !isShown) this.#set({ ...this.#run, isUnseen: true })
+    if (tab !== 'network') this.parts.context.notice(`${text}: see the Network tab`)
+    else if (!isShown) this.parts.context.notice(`${text}: m shows it`)
   }
 
   async #install(run: MeshRun): Promise<void> {
@@ -321,17 +330,17 @@ export class MeshView extends NetTest<MeshOrder> {
     this.#set({ ...this.#run, isStopping: true })
   }
 
-  #askToStop({ links, plan, phase }: MeshRun): void {
-    const question =
-      phase === 'install'
-        ? { title: 'Stop the installation?', lines: [], noTitle: 'keep installing', onYes: () => this.#halt() }
-        : {
-            title: 'Stop measuring?',
-            lines: [{ text: `${links.length} of ${plan.links} links are measured; they are kept.` }],
-            noTitle: 'keep measuring',
-            onYes: () => this.#stop(),
-          }
-    const { make, withdraw } = withdrawable(confirmDialog({ id: 'stop-mesh', yesTitle: 'stop', ...question }))
+  #askToStop(): void {
+    const { make, withdraw } = withdrawable(
+      confirmDialog({
+        id: 'stop-mesh',
+        title: 'Stop the installation?',
+        lines: [],
+        yesTitle: 'stop',
+        noTitle: 'keep installing',
+        onYes: () => this.#halt(),
+      }),
+    )
     this.#withdrawStop = withdraw
     this.parts.context.openDialog(make)
   }

@@ -7,7 +7,7 @@ import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import type { ResolveHosts } from '../work-views/work-questions.ts'
 import { KeptMeshView, KeptTestView, keptMeshKeys, keptTestKeys } from './kept-views.ts'
 import { type PictureState, pictureKeys } from './mesh-picture.ts'
-import { isPlan } from './mesh-run.ts'
+import { isMeasuring, isPlan } from './mesh-run.ts'
 import { MeshView, meshKeys } from './mesh-view.ts'
 import type { NetTestsPort } from './net-tests-port.ts'
 import type { NetworkView, NetworkViewId } from './network-view.ts'
@@ -30,13 +30,24 @@ const keysOf = (view: NetworkViewId, table: readonly KeyEntry<ConsoleState>[]): 
 /** In the table of hosts; a replay has other keys. */
 const inTable = ({ watch }: ConsoleState): boolean => !watch.view.isDetailed && typeof watch.recording === 'string'
 
+/** A mesh that the user has left while it ran, until it is shown again. */
+const hasMesh = ({ network: { mesh } }: ConsoleState): boolean =>
+  mesh !== undefined && (isMeasuring(mesh) || mesh.isUnseen)
+
 const testKeys = keyTable<ConsoleState>()(
   [
     'mesh',
     'm',
     'bandwidth',
     'Measure bandwidth and round trips between all receivers, or other hosts; shows the plan first.',
-    inTable,
+    (state) => inTable(state) && !hasMesh(state),
+  ],
+  [
+    'mesh',
+    'm',
+    'show mesh',
+    'Show the measurement of links that is running, or that has ended meanwhile.',
+    (state) => inTable(state) && hasMesh(state),
   ],
   ['mark', 'Space', 'mark', 'Mark or unmark the selected host, for p.', inTable],
   [
@@ -148,6 +159,10 @@ export class NetworkPage implements Page {
 
   #begin(command: (typeof testKeys)[number]['id']): true {
     const { network, watch } = this.#context.state
+    if ((command === 'pair' || command === 'nfs') && this.#mesh.busy !== undefined) {
+      this.#context.notice('a mesh is still measured, which this would disturb: m shows it', 'warning')
+      return true
+    }
     switch (command) {
       case 'mesh':
         this.#mesh.ask()

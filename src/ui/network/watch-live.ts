@@ -28,13 +28,7 @@ const REPLAY_HELP =
 
 /** Only in the tab. */
 const recordingKeys = keyTable<ConsoleState>()(
-  [
-    'record',
-    'r',
-    'record',
-    'Start recording what the tab shows to a file, or stop.',
-    ({ watch }) => watch.recording !== 'on',
-  ],
+  ['record', 'r', 'record', 'Start recording the live data to a file.', ({ watch }) => watch.recording === 'off'],
   ['stop-recording', 'r', 'stop recording', 'Stop recording.', ({ watch }) => watch.recording === 'on'],
   ['replay', 'o', 'replay', REPLAY_HELP],
 )
@@ -132,7 +126,8 @@ export class LiveView implements NetworkView {
 
   handleKey(label: string): boolean | 'leave' {
     const { state } = this.#context
-    const command = commandOf(recordingKeys, label)
+    const keys = recordingKeys.filter(({ isActive }) => isActive?.(state) !== false)
+    const command = commandOf(keys, label)
     if (command !== undefined) return this.#record(command === 'replay')
     const shown = this.#recordings.shown
     if (shown?.replay.handleKey(label) === true) return this.#update()

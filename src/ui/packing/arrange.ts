@@ -36,8 +36,16 @@ const LEAST_BAR_COLUMNS = 8
 /** What a title, a bar of cores and a bar of memory add to the value of a tile. */
 const ROWS_WORTH = [0, 0, 0.8, 1.2, 1.5] as const
 
-/** Tiles of equal size that fit into the room and show most; if not all fit, the smallest ones. */
-export function arrange(groups: readonly (readonly PackedHost[])[], columns: number, rows: number): TileLayout {
+/**
+ * Tiles of equal size that fit into the room and show most; if not all fit, the smallest ones. `usualRows`: the rows that they
+ * have without a what-if, which must not move a host beside another one.
+ */
+export function arrange(
+  groups: readonly (readonly PackedHost[])[],
+  columns: number,
+  rows: number,
+  usualRows = rows,
+): TileLayout {
   const hosts = groups.flat()
   if (hosts.length === 0) return place(groups, columns, rows, { across: 1, height: 1, nameColumns: LEAST_NAME_COLUMNS })
   const headingRows = groups.length > 1 ? groups.length : 0
@@ -49,17 +57,23 @@ export function arrange(groups: readonly (readonly PackedHost[])[], columns: num
   const most = hosts.reduce((count, { devices }) => Math.max(count, devices.length), 0)
   const least = nameColumns + 1 + Math.max(LEAST_BAR_COLUMNS, most)
   const mostAcross = Math.max(1, Math.floor((columns + 1) / (least + 1)))
-  let best = { across: mostAcross, height: 1, score: 0 }
-  for (let across = 1; across <= mostAcross; across++) {
-    const tileRows = groups.reduce((sum, group) => sum + Math.ceil(group.length / across), 0)
-    const height = Math.floor((rows - headingRows) / tileRows)
-    if (height < 1) continue
-    const width = Math.floor((columns + 1) / across) - 1
-    const fill = hosts.length / (tileRows * across)
-    const score = tileScore(most, width, height, nameColumns) * (0.5 + fill / 2)
-    if (score > best.score) best = { across, height, score }
+  const tileRowsOf = (across: number) => groups.reduce((sum, group) => sum + Math.ceil(group.length / across), 0)
+  const heightOf = (across: number, room: number) => Math.floor((room - headingRows) / tileRowsOf(across))
+  const bestFor = (room: number) => {
+    let best = { across: mostAcross, height: 1, score: 0 }
+    for (let across = 1; across <= mostAcross; across++) {
+      const height = heightOf(across, room)
+      if (height < 1) continue
+      const width = Math.floor((columns + 1) / across) - 1
+      const fill = hosts.length / (tileRowsOf(across) * across)
+      const score = tileScore(most, width, height, nameColumns) * (0.5 + fill / 2)
+      if (score > best.score) best = { across, height, score }
+    }
+    return best
   }
-  return place(groups, columns, rows, { ...best, nameColumns })
+  const { across } = bestFor(usualRows)
+  const height = heightOf(across, rows)
+  return place(groups, columns, rows, { ...(height < 1 ? bestFor(rows) : { across, height }), nameColumns })
 }
 
 function tileScore(devices: number, width: number, height: number, nameColumns: number): number {

@@ -32,14 +32,13 @@ export function headRows(groups: readonly Group[], input: PackingInput, { width 
   const own = groups.length === 1 ? (groups[0]?.figures ?? []) : []
   if (whatIf) {
     const { gang, trial } = whatIf
+    const most = isHigh ? 5 : 3
+    const effect = trial === undefined ? [] : effectRows(trial, columns, isHigh ? 2 : 1, input)
     return [
       ...sourcesRow(sources, theme),
       ...(groups.find(({ cluster }) => cluster.key === 'queue')?.figures.slice(0, 1) ?? []),
       slidersRow(gang, input),
-      ...padRows(
-        [...whatIfRows(gang, trial, columns, theme), ...(trial === undefined ? [] : effectRows(trial, columns, input))],
-        isHigh ? 5 : 3,
-      ),
+      ...padRows([...whatIfRows(gang, trial, columns, most - effect.length, theme), ...effect], most),
     ]
   }
   const texts = groups.flatMap(({ cluster, title }) => {
@@ -92,7 +91,13 @@ function fragmentationText({ hosts, down }: PackedCluster): string {
   return parts.length === 0 ? '' : `fragmentation: ${parts.join('; ')}`
 }
 
-function whatIfRows(gang: WhatIf, trial: TryOut | undefined, columns: number, theme: Theme): readonly Row[] {
+function whatIfRows(
+  gang: WhatIf,
+  trial: TryOut | undefined,
+  columns: number,
+  most: number,
+  theme: Theme,
+): readonly Row[] {
   const words = ` ${whatIfWords(gang)}: `
   const request: Span = { text: words, style: boldStyle(theme.accent) }
   if (trial === undefined) return [[request]]
@@ -101,7 +106,7 @@ function whatIfRows(gang: WhatIf, trial: TryOut | undefined, columns: number, th
     trial.places === undefined ? [sentences(trial.why), warn(theme)] : [`+ on ${hosts}`, boldStyle(theme.ok)]
   const room = columns - textWidth(words)
   if (textWidth(text) <= room) return [[request, { text: printable(text), style }]]
-  return [[request], ...wrapRows(printable(text), columns, '   ', style).slice(0, 2)]
+  return [[request], ...fewRows(printable(text), columns, most - 1, style)]
 }
 
 /** Lines as one text: what is neither a sentence nor a title is divided from the next one. */
@@ -112,11 +117,12 @@ const sentences = (lines: readonly string[]): string =>
 function effectRows(
   { later = [], victims, places }: TryOut,
   columns: number,
+  most: number,
   { theme, nowMs }: PackingInput,
 ): readonly Row[] {
   const nameOf = ({ job, name }: { readonly job: number; readonly name: string }) =>
     `${job} ${clip(printable(name), MOST_LEGEND_NAME)}`
-  const rowsOf = (text: string) => wrapRows(text, columns, ' ', warn(theme)).slice(0, 2)
+  const rowsOf = (text: string) => fewRows(text, columns, most, warn(theme))
   if (places === undefined)
     return victims === undefined || victims.length === 0
       ? []

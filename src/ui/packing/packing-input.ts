@@ -86,7 +86,7 @@ export type PackingInput = {
 /** The ids of the panes. */
 export const HOSTS = ' packing'
 export const WAITING = ' waiting'
-export const JOBS = ' jobs'
+export const JOBS = ' packed jobs'
 
 /** The table that the user can filter; undefined: there are no hosts. */
 export function packingTable(state: ConsoleState): TableFrame | undefined {

@@ -97,7 +97,8 @@ export function drawPacking(input: PackingInput): PackingScene {
   // Its rows are there also without jobs, since hosts must not change their places when jobs come and go.
   const legendRoom = isWide ? 0 : Math.max(1, Math.min(3, Math.floor(rect.height / 8)))
   const rows = Math.max(1, room - legendRoom)
-  const arrangement = arrange(hosts, columns, rows)
+  const usualHead = input.whatIf === undefined ? head : headRows(groups, { ...input, whatIf: undefined }, parts.picture)
+  const arrangement = arrange(hosts, columns, rows, rows + head.length - usualHead.length)
   const cards = cardsOf(groups, arrangement, input)
   const legend = padRows(isWide ? [] : legendRows(cards, legendRoom, columns, input), legendRoom)
   const lastOffset = Math.max(0, arrangement.rows - rows)

@@ -201,7 +201,13 @@ export class SessionLog {
   #type(entry: TypedEntry, typed: readonly { host: string; bytes: Uint8Array }[], nowMs: number): void {
     for (const { host, bytes } of typed) entry.parts.get(host)?.typed.type(bytes, nowMs)
     this.#ask(typed, nowMs)
-    if ([...entry.parts.values()].some((part) => part.typed.isEntered)) this.#open = undefined
+    if (![...entry.parts.values()].some((part) => part.typed.isEntered)) return
+    this.#open = undefined
+    // It ran now, whenever its first key was typed.
+    const at = this.#entries.lastIndexOf(entry)
+    if (at < 0) return
+    this.#entries.splice(at, 1)
+    this.#entries.push({ ...entry, atMs: nowMs })
   }
 
   #ask(typed: readonly { host: string; bytes: Uint8Array }[], nowMs: number): void {

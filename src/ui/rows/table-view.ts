@@ -245,12 +245,13 @@ export function sortMark({ sort, isReversed }: TableView, { title, isDescending 
   return title === (sort ?? sorted) ? (isReversed === isDescending ? '▴' : '▾') : ''
 }
 
-/** Behind the title of a table whose columns have no titles; empty in its own order. */
+/** Behind the title of a table whose columns have no titles; empty in its own order. Columns that are not given show their order themselves. */
 export function orderText(view: TableView, columns: readonly Title[], sorted?: string): string {
   const { sort = sorted, isReversed } = view
   if (sort === sorted && !isReversed) return ''
   const column = columns.find(({ title }) => title === sort)
-  return column === undefined ? ' reversed' : ` by ${column.title}${sortMark(view, column, sorted)}`
+  if (column === undefined) return sort === undefined ? ' reversed' : ''
+  return ` by ${column.title}${sortMark(view, column, sorted)}`
 }
 
 export type FilteredTable = {

@@ -240,7 +240,9 @@ export function toggleReceivers(state: ConsoleState, hosts: readonly string[]): 
 
 /** Selects these hosts alone, or restores the earlier receivers if they are alone already. */
 export function toggleSolo(state: ConsoleState, hosts: readonly string[]): Change {
-  if (isSolo(state, hosts)) return setReceivers(state, state.receiversBeforeSolo ?? [])
+  const { receivers, receiversBeforeSolo: before } = state
+  // The host that received alone may be gone.
+  if (isSolo(state, hosts) || (before !== undefined && receivers.size === 0)) return setReceivers(state, before ?? [])
   return { receivers: known(state, hosts), receiversBeforeSolo: state.receiversBeforeSolo ?? state.receivers }
 }
 

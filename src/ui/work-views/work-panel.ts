@@ -209,6 +209,8 @@ export class WorkPanel implements Disposable {
     this.#showing.now()
     const drawn = this.#drawn()
     if (drawn) this.#scrollTo(drawn, hit.line + 1 - Math.floor(drawn.rows / 2))
+    // Also at the end: what was found stays in view while output comes.
+    this.#change((panel) => ({ ...panel, isFollowing: false }))
   }
 
   /** Rejects with why it cannot be saved. */
@@ -429,11 +431,27 @@ export class WorkPanel implements Disposable {
     return this.#work && this.isBusy ? this.#reportOf(this.#work) : undefined
   }
 
+  /** Where the user has stopped it. */
+  #stoppedHosts(): string[] {
+    const view = this.#work?.view
+    if (view?.kind === 'run')
+      return [...view.hosts].flatMap(([host, state]) =>
+        state.kind === 'ended' && state.outcome.kind === 'cancelled' ? [host] : [],
+      )
+    return [...(view?.hosts ?? [])].flatMap(([host, { result }]) => (result?.outcome === 'cancelled' ? [host] : []))
+  }
+
   #reportEnd(): void {
     if (this.#work) this.#context.noteRun(this.#reportOf(this.#work))
-    const failed = this.#work?.retryable ?? []
-    const text = `${failed.length === 0 ? 'done' : `failed on ${foldHostSet(failed)}`}: ${this.title()}`
-    const tone = failed.length === 0 ? 'info' : 'warning'
+    const all = this.#work?.retryable ?? []
+    const stopped = new Set(this.#stoppedHosts())
+    const failed = all.filter((host) => !stopped.has(host))
+    const parts = [
+      ...(failed.length === 0 ? [] : [`failed on ${foldHostSet(failed)}`]),
+      ...(stopped.size === 0 ? [] : [`stopped on ${foldHostSet([...stopped])}`]),
+    ]
+    const text = `${parts.join(', ') || 'done'}: ${this.title()}`
+    const tone = all.length === 0 ? 'info' : 'warning'
     this.#context.log('', text, tone)
     const { state } = this.#context
     if (state.panel?.hasKeys !== true) this.#context.notice(text, tone)

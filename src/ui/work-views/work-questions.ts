@@ -47,7 +47,7 @@ export function openWork(context: PageContext, target: WorkTarget, verb: WorkReq
       label: verb === 'run' ? 'Command:' : 'Files, destination:',
       submitTitle: verb,
       // What is typed blindly must not get into the shells, so the prompt opens in any case.
-      help: busyReason === undefined ? HELP[verb] : [{ text: busyReason, tone: 'warning' }],
+      ...(busyReason === undefined ? { help: HELP[verb] } : { emptyHelp: [{ text: busyReason, tone: 'warning' }] }),
       complete: (text) => completeWork(verb, text),
       check: (text) => checkWork(context, target, parseWork(verb, text)),
       ...(verb === 'copy' ? { staysOpen: true } : {}),
@@ -132,7 +132,7 @@ export function openSearch(context: PageContext, needle: string, onSubmit: (need
       id: 'run-search',
       title: 'Search the output',
       label: 'Search:',
-      initial: needle,
+      ...(needle === '' ? {} : { fallback: needle }),
       submitTitle: 'search',
       help: [{ text: 'Ignores case unless you type a capital letter.', tone: 'muted' }],
       onSubmit,

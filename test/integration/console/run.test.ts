@@ -87,7 +87,6 @@ describe('a command beside the shells', () => {
     await console.key('Enter')
     await console.expectScreen(/▸ line 250 of m4/)
     await console.key('/')
-    await console.key('Ctrl-u')
     await console.type('nowhere to be found')
     await console.key('Enter')
     await console.expectScreen(/not found/)

@@ -279,11 +279,11 @@ describe('typing into a fleet', () => {
     const report = fleet.write(['idle', 'asking', 'down', 'closed', 'nobody'], bytes('x'))
     expect(report.sent).toEqual([])
     expect(report.skipped.map(({ host, reason }) => `${host}: ${reason}`)).toEqual([
-      'idle: not connected',
+      'idle: waiting to connect',
       'asking: connecting',
       'down: unreachable',
       'closed: closed',
-      'nobody: unknown host',
+      'nobody: waiting to connect',
     ])
   })
 

@@ -1,4 +1,5 @@
 /** Recordings as text (one JSON object a line: the host and its sample) and their playback. Opens no file. */
+import { naturalOrder } from '../../../base/natural-order.ts'
 import { printable } from '../../../base/printable.ts'
 import { secondText } from '../../../base/time-text.ts'
 import type { Sample } from './sample.ts'
@@ -37,7 +38,7 @@ export class Replay {
 
   constructor(lines: readonly Recorded[]) {
     this.#lines = lines
-    this.#names = [...new Set(lines.map(({ host }) => host))]
+    this.#names = [...new Set(lines.map(({ host }) => host))].sort(naturalOrder)
     this.#nowMs = lines[0]?.sample.atMs ?? 0
   }
 

@@ -146,7 +146,7 @@ it('logs in as the user of -l, except where a host is written with its own', () 
 
 describe('a cluster of clusterssh', () => {
   const hint = (word: string) =>
-    `To open it here, run once: muster import clusterssh -o hosts.yaml. A machine of that name is written as user@${word} or ${word}:22.`
+    `To open it here, run once: muster import clusterssh -o hosts.yaml. Then run: muster @${word}. A machine of that name is written as user@${word} or ${word}:22.`
 
   beforeEach(() => {
     rmSync(join(directory, 'hosts.yaml'))

@@ -1,5 +1,5 @@
 import { PassThrough, Writable } from 'node:stream'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { LiveScreen } from '../../../../src/cli/output/live-screen.ts'
 
 it('holds back nothing for an output that nobody can write to any more', async () => {
@@ -42,4 +42,23 @@ it('holds hosts back again for an output that is full again', async () => {
     await room
   }
   expect(calls).toEqual(['full', 'room', 'full', 'room'])
+})
+
+it('draws the live lines anew below what the shell printed while the process was stopped', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const written: string[] = []
+  const stderr = Object.assign(
+    new Writable({ write: (bytes, _encoding, done) => done(void written.push(`${bytes}`)) }),
+    {
+      isTTY: true,
+    },
+  )
+  using screen = new LiveScreen({ stdout: new PassThrough(), stderr, live: () => ['1 of 2 done'] })
+  screen.refresh()
+  vi.runOnlyPendingTimers()
+  written.splice(0)
+  stderr.emit('continued')
+  vi.runOnlyPendingTimers()
+  expect(written.join('')).toMatch(/^\x1b\[\?7l1 of 2 done/)
 })

@@ -205,7 +205,7 @@ describe('the Bring-up tab', () => {
   })
 
   it('shows what to declare when nothing is declared', async () => {
-    const { type, port, text } = await openTab()
+    const { type, port, text, footer, console } = await openTab()
     port.columns = [{ name: 'trust', hosts: undefined }]
     type('r')
     await setImmediate()
@@ -215,6 +215,10 @@ describe('the Bring-up tab', () => {
     expect(text()).not.toMatch(/m1 · |not declared/)
     type('u')
     expect(port.changes).toEqual([])
+    expect(footer()).toMatch(/r refresh/)
+    expect(footer()).not.toMatch(/bring up|take down|mark|details/)
+    type('\r')
+    expect(console.state.bringUp.hasSideKeys).toBe(false)
   })
 
   it('shows the plan, and changes nothing without confirmation', async () => {
@@ -248,6 +252,21 @@ describe('the Bring-up tab', () => {
     const agreed = port.last.handlers.confirm(planOf('m1'))
     type('sy')
     expect([await agreed, port.changes.length]).toEqual([false, 2])
+  })
+
+  it('acts on nothing that is typed after / beside the table, and keeps the plan', async () => {
+    const { type, port, console } = await openTab()
+    type('u')
+    port.last.handlers.onPhase?.('check')
+    port.last.handlers.onPlan(planOf('m1', 'm2'), false)
+    void port.last.handlers.confirm(planOf('m1', 'm2'))
+    type('/stop 1')
+    expect(console.state.mode).toMatchObject({ dialog: { title: 'Nothing to search here', input: { text: 'stop 1' } } })
+    type('\r')
+    expect(console.state).toMatchObject({ tab: 'bring-up', mode: { kind: 'typing' }, bringUp: { side: 'plan' } })
+    expect(console.state.bringUp.change?.phase).toBe('ask')
+    type('/\r')
+    expect(console.state.mode.kind).toBe('typing')
   })
 
   it('wraps long lines of the plan, indented', async () => {
@@ -285,6 +304,13 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/m2 +✗ failed 0\/2/)
   })
 
+  it('says in its footer what Enter does in the view of steps', async () => {
+    const { type, footer } = await begun()
+    expect(footer()).toContain('Enter all output')
+    type('\r')
+    expect(footer()).toContain('Enter short form')
+  })
+
   it('ends with the new status, and retries failed hosts', async () => {
     const { type, port, text, console } = await begun()
     const end = { kind: 'done' } as const
@@ -302,6 +328,43 @@ describe('the Bring-up tab', () => {
     type('r')
     expect(port.changes).toHaveLength(2)
     expect(port.last.order).toMatchObject({ direction: 'up', areas: ['trust'], hosts: ['m2', 'm3'] })
+  })
+
+  it('has among the details the last change that began, not a plan that was discarded', async () => {
+    const { type, port, text } = await begun()
+    for (const word of ['make', 'spread'])
+      port.tell({ type: 'end', host: 'm1', step: stepOf('m1', word), end: { kind: 'done' }, durationMs: 5 })
+    port.last.ended.resolve({ kind: 'done', statuses: [] })
+    await setImmediate()
+    type('\x1b')
+    expect(text()).toMatch(/last change[\s\S]*✓ make a key/)
+    type('d')
+    port.last.handlers.onPlan(planOf('m1'), false)
+    void port.last.handlers.confirm(planOf('m1'))
+    type('\x1b')
+    port.last.ended.resolve({ kind: 'declined' })
+    await setImmediate()
+    type('\x1b')
+    expect(text()).toMatch(/last change[\s\S]*✓ make a key/)
+  })
+
+  it('says at the end on which hosts it was blocked', async () => {
+    const { type, port, text, console } = await openTab(120, 40)
+    type('u')
+    const { handlers } = port.last
+    const finding = { host: 'm3', gravity: 'blocker', id: 'away', cause: 'not connected' } as const
+    const away: Operation = { ...operationOf('m3'), verdict: { kind: 'blocked', findings: [finding] } }
+    handlers.onPlan({ direction: 'up', operations: [operationOf('m1'), away] }, false)
+    void handlers.confirm(planOf('m1'))
+    type('y')
+    handlers.onPhase?.('apply')
+    for (const word of ['make', 'spread'])
+      port.tell({ type: 'end', host: 'm1', step: stepOf('m1', word), end: { kind: 'done' }, durationMs: 5 })
+    port.last.ended.resolve({ kind: 'done', statuses: [] })
+    await setImmediate()
+    const said = '2 of 2 steps done; blocked on m3'
+    expect(text()).toContain(said)
+    expect(console.state.log.at(-1)).toMatchObject({ text: `bring up trust: ${said}`, tone: 'warning' })
   })
 
   it('says in the plan which steps cannot start, since they wait for what is blocked', async () => {

@@ -1,7 +1,11 @@
 /** Panes that close some time after their shells have ended. */
 import { expect, it } from 'vitest'
 import type { ShellState } from '../../../../src/ssh/create-fleet.ts'
+import { themes } from '../../../../src/ui/compositor/scene.ts'
+import { footerBars } from '../../../../src/ui/console/header.ts'
 import { createConsoleHarness } from './console-harness.ts'
+
+const LEADER = '\x1d'
 
 const EXIT_0: ShellState = { kind: 'ended', end: { kind: 'exit', code: 0 } }
 
@@ -56,6 +60,18 @@ it('keeps the pane of a shell that failed by itself, and closes one that failed 
   shell(failed, 'm2')
   clock.advance(6000)
   expect(open()).toBe('m1 m3 m4')
+})
+
+it('gives the keys to no other host when the only receiver closes, and goes back to the others on request', () => {
+  const { shell, clock, type, receivers, console } = harness(5)
+  type(`${LEADER}s`)
+  shell(EXIT_0, 'm1')
+  clock.advance(6000)
+  expect(receivers()).toBe('')
+  const { left } = footerBars(console.state, themes.none, console.options.keymap)
+  expect(left.map(({ text }) => text).join('')).toContain('Ctrl-] s back to 3 hosts')
+  type(`${LEADER}s`)
+  expect(receivers()).toBe('m2,m3,m4')
 })
 
 it('keeps the pane when the user opens a new shell in time', () => {

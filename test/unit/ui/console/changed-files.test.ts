@@ -107,6 +107,11 @@ describe('hosts.yaml read again', () => {
     expect(takeDeclared(console, named('10.0.0.2'), named('10.0.0.3'))).toBe(
       'hosts.yaml: m2 changed: connect again with Ctrl-] x, then Ctrl-] + and the name',
     )
+    // Its connection was made with this.
+    expect(takeDeclared(console, named('10.0.0.3'), named('10.0.0.2'))).toBeUndefined()
+    expect(takeDeclared(console, named('10.0.0.2'), named('10.0.0.3'))).toContain('m2 changed')
+    console.removeHosts(['m2'])
+    expect(console.declaredBefore.size).toBe(0)
   })
 
   it('offers new hosts, takes its groups, and closes nothing', () => {

@@ -439,7 +439,7 @@ describe('scrolling back', () => {
     harness.type('/line 50\r')
     expect(harness.console.state.mode).toMatchObject({ kind: 'scroll', needle: 'line 50', hits: 1 })
     expect(screen?.visibleText().join('\n')).toContain('line 50')
-    harness.type('/\x15line 5\r')
+    harness.type('/line 5\r')
     expect(harness.console.state.mode).toMatchObject({ hits: 11 })
     const hit = () => {
       const { mode } = harness.console.state

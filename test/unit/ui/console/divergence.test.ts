@@ -71,6 +71,18 @@ describe('receivers differ when', () => {
   })
 })
 
+it('a host that was never up does not differ: the header says how many are up', async () => {
+  const harness = createConsoleHarness({ hosts: HOSTS, size: { columns: 120, rows: 40 } })
+  const { events } = harness.fleet
+  events.emit({ type: 'shell', host: 'm2', state: { kind: 'none' } })
+  const failure = { kind: 'host-key', phase: 'host-key', reason: 'its new key was not accepted' } as const
+  events.emit({ type: 'session', host: 'm2', state: { kind: 'failed', failure, sinceMs: 0 } })
+  for (const host of HOSTS) if (host !== 'm2') await harness.print(host, prompt(host))
+  rest(harness)
+  expect(header(harness)).toContain(' 5/6 up ')
+  expect(header(harness)).not.toContain('differ')
+})
+
 it('a host that is away differs all the time, also during each new attempt to reach it', async () => {
   const harness = await atPrompts()
   const { events } = harness.fleet

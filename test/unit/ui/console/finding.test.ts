@@ -117,6 +117,16 @@ describe('the palette', () => {
     expect(selected(harness)?.text).toBe(title)
   })
 
+  it.each([
+    ['iperf', /^bandwidth/],
+    ['csv', undefined],
+  ])('on the tab Network finds by “%s” what does it, and nothing by letters in a sentence', (typed, title) => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}3:${typed}`)
+    if (title === undefined) expect(linesOf(harness).join()).not.toContain('select the host')
+    else expect(selected(harness)?.text).toMatch(title)
+  })
+
   it('shows the keys of a command, why it is disabled, how many more there are, and that nothing matches', () => {
     const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
     harness.type(`${LEADER}:`)
@@ -131,12 +141,10 @@ describe('the palette', () => {
 
   it('takes what is typed after / where there is no table to filter, so that none of it shows the shells', () => {
     const harness = createConsoleHarness()
-    harness.type(`${LEADER}4/m1\r`)
-    expect([harness.console.state.tab, linesOf(harness), harness.got('m1')]).toEqual([
-      'packing',
-      ['nothing matches “m1”'],
-      '',
-    ])
+    harness.type(`${LEADER}4/m1`)
+    expect(dialogOf(harness)).toMatchObject({ title: 'Nothing to search here', input: { text: 'm1' } })
+    harness.type('\r')
+    expect([harness.console.state.tab, dialogOf(harness), harness.got('m1')]).toEqual(['packing', undefined, ''])
   })
 
   it('finds and runs the keys of the shown tab', () => {

@@ -95,6 +95,13 @@ describe('a click', () => {
     harness.clock.advance(1000)
     double()
     expect(harness.receivers()).toBe('m1,m2,m3,m4')
+    // Where the way back appears under the pointer, too.
+    const end = rect.column + rect.width - 5
+    for (const expected of ['m2', 'm1,m2,m3,m4', 'm2']) {
+      harness.clock.advance(1000)
+      for (const _ of [1, 2]) press(harness, end, rect.row)
+      expect(harness.receivers()).toBe(expected)
+    }
   })
 
   it('on the frame of a host that is typed into alone goes back, and so does the footer', () => {

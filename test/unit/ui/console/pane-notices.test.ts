@@ -51,3 +51,17 @@ it('advice that is too long keeps its end, where the command is', () => {
   expect(noticeOf(refusedLogin, 40, 3)).toHaveLength(1)
   expect(noticeOf(refusedLogin, 40, 2)).toEqual([])
 })
+
+it('why a lost host does not come back is kept in a low pane before how it was lost', () => {
+  const { console, fleet } = createConsoleHarness()
+  const lost = { kind: 'lost', attempt: 1, reason: 'the server closed the connection', sinceMs: 0 } as const
+  const reason = 'root@10.81.0.4:22 sent no SSH banner within 10 s'
+  const waiting = { kind: 'waiting', attempt: 3, reason, retryAtMs: 1000, sinceMs: 0 } as const
+  for (const state of [lost, waiting]) fleet.events.emit({ type: 'session', host: 'm1', state })
+  const { notice } = paneView({
+    ...{ state: console.state, theme: themes.none, hosts: ['m1'], rect: { column: 0, row: 0, width: 40, height: 7 } },
+    ...{ screen: undefined, highlights: [] },
+  })
+  const text = notice.map((row) => row.map((span) => span.text.trim()).join('')).join(' ')
+  expect(text).toContain('no connection: root@10.81.0.4:22 sent no SSH banner within 10 s')
+})

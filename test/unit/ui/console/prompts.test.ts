@@ -183,7 +183,9 @@ describe('a prompt into which several lines are pasted', () => {
     const harness = createConsoleHarness()
     harness.type(`${LEADER}${key}${paste('cd /srv\r\nrm x\n')}`)
     expect(typed(harness)).toBe('')
-    expect(dialogOf(harness)?.input?.error).toBe('not inserted: the paste has 2 lines, and a prompt takes one')
+    expect(dialogOf(harness)?.input?.error).toBe(
+      'not inserted: the paste has 2 lines, and a prompt takes one; the shells take several',
+    )
     harness.type(paste('uptime\n'))
     expect(typed(harness)).toBe('uptime')
     expect(dialogOf(harness)?.input?.error ?? '').not.toContain('not inserted')

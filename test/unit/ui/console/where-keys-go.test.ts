@@ -60,6 +60,7 @@ describe('a tab', () => {
     expect(header(harness)).toContain(' TYPING INTO ALL 3: ')
     harness.type('ls\r')
     expect(harness.got('m1')).toBe('ls\r')
+    expect(harness.console.state.notice).toBeUndefined()
     // An interrupt always goes out, and after the leader the number is no part of a word.
     harness.type(`${LEADER}${key}1\x03${LEADER}${key}${LEADER}1ls`)
     expect(harness.got('m1')).toBe('ls\r\x03ls')

@@ -155,7 +155,22 @@ describe('the Jobs tab', () => {
     await press('\x1b')
     await press('ff')
     expect(text()).not.toContain('dora')
+    await press('/dora\r')
+    expect(text()).toContain('No row is shown: Esc clears the filter, and f shows more than running jobs.')
+    await press('\x1b')
     expect(head()).toBe(first)
+  })
+
+  it('keeps its columns in a wide list when a job fails, and has room for the reason', async () => {
+    const heads = await Promise.all(
+      (['queued', 'failed'] as const).map(async (kind) => {
+        const state = kind === 'queued' ? { kind } : { kind, endedMs: 0, reason: 'rank 1 on m5 failed' }
+        const { text } = await openQueueTab('5', 120, 40, [jobOf(1, state)], {})
+        if (kind === 'failed') expect(text()).toContain('failed rank 1 on m5 failed')
+        return text().split('\n')[1]
+      }),
+    )
+    expect(heads[1]).toBe(heads[0])
   })
 
   it('cuts what a job asks for before its name', async () => {
@@ -353,7 +368,7 @@ describe('the Jobs tab', () => {
   it('filters, and shows the filter', async () => {
     const { press, text } = await openTab('5')
     await press('f')
-    expect(text()).toContain('only waiting')
+    expect(text()).toMatch(/^ only waiting · \d/m)
     expect(text()).not.toContain('train-5')
     await press('f')
     expect(text()).toContain('sweep')

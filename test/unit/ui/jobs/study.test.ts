@@ -258,6 +258,8 @@ describe('the page of a study', () => {
     expect(tab.text()).not.toMatch(/[▾▴]/)
     await tab.press('>>>')
     expect(tab.text()).toContain('loss▴')
+    // The head of the column says it.
+    expect(tab.titles()[0]).not.toMatch(/reversed|loss/)
     expect(numbers()).toEqual(['3', '1', '2', '6', '0', '5', '4'])
     await tab.press('>')
     expect(tab.text()).toContain('size▴')

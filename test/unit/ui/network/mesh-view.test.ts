@@ -11,6 +11,7 @@ import { picturePanes } from '../../../../src/ui/network/mesh-panes.ts'
 import { openPicture, pictureOf } from '../../../../src/ui/network/mesh-picture.ts'
 import type { NetTestsPort } from '../../../../src/ui/network/net-tests-port.ts'
 import { networkKeys } from '../../../../src/ui/network/network-page.ts'
+import { pageHints } from '../../../../src/ui/tabs/page-keys.ts'
 import { createConsoleHarness, idleNetTests } from '../console/console-harness.ts'
 
 const LEADER = '\x1d'
@@ -205,19 +206,27 @@ it('asks for the hosts, shows the plan, fills the matrix, and keeps what is meas
   harness.clock.advance(300)
   expect(text()).toMatch(/1 of 6 links/)
   expect(text()).toMatch(/m1 .*941M *█/)
-  // Esc asks first, and another tab does not end it.
+  // Neither Esc nor another tab ends it, and m goes back to it.
+  const hints = () => pageHints(harness.console.state)
+  expect(hints()[0]).toEqual(['Esc', 'hosts'])
   harness.type('\x1b')
-  expect(harness.console.state.mode).toMatchObject({ dialog: { id: 'stop-mesh' } })
-  harness.type('\x1b')
-  harness.type('43')
+  expect(text()).toContain('HOST')
+  expect(hints()).toContainEqual(['m', 'show mesh'])
+  harness.type('p')
+  expect(harness.console.state.notice?.text).toContain('a mesh is still measured')
+  harness.type('43m')
+  expect(text()).toMatch(/1 of 6 links/)
   expect(page.busy).toHaveLength(1)
-  harness.type('\x03')
+  harness.type('\x03\x1b')
   await settle()
   expect(page.busy).toEqual([])
+  expect(harness.console.state.notice?.text).toBe('mesh measured: m shows it')
+  harness.type('m')
   expect(text()).toContain('1 of 6 links measured')
   expect(text()).toMatch(/m1 .*941M *█/)
   harness.type('\x1b')
   expect(text()).toContain('HOST')
+  expect(hints()).toContainEqual(['m', 'bandwidth'])
   for (const host of ['m1', 'm2', 'm3', 'm4']) expect(harness.got(host)).toBe('')
   harness.console[Symbol.dispose]()
 })

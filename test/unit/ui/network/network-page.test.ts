@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars } from '../../../../src/ui/console/header.ts'
+import { pageHints } from '../../../../src/ui/tabs/page-keys.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { createConsoleHarness, idleNetTests } from '../console/console-harness.ts'
 import { FakeQueue, hostSpecs, statusOf } from '../jobs/fake-queue.ts'
@@ -210,6 +211,10 @@ it('records what it shows, and replays recordings, newest first', async () => {
     const packing = harness.console.page?.panes({ column: 0, row: 1, width: 120, height: 22 }, themes.none) ?? []
     expect(packing.flatMap(({ notice }) => notice.flat().map((span) => span.text)).join('')).toContain('uses 86 % cpu')
     harness.type('3')
+    // Neither begins a recording, nor says that it could.
+    harness.type('r')
+    expect(harness.console.state.notice?.text).toContain('r does nothing here')
+    expect(pageHints(harness.console.state).map(([key]) => key)).not.toContain('r')
     harness.type('p')
     expect(text().join('')).toContain('halted')
     harness.type('\x1b[C')

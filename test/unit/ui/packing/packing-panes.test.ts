@@ -197,6 +197,25 @@ describe('the picture of the Packing tab', () => {
     const asked = { gang: gang as never, trial: undefined }
     const answer = { places: undefined, why, victims: [{ job: 1, name: 'one' }] }
     expect(places(many, { ...asked, trial: answer })).toEqual(places(many, asked))
+    // The heading of a what-if takes rows of the blocks, not the places of hosts beside each other.
+    const across = (rects: ReturnType<typeof places>) => rects.map(({ column, width }) => [column, width])
+    expect(across(places(many, asked))).toEqual(across(places(many)))
+  })
+
+  it.each([
+    [80, 24],
+    [120, 40],
+  ])('says what would have to end for a what-if, and marks what is cut, on %i×%i', (columns, rows) => {
+    const why = [`Bundle 0 fits on no host: ${'no core is free; '.repeat(40)}`]
+    const gang = { bundles: 2, strategy: 'PACK', request: jobs[0]?.spec.request, by: 'ray', slider: 'bundles' }
+    const victims = Array.from({ length: 20 }, (_, at) => ({ job: 100 + at, name: 'notebook' }))
+    const whatIf = { gang: gang as never, trial: { places: undefined, why, victims } }
+    const shown = picture(packingPanes(inputOf(statusOf(hostSpecs(6), jobs), columns, rows, { whatIf }))).map((line) =>
+      line.trim(),
+    )
+    const at = shown.findIndex((line) => line.startsWith('It would fit if these jobs ended: 100 notebook, 101'))
+    expect(shown[at - 1]).toMatch(/…$/)
+    expect(shown.slice(at, at + 2).filter((line) => line.endsWith('…'))).toHaveLength(1)
   })
 
   it('explains in a line why free GPUs cannot be used', () => {
@@ -307,7 +326,7 @@ describe('the jobs with their letters', () => {
     const shown = new Set(
       jobs.flatMap((chosenJob) =>
         packingPanes({ ...input, chosenJob })
-          .filter(({ host }) => host === ' jobs')
+          .filter(({ host }) => host === ' packed jobs')
           .flatMap(linesOf)
           .flatMap((line) => /^▸(\w) \d+ (train-\d+) +ann +2/.exec(line)?.slice(1).join(' ') ?? []),
       ),
@@ -330,7 +349,7 @@ describe('the jobs with their letters', () => {
     const chosen: unknown[] = []
     const input = inputOf(statusOf(hostSpecs(60, 8), many), 240, 67, { select: (spot) => chosen.push(spot) })
     packingPanes(input)
-      .find(({ host }) => host === ' jobs')
+      .find(({ host }) => host === ' packed jobs')
       ?.mouse?.list?.select(5, 0)
     expect(chosen).toEqual([{ group: 0, host: 'n2', part: 2 }])
   })

@@ -54,6 +54,17 @@ it('folds equal output, says which hosts differ, and leaves prompts out', async 
   expect(names.map((name) => statSync(join(folder, name)).mode & 0o777)).toEqual([0o600, 0o600])
 })
 
+it('has each line at the time of Enter, in that order', () => {
+  const log = new SessionLog(() => ({ columns: 80, before: '# ', isFullScreen: false }))
+  log.noteTyped([{ hosts: ['m1'], bytes: Buffer.from('z\x15') }], 1)
+  log.noteRun({ atMs: 2, command: 'uptime', groups: [] })
+  log.noteTyped([{ hosts: ['m1'], bytes: Buffer.from('ls\r') }], 3)
+  expect(log.entries.map(({ kind, atMs }) => [kind, atMs])).toEqual([
+    ['run', 2],
+    ['typed', 3],
+  ])
+})
+
 it('never has what was typed without echo, even where another host shows it', async () => {
   const { prompts, run, report, type, print } = harness()
   await prompts()

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest'
+import { HOSTS as bringUpHosts } from '../../../../src/ui/bring-up/bring-up-table.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { headerBars } from '../../../../src/ui/console/header.ts'
+import { CLUSTER, LIST, RANKS, RESULTS, TRIALS } from '../../../../src/ui/jobs/jobs-tables.ts'
 import { actionSpecs } from '../../../../src/ui/keys/registry.ts'
+import { PROCESSES } from '../../../../src/ui/network/process-table.ts'
+import { RESULTS as NETWORK_RESULTS } from '../../../../src/ui/network/results-table.ts'
+import { HOSTS as networkHosts } from '../../../../src/ui/network/watch-columns.ts'
+import { JOBS as PACKED_JOBS, HOSTS as packingHosts, WAITING } from '../../../../src/ui/packing/packing-input.ts'
 import { TABS } from '../../../../src/ui/state/console-state.ts'
 import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
 
@@ -10,6 +16,14 @@ const header = ({ console }: ConsoleHarness): string => {
   const { left, right } = headerBars(console.state, themes.none, console.arrangement)
   return [...left, ...right].map(({ text }) => text).join('')
 }
+
+it('have tables of their own, each with its own filter', () => {
+  const ids = [
+    ...[bringUpHosts, networkHosts, PROCESSES, NETWORK_RESULTS],
+    ...[packingHosts, WAITING, PACKED_JOBS, LIST, RESULTS, TRIALS, CLUSTER, RANKS],
+  ]
+  expect(new Set(ids).size).toBe(ids.length)
+})
 
 describe('tabs', () => {
   it('have the keys that the table of actions gives them', () => {

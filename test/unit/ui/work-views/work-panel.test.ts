@@ -147,7 +147,7 @@ describe('the panel of a run', () => {
     harness.type(`${LEADER}!seq\r`)
     for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `line 7 of ${host}\nline 8 of ${host}\n`)
     const search = async (needle: string) => {
-      harness.type(`/\x15${needle}\r`)
+      harness.type(`/${needle}\r`)
       await setImmediate()
       harness.clock.advance(1000)
     }
@@ -161,6 +161,45 @@ describe('the panel of a run', () => {
     expect(panelRows(harness)).toContain('   line 8 of m1')
     await search('line 9 of m1')
     expect(panelRows(harness)).toContain('   line 8 of m1')
+    // Enter alone searches for the same again.
+    await search('line 7')
+    await search('')
+    expect(panelRows(harness)).toContain(' ▸ line 7 of m2')
+  })
+
+  it('keeps what was found in view while more output comes', async () => {
+    const { harness, work } = open()
+    harness.type(`${LEADER}!on m1: seq\r`)
+    const handlers = work.commands.get('m1')?.handlers
+    const print = (from: number, count: number) => {
+      const lines = Array.from({ length: count }, (_, at) => `line ${from + at}\n`)
+      handlers?.onStdout(Buffer.from(lines.join('')))
+      harness.clock.advance(1000)
+    }
+    handlers?.onBegin()
+    print(1, 9)
+    harness.type('/line 8\r')
+    await setImmediate()
+    print(10, 200)
+    expect(panelRows(harness)).toContain(' ▸ line 8')
+    harness.type('G')
+    print(210, 100)
+    expect(panelRows(harness)).toContain('   line 309')
+  })
+
+  it('takes its notices with it when the keys go back to the shells', () => {
+    const { harness, work } = open()
+    harness.type(`${LEADER}!seq\r`)
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, 'same\n')
+    for (const [keys, key] of [
+      ['\x1b', 'x'],
+      [`${LEADER}o\x1b`, '\t'],
+    ] as const) {
+      harness.type(keys)
+      expect(harness.console.state.notice?.text).toBe('Tab goes back to the shells, x closes')
+      harness.type(key)
+      expect(harness.console.state.notice).toBeUndefined()
+    }
   })
 
   it('retries only on failed hosts, and says when there are none', () => {
@@ -189,7 +228,7 @@ describe('the panel of a run', () => {
     harness.type(`${LEADER}!`)
     expect(dialog()?.lines).toEqual([{ text: reason, tone: 'warning' }])
     harness.type('other\r')
-    expect(dialog()?.input?.error).toBe(reason)
+    expect([dialog()?.input?.error, dialog()?.lines]).toEqual([reason, []])
     harness.type('\x1b')
     harness.type(`${LEADER}o${LEADER}o`)
     expect(harness.console.state.panel?.hasKeys).toBe(true)
@@ -197,6 +236,8 @@ describe('the panel of a run', () => {
     harness.type('\x03')
     expect([...work.commands.values()].map(({ ends }) => ends)).toEqual(Array(4).fill(['stop']))
     expect(panelRows(harness)).toContain(' 4 hosts: 4 cancelled')
+    harness.clock.advance(1000)
+    expect(harness.console.state.log.at(-1)?.text).toBe('stopped on m[1-4]: “sleep 9”')
   })
 
   it('asks before it closes what runs, but not while that is being stopped, and withdraws the question when it has ended', () => {
