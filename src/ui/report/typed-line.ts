@@ -41,6 +41,8 @@ const PASTE_MARK = /\x1b\[20[01]~/g
 const TYPED_TOKEN = /\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^[O])?|[\s\S]/gu
 const PRINTED_TOKEN =
   /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[P^_X][^\x1b]*\x1b\\|\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[ -/]*[0-~]|[\s\S]/gu
+/** A whole row that needs no model of the terminal. */
+const PLAIN_ROW = /^[^\x00-\x1f\x7f]{0,4096}\r?$/
 const UNFINISHED = /\x1b(?:\[[0-?]*[ -/]*|[\]P^_X][^\x07\x1b]*)?$/
 
 export const asksSecret = (before: string): boolean => ASKS_SECRET.test(before)
@@ -118,29 +120,38 @@ export class TypedLines {
     const echo = this.#unfinished === '' && this.#isWhole ? plainText(bytes) : ''
     if (echo !== '') {
       for (const character of echo) row.print(character)
-      return this.#match(row)
+      return this.#match(row.text)
     }
     this.#isWhole = (bytes.at(-1) ?? 0) < 0x80
     const text = this.#unfinished + decoder.decode(bytes, { stream: true })
     const end = UNFINISHED.exec(text)?.index ?? text.length
     // An endless sequence is dropped.
     this.#unfinished = text.length - end > MOST_COLUMNS ? '' : text.slice(end)
-    for (const [token, parameters, final] of text.slice(0, end).matchAll(PRINTED_TOKEN)) {
-      if (token === '\n') this.#endRow(row)
-      else row.print(token, parameters, final)
+    for (let from = 0, to = 0; from < end; from = to + 1) {
+      to = text.indexOf('\n', from)
+      const hasEnd = to >= 0 && to < end
+      if (!hasEnd) to = end
+      const part = text.slice(from, to)
+      // Hosts may print much meanwhile, and all of them get the same keys.
+      if (hasEnd && row.isNew && PLAIN_ROW.test(part)) {
+        this.#endRow(part.trimEnd())
+        continue
+      }
+      for (const [token, parameters, final] of part.matchAll(PRINTED_TOKEN)) row.print(token, parameters, final)
+      if (!hasEnd) break
+      this.#endRow(row.text)
+      row.clear()
     }
-    this.#match(row)
+    this.#match(row.text)
   }
 
-  #endRow(row: Row): void {
-    this.#match(row)
+  #endRow(shown: string): void {
+    this.#match(shown)
     const [first] = this.#lines
     if (this.#isEntered && this.#isAtPrompt && first !== undefined && !isShown(first)) this.#isHidden = true
-    row.clear()
   }
 
-  #match(row: Row): void {
-    const shown = row.text
+  #match(shown: string): void {
     if (shown === '') return
     for (const line of this.#lines) {
       const wanted = line.plain.trim()
@@ -181,6 +192,11 @@ class Row {
     this.#columns = Math.max(1, columns)
     this.#start = start
     this.#at = start
+  }
+
+  /** Nothing was printed since the line feed. */
+  get isNew(): boolean {
+    return this.#cells.length === 0 && this.#start === 0 && this.#at === 0
   }
 
   get text(): string {

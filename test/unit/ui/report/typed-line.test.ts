@@ -1,6 +1,8 @@
 /** Whether a host echoed what was typed. */
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { TypedLines } from '../../../../src/ui/report/typed-line.ts'
+import { randomRuns } from '../../../support/random-runs.ts'
 
 /** `>` types, `<` prints, a number lets that many milliseconds pass. */
 function play(before: string, steps: readonly (readonly ['>' | '<', string] | number)[], columns = 80) {
@@ -169,4 +171,23 @@ it('takes hostile output without an end', () => {
   for (const text of ['\x1b]0;', 'x'.repeat(100_000), '\x1b[999999999@\x1b[999999999C\x1b[-5D', '\x1b['.repeat(10_000)])
     typed.print(Buffer.from(text))
   expect(typed.lines).toHaveLength(1)
+})
+
+it('finds the same echoes in plain rows as in rows with sequences', () => {
+  const row = fc.array(fc.constantFrom('ls', 'm1:~# ', '$ ', 'é', '語', ' ', 'x'), { maxLength: 6 })
+  const typed = fc.constantFrom('ls', 'x', 'é', 'ls x', 'cat')
+  fc.assert(
+    fc.property(typed, fc.array(row, { maxLength: 8 }), fc.constantFrom('', '\r'), (text, rows, carriage) => {
+      const states = ['', '\x1b[m'].map((sequence) => {
+        const lines = new TypedLines('m1:~# ', 80)
+        for (const key of [...text, '\r']) lines.type(Buffer.from(key), 0)
+        lines.print(
+          Buffer.from(`${rows.map((words) => `${sequence}${words.join('')}${carriage}\n`).join('')}end of it`),
+        )
+        return lines.lines
+      })
+      expect(states[0]).toEqual(states[1])
+    }),
+    { numRuns: randomRuns(300) },
+  )
 })
