@@ -324,7 +324,7 @@ const WAITING = 'waiting to connect'
 
 const FAILED: Readonly<Record<FailureKind, string>> = {
   unreachable: 'unreachable',
-  'host-key': 'its host key was not accepted',
+  'host-key': 'host key not accepted',
   authentication: 'login failed',
   configuration: 'cannot connect',
   declined: 'login cancelled',

@@ -149,6 +149,8 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly #owned = new DisposableStore()
   readonly #feeder: Feeder
   readonly #autoClose: AutoClose
+  /** The hosts that did not get the last keys that not all got. */
+  #missed = ''
   /** Until when, and up to how much, output counts as the echo of a key. */
   readonly #echoes = new Map<string, { readonly untilMs: number; bytesLeft: number }>()
   /** The mode to return to when a dialog closes. */
@@ -433,14 +435,14 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   reportWritten(reports: readonly WriteReport[]): void {
-    const text = writeNotice({
-      sent: reports.flatMap(({ sent }) => sent),
-      skipped: reports.flatMap(({ skipped }) => skipped),
-      discarded: reports.flatMap(({ discarded = [] }) => discarded),
-    })
+    const skipped = reports.flatMap(({ skipped }) => skipped)
+    const discarded = reports.flatMap(({ discarded = [] }) => discarded)
+    const text = writeNotice({ sent: reports.flatMap(({ sent }) => sent), skipped, discarded })
     if (text === undefined) return
-    // One line for a series of keys, not one per key.
-    if (this.state.notice?.text !== text) this.log('', text, 'warning')
+    // One line for a series of keys that the same hosts do not get, whatever they try meanwhile.
+    const missed = [...skipped, ...discarded].map(({ host }) => host).join(' ')
+    if (this.state.notice?.about !== 'receivers' || this.#missed !== missed) this.log('', text, 'warning')
+    this.#missed = missed
     this.notice(text, 'warning', 'receivers')
   }
 

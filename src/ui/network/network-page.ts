@@ -160,7 +160,7 @@ export class NetworkPage implements Page {
   #begin(command: (typeof testKeys)[number]['id']): true {
     const { network, watch } = this.#context.state
     if ((command === 'pair' || command === 'nfs') && this.#mesh.busy !== undefined) {
-      this.#context.notice('a mesh is still measured, which this would disturb: m shows it', 'warning')
+      this.#context.notice('a mesh is still measured, which this would disturb: m shows it', 'warning', 'key')
       return true
     }
     switch (command) {

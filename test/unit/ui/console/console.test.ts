@@ -50,6 +50,22 @@ describe('typing', () => {
     expect(said(harness)).toContain('not sent to m[1-2,4]: shell ended; m3: reconnecting')
   })
 
+  test('logs once that the same hosts get no keys, whatever they try meanwhile', () => {
+    const harness = createConsoleHarness()
+    for (const reason of ['connecting', 'unreachable', 'connecting']) {
+      harness.fleet.away.set('m3', reason)
+      harness.type('x')
+    }
+    const logged = () => harness.console.state.log.filter(({ text }) => text.startsWith('sent to'))
+    expect(logged().map(({ text }) => text)).toEqual(['sent to 3 of 4, not to m3: connecting'])
+    harness.fleet.away.set('m4', 'connecting')
+    harness.type('x')
+    expect(logged()).toHaveLength(2)
+    harness.clock.advance(10_000)
+    harness.type('x')
+    expect(logged()).toHaveLength(3)
+  })
+
   test('says which host dropped typed bytes to make room for an interrupt', () => {
     const harness = createConsoleHarness()
     harness.fleet.discarded = [

@@ -214,6 +214,8 @@ it('asks for the hosts, shows the plan, fills the matrix, and keeps what is meas
   expect(hints()).toContainEqual(['m', 'show mesh'])
   harness.type('p')
   expect(harness.console.state.notice?.text).toContain('a mesh is still measured')
+  harness.type('m')
+  expect(harness.console.state.notice).toBeUndefined()
   harness.type('43m')
   expect(text()).toMatch(/1 of 6 links/)
   expect(page.busy).toHaveLength(1)
