@@ -208,6 +208,8 @@ export class BringUpWork implements Disposable {
     this.#changing = undefined
     this.#changeChange((change) => ({ ...change, phase: 'ended', end, isStopping: false }))
     if (this.#isClosed) return
+    // A discarded plan is no change; what was done before is shown again.
+    if (end === 'declined') this.set({ change: past, past: undefined, side: 'details' })
     const steps = this.#view.change && stepsEnd(this.#view.change)
     const isWhole = end === 'done' && steps?.isWhole !== false
     const said = `${words}: ${end === 'done' && steps?.isWhole === false ? steps.text : END_TEXT[end]}`

@@ -346,6 +346,8 @@ describe('the Bring-up tab', () => {
     await setImmediate()
     type('\x1b')
     expect(text()).toMatch(/last change[\s\S]*✓ make a key/)
+    type('o')
+    expect(text()).toMatch(/2 of 2 steps/)
   })
 
   it('says at the end on which hosts it was blocked', async () => {
