@@ -229,19 +229,11 @@ for i in 1 2 3; do echo "fact$i x"; done >"$MUSTER_SAY"; until [ -e "$HOME/over"
       })
     const ended = async () => await waitUntil(() => has('exit'), 'its end')
     const output = () => readFileSync(join(jobs(), KEY, 'out'), 'utf8')
-    const keyed = (number: number, command: string, directory?: string): BundleOrder => ({
-      ...{ kind: 'start', key: `abc-${number}-1-0`, run: { command, directory, environment: {} } },
-    })
-    const told = async (text: string) => {
-      await waitUntil(() => notices.some((notice) => notice.startsWith(text)), `the report ${text}`)
-      return notices.find((notice) => notice.startsWith(text))
-    }
-    const firstOf = (number: number) => readFileSync(join(jobs(), `abc-${number}-1-0`, 'id'), 'utf8').split(' ')[0]
 
-    it('a bundle has the process group, environment, signals and files that it has without it', async () => {
+    it('a bundle has the session, environment, signals and files that it has without it', async () => {
       // The C library may have ignored two signals of its own, which no program can use, beyond the last seven digits.
       const look = `env | sort; grep '^Sig[BIC]' /proc/$$/status | sed 's/\\t.*\\(.......\\)$/ \\1/'; ls /proc/$$/fd
-        read -r pid comm state parent group session rest </proc/$PPID/stat; [ $pid = $group ] && echo leads a group`
+        read -r pid comm state parent group session rest </proc/$PPID/stat; [ $pid = $session ] && echo leads a session`
       const outputs: string[] = []
       for (const isHelped of [true, false]) {
         for (const pid of isHelped ? [] : helpers()) process.kill(Number(pid), 'SIGKILL')
@@ -252,12 +244,11 @@ for i in 1 2 3; do echo "fact$i x"; done >"$MUSTER_SAY"; until [ -e "$HOME/over"
         rmSync(join(jobs(), KEY), { recursive: true })
       }
       expect(outputs[0]).toBe(outputs[1])
-      expect(outputs[0]).toContain('leads a group')
+      expect(outputs[0]).toContain('leads a session')
     })
 
     it('a helper that dies while the shell waits for it holds up nothing', async () => {
       await line.round(only())
-      await waitUntil(() => helpers().length === 1, 'the helper')
       const [pid] = helpers().map(Number)
       process.kill(pid as number, 'SIGSTOP')
       const round = line.round(only(start('echo begun')))
@@ -265,70 +256,6 @@ for i in 1 2 3; do echo "fact$i x"; done >"$MUSTER_SAY"; until [ -e "$HOME/over"
       expect(await round).toMatchObject({ kind: 'answer' })
       await ended()
       expect(output()).toBe('begun\n')
-    })
-
-    it('one process waits for bundles that come one after the other, and tells the exit code of each', async () => {
-      for (const number of [1, 2, 3]) {
-        await line.round(only(keyed(number, `exit ${number}`)))
-        expect(await told(`abc-${number}-1-0 exit`)).toMatch(new RegExp(`^abc-${number}-1-0 exit ${number} at=`))
-      }
-      expect(new Set([1, 2, 3].map(firstOf)).size).toBe(1)
-    })
-
-    it('a bundle that is stopped takes nothing with it that an earlier one left running', async () => {
-      await line.round(only(keyed(1, `sh -c 'echo $$ >"$HOME/left"; exec sleep 3000' & exit 0`)))
-      await told('abc-1-1-0 exit 0')
-      await line.round(only(keyed(2, 'sleep 3000')))
-      await told('abc-2-1-0 begun')
-      await line.round(only({ kind: 'stop', key: 'abc-2-1-0', signal: 'TERM' }))
-      await told('abc-2-1-0 exit 143')
-      const left = Number(readFileSync(join(directory, 'left'), 'utf8'))
-      expect(existsSync(`/proc/${left}`)).toBe(true)
-      process.kill(left, 'SIGKILL')
-    })
-
-    it('the exit code of a bundle is kept though the helper was killed meanwhile', async () => {
-      await line.round(only(start('until [ -e go ]; do sleep 0.05; done; exit 7')))
-      await waitUntil(() => notices.length === 1, 'it to begin')
-      const supervisor = readFileSync(join(jobs(), KEY, 'id'), 'utf8').split(' ')[0]
-      for (const pid of helpers()) if (pid !== supervisor) process.kill(Number(pid), 'SIGKILL')
-      writeFileSync(join(directory, 'go'), '')
-      await ended()
-      expect(await line.round(only({ kind: 'check', key: KEY }))).toMatchObject({
-        text: expect.stringContaining(`${KEY} exit 7`),
-      })
-    })
-
-    it('begins a bundle though every process that waited for the next one was killed', async () => {
-      await line.round(only())
-      await waitUntil(() => helpers().length === 1, 'the helper')
-      const [helper] = helpers()
-      await line.round(only(keyed(1, 'true'), keyed(2, 'true')))
-      for (const number of [1, 2]) await told(`abc-${number}-1-0 exit 0`)
-      for (const pid of helpers()) if (pid !== helper) process.kill(Number(pid), 'SIGKILL')
-      // Orders are repeated: a process that is just being killed may take one with it.
-      await waitUntil(async () => {
-        await line.round(only(keyed(3, 'exit 3')))
-        return notices.some((notice) => notice.startsWith('abc-3-1-0 exit 3'))
-      }, 'its end')
-    })
-
-    it('begins as many bundles at once as it is told to, again and again', async () => {
-      const numbers = Array.from({ length: 80 }, (_, index) => index)
-      for (const round of [1, 2, 3]) {
-        await line.round(only(...numbers.map((number) => keyed(100 * round + number, 'sleep 0.1; exit 6'))))
-        for (const number of numbers) await told(`abc-${100 * round + number}-1-0 exit 6`)
-      }
-    })
-
-    it('a long command, and one in a directory that is not there, are begun as without it', async () => {
-      const long = `: ${'x'.repeat(100_000)}; exit 4`
-      await line.round(only(keyed(1, long), keyed(2, 'true', 'not-there'), keyed(3, `echo "it's"; exit 5`)))
-      await told('abc-1-1-0 exit 4')
-      await told('abc-2-1-0 exit 2')
-      await told('abc-3-1-0 exit 5')
-      expect(readFileSync(join(jobs(), 'abc-2-1-0', 'err'), 'utf8')).toContain("can't cd to not-there")
-      expect(readFileSync(join(jobs(), 'abc-3-1-0', 'out'), 'utf8')).toBe("it's\n")
     })
   })
 
