@@ -180,7 +180,7 @@ describe.skipIf(!canRun)('bandwidth tests in the Network tab', { timeout: 120_00
     await console.expectScreen(rowOf('m1', '·', FAST_CELL, FAST_CELL, FAST_CELL))
     await console.expectScreen(rowOf('m5', '×[ ×]*?', '×[ ×]*?', '(?:█ +)?900G *█', '·'))
     await console.resize(240, 67)
-    await console.expectScreen(/m5 → m1: \\x1b\]0;owned\\x07\\x1b\[2Jgone/)
+    await console.expectScreen(/m5's iperf3 said: “\\x1b\]0;owned\\x07\\x1b\[2Jgone”/)
     await console.expectScreen(/m5 → m2: the reported 9000000 Tbit\/s cannot be true/)
     await console.expectNowhere(/m[12] (is slow|sends slowly|receives slowly)/)
     expect(console.output().includes('\x1b]0;owned')).toBe(false)
