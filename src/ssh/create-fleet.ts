@@ -372,7 +372,7 @@ export function createFleetTransport(fleet: Pick<Fleet, 'connection' | 'session'
   }
 }
 
-/** A connection tells nobody that its owner has closed it, but those who borrowed it are not its owners. */
+/** Ends the channels of those who borrowed a connection when its owner closes it: the connection itself does not tell them. */
 class LentChannels {
   readonly #fleet: Pick<Fleet, 'on'>
   /** By host, what ends a channel. */

@@ -44,7 +44,7 @@ export class LiveScreen implements Disposable {
     this.#options.onGone?.(error)
   }
 
-  /** After Ctrl-Z and `fg` the shell has printed below them: they begin anew. */
+  /** After Ctrl-Z and `fg`, the shell's own lines are below the live lines, which are drawn again below those. */
   readonly #handleContinued = () => {
     this.#liveRows = 0
     this.refresh()

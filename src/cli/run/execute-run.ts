@@ -24,8 +24,8 @@ import { lastRunFile, type RunPlan, type RunVerbOptions, writeLastRun } from './
 import { chooseReport } from './report.ts'
 
 const MAX_LIVE_LINES = 12
-/** From this many hosts on, memory is worth more than a fifth of the CPU. */
-const MANY_HOSTS = 100
+/** From this many hosts on, memory is worth more than a fifth of the CPU; the settings for that are the whole process's, and stay. */
+export const MANY_HOSTS = 100
 
 export async function executeRun(plan: RunPlan, options: RunVerbOptions, context: CliContext): Promise<number> {
   const names = plan.hosts.map(({ endpoint }) => endpoint.host)

@@ -66,7 +66,7 @@ export async function runInKeeper(words: readonly string[]): Promise<number | un
 }
 
 const LOST =
-  'muster: the process that keeps connections has ended, and with it the connections: the hosts stop the command.\nTo run it again over new connections: the same command\n'
+  'muster: the process that keeps connections has ended, and with it the connections: the hosts stop the command.\nRun the same command again: it makes new connections.\n'
 
 function currentDirectory(): string | undefined {
   try {

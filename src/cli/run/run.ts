@@ -1,11 +1,10 @@
 /** `muster run TARGET -- COMMAND…`: one command on every host of the target, with nothing left behind. */
 import { InvalidArgumentError, Option } from 'commander'
-import type { Endpoint } from '../../inventory/host.ts'
-import type { WarmTransport } from '../../ssh/persist/warm-connections.ts'
+import { persistMsOf } from '../../ssh/persist/warm-connections.ts'
 import { variable } from '../command-line/options.ts'
-import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
+import { type CliContext, EXIT, type VerbCode, type WorkInKeeper } from '../command-line/verb.ts'
 import { writeEvent } from '../output/json-lines.ts'
-import type { RunVerbOptions } from './plan-run.ts'
+import type { RunPlan, RunVerbOptions } from './plan-run.ts'
 
 /** `2` or `25%`, at least one host. */
 function batchSize(text: string): (hosts: number) => number {
@@ -16,14 +15,18 @@ function batchSize(text: string): (hosts: number) => number {
   return (hosts) => (percent === '%' ? Math.max(1, Math.floor((hosts * value) / 100)) : value)
 }
 
-/** It asks questions, or reads or writes what only the user's own process has: stdin, its umask. */
-function needsOwnProcess({ sudo, serial, stdin, script, out, verbose }: RunVerbOptions): boolean {
-  return [sudo, serial, stdin, script, out, verbose].some((option) => option !== undefined && option !== false)
-}
+/** It reads or writes what only the user's own process has: stdin, its umask, its terminal. */
+const needsOwnProcess = ({ serial, stdin, out, verbose }: RunVerbOptions): boolean =>
+  [serial, stdin, out, verbose].some((option) => option !== undefined && option !== false)
 
-function isKept(endpoint: Endpoint, { persist }: RunVerbOptions, connections: WarmTransport): boolean {
-  const seconds = persist ?? (endpoint.persistMs ?? 0) / 1000
-  return endpoint.transport === 'ssh2' && seconds > 0 && connections.has(endpoint)
+/** No question can come up, and it needs nothing of the user's process; also with `--retry-failed`, whose plan says what it repeats. */
+function fitsKeeper(plan: RunPlan, { persist }: RunVerbOptions, { connections }: WorkInKeeper): boolean {
+  const warm = connections(persist)
+  const keptMs = persist === undefined ? undefined : persist * 1000
+  if (plan.isSudo || plan.script !== undefined || plan.stdin !== undefined) return false
+  return plan.hosts.every(
+    ({ endpoint }) => endpoint.transport === 'ssh2' && persistMsOf(endpoint, keptMs) > 0 && warm.has(endpoint),
+  )
 }
 
 export const verb: VerbCode = {
@@ -81,13 +84,12 @@ Exit codes: 0 all ok, 1 the command failed on a host, 4 a host could not be reac
     if (inKeeper !== undefined && needsOwnProcess(options)) return decline()
     const { planRun } = await import('./plan-run.ts')
     // The code that runs it is loaded while ssh -G answers for each host.
-    const [plan, { executeRun }] = await Promise.all([
+    const [plan, { executeRun, MANY_HOSTS }] = await Promise.all([
       planRun(target, words, options, context),
       import('./execute-run.ts'),
     ])
     if (inKeeper !== undefined) {
-      const connections = inKeeper.connections(options.persist)
-      if (!plan.hosts.every(({ endpoint }) => isKept(endpoint, options, connections))) return decline()
+      if (plan.hosts.length >= MANY_HOSTS || !fitsKeeper(plan, options, inKeeper)) return decline()
       inKeeper.accept()
     }
     if (!options.dryRun) return await executeRun(plan, options, context)

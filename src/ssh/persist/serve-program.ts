@@ -63,7 +63,10 @@ export class ServedProgram {
         else this.#greet(message)
       },
       onBytes: (_kind, channel, bytes) => this.#channels.get(channel)?.handleBytes(bytes),
-      onCredit: (channel, sizeBytes) => (this.#work ?? this.#channels.get(channel))?.handleCredit(channel, sizeBytes),
+      onCredit: (channel, sizeBytes) => {
+        this.#work?.handleCredit(channel, sizeBytes)
+        this.#channels.get(channel)?.handleCredit(sizeBytes)
+      },
       onClose: () => this.#leave(),
     })
     this.#greetingLimit = options.clock.after(GREETING_LIMIT_MS, () => this.#link.close())
@@ -271,7 +274,7 @@ class KeptChannel {
     if (this.#source.write(bytes)) this.#grant()
   }
 
-  handleCredit(_channel: number, sizeBytes: number): void {
+  handleCredit(sizeBytes: number): void {
     if (!this.#outgoing.give(sizeBytes)) return
     this.#isPaused = false
     this.#source?.resume()

@@ -122,7 +122,7 @@ export class BringUpWork implements Disposable {
   #setColumns(columns: readonly AreaColumn[]): void {
     const { cursor, columns: before } = this.#view
     const isDeclared = ({ hosts }: AreaColumn): boolean => hosts !== undefined
-    // Where nothing was declared, the cursor was on an area that nobody chose.
+    // If nothing was declared before, the user did not choose the area that the cursor is on.
     const isChosen = cursor.area !== undefined && (before === undefined || before.some(isDeclared))
     const area = isChosen ? cursor.area : (columns.find(isDeclared) ?? columns[0])?.name
     const host = cursor.host ?? rowsOf({ ...this.#view, columns }, this.#context.state.hosts.keys())[0]

@@ -118,13 +118,15 @@ describe.skipIf(!requirement('ssh'))('a run whose hosts are all warm', () => {
   it('is left to the process where it needs its stdin, its files or a question', async () => {
     await using setup = await setUp()
     await setup.muster(['all', '--', 'true'])
-    writeFileSync(join(setup.home, 'script'), '#!/bin/sh\necho from a script\n')
+    writeFileSync(join(setup.home, 'script'), '#!/bin/sh\necho from a script; exit 1\n')
     expect((await setup.muster(['m1', '--stdin', '-', '--', 'cat'], 'given')).stdout).toBe('m1: given\n')
     expect((await setup.muster(['-', '--', 'echo %h'], 'm2\nm3\n')).stdout.split('\n').sort()).toEqual([
       ...['', 'm2: m2', 'm3: m3'],
     ])
     expect((await setup.muster(['m1', '--script', 'script'])).stdout).toBe('m1: from a script\n')
-    expect(setup.work).toEqual({ asked: 4, done: 0 })
+    // The record of the run has the script, not the options of this one.
+    expect((await setup.muster(['--retry-failed'])).stdout).toBe('m1: from a script\n')
+    expect(setup.work).toEqual({ asked: 5, done: 0 })
   })
 
   it('is left to a process of another build', async () => {

@@ -2,10 +2,8 @@ import { PassThrough, Writable } from 'node:stream'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { LiveScreen } from '../../../../src/cli/output/live-screen.ts'
 
-it('holds back nothing for an output that nobody can write to any more', async () => {
-  const calls: string[] = []
-  const stdout = new Writable({ highWaterMark: 4, write: (_bytes, _encoding, done) => setImmediate(done) })
-  using screen = new LiveScreen({
+const screenOf = (stdout: Writable, calls: string[]) =>
+  new LiveScreen({
     stdout,
     stderr: new PassThrough(),
     live: () => [],
@@ -13,6 +11,11 @@ it('holds back nothing for an output that nobody can write to any more', async (
     onRoom: () => calls.push('room'),
     onGone: ({ message }) => calls.push(message),
   })
+
+it('holds back nothing for an output that nobody can write to any more', async () => {
+  const calls: string[] = []
+  const stdout = new Writable({ highWaterMark: 4, write: (_bytes, _encoding, done) => setImmediate(done) })
+  using screen = screenOf(stdout, calls)
   screen.out('more than it takes')
   await screen.room()
   stdout.destroy(new Error('the disk is full'))
@@ -26,13 +29,7 @@ it('holds hosts back again for an output that is full again', async () => {
   const calls: string[] = []
   const taken: (() => void)[] = []
   const stdout = new Writable({ highWaterMark: 4, write: (_bytes, _encoding, done) => taken.push(done) })
-  using screen = new LiveScreen({
-    stdout,
-    stderr: new PassThrough(),
-    live: () => [],
-    onFull: () => calls.push('full'),
-    onRoom: () => calls.push('room'),
-  })
+  using screen = screenOf(stdout, calls)
   for (const text of ['first', 'second']) {
     screen.out(text)
     const room = screen.room()
