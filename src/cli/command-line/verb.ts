@@ -51,7 +51,7 @@ export type VerbCode = {
 export type FieldSelection = { readonly types: ReadonlySet<string>; readonly fields: readonly string[] }
 
 export type CliContext = {
-  readonly stdin: Readable & { readonly isTTY?: boolean }
+  readonly stdin: Readable & { readonly isTTY?: boolean; readonly fd?: number }
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number }
   readonly stderr: Writable & { readonly isTTY?: boolean }
   readonly environment: Readonly<Record<string, string | undefined>>

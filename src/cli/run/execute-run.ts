@@ -22,6 +22,7 @@ import { LiveScreen } from '../output/live-screen.ts'
 import { OutputDirectory } from './exec-files.ts'
 import { lastRunFile, type RunPlan, type RunVerbOptions, writeLastRun } from './plan-run.ts'
 import { chooseReport } from './report.ts'
+import { isPiped } from './unsent-stdin.ts'
 
 const MAX_LIVE_LINES = 12
 /** From this many hosts on, memory is worth more than a fifth of the CPU; the settings for that are the whole process's, and stay. */
@@ -196,6 +197,8 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   }
   if (options.json !== true && !isUnread && (names.length > 1 || summary.exit0 < names.length))
     screen.notice(`muster: ${formatSummary(summary)}\n`)
+  if (plan.stdin === undefined && plan.record.stdinNames === undefined && isPiped(context))
+    screen.err('muster: the command did not get what you piped into muster; pass --stdin - to send it\n')
   const failed = names.filter((name) => !isSuccess(outcomes.get(name) ?? { kind: 'cancelled' }))
   await writeLastRun({ ...plan.record, failed }, context.environment).catch((error: unknown) =>
     screen.err(

@@ -7,12 +7,13 @@ import { findKeeper } from '../../ssh/persist/persist-transport.ts'
 import { buildName } from '../command-line/build-name.ts'
 import { reportOutputErrors } from '../command-line/report-output-errors.ts'
 import { EXIT } from '../command-line/verb.ts'
+import { isPiped } from './unsent-stdin.ts'
 
 /** Resolves to the exit code; undefined: nothing was done, and this process has to do it. */
 export async function runInKeeper(words: readonly string[]): Promise<number | undefined> {
   const { env, stdin, stdout, stderr } = process
   const directory = keeperDirectory(env)
-  if (!existsSync(socketAddress(directory))) return undefined
+  if (isPiped(process) || !existsSync(socketAddress(directory))) return undefined
   // Whatever is wrong is reported by the run in this process.
   using keeper = await findKeeper(directory).catch(() => undefined)
   const workingDirectory = currentDirectory()

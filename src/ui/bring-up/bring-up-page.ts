@@ -84,7 +84,9 @@ export class BringUpPage implements Page {
     const drawnParts = this.#draw(area, theme)
     const { hasSideKeys, side, check, change } = this.#view
     const { state } = this.#context
-    const table = { view: tableView(state, HOSTS), noun: 'host', all: allHosts(state).length }
+    const table = hasRows(this.#view) && {
+      table: { view: tableView(state, HOSTS), noun: 'host', all: allHosts(state).length },
+    }
     return (['table', 'side'] as const).flatMap((part) => {
       const drawn = drawnParts[part]
       if (drawn === undefined) return []
@@ -96,7 +98,7 @@ export class BringUpPage implements Page {
         hasKeys: isTable !== hasSideKeys,
         isBusy: isTable ? check !== undefined || isChanging(change) : false,
         theme,
-        ...(isTable ? { list: { select: (row: number) => this.#select(row) }, table } : {}),
+        ...(isTable ? { list: { select: (row: number) => this.#select(row) }, ...table } : {}),
         scroll: (rows) => (isTable ? this.#move(rows) : this.#scrollSide(rows)),
       })
       return [pane]

@@ -2,7 +2,7 @@
 import { themes } from '../compositor/scene.ts'
 import { findHost, shownRows, type TableColumn, type TableFrame } from '../rows/table-view.ts'
 import { type ConsoleState, tableView } from '../state/console-state.ts'
-import { type BringUpView, cellOf, rowsOf, STATUS_WORDS } from './bring-up-view.ts'
+import { type BringUpView, cellOf, hasRows, rowsOf, STATUS_WORDS } from './bring-up-view.ts'
 import { cellText } from './table-document.ts'
 
 /** The id of the pane. */
@@ -12,7 +12,7 @@ export const HOSTS = ' table'
 export function bringUpTable({ bringUp }: ConsoleState): TableFrame | undefined {
   const { columns, hasSideKeys, change } = bringUp
   const isDeciding = change?.phase === 'check' || change?.phase === 'ask'
-  if (columns === undefined || hasSideKeys || isDeciding) return undefined
+  if (columns === undefined || !hasRows(bringUp) || hasSideKeys || isDeciding) return undefined
   return { id: HOSTS, columns: columnsOf(bringUp).map(({ title }) => title), sorted: undefined }
 }
 

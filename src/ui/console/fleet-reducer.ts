@@ -75,7 +75,7 @@ export function logLine(event: FleetEvent, atMs: number): LogEntry | undefined {
   if (event.type === 'session') {
     const { state } = event
     if (state.kind === 'ready') return line('connected')
-    if (state.kind === 'closed') return line('closed')
+    if (state.kind === 'closed') return line('disconnected')
     if (state.kind === 'lost') return away(state.reason, `lost: ${state.reason}`, 'error')
     if (state.kind === 'failed')
       return line([state.failure.reason, state.failure.hint].filter(Boolean).join(' '), 'error')

@@ -130,8 +130,9 @@ async function typedSection(
     shown.push({ host, ...result })
   }
   const typed = [...parts.values()].flatMap((part) => part.typed.lines)
-  // Keys that left no trace on any host.
-  if (typed.length === 0 && shown.every(({ lines }) => lines.length === 0)) return undefined
+  // Keys that left no trace on any host, such as an arrow where there is no line to recall.
+  const isEmpty = shown.every(({ command, lines }) => lines.length === 0 && (command === '' || typed.length === 0))
+  if (isEmpty && typed.every(({ text }) => text === '')) return undefined
   const echoed = [...parts.values()].flatMap((part) => part.typed.lines[0] ?? []).filter(isEchoed)
   // Completed or recalled: only the hosts show the line, and one of them may lie.
   const isEdited = echoed.some((line) => line.isEdited)

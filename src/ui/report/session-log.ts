@@ -132,7 +132,7 @@ export class SessionLog {
     )
     const asked = [...this.#asked.values()].flatMap((typed) => typed.lines)
     const hidden = [...lines, ...asked].filter(({ state }) => state === 'hidden').map(({ text }) => text)
-    return new Set([...this.#secrets, ...hidden])
+    return new Set([...this.#secrets, ...hidden].filter((text) => text !== ''))
   }
 
   /** Left out because there were too many. */

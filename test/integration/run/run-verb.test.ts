@@ -1,4 +1,15 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
@@ -23,7 +34,12 @@ describe('muster run', () => {
   /** The program with streams of its own: nothing is a terminal. */
   const start = (
     args: readonly string[],
-    { stdin = '', signal = new AbortController().signal, isTerminal = false } = {},
+    {
+      stdin = '',
+      signal = new AbortController().signal,
+      isTerminal = false,
+      fd,
+    }: { stdin?: string; signal?: AbortSignal; isTerminal?: boolean; fd?: number } = {},
   ) => {
     const size = isTerminal ? { isTTY: true, columns: 80, rows: 24 } : {}
     const stdout = Object.assign(new PassThrough(), size)
@@ -33,7 +49,7 @@ describe('muster run', () => {
     stdout.setEncoding('utf8').on('data', (text) => (out += text))
     stderr.setEncoding('utf8').on('data', (text) => (err += text))
     const code = runProgram(args, {
-      stdin: Readable.from([Buffer.from(stdin)]),
+      stdin: Object.assign(Readable.from([Buffer.from(stdin)]), fd === undefined ? {} : { fd }),
       stdout,
       stderr,
       environment: { ...process.env, HOME: directory, XDG_STATE_HOME: path('state'), XDG_CONFIG_HOME: path('config') },
@@ -189,6 +205,29 @@ describe('muster run', () => {
       stdin: 'typed\n',
     })
     expect(stdout).toBe('m8: --force a b m8: typed\n')
+  })
+
+  it('says at a terminal that a pipe was not sent, and nothing about a file, which belongs to a loop', async () => {
+    execFileSync('mkfifo', [path('pipe')])
+    writeFileSync(path('file'), '1\n')
+    const said = []
+    for (const name of ['pipe', 'file']) {
+      const fd = openSync(path(name), 'r+')
+      try {
+        for (const [isTerminal, words] of [
+          [true, []],
+          [true, ['--stdin', '-']],
+          [false, []],
+        ] as const) {
+          const { code, stderr } = start(['run', 'm8', ...words, '--', 'cat'], { isTerminal, fd })
+          await code
+          if (stderr().includes('pass --stdin - to send it')) said.push([name, isTerminal, ...words])
+        }
+      } finally {
+        closeSync(fd)
+      }
+    }
+    expect(said).toEqual([['pipe', true]])
   })
 
   it('retries on the failed hosts only', async () => {

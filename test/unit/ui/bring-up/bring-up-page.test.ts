@@ -213,6 +213,8 @@ describe('the Bring-up tab', () => {
     // The whole text, and no details of a table that is not there.
     expect(text()).toContain('trust: { mesh: "@all" }')
     expect(text()).not.toMatch(/m1 · |not declared/)
+    // No table to filter or sort, either.
+    expect(footer()).not.toMatch(/\/ filter|> sort/)
     type('u')
     expect(port.changes).toEqual([])
     expect(footer()).toMatch(/r refresh/)

@@ -106,6 +106,18 @@ it('has a recalled line as most hosts show it, and the line of a host that shows
   expect(markdown).toContain('**m2 (1)**\n\n```\n[line on this host: echo m2]\ndone\n```')
 })
 
+it('leaves out an arrow where there is no line to recall', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  type('\x1b[A')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, '\x07')
+  type('\r')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+  await run('echo one', () => 'one\r\n')
+  const { markdown } = await report()
+  expect(markdown.match(/^## .*$/gm)?.map((line) => line.replace(/^## \S+ /, ''))).toEqual(['` echo one `'])
+})
+
 it('names the host that echoes nothing, since it hides what was typed into all', async () => {
   const { prompts, report, type, print } = harness()
   await prompts()
