@@ -58,9 +58,34 @@ describe.skipIf(!requirement('ssh'))('ssh -G for hosts that match the same block
       ),
     },
   )
+  type Block = readonly [head: string, lines: readonly string[]]
+  const blocks = fc.array(fc.tuple(opening, fc.array(setting, { maxLength: 3 })), { maxLength: 5 })
+  /** A block for each host, as most people have them, with something odd now and then. */
+  const ownBlocks = fc
+    .tuple(
+      fc.subarray(['HostName 10.1.2.#', 'Port 22#', 'User u', 'HostName node#', 'HostName same', 'Port 2200']),
+      fc.array(
+        fc.tuple(
+          fc.nat(11),
+          fc.constantFrom('User root', 'Port 22 # x', 'Port 0', 'Compression yes', 'HostName %h.lan', 'Port "2299"'),
+        ),
+        { maxLength: 2 },
+      ),
+    )
+    .map(([lines, odd]): Block[] =>
+      nodes(12).map(({ alias }, index) => {
+        const more = odd.flatMap(([at, line]) => (at === index ? line : []))
+        return [`Host ${alias}`, [...lines.map((line) => line.replace('#', String(index + 1))), ...more]]
+      }),
+    )
   const config = fc
-    .array(fc.tuple(opening, fc.array(setting, { maxLength: 3 })), { maxLength: 5 })
-    .map((blocks) => blocks.flatMap(([head, lines]) => [head, ...lines.map((line) => `  ${line}`)]).join('\n'))
+    .oneof(
+      blocks,
+      fc.tuple(blocks, ownBlocks, blocks).map((parts): Block[] => parts.flat()),
+      fc.tuple(ownBlocks, blocks).map((parts): Block[] => parts.flat()),
+      ownBlocks,
+    )
+    .map((all) => all.flatMap(([head, lines]) => [head, ...lines.map((line) => `  ${line}`)]).join('\n'))
   const name = fc.constantFrom(
     ...nodes(16).map(({ alias }) => alias),
     'node-6',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { askAboutEqualHosts, type SshReply } from '../../../../src/inventory/ssh-config/openssh-source.ts'
+import { askAboutEqualHosts, type SshReply } from '../../../../src/inventory/ssh-config/equal-hosts.ts'
 import type { SshConfigQuestion } from '../../../../src/inventory/ssh-config/source.ts'
 
 const nodes = (count: number): SshConfigQuestion[] =>
@@ -39,6 +39,43 @@ describe('hosts that match the same blocks of ssh_config', () => {
     await ssh.run(nodes(30))
     expect(ssh.asked.length).toBeLessThan(12)
     expect(ssh.asked).toContain('node12')
+  })
+
+  it('may have blocks of their own with address, port and user, as most people write them', async () => {
+    const own = (alias: string) => ({ hostname: `10.1.2.${alias.slice(4)}`, port: `22${alias.slice(4)}` })
+    const blocks = nodes(12).map(
+      ({ alias }) => `Host ${alias}\n  HostName ${own(alias).hostname}\n  Port ${own(alias).port}`,
+    )
+    const config = `ServerAliveInterval 5\n${blocks.join('\n')}\nHost *\n  User ubuntu\n`
+    const ssh = standIn(config, (alias) => [...Object.entries(own(alias)), ['user', 'ubuntu']])
+    const answers = await ssh.run(nodes(12))
+    expect(ssh.asked).toEqual(['node1', 'node12'])
+    expect(answers[4]).toEqual({
+      ok: true,
+      values: new Map([
+        ['host', ['node5']],
+        ['hostname', ['10.1.2.5']],
+        ['port', ['225']],
+        ['user', ['ubuntu']],
+      ]),
+    })
+  })
+
+  it.each([
+    ['sets something else', 'Host node3\n  Port 2203\n  Compression yes\n'],
+    ['comes after a line that sets the same', 'Host node*\n  Port 22\nHost node3\n  Port 2203\n'],
+    ['comes after an Include', 'Host x\n  Include more\nHost node3\n  Port 2203\n'],
+    ['is also for others', 'Host node3 x\n  Port 2203\n'],
+    ['is not the only one', 'Host node3\n  Port 2203\nHost x !node3\n  User x\n'],
+    ['has a port that is none', 'Host node3\n  Port 99999\n'],
+    ['has a comment', 'Host node3\n  Port 2203 # x\n'],
+    ['has a character that separates words only here', 'Host node3\n  Port 2203\u00a0\n'],
+  ])('are asked by themselves if their own block %s', async (_, block) => {
+    const blocks = nodes(10).map(({ alias }, index) => `Host ${alias}\n  Port ${2201 + index}\n`)
+    const config = [...blocks.toSpliced(2, 1), block].join('')
+    const ssh = standIn(config, (alias) => [['port', `22${alias.slice(4).padStart(2, '0')}`]])
+    await ssh.run(nodes(10))
+    expect(ssh.asked).toEqual(['node1', 'node10', 'node3'])
   })
 
   it.each([
