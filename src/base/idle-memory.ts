@@ -9,8 +9,6 @@ import { collectGarbage, oldBytes } from './own-heap.ts'
 const CHECK_MS = 5_000
 /** At most this share of one processor counts as idle. */
 const IDLE_SHARE = 0.005
-/** While the heap does not grow, it is checked less and less often, at least this often. */
-const LONGEST_MS = 80_000
 /** Less growth than this is not worth a collection. */
 const WORTH_BYTES = 4 * 2 ** 20
 
@@ -30,24 +28,20 @@ const OWN: Heap = {
 export function collectWhenIdle(heap: Heap = OWN, clock: Clock = systemClock): Disposable {
   let keptBytes = 0
   let spentMs: number
-  let sinceMs: number
   let timer: Disposable
-  const checkAfter = (delayMs: number): void => {
+  const checkLater = (): void => {
     // The collection's own time does not count.
     spentMs = heap.cpuMs()
-    sinceMs = clock.now()
-    timer = clock.after(delayMs, () => check(delayMs))
+    timer = clock.after(CHECK_MS, check)
   }
-  const check = (delayMs: number): void => {
-    if (heap.oldBytes() - keptBytes < WORTH_BYTES) return checkAfter(Math.min(2 * delayMs, LONGEST_MS))
-    const isIdle = heap.cpuMs() - spentMs <= (clock.now() - sinceMs) * IDLE_SHARE
-    // After a long wait, only the next seconds show whether it idles now.
-    if (isIdle && delayMs === CHECK_MS) {
+  const check = (): void => {
+    const isIdle = heap.cpuMs() - spentMs <= CHECK_MS * IDLE_SHARE
+    if (isIdle && heap.oldBytes() - keptBytes >= WORTH_BYTES) {
       heap.collect()
       keptBytes = heap.oldBytes()
     }
-    checkAfter(CHECK_MS)
+    checkLater()
   }
-  checkAfter(CHECK_MS)
+  checkLater()
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
