@@ -27,6 +27,7 @@ import type { RayLine } from '../ray/ray-line.ts'
 import { type RunEntry, SessionLog } from '../report/session-log.ts'
 import { writeSessionReport } from '../report/session-report.ts'
 import {
+  allReceive,
   type ConsoleState,
   type HostState,
   type LogEntry,
@@ -52,6 +53,7 @@ import { Dialogs } from './dialogs.ts'
 import { Divergence, emptyPrompt } from './divergence.ts'
 import { addToLog, type HostPlace, hostStateOf, logLine, placeOf, reduceHost, writeNotice } from './fleet-reducer.ts'
 import { HostViews } from './host-views.ts'
+import { LateShells, lateReason } from './late-shells.ts'
 import { isJumpHost, isOwnAddress, LoginOutput } from './login-output.ts'
 import { type Arrangement, arrange, type Direction, focusNeighbour, pageOf } from './panes.ts'
 import { Recording } from './recording.ts'
@@ -128,6 +130,7 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly views: HostViews
   readonly comparison: Comparison
   readonly #divergence: Divergence
+  readonly #lateShells: LateShells
   readonly loginOutput: LoginOutput
   readonly sessionLog: SessionLog
   readonly recording: Recording
@@ -235,6 +238,15 @@ export class ConsoleApp implements PageContext, Disposable {
         state: () => this.state,
         screen: (host) => this.views.screen(host),
         onDiverged: (diverged) => this.change(() => ({ diverged })),
+        onChecked: () => this.#lateShells.check(),
+      }),
+    )
+    this.#lateShells = this.#owned.own(
+      new LateShells({
+        clock: ports.clock,
+        state: () => this.state,
+        isInStep: (host, others) => this.#divergence.isInStep(host, others),
+        setBehind: (host, isBehind) => this.#updateHost(host, (known) => ({ ...known, isBehind })),
       }),
     )
     this.recording = this.#owned.own(new Recording(this, this.views, ports.environment))
@@ -350,7 +362,11 @@ export class ConsoleApp implements PageContext, Disposable {
       if (state.notice?.about === 'receivers' && state.notice === before.notice)
         this.store.update({ notice: undefined })
     }
-    if (this.page && state.receivers !== before.receivers) this.#noticeReceivers()
+    if (state.receivers !== before.receivers) {
+      const selected = [...state.receivers].filter((host) => state.receivers.size === 1 || !before.receivers.has(host))
+      this.#lateShells.noteSelected(selected)
+      if (this.page) this.#noticeReceivers()
+    }
     this.#applySizes()
     this.#noteSeen()
     this.#runClock()
@@ -370,6 +386,12 @@ export class ConsoleApp implements PageContext, Disposable {
 
   openDialog(make: DialogFactory): void {
     this.dialogs.open(make)
+  }
+
+  /** Every host receives at once, new shells, too. */
+  selectAll(): void {
+    this.change(allReceive)
+    this.#lateShells.noteSelected(this.state.hosts.keys())
   }
 
   showTab(tab: Tab): void {
@@ -423,10 +445,21 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   #write(batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[]): WriteReport[] {
-    const reports = batches.map(({ hosts, bytes }) => this.ports.fleet.write(hosts, bytes))
+    const reports = batches.map(({ hosts, bytes }): WriteReport => {
+      const late = hosts.filter((host) => this.state.hosts.get(host)?.isBehind)
+      if (late.length === 0) return this.ports.fleet.write(hosts, bytes)
+      const report = this.ports.fleet.write(
+        hosts.filter((host) => !late.includes(host)),
+        bytes,
+      )
+      const reason = lateReason(late.length === hosts.length)
+      const skipped = late.map((host) => ({ host, reason }))
+      return { ...report, skipped: [...report.skipped, ...skipped] }
+    })
     const sent = batches.map(({ bytes }, index) => ({ hosts: reports[index]?.sent ?? [], bytes }))
     this.options.onTyped(sent.flatMap(({ hosts }) => hosts))
     this.sessionLog.noteTyped(sent, this.clock.now())
+    for (const { hosts, bytes } of sent) this.#lateShells.noteTyped(hosts, bytes)
     for (const { hosts } of sent) {
       this.#autoClose.noteTyped(hosts)
       this.loginOutput.noteTyped(hosts)
@@ -660,6 +693,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.#divergence.noteChange()
     this.#updateHost(event.host, (host) => reduceHost(host, event))
     if (event.type === 'shell') {
+      this.#lateShells.noteShell(event.host, event.state)
       this.#autoClose.noteShell(event.host, event.state)
       this.loginOutput.noteShell(event.host, event.state)
       if (event.state.kind === 'opening') this.sessionLog.noteShell(event.host)

@@ -96,6 +96,17 @@ function shapeOf(guarded: GuardedHost, comparesTyped: boolean): Shape | undefine
   return { text: `running ${flags}` }
 }
 
+/** Of a shell that waits for a line and has got nothing of it. */
+function waitingShape(guarded: GuardedHost): Shape | undefined {
+  const shape = shapeOf(guarded, true)
+  if (shape?.prompt !== undefined) return shape.text.trim() === 'prompt' ? shape : undefined
+  // A prompt that is not known as one.
+  const { screen, isQuiet } = guarded
+  const line = screen?.lineToCursor() ?? ''
+  if (!isQuiet || shape === undefined || shape.words !== undefined || line.trim() === '') return undefined
+  return { text: `line ${plain(line, namesOf(guarded))}` }
+}
+
 function isAlike(one: Shape, other: Shape): boolean {
   if (one.text !== other.text) return false
   if (one.prompt !== undefined) return one.prompt === other.prompt || (one.isHome === true && other.isHome === true)
@@ -141,6 +152,8 @@ export type DivergenceOptions = {
   readonly state: () => ConsoleState
   readonly screen: (host: string) => ShownScreen | undefined
   onDiverged(hosts: readonly string[]): void
+  /** Screens were compared. */
+  onChecked?(): void
 }
 
 /** Compares the receivers soon after their output, and costs nothing while there is none. */
@@ -175,30 +188,52 @@ export class Divergence implements Disposable {
     this.#changedMs.delete(host)
   }
 
+  /** The host's shell waits for a line, and so do at least half of the others, at the same prompt. */
+  isInStep(host: string, others: readonly string[]): boolean {
+    const shapeOfHost = (name: string): Shape | undefined => {
+      const guarded = this.#guarded(name)
+      return guarded && waitingShape(guarded)
+    }
+    const own = shapeOfHost(host)
+    if (own === undefined) return false
+    const alike = others.filter((name) => {
+      const shape = shapeOfHost(name)
+      return shape !== undefined && isAlike(own, shape)
+    })
+    return alike.length * 2 >= others.length
+  }
+
+  #guarded(name: string): GuardedHost | undefined {
+    const { clock, state, screen } = this.#options
+    const host = state().hosts.get(name)
+    const isQuiet = clock.now() - (this.#changedMs.get(name) ?? 0) >= QUIET_MS
+    return host && { host, screen: screen(name), home: this.#homes.get(name), isQuiet }
+  }
+
   #learnHome(host: string): void {
     const home = emptyPrompt(this.#options.screen(host)?.lineToCursor() ?? '')
     if (home !== undefined) this.#homes.set(host, home)
   }
 
   #check(): void {
-    const { clock, state, screen, onDiverged } = this.#options
+    const { clock, state, onDiverged, onChecked } = this.#options
     const nowMs = clock.now()
-    const isQuiet = (host: string): boolean => nowMs - (this.#changedMs.get(host) ?? 0) >= QUIET_MS
     const current = state()
-    const receivers = comparedHosts(current).flatMap((host) => current.hosts.get(host) ?? [])
-    const areQuiet = receivers.every(({ host }) => isQuiet(host))
+    const receivers = comparedHosts(current).flatMap((host) => this.#guarded(host) ?? [])
+    const areQuiet = receivers.every(({ isQuiet }) => isQuiet)
     if (!areQuiet) {
       this.#busySinceMs ??= nowMs
       this.#checking.soon()
       if (nowMs - this.#busySinceMs < BUSY_MS) return
     }
     this.#busySinceMs = undefined
-    const guarded = receivers.map((host): GuardedHost => {
-      const name = host.host
-      return { host, screen: screen(name), home: this.#homes.get(name), isQuiet: isQuiet(name) }
-    })
-    const diverged = divergedHosts(guarded, areQuiet)
+    // What gets no keys is named as such.
+    const diverged = divergedHosts(
+      receivers.filter(({ host }) => !host.isBehind),
+      areQuiet,
+    )
     if (diverged.join('\n') !== current.diverged.join('\n')) onDiverged(diverged)
+    onChecked?.()
   }
 
   [Symbol.dispose](): void {

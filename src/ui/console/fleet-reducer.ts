@@ -31,6 +31,7 @@ export function hostStateOf(place: HostPlace): HostState {
     bellAtMs: undefined,
     isDifferent: false,
     isRecording: false,
+    isBehind: false,
   }
 }
 
@@ -40,7 +41,7 @@ export function reduceHost(host: HostState, event: FleetEvent): HostState {
     case 'session':
       return { ...host, session: event.state, lossReason: lossReason(host, event.state) }
     case 'shell':
-      return { ...host, shell: event.state, queuedBytes: 0 }
+      return { ...host, shell: event.state, queuedBytes: 0, isBehind: false }
     case 'lagging':
       return host.queuedBytes === event.queuedBytes ? host : { ...host, queuedBytes: event.queuedBytes }
     default:

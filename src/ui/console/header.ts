@@ -12,6 +12,7 @@ import {
   type ConsoleState,
   divergedReceivers,
   isLive,
+  lateReceivers,
   liveReceivers,
   type Mode,
   type Notice,
@@ -80,6 +81,11 @@ function asideText(state: ConsoleState, rooms: readonly number[]): string {
   if (hasWaitingQuestion && keysElsewhere(state) === undefined)
     return longest(' a question waits: stop typing ', ' question waits ') ?? ' ? '
   if (tab !== 'shells') return ''
+  const late = lateReceivers(state)
+  if (late.length > 0) {
+    const names = clip(foldHostSet(late), NAMES_WIDTH)
+    return longest(` new shell, no keys yet: ${names} `, ` no keys yet: ${names} `, ` not ${names} `) ?? ' ≠ '
+  }
   const receiving = divergedReceivers(state)
   if (receiving.length === 0) return ''
   const names = clip(foldHostSet(receiving), NAMES_WIDTH)
@@ -155,7 +161,7 @@ function receiverText(state: ConsoleState, page: PageInfo) {
     return {
       start: ' TYPING INTO NO HOST: ',
       names: foldHostSet(receivers),
-      end: ` ${receivers.length === 1 ? 'is' : 'are'} not up `,
+      end: lateReceivers(state).length > 0 ? ' opened just now ' : ` ${receivers.length === 1 ? 'is' : 'are'} not up `,
     }
   const unseen = live.filter((host) => !page.shown.has(host)).length
   const count = live.length === receivers.length ? `${live.length}` : `${live.length} of ${receivers.length}`
@@ -319,6 +325,10 @@ function narrowHint(state: ConsoleState, keymap: Keymap): Hints {
   const before = receiversBeforeDifferent(state)
   if (key !== undefined && before !== undefined && state.receivers.size > 1)
     return [[label, `back to ${before.size} hosts`]]
+  const [allKey] = keysOf(keymap, 'receive-all')
+  const late = lateReceivers(state)
+  if (allKey !== undefined && late.length > 0)
+    return [[`${state.leaderLabel} ${allKey}`, `also ${clip(foldHostSet(late), NAMES_WIDTH)}`]]
   const different = divergedReceivers(state)
   if (key === undefined || different.length === 0) return soloHint(state, keymap)
   const areByScreen = state.showsDifferences || state.isFolded

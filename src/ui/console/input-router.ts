@@ -9,7 +9,6 @@ import { KEY_GRID_MS } from '../keys/key-grid.ts'
 import { isKeyLabel, keyLabel } from '../keys/key-table.ts'
 import { type ActionId, keysOf } from '../keys/registry.ts'
 import {
-  allReceive,
   BARE_ACTIONS,
   differentHosts,
   invertReceivers,
@@ -62,7 +61,7 @@ const tabActions = Object.fromEntries(
 export const actions: Readonly<Record<ActionId, Effect>> = {
   ...tabActions,
   'receive-toggle': (app) => app.change((state) => toggleReceivers(state, app.focusedHosts())),
-  'receive-all': (app) => app.change(allReceive),
+  'receive-all': (app) => app.selectAll(),
   'receive-none': (app) => app.change(noneReceive),
   'receive-invert': (app) => app.change(invertReceivers),
   'receive-different': toggleDifferent,

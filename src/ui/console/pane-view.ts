@@ -41,7 +41,7 @@ export type PaneInput = {
 export function paneView({ state, theme, hosts, rect, screen, highlights }: PaneInput): PaneView {
   const [lead = ''] = hosts
   const host = state.hosts.get(lead)
-  const receiving = hosts.filter((name) => state.receivers.has(name)).length
+  const receiving = hosts.filter((name) => state.receivers.has(name) && state.hosts.get(name)?.isBehind !== true).length
   const isFocused = state.focus !== undefined && hosts.includes(state.focus)
   const isReceiving = receiving > 0
   const hasTrouble = host !== undefined && isTrouble(host)

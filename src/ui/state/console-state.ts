@@ -70,6 +70,8 @@ export type HostState = {
   /** Its screen differs from the majority's; only set while differences or folding are shown. */
   readonly isDifferent: boolean
   readonly isRecording: boolean
+  /** Its shell has not seen the keys that the others got, and gets none for now (`late-shells.ts`). */
+  readonly isBehind: boolean
 }
 
 export type Mode =
@@ -173,10 +175,13 @@ export type ConsoleState = FileTabsState & {
 
 export const LOG_LIMIT = 2000
 
-/** Hosts that can receive now. */
+/** It has a shell. */
 export function isLive(host: HostState): boolean {
   return host.session.kind === 'ready' && host.shell.kind === 'open'
 }
+
+/** A receiver of this kind gets what is typed. */
+export const canReceive = (host: HostState): boolean => isLive(host) && !host.isBehind
 
 /** A host that is being connected again stays in trouble until it is up. */
 export function isTrouble({ session, shell }: HostState): boolean {
@@ -189,11 +194,18 @@ export function receiverList(state: ConsoleState): string[] {
   return [...state.hosts.keys()].filter((host) => state.receivers.has(host))
 }
 
-/** The receivers that have a shell. */
+/** The receivers that get what is typed. */
 export const liveReceivers = (state: ConsoleState): string[] =>
   receiverList(state).filter((host) => {
     const known = state.hosts.get(host)
-    return known !== undefined && isLive(known)
+    return known !== undefined && canReceive(known)
+  })
+
+/** The receivers whose new shell gets no keys yet. */
+export const lateReceivers = (state: ConsoleState): string[] =>
+  receiverList(state).filter((host) => {
+    const known = state.hosts.get(host)
+    return known !== undefined && isLive(known) && known.isBehind
   })
 
 /** How the user filters and sorts this table. */
