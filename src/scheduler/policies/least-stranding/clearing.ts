@@ -176,6 +176,11 @@ export class HostAges {
     return this.#levels[host] as number
   }
 
+  /** Of a host with a tenant from the very beginning. */
+  get highestLevel(): number {
+    return this.isKnown ? this.#levelAfter(this.#cluster.changeCount + 1) : 0
+  }
+
   /** In changes; 0: it is idle. */
   ageOf(device: number): number {
     const begunAt = this.#begunAt[device] as number
@@ -198,6 +203,10 @@ export class HostAges {
     let oldest = 0
     for (let device = deviceStart[host] as number; device < (deviceStart[host + 1] as number); device++)
       oldest = Math.max(oldest, this.ageOf(device))
-    return Math.floor(PER_DOUBLING * Math.log2(1 + oldest / this.#unit))
+    return this.#levelAfter(oldest)
+  }
+
+  #levelAfter(age: number): number {
+    return Math.floor(PER_DOUBLING * Math.log2(1 + age / this.#unit))
   }
 }

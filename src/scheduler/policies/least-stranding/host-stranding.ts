@@ -42,6 +42,12 @@ export class HostStranding {
     }
   }
 
+  /** Of the requests for several GPUs, the part that a host with this many GPUs can hold. */
+  partHeld(gpus: number): number {
+    const several = this.#severalUpTo.at(-1) as number
+    return several === 0 ? 0 : (this.#severalUpTo[gpus] as number) / several
+  }
+
   ofShortage(gpuLeftMilli: number, cpuLeftMilli: number, memoryLeftBytes: number): number {
     if (gpuLeftMilli === 0) return 0
     return Math.max(this.#cpu.strands(gpuLeftMilli, cpuLeftMilli), this.#memory.strands(gpuLeftMilli, memoryLeftBytes))

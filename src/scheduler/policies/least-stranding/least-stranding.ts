@@ -72,6 +72,7 @@ class StrandingScorer implements HostScorer {
   readonly #clearing: Clearing
   readonly #idleHostPrice: IdleHostPrice
   #idleHostMilli: number
+  #highestLevel = 0
   #openMilli = WEIGHTS.openMilli
   #waste!: ShareWaste
   #stranding!: HostStranding
@@ -101,8 +102,10 @@ class StrandingScorer implements HostScorer {
     this.#ages.refresh()
     this.#clearing.refresh()
     const { milli: idleHostMilli } = this.#idleHostPrice
-    if (idleHostMilli !== this.#idleHostMilli) {
+    const { highestLevel } = this.#ages
+    if (idleHostMilli !== this.#idleHostMilli || highestLevel !== this.#highestLevel) {
       this.#idleHostMilli = idleHostMilli
+      this.#highestLevel = highestLevel
       this.#revalueAll()
     }
     const openMilli = WEIGHTS.openMilli - this.#room.level(this.#ages.isKnown) * WEIGHTS.crowdMilli
@@ -184,10 +187,11 @@ class StrandingScorer implements HostScorer {
     return best === NO_FIT ? NO_FIT : best + bonus
   }
 
-  /** Prefers hosts that will not become empty soon anyway. */
+  /** Prefers hosts that will not become empty soon anyway, or that are too small for most requests for several GPUs. */
   #bonusOf(shape: Shape, host: number, gpus: number): number {
-    if (shape.gpuCount === 0 || gpus === 1) return 0
-    return this.#ages.level(host) - (this.#clearing.isFrom(shape, host) ? CLEARING : 0)
+    if (shape.gpuCount === 0) return 0
+    const youth = this.#stranding.partHeld(gpus) * (this.#highestLevel - this.#ages.level(host))
+    return -Math.round(youth) - (this.#clearing.isFrom(shape, host) ? CLEARING : 0)
   }
 
   groupBonus(shape: Shape, group: number): number {

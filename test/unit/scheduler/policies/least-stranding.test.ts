@@ -53,6 +53,28 @@ describe('least-stranding, while requests come and go', () => {
     expect(fleet.choose(1)).toBe(1)
   })
 
+  it('opens a host that is too small for requests for many GPUs rather than fill one that holds them and will be empty sooner', () => {
+    const gpus = (count: number) => Array.from({ length: count }, () => 'A')
+    const cluster = new Cluster([
+      { name: 'wide', cpuMilli: 96_000, memoryBytes: 512 * GIB, gpus: gpus(8) },
+      { name: 'old', cpuMilli: 96_000, memoryBytes: 512 * GIB, gpus: gpus(8) },
+      { name: 'small', cpuMilli: 24_000, memoryBytes: 512 * GIB, gpus: gpus(2) },
+    ])
+    const policy = createPolicy('least-stranding', cluster, WorkloadMix.of([ask(1), ask(1), ask(1), ask(8)]))
+    const put = (host: number, devices: readonly number[]) =>
+      cluster.take(cluster.shapeOf(ask(devices.length)), { host, devices })
+    const choose = () => policy.choose(cluster.shapeOf(ask(1)))?.host
+    put(1, [0, 1, 2, 3, 4, 5, 6])
+    for (let index = 0; index < 400; index++) {
+      cluster.release(put(1, [7]))
+      choose()
+    }
+    expect(choose()).toBe(1)
+    put(1, [7])
+    put(0, [0])
+    expect(choose()).toBe(2)
+  })
+
   it('takes the lower of two equal hosts as long as nothing has left', () => {
     const fleet = new Fleet()
     fleet.put(1, [0])
