@@ -164,6 +164,7 @@ start() {
   start_here "$@"
 }
 start_here() {
+  [ -d "$1" ] || make "$1"
   r=run.$boot.$$.$round
   { printf %s "$2" "\${3:-$plain}" "$lib" "$rest" >"$1/$r"; } 2>/dev/null || { unwritable; unable "$1"; return; }
   setsid sh "$1/$r" "$1" "$mask" </dev/null >/dev/null 2>&1 ${WITHOUT_HELPER} &

@@ -283,7 +283,7 @@ hire() {
 }
 helped() { [ -n "$helper" ] && kill -0 $helper 2>/dev/null; }
 hand_over() {
-  [ $((\${#2} + \${#3})) -lt ${MOST_UNANSWERED} ] || { make "$1"; start_here "$@"; return; }
+  [ $((\${#2} + \${#3})) -lt ${MOST_UNANSWERED} ] || { start_here "$@"; return; }
   kind=plain; [ -z "$3" ] || kind=shell
   handed=$((handed + 1)); eval "key_$handed=\\$1 go_$handed=\\$2 body_$handed=\\$3"
   printf '%s\n' "$1 run.$boot.$$.$round $mask $kind" "$2$3" "$line" >&4
@@ -294,7 +294,7 @@ settle() {
   while [ $i -lt $handed ]; do
     i=$((i + 1)) a=
     [ -z "$helper" ] || read -r a <&6 || helper=
-    [ "$a" = ok ] || eval "make \\"\\$key_$i\\"; start_here \\"\\$key_$i\\" \\"\\$go_$i\\" \\"\\$body_$i\\""
+    [ "$a" = ok ] || eval "start_here \\"\\$key_$i\\" \\"\\$go_$i\\" \\"\\$body_$i\\""
   done
   handed=0 unanswered=0
 }

@@ -294,6 +294,19 @@ echo "$$ $boot \${20} 1" >key/run.$boot.1; check key
       expect(output()).toBe('begun\n')
     })
 
+    it('a helper that dies in the middle of a round holds up no bundle of it', async () => {
+      await line.round(only())
+      await waitUntil(() => helpers().length === 1, 'the helper')
+      const [pid] = helpers().map(Number)
+      process.kill(pid as number, 'SIGSTOP')
+      // More than it may have before it, so the last ones come when the shell knows that it is dead.
+      const numbers = Array.from({ length: 30 }, (_, index) => index)
+      const round = line.round(only(...numbers.map((number) => keyed(number, `: ${'x'.repeat(1000)}; exit 6`))))
+      process.kill(pid as number, 'SIGKILL')
+      expect(await round).toMatchObject({ text: expect.not.stringMatching(/trouble|unable/) })
+      for (const number of numbers) await told(`abc-${number}-1-0 exit 6`)
+    })
+
     it('one process waits for bundles that come one after the other, and tells the exit code of each', async () => {
       for (const number of [1, 2, 3]) {
         await line.round(only(keyed(number, `exit ${number}`)))
