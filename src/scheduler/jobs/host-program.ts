@@ -84,7 +84,7 @@ e=$(mkdir -p "$b" 2>&1) && cd "$b" || { say "trouble $b cannot be used\${e:+: \$
 command -v setsid >/dev/null || { say "trouble setsid is missing (util-linux)"; exit 0; }
 boot=none; read -r boot </proc/sys/kernel/random/boot_id
 full= scanned= room=.room.$boot line=$$.${pipe}
-lib='${END_FUNCTIONS}' rest='${REST}'
+lib='${END_FUNCTIONS}' rest='${REST}' finish='${FINISH}' last='${LAST}' plain=${shellQuote(formatBody({ limits: undefined, isLaunched: false }))}
 eval "$lib"
 ${END_BUNDLE}${HELPER_FUNCTIONS}facts() {
   while read -r n v u; do [ "$n" = MemTotal: ] && break; done </proc/meminfo
@@ -97,10 +97,12 @@ unwritable() {
   say "trouble $b cannot be written\${e:+: \${e##*: }}"
 }
 up() { v=; read -r v x </proc/uptime; say "up $v"; }
+identified() { { [ -f "$1/id" ] && read -r p o t v <"$1/id"; } 2>/dev/null; }
 alive() {
-  p=0; { [ -f "$1/id" ] && read -r p o t v <"$1/id"; } 2>/dev/null || {
+  p=0; identified "$1" || {
     for f in "$1/run.$boot".*; do [ -e "$f" ] && return 3; done
-    return 2
+    # Meanwhile that file may have been renamed to id.
+    identified "$1" || return 2
   }
   [ "$o" = "$boot" ] || return 2
   { read -r s <"/proc/$p/stat"; } 2>/dev/null || return 1
@@ -158,9 +160,13 @@ make() { mkdir -p "$@" 2>/dev/null || unwritable; }
 start() {
   [ -e "$1/claim" ] && { check "$1"; return; }
   [ -z "$full" ] || { unable "$1"; return; }
+  helped && { hand_over "$@"; return; }
+  start_here "$@"
+}
+start_here() {
+  [ -d "$1" ] || make "$1"
   r=run.$boot.$$.$round
-  helped && { hand_over "$1" $r "$2" && return; make "$1"; }
-  { printf %s "$2" "$lib" "$rest" >"$1/$r"; } 2>/dev/null || { unwritable; unable "$1"; return; }
+  { printf %s "$2" "\${3:-$plain}" "$lib" "$rest" >"$1/$r"; } 2>/dev/null || { unwritable; unable "$1"; return; }
   setsid sh "$1/$r" "$1" "$mask" </dev/null >/dev/null 2>&1 ${WITHOUT_HELPER} &
 }
 unable() {
@@ -215,6 +221,7 @@ export function formatRound({ number, orders, wantsFacts, besides }: Round): str
     // One process makes all directories: processes are what makes starts slow.
     ...(started.length === 0 ? [] : [`helped || make ${started.join(' ')}`]),
     ...orders.map(formatOrder),
+    ...(started.length === 0 ? [] : ['settle']),
     ...(besides === '' ? [] : [`( ${besides} )`]),
     `say ${shellQuote(endLine(number))}`,
     ')',
@@ -225,7 +232,7 @@ export function formatRound({ number, orders, wantsFacts, besides }: Round): str
 export const endLine = (number: number): string => `end ${number}`
 
 function formatOrder(order: BundleOrder): string {
-  if (order.kind === 'start') return `start ${order.key} ${shellQuote(formatRun(order.key, order.run))}`
+  if (order.kind === 'start') return `start ${order.key} ${formatRun(order.key, order.run)}`
   if (order.kind === 'ask') return `ask ${order.key} ${shellQuote(order.name)} ${shellQuote(order.program)}`
   return `${order.kind} ${order.key}${order.kind === 'stop' ? ` ${order.signal}` : ''}`
 }
@@ -244,35 +251,58 @@ export function enterDirectory(directory: string | undefined): string {
 }
 
 /**
- * The process that creates `claim` runs it. On a full disk an empty file carries the exit code in its name. Muster's files
+ * Two programs, each as a word for sh: one that defines `go`, which becomes the command, and one that calls it (empty: `plain`).
+ * The helper reads the first one of a plain bundle without a shell: only the variables and the last three words are quoted in it.
+ */
+function formatRun(key: string, run: BundleRun): string {
+  const { command, directory, environment, limits, isLaunched = false } = run
+  const checkpoint = formatCheckpoint(environment[CHECKPOINT])
+  const variables = [...Object.entries(environment), [MARK, key]].map(([name, value]) =>
+    quoteAlways(`${name}=${value}`),
+  )
+  const place = [directory !== undefined && COPIED.test(directory) ? 'here' : 'home', directory ?? '']
+  const begin = ['begin', ...[...place, command].map(quoteAlways)].join(' ')
+  const go = `go() { export ${variables.join(' ')}; ${checkpoint}${begin}; }\n`
+  const isPlain = !isLaunched && limits === undefined && checkpoint === ''
+  return `${shellQuote(go)} ${isPlain ? "''" : shellQuote(formatBody({ limits, isLaunched }))}`
+}
+
+const quoteAlways = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+
+/**
+ * The process that creates `claim` runs the command. On a full disk an empty file carries the exit code in its name. Muster's files
  * are private; the command has the umask of its user.
  */
-function formatRun(key: string, { command, directory, environment, limits, isLaunched = false }: BundleRun): string {
-  const variables = Object.entries(environment).map(([name, value]) => `export ${name}=${shellQuote(value)}\n`)
-  const go = directory === undefined ? 'cd' : `${COPIED.test(directory) ? '' : 'cd && '}cd ${shellQuote(directory)}`
+function formatBody({ limits, isLaunched }: Pick<BundleRun, 'limits'> & { readonly isLaunched: boolean }): string {
   const isGrouped = isLaunched || limits !== undefined
-  return `k=$1 m=$2; cd "$k" || exit
+  return `begin() { { [ "$1" = here ] || cd; } && { [ -z "$2" ] || cd "$2"; } && exec sh -c "$3"; }
+k=$1 m=$2; cd "$k" || exit
 set -C; : >claim || exit 0
 set +C; u= g= me= listener= left= launched=${isLaunched ? 1 : ''} limited=${limits === undefined ? '' : 1}; trap : TERM INT HUP PIPE
 read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
 read -r o </proc/sys/kernel/random/boot_id; v=; read -r v x </proc/uptime
 echo "$$ $o \${20} $v" >id || { true >code.unable; true >exit; echo "${NOTICE}$k exit unable" >&3; exit; }
 ${isGrouped ? GROUP : ''}${limits === undefined ? '' : formatLimit(limits)}echo "${NOTICE}$k begun$u at=$v" >&3
-${isLaunched ? SAY : ''}( ${isGrouped ? ENTER_GROUP : ''}umask $m; ${variables.join('')}${formatCheckpoint(environment[CHECKPOINT])}export ${MARK}=${key}; ${go} && exec sh -c ${shellQuote(command)} ) >>out 2>>err </dev/null 3>&-${isLaunched ? ' 9>&-' : ''}
+${isLaunched ? SAY : ''}( ${isGrouped ? ENTER_GROUP : ''}umask $m; go ) >>out 2>>err </dev/null 3>&-${isLaunched ? ' 9>&-' : ''}
 c=$?; w=; read -r w x </proc/uptime
-${isLaunched ? TELL_FAILED : ''}finish() {
-f=${isLaunched ? SAID : ''}
-${isGrouped ? KILL_GROUP : ''}case $c in 129|137|143)
+${isLaunched ? TELL_FAILED : ''}${isGrouped ? formatFinish(isLaunched ? SAID : '', KILL_GROUP, REMOVE_GROUP) : `${FINISH}for f in term.*; do [ -e "$f" ] || finish; done\n`}`
+}
+
+/** Tells how the bundle ended, as the last thing it does. */
+function formatFinish(said: string, kill: string, remove: string): string {
+  return `finish() {
+f=${said}
+${kill}case $c in 129|137|143)
   read -r i </proc/1/comm
   [ "$i" = systemd ] && i=$(systemctl is-system-running 2>/dev/null)
   case $i in stopping|systemd-shutdow) c=shutdown;; esac
 esac
 left=\${left:+ left=$left}
-echo "$c$f at=$v to=$w$left boot=$o" >exit || { true >code.$c; f=' unwritten'; }
+echo "$c$f at=$v to=$w$left boot=$o" >exit || { true >code.$c; f=" unwritten"; }
 echo "${NOTICE}$k exit $c$f at=$v to=$w$left" >&3
-${isGrouped ? REMOVE_GROUP : ''}exit
+${remove}exit
 }
-${isGrouped ? '' : 'for f in term.*; do [ -e "$f" ] || finish; done\n'}`
+`
 }
 
 /** The host's uptime from the line `up SECONDS`. */
@@ -441,7 +471,7 @@ const KILL_LEFT_AFTER = 500
 const MOST_ENVIRONMENT = 131_072
 
 /**
- * How a bundle is stopped: each process gets TERM once and KILL 10 s later. A bundle is its session, its descendants, the
+ * How a bundle is stopped: each process gets TERM once and KILL 10 s later. A bundle is its session or process group, its descendants, the
  * processes of the first TERM that still live, its cgroup, and the user's processes whose environment holds its mark; `k` is its key,
  * `p` its first process or empty, `g` its cgroup or empty. One reading of all environments finds whose mark is where; as a process
  * can write anything there, each that nothing else has found is then read alone. `blind`: they could not be read.
@@ -467,8 +497,9 @@ marked() {
 scan() {
   own= blind=
   eval "$(head -q -n 1 /proc/[0-9]*/stat | LC_ALL=C awk "
+    function add(group) { of[group] = of[group] \\" \\" n }
     { n = \\$1; if (!sub(/.*\\) /, \\"\\") || \\$1 ~ /[ZX]/) next }
-    n \\$2 \\$4 ~ /^[0-9]+\\$/ { kids[\\$2] = kids[\\$2] \\" \\" n; of[\\$4] = of[\\$4] \\" \\" n }
+    n \\$2 \\$3 \\$4 ~ /^[0-9]+\\$/ { kids[\\$2] = kids[\\$2] \\" \\" n; add(\\$4); if (\\$3 != \\$4) add(\\$3) }
     END {
       for (n in kids) print \\"kids_\\" n \\"=\\\\\\"\\" kids[n] \\"\\\\\\"\\"
       for (n in of) print \\"of_\\" n \\"=\\\\\\"\\" of[n] \\"\\\\\\"\\"
@@ -581,6 +612,8 @@ end() {
   fi
   [ -n "$scanned" ] || { scan; scanned=1; }
   if [ -z "$at" ] && { { true >"$1/term.$up"; } 2>/dev/null || [ "$2" = TERM ]; }; then
+    # It has ended meanwhile, and its first process may run another bundle by now.
+    [ -z "$p" ] || [ ! -f "$1/exit" ] || return
     members "$1"
     listed >"$1/term.$up"
     tell "$1"
@@ -605,4 +638,11 @@ swept_away() {
   }
   name_left; ungroup; return 0
 }
+`
+
+const FINISH = formatFinish('', '', '')
+
+/** For the helper, with the functions above: what is left to do for a bundle whose command has ended by a signal or was stopped. */
+const LAST = `k=$1 p=$$ c=$2 v=$3 w=$4 o=$5 g= me= listener= left= launched=; trap : TERM INT HUP PIPE
+rest; finish
 `

@@ -1,11 +1,22 @@
 /** What is said to a host, to a real shell of this machine. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
+import { shellQuote } from '../../../src/base/shell-quote.ts'
 import { HostClock, HostLine, type JobHosts } from '../../../src/scheduler/jobs/host-line.ts'
 import { type BundleOrder, formatPrelude, formatRound } from '../../../src/scheduler/jobs/host-program.ts'
 import { requirement } from '../../support/requirements.ts'
@@ -188,6 +199,21 @@ for i in 1 2 3; do echo "fact$i x"; done >"$MUSTER_SAY"; until [ -e "$HOME/over"
     expect(existsSync(join(jobs(), KEY))).toBe(false)
   })
 
+  it('a bundle is found though the file that says who runs it gets its name just after a look for it', async () => {
+    const own = shell()
+    const alias = `look() {
+  case $1$2 in -fkey/id) command [ "$@" || { mv key/run.$boot.1 key/id; return 1; };; *) command [ "$@";; esac
+}
+alias [=look
+`
+    const check = `mkdir key; : >key/claim; read -r s </proc/$$/stat; s=\${s##*) }; set -- $s
+echo "$$ $boot \${20} 1" >key/run.$boot.1; check key
+`
+    own.stdin.end(`${alias}${formatPrelude('m', 'p')}${check}`)
+    const said = (await own.stdout.setEncoding('utf8').toArray()).join('')
+    expect(said.trim()).toBe('mkey begun at=1')
+  })
+
   it('a bundle outlives its shell and is found by the next one', async () => {
     await line.round(only(start('while [ ! -e go ]; do sleep 0.05; done; exit 5')))
     await waitUntil(() => notices.length === 1, 'it to begin')
@@ -229,11 +255,20 @@ for i in 1 2 3; do echo "fact$i x"; done >"$MUSTER_SAY"; until [ -e "$HOME/over"
       })
     const ended = async () => await waitUntil(() => has('exit'), 'its end')
     const output = () => readFileSync(join(jobs(), KEY, 'out'), 'utf8')
+    const firstOf = (number: number) => readFileSync(join(jobs(), `abc-${number}-1-0`, 'id'), 'utf8').split(' ')[0]
+    const roundOf = (...orders: readonly BundleOrder[]) => formatRound({ ...only(...orders), number: 1000 })
+    const keyed = (number: number, command: string, directory?: string): BundleOrder => ({
+      ...{ kind: 'start', key: `abc-${number}-1-0`, run: { command, directory, environment: {} } },
+    })
+    const told = async (text: string) => {
+      await waitUntil(() => notices.some((notice) => notice.startsWith(text)), `the report ${text}`)
+      return notices.find((notice) => notice.startsWith(text))
+    }
 
-    it('a bundle has the session, environment, signals and files that it has without it', async () => {
+    it('a bundle has the process group, environment, signals and files that it has without it', async () => {
       // The C library may have ignored two signals of its own, which no program can use, beyond the last seven digits.
       const look = `env | sort; grep '^Sig[BIC]' /proc/$$/status | sed 's/\\t.*\\(.......\\)$/ \\1/'; ls /proc/$$/fd
-        read -r pid comm state parent group session rest </proc/$PPID/stat; [ $pid = $session ] && echo leads a session`
+        read -r pid comm state parent group session rest </proc/$PPID/stat; [ $pid = $group ] && echo leads a group`
       const outputs: string[] = []
       for (const isHelped of [true, false]) {
         for (const pid of isHelped ? [] : helpers()) process.kill(Number(pid), 'SIGKILL')
@@ -244,11 +279,12 @@ for i in 1 2 3; do echo "fact$i x"; done >"$MUSTER_SAY"; until [ -e "$HOME/over"
         rmSync(join(jobs(), KEY), { recursive: true })
       }
       expect(outputs[0]).toBe(outputs[1])
-      expect(outputs[0]).toContain('leads a session')
+      expect(outputs[0]).toContain('leads a group')
     })
 
     it('a helper that dies while the shell waits for it holds up nothing', async () => {
       await line.round(only())
+      await waitUntil(() => helpers().length === 1, 'the helper')
       const [pid] = helpers().map(Number)
       process.kill(pid as number, 'SIGSTOP')
       const round = line.round(only(start('echo begun')))
@@ -256,6 +292,140 @@ for i in 1 2 3; do echo "fact$i x"; done >"$MUSTER_SAY"; until [ -e "$HOME/over"
       expect(await round).toMatchObject({ kind: 'answer' })
       await ended()
       expect(output()).toBe('begun\n')
+    })
+
+    it('a helper that dies in the middle of a round holds up no bundle of it', async () => {
+      await line.round(only())
+      await waitUntil(() => helpers().length === 1, 'the helper')
+      const [pid] = helpers().map(Number)
+      process.kill(pid as number, 'SIGSTOP')
+      // More than it may have before it, so the last ones come when the shell knows that it is dead.
+      const numbers = Array.from({ length: 30 }, (_, index) => index)
+      const round = line.round(only(...numbers.map((number) => keyed(number, `: ${'x'.repeat(1000)}; exit 6`))))
+      process.kill(pid as number, 'SIGKILL')
+      expect(await round).toMatchObject({ text: expect.not.stringMatching(/trouble|unable/) })
+      for (const number of numbers) await told(`abc-${number}-1-0 exit 6`)
+    })
+
+    it('one process waits for bundles that come one after the other, and tells the exit code of each', async () => {
+      for (const number of [1, 2, 3]) {
+        await line.round(only(keyed(number, `exit ${number}`)))
+        expect(await told(`abc-${number}-1-0 exit`)).toMatch(new RegExp(`^abc-${number}-1-0 exit ${number} at=`))
+      }
+      expect(new Set([1, 2, 3].map(firstOf)).size).toBe(1)
+    })
+
+    it('a bundle that is stopped takes nothing with it that an earlier one left running', async () => {
+      await line.round(only(keyed(1, `sh -c 'echo $$ >"$HOME/left"; exec sleep 3000' & exit 0`)))
+      await told('abc-1-1-0 exit 0')
+      await line.round(only(keyed(2, 'sleep 3000')))
+      await told('abc-2-1-0 begun')
+      await line.round(only({ kind: 'stop', key: 'abc-2-1-0', signal: 'TERM' }))
+      await told('abc-2-1-0 exit 143')
+      const left = Number(readFileSync(join(directory, 'left'), 'utf8'))
+      expect(existsSync(`/proc/${left}`)).toBe(true)
+      process.kill(left, 'SIGKILL')
+    })
+
+    it('the exit code of a bundle is kept though the helper was killed meanwhile', async () => {
+      await line.round(only(start('touch here; until [ -e go ]; do sleep 0.05; done; exit 7')))
+      await waitUntil(() => existsSync(join(directory, 'here')), 'its command')
+      const supervisor = readFileSync(join(jobs(), KEY, 'id'), 'utf8').split(' ')[0]
+      for (const pid of helpers()) if (pid !== supervisor) process.kill(Number(pid), 'SIGKILL')
+      writeFileSync(join(directory, 'go'), '')
+      await told(`${KEY} exit 7`)
+      expect(await line.round(only({ kind: 'check', key: KEY }))).toMatchObject({
+        text: expect.stringContaining(`${KEY} exit 7`),
+      })
+    })
+
+    it('a bundle is not stopped in place of an earlier one that ended just before', async () => {
+      await line.round(only(keyed(1, 'until [ -e go ]; do sleep 0.05; done')))
+      await told('abc-1-1-0 begun')
+      // While the shell looks for the processes of the first one, that ends, and its process takes the next one.
+      const second = `trap 'echo TERM' TERM; : >there; until [ -e over ]; do sleep 0.05; done`
+      child.stdin?.write(`head() {
+  : >"$HOME/go"; until [ -e "$HOME/next" ]; do :; done
+  [ -e abc-2-1-0 ] || eval ${shellQuote(roundOf(keyed(2, second)))} >/dev/null
+  until [ -e "$HOME/there" ]; do :; done
+  command head "$@"
+}
+`)
+      const stopped = line.round(only({ kind: 'stop', key: 'abc-1-1-0', signal: 'TERM' }))
+      await told('abc-1-1-0 exit 0')
+      writeFileSync(join(directory, 'next'), '')
+      await stopped
+      expect(firstOf(2)).toBe(firstOf(1))
+      writeFileSync(join(directory, 'over'), '')
+      await told('abc-2-1-0 exit 0')
+      expect(readFileSync(join(jobs(), 'abc-2-1-0', 'out'), 'utf8')).toBe('')
+    })
+
+    it('a bundle that is ordered twice at once begins once, and is found', async () => {
+      const numbers = Array.from({ length: 20 }, (_, index) => index + 1)
+      const twice = numbers
+        .map((number) => keyed(number, `echo ${number} >>"$HOME/begun"; until [ -e go ]; do sleep 0.05; done`))
+        .flatMap((order) => [order, order])
+      await line.round(only(...twice))
+      const begun = () => (existsSync(join(directory, 'begun')) ? readFileSync(join(directory, 'begun'), 'utf8') : '')
+      await waitUntil(() => begun().split('\n').length > numbers.length, 'all of them')
+      const answer = await line.round(
+        only(...numbers.map((number): BundleOrder => ({ kind: 'check', key: `abc-${number}-1-0` }))),
+      )
+      if (answer.kind !== 'answer') throw new Error(answer.reason)
+      expect(answer.text.match(/ begun /g)).toHaveLength(numbers.length)
+      writeFileSync(join(directory, 'go'), '')
+      for (const number of numbers) await told(`abc-${number}-1-0 exit 0`)
+      expect(
+        begun()
+          .trim()
+          .split('\n')
+          .map(Number)
+          .toSorted((one, other) => one - other),
+      ).toEqual(numbers)
+    })
+
+    it('a bundle that another one has claimed does not begin', async () => {
+      mkdirSync(join(jobs(), KEY), { recursive: true })
+      // The shell that looks first does not see it.
+      symlinkSync('nowhere', join(jobs(), KEY, 'claim'))
+      await line.round(only(start('true')))
+      await line.round(only(keyed(2, 'true')))
+      await told('abc-2-1-0 exit 0')
+      await waitUntil(() => readdirSync(join(jobs(), KEY)).length === 1, 'it to be given up')
+      expect(notices.filter((notice) => notice.startsWith(KEY))).toEqual([])
+    })
+
+    it('begins a bundle though every process that waited for the next one was killed', async () => {
+      await line.round(only())
+      await waitUntil(() => helpers().length === 1, 'the helper')
+      const [helper] = helpers()
+      await line.round(only(keyed(1, 'true'), keyed(2, 'true')))
+      for (const number of [1, 2]) await told(`abc-${number}-1-0 exit 0`)
+      for (const pid of helpers()) if (pid !== helper) process.kill(Number(pid), 'SIGKILL')
+      // Orders are repeated: a process that is just being killed may take one with it.
+      await waitUntil(async () => {
+        await line.round(only(keyed(3, 'exit 3')))
+        return notices.some((notice) => notice.startsWith('abc-3-1-0 exit 3'))
+      }, 'its end')
+    })
+
+    it('begins as many bundles at once as it is told to, again and again', async () => {
+      const numbers = Array.from({ length: 80 }, (_, index) => index)
+      for (const round of [1, 2, 3]) {
+        await line.round(only(...numbers.map((number) => keyed(100 * round + number, 'sleep 0.1; exit 6'))))
+        for (const number of numbers) await told(`abc-${100 * round + number}-1-0 exit 6`)
+      }
+    })
+
+    it('a long command, and one in a directory that is not there, are begun as without it', async () => {
+      const long = `: ${'x'.repeat(100_000)}; exit 4`
+      await line.round(only(keyed(1, long), keyed(2, 'true', 'not-there'), keyed(3, `echo "it's"; exit 5`)))
+      await told('abc-1-1-0 exit 4')
+      await told('abc-2-1-0 exit 2')
+      await told('abc-3-1-0 exit 5')
+      expect(readFileSync(join(jobs(), 'abc-2-1-0', 'err'), 'utf8')).toContain("can't cd to not-there")
+      expect(readFileSync(join(jobs(), 'abc-3-1-0', 'out'), 'utf8')).toBe("it's\n")
     })
   })
 
