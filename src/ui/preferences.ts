@@ -13,7 +13,7 @@ import { configurationDirectory } from '../base/user-directories.ts'
 import { didYouMean } from '../inventory/nearest-word.ts'
 import { type JsonSchema, parseYaml } from '../inventory/yaml-reader.ts'
 import { KEY_LABEL, LEADER_LABEL, labelFor } from './keys/key-table.ts'
-import { type ActionId, actionSpecs } from './keys/registry.ts'
+import { type ActionId, actionSpecs, createKeymap, keysOf } from './keys/registry.ts'
 
 const keyLabelSchema = z.string().regex(KEY_LABEL, {
   error: ({ input }) =>
@@ -86,7 +86,10 @@ const preferencesSchema = z.strictObject({
     .describe('Texts to insert on each receiver.'),
 })
 
-export type Preferences = z.infer<typeof preferencesSchema>
+export type Preferences = z.infer<typeof preferencesSchema> & {
+  /** What is probably not meant: `line 3: …`. */
+  readonly warnings?: readonly string[]
+}
 
 export const defaultPreferences: Preferences = preferencesSchema.parse({})
 
@@ -125,7 +128,10 @@ export function parsePreferences(text: string, fileName: string): Preferences {
   if (problems.length === 0) {
     const parsed = preferencesSchema.safeParse(contentsOf(document), { error: sentenceOf })
     if (parsed.success) problems.push(...sharedKeys(parsed.data, (path) => at(offsetOf(document, path))))
-    if (parsed.success && problems.length === 0) return parsed.data
+    if (parsed.success && problems.length === 0) {
+      const warnings = lostKeys(parsed.data, (path) => lines.linePos(offsetOf(document, path)).line)
+      return warnings.length === 0 ? parsed.data : { ...parsed.data, warnings }
+    }
     for (const issue of parsed.error?.issues ?? []) {
       const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))
       if (issue.code === 'unrecognized_keys') {
@@ -152,6 +158,16 @@ function sharedKeys({ keys }: Preferences, placeOf: (path: readonly string[]) =>
         : [`${placeOf(['keys', action])}: keys.${action}: ${label} is the key of ${owner}, too`]
     }),
   )
+}
+
+/** Actions that have no key any more, though the file does not name them. */
+function lostKeys({ keys }: Preferences, lineOf: (path: readonly string[]) => number): string[] {
+  const keymap = createKeymap(keys)
+  return actionSpecs.flatMap(({ id, keys: [key = ''] }) => {
+    const owner = keymap.get(key)
+    if (owner === undefined || id in keys || keysOf(keymap, id).length > 0) return []
+    return [`line ${lineOf(['keys', owner])}: keys.${owner}: ${key} was the key of ${id}, which has none now`]
+  })
 }
 
 const KINDS: Readonly<Record<string, string>> = {
