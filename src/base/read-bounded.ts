@@ -27,6 +27,11 @@ export function readBoundedSync(path: string, mostBytes = MAX_TEXT_BYTES): Buffe
   }
 }
 
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/** @throws for bytes that are no UTF-8, with a code of which `fileReason` knows the words */
+export const decodeText = (bytes: Uint8Array): string => decoder.decode(bytes)
+
 /** Everything from a stream. @throws the result of `tooLarge` if that exceeds `mostBytes` */
 export async function readStream(
   stream: AsyncIterable<Uint8Array | string>,

@@ -87,6 +87,14 @@ test('reports broken YAML with its place', () => {
   expect(problemsOf('theme: [dark\n')).toMatch(/preferences\.yaml:\d+:\d+/)
 })
 
+test('reports a mistake once, and of many only the first', () => {
+  expect(problemsOf('[[[').split('\n')).toEqual([...new Set(problemsOf('[[[').split('\n'))])
+  const many = Array.from({ length: 150 }, (_, index) => `k${index}: 1\n`).join('')
+  expect(problemsOf(many).split('\n')).toHaveLength(101)
+  expect(problemsOf(many)).toMatch(/… and 50 more$/)
+  expect(problemsOf(`${'x'.repeat(1000)}: 1\n`).length).toBeLessThan(400)
+})
+
 test('reports an unknown word with its place and the nearest valid one', () => {
   const problems = problemsOf('theme: dark\nleeder: Ctrl-a\nkeys:\n  fold: z\n  zooom: z\npane: { colums: 3 }\n')
   expect(problems).toContain('preferences.yaml:2:1: unknown key leeder; did you mean leader?')
