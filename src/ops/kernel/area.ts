@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { lstat, readdir, readlink, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { messageOf } from '../../base/errors.ts'
+import { fileReason } from '../../base/errors.ts'
 import { readBoundedSync } from '../../base/read-bounded.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
@@ -166,7 +166,7 @@ async function readDeclaredFile({ name, kind }: FileRequest, hostsFile = '.'): P
     return { kind: 'text', path, text, digest: hash.digest('hex') }
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
-    return { kind: 'unreadable', path, because: isMissing ? 'there is no such file' : messageOf(error) }
+    return { kind: 'unreadable', path, because: isMissing ? 'there is no such file' : fileReason(error) }
   }
 }
 
