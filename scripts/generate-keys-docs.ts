@@ -21,7 +21,7 @@ export function renderKeysDocs(): string {
     '# Keys',
     '',
     `Generated from the table of actions (\`npm run docs\`). What you type goes to the receivers. After the leader, **\`${leader}\`**, the next key is a command; the leader twice sends the leader itself. If no key follows within 400 ms, Muster shows all commands by group.`,
-    'Change the leader and the keys in `$XDG_CONFIG_HOME/muster/preferences.yaml`: `leader: Ctrl-a`, `keys: { zoom: [z, F11] }` (the names are in the last column).',
+    'Change the leader and the keys in `$XDG_CONFIG_HOME/muster/preferences.yaml`: `leader: Ctrl-a`, `keys: { zoom: [z, F11] }` (the names are in the last column). A key that you give to one action is taken from another; Muster warns if that one has none left. `[]` is no key.',
   ]
   for (const { title, entries } of actionSections(createKeymap())) {
     out.push('', `## ${title}`, '', '| after the leader | action | name |', '| --- | --- | --- |')

@@ -25,8 +25,12 @@ export class MusterError extends Error {
 
 /** With what to do next. */
 export function sentenceOf(error: unknown): string {
-  if (!(error instanceof MusterError) || !error.hint) return messageOf(error)
-  return `${error.message}${/[.!?:…]$/.test(error.message) ? '' : '.'} ${error.hint}`
+  return error instanceof MusterError ? withHint(error.message, error.hint) : messageOf(error)
+}
+
+/** A reason, which may end without a full stop, and the sentence after it. */
+export function withHint(reason: string, hint: string | undefined): string {
+  return hint ? `${reason}${/[.!?:…]$/.test(reason) ? '' : '.'} ${hint}` : reason
 }
 
 /** The message of anything thrown, for a line on a screen. */
@@ -54,6 +58,8 @@ const REASONS: Readonly<Record<string, string>> = {
   EEXIST: 'something with that name already exists',
   EROFS: 'the file system is read-only',
   ENOSPC: 'no space left on the device',
+  EDQUOT: 'the disk quota is used up',
+  ELOOP: 'a symbolic link on its path is not followed',
   ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8 text',
 }
 

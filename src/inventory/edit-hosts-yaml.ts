@@ -5,7 +5,7 @@ import { link, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type Alias, type Document, isAlias, isMap, isNode, isScalar, type Node, visit, type YAMLMap } from 'yaml'
-import { MusterError, messageOf } from '../base/errors.ts'
+import { fileReason, MusterError } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import { readBoundedSync } from '../base/read-bounded.ts'
 import { isGroupName } from './host-name.ts'
@@ -136,7 +136,7 @@ export async function addGroup(
   try {
     text = readBoundedSync(path).toString('utf8')
   } catch (error) {
-    throw new MusterError('configuration', `cannot read ${printable(path)}: ${printable(messageOf(error))}`, {
+    throw new MusterError('configuration', `cannot read ${printable(path)}: ${fileReason(error)}`, {
       cause: error,
     })
   }
@@ -236,7 +236,7 @@ export async function writeFileAtomically(
   } catch (error) {
     if (temporary !== undefined) await rm(temporary, { force: true })
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw new MusterError('configuration', `${printable(path)} cannot be written: ${printable(messageOf(error))}`, {
+    throw new MusterError('configuration', `${printable(path)} cannot be written: ${fileReason(error)}`, {
       cause: error,
       hint: `Check that ${printable(dirname(path))} exists and may be written.`,
     })

@@ -7,9 +7,7 @@ import { isAddress, isGroupName, isHostName } from './host-name.ts'
 import { expandHostSet, foldHostSet, type HostSetContext, HostSetError } from './host-set.ts'
 import { hostsYamlSchema, type Section, type SectionContext } from './hosts-yaml-schema.ts'
 import { type Inventory, unknownHost } from './inventory.ts'
-import { type Located, offsetOf, textOffsetOf, type YamlProblem, YamlReader } from './yaml-reader.ts'
-
-const MAX_SHOWN = 100
+import { type Located, offsetOf, problemList, textOffsetOf, type YamlProblem, YamlReader } from './yaml-reader.ts'
 
 /** The message has a line `FILE:LINE:COLUMN: what is wrong` for each problem. */
 export class InventoryError extends MusterError {
@@ -17,11 +15,8 @@ export class InventoryError extends MusterError {
   readonly problems: readonly YamlProblem[]
 
   constructor(file: string, problems: readonly YamlProblem[]) {
-    const lines = problems
-      .slice(0, MAX_SHOWN)
-      .map(({ line, column, message }) => `${printable(file)}:${line}:${column}: ${message}`)
-    if (problems.length > MAX_SHOWN) lines.push(`… and ${problems.length - MAX_SHOWN} more`)
-    super('configuration', lines.join('\n'), { hint: 'docs/hosts-yaml.md lists every key.' })
+    const lines = problems.map(({ line, column, message }) => `${printable(file)}:${line}:${column}: ${message}`)
+    super('configuration', problemList(lines), { hint: 'docs/hosts-yaml.md lists every key.' })
     this.file = file
     this.problems = problems
   }

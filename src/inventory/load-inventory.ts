@@ -6,7 +6,7 @@ import { type Clock, sleep, systemClock } from '../base/clock.ts'
 import { fileReason, MusterError } from '../base/errors.ts'
 import { foreignFile } from '../base/foreign-place.ts'
 import { printable } from '../base/printable.ts'
-import { MAX_TEXT_BYTES, readBoundedSync, TOO_LARGE } from '../base/read-bounded.ts'
+import { decodeText, MAX_TEXT_BYTES, readBoundedSync, TOO_LARGE } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
 import type { Host } from './host.ts'
 import type { Section } from './hosts-yaml-schema.ts'
@@ -28,7 +28,6 @@ export type InventorySource = {
 }
 
 const FILE_NAME = 'hosts.yaml'
-const decoder = new TextDecoder('utf-8', { fatal: true })
 
 function configurationFile(env: InventorySource['env']): string {
   return join(configurationDirectory(env), 'muster', FILE_NAME)
@@ -68,7 +67,7 @@ export async function loadInventory(source: InventorySource): Promise<Inventory>
   if (source.file === undefined) refuseForeignFile(path, shown)
   let text: string
   try {
-    text = decoder.decode(await readHostsFile(path, source))
+    text = decodeText(await readHostsFile(path, source))
   } catch (error) {
     source.signal?.throwIfAborted()
     throw new MusterError('configuration', `${printable(shown)} cannot be read: ${fileReason(error)}`, {

@@ -53,6 +53,7 @@ type Values<F extends Fields> = { readonly [K in keyof F]?: F[K] extends Field<i
 // More nodes than this are read only when aliases multiply them.
 const MAX_NODES = 1_000_000
 const MESSAGE_LENGTH = 300
+const MOST_SHOWN = 100
 const VALUE_LENGTH = 60
 
 export class YamlReader {
@@ -74,8 +75,7 @@ export class YamlReader {
   }
 
   fail(offset: number, message: string): undefined {
-    // Messages quote the file, also where the YAML library wrote them.
-    this.#problems.push({ offset, message: clip(printable(message), MESSAGE_LENGTH) })
+    this.#problems.push({ offset, message: problemText(message) })
   }
 
   get problemCount(): number {
@@ -127,6 +127,15 @@ export function offsetOf(node: Node | null): number {
 export function textOffsetOf(node: Node | null): number {
   const isQuoted = isScalar(node) && (node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE')
   return offsetOf(node) + (isQuoted ? 1 : 0)
+}
+
+/** Messages quote the file, also where the YAML library wrote them. */
+export const problemText = (message: string): string => clip(printable(message), MESSAGE_LENGTH)
+
+/** One line each. */
+export function problemList(lines: readonly string[]): string {
+  const shown = lines.slice(0, MOST_SHOWN)
+  return [...shown, ...(lines.length > MOST_SHOWN ? [`… and ${lines.length - MOST_SHOWN} more`] : [])].join('\n')
 }
 
 const clip = (text: string, length: number): string => (text.length <= length ? text : `${text.slice(0, length)}…`)
@@ -435,5 +444,8 @@ export function parseYaml(text: string, options: Parameters<typeof parseDocument
     document.errors.push(new YAMLParseError([offset, offset + 1], 'IMPOSSIBLE', message))
     return document
   }
-  return parseDocument(text, options)
+  const document = parseDocument(text, options)
+  // The library reports some mistakes twice.
+  document.errors = [...new Map(document.errors.map((error) => [`${error.pos[0]} ${error.message}`, error])).values()]
+  return document
 }

@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { ParsedKey } from 'ssh2'
 import { getOrMake } from '../base/collections.ts'
-import { messageOf } from '../base/errors.ts'
+import { fileReason } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Secret } from '../base/secret.ts'
 import { BaseAgent, OpenSSHAgent, utils } from './ssh2/library.ts'
@@ -49,7 +49,7 @@ export class IdentityFiles {
       return await identity
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      if (code !== 'ENOENT' && code !== 'ENOTDIR') return problem(path, `cannot be read: ${messageOf(error)}`)
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') return problem(path, `cannot be read: ${fileReason(error)}`)
       const publicKey = await readPublicHalf(path)
       return publicKey === undefined ? { path, kind: 'missing' } : { path, kind: 'public', publicKey }
     }

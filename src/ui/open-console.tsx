@@ -263,10 +263,12 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
 
   enter(options)
   owned.defer(leave)
-  questions.bind(app.dialogs, (message) => {
+  const warn = (message: string): void => {
     app.notice(message, 'warning')
     app.log('', message, 'warning')
-  })
+  }
+  questions.bind(app.dialogs, warn)
+  for (const warning of preferences.warnings ?? []) warn(`preferences.yaml, ${warning}`)
   const opened = detachment?.open({
     detach: leaveForNow,
     attach,

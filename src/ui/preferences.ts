@@ -5,15 +5,15 @@
 import { join } from 'node:path'
 import { isMap, isScalar, LineCounter } from 'yaml'
 import * as z from 'zod'
-import { MusterError, messageOf } from '../base/errors.ts'
+import { fileReason, MusterError, messageOf } from '../base/errors.ts'
 import { foreignFile, notOwn } from '../base/foreign-place.ts'
 import { printable } from '../base/printable.ts'
-import { readBoundedSync } from '../base/read-bounded.ts'
+import { decodeText, readBoundedSync } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
 import { didYouMean } from '../inventory/nearest-word.ts'
-import { type JsonSchema, parseYaml } from '../inventory/yaml-reader.ts'
+import { type JsonSchema, parseYaml, problemList, problemText } from '../inventory/yaml-reader.ts'
 import { KEY_LABEL, LEADER_LABEL, labelFor } from './keys/key-table.ts'
-import { type ActionId, actionSpecs } from './keys/registry.ts'
+import { type ActionId, actionSpecs, createKeymap, keysOf } from './keys/registry.ts'
 
 const keyLabelSchema = z.string().regex(KEY_LABEL, {
   error: ({ input }) =>
@@ -86,7 +86,10 @@ const preferencesSchema = z.strictObject({
     .describe('Texts to insert on each receiver.'),
 })
 
-export type Preferences = z.infer<typeof preferencesSchema>
+export type Preferences = z.infer<typeof preferencesSchema> & {
+  /** What is probably not meant: `line 3: …`. */
+  readonly warnings?: readonly string[]
+}
 
 export const defaultPreferences: Preferences = preferencesSchema.parse({})
 
@@ -117,41 +120,53 @@ export function preferencesFile(environment: Readonly<Record<string, string | un
 export function parsePreferences(text: string, fileName: string): Preferences {
   const lines = new LineCounter()
   const document = parseYaml(text, { lineCounter: lines, prettyErrors: false })
-  const at = (offset: number): string => {
+  const problems: string[] = []
+  const fail = (offset: number, message: string): void => {
     const { line, col } = lines.linePos(offset)
-    return `${fileName}:${line}:${col}`
+    problems.push(`${printable(fileName)}:${line}:${col}: ${problemText(message)}`)
   }
-  const problems = document.errors.map((error) => `${at(error.pos[0])}: ${error.message}`)
+  for (const { pos, message } of document.errors) fail(pos[0], message)
   if (problems.length === 0) {
     const parsed = preferencesSchema.safeParse(contentsOf(document), { error: sentenceOf })
-    if (parsed.success) problems.push(...sharedKeys(parsed.data, (path) => at(offsetOf(document, path))))
-    if (parsed.success && problems.length === 0) return parsed.data
+    if (parsed.success) failSharedKeys(parsed.data, (path, message) => fail(offsetOf(document, path), message))
+    if (parsed.success && problems.length === 0) {
+      const warnings = lostKeys(parsed.data, (path) => lines.linePos(offsetOf(document, path)).line)
+      return warnings.length === 0 ? parsed.data : { ...parsed.data, warnings }
+    }
     for (const issue of parsed.error?.issues ?? []) {
       const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))
       if (issue.code === 'unrecognized_keys') {
         const known = path.length === 0 ? Object.keys(preferencesSchema.shape) : (KNOWN_KEYS[path.join('.')] ?? [])
         for (const key of issue.keys)
-          problems.push(`${at(offsetOf(document, [...path, key]))}: unknown key ${key}${didYouMean(key, known)}`)
-      } else problems.push(`${at(offsetOf(document, path))}: ${path.join('.') || 'the file'}: ${issue.message}`)
+          fail(offsetOf(document, [...path, key]), `unknown key ${key}${didYouMean(key, known)}`)
+      } else fail(offsetOf(document, path), `${path.join('.') || 'the file'}: ${issue.message}`)
     }
   }
-  throw new MusterError('configuration', problems.map(printable).join('\n'), {
+  throw new MusterError('configuration', problemList(problems), {
     hint: 'Fix the file, or move it away to use the defaults.',
   })
 }
 
 /** One key cannot do two things; that it takes the place of what the table has for it is meant. */
-function sharedKeys({ keys }: Preferences, placeOf: (path: readonly string[]) => string): string[] {
+function failSharedKeys({ keys }: Preferences, fail: (path: readonly string[], message: string) => void): void {
   const owners = new Map<string, string>()
-  return Object.entries(keys).flatMap(([action, labels = []]) =>
-    [...new Set(labels)].flatMap((label) => {
+  for (const [action, labels = []] of Object.entries(keys)) {
+    for (const label of new Set(labels)) {
       const owner = owners.get(label)
-      owners.set(label, owner ?? action)
-      return owner === undefined
-        ? []
-        : [`${placeOf(['keys', action])}: keys.${action}: ${label} is the key of ${owner}, too`]
-    }),
-  )
+      if (owner === undefined) owners.set(label, action)
+      else fail(['keys', action], `keys.${action}: ${label} is the key of ${owner}, too`)
+    }
+  }
+}
+
+/** Actions that have no key any more, though the file does not name them. */
+function lostKeys({ keys }: Preferences, lineOf: (path: readonly string[]) => number): string[] {
+  const keymap = createKeymap(keys)
+  return actionSpecs.flatMap(({ id, keys: [key = ''] }) => {
+    const owner = keymap.get(key)
+    if (owner === undefined || id in keys || keysOf(keymap, id).length > 0) return []
+    return [`line ${lineOf(['keys', owner])}: keys.${owner}: ${key} was the key of ${id}, which has none now`]
+  })
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -206,11 +221,11 @@ export function loadPreferences(environment: Readonly<Record<string, string | un
     // Its macros run programs.
     const reason = foreignFile(file)
     if (reason !== undefined) throw notOwn(printable(file), reason, `chmod go-w ${printable(file)}, and its directory`)
-    text = readBoundedSync(file).toString('utf8')
+    text = decodeText(readBoundedSync(file))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return defaultPreferences
     if (error instanceof MusterError) throw error
-    throw new MusterError('configuration', `${file} cannot be read: ${messageOf(error)}`, {
+    throw new MusterError('configuration', `${printable(file)} cannot be read: ${fileReason(error)}`, {
       hint: 'Make it readable, or move it away.',
       cause: error,
     })

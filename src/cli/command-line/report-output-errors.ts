@@ -16,8 +16,9 @@ export async function reportOutputErrors(
   const code = await run()
   // Streams report errors of what was just written a moment later.
   await new Promise(setImmediate)
-  // A reader that has seen enough, as `head` does, is no error.
-  if (trouble === undefined || trouble.code === 'EPIPE') return code
+  // A reader that has seen enough, as `head` does, is no error, nor is a terminal that was closed.
+  if (trouble === undefined || trouble.code === 'EPIPE' || (trouble.code === 'EIO' && stdout.isTTY === true))
+    return code
   stderr.write(`muster: cannot write to stdout: ${printable(messageOf(trouble))}\n`)
   return code === EXIT.ok ? EXIT.failed : code
 }

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { onAbort } from '../../base/abort.ts'
 import { systemClock } from '../../base/clock.ts'
 import { defined } from '../../base/defined.ts'
-import { MusterError, messageOf, notKept } from '../../base/errors.ts'
+import { fileReason, MusterError, notKept } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { isInForeground } from '../../base/processes.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -188,7 +188,7 @@ export async function executeRun(plan: RunPlan, options: RunVerbOptions, context
   run = undefined
   if (failure !== undefined) {
     const hint = `Make room in ${printable(directory?.path ?? tmpdir())}.`
-    throw new MusterError('internal', `cannot keep the output: ${printable(messageOf(failure))}`, { hint })
+    throw new MusterError('internal', `cannot keep the output: ${fileReason(failure)}`, { hint })
   }
   const summary = summarize(outcomes.values())
   if (!isGone) {

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { defined } from '../../base/defined.ts'
-import { MusterError, messageOf } from '../../base/errors.ts'
+import { fileReason, MusterError } from '../../base/errors.ts'
 import { foreignFile, makeOwnDirectories, notOwn } from '../../base/foreign-place.ts'
 import { printable } from '../../base/printable.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
@@ -200,7 +200,7 @@ export async function readLastRun(environment: CliContext['environment']): Promi
     text = await readFile(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new MusterError('usage', 'there is no run to retry')
-    throw new MusterError('configuration', `cannot read ${printable(path)}: ${printable(messageOf(error))}`)
+    throw new MusterError('configuration', `cannot read ${printable(path)}: ${fileReason(error)}`)
   }
   const reason = foreignFile(path)
   if (reason !== undefined) throw notOwn(printable(path), reason, 'remove it')

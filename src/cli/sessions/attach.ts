@@ -125,15 +125,19 @@ function tableOf({ found, silent }: Sessions, isEnd: boolean, { now, stdout }: C
 }
 
 /**
- * The detached console to ask about: the one on the same hosts, or the only one where nothing else can be opened (`opened` is undefined).
- * @throws MusterError where there are several
+ * The detached consoles to ask about: those on the same hosts, the last one that was detached first, or the only one where
+ * nothing else can be opened (`opened` is undefined).
+ * @throws MusterError where there are several then
  */
-export function askedAbout<S extends Pick<FoundSession, 'name' | 'opened'>>(
+export function askedAbout<S extends Pick<FoundSession, 'name' | 'opened' | 'detachedMs'>>(
   detached: readonly S[],
   opened: string | undefined,
-): S | undefined {
-  if (opened !== undefined) return detached.find((each) => each.opened === opened)
-  if (detached.length < 2) return detached[0]
+): readonly S[] {
+  if (opened !== undefined) {
+    const same = detached.filter((each) => each.opened === opened)
+    return same.toSorted((one, other) => (other.detachedMs ?? 0) - (one.detachedMs ?? 0))
+  }
+  if (detached.length < 2) return detached
   const text = `there is no hosts.yaml here, and ${detached.length} consoles are detached: name one`
   throw new MusterError('configuration', text, {
     hint: detached.map(({ name }) => `  muster attach ${name}`).join('\n'),
@@ -149,45 +153,51 @@ export async function openOrAttach(
   if (isNew !== true) {
     const found = await findSessions(context.environment, 'detached').catch(() => [])
     const detached = found.filter(({ terminal }) => terminal === undefined)
-    const session = askedAbout(detached, opened)
-    if (session !== undefined) {
-      const choice = await askWhich(session, opened !== undefined, context)
+    const sessions = askedAbout(detached, opened)
+    if (sessions.length > 0) {
+      const choice = await askWhich(sessions, opened !== undefined, context)
       if (choice === undefined) return EXIT.interrupted
       if (choice === 'quit') return EXIT.ok
-      if (choice === 'attach') return await attachTo(session.address, keep, context)
+      if (choice !== 'new') return await attachTo(choice.address, keep, context)
     }
   }
   return await startConsole(process.argv.slice(2), context)
 }
 
-type Choice = 'attach' | 'new' | 'quit'
-
-/** Undefined: none of them. Keys go to all hosts of a console that is attached, so no other word attaches it. */
-export function choiceOf(answer: string): Choice | undefined {
+/**
+ * The console to attach, or what to do instead; undefined: none of them. Keys go to all hosts of a console that is attached, so no
+ * other word attaches one.
+ */
+export function choiceOf<S extends Pick<FoundSession, 'name'>>(
+  answer: string,
+  sessions: readonly S[],
+): S | 'new' | 'quit' | undefined {
   const word = answer.trim().toLowerCase()
-  if (word === '') return 'attach'
-  return (['attach', 'new', 'quit'] as const).find((choice) => word === choice || word === choice[0])
+  if (['', 'a', 'attach'].includes(word)) return sessions[0]
+  const other = (['new', 'quit'] as const).find((choice) => word === choice || word === choice[0])
+  return other ?? sessions.find(({ name }) => name === answer.trim())
 }
 
 /** Undefined: interrupted. */
 async function askWhich(
-  session: FoundSession,
+  sessions: readonly FoundSession[],
   canOpen: boolean,
   { stdout, now, signal }: CliContext,
-): Promise<Choice | undefined> {
-  const { name, detachedMs = 0, shells, endsAtMs = 0 } = session
+): Promise<FoundSession | 'new' | 'quit' | undefined> {
   const nowMs = now()
-  const count = counted(shells, 'shell')
-  stdout.write(
-    `The console ${name} (${count}) was detached at ${timeText(detachedMs, nowMs)} and ends at ${untilText(endsAtMs, nowMs)}.\n`,
-  )
+  for (const { name, detachedMs = 0, shells, endsAtMs = 0 } of sessions) {
+    const times = `was detached at ${timeText(detachedMs, nowMs)} and ends at ${untilText(endsAtMs, nowMs)}`
+    stdout.write(`The console ${name} (${counted(shells, 'shell')}) ${times}.\n`)
+  }
   const dialog = new TtyDialog()
-  let question = `Attach it (a)${canOpen ? ', open a new one (n),' : ''} or quit (q)? [a] `
+  const hasOthers = sessions.length > 1
+  const which = hasOthers ? `${sessions[0]?.name} (a), another one (its name)` : 'it (a)'
+  let question = `Attach ${which}${canOpen ? ', open a new one (n),' : ''} or quit (q)? [a] `
   for (;;) {
     const answer = await dialog.line(question, signal)
     if (answer === undefined) return undefined
-    const choice = choiceOf(answer)
+    const choice = choiceOf(answer, sessions)
     if (choice !== undefined && (canOpen || choice !== 'new')) return choice
-    question = `Answer a${canOpen ? ', n' : ''} or q. [a] `
+    question = `Answer a${hasOthers ? ', a name' : ''}${canOpen ? ', n' : ''} or q. [a] `
   }
 }

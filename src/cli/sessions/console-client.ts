@@ -133,7 +133,12 @@ async function follow(
     [
       'SIGCONT',
       () => {
-        waitForForeground(context.stdin)
+        try {
+          waitForForeground(context.stdin)
+        } catch {
+          // A terminal that has gone sends SIGHUP, too.
+          return
+        }
         link.send({ type: 'continue' })
       },
     ],

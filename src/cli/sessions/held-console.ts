@@ -9,7 +9,7 @@ import { createServer, type Server, Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import tty from 'node:tty'
 import { sleep, systemClock } from '../../base/clock.ts'
-import { messageOf } from '../../base/errors.ts'
+import { fileReason } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { untilText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -182,7 +182,7 @@ export function holdConsole(
     try {
       streams = openTerminal(terminal, identity)
     } catch (error) {
-      return to.send({ type: 'refused', reason: `its terminal cannot be opened: ${messageOf(error)}` })
+      return to.send({ type: 'refused', reason: `its terminal cannot be opened: ${fileReason(error)}` })
     }
     if (client !== undefined) {
       console.detach()
@@ -302,7 +302,11 @@ export function holdConsole(
       options = held
       client?.link.send({ type: 'attached' })
       listening = listen()
-        .catch((error: unknown) => held.onWarning(`this console cannot be detached: ${messageOf(error)}`))
+        .catch((error: unknown) => {
+          const { path } = error as NodeJS.ErrnoException
+          const place = path === undefined ? '' : `${printable(path)}: `
+          held.onWarning(`this console cannot be detached: ${place}${fileReason(error)}`)
+        })
         .finally(() => {
           listening = undefined
         })

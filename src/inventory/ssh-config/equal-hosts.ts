@@ -3,7 +3,7 @@
  * only in what was set for each of them, the others get the same answer with their own values. The files that ssh says it has
  * read are only searched for what distinguishes hosts; if anything is not plain, ssh is asked about every host.
  */
-import { readFileSync } from 'node:fs'
+import { readBoundedSync } from '../../base/read-bounded.ts'
 import { matchesGlob } from '../host-name.ts'
 import { FILE_REMARK, LONGEST_PATH } from './remembered-answers.ts'
 import {
@@ -42,7 +42,7 @@ const DISTINGUISHING = new Map([
 export async function askAboutEqualHosts(
   questions: readonly SshConfigQuestion[],
   ask: (questions: readonly SshConfigQuestion[]) => Promise<readonly SshReply[]>,
-  read: (path: string) => string = (path) => readFileSync(path, 'utf8'),
+  read: (path: string) => string = (path) => readBoundedSync(path).toString(),
 ): Promise<readonly SshConfigAnswer[]> {
   const answers = new Map<SshConfigQuestion, SshConfigAnswer>()
   const askNow = async (some: readonly SshConfigQuestion[]): Promise<readonly SshReply[]> => {

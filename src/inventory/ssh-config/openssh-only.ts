@@ -1,5 +1,5 @@
 /** Settings of ssh_config that only the system's ssh supports. */
-import { readFileSync } from 'node:fs'
+import { readBoundedSync } from '../../base/read-bounded.ts'
 import { lacksAlgorithms } from './algorithms.ts'
 import { isYes, type SshConfigValues, settingOf } from './source.ts'
 
@@ -11,7 +11,7 @@ export type ReadSmallFile = (path: string) => Buffer | undefined
 
 export const readSmallFile: ReadSmallFile = (path) => {
   try {
-    return readFileSync(path).subarray(0, MAX_KEY_FILE_BYTES)
+    return readBoundedSync(path, MAX_KEY_FILE_BYTES)
   } catch {
     return undefined
   }

@@ -2,9 +2,10 @@
  * What ssh said about the same hosts before: the keeper asks for each run, and two `ssh -G` take longer than a short command on a
  * warm host. Remembered only where the answer depends on files alone, and only while these are as they were.
  */
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { currentAccount } from '../../base/account.ts'
+import { readBoundedSync } from '../../base/read-bounded.ts'
 import { type SshConfigAnswer, splitLine } from './source.ts'
 
 /** Answers, and the lines that `ssh -v` wrote about them. */
@@ -107,7 +108,7 @@ function statOf(path: string): PathState {
 
 function textOf(path: string): string | undefined {
   try {
-    return readFileSync(path, 'utf8')
+    return readBoundedSync(path).toString()
   } catch {
     return undefined
   }

@@ -5,9 +5,10 @@
 
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { lstat, readdir, readFile, readlink, stat } from 'node:fs/promises'
+import { lstat, readdir, readlink, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { messageOf } from '../../base/errors.ts'
+import { fileReason } from '../../base/errors.ts'
+import { readBoundedSync } from '../../base/read-bounded.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { AnyFacts, FactSet, HostFacts } from './fact.ts'
@@ -159,14 +160,13 @@ async function readDeclaredFile({ name, kind }: FileRequest, hostsFile = '.'): P
     const { size, mtimeMs } = await stat(path)
     // An archive may be large, so its size and time represent its content.
     if (kind === 'archive') return { kind: 'text', path, text: '', digest: `${size} ${mtimeMs}` }
-    if (size > MAX_BYTES) return { kind: 'unreadable', path, because: 'it is too large' }
-    const text = await readFile(path, 'utf8')
+    const text = readBoundedSync(path, MAX_BYTES).toString()
     const hash = createHash('sha256').update(text)
     if (kind === 'directory') await addDirectory(hash, dirname(path))
     return { kind: 'text', path, text, digest: hash.digest('hex') }
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
-    return { kind: 'unreadable', path, because: isMissing ? 'there is no such file' : messageOf(error) }
+    return { kind: 'unreadable', path, because: isMissing ? 'there is no such file' : fileReason(error) }
   }
 }
 

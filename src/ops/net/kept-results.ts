@@ -1,7 +1,8 @@
 /** Where results of measurements are kept: `$XDG_STATE_HOME/muster/net/KIND-TIME.json`, mode 0600, the newest 200 of each kind. */
-import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { foreignDirectory, makeOwnDirectories } from '../../base/foreign-place.ts'
+import { readBoundedSync } from '../../base/read-bounded.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 
 export type ResultKind = 'mesh' | 'pair' | 'nfs'
@@ -50,10 +51,10 @@ export function resultPaths(
 
 export const kindOf = (path: string): string | undefined => NAME.exec(basename(path))?.[1]
 
-/** The content of a file, unchecked; undefined: not JSON, or too large. */
+/** The content of a file, unchecked; undefined: not JSON, too large, or a pipe. */
 export function readResult(path: string): unknown {
   try {
-    return statSync(path).size > MOST_BYTES ? undefined : JSON.parse(readFileSync(path, 'utf8'))
+    return JSON.parse(readBoundedSync(path, MOST_BYTES).toString())
   } catch {
     return undefined
   }

@@ -322,7 +322,7 @@ export class KnownHostsFiles {
       return hosts
     } catch (error) {
       if (isMissing(error)) return new KnownHosts([])
-      throw new MusterError('configuration', `cannot read ${printable(file)}: ${messageOf(error)}`, {
+      throw new MusterError('configuration', `cannot read ${printable(file)}: ${fileReason(error)}`, {
         hint: `Make ${printable(file)} readable, or name other files with UserKnownHostsFile: no host is trusted without it.`,
         cause: error,
       })

@@ -4,7 +4,7 @@ import { constants, lstatSync, type Stats } from 'node:fs'
 import { link, lstat, mkdir, open, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { MusterError } from '../../base/errors.ts'
+import { fileReason, MusterError } from '../../base/errors.ts'
 import { foreignDirectory } from '../../base/foreign-place.ts'
 import { printable } from '../../base/printable.ts'
 import { PROTOCOL } from './messages.ts'
@@ -32,7 +32,7 @@ export const socketAddress = (directory: string): string => join(directory, `kee
 /** Makes the directory if it is missing. Throws MusterError when it is not the user's alone. */
 export async function preparePrivateDirectory(directory: string): Promise<void> {
   await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw refused(directory, `cannot be created: ${error.code ?? error.message}`)
+    if (error.code !== 'EEXIST') throw refused(directory, `cannot be created: ${fileReason(error)}`)
   })
   requirePrivate(directory, await lstat(directory), userId(), 'directory')
   // A user who can replace it can sit between the two ends and relay their proofs.

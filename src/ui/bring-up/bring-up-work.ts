@@ -2,7 +2,7 @@
  * Checks and changes of the Bring-up tab. It keeps the tab's part of the state; progress is shown at most ten times a
  * second, the effect of a key at once.
  */
-import { messageOf, sentenceOf } from '../../base/errors.ts'
+import { fileReason, sentenceOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
@@ -247,7 +247,7 @@ export class BringUpWork implements Disposable {
     if (host === undefined || area === undefined) return
     this.#port.journal(area, host).then(
       (lines) => this.#take({ journal: new Map(this.#view.journal).set(cellKey(area, host), lines) }),
-      (error: unknown) => this.#context.log('', `cannot read the journal: ${messageOf(error)}`, 'warning'),
+      (error: unknown) => this.#context.log('', `cannot read the journal: ${fileReason(error)}`, 'warning'),
     )
   }
 

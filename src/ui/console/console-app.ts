@@ -500,8 +500,9 @@ export class ConsoleApp implements PageContext, Disposable {
   /** Takes other settings. The news for the user; undefined: nothing is different. */
   takePreferences(preferences: Preferences): string | undefined {
     const before = this.options.preferences
-    const changed = (Object.keys(preferences) as (keyof Preferences)[]).filter(
-      (key) => !isDeepStrictEqual(preferences[key], before[key]),
+    const { warnings = [], ...settings } = preferences
+    const changed = (Object.keys(settings) as (keyof typeof settings)[]).filter(
+      (key) => !isDeepStrictEqual(settings[key], before[key]),
     )
     if (changed.length === 0) return undefined
     this.options = { ...this.options, preferences, keymap: createKeymap(preferences.keys) }
@@ -510,7 +511,7 @@ export class ConsoleApp implements PageContext, Disposable {
       leaderLabel: preferences.leader,
       ...(changed.includes('pane') ? { paneSize: preferences.pane } : {}),
     }))
-    return `preferences.yaml: ${changed.join(', ')} changed`
+    return [`preferences.yaml: ${changed.join(', ')} changed`, ...warnings].join('; ')
   }
 
   get canCopy(): boolean {

@@ -1,4 +1,5 @@
 /** How the fleet's events change the hosts in the state, and what the log and notices say about them. Pure. */
+import { withHint } from '../../base/errors.ts'
 import { secondText } from '../../base/time-text.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -78,8 +79,7 @@ export function logLine(event: FleetEvent, atMs: number): LogEntry | undefined {
     if (state.kind === 'ready') return line('connected')
     if (state.kind === 'closed') return line('disconnected')
     if (state.kind === 'lost') return away(state.reason, `lost: ${state.reason}`, 'error')
-    if (state.kind === 'failed')
-      return line([state.failure.reason, state.failure.hint].filter(Boolean).join(' '), 'error')
+    if (state.kind === 'failed') return line(withHint(state.failure.reason, state.failure.hint), 'error')
     if (state.kind !== 'waiting') return undefined
     const time = secondText(state.retryAtMs)
     return away(state.reason, `${state.reason} · attempt ${state.attempt} at ${time}`, 'warning')

@@ -332,7 +332,8 @@ function settingText(name: string, value: unknown): string {
 
 export function openSettings(app: ConsoleApp): void {
   const width = Math.min(90, app.state.columns - 2)
-  const settings = Object.entries(app.options.preferences).map(([name, value]) => ({
+  const { warnings: _, ...preferences } = app.options.preferences
+  const settings = Object.entries(preferences).map(([name, value]) => ({
     text: `${padEnd(name, 14)} ${settingText(name, value)}`,
   }))
   app.openDialog(

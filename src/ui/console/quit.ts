@@ -5,7 +5,7 @@ import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from '../
 import { type Busy, isLive } from '../state/console-state.ts'
 import type { ConsoleApp, ConsolePorts } from './console-app.ts'
 
-/** Hosts that have not answered after this time are judged by their screens. */
+/** Hosts that have not answered after this time count as idle if their screens show a prompt. */
 const ANSWER_MS = 300
 const WIDTH = 76
 const NAMES_WIDTH = 24
@@ -43,7 +43,9 @@ const quitDialog =
     const quit = (): void => {
       if (close()) app.options.onQuit()
     }
-    const unknown = (): string[] => hosts.filter((host) => answers.get(host) === undefined && !app.isAtPrompt(host))
+    const pending = (): string[] => hosts.filter((host) => !answers.has(host) && (isAsking || !app.isAtPrompt(host)))
+    const unknown = (): string[] =>
+      hosts.filter((host) => answers.has(host) && answers.get(host) === undefined && !app.isAtPrompt(host))
     const running = (): (readonly [string, readonly string[]])[] => {
       const all = hosts.flatMap((host) => (answers.get(host) ?? []).map((program) => ({ host, program })))
       const groups = Map.groupBy(all, ({ program }) => program)
@@ -52,7 +54,7 @@ const quitDialog =
     const decide = (): void => {
       if (!isAsking) return onChange()
       isAsking = false
-      if (busy.length === 0 && unknown().length === 0 && running().length === 0) return quit()
+      if (busy.length + pending().length + unknown().length + running().length === 0) return quit()
       onChange()
     }
     const note = (host: string, programs: readonly string[] | undefined): void => {
@@ -68,11 +70,10 @@ const quitDialog =
       )
     }
     const titleOf = (): string => {
-      if (isAsking && busy.length === 0) return 'Quit?'
       const shells = [...new Set([...running().flatMap(([, on]) => on), ...unknown()])]
       const names = [
         ...busy.map(({ title }) => title),
-        ...(isAsking || shells.length === 0 ? [] : [`what runs on ${clip(foldHostSet(shells), NAMES_WIDTH)}`]),
+        ...(shells.length === 0 ? [] : [`what runs on ${clip(foldHostSet(shells), NAMES_WIDTH)}`]),
       ]
       return names.length === 0 ? 'Quit?' : `Quit and end ${names.join(' and ')}?`
     }
@@ -82,28 +83,27 @@ const quitDialog =
     }
     return {
       view: ({ rows }) => {
-        const silent = unknown()
-        const programs = running().map(([program, on]) => lineOf(program, on))
-        const lines = [
+        const lineIfAny = (text: string, on: readonly string[], tone: 'warning' | 'muted'): DialogLine[] =>
+          on.length === 0 ? [] : [{ ...lineOf(text, on), tone }]
+        const ending = [
           ...busy.map(({ title, hosts: on }) => lineOf(title, on)),
-          ...(isAsking ? [{ text: 'asking the hosts what runs …', tone: 'muted' as const }] : programs),
-          ...(isAsking || silent.length === 0
-            ? []
-            : [{ ...lineOf('an unknown program', silent), tone: 'warning' as const }]),
+          ...running().map(([program, on]) => lineOf(program, on)),
+          ...lineIfAny('an unknown program', unknown(), 'warning'),
         ]
+        const lines = [...ending, ...lineIfAny('asking what runs …', pending(), 'muted')]
         const most = Math.max(1, rows - 9)
         return {
           id: 'quit',
           title: titleOf(),
           lines: [
-            ...(lines.length === 0 ? [{ text: 'Nothing runs in the shells any more.' }] : lines.slice(0, most)),
+            ...(lines.length === 0 ? [{ text: 'Nothing runs in the shells.' }] : lines.slice(0, most)),
             ...(lines.length > most ? [{ text: `… and ${lines.length - most} more`, tone: 'muted' as const }] : []),
             ...(work(app) ? [{ text: 'An interrupted copy continues next time.', tone: 'muted' as const }] : []),
           ],
           tone: 'danger',
           width: WIDTH,
           keys: [
-            ['y', isAsking || lines.length === 0 ? 'quit' : 'end and quit'],
+            ['y', ending.length === 0 ? 'quit' : 'end and quit'],
             ['Esc', 'keep running'],
           ],
         }

@@ -24,6 +24,8 @@ const GLYPHS: Readonly<Record<string, string>> = {
 }
 const shortKey = (key: string): string =>
   GLYPHS[key] ?? key.replace('Ctrl-', 'C-').replace('Alt-', 'M-').replace('Shift-', 'S-')
+/** The user gave it to another action. A click does it all the same, and so does the palette. */
+const NO_KEY = '–'
 const KEY_WIDTH = 5
 /** Of a key and what it does. */
 const LEAST_CELL = 25
@@ -86,11 +88,10 @@ function gridGroups(state: ConsoleState, keymap: Keymap): Columns {
   return ACTION_SECTIONS.map((title) => {
     const cells = actionSpecs
       .filter(({ section }) => section === title)
-      .flatMap(({ id, title: text }): readonly GridCell[] => {
-        const [key] = keysOf(keymap, id)
-        if (key === undefined) return []
+      .map(({ id, title: text }): GridCell => {
+        const [key = NO_KEY] = keysOf(keymap, id)
         const tone = disabledReasonOf(id, state) === undefined ? 'plain' : 'disabled'
-        return [{ key: shortKey(key), text, tone, action: id }]
+        return { key: shortKey(key), text, tone, action: id }
       })
     return [{ key: '', text: title, tone: 'title' }, ...joinArrows(cells)]
   })

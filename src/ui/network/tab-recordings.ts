@@ -1,12 +1,12 @@
 /** What the Network tab records, and the recordings that it replays: `$XDG_STATE_HOME/muster/recordings/TIME/network.jsonl`. */
-import { closeSync, openSync, readdirSync, readFileSync, statSync, writeSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { messageOf } from '../../base/errors.ts'
+import { closeSync, openSync, readdirSync, rmdirSync, rmSync, statSync, writeSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { fileReason } from '../../base/errors.ts'
 import { foreignDirectory } from '../../base/foreign-place.ts'
-import { printable } from '../../base/printable.ts'
+import { readBoundedSync } from '../../base/read-bounded.ts'
 import { nameInFolder } from '../../base/short-path.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
-import { parseRecording, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
+import { parseRecording, type Recorded, Replay, recordingLine } from '../../ops/net/watch/recording.ts'
 import type { Sample } from '../../ops/net/watch/sample.ts'
 import { createRecordingDirectory } from '../console/recording.ts'
 
@@ -19,6 +19,9 @@ const MOST_READ_BYTES = 2 ** 28
 type Environment = Readonly<Record<string, string | undefined>>
 
 export type Shown = { readonly replay: Replay; readonly index: number; readonly count: number }
+
+const listOf = ([first = '', ...more]: readonly string[]): string =>
+  more.length === 0 ? first : `${first} (and ${more.length} more)`
 
 export class TabRecordings implements Disposable {
   readonly #environment: Environment
@@ -43,6 +46,7 @@ export class TabRecordings implements Disposable {
     const file = this.#file
     if (file !== undefined) {
       this.#end()
+      if (this.#writtenBytes === 0) return 'stopped recording: no data came, nothing was kept'
       return `recorded, o replays it: ${this.#nameOf(file.path)}`
     }
     const path = join(createRecordingDirectory(this.#environment, nowMs), FILE)
@@ -69,25 +73,39 @@ export class TabRecordings implements Disposable {
       return `recording stopped at ${MOST_BYTES / 2 ** 30} GiB: ${this.#nameOf(file.path)}`
     } catch (error) {
       this.#end()
-      return `recording stopped: ${printable(messageOf(error))}`
+      return `recording stopped: ${fileReason(error)}`
     }
   }
 
-  /** Opens the newest recording, or the one before the current one; returns a notice if there is none. */
+  /** Opens the newest recording, or the one before the current one; returns a notice if there is none, or if some were skipped. */
   showOlder(): string | undefined {
     const paths = this.#paths()
-    const index = this.#shown === undefined ? 0 : this.#shown.index + 1
-    const path = paths[index]
-    if (path === undefined) {
-      return this.#shown === undefined ? 'no recordings yet: r records' : 'no older recording'
+    const first = this.#shown === undefined ? 0 : this.#shown.index + 1
+    const skipped: string[] = []
+    for (const [index, path] of paths.entries()) {
+      if (index < first) continue
+      const lines = this.#read(path)
+      if (typeof lines !== 'string') {
+        this.#shown = { replay: new Replay(lines), index, count: paths.length }
+        return skipped.length === 0 ? undefined : `skipped ${listOf(skipped)}`
+      }
+      skipped.push(lines)
     }
-    if (statSync(path).size > MOST_READ_BYTES) {
-      return `${path} is too large for the tab. Run: muster net watch --replay ${path}`
+    if (skipped.length > 0) return `${first === 0 ? 'nothing to replay' : 'no older recording'}: ${listOf(skipped)}`
+    return first === 0 ? 'no recordings yet: r records' : 'no older recording'
+  }
+
+  /** Text: why it cannot be replayed. */
+  #read(path: string): readonly Recorded[] | string {
+    const name = basename(dirname(path))
+    try {
+      if (statSync(path).size > MOST_READ_BYTES)
+        return `${name}, which is too large for the tab. Run: muster net watch --replay ${path}`
+      const lines = parseRecording(readBoundedSync(path, MOST_READ_BYTES).toString())
+      return lines.length > 0 ? lines : `${name}, which has no data`
+    } catch (error) {
+      return `${name}: ${fileReason(error)}`
     }
-    const lines = parseRecording(readFileSync(path, 'utf8'))
-    if (lines.length === 0) return `${path} is empty`
-    this.#shown = { replay: new Replay(lines), index, count: paths.length }
-    return undefined
   }
 
   leaveReplay(): void {
@@ -99,8 +117,17 @@ export class TabRecordings implements Disposable {
   }
 
   #end(): void {
-    if (this.#file !== undefined) closeSync(this.#file.descriptor)
+    const file = this.#file
+    if (file === undefined) return
     this.#file = undefined
+    closeSync(file.descriptor)
+    if (this.#writtenBytes > 0) return
+    try {
+      rmSync(file.path)
+      rmdirSync(dirname(file.path))
+    } catch {
+      // It has gone, or the folder has another file.
+    }
   }
 
   /** Newest first, without the one being written. */

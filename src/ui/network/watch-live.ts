@@ -1,6 +1,5 @@
 /** Live resources of the console's hosts, from the first opening of the Network tab on; drawn once a second while shown. */
-import { messageOf } from '../../base/errors.ts'
-import { printable } from '../../base/printable.ts'
+import { fileReason } from '../../base/errors.ts'
 import { LazyLineChart } from '../charts/lazy-line-chart.ts'
 import { labelStyle, type PaneView, type Rect, type Span, type Theme } from '../compositor/scene.ts'
 import { commandOf, type KeyEntry, keyTable } from '../keys/key-table.ts'
@@ -164,7 +163,7 @@ export class LiveView implements NetworkView {
         this.#play()
       }
     } catch (error) {
-      this.#context.notice(`cannot ${isReplay ? 'replay' : 'record'}: ${printable(messageOf(error))}`, 'error')
+      this.#context.notice(`cannot ${isReplay ? 'replay' : 'record'}: ${fileReason(error)}`, 'error')
     }
     return this.#update()
   }

@@ -1,4 +1,5 @@
 /** The watched hosts as panes: the table with charts where they fit, or one host with all its charts. Pure. */
+import { textWidth } from '../../base/text-width.ts'
 import { ageText } from '../../base/time-text.ts'
 import type { WatchedProcesses } from '../../ops/net/watch/processes.ts'
 import { isRealCard, type Sample } from '../../ops/net/watch/sample.ts'
@@ -93,9 +94,12 @@ const SHORT_CHART_ROWS = 8
 /** Charts above the processes, or above a few lines of text where the processes are not known. */
 function hostPanes(host: WatchedHost, view: WatchView, context: WatchContext): readonly PaneView[] {
   const { rect, processes } = context
-  const info = infoRows(host, lastOf(host), context.theme)
   if (processes === undefined || host.isOwn === true) {
-    const [charts, below] = splitRows(rect, rect.height - Math.min(info.length + 3, Math.max(3, rect.height - 16)))
+    const most = Math.max(3, rect.height - 16)
+    const infoWith = (gpuRows: number) =>
+      infoRows(host, lastOf(host), { columns: rect.width - 2, gpuRows }, context.theme)
+    const info = infoWith(Math.max(1, most - 1 - infoWith(1).length))
+    const [charts, below] = splitRows(rect, rect.height - Math.min(info.length + 3, most))
     return [...pageCharts(host, charts, 2, context), infoPane(host, info, below, context)]
   }
   const isTall = rect.height >= TALL_PAGE_ROWS
@@ -124,9 +128,10 @@ function processPane(host: WatchedHost, watched: WatchedProcesses, view: WatchVi
   const { last, trouble } = watched
   const sample = lastOf(host)
   const own = { id: PROCESSES, badges: badge ? [badge] : [], rect, theme, hasKeys: true }
-  // In a low pane only the first line of the host, and of a GPU.
-  const lines = rect.height < 20 ? 1 + Math.min(1, sample?.gpus.length ?? 0) : undefined
-  const info = infoRows(host, sample, theme).slice(0, lines)
+  const isLow = rect.height < 20
+  // GPUs leave room for processes.
+  const room = { columns: rect.width - 2, gpuRows: isLow ? 2 : Math.floor((rect.height - 2) / 2), isLow }
+  const info = infoRows(host, sample, room, theme)
   const say = (text: string, style: Style): Row => [{ text, style }]
   const failed = trouble === undefined ? [] : [say(`processes: ${trouble}`, styleOf(theme.danger))]
   if (last === undefined) {
@@ -150,10 +155,20 @@ function processPane(host: WatchedHost, watched: WatchedProcesses, view: WatchVi
   })
 }
 
-function infoRows({ trouble }: WatchedHost, sample: Sample | undefined, theme: Theme): readonly Row[] {
-  const bytes = (value: number) => `${shortAmount(value)}B`
+/** `isLow`: only the host itself and its GPUs. */
+type InfoRoom = { readonly columns: number; readonly gpuRows: number; readonly isLow?: boolean }
+
+const BETWEEN = ' · '
+const bytes = (value: number): string => `${shortAmount(value)}B`
+
+function infoRows(
+  { trouble }: WatchedHost,
+  sample: Sample | undefined,
+  { columns, gpuRows, isLow }: InfoRoom,
+  theme: Theme,
+): readonly Row[] {
   const row = (...parts: readonly (string | undefined)[]): Row => [
-    { text: parts.filter((part) => part !== undefined).join(' · '), style: styleOf(theme.text) },
+    { text: parts.filter((part) => part !== undefined).join(BETWEEN), style: styleOf(theme.text) },
   ]
   const failure: Row[] = trouble === undefined ? [] : [[{ text: trouble, style: styleOf(theme.danger) }]]
   if (sample === undefined) return [...failure, [{ text: NO_SAMPLES, style: mutedStyle(theme) }]]
@@ -162,7 +177,7 @@ function infoRows({ trouble }: WatchedHost, sample: Sample | undefined, theme: T
   const cards = sample.cards.filter(
     ({ name, receivedBytes, sentBytes }) => isRealCard(name) || (name !== 'lo' && receivedBytes + sentBytes > 0),
   )
-  return [
+  const own = [
     ...failure,
     row(
       `CPU ${percentOf(sample.cpu)} of ${cores} cores`,
@@ -171,16 +186,11 @@ function infoRows({ trouble }: WatchedHost, sample: Sample | undefined, theme: T
       swapBytes === 0 ? 'no swap' : swap,
       upSeconds === undefined ? undefined : `up ${formatUp(upSeconds)}`,
     ),
-    ...sample.gpus.map(({ id, name, busy, usedBytes, totalBytes, celsius, watts, processes = [] }) =>
-      row(
-        `GPU ${id} ${name}`,
-        busy === undefined ? 'use unknown' : percentOf(busy),
-        usedBytes === undefined || totalBytes === undefined ? undefined : `${bytes(usedBytes)} of ${bytes(totalBytes)}`,
-        celsius === undefined ? undefined : `${celsius} °C`,
-        watts === undefined ? undefined : `${Math.round(watts)} W`,
-        processes.length === 0 ? undefined : `processes ${processes.join(' ')}`,
-      ),
-    ),
+    ...gpuLines(sample.gpus, columns, gpuRows).map((parts) => row(...parts)),
+  ]
+  if (isLow === true) return own
+  return [
+    ...own,
     ...(nfs === undefined
       ? []
       : [
@@ -193,6 +203,54 @@ function infoRows({ trouble }: WatchedHost, sample: Sample | undefined, theme: T
     row(...cards.map((card) => `${card.name} in ${bytes(card.receivedBytes)}/s, out ${bytes(card.sentBytes)}/s`)),
     ...(fullest === undefined ? [] : [row(`fullest file system ${fullest.point} ${percentOf(fullest.used)}`)]),
   ]
+}
+
+type Line = readonly (string | undefined)[]
+
+/** A line for each GPU, or if these are too many, several in a line. */
+function gpuLines(gpus: Sample['gpus'], columns: number, most: number): readonly Line[] {
+  if (gpus.length <= most) return gpus.map(gpuLine)
+  const [name, ...others] = new Set(gpus.map((gpu) => gpu.name))
+  const title = `${gpus.length} GPUs${others.length === 0 ? ` ${name}` : ''}`
+  const cells = gpus.map(({ id, busy, usedBytes }) =>
+    [`${id}:`, busy === undefined ? '' : percentOf(busy), usedBytes === undefined ? '' : bytes(usedBytes)]
+      .filter(Boolean)
+      .join(' '),
+  )
+  for (let count = cells.length; ; count -= 1) {
+    const rest = count === cells.length ? [] : [`… ${cells.length - count} more`]
+    const lines = packed([title, ...cells.slice(0, count), ...rest], columns)
+    if (lines.length <= most || count === 0) return lines
+  }
+}
+
+const gpuLine = ({
+  id,
+  name,
+  busy,
+  usedBytes,
+  totalBytes,
+  celsius,
+  watts,
+  processes = [],
+}: Sample['gpus'][0]): Line => [
+  `GPU ${id} ${name}`,
+  busy === undefined ? 'use unknown' : percentOf(busy),
+  usedBytes === undefined || totalBytes === undefined ? undefined : `${bytes(usedBytes)} of ${bytes(totalBytes)}`,
+  celsius === undefined ? undefined : `${celsius} °C`,
+  watts === undefined ? undefined : `${Math.round(watts)} W`,
+  processes.length === 0 ? undefined : `processes ${processes.join(' ')}`,
+]
+
+/** As many in each line as fit. */
+function packed(parts: readonly string[], columns: number): readonly Line[] {
+  const lines: string[][] = []
+  for (const part of parts) {
+    const last = lines.at(-1)
+    if (last !== undefined && textWidth([...last, part].join(BETWEEN)) <= columns) last.push(part)
+    else lines.push([part])
+  }
+  return lines
 }
 
 /** `3 d 4 h`, `12 min` */

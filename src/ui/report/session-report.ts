@@ -2,7 +2,7 @@
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { counted } from '../../base/counted.ts'
-import { fileReason, MusterError, messageOf, notKept } from '../../base/errors.ts'
+import { fileReason, MusterError, notKept } from '../../base/errors.ts'
 import { makeOwnDirectories } from '../../base/foreign-place.ts'
 import { underFreeName } from '../../base/free-name.ts'
 import { shortPath } from '../../base/short-path.ts'
@@ -53,7 +53,7 @@ export async function writeSessionReport(options: ReportOptions): Promise<void> 
       `report of ${counted(report.sections.length, 'entry', 'entries')} on ${foldHostSet(report.hosts)}: ${path}.md, .html`,
     )
   } catch (error) {
-    context.notice(`cannot write the report: ${messageOf(error)}`, 'error')
+    context.notice(`cannot write the report: ${fileReason(error)}`, 'error')
   }
 }
 

@@ -1,5 +1,5 @@
 /** The panel beside the shells: it shows the last run or copy, and its keys act on that. */
-import { messageOf } from '../../base/errors.ts'
+import { fileReason } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
@@ -218,7 +218,7 @@ export class WorkPanel implements Disposable {
     const work = this.#work
     if (!(work instanceof RunWork)) return
     const path = await this.#ports.work.saveOutput(directory, work.outputs()).catch((error: unknown) => {
-      throw new Error(`cannot save: ${messageOf(error)}`)
+      throw new Error(`cannot save: ${fileReason(error)}`)
     })
     this.#context.notice(`saved the output of ${foldHostSet([...work.view.hosts.keys()])} to ${path}`)
   }

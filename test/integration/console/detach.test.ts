@@ -387,6 +387,16 @@ describe('a console without its terminal', () => {
     await second.quit()
   })
 
+  it.each(['--keep', '--no-keep'])('says nothing when its terminal is lost, with %s', async (option) => {
+    const errors = join(directory, 'errors')
+    const program = ['sh', '-c', 'exec 2> "$0"; exec "$@"', errors, ...PROGRAM]
+    const first = await start({ program, args: [option, '--hosts', inventory.file] })
+    await first.expectReady()
+    await first.hangUp()
+    await waitUntil(() => isGone(first.pid), 'the client to end')
+    expect(readFileSync(errors, 'utf8')).not.toContain('muster')
+  })
+
   it('moves away from a terminal where it was stopped, and leaves that terminal to the shell', async () => {
     const first = await start({
       program: ['bash', '--norc', '-i'],

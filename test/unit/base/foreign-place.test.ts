@@ -58,6 +58,11 @@ describe('files that another user could have written', () => {
     expect(loadPreferences(environment).macros).toHaveLength(1)
   })
 
+  it('are not read if they are no text', () => {
+    writeFileSync(preferences(), Buffer.from([0x6b, 0xff, 0x3a]))
+    expect(() => loadPreferences(environment)).toThrow(/preferences\.yaml cannot be read: it is not UTF-8 text$/)
+  })
+
   it('are not used as preferences, because macros run programs', () => {
     const path = preferences()
     chmodSync(path, 0o666)

@@ -53,6 +53,15 @@ test('refuses a key for two actions', () => {
   expect(parsePreferences('keys: { zoom: [z, z], fold: e }\n', 'p').keys.fold).toEqual(['e'])
 })
 
+test('warns of an action that loses its only key to another one', () => {
+  const warningsOf = (text: string) => parsePreferences(`theme: dark\nkeys:\n${text}`, 'p').warnings
+  expect(warningsOf('  fold: F7\n  zoom: [q, a]\n')).toEqual([
+    'line 4: keys.zoom: a was the key of receive-all, which has none now',
+    'line 4: keys.zoom: q was the key of quit, which has none now',
+  ])
+  expect(warningsOf('  zoom: q\n  receive-all: []\n  quit: F10\n')).toBeUndefined()
+})
+
 test('refuses an unknown word', () => {
   expect(problemsOf('leadr: Ctrl-a\n')).toContain('leadr')
 })
@@ -76,6 +85,14 @@ test.each([
 
 test('reports broken YAML with its place', () => {
   expect(problemsOf('theme: [dark\n')).toMatch(/preferences\.yaml:\d+:\d+/)
+})
+
+test('reports a mistake once, and of many only the first', () => {
+  expect(problemsOf('[[[').split('\n')).toEqual([...new Set(problemsOf('[[[').split('\n'))])
+  const many = Array.from({ length: 150 }, (_, index) => `k${index}: 1\n`).join('')
+  expect(problemsOf(many).split('\n')).toHaveLength(101)
+  expect(problemsOf(many)).toMatch(/… and 50 more$/)
+  expect(problemsOf(`${'x'.repeat(1000)}: 1\n`).length).toBeLessThan(400)
 })
 
 test('reports an unknown word with its place and the nearest valid one', () => {

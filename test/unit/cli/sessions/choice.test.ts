@@ -1,20 +1,26 @@
 import { expect, it } from 'vitest'
 import { askedAbout, choiceOf } from '../../../../src/cli/sessions/attach.ts'
 
-it('attaches the detached console, opens a new one or quits only if that is the answer', () => {
-  const answers = ['', ' a ', 'Attach', 'n', 'new', 'q', 'QUIT', 'xyz', 'no', 'aq', '[A']
-  expect(answers.map(choiceOf)).toEqual([
-    ...['attach', 'attach', 'attach', 'new', 'new', 'quit', 'quit'],
-    ...[undefined, undefined, undefined, undefined],
+const [lab, gpu] = ['lab', 'gpu'].map((name, index) => ({ name, opened: `hosts of ${name}`, detachedMs: index }))
+if (lab === undefined || gpu === undefined) throw new Error('no consoles')
+
+it('attaches a detached console, opens a new one or quits only if that is the answer', () => {
+  const answers = ['', ' a ', 'Attach', 'n', 'new', 'q', 'QUIT', 'lab', 'gpu ', 'xyz', 'no', 'aq', '[A', 'GPU']
+  expect(answers.map((answer) => choiceOf(answer, [gpu, lab]))).toEqual([
+    ...[gpu, gpu, gpu, 'new', 'new', 'quit', 'quit', lab, gpu],
+    ...[undefined, undefined, undefined, undefined, undefined],
   ])
 })
 
-it('asks about the detached console on the same hosts, and where nothing else can be opened about the only one', () => {
-  const [lab, gpu] = ['lab', 'gpu'].map((name) => ({ name, opened: `hosts of ${name}` }))
-  if (lab === undefined || gpu === undefined) throw new Error('no consoles')
-  expect(askedAbout([lab, gpu], 'hosts of gpu')).toBe(gpu)
-  expect(askedAbout([lab], 'hosts of gpu')).toBeUndefined()
-  expect(askedAbout([], undefined)).toBeUndefined()
-  expect(askedAbout([lab], undefined)).toBe(lab)
+it('asks about the detached consoles on the same hosts, and where nothing else can be opened about the only one', () => {
+  expect(askedAbout([lab, gpu], 'hosts of gpu')).toEqual([gpu])
+  expect(askedAbout([lab], 'hosts of gpu')).toEqual([])
+  expect(askedAbout([], undefined)).toEqual([])
+  expect(askedAbout([lab], undefined)).toEqual([lab])
   expect(() => askedAbout([lab, gpu], undefined)).toThrow(/no hosts.yaml here, and 2 consoles are detached/)
+})
+
+it('names the last of several detached consoles on the same hosts first', () => {
+  const later = { ...lab, name: 'lab-2', detachedMs: 7 }
+  expect(askedAbout([lab, gpu, later], 'hosts of lab')).toEqual([later, lab])
 })

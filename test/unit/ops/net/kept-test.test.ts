@@ -1,5 +1,6 @@
 /** Results of pairs and NFS mounts: how they are kept, compared and exported, and which files are rejected. */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -121,6 +122,14 @@ describe('kept pairs and NFS mounts', () => {
     const other = join(resultsDirectory(environment), 'nfs-2026-11-20T10-00-00.000Z.json')
     writeFileSync(other, JSON.stringify(whole))
     expect(readTest(other)).toBeUndefined()
+  })
+
+  it('are rejected if they are a pipe or a device, without waiting for its end', () => {
+    keepResult(environment, 'nfs', '2026-11-20T10:00:00Z', {})
+    const path = (time: string) => join(resultsDirectory(environment), `pair-2026-11-2${time}T10-00-00Z.json`)
+    execFileSync('mkfifo', [path('1')])
+    symlinkSync('/dev/zero', path('2'))
+    expect(resultPaths(environment, ['pair']).map(readTest)).toEqual([undefined, undefined])
   })
 
   it('are exported as a table and as charts, without markup or formulas from a host', () => {

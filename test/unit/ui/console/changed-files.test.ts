@@ -144,5 +144,11 @@ describe('preferences.yaml read again', () => {
     expect(console.state.isZoomed).toBe(true)
     expect(console.state.leaderLabel).toBe('Ctrl-a')
     expect(console.takePreferences(next)).toBeUndefined()
+    const warnings = ['line 1: keys.zoom: q was the key of quit, which has none now']
+    expect(console.takePreferences({ ...next, keys: { zoom: ['q'] }, warnings })).toBe(
+      `preferences.yaml: keys changed; ${warnings[0]}`,
+    )
+    type('\x01,')
+    expect(JSON.stringify(console.state.mode)).not.toContain('warnings')
   })
 })

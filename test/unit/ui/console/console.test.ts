@@ -503,6 +503,18 @@ test('shows why a host is lost, and when it is tried again', () => {
   expect(harness.console.state.log.at(-1)).toMatchObject({ host: 'm2', text })
 })
 
+test('puts why a host is refused and what to do into two sentences of the Log', () => {
+  const harness = createConsoleHarness()
+  const failure = {
+    kind: 'host-key',
+    phase: 'host-key',
+    reason: 'its key has changed',
+    hint: 'If it is new, start again.',
+  }
+  harness.fleet.events.emit({ type: 'session', host: 'm2', state: { kind: 'failed', failure, sinceMs: 0 } as never })
+  expect(harness.console.state.log.at(-1)?.text).toBe('its key has changed. If it is new, start again.')
+})
+
 test('quits', () => {
   const harness = createConsoleHarness()
   harness.type(`${LEADER}q`)

@@ -88,6 +88,14 @@ describe('the grid of commands', () => {
     expect(harness.console.state.mode).not.toHaveProperty('showsKeys')
   })
 
+  it('shows a command that has no key, too', () => {
+    const harness = createConsoleHarness()
+    harness.type(LEADER)
+    harness.clock.advance(KEY_GRID_MS)
+    const cells = keyGrid(harness.console.state, createKeymap({ zoom: ['q'] }))?.rows.flat() ?? []
+    expect(cells.find(({ action }) => action === 'quit')).toMatchObject({ key: '–    ', tone: 'plain' })
+  })
+
   it('shows commands that cannot be done now apart from the others', () => {
     const harness = createConsoleHarness()
     harness.type(LEADER)

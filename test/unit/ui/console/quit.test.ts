@@ -57,7 +57,7 @@ describe('quitting', () => {
     const harness = await open({ m1: [], m2: [] })
     harness.type(`${LEADER}q`)
     await setImmediate()
-    expect(text(harness)).toContain('asking the hosts what runs')
+    expect(text(harness)).toBe('Quit?\nasking what runs … · m3')
     harness.clock.advance(300)
     expect(harness.quits()).toBe(1)
     expect(harness.signals.every(({ aborted }) => aborted)).toBe(true)
@@ -70,10 +70,23 @@ describe('quitting', () => {
     await setImmediate()
     harness.clock.advance(300)
     expect(harness.quits()).toBe(0)
-    expect(text(harness)).toBe('Quit and end what runs on m3?\nan unknown program · m3')
+    expect(text(harness)).toBe('Quit?\nasking what runs … · m3')
     harness.late.get('m3')?.(['make'])
     await setImmediate()
     expect(text(harness)).toBe('Quit and end what runs on m3?\nmake · m3')
+  })
+
+  it('says that a host runs an unknown program only if it could not be asked', async () => {
+    const harness = await open({ m1: [], m2: [] })
+    await harness.print('m3', '\r\n@@ ')
+    harness.type(`${LEADER}q`)
+    harness.clock.advance(300)
+    expect(text(harness)).toBe('Quit?\nasking what runs … · m3')
+    expect(view(harness)?.keys?.[0]).toEqual(['y', 'quit'])
+    harness.late.get('m3')?.(undefined)
+    await setImmediate()
+    expect(text(harness)).toBe('Quit and end what runs on m3?\nan unknown program · m3')
+    expect(view(harness)?.keys?.[0]).toEqual(['y', 'end and quit'])
   })
 
   it('does not quit by itself once it has asked', async () => {
@@ -84,7 +97,7 @@ describe('quitting', () => {
     harness.clock.advance(300)
     harness.late.get('m3')?.([])
     await setImmediate()
-    expect([harness.quits(), text(harness)]).toEqual([0, 'Quit?\nNothing runs in the shells any more. · '])
+    expect([harness.quits(), text(harness)]).toEqual([0, 'Quit?\nNothing runs in the shells. · '])
   })
 
   it('shows a long list as far as there is room', async () => {

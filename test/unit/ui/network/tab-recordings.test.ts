@@ -1,8 +1,9 @@
 /** What the Network tab has recorded, from the newest back. */
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { Sample } from '../../../../src/ops/net/watch/sample.ts'
 import { TabRecordings } from '../../../../src/ui/network/tab-recordings.ts'
 
 let state: string
@@ -11,17 +12,51 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(state, { recursive: true }))
 
+const sample = (atMs: number) => ({ atMs, gpus: [], cards: [] }) as unknown as Sample
+const nameIn = (notice: string): string => / into (\S+) in /.exec(notice)?.[1] ?? ''
+
 it('shows the later of two recordings of one second first', () => {
   const environment = { XDG_STATE_HOME: state }
   using earlier = new TabRecordings(environment)
   using later = new TabRecordings(environment)
   const words = [earlier, later].map((each) => each.toggle(0))
-  const [first = '', second] = words.map((text) => / into (\S+) in /.exec(text)?.[1])
-  expect(words[0]).toBe(`recording into ${first} in ${join(state, 'muster/recordings')}`)
-  expect(second).toBe(`${first}-2`)
+  const first = nameIn(words[0] ?? '')
+  expect(words).toEqual([first, `${first}-2`].map((name) => `recording into ${name} in ${state}/muster/recordings`))
+  earlier.write('m1', sample(1))
+  later.write('m2', sample(1))
   using reader = new TabRecordings(environment)
-  expect(reader.showOlder()).toBe(`${join(state, 'muster/recordings', `${first}-2`, 'network.jsonl')} is empty`)
-  expect(later.toggle(1)).toBe(`recorded, o replays it: ${first}-2 in ${join(state, 'muster/recordings')}`)
+  expect(reader.showOlder()).toBeUndefined()
+  expect(reader.shown?.replay.hosts().map(({ host }) => host)).toEqual(['m2'])
+  expect(later.toggle(1)).toBe(`recorded, o replays it: ${first}-2 in ${state}/muster/recordings`)
+})
+
+it('keeps nothing of a recording that got no data', () => {
+  using own = new TabRecordings({ XDG_STATE_HOME: state })
+  own.toggle(0)
+  expect(own.toggle(1)).toBe('stopped recording: no data came, nothing was kept')
+  expect(readdirSync(join(state, 'muster/recordings'))).toEqual([])
+})
+
+it('skips what cannot be replayed, and names it', () => {
+  const environment = { XDG_STATE_HOME: state }
+  using own = new TabRecordings(environment)
+  const old = nameIn(own.toggle(0))
+  own.write('m1', sample(1))
+  own.toggle(1)
+  const damaged = [2000, 4000].map((ms) => {
+    const name = nameIn(own.toggle(ms))
+    own.write('m1', sample(ms))
+    own.toggle(ms)
+    writeFileSync(join(state, 'muster/recordings', name, 'network.jsonl'), Buffer.from([0, 255, 10, 1]))
+    return name
+  })
+  using reader = new TabRecordings(environment)
+  expect(reader.showOlder()).toBe(`skipped ${damaged[1]}, which has no data (and 1 more)`)
+  expect(reader.shown).toMatchObject({ index: 2, count: 3 })
+  expect(reader.showOlder()).toBe('no older recording')
+  reader.leaveReplay()
+  rmSync(join(state, 'muster/recordings', old), { recursive: true })
+  expect(reader.showOlder()).toBe(`nothing to replay: ${damaged[1]}, which has no data (and 1 more)`)
 })
 
 it('shows nothing that another user could have put there', () => {

@@ -155,6 +155,60 @@ describe('the table of watched hosts', () => {
   })
 })
 
+describe('the page of a host with many GPUs', () => {
+  const processes = Array.from({ length: 50 }, (_, pid) => ({
+    ...{ pid, state: 'R', threads: 1, command: 'train', memoryBytes: 1e9 },
+  }))
+  const page = (count: number, width: number, height: number, name = (_: number): string => 'A100') => {
+    const gpus = Array.from({ length: count }, (_, id) => ({ ...gpu, id: String(id), name: name(id) }))
+    const view = { ...FIRST_VIEW, selected: 'm1', isDetailed: true }
+    const last = { atMs: 200_000, processes, isCut: false }
+    const watched = { ...look(width, height), processes: { host: 'm1', last } }
+    const lines = textOf(watchPanes([host('m1', { gpus })], view, watched).at(-1) as PaneView)
+    for (const line of lines) expect(textWidth(line)).toBeLessThanOrEqual(width - 2)
+    return lines.map((line) => line.trimEnd())
+  }
+
+  it.each([
+    [2, 80, 22],
+    [8, 120, 38],
+  ])('has a line for each of %d at %d by %d', (count, width, height) => {
+    const lines = page(count, width, height).filter((line) => line.startsWith('GPU '))
+    expect(lines).toHaveLength(count)
+    expect(lines[1]).toBe('GPU 1 A100 · 70% · 1B of 2B · 90 °C')
+  })
+
+  it.each([
+    [8, 80, 22],
+    [20, 120, 38],
+    [64, 240, 65],
+  ])('shows several of %d in a line at %d by %d', (count, width, height) => {
+    const shown = page(count, width, height)
+    const [first = '', ...rest] = shown.slice(1)
+    expect(first).toMatch(new RegExp(`^${count} GPUs A100 · 0: 70% 1B · 1: 70% 1B · `))
+    expect([first, ...rest].join(' · ').match(/\b\d+: 70% 1B/g)).toHaveLength(count)
+    expect(shown.filter((line) => / train$/.test(line)).length).toBeGreaterThan(5)
+  })
+
+  it('says how many do not fit', () => {
+    const lines = page(64, 80, 22, (id) => (id === 0 ? 'A100' : 'H100')).slice(1, 3)
+    expect(lines[0]).toMatch(/^64 GPUs · 0: 70% 1B · /)
+    const shown = lines.join(' · ').match(/\d+: 70% 1B/g)?.length ?? 0
+    expect(lines[1]).toMatch(new RegExp(` · … ${64 - shown} more$`))
+  })
+
+  it('also where the processes are not known, as in a recording', () => {
+    const gpus = Array.from({ length: 8 }, (_, id) => ({ ...gpu, id: String(id) }))
+    const view = { ...FIRST_VIEW, selected: 'm1', isDetailed: true }
+    const lines = textOf(watchPanes([host('m1', { gpus })], view, look(80, 22)).at(-1) as PaneView)
+    expect(lines.map((line) => line.trimEnd()).slice(1)).toEqual([
+      '8 GPUs A100 · 0: 70% 1B · 1: 70% 1B · 2: 70% 1B · 3: 70% 1B · 4: 70% 1B',
+      '5: 70% 1B · 6: 70% 1B · 7: 70% 1B',
+      expect.stringMatching(/^eno1 in/),
+    ])
+  })
+})
+
 describe('keys of the watched hosts', () => {
   it('select a host, show its charts, and go back', () => {
     const press = (view: WatchView, label: string) => changeWatch(view, { hosts, processes: [] }, label)
