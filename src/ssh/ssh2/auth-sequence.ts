@@ -37,6 +37,8 @@ export type AuthContext = {
   readonly signal: AbortSignal
   /** Runs a question while the phase's time limit is stopped. */
   asking<T>(question: () => Promise<T>): Promise<T>
+  /** The login is over in the middle of a method, so that nothing is sent any more: why, or undefined for `failure()`. */
+  giveUp(error?: unknown): void
 }
 
 type PreparedOffer = { readonly label: string; readonly publicKey: ParsedKey; readonly sign: Signer }
@@ -157,11 +159,8 @@ export class AuthSequence {
     }
     if (method === 'password') {
       const isRetry = this.#secretTries > 0
-      const secret = await this.#context.asking(() => credentials.password(endpoint, isRetry, signal))
-      if (secret === undefined) {
-        this.#isDeclined = true
-        return undefined
-      }
+      const secret = await this.#ask(() => credentials.password(endpoint, isRetry, signal))
+      if (secret === undefined) return undefined
       this.#secretTries += 1
       this.#current = 'password'
       return { type: 'password', username, password: secret.reveal() }
@@ -171,15 +170,28 @@ export class AuthSequence {
     return this.#keyboardInteractive()
   }
 
+  /** Undefined: no answer, and the login is over. */
+  #ask<T>(question: () => Promise<T | undefined>): Promise<T | undefined> {
+    return this.#context.asking(async () => {
+      const answer = await question()
+      this.#isDeclined ||= answer === undefined
+      return answer
+    })
+  }
+
   /** RFC 4256: the server's questions to the user, and the answers back. */
   #keyboardInteractive(): AnyAuthMethod {
     const wasWrong = this.#secretTries > 0
     const asked = new Set<string>()
     let rounds = 0
-    const answer = async (name: string, instructions: string, prompts: readonly Prompt[]): Promise<string[]> => {
+    const answer = async (
+      name: string,
+      instructions: string,
+      prompts: readonly Prompt[],
+    ): Promise<string[] | undefined> => {
       this.#wasAskedInteractively = true
       rounds += 1
-      const isOver = this.#isDeclined || this.#secretTries >= MAX_SECRET_TRIES
+      const isOver = this.#secretTries >= MAX_SECRET_TRIES
       if (rounds > MAX_ROUNDS || prompts.length > MAX_PROMPTS || isOver) return []
       const texts = prompts.map(({ prompt, echo }) => ({ text: remoteText(prompt), isEchoed: echo === true }))
       const instruction = [name, instructions]
@@ -192,20 +204,20 @@ export class AuthSequence {
       if (isRepeated || rounds === 1) this.#secretTries += 1
       asked.add(question)
       const { endpoint, credentials, signal } = this.#context
-      const secrets = await this.#context.asking(() =>
+      const secrets = await this.#ask(() =>
         credentials.keyboardInteractive(endpoint, instruction, texts, wasWrong || isRepeated, signal),
       )
-      this.#isDeclined ||= secrets === undefined
-      return secrets?.map((secret) => secret.reveal()) ?? []
+      return secrets?.map((secret) => secret.reveal())
     }
     return {
       type: 'keyboard-interactive',
       username: this.#context.endpoint.user,
       prompt: (name, instructions, _language, prompts, finish) => {
-        answer(name, instructions, prompts).then(finish, () => {
-          this.#isDeclined = true
-          finish([])
-        })
+        // An empty answer is an answer, too: a server could accept it.
+        answer(name, instructions, prompts).then(
+          (answers) => (answers === undefined ? this.#context.giveUp() : finish(answers)),
+          (error: unknown) => this.#context.giveUp(error),
+        )
       },
     }
   }

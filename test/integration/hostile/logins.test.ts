@@ -81,6 +81,7 @@ describe('a hostile server that asks', () => {
       const sequence = new AuthSequence({
         ...{ endpoint: endpointOf('m2'), credentials: asker(shown), signal, identities: undefined as never },
         asking: async (question) => await question(),
+        giveUp() {},
       })
       await sequence.next(null, false)
       const method = await sequence.next(['keyboard-interactive'], false)

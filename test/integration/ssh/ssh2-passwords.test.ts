@@ -133,6 +133,66 @@ describe('a login', () => {
     expect(failure.kind).toBe('declined')
   })
 
+  it('sends nothing for a question that the user dismisses, so that no server can accept an empty answer', async () => {
+    let answered = 0
+    const server = await startInProcessServer((attempt) => {
+      if (attempt.method !== 'keyboard-interactive') return attempt.reject(['keyboard-interactive'])
+      attempt.prompt([{ prompt: 'Code: ', echo: false }], () => {
+        answered += 1
+        attempt.accept()
+      })
+    })
+    const failure = await failureOf(transport.connect(server.endpoint(), watchedContext(personWith())))
+    expect([failure.kind, answered]).toEqual(['declined', 0])
+  })
+
+  it.each([
+    'password',
+    'keyboard-interactive',
+  ] as const)('is dismissed for good, also when the server hung up on the open question (%s)', async (method) => {
+    const asked = Promise.withResolvers<(answer: undefined) => void>()
+    const credentials = new CredentialBroker({ dialog: { ask: () => new Promise(asked.resolve) } })
+    const server = await startInProcessServer((attempt) => {
+      if (attempt.method === 'keyboard-interactive') attempt.prompt('Code: ', () => {})
+      else attempt.reject([method])
+    })
+    const failing = failureOf(transport.connect(server.endpoint(), watchedContext({ credentials })))
+    const dismiss = await asked.promise
+    let isGone = false
+    server.peers[0]?.on('close', () => {
+      isGone = true
+    })
+    server.peers[0]?.end()
+    await waitUntil(() => isGone, 'the connection to close')
+    dismiss(undefined)
+    expect((await failing).kind).toBe('declined')
+  })
+
+  it('is dismissed for good, also when the server let it in while the question was open', async () => {
+    const asked = Promise.withResolvers<(answer: undefined) => void>()
+    const credentials = new CredentialBroker({ dialog: { ask: () => new Promise(asked.resolve) } })
+    const letIn = Promise.withResolvers<() => void>()
+    let isIn = false
+    const server = await startInProcessServer(
+      (attempt) => {
+        if (attempt.method !== 'keyboard-interactive') return attempt.reject(['keyboard-interactive'])
+        attempt.prompt('Code: ', () => {})
+        letIn.resolve(() => attempt.accept())
+      },
+      () => {
+        isIn = true
+      },
+    )
+    const failing = failureOf(transport.connect(server.endpoint(), watchedContext({ credentials })))
+    const dismiss = await asked.promise
+    ;(await letIn.promise)()
+    await waitUntil(() => isIn, 'the login')
+    // What the server sends is read before the answer is.
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
+    dismiss(undefined)
+    expect((await failing).kind).toBe('declined')
+  })
+
   it('continues with the second factor after a partial success', async () => {
     let isFirstDone = false
     const server = await startInProcessServer((attempt) => {
