@@ -21,9 +21,11 @@ const ESC = '\u001b'
 export class TtyDialog implements CredentialDialog, HostKeyReviewer {
   /** Questions come one after the other. */
   #last: Promise<unknown> = Promise.resolve()
+  /** By Ctrl-C, which ends the verb: nothing more is asked. */
+  #isInterrupted = false
 
   ask(request: CredentialRequest, signal: AbortSignal): Promise<readonly Secret[] | undefined> {
-    return this.#inTurn(async (terminal) => {
+    return this.#inTurn({ nobody: undefined, interrupted: undefined }, async (terminal) => {
       const { heading, prompts } = wordsOf(request)
       terminal.write(heading)
       const answers: Secret[] = []
@@ -33,40 +35,49 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
         answers.push(new Secret(answer))
       }
       return answers
-    }, undefined)
+    })
   }
 
   /** Undefined: there is no terminal. */
   review(keys: readonly NewHostKey[], signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
-    return this.#inTurn<ReadonlySet<string> | undefined>(async (terminal) => {
+    const unasked = { nobody: undefined, interrupted: new Set<string>() }
+    return this.#inTurn<ReadonlySet<string> | undefined>(unasked, async (terminal) => {
       terminal.write(`New host keys: ${keys.length}\n`)
       for (const key of keys) terminal.write(`  ${key.host}  ${key.lookupName}  ${key.algorithm}  ${key.fingerprint}\n`)
       const names = keys.map(({ host }) => host)
       const answer = await terminal.readLine(`Trust ${foldHostSet(names)} and remember? (yes/no) `, true, signal)
       return new Set(/^y(es)?$/i.test(answer?.trim() ?? '') ? names : [])
-    }, undefined)
+    })
   }
 
   /** Undefined: there is no terminal. */
   confirm(question: string, signal: AbortSignal): Promise<boolean | undefined> {
-    return this.#inTurn<boolean | undefined>(async (terminal) => {
+    return this.#inTurn<boolean | undefined>({ nobody: undefined, interrupted: false }, async (terminal) => {
       const answer = await terminal.readLine(`${printable(question)} (yes/no) `, true, signal)
       return /^y(es)?$/i.test(answer?.trim() ?? '')
-    }, undefined)
+    })
   }
 
   /** Undefined: there is no terminal, or no answer. */
   line(question: string, signal: AbortSignal): Promise<string | undefined> {
-    return this.#inTurn<string | undefined>((terminal) => terminal.readLine(question, true, signal), undefined)
+    const unasked = { nobody: undefined, interrupted: undefined }
+    return this.#inTurn<string | undefined>(unasked, (terminal) => terminal.readLine(question, true, signal))
   }
 
-  #inTurn<T>(talk: (terminal: Terminal) => Promise<T>, whenDeclined: T): Promise<T> {
+  /** `unasked`: the results where there is no terminal, and after Ctrl-C at an earlier question. */
+  #inTurn<T>(
+    unasked: { readonly nobody: T; readonly interrupted: T },
+    talk: (terminal: Terminal) => Promise<T>,
+  ): Promise<T> {
     const turn = this.#last.then(async () => {
+      if (this.#isInterrupted) return unasked.interrupted
       let terminal: Terminal
       try {
-        terminal = new Terminal()
+        terminal = new Terminal(() => {
+          this.#isInterrupted = true
+        })
       } catch {
-        return whenDeclined
+        return unasked.nobody
       }
       try {
         return await talk(terminal)
@@ -93,8 +104,10 @@ export function wordsOf({ kind, title, instruction, prompts, isRetry }: Credenti
 class Terminal implements Disposable {
   readonly #input: tty.ReadStream
   readonly #output: tty.WriteStream
+  readonly #onInterrupt: () => void
 
-  constructor() {
+  constructor(onInterrupt: () => void) {
+    this.#onInterrupt = onInterrupt
     this.#input = new tty.ReadStream(openSync('/dev/tty', 'r'))
     this.#output = new tty.WriteStream(openSync('/dev/tty', 'w'))
     keepToAscii(this.#output, process.env)
@@ -111,12 +124,15 @@ class Terminal implements Disposable {
     this.#input.setEncoding('utf8')
     let line = ''
     return new Promise((resolve) => {
-      const end = (answer: string | undefined): void => {
+      const close = (): void => {
         this.#input.off('data', handleData)
         abort?.[Symbol.dispose]()
         this.#input.pause()
         this.#input.setRawMode(false)
         this.#output.write('\n')
+      }
+      const end = (answer: string | undefined): void => {
+        close()
         resolve(answer)
       }
       let abort: Disposable | undefined
@@ -126,7 +142,12 @@ class Terminal implements Disposable {
         if (text.startsWith(ESC)) return
         for (const character of text) {
           if (character === '\r' || character === '\n') return end(line)
-          if (character === INTERRUPT || (character === END && line === '')) return end(undefined)
+          if (character === INTERRUPT) {
+            close()
+            this.#onInterrupt()
+            return void interrupt().then(() => resolve(undefined))
+          }
+          if (character === END && line === '') return end(undefined)
           if (character === '\u007f' || character === '\b') {
             if (line !== '' && isEchoed) this.#output.write('\b \b')
             line = [...line].slice(0, -1).join('')
@@ -145,6 +166,15 @@ class Terminal implements Disposable {
     this.#input.destroy()
     this.#output.destroy()
   }
+}
+
+/** Signals the whole job, as the terminal does with Ctrl-C unless a line is read. Resolves when this process has noticed. */
+function interrupt(): Promise<void> {
+  return new Promise((resolve) => {
+    // Where nothing listens any more, the signal ends the process.
+    if (process.listenerCount('SIGINT') > 0) process.once('SIGINT', () => resolve())
+    process.kill(0, 'SIGINT')
+  })
 }
 
 /** For work that starts again and again: the password is asked for once, and again after it was refused or not given. */
