@@ -11,6 +11,7 @@ import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
+import { wordsOf } from '../../ssh/question-words.ts'
 import type { CredentialDialog, CredentialRequest, HostKeyReviewer, NewHostKey } from '../../ssh/questions.ts'
 import { keepToAscii } from '../output/ascii-output.ts'
 
@@ -26,11 +27,12 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
 
   ask(request: CredentialRequest, signal: AbortSignal): Promise<readonly Secret[] | undefined> {
     return this.#inTurn({ nobody: undefined, interrupted: undefined }, async (terminal) => {
-      const { heading, prompts } = wordsOf(request)
-      terminal.write(heading)
+      const { instruction, prompts } = wordsOf(request)
+      terminal.write(`${request.isRetry ? 'That was not accepted. ' : ''}${printable(request.title)}\n`)
+      if (instruction !== '') terminal.write(`${instruction}\n`)
       const answers: Secret[] = []
       for (const [index, { isEchoed }] of request.prompts.entries()) {
-        const answer = await terminal.readLine(prompts[index] ?? '', isEchoed, signal)
+        const answer = await terminal.readLine(`${prompts[index]} `, isEchoed, signal)
         if (answer === undefined) return undefined
         answers.push(new Secret(answer))
       }
@@ -87,17 +89,6 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
     })
     this.#last = turn.catch(() => undefined)
     return turn
-  }
-}
-
-/** A server's words are marked as such, so that it cannot ask for a password of something else. */
-export function wordsOf({ kind, title, instruction, prompts, isRetry }: CredentialRequest) {
-  const isServer = kind === 'keyboard-interactive'
-  const lines = [`${isRetry ? 'That was not accepted. ' : ''}${printable(title)}`]
-  if (instruction !== '') lines.push(`${isServer ? 'The server says: ' : ''}${printable(instruction)}`)
-  return {
-    heading: `${lines.join('\n')}\n`,
-    prompts: prompts.map(({ text }) => `${isServer ? 'The server asks: ' : ''}${printable(text.trim()) || 'Answer:'} `),
   }
 }
 

@@ -112,13 +112,14 @@ export function dialogRect(view: DialogView, columns: number, rows: number): Rec
   return layoutDialog(printableView(view), columns, rows).rect
 }
 
-/** As many lines as fit, including the selected one. */
+/** As many lines as fit, including the selected one. A text that is cut off ends in `…`. */
 function linesInView(lines: readonly BodyLine[], height: number): readonly BodyLine[] {
   if (lines.length <= height) return lines
-  const selected = Math.max(
-    0,
-    lines.findIndex((line) => line.isSelected),
-  )
+  const selected = lines.findIndex((line) => line.isSelected)
+  if (selected < 0)
+    return lines
+      .slice(0, Math.max(0, height))
+      .map((line, index) => (index === height - 1 ? { ...line, text: `${line.text} …` } : line))
   const start = Math.min(Math.max(0, selected - height + 1), lines.length - height)
   return lines.slice(start, start + Math.max(0, height))
 }
