@@ -1,6 +1,6 @@
 /**
  * Questions of connections (passwords, new host keys) for verbs without a console: asked on the terminal itself, as ssh does, so
- * that stdin and stdout stay free. Without a terminal, questions are declined.
+ * that stdin and stdout stay free.
  */
 
 import { openSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { Secret } from '../../base/secret.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { wordsOf } from '../../ssh/question-words.ts'
-import type { CredentialDialog, CredentialRequest, HostKeyReviewer, NewHostKey } from '../../ssh/questions.ts'
+import type { Answered, CredentialDialog, CredentialRequest, HostKeyReviewer, NewHostKey } from '../../ssh/questions.ts'
 import { keepToAscii } from '../output/ascii-output.ts'
 
 const INTERRUPT = '\u0003'
@@ -25,8 +25,9 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
   /** By Ctrl-C, which ends the verb: nothing more is asked. */
   #isInterrupted = false
 
-  ask(request: CredentialRequest, signal: AbortSignal): Promise<readonly Secret[] | undefined> {
-    return this.#inTurn({ nobody: undefined, interrupted: undefined }, async (terminal) => {
+  ask(request: CredentialRequest, signal: AbortSignal): Promise<Answered<readonly Secret[]>> {
+    const unasked = { nobody: 'nobody', interrupted: undefined } as const
+    return this.#inTurn<Answered<readonly Secret[]>>(unasked, async (terminal) => {
       const { instruction, prompts } = wordsOf(request)
       terminal.write(`${request.isRetry ? 'That was not accepted. ' : ''}${printable(request.title)}\n`)
       if (instruction !== '') terminal.write(`${instruction}\n`)
@@ -217,7 +218,9 @@ export function askSudoOnce(dialog: CredentialDialog, names: readonly string[]) 
       prompts: [{ text: 'Password:', isEchoed: false }],
       isRetry: false,
     }
-    answer ??= dialog.ask(request, new AbortController().signal).then((answers) => answers?.[0])
+    answer ??= dialog
+      .ask(request, new AbortController().signal)
+      .then((answers) => (answers === 'nobody' ? undefined : answers?.[0]))
     return answer
   }
 }

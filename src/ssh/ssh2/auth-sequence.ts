@@ -17,7 +17,7 @@ import {
   type Signer,
   SingleKeyAgent,
 } from '../identity-files.ts'
-import type { CredentialAsker } from '../questions.ts'
+import type { Answered, CredentialAsker } from '../questions.ts'
 import { sshWords } from '../ssh-words.ts'
 import type { ConnectFailure } from '../transport.ts'
 import { describeEndpoint, remoteText } from './failures.ts'
@@ -55,7 +55,7 @@ export class AuthSequence {
   #secretTries = 0
   #wasAskedInteractively = false
   #isInteractiveExhausted = false
-  #isDeclined = false
+  #unanswered: 'declined' | 'nobody' | undefined
   #isPasswordExpired = false
 
   constructor(context: AuthContext) {
@@ -69,7 +69,7 @@ export class AuthSequence {
     this.#accepted = accepted
     this.#noteRefusal(isPartial)
     for (;;) {
-      if (this.#isDeclined) return false
+      if (this.isUnanswered) return false
       const method = nextMethod(endpoint.authentications, accepted, (name) => this.#isExhausted(name))
       if (method === undefined) return false
       const attempt = await this.#attempt(method)
@@ -87,8 +87,9 @@ export class AuthSequence {
     this.#notes.push(remoteText(text))
   }
 
-  get isDeclined(): boolean {
-    return this.#isDeclined
+  /** A question was dismissed, or there is no user to ask: the login is over. */
+  get isUnanswered(): boolean {
+    return this.#unanswered !== undefined
   }
 
   async failure(): Promise<ConnectFailure> {
@@ -100,9 +101,13 @@ export class AuthSequence {
       const hint = `Change it with: ssh ${sshWords(endpoint)}`
       return failed('authentication', `the password of ${target} has expired`, hint)
     }
-    if (this.#isDeclined)
+    if (this.#unanswered === 'declined')
       return failed('declined', `the question for ${target} was dismissed`, 'Reconnect to be asked again.')
-    const tried = this.#refused.length === 0 ? 'no key or password to offer' : `refused: ${this.#refused.join(', ')}`
+    const refused = this.#refused.length === 0 ? undefined : `refused: ${this.#refused.join(', ')}`
+    const tried =
+      this.#unanswered === 'nobody'
+        ? [refused, 'it asks for a password, and there is no terminal to ask on'].filter(Boolean).join('; ')
+        : (refused ?? 'no key or password to offer')
     const takes = this.#accepted.length === 0 ? '' : `; the server accepts ${remoteText(this.#accepted.join(', '))}`
     const notes = this.#notes.length === 0 ? '' : `; ${this.#notes.join('; ')}`
     const because = (first: string) => `cannot log in to ${target}: ${first}${tried}${takes}${notes}`
@@ -171,11 +176,12 @@ export class AuthSequence {
   }
 
   /** Undefined: no answer, and the login is over. */
-  #ask<T>(question: () => Promise<T | undefined>): Promise<T | undefined> {
+  #ask<T extends object>(question: () => Promise<Answered<T>>): Promise<T | undefined> {
     return this.#context.asking(async () => {
       const answer = await question()
-      this.#isDeclined ||= answer === undefined
-      return answer
+      if (typeof answer === 'object') return answer
+      this.#unanswered = answer ?? 'declined'
+      return undefined
     })
   }
 
@@ -282,10 +288,16 @@ export class AuthSequence {
       identities.unlock(path, (isRetry) => credentials.passphrase(path, endpoint, isRetry, signal), signal),
     )
     if (unlocked.kind === 'key') return unlocked.privateKey
-    const reason = unlocked.kind === 'wrong' ? 'the passphrase was wrong' : 'no passphrase was given'
+    const reason = NOT_UNLOCKED[unlocked.kind]
     this.note(`${path}: ${reason}`)
     throw new Error(reason)
   }
+}
+
+const NOT_UNLOCKED = {
+  declined: 'no passphrase was given',
+  nobody: 'there is no terminal to ask for its passphrase on',
+  wrong: 'the passphrase was wrong',
 }
 
 function asFileKey(identity: Identity): FileKey[] {

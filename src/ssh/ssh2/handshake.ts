@@ -270,7 +270,7 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
     let isGone = false
     // A server may let the login in or hang up while its question is open: the answer comes first, as it may be a dismissal.
     const ready = () => {
-      if (isGone || sequence.isDeclined || !settle()) return
+      if (isGone || sequence.isUnanswered || !settle()) return
       client.removeAllListeners()
       resolve(options.established(client))
     }
@@ -282,7 +282,7 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
       isGone = true
       await openQuestion
       if (isSettled) return
-      if (phase === 'authentication' && sequence.isDeclined) return giveUpAuthentication()
+      if (phase === 'authentication' && sequence.isUnanswered) return giveUpAuthentication()
       const error = describeEnd(options, phase, lastError, firstBytes)
       if (phase !== 'authentication') return fail(error)
       fail(await describeRefusal(options, sequence, lastError, error))

@@ -1,6 +1,8 @@
-/** Questions that servers ask at a login, on a terminal. */
+/** Questions that servers ask at a login, on a terminal and without one. */
+import { spawn } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import type { AuthContext } from 'ssh2'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { EmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
@@ -48,6 +50,17 @@ describe.skipIf(!requirement('ssh'))('a question of a server', () => {
     await program.ended()
     expect(program.code()).toBe(130)
     expect(program.text().match(/The server asks/g)).toHaveLength(1)
+    expect(answers).toEqual([])
+  })
+
+  it('is nobody’s where there is no terminal, and is not said to be dismissed', async () => {
+    const { answers, environment, words } = await askingHosts()
+    const [file = '', ...args] = [...PROGRAM, ...words, 'run', 'm1', '--', 'true']
+    const program = spawn(file, args, { env: environment, detached: true, stdio: ['ignore', 'ignore', 'pipe'] })
+    const said = await text(program.stderr)
+    expect(said).toContain('it asks for a password, and there is no terminal to ask on')
+    expect(said).toContain('ssh-copy-id')
+    expect(said).not.toContain('dismissed')
     expect(answers).toEqual([])
   })
 })

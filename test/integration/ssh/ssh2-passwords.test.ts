@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { AuthContext, Connection, ServerChannel } from 'ssh2'
+import ssh2, { type AuthContext, type Connection, type ServerChannel } from 'ssh2'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
 import { CredentialBroker } from '../../../src/ssh/credential-broker.ts'
@@ -191,6 +191,24 @@ describe('a login', () => {
     for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
     dismiss(undefined)
     expect((await failing).kind).toBe('declined')
+  })
+
+  it('says that nobody can be asked where there is no user, for a passphrase, too', async () => {
+    const server = await startInProcessServer((attempt) => {
+      if (attempt.method === 'publickey' && attempt.signature === undefined) attempt.accept()
+      else attempt.reject(['publickey', 'password'])
+    })
+    const { private: privateKey } = ssh2.utils.generateKeyPairSync('ed25519', {
+      passphrase: 'pp',
+      cipher: 'aes256-cbc',
+      rounds: 1,
+    })
+    const path = keyFile(privateKey)
+    const context = watchedContext({ credentials: new CredentialBroker() })
+    const failure = await failureOf(transport.connect(server.endpoint({ identityFiles: [path] }), context))
+    expect(failure.kind).toBe('authentication')
+    expect(failure.reason).toContain('it asks for a password, and there is no terminal to ask on')
+    expect(failure.reason).toContain(`${path}: there is no terminal to ask for its passphrase on`)
   })
 
   it('continues with the second factor after a partial success', async () => {
