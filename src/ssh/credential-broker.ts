@@ -3,7 +3,14 @@ import { type Clock, systemClock } from '../base/clock.ts'
 import { printable } from '../base/printable.ts'
 import type { Secret } from '../base/secret.ts'
 import type { Endpoint } from '../inventory/host.ts'
-import type { CredentialAsker, CredentialDialog, CredentialPrompt, CredentialRequest } from './questions.ts'
+import {
+  type Answered,
+  type CredentialAsker,
+  type CredentialDialog,
+  type CredentialPrompt,
+  type CredentialRequest,
+  only,
+} from './questions.ts'
 import { remoteText } from './ssh2/failures.ts'
 
 /** A dialog opens once no further host asked the same for this long … */
@@ -14,7 +21,7 @@ const PATIENCE_MS = 1500
 const REMEMBER_MS = 20_000
 
 export type CredentialBrokerOptions = {
-  /** Undefined: there is no user, and every question is declined. */
+  /** Undefined: there is no user to ask. */
   readonly dialog?: CredentialDialog
   readonly clock?: Clock
   /** Host names for a title: `m[8-10]`. */
@@ -34,7 +41,7 @@ type Question = {
 
 type Answer = { readonly id: number; readonly secrets: readonly Secret[] }
 
-type Member = { readonly host: string; readonly signal: AbortSignal; settle(answer: Answer | undefined): void }
+type Member = { readonly host: string; readonly signal: AbortSignal; settle(answer: Answered<Answer>): void }
 
 type Group = {
   readonly question: Question
@@ -66,13 +73,13 @@ export class CredentialBroker implements CredentialAsker, Disposable {
 
   async passphrase(keyFile: string, { host }: Endpoint, isRetry: boolean, signal: AbortSignal) {
     const question = secretQuestion('passphrase', keyFile, () => `Passphrase of ${printable(keyFile)}`)
-    return (await this.#ask(question, host, isRetry, signal))?.[0]
+    return only(await this.#ask(question, host, isRetry, signal))
   }
 
   async password({ user, host, passwordScope }: Endpoint, isRetry: boolean, signal: AbortSignal) {
     const title = (hosts: string) => `Password of ${printable(user)} on ${hosts}`
     const question = secretQuestion('password', inScope(user, passwordScope), title)
-    return (await this.#ask(question, host, isRetry, signal))?.[0]
+    return only(await this.#ask(question, host, isRetry, signal))
   }
 
   keyboardInteractive(
@@ -86,8 +93,9 @@ export class CredentialBroker implements CredentialAsker, Disposable {
     host: string,
     isRetry: boolean,
     signal: AbortSignal,
-  ): Promise<readonly Secret[] | undefined> {
-    if (this.#dialog === undefined || signal.aborted) return undefined
+  ): Promise<Answered<readonly Secret[]>> {
+    if (this.#dialog === undefined) return 'nobody'
+    if (signal.aborted) return undefined
     const givenKey = `${question.key}\n${host}`
     const remembered = this.#remembered.get(question.key)
     const wasWrong = isRetry && remembered?.answer.id === this.#given.get(givenKey)
@@ -96,7 +104,7 @@ export class CredentialBroker implements CredentialAsker, Disposable {
       remembered !== undefined && !wasWrong
         ? this.#recall(question, remembered.answer)
         : await this.#join(question, host, isRetry, signal)
-    if (answer === undefined) return undefined
+    if (answer === undefined || answer === 'nobody') return answer
     this.#given.set(givenKey, answer.id)
     return answer.secrets
   }
@@ -109,7 +117,7 @@ export class CredentialBroker implements CredentialAsker, Disposable {
     }
   }
 
-  #join(question: Question, host: string, isRetry: boolean, signal: AbortSignal): Promise<Answer | undefined> {
+  #join(question: Question, host: string, isRetry: boolean, signal: AbortSignal): Promise<Answered<Answer>> {
     const same = this.#groups.get(question.key)
     // A one-time code goes only to hosts that the dialog named.
     const isTooLate = same?.finishGathering === undefined && !question.isLasting
@@ -176,7 +184,7 @@ export class CredentialBroker implements CredentialAsker, Disposable {
     if (this.#dialog === undefined || group.abort.signal.aborted) return
     const { question } = group
     const hosts = [...new Set([...group.members].map(({ host }) => host))]
-    let secrets: readonly Secret[] | undefined
+    let secrets: Answered<readonly Secret[]>
     try {
       secrets = await this.#dialog.ask(
         {
@@ -193,14 +201,14 @@ export class CredentialBroker implements CredentialAsker, Disposable {
       secrets = undefined
     }
     if (group.abort.signal.aborted) return
-    if (secrets === undefined) return this.#settle(group, undefined)
+    if (secrets === undefined || secrets === 'nobody') return this.#settle(group, secrets)
     this.#lastId += 1
     const answer = { id: this.#lastId, secrets }
     if (question.isLasting) this.#recall(question, answer)
     this.#settle(group, answer)
   }
 
-  #settle(group: Group, answer: Answer | undefined): void {
+  #settle(group: Group, answer: Answered<Answer>): void {
     if (this.#groups.get(group.question.key) === group) this.#groups.delete(group.question.key)
     group.timer?.[Symbol.dispose]()
     for (const member of [...group.members]) member.settle(answer)

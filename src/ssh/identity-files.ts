@@ -5,9 +5,10 @@ import { getOrMake } from '../base/collections.ts'
 import { fileReason } from '../base/errors.ts'
 import { printable } from '../base/printable.ts'
 import type { Secret } from '../base/secret.ts'
+import type { Answered } from './questions.ts'
 import { BaseAgent, OpenSSHAgent, utils } from './ssh2/library.ts'
 
-type AskPassphrase = (isRetry: boolean) => Promise<Secret | undefined>
+type AskPassphrase = (isRetry: boolean) => Promise<Answered<Secret>>
 
 export type Identity = { readonly path: string } & (
   | { readonly kind: 'missing' }
@@ -21,8 +22,7 @@ export type Identity = { readonly path: string } & (
 
 type Unlocked =
   | { readonly kind: 'key'; readonly privateKey: ParsedKey }
-  | { readonly kind: 'declined' }
-  | { readonly kind: 'wrong' }
+  | { readonly kind: 'declined' | 'nobody' | 'wrong' }
 
 type Gone = { readonly kind: 'gone' }
 
@@ -73,6 +73,7 @@ export class IdentityFiles {
     const text = await readFile(path, 'utf8')
     for (let attempt = 0; attempt < MAX_PASSPHRASE_TRIES; attempt += 1) {
       const passphrase = await ask(attempt > 0)
+      if (passphrase === 'nobody') return { kind: 'nobody' }
       // An empty one means `not this key`, as with ssh.
       if (passphrase === undefined || passphrase.reveal() === '') return { kind: signal.aborted ? 'gone' : 'declined' }
       const key = parse(text, passphrase.reveal())

@@ -17,23 +17,30 @@ export type CredentialRequest = {
   readonly isRetry: boolean
 }
 
-/** The user's side: a dialog of the console, or a question on /dev/tty. Undefined: declined. */
+/** Undefined: the user declined. `nobody`: there is no user to ask. */
+export type Answered<T> = T | 'nobody' | undefined
+
+/** The user's side: a dialog of the console, or a question on /dev/tty. */
 export interface CredentialDialog {
-  ask(request: CredentialRequest, signal: AbortSignal): Promise<readonly Secret[] | undefined>
+  ask(request: CredentialRequest, signal: AbortSignal): Promise<Answered<readonly Secret[]>>
 }
 
-/** The transport's side. Undefined: declined, or there is no user to ask. */
+/** The transport's side. */
 export interface CredentialAsker {
-  passphrase(keyFile: string, endpoint: Endpoint, isRetry: boolean, signal: AbortSignal): Promise<Secret | undefined>
-  password(endpoint: Endpoint, isRetry: boolean, signal: AbortSignal): Promise<Secret | undefined>
+  passphrase(keyFile: string, endpoint: Endpoint, isRetry: boolean, signal: AbortSignal): Promise<Answered<Secret>>
+  password(endpoint: Endpoint, isRetry: boolean, signal: AbortSignal): Promise<Answered<Secret>>
   keyboardInteractive(
     endpoint: Endpoint,
     instruction: string,
     prompts: readonly CredentialPrompt[],
     isRetry: boolean,
     signal: AbortSignal,
-  ): Promise<readonly Secret[] | undefined>
+  ): Promise<Answered<readonly Secret[]>>
 }
+
+/** The answer to the only prompt. */
+export const only = (answer: Answered<readonly Secret[]>): Answered<Secret> =>
+  typeof answer === 'string' ? answer : answer?.[0]
 
 /** A key that no known_hosts file names yet, for the review of all of them together. */
 export type NewHostKey = {

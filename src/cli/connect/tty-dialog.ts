@@ -1,6 +1,6 @@
 /**
  * Questions of connections (passwords, new host keys) for verbs without a console: asked on the terminal itself, as ssh does, so
- * that stdin and stdout stay free. Without a terminal, questions are declined.
+ * that stdin and stdout stay free.
  */
 
 import { openSync } from 'node:fs'
@@ -11,7 +11,8 @@ import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
-import type { CredentialDialog, CredentialRequest, HostKeyReviewer, NewHostKey } from '../../ssh/questions.ts'
+import { wordsOf } from '../../ssh/question-words.ts'
+import type { Answered, CredentialDialog, CredentialRequest, HostKeyReviewer, NewHostKey } from '../../ssh/questions.ts'
 import { keepToAscii } from '../output/ascii-output.ts'
 
 const INTERRUPT = '\u0003'
@@ -21,52 +22,65 @@ const ESC = '\u001b'
 export class TtyDialog implements CredentialDialog, HostKeyReviewer {
   /** Questions come one after the other. */
   #last: Promise<unknown> = Promise.resolve()
+  /** By Ctrl-C, which ends the verb: nothing more is asked. */
+  #isInterrupted = false
 
-  ask(request: CredentialRequest, signal: AbortSignal): Promise<readonly Secret[] | undefined> {
-    return this.#inTurn(async (terminal) => {
-      const { heading, prompts } = wordsOf(request)
-      terminal.write(heading)
+  ask(request: CredentialRequest, signal: AbortSignal): Promise<Answered<readonly Secret[]>> {
+    const unasked = { nobody: 'nobody', interrupted: undefined } as const
+    return this.#inTurn<Answered<readonly Secret[]>>(unasked, async (terminal) => {
+      const { instruction, prompts } = wordsOf(request)
+      terminal.write(`${request.isRetry ? 'That was not accepted. ' : ''}${printable(request.title)}\n`)
+      if (instruction !== '') terminal.write(`${instruction}\n`)
       const answers: Secret[] = []
       for (const [index, { isEchoed }] of request.prompts.entries()) {
-        const answer = await terminal.readLine(prompts[index] ?? '', isEchoed, signal)
+        const answer = await terminal.readLine(`${prompts[index]} `, isEchoed, signal)
         if (answer === undefined) return undefined
         answers.push(new Secret(answer))
       }
       return answers
-    }, undefined)
+    })
   }
 
   /** Undefined: there is no terminal. */
   review(keys: readonly NewHostKey[], signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
-    return this.#inTurn<ReadonlySet<string> | undefined>(async (terminal) => {
+    const unasked = { nobody: undefined, interrupted: new Set<string>() }
+    return this.#inTurn<ReadonlySet<string> | undefined>(unasked, async (terminal) => {
       terminal.write(`New host keys: ${keys.length}\n`)
       for (const key of keys) terminal.write(`  ${key.host}  ${key.lookupName}  ${key.algorithm}  ${key.fingerprint}\n`)
       const names = keys.map(({ host }) => host)
       const answer = await terminal.readLine(`Trust ${foldHostSet(names)} and remember? (yes/no) `, true, signal)
       return new Set(/^y(es)?$/i.test(answer?.trim() ?? '') ? names : [])
-    }, undefined)
+    })
   }
 
   /** Undefined: there is no terminal. */
   confirm(question: string, signal: AbortSignal): Promise<boolean | undefined> {
-    return this.#inTurn<boolean | undefined>(async (terminal) => {
+    return this.#inTurn<boolean | undefined>({ nobody: undefined, interrupted: false }, async (terminal) => {
       const answer = await terminal.readLine(`${printable(question)} (yes/no) `, true, signal)
       return /^y(es)?$/i.test(answer?.trim() ?? '')
-    }, undefined)
+    })
   }
 
   /** Undefined: there is no terminal, or no answer. */
   line(question: string, signal: AbortSignal): Promise<string | undefined> {
-    return this.#inTurn<string | undefined>((terminal) => terminal.readLine(question, true, signal), undefined)
+    const unasked = { nobody: undefined, interrupted: undefined }
+    return this.#inTurn<string | undefined>(unasked, (terminal) => terminal.readLine(question, true, signal))
   }
 
-  #inTurn<T>(talk: (terminal: Terminal) => Promise<T>, whenDeclined: T): Promise<T> {
+  /** `unasked`: the results where there is no terminal, and after Ctrl-C at an earlier question. */
+  #inTurn<T>(
+    unasked: { readonly nobody: T; readonly interrupted: T },
+    talk: (terminal: Terminal) => Promise<T>,
+  ): Promise<T> {
     const turn = this.#last.then(async () => {
+      if (this.#isInterrupted) return unasked.interrupted
       let terminal: Terminal
       try {
-        terminal = new Terminal()
+        terminal = new Terminal(() => {
+          this.#isInterrupted = true
+        })
       } catch {
-        return whenDeclined
+        return unasked.nobody
       }
       try {
         return await talk(terminal)
@@ -79,22 +93,13 @@ export class TtyDialog implements CredentialDialog, HostKeyReviewer {
   }
 }
 
-/** A server's words are marked as such, so that it cannot ask for a password of something else. */
-export function wordsOf({ kind, title, instruction, prompts, isRetry }: CredentialRequest) {
-  const isServer = kind === 'keyboard-interactive'
-  const lines = [`${isRetry ? 'That was not accepted. ' : ''}${printable(title)}`]
-  if (instruction !== '') lines.push(`${isServer ? 'The server says: ' : ''}${printable(instruction)}`)
-  return {
-    heading: `${lines.join('\n')}\n`,
-    prompts: prompts.map(({ text }) => `${isServer ? 'The server asks: ' : ''}${printable(text.trim()) || 'Answer:'} `),
-  }
-}
-
 class Terminal implements Disposable {
   readonly #input: tty.ReadStream
   readonly #output: tty.WriteStream
+  readonly #onInterrupt: () => void
 
-  constructor() {
+  constructor(onInterrupt: () => void) {
+    this.#onInterrupt = onInterrupt
     this.#input = new tty.ReadStream(openSync('/dev/tty', 'r'))
     this.#output = new tty.WriteStream(openSync('/dev/tty', 'w'))
     keepToAscii(this.#output, process.env)
@@ -111,12 +116,15 @@ class Terminal implements Disposable {
     this.#input.setEncoding('utf8')
     let line = ''
     return new Promise((resolve) => {
-      const end = (answer: string | undefined): void => {
+      const close = (): void => {
         this.#input.off('data', handleData)
         abort?.[Symbol.dispose]()
         this.#input.pause()
         this.#input.setRawMode(false)
         this.#output.write('\n')
+      }
+      const end = (answer: string | undefined): void => {
+        close()
         resolve(answer)
       }
       let abort: Disposable | undefined
@@ -126,7 +134,12 @@ class Terminal implements Disposable {
         if (text.startsWith(ESC)) return
         for (const character of text) {
           if (character === '\r' || character === '\n') return end(line)
-          if (character === INTERRUPT || (character === END && line === '')) return end(undefined)
+          if (character === INTERRUPT) {
+            close()
+            this.#onInterrupt()
+            return void interrupt().then(() => resolve(undefined))
+          }
+          if (character === END && line === '') return end(undefined)
           if (character === '\u007f' || character === '\b') {
             if (line !== '' && isEchoed) this.#output.write('\b \b')
             line = [...line].slice(0, -1).join('')
@@ -145,6 +158,15 @@ class Terminal implements Disposable {
     this.#input.destroy()
     this.#output.destroy()
   }
+}
+
+/** Signals the whole job, as the terminal does with Ctrl-C unless a line is read. Resolves when this process has noticed. */
+function interrupt(): Promise<void> {
+  return new Promise((resolve) => {
+    // Where nothing listens any more, the signal ends the process.
+    if (process.listenerCount('SIGINT') > 0) process.once('SIGINT', () => resolve())
+    process.kill(0, 'SIGINT')
+  })
 }
 
 /** For work that starts again and again: the password is asked for once, and again after it was refused or not given. */
@@ -196,7 +218,9 @@ export function askSudoOnce(dialog: CredentialDialog, names: readonly string[]) 
       prompts: [{ text: 'Password:', isEchoed: false }],
       isRetry: false,
     }
-    answer ??= dialog.ask(request, new AbortController().signal).then((answers) => answers?.[0])
+    answer ??= dialog
+      .ask(request, new AbortController().signal)
+      .then((answers) => (answers === 'nobody' ? undefined : answers?.[0]))
     return answer
   }
 }

@@ -9,7 +9,8 @@ import { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
 import { connectLimits } from '../connect-limits.ts'
 import { howToAdd } from '../known-hosts/verifier.ts'
-import type { HostKeyReviewer, NewHostKey } from '../questions.ts'
+import { type Answered, type HostKeyReviewer, type NewHostKey, only } from '../questions.ts'
+import { sshWords } from '../ssh-words.ts'
 import { remoteText } from '../ssh2/failures.ts'
 import {
   type ConnectContext,
@@ -187,17 +188,7 @@ export function openMaster(endpoint: Endpoint, context: ConnectContext, options:
           openQuestions -= 1
           startDeadline()
         },
-        onDeclined: (what) =>
-          fail(
-            what === 'host-key'
-              ? {
-                  kind: 'host-key',
-                  phase: 'host-key',
-                  reason: 'the new host key was not accepted',
-                  hint: howToAdd(endpoint),
-                }
-              : { kind: 'declined', phase: 'authentication', reason: 'the question was dismissed' },
-          ),
+        onUnanswered: (what) => fail(UNANSWERED[what](endpoint)),
       }),
     )
 
@@ -279,13 +270,33 @@ function keep(lines: string[], line: string): void {
   if (lines.length > KEPT_LINES) lines.shift()
 }
 
+const UNANSWERED = {
+  'host-key': (endpoint: Endpoint): ConnectFailure => ({
+    kind: 'host-key',
+    phase: 'host-key',
+    reason: 'the new host key was not accepted',
+    hint: howToAdd(endpoint),
+  }),
+  declined: (): ConnectFailure => ({
+    kind: 'declined',
+    phase: 'authentication',
+    reason: 'the question was dismissed',
+  }),
+  nobody: (endpoint: Endpoint): ConnectFailure => ({
+    kind: 'authentication',
+    phase: 'authentication',
+    reason: 'it asks for a password or a passphrase, and there is no terminal to ask on',
+    hint: `Install your key with: ssh-copy-id ${sshWords(endpoint)}`,
+  }),
+}
+
 type AnswerOptions = {
   readonly endpoint: Endpoint
   readonly context: ConnectContext
   readonly reviewer: HostKeyReviewer | undefined
   onOpen(): void
   onAnswered(): void
-  onDeclined(what: 'host-key' | 'credentials'): void
+  onUnanswered(what: keyof typeof UNANSWERED): void
 }
 
 /** Jump hosts ask too, in words that name them. */
@@ -307,7 +318,7 @@ export function answerQuestions(options: AnswerOptions): Answerer {
     return times > 0
   }
 
-  const ask = async (question: AskpassQuestion): Promise<Secret | undefined> => {
+  const ask = async (question: AskpassQuestion): Promise<Answered<Secret>> => {
     switch (question.kind) {
       case 'host-key': {
         const accepted = (await reviewer?.review([question.key], signal)) ?? new Set<string>()
@@ -320,7 +331,7 @@ export function answerQuestions(options: AnswerOptions): Answerer {
       case 'prompt': {
         const prompts = [{ text: remoteText(question.text), isEchoed: question.isEchoed }]
         const again = isRetry(`prompt ${question.text}`)
-        return (await credentials.keyboardInteractive(endpoint, '', prompts, again, signal))?.[0]
+        return only(await credentials.keyboardInteractive(endpoint, '', prompts, again, signal))
       }
       case 'notice':
         return new Secret('')
@@ -334,8 +345,9 @@ export function answerQuestions(options: AnswerOptions): Answerer {
     options.onOpen()
     try {
       const answer = await ask(question)
-      if (answer === undefined) options.onDeclined(question.kind === 'host-key' ? 'host-key' : 'credentials')
-      return answer
+      if (answer instanceof Secret) return answer
+      options.onUnanswered(answer ?? (question.kind === 'host-key' ? 'host-key' : 'declined'))
+      return undefined
     } finally {
       options.onAnswered()
     }

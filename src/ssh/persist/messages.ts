@@ -3,7 +3,7 @@
 import { type ErrorCode, MusterError, messageOf } from '../../base/errors.ts'
 import { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import type { CredentialPrompt, HostKeyVerdict } from '../questions.ts'
+import { type Answered, type CredentialPrompt, type HostKeyVerdict, only } from '../questions.ts'
 import type {
   Askers,
   ChannelEnd,
@@ -132,9 +132,9 @@ export function carriedQuestions(ask: (what: Question, signal?: AbortSignal) => 
     },
     credentials: {
       passphrase: async (keyFile, endpoint, isRetry, signal) =>
-        secrets(await ask({ kind: 'passphrase', keyFile, endpoint, isRetry }, signal))?.[0],
+        only(secrets(await ask({ kind: 'passphrase', keyFile, endpoint, isRetry }, signal))),
       password: async (endpoint, isRetry, signal) =>
-        secrets(await ask({ kind: 'password', endpoint, isRetry }, signal))?.[0],
+        only(secrets(await ask({ kind: 'password', endpoint, isRetry }, signal))),
       keyboardInteractive: async (endpoint, instruction, prompts, isRetry, signal) =>
         secrets(await ask({ kind: 'interactive', endpoint, instruction, prompts, isRetry }, signal)),
     },
@@ -154,13 +154,12 @@ export async function answerQuestion(
     case 'algorithms':
       return await hostKeys.preferredAlgorithms(endpoint)
     case 'passphrase':
-      return revealed(await credentials.passphrase(what.keyFile, endpoint, what.isRetry, signal))
+      return revealed(listed(await credentials.passphrase(what.keyFile, endpoint, what.isRetry, signal)))
     case 'password':
-      return revealed(await credentials.password(endpoint, what.isRetry, signal))
+      return revealed(listed(await credentials.password(endpoint, what.isRetry, signal)))
     case 'interactive': {
       const { instruction, prompts, isRetry } = what
-      const answers = await credentials.keyboardInteractive(endpoint, instruction, prompts, isRetry, signal)
-      return answers?.map((answer) => answer.reveal())
+      return revealed(await credentials.keyboardInteractive(endpoint, instruction, prompts, isRetry, signal))
     }
   }
 }
@@ -176,7 +175,12 @@ export function fromWireError({ message, code, hint }: WireError): Error {
   return new MusterError(code as ErrorCode, message, hint === undefined ? {} : { hint })
 }
 
-const revealed = (answer: Secret | undefined) => (answer === undefined ? undefined : [answer.reveal()])
+const listed = (answer: Answered<Secret>) => (answer instanceof Secret ? [answer] : answer)
 
-const secrets = (answer: unknown) =>
-  Array.isArray(answer) ? answer.map((text) => new Secret(String(text))) : undefined
+const revealed = (answer: Answered<readonly Secret[]>) =>
+  typeof answer === 'string' ? answer : answer?.map((secret) => secret.reveal())
+
+const secrets = (answer: unknown): Answered<readonly Secret[]> => {
+  if (answer === 'nobody') return answer
+  return Array.isArray(answer) ? answer.map((text) => new Secret(String(text))) : undefined
+}

@@ -17,7 +17,7 @@ import {
   type Signer,
   SingleKeyAgent,
 } from '../identity-files.ts'
-import type { CredentialAsker } from '../questions.ts'
+import type { Answered, CredentialAsker } from '../questions.ts'
 import { sshWords } from '../ssh-words.ts'
 import type { ConnectFailure } from '../transport.ts'
 import { describeEndpoint, remoteText } from './failures.ts'
@@ -37,6 +37,8 @@ export type AuthContext = {
   readonly signal: AbortSignal
   /** Runs a question while the phase's time limit is stopped. */
   asking<T>(question: () => Promise<T>): Promise<T>
+  /** The login is over in the middle of a method, so that nothing is sent any more: why, or undefined for `failure()`. */
+  giveUp(error?: unknown): void
 }
 
 type PreparedOffer = { readonly label: string; readonly publicKey: ParsedKey; readonly sign: Signer }
@@ -53,7 +55,7 @@ export class AuthSequence {
   #secretTries = 0
   #wasAskedInteractively = false
   #isInteractiveExhausted = false
-  #isDeclined = false
+  #unanswered: 'declined' | 'nobody' | undefined
   #isPasswordExpired = false
 
   constructor(context: AuthContext) {
@@ -67,7 +69,7 @@ export class AuthSequence {
     this.#accepted = accepted
     this.#noteRefusal(isPartial)
     for (;;) {
-      if (this.#isDeclined) return false
+      if (this.isUnanswered) return false
       const method = nextMethod(endpoint.authentications, accepted, (name) => this.#isExhausted(name))
       if (method === undefined) return false
       const attempt = await this.#attempt(method)
@@ -85,8 +87,9 @@ export class AuthSequence {
     this.#notes.push(remoteText(text))
   }
 
-  get isDeclined(): boolean {
-    return this.#isDeclined
+  /** A question was dismissed, or there is no user to ask: the login is over. */
+  get isUnanswered(): boolean {
+    return this.#unanswered !== undefined
   }
 
   async failure(): Promise<ConnectFailure> {
@@ -98,9 +101,13 @@ export class AuthSequence {
       const hint = `Change it with: ssh ${sshWords(endpoint)}`
       return failed('authentication', `the password of ${target} has expired`, hint)
     }
-    if (this.#isDeclined)
+    if (this.#unanswered === 'declined')
       return failed('declined', `the question for ${target} was dismissed`, 'Reconnect to be asked again.')
-    const tried = this.#refused.length === 0 ? 'no key or password to offer' : `refused: ${this.#refused.join(', ')}`
+    const refused = this.#refused.length === 0 ? undefined : `refused: ${this.#refused.join(', ')}`
+    const tried =
+      this.#unanswered === 'nobody'
+        ? [refused, 'it asks for a password, and there is no terminal to ask on'].filter(Boolean).join('; ')
+        : (refused ?? 'no key or password to offer')
     const takes = this.#accepted.length === 0 ? '' : `; the server accepts ${remoteText(this.#accepted.join(', '))}`
     const notes = this.#notes.length === 0 ? '' : `; ${this.#notes.join('; ')}`
     const because = (first: string) => `cannot log in to ${target}: ${first}${tried}${takes}${notes}`
@@ -157,11 +164,8 @@ export class AuthSequence {
     }
     if (method === 'password') {
       const isRetry = this.#secretTries > 0
-      const secret = await this.#context.asking(() => credentials.password(endpoint, isRetry, signal))
-      if (secret === undefined) {
-        this.#isDeclined = true
-        return undefined
-      }
+      const secret = await this.#ask(() => credentials.password(endpoint, isRetry, signal))
+      if (secret === undefined) return undefined
       this.#secretTries += 1
       this.#current = 'password'
       return { type: 'password', username, password: secret.reveal() }
@@ -171,15 +175,29 @@ export class AuthSequence {
     return this.#keyboardInteractive()
   }
 
+  /** Undefined: no answer, and the login is over. */
+  #ask<T extends object>(question: () => Promise<Answered<T>>): Promise<T | undefined> {
+    return this.#context.asking(async () => {
+      const answer = await question()
+      if (typeof answer === 'object') return answer
+      this.#unanswered = answer ?? 'declined'
+      return undefined
+    })
+  }
+
   /** RFC 4256: the server's questions to the user, and the answers back. */
   #keyboardInteractive(): AnyAuthMethod {
     const wasWrong = this.#secretTries > 0
     const asked = new Set<string>()
     let rounds = 0
-    const answer = async (name: string, instructions: string, prompts: readonly Prompt[]): Promise<string[]> => {
+    const answer = async (
+      name: string,
+      instructions: string,
+      prompts: readonly Prompt[],
+    ): Promise<string[] | undefined> => {
       this.#wasAskedInteractively = true
       rounds += 1
-      const isOver = this.#isDeclined || this.#secretTries >= MAX_SECRET_TRIES
+      const isOver = this.#secretTries >= MAX_SECRET_TRIES
       if (rounds > MAX_ROUNDS || prompts.length > MAX_PROMPTS || isOver) return []
       const texts = prompts.map(({ prompt, echo }) => ({ text: remoteText(prompt), isEchoed: echo === true }))
       const instruction = [name, instructions]
@@ -192,20 +210,20 @@ export class AuthSequence {
       if (isRepeated || rounds === 1) this.#secretTries += 1
       asked.add(question)
       const { endpoint, credentials, signal } = this.#context
-      const secrets = await this.#context.asking(() =>
+      const secrets = await this.#ask(() =>
         credentials.keyboardInteractive(endpoint, instruction, texts, wasWrong || isRepeated, signal),
       )
-      this.#isDeclined ||= secrets === undefined
-      return secrets?.map((secret) => secret.reveal()) ?? []
+      return secrets?.map((secret) => secret.reveal())
     }
     return {
       type: 'keyboard-interactive',
       username: this.#context.endpoint.user,
       prompt: (name, instructions, _language, prompts, finish) => {
-        answer(name, instructions, prompts).then(finish, () => {
-          this.#isDeclined = true
-          finish([])
-        })
+        // An empty answer is an answer, too: a server could accept it.
+        answer(name, instructions, prompts).then(
+          (answers) => (answers === undefined ? this.#context.giveUp() : finish(answers)),
+          (error: unknown) => this.#context.giveUp(error),
+        )
       },
     }
   }
@@ -270,10 +288,16 @@ export class AuthSequence {
       identities.unlock(path, (isRetry) => credentials.passphrase(path, endpoint, isRetry, signal), signal),
     )
     if (unlocked.kind === 'key') return unlocked.privateKey
-    const reason = unlocked.kind === 'wrong' ? 'the passphrase was wrong' : 'no passphrase was given'
+    const reason = NOT_UNLOCKED[unlocked.kind]
     this.note(`${path}: ${reason}`)
     throw new Error(reason)
   }
+}
+
+const NOT_UNLOCKED = {
+  declined: 'no passphrase was given',
+  nobody: 'there is no terminal to ask for its passphrase on',
+  wrong: 'the passphrase was wrong',
 }
 
 function asFileKey(identity: Identity): FileKey[] {

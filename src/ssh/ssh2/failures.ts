@@ -10,7 +10,10 @@ const REMOTE_TEXT_LIMIT = 200
 /** Text that a server or a program wrote: one printable line of at most 200 characters. */
 export function remoteText(text: string): string {
   const line = printable(text.replace(/\s+/g, ' ').trim())
-  return line.length > REMOTE_TEXT_LIMIT ? `${line.slice(0, REMOTE_TEXT_LIMIT)}…` : line
+  if (line.length <= REMOTE_TEXT_LIMIT) return line
+  // Half an emoji could join with what is drawn behind it. One character more shows whether the last one is whole.
+  const characters = new Intl.Segmenter().segment(line.slice(0, REMOTE_TEXT_LIMIT + 2))
+  return `${line.slice(0, characters.containing(REMOTE_TEXT_LIMIT)?.index)}…`
 }
 
 /** `root@10.0.0.8:22`, and the way to it: `via bastion, inner`. */

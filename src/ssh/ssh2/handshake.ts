@@ -174,6 +174,7 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
     let isSettled = false
     let acceptedKey: Buffer | undefined
     let refusal: { readonly methods: readonly string[]; readonly isPartial: boolean } | undefined
+    let openQuestion: Promise<unknown> | undefined
 
     const settle = (): boolean => {
       if (isSettled) return false
@@ -200,7 +201,16 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
       credentials: context.credentials,
       identities: options.identities,
       signal: context.signal,
-      asking: (question) => deadline.whilePaused(question),
+      asking: (question) => {
+        const answer = deadline.whilePaused(question)
+        const close = () => {
+          openQuestion = undefined
+        }
+        openQuestion = answer.then(close, close)
+        return answer
+      },
+      giveUp: (error) =>
+        error === undefined ? void giveUpAuthentication() : fail(asConnectError(error, endpoint, phase)),
     })
     const giveUpAuthentication = async () => fail(new ConnectError(await sequence.failure()))
 
@@ -257,14 +267,22 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
       sequence.notePasswordExpired()
       void giveUpAuthentication()
     })
-    client.on('ready', () => {
-      if (!settle()) return
+    let isGone = false
+    // A server may let the login in or hang up while its question is open: the answer comes first, as it may be a dismissal.
+    const ready = () => {
+      if (isGone || sequence.isUnanswered || !settle()) return
       client.removeAllListeners()
       resolve(options.established(client))
+    }
+    client.on('ready', () => {
+      if (openQuestion === undefined) ready()
+      else void openQuestion.then(ready)
     })
     const ended = async () => {
+      isGone = true
+      await openQuestion
       if (isSettled) return
-      if (phase === 'authentication' && sequence.isDeclined) return giveUpAuthentication()
+      if (phase === 'authentication' && sequence.isUnanswered) return giveUpAuthentication()
       const error = describeEnd(options, phase, lastError, firstBytes)
       if (phase !== 'authentication') return fail(error)
       fail(await describeRefusal(options, sequence, lastError, error))

@@ -112,13 +112,14 @@ export function dialogRect(view: DialogView, columns: number, rows: number): Rec
   return layoutDialog(printableView(view), columns, rows).rect
 }
 
-/** As many lines as fit, including the selected one. */
+/** As many lines as fit, including the selected one. A text that is cut off ends in `…`. */
 function linesInView(lines: readonly BodyLine[], height: number): readonly BodyLine[] {
   if (lines.length <= height) return lines
-  const selected = Math.max(
-    0,
-    lines.findIndex((line) => line.isSelected),
-  )
+  const selected = lines.findIndex((line) => line.isSelected)
+  if (selected < 0)
+    return lines
+      .slice(0, Math.max(0, height))
+      .map((line, index) => (index === height - 1 ? { ...line, text: `${line.text} …` } : line))
   const start = Math.min(Math.max(0, selected - height + 1), lines.length - height)
   return lines.slice(start, start + Math.max(0, height))
 }
@@ -162,24 +163,23 @@ export function shownInput({ label, text, cursor, placeholder = '' }: NonNullabl
 /** Columns for the typed text. */
 const MIN_INPUT = 5
 
-/** Whole hints, and always the last one, which closes the dialog. */
-export function shownKeys(
-  { keys }: DialogView,
-  width: number,
-): readonly { readonly text: string; readonly press?: string }[] {
-  const hints = keys.map(([key, does]) => ({ text: `${key} ${does}`, press: key }))
-  const last = hints.pop()
+type KeyHint = { readonly text: string; readonly press?: string }
+
+/** Whole hints, and always the last one, which closes the dialog. Where no other one has room, they are keys without words. */
+export function shownKeys({ keys }: DialogView, width: number): readonly KeyHint[] {
+  const hints = keys.map(([key, does]): KeyHint => ({ text: `${key} ${does}`, press: key }))
+  const bare = keys.map(([key]): KeyHint => ({ text: key, press: key }))
+  const last = hints.at(-1)
   if (last === undefined) return []
-  const gap = { text: '   ' }
-  const before: { readonly text: string; readonly press?: string }[] = []
-  let used = 2
-  for (const hint of hints) {
-    used += textWidth(hint.text) + 3
-    if (used + textWidth(last.text) > width) break
-    before.push(hint, gap)
-  }
-  const indent = before.length > 0 || textWidth(last.text) + 2 <= width ? [{ text: '  ' }] : []
-  return [...indent, ...before, last]
+  const whole = hints.slice(0, -1)
+  const choices = [
+    ...whole.map((_, index) => [...whole.slice(0, whole.length - index), last]),
+    [...bare.slice(0, -1), last],
+    bare,
+    [last],
+  ]
+  const rows = choices.map((parts) => parts.flatMap((part, index) => [{ text: index === 0 ? '  ' : '   ' }, part]))
+  return rows.find((row) => widthOf(row) <= width) ?? [last]
 }
 
 /** What a dialog shows at a place of the screen: the index of a line, or the key of a button. */

@@ -4,10 +4,10 @@
  */
 import { counted } from '../../base/counted.ts'
 import { naturalOrder } from '../../base/natural-order.ts'
-import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
 import { clipName, padEnd, textWidth, wrapText } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import { wordsOf } from '../../ssh/question-words.ts'
 import type { CredentialRequest, NewHostKey } from '../../ssh/questions.ts'
 import {
   closeOnce,
@@ -21,12 +21,13 @@ import {
   windowAround,
 } from './dialog.ts'
 
-/** A longer prompt is shown above the input, so that there is room for the answer. */
-const LABEL_WIDTH = 32
+/** A longer question is shown below the input, so that there is room for the answer. */
+const LABEL_WIDTH = 40
+/** Muster's own labels are never longer. */
+const SHORT_LABEL_WIDTH = 12
+const ANSWER_WIDTH = 24
 const LINE_WIDTH = 64
 const WIDTH = 72
-/** The server's own text must not push the names of the hosts off the screen. */
-const MOST_LINES = 5
 
 /** `onAnswer` gets an answer for each prompt; undefined: the user declined. */
 export const credentialDialog =
@@ -40,35 +41,36 @@ export const credentialDialog =
       if (close()) onAnswer(given)
     }
     const prompt = () => request.prompts[answers.length] ?? { text: '', isEchoed: false }
-    const wrapped = (text: string, tone: 'muted' | 'plain'): DialogLine[] =>
-      wrapText(printable(text), LINE_WIDTH)
-        .slice(0, MOST_LINES)
-        .map((row) => ({ text: row, tone }))
+    const words = wordsOf(request)
     return {
-      view() {
-        const { text, isEchoed } = prompt()
+      view({ columns }) {
+        const { isEchoed } = prompt()
         const count = [...line.text].length
-        const question = printable(text.trim())
-        const isSentence = textWidth(question) > LABEL_WIDTH
+        const question = words.prompts[answers.length] ?? ''
+        const isLong = textWidth(question) > Math.min(LABEL_WIDTH, Math.max(columns - ANSWER_WIDTH, SHORT_LABEL_WIDTH))
         const { hosts } = request
+        const room = Math.min(LINE_WIDTH, columns - 2 - AROUND_LINE)
+        // Indented, so that no row of what a server says begins like one of Muster's.
+        const wrapped = (text: string): DialogLine[] => wrapText(text, room, '  ').map((row) => ({ text: row }))
         return {
           id: 'credentials',
           title: request.title,
           input: {
-            label: question === '' || isSentence ? 'Answer:' : question,
+            label: isLong ? 'Answer:' : question,
             text: isEchoed ? line.text : '•'.repeat(count),
             cursor: isEchoed ? line.cursor : count,
           },
+          // On a low screen only the last ones are cut off.
           lines: [
-            ...(request.isRetry ? [{ text: 'That was not accepted.', tone: 'error' as const }] : []),
-            ...(request.instruction === '' ? [] : wrapped(request.instruction, 'muted')),
-            ...(isSentence ? wrapped(question, 'plain') : []),
             { text: `For ${counted(hosts.length, 'host')}: ${foldHostSet(hosts)}` },
+            ...(request.isRetry ? [{ text: 'That was not accepted.', tone: 'error' as const }] : []),
+            ...(isLong ? wrapped(question) : []),
+            ...wrapped(words.instruction),
             { text: 'Sent only to the server that asks, never to a shell, and not stored.', tone: 'muted' },
           ],
           keys: [
             ['Enter', 'send'],
-            ['Esc', 'skip these hosts'],
+            ['Esc', request.kind === 'passphrase' ? 'skip this key' : 'skip these hosts'],
           ],
           width: WIDTH,
         }

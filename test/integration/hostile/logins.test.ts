@@ -81,6 +81,7 @@ describe('a hostile server that asks', () => {
       const sequence = new AuthSequence({
         ...{ endpoint: endpointOf('m2'), credentials: asker(shown), signal, identities: undefined as never },
         asking: async (question) => await question(),
+        giveUp() {},
       })
       await sequence.next(null, false)
       const method = await sequence.next(['keyboard-interactive'], false)
@@ -115,7 +116,7 @@ describe('a hostile server that asks', () => {
       const answer = answerQuestions({
         ...{ endpoint: endpointOf('m2'), context: watchedContext({ credentials }) },
         reviewer: { review: never },
-        ...{ onOpen() {}, onAnswered() {}, onDeclined() {} },
+        ...{ onOpen() {}, onAnswered() {}, onUnanswered() {} },
       })
       // So ssh marks what comes of the server.
       await answer(`(root@m2) ${textOf(choice.one(GOOD), choice, FOREIGN, note)}`, choice.one([undefined, 'confirm']))

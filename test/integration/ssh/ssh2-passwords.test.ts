@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { AuthContext, Connection, ServerChannel } from 'ssh2'
+import ssh2, { type AuthContext, type Connection, type ServerChannel } from 'ssh2'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
 import { CredentialBroker } from '../../../src/ssh/credential-broker.ts'
@@ -131,6 +131,84 @@ describe('a login', () => {
     ])
     const failure = await failureOf(transport.connect(server.endpoint(), watchedContext(personWith())))
     expect(failure.kind).toBe('declined')
+  })
+
+  it('sends nothing for a question that the user dismisses, so that no server can accept an empty answer', async () => {
+    let answered = 0
+    const server = await startInProcessServer((attempt) => {
+      if (attempt.method !== 'keyboard-interactive') return attempt.reject(['keyboard-interactive'])
+      attempt.prompt([{ prompt: 'Code: ', echo: false }], () => {
+        answered += 1
+        attempt.accept()
+      })
+    })
+    const failure = await failureOf(transport.connect(server.endpoint(), watchedContext(personWith())))
+    expect([failure.kind, answered]).toEqual(['declined', 0])
+  })
+
+  it.each([
+    'password',
+    'keyboard-interactive',
+  ] as const)('is dismissed for good, also when the server hung up on the open question (%s)', async (method) => {
+    const asked = Promise.withResolvers<(answer: undefined) => void>()
+    const credentials = new CredentialBroker({ dialog: { ask: () => new Promise(asked.resolve) } })
+    const server = await startInProcessServer((attempt) => {
+      if (attempt.method === 'keyboard-interactive') attempt.prompt('Code: ', () => {})
+      else attempt.reject([method])
+    })
+    const failing = failureOf(transport.connect(server.endpoint(), watchedContext({ credentials })))
+    const dismiss = await asked.promise
+    let isGone = false
+    server.peers[0]?.on('close', () => {
+      isGone = true
+    })
+    server.peers[0]?.end()
+    await waitUntil(() => isGone, 'the connection to close')
+    dismiss(undefined)
+    expect((await failing).kind).toBe('declined')
+  })
+
+  it('is dismissed for good, also when the server let it in while the question was open', async () => {
+    const asked = Promise.withResolvers<(answer: undefined) => void>()
+    const credentials = new CredentialBroker({ dialog: { ask: () => new Promise(asked.resolve) } })
+    const letIn = Promise.withResolvers<() => void>()
+    let isIn = false
+    const server = await startInProcessServer(
+      (attempt) => {
+        if (attempt.method !== 'keyboard-interactive') return attempt.reject(['keyboard-interactive'])
+        attempt.prompt('Code: ', () => {})
+        letIn.resolve(() => attempt.accept())
+      },
+      () => {
+        isIn = true
+      },
+    )
+    const failing = failureOf(transport.connect(server.endpoint(), watchedContext({ credentials })))
+    const dismiss = await asked.promise
+    ;(await letIn.promise)()
+    await waitUntil(() => isIn, 'the login')
+    // What the server sends is read before the answer is.
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
+    dismiss(undefined)
+    expect((await failing).kind).toBe('declined')
+  })
+
+  it('says that nobody can be asked where there is no user, for a passphrase, too', async () => {
+    const server = await startInProcessServer((attempt) => {
+      if (attempt.method === 'publickey' && attempt.signature === undefined) attempt.accept()
+      else attempt.reject(['publickey', 'password'])
+    })
+    const { private: privateKey } = ssh2.utils.generateKeyPairSync('ed25519', {
+      passphrase: 'pp',
+      cipher: 'aes256-cbc',
+      rounds: 1,
+    })
+    const path = keyFile(privateKey)
+    const context = watchedContext({ credentials: new CredentialBroker() })
+    const failure = await failureOf(transport.connect(server.endpoint({ identityFiles: [path] }), context))
+    expect(failure.kind).toBe('authentication')
+    expect(failure.reason).toContain('it asks for a password, and there is no terminal to ask on')
+    expect(failure.reason).toContain(`${path}: there is no terminal to ask for its passphrase on`)
   })
 
   it('continues with the second factor after a partial success', async () => {

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { Secret } from '../../../src/base/secret.ts'
 import { CredentialBroker } from '../../../src/ssh/credential-broker.ts'
-import type { CredentialDialog, CredentialRequest } from '../../../src/ssh/questions.ts'
+import { type Answered, type CredentialDialog, type CredentialRequest, only } from '../../../src/ssh/questions.ts'
 import { endpointOf } from '../../support/endpoint.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { ManualClock } from './manual-clock.ts'
+
+const textOf = (answer: Answered<Secret>) => (answer instanceof Secret ? answer.reveal() : answer)
 
 /** A user who is asked, and answers when the test says so. */
 class Person implements CredentialDialog {
@@ -41,7 +43,7 @@ function setUp() {
     return person.requests[count - 1]!
   }
   const password = (host: string, isRetry = false, signal = live) =>
-    broker.password(endpointOf(host), isRetry, signal).then((secret) => secret?.reveal())
+    broker.password(endpointOf(host), isRetry, signal).then(textOf)
   return { person, clock, broker, live, dialog, password }
 }
 
@@ -63,7 +65,7 @@ describe('the credential broker', () => {
   it('gives a password to no host of another file, neither at once nor later', async () => {
     const { person, broker, clock, dialog, live } = setUp()
     const ask = (host: string, passwordScope: string) =>
-      broker.password(endpointOf(host, { passwordScope }), false, live).then((secret) => secret?.reveal())
+      broker.password(endpointOf(host, { passwordScope }), false, live).then(textOf)
     const prompt = (host: string, passwordScope: string) =>
       broker
         .keyboardInteractive(
@@ -73,7 +75,7 @@ describe('the credential broker', () => {
           false,
           live,
         )
-        .then((secrets) => secrets?.[0]?.reveal())
+        .then((secrets) => textOf(only(secrets)))
     for (const question of [ask, prompt]) {
       const before = person.requests.length
       const [own, other] = [question('m8', 'lab'), question('n1', 'gpu')]
@@ -171,7 +173,7 @@ describe('the credential broker', () => {
     clock.advance(200)
     expect((await dialog(2)).title).toBe('Password of ada on m9')
     person.answers('two')
-    expect((await other)?.reveal()).toBe('two')
+    expect(textOf(await other)).toBe('two')
   })
 
   it('treats prompts that differ only by the host name as one question', async () => {
@@ -187,7 +189,7 @@ describe('the credential broker', () => {
     const answers = [ask('m8'), ask('m9')]
     expect((await dialog(1)).hosts).toEqual(['m8', 'm9'])
     person.answers('pw')
-    expect((await Promise.all(answers)).map((secrets) => secrets?.[0]?.reveal())).toEqual(['pw', 'pw'])
+    expect((await Promise.all(answers)).map((secrets) => textOf(only(secrets)))).toEqual(['pw', 'pw'])
   })
 
   it('asks for a one-time code again when a host needs one later', async () => {
@@ -201,7 +203,7 @@ describe('the credential broker', () => {
     const second = ask('m9')
     await dialog(2)
     person.answers('222222')
-    expect((await second)?.[0]?.reveal()).toBe('222222')
+    expect(textOf(only(await second))).toBe('222222')
   })
 
   it('gives a one-time code to no host that asks after its question was shown', async () => {
@@ -212,11 +214,11 @@ describe('the credential broker', () => {
     expect((await dialog(1)).hosts).toEqual(['m1', 'm2'])
     const late = [ask('m3'), ask('m4')]
     person.answers('111111')
-    expect((await Promise.all(first)).map((secrets) => secrets?.[0]?.reveal())).toEqual(['111111', '111111'])
+    expect((await Promise.all(first)).map((secrets) => textOf(only(secrets)))).toEqual(['111111', '111111'])
     clock.advance(200)
     expect((await dialog(2)).hosts).toEqual(['m3', 'm4'])
     person.answers('222222')
-    expect((await Promise.all(late)).map((secrets) => secrets?.[0]?.reveal())).toEqual(['222222', '222222'])
+    expect((await Promise.all(late)).map((secrets) => textOf(only(secrets)))).toEqual(['222222', '222222'])
   })
 
   it('keeps what a server writes short, so that the title stays in view', async () => {
@@ -275,12 +277,15 @@ describe('the credential broker', () => {
     await waitUntil(() => person.requests.length === 1, 'the dialog')
     expect(person.requests[0]?.title).toBe('Passphrase of /home/u/.ssh/id')
     person.answers('secret')
-    expect((await Promise.all(answers)).map((secret) => secret?.reveal())).toEqual(['secret', 'secret'])
+    expect((await Promise.all(answers)).map(textOf)).toEqual(['secret', 'secret'])
   })
 
-  it('declines everything when it cannot ask', async () => {
-    const broker = new CredentialBroker()
-    expect(await broker.password(endpointOf('m8'), false, new AbortController().signal)).toBeUndefined()
+  it('says when there is nobody to ask, which is no dismissal', async () => {
+    const { signal } = new AbortController()
+    const withoutUser = new CredentialBroker()
+    const withoutTerminal = new CredentialBroker({ dialog: { ask: async () => 'nobody' } })
+    for (const broker of [withoutUser, withoutTerminal])
+      expect(await broker.password(endpointOf('m8'), false, signal)).toBe('nobody')
   })
 
   it('declines what still waits when it is disposed of', async () => {

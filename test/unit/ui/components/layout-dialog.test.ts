@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { textWidth } from '../../../../src/base/text-width.ts'
-import { shownInput } from '../../../../src/ui/components/layout-dialog.ts'
+import { shownInput, shownKeys } from '../../../../src/ui/components/layout-dialog.ts'
 
 describe('the input line of a dialog', () => {
   const shown = (text: string, width: number, cursor = text.length) => {
@@ -33,5 +33,28 @@ describe('the input line of a dialog', () => {
         expect(textWidth(Object.values(line).join(''))).toBe(width)
       }),
     )
+  })
+})
+
+describe('the keys of a dialog', () => {
+  const shown = (width: number) => {
+    const keys = [
+      ['y', 'end and quit'],
+      ['Space', 'toggle'],
+      ['Esc', 'keep running'],
+    ] as const
+    const parts = shownKeys({ id: 'quit', title: '', lines: [], keys }, width)
+    return parts.map(({ text }) => text).join('')
+  }
+
+  it('leave out what has no room, but never the one that closes it', () => {
+    expect(shown(60)).toBe('  y end and quit   Space toggle   Esc keep running')
+    expect(shown(40)).toBe('  y end and quit   Esc keep running')
+    expect(shown(16)).toBe('Esc keep running')
+  })
+
+  it('lose their words on a narrow screen before the answer is hidden', () => {
+    expect(shown(30)).toBe('  y   Space   Esc keep running')
+    expect(shown(18)).toBe('  y   Space   Esc')
   })
 })
