@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { clip } from '../../../../src/base/text-width.ts'
 import { createCellGrid } from '../../../../src/terminal/cells.ts'
+import { layoutDialog } from '../../../../src/ui/components/layout-dialog.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars, headerBars, noticeBar } from '../../../../src/ui/console/header.ts'
 import { buildScene } from '../../../../src/ui/console/pane-view.ts'
@@ -336,6 +338,44 @@ describe('pastes', () => {
     harness.type(`${LEADER}s`)
     harness.type(paste('one\ntwo'))
     expect(harness.got('m1')).toBe('one\rtwo')
+  })
+
+  const reviewed = ({ console }: ConsoleHarness): string[] => {
+    const { mode, columns, rows } = console.state
+    if (mode.kind !== 'dialog') return []
+    // As drawn: a selected line keeps the others from being wrapped again.
+    const width = layoutDialog(mode.dialog, columns, rows).rect.width
+    return mode.dialog.lines.map(({ text }) => clip(text, width - 4))
+  }
+
+  test('show the end of a long line, and where the cursor is', () => {
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+    harness.type(paste(`echo one\necho hello${' '.repeat(120)}; touch /tmp/x\necho three`))
+    expect(reviewed(harness)).toEqual([
+      '1 │ echo one',
+      `2 │ echo hello${'·'.repeat(57)}`,
+      `  │ ${'·'.repeat(63)}; to`,
+      '  │ uch /tmp/x',
+      '3 │ echo three▏',
+    ])
+    harness.type('\x1b[A\x1b[FWWW')
+    expect(reviewed(harness)[3]).toBe('  │ uch /tmp/xWWW▏')
+    harness.type('\x1b[A\x1b[A\x1b[A\x1b[AX')
+    expect(reviewed(harness)[0]).toBe('1 │ echo oneX▏')
+    harness.type('\x1b[B\x1b[HY')
+    expect(reviewed(harness)[1]).toMatch(/^2 │ Y▏echo hello·/)
+  })
+
+  test('say that there is more above and below, also of one line', () => {
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+    harness.type(paste(`first\n${'🙂'.repeat(2000)}\nlast`))
+    expect(reviewed(harness)).toHaveLength(16)
+    expect(reviewed(harness).at(-1)).toBe('↑ more')
+    harness.type('\x1b[A\x1b[5~\x1b[5~')
+    expect(reviewed(harness).at(-1)).toBe('↑ more   ↓ more')
+    harness.type('\x1b[5~'.repeat(8))
+    expect(reviewed(harness).at(-1)).toBe('↓ more')
+    expect(reviewed(harness)[0]).toMatch(/^1 │ .*▏/)
   })
 
   test('let no control characters act', () => {
