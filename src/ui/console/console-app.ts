@@ -520,7 +520,7 @@ export class ConsoleApp implements PageContext, Disposable {
   /** False: the action cannot be done now, and a notice says why. */
   canRun(id: ActionId): boolean {
     const reason = disabledReasonOf(id, this.state)
-    if (reason !== undefined) this.notice(reason, 'warning')
+    if (reason !== undefined) this.notice(reason, 'warning', 'key')
     return reason === undefined
   }
 

@@ -104,7 +104,7 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
   redraw: (app) => app.options.onRedraw(),
   detach: (app) => {
     const reason = app.options.detach()
-    if (reason !== undefined) app.notice(`cannot detach: ${reason}`, 'warning')
+    if (reason !== undefined) app.notice(`cannot detach: ${reason}`, 'warning', 'key')
   },
   quit: askToQuit,
 }
@@ -117,7 +117,7 @@ function toggleDifferent(app: ConsoleApp): void {
     return app.notice(`receivers: ${foldHostSet(receiverList(app.state))}`, 'info', 'receivers')
   }
   const hosts = differentHosts(app.state, () => app.comparison.refresh())
-  if (hosts.length === 0) return app.notice('no host differs')
+  if (hosts.length === 0) return app.notice('no host differs', 'info', 'key')
   app.change((state) => selectDifferent(state, hosts))
   app.notice(`only ${foldHostSet(hosts)}; ${app.state.leaderLabel} f goes back`, 'info', 'receivers')
 }
@@ -130,7 +130,7 @@ const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
   Space: 'receive-toggle',
 }
 
-const LEFT_TAB = 'not sent: you had just left the tab; type it again'
+const LEFT_TAB = 'you had just left the tab; type it again'
 
 export class InputRouter {
   readonly #app: ConsoleApp
@@ -138,8 +138,8 @@ export class InputRouter {
   /** Pass-through keys of one read of the terminal, sent together. */
   #typed: Uint8Array[] = []
   #gridTimer: Disposable | undefined
-  /** While a word that began on a tab may continue. */
-  #word: Disposable | undefined
+  /** While the text may continue that was meant for a tab, or for a command that did nothing; `why` it is not sent. */
+  #word: { readonly timer: Disposable; readonly why: string } | undefined
 
   constructor(app: ConsoleApp) {
     this.#app = app
@@ -189,27 +189,32 @@ export class InputRouter {
     const { notice } = app.state
     this.#handleLabel(event, keyLabel(event.key))
     if (notice?.about === 'key' && app.state.notice === notice) app.change(() => ({ notice: undefined }))
+    if (keysElsewhere(app.state) !== undefined) return
     // `1` shows the shells, but perhaps it was part of a word.
-    if (isOnPage && keysElsewhere(app.state) === undefined) this.#holdWord()
+    if (isOnPage) return this.#holdWord(LEFT_TAB)
+    // The text that follows may be meant for the prompt that did not open.
+    const now = app.state.notice
+    if (mode.kind === 'leader' && now !== notice && now?.about === 'key') this.#holdWord(now.text)
   }
 
-  /** The key continues a word that began on a tab. */
-  #isRestOfWord({ key }: KeyEvent): boolean {
-    if (this.#word === undefined) return false
-    this.#holdWord()
-    return key.text !== undefined || key.name === 'enter'
+  /** Why the key is not sent: it continues a word that was not meant for the hosts. */
+  #heldBecause({ key }: KeyEvent): string | undefined {
+    const why = this.#word?.why
+    if (why === undefined) return undefined
+    this.#holdWord(why)
+    return key.text !== undefined || key.name === 'enter' ? why : undefined
   }
 
-  #holdWord(): void {
+  #holdWord(why: string): void {
     const app = this.#app
-    this.#word?.[Symbol.dispose]()
-    this.#word = app.clock.after(WORD_MS, () => this.#endWord())
+    this.#word?.timer[Symbol.dispose]()
+    this.#word = { timer: app.clock.after(WORD_MS, () => this.#endWord()), why }
     app.change(() => ({ isTextHeld: true }))
   }
 
   #endWord(): void {
     if (this.#word === undefined) return
-    this.#word[Symbol.dispose]()
+    this.#word.timer[Symbol.dispose]()
     this.#word = undefined
     this.#app.change(() => ({ isTextHeld: false }))
   }
@@ -234,7 +239,8 @@ export class InputRouter {
       if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
       return app.work.handleKey(label)
     }
-    if (this.#isRestOfWord(event)) return app.notice(LEFT_TAB, 'warning', 'key')
+    const why = this.#heldBecause(event)
+    if (why !== undefined) return app.notice(`not sent: ${why}`, 'warning', 'key')
     this.#type(event)
   }
 

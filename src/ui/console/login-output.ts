@@ -121,7 +121,7 @@ export class LoginOutput implements Disposable {
       const text = this.#texts.get(host)?.join('\n') ?? ''
       return text === '' ? [] : [{ host, text }]
     })
-    if (printed.length === 0) return context.notice('no host printed anything before its first prompt')
+    if (printed.length === 0) return context.notice('no host printed anything before its first prompt', 'info', 'key')
     const width = Math.min(110, columns - 2)
     const wrapped = (line: string): DialogLine[] => wrapText(line, width - 8).map((text) => ({ text: `  ${text}` }))
     const groups = [...Map.groupBy(printed, ({ text }) => text)].sort(([, a], [, b]) => b.length - a.length)

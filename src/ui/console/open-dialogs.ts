@@ -131,7 +131,7 @@ export function openCloseHost(app: ConsoleApp): void {
 export function openSaveSet(app: ConsoleApp): void {
   const { saveGroup } = app.ports
   const hosts = receiverList(app.state)
-  if (!saveGroup) return app.notice('no hosts.yaml to write to: start with --hosts FILE', 'warning')
+  if (!saveGroup) return app.notice('no hosts.yaml to write to: start with --hosts FILE', 'warning', 'key')
   /** Those of a group of this name, if they are others. */
   const replacedBy = (name: string): string | undefined => {
     const before = app.state.groups.get(name)

@@ -95,7 +95,7 @@ export type Notice = {
   readonly text: string
   readonly tone: NoticeTone
   readonly atMs: number
-  /** What it is about: with the next key, or when other hosts receive, it is out of date. */
+  /** What it is about: the last key, which did nothing, or who receives. It is out of date with the next key, or when other hosts receive. */
   readonly about?: 'key' | 'receivers' | undefined
 }
 export type LogEntry = {
@@ -149,7 +149,7 @@ export type ConsoleState = FileTabsState & {
   readonly equalGroups: readonly (readonly string[])[]
   /** A question of a host waits until nothing is typed for a moment. */
   readonly hasWaitingQuestion: boolean
-  /** A tab was just left: text may be the rest of a word that began there, and is not sent. */
+  /** A tab was just left, or a command did nothing: text may be meant for these, and is not sent. */
   readonly isTextHeld: boolean
   /** Receivers that differ from most: another program, another prompt, no shell. */
   readonly diverged: readonly string[]

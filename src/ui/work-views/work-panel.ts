@@ -149,7 +149,7 @@ export class WorkPanel implements Disposable {
   /** Gives the keys to the panel, or back to the shells; opens a closed panel again. */
   toggleKeys(): void {
     const work = this.#work
-    if (work === undefined) return this.#context.notice('nothing has been run or copied yet', 'warning')
+    if (work === undefined) return this.#context.notice('nothing has been run or copied yet', 'warning', 'key')
     this.#context.change(({ panel, tab }) =>
       panel === undefined
         ? { tab: 'shells', panel: openPanel(work.view) }
