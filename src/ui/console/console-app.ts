@@ -19,7 +19,7 @@ import type { DialogFactory } from '../dialogs/dialog.ts'
 import { PromptHistory } from '../dialogs/prompt-history.ts'
 import type { ForwardsPanel } from '../forwards/forwards-panel.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
-import { type ActionId, createKeymap, disabledReasonOf, type Keymap, needsReceiver } from '../keys/registry.ts'
+import { type ActionId, createKeymap, disabledReasonOf, needsReceiver } from '../keys/registry.ts'
 import { FIRST_NETWORK } from '../network/network-view.ts'
 import { FIRST_WATCH } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
@@ -91,7 +91,6 @@ export type ConsoleOptions = {
   /** Of several hosts.yaml, in their order. */
   readonly fileTitles?: readonly string[]
   readonly preferences: Preferences
-  readonly keymap: Keymap
   readonly themeName: ThemeName
   readonly size: { readonly columns: number; readonly rows: number }
   /** Panes or their cells changed. `isEcho`: shortly after a key that went to this host. */
@@ -202,6 +201,7 @@ export class ConsoleApp implements PageContext, Disposable {
       logOffset: undefined,
       themeName: options.themeName,
       leaderLabel: preferences.leader,
+      keymap: createKeymap(preferences.keys),
       clockMs: ports.clock.now(),
     })
     this.#feeder = this.#owned.own(
@@ -471,10 +471,11 @@ export class ConsoleApp implements PageContext, Disposable {
       (key) => !isDeepStrictEqual(preferences[key], before[key]),
     )
     if (changed.length === 0) return undefined
-    this.options = { ...this.options, preferences, keymap: createKeymap(preferences.keys) }
+    this.options = { ...this.options, preferences }
     this.views.setHistory(preferences.history)
     this.change(() => ({
       leaderLabel: preferences.leader,
+      keymap: createKeymap(preferences.keys),
       ...(changed.includes('pane') ? { paneSize: preferences.pane } : {}),
     }))
     return `preferences.yaml: ${changed.join(', ')} changed`

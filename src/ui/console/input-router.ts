@@ -7,7 +7,7 @@ import type { InputEvent, KeyEvent } from '../keys/decode-input.ts'
 import { encodeKey } from '../keys/encode-for-pane.ts'
 import { KEY_GRID_MS } from '../keys/key-grid.ts'
 import { isKeyLabel, keyLabel } from '../keys/key-table.ts'
-import { type ActionId, keysOf } from '../keys/registry.ts'
+import { type ActionId, actionOf, commandLabel } from '../keys/registry.ts'
 import {
   allReceive,
   BARE_ACTIONS,
@@ -119,7 +119,11 @@ function toggleDifferent(app: ConsoleApp): void {
   const hosts = differentHosts(app.state, () => app.comparison.refresh())
   if (hosts.length === 0) return app.notice('no host differs', 'info', 'key')
   app.change((state) => selectDifferent(state, hosts))
-  app.notice(`only ${foldHostSet(hosts)}; ${app.state.leaderLabel} f goes back`, 'info', 'receivers')
+  app.notice(
+    `only ${foldHostSet(hosts)}; ${commandLabel(app.state, 'receive-different')} goes back`,
+    'info',
+    'receivers',
+  )
 }
 
 const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
@@ -289,9 +293,9 @@ export class InputRouter {
       return app.notice(`${label} twice types ${label} only in the shells`, 'warning', 'key')
     }
     if (label === 'Esc') return
-    const id = app.options.keymap.get(label)
+    const id = actionOf(app.state.keymap, label)
     if (id === undefined)
-      return app.notice(`unknown command: ${label} (${app.state.leaderLabel} ? shows all)`, 'warning', 'key')
+      return app.notice(`unknown command: ${label} (${commandLabel(app.state, 'help')} shows all)`, 'warning', 'key')
     this.run(id)
   }
 
@@ -320,11 +324,9 @@ export class InputRouter {
 
   /** What was perhaps wanted: to leave the console, to go back, or to type into the shells. */
   #withoutEffect(label: string): string {
-    const { options, state } = this.#app
-    const isLeaving = label === 'q' || label === 'Ctrl-c'
-    const [quit, detach] = (['quit', 'detach'] as const).map((id) => keysOf(options.keymap, id)[0])
-    if (isLeaving && quit !== undefined && detach !== undefined)
-      return `${state.leaderLabel} ${quit} quits, ${state.leaderLabel} ${detach} detaches, 1 shows the shells`
+    const { state } = this.#app
+    if (label === 'q' || label === 'Ctrl-c')
+      return `${commandLabel(state, 'quit')} quits, ${commandLabel(state, 'detach')} detaches, 1 shows the shells`
     return label === 'Esc' ? '1 shows the shells' : `${label} does nothing here: 1 shows the shells, ? the keys`
   }
 

@@ -15,6 +15,7 @@ import type { ShellState } from '../../ssh/create-fleet.ts'
 import type { LoginPrompt, Screen } from '../../terminal/headless-screen.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { textDialog } from '../dialogs/text-dialog.ts'
+import { commandLabel } from '../keys/registry.ts'
 import type { PageContext } from '../state/console-state.ts'
 import { lastLoginFrom, loginWarnings } from './login-warnings.ts'
 
@@ -163,7 +164,7 @@ export class LoginOutput implements Disposable {
     const most = Math.max(...counts)
     const isExact = most > MOST_LINES || counts.every((each) => each === most)
     const words = `${isExact ? '' : 'up to '}${loginWords(most)}`
-    context.notice(`${foldHostSet(hidden)}: ${words}, ${context.state.leaderLabel} L shows them`)
+    context.notice(`${foldHostSet(hidden)}: ${words}, ${commandLabel(context.state, 'login-output')} shows them`)
   }
 
   #count(host: string): number {

@@ -11,7 +11,7 @@ import { type ListItem, listDialog, type PromptCheck, promptDialog } from '../di
 import { completeHostSet } from '../dialogs/prompt-line.ts'
 import { confirmDialog, textDialog } from '../dialogs/text-dialog.ts'
 import type { KeyEntry } from '../keys/key-table.ts'
-import { type ActionId, actionSpecs, KEY_SYNONYMS, keysOf, SYNONYMS } from '../keys/registry.ts'
+import { type ActionId, actionSpecs, commandLabel, KEY_SYNONYMS, keysOf, SYNONYMS } from '../keys/registry.ts'
 import { preferencesFile } from '../preferences.ts'
 import { liveReceivers, receiverList, setReceivers, titleOf } from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
@@ -59,7 +59,7 @@ export function openGroups(app: ConsoleApp): void {
       title: 'Select a group',
       label: 'Group:',
       submitTitle: 'select',
-      emptyText: 'hosts.yaml has no groups; use / to select a host set',
+      emptyText: `hosts.yaml has no groups; ${commandLabel(state, 'receive-expression')} selects a host set`,
       items: [
         { id: '', label: 'all', detail: `${state.hosts.size} hosts` },
         ...[...state.groups].map(([name, hosts]) => {
@@ -122,7 +122,9 @@ export function openCloseHost(app: ConsoleApp): void {
       yesTitle: `close ${clip(names, 24)}`,
       onYes: () => {
         app.removeHosts(hosts)
-        app.notice(`closed ${names}; ${app.state.leaderLabel} + opens ${hosts.length === 1 ? 'it' : 'them'} again`)
+        app.notice(
+          `closed ${names}; ${commandLabel(app.state, 'add-host')} opens ${hosts.length === 1 ? 'it' : 'them'} again`,
+        )
       },
     }),
   )
@@ -198,7 +200,7 @@ export function openPaste(app: ConsoleApp, text = app.pendingPaste): void {
       },
       onDiscard: (kept) => {
         app.pendingPaste = kept
-        if (kept !== '') app.notice(`not sent; ${app.state.leaderLabel} p opens the text again`)
+        if (kept !== '') app.notice(`not sent; ${commandLabel(app.state, 'paste')} opens the text again`)
       },
     }),
   )
@@ -206,7 +208,7 @@ export function openPaste(app: ConsoleApp, text = app.pendingPaste): void {
 
 /** What can be done now: the keys of the shown tab or view first, then all actions. */
 export function openPalette(app: ConsoleApp, run: (id: ActionId) => void): void {
-  const { keymap } = app.options
+  const { keymap } = app.state
   const here = keysHere(app)
   app.openDialog(
     listDialog({
@@ -304,7 +306,7 @@ const HELP_WIDTH = 44
 export function openHelp(app: ConsoleApp): void {
   const { state } = app
   const width = Math.min(110, state.columns - 2)
-  const sections = helpSections(app.options.keymap, state)
+  const sections = helpSections(state)
   const wrap = (lines: readonly DialogLine[]) => wrapHelp(lines, width - 6)
   app.openDialog(
     textDialog({

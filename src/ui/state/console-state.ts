@@ -167,6 +167,8 @@ export type ConsoleState = FileTabsState & {
   readonly logOffset: number | undefined
   readonly themeName: ThemeName
   readonly leaderLabel: string
+  /** Key label → id of its action, with the user's own keys: see keys/registry.ts. */
+  readonly keymap: ReadonlyMap<string, string>
   /** Ticks once a second while something on the screen counts. */
   readonly clockMs: number
 }

@@ -29,7 +29,7 @@ async function openTab(columns = 80, rows = 24) {
     const { console } = harness
     const { left, right } =
       bars === footerBars
-        ? footerBars(console.state, themes.none, console.options.keymap)
+        ? footerBars(console.state, themes.none)
         : headerBars(console.state, themes.none, console.arrangement)
     return [...left, ...right].map((part) => part.text).join('')
   }

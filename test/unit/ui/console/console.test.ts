@@ -5,6 +5,7 @@ import { layoutDialog } from '../../../../src/ui/components/layout-dialog.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars, headerBars, noticeBar } from '../../../../src/ui/console/header.ts'
 import { buildScene } from '../../../../src/ui/console/pane-view.ts'
+import type { Preferences } from '../../../../src/ui/preferences.ts'
 import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
 
 const LEADER = '\x1d'
@@ -385,6 +386,33 @@ describe('pastes', () => {
   })
 })
 
+describe('own keys', () => {
+  const footer = ({ console }: ConsoleHarness) => barText(footerBars(console.state, themes.none))
+  const withKeys = (keys: Preferences['keys']) => createConsoleHarness({ preferences: { keys } })
+
+  test('are named in the footer, in notices and in panes', () => {
+    const harness = withKeys({ quit: ['Q'], help: ['H'], 'receive-all': ['A'] })
+    expect(footer(harness)).toMatch(/Ctrl-\] H help .* Ctrl-\] Q quit /)
+    harness.type(`${LEADER}?`)
+    expect(harness.console.state.notice?.text).toBe('unknown command: ? (Ctrl-] H shows all)')
+    harness.type(`${LEADER}n${LEADER}m`)
+    expect(harness.console.state.notice?.text).toBe('no receivers: Ctrl-] A selects all hosts')
+  })
+
+  test('take the key of another command, which is then found by its name', () => {
+    const harness = withKeys({ zoom: ['q'] })
+    expect(footer(harness)).not.toContain('quit')
+    harness.type(`${LEADER}3q`)
+    expect(harness.console.state.notice?.text).toContain('Ctrl-] : quit quits, Ctrl-] D detaches')
+  })
+
+  test('are named as soon as they change', () => {
+    const harness = withKeys({})
+    harness.console.takePreferences({ ...harness.console.options.preferences, keys: { quit: ['Q'] } })
+    expect(footer(harness)).toContain('Ctrl-] Q quit')
+  })
+})
+
 describe('dialogs', () => {
   test('send no keys to a host', () => {
     const harness = createConsoleHarness()
@@ -502,9 +530,7 @@ describe('scrolling back', () => {
       return mode.kind === 'scroll' ? mode.hit : undefined
     }
     const found = hit() ?? 0
-    expect(barText(footerBars(harness.console.state, themes.none, harness.console.options.keymap))).toContain(
-      'n N previous, next match',
-    )
+    expect(barText(footerBars(harness.console.state, themes.none))).toContain('n N previous, next match')
     harness.type('n')
     expect(hit()).toBe(found - 1)
     harness.type('N')

@@ -23,9 +23,8 @@ function columnOf(
   bar: 'header' | 'footer',
   what: { action?: string; press?: string },
 ): number {
-  const { state, arrangement, options } = harness.console
-  const bars =
-    bar === 'header' ? headerBars(state, themes.dark, arrangement) : footerBars(state, themes.dark, options.keymap)
+  const { state, arrangement } = harness.console
+  const bars = bar === 'header' ? headerBars(state, themes.dark, arrangement) : footerBars(state, themes.dark)
   const columns = Array.from({ length: state.columns }, (_, column) => column)
   const found = columns.find((column) => {
     const part = barPartAt(bars, state.columns, column)
@@ -227,7 +226,7 @@ describe('the grid of commands', () => {
     const harness = createConsoleHarness({ size: { columns: 120, rows: 40 } })
     harness.type(LEADER)
     harness.clock.advance(KEY_GRID_MS)
-    const grid = keyGrid(harness.console.state, harness.console.options.keymap)
+    const grid = keyGrid(harness.console.state)
     const row = grid?.rows.findIndex((cells) => cells.some(({ action }) => action === 'receive-none')) ?? -1
     const cells = grid?.rows[row] ?? []
     const at = cells.findIndex(({ action }) => action === 'receive-none')
