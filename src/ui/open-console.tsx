@@ -59,7 +59,7 @@ export interface Detachment {
 
 export type OpenConsoleOptions = Pick<
   ConsolePorts,
-  'resolveHosts' | 'resolveNewHosts' | 'saveGroup' | 'promptHistory' | 'listFiles'
+  'resolveHosts' | 'resolveNewHosts' | 'declaredHosts' | 'saveGroup' | 'promptHistory' | 'listFiles'
 > &
   Pick<ConsoleOptions, 'cluster' | 'hosts' | 'groups' | 'preferences'> &
   Pick<PagePorts, 'ownMachine'> &

@@ -72,6 +72,8 @@ export type ConsolePorts = {
   resolveNewHosts(expression: string): Promise<Endpoint[]>
   /** What runs in the shell of a host; empty: nothing, undefined: unknown. */
   readonly shellPrograms?: (host: string, signal: AbortSignal) => Promise<readonly string[] | undefined>
+  /** All hosts of hosts.yaml, open or not. */
+  declaredHosts(): readonly string[]
   /** Saves a group in hosts.yaml and resolves with a notice; undefined when there is no file. */
   readonly saveGroup?: (name: string, hosts: readonly string[], isReplaced: boolean) => Promise<string>
 }

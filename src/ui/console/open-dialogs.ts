@@ -95,7 +95,10 @@ export function openAddHost(app: ConsoleApp): void {
         { text: 'm9   gpu[05-08]   root@10.0.0.7:2222', tone: 'muted' },
         { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },
       ],
-      complete: completeHostSet,
+      complete: (text) => {
+        const operand = completeHostSet(text)
+        return operand && { ...operand, kind: hostsToAdd(app) }
+      },
       joinsLines: true,
       staysOpen: true,
       onSubmit: async (text, isOpen) => {
@@ -107,6 +110,13 @@ export function openAddHost(app: ConsoleApp): void {
       },
     }),
   )
+}
+
+/** Hosts that are not open, and groups with such hosts. */
+function hostsToAdd({ ports, state }: ConsoleApp): readonly string[] {
+  const isClosed = (host: string): boolean => !state.hosts.has(host)
+  const groups = [...state.groups].filter(([, hosts]) => hosts.some(isClosed)).map(([name]) => `@${name}`)
+  return [...ports.declaredHosts().filter(isClosed), ...groups, 'all']
 }
 
 export function openCloseHost(app: ConsoleApp): void {

@@ -200,7 +200,7 @@ export function createConsoleHarness(
     netTests?: NetTestsPort
     knownDashboards?: PagePorts['knownDashboards']
     prompts?: Pick<ConsolePorts, 'promptHistory' | 'listFiles' | 'saveGroup'> &
-      Partial<Pick<ConsolePorts, 'resolveNewHosts'>>
+      Partial<Pick<ConsolePorts, 'resolveNewHosts' | 'declaredHosts'>>
   } = {},
 ): ConsoleHarness {
   const { hosts = ['m1', 'm2', 'm3', 'm4'], isResolving = false } = options
@@ -253,6 +253,7 @@ export function createConsoleHarness(
       clock,
       environment,
       resolveHosts,
+      declaredHosts: () => hosts,
       ...(options.shellPrograms ? { shellPrograms: options.shellPrograms } : {}),
       resolveNewHosts: async (expression) =>
         expandHostSet(expression).map((host, index) => endpointOf(host, 100 + index)),
