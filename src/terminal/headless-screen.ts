@@ -324,18 +324,21 @@ class HeadlessScreen implements Disposable {
     return text
   }
 
-  /** The columns of the word at a cell: what lies between blanks and brackets. */
-  wordAt({ line, column }: ScreenPlace): readonly [number, number] {
+  /** The first and the last cell of the word at a cell: what lies between blanks and brackets, also over wrapped rows. */
+  wordAt(place: ScreenPlace): readonly [ScreenPlace, ScreenPlace] {
+    if (!isWordCell(this.#cellsOf(place.line), place.column)) return [place, place]
+    const [first, last] = this.lineAround(place.line)
+    return [this.#wordEnd(place, -1, first), this.#wordEnd(place, 1, last)]
+  }
+
+  /** The last cell of a word in this direction, down or up to this row. */
+  #wordEnd({ line, column }: ScreenPlace, by: 1 | -1, lastRow: number): ScreenPlace {
+    const [start, edge] = by > 0 ? [0, this.#columns - 1] : [this.#columns - 1, 0]
     const cells = this.#cellsOf(line)
-    const isWord = (at: number) => {
-      const word = cells[at * WORDS_PER_CELL]
-      return word === WIDE_TAIL || (word !== undefined && !WORD_ENDS.has(cellText(word)))
-    }
-    if (!isWord(column)) return [column, column]
-    let [from, to] = [column, column]
-    while (from > 0 && isWord(from - 1)) from--
-    while (to < this.#columns - 1 && isWord(to + 1)) to++
-    return [from, to]
+    let end = column
+    while (end !== edge && isWordCell(cells, end + by)) end += by
+    const continues = end === edge && line !== lastRow && isWordCell(this.#cellsOf(line + by), start)
+    return continues ? this.#wordEnd({ line: line + by, column: start }, by, lastRow) : { line, column: end }
   }
 
   /** The first and last row of the line that this row is part of, at most `MOST_WRAPPED` rows away. */
@@ -512,6 +515,11 @@ class HeadlessScreen implements Disposable {
     columns.push(this.#columns)
     return columns
   }
+}
+
+function isWordCell(cells: Uint32Array, column: number): boolean {
+  const word = cells[column * WORDS_PER_CELL]
+  return word === WIDE_TAIL || (word !== undefined && !WORD_ENDS.has(cellText(word)))
 }
 
 export type Screen = Pick<HeadlessScreen, keyof HeadlessScreen>
