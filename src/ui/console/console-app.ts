@@ -29,6 +29,7 @@ import { writeSessionReport } from '../report/session-report.ts'
 import {
   type ConsoleState,
   type HostState,
+  isLive,
   type LogEntry,
   type Mode,
   type Notice,
@@ -113,6 +114,8 @@ export type ConsoleOptions = {
 /** Output this soon after a key counts as its echo and is drawn at once. */
 const ECHO_MS = 100
 const ECHO_BYTES = 2048
+/** A shell draws its prompt again this soon after its pane has another size. */
+const REDRAW_MS = 1000
 /** A change of these may move the focus to another page. */
 const LAYOUT_FIELDS = ['focus', 'paneSize', 'columns', 'rows', 'isFolded'] as const
 const NOTICE_MS = 5000
@@ -152,8 +155,10 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly #autoClose: AutoClose
   /** The hosts that did not get the last keys that not all got. */
   #missed = ''
-  /** Until when, and up to how much, output counts as the echo of a key. */
-  readonly #echoes = new Map<string, { readonly untilMs: number; bytesLeft: number }>()
+  /** Output that counts as the echo of a key. */
+  readonly #echoes = new Map<string, Expected>()
+  /** The same for prompts that are drawn again in another size: these are no news. */
+  readonly #redraws = new Map<string, Expected>()
   /** The mode to return to when a dialog closes. */
   #modeBelow: Mode = TYPING
   readonly #shellEndMs = new Map<string, number>()
@@ -675,11 +680,12 @@ export class ConsoleApp implements PageContext, Disposable {
 
   #handleParsed(host: string, bytes: number): void {
     this.loginOutput.noteParsed(host)
-    const isEcho = this.#isEcho(host, bytes)
+    const isEcho = isExpected(this.#echoes, host, bytes, this.clock.now())
     this.options.onPaneChange(host, isEcho)
     if ((this.views.screen(host)?.viewOffset ?? 0) > 0) this.options.onFramesChange()
     const known = this.state.hosts.get(host)
-    if (known && !known.hasNews && !this.arrangement.shown.has(host))
+    const isNews = !isExpected(this.#redraws, host, bytes, this.clock.now())
+    if (known && isNews && !known.hasNews && !this.arrangement.shown.has(host))
       this.#updateHost(host, (state) => ({ ...state, hasNews: true }))
     this.comparison.noteChange()
     this.#divergence.noteOutput(host)
@@ -718,16 +724,6 @@ export class ConsoleApp implements PageContext, Disposable {
     for (const host of hosts) this.#echoes.set(host, { untilMs, bytesLeft: ECHO_BYTES })
   }
 
-  /** A key does not make a flooding host urgent: output after the first bytes waits for the next frame. */
-  #isEcho(host: string, bytes: number): boolean {
-    const echo = this.#echoes.get(host)
-    if (!echo) return false
-    echo.bytesLeft -= bytes
-    if (echo.bytesLeft >= 0 && this.clock.now() <= echo.untilMs) return true
-    this.#echoes.delete(host)
-    return false
-  }
-
   #updateHost(name: string, update: (host: HostState) => HostState): void {
     const host = this.state.hosts.get(name)
     if (!host) return
@@ -750,9 +746,10 @@ export class ConsoleApp implements PageContext, Disposable {
   /** Gives every host's terminal the size of its pane, also on hidden pages. */
   #applySizes(): void {
     const { paneContent, zoomContent, zoomed, shown } = this.arrangement
-    for (const host of this.state.hosts.keys()) {
+    for (const [host, state] of this.state.hosts) {
       const { columns, rows } = zoomed !== undefined && shown.has(host) ? zoomContent : paneContent
-      this.views.resize(host, columns, rows)
+      if (this.views.resize(host, columns, rows) && isLive(state))
+        this.#redraws.set(host, { untilMs: this.clock.now() + REDRAW_MS, bytesLeft: ECHO_BYTES })
     }
   }
 
@@ -785,4 +782,17 @@ export class ConsoleApp implements PageContext, Disposable {
     this.#clockTimer?.[Symbol.dispose]()
     this.#owned[Symbol.dispose]()
   }
+}
+
+/** Until when, and how much of it, output is an answer to something that Muster did. */
+type Expected = { readonly untilMs: number; bytesLeft: number }
+
+/** What a flooding host prints after the first bytes is nothing that was expected. */
+function isExpected(expected: Map<string, Expected>, host: string, bytes: number, nowMs: number): boolean {
+  const known = expected.get(host)
+  if (!known) return false
+  known.bytesLeft -= bytes
+  if (known.bytesLeft >= 0 && nowMs <= known.untilMs) return true
+  expected.delete(host)
+  return false
 }

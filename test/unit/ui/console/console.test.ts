@@ -247,6 +247,23 @@ describe('panes', () => {
     expect(header(harness)).not.toContain(' new')
   })
 
+  test('count no prompts as new output that are drawn again in another size', async () => {
+    const harness = createConsoleHarness({
+      hosts: Array.from({ length: 8 }, (_, index) => `m${index + 1}`),
+      size: { columns: 80, rows: 24 },
+    })
+    harness.type(`${LEADER}>`)
+    const hasNews = (host: string) => harness.console.state.hosts.get(host)?.hasNews
+    await harness.print('m8', '\r\x1b[Kroot@m8:~# ')
+    expect(hasNews('m8')).toBe(false)
+    harness.clock.advance(1001)
+    await harness.print('m8', 'done')
+    expect(hasNews('m8')).toBe(true)
+    harness.type(`${LEADER}>`)
+    await harness.print('m7', 'y\r\n'.repeat(2000))
+    expect(hasNews('m7')).toBe(true)
+  })
+
   test('fold equal screens into one pane, and split when they differ', async () => {
     const harness = createConsoleHarness()
     for (const host of ['m1', 'm2', 'm3', 'm4']) await harness.print(host, `root@${host}:~# `)
@@ -377,6 +394,17 @@ describe('pastes', () => {
     harness.type('\x1b[5~'.repeat(8))
     expect(reviewed(harness).at(-1)).toBe('↓ more')
     expect(reviewed(harness)[0]).toMatch(/^1 │ .*▏/)
+  })
+
+  test('say how to get to the prompt from the scroll-back', async () => {
+    const harness = createConsoleHarness()
+    await harness.print('m1', 'x')
+    harness.type(`${LEADER}[`)
+    harness.type(paste('ls'))
+    expect(harness.console.state.notice?.text).toBe('pasting works only in the shells: Esc leaves the scroll-back')
+    harness.type('\x1b')
+    harness.type(paste('ls'))
+    expect(harness.got('m1')).toBe('ls')
   })
 
   test('let no control characters act', () => {
