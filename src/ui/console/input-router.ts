@@ -378,8 +378,9 @@ export class InputRouter {
     if (app.dialogs.current) return app.dialogs.current.paste?.(text)
     const { mode, tab, panel } = app.state
     if (mode.kind === 'filter') return pasteIntoFilter(app, mode.table, text)
-    if (mode.kind === 'scroll' || tab !== 'shells')
-      return app.notice('pasting works only in the shells: press 1', 'warning')
+    if (mode.kind === 'scroll')
+      return app.notice('pasting works only in the shells: Esc leaves the scroll-back', 'warning')
+    if (tab !== 'shells') return app.notice('pasting works only in the shells: press 1', 'warning')
     if (panel?.hasKeys) return app.notice('pasting works only in the shells: press Tab', 'warning')
     if (mode.kind !== 'typing') app.change(() => ({ mode: { kind: 'typing' } }))
     if (mode.kind === 'leader') return app.notice('nothing pasted: a command key was expected', 'warning')
