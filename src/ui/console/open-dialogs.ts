@@ -13,7 +13,7 @@ import { confirmDialog, textDialog } from '../dialogs/text-dialog.ts'
 import type { KeyEntry } from '../keys/key-table.ts'
 import { type ActionId, actionSpecs, commandLabel, KEY_SYNONYMS, keysOf, SYNONYMS } from '../keys/registry.ts'
 import { preferencesFile } from '../preferences.ts'
-import { liveReceivers, receiverList, setReceivers, titleOf } from '../state/console-state.ts'
+import { liveReceivers, PAGE_TABS, receiverList, setReceivers, titleOf } from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
 import { panelKeys } from '../work-views/panel.ts'
 import { completeWorkLine } from '../work-views/work-questions.ts'
@@ -216,10 +216,11 @@ export function openPaste(app: ConsoleApp, text = app.pendingPaste): void {
   )
 }
 
-/** What can be done now: the keys of the shown tab or view first, then all actions. */
+/** What can be done: the keys of the shown tab or view first, then all actions, then the keys of other tabs. */
 export function openPalette(app: ConsoleApp, run: (id: ActionId) => void): void {
   const { keymap } = app.state
   const here = keysHere(app)
+  const elsewhere = keysElsewhere(app)
   app.openDialog(
     listDialog({
       id: 'palette',
@@ -241,10 +242,43 @@ export function openPalette(app: ConsoleApp, run: (id: ActionId) => void): void 
             .join(', '),
           disabledReason: spec.disabledReason(app.state),
         })),
+        ...elsewhere.map(({ item }) => item),
       ],
-      onSubmit: ({ id }) => (here.keys.has(id) ? here.press(here.keys.get(id) ?? '') : run(id as ActionId)),
+      onSubmit: ({ id }) => {
+        const other = elsewhere.find(({ item }) => item.id === id)
+        if (other !== undefined) return other.show()
+        return here.keys.has(id) ? here.press(here.keys.get(id) ?? '') : run(id as ActionId)
+      },
     }),
   )
+}
+
+/** The keys of the other tabs. They only show their tab: what is selected there is seen before a key changes it. */
+function keysElsewhere(app: ConsoleApp): readonly { readonly item: ListItem; show(): void }[] {
+  return PAGE_TABS.filter(({ id }) => id !== app.state.tab).flatMap(({ id: tab, title: tabTitle }) => {
+    // Without those of one view of the tab, and those that lead back.
+    const known = pageKeys[tab].filter(({ help, keys: [key] }) => !IN_VIEW.test(help) && key !== 'Esc')
+    const byKey = [...Map.groupBy(known, ({ keys: [key = ''] }) => key)]
+    return byKey.flatMap(([key, entries]) => {
+      const entry = entries.find(({ isActive }) => isActive?.(app.state) !== false) ?? entries[0]
+      if (entry?.title === undefined) return []
+      const { id, title, help } = entry
+      return {
+        item: {
+          id: `${tab} key ${id}`,
+          label: title,
+          detail: `in ${tabTitle}: ${detailOf(title, sentence(entry))}`,
+          synonyms: `${tabTitle} ${KEY_SYNONYMS[id] ?? ''}`,
+          keywords: help,
+          keyHint: `${commandLabel(app.state, `tab-${tab}`)}, ${key}`,
+        },
+        show: () => {
+          app.showTab(tab)
+          app.notice(`${key}: ${help.split(/[.;] ?/)[0]}`)
+        },
+      }
+    })
+  })
 }
 
 type Here = {

@@ -240,7 +240,7 @@ export const actionSpecs = [
     TABS.map(({ id, key, title, help }) => [`tab-${id}`, key, title, help] as const),
   ),
   ...section('Program', () => undefined, [
-    ['palette', ':', 'command palette', 'Find any action by name.'],
+    ['palette', ':', 'command palette', 'Find any action by name; a key of another tab is shown on its tab.'],
     ['help', '?', 'help', 'Show all keys.'],
     ['settings', ',', 'settings', 'Show the settings and the file that changes them.'],
     ['redraw', 'Ctrl-l', 'redraw', 'Redraw the whole screen.'],
@@ -298,7 +298,7 @@ export const SYNONYMS: Readonly<Partial<Record<ActionId, string>>> = {
   settings: 'preferences options configuration config theme colours colors mouse leader keys',
   redraw: 'refresh repaint clear',
   detach: 'tmux screen background keep attach',
-  quit: 'exit close leave bye',
+  quit: 'exit close leave bye logout',
 }
 
 /** The same for the keys of tabs and views. */
@@ -311,7 +311,8 @@ export const KEY_SYNONYMS: Readonly<Record<string, string>> = {
   'stop-study': 'cancel end',
   stop: 'cancel kill abort',
   'table-filter': 'search find',
-  mesh: 'iperf iperf3 speed throughput',
+  again: 'reload',
+  mesh: 'mesh iperf iperf3 speed throughput latency ping',
   pair: 'iperf iperf3 speed throughput',
   write: 'csv svg export save',
 }

@@ -147,6 +147,20 @@ describe('the palette', () => {
     expect([harness.console.state.tab, dialogOf(harness), harness.got('m1')]).toEqual(['packing', undefined, ''])
   })
 
+  it.each([
+    ['mesh', 'network', /^bandwidth {2}in Network: /],
+    ['latency', 'network', /^bandwidth {2}in Network: /],
+    ['undo', 'bring-up', /^take down {2}in Bring-up: /],
+    ['reload', 'bring-up', /^refresh {2}in Bring-up: /],
+  ])('finds by “%s” a key of the tab %s, which it shows without pressing it', (typed, tab, title) => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}5:${typed}`)
+    expect(selected(harness)?.text).toMatch(title)
+    harness.type('\r')
+    expect([harness.console.state.tab, dialogOf(harness)]).toEqual([tab, undefined])
+    expect(harness.console.state.notice?.text).toMatch(/^[mdr]: [A-Z]/)
+  })
+
   it('finds and runs the keys of the shown tab', () => {
     const harness = createConsoleHarness()
     for (const { id, key } of PAGE_TABS) {
