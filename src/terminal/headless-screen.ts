@@ -83,6 +83,8 @@ class HeadlessScreen implements Disposable {
   #isDisposed = false
   /** Where the output of the current shell begins, and where its line editor first asked for input. */
   #shellStart: Marker | undefined
+  /** The first row of the screen then. */
+  #shellTop: Marker | undefined
   #editorStart: Marker | undefined
   #line = new Uint32Array(0)
 
@@ -374,12 +376,14 @@ class HeadlessScreen implements Disposable {
     if (note !== undefined && lastRow >= 0) this.#internals.parse(Buffer.from(`\x1b[2m${note}\x1b[0m\r\n`))
     this.forgetLogin()
     this.#shellStart = this.#markLine()
+    this.#shellTop = this.#terminal.registerMarker(-this.#buffers.active.cursorY)
     this.#noteChange()
   }
 
   /** From now on there is no `loginPrompt` until the next `restart`. */
   forgetLogin(): void {
     this.#shellStart?.dispose()
+    this.#shellTop?.dispose()
     this.#editorStart?.dispose()
     this.#shellStart = undefined
     this.#editorStart = undefined
@@ -445,6 +449,28 @@ class HeadlessScreen implements Disposable {
     if (this.#isDisposed || rows <= 0 || rows > this.#buffers.active.cursorY || !isAtGround || !scrollsWhole) return
     this.#internals.parse(Buffer.from(`\x1b7\x1b[m\x1b[${this.#rows};1H${'\n'.repeat(rows)}\x1b8\x1b[${rows}A`))
     this.#noteChange()
+  }
+
+  /** Takes out what the present shell has printed above its prompt, so that what is above it stays in view. False: it cannot. */
+  removeLogin(): boolean {
+    const start = this.#shellStart
+    const { isAtGround, scrollsWhole } = this.#internals
+    if (this.#isDisposed || start === undefined || start.isDisposed || this.viewOffset > 0) return false
+    if (this.#buffers.active.type === 'alternate' || !isAtGround || !scrollsWhole) return false
+    const { baseY } = this.#buffers.active
+    const end = this.#promptLine()
+    const count = end - start.line
+    if (count <= 0) return false
+    // What it has pushed off the screen comes back; below the prompt there are blank rows again.
+    const top = this.#shellTop
+    const pushed = top === undefined || top.isDisposed ? baseY : Math.max(0, baseY - top.line)
+    const blank = Math.max(0, count - pushed)
+    const firstBlank = end - blank - baseY + 1
+    if (blank > 0)
+      this.#internals.parse(Buffer.from(`\x1b7\x1b[m\x1b[${firstBlank};1H\x1b[${blank}M\x1b8\x1b[${blank}A`))
+    this.#internals.removeLines(start.line, count - blank)
+    this.#noteChange()
+    return true
   }
 
   [Symbol.dispose](): void {

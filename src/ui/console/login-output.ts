@@ -1,6 +1,6 @@
 /**
- * The greetings of hosts: a greeting moves from the pane into the scroll-back (unless `greeting: show`), is kept for one
- * key, and its warnings are named in the log. A line that the user must answer stays: only complete lines above it move, and
+ * The greetings of hosts: a greeting moves from the pane into the scroll-back, or, below the output of an earlier shell, out
+ * of the pane (unless `greeting: show`). It is kept for one key, and its warnings are named in the log. A line that the user must answer stays: only complete lines above it move, and
  * only when a shell asks.
  */
 
@@ -101,9 +101,7 @@ export class LoginOutput implements Disposable {
     this.#texts.set(host, shown)
     if (lines.length > MOST_LINES) this.#cut.add(host)
     else this.#cut.delete(host)
-    // After a reconnection the output of the previous shell is above, and stays in view.
-    const hides = isHidden() && isFirstShell && rowsAbove > 0
-    if (hides) screen(host)?.scrollOut(rowsAbove)
+    const hides = isHidden() && rowsAbove > 0 && this.#hide(host, { rowsAbove, isFirstShell })
     if (hides && shown.length >= WORTH_A_WORD) {
       this.#mark(host, this.#count(host))
       this.#tell(host, loginWords(this.#count(host)), false)
@@ -112,6 +110,15 @@ export class LoginOutput implements Disposable {
     const from = lastLoginFrom(shown)
     if (from !== undefined && !this.#options.comesFromHere(host, from))
       this.#tell(host, `at login: last login from ${from}`, true)
+  }
+
+  /** After a reconnection the output of the previous shell is above, and stays in view. */
+  #hide(host: string, { rowsAbove, isFirstShell }: Pick<LoginPrompt, 'rowsAbove' | 'isFirstShell'>): boolean {
+    const screen = this.#options.screen(host)
+    // Nothing is taken out that could not be shown.
+    if (!isFirstShell) return !this.#cut.has(host) && screen?.removeLogin() === true
+    screen?.scrollOut(rowsAbove)
+    return true
   }
 
   /** Shows what all hosts printed, equal texts once. */
