@@ -288,6 +288,8 @@ export type HostSetContext = {
   readonly stdinNames?: readonly string[]
   /** False: no such host. Without it every name is valid. */
   isHost?(name: string): boolean
+  /** Why a name is no host here; undefined: unknown, so similar names are suggested. */
+  whyNoHost?(name: string): string | undefined
 }
 
 /** Turns blanks between names into commas, so that a prompt takes `m1 m3` as the command line of `muster` does. */
@@ -459,6 +461,8 @@ class Evaluator {
 
   #check(name: string, at: number): void {
     if (this.#context.isHost?.(name) ?? true) return
+    const reason = this.#context.whyNoHost?.(name)
+    if (reason !== undefined) this.#fail(reason, at)
     const isGroup = this.#context.group?.(name) !== undefined
     const hint = isGroup ? `; the group is @${printable(name)}` : didYouMean(name, this.#context.names ?? [])
     this.#fail(`there is no host ${printable(name)}${hint}`, at)

@@ -83,6 +83,8 @@ class HeadlessScreen implements Disposable {
   #isDisposed = false
   /** Where the output of the current shell begins, and where its line editor first asked for input. */
   #shellStart: Marker | undefined
+  /** The first row of the screen then. */
+  #shellTop: Marker | undefined
   #editorStart: Marker | undefined
   #line = new Uint32Array(0)
 
@@ -324,18 +326,21 @@ class HeadlessScreen implements Disposable {
     return text
   }
 
-  /** The columns of the word at a cell: what lies between blanks and brackets. */
-  wordAt({ line, column }: ScreenPlace): readonly [number, number] {
+  /** The first and the last cell of the word at a cell: what lies between blanks and brackets, also over wrapped rows. */
+  wordAt(place: ScreenPlace): readonly [ScreenPlace, ScreenPlace] {
+    if (!isWordCell(this.#cellsOf(place.line), place.column)) return [place, place]
+    const [first, last] = this.lineAround(place.line)
+    return [this.#wordEnd(place, -1, first), this.#wordEnd(place, 1, last)]
+  }
+
+  /** The last cell of a word in this direction, down or up to this row. */
+  #wordEnd({ line, column }: ScreenPlace, by: 1 | -1, lastRow: number): ScreenPlace {
+    const [start, edge] = by > 0 ? [0, this.#columns - 1] : [this.#columns - 1, 0]
     const cells = this.#cellsOf(line)
-    const isWord = (at: number) => {
-      const word = cells[at * WORDS_PER_CELL]
-      return word === WIDE_TAIL || (word !== undefined && !WORD_ENDS.has(cellText(word)))
-    }
-    if (!isWord(column)) return [column, column]
-    let [from, to] = [column, column]
-    while (from > 0 && isWord(from - 1)) from--
-    while (to < this.#columns - 1 && isWord(to + 1)) to++
-    return [from, to]
+    let end = column
+    while (end !== edge && isWordCell(cells, end + by)) end += by
+    const continues = end === edge && line !== lastRow && isWordCell(this.#cellsOf(line + by), start)
+    return continues ? this.#wordEnd({ line: line + by, column: start }, by, lastRow) : { line, column: end }
   }
 
   /** The first and last row of the line that this row is part of, at most `MOST_WRAPPED` rows away. */
@@ -371,12 +376,14 @@ class HeadlessScreen implements Disposable {
     if (note !== undefined && lastRow >= 0) this.#internals.parse(Buffer.from(`\x1b[2m${note}\x1b[0m\r\n`))
     this.forgetLogin()
     this.#shellStart = this.#markLine()
+    this.#shellTop = this.#terminal.registerMarker(-this.#buffers.active.cursorY)
     this.#noteChange()
   }
 
   /** From now on there is no `loginPrompt` until the next `restart`. */
   forgetLogin(): void {
     this.#shellStart?.dispose()
+    this.#shellTop?.dispose()
     this.#editorStart?.dispose()
     this.#shellStart = undefined
     this.#editorStart = undefined
@@ -442,6 +449,28 @@ class HeadlessScreen implements Disposable {
     if (this.#isDisposed || rows <= 0 || rows > this.#buffers.active.cursorY || !isAtGround || !scrollsWhole) return
     this.#internals.parse(Buffer.from(`\x1b7\x1b[m\x1b[${this.#rows};1H${'\n'.repeat(rows)}\x1b8\x1b[${rows}A`))
     this.#noteChange()
+  }
+
+  /** Takes out what the present shell has printed above its prompt, so that what is above it stays in view. False: it cannot. */
+  removeLogin(): boolean {
+    const start = this.#shellStart
+    const { isAtGround, scrollsWhole } = this.#internals
+    if (this.#isDisposed || start === undefined || start.isDisposed || this.viewOffset > 0) return false
+    if (this.#buffers.active.type === 'alternate' || !isAtGround || !scrollsWhole) return false
+    const { baseY } = this.#buffers.active
+    const end = this.#promptLine()
+    const count = end - start.line
+    if (count <= 0) return false
+    // What it has pushed off the screen comes back; below the prompt there are blank rows again.
+    const top = this.#shellTop
+    const pushed = top === undefined || top.isDisposed ? baseY : Math.max(0, baseY - top.line)
+    const blank = Math.max(0, count - pushed)
+    const firstBlank = end - blank - baseY + 1
+    if (blank > 0)
+      this.#internals.parse(Buffer.from(`\x1b7\x1b[m\x1b[${firstBlank};1H\x1b[${blank}M\x1b8\x1b[${blank}A`))
+    this.#internals.removeLines(start.line, count - blank)
+    this.#noteChange()
+    return true
   }
 
   [Symbol.dispose](): void {
@@ -512,6 +541,11 @@ class HeadlessScreen implements Disposable {
     columns.push(this.#columns)
     return columns
   }
+}
+
+function isWordCell(cells: Uint32Array, column: number): boolean {
+  const word = cells[column * WORDS_PER_CELL]
+  return word === WIDE_TAIL || (word !== undefined && !WORD_ENDS.has(cellText(word)))
 }
 
 export type Screen = Pick<HeadlessScreen, keyof HeadlessScreen>

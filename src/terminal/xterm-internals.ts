@@ -13,7 +13,13 @@ type Core = {
     onRequestReset(callback: () => void): unknown
   }
   _bufferService: {
-    buffer: { lines: { get(index: number): RawLine | undefined }; scrollTop: number; scrollBottom: number }
+    buffer: {
+      lines: { get(index: number): RawLine | undefined; splice(first: number, count: number): void }
+      scrollTop: number
+      scrollBottom: number
+      ybase: number
+      ydisp: number
+    }
   }
   coreService: {
     isCursorHidden: boolean
@@ -101,6 +107,14 @@ export function openInternals(terminal: Terminal) {
       firstChanged = Number.POSITIVE_INFINITY
       lastChanged = -1
       return rows
+    },
+    /** Lines are gone as if they had never been printed: the screen moves up, and ends where it ended. At most as many as are above it. */
+    removeLines(first: number, count: number) {
+      const { buffer } = core._bufferService
+      buffer.lines.splice(first, count)
+      buffer.ybase -= count
+      buffer.ydisp = buffer.ybase
+      noteAll()
     },
     /** A row of the active buffer, counted from the oldest kept line. Valid until the next call. */
     row(line: number): SourceRow | undefined {

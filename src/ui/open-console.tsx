@@ -5,7 +5,6 @@ import { defined } from '../base/defined.ts'
 import { DisposableStore } from '../base/disposable.ts'
 import { printable } from '../base/printable.ts'
 import type { Endpoint } from '../inventory/host.ts'
-import type { ChromeDrawing } from './components/draw-chrome.tsx'
 import type { ColourDepth } from './compositor/colours.ts'
 import { Compositor } from './compositor/compositor.ts'
 import { backgroundOf, guessTheme, type ThemeName } from './compositor/scene.ts'
@@ -19,7 +18,6 @@ import { InputRouter } from './console/input-router.ts'
 import { createObserver, type ObserverPort, observe } from './console/observer.ts'
 import { buildScene } from './console/pane-view.ts'
 import { InputDecoder } from './keys/decode-input.ts'
-import { createKeymap } from './keys/registry.ts'
 import type { Preferences } from './preferences.ts'
 import { createPages, type PagePorts } from './tabs/create-pages.ts'
 import { watchOwnPane } from './tty/own-pane.ts'
@@ -61,7 +59,7 @@ export interface Detachment {
 
 export type OpenConsoleOptions = Pick<
   ConsolePorts,
-  'resolveHosts' | 'resolveNewHosts' | 'saveGroup' | 'promptHistory' | 'listFiles'
+  'resolveHosts' | 'resolveNewHosts' | 'declaredHosts' | 'saveGroup' | 'promptHistory' | 'listFiles'
 > &
   Pick<ConsoleOptions, 'cluster' | 'hosts' | 'groups' | 'preferences'> &
   Pick<PagePorts, 'ownMachine'> &
@@ -114,7 +112,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   )
 
   let isConnecting = false
-  let ink: ChromeDrawing | undefined
+  let isChromeThere = false
   let isScenePlanned = false
   const drawScene = (): void => {
     isScenePlanned = false
@@ -132,7 +130,6 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
     new ConsoleApp(
       {
         ...options,
-        keymap: createKeymap(preferences.keys),
         themeName,
         size,
         fileTitles: pagePorts.files.flatMap(({ file }) => file?.title ?? []),
@@ -251,7 +248,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       compositor.isIdle &&
       !isScenePlanned &&
       isConnecting &&
-      ink !== undefined &&
+      isChromeThere &&
       !decoder.isWaiting,
     observe: () => ({
       inputBytes,
@@ -295,17 +292,17 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
   // While Ink loads, servers answer the first connections, or `ssh -G` runs.
   await sleep(clock, 0)
   const { drawChrome } = await import('./components/draw-chrome.tsx')
-  ink = owned.own(
+  owned.own(
     drawChrome({
       source,
       stdout: chrome.stream,
-      keymap: () => app.options.keymap,
       clock,
       onFault: faults.note,
       // A component that throws must not leave an empty screen without a message.
       onEnd: done.reject,
     }),
   )
+  isChromeThere = true
   const takePreferences = (next: Preferences): string | undefined => {
     const before = preferences
     preferences = next
@@ -316,7 +313,6 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
       app.change(() => ({ themeName }))
       askBackground()
     }
-    ink?.draw()
     return news
   }
   const { preferencesFile: file } = options

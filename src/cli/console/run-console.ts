@@ -30,6 +30,7 @@ import { type OpenConsoleOptions, openConsole } from '../../ui/open-console.tsx'
 import { loadPreferences, type Preferences, preferencesFile } from '../../ui/preferences.ts'
 import type { FilePorts } from '../../ui/tabs/create-pages.ts'
 import type { WorkPort } from '../../ui/work-views/work-port.ts'
+import type { ResolveHosts } from '../../ui/work-views/work-questions.ts'
 import { limitFactorOf } from '../bring-up/prepare.ts'
 import { type CliContext, EXIT, type GlobalOptions } from '../command-line/verb.ts'
 import { createFleetOpsHosts } from '../connect/ops-hosts.ts'
@@ -120,6 +121,7 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
     onWarning: (message) => warn(message),
   })
   using _idle = collectWhenIdle()
+  const declaredHosts = () => request.declared.inventory.hosts.map(({ name }) => name)
   await openConsole({
     ...request,
     ...holding,
@@ -197,19 +199,26 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
       }
     },
     resolveNewHosts: (expression) => request.resolveNewHosts(withCommas(expression)),
-    resolveHosts: (expression, known, groups) => {
-      const hosts = new Set(known)
-      return expandHostSet(withCommas(expression), {
-        names: known,
-        groupNames: [...groups.keys()],
-        group: (name) => groups.get(name),
-        isHost: (name) => hosts.has(name),
-      })
-    },
+    declaredHosts,
+    resolveHosts: openHostsResolver(declaredHosts),
     ownMachine: createOwnMachine(),
   })
   return signal.aborted ? EXIT.interrupted : EXIT.ok
 }
+
+/** Host sets of open hosts. `declared`: hosts that could be open. */
+export const openHostsResolver =
+  (declared: () => readonly string[]): ResolveHosts =>
+  (expression, known, groups) => {
+    const hosts = new Set(known)
+    return expandHostSet(withCommas(expression), {
+      names: known,
+      groupNames: [...groups.keys()],
+      group: (name) => groups.get(name),
+      isHost: (name) => hosts.has(name),
+      whyNoHost: (name) => (declared().includes(name) ? `${printable(name)} is not open: add it first` : undefined),
+    })
+  }
 
 const withState = (context: CliContext, directory: string | undefined): CliContext =>
   directory === undefined ? context : { ...context, environment: { ...context.environment, XDG_STATE_HOME: directory } }

@@ -24,6 +24,15 @@ export type JobColumn = {
 /** The tab draws this one itself: colour, reason and progress. */
 export const STATE_COLUMN: JobColumn = { title: 'STATE', width: 24, text: ({ state }) => stateText(state) }
 
+/** Hosts, folded. */
+export const ON_COLUMN: JobColumn = {
+  title: 'ON',
+  width: 12,
+  most: 20,
+  text: (job) => hostsText(job) ?? '-',
+  groupText: ({ extent }) => (extent === undefined ? '-' : foldedPlaces(extent.hosts)) || '-',
+}
+
 /** A service that answers is ready. */
 export const stateText = (state: JobState): string =>
   state.kind === 'running' && state.endpoint !== undefined ? 'ready' : state.kind
@@ -48,13 +57,7 @@ export const JOB_COLUMNS: readonly JobColumn[] = [
     text: ({ state }, nowMs) => durationText(ranMs(state, nowMs)),
     groupText: (group, nowMs) => durationText(groupRanMs(group, nowMs)),
   },
-  {
-    title: 'ON',
-    width: 12,
-    most: 20,
-    text: (job) => hostsText(job) ?? '-',
-    groupText: ({ extent }) => (extent === undefined ? '-' : foldedPlaces(extent.hosts)) || '-',
-  },
+  ON_COLUMN,
   {
     title: 'USER',
     width: 10,

@@ -7,7 +7,7 @@ import { themes } from '../compositor/scene.ts'
 import type { ThrottledChrome } from '../console/chrome-source.ts'
 import { footerBars, headerBars, noticeBar } from '../console/header.ts'
 import { keyGrid } from '../keys/key-grid.ts'
-import type { Keymap } from '../keys/registry.ts'
+import { commandLabel } from '../keys/registry.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { Bar, DialogBox, Themed } from './dialog-box.tsx'
 import { FaultBoundary } from './fault-boundary.tsx'
@@ -15,37 +15,37 @@ import { KeyGridBox } from './key-grid-box.tsx'
 
 export type ChromeProps = {
   readonly source: Pick<ThrottledChrome, 'subscribe' | 'state' | 'pageInfo'>
-  readonly keymap: Keymap
   readonly clock: Clock
   /** Called when the chrome cannot be drawn. */
   onFault(error: unknown): void
 }
 
-export function Chrome({ source, keymap, clock, onFault }: ChromeProps) {
+export function Chrome({ source, clock, onFault }: ChromeProps) {
   const state = useSyncExternalStore(source.subscribe, source.state)
-  const { columns, rows, leaderLabel } = state
+  const { columns, rows } = state
   const instead = (
     <Box width={columns} height={rows}>
-      <Text>{clip(` Error in Muster: cannot draw header and footer. ${leaderLabel} 6 shows the Log.`, columns)}</Text>
+      <Text>
+        {clip(
+          ` Error in Muster: cannot draw header and footer. ${commandLabel(state, 'tab-log')} shows the Log.`,
+          columns,
+        )}
+      </Text>
     </Box>
   )
   return (
     <FaultBoundary version={state} instead={instead} clock={clock} onFault={onFault}>
-      <ChromeOf state={state} source={source} keymap={keymap} />
+      <ChromeOf state={state} source={source} />
     </FaultBoundary>
   )
 }
 
-function ChromeOf({
-  state,
-  source,
-  keymap,
-}: Omit<ChromeProps, 'clock' | 'onFault'> & { readonly state: ConsoleState }) {
+function ChromeOf({ state, source }: Omit<ChromeProps, 'clock' | 'onFault'> & { readonly state: ConsoleState }) {
   const theme = themes[state.themeName]
   const header = headerBars(state, theme, source.pageInfo())
-  const footer = footerBars(state, theme, keymap)
+  const footer = footerBars(state, theme)
   const notice = noticeBar(state, theme)
-  const grid = keyGrid(state, keymap)
+  const grid = keyGrid(state)
   const { columns, rows } = state
   return (
     <Box flexDirection="column" width={columns} height={rows} overflow="hidden">
@@ -53,7 +53,10 @@ function ChromeOf({
       <Box flexGrow={1} width={columns} overflow="hidden">
         {state.tab === 'shells' && state.hosts.size === 0 ? (
           <Themed colour={theme.muted}>
-            {clip(`  No hosts: ${state.leaderLabel} + adds one, ${state.leaderLabel} q quits.`, columns)}
+            {clip(
+              `  No hosts: ${commandLabel(state, 'add-host')} adds one, ${commandLabel(state, 'quit')} quits.`,
+              columns,
+            )}
           </Themed>
         ) : null}
       </Box>

@@ -19,7 +19,7 @@ import type { DialogFactory } from '../dialogs/dialog.ts'
 import { PromptHistory } from '../dialogs/prompt-history.ts'
 import type { ForwardsPanel } from '../forwards/forwards-panel.ts'
 import { encodePaste } from '../keys/encode-for-pane.ts'
-import { type ActionId, createKeymap, disabledReasonOf, type Keymap, needsReceiver } from '../keys/registry.ts'
+import { type ActionId, createKeymap, disabledReasonOf, needsReceiver } from '../keys/registry.ts'
 import { FIRST_NETWORK } from '../network/network-view.ts'
 import { FIRST_WATCH } from '../network/watch-view.ts'
 import type { Preferences } from '../preferences.ts'
@@ -30,6 +30,7 @@ import {
   allReceive,
   type ConsoleState,
   type HostState,
+  isLive,
   type LogEntry,
   type Mode,
   type Notice,
@@ -74,6 +75,8 @@ export type ConsolePorts = {
   resolveNewHosts(expression: string): Promise<Endpoint[]>
   /** What runs in the shell of a host; empty: nothing, undefined: unknown. */
   readonly shellPrograms?: (host: string, signal: AbortSignal) => Promise<readonly string[] | undefined>
+  /** All hosts of hosts.yaml, open or not. */
+  declaredHosts(): readonly string[]
   /** Saves a group in hosts.yaml and resolves with a notice; undefined when there is no file. */
   readonly saveGroup?: (name: string, hosts: readonly string[], isReplaced: boolean) => Promise<string>
 }
@@ -93,7 +96,6 @@ export type ConsoleOptions = {
   /** Of several hosts.yaml, in their order. */
   readonly fileTitles?: readonly string[]
   readonly preferences: Preferences
-  readonly keymap: Keymap
   readonly themeName: ThemeName
   readonly size: { readonly columns: number; readonly rows: number }
   /** Panes or their cells changed. `isEcho`: shortly after a key that went to this host. */
@@ -114,6 +116,8 @@ export type ConsoleOptions = {
 /** Output this soon after a key counts as its echo and is drawn at once. */
 const ECHO_MS = 100
 const ECHO_BYTES = 2048
+/** A shell draws its prompt again this soon after its pane has another size. */
+const REDRAW_MS = 1000
 /** A change of these may move the focus to another page. */
 const LAYOUT_FIELDS = ['focus', 'paneSize', 'columns', 'rows', 'isFolded'] as const
 const NOTICE_MS = 5000
@@ -154,8 +158,10 @@ export class ConsoleApp implements PageContext, Disposable {
   readonly #autoClose: AutoClose
   /** The hosts that did not get the last keys that not all got. */
   #missed = ''
-  /** Until when, and up to how much, output counts as the echo of a key. */
-  readonly #echoes = new Map<string, { readonly untilMs: number; bytesLeft: number }>()
+  /** Output that counts as the echo of a key. */
+  readonly #echoes = new Map<string, Expected>()
+  /** The same for prompts that are drawn again in another size: these are no news. */
+  readonly #redraws = new Map<string, Expected>()
   /** The mode to return to when a dialog closes. */
   #modeBelow: Mode = TYPING
   readonly #shellEndMs = new Map<string, number>()
@@ -205,6 +211,7 @@ export class ConsoleApp implements PageContext, Disposable {
       logOffset: undefined,
       themeName: options.themeName,
       leaderLabel: preferences.leader,
+      keymap: createKeymap(preferences.keys),
       clockMs: ports.clock.now(),
     })
     this.#feeder = this.#owned.own(
@@ -505,10 +512,11 @@ export class ConsoleApp implements PageContext, Disposable {
       (key) => !isDeepStrictEqual(settings[key], before[key]),
     )
     if (changed.length === 0) return undefined
-    this.options = { ...this.options, preferences, keymap: createKeymap(preferences.keys) }
+    this.options = { ...this.options, preferences }
     this.views.setHistory(preferences.history)
     this.change(() => ({
       leaderLabel: preferences.leader,
+      keymap: createKeymap(preferences.keys),
       ...(changed.includes('pane') ? { paneSize: preferences.pane } : {}),
     }))
     return [`preferences.yaml: ${changed.join(', ')} changed`, ...warnings].join('; ')
@@ -554,7 +562,7 @@ export class ConsoleApp implements PageContext, Disposable {
   /** False: the action cannot be done now, and a notice says why. */
   canRun(id: ActionId): boolean {
     const reason = disabledReasonOf(id, this.state)
-    if (reason !== undefined) this.notice(reason, 'warning')
+    if (reason !== undefined) this.notice(reason, 'warning', 'key')
     return reason === undefined
   }
 
@@ -707,11 +715,12 @@ export class ConsoleApp implements PageContext, Disposable {
 
   #handleParsed(host: string, bytes: number): void {
     this.loginOutput.noteParsed(host)
-    const isEcho = this.#isEcho(host, bytes)
+    const isEcho = isExpected(this.#echoes, host, bytes, this.clock.now())
     this.options.onPaneChange(host, isEcho)
     if ((this.views.screen(host)?.viewOffset ?? 0) > 0) this.options.onFramesChange()
     const known = this.state.hosts.get(host)
-    if (known && !known.hasNews && !this.arrangement.shown.has(host))
+    const isNews = !isExpected(this.#redraws, host, bytes, this.clock.now())
+    if (known && isNews && !known.hasNews && !this.arrangement.shown.has(host))
       this.#updateHost(host, (state) => ({ ...state, hasNews: true }))
     this.comparison.noteChange()
     this.#divergence.noteOutput(host)
@@ -750,16 +759,6 @@ export class ConsoleApp implements PageContext, Disposable {
     for (const host of hosts) this.#echoes.set(host, { untilMs, bytesLeft: ECHO_BYTES })
   }
 
-  /** A key does not make a flooding host urgent: output after the first bytes waits for the next frame. */
-  #isEcho(host: string, bytes: number): boolean {
-    const echo = this.#echoes.get(host)
-    if (!echo) return false
-    echo.bytesLeft -= bytes
-    if (echo.bytesLeft >= 0 && this.clock.now() <= echo.untilMs) return true
-    this.#echoes.delete(host)
-    return false
-  }
-
   #updateHost(name: string, update: (host: HostState) => HostState): void {
     const host = this.state.hosts.get(name)
     if (!host) return
@@ -782,9 +781,10 @@ export class ConsoleApp implements PageContext, Disposable {
   /** Gives every host's terminal the size of its pane, also on hidden pages. */
   #applySizes(): void {
     const { paneContent, zoomContent, zoomed, shown } = this.arrangement
-    for (const host of this.state.hosts.keys()) {
+    for (const [host, state] of this.state.hosts) {
       const { columns, rows } = zoomed !== undefined && shown.has(host) ? zoomContent : paneContent
-      this.views.resize(host, columns, rows)
+      if (this.views.resize(host, columns, rows) && isLive(state))
+        this.#redraws.set(host, { untilMs: this.clock.now() + REDRAW_MS, bytesLeft: ECHO_BYTES })
     }
   }
 
@@ -817,4 +817,17 @@ export class ConsoleApp implements PageContext, Disposable {
     this.#clockTimer?.[Symbol.dispose]()
     this.#owned[Symbol.dispose]()
   }
+}
+
+/** Until when, and how much of it, output is an answer to something that Muster did. */
+type Expected = { readonly untilMs: number; bytesLeft: number }
+
+/** What a flooding host prints after the first bytes is nothing that was expected. */
+function isExpected(expected: Map<string, Expected>, host: string, bytes: number, nowMs: number): boolean {
+  const known = expected.get(host)
+  if (!known) return false
+  known.bytesLeft -= bytes
+  if (known.bytesLeft >= 0 && nowMs <= known.untilMs) return true
+  expected.delete(host)
+  return false
 }

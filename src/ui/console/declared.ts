@@ -1,6 +1,7 @@
 /** Applies a changed hosts.yaml to an open console: new hosts are offered, and nothing open is closed. */
 import { isDeepStrictEqual } from 'node:util'
 import { foldHostSet } from '../../inventory/host-set.ts'
+import { commandLabel } from '../keys/registry.ts'
 import type { ConsoleApp } from './console-app.ts'
 
 /** What hosts.yaml declares, as far as the console needs it. */
@@ -15,7 +16,8 @@ export type DeclaredNames = {
 
 /** The news for the user; undefined: there are none. */
 export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: DeclaredNames): string | undefined {
-  const { hosts: open, groups, leaderLabel: leader } = app.state
+  const { hosts: open, groups } = app.state
+  const [add, close] = (['add-host', 'close-host'] as const).map((id) => commandLabel(app.state, id))
   const added = now.hosts.filter((host) => !before.hosts.includes(host) && !open.has(host))
   const gone = before.hosts.filter((host) => !now.hosts.includes(host) && open.has(host))
   const changed = before.hosts.filter((host) => {
@@ -32,15 +34,13 @@ export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: Declar
   for (const page of Object.values(app.pages)) page.onDeclared?.()
   if (added.length > 0) app.offered = foldHostSet(added)
   const news = [
-    ...(added.length === 0
-      ? []
-      : [`${foldHostSet(added)} ${added.length === 1 ? 'is' : 'are'} new: ${leader} + connects`]),
+    ...(added.length === 0 ? [] : [`${foldHostSet(added)} ${added.length === 1 ? 'is' : 'are'} new: ${add} connects`]),
     ...(gone.length === 0
       ? []
       : [`${foldHostSet(gone)} ${gone.length === 1 ? 'was removed, and stays' : 'were removed, and stay'} open`]),
     ...(changed.length === 0
       ? []
-      : [`${foldHostSet(changed)} changed: connect again with ${leader} x, then ${leader} + and the name`]),
+      : [`${foldHostSet(changed)} changed: connect again with ${close}, then ${add} and the name`]),
     ...(hasGroups ? ['groups changed'] : []),
     ...(isDeepStrictEqual(now.sections, before.sections) ? [] : ['areas changed: r on the tab Bring-up checks them']),
   ]

@@ -6,7 +6,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import { oldestFactMs } from '../bring-up/bring-up-view.ts'
 import type { BarPart } from '../components/layout-dialog.ts'
 import { type Rect, type Theme, toneColour } from '../compositor/scene.ts'
-import { disabledReasonOf, type Keymap, keysOf, LEADER_HINTS } from '../keys/registry.ts'
+import { type ActionId, commandLabel, disabledReasonOf, keysOf, LEADER_HINTS } from '../keys/registry.ts'
 import { rayWords } from '../ray/ray-view.ts'
 import {
   type ConsoleState,
@@ -282,8 +282,8 @@ const TITLE_WIDTH = 16
 /** Of a host's name in the footer. */
 const NAME_WIDTH = 24
 
-export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): Bars {
-  const { mode, notice, panel, leaderLabel: leader } = state
+export function footerBars(state: ConsoleState, theme: Theme): Bars {
+  const { mode, notice, panel, leaderLabel } = state
   const room = state.columns - 1
   const labelled = (text: string, hints: Hints, right: readonly BarPart[] = []): Bars => {
     const label = { text: ` ${text} `, isBold: true, isFilled: true, colour: theme.bar, fill: theme.accent }
@@ -291,7 +291,7 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
   }
   switch (mode.kind) {
     case 'leader':
-      return labelled('COMMAND', leaderHints(state, keymap))
+      return labelled('COMMAND', leaderHints(state))
     case 'select':
       return labelled('SELECT', SELECT_HINTS)
     case 'filter':
@@ -307,43 +307,42 @@ export function footerBars(state: ConsoleState, theme: Theme, keymap: Keymap): B
         return labelled(elsewhere, state.tab === 'shells' && panel ? panelHints(panel) : pageHints(state))
       const focus = state.focus === undefined ? '' : `${clipName(state.focus, NAME_WIDTH)} `
       const hints: Hints = [
-        [leader, 'command'],
-        [`${leader} ?`, 'help'],
-        ...narrowHint(state, keymap),
-        [`${leader} q`, 'quit'],
-        ...(panel ? [[`${leader} o`, panelName(panel)] as const] : []),
+        [leaderLabel, 'command'],
+        ...commandHint(state, 'help', 'help'),
+        ...narrowHint(state),
+        ...commandHint(state, 'quit', 'quit'),
+        ...(panel ? commandHint(state, 'panel', panelName(panel)) : []),
       ]
       return { left: fitting(hints, theme, room - textWidth(focus)), right: [{ text: focus, colour: theme.muted }] }
     }
   }
 }
 
+/** None if another action has its key. */
+const commandHint = (state: ConsoleState, id: ActionId, does: string): Hints =>
+  keysOf(state.keymap, id).length === 0 ? [] : [[commandLabel(state, id), does]]
+
 /** How to type only into hosts that differ or into one host for a moment, or how to go back. */
-function narrowHint(state: ConsoleState, keymap: Keymap): Hints {
-  const [key] = keysOf(keymap, 'receive-different')
-  const label = `${state.leaderLabel} ${key}`
+function narrowHint(state: ConsoleState): Hints {
+  const hint = (does: string): Hints => commandHint(state, 'receive-different', does)
   const before = receiversBeforeDifferent(state)
-  if (key !== undefined && before !== undefined && state.receivers.size > 1)
-    return [[label, `back to ${before.size} hosts`]]
-  const [allKey] = keysOf(keymap, 'receive-all')
+  if (before !== undefined && state.receivers.size > 1) return hint(`back to ${before.size} hosts`)
   const late = lateReceivers(state)
-  if (allKey !== undefined && late.length > 0)
-    return [[`${state.leaderLabel} ${allKey}`, `also ${clip(foldHostSet(late), NAMES_WIDTH)}`]]
+  if (late.length > 0) return commandHint(state, 'receive-all', `also ${clip(foldHostSet(late), NAMES_WIDTH)}`)
   const different = divergedReceivers(state)
-  if (key === undefined || different.length === 0) return soloHint(state, keymap)
+  if (different.length === 0) return soloHint(state)
   const areByScreen = state.showsDifferences || state.isFolded
-  return [[label, areByScreen ? 'hosts that differ' : `only ${clip(foldHostSet(different), NAMES_WIDTH)}`]]
+  return hint(areByScreen ? 'hosts that differ' : `only ${clip(foldHostSet(different), NAMES_WIDTH)}`)
 }
 
-function soloHint(state: ConsoleState, keymap: Keymap): Hints {
-  const { receivers, receiversBeforeSolo: before, focus, leaderLabel, hosts } = state
-  const [key] = keysOf(keymap, 'receive-solo')
-  if (key === undefined || focus === undefined || hosts.size < 2) return []
-  const label = `${leaderLabel} ${key}`
+function soloHint(state: ConsoleState): Hints {
+  const { receivers, receiversBeforeSolo: before, focus, hosts } = state
+  if (focus === undefined || hosts.size < 2) return []
+  const hint = (does: string): Hints => commandHint(state, 'receive-solo', does)
   // The host that received alone may be gone.
   const goesBack = before !== undefined && (receivers.has(focus) || receivers.size === 0)
-  if (goesBack) return [[label, `back to ${before.size} hosts`]]
-  return receivers.size > 1 || before !== undefined ? [[label, `only ${clipName(focus, 12)}`]] : []
+  if (goesBack) return hint(`back to ${before.size} hosts`)
+  return receivers.size > 1 || before !== undefined ? hint(`only ${clipName(focus, 12)}`) : []
 }
 
 const noticePart = ({ text, tone }: Notice, theme: Theme, room: number): BarPart => ({
@@ -362,10 +361,10 @@ export function noticeBar(
   return { part, rect: { column: 2, row: rows - 2, width: textWidth(part.text), height: 1 } }
 }
 
-const leaderHints = (state: ConsoleState, keymap: Keymap): Hints => [
+const leaderHints = (state: ConsoleState): Hints => [
   ['←↓↑→', 'move'],
   ...LEADER_HINTS.flatMap(([id, title]) => {
-    const [first] = keysOf(keymap, id)
+    const [first] = keysOf(state.keymap, id)
     return first === undefined || disabledReasonOf(id, state) !== undefined ? [] : [[first, title] as const]
   }),
 ]

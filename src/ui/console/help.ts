@@ -32,10 +32,11 @@ export const actionSections = (keymap: Keymap) =>
   }))
 
 /** The sections of the help, those for the current place first. */
-export function helpSections(
-  keymap: Keymap,
-  { tab, panel }: Pick<ConsoleState, 'tab' | 'panel'>,
-): readonly HelpSection[] {
+export function helpSections({
+  keymap,
+  tab,
+  panel,
+}: Pick<ConsoleState, 'keymap' | 'tab' | 'panel'>): readonly HelpSection[] {
   const pages = PAGE_TABS.map(({ id, title }) => ({
     title: `On the tab ${title}, without the leader`,
     entries: pageKeys[id],

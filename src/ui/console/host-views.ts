@@ -87,15 +87,16 @@ export class HostViews implements Disposable {
     view.screen?.[Symbol.dispose]()
   }
 
-  /** The size of the host's screen and of its remote terminal. */
-  resize(host: string, columns: number, rows: number): void {
+  /** The size of the host's screen and of its remote terminal. False: it has this size already. */
+  resize(host: string, columns: number, rows: number): boolean {
     const view = this.#views.get(host)
-    if (!view || (view.size.columns === columns && view.size.rows === rows)) return
+    if (!view || (view.size.columns === columns && view.size.rows === rows)) return false
     view.size = { columns, rows }
     view.screen?.resize(columns, rows)
     this.#options.fleet.resize(host, { columns, rows })
     this.#recorders.get(host)?.resize(columns, rows)
     this.#options.onChange(host)
+    return true
   }
 
   size(host: string): { columns: number; rows: number } {

@@ -7,7 +7,7 @@ import type { InputEvent, KeyEvent } from '../keys/decode-input.ts'
 import { encodeKey } from '../keys/encode-for-pane.ts'
 import { KEY_GRID_MS } from '../keys/key-grid.ts'
 import { isKeyLabel, keyLabel } from '../keys/key-table.ts'
-import { type ActionId, keysOf } from '../keys/registry.ts'
+import { type ActionId, actionOf, commandLabel } from '../keys/registry.ts'
 import {
   BARE_ACTIONS,
   differentHosts,
@@ -103,7 +103,7 @@ export const actions: Readonly<Record<ActionId, Effect>> = {
   redraw: (app) => app.options.onRedraw(),
   detach: (app) => {
     const reason = app.options.detach()
-    if (reason !== undefined) app.notice(`cannot detach: ${reason}`, 'warning')
+    if (reason !== undefined) app.notice(`cannot detach: ${reason}`, 'warning', 'key')
   },
   quit: askToQuit,
 }
@@ -116,9 +116,13 @@ function toggleDifferent(app: ConsoleApp): void {
     return app.notice(`receivers: ${foldHostSet(receiverList(app.state))}`, 'info', 'receivers')
   }
   const hosts = differentHosts(app.state, () => app.comparison.refresh())
-  if (hosts.length === 0) return app.notice('no host differs')
+  if (hosts.length === 0) return app.notice('no host differs', 'info', 'key')
   app.change((state) => selectDifferent(state, hosts))
-  app.notice(`only ${foldHostSet(hosts)}; ${app.state.leaderLabel} f goes back`, 'info', 'receivers')
+  app.notice(
+    `only ${foldHostSet(hosts)}; ${commandLabel(app.state, 'receive-different')} goes back`,
+    'info',
+    'receivers',
+  )
 }
 
 const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
@@ -129,7 +133,7 @@ const CHOOSING_KEYS: Readonly<Record<string, ActionId>> = {
   Space: 'receive-toggle',
 }
 
-const LEFT_TAB = 'not sent: you had just left the tab; type it again'
+const LEFT_TAB = 'you had just left the tab; type it again'
 
 export class InputRouter {
   readonly #app: ConsoleApp
@@ -137,8 +141,8 @@ export class InputRouter {
   /** Pass-through keys of one read of the terminal, sent together. */
   #typed: Uint8Array[] = []
   #gridTimer: Disposable | undefined
-  /** While a word that began on a tab may continue. */
-  #word: Disposable | undefined
+  /** While the text may continue that was meant for a tab, or for a command that did nothing; `why` it is not sent. */
+  #word: { readonly timer: Disposable; readonly why: string } | undefined
 
   constructor(app: ConsoleApp) {
     this.#app = app
@@ -188,27 +192,32 @@ export class InputRouter {
     const { notice } = app.state
     this.#handleLabel(event, keyLabel(event.key))
     if (notice?.about === 'key' && app.state.notice === notice) app.change(() => ({ notice: undefined }))
+    if (keysElsewhere(app.state) !== undefined) return
     // `1` shows the shells, but perhaps it was part of a word.
-    if (isOnPage && keysElsewhere(app.state) === undefined) this.#holdWord()
+    if (isOnPage) return this.#holdWord(LEFT_TAB)
+    // The text that follows may be meant for the prompt that did not open.
+    const now = app.state.notice
+    if (mode.kind === 'leader' && now !== notice && now?.about === 'key') this.#holdWord(now.text)
   }
 
-  /** The key continues a word that began on a tab. */
-  #isRestOfWord({ key }: KeyEvent): boolean {
-    if (this.#word === undefined) return false
-    this.#holdWord()
-    return key.text !== undefined || key.name === 'enter'
+  /** Why the key is not sent: it continues a word that was not meant for the hosts. */
+  #heldBecause({ key }: KeyEvent): string | undefined {
+    const why = this.#word?.why
+    if (why === undefined) return undefined
+    this.#holdWord(why)
+    return key.text !== undefined || key.name === 'enter' ? why : undefined
   }
 
-  #holdWord(): void {
+  #holdWord(why: string): void {
     const app = this.#app
-    this.#word?.[Symbol.dispose]()
-    this.#word = app.clock.after(WORD_MS, () => this.#endWord())
+    this.#word?.timer[Symbol.dispose]()
+    this.#word = { timer: app.clock.after(WORD_MS, () => this.#endWord()), why }
     app.change(() => ({ isTextHeld: true }))
   }
 
   #endWord(): void {
     if (this.#word === undefined) return
-    this.#word[Symbol.dispose]()
+    this.#word.timer[Symbol.dispose]()
     this.#word = undefined
     this.#app.change(() => ({ isTextHeld: false }))
   }
@@ -233,7 +242,8 @@ export class InputRouter {
       if (isBareAction(label)) return this.run(BARE_ACTIONS[label])
       return app.work.handleKey(label)
     }
-    if (this.#isRestOfWord(event)) return app.notice(LEFT_TAB, 'warning', 'key')
+    const why = this.#heldBecause(event)
+    if (why !== undefined) return app.notice(`not sent: ${why}`, 'warning', 'key')
     this.#type(event)
   }
 
@@ -282,9 +292,9 @@ export class InputRouter {
       return app.notice(`${label} twice types ${label} only in the shells`, 'warning', 'key')
     }
     if (label === 'Esc') return
-    const id = app.options.keymap.get(label)
+    const id = actionOf(app.state.keymap, label)
     if (id === undefined)
-      return app.notice(`unknown command: ${label} (${app.state.leaderLabel} ? shows all)`, 'warning', 'key')
+      return app.notice(`unknown command: ${label} (${commandLabel(app.state, 'help')} shows all)`, 'warning', 'key')
     this.run(id)
   }
 
@@ -313,11 +323,9 @@ export class InputRouter {
 
   /** What was perhaps wanted: to leave the console, to go back, or to type into the shells. */
   #withoutEffect(label: string): string {
-    const { options, state } = this.#app
-    const isLeaving = label === 'q' || label === 'Ctrl-c'
-    const [quit, detach] = (['quit', 'detach'] as const).map((id) => keysOf(options.keymap, id)[0])
-    if (isLeaving && quit !== undefined && detach !== undefined)
-      return `${state.leaderLabel} ${quit} quits, ${state.leaderLabel} ${detach} detaches, 1 shows the shells`
+    const { state } = this.#app
+    if (label === 'q' || label === 'Ctrl-c')
+      return `${commandLabel(state, 'quit')} quits, ${commandLabel(state, 'detach')} detaches, 1 shows the shells`
     return label === 'Esc' ? '1 shows the shells' : `${label} does nothing here: 1 shows the shells, ? the keys`
   }
 
@@ -369,8 +377,9 @@ export class InputRouter {
     if (app.dialogs.current) return app.dialogs.current.paste?.(text)
     const { mode, tab, panel } = app.state
     if (mode.kind === 'filter') return pasteIntoFilter(app, mode.table, text)
-    if (mode.kind === 'scroll' || tab !== 'shells')
-      return app.notice('pasting works only in the shells: press 1', 'warning')
+    if (mode.kind === 'scroll')
+      return app.notice('pasting works only in the shells: Esc leaves the scroll-back', 'warning')
+    if (tab !== 'shells') return app.notice('pasting works only in the shells: press 1', 'warning')
     if (panel?.hasKeys) return app.notice('pasting works only in the shells: press Tab', 'warning')
     if (mode.kind !== 'typing') app.change(() => ({ mode: { kind: 'typing' } }))
     if (mode.kind === 'leader') return app.notice('nothing pasted: a command key was expected', 'warning')

@@ -1,6 +1,6 @@
 /**
- * The greetings of hosts: a greeting moves from the pane into the scroll-back (unless `greeting: show`), is kept for one
- * key, and its warnings are named in the log. A line that the user must answer stays: only complete lines above it move, and
+ * The greetings of hosts: a greeting moves from the pane into the scroll-back, or, below the output of an earlier shell, out
+ * of the pane (unless `greeting: show`). It is kept for one key, and its warnings are named in the log. A line that the user must answer stays: only complete lines above it move, and
  * only when a shell asks.
  */
 
@@ -15,6 +15,7 @@ import type { ShellState } from '../../ssh/create-fleet.ts'
 import type { LoginPrompt, Screen } from '../../terminal/headless-screen.ts'
 import type { DialogLine } from '../dialogs/dialog.ts'
 import { textDialog } from '../dialogs/text-dialog.ts'
+import { commandLabel } from '../keys/registry.ts'
 import type { PageContext } from '../state/console-state.ts'
 import { lastLoginFrom, loginWarnings } from './login-warnings.ts'
 
@@ -100,9 +101,7 @@ export class LoginOutput implements Disposable {
     this.#texts.set(host, shown)
     if (lines.length > MOST_LINES) this.#cut.add(host)
     else this.#cut.delete(host)
-    // After a reconnection the output of the previous shell is above, and stays in view.
-    const hides = isHidden() && isFirstShell && rowsAbove > 0
-    if (hides) screen(host)?.scrollOut(rowsAbove)
+    const hides = isHidden() && rowsAbove > 0 && this.#hide(host, { rowsAbove, isFirstShell })
     if (hides && shown.length >= WORTH_A_WORD) {
       this.#mark(host, this.#count(host))
       this.#tell(host, loginWords(this.#count(host)), false)
@@ -113,6 +112,15 @@ export class LoginOutput implements Disposable {
       this.#tell(host, `at login: last login from ${from}`, true)
   }
 
+  /** After a reconnection the output of the previous shell is above, and stays in view. */
+  #hide(host: string, { rowsAbove, isFirstShell }: Pick<LoginPrompt, 'rowsAbove' | 'isFirstShell'>): boolean {
+    const screen = this.#options.screen(host)
+    // Nothing is taken out that could not be shown.
+    if (!isFirstShell) return !this.#cut.has(host) && screen?.removeLogin() === true
+    screen?.scrollOut(rowsAbove)
+    return true
+  }
+
   /** Shows what all hosts printed, equal texts once. */
   open(): void {
     const { context } = this.#options
@@ -121,7 +129,7 @@ export class LoginOutput implements Disposable {
       const text = this.#texts.get(host)?.join('\n') ?? ''
       return text === '' ? [] : [{ host, text }]
     })
-    if (printed.length === 0) return context.notice('no host printed anything before its first prompt')
+    if (printed.length === 0) return context.notice('no host printed anything before its first prompt', 'info', 'key')
     const width = Math.min(110, columns - 2)
     const wrapped = (line: string): DialogLine[] => wrapText(line, width - 8).map((text) => ({ text: `  ${text}` }))
     const groups = [...Map.groupBy(printed, ({ text }) => text)].sort(([, a], [, b]) => b.length - a.length)
@@ -163,7 +171,7 @@ export class LoginOutput implements Disposable {
     const most = Math.max(...counts)
     const isExact = most > MOST_LINES || counts.every((each) => each === most)
     const words = `${isExact ? '' : 'up to '}${loginWords(most)}`
-    context.notice(`${foldHostSet(hidden)}: ${words}, ${context.state.leaderLabel} L shows them`)
+    context.notice(`${foldHostSet(hidden)}: ${words}, ${commandLabel(context.state, 'login-output')} shows them`)
   }
 
   #count(host: string): number {

@@ -57,7 +57,7 @@ export class MouseRouter {
       app.clearSelection()
     }
     if (app.dialogs.current) return this.#handleDialog(event)
-    const grid = keyGrid(app.state, app.options.keymap)
+    const grid = keyGrid(app.state)
     if (grid && isInside(event, grid.rect)) return this.#handleGrid(grid, event)
     if (event.row === 0 || event.row === app.state.rows - 1) return this.#handleBar(event)
     if (app.page) return this.#handlePage(app.page, event, (label) => this.#target.press(label))
@@ -103,9 +103,9 @@ export class MouseRouter {
 
   #handleBar(event: MouseEvent): void {
     if (event.button !== 'left') return
-    const { state, arrangement, options } = this.#app
+    const { state, arrangement } = this.#app
     const theme = themes[state.themeName]
-    const bars = event.row === 0 ? headerBars(state, theme, arrangement) : footerBars(state, theme, options.keymap)
+    const bars = event.row === 0 ? headerBars(state, theme, arrangement) : footerBars(state, theme)
     const part = barPartAt(bars, state.columns, event.column)
     if (part?.action !== undefined) this.#target.run(part.action)
     else if (part?.press !== undefined) this.#target.press(part.press)

@@ -11,9 +11,9 @@ import { type ListItem, listDialog, type PromptCheck, promptDialog } from '../di
 import { completeHostSet } from '../dialogs/prompt-line.ts'
 import { confirmDialog, textDialog } from '../dialogs/text-dialog.ts'
 import type { KeyEntry } from '../keys/key-table.ts'
-import { type ActionId, actionSpecs, KEY_SYNONYMS, keysOf, SYNONYMS } from '../keys/registry.ts'
+import { type ActionId, actionSpecs, commandLabel, KEY_SYNONYMS, keysOf, SYNONYMS } from '../keys/registry.ts'
 import { preferencesFile } from '../preferences.ts'
-import { liveReceivers, receiverList, setReceivers, titleOf } from '../state/console-state.ts'
+import { liveReceivers, PAGE_TABS, receiverList, setReceivers, titleOf } from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
 import { panelKeys } from '../work-views/panel.ts'
 import { completeWorkLine } from '../work-views/work-questions.ts'
@@ -59,7 +59,7 @@ export function openGroups(app: ConsoleApp): void {
       title: 'Select a group',
       label: 'Group:',
       submitTitle: 'select',
-      emptyText: 'hosts.yaml has no groups; use / to select a host set',
+      emptyText: `hosts.yaml has no groups; ${commandLabel(state, 'receive-expression')} selects a host set`,
       items: [
         { id: '', label: 'all', detail: `${state.hosts.size} hosts` },
         ...[...state.groups].map(([name, hosts]) => {
@@ -95,7 +95,10 @@ export function openAddHost(app: ConsoleApp): void {
         { text: 'm9   gpu[05-08]   root@10.0.0.7:2222', tone: 'muted' },
         { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },
       ],
-      complete: completeHostSet,
+      complete: (text) => {
+        const operand = completeHostSet(text)
+        return operand && { ...operand, kind: hostsToAdd(app) }
+      },
       joinsLines: true,
       staysOpen: true,
       onSubmit: async (text, isOpen) => {
@@ -107,6 +110,13 @@ export function openAddHost(app: ConsoleApp): void {
       },
     }),
   )
+}
+
+/** Hosts that are not open, and groups with such hosts. */
+function hostsToAdd({ ports, state }: ConsoleApp): readonly string[] {
+  const isClosed = (host: string): boolean => !state.hosts.has(host)
+  const groups = [...state.groups].filter(([, hosts]) => hosts.some(isClosed)).map(([name]) => `@${name}`)
+  return [...ports.declaredHosts().filter(isClosed), ...groups, 'all']
 }
 
 export function openCloseHost(app: ConsoleApp): void {
@@ -122,7 +132,9 @@ export function openCloseHost(app: ConsoleApp): void {
       yesTitle: `close ${clip(names, 24)}`,
       onYes: () => {
         app.removeHosts(hosts)
-        app.notice(`closed ${names}; ${app.state.leaderLabel} + opens ${hosts.length === 1 ? 'it' : 'them'} again`)
+        app.notice(
+          `closed ${names}; ${commandLabel(app.state, 'add-host')} opens ${hosts.length === 1 ? 'it' : 'them'} again`,
+        )
       },
     }),
   )
@@ -131,7 +143,7 @@ export function openCloseHost(app: ConsoleApp): void {
 export function openSaveSet(app: ConsoleApp): void {
   const { saveGroup } = app.ports
   const hosts = receiverList(app.state)
-  if (!saveGroup) return app.notice('no hosts.yaml to write to: start with --hosts FILE', 'warning')
+  if (!saveGroup) return app.notice('no hosts.yaml to write to: start with --hosts FILE', 'warning', 'key')
   /** Those of a group of this name, if they are others. */
   const replacedBy = (name: string): string | undefined => {
     const before = app.state.groups.get(name)
@@ -198,16 +210,17 @@ export function openPaste(app: ConsoleApp, text = app.pendingPaste): void {
       },
       onDiscard: (kept) => {
         app.pendingPaste = kept
-        if (kept !== '') app.notice(`not sent; ${app.state.leaderLabel} p opens the text again`)
+        if (kept !== '') app.notice(`not sent; ${commandLabel(app.state, 'paste')} opens the text again`)
       },
     }),
   )
 }
 
-/** What can be done now: the keys of the shown tab or view first, then all actions. */
+/** What can be done: the keys of the shown tab or view first, then all actions, then the keys of other tabs. */
 export function openPalette(app: ConsoleApp, run: (id: ActionId) => void): void {
-  const { keymap } = app.options
+  const { keymap } = app.state
   const here = keysHere(app)
+  const elsewhere = keysElsewhere(app)
   app.openDialog(
     listDialog({
       id: 'palette',
@@ -229,10 +242,43 @@ export function openPalette(app: ConsoleApp, run: (id: ActionId) => void): void 
             .join(', '),
           disabledReason: spec.disabledReason(app.state),
         })),
+        ...elsewhere.map(({ item }) => item),
       ],
-      onSubmit: ({ id }) => (here.keys.has(id) ? here.press(here.keys.get(id) ?? '') : run(id as ActionId)),
+      onSubmit: ({ id }) => {
+        const other = elsewhere.find(({ item }) => item.id === id)
+        if (other !== undefined) return other.show()
+        return here.keys.has(id) ? here.press(here.keys.get(id) ?? '') : run(id as ActionId)
+      },
     }),
   )
+}
+
+/** The keys of the other tabs. They only show their tab: what is selected there is seen before a key changes it. */
+function keysElsewhere(app: ConsoleApp): readonly { readonly item: ListItem; show(): void }[] {
+  return PAGE_TABS.filter(({ id }) => id !== app.state.tab).flatMap(({ id: tab, title: tabTitle }) => {
+    // Without those of one view of the tab, and those that lead back.
+    const known = pageKeys[tab].filter(({ help, keys: [key] }) => !IN_VIEW.test(help) && key !== 'Esc')
+    const byKey = [...Map.groupBy(known, ({ keys: [key = ''] }) => key)]
+    return byKey.flatMap(([key, entries]) => {
+      const entry = entries.find(({ isActive }) => isActive?.(app.state) !== false) ?? entries[0]
+      if (entry?.title === undefined) return []
+      const { id, title, help } = entry
+      return {
+        item: {
+          id: `${tab} key ${id}`,
+          label: title,
+          detail: `in ${tabTitle}: ${detailOf(title, sentence(entry))}`,
+          synonyms: `${tabTitle} ${KEY_SYNONYMS[id] ?? ''}`,
+          keywords: help,
+          keyHint: `${commandLabel(app.state, `tab-${tab}`)}, ${key}`,
+        },
+        show: () => {
+          app.showTab(tab)
+          app.notice(`${key}: ${help.split(/[.;] ?/)[0]}`)
+        },
+      }
+    })
+  })
 }
 
 type Here = {
@@ -304,7 +350,7 @@ const HELP_WIDTH = 44
 export function openHelp(app: ConsoleApp): void {
   const { state } = app
   const width = Math.min(110, state.columns - 2)
-  const sections = helpSections(app.options.keymap, state)
+  const sections = helpSections(state)
   const wrap = (lines: readonly DialogLine[]) => wrapHelp(lines, width - 6)
   app.openDialog(
     textDialog({

@@ -21,6 +21,7 @@ import {
   themes,
 } from '../compositor/scene.ts'
 import { keyGrid } from '../keys/key-grid.ts'
+import { commandLabel } from '../keys/registry.ts'
 import { type ConsoleState, type HostState, isLive, isSolo, isTrouble, type Page } from '../state/console-state.ts'
 import { areaOf, layoutPanel } from '../work-views/panel.ts'
 import type { ConsoleApp } from './console-app.ts'
@@ -117,7 +118,7 @@ const MIN_COLUMNS_FOR_KEY = 36
 /** A pane that gets the keys alone for a moment, and the way back. */
 function soloBadge(state: ConsoleState, theme: Theme, hosts: readonly string[], columns: number): Span[] {
   if (!isSolo(state, hosts)) return []
-  const press = `${state.leaderLabel} s`
+  const press = commandLabel(state, 'receive-solo')
   const style = labelStyle(theme, theme.receivingText, theme.receiving)
   // Beside another focus the key is for that host.
   const isBack = state.focus !== undefined && hosts.includes(state.focus)
@@ -185,7 +186,8 @@ function noticeOf(state: ConsoleState, theme: Theme, host: HostState, columns: n
   const wrapped = (text: string, style: Style): Span[][] => spansOf(wrapText(text, width), style)
   const strong = (text: string): Span[][] => wrapped(text, styleOf(theme.danger, undefined, BOLD))
   const plain = (text: string): Span[][] => wrapped(text, mutedStyle(theme))
-  const again = plain(`${state.leaderLabel} r reconnects`)
+  const reconnect = commandLabel(state, 'reconnect')
+  const again = plain(`${reconnect} reconnects`)
   const { session, shell, lossReason } = host
   const loss = lossReason === undefined ? [] : strong(`lost: ${lossReason}`)
   switch (session.kind) {
@@ -205,7 +207,7 @@ function noticeOf(state: ConsoleState, theme: Theme, host: HostState, columns: n
       const wait = `next attempt (${session.attempt}) in ${seconds(session.retryAtMs - state.clockMs)}`
       const reason = session.reason === lossReason ? [] : strong(`no connection: ${session.reason}`)
       // In a low pane the end is cut: why it does not come back says more than how it went.
-      return { cause: [...reason, ...loss], end: plain(`${wait} · ${state.leaderLabel} r connects now`) }
+      return { cause: [...reason, ...loss], end: plain(`${wait} · ${reconnect} connects now`) }
     }
     case 'failed': {
       const { reason, hint } = session.failure
@@ -217,7 +219,7 @@ function noticeOf(state: ConsoleState, theme: Theme, host: HostState, columns: n
     case 'ready':
       if (shell.kind === 'opening' || shell.kind === 'none') return { end: plain('opening a shell …') }
       if (shell.kind !== 'ended') return { end: [] }
-      return { cause: strong(shellEnd(shell.end)), end: plain(`${state.leaderLabel} r opens a new shell`) }
+      return { cause: strong(shellEnd(shell.end)), end: plain(`${reconnect} opens a new shell`) }
   }
 }
 
@@ -256,7 +258,7 @@ export function buildScene(
   const { state } = app
   const theme = themes[state.themeName]
   const notice = noticeBar(drawn, theme)
-  const grid = keyGrid(drawn, app.options.keymap)
+  const grid = keyGrid(drawn)
   const overlays: Rect[] = [
     ...(notice === undefined ? [] : [notice.rect]),
     ...(drawn.mode.kind === 'dialog' ? [dialogRect(drawn.mode.dialog, drawn.columns, drawn.rows)] : []),

@@ -43,7 +43,7 @@ export class ScrollMode {
   enter(host: string | undefined): void {
     if (host === undefined) return
     if (this.#views.screen(host) === undefined)
-      return this.#context.notice(`nothing to scroll: ${host} has not opened a shell yet`, 'warning')
+      return this.#context.notice(`nothing to scroll: ${host} has not opened a shell yet`, 'warning', 'key')
     this.#search = noSearch
     this.#show(host)
   }

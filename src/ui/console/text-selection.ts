@@ -94,10 +94,7 @@ export class TextSelection implements Disposable {
       const [[first], [, last]] = [screen.lineAround(from.line), screen.lineAround(to.line)]
       return { from: { line: first, column: 0 }, to: { line: last, column: screen.columns - 1 } }
     }
-    return {
-      from: { ...from, column: screen.wordAt(from)[0] },
-      to: { ...to, column: screen.wordAt(to)[1] },
-    }
+    return { from: screen.wordAt(from)[0], to: screen.wordAt(to)[1] }
   }
 }
 

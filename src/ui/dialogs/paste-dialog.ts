@@ -1,8 +1,10 @@
 /**
  * Text for several hosts, held for review in a small editor. Only Ctrl-s sends it, and the title says to how many hosts.
+ * Long lines are wrapped and long runs of blanks are marked, so that nothing is sent that cannot be seen.
  */
 import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
+import { ASCII, segmenter, textWidth } from '../../base/text-width.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { closeOnce, type DialogFactory, type DialogLine, editLine, isCancelKey, type Line } from './dialog.ts'
 
@@ -16,8 +18,38 @@ export type PasteOptions = {
 
 const SHOWN_TAB = '→   '
 
+/** As many blanks in a row are marked: they could push a command out of sight. */
+const BLANKS = /\p{Zs}{9,}/gu
+
+/** As long as the line. */
+const markBlanks = (line: string): string => line.replace(BLANKS, (blanks) => '·'.repeat(blanks.length))
+
 /** Control characters made visible; tabs as arrows. */
 const shown = (text: string): string => printable(text.replaceAll('\t', SHOWN_TAB))
+
+/** A row of the dialog: this part of a line. */
+type Row = { readonly line: number; readonly from: number; readonly to: number }
+
+/** Where the rows of a line begin that is wrapped at any character. */
+function rowStarts(line: string, columns: number): readonly number[] {
+  if (ASCII.test(line))
+    return Array.from({ length: Math.max(1, Math.ceil(line.length / columns)) }, (_, at) => at * columns)
+  const starts = [0]
+  let width = 0
+  for (const { segment, index } of segmenter.segment(line)) {
+    const next = textWidth(shown(segment))
+    if (width > 0 && width + next > columns) {
+      starts.push(index)
+      width = 0
+    }
+    width += next
+  }
+  return starts
+}
+
+const DIALOG_COLUMNS = 100
+/** Of the dialog: its frame, the mark of the selected row, a column at the right, and the cursor. */
+const BESIDE_TEXT = 7
 
 export const pasteDialog =
   ({ text: given, hosts, onSend, onDiscard }: PasteOptions): DialogFactory =>
@@ -29,9 +61,40 @@ export const pasteDialog =
     const close = closeOnce(onClose)
     const text = (): string => lines.join('\n')
     const current = (): string => lines[row] ?? ''
-    const moveTo = (nextRow: number): void => {
-      row = Math.max(0, Math.min(lines.length - 1, nextRow))
-      cursor = Math.min(cursor, current().length)
+    /** Of the text of a row, as drawn last. */
+    let columns = DIALOG_COLUMNS
+    /** Of the last line that was asked for: keys and drawing ask for that of the cursor again and again. */
+    let known: { readonly text: string; readonly columns: number; readonly starts: readonly number[] } | undefined
+    const rowsOf = (line: number): readonly Row[] => {
+      const text = markBlanks(lines[line] ?? '')
+      if (known?.text !== text || known.columns !== columns) known = { text, columns, starts: rowStarts(text, columns) }
+      const { starts } = known
+      return starts.map((from, at) => ({ line, from, to: starts[at + 1] ?? text.length }))
+    }
+    /** The row with the cursor among those of its line. */
+    const cursorRow = (rows: readonly Row[]): number =>
+      Math.max(
+        0,
+        rows.findLastIndex(({ from }) => from <= cursor),
+      )
+    /** To the row above or below, which may be of the same line. */
+    const step = (by: 1 | -1): void => {
+      const own = rowsOf(row)
+      const at = cursorRow(own)
+      const isInLine = own[at + by] !== undefined
+      const line = isInLine ? row : row + by
+      if (line < 0 || line >= lines.length) return
+      const rows = isInLine ? own : rowsOf(line)
+      const target = isInLine ? own[at + by] : by > 0 ? rows[0] : rows.at(-1)
+      if (target === undefined) return
+      // What is behind the last character of a row is the next row, unless the line ends there.
+      const last = target === rows.at(-1) ? target.to : target.to - 1
+      const column = cursor - (own[at]?.from ?? 0)
+      row = line
+      cursor = Math.min(last, target.from + column)
+    }
+    const steps = (count: number, by: 1 | -1): void => {
+      for (let done = 0; done < count; done += 1) step(by)
     }
     const insert = (inserted: string): void => {
       const parts = inserted.replace(/\r\n?/g, '\n').split('\n')
@@ -51,16 +114,38 @@ export const pasteDialog =
     }
     return {
       view(room) {
-        const height = Math.max(2, room.rows - 8)
-        const start = Math.max(0, Math.min(row - height + 1 + Math.floor(height / 3), lines.length - height))
         const width = String(lines.length).length
-        const body: DialogLine[] = lines.slice(Math.max(0, start), Math.max(0, start) + height).map((line, index) => {
-          const at = Math.max(0, start) + index
-          const number = `${String(at + 1).padStart(width)} │ `
-          return at === row
-            ? { text: `${number}${shown(line.slice(0, cursor))}▏${shown(line.slice(cursor))}`, isSelected: true }
-            : { text: number + shown(line) }
+        columns = Math.max(1, Math.min(DIALOG_COLUMNS, room.columns - 2) - BESIDE_TEXT - width - ' │ '.length)
+        const most = Math.max(2, room.rows - 8)
+        const own = rowsOf(row)
+        const at = cursorRow(own)
+        // As many above and below as can be shown at most, since a text may have millions.
+        let above = own.slice(Math.max(0, at - most), at)
+        for (let line = row - 1; line >= 0 && above.length < most; line -= 1)
+          above = [...rowsOf(line).slice(-most), ...above]
+        let below = own.slice(at, at + most)
+        for (let line = row + 1; line < lines.length && below.length < most; line += 1)
+          below = [...below, ...rowsOf(line).slice(0, most)]
+        const rows = [...above, ...below]
+        const selected = above.length
+        const height = rows.length > most ? most - 1 : most
+        const start = Math.max(0, Math.min(selected - height + 1 + Math.floor(height / 3), rows.length - height))
+        const inView = rows.slice(start, start + height)
+        const [first, last] = [inView[0], inView.at(-1)]
+        const hidden = [
+          ...(first === undefined || first.line + first.from === 0 ? [] : ['↑ more']),
+          ...(last === undefined || (last.line === lines.length - 1 && last.to === lines.at(-1)?.length)
+            ? []
+            : ['↓ more']),
+        ]
+        const body: DialogLine[] = inView.map(({ line, from, to }, index) => {
+          const text = markBlanks(lines[line] ?? '')
+          const head = `${(from === 0 ? String(line + 1) : '').padStart(width)} │ `
+          return start + index === selected
+            ? { text: `${head}${shown(text.slice(from, cursor))}▏${shown(text.slice(cursor, to))}`, isSelected: true }
+            : { text: head + shown(text.slice(from, to)) }
         })
+        if (hidden.length > 0) body.push({ text: hidden.join('   '), tone: 'muted' })
         const count = hosts.length
         // A line break at the end does not start another line.
         const sent = lines.length > 1 && lines.at(-1) === '' ? lines.length - 1 : lines.length
@@ -74,7 +159,7 @@ export const pasteDialog =
             ['Enter', 'new line'],
             ['Esc', 'close, keep the text'],
           ],
-          width: 100,
+          width: DIALOG_COLUMNS,
           isSteady: true,
         }
       },
@@ -89,10 +174,10 @@ export const pasteDialog =
         }
         if (label === 'Enter') insert('\n')
         else if (label === 'Tab') insert('\t')
-        else if (label === 'Up') moveTo(row - 1)
-        else if (label === 'Down') moveTo(row + 1)
-        else if (label === 'PageUp') moveTo(row - 10)
-        else if (label === 'PageDown') moveTo(row + 10)
+        else if (label === 'Up') step(-1)
+        else if (label === 'Down') step(1)
+        else if (label === 'PageUp') steps(10, -1)
+        else if (label === 'PageDown') steps(10, 1)
         else if (label === 'Backspace' && cursor === 0 && row > 0) {
           const above = lines[row - 1] ?? ''
           lines = lines.toSpliced(row - 1, 2, above + current())

@@ -12,7 +12,7 @@ import { jobSpan, type Letters, signOf } from '../packing/blocks.ts'
 import { type ClusterJob, type EnginePicture, isWaiting, nameWithTitle } from '../packing/engine-picture.ts'
 import { LOOSE_JOB } from '../packing/ray-picture.ts'
 import { documentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
-import { sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
+import { findHost, hasWord, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 
 const NAME_COLUMNS = 26
 const STATE_COLUMNS = 10
@@ -21,9 +21,13 @@ const STATE_COLUMNS = 10
 export const clusterColumns = (active: readonly Job[]): readonly TableColumn<ClusterJob>[] => [
   { title: 'JOB', text: (job) => printable(nameWithTitle(job, active)) },
   { title: 'STATE', text: stateOf },
-  { title: WHERE, text: (job) => printable(isWaiting(job) ? job.why : placesText(job)) },
+  { title: WHERE, text: whereText, find: (job, word) => hasWord(whereText(job), word) || isOnHost(job, word) },
   { title: 'USER', text: ({ user }) => printable(user), isHidden: true },
 ]
+
+const whereText = (job: ClusterJob): string => printable(isWaiting(job) ? job.why : placesText(job))
+
+const isOnHost = findHost((job: ClusterJob) => foldedNodes(job))
 
 const WHERE = 'ON, OR WHY IT WAITS'
 
@@ -87,11 +91,13 @@ function whereOrWhy(job: ClusterJob, nowMs: number): string {
 }
 
 /** `n[1-2], 3 GPUs` */
-function placesText({ places }: ClusterJob): string {
-  const nodes = [...new Set(places.map(({ node }) => node))]
+function placesText(job: ClusterJob): string {
+  const { places } = job
   const gpus = places.reduce((sum, { devices }) => sum + devices.length, 0)
-  return `${foldHostSet(nodes)}${gpus === 0 ? '' : `, ${counted(gpus, 'GPU')}`}`
+  return `${foldedNodes(job)}${gpus === 0 ? '' : `, ${counted(gpus, 'GPU')}`}`
 }
+
+const foldedNodes = ({ places }: ClusterJob): string => foldHostSet([...new Set(places.map(({ node }) => node))])
 
 const MOST_PLACES = 64
 

@@ -9,6 +9,7 @@ import {
   groupRanMs,
   JOB_COLUMNS,
   type JobColumn,
+  ON_COLUMN,
   ranMs,
   requestText,
   STATE_COLUMN,
@@ -18,7 +19,7 @@ import { metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme, themes } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
-import { hasWord, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
+import { findHost, hasWord, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 import {
   countOf,
   type Filter,
@@ -41,6 +42,7 @@ export function lineColumns({ readMs }: Pick<QueueView, 'readMs'>): readonly Tab
       (column): TableColumn<JobLine> => ({
         title: column.title,
         text: (line) => printable(lineText(line, column, readMs)),
+        ...(column === ON_COLUMN ? { find: findHost((line: JobLine) => lineText(line, column, readMs)) } : {}),
         ...LINE_ORDERS(readMs)[column.title],
       }),
     ),

@@ -34,14 +34,14 @@ const LEAST_CELL = 25
 const LEAST_ROWS = 2
 
 /** Over the panes, above the footer; undefined: the leader does not wait, or not long enough, or no key fits. */
-export function keyGrid(state: ConsoleState, keymap: Keymap): KeyGrid | undefined {
+export function keyGrid(state: ConsoleState): KeyGrid | undefined {
   const { mode, columns, rows } = state
   if (mode.kind !== 'leader' || mode.showsKeys !== true) return undefined
   const room = columns - 3
   const across = Math.max(1, Math.min(ACTION_SECTIONS.length, Math.floor(room / LEAST_CELL)))
   const most = Math.max(1, rows - 4)
   const width = Math.floor(room / across)
-  const groups = gridGroups(state, keymap)
+  const groups = gridGroups(state)
   const all = columnsOf(groups, across, most)
   const isWhole = keysIn(all) === keysIn(groups)
   const shown = isWhole ? all : columnsOf(groups, across, most - 1)
@@ -50,7 +50,7 @@ export function keyGrid(state: ConsoleState, keymap: Keymap): KeyGrid | undefine
   const cells = Array.from({ length: height }, (_, row) =>
     shown.map((column): GridCell => fitted(column[row] ?? NOTHING, width)),
   )
-  if (!isWhole) cells.push([fitted(moreCell(keysIn(groups) - keysIn(shown), keymap), width * across)])
+  if (!isWhole) cells.push([fitted(moreCell(keysIn(groups) - keysIn(shown), state.keymap), width * across)])
   return {
     rows: cells,
     rect: { column: 0, row: rows - cells.length - 3, width: columns, height: cells.length + 2 },
@@ -84,12 +84,12 @@ function fitted(cell: GridCell, width: number): GridCell {
   return { ...cell, key: padEnd(key, keyWidth), text: padEnd(shown, width - keyWidth) }
 }
 
-function gridGroups(state: ConsoleState, keymap: Keymap): Columns {
+function gridGroups(state: ConsoleState): Columns {
   return ACTION_SECTIONS.map((title) => {
     const cells = actionSpecs
       .filter(({ section }) => section === title)
       .map(({ id, title: text }): GridCell => {
-        const [key = NO_KEY] = keysOf(keymap, id)
+        const [key = NO_KEY] = keysOf(state.keymap, id)
         const tone = disabledReasonOf(id, state) === undefined ? 'plain' : 'disabled'
         return { key: shortKey(key), text, tone, action: id }
       })

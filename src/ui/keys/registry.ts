@@ -21,11 +21,11 @@ export type ActionSpec = {
 /** Why an action cannot be done now, or undefined. */
 type Reason = (state: ConsoleState) => string | undefined
 
-export const needsHosts: Reason = ({ hosts, leaderLabel }) =>
-  hosts.size === 0 ? `no hosts: ${leaderLabel} + adds one` : undefined
+export const needsHosts: Reason = (state) =>
+  state.hosts.size === 0 ? `no hosts: ${commandLabel(state, 'add-host')} adds one` : undefined
 export const needsReceiver: Reason = (state) =>
   needsHosts(state) ??
-  (state.receivers.size === 0 ? `no receivers: ${state.leaderLabel} a selects all hosts` : undefined)
+  (state.receivers.size === 0 ? `no receivers: ${commandLabel(state, 'receive-all')} selects all hosts` : undefined)
 /** For actions on panes, or that type into hosts: on a tab the user would not see them, and no key may reach a host. */
 const inShells =
   (reason: Reason): Reason =>
@@ -33,8 +33,8 @@ const inShells =
     state.tab === 'shells' ? reason(state) : 'only in the shells: press 1'
 const needsPane = inShells(needsHosts)
 const needsTyping = inShells(needsReceiver)
-const needsPages = inShells(({ isZoomed, leaderLabel }) =>
-  isZoomed ? `one host is zoomed: ${leaderLabel} z shows all` : undefined,
+const needsPages = inShells((state) =>
+  state.isZoomed ? `one host is zoomed: ${commandLabel(state, 'zoom')} shows all` : undefined,
 )
 
 type ActionRow = readonly [
@@ -240,7 +240,7 @@ export const actionSpecs = [
     TABS.map(({ id, key, title, help }) => [`tab-${id}`, key, title, help] as const),
   ),
   ...section('Program', () => undefined, [
-    ['palette', ':', 'command palette', 'Find any action by name.'],
+    ['palette', ':', 'command palette', 'Find any action by name; a key of another tab is shown on its tab.'],
     ['help', '?', 'help', 'Show all keys.'],
     ['settings', ',', 'settings', 'Show the settings and the file that changes them.'],
     ['redraw', 'Ctrl-l', 'redraw', 'Redraw the whole screen.'],
@@ -298,7 +298,7 @@ export const SYNONYMS: Readonly<Partial<Record<ActionId, string>>> = {
   settings: 'preferences options configuration config theme colours colors mouse leader keys',
   redraw: 'refresh repaint clear',
   detach: 'tmux screen background keep attach',
-  quit: 'exit close leave bye',
+  quit: 'exit close leave bye logout',
 }
 
 /** The same for the keys of tabs and views. */
@@ -311,7 +311,8 @@ export const KEY_SYNONYMS: Readonly<Record<string, string>> = {
   'stop-study': 'cancel end',
   stop: 'cancel kill abort',
   'table-filter': 'search find',
-  mesh: 'iperf iperf3 speed throughput',
+  again: 'reload',
+  mesh: 'mesh iperf iperf3 speed throughput latency ping',
   pair: 'iperf iperf3 speed throughput',
   write: 'csv svg export save',
 }
@@ -335,21 +336,35 @@ export const LEADER_HINTS: readonly (readonly [ActionId, string])[] = [
   ['quit', 'quit'],
 ]
 
-/** Key label → action, with the user's own keys over the table's. */
-export type Keymap = ReadonlyMap<string, ActionId>
+/** Key label → id of its action, with the user's own keys over the table's. */
+export type Keymap = ConsoleState['keymap']
 
 /** `overrides`: action → its keys, from the preferences, where they are validated. */
 export function createKeymap(overrides: Readonly<Partial<Record<ActionId, readonly string[]>>> = {}): Keymap {
-  const keymap = new Map<string, ActionId>()
+  const keymap = new Map<string, string>()
   for (const { id, keys } of actionSpecs)
     for (const key of overrides[id] ?? keys) if (!keymap.has(key)) keymap.set(key, id)
-  for (const [id, keys] of Object.entries(overrides)) for (const key of keys ?? []) keymap.set(key, id as ActionId)
+  for (const [id, keys] of Object.entries(overrides)) for (const key of keys ?? []) keymap.set(key, id)
   return keymap
 }
 
 export function keysOf(keymap: Keymap, id: ActionId): string[] {
   return [...keymap].filter(([, action]) => action === id).map(([key]) => key)
 }
+
+export const actionOf = (keymap: Keymap, label: string): ActionId | undefined =>
+  actionSpecs.find(({ id }) => id === keymap.get(label))?.id
+
+/** How an action is reached: `Ctrl-] q`, or by its name in the palette if another action has its key. */
+export function commandLabel({ leaderLabel, keymap }: CommandKeys, id: ActionId): string {
+  const [key] = keysOf(keymap, id)
+  if (key !== undefined) return `${leaderLabel} ${key}`
+  const [palette = ''] = keysOf(keymap, 'palette')
+  return `${leaderLabel} ${palette} ${actionSpecs.find((spec) => spec.id === id)?.title ?? id}`
+}
+
+/** Of the state, what names the keys of commands. */
+export type CommandKeys = Pick<ConsoleState, 'leaderLabel' | 'keymap'>
 
 export const disabledReasonOf = (id: ActionId, state: ConsoleState): string | undefined =>
   actionSpecs.find((spec) => spec.id === id)?.disabledReason(state)

@@ -10,7 +10,7 @@ import { judgeMesh, measuredOf, median, noProblemsText } from '../../ops/net/mes
 import { type KeptMesh, reportOfKept } from '../../ops/net/mesh/kept-mesh.ts'
 import { boldStyle, mutedStyle, styleOf, type Theme } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowDocument, rowStyle } from '../rows/rows-pane.ts'
-import { sortMark, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
+import { findHost, sortMark, type TableColumn, type TableFrame, type TableView } from '../rows/table-view.ts'
 
 export type KeptRow = {
   readonly path: string
@@ -103,7 +103,7 @@ export const resultColumns = (nowMs: number): readonly ResultColumn[] => [
     isDescending: true,
   },
   { title: 'TEST', width: 6, text: ({ test }) => test },
-  { title: 'HOSTS', width: HOSTS_LEAST, text: ({ hosts }) => hosts },
+  { title: 'HOSTS', width: HOSTS_LEAST, text: ({ hosts }) => hosts, find: findHost(({ hosts }) => hosts) },
   {
     title: 'LINKS',
     width: 8,

@@ -28,7 +28,7 @@ export async function writeSessionReport(options: ReportOptions): Promise<void> 
   const { context, log, unfinishedRun, environment, promptOf, canCopy } = options
   try {
     const entries = [...log.entries, ...(unfinishedRun ? [{ kind: 'run', ...unfinishedRun } as const] : [])]
-    if (entries.length === 0) return context.notice('no report: nothing was typed or run yet')
+    if (entries.length === 0) return context.notice('no report: nothing was typed or run yet', 'info', 'key')
     const report = await buildReport(entries, log, promptOf)
     const { cluster } = context.state
     const facts = { cluster, nowMs: context.clock.now() }

@@ -1,4 +1,5 @@
 /** How a table is filtered and sorted by the user, the same in every tab. Pure: a page declares columns and shows the rows that are left. */
+import { getOrMake } from '../../base/collections.ts'
 import { naturalOrder } from '../../base/natural-order.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, textWidth } from '../../base/text-width.ts'
@@ -181,11 +182,25 @@ function matches<R>(row: R, { column, word }: Term<R>, columns: readonly TableCo
   return searched.some((one) => one.find?.(row, word) ?? hasWord(one.text(row), word))
 }
 
-/** For a column of hosts: a part of the name, or a host set that names it (`m[1-2]`, `m1,m3`, `gpu*`). */
+/** For a column of hosts, also folded ones: a part of a name, or a host set with one of them (`m[1-2]`, `m1,m3`, `gpu*`). */
 export const findHost =
-  <R>(hostOf: (row: R) => string) =>
-  (row: R, word: string): boolean =>
-    hasWord(hostOf(row), word) || (/[[,*]/.test(word) && hostsOfWord(word).has(hostOf(row)))
+  <R>(hostsOf: (row: R) => string) =>
+  (row: R, word: string): boolean => {
+    const text = hostsOf(row)
+    if (hasWord(text, word)) return true
+    const isSet = /[[,*]/.test(word)
+    return namesIn(text).some((name) => (isSet ? hostsOfWord(word).has(name) : hasWord(name, word)))
+  }
+
+const MOST_KNOWN = 1000
+/** Of folded hosts, which are asked for with each key of a filter. */
+const knownNames = new Map<string, readonly string[]>()
+
+function namesIn(text: string): readonly string[] {
+  if (!/[[,]/.test(text)) return [text]
+  if (knownNames.size > MOST_KNOWN) knownNames.clear()
+  return getOrMake(knownNames, text, () => expanded(text) ?? [text])
+}
 
 let lastWord: { readonly word: string; readonly hosts: { has(host: string): boolean } } | undefined
 
@@ -202,11 +217,15 @@ function readHosts(word: string): { has(host: string): boolean } {
       .map((part) => new RegExp(`^${part.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`))
     return { has: (host) => patterns.some((pattern) => pattern.test(host)) }
   }
+  // Half of it may be typed.
+  return new Set(expanded(word))
+}
+
+function expanded(text: string): readonly string[] | undefined {
   try {
-    return new Set(expandHostSet(word))
+    return expandHostSet(text)
   } catch {
-    // Half of it is typed.
-    return new Set()
+    return undefined
   }
 }
 

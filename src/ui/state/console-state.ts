@@ -97,7 +97,7 @@ export type Notice = {
   readonly text: string
   readonly tone: NoticeTone
   readonly atMs: number
-  /** What it is about: with the next key, or when other hosts receive, it is out of date. */
+  /** What it is about: the last key, which did nothing, or who receives. It is out of date with the next key, or when other hosts receive. */
   readonly about?: 'key' | 'receivers' | undefined
 }
 export type LogEntry = {
@@ -151,7 +151,7 @@ export type ConsoleState = FileTabsState & {
   readonly equalGroups: readonly (readonly string[])[]
   /** A question of a host waits until nothing is typed for a moment. */
   readonly hasWaitingQuestion: boolean
-  /** A tab was just left: text may be the rest of a word that began there, and is not sent. */
+  /** A tab was just left, or a command did nothing: text may be meant for these, and is not sent. */
   readonly isTextHeld: boolean
   /** Receivers that differ from most: another program, another prompt, no shell. */
   readonly diverged: readonly string[]
@@ -169,6 +169,8 @@ export type ConsoleState = FileTabsState & {
   readonly logOffset: number | undefined
   readonly themeName: ThemeName
   readonly leaderLabel: string
+  /** Key label → id of its action, with the user's own keys: see keys/registry.ts. */
+  readonly keymap: ReadonlyMap<string, string>
   /** Ticks once a second while something on the screen counts. */
   readonly clockMs: number
 }

@@ -6,6 +6,7 @@ import { formatOutcome } from '../../ops/run/outcome.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import type { LineCheck } from '../dialogs/prompt-dialog.ts'
 import { commandOf } from '../keys/key-table.ts'
+import { commandLabel } from '../keys/registry.ts'
 import type { RayWork } from '../ray/ray-line.ts'
 import { documentRows, firstRow, type RowDocument, rowsPane } from '../rows/rows-pane.ts'
 import { ThrottledAction } from '../rows/throttled-action.ts'
@@ -75,8 +76,9 @@ export class WorkPanel implements Disposable {
 
   /** Why nothing new can start, for a dialog, which has the keys. */
   get busyReason(): string | undefined {
-    const { leaderLabel } = this.#context.state
-    return this.isHeld ? `${this.title()} is still running: Esc, then ${leaderLabel} o shows it, c stops it` : undefined
+    return this.isHeld
+      ? `${this.title()} is still running: Esc, then ${commandLabel(this.#context.state, 'panel')} shows it, c stops it`
+      : undefined
   }
 
   /** The running or last work. */
@@ -149,7 +151,7 @@ export class WorkPanel implements Disposable {
   /** Gives the keys to the panel, or back to the shells; opens a closed panel again. */
   toggleKeys(): void {
     const work = this.#work
-    if (work === undefined) return this.#context.notice('nothing has been run or copied yet', 'warning')
+    if (work === undefined) return this.#context.notice('nothing has been run or copied yet', 'warning', 'key')
     this.#context.change(({ panel, tab }) =>
       panel === undefined
         ? { tab: 'shells', panel: openPanel(work.view) }

@@ -9,6 +9,7 @@ import {
   createConsoleJobs,
   declaredQueue,
   LivePreferences,
+  openHostsResolver,
   runConsole,
 } from '../../../../src/cli/console/run-console.ts'
 import type { HoldOptions } from '../../../../src/cli/sessions/held-console.ts'
@@ -93,5 +94,15 @@ describe('a lost terminal', () => {
     expect(settings.now.keep).toBe(true)
     expect(() => settings.read()).toThrow('a mistake')
     expect(settings.now.keep).toBe(true)
+  })
+})
+
+describe('a host set of a console', () => {
+  it('tells hosts that are not open from those that do not exist', () => {
+    const resolve = openHostsResolver(() => ['h1', 'h2', 'h4'])
+    const open = ['h1', 'h2']
+    expect(resolve('h1 h2', open, new Map())).toEqual(open)
+    expect(() => resolve('h[2-4]', ['h1', 'h2', 'h3'], new Map())).toThrow(/: h4 is not open: add it first$/)
+    expect(() => resolve('h9', open, new Map())).toThrow(/: there is no host h9; did you mean h1\?$/)
   })
 })

@@ -33,7 +33,7 @@ async function drawChrome({ console }: ConsoleHarness): Promise<string[]> {
   const stdout = new VirtualStdout({ columns, rows, onDraw: () => draws++ })
   opened.push(stdout)
   const source = { subscribe: () => () => undefined, state: () => console.state, pageInfo: () => console.arrangement }
-  const ink = render(<Chrome source={source} keymap={console.options.keymap} clock={systemClock} onFault={onFault} />, {
+  const ink = render(<Chrome source={source} clock={systemClock} onFault={onFault} />, {
     stdout: stdout.stream,
     stdin: createVirtualStdin(),
     interactive: true,
@@ -77,7 +77,7 @@ it('draws again after a state that it could not draw', async () => {
   const stdout = new VirtualStdout({ columns: 80, rows: 24, onDraw: () => {} })
   opened.push(stdout)
   const onFault = (error: unknown) => void faults.push(error)
-  const ink = render(<Chrome source={source} keymap={console.options.keymap} clock={systemClock} onFault={onFault} />, {
+  const ink = render(<Chrome source={source} clock={systemClock} onFault={onFault} />, {
     stdout: stdout.stream,
     stdin: createVirtualStdin(),
     interactive: true,

@@ -68,7 +68,7 @@ it('gives the keys to no other host when the only receiver closes, and goes back
   shell(EXIT_0, 'm1')
   clock.advance(6000)
   expect(receivers()).toBe('')
-  const { left } = footerBars(console.state, themes.none, console.options.keymap)
+  const { left } = footerBars(console.state, themes.none)
   expect(left.map(({ text }) => text).join('')).toContain('Ctrl-] s back to 3 hosts')
   type(`${LEADER}s`)
   expect(receivers()).toBe('m2,m3,m4')

@@ -14,7 +14,6 @@ import { InputRouter } from '../../../../src/ui/console/input-router.ts'
 import { buildScene } from '../../../../src/ui/console/pane-view.ts'
 import type { JobsPort } from '../../../../src/ui/jobs/queue-view.ts'
 import { InputDecoder } from '../../../../src/ui/keys/decode-input.ts'
-import { createKeymap } from '../../../../src/ui/keys/registry.ts'
 import type { NetTestsPort } from '../../../../src/ui/network/net-tests-port.ts'
 import { defaultPreferences, type Preferences } from '../../../../src/ui/preferences.ts'
 import type { RayPort } from '../../../../src/ui/ray/ray-view.ts'
@@ -201,7 +200,7 @@ export function createConsoleHarness(
     netTests?: NetTestsPort
     knownDashboards?: PagePorts['knownDashboards']
     prompts?: Pick<ConsolePorts, 'promptHistory' | 'listFiles' | 'saveGroup'> &
-      Partial<Pick<ConsolePorts, 'resolveNewHosts'>>
+      Partial<Pick<ConsolePorts, 'resolveNewHosts' | 'declaredHosts'>>
   } = {},
 ): ConsoleHarness {
   const { hosts = ['m1', 'm2', 'm3', 'm4'], isResolving = false } = options
@@ -228,7 +227,6 @@ export function createConsoleHarness(
       hosts: isResolving ? endpoints.map(({ host, number }) => ({ host, number })) : endpoints,
       groups: options.groups ?? new Map(),
       preferences,
-      keymap: createKeymap(preferences.keys),
       themeName: 'dark',
       size: options.size ?? { columns: 120, rows: 40 },
       onPaneChange: (host) => parsed.emit(host),
@@ -255,6 +253,7 @@ export function createConsoleHarness(
       clock,
       environment,
       resolveHosts,
+      declaredHosts: () => hosts,
       ...(options.shellPrograms ? { shellPrograms: options.shellPrograms } : {}),
       resolveNewHosts: async (expression) =>
         expandHostSet(expression).map((host, index) => endpointOf(host, 100 + index)),

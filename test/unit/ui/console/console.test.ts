@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { clip } from '../../../../src/base/text-width.ts'
 import { createCellGrid } from '../../../../src/terminal/cells.ts'
+import { layoutDialog } from '../../../../src/ui/components/layout-dialog.ts'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars, headerBars, noticeBar } from '../../../../src/ui/console/header.ts'
 import { buildScene } from '../../../../src/ui/console/pane-view.ts'
+import type { Preferences } from '../../../../src/ui/preferences.ts'
 import { type ConsoleHarness, createConsoleHarness } from './console-harness.ts'
 
 const LEADER = '\x1d'
@@ -244,6 +247,23 @@ describe('panes', () => {
     expect(header(harness)).not.toContain(' new')
   })
 
+  test('count no prompts as new output that are drawn again in another size', async () => {
+    const harness = createConsoleHarness({
+      hosts: Array.from({ length: 8 }, (_, index) => `m${index + 1}`),
+      size: { columns: 80, rows: 24 },
+    })
+    harness.type(`${LEADER}>`)
+    const hasNews = (host: string) => harness.console.state.hosts.get(host)?.hasNews
+    await harness.print('m8', '\r\x1b[Kroot@m8:~# ')
+    expect(hasNews('m8')).toBe(false)
+    harness.clock.advance(1001)
+    await harness.print('m8', 'done')
+    expect(hasNews('m8')).toBe(true)
+    harness.type(`${LEADER}>`)
+    await harness.print('m7', 'y\r\n'.repeat(2000))
+    expect(hasNews('m7')).toBe(true)
+  })
+
   test('fold equal screens into one pane, and split when they differ', async () => {
     const harness = createConsoleHarness()
     for (const host of ['m1', 'm2', 'm3', 'm4']) await harness.print(host, `root@${host}:~# `)
@@ -338,10 +358,86 @@ describe('pastes', () => {
     expect(harness.got('m1')).toBe('one\rtwo')
   })
 
+  const reviewed = ({ console }: ConsoleHarness): string[] => {
+    const { mode, columns, rows } = console.state
+    if (mode.kind !== 'dialog') return []
+    // As drawn: a selected line keeps the others from being wrapped again.
+    const width = layoutDialog(mode.dialog, columns, rows).rect.width
+    return mode.dialog.lines.map(({ text }) => clip(text, width - 4))
+  }
+
+  test('show the end of a long line, and where the cursor is', () => {
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+    harness.type(paste(`echo one\necho hello${' '.repeat(120)}; touch /tmp/x\necho three`))
+    expect(reviewed(harness)).toEqual([
+      '1 │ echo one',
+      `2 │ echo hello${'·'.repeat(57)}`,
+      `  │ ${'·'.repeat(63)}; to`,
+      '  │ uch /tmp/x',
+      '3 │ echo three▏',
+    ])
+    harness.type('\x1b[A\x1b[FWWW')
+    expect(reviewed(harness)[3]).toBe('  │ uch /tmp/xWWW▏')
+    harness.type('\x1b[A\x1b[A\x1b[A\x1b[AX')
+    expect(reviewed(harness)[0]).toBe('1 │ echo oneX▏')
+    harness.type('\x1b[B\x1b[HY')
+    expect(reviewed(harness)[1]).toMatch(/^2 │ Y▏echo hello·/)
+  })
+
+  test('say that there is more above and below, also of one line', () => {
+    const harness = createConsoleHarness({ size: { columns: 80, rows: 24 } })
+    harness.type(paste(`first\n${'🙂'.repeat(2000)}\nlast`))
+    expect(reviewed(harness)).toHaveLength(16)
+    expect(reviewed(harness).at(-1)).toBe('↑ more')
+    harness.type('\x1b[A\x1b[5~\x1b[5~')
+    expect(reviewed(harness).at(-1)).toBe('↑ more   ↓ more')
+    harness.type('\x1b[5~'.repeat(8))
+    expect(reviewed(harness).at(-1)).toBe('↓ more')
+    expect(reviewed(harness)[0]).toMatch(/^1 │ .*▏/)
+  })
+
+  test('say how to get to the prompt from the scroll-back', async () => {
+    const harness = createConsoleHarness()
+    await harness.print('m1', 'x')
+    harness.type(`${LEADER}[`)
+    harness.type(paste('ls'))
+    expect(harness.console.state.notice?.text).toBe('pasting works only in the shells: Esc leaves the scroll-back')
+    harness.type('\x1b')
+    harness.type(paste('ls'))
+    expect(harness.got('m1')).toBe('ls')
+  })
+
   test('let no control characters act', () => {
     const harness = createConsoleHarness()
     harness.type(paste('rm\x03\x1b[A'))
     expect(harness.got('m1')).toBe('rm[A')
+  })
+})
+
+describe('own keys', () => {
+  const footer = ({ console }: ConsoleHarness) => barText(footerBars(console.state, themes.none))
+  const withKeys = (keys: Preferences['keys']) => createConsoleHarness({ preferences: { keys } })
+
+  test('are named in the footer, in notices and in panes', () => {
+    const harness = withKeys({ quit: ['Q'], help: ['H'], 'receive-all': ['A'] })
+    expect(footer(harness)).toMatch(/Ctrl-\] H help .* Ctrl-\] Q quit /)
+    harness.type(`${LEADER}?`)
+    expect(harness.console.state.notice?.text).toBe('unknown command: ? (Ctrl-] H shows all)')
+    harness.type(`${LEADER}n${LEADER}m`)
+    expect(harness.console.state.notice?.text).toBe('no receivers: Ctrl-] A selects all hosts')
+  })
+
+  test('take the key of another command, which is then found by its name', () => {
+    const harness = withKeys({ zoom: ['q'] })
+    expect(footer(harness)).not.toContain('quit')
+    harness.type(`${LEADER}3q`)
+    expect(harness.console.state.notice?.text).toContain('Ctrl-] : quit quits, Ctrl-] D detaches')
+  })
+
+  test('are named as soon as they change', () => {
+    const harness = withKeys({})
+    harness.console.takePreferences({ ...harness.console.options.preferences, keys: { quit: ['Q'] } })
+    expect(footer(harness)).toContain('Ctrl-] Q quit')
   })
 })
 
@@ -462,9 +558,7 @@ describe('scrolling back', () => {
       return mode.kind === 'scroll' ? mode.hit : undefined
     }
     const found = hit() ?? 0
-    expect(barText(footerBars(harness.console.state, themes.none, harness.console.options.keymap))).toContain(
-      'n N previous, next match',
-    )
+    expect(barText(footerBars(harness.console.state, themes.none))).toContain('n N previous, next match')
     harness.type('n')
     expect(hit()).toBe(found - 1)
     harness.type('N')

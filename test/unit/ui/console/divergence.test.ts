@@ -17,7 +17,7 @@ const header = ({ console }: ConsoleHarness): string => {
 }
 
 const footer = ({ console }: ConsoleHarness): string =>
-  footerBars(console.state, themes.none, console.options.keymap)
+  footerBars(console.state, themes.none)
     .left.map(({ text }) => text)
     .join('')
 

@@ -1,7 +1,7 @@
 /** How commands are found: the grid after the leader, the palette and the help. */
 import { describe, expect, it } from 'vitest'
 import { KEY_GRID_MS, keyGrid } from '../../../../src/ui/keys/key-grid.ts'
-import { actionSpecs, createKeymap } from '../../../../src/ui/keys/registry.ts'
+import { actionSpecs } from '../../../../src/ui/keys/registry.ts'
 import { PAGE_TABS } from '../../../../src/ui/state/console-state.ts'
 import { pageKeys } from '../../../../src/ui/tabs/page-keys.ts'
 import { createConsoleHarness } from './console-harness.ts'
@@ -31,7 +31,7 @@ describe('the grid of commands', () => {
   ])('names all commands by group on %i×%i, 400 ms after the leader and not before', (columns, rows) => {
     const harness = createConsoleHarness({ size: { columns, rows } })
     const { console, clock } = harness
-    const grid = () => keyGrid(console.state, createKeymap())
+    const grid = () => keyGrid(console.state)
     harness.type(LEADER)
     clock.advance(KEY_GRID_MS - 1)
     expect(grid()).toBeUndefined()
@@ -57,8 +57,8 @@ describe('the grid of commands', () => {
     [24, 8],
   ])('says on %i×%i how many keys do not fit, and where they are', (columns, rows) => {
     const { console } = openGrid(columns, rows)
-    const shown = keyGrid(console.state, createKeymap())
-    const whole = keyGrid({ ...console.state, columns: 240, rows: 67 }, createKeymap())
+    const shown = keyGrid(console.state)
+    const whole = keyGrid({ ...console.state, columns: 240, rows: 67 })
     const keysIn = (grid = shown) => grid?.rows.flat().filter(({ key }) => key.trim() !== '').length ?? 0
     const hidden = keysIn(whole) - (keysIn() - 1)
     expect(shown?.rows.at(-1)).toMatchObject([{ action: 'help', key: expect.stringMatching(/^\? +$/) }])
@@ -73,7 +73,7 @@ describe('the grid of commands', () => {
     [10, 3],
   ])('is not shown on %i×%i, where no key fits', (columns, rows) => {
     const { console } = openGrid(columns, rows)
-    expect(keyGrid(console.state, createKeymap())).toBeUndefined()
+    expect(keyGrid(console.state)).toBeUndefined()
   })
 
   it('delays no key, and does not appear after the command', () => {
@@ -89,10 +89,10 @@ describe('the grid of commands', () => {
   })
 
   it('shows a command that has no key, too', () => {
-    const harness = createConsoleHarness()
+    const harness = createConsoleHarness({ preferences: { keys: { zoom: ['q'] } } })
     harness.type(LEADER)
     harness.clock.advance(KEY_GRID_MS)
-    const cells = keyGrid(harness.console.state, createKeymap({ zoom: ['q'] }))?.rows.flat() ?? []
+    const cells = keyGrid(harness.console.state)?.rows.flat() ?? []
     expect(cells.find(({ action }) => action === 'quit')).toMatchObject({ key: '–    ', tone: 'plain' })
   })
 
@@ -100,7 +100,7 @@ describe('the grid of commands', () => {
     const harness = createConsoleHarness()
     harness.type(LEADER)
     harness.clock.advance(KEY_GRID_MS)
-    const cells = keyGrid(harness.console.state, createKeymap())?.rows.flat() ?? []
+    const cells = keyGrid(harness.console.state)?.rows.flat() ?? []
     const toneOf = (title: string) => cells.find(({ text }) => text.trim() === title)?.tone
     expect([toneOf('reconnect all'), toneOf('zoom'), toneOf('Hosts')]).toEqual(['disabled', 'plain', 'title'])
   })
@@ -153,6 +153,20 @@ describe('the palette', () => {
     expect(dialogOf(harness)).toMatchObject({ title: 'Nothing to search here', input: { text: 'm1' } })
     harness.type('\r')
     expect([harness.console.state.tab, dialogOf(harness), harness.got('m1')]).toEqual(['packing', undefined, ''])
+  })
+
+  it.each([
+    ['mesh', 'network', /^bandwidth {2}in Network: /],
+    ['latency', 'network', /^bandwidth {2}in Network: /],
+    ['undo', 'bring-up', /^take down {2}in Bring-up: /],
+    ['reload', 'bring-up', /^refresh {2}in Bring-up: /],
+  ])('finds by “%s” a key of the tab %s, which it shows without pressing it', (typed, tab, title) => {
+    const harness = createConsoleHarness()
+    harness.type(`${LEADER}5:${typed}`)
+    expect(selected(harness)?.text).toMatch(title)
+    harness.type('\r')
+    expect([harness.console.state.tab, dialogOf(harness)]).toEqual([tab, undefined])
+    expect(harness.console.state.notice?.text).toMatch(/^[mdr]: [A-Z]/)
   })
 
   it('finds and runs the keys of the shown tab', () => {

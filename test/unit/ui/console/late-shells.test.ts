@@ -20,7 +20,7 @@ async function atPrompts(hosts: readonly string[] = ['m1', 'm2', 'm3', 'm4']) {
   const text = (bars: typeof headerBars | typeof footerBars) => {
     const { left } =
       bars === footerBars
-        ? footerBars(console.state, themes.none, console.options.keymap)
+        ? footerBars(console.state, themes.none)
         : headerBars(console.state, themes.none, console.arrangement)
     return left.map((part) => part.text).join('')
   }

@@ -104,12 +104,41 @@ it('moves nothing after the first key, and nothing with greeting: show', async (
 })
 
 it('leaves the output of the previous shell in view when a host comes back', async () => {
-  const { print, login, shown } = harness()
+  const { print, login, shown, console } = harness()
   await print('m1', `hello\r\n${PROMPT}`)
   await print('m1', 'make\r\nstep 1\r\n')
   login('m1')
   await print('m1', `hello again\r\n${PROMPT}`)
-  expect(shown()).toEqual(['root@m1:~# make', 'step 1', 'hello again', 'root@m1:~#'])
+  expect(shown()).toEqual(['root@m1:~# make', 'step 1', 'root@m1:~#'])
+  expect(console.views.screen('m1')?.cursor).toMatchObject({ row: 2, column: 11 })
+  await print('m1', 'ls\r\n')
+  expect(shown()).toEqual(['root@m1:~# make', 'step 1', 'root@m1:~# ls'])
+})
+
+it.each([3, 60])('takes the greeting of a new shell out of the pane, after %i lines of output', async (count) => {
+  const { print, login, shown, console, type, clock } = harness({ size: { columns: 100, rows: 20 } })
+  await print('m1', PROMPT)
+  await print('m1', `seq\r\n${Array.from({ length: count }, (_, at) => `step ${at + 1}\r\n`).join('')}${PROMPT}`)
+  const before = shown()
+  login('m1')
+  await print('m1', MOTD)
+  await print('m1', PROMPT)
+  const rows = console.views.screen('m1')?.rows ?? 0
+  expect(shown()).toEqual([...before, 'root@m1:~#'].slice(-rows))
+  await print('m1', 'ls\r\nfile\r\n')
+  expect(shown()).toEqual([...before, 'root@m1:~# ls', 'file'].slice(-rows + (count > rows ? 1 : 0)))
+  clock.advance(1000)
+  expect(console.state.notice?.text).toContain('m1: 24 lines at login')
+  type('\x1dL')
+  expect(console.state.mode).toMatchObject({ kind: 'dialog', dialog: { id: 'login-output' } })
+})
+
+it('takes out nothing that is longer than what is kept of a greeting', async () => {
+  const { print, login, shown } = harness()
+  await print('m1', `${PROMPT}make\r\n`)
+  login('m1')
+  await print('m1', Array.from({ length: 300 }, (_, at) => `line ${at}\r\n`).join('') + PROMPT)
+  expect(shown().slice(-2)).toEqual(['line 299', 'root@m1:~#'])
 })
 
 it('says between two shells that the connection was lost, and that the second one is new', async () => {

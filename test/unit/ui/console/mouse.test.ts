@@ -23,9 +23,8 @@ function columnOf(
   bar: 'header' | 'footer',
   what: { action?: string; press?: string },
 ): number {
-  const { state, arrangement, options } = harness.console
-  const bars =
-    bar === 'header' ? headerBars(state, themes.dark, arrangement) : footerBars(state, themes.dark, options.keymap)
+  const { state, arrangement } = harness.console
+  const bars = bar === 'header' ? headerBars(state, themes.dark, arrangement) : footerBars(state, themes.dark)
   const columns = Array.from({ length: state.columns }, (_, column) => column)
   const found = columns.find((column) => {
     const part = barPartAt(bars, state.columns, column)
@@ -164,6 +163,21 @@ describe('dragging', () => {
     expect(copied(harness)).toEqual(['/var/log/auth.log', 'see (/var/log/auth.log) now'])
   })
 
+  it('selects the whole of a word that the pane has wrapped, from any of its rows', async () => {
+    const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 22, rows: 10 } })
+    const path = '/usr/lib/python3/dist-packages/requests/models.py'
+    await harness.print('m1', `see\r\nFile "${path}", line 3`)
+    for (const [column, row] of [
+      [12, 3],
+      [2, 4],
+      [2, 5],
+    ] as const) {
+      for (const _ of [1, 2]) press(harness, column, row)
+      harness.clock.advance(1000)
+    }
+    expect(copied(harness)).toEqual([path, path, path])
+  })
+
   it('selects the whole of a line that the pane has wrapped', async () => {
     const harness = createConsoleHarness({ hosts: ['m1'], size: { columns: 22, rows: 10 } })
     await harness.print('m1', 'first\r\n0123456789012345678901234\r\nlast')
@@ -227,7 +241,7 @@ describe('the grid of commands', () => {
     const harness = createConsoleHarness({ size: { columns: 120, rows: 40 } })
     harness.type(LEADER)
     harness.clock.advance(KEY_GRID_MS)
-    const grid = keyGrid(harness.console.state, harness.console.options.keymap)
+    const grid = keyGrid(harness.console.state)
     const row = grid?.rows.findIndex((cells) => cells.some(({ action }) => action === 'receive-none')) ?? -1
     const cells = grid?.rows[row] ?? []
     const at = cells.findIndex(({ action }) => action === 'receive-none')

@@ -150,6 +150,20 @@ describe('Tab in a prompt', () => {
     expect(harness.receivers()).toBe('head')
   })
 
+  it('completes only hosts that are not open where hosts are added', async () => {
+    const harness = createConsoleHarness({
+      hosts: ['h1', 'h2'],
+      groups: new Map([
+        ['here', ['h1']],
+        ['more', ['h2', 'h5']],
+      ]),
+      prompts: { declaredHosts: () => ['h1', 'h2', 'h4', 'h5'] },
+    })
+    expect(await press(harness, `${LEADER}+h${TAB}`)).toBe('h')
+    expect(lines(harness)).toEqual(['h4', 'h5'])
+    expect(await press(harness, `${CLEAR}@${TAB}`)).toBe('@more')
+  })
+
   it('replaces the typed word where all of it is common to the matches, and keeps what follows the cursor', async () => {
     const harness = open()
     expect(await press(harness, `${LEADER}/gpu${TAB}`)).toBe('gpu')

@@ -148,6 +148,35 @@ describe('a tab', () => {
   })
 })
 
+describe('a command that does nothing', () => {
+  it.each([
+    ['w', 'no hosts.yaml to write to: start with --hosts FILE'],
+    ['y', 'no Ray cluster in hosts.yaml, or its head is not open'],
+    ['f', 'no host differs'],
+    ['Z', 'unknown command: Z (Ctrl-] ? shows all)'],
+    ['D', 'cannot detach: this console ends with its terminal'],
+  ])('%s does not let the text that follows run on the hosts', (key, reason) => {
+    const harness = open()
+    harness.type(LEADER + key)
+    expect(harness.console.state.notice?.text).toBe(reason)
+    expect(header(harness)).toContain(' ONE MOMENT · hosts get no keys ')
+    harness.type('mygrp\r')
+    expect(received(harness)).toBe('||')
+    expect(harness.console.state.notice?.text).toBe(`not sent: ${reason}`)
+    harness.type('\x03')
+    expect(harness.got('m1')).toBe('\x03')
+    harness.clock.advance(500)
+    harness.type('ls\r')
+    expect(harness.got('m1')).toBe('\x03ls\r')
+  })
+
+  it('holds no text if another command follows', () => {
+    const harness = open()
+    harness.type(`${LEADER}w${LEADER}als`)
+    expect(harness.got('m1')).toBe('ls')
+  })
+})
+
 describe('the header', () => {
   it.each([
     [LEADER, 'COMMAND'],

@@ -59,6 +59,18 @@ describe('the Jobs tab', () => {
     expect(await shown('done', 'lost', 'failed', 'cancelled')).toMatch(/4\/4 2 failed +-/)
   })
 
+  it('finds the jobs of a host, also of one in a folded set', async () => {
+    const places = ['n1', 'n2', 'n3'].map((host) => ({ host, devices: [] }))
+    const gang: JobState = { kind: 'running', places, bundles: places.map(() => ({ kind: 'begun' })), startedMs: 0 }
+    const { press, text, titles } = await openTab('5', 120, 40, [
+      jobOf(8, gang, { bundles: 3 }),
+      jobOf(9, runningOn('n3')),
+    ])
+    await press('/on:n2\r')
+    expect(titles()[0]).toBe(' jobs  /on:n2  1 of 2 ')
+    expect(text()).toMatch(/^▸8 .* n\[1-3\] /m)
+  })
+
   it('shows what a job of an engine printed, or why that cannot be read', async () => {
     const { queue, press, text, clock, logs } = await openTab('5', 120, 40, [
       jobOf(1, runningOn('@slurm'), { engine: 'slurm' }),

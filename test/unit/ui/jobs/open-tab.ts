@@ -68,7 +68,7 @@ export async function openQueueTab(
     await setImmediate()
   }
   const hints = (): string => {
-    const { left } = footerBars(harness.console.state, themes.none, harness.console.options.keymap)
+    const { left } = footerBars(harness.console.state, themes.none)
     return left.map((part) => part.text).join('')
   }
   await press(`${LEADER}${key}`)

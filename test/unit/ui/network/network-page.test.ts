@@ -149,7 +149,7 @@ it('names another directory from the page of a measurement that could not begin'
   }
   const harness = createConsoleHarness({ hosts: ['m1', 'm2'], netTests, size: { columns: 120, rows: 40 } })
   const hints = () =>
-    footerBars(harness.console.state, themes.none, harness.console.options.keymap)
+    footerBars(harness.console.state, themes.none)
       .left.map(({ text }) => text)
       .join('')
   harness.type(`${LEADER}3n\x15m2\r`)
@@ -188,7 +188,7 @@ it('records what it shows, and replays recordings, newest first', async () => {
     harness.type('r')
     expect(text()).toContain(' ● recording ')
     expect(
-      footerBars(harness.console.state, themes.none, harness.console.options.keymap)
+      footerBars(harness.console.state, themes.none)
         .left.map((part) => part.text)
         .join(''),
     ).toContain('r stop recording')

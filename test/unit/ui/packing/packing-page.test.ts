@@ -109,7 +109,7 @@ const screen = ({ console }: ConsoleHarness): string =>
     .join('\n')
 
 const hints = ({ console }: ConsoleHarness): string =>
-  footerBars(console.state, themes.none, console.options.keymap)
+  footerBars(console.state, themes.none)
     .left.map(({ text }) => text)
     .join('')
 
@@ -211,7 +211,7 @@ describe('the waiting jobs', () => {
     expect(screen(harness)).toMatch(/▸\S 7 train-7/)
     harness.type('/train-3\r')
     expect(screen(harness)).toMatch(/▸\S 3 train-3/)
-    const footer = footerBars(harness.console.state, themes.none, harness.console.options.keymap)
+    const footer = footerBars(harness.console.state, themes.none)
     expect(footer.left.filter(({ press }) => press === 'Esc').map(({ text }) => text.trim())).toEqual([
       'Esc',
       'clear filter',

@@ -116,6 +116,22 @@ it('a filter of hosts takes host sets as everywhere else, also half of one', () 
   ])
 })
 
+it('a filter of hosts finds them in folded cells, too', () => {
+  const columns: readonly TableColumn<string>[] = [
+    { title: 'ON', text: (on) => on, find: findHost((on: string) => on) },
+    { title: 'TEXT', text: () => 'm2 in a text' },
+  ]
+  const left = (text: string) => filterRows(['m[1-3,5]', 'm5', 'gpu[1-2],m4', '-'], columns, text).join(' ')
+  expect(['on:m2', 'on:m[2-3]', 'on:m*', 'on:gpu2', 'on:m[1-', '!on:m5'].map(left)).toEqual([
+    'm[1-3,5]',
+    'm[1-3,5]',
+    'm[1-3,5] m5 gpu[1-2],m4',
+    'gpu[1-2],m4',
+    'm[1-3,5]',
+    'gpu[1-2],m4 -',
+  ])
+})
+
 describe('the order of a table', () => {
   const sorted = (sort: string | undefined, isReversed = false) =>
     hosts(shownRows(JOBS, COLUMNS, viewOf('', { sort, isReversed })))

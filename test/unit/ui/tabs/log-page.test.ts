@@ -69,6 +69,23 @@ describe('the tab Log', () => {
     ])
   })
 
+  it('counts entries, not the rows that they are wrapped into, and finds hosts in folded ones', () => {
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2', 'm3'], size: { columns: 80, rows: 24 } })
+    harness.console.log('m[1-3]', `cannot ${'x '.repeat(60)}`, 'error')
+    harness.console.log('m3', 'cannot')
+    const title = () => {
+      const [pane] = harness.console.pages.log.panes({ column: 0, row: 1, width: 80, height: 22 }, themes.none)
+      return pane?.title.map(({ text }) => text).join('')
+    }
+    harness.type(`${LEADER}6/cannot\r`)
+    expect(title()).toContain('/cannot  2 of 5')
+    harness.type('/ m[2-3]\r')
+    expect(title()).toContain('/cannot m[2-3]  2 of 5')
+    harness.type('\x1b')
+    harness.type('/host:m2\r')
+    expect(title()).toContain('/host:m2  2 of 5')
+  })
+
   it('shows a host that is away in one line for each reason, with the next attempt', () => {
     const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
     const session = (host: string, state: SessionState) => harness.fleet.events.emit({ type: 'session', host, state })

@@ -45,7 +45,7 @@ function openTwo(columns = 120, rows = 40) {
     b,
     text,
     header: () => bar(headerBars(console.state, themes.none, console.arrangement)),
-    footer: () => bar(footerBars(console.state, themes.none, console.options.keymap)),
+    footer: () => bar(footerBars(console.state, themes.none)),
     notice: () => console.state.notice?.text,
     async press(keys: string) {
       harness.type(keys)
@@ -84,7 +84,7 @@ describe('a workspace of two hosts.yaml', () => {
   it('does not have the keys where one hosts.yaml is open', async () => {
     const { type, console } = createConsoleHarness({ bringUp: new FakeBringUp() })
     type(`${LEADER}2]`)
-    const { left } = footerBars(console.state, themes.none, console.options.keymap)
+    const { left } = footerBars(console.state, themes.none)
     expect(left.map((part) => part.text).join('')).not.toContain('next file')
     expect(console.state.files).toEqual({ titles: [], shown: 0, others: new Map() })
   })

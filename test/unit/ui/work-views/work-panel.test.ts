@@ -67,7 +67,7 @@ const header = ({ console }: ConsoleHarness): string => {
   return [...left, ...right].map(({ text }) => text).join('')
 }
 const footer = ({ console }: ConsoleHarness): string =>
-  footerBars(console.state, themes.dark, console.options.keymap)
+  footerBars(console.state, themes.dark)
     .left.map(({ text }) => text)
     .join('')
 
