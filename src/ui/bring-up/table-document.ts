@@ -67,7 +67,8 @@ export function tableDocument(
       const isHere = host === view.cursor.host
       const name = padEnd(clipName(host, hostWidth - 1), hostWidth)
       return [
-        { text: view.marked.has(host) ? '▸ ' : '  ', style: boldStyle(theme.receiving) },
+        { text: isHere ? '▸' : ' ', style: boldStyle(theme.accent) },
+        { text: view.marked.has(host) ? '●' : ' ', style: boldStyle(theme.receiving) },
         { text: name, style: styleOf(theme.text, undefined, isHere ? BOLD : 0) },
         ...areas.flatMap((column) => {
           const { sign, text, short = text, colour } = cellText(cellOf(view, column, host), theme)

@@ -96,7 +96,7 @@ describe('the Bring-up tab', () => {
     expect(text()).toContain('· SSH key: missing')
     type('/m3')
     type('\r')
-    expect(text()).toMatch(/^ {2}m3 +~ differs/m)
+    expect(text()).toMatch(/^[▸ ] m3 +~ differs/m)
     type('/x\r')
     expect(text()).toContain('no host matches “m3x”')
     type('\x1b')
@@ -284,7 +284,8 @@ describe('the Bring-up tab', () => {
   it('changes only the marked hosts, and one area', async () => {
     const { type, port, text } = await openTab()
     type('j ')
-    expect(text()).toMatch(/▸ m2/)
+    expect(text()).toMatch(/●m2/)
+    expect(text().match(/▸/g)).toHaveLength(1)
     type('tu')
     expect(port.last.order).toMatchObject({ areas: ['trust'], hosts: ['m2'] })
   })
@@ -410,7 +411,7 @@ describe('the Bring-up tab', () => {
 
   it('filters by host and status, sorts by the severity of an area, and changes only the hosts that are shown', async () => {
     const { type, text, port } = await openTab()
-    const order = () => [...text().matchAll(/^ {2}(m\d)/gm)].map(([, host]) => host)
+    const order = () => [...text().matchAll(/^[▸ ] (m\d)/gm)].map(([, host]) => host)
     type('/xyzzy')
     expect(text()).toContain('no host matches “xyzzy”')
     type('\x1b')
