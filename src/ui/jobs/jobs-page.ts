@@ -392,6 +392,7 @@ export class JobsPage implements Page {
         return this.#context.notice('hosts.yaml declares no Slurm and no Kubernetes', 'warning')
       this.#list(listed === 'queue' ? (clusters[0] ?? 'queue') : (clusters[clusters.indexOf(listed) + 1] ?? 'queue'))
     },
+    submit: () => this.#context.notice(this.#submitWords),
     'to-list': () => this.#choose({ isTableOpen: false }),
     table: () => this.#openTable(),
     members: () => this.#openTable(),
@@ -509,8 +510,12 @@ export class JobsPage implements Page {
         ? linesInState(this.#view).length > 0
           ? `No row is shown: Esc clears the filter${this.#view.filter === 'all' ? '' : `, and f shows more than ${this.#view.filter} jobs`}.`
           : 'No row is shown: f shows others.'
-        : `Submit a job with: ${commandLineOf(status, 'job submit')} -- COMMAND`
+        : this.#submitWords
     return documentOf(wrapRows(line === undefined ? empty : '', columns, ' ', style))
+  }
+
+  get #submitWords(): string {
+    return `Submit a job with: ${commandLineOf(this.#view.status, 'job submit')} -- COMMAND`
   }
 
   /** Reads the selected job, its log, and the table when it is open. */

@@ -146,14 +146,17 @@ describe('the Jobs tab', () => {
   })
 
   it('names the commands that start a scheduler and submit a job as its queue needs them', async () => {
-    const { text, queue, clock, press } = await openTab('5', 120, 40, [])
+    const { text, queue, clock, press, console, hints } = await openTab('5', 120, 40, [])
     expect(text()).toContain('Submit a job with: muster job submit -- COMMAND')
+    expect(hints()).toContain('n submit')
     const command = (verb: string) => `muster ${verb} --hosts b.yaml`
     queue.next = statusOf(hostSpecs(3), [], { driver: undefined, command })
     clock.advance(1000)
     await press('')
     expect(text()).toContain('no scheduler running: muster job work --hosts b.yaml')
     expect(text()).toContain('Submit a job with: muster job submit --hosts b.yaml -- COMMAND')
+    await press('n')
+    expect(console.state.notice?.text).toBe('Submit a job with: muster job submit --hosts b.yaml -- COMMAND')
   })
 
   it('keeps the row selected when newer jobs appear above it', async () => {
@@ -238,7 +241,7 @@ describe('the Jobs tab', () => {
     const { press, console } = await openTab('5')
     await press('jc')
     expect(console.state.notice?.text).toBe('no job to cancel in this row')
-    for (const key of ['n', 'o', 's', 'v']) {
+    for (const key of ['m', 'o', 's', 'v']) {
       await press('\x1b')
       await press(key)
       expect([key, console.state.notice?.text]).toEqual([
