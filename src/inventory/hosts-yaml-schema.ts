@@ -213,7 +213,7 @@ export const hostFields = {
 export const fileFields = {
   cluster: {
     schema: text(),
-    about: "The cluster's name, shown in the header.",
+    about: "The cluster's name, shown in the header. A console on several files shows the names of the files.",
     example: 'lab',
   },
   defaults: {

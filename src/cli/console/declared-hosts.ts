@@ -73,9 +73,10 @@ export class DeclaredHosts {
 
   get names() {
     const { inventory, parts } = this.#now
-    const { hosts, groups } = inventory
+    const { cluster, hosts, groups } = inventory
     const sections = [inventory, ...[...parts.values()].map((part) => part.inventory)].map((each) => each.sections)
     return {
+      cluster,
       hosts: hosts.map(({ name }) => name),
       groups,
       // Its number changes with the hosts above it.

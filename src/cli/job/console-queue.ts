@@ -1,6 +1,7 @@
 /** What the console's tabs read of the queue and write to it: short calls, each far below the time of a frame. */
 
 import { systemClock } from '../../base/clock.ts'
+import { defined } from '../../base/defined.ts'
 import { JOBS_DIRECTORY } from '../../base/left.ts'
 import type { OpsHosts } from '../../ops/kernel/host-port.ts'
 import { placeByPolicy } from '../../scheduler/gangs/place-by-policy.ts'
@@ -11,7 +12,6 @@ import { type EngineUsage, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { type Job, type JobEvent, requestsOf } from '../../scheduler/jobs/job.ts'
 import { bundleKey, parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { type DeviceHold, holdsOf, packHosts } from '../../scheduler/jobs/packing.ts'
-import { occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import { continueStudy, stopStudy } from '../../scheduler/jobs/study-change.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
@@ -27,7 +27,7 @@ import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { ConsoleStudies, linesOf } from './console-studies.ts'
 import { type Engine, engineLog, openEngines } from './engines.ts'
 import { GroupExtents } from './group-extents.ts'
-import { hostsOf, type OpenQueue, readQueue } from './open-queue.ts'
+import { freeBeside, hostsOf, type OpenQueue, readQueue, unknownWords, withEnough } from './open-queue.ts'
 import { pollUsage } from './poll-usage.ts'
 import { engineNodes, freeOf, whyWaiting } from './why-waiting.ts'
 
@@ -92,8 +92,7 @@ const MOST_NAMED = 8
 function tryOut(whatIf: WhatIf, queue: OpenQueue, nowMs: number): TryOut {
   const { store } = queue
   const active = store.active()
-  const hosts = hostsOf(queue)
-  const { cluster } = occupy(hosts, active)
+  const cluster = freeBeside(queue, active)
   const gang = gangOfWhatIf(whatIf)
   const places = placeBy(whatIf.by, cluster, gang, () =>
     WorkloadMix.of([
@@ -104,7 +103,7 @@ function tryOut(whatIf: WhatIf, queue: OpenQueue, nowMs: number): TryOut {
   const nameOf = (job: number) => ({ job, name: store.get(job)?.spec.name ?? '' })
   const isHere = (job: Job | undefined) => job?.spec.engine === undefined
   const effects = {
-    ...{ hosts, gang, nowMs, runTimes: store.accounting.runTimes() },
+    ...{ hosts: withEnough(hostsOf(queue)), gang, nowMs, runTimes: store.accounting.runTimes() },
     active: active.filter(isHere),
     lines: store.waiting(nowMs).filter((line) => isHere(line.at(0))),
   }
@@ -115,11 +114,8 @@ function tryOut(whatIf: WhatIf, queue: OpenQueue, nowMs: number): TryOut {
   const later = delaysOf(effects, places)
     .slice(0, MOST_NAMED)
     .map(({ job, fromS, toS }) => ({ ...nameOf(job), fromMs: fromS * 1000, toMs: toS && toS * 1000 }))
-  return {
-    places: places.map(({ host, devices }) => ({ host: cluster.hosts[host]?.name ?? '', devices })),
-    why: [],
-    later,
-  }
+  const named = places.map(({ host, devices }) => ({ host: cluster.hosts[host]?.name ?? '', devices }))
+  return { places: named, why: [], later, ...defined({ unknown: unknownWords(queue, whatIf.request, named) }) }
 }
 
 /** Takes nothing where it finds nothing. */

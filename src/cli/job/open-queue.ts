@@ -7,14 +7,17 @@ import { printable } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
 import { stateDirectory } from '../../base/user-directories.ts'
 import type { Host } from '../../inventory/host.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import { measuredLinks } from '../../ops/net/mesh/kept-mesh.ts'
 import type { DriverHost } from '../../scheduler/jobs/host-rounds.ts'
+import type { BundlePlace, Job } from '../../scheduler/jobs/job.ts'
 import type { KnownHost } from '../../scheduler/jobs/packing.ts'
-import type { LinkSpeeds } from '../../scheduler/jobs/plan-jobs.ts'
+import { type LinkSpeeds, occupy } from '../../scheduler/jobs/plan-jobs.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
-import { type HostCapacity, milliOf } from '../../scheduler/model/resources.ts'
+import type { Cluster } from '../../scheduler/model/cluster.ts'
+import { type HostCapacity, milliOf, type ResourceRequest } from '../../scheduler/model/resources.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import { inventorySource } from '../connect/endpoints.ts'
 import { notice } from '../output/notices.ts'
@@ -107,6 +110,31 @@ export function driverHost({ name, address, resources = {}, labels = {} }: Host)
 /** How hosts reach each other, by name. */
 export const addressesOf = ({ inventory }: OpenQueue): ReadonlyMap<string, string> =>
   new Map(inventory.hosts.map(driverHost).map(({ name, address }) => [name, address]))
+
+/** What is free besides these jobs. */
+export const freeBeside = (queue: OpenQueue, active: readonly Job[]): Cluster =>
+  occupy(withEnough(hostsOf(queue)), active).cluster
+
+/** `the cores of m[1-2] are not known yet`; undefined: all that is asked for is known there. */
+export function unknownWords(
+  queue: OpenQueue,
+  { cpuMilli, memoryBytes }: Pick<ResourceRequest, 'cpuMilli' | 'memoryBytes'>,
+  places: readonly Pick<BundlePlace, 'host'>[],
+): string | undefined {
+  const placed = new Set(places.map(({ host }) => host))
+  const hosts = hostsOf(queue).filter(({ name }) => placed.has(name))
+  const partsOf = [
+    ['cores', cpuMilli],
+    ['memory', memoryBytes],
+  ] as const
+  const words = partsOf.flatMap(([part, amount]) => {
+    const names = hosts.filter(({ unknown }) => amount > 0 && unknown?.includes(part)).map(({ name }) => name)
+    return names.length === 0
+      ? []
+      : [`the ${part} of ${foldHostSet(names)} ${part === 'cores' ? 'are' : 'is'} not known yet`]
+  })
+  return words.length === 0 ? undefined : words.join(', ')
+}
 
 /** Of what is not known of a host yet there may be as much as one likes. */
 export function withEnough(hosts: readonly KnownHost[]): readonly HostCapacity[] {

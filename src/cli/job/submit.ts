@@ -19,7 +19,7 @@ import { askedOf } from '../../scheduler/jobs/engine-room.ts'
 import type { JobSpec, SilenceSpec } from '../../scheduler/jobs/job.ts'
 import { type Metric, parseMetric } from '../../scheduler/jobs/metric.ts'
 import { asHandedOver, bundleKey, handLinesOf } from '../../scheduler/jobs/orders.ts'
-import { gangOf, occupy, onRing } from '../../scheduler/jobs/plan-jobs.ts'
+import { gangOf, onRing } from '../../scheduler/jobs/plan-jobs.ts'
 import { dijobOf } from '../../scheduler/launch/dijob.ts'
 import type { Launcher } from '../../scheduler/launch/launcher.ts'
 import { LAUNCHERS } from '../../scheduler/launch/launchers.ts'
@@ -35,18 +35,19 @@ import { repeatable, variable, wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type GlobalOptions, type VerbCode } from '../command-line/verb.ts'
 import { type LaunchOptions, launchArray, launchPart, withLaunchOptions } from '../launch/launch-options.ts'
 import { jsonLine } from '../output/json-lines.ts'
+import { notice } from '../output/notices.ts'
 import { parseIds, withJobs, withRequest } from './arguments.ts'
 import { reportChanges } from './change.ts'
 import { ENGINES, openEngines } from './engines.ts'
 import { inEnvironment, type JobEnvironment, parseJobEnvironment, setUpOf } from './environment.ts'
 import {
   addressesOf,
-  hostsOf,
+  freeBeside,
   linkSpeedsOf,
   noticeUndriven,
   type OpenQueue,
   openQueue,
-  withEnough,
+  unknownWords,
 } from './open-queue.ts'
 import { ringJson, ringText } from './show.ts'
 import { expandVariants } from './variants.ts'
@@ -456,7 +457,7 @@ export function checkRoom(
   { stderr, now }: CliContext,
 ): void {
   if (spec.engine !== undefined) return checkEngineRoom(spec, queue, now())
-  const why = whyNotGang(occupy(withEnough(hostsOf(queue)), []).cluster, gangOf(spec))
+  const why = whyNotGang(freeBeside(queue, []), gangOf(spec))
   if (why?.isImpossible !== true) return
   const [, ...reasons] = why.lines
   const hint = [...reasons, 'Ask for less, or change resources in hosts.yaml.'].map((line) => printable(line))
@@ -484,7 +485,7 @@ function checkEngineRoom(spec: JobSpec, { inventory, store }: OpenQueue, nowMs: 
 export function placeNow(spec: JobSpec, queue: OpenQueue, context: CliContext) {
   if (spec.engine !== undefined)
     return { places: [{ host: enginePlace(spec.engine), devices: [] }], ring: undefined, why: [] }
-  const { cluster } = occupy(hostsOf(queue), queue.store.active())
+  const cluster = freeBeside(queue, queue.store.active())
   const gang = gangOf(spec)
   const found = findGang(cluster.copy(), gang)?.map(({ host, devices }) => ({
     host: cluster.hosts[host]?.name ?? '',
@@ -520,6 +521,8 @@ export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: GlobalOptions,
       stdout.write(`bundle ${rank}: ${host}${devices.length > 0 ? `, GPU ${devices.join(',')}` : ''}\n`)
     })
     if (ring !== undefined) stdout.write(`ring: ${ringText(ring)}\n`)
+    const unknown = unknownWords(queue, spec.request, places)
+    if (unknown !== undefined) notice(context, `muster: ${unknown}, and count as enough\n`)
     for (const { host, command } of byHand) stdout.write(`by hand on ${host}: ${printable(command)}\n`)
   }
   return places === undefined ? EXIT.failed : EXIT.ok

@@ -4,15 +4,15 @@ import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
 import { isActive, isFinal, type Job, missedWords } from '../../scheduler/jobs/job.ts'
-import { gangOf, occupy } from '../../scheduler/jobs/plan-jobs.ts'
+import { gangOf } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import { type Asked, namesIn, needsText } from '../../scheduler/plans/needs.ts'
-import { hostsOf, type OpenQueue, undrivenWords } from './open-queue.ts'
+import { freeBeside, hostsOf, type OpenQueue, undrivenWords } from './open-queue.ts'
 
 export type WhyWaiting = { readonly why: readonly string[]; readonly expected?: string }
 
 /** What is free now; asked for only where it matters. */
-export const freeOf = (queue: OpenQueue): Cluster => occupy(hostsOf(queue), queue.store.active()).cluster
+export const freeOf = (queue: OpenQueue): Cluster => freeBeside(queue, queue.store.active())
 
 /** `free`: the same for several jobs. */
 export function whyWaiting(job: Job, queue: OpenQueue, nowMs: number, free = () => freeOf(queue)): WhyWaiting {
@@ -34,8 +34,7 @@ function preemptWords(job: Job, queue: OpenQueue): readonly string[] {
   const staying = store
     .active()
     .filter(({ spec, priority, state }) => !spec.isPreemptible || priority >= job.priority || state.kind === 'ending')
-  const { cluster } = occupy(hostsOf(queue), staying)
-  return whyNotGang(cluster, gangOf(job.spec)) === undefined
+  return whyNotGang(freeBeside(queue, staying), gangOf(job.spec)) === undefined
     ? [
         `It would fit if preemptible jobs of lower priority ended. Run the scheduler with: ${queue.command('job work --preempt')}`,
       ]

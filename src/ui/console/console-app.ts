@@ -290,7 +290,12 @@ export class ConsoleApp implements PageContext, Disposable {
       const screen = this.views.screen(host)
       if (screen === undefined) return undefined
       const { columns, modes } = screen
-      return { columns, before: screen.textBeforeCursor(), isFullScreen: modes.isAlternateScreen }
+      return {
+        columns,
+        before: screen.textBeforeCursor(),
+        isEditing: modes.isBracketedPaste,
+        isFullScreen: modes.isAlternateScreen,
+      }
     })
     this.loginOutput = this.#owned.own(
       new LoginOutput({

@@ -1,11 +1,13 @@
 /** Applies a changed hosts.yaml to an open console: new hosts are offered, and nothing open is closed. */
 import { isDeepStrictEqual } from 'node:util'
+import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { commandLabel } from '../keys/registry.ts'
 import type { ConsoleApp } from './console-app.ts'
 
 /** What hosts.yaml declares, as far as the console needs it. */
 export type DeclaredNames = {
+  readonly cluster?: string | undefined
   readonly hosts: readonly string[]
   readonly groups: ReadonlyMap<string, readonly string[]>
   /** What it says of each host. */
@@ -42,6 +44,9 @@ export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: Declar
       ? []
       : [`${foldHostSet(changed)} changed: connect again with ${close}, then ${add} and the name`]),
     ...(hasGroups ? ['groups changed'] : []),
+    ...(now.cluster === before.cluster
+      ? []
+      : [`the name of the cluster changed to ${printable(now.cluster ?? '')}: a new console uses it`]),
     ...(isDeepStrictEqual(now.sections, before.sections) ? [] : ['areas changed: r on the tab Bring-up checks them']),
   ]
   return news.length === 0 ? undefined : `hosts.yaml: ${news.join('; ')}`

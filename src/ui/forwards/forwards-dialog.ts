@@ -26,6 +26,8 @@ import {
 
 export type ForwardsList = {
   readonly clock: Clock
+  /** The forward that is selected first. */
+  readonly selected: number | undefined
   list(): readonly Forward[]
   /** Dashboards without a forward, on hosts of the console. */
   found(): readonly KnownDashboard[]
@@ -33,7 +35,7 @@ export type ForwardsList = {
   watch(changed: () => void): Disposable
   add(): void
   openFound(dashboard: KnownDashboard): void
-  close(id: number): void
+  close(forward: Forward): void
   copy(text: string): void
 }
 
@@ -70,7 +72,7 @@ export const forwardsDialog =
   (ports: ForwardsList): DialogFactory =>
   ({ onClose, onChange }) => {
     /** The selected row, and its place, which the next row takes when it is gone. */
-    let selectedKey = ''
+    let selectedKey = String(ports.selected ?? '')
     let selected = 0
     let firstShown = 0
     let shown = ''
@@ -180,7 +182,7 @@ export const forwardsDialog =
         else if (label === 'Enter') choose()
         else if (label === 'x' || label === 'Delete') {
           const row = current()
-          if (row?.kind === 'forward') ports.close(row.forward.id)
+          if (row?.kind === 'forward') ports.close(row.forward)
         } else if (moved === 'Down' || moved === 'j') move(at(rows()) + 1)
         else if (moved === 'Up' || moved === 'k') move(at(rows()) - 1)
         else if (moved === 'Home') move(0)

@@ -3,12 +3,13 @@ import { counted } from '../../base/counted.ts'
 import { Emitter } from '../../base/emitter.ts'
 import { MusterError, sentenceOf } from '../../base/errors.ts'
 import type { Fleet } from '../../ssh/create-fleet.ts'
-import { leadsTo, listensOn } from '../../ssh/forward/describe-forward.ts'
+import { leadsTo, listensOn, noteOn } from '../../ssh/forward/describe-forward.ts'
 import { formatSocketAddress } from '../../ssh/forward/forward-spec.ts'
 import { type Forward, type ForwardEvent, type ForwardRequest, Forwards } from '../../ssh/forward/forwards.ts'
 import { DASHBOARDS, isDashboard, type KnownDashboard, planForwards } from '../../ssh/forward/plan-forwards.ts'
-import type { DialogLine } from '../dialogs/dialog.ts'
+import type { DialogFactory, DialogLine } from '../dialogs/dialog.ts'
 import { type LineCheck, type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
+import { confirmDialog } from '../dialogs/text-dialog.ts'
 import type { Page, PageContext } from '../state/console-state.ts'
 import { completeOn, type ResolveHosts } from '../work-views/work-questions.ts'
 import { addressOf, forwardsDialog } from './forwards-dialog.ts'
@@ -33,6 +34,8 @@ export class ForwardsPanel implements Disposable {
   /** The list may have changed. */
   readonly #changes = new Emitter<void>()
   #known: readonly KnownDashboard[] = []
+  /** Selected when the list is shown. */
+  #selected: number | undefined
 
   constructor(context: PageContext, ports: ForwardsPorts) {
     this.#context = context
@@ -76,6 +79,7 @@ export class ForwardsPanel implements Disposable {
     this.#context.openDialog(
       forwardsDialog({
         clock,
+        selected: this.#selected,
         list: () => this.#forwards.list(),
         found: () => this.#found(),
         watch: (changed) => this.#changes.on(changed),
@@ -84,8 +88,30 @@ export class ForwardsPanel implements Disposable {
           void this.#forwards
             .open(planForwards([host], { plain: [name] }, this.#known))
             .catch((error: unknown) => this.#context.notice(sentenceOf(error), 'error')),
-        close: (id) => this.#forwards.close(id),
+        close: (forward) => this.#askToClose(forward),
         copy: (text) => void this.#context.copyText(text, 'from the list'),
+      }),
+    )
+  }
+
+  /** Asks where something runs through it. */
+  #askToClose(forward: Forward): void {
+    const { id, host, connections } = forward
+    const words = `${host}: ${wordsOf(forward)}`
+    const close = () => {
+      this.#forwards.close(id)
+      this.#context.notice(`closed ${words}`)
+    }
+    if (connections === 0) return close()
+    this.#selected = id
+    this.#openAbove(
+      confirmDialog({
+        id: 'close-forward',
+        title: `Close this forward and its ${counted(connections, 'connection')}?`,
+        lines: [{ text: words }],
+        yesTitle: 'close',
+        noTitle: 'keep',
+        onYes: close,
       }),
     )
   }
@@ -103,11 +129,15 @@ export class ForwardsPanel implements Disposable {
       staysOpen: true,
       onSubmit: async (text) => await this.#open(parseForward(text)),
     })
+    this.#openAbove(make)
+  }
+
+  /** Esc, too, goes back to the list: a second one would be typed into the hosts. */
+  #openAbove(make: DialogFactory): void {
     this.#context.openDialog((report) => {
       let isReplaced = false
       const onClose = () => {
         report.onClose()
-        // Esc, too, goes back to the list: a second one would be typed into the hosts.
         if (!isReplaced) this.#showList()
       }
       const dialog = make({ ...report, onClose })
@@ -155,7 +185,9 @@ export class ForwardsPanel implements Disposable {
   }
 
   async #open(parsed: ParsedForward): Promise<void> {
-    if (!('error' in parsed)) await this.#forwards.open(this.#plan(parsed))
+    if ('error' in parsed) return
+    const opened = await this.#forwards.open(this.#plan(parsed))
+    this.#selected = opened.at(-1)?.id
   }
 
   /** @throws MusterError */
@@ -185,8 +217,10 @@ export class ForwardsPanel implements Disposable {
     switch (event.type) {
       case 'opened':
         return this.#context.log(forward.host, `forward: ${wordsOf(forward)}`)
-      case 'served':
-        return this.#context.notice(`${forward.host}: ${wordsOf(forward)}`)
+      case 'served': {
+        const note = noteOn(forward)
+        return this.#context.notice(`${forward.host}: ${wordsOf(forward)}${note === undefined ? '' : ` (${note})`}`)
+      }
       case 'closed':
         return this.#context.log(forward.host, `forward closed: ${wordsOf(forward)}`)
       case 'refused':

@@ -262,6 +262,7 @@ export function jobDocument(
   columns: number,
   theme: Theme,
   nowMs: number,
+  isWrapped = false,
 ): RowDocument {
   const { job, why, expectedMs, nodes } = details
   const { state, spec } = job
@@ -291,10 +292,17 @@ export function jobDocument(
   if (log?.trouble !== undefined) rows.push(...say(`log: ${log.trouble}`, styleOf(theme.danger)))
   if (log !== undefined && log.lines.length > 0) {
     rows.push([{ text: ` ${'─'.repeat(Math.max(0, columns - 2))}`, style: muted }])
-    rows.push(...log.lines.map((line): Row => [{ text: ` ${printable(line)}`, style: styleOf(theme.text) }]))
+    rows.push(
+      ...(isWrapped
+        ? logRows(log.lines, columns, theme)
+        : log.lines.map((line): Row => [{ text: ` ${printable(line)}`, style: styleOf(theme.text) }])),
+    )
   }
   return documentOf(rows)
 }
+
+export const logRows = (lines: readonly string[], columns: number, theme: Theme): readonly Row[] =>
+  lines.flatMap((line) => wrapRows(printable(line), columns, ' ', styleOf(theme.text)))
 
 /** Progress, and the best value of each metric with its parameters. */
 export function sweepSummary(sweep: Sweep, line: JobLine, theme: Theme): Row {

@@ -13,9 +13,15 @@ const canSwitch: Test = (state) => (inList(state) || inCluster(state)) && state.
 const inTable: Test = ({ queue }) => queue.isTableOpen && queue.ranks === undefined
 /** The jobs of an engine's cluster are listed, which cannot be changed here. */
 export const inCluster: Test = ({ queue }) => queue.listed !== 'queue'
-const inList: Test = (state) => !inRanks(state) && !inStudy(state) && !inTable(state) && !inCluster(state)
+const inLog: Test = (state) => state.queue.isLogOpen && !inRanks(state) && !inCluster(state)
+const inList: Test = (state) =>
+  !inRanks(state) && !inStudy(state) && !inTable(state) && !inCluster(state) && !inLog(state)
 const hasJobs: Test = (state) =>
-  !inRanks(state) && !inStudy(state) && !inCluster(state) && (state.queue.status?.groups.length ?? 0) > 0
+  !inRanks(state) &&
+  !inStudy(state) &&
+  !inCluster(state) &&
+  !inLog(state) &&
+  (state.queue.status?.groups.length ?? 0) > 0
 /** About the selected row. */
 const onLine =
   (test: (line: JobLine) => boolean): Test =>
@@ -45,6 +51,8 @@ const opensResults: Test = (state) => inList(state) && hasResults(state)
 const opensJobs: Test = (state) => inList(state) && isSweep(state) && !hasResults(state)
 const opensRanks: Test = (state) =>
   inList(state) && onLine(({ lead, study }) => !isSweep(state) && !study && hasRanks(lead))(state)
+const opensLog: Test = (state) =>
+  inList(state) && onLine(({ lead, study }) => !isSweep(state) && !study && !hasRanks(lead))(state)
 /** Enter does something else in tables and on arrays. */
 const opensRanksOfMember: Test = (state) => {
   const { job } = state.queue.details ?? {}
@@ -76,6 +84,8 @@ export const jobsKeys = keyTable<ConsoleState>()(
     opensJobs,
   ],
   ['from-table', 'Enter', 'this job', 'In a table: go back to the list, with the selected job and its log.', inTable],
+  ['log', 'Enter', 'log', 'Job that is no array and no gang: show its log alone, and follow it.', opensLog],
+  ['from-log', 'Esc q Enter', 'list', 'Log of a job: go back to the list.', inLog],
   ['ranks', 'Enter', 'ranks', 'Gang: show its ranks on their hosts, with their steps and logs.', opensRanks],
   ['ranks-of-member', 'e', 'ranks', 'Selected job of an array, if it is a gang: show its ranks.', opensRanksOfMember],
   ['from-ranks', 'Esc q', 'back', 'Ranks: back to the log of all ranks, then to the list.', inRanks],
@@ -159,6 +169,7 @@ export const jobsKeys = keyTable<ConsoleState>()(
     allows('resume'),
   ],
   ['filter', 'f', 'states', 'Show all jobs, or only waiting, running or ended ones.', hasJobs],
+  ['submit', 'n', 'submit', 'Show the command that submits a job, from any shell on this machine.', inList],
   [
     'cluster',
     'y',

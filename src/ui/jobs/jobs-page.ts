@@ -30,16 +30,18 @@ import { areaOf } from '../work-views/panel.ts'
 import type { WorkPort } from '../work-views/work-port.ts'
 import { clusterDocument, clusterJobDocument } from './cluster-document.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
-import { jobDocument, listDocument, sweepSummary } from './documents.ts'
+import { jobDocument, listDocument, logRows, sweepSummary } from './documents.ts'
 import { inCluster, type JobsActions, type JobsCommand, jobsKeys } from './jobs-keys.ts'
 import {
   CLUSTER,
   chosenClusterDetails,
   chosenLine,
+  JOB_LOG,
   LIST,
   RESULTS,
   shownClusterJobs,
   shownLines,
+  shownLog,
   shownMembers,
   sweepShown,
 } from './jobs-tables.ts'
@@ -92,7 +94,7 @@ const CLUSTER_LINES: Readonly<Record<ClusterAction, string>> = {
 
 /** Keys of the list that do not apply to every row: on other rows they do nothing, or say why. */
 const OF_LIST: ReadonlySet<JobsCommand> = new Set([
-  ...(['table', 'member', 'filter', 'cluster'] as const),
+  ...(['member', 'filter', 'cluster'] as const),
   ...(['cancel', 'hold', 'release', 'retry'] as const),
 ])
 
@@ -190,6 +192,7 @@ export class JobsPage implements Page {
     }
     if (this.#view.ranks !== undefined) return this.#ranks.panes(rect, theme)
     if (this.#view.study !== undefined) return this.#study.panes(rect, theme)
+    if (this.#view.isLogOpen) return [this.#logPane(rect, theme)]
     const { list, table, side } = layout(rect, this.#view.isTableOpen)
     const panes = [this.#listPane(list, theme, status)]
     if (table !== undefined) panes.push(this.#tablePane(table, theme))
@@ -302,13 +305,37 @@ export class JobsPage implements Page {
     return rowsPane({ id: ' job', title, hasKeys: false, document, place: this.#logPlace, rect, theme, scroll })
   }
 
+  /** The job and its log, in place of the list. */
+  #logPane(rect: Rect, theme: Theme): PaneView {
+    const { details, log } = this.#view
+    const { state } = this.#context
+    const table = {
+      view: tableView(state, JOB_LOG),
+      noun: 'line',
+      all: log?.lines.length ?? 0,
+      shown: shownLog(state).length,
+    }
+    const title = details === undefined ? 'job' : `job ${details.job.id} ${printable(details.job.spec.name)}`
+    const document = this.#logDocument(rect.width - 2, theme)
+    const scroll = (rows: number) => this.#scrollLog({ rows })
+    return rowsPane({ id: JOB_LOG, title, hasKeys: true, document, table, place: this.#logPlace, rect, theme, scroll })
+  }
+
+  #logDocument(columns: number, theme: Theme): RowDocument {
+    const { state, clock } = this.#context
+    const { details, log } = this.#view
+    if (tableView(state, JOB_LOG).filter.text !== '') return documentOf(logRows(shownLog(state), columns, theme))
+    if (details === undefined) return this.#side(columns, theme)
+    return jobDocument(details, log && { ...log, lines: shownLog(state) }, columns, theme, clock.now(), true)
+  }
+
   handleKey(label: string): boolean {
     const { state } = this.#context
     const command = commandOf(jobsKeys, label, state)
     if (command === undefined) return false
     if (jobsKeys.find(({ id }) => id === command)?.isActive?.(state) === false) {
-      // Keys of the list or a table do nothing while ranks, a study or the jobs of a cluster are shown.
-      if (this.#view.ranks || this.#view.study || inCluster(state)) return false
+      // Keys of the list or a table do nothing while ranks, a study, a log or the jobs of a cluster are shown.
+      if (this.#view.ranks || this.#view.study || this.#view.isLogOpen || inCluster(state)) return false
       const refused = jobsKeys.find(({ id, keys }) => OF_LIST.has(id) && keys.includes(label))
       if (refused !== undefined) this.#do(refused.id)
       return refused !== undefined
@@ -365,9 +392,15 @@ export class JobsPage implements Page {
         return this.#context.notice('hosts.yaml declares no Slurm and no Kubernetes', 'warning')
       this.#list(listed === 'queue' ? (clusters[0] ?? 'queue') : (clusters[clusters.indexOf(listed) + 1] ?? 'queue'))
     },
+    submit: () => this.#context.notice(this.#submitWords),
     'to-list': () => this.#choose({ isTableOpen: false }),
     table: () => this.#openTable(),
     members: () => this.#openTable(),
+    log: () => {
+      this.#context.change((state) => forgetTable(state, JOB_LOG))
+      this.#choose({ spec: this.#chosen?.spec, isLogOpen: true })
+    },
+    'from-log': () => this.#choose({ isLogOpen: false }),
     'from-table': () => this.#choose({ isTableOpen: false, member: this.#view.member ?? this.#sweepRows[0]?.id }),
     filter: () => this.#choose({ filter: FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all' }),
     member: () => this.#step(1),
@@ -401,8 +434,7 @@ export class JobsPage implements Page {
 
   #openTable(): void {
     const line = this.#chosen
-    if (line === undefined || line.count < 2 || line.study !== undefined)
-      return this.#context.notice('only an array, a grid or a gang that has been placed can be opened', 'warning')
+    if (line === undefined || line.count < 2 || line.study !== undefined) return
     this.#context.change((state) => forgetTable(state, RESULTS))
     this.#choose({ isTableOpen: true })
   }
@@ -421,6 +453,7 @@ export class JobsPage implements Page {
     if (this.#view.ranks !== undefined) return this.#ranks.move({ lines: by })
     if (this.#view.study !== undefined) return this.#study.move(by)
     if (this.#view.isTableOpen) return this.#moveInTable(by)
+    if (this.#view.isLogOpen) return this.#scrollLog({ rows: by })
     const lines = this.#lines
     const at = lines.findIndex((line) => line.spec === this.#chosen?.spec)
     const spec = nearest(lines, at + by)?.spec
@@ -450,8 +483,10 @@ export class JobsPage implements Page {
     const { state } = this.#context
     const area = areaOf(state)
     if (this.#view.study?.hasLog === false) return this.#study.scroll(by)
-    const side = this.#study.logRect(area) ?? layout(area, this.#view.isTableOpen).side
-    const document = this.#side(side.width - 2, themes[state.themeName])
+    const { isLogOpen, isTableOpen } = this.#view
+    const side = isLogOpen ? area : (this.#study.logRect(area) ?? layout(area, isTableOpen).side)
+    const theme = themes[state.themeName]
+    const document = isLogOpen ? this.#logDocument(side.width - 2, theme) : this.#side(side.width - 2, theme)
     const { offset, isAtEnd } = scrolled(document, side.height, this.#logPlace, by)
     this.#watch.set({ logOffset: isAtEnd && this.#hasLog ? undefined : offset })
   }
@@ -475,8 +510,12 @@ export class JobsPage implements Page {
         ? linesInState(this.#view).length > 0
           ? `No row is shown: Esc clears the filter${this.#view.filter === 'all' ? '' : `, and f shows more than ${this.#view.filter} jobs`}.`
           : 'No row is shown: f shows others.'
-        : `Submit a job with: ${commandLineOf(status, 'job submit')} -- COMMAND`
+        : this.#submitWords
     return documentOf(wrapRows(line === undefined ? empty : '', columns, ' ', style))
+  }
+
+  get #submitWords(): string {
+    return `Submit a job with: ${commandLineOf(this.#view.status, 'job submit')} -- COMMAND`
   }
 
   /** Reads the selected job, its log, and the table when it is open. */

@@ -1,4 +1,5 @@
 /** The tables of the Jobs tab: which one has the keys, its rows as they are filtered and sorted, and the selected one. Pure. */
+import { printable } from '../../base/printable.ts'
 import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
 import type { Sweep, SweepRow } from '../../scheduler/jobs/results.ts'
 import type { ClusterJob } from '../packing/engine-picture.ts'
@@ -18,6 +19,7 @@ export const RESULTS = ' results'
 export const TRIALS = ' trials'
 export const CLUSTER = ' cluster jobs'
 export const RANKS = ' ranks'
+export const JOB_LOG = ' log of job'
 
 const frame = <R>(id: string, columns: readonly TableColumn<R>[], sorted?: string): TableFrame => ({
   id,
@@ -36,6 +38,7 @@ export function jobsTable(state: ConsoleState): TableFrame | undefined {
     const table = reading && trialTable(reading, queue.study)
     return table && frame(TRIALS, resultColumns(table), sortedTitle(table))
   }
+  if (queue.isLogOpen) return frame(JOB_LOG, [])
   if (!queue.isTableOpen) return frame(LIST, lineColumns(queue))
   const sweep = sweepShown(state)
   return sweep && frame(RESULTS, resultColumns(sweep), sortedTitle(sweep))
@@ -53,6 +56,12 @@ export function chosenLine(state: ConsoleState): JobLine | undefined {
   const lines = shownLines(state)
   return lines.find((line) => line.spec === spec) ?? lines[0]
 }
+
+const logColumns: readonly TableColumn<string>[] = [{ title: 'LINE', text: printable }]
+
+/** The lines of the open log that the filter leaves. */
+export const shownLog = (state: ConsoleState): readonly string[] =>
+  shownRows(state.queue.log?.lines ?? [], logColumns, tableView(state, JOB_LOG))
 
 /** Of the selected row; undefined: not read yet. */
 export function sweepShown(state: ConsoleState): Sweep | undefined {

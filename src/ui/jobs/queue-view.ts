@@ -55,6 +55,8 @@ export type QueueView = {
   readonly logOffset?: number | undefined
   /** The jobs of the selected array or grid are shown as a table. */
   readonly isTableOpen: boolean
+  /** The selected job and its log are shown instead of the list. */
+  readonly isLogOpen: boolean
   /** The rows of that table. */
   readonly sweep?: { readonly spec: number; readonly sweep: Sweep } | undefined
   /** The ranks of one job are shown instead of the list. */
@@ -128,6 +130,7 @@ export const FIRST_QUEUE_VIEW: QueueView = {
   readMs: 0,
   filter: 'all',
   isTableOpen: false,
+  isLogOpen: false,
   picture: 'all',
   listed: 'queue',
   clusters: [],

@@ -78,6 +78,11 @@ export abstract class LiveTest<O, R extends TestRecord> extends NetTest<O> {
     return command !== undefined
   }
 
+  /** How long it takes; undefined: that is not known. */
+  protected secondsOf(_order: O): number | undefined {
+    return undefined
+  }
+
   /** Asks for another order. */
   protected abstract askOther(): void
 
@@ -88,7 +93,7 @@ export abstract class LiveTest<O, R extends TestRecord> extends NetTest<O> {
     const record = this.newRecord(order)
     this.working = working
     this.#order = order
-    this.#run = { record, isMeasuring: true, conclusion: undefined }
+    this.#run = { record, isMeasuring: true, seconds: this.secondsOf(order), conclusion: undefined }
     this.#chart.load(
       () => this.isDisposed || this.publish(),
       () => this.parts.context.notice('cannot load the charts', 'error'),

@@ -1,7 +1,7 @@
 /** A mesh as panes: the matrix with what it means beside or below it, one link with both directions, or the plan. Pure. */
 import { formatBitRate } from '../../base/format-bit-rate.ts'
 import { printable } from '../../base/printable.ts'
-import { padEnd } from '../../base/text-width.ts'
+import { padEnd, wrapText } from '../../base/text-width.ts'
 import { formatDuration, timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Gravity } from '../../ops/kernel/finding.ts'
@@ -134,6 +134,8 @@ function comparisonWords(picture: MeshPicture, nowMs: number): string {
 }
 
 const BAR_COLUMNS = 40
+/** Of the labels beside what was measured on a link. */
+const LABEL_COLUMNS = 14
 
 function progressRows(run: MeshRun, { theme, columns, nowMs }: ReadingContext): readonly Row[] {
   const { links, plan, step, isStopping } = run
@@ -202,10 +204,11 @@ function cellRows(state: PictureState, pair: OrderedPair, { theme, columns, nowM
         ]),
     ...(back === undefined ? [] : [`back ${rateWords(back)}`]),
   ]
-  const name = ` ${printable(`${pair.from} → ${pair.to}`)} `
+  // Marked, as it stands between the findings.
+  const name = `▸${printable(`${pair.from} → ${pair.to}`)} `
   const style =
     heat === undefined || heat === 'best' || heat === 'good' ? boldStyle(theme.accent) : heatStyle(heat, theme)
-  return [[{ text: name, style }], ...wrapRows(parts.join(' · '), columns, ' ', styleOf(theme.text))]
+  return [[{ text: name, style }], ...wrapRows(parts.join(' · '), columns, '  ', styleOf(theme.text))]
 }
 
 function rateWords(outcome: LinkOutcome | undefined): string {
@@ -263,35 +266,32 @@ function directionRows(state: PictureState, pair: OrderedPair, most: number, con
   const { theme, columns, nowMs } = context
   const { picture } = state
   const outcome = picture.outcome(pair.from, pair.to)
-  const line = (label: string, text: string): Row => [
-    { text: padEnd(` ${label}`, 14), style: mutedStyle(theme) },
-    { text, style: styleOf(theme.text) },
-  ]
+  const line = (label: string, text: string): readonly Row[] =>
+    wrapText(text, Math.max(8, columns - LABEL_COLUMNS)).map((part, index) => [
+      { text: padEnd(index === 0 ? ` ${label}` : '', LABEL_COLUMNS), style: mutedStyle(theme) },
+      { text: part, style: styleOf(theme.text) },
+    ])
   const ping = picture.report.pings.find(({ from, to }) => from === pair.from && to === pair.to)
   const then = picture.before?.outcome(pair.from, pair.to)
   const change = changeOf(picture, pair)
-  const before: Row[] =
+  const before =
     then?.kind !== 'measured' || picture.before === undefined
       ? []
-      : [
-          line(
-            'before',
-            `${formatBitRate(then.bitsPerSecond)} at ${timeText(picture.before.timeMs, nowMs)}${change === undefined ? '' : `, ${percentText(change)}`}`,
-          ),
-        ]
-  const trips: Row[] = [
+      : line(
+          'before',
+          `${formatBitRate(then.bitsPerSecond)} at ${timeText(picture.before.timeMs, nowMs)}${change === undefined ? '' : `, ${percentText(change)}`}`,
+        )
+  const trips = [
     ...(ping?.meanMs === undefined
-      ? [line('round trip', 'unknown: no answer to ping')]
-      : [
-          line(
-            'round trip',
-            `${formatMs(ping.meanMs)} idle${ping.minMs === undefined ? '' : ` (at least ${formatMs(ping.minMs)})`}${outcome?.kind === 'measured' && outcome.loadedRttMs !== undefined ? `, ${formatMs(outcome.loadedRttMs)} under load` : ''}`,
-          ),
-        ]),
-    ...(ping === undefined || ping.lostFraction === 0 ? [] : [line('pings lost', percentOf(ping.lostFraction))]),
+      ? line('round trip', 'unknown: no answer to ping')
+      : line(
+          'round trip',
+          `${formatMs(ping.meanMs)} idle${ping.minMs === undefined ? '' : ` (at least ${formatMs(ping.minMs)})`}${outcome?.kind === 'measured' && outcome.loadedRttMs !== undefined ? `, ${formatMs(outcome.loadedRttMs)} under load` : ''}`,
+        )),
+    ...(ping === undefined || ping.lostFraction === 0 ? [] : line('pings lost', percentOf(ping.lostFraction))),
     ...(ping?.isWhole === undefined
       ? []
-      : [line('MTU', ping.isWhole ? 'full-size packets pass' : 'full-size packets are fragmented or lost')]),
+      : line('MTU', ping.isWhole ? 'full-size packets pass' : 'full-size packets are fragmented or lost')),
   ]
   if (outcome?.kind !== 'measured') {
     return [...wrapRows(rateWords(outcome), columns, ' ', styleOf(theme.danger)), ...before, ...trips]
@@ -309,23 +309,21 @@ function directionRows(state: PictureState, pair: OrderedPair, most: number, con
       },
       { text: '░'.repeat(width - filled), style: mutedStyle(theme) },
     ],
-    line('bandwidth', `${formatBitRate(outcome.bitsPerSecond)}${share}`),
+    ...line('bandwidth', `${formatBitRate(outcome.bitsPerSecond)}${share}`),
     ...before,
-    line(
+    ...line(
       'retransmits',
       outcome.retransmits === undefined
         ? 'unknown'
         : `${outcome.retransmits}${resent === undefined ? '' : `, ${Math.round(resent)} a GB`}`,
     ),
-    ...(outcome.jitterMs === undefined ? [] : [line('jitter', formatMs(outcome.jitterMs))]),
-    ...(outcome.lostFraction === undefined
-      ? []
-      : [line('lost', `${Number((outcome.lostFraction * 100).toFixed(2))} %`)]),
+    ...(outcome.jitterMs === undefined ? [] : line('jitter', formatMs(outcome.jitterMs))),
+    ...(outcome.lostFraction === undefined ? [] : line('lost', `${Number((outcome.lostFraction * 100).toFixed(2))} %`)),
     ...trips,
     ...(outcome.cpuFraction === undefined
       ? []
-      : [line('CPU', `${percentOf(outcome.cpuFraction)} of a core at the busier end`)]),
-    line('tool', outcome.tool === 'ssh' ? 'ssh: encryption may be the limit' : outcome.tool),
+      : line('CPU', `${percentOf(outcome.cpuFraction)} of a core at the busier end`)),
+    ...line('tool', outcome.tool === 'ssh' ? 'ssh: encryption may be the limit' : outcome.tool),
   ]
 }
 

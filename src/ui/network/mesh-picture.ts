@@ -118,7 +118,7 @@ export const pictureKeys = keyTable<PictureState>()(
   ],
   ['back', 'Esc q', 'matrix', 'Mesh: from a link, go back to the matrix.', ({ isOpen }) => isOpen],
   ['change', 'd', 'compare', 'Mesh: show the change of each link since the earlier result, or its rate.', hasBefore],
-  ['next', 'n', 'next slow', 'Mesh: select the next slow or failed link, worst first.', isMatrix],
+  ['next', 'n', 'next slow', 'Mesh: select the next slow or failed link, worst first.', hasTrouble],
   ['left', 'Left h', '', 'Mesh: select the receiver to the left.'],
   ['right', 'Right l', '', 'Mesh: select the receiver to the right.'],
   ['up', 'Up k', '', 'Mesh: select the sender above.'],
@@ -128,6 +128,10 @@ export const pictureKeys = keyTable<PictureState>()(
   ['words-up', 'PageUp b', '', 'Mesh: scroll the findings up.'],
   ['words-down', 'PageDown Space', '', 'Mesh: scroll the findings down.'],
 )
+
+function hasTrouble(state: PictureState): boolean {
+  return isMatrix(state) && troubled(state.picture).length > 0
+}
 
 function isMatrix({ isOpen }: PictureState): boolean {
   return !isOpen

@@ -16,6 +16,8 @@ export type NetworkViewId = LiveTestId | 'live' | 'mesh' | 'results' | 'kept' | 
 export type LiveRun<R> = {
   readonly record: R
   readonly isMeasuring: boolean
+  /** How long it takes, if that is known. */
+  readonly seconds?: number | undefined
   /** Set at the end; undefined if nothing could be measured. */
   readonly conclusion: TestConclusion | undefined
 }

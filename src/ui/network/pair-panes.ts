@@ -27,6 +27,8 @@ export function pairPanes(run: LiveRun<PairRecord>, { rect, theme, chart }: Pane
   const legend = (text: string, colour: ThemeColour) => ({ text: ` ${text} `, style: boldStyle(colour) })
   const rates = back.length === 0 ? rows(highRoom, there) : rows(highRoom, there, back)
   const roundTrip = roundTrips.at(-1)
+  const measured = Math.max(there.length, back.length)
+  const progress = run.isMeasuring && run.seconds !== undefined ? ` · ${measured} of ${run.seconds} s` : ''
   const badges = [
     legend(`${first} → ${second} ${latest(there)}`, theme.accent),
     ...(back.length === 0 ? [] : [legend(`${second} → ${first} ${latest(back)}`, theme.receiving)]),
@@ -34,7 +36,7 @@ export function pairPanes(run: LiveRun<PairRecord>, { rect, theme, chart }: Pane
   return [
     rowsPane({
       id: ' rates',
-      title: `bits a second, ${first} and ${second}`,
+      title: `bits a second, ${first} and ${second}${progress}`,
       document: documentOf([...told, ...rates]),
       badges,
       rect: high,

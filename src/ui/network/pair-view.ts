@@ -59,6 +59,10 @@ export class PairTest extends LiveTest<Order, PairRecord> {
     return { first, second, options: this.parts.port.pairOptions(words, hosts) }
   }
 
+  protected override secondsOf({ options }: Order): number {
+    return options.seconds
+  }
+
   protected hostsOf = ({ first, second }: Order): readonly string[] => [first, second]
 
   protected newRecord = ({ first, second }: Order): PairRecord => newPairRecord(first, second)

@@ -22,18 +22,19 @@ import {
 } from './watch-view.ts'
 import type { WatchedHosts } from './watched-hosts.ts'
 
-const REPLAY_HELP =
-  'Replay the newest recording; press again for the previous one. `p` pauses, Left and Right skip ten seconds, `q` leaves.'
+const isReplaying = ({ watch: { recording } }: ConsoleState): boolean => typeof recording !== 'string'
 
 /** Only in the tab. */
 const recordingKeys = keyTable<ConsoleState>()(
   ['record', 'r', 'record', 'Start recording the live data to a file.', ({ watch }) => watch.recording === 'off'],
   ['stop-recording', 'r', 'stop recording', 'Stop recording.', ({ watch }) => watch.recording === 'on'],
-  ['replay', 'o', 'replay', REPLAY_HELP],
+  ['pause', 'p', 'pause', 'Replay: pause, or continue.', isReplaying],
+  ['later', 'Right', 'skip 10 s', 'Replay: skip ten seconds.', isReplaying],
+  ['earlier', 'Left', '', 'Replay: go back ten seconds.', isReplaying],
+  ['replay', 'o', 'replay', 'Replay the newest recording; press again for the previous one.'],
 )
 
-const canGoBack = ({ watch: { view, recording } }: ConsoleState): boolean =>
-  view.isDetailed || typeof recording !== 'string'
+const canGoBack = (state: ConsoleState): boolean => state.watch.view.isDetailed || isReplaying(state)
 
 const backKeys = keyTable<ConsoleState>()([
   'back',
@@ -127,9 +128,9 @@ export class LiveView implements NetworkView {
     const { state } = this.#context
     const keys = recordingKeys.filter(({ isActive }) => isActive?.(state) !== false)
     const command = commandOf(keys, label)
-    if (command !== undefined) return this.#record(command === 'replay')
     const shown = this.#recordings.shown
     if (shown?.replay.handleKey(label) === true) return this.#update()
+    if (command !== undefined) return this.#record(command === 'replay')
     const next = changeWatch(state.watch.view, watchRows(state), label)
     if (next === undefined) return false
     if (next !== 'leave') this.#show(next)

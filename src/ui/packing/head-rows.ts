@@ -103,7 +103,12 @@ function whatIfRows(
   if (trial === undefined) return [[request]]
   const hosts = foldHostSet([...new Set(trial.places?.map(({ host }) => host))])
   const [text, style] =
-    trial.places === undefined ? [sentences(trial.why), warn(theme)] : [`+ on ${hosts}`, boldStyle(theme.ok)]
+    trial.places === undefined
+      ? [sentences(trial.why), warn(theme)]
+      : [
+          `+ on ${hosts}${trial.unknown === undefined ? '' : `, if it has room there: ${trial.unknown}`}`,
+          boldStyle(trial.unknown === undefined ? theme.ok : theme.warning),
+        ]
   const room = columns - textWidth(words)
   if (textWidth(text) <= room) return [[request, { text: printable(text), style }]]
   return [[request], ...fewRows(printable(text), columns, most - 1, style)]

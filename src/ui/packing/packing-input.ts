@@ -237,7 +237,7 @@ export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, th
     return {
       title: 'own hosts',
       cluster: clusterOfQueue(status, hosts),
-      figures: figureRows({ ...status, hosts }, columns, theme),
+      figures: figureRows(status, columns, theme),
       holds: Map.groupBy(holds, ({ host }) => host),
     }
   }

@@ -37,6 +37,8 @@ export type Slider = (typeof SLIDERS)[number]
 export type TryOut = {
   readonly places: readonly BundlePlace[] | undefined
   readonly why: readonly string[]
+  /** What is not known of its hosts yet, and counts as enough. */
+  readonly unknown?: string
   /** Waiting jobs that would start later if it ran for an hour; `toMs` undefined: it is not known when. */
   readonly later?: readonly {
     readonly job: number

@@ -1,13 +1,22 @@
 /** Makes a report of what was typed and printed: output as it looked, folded by equal text, without text that was typed without echo. */
 import { formatBytes } from '../../base/format-bytes.ts'
 import { createScreen } from '../../terminal/headless-screen.ts'
-import type { HostPart, RunEntry, SessionEntry, SessionLog, TypedEntry } from './session-log.ts'
+import {
+  EDITOR_STARTS,
+  type HostPart,
+  type RunEntry,
+  type SessionEntry,
+  type SessionLog,
+  type TypedEntry,
+} from './session-log.ts'
 import type { TypedState } from './typed-line.ts'
 
 export type ReportGroup = {
   readonly hosts: readonly string[]
   /** `exit 1`; undefined: it printed something else than most. */
   readonly outcome?: string
+  /** It cannot be told from what was printed for lines that were typed ahead. */
+  readonly isMixed?: boolean
   readonly lines: readonly string[]
 }
 
@@ -39,8 +48,6 @@ const HIDDEN = '[not shown: typed without echo]'
 /** From the beginning and from the end of an answer. */
 const HALF_LINES = 200
 const MOST_COLUMNS = 2000
-/** Where a line editor begins to ask: what follows is the next prompt. */
-const EDITOR_STARTS = '\x1b[?2004h'
 /** What `clear` prints: what comes before it is still part of the session. */
 const CLEARS = /\x1b\[H\x1b\[[0-3]?J(?:\x1b\[3J)?/g
 const MODES = /\x1b\[\?([\d;]*)h/g
@@ -102,7 +109,12 @@ function runSection({ atMs, command, groups }: RunEntry, hide: Hide): ReportSect
   return { kind: 'run', atMs, title: hide(command), isUnclear: false, hiddenBy: [], hosts, groups: shown }
 }
 
-type Shown = { readonly host: string; readonly command: string; readonly lines: readonly string[] }
+type Shown = {
+  readonly host: string
+  readonly command: string
+  readonly lines: readonly string[]
+  readonly isMixed: boolean
+}
 
 async function typedSection(
   { atMs, parts }: TypedEntry,
@@ -121,6 +133,8 @@ async function typedSection(
       part.before,
       after,
       part.droppedBytes,
+      part.isMixed,
+      part.ahead.map(({ lines }) => lines),
       head.toString('latin1'),
       part.tail.toString('latin1'),
     ]
@@ -139,8 +153,12 @@ async function typedSection(
   const common = isEdited ? commonCommand(shown) : undefined
   const told = isEdited ? shown.map((each) => (each.command === common ? each : withOwnLine(each))) : shown
   const groups = [...Map.groupBy(told, ({ lines }) => lines.join('\n')).values()]
-    .map((members) => ({ hosts: members.map(({ host }) => host), lines: members[0]?.lines ?? [] }))
-    .sort((a, b) => b.hosts.length - a.hosts.length)
+    .map((members) => ({
+      hosts: members.map(({ host }) => host),
+      lines: members[0]?.lines ?? [],
+      isMixed: members.every((each) => each.isMixed),
+    }))
+    .sort((a, b) => Number(a.isMixed) - Number(b.isMixed) || b.hosts.length - a.hosts.length)
   const hiddenBy = [...parts].flatMap(([host, part]) => (part.typed.lines[0]?.state === 'hidden' ? [host] : []))
   // One host may ask for a password while the others show it at their prompts.
   const text = hiddenBy.length > 0 ? '' : isEdited ? (common ?? '') : (echoed[0]?.text ?? '')
@@ -159,8 +177,8 @@ function commonCommand(shown: readonly Shown[]): string | undefined {
   return command === '' ? undefined : command
 }
 
-const withOwnLine = ({ host, command, lines }: Shown): Shown =>
-  command === '' ? { host, command, lines } : { host, command, lines: [`[line on this host: ${command}]`, ...lines] }
+const withOwnLine = (each: Shown): Shown =>
+  each.command === '' ? each : { ...each, lines: [`[line on this host: ${each.command}]`, ...each.lines] }
 
 /** The line that was typed, as the host shows it, and what it printed then. */
 function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'> {
@@ -172,18 +190,45 @@ function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'
   const end = fromLine(untilPrompt(follows), HALF_LINES)
   const leftOutBytes = droppedBytes + untilPrompt(whole).length - start.length - end.length
   const [first = '', ...rest] = linesOf(Buffer.concat([Buffer.from(before), start]), part)
-  const command = first.startsWith(before.trimEnd()) ? first.slice(before.length).trim() : first.trim()
+  const prompt = part.isAhead ? after : before
+  const command = first.startsWith(prompt.trimEnd()) ? first.slice(prompt.length).trim() : first.trim()
   const cut = leftOutBytes > 0 ? [`[… ${formatBytes(leftOutBytes)} left out]`] : []
   // Without an echo, the answer begins on the line that was typed.
   const isEchoed = part.typed.lines[0]?.state !== 'hidden'
   const own = isEchoed || command === '' ? [] : [command]
   const answer = part.typed.isEntered ? [...own, ...rest, ...cut, ...linesOf(end, part)] : []
-  const lines = withoutPrompt(answer, after)
+  const { lines, isMixed } = withoutAhead(withoutPrompt(withoutPrompts(answer, [before, after]), after), part)
   const note = entersFullScreen(head.toString('latin1')) ? ['[a full-screen program ran here]'] : []
   return {
     command: hide(command).slice(0, MOST_COLUMNS),
     lines: [...lines, ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
+    isMixed,
   }
+}
+
+/** Without the echo of what was typed ahead; mixed if some of it is not a line of its own. */
+function withoutAhead(lines: readonly string[], { ahead, isMixed }: HostPart): Pick<Shown, 'lines' | 'isMixed'> {
+  const left = [...lines]
+  let isApart = true
+  for (const { text } of ahead.flatMap((typed) => typed.lines)) {
+    const at = left.findIndex((line) => line.trim() === text)
+    if (at < 0) isApart = false
+    else left.splice(at, 1)
+  }
+  return { lines: left, isMixed: isMixed || !isApart }
+}
+
+/** Of a prompt in front of a line, its sign alone: it may name the host. Without the line of Ctrl-C at a prompt. */
+function withoutPrompts(lines: readonly string[], prompts: readonly string[]): readonly string[] {
+  return [...new Set(prompts.map((prompt) => prompt.trimEnd()))]
+    .filter((prompt) => prompt !== '')
+    .reduce(
+      (sum, prompt) =>
+        sum
+          .filter((line) => line !== `${prompt} ^C` && (line !== prompt || prompt.length === 1))
+          .map((line) => (line.startsWith(`${prompt} `) ? line.slice(prompt.length - 1) : line)),
+      lines,
+    )
 }
 
 /** Not one pattern: it would try every place of a long list of modes as the one that is searched. */

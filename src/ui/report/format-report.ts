@@ -14,18 +14,28 @@ function withoutEcho({ hiddenBy, hosts }: ReportSection): string {
   return isAll ? 'typed without echo' : `not shown: ${foldHostSet(hiddenBy)} did not echo it`
 }
 
+const comparable = ({ groups }: ReportSection): readonly ReportGroup[] => groups.filter(({ isMixed }) => !isMixed)
+
 /** The hosts beside the largest group; none if no two hosts agree. */
-const differing = ({ groups: [first, ...others] }: ReportSection): readonly string[] =>
-  first === undefined || first.hosts.length === 1 ? [] : others.flatMap(({ hosts }) => hosts)
+const differing = (section: ReportSection): readonly string[] => {
+  const [first, ...others] = comparable(section)
+  return first === undefined || first.hosts.length === 1 ? [] : others.flatMap(({ hosts }) => hosts)
+}
 
-const allDiffer = ({ groups }: ReportSection): boolean =>
-  groups.length > 1 && groups.every(({ hosts }) => hosts.length === 1)
+const allDiffer = (section: ReportSection): boolean => {
+  const groups = comparable(section)
+  return groups.length > 1 && groups.every(({ hosts }) => hosts.length === 1)
+}
 
-/** `, different: m2` */
+/** `, different: m2, typed ahead: m3` */
 const differenceOf = (section: ReportSection): string => {
   const different = differing(section)
-  if (allDiffer(section)) return ', all different'
-  return different.length === 0 ? '' : `, different: ${foldHostSet(different)}`
+  const mixed = section.groups.flatMap(({ hosts, isMixed }) => (isMixed ? hosts : []))
+  return [
+    ...(allDiffer(section) ? [', all different'] : []),
+    ...(different.length === 0 ? [] : [`, different: ${foldHostSet(different)}`]),
+    ...(mixed.length === 0 || section.groups.length === 1 ? [] : [`, typed ahead: ${foldHostSet(mixed)}`]),
+  ].join('')
 }
 
 /** How often each host printed something else than most, the most frequent first. */

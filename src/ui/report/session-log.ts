@@ -11,11 +11,18 @@ const PIECE_BYTES = 1024
 const MOST_ENTRIES = 2000
 const MOST_SECRETS = 500
 
+/** Lines that a host has not asked for yet; more are not told apart. */
+const MOST_AHEAD = 20
+/** How a line editor marks that it begins to ask: what follows is the next prompt. */
+export const EDITOR_STARTS = '\x1b[?2004h'
+
 /** How a host's terminal was at the first key of a line. */
 export type PaneFacts = {
   readonly columns: number
   /** Left of the cursor. */
   readonly before: string
+  /** A line editor marks its prompts. */
+  readonly isEditing: boolean
   readonly isFullScreen: boolean
 }
 
@@ -26,16 +33,40 @@ export class HostPart {
   readonly columns: number
   /** The prompt after it, as far as it is known. */
   after: string | undefined
+  /** The lines that were typed before the host asked for them: their echo is in this output. */
+  readonly ahead: TypedLines[] = []
+  /** Typed before the host asked for it: its output begins with the prompt. */
+  isAhead = false
+  /** Its output cannot be told from that of another line. */
+  isMixed = false
+  /** Prompts that its shell has marked since its first key; undefined: the shell marks none. */
+  prompts: number | undefined
   #head: Uint8Array[] = []
   #tail: Uint8Array[] = []
   #headBytes = 0
   #tailBytes = 0
   #bytes = 0
 
-  constructor(before: string, columns: number) {
+  constructor(before: string, columns: number, isMarked = false) {
     this.before = before
     this.columns = columns
+    if (isMarked) this.prompts = 0
     this.typed = new TypedLines(before, columns)
+  }
+
+  /** The host has asked for the next line. */
+  get hasEnded(): boolean {
+    return this.prompts !== undefined && this.typed.isEntered && this.prompts >= this.typed.enters
+  }
+
+  /** Whether what is typed at `pane` is typed before this line has ended. */
+  isBehind({ isEditing, before }: PaneFacts): boolean {
+    const { prompts, typed } = this
+    if (!typed.isEntered || this.hasEnded) return false
+    if (prompts === undefined) return before === '' || this.#bytes === 0
+    // Text left of the cursor is a question, or a prompt, and the echo of this line is on its way.
+    if (!isEditing) return before === ''
+    return prompts === 0 && (this.isAhead ? !typed.isEchoed : before.startsWith(this.before))
   }
 
   /** In memory. */
@@ -56,7 +87,6 @@ export class HostPart {
   }
 
   push(bytes: Uint8Array): void {
-    this.typed.print(bytes)
     this.#bytes += bytes.length
     const forHead = bytes.subarray(0, END_BYTES - this.#headBytes)
     if (forHead.length > 0) {
@@ -111,7 +141,10 @@ export class SessionLog {
   /** The entry whose line is still being typed, and all hosts that get it. */
   #open: TypedEntry | undefined
   #openHosts: ReadonlySet<string> = new Set()
-  readonly #current = new Map<string, HostPart>()
+  /** The line that the host works on, and those that were typed ahead. */
+  readonly #current = new Map<string, readonly [HostPart, ...HostPart[]]>()
+  /** Hosts whose shell marks its prompts, and the end of their output, which may be half a mark. */
+  readonly #marked = new Map<string, Uint8Array>()
   /** What is typed where a full-screen program, such as tmux, shows a question for a password. */
   readonly #asked = new Map<string, TypedLines>()
   readonly #secrets: string[] = []
@@ -145,8 +178,9 @@ export class SessionLog {
     batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[],
     nowMs: number,
   ): void {
-    const open = this.#open
     const typed = batches.flatMap(({ hosts, bytes }) => hosts.map((host) => ({ host, bytes })))
+    if (this.#open !== undefined && isInterrupt(this.#open, typed)) this.#cancel(this.#open)
+    const open = this.#open
     if (open !== undefined && typed.every(({ host }) => this.#openHosts.has(host)))
       return this.#type(open, typed, nowMs)
     // Enter, Ctrl-C and the like by themselves belong to what is running.
@@ -160,13 +194,7 @@ export class SessionLog {
           this.#asked.set(host, new TypedLines(pane.before, pane.columns))
         continue
       }
-      const part = new HostPart(pane.before, pane.columns)
-      const last = this.#current.get(host)
-      if (last !== undefined) {
-        last.after ??= pane.before
-        last.typed.finish()
-      }
-      this.#current.set(host, part)
+      const part = this.#nextPart(host, pane)
       this.#bytes += part.size
       parts.set(host, part)
     }
@@ -179,23 +207,96 @@ export class SessionLog {
   }
 
   noteOutput(host: string, bytes: Uint8Array): void {
-    const part = this.#current.get(host)
-    if (part === undefined) return
-    const before = part.size
-    part.push(bytes)
-    this.#bytes += part.size - before
+    let parts = this.#current.get(host)
+    if (parts === undefined) return
+    for (const { typed } of parts) typed.print(bytes)
+    let from = 0
+    for (const to of this.#marksIn(host, bytes)) {
+      const [first, ...ahead] = parts
+      this.#push(first, bytes.subarray(from, to))
+      from = to
+      if (!first.typed.isEntered || first.prompts === undefined) continue
+      first.prompts += 1
+      if (!first.hasEnded || !isFilled(ahead)) continue
+      first.typed.finish()
+      parts = ahead
+      this.#current.set(host, parts)
+    }
+    this.#push(parts[0], bytes.subarray(from))
     if (this.#bytes > MOST_BYTES) this.#drop()
   }
 
   /** A new shell: its output belongs to nothing that was typed before. */
   noteShell(host: string): void {
-    this.#current.get(host)?.typed.finish()
+    for (const { typed } of this.#current.get(host) ?? []) typed.finish()
     this.#current.delete(host)
+    this.#marked.delete(host)
     if (this.#open?.parts.has(host)) this.#open = undefined
   }
 
   noteRun(entry: Omit<RunEntry, 'kind'>): void {
     this.#add({ kind: 'run', ...entry })
+  }
+
+  /** For a line that is typed now. What is typed ahead gets what the host prints from its prompt on, if that is marked. */
+  #nextPart(host: string, pane: PaneFacts): HostPart {
+    if (pane.isEditing && !this.#marked.has(host)) this.#marked.set(host, new Uint8Array())
+    const isMarked = this.#marked.has(host)
+    const parts = this.#current.get(host)
+    const isAhead = parts?.[0].isBehind(pane) ?? false
+    const part = new HostPart(isAhead ? '' : pane.before, pane.columns, isMarked)
+    if (parts !== undefined && isAhead && isMarked && parts.length < MOST_AHEAD) {
+      part.isAhead = true
+      parts[0].ahead.push(part.typed)
+      this.#current.set(host, [...parts, part])
+      return part
+    }
+    const last = parts?.at(-1)
+    // Lines that were typed ahead, and whose prompts did not come.
+    part.isMixed = isAhead || (last?.isAhead === true && !last.hasEnded)
+    for (const each of parts ?? []) {
+      each.typed.finish()
+      if (part.isMixed) each.isMixed = true
+    }
+    if (last !== undefined && !part.isMixed) last.after ??= pane.before
+    this.#current.set(host, [part])
+    return part
+  }
+
+  /** Where each mark of a prompt ends. */
+  #marksIn(host: string, bytes: Uint8Array): readonly number[] {
+    const end = this.#marked.get(host)
+    if (end === undefined) return []
+    const text = Buffer.concat([end, bytes])
+    const marks: number[] = []
+    for (let at = text.indexOf(EDITOR_STARTS); at >= 0; at = text.indexOf(EDITOR_STARTS, at + 1))
+      marks.push(at + EDITOR_STARTS.length - end.length)
+    this.#marked.set(host, Uint8Array.from(text.subarray(-EDITOR_STARTS.length + 1)))
+    return marks
+  }
+
+  #push(part: HostPart, bytes: Uint8Array): void {
+    if (part.hasEnded) return
+    const before = part.size
+    part.push(bytes)
+    this.#bytes += part.size - before
+  }
+
+  /** Nothing of it ran. */
+  #cancel(entry: TypedEntry): void {
+    this.#entries = this.#entries.filter((each) => each !== entry)
+    this.#forget(entry)
+  }
+
+  #forget(entry: TypedEntry): void {
+    if (entry === this.#open) this.#open = undefined
+    for (const [host, part] of entry.parts) {
+      this.#bytes -= part.size
+      this.#keepSecrets(part.typed)
+      const others = this.#current.get(host)?.filter((each) => each !== part) ?? []
+      if (isFilled(others)) this.#current.set(host, others)
+      else this.#current.delete(host)
+    }
   }
 
   #type(entry: TypedEntry, typed: readonly { host: string; bytes: Uint8Array }[], nowMs: number): void {
@@ -237,16 +338,22 @@ export class SessionLog {
   #drop(): void {
     const dropped = this.#entries.splice(0, Math.max(1, Math.floor(this.#entries.length / 10)))
     this.#droppedEntries += dropped.length
-    for (const entry of dropped) {
-      if (entry.kind !== 'typed') continue
-      if (entry === this.#open) this.#open = undefined
-      for (const [host, part] of entry.parts) {
-        this.#bytes -= part.size
-        this.#keepSecrets(part.typed)
-        if (this.#current.get(host) === part) this.#current.delete(host)
-      }
-    }
+    for (const entry of dropped) if (entry.kind === 'typed') this.#forget(entry)
   }
+}
+
+const isFilled = <T>(items: readonly T[]): items is readonly [T, ...T[]] => items.length > 0
+
+/** Ctrl-C on each host of a line. */
+const isInterrupt = (
+  { parts }: TypedEntry,
+  typed: readonly { readonly host: string; readonly bytes: Uint8Array }[],
+): boolean => {
+  const hosts = new Set(typed.map(({ host }) => host))
+  return (
+    typed.every(({ bytes }) => bytes.length === 1 && bytes[0] === 3) &&
+    [...parts.keys()].every((host) => hosts.has(host))
+  )
 }
 
 /** Part of a line; arrows are, too, since they recall lines. */

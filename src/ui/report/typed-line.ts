@@ -37,7 +37,8 @@ const ASKS_SECRET =
 /** What may precede an echo when a shell prints the line again. */
 const PROMPT = /^(?:.*[$#%>❯➜»λ] *)?$/u
 
-const PASTE_MARK = /\x1b\[20[01]~/g
+/** What is pasted into a line editor: a line feed in it enters nothing. */
+const PASTED = /\x1b\[200~([\s\S]*?)\x1b\[201~/
 const TYPED_TOKEN = /\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^[O])?|[\s\S]/gu
 const PRINTED_TOKEN =
   /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[P^_X][^\x1b]*\x1b\\|\x1b\[([0-?]*)[ -/]*([@-~])|\x1b[ -/]*[0-~]|[\s\S]/gu
@@ -58,7 +59,7 @@ export class TypedLines {
   /** Whether no character is half received. */
   #isWhole = true
   #startMs: number | undefined
-  #isEntered = false
+  #enters = 0
   #isLate = false
   #isHidden = false
   #outputBytes = 0
@@ -70,9 +71,17 @@ export class TypedLines {
     this.#echo = { row: new Row(columns, before.length), decoder: new TextDecoder() }
   }
 
-  /** Enter was typed. */
+  /** How often Enter was typed. */
+  get enters(): number {
+    return this.#enters
+  }
+
   get isEntered(): boolean {
-    return this.#isEntered
+    return this.#enters > 0
+  }
+
+  get isEchoed(): boolean {
+    return this.lines[0]?.state === 'echoed'
   }
 
   /** The lines that hold something, as they were entered. */
@@ -88,15 +97,15 @@ export class TypedLines {
     this.#startMs ??= nowMs
     const key = plainText(bytes)
     if (key.length === 1) return this.#typeToken(key, nowMs)
-    const text = Buffer.from(bytes).toString('utf8').replace(PASTE_MARK, '')
-    for (const [token] of text.matchAll(TYPED_TOKEN)) this.#typeToken(token, nowMs)
+    for (const [index, text] of Buffer.from(bytes).toString('utf8').split(PASTED).entries())
+      for (const [token] of text.matchAll(TYPED_TOKEN)) this.#typeToken(token, nowMs, index % 2 === 1)
   }
 
-  #typeToken(token: string, nowMs: number): void {
+  #typeToken(token: string, nowMs: number, isPasted = false): void {
     const line = this.#lines.at(-1) as Line
     if (token === '\r' || token === '\n') {
-      if (!this.#isEntered) this.#isLate = this.#outputBytes === 0 && nowMs - (this.#startMs ?? nowMs) >= ECHO_MS
-      this.#isEntered = true
+      if (!this.isEntered) this.#isLate = this.#outputBytes === 0 && nowMs - (this.#startMs ?? nowMs) >= ECHO_MS
+      if (!isPasted) this.#enters += 1
       if (this.#lines.length < MOST_LINES) this.#lines.push(newLine())
     } else if (token === '\x7f' || token === '\b') line.text = line.text.slice(0, -1)
     else if (token === '\x15' || token === '\x03') line.text = ''
@@ -148,7 +157,7 @@ export class TypedLines {
   #endRow(shown: string): void {
     this.#match(shown)
     const [first] = this.#lines
-    if (this.#isEntered && this.#isAtPrompt && first !== undefined && !isShown(first)) this.#isHidden = true
+    if (this.isEntered && this.#isAtPrompt && first !== undefined && !isShown(first)) this.#isHidden = true
   }
 
   #match(shown: string): void {
@@ -164,7 +173,7 @@ export class TypedLines {
   #stateOf(line: Line, index: number): TypedState {
     if (index === 0 && (this.#asksSecret || this.#isHidden || (this.#isLate && this.#outputBytes > 0))) return 'hidden'
     if (isShown(line)) return 'echoed'
-    return this.#outputBytes > 0 && this.#isEntered ? 'hidden' : 'silent'
+    return this.#outputBytes > 0 && this.isEntered ? 'hidden' : 'silent'
   }
 }
 

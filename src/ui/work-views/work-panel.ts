@@ -219,10 +219,14 @@ export class WorkPanel implements Disposable {
   async save(directory: string): Promise<void> {
     const work = this.#work
     if (!(work instanceof RunWork)) return
+    const hosts = foldHostSet([...work.view.hosts.keys()])
+    const isPartial = work.isBusy
     const path = await this.#ports.work.saveOutput(directory, work.outputs()).catch((error: unknown) => {
       throw new Error(`cannot save: ${fileReason(error)}`)
     })
-    this.#context.notice(`saved the output of ${foldHostSet([...work.view.hosts.keys()])} to ${path}`)
+    if (isPartial)
+      this.#context.notice(`saved what ${hosts} printed so far to ${path}; the command is still running`, 'warning')
+    else this.#context.notice(`saved the output of ${hosts} to ${path}`)
   }
 
   stop(): void {

@@ -211,6 +211,7 @@ describe('a hostile host in a session report', () => {
       const log = new SessionLog((host) => ({
         columns: choice.one([20, 80]),
         before: before.get(host) ?? '',
+        isEditing: false,
         isFullScreen: false,
       }))
       const hosts = [...before.keys()]

@@ -161,6 +161,8 @@ function slowLinks(abilities: readonly Ability[], links: readonly Rated[]): read
     if (sends === undefined || receives === undefined || !canCompare) return []
     const [less, more] = [Math.min(sends, receives), Math.max(sends, receives)]
     if (less >= more * (1 - ASYMMETRY) || less < SLOW * more) return []
+    // One link cannot tell what a host can do.
+    if ((['from', 'to'] as const).some((end) => links.filter((link) => link[end] === name).length < 2)) return []
     const text = `${name} sends at most ${rate(sends)} and receives at most ${rate(receives)}`
     return [{ gravity: 'note', id: 'asymmetric-host', hosts: [name], text }]
   })

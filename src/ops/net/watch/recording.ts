@@ -34,7 +34,7 @@ export class Replay {
   readonly #lines: readonly Recorded[]
   readonly #names: readonly string[]
   #nowMs: number
-  #isHalted = false
+  #isPaused = false
 
   constructor(lines: readonly Recorded[]) {
     this.#lines = lines
@@ -46,11 +46,11 @@ export class Replay {
     return this.#nowMs
   }
 
-  /** `10:15:30, halted`, in local time */
+  /** `10:15:30, paused`, in local time */
   get title(): string {
     const time = secondText(this.#nowMs)
     const lastMs = this.#lines.at(-1)?.sample.atMs ?? 0
-    return `${time}${this.#nowMs >= lastMs ? ', the end' : this.#isHalted ? ', halted' : ''}`
+    return `${time}${this.#nowMs >= lastMs ? ', the end' : this.#isPaused ? ', paused' : ''}`
   }
 
   hosts(): readonly WatchedHost[] {
@@ -64,12 +64,12 @@ export class Replay {
 
   /** False if nothing has changed. */
   advance(ms: number): boolean {
-    return !this.#isHalted && this.#move(ms)
+    return !this.#isPaused && this.#move(ms)
   }
 
   /** False if the key does nothing here. */
   handleKey(label: string): boolean {
-    if (label === 'p') this.#isHalted = !this.#isHalted
+    if (label === 'p') this.#isPaused = !this.#isPaused
     else if (label === 'Left') this.#move(-STEP_MS)
     else if (label === 'Right') this.#move(STEP_MS)
     else return false

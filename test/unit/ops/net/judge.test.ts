@@ -8,7 +8,7 @@ import { resultsDirectory } from '../../../../src/ops/net/kept-results.ts'
 import { formatMesh, meshCsv, meshSvg, PLAIN_PAINT } from '../../../../src/ops/net/mesh/format-mesh.ts'
 import { judgeMesh } from '../../../../src/ops/net/mesh/judge.ts'
 import { compareMesh, keepMesh, lastMesh } from '../../../../src/ops/net/mesh/kept-mesh.ts'
-import type { LinkResult, Measured } from '../../../../src/ops/net/mesh/link.ts'
+import { failed, type LinkResult, type Measured } from '../../../../src/ops/net/mesh/link.ts'
 import type { MeshReport, ReadyHost } from '../../../../src/ops/net/mesh/measure-mesh.ts'
 
 const NAMES = ['m1', 'm2', 'm3', 'm4', 'm5']
@@ -49,6 +49,16 @@ describe('the findings of a mesh', () => {
     expect(words(mesh((from, to) => (from === 'm3' || to === 'm3' ? 94 : 941)))).toEqual([
       'slow-host: m3 is slow to and from all hosts: it sends at most 94 Mbit/s and receives at most 94 Mbit/s, the others usually 941 Mbit/s: its card, its cable or its port at the switch',
     ])
+  })
+
+  it('blame no host of which one link each way was measured, as after Ctrl-C', () => {
+    const rate = (from: string) => (from === 'm2' ? 700 : 941)
+    expect(words(mesh(rate))).toEqual(['asymmetric-host: m2 sends at most 700 Mbit/s and receives at most 941 Mbit/s'])
+    const measured = ['m1 m2', 'm2 m3', 'm3 m1']
+    const stopped = mesh((from, to) =>
+      measured.includes(`${from} ${to}`) ? rate(from) : failed('cancelled', 'stopped'),
+    )
+    expect(words(stopped).join()).not.toContain('m2 sends')
   })
 
   it('name a host that is slow in one direction', () => {

@@ -132,6 +132,9 @@ describe('hosts.yaml read again', () => {
     expect(takeDeclared(console, { ...same, sections: [new Map()] }, same)).toBe(
       'hosts.yaml: areas changed: r on the tab Bring-up checks them',
     )
+    expect(takeDeclared(console, { ...same, cluster: 'a' }, { ...same, cluster: 'b' })).toBe(
+      'hosts.yaml: the name of the cluster changed to b: a new console uses it',
+    )
   })
 })
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
-import { expect, it, onTestFinished } from 'vitest'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import type { KnownDashboard } from '../../../../src/ssh/forward/plan-forwards.ts'
 import { parseForward, parseForwardLine } from '../../../../src/ui/forwards/parse-forward.ts'
 import { waitUntil } from '../../../support/wait-until.ts'
@@ -51,8 +51,43 @@ it('adds a forward of the focused host, lists it, closes it, and counts it when 
   harness.type('\x1b')
   harness.type(`${LEADER}tx`)
   await shows(/^None\./)
+  expect(harness.console.state.notice?.text).toMatch(/^closed m1: http:\/\/127\.0\.0\.1:\d+\/ → localhost:80$/)
   expect(harness.console.forwards.busy).toEqual([])
   expect(harness.got('m1')).toBe('')
+})
+
+it('selects the forward that was just added', async () => {
+  const { harness, dialog, shows } = begin()
+  const selected = () => dialog()?.lines.find(({ isSelected }) => isSelected)?.text
+  for (const port of [80, 81]) {
+    const used = await usedPort()
+    harness.type(`${LEADER}ta${used}:${port}\r`)
+    await shows(new RegExp(`→ localhost:${port}$`, 'm'))
+    expect(selected()).toContain(`→ localhost:${port}`)
+    harness.type('\x1b')
+  }
+})
+
+it('asks before it closes a forward with an open connection', async () => {
+  const { harness, dialog, lines, shows } = begin()
+  vi.spyOn(harness.fleet, 'session').mockReturnValue({ kind: 'ready', sinceMs: 0, attempt: 1 })
+  vi.spyOn(harness.fleet, 'connection').mockReturnValue({ connectTcp: () => new Promise(() => {}) } as never)
+  harness.type(`${LEADER}ta${await usedPort()}:80\r`)
+  await shows(/→ localhost:80$/m)
+  const port = Number(/127\.0\.0\.1:(\d+)/.exec(lines().join())?.[1])
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  await waitUntil(() => {
+    harness.clock.advance(1000)
+    return dialog()?.lines[0]?.right?.startsWith('1 open') === true
+  }, 'the connection')
+  harness.type('x')
+  expect(dialog()?.title).toBe('Close this forward and its 1 connection?')
+  harness.type('n')
+  await shows(/→ localhost:80$/m)
+  harness.type('xy')
+  await shows(/^None\./)
+  expect(harness.console.forwards.busy).toEqual([])
 })
 
 it('keeps what was typed when the port cannot be had, and says why', async () => {

@@ -123,15 +123,52 @@ describe('the Jobs tab', () => {
     expect(text()).not.toContain('epoch 1')
   })
 
+  it.each([
+    [80, 24],
+    [120, 40],
+  ])('opens the log of a plain job, follows it, and filters its lines, on %i×%i', async (columns, rows) => {
+    const { press, text, titles, hints, logs, clock } = await openTab('5', columns, rows, [
+      ...JOBS,
+      jobOf(7, runningOn('n2', 0)),
+    ])
+    await press('\r')
+    expect(titles()).toEqual([' job 7 train-7 '])
+    expect(hints()).toContain('Esc list')
+    const lines = Array.from({ length: 99 }, (_, index) => `epoch ${index} ${'x'.repeat(columns)} end`)
+    const answer = async (own: readonly string[]) => {
+      const handlers = logs.at(-1)?.[2]
+      handlers?.onStdout(Buffer.from(own.map((line) => `${line}\n`).join('')))
+      handlers?.onEnd({ kind: 'exit', code: 0 })
+      await press('')
+    }
+    await answer(lines)
+    expect(text()).toMatch(/^ epoch 98\n x+\n x* ?end$/m)
+    expect(text()).not.toMatch(/^ epoch 3$/m)
+    clock.advance(1000)
+    await press('')
+    await answer([...lines, 'the last one'])
+    expect(text()).toMatch(/the last one$/)
+    await press('g')
+    expect(text()).toMatch(/^ epoch 0$/m)
+    await press('/epoch 77\r')
+    expect(titles()).toEqual([' job 7 train-7  /epoch 77  1 of 100 '])
+    expect(text()).toMatch(/^ epoch 77\n x+\n x* ?end\n+$/)
+    await press('\x1b\x1b')
+    expect(titles()).toEqual([' jobs ', ' job 7 '])
+  })
+
   it('names the commands that start a scheduler and submit a job as its queue needs them', async () => {
-    const { text, queue, clock, press } = await openTab('5', 120, 40, [])
+    const { text, queue, clock, press, console, hints } = await openTab('5', 120, 40, [])
     expect(text()).toContain('Submit a job with: muster job submit -- COMMAND')
+    expect(hints()).toContain('n submit')
     const command = (verb: string) => `muster ${verb} --hosts b.yaml`
     queue.next = statusOf(hostSpecs(3), [], { driver: undefined, command })
     clock.advance(1000)
     await press('')
     expect(text()).toContain('no scheduler running: muster job work --hosts b.yaml')
     expect(text()).toContain('Submit a job with: muster job submit --hosts b.yaml -- COMMAND')
+    await press('n')
+    expect(console.state.notice?.text).toBe('Submit a job with: muster job submit --hosts b.yaml -- COMMAND')
   })
 
   it('keeps the row selected when newer jobs appear above it', async () => {
@@ -216,7 +253,7 @@ describe('the Jobs tab', () => {
     const { press, console } = await openTab('5')
     await press('jc')
     expect(console.state.notice?.text).toBe('no job to cancel in this row')
-    for (const key of ['n', 'o', 's', 'v']) {
+    for (const key of ['m', 'o', 's', 'v']) {
       await press('\x1b')
       await press(key)
       expect([key, console.state.notice?.text]).toEqual([
@@ -281,8 +318,6 @@ describe('the Jobs tab', () => {
       ],
       count: 4,
     })
-    await press('\r')
-    expect(console.state.notice?.text).toContain('only an array, a grid or a gang')
     await press('jj\r')
     const order = () => [...text().matchAll(/^[▸ ]([1-4]) .*[■·]{10}$/gm)].map(([, id]) => Number(id))
     expect(order()).toEqual([2, 1, 3, 4])
@@ -305,9 +340,9 @@ describe('the Jobs tab', () => {
 
   it('shows only keys that apply to the selected row in the footer', async () => {
     const { press, hints, queue, console, titles } = await openTab('5', 100)
-    expect(hints()).toMatch(/1 shells +\? help +\/ filter +c cancel +h hold +f states/)
+    expect(hints()).toMatch(/1 shells +\? help +\/ filter +Enter log +c cancel +h hold +f states/)
     await press('j')
-    expect(hints()).toMatch(/1 shells +\? help +\/ filter +t retry +f states/)
+    expect(hints()).toMatch(/1 shells +\? help +\/ filter +Enter log +t retry +f states/)
     await press('j')
     expect(hints()).toMatch(/1 shells +\? help +\/ filter +Enter its jobs +Right next +c cancel/)
     queue.sweeps.set(1, { metrics: [], parameters: [], rows: [], count: 4 })

@@ -4,11 +4,11 @@ import type { StepEnd } from '../../../../src/ops/kernel/apply.ts'
 import type { ChangeEnd, ChangeHandlers } from '../../../../src/ops/kernel/change.ts'
 import { operationOf, type Step } from '../../../../src/ops/kernel/operation.ts'
 import { judgeMesh } from '../../../../src/ops/net/mesh/judge.ts'
-import type { LinkOutcome } from '../../../../src/ops/net/mesh/link.ts'
+import { formatMs, type LinkOutcome } from '../../../../src/ops/net/mesh/link.ts'
 import type { MeshEvent, MeshHost, MeshReport } from '../../../../src/ops/net/mesh/measure-mesh.ts'
 import { type PaneView, themes } from '../../../../src/ui/compositor/scene.ts'
 import { picturePanes } from '../../../../src/ui/network/mesh-panes.ts'
-import { openPicture, pictureOf } from '../../../../src/ui/network/mesh-picture.ts'
+import { openPicture, pictureKeys, pictureOf } from '../../../../src/ui/network/mesh-picture.ts'
 import type { NetTestsPort } from '../../../../src/ui/network/net-tests-port.ts'
 import { networkKeys } from '../../../../src/ui/network/network-page.ts'
 import { pageHints } from '../../../../src/ui/tabs/page-keys.ts'
@@ -72,6 +72,31 @@ it('says how many links are without problems when the others were not measured',
   expect(words(one)).toContain('no problems in the 1 link measured')
   expect(words(one)).not.toContain('no problems found')
   expect(words(meshOf(3, () => measured(941)))).toContain('no problems found')
+})
+
+it('marks the selected link, which stands between the findings', () => {
+  const [, words = ''] = picture(meshOf(3, slowOne('m3')), 120, 40)
+  expect(words).toMatch(/^▸m\d → m\d $/m)
+})
+
+it('offers the next slow link only where there is one', () => {
+  const hintsOf = (report: MeshReport) =>
+    pictureKeys.filter(({ isActive }) => isActive?.(openPicture(pictureOf(report, 0, []))) !== false)
+  const hasNext = (report: MeshReport) => hintsOf(report).some(({ id }) => id === 'next')
+  expect([hasNext(meshOf(3, () => measured(941))), hasNext(meshOf(5, slowOne('m3')))]).toEqual([false, true])
+})
+
+it.each([
+  [80, 24],
+  [120, 40],
+])('shows the whole round trip of a link on %i×%i', (columns, rows) => {
+  const outcome = { ...measured(941), loadedRttMs: 10.81 } as LinkOutcome
+  const pings = [{ from: 'm1', to: 'm2', sent: 5, lostFraction: 0, meanMs: 10.51, minMs: 10.41 }]
+  const state = openPicture(pictureOf({ ...meshOf(2, () => outcome), pings }, 0, []))
+  const rect = { column: 0, row: 1, width: columns, height: rows - 2 }
+  const [there] = picturePanes({ ...state, isOpen: true }, { rect, theme: themes.none, nowMs: 0 })
+  const text = (there === undefined ? '' : textOf(there)).replaceAll(/\s+/g, ' ')
+  expect(text).toContain(`${formatMs(10.51)} idle (at least ${formatMs(10.41)}), ${formatMs(10.81)} under load`)
 })
 
 it('selects the link that the first finding is about', () => {

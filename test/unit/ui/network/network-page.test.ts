@@ -216,7 +216,13 @@ it('records what it shows, and replays recordings, newest first', async () => {
     expect(harness.console.state.notice?.text).toContain('r does nothing here')
     expect(pageHints(harness.console.state).map(([key]) => key)).not.toContain('r')
     harness.type('p')
-    expect(text().join('')).toContain('halted')
+    expect(text().join('')).toContain('paused')
+    expect(pageHints(harness.console.state)).toEqual(
+      expect.arrayContaining([
+        ['p', 'pause'],
+        ['Right', 'skip 10 s'],
+      ]),
+    )
     harness.type('\x1b[C')
     expect(text().join('')).toMatch(/ m1 +0%.*the end/)
     harness.type('o')

@@ -72,6 +72,7 @@ it('measures the two marked hosts, shows what arrived in each direction, and kee
     onEvent?.({ type: 'interval', from: 'm2', to: 'm1', second: second + 1, bitsPerSecond: bitsPerSecond / 10 })
   }
   harness.clock.advance(300)
+  expect(textOf(harness)).toContain('bits a second, m1 and m2 · 3 of 30 s')
   expect(textOf(harness)).toMatch(/m1 → m2 700Mbit\/s.*m2 → m1 70Mbit\/s/)
   harness.type('\x1b')
   await settle()

@@ -224,11 +224,15 @@ describe('the waiting jobs', () => {
 describe('what if', () => {
   it('shows where a gang would go with other strategies, policies and one more bundle, and submits nothing', async () => {
     const { harness, queue } = await open()
+    const figures = (shown: Parameters<typeof screen>[0]) => /GPUs .* cores \S+/.exec(screen(shown))?.[0]
+    const before = figures(harness)
     queue.trial = { places: [{ host: 'm2', devices: [0, 1] }], why: [] }
     harness.type('w--gpu 2 --cpu 8\r')
     await settle()
     expect(screen(harness)).toContain('1 × (8 CPU + 2 GPU) PACK: + on m2')
     expect(screen(harness)).toMatch(/\+ what-if \++ \+ what-if \++/)
+    // The figures are of what is.
+    expect(figures(harness)).toBe(before)
     expect(screen(harness)).toMatch(/cpu \++·+ +8\/16/)
     queue.trial = { places: undefined, why: ['too few GPUs are free'] }
     harness.type('sp+')

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { HostPart, SessionLog } from '../../../../src/ui/report/session-log.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
 
@@ -54,8 +54,134 @@ it('folds equal output, says which hosts differ, and leaves prompts out', async 
   expect(names.map((name) => statSync(join(folder, name)).mode & 0o777)).toEqual([0o600, 0o600])
 })
 
+describe('a line that was typed ahead', () => {
+  const all = ['m1', 'm2', 'm3']
+  const ahead = async (echoOf: (host: string) => readonly [early: string, late: string]) => {
+    const { prompts, report, type, print } = harness()
+    await prompts()
+    type('sleep 1; echo done\r')
+    for (const host of all) {
+      await print(host, 'sleep 1; echo done\r\n\x1b[?2004l\r')
+      if (host === 'm1') await print(host, `done\r\n\x1b[?2004h${host}# `)
+    }
+    type('echo next\r')
+    for (const host of all) {
+      const [early, late] = echoOf(host)
+      // In two pieces, since a mark of a prompt may arrive so.
+      if (host !== 'm1') await print(host, `${early}done${late}\r\n\x1b[?20`)
+      await print(host, `${host === 'm1' ? '' : `04h${host}# `}echo next\r\n\x1b[?2004l\rnext\r\n\x1b[?2004h${host}# `)
+    }
+    return (await report()).markdown
+  }
+
+  it('gets its own output, where the shell marks its prompts', async () => {
+    const markdown = await ahead((host) => [host === 'm2' ? 'echo next\r\n' : '', ''])
+    expect(markdown).toContain('typed on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\ndone\n```')
+    expect(markdown).toContain('typed on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nnext\n```')
+  })
+
+  it('makes no difference between hosts where its echo is mixed with other output', async () => {
+    const markdown = await ahead((host) => [host === 'm2' ? 'echo n' : '', host === 'm2' ? 'ext' : ''])
+    expect(markdown).toContain('typed on m\\[1-3\\], typed ahead: m2\n\n**m\\[1,3\\] (2)**\n\n```\ndone\n```')
+    expect(markdown).toContain('**m2 (1)**\n\n```\necho ndoneext\n```')
+    expect(markdown).not.toMatch(/ifferent|Output differed/)
+  })
+
+  it('makes no difference between hosts whose shells mark no prompts', async () => {
+    const { report, type, print } = harness()
+    for (const host of all) await print(host, '# ')
+    type('sleep 1; echo done\r')
+    for (const host of all) await print(host, 'sleep 1; echo done\r\n')
+    for (const host of ['m1', 'm2']) await print(host, 'done\r\n# ')
+    type('echo next\r')
+    for (const host of ['m1', 'm2']) await print(host, 'echo next\r\nnext\r\n# ')
+    await print('m3', 'echo next\r\ndone\r\n# next\r\n# ')
+    const { markdown } = await report()
+    expect(markdown).toContain('**m\\[1-2\\] (2)**\n\n```\nnext\n```')
+    expect(markdown).not.toMatch(/ifferent|Output differed/)
+    expect(markdown.match(/typed ahead: m3/g)).toHaveLength(2)
+  })
+
+  it('is told apart where the echo of the line before it is still on its way', async () => {
+    const { prompts, report, type, print } = harness()
+    await prompts()
+    type('true\r')
+    type(':\r')
+    for (const host of all) await print(host, `true\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+    type('echo next\r')
+    for (const host of all)
+      await print(host, `:\r\n\x1b[?2004l\r\x1b[?2004h${host}# echo next\r\n\x1b[?2004l\rnext\r\n\x1b[?2004h${host}# `)
+    const { markdown } = await report()
+    expect(markdown).toContain('` true `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\nno output')
+    expect(markdown).toContain('` : `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\nno output')
+    expect(markdown).toContain('` echo next `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nnext\n```')
+  })
+
+  it('does not get the output of the next line after a program has read it', async () => {
+    const { prompts, run, report, type, print } = harness()
+    await prompts()
+    type('cat\r')
+    for (const host of all) await print(host, 'cat\r\n\x1b[?2004l\r')
+    type('hello\r')
+    for (const host of all) await print(host, 'hello\r\nhello\r\n')
+    type('\x04')
+    await prompts()
+    await run('echo next', () => 'next\r\n')
+    const { markdown } = await report()
+    expect(markdown).toContain('` cat `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nhello\n```')
+    expect(markdown).toContain('` echo next `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nnext\n```')
+  })
+})
+
+it.each([
+  ['marks its prompts', '\x1b[?2004h', '\x1b[?2004l\r'],
+  ['does not mark its prompts', '', ''],
+])('has neither Ctrl-C at a prompt nor a cancelled line, where a shell %s', async (_, start, end) => {
+  const { report, type, print } = harness()
+  const each = async (text: (host: string) => string) => {
+    for (const host of ['m1', 'm2', 'm3']) await print(host, text(host))
+  }
+  const prompt = (host: string) => `${start}root@${host}:~# `
+  const run = async (line: string, output: string) => {
+    type(`${line}\r`)
+    await each((host) => `${line}\r\n${end}${output}\r\n${prompt(host)}`)
+  }
+  const cancel = async () => {
+    type('\x03')
+    await each((host) => `^C${end}\r\n${prompt(host)}`)
+  }
+  await each(prompt)
+  await run('echo one', 'one')
+  await cancel()
+  type('echo two')
+  await each(() => 'echo two')
+  await cancel()
+  await run('echo three', 'three')
+  const { markdown } = await report()
+  expect(markdown.match(/^## .*$/gm)?.map((line) => line.replace(/^## \S+ /, ''))).toEqual([
+    '` echo one `',
+    '` echo three `',
+  ])
+  expect(markdown).toContain('**m\\[1-3\\] (3)**\n\n```\none\n```')
+  expect(markdown).not.toContain('all different')
+})
+
+it('has no pasted text that was cancelled', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  type('\x1b[200~echo one\necho two\x1b[201~\x13')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, '\x1b[7mecho one\n\recho two\x1b[27m')
+  type('\x03')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, '^C\x1b[?2004l\r\r\n')
+  await prompts()
+  await run('echo three', () => 'three\r\n')
+  const { markdown } = await report()
+  expect(markdown).toContain('1 entry')
+  expect(markdown).toContain('` echo three `')
+})
+
 it('has each line at the time of Enter, in that order', () => {
-  const log = new SessionLog(() => ({ columns: 80, before: '# ', isFullScreen: false }))
+  const log = new SessionLog(() => ({ columns: 80, before: '# ', isEditing: false, isFullScreen: false }))
   log.noteTyped([{ hosts: ['m1'], bytes: Buffer.from('z\x15') }], 1)
   log.noteRun({ atMs: 2, command: 'uptime', groups: [] })
   log.noteTyped([{ hosts: ['m1'], bytes: Buffer.from('ls\r') }], 3)
@@ -227,7 +353,7 @@ it('keeps the beginning and the end of long output, in bounded memory', async ()
 })
 
 it('drops the oldest lines when many hosts got many, and still hides what was typed into them without echo', () => {
-  const log = new SessionLog(() => ({ columns: 80, before: 'm$ ', isFullScreen: false }))
+  const log = new SessionLog(() => ({ columns: 80, before: 'm$ ', isEditing: false, isFullScreen: false }))
   const hosts = Array.from({ length: 64 }, (_, index) => `m${index}`)
   const run = (line: string, output: string) => {
     log.noteTyped([{ hosts, bytes: Buffer.from(line) }], 0)

@@ -321,11 +321,19 @@ describe('the panel of a run', () => {
     expect(harness.got('m4')).toBe('x')
   })
 
-  it('saves to the directory typed', () => {
+  it('saves to the directory typed, and says whether the command still runs', async () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!id\r`)
     harness.type('skept\r')
     expect(work.saved).toEqual([{ directory: 'kept', hosts: ['m1', 'm2', 'm3', 'm4'] }])
+    await setImmediate()
+    const notice = () => harness.console.state.notice?.text
+    expect(notice()).toBe('saved what m[1-4] printed so far to kept; the command is still running')
+    for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, 'x\n')
+    harness.clock.advance(200)
+    harness.type('skept\r')
+    await setImmediate()
+    expect(notice()).toBe('saved the output of m[1-4] to kept')
   })
 
   it.each([
