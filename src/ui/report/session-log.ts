@@ -267,11 +267,16 @@ export class SessionLog {
   #marksIn(host: string, bytes: Uint8Array): readonly number[] {
     const end = this.#marked.get(host)
     if (end === undefined) return []
-    const text = Buffer.concat([end, bytes])
+    const most = EDITOR_STARTS.length - 1
     const marks: number[] = []
+    // Large output is not copied.
+    const seam = Buffer.concat([end, bytes.subarray(0, most)])
+    const across = seam.indexOf(EDITOR_STARTS)
+    if (across >= 0) marks.push(across + EDITOR_STARTS.length - end.length)
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
     for (let at = text.indexOf(EDITOR_STARTS); at >= 0; at = text.indexOf(EDITOR_STARTS, at + 1))
-      marks.push(at + EDITOR_STARTS.length - end.length)
-    this.#marked.set(host, Uint8Array.from(text.subarray(-EDITOR_STARTS.length + 1)))
+      marks.push(at + EDITOR_STARTS.length)
+    this.#marked.set(host, Uint8Array.from(bytes.length < most ? seam.subarray(-most) : bytes.subarray(-most)))
     return marks
   }
 
