@@ -48,6 +48,12 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     await waitUntil(() => shells().length === 0, 'the shells to end')
   })
 
+  /** Also the new shell gets keys: it waits at the same prompt as the others. */
+  const inStep = async () => {
+    await console.expectAllOpen({ timeoutMs: 120_000 })
+    await console.expectHeader(/TYPING INTO ALL 6/)
+  }
+
   it('continue when the sshd of one is killed, which counts down and comes back with a new shell', async () => {
     await console.type('mark=before\r')
     await lab.host('m3').killSshd()
@@ -56,7 +62,7 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     await expectAnswers(others('m3'), 'during')
 
     await lab.host('m3').startSshd()
-    await console.expectAllOpen({ timeoutMs: 120_000 })
+    await inStep()
     await expectAnswers(lab.names, 'after')
     await console.type('echo "mark is <$mark>"\r')
     await console.expectOnAll(others('m3'), () => /^mark is <before>$/m)
@@ -71,7 +77,7 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     } finally {
       await lab.host('m2').linkUp()
     }
-    await console.expectAllOpen({ timeoutMs: 120_000 })
+    await inStep()
     await expectAnswers(lab.names, 'after')
   })
 
@@ -80,7 +86,7 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     await console.expectOn('m5', /(?:lost|no connection): /)
     await expectAnswers(others('m5'), 'during')
     await lab.host('m5').boot()
-    await console.expectAllOpen({ timeoutMs: 120_000 })
+    await inStep()
     await expectAnswers(lab.names, 'after')
   })
 
@@ -89,7 +95,7 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     await console.expectOn('m1', /next\s+attempt/)
     await lab.host('m1').startSshd()
     await console.leader('R')
-    await console.expectAllOpen()
+    await inStep()
     await expectAnswers(lab.names, 'after')
   })
 
