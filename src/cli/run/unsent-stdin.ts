@@ -1,13 +1,14 @@
 /** Whether somebody at a terminal pipes text into `muster run`, which sends it only with `--stdin -`. */
-import { fstatSync } from 'node:fs'
+import { fstatSync, readlinkSync } from 'node:fs'
 
 type Streams = { readonly stdin: { readonly fd?: number }; readonly stderr: { readonly isTTY?: boolean } }
 
-/** A redirected file is not meant: in `while read -r host; do …; done < list` it belongs to the loop. */
-export function isPiped({ stdin, stderr }: Streams): boolean {
-  if (stderr.isTTY !== true || stdin.fd === undefined) return false
+/** `parent`: the stdin of the process that started this one. What it reads from, too, belongs to a loop: `while read -r host; do …; done`. */
+export function isPiped({ stdin, stderr }: Streams, parent = `/proc/${process.ppid}/fd/0`): boolean {
+  const { fd } = stdin
+  if (stderr.isTTY !== true || fd === undefined) return false
   try {
-    return fstatSync(stdin.fd).isFIFO()
+    return fstatSync(fd).isFIFO() && readlinkSync(`/proc/self/fd/${fd}`) !== readlinkSync(parent)
   } catch {
     return false
   }

@@ -252,7 +252,7 @@ export class ConsoleApp implements PageContext, Disposable {
       new LateShells({
         clock: ports.clock,
         state: () => this.state,
-        isInStep: (host, others) => this.#divergence.isInStep(host, others),
+        isInStep: (host, others, sinceMs) => this.#divergence.isInStep(host, others, sinceMs),
         setBehind: (host, isBehind) => this.#updateHost(host, (known) => ({ ...known, isBehind })),
       }),
     )
@@ -375,8 +375,7 @@ export class ConsoleApp implements PageContext, Disposable {
         this.store.update({ notice: undefined })
     }
     if (state.receivers !== before.receivers) {
-      const selected = [...state.receivers].filter((host) => state.receivers.size === 1 || !before.receivers.has(host))
-      this.#lateShells.noteSelected(selected)
+      this.#lateShells.noteReceivers()
       if (this.page) this.#noticeReceivers()
     }
     this.#applySizes()
@@ -403,7 +402,7 @@ export class ConsoleApp implements PageContext, Disposable {
   /** Every host receives at once, new shells, too. */
   selectAll(): void {
     this.change(allReceive)
-    this.#lateShells.noteSelected(this.state.hosts.keys())
+    this.#lateShells.letIn()
   }
 
   showTab(tab: Tab): void {

@@ -188,16 +188,16 @@ export class Divergence implements Disposable {
     this.#changedMs.delete(host)
   }
 
-  /** The host's shell waits for a line, and so do at least half of the others, at the same prompt. */
-  isInStep(host: string, others: readonly string[]): boolean {
+  /** The host's shell waits for a line, and so do at least half of the others, at the same prompt, which have printed since then. */
+  isInStep(host: string, others: readonly string[], sinceMs: number): boolean {
     const shapeOfHost = (name: string): Shape | undefined => {
       const guarded = this.#guarded(name)
-      return guarded && waitingShape(guarded)
+      return guarded?.isQuiet ? waitingShape(guarded) : undefined
     }
     const own = shapeOfHost(host)
     if (own === undefined) return false
     const alike = others.filter((name) => {
-      const shape = shapeOfHost(name)
+      const shape = (this.#changedMs.get(name) ?? 0) >= sinceMs ? shapeOfHost(name) : undefined
       return shape !== undefined && isAlike(own, shape)
     })
     return alike.length * 2 >= others.length

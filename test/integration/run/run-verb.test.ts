@@ -18,6 +18,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { runProgram } from '../../../src/cli/program.ts'
 import { ROOT } from '../../support/console-options.ts'
+import { requirement } from '../../support/requirements.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const HOSTS = `
@@ -207,28 +208,31 @@ describe('muster run', () => {
     expect(stdout).toBe('m8: --force a b m8: typed\n')
   })
 
-  it('says at a terminal that a pipe was not sent, and nothing about a file, which belongs to a loop', async () => {
-    execFileSync('mkfifo', [path('pipe')])
-    writeFileSync(path('file'), '1\n')
-    const said = []
-    for (const name of ['pipe', 'file']) {
-      const fd = openSync(path(name), 'r+')
-      try {
-        for (const [isTerminal, words] of [
-          [true, []],
-          [true, ['--stdin', '-']],
-          [false, []],
-        ] as const) {
-          const { code, stderr } = start(['run', 'm8', ...words, '--', 'cat'], { isTerminal, fd })
-          await code
-          if (stderr().includes('pass --stdin - to send it')) said.push([name, isTerminal, ...words])
+  it.skipIf(!requirement('/proc'))(
+    'says at a terminal that a pipe was not sent, and nothing about a file',
+    async () => {
+      execFileSync('mkfifo', [path('pipe')])
+      writeFileSync(path('file'), '1\n')
+      const said = []
+      for (const name of ['pipe', 'file']) {
+        const fd = openSync(path(name), 'r+')
+        try {
+          for (const [isTerminal, words] of [
+            [true, []],
+            [true, ['--stdin', '-']],
+            [false, []],
+          ] as const) {
+            const { code, stderr } = start(['run', 'm8', ...words, '--', 'cat'], { isTerminal, fd })
+            await code
+            if (stderr().includes('pass --stdin - to send it')) said.push([name, isTerminal, ...words])
+          }
+        } finally {
+          closeSync(fd)
         }
-      } finally {
-        closeSync(fd)
       }
-    }
-    expect(said).toEqual([['pipe', true]])
-  })
+      expect(said).toEqual([['pipe', true]])
+    },
+  )
 
   it('retries on the failed hosts only', async () => {
     const command = `echo ran; [ %n = 1 ] || test -e ${path('mended')}`
