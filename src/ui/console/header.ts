@@ -9,8 +9,10 @@ import { type Rect, type Theme, toneColour } from '../compositor/scene.ts'
 import { type ActionId, commandLabel, disabledReasonOf, keysOf, LEADER_HINTS } from '../keys/registry.ts'
 import { rayWords } from '../ray/ray-view.ts'
 import {
+  areReceivers,
   type ConsoleState,
   divergedReceivers,
+  focusedHosts,
   isLive,
   lateReceivers,
   liveReceivers,
@@ -336,13 +338,16 @@ function narrowHint(state: ConsoleState): Hints {
 }
 
 function soloHint(state: ConsoleState): Hints {
-  const { receivers, receiversBeforeSolo: before, focus, hosts } = state
-  if (focus === undefined || hosts.size < 2) return []
+  const { receivers, receiversBeforeSolo: before } = state
+  const hosts = focusedHosts(state)
+  const [first] = hosts
+  if (first === undefined || state.hosts.size < 2) return []
   const hint = (does: string): Hints => commandHint(state, 'receive-solo', does)
   // The host that received alone may be gone.
-  const goesBack = before !== undefined && (receivers.has(focus) || receivers.size === 0)
-  if (goesBack) return hint(`back to ${before.size} hosts`)
-  return receivers.size > 1 || before !== undefined ? hint(`only ${clipName(focus, 12)}`) : []
+  if (before !== undefined && (receivers.size === 0 || areReceivers(state, hosts)))
+    return hint(`back to ${before.size} hosts`)
+  if (before === undefined && (receivers.size <= 1 || areReceivers(state, hosts))) return []
+  return hint(`only ${hosts.length === 1 ? clipName(first, 12) : clip(foldHostSet(hosts), NAMES_WIDTH)}`)
 }
 
 const noticePart = ({ text, tone }: Notice, theme: Theme, room: number): BarPart => ({

@@ -13,7 +13,7 @@ import { confirmDialog, textDialog } from '../dialogs/text-dialog.ts'
 import type { KeyEntry } from '../keys/key-table.ts'
 import { type ActionId, actionSpecs, commandLabel, KEY_SYNONYMS, keysOf, SYNONYMS } from '../keys/registry.ts'
 import { preferencesFile } from '../preferences.ts'
-import { liveReceivers, PAGE_TABS, receiverList, setReceivers, titleOf } from '../state/console-state.ts'
+import { focusedHosts, liveReceivers, PAGE_TABS, receiverList, setReceivers, titleOf } from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
 import { panelKeys } from '../work-views/panel.ts'
 import { completeWorkLine } from '../work-views/work-questions.ts'
@@ -120,7 +120,7 @@ function hostsToAdd({ ports, state }: ConsoleApp): readonly string[] {
 }
 
 export function openCloseHost(app: ConsoleApp): void {
-  const hosts = app.focusedHosts()
+  const hosts = focusedHosts(app.state)
   const names = foldHostSet(hosts)
   const hasShell = hosts.some((host) => ['opening', 'open'].includes(app.state.hosts.get(host)?.shell.kind ?? ''))
   const what = hasShell ? 'This hangs up its shell and ends what runs in it.' : 'It has no shell.'

@@ -115,15 +115,16 @@ const MIN_COLUMNS_FOR_LOGIN = 44
 /** From this width on the key that goes back is shown, too. */
 const MIN_COLUMNS_FOR_KEY = 36
 
-/** A pane that gets the keys alone for a moment, and the way back. */
+/** A pane that gets the keys alone for a moment, and the way back. Hosts that are folded into one pane are not alone. */
 function soloBadge(state: ConsoleState, theme: Theme, hosts: readonly string[], columns: number): Span[] {
   if (!isSolo(state, hosts)) return []
   const press = commandLabel(state, 'receive-solo')
   const style = labelStyle(theme, theme.receivingText, theme.receiving)
   // Beside another focus the key is for that host.
   const isBack = state.focus !== undefined && hosts.includes(state.focus)
-  if (!isBack) return [{ text: ' alone ', style }]
-  return [{ text: columns < MIN_COLUMNS_FOR_KEY ? ' alone ' : ` alone · ${press} back `, style, press }]
+  const words = hosts.length === 1 ? 'alone' : 'only these'
+  if (!isBack) return [{ text: ` ${words} `, style }]
+  return [{ text: columns < MIN_COLUMNS_FOR_KEY ? ` ${words} ` : ` ${words} · ${press} back `, style, press }]
 }
 
 function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: Screen | undefined): Span[] {

@@ -273,4 +273,30 @@ describe('screens of which no two are equal', () => {
     })
     expect(title.map(({ text }) => text).join('')).toContain('m[1-6] (6 folded)')
   })
+
+  it('are selected together while they are folded, and named so', async () => {
+    const harness = await atPrompts({ columns: 160, rows: 40 })
+    harness.type(`${LEADER}=`)
+    const badges = () => {
+      const { state, arrangement } = harness.console
+      const hosts = arrangement.placed[0]?.hosts ?? []
+      const rect = { column: 0, row: 0, width: 60, height: 10 }
+      return paneView({ state, theme: themes.dark, hosts, rect, screen: undefined, highlights: [] })
+        .badges.map(({ text }) => text)
+        .join('')
+    }
+    // All receive already: there is nothing to select.
+    expect(footer(harness)).not.toContain('Ctrl-] s')
+    harness.type(`${LEADER}s`)
+    expect([harness.receivers(), badges()]).toEqual([HOSTS.join(), ''])
+    await harness.print('m6', `odd\r\n${prompt('m6')}`)
+    rest(harness)
+    harness.type(`${LEADER}a`)
+    expect(footer(harness)).toContain(' Ctrl-] s only m[1-5] ')
+    harness.type(`${LEADER}s`)
+    expect([harness.receivers(), badges()]).toEqual(['m1,m2,m3,m4,m5', ' only these · Ctrl-] s back '])
+    expect(footer(harness)).toContain(' Ctrl-] s back to 6 hosts ')
+    harness.type(`${LEADER}s`)
+    expect([harness.receivers(), badges()]).toEqual([HOSTS.join(), ''])
+  })
 })
