@@ -187,6 +187,9 @@ function noticeOf(state: ConsoleState, theme: Theme, host: HostState, columns: n
   const wrapped = (text: string, style: Style): Span[][] => spansOf(wrapText(text, width), style)
   const strong = (text: string): Span[][] => wrapped(text, styleOf(theme.danger, undefined, BOLD))
   const plain = (text: string): Span[][] => wrapped(text, mutedStyle(theme))
+  // Marked as its words, as in the dialog of a login.
+  const said = (text: string | undefined): Span[][] =>
+    text === undefined ? [] : wrapped(`The server says: ${text}`, styleOf(theme.text))
   const reconnect = commandLabel(state, 'reconnect')
   const again = plain(`${reconnect} reconnects`)
   const { session, shell, lossReason } = host
@@ -196,12 +199,12 @@ function noticeOf(state: ConsoleState, theme: Theme, host: HostState, columns: n
       return { end: plain('waiting to connect') }
     case 'connecting': {
       const attempt = session.attempt > 1 ? ` (attempt ${session.attempt})` : ''
-      return { cause: loss, end: plain(`connecting: ${session.phase}${attempt} …`) }
+      return { cause: [...loss, ...said(session.says)], end: plain(`connecting: ${session.phase}${attempt} …`) }
     }
     case 'verifying':
       return { cause: loss, end: plain('its host key needs your answer …') }
     case 'authenticating':
-      return { cause: loss, end: plain(`authenticating as ${clip(host.user, 30)} …`) }
+      return { cause: [...loss, ...said(session.says)], end: plain(`authenticating as ${clip(host.user, 30)} …`) }
     case 'lost':
       return { cause: strong(`lost: ${session.reason}`), end: again }
     case 'waiting': {
