@@ -274,7 +274,7 @@ function keysElsewhere(app: ConsoleApp): readonly { readonly item: ListItem; sho
         },
         show: () => {
           app.showTab(tab)
-          app.notice(`${key}: ${help.split(/[.;] ?/)[0]}`)
+          app.notice(`${key}: ${firstClause(help)}`)
         },
       }
     })
@@ -310,7 +310,7 @@ function keysHere(app: ConsoleApp): Here {
     const idOf = (entry: KeyEntry<S>) => `key ${entry.id}`
     const itemOf = (entry: KeyEntry<S>): ListItem => ({
       id: idOf(entry),
-      label: entry.title ?? sentence(entry).replace(/[.;].*$/s, ''),
+      label: entry.title ?? firstClause(sentence(entry)),
       detail: entry.title === undefined ? '' : detailOf(entry.title, sentence(entry)),
       synonyms: `${title} ${KEY_SYNONYMS[entry.id] ?? ''}`,
       keywords: entry.help,
@@ -336,9 +336,12 @@ const IN_VIEW = /^[^.:]{1,40}: /
 
 /** What it does, without its name at the beginning: `cancel  the running and waiting jobs of this row`. */
 function detailOf(title: string, text: string): string {
-  const [first = ''] = text.split(/[.;] ?/)
+  const first = firstClause(text)
   return clip(first.startsWith(`${title} `) ? first.slice(title.length + 1) : first, HELP_WIDTH)
 }
+
+/** The dot in `hosts.yaml` is not its end. */
+const firstClause = (text: string): string => text.split(/[.;](?:\s|$)/)[0] ?? ''
 
 /** Without what it is about. */
 const sentence = ({ help }: KeyEntry<never>): string =>
