@@ -60,6 +60,7 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   // The names of the program and the cluster give way to the name of the tab.
   const left =
     leftBeside('numbers') ??
+    leftBeside('signs') ??
     leftBeside('name') ??
     leftBeside('alone') ??
     leftWith(0) ??
@@ -107,10 +108,11 @@ function rayParts(state: ConsoleState, theme: Theme): BarPart[] {
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)
 
 /**
- * From long to short: `short` does not say when bring-up was checked, `numbers` and `digits` name only the current tab, `name` shows only that
- * tab, `alone` counts neither new output nor screens that differ, `page` has no tabs.
+ * From long to short: `short` does not say when bring-up was checked, `numbers` names only the current tab, `signs` says with a sign how many
+ * screens differ, `digits` has fewer blanks, `name` shows only the current tab, `alone` counts neither new output nor screens that differ, `page`
+ * has no tabs.
  */
-const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'digits', 'name', 'alone', 'page'] as const
+const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'signs', 'digits', 'name', 'alone', 'page'] as const
 type RightLength = (typeof RIGHT_LENGTHS)[number]
 
 function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: RightLength): BarPart[] {
@@ -124,7 +126,7 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   }
   if (length === 'page') return parts
   if (length !== 'alone' && (state.isFolded || (state.showsDifferences && state.equalGroups.length > 0))) {
-    parts.push(differencePart(state, theme))
+    parts.push(differencePart(state, theme, RIGHT_LENGTHS.indexOf(length) >= RIGHT_LENGTHS.indexOf('signs')))
   }
   const oldest = oldestFactMs(state.bringUp)
   if (oldest !== undefined && length === 'full')
@@ -132,7 +134,7 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   for (const { id, key, title } of TABS) {
     const isCurrent = state.tab === id
     if ((length === 'name' || length === 'alone') && !isCurrent) continue
-    const isNamed = isCurrent || (length !== 'numbers' && length !== 'digits')
+    const isNamed = isCurrent || length === 'full' || length === 'short'
     parts.push({
       text: `${isNamed ? ` ${key} ${title}` : ` ${key}`}${length === 'digits' ? '' : ' '}`,
       action: `tab-${id}`,
@@ -144,12 +146,13 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   return parts
 }
 
-/** How many hosts are not in the largest group of equal screens. */
-function differencePart({ equalGroups, isFolded }: ConsoleState, theme: Theme): BarPart {
+/** How many hosts are not in the largest group of equal screens, with words or only with a sign. */
+function differencePart({ equalGroups, isFolded }: ConsoleState, theme: Theme, isSign: boolean): BarPart {
   const [majority = [], ...others] = equalGroups
   const count = others.flat().length
   const how = isFolded ? 'folded: ' : ''
-  if (count === 0) return { text: ` ${how}screens equal `, colour: theme.ok }
+  if (count === 0) return { text: isSign ? ' = ' : ` ${how}screens equal `, colour: theme.ok }
+  if (isSign) return { text: ` ≠ ${majority.length === 1 ? 'all' : count} `, colour: theme.warning }
   const who =
     majority.length === 1 ? 'all screens differ' : count === 1 ? '1 screen differs' : `${count} screens differ`
   return { text: ` ${how}${who} `, colour: theme.warning }

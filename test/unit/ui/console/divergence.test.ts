@@ -256,6 +256,15 @@ describe('screens of which no two are equal', () => {
     for (const host of HOSTS) expect(harness.console.comparison.highlights(host, themes.dark)).not.toEqual([])
   })
 
+  it.each(['d', '='])('leave the other tabs in the header at 80 columns (%s)', async (key) => {
+    const harness = await atPrompts({ columns: 80, rows: 24 })
+    await print(harness, (host) => `${'word '.repeat(Number(host.slice(1)))}\r\n${prompt(host)}`)
+    harness.type(LEADER + key)
+    harness.clock.advance(600)
+    expect(header(harness)).toMatch(/ ≠ all +1 Shells +2 +3 +4 +5 +6 *$/)
+    expect(header(harness).length).toBeLessThanOrEqual(80)
+  })
+
   it('show that they are folded when some are equal', async () => {
     const harness = await atPrompts()
     harness.type(`${LEADER}=`)
