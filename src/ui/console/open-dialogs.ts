@@ -123,7 +123,10 @@ export function openCloseHost(app: ConsoleApp): void {
   const hosts = focusedHosts(app.state)
   const names = foldHostSet(hosts)
   const hasShell = hosts.some((host) => ['opening', 'open'].includes(app.state.hosts.get(host)?.shell.kind ?? ''))
-  const what = hasShell ? 'This hangs up its shell and ends what runs in it.' : 'It has no shell.'
+  const isOne = hosts.length === 1
+  const what = hasShell
+    ? `This hangs up ${isOne ? 'its shell and ends what runs in it' : 'their shells and ends what runs in them'}.`
+    : `${isOne ? 'It has' : 'They have'} no shell.`
   app.openDialog(
     confirmDialog({
       id: 'close-host',
@@ -132,9 +135,7 @@ export function openCloseHost(app: ConsoleApp): void {
       yesTitle: `close ${clip(names, 24)}`,
       onYes: () => {
         app.removeHosts(hosts)
-        app.notice(
-          `closed ${names}; ${commandLabel(app.state, 'add-host')} opens ${hosts.length === 1 ? 'it' : 'them'} again`,
-        )
+        app.notice(`closed ${names}; ${commandLabel(app.state, 'add-host')} opens ${isOne ? 'it' : 'them'} again`)
       },
     }),
   )

@@ -305,6 +305,11 @@ describe('screens of which no two are equal', () => {
     harness.type(`${LEADER}s`)
     expect([harness.receivers(), badges()]).toEqual(['m1,m2,m3,m4,m5', ' only these · Ctrl-] s back '])
     expect(footer(harness)).toContain(' Ctrl-] s back to 6 hosts ')
+    harness.type(`${LEADER}x`)
+    const { mode } = harness.console.state
+    const lines = mode.kind === 'dialog' ? mode.dialog.lines.map(({ text }) => text).join(' ') : ''
+    expect(lines.replaceAll(/\s+/g, ' ')).toContain('This hangs up their shells and ends what runs in them.')
+    harness.type('n')
     harness.type(`${LEADER}s`)
     expect([harness.receivers(), badges()]).toEqual([HOSTS.join(), ''])
   })
