@@ -151,7 +151,7 @@ function differencePart({ equalGroups, isFolded }: ConsoleState, theme: Theme, i
   const [majority = [], ...others] = equalGroups
   const count = others.flat().length
   const how = isFolded ? 'folded: ' : ''
-  if (count === 0) return { text: isSign ? ' = ' : ` ${how}screens equal `, colour: theme.ok }
+  if (count === 0) return { text: isSign ? ' equal ' : ` ${how}screens equal `, colour: theme.ok }
   if (isSign) return { text: ` ≠ ${majority.length === 1 ? 'all' : count} `, colour: theme.warning }
   const who =
     majority.length === 1 ? 'all screens differ' : count === 1 ? '1 screen differs' : `${count} screens differ`
