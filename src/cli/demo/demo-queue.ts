@@ -87,7 +87,7 @@ export async function openDemoQueue(options: DemoQueueOptions): Promise<DemoQueu
         read() {
           if (failure !== undefined) throw failure
           const status = queue.read()
-          return status && { ...status, commandsWork: "in one of the demo's shells" }
+          return status && { ...status, commandsWork: 'in a shell of the demo' }
         },
         [Symbol.dispose]() {},
       },

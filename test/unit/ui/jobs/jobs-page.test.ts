@@ -185,13 +185,11 @@ describe('the Jobs tab', () => {
     expect(text()).toContain('Submit a job with: muster job submit --hosts b.yaml -- COMMAND')
     await press('n')
     expect(console.state.notice?.text).toBe('Submit a job with: muster job submit --hosts b.yaml -- COMMAND')
-    queue.next = statusOf(hostSpecs(3), [], { commandsWork: "in one of the demo's shells" })
+    queue.next = statusOf(hostSpecs(3), [], { commandsWork: 'in a shell of the demo' })
     clock.advance(1000)
     await press('')
     await press('n')
-    expect(console.state.notice?.text).toBe(
-      "Submit a job in one of the demo's shells with: muster job submit -- COMMAND",
-    )
+    expect(console.state.notice?.text).toBe('Submit a job in a shell of the demo with: muster job submit -- COMMAND')
   })
 
   it('keeps the row selected when newer jobs appear above it', async () => {
