@@ -122,9 +122,11 @@ function soloBadge(state: ConsoleState, theme: Theme, hosts: readonly string[], 
   const style = labelStyle(theme, theme.receivingText, theme.receiving)
   // Beside another focus the key is for that host.
   const isBack = state.focus !== undefined && hosts.includes(state.focus)
-  const words = hosts.length === 1 ? 'alone' : 'only these'
-  if (!isBack) return [{ text: ` ${words} `, style }]
-  return [{ text: columns < MIN_COLUMNS_FOR_KEY ? ` ${words} ` : ` ${words} · ${press} back `, style, press }]
+  const words = [
+    ...(hosts.length === 1 ? ['alone'] : []),
+    ...(isBack && columns >= MIN_COLUMNS_FOR_KEY ? [`${press} back`] : []),
+  ]
+  return words.length === 0 ? [] : [{ text: ` ${words.join(' · ')} `, style, ...(isBack ? { press } : {}) }]
 }
 
 function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: Screen | undefined): Span[] {

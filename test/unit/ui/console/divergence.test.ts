@@ -308,7 +308,7 @@ describe('screens of which no two are equal', () => {
     harness.type(`${LEADER}a`)
     expect(footer(harness)).toContain(' Ctrl-] s only m[1-5] ')
     harness.type(`${LEADER}s`)
-    expect([harness.receivers(), badges()]).toEqual(['m1,m2,m3,m4,m5', ' only these · Ctrl-] s back '])
+    expect([harness.receivers(), badges()]).toEqual(['m1,m2,m3,m4,m5', ' Ctrl-] s back '])
     expect(footer(harness)).toContain(' Ctrl-] s back to 6 hosts ')
     harness.type(`${LEADER}x`)
     const { mode } = harness.console.state
