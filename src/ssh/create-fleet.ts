@@ -243,6 +243,9 @@ class SessionFleet implements Disposable {
         onPhase: (phase) => {
           if (isCurrent()) this.#dispatch(member, { type: 'phase', phase, nowMs: this.#clock.now() })
         },
+        onWords: (text) => {
+          if (isCurrent()) this.#dispatch(member, { type: 'server-says', text })
+        },
         onLost: (reason) => {
           if (connection === undefined) lostEarly = reason
           else if (member.connection === connection) this.#lose(member, reason)

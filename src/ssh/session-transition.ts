@@ -3,10 +3,18 @@ import type { ConnectFailure, ConnectPhase } from './transport.ts'
 
 export type SessionState =
   | { readonly kind: 'idle' }
-  | { readonly kind: 'connecting'; readonly attempt: number; readonly phase: ConnectPhase; readonly sinceMs: number }
+  | {
+      readonly kind: 'connecting'
+      readonly attempt: number
+      readonly phase: ConnectPhase
+      readonly sinceMs: number
+      /** What a jump host said last during its login; printable. */
+      readonly says?: string
+    }
   /** The server's key waits for a verdict (maybe the user's). */
   | { readonly kind: 'verifying'; readonly attempt: number; readonly sinceMs: number }
-  | { readonly kind: 'authenticating'; readonly attempt: number; readonly sinceMs: number }
+  /** `says`: what the server said last; printable. */
+  | { readonly kind: 'authenticating'; readonly attempt: number; readonly sinceMs: number; readonly says?: string }
   /** `attempt`: the one that succeeded, so that a host that keeps breaking is not tried ever faster. */
   | { readonly kind: 'ready'; readonly attempt: number; readonly sinceMs: number }
   /** `attempt`: the number that the next one will have. */
@@ -20,6 +28,7 @@ export type SessionEvent =
   /** The host is wanted now: a first connect, a reconnect, or a wait that is cut short. */
   | { readonly type: 'connect'; readonly nowMs: number }
   | { readonly type: 'phase'; readonly phase: ConnectPhase; readonly nowMs: number }
+  | { readonly type: 'server-says'; readonly text: string }
   | { readonly type: 'connected'; readonly nowMs: number }
   /** `random` in [0, 1) spreads the retry; undefined: no retry is wanted. */
   | {
@@ -48,6 +57,9 @@ export function transition(state: SessionState, event: SessionEvent): SessionSta
       return isUnderWay(state) ? state : connecting(1, event.nowMs)
     case 'phase':
       return isAttempting(state) ? inPhase(state, event.phase, event.nowMs) : state
+    case 'server-says':
+      if (state.kind !== 'connecting' && state.kind !== 'authenticating') return state
+      return state.says === event.text ? state : { ...state, says: event.text }
     case 'connected':
       return isAttempting(state) ? { kind: 'ready', attempt: state.attempt, sinceMs: event.nowMs } : state
     case 'connect-failed':

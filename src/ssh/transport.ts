@@ -122,6 +122,8 @@ export type Askers = { readonly hostKeys: HostKeyVerifier; readonly credentials:
 export type ConnectContext = Askers & {
   readonly signal: AbortSignal
   onPhase(phase: ConnectPhase): void
+  /** What the server, or a jump host, says during the login without asking anything: `A push was sent to your phone`. Printable. */
+  onWords?(text: string): void
   /** Once, after `connect` resolved, when the connection is gone for any reason but our own `close`. */
   onLost(reason: string): void
 }
@@ -137,11 +139,15 @@ export async function connectTo(
   endpoint: Endpoint,
   { transports, hostKeys, credentials }: Askers & { readonly transports: Transports },
   signal: AbortSignal,
-  { onPhase = () => {}, onLost = () => {} }: Partial<Pick<ConnectContext, 'onPhase' | 'onLost'>> = {},
+  {
+    onPhase = () => {},
+    onLost = () => {},
+    ...handlers
+  }: Partial<Pick<ConnectContext, 'onPhase' | 'onLost' | 'onWords'>> = {},
 ): Promise<Connection> {
   const transport = transports[endpoint.transport]
   if (transport !== undefined)
-    return await transport.connect(endpoint, { signal, hostKeys, credentials, onPhase, onLost })
+    return await transport.connect(endpoint, { ...handlers, signal, hostKeys, credentials, onPhase, onLost })
   const reason = `the transport ${endpoint.transport} is not available here`
   throw new ConnectError({
     kind: 'configuration',

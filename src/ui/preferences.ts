@@ -12,7 +12,7 @@ import { decodeText, readBoundedSync } from '../base/read-bounded.ts'
 import { configurationDirectory } from '../base/user-directories.ts'
 import { didYouMean } from '../inventory/nearest-word.ts'
 import { type JsonSchema, parseYaml, problemList, problemText } from '../inventory/yaml-reader.ts'
-import { KEY_LABEL, LEADER_LABEL, labelFor } from './keys/key-table.ts'
+import { KEY_LABEL, LEADER_LABEL, labelFor, leaderSentAs } from './keys/key-table.ts'
 import { type ActionId, actionSpecs, createKeymap, keysOf } from './keys/registry.ts'
 
 const keyLabelSchema = z.string().regex(KEY_LABEL, {
@@ -46,10 +46,10 @@ const MACROS = [
 
 function leaderError(text: string): string {
   const label = labelFor(text)
-  const isLeader = label !== undefined && LEADER_LABEL.test(label)
-  return isLeader
-    ? `is not a key; write ${label}`
-    : 'must be a key with Ctrl or Alt, or a function key: Ctrl-a, Alt-x, F12'
+  if (label !== undefined && LEADER_LABEL.test(label)) return `is not a key; write ${label}`
+  const sent = leaderSentAs(label ?? text)
+  const other = 'a key with Ctrl or Alt, or a function key: Ctrl-a, Alt-x, F12'
+  return sent === undefined ? `must be ${other}` : `terminals send ${sent} for ${label ?? text}; write ${other}`
 }
 
 const preferencesSchema = z.strictObject({

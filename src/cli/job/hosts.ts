@@ -33,9 +33,10 @@ export async function connectHosts(
   inventory: Inventory,
   options: GlobalOptions,
   context: CliContext,
+  dialog?: CredentialDialog & HostKeyReviewer,
 ): Promise<ConnectedHosts> {
   const endpoints = await resolveEndpoints(inventory, inventory.hosts, endpointOptions(options, context))
-  return connectEndpoints(endpoints, options, context)
+  return connectEndpoints(endpoints, options, context, dialog)
 }
 
 export function connectEndpoints(

@@ -8,6 +8,7 @@ import { defined } from '../../base/defined.ts'
 import { fileReason, MusterError } from '../../base/errors.ts'
 import { printable, printableLines } from '../../base/printable.ts'
 import { shellQuote } from '../../base/shell-quote.ts'
+import { clip } from '../../base/text-width.ts'
 import { parseMemorySize, sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { section as envSection } from '../../ops/env/section.ts'
@@ -299,7 +300,7 @@ function specOf(
   const metrics = metricsOf(options.metric)
   const engine = engineOf(options, command, inventory)
   const spec: JobSpec = {
-    name: options.name ?? words.join(' ').slice(0, 60),
+    name: options.name ?? clip(words.join(' '), 60),
     command,
     environment: options.env,
     request,

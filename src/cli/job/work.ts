@@ -15,6 +15,8 @@ import { hostsText } from '../../scheduler/jobs/job-columns.ts'
 import { hasEnded, isQueueFull, type LeaseToken, ownName, watchStore } from '../../scheduler/jobs/queue-file.ts'
 import { wholeNumber } from '../command-line/options.ts'
 import { type CliContext, EXIT, type VerbCode } from '../command-line/verb.ts'
+import { TtyDialog } from '../connect/tty-dialog.ts'
+import { AfterQuestions } from '../output/after-questions.ts'
 import { writeEvent } from '../output/json-lines.ts'
 import { notice } from '../output/notices.ts'
 import { checkpointPort } from '../study/checkpoints.ts'
@@ -68,7 +70,8 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
   using queue = await openQueue(options, context)
   const { store, inventory } = queue
   store.file.checkWhole()
-  using hosts = await connectHosts(inventory, options, context)
+  const output = new AfterQuestions()
+  using hosts = await connectHosts(inventory, options, context, output.watch(new TtyDialog()))
   using engines = await openEngines(inventory, context)
   const reported = new Map<number, string>()
   /** Each bundle of a gang makes an event; the user wants to know about the job. */
@@ -86,7 +89,7 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
       notifier.notify(event.job)
     }
     if (options.json) writeEvent(eventObject(event), context)
-    else context.stdout.write(`${eventLine(event)}\n`)
+    else output.write(context.stdout, `${eventLine(event)}\n`)
   }
   await driveQueue({
     queue,
@@ -102,7 +105,7 @@ async function workQueue(options: WorkOptions, context: CliContext): Promise<num
     ...defined({ keepDays: options.keep }),
     linkSpeeds: linkSpeedsOf(inventory, context),
     onEvent,
-    say: (text) => context.stderr.write(`muster: ${text}\n`),
+    say: (text) => output.write(context.stderr, `muster: ${text}\n`),
   })
   await notifier.finish()
   if (!context.signal.aborted) return EXIT.ok

@@ -57,6 +57,7 @@ export class AuthSequence {
   #isInteractiveExhausted = false
   #unanswered: 'declined' | 'nobody' | undefined
   #isPasswordExpired = false
+  #roundsWithoutPrompts = 0
 
   constructor(context: AuthContext) {
     this.#context = context
@@ -80,6 +81,12 @@ export class AuthSequence {
   /** The server asks for a new password, which only an interactive ssh can give. */
   notePasswordExpired(): void {
     this.#isPasswordExpired = true
+  }
+
+  /** What the server says without asking anything, printable; undefined: nothing, or it said too much. */
+  wordsWithoutPrompts(name: string, instructions: string): string | undefined {
+    this.#roundsWithoutPrompts += 1
+    return (this.#roundsWithoutPrompts <= MAX_ROUNDS && instructionOf(name, instructions)) || undefined
   }
 
   /** Something went wrong with an offered key: for the failure's text. */
@@ -200,10 +207,6 @@ export class AuthSequence {
       const isOver = this.#secretTries >= MAX_SECRET_TRIES
       if (rounds > MAX_ROUNDS || prompts.length > MAX_PROMPTS || isOver) return []
       const texts = prompts.map(({ prompt, echo }) => ({ text: remoteText(prompt), isEchoed: echo === true }))
-      const instruction = [name, instructions]
-        .map(remoteText)
-        .filter((text) => text !== '')
-        .join(': ')
       // The same question again within one conversation means that the answer was wrong.
       const question = JSON.stringify(texts)
       const isRepeated = asked.has(question)
@@ -211,7 +214,13 @@ export class AuthSequence {
       asked.add(question)
       const { endpoint, credentials, signal } = this.#context
       const secrets = await this.#ask(() =>
-        credentials.keyboardInteractive(endpoint, instruction, texts, wasWrong || isRepeated, signal),
+        credentials.keyboardInteractive(
+          endpoint,
+          instructionOf(name, instructions),
+          texts,
+          wasWrong || isRepeated,
+          signal,
+        ),
       )
       return secrets?.map((secret) => secret.reveal())
     }
@@ -293,6 +302,12 @@ export class AuthSequence {
     throw new Error(reason)
   }
 }
+
+const instructionOf = (...words: readonly string[]): string =>
+  words
+    .map(remoteText)
+    .filter((text) => text !== '')
+    .join(': ')
 
 const NOT_UNLOCKED = {
   declined: 'no passphrase was given',

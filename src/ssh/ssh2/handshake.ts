@@ -20,7 +20,14 @@ import {
   seconds,
   unreachable,
 } from './failures.ts'
-import { Client, ignoreAnnouncedHostKeys, makePacketsCheap, serverVersion, watchRefusals } from './library.ts'
+import {
+  Client,
+  ignoreAnnouncedHostKeys,
+  makePacketsCheap,
+  serverVersion,
+  watchRefusals,
+  watchRoundsWithoutPrompts,
+} from './library.ts'
 
 /** What is known about the attempt. */
 type Attempt = {
@@ -311,6 +318,10 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
     ignoreAnnouncedHostKeys(client)
     watchRefusals(client, (methods, isPartial) => {
       refusal = { methods, isPartial }
+    })
+    watchRoundsWithoutPrompts(client, (name, instructions) => {
+      const text = sequence.wordsWithoutPrompts(name, instructions)
+      if (text !== undefined && !isSettled) context.onWords?.(text)
     })
     stream.on('data', function sniff(bytes: Buffer) {
       firstBytes = (firstBytes + bytes.toString('latin1')).slice(0, 400)

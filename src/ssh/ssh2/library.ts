@@ -17,6 +17,7 @@ type Protocol = {
   _decipher: Cipher
   readonly _handlers: {
     USERAUTH_FAILURE(protocol: unknown, methods: string[], isPartial: boolean): unknown
+    USERAUTH_INFO_REQUEST(protocol: unknown, name: string, instructions: string, prompts: readonly unknown[]): unknown
     GLOBAL_REQUEST(protocol: unknown, name: string, wantsReply: boolean, data: unknown): unknown
     CHANNEL_OPEN(protocol: Protocol, channel: { readonly sender: number }): unknown
     CHANNEL_DATA(protocol: unknown, channel: number, data: Buffer): unknown
@@ -165,6 +166,16 @@ export function watchRefusals(client: Ssh2Client, onRefused: (methods: readonly 
   handlers.USERAUTH_FAILURE = (protocol, methods, isPartial) => {
     onRefused(methods, isPartial)
     return original(protocol, methods, isPartial)
+  }
+}
+
+/** Calls back with the words of a keyboard-interactive round that asks nothing. ssh2 itself answers it and drops them. */
+export function watchRoundsWithoutPrompts(client: Ssh2Client, onWords: (name: string, instructions: string) => void) {
+  const handlers = protocolOf(client)._handlers
+  const original = handlers.USERAUTH_INFO_REQUEST
+  handlers.USERAUTH_INFO_REQUEST = (protocol, name, instructions, prompts) => {
+    if (prompts.length === 0) onWords(name, instructions)
+    return original(protocol, name, instructions, prompts)
   }
 }
 

@@ -342,13 +342,6 @@ export class ConsoleApp implements PageContext, Disposable {
     return emptyPrompt(this.views.screen(host)?.lineToCursor() ?? '') !== undefined
   }
 
-  /** The hosts of the focused pane: one, or all that are folded into it. */
-  focusedHosts(): readonly string[] {
-    const { focus } = this.state
-    if (focus === undefined) return []
-    return this.arrangement.units.find((unit) => unit.includes(focus)) ?? [focus]
-  }
-
   /** Applies a change and what follows from it: the page of the focus, the sizes of the panes, output that was seen. */
   change(patch: (state: ConsoleState) => Partial<ConsoleState>): void {
     const before = this.state

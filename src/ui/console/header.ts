@@ -9,8 +9,10 @@ import { type Rect, type Theme, toneColour } from '../compositor/scene.ts'
 import { type ActionId, commandLabel, disabledReasonOf, keysOf, LEADER_HINTS } from '../keys/registry.ts'
 import { rayWords } from '../ray/ray-view.ts'
 import {
+  areReceivers,
   type ConsoleState,
   divergedReceivers,
+  focusedHosts,
   isLive,
   lateReceivers,
   liveReceivers,
@@ -58,6 +60,7 @@ export function headerBars(state: ConsoleState, theme: Theme, page: PageInfo): B
   // The names of the program and the cluster give way to the name of the tab.
   const left =
     leftBeside('numbers') ??
+    leftBeside('signs') ??
     leftBeside('name') ??
     leftBeside('alone') ??
     leftWith(0) ??
@@ -105,10 +108,11 @@ function rayParts(state: ConsoleState, theme: Theme): BarPart[] {
 const partsWidth = (parts: readonly BarPart[]): number => parts.reduce((sum, part) => sum + textWidth(part.text), 0)
 
 /**
- * From long to short: `short` does not say when bring-up was checked, `numbers` and `digits` name only the current tab, `name` shows only that
- * tab, `alone` counts neither new output nor screens that differ, `page` has no tabs.
+ * From long to short: `short` does not say when bring-up was checked, `numbers` names only the current tab, `signs` says with a sign how many
+ * screens differ, `digits` has fewer blanks, `name` shows only the current tab, `alone` counts neither new output nor screens that differ, `page`
+ * has no tabs.
  */
-const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'digits', 'name', 'alone', 'page'] as const
+const RIGHT_LENGTHS = ['full', 'short', 'numbers', 'signs', 'digits', 'name', 'alone', 'page'] as const
 type RightLength = (typeof RIGHT_LENGTHS)[number]
 
 function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: RightLength): BarPart[] {
@@ -122,7 +126,7 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   }
   if (length === 'page') return parts
   if (length !== 'alone' && (state.isFolded || (state.showsDifferences && state.equalGroups.length > 0))) {
-    parts.push(differencePart(state, theme))
+    parts.push(differencePart(state, theme, RIGHT_LENGTHS.indexOf(length) >= RIGHT_LENGTHS.indexOf('signs')))
   }
   const oldest = oldestFactMs(state.bringUp)
   if (oldest !== undefined && length === 'full')
@@ -130,7 +134,7 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   for (const { id, key, title } of TABS) {
     const isCurrent = state.tab === id
     if ((length === 'name' || length === 'alone') && !isCurrent) continue
-    const isNamed = isCurrent || (length !== 'numbers' && length !== 'digits')
+    const isNamed = isCurrent || length === 'full' || length === 'short'
     parts.push({
       text: `${isNamed ? ` ${key} ${title}` : ` ${key}`}${length === 'digits' ? '' : ' '}`,
       action: `tab-${id}`,
@@ -142,12 +146,13 @@ function rightParts(state: ConsoleState, theme: Theme, page: PageInfo, length: R
   return parts
 }
 
-/** How many hosts are not in the largest group of equal screens. */
-function differencePart({ equalGroups, isFolded }: ConsoleState, theme: Theme): BarPart {
+/** How many hosts are not in the largest group of equal screens, with words or only with a sign. */
+function differencePart({ equalGroups, isFolded }: ConsoleState, theme: Theme, isSign: boolean): BarPart {
   const [majority = [], ...others] = equalGroups
   const count = others.flat().length
   const how = isFolded ? 'folded: ' : ''
-  if (count === 0) return { text: ` ${how}screens equal `, colour: theme.ok }
+  if (count === 0) return { text: isSign ? ' equal ' : ` ${how}screens equal `, colour: theme.ok }
+  if (isSign) return { text: ` ≠ ${majority.length === 1 ? 'all' : count} `, colour: theme.warning }
   const who =
     majority.length === 1 ? 'all screens differ' : count === 1 ? '1 screen differs' : `${count} screens differ`
   return { text: ` ${how}${who} `, colour: theme.warning }
@@ -336,13 +341,16 @@ function narrowHint(state: ConsoleState): Hints {
 }
 
 function soloHint(state: ConsoleState): Hints {
-  const { receivers, receiversBeforeSolo: before, focus, hosts } = state
-  if (focus === undefined || hosts.size < 2) return []
+  const { receivers, receiversBeforeSolo: before } = state
+  const hosts = focusedHosts(state)
+  const [first] = hosts
+  if (first === undefined || state.hosts.size < 2) return []
   const hint = (does: string): Hints => commandHint(state, 'receive-solo', does)
   // The host that received alone may be gone.
-  const goesBack = before !== undefined && (receivers.has(focus) || receivers.size === 0)
-  if (goesBack) return hint(`back to ${before.size} hosts`)
-  return receivers.size > 1 || before !== undefined ? hint(`only ${clipName(focus, 12)}`) : []
+  if (before !== undefined && (receivers.size === 0 || areReceivers(state, hosts)))
+    return hint(`back to ${before.size} hosts`)
+  if (before === undefined && (receivers.size <= 1 || areReceivers(state, hosts))) return []
+  return hint(`only ${hosts.length === 1 ? clipName(first, 12) : clip(foldHostSet(hosts), NAMES_WIDTH)}`)
 }
 
 const noticePart = ({ text, tone }: Notice, theme: Theme, room: number): BarPart => ({

@@ -13,7 +13,7 @@ import { confirmDialog, textDialog } from '../dialogs/text-dialog.ts'
 import type { KeyEntry } from '../keys/key-table.ts'
 import { type ActionId, actionSpecs, commandLabel, KEY_SYNONYMS, keysOf, SYNONYMS } from '../keys/registry.ts'
 import { preferencesFile } from '../preferences.ts'
-import { liveReceivers, PAGE_TABS, receiverList, setReceivers, titleOf } from '../state/console-state.ts'
+import { focusedHosts, liveReceivers, PAGE_TABS, receiverList, setReceivers, titleOf } from '../state/console-state.ts'
 import { pageKeys } from '../tabs/page-keys.ts'
 import { panelKeys } from '../work-views/panel.ts'
 import { completeWorkLine } from '../work-views/work-questions.ts'
@@ -120,10 +120,13 @@ function hostsToAdd({ ports, state }: ConsoleApp): readonly string[] {
 }
 
 export function openCloseHost(app: ConsoleApp): void {
-  const hosts = app.focusedHosts()
+  const hosts = focusedHosts(app.state)
   const names = foldHostSet(hosts)
   const hasShell = hosts.some((host) => ['opening', 'open'].includes(app.state.hosts.get(host)?.shell.kind ?? ''))
-  const what = hasShell ? 'This hangs up its shell and ends what runs in it.' : 'It has no shell.'
+  const isOne = hosts.length === 1
+  const what = hasShell
+    ? `This hangs up ${isOne ? 'its shell and ends what runs in it' : 'their shells and ends what runs in them'}.`
+    : `${isOne ? 'It has' : 'They have'} no shell.`
   app.openDialog(
     confirmDialog({
       id: 'close-host',
@@ -132,9 +135,7 @@ export function openCloseHost(app: ConsoleApp): void {
       yesTitle: `close ${clip(names, 24)}`,
       onYes: () => {
         app.removeHosts(hosts)
-        app.notice(
-          `closed ${names}; ${commandLabel(app.state, 'add-host')} opens ${hosts.length === 1 ? 'it' : 'them'} again`,
-        )
+        app.notice(`closed ${names}; ${commandLabel(app.state, 'add-host')} opens ${isOne ? 'it' : 'them'} again`)
       },
     }),
   )
@@ -274,7 +275,7 @@ function keysElsewhere(app: ConsoleApp): readonly { readonly item: ListItem; sho
         },
         show: () => {
           app.showTab(tab)
-          app.notice(`${key}: ${help.split(/[.;] ?/)[0]}`)
+          app.notice(`${key}: ${firstClause(help)}`)
         },
       }
     })
@@ -310,7 +311,7 @@ function keysHere(app: ConsoleApp): Here {
     const idOf = (entry: KeyEntry<S>) => `key ${entry.id}`
     const itemOf = (entry: KeyEntry<S>): ListItem => ({
       id: idOf(entry),
-      label: entry.title ?? sentence(entry).replace(/[.;].*$/s, ''),
+      label: entry.title ?? firstClause(sentence(entry)),
       detail: entry.title === undefined ? '' : detailOf(entry.title, sentence(entry)),
       synonyms: `${title} ${KEY_SYNONYMS[entry.id] ?? ''}`,
       keywords: entry.help,
@@ -336,9 +337,12 @@ const IN_VIEW = /^[^.:]{1,40}: /
 
 /** What it does, without its name at the beginning: `cancel  the running and waiting jobs of this row`. */
 function detailOf(title: string, text: string): string {
-  const [first = ''] = text.split(/[.;] ?/)
+  const first = firstClause(text)
   return clip(first.startsWith(`${title} `) ? first.slice(title.length + 1) : first, HELP_WIDTH)
 }
+
+/** The dot in `hosts.yaml` is not its end. */
+const firstClause = (text: string): string => text.split(/[.;](?:\s|$)/)[0] ?? ''
 
 /** Without what it is about. */
 const sentence = ({ help }: KeyEntry<never>): string =>

@@ -115,15 +115,18 @@ const MIN_COLUMNS_FOR_LOGIN = 44
 /** From this width on the key that goes back is shown, too. */
 const MIN_COLUMNS_FOR_KEY = 36
 
-/** A pane that gets the keys alone for a moment, and the way back. */
+/** A pane that gets the keys alone for a moment, and the way back. Hosts that are folded into one pane are not alone. */
 function soloBadge(state: ConsoleState, theme: Theme, hosts: readonly string[], columns: number): Span[] {
   if (!isSolo(state, hosts)) return []
   const press = commandLabel(state, 'receive-solo')
   const style = labelStyle(theme, theme.receivingText, theme.receiving)
   // Beside another focus the key is for that host.
   const isBack = state.focus !== undefined && hosts.includes(state.focus)
-  if (!isBack) return [{ text: ' alone ', style }]
-  return [{ text: columns < MIN_COLUMNS_FOR_KEY ? ' alone ' : ` alone · ${press} back `, style, press }]
+  const words = [
+    ...(hosts.length === 1 ? ['alone'] : []),
+    ...(isBack && columns >= MIN_COLUMNS_FOR_KEY ? [`${press} back`] : []),
+  ]
+  return words.length === 0 ? [] : [{ text: ` ${words.join(' · ')} `, style, ...(isBack ? { press } : {}) }]
 }
 
 function badgeSpans(state: ConsoleState, theme: Theme, host: HostState, screen: Screen | undefined): Span[] {
@@ -186,6 +189,9 @@ function noticeOf(state: ConsoleState, theme: Theme, host: HostState, columns: n
   const wrapped = (text: string, style: Style): Span[][] => spansOf(wrapText(text, width), style)
   const strong = (text: string): Span[][] => wrapped(text, styleOf(theme.danger, undefined, BOLD))
   const plain = (text: string): Span[][] => wrapped(text, mutedStyle(theme))
+  // Marked as its words, as in the dialog of a login.
+  const said = (text: string | undefined): Span[][] =>
+    text === undefined ? [] : wrapped(`The server says: ${text}`, styleOf(theme.text))
   const reconnect = commandLabel(state, 'reconnect')
   const again = plain(`${reconnect} reconnects`)
   const { session, shell, lossReason } = host
@@ -195,12 +201,12 @@ function noticeOf(state: ConsoleState, theme: Theme, host: HostState, columns: n
       return { end: plain('waiting to connect') }
     case 'connecting': {
       const attempt = session.attempt > 1 ? ` (attempt ${session.attempt})` : ''
-      return { cause: loss, end: plain(`connecting: ${session.phase}${attempt} …`) }
+      return { cause: [...loss, ...said(session.says)], end: plain(`connecting: ${session.phase}${attempt} …`) }
     }
     case 'verifying':
       return { cause: loss, end: plain('its host key needs your answer …') }
     case 'authenticating':
-      return { cause: loss, end: plain(`authenticating as ${clip(host.user, 30)} …`) }
+      return { cause: [...loss, ...said(session.says)], end: plain(`authenticating as ${clip(host.user, 30)} …`) }
     case 'lost':
       return { cause: strong(`lost: ${session.reason}`), end: again }
     case 'waiting': {

@@ -169,7 +169,7 @@ export const jobsKeys = keyTable<ConsoleState>()(
     allows('resume'),
   ],
   ['filter', 'f', 'states', 'Show all jobs, or only waiting, running or ended ones.', hasJobs],
-  ['submit', 'n', 'submit', 'Show the command that submits a job, from any shell on this machine.', inList],
+  ['submit', 'n', 'submit', 'Show the command that submits a job.', inList],
   [
     'cluster',
     'y',

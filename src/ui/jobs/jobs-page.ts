@@ -515,7 +515,9 @@ export class JobsPage implements Page {
   }
 
   get #submitWords(): string {
-    return `Submit a job with: ${commandLineOf(this.#view.status, 'job submit')} -- COMMAND`
+    const { status } = this.#view
+    const where = status?.commandsWork === undefined ? '' : ` ${status.commandsWork}`
+    return `Submit a job${where} with: ${commandLineOf(status, 'job submit')} -- COMMAND`
   }
 
   /** Reads the selected job, its log, and the table when it is open. */

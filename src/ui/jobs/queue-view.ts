@@ -218,6 +218,8 @@ export type QueueStatus = {
   readonly driver: string | undefined
   /** For `commandLineOf`, where hosts.yaml is not found without an option. */
   command?(verb: string): string
+  /** Where its commands work, if not in every shell of this machine. */
+  readonly commandsWork?: string
 }
 
 export type JobDetails = {

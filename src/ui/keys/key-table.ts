@@ -18,8 +18,18 @@ export const KEY_LABEL = new RegExp(
   `^(?!Ctrl-(?:Alt-)?[A-Z]$)(?:Ctrl-)?(?:Alt-)?(?:Shift-)?(?:${NAMED.join('|')}|F\\d{1,2}|[!-~])$`,
 )
 
-/** For the keys with which a key is a command: not one that types something. */
-export const LEADER_LABEL = new RegExp(`^(?=(?:Ctrl|Alt)-|F\\d)${KEY_LABEL.source.slice(1)}`)
+/** For the keys with which a key is a command: not one that types something, nor one that terminals send as such a key. */
+export const LEADER_LABEL = new RegExp(
+  `^(?=(?:Ctrl|Alt)-|F\\d)(?!(?:Ctrl-(?:Alt-)?(?:[im[]|Enter|Tab|Esc)|Alt-Esc)$)${KEY_LABEL.source.slice(1)}`,
+)
+
+const SENT_AS: Readonly<Record<string, string>> = { i: 'Tab', m: 'Enter', '[': 'Esc' }
+
+/** The key that terminals send for this one, which therefore cannot be the leader; undefined: there is none. */
+export function leaderSentAs(label: string): string | undefined {
+  const key = label.replace(/^(?:(?:Ctrl|Alt)-)+/, '')
+  return key === label || !isKeyLabel(label) || LEADER_LABEL.test(label) ? undefined : (SENT_AS[key] ?? key)
+}
 
 /** What a key is called here that was written as in tmux or emacs (`C-a`, `^a`, `M-x`), or with other capitals; undefined: unknown. */
 export function labelFor(text: string): string | undefined {

@@ -87,7 +87,7 @@ export const actionSpecs = [
       'receive-solo',
       's',
       'this host alone',
-      'Type into the focused host alone; the same key restores the earlier receivers.',
+      'Type into the focused host alone, or into the hosts of a folded pane; the same key restores the earlier receivers.',
       needsPane,
     ],
   ]),

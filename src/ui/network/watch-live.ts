@@ -23,12 +23,15 @@ import {
 import type { WatchedHosts } from './watched-hosts.ts'
 
 const isReplaying = ({ watch: { recording } }: ConsoleState): boolean => typeof recording !== 'string'
+const isPaused = ({ watch: { recording } }: ConsoleState): boolean =>
+  typeof recording !== 'string' && recording.isPaused
 
 /** Only in the tab. */
 const recordingKeys = keyTable<ConsoleState>()(
   ['record', 'r', 'record', 'Start recording the live data to a file.', ({ watch }) => watch.recording === 'off'],
   ['stop-recording', 'r', 'stop recording', 'Stop recording.', ({ watch }) => watch.recording === 'on'],
-  ['pause', 'p', 'pause', 'Replay: pause, or continue.', isReplaying],
+  ['pause', 'p', 'pause', 'Replay: pause.', (state) => isReplaying(state) && !isPaused(state)],
+  ['continue', 'p', 'continue', 'Replay: continue.', isPaused],
   ['later', 'Right', 'skip 10 s', 'Replay: skip ten seconds.', isReplaying],
   ['earlier', 'Left', '', 'Replay: go back ten seconds.', isReplaying],
   ['replay', 'o', 'replay', 'Replay the newest recording; press again for the previous one.'],
@@ -196,13 +199,20 @@ export class LiveView implements NetworkView {
 
   #update(): true {
     const { shown, isRecording } = this.#recordings
-    const hosts = shown?.replay.hosts() ?? this.#watched.hosts
+    const replay = shown?.replay
+    const hosts = replay?.hosts() ?? this.#watched.hosts
     const recording =
-      shown === undefined
+      shown === undefined || replay === undefined
         ? isRecording
           ? 'on'
           : 'off'
-        : { title: shown.replay.title, index: shown.index, count: shown.count, nowMs: shown.replay.nowMs }
+        : {
+            title: replay.title,
+            isPaused: replay.isPaused,
+            index: shown.index,
+            count: shown.count,
+            nowMs: replay.nowMs,
+          }
     this.#followProcesses()
     this.#context.change(({ watch }) => ({ watch: { ...watch, hosts, processes: this.#watched.processes, recording } }))
     return true

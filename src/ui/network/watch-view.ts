@@ -29,6 +29,7 @@ export type WatchState = {
 /** `index`: from 0, the newest recording first. */
 export type ReplayView = {
   readonly title: string
+  readonly isPaused: boolean
   readonly index: number
   readonly count: number
   readonly nowMs: number

@@ -33,12 +33,13 @@ export function headRows(groups: readonly Group[], input: PackingInput, { width 
   if (whatIf) {
     const { gang, trial } = whatIf
     const most = isHigh ? 5 : 3
-    const effect = trial === undefined ? [] : effectRows(trial, columns, isHigh ? 2 : 1, input)
+    const effect = trial === undefined ? '' : effectText(trial, input.nowMs)
+    const answer = whatIfRows(gang, trial, columns, effect === '' ? most : most - 1, theme)
     return [
       ...sourcesRow(sources, theme),
       ...(groups.find(({ cluster }) => cluster.key === 'queue')?.figures.slice(0, 1) ?? []),
       slidersRow(gang, input),
-      ...padRows([...whatIfRows(gang, trial, columns, most - effect.length, theme), ...effect], most),
+      ...padRows([...answer, ...fewRows(effect, columns, most - answer.length, warn(theme))], most),
     ]
   }
   const texts = groups.flatMap(({ cluster, title }) => {
@@ -118,25 +119,15 @@ function whatIfRows(
 const sentences = (lines: readonly string[]): string =>
   lines.reduce((text, line) => (text === '' ? line : `${text}${/[.:]$/.test(text) ? '' : ';'} ${line}`), '')
 
-/** Which jobs would wait longer, or have to end. */
-function effectRows(
-  { later = [], victims, places }: TryOut,
-  columns: number,
-  most: number,
-  { theme, nowMs }: PackingInput,
-): readonly Row[] {
+/** Which jobs would wait longer, or have to end; empty: none. */
+function effectText({ later = [], victims = [], places }: TryOut, nowMs: number): string {
   const nameOf = ({ job, name }: { readonly job: number; readonly name: string }) =>
     `${job} ${clip(printable(name), MOST_LEGEND_NAME)}`
-  const rowsOf = (text: string) => fewRows(text, columns, most, warn(theme))
   if (places === undefined)
-    return victims === undefined || victims.length === 0
-      ? []
-      : rowsOf(`It would fit if these jobs ended: ${victims.map(nameOf).join(', ')}`)
-  if (later.length === 0) return []
+    return victims.length === 0 ? '' : `It would fit if these jobs ended: ${victims.map(nameOf).join(', ')}`
+  if (later.length === 0) return ''
   const when = (ms: number | undefined) => (ms === undefined ? 'no known start' : whenText(ms, nowMs))
-  return rowsOf(
-    `If it ran for an hour, these would start later: ${later.map((one) => `${nameOf(one)} (${when(one.fromMs)} → ${when(one.toMs)})`).join(', ')}`,
-  )
+  return `If it ran for an hour, these would start later: ${later.map((one) => `${nameOf(one)} (${when(one.fromMs)} → ${when(one.toMs)})`).join(', ')}`
 }
 
 /** `strategy ●─── PACK  ▸policy ─●──────── ray   bundles 4 - +`; Left and Right move the marked one, and clicks any. */

@@ -38,6 +38,9 @@ export type RowsPaneInput = {
 /** The filter and its counts need this much of the frame; a narrower frame does not show the rows in view. */
 const FILTER_COLUMNS = 32
 
+/** So much of the title stays beside a filter. */
+const LEAST_TITLE = 12
+
 const TOP: ScrollPlace = { offset: 0, isFollowing: false }
 
 export function rowsPane({
@@ -68,7 +71,11 @@ export function rowsPane({
     ...(badges ?? []),
     ...(isBusy === true ? [{ text: ' … ', style: boldStyle(theme.warning) }] : []),
   ]
-  const room = rect.width - 6 - textWidth(title) - rowWidth(own)
+  const inFrame = rect.width - 6 - rowWidth(own)
+  // The filter comes first: the title is cut until both can be read.
+  const filterWidth = table === undefined ? 0 : rowWidth(filterSpans(table, left, inFrame - LEAST_TITLE, theme))
+  const titleText = clip(title, Math.max(LEAST_TITLE, inFrame - filterWidth))
+  const room = inFrame - textWidth(titleText)
   return {
     host: id,
     rect,
@@ -76,7 +83,7 @@ export function rowsPane({
     lines: hasKeys ? 'double' : 'light',
     frameStyle: styleOf(hasKeys ? theme.accent : theme.frame, undefined, hasKeys ? BOLD : 0),
     title: [
-      { text: ` ${title} `, style: titleStyle(theme, hasKeys) },
+      { text: ` ${titleText} `, style: titleStyle(theme, hasKeys) },
       ...(table === undefined ? [] : filterSpans(table, left, room, theme)),
     ],
     badges: own,

@@ -3,6 +3,7 @@ import { getOrMake } from '../../base/collections.ts'
 import { naturalOrder } from '../../base/natural-order.ts'
 import { printable } from '../../base/printable.ts'
 import { clip, textWidth } from '../../base/text-width.ts'
+import { matchesGlob } from '../../inventory/host-name.ts'
 import { expandHostSet } from '../../inventory/host-set.ts'
 import { boldStyle, mutedStyle, type Span, type Theme } from '../compositor/scene.ts'
 import { editLine, emptyLine, insertText, type Line } from '../dialogs/dialog.ts'
@@ -182,13 +183,13 @@ function matches<R>(row: R, { column, word }: Term<R>, columns: readonly TableCo
   return searched.some((one) => one.find?.(row, word) ?? hasWord(one.text(row), word))
 }
 
-/** For a column of hosts, also folded ones: a part of a name, or a host set with one of them (`m[1-2]`, `m1,m3`, `gpu*`). */
+/** For a column of hosts, also folded ones: a part of a name, or a host set with one of them (`m[1-2]`, `m1,m3`, `gpu*`, `m?`). */
 export const findHost =
   <R>(hostsOf: (row: R) => string) =>
   (row: R, word: string): boolean => {
     const text = hostsOf(row)
     if (hasWord(text, word)) return true
-    const isSet = /[[,*]/.test(word)
+    const isSet = /[[,*?]/.test(word)
     return namesIn(text).some((name) => (isSet ? hostsOfWord(word).has(name) : hasWord(name, word)))
   }
 
@@ -211,11 +212,9 @@ function hostsOfWord(word: string): { has(host: string): boolean } {
 }
 
 function readHosts(word: string): { has(host: string): boolean } {
-  if (word.includes('*')) {
-    const patterns = word
-      .split(',')
-      .map((part) => new RegExp(`^${part.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`))
-    return { has: (host) => patterns.some((pattern) => pattern.test(host)) }
+  if (/[*?]/.test(word)) {
+    const globs = word.split(',')
+    return { has: (host) => globs.some((glob) => matchesGlob(glob, host)) }
   }
   // Half of it may be typed.
   return new Set(expanded(word))

@@ -252,17 +252,28 @@ export function toggleReceivers(state: ConsoleState, hosts: readonly string[]): 
   return setReceivers(state, receivers)
 }
 
+/** The hosts of the focused pane: one, or all that are folded into it. */
+export function focusedHosts({ focus, isFolded, equalGroups }: ConsoleState): readonly string[] {
+  if (focus === undefined) return []
+  return (isFolded ? equalGroups.find((group) => group.includes(focus)) : undefined) ?? [focus]
+}
+
 /** Selects these hosts alone, or restores the earlier receivers if they are alone already. */
 export function toggleSolo(state: ConsoleState, hosts: readonly string[]): Change {
   const { receivers, receiversBeforeSolo: before } = state
   // The host that received alone may be gone.
-  if (isSolo(state, hosts) || (before !== undefined && receivers.size === 0)) return setReceivers(state, before ?? [])
-  return { receivers: known(state, hosts), receiversBeforeSolo: state.receiversBeforeSolo ?? state.receivers }
+  if (areReceivers(state, hosts) || (before !== undefined && receivers.size === 0))
+    return setReceivers(state, before ?? receivers)
+  return { receivers: known(state, hosts), receiversBeforeSolo: before ?? receivers }
 }
 
+/** These hosts and no others. */
+export const areReceivers = ({ receivers }: ConsoleState, hosts: readonly string[]): boolean =>
+  receivers.size === hosts.length && hosts.every((host) => receivers.has(host))
+
 /** These hosts were selected alone for a moment. */
-export const isSolo = ({ receivers, receiversBeforeSolo }: ConsoleState, hosts: readonly string[]): boolean =>
-  receiversBeforeSolo !== undefined && receivers.size === hosts.length && hosts.every((host) => receivers.has(host))
+export const isSolo = (state: ConsoleState, hosts: readonly string[]): boolean =>
+  state.receiversBeforeSolo !== undefined && areReceivers(state, hosts)
 
 /** Hosts whose screen is not the majority's; all of them when no two are equal. */
 export const outsideMajority = (equalGroups: readonly (readonly string[])[]): ReadonlySet<string> =>

@@ -11,10 +11,10 @@ export const fileKeys = keyTable<ConsoleState>()(
     'next-file',
     ']',
     'next file',
-    'With several hosts.yaml: show the next one on the tabs Bring-up, Packing and Jobs.',
+    'Show the next hosts.yaml on the tabs Bring-up, Packing and Jobs, if several are open.',
     hasSeveralFiles,
   ],
-  ['file-before', '[', '', 'With several hosts.yaml: show the previous one.', hasSeveralFiles],
+  ['file-before', '[', '', 'Show the previous hosts.yaml, if several are open.', hasSeveralFiles],
 )
 
 export type PageOfFile = { readonly file: OpenFile; readonly page: Page }

@@ -81,6 +81,7 @@ type Test = (panel: Panel) => boolean
 const isRun: Test = ({ view }) => view.kind === 'run'
 const isList: Test = ({ view }) => view.kind === 'run' && view.opened === undefined
 const isOpened: Test = ({ view }) => view.kind === 'run' && view.opened !== undefined
+const hasSearched: Test = ({ view }) => view.kind === 'run' && view.needle !== ''
 const isDone: Test = (panel) => !isBusy(panel)
 const hasFailed: Test = ({ view }) => (view.kind === 'run' ? failedHosts(view) : failedCopies(view)).length > 0
 const canRetry: Test = (panel) => isDone(panel) && hasFailed(panel)
@@ -96,6 +97,8 @@ export const panelKeys = keyTable<Panel>()(
   ],
   ['open', 'Enter', 'all output', 'Show the whole output of the selected group.', isList],
   ['back', 'Esc', 'all groups', 'From the output of one group, go back to all groups.', isOpened],
+  ['next-hit', 'n', 'next match', 'Go to the next match of the search.', hasSearched],
+  ['previous-hit', 'N', 'previous match', 'Go to the previous match of the search.', hasSearched],
   ['close', 'x', 'close', 'Close the panel; asks first while something is running.'],
   ['retry', 'r', 'retry', 'Run or copy again on the hosts that failed.', canRetry],
   ['difference', 'd', 'compare', 'Compare the other groups with the largest one, or show the output again.', isRun],
@@ -112,8 +115,6 @@ export const panelKeys = keyTable<Panel>()(
   ['end', 'End G', '', 'Go to the end.'],
   ['left', 'Left h', '', 'Scroll long lines to the left.'],
   ['right', 'Right l', '', 'Scroll long lines to the right.'],
-  ['next-hit', 'n', '', 'Go to the next match.'],
-  ['previous-hit', 'N', '', 'Go to the previous match.'],
 )
 
 export const panelHints = (panel: Panel) => hintsOf<Panel>(panelKeys, panel)

@@ -133,6 +133,26 @@ describe('a login', () => {
     expect(failure.kind).toBe('declined')
   })
 
+  it('reports what the server says without asking, a few times and bounded', async () => {
+    const server = await startInProcessServer((attempt) => {
+      if (attempt.method !== 'keyboard-interactive') return attempt.reject(['keyboard-interactive'])
+      let round = 0
+      const say = () => {
+        round += 1
+        if (round > 15) return attempt.accept()
+        attempt.prompt([], 'Duo', `Push ${round}\x1b[2J ${'was sent '.repeat(100)}`, say)
+      }
+      say()
+    })
+    const words: string[] = []
+    const context = { ...watchedContext(personWith()), onWords: (text: string) => void words.push(text) }
+    const connection = await transport.connect(server.endpoint(), context)
+    connection.close()
+    expect(words).toHaveLength(10)
+    expect(words[0]).toMatch(/^Duo: Push 1[^\x1b]* was sent .*…$/)
+    expect(words[0]?.length).toBeLessThan(250)
+  })
+
   it('sends nothing for a question that the user dismisses, so that no server can accept an empty answer', async () => {
     let answered = 0
     const server = await startInProcessServer((attempt) => {

@@ -33,6 +33,7 @@ const event: fc.Arbitrary<SessionEvent> = fc.nat({ max: 100_000 }).chain((nowMs)
     fc.constant<SessionEvent>({ type: 'lost', reason: 'gone', nowMs }),
     fc.constant<SessionEvent>({ type: 'retry', nowMs, random: 0.7 }),
     fc.constant<SessionEvent>({ type: 'due', nowMs }),
+    fc.constant<SessionEvent>({ type: 'server-says', text: 'wait' }),
     fc.constant<SessionEvent>({ type: 'close' }),
   ),
 )

@@ -71,6 +71,29 @@ test('refuses a printable character as leader', () => {
 })
 
 test.each([
+  ['Ctrl-m', 'Enter', 'Ctrl-m'],
+  ['Ctrl-i', 'Tab', 'Ctrl-i'],
+  ['Ctrl-[', 'Esc', 'Ctrl-['],
+  ['C-m', 'Enter', 'Ctrl-m'],
+  ['Ctrl-Alt-m', 'Enter', 'Ctrl-Alt-m'],
+  ['Ctrl-Enter', 'Enter', 'Ctrl-Enter'],
+  ['Alt-Esc', 'Esc', 'Alt-Esc'],
+])('refuses a leader that terminals send as another key: %s', (typed, sent, label) => {
+  expect(problemsOf(`leader: ${typed}\n`)).toBe(
+    `preferences.yaml:1:1: leader: terminals send ${sent} for ${label}; write a key with Ctrl or Alt, or a function key: Ctrl-a, Alt-x, F12`,
+  )
+})
+
+test.each([
+  'Alt-m',
+  'Alt-Enter',
+  'Ctrl-Space',
+  'Ctrl-\\\\',
+])('takes a leader that terminals send as itself: %s', (leader) => {
+  expect(parsePreferences(`leader: "${leader}"\n`, 'preferences.yaml').leader).toBe(leader.replace('\\\\', '\\'))
+})
+
+test.each([
   ['leader: C-a', '1:1: leader: is not a key; write Ctrl-a'],
   ['leader: ^B', '1:1: leader: is not a key; write Ctrl-b'],
   ['leader: Ctrl-A', '1:1: leader: is not a key; write Ctrl-a'],

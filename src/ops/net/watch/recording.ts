@@ -46,6 +46,10 @@ export class Replay {
     return this.#nowMs
   }
 
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
   /** `10:15:30, paused`, in local time */
   get title(): string {
     const time = secondText(this.#nowMs)

@@ -57,6 +57,14 @@ describe('muster job', () => {
     ])
   })
 
+  test('a job without a name is named after its command, and a cut is marked', async () => {
+    await job(['submit', '--', 'sh', '-c', 'for step in 1 2 3; do echo "step $step of a long command"; done; exit 0'])
+    await job(['submit', '--', 'true'])
+    using store = openStore()
+    expect(store.get(1)?.spec.name).toBe('sh -c for step in 1 2 3; do echo "step $step of a long comm…')
+    expect(store.get(2)?.spec.name).toBe('true')
+  })
+
   test('where a queue is that of another file, the command that starts its scheduler names the file', async () => {
     writeFileSync(join(directory, "ann's.yaml"), 'cluster: anns\nhosts: { there: { transport: local } }\n')
     const start = "no scheduler running. Run: muster job work --hosts 'ann'\\''s.yaml'"

@@ -256,6 +256,20 @@ describe('screens of which no two are equal', () => {
     for (const host of HOSTS) expect(harness.console.comparison.highlights(host, themes.dark)).not.toEqual([])
   })
 
+  it.each(['d', '='])('leave the other tabs in the header at 80 columns (%s)', async (key) => {
+    const tabs = / +1 Shells +2 +3 +4 +5 +6 *$/
+    const equal = await atPrompts({ columns: 80, rows: 24 })
+    equal.type(LEADER + key)
+    equal.clock.advance(600)
+    expect(header(equal)).toMatch(new RegExp(` equal${tabs.source}`))
+    const harness = await atPrompts({ columns: 80, rows: 24 })
+    await print(harness, (host) => `${'word '.repeat(Number(host.slice(1)))}\r\n${prompt(host)}`)
+    harness.type(LEADER + key)
+    harness.clock.advance(600)
+    expect(header(harness)).toMatch(new RegExp(` ≠ all${tabs.source}`))
+    expect(header(harness).length).toBeLessThanOrEqual(80)
+  })
+
   it('show that they are folded when some are equal', async () => {
     const harness = await atPrompts()
     harness.type(`${LEADER}=`)
@@ -272,5 +286,36 @@ describe('screens of which no two are equal', () => {
       highlights: [],
     })
     expect(title.map(({ text }) => text).join('')).toContain('m[1-6] (6 folded)')
+  })
+
+  it('are selected together while they are folded, and named so', async () => {
+    const harness = await atPrompts({ columns: 160, rows: 40 })
+    harness.type(`${LEADER}=`)
+    const badges = () => {
+      const { state, arrangement } = harness.console
+      const hosts = arrangement.placed[0]?.hosts ?? []
+      const rect = { column: 0, row: 0, width: 60, height: 10 }
+      return paneView({ state, theme: themes.dark, hosts, rect, screen: undefined, highlights: [] })
+        .badges.map(({ text }) => text)
+        .join('')
+    }
+    // All receive already: there is nothing to select.
+    expect(footer(harness)).not.toContain('Ctrl-] s')
+    harness.type(`${LEADER}s`)
+    expect([harness.receivers(), badges()]).toEqual([HOSTS.join(), ''])
+    await harness.print('m6', `odd\r\n${prompt('m6')}`)
+    rest(harness)
+    harness.type(`${LEADER}a`)
+    expect(footer(harness)).toContain(' Ctrl-] s only m[1-5] ')
+    harness.type(`${LEADER}s`)
+    expect([harness.receivers(), badges()]).toEqual(['m1,m2,m3,m4,m5', ' Ctrl-] s back '])
+    expect(footer(harness)).toContain(' Ctrl-] s back to 6 hosts ')
+    harness.type(`${LEADER}x`)
+    const { mode } = harness.console.state
+    const lines = mode.kind === 'dialog' ? mode.dialog.lines.map(({ text }) => text).join(' ') : ''
+    expect(lines.replaceAll(/\s+/g, ' ')).toContain('This hangs up their shells and ends what runs in them.')
+    harness.type('n')
+    harness.type(`${LEADER}s`)
+    expect([harness.receivers(), badges()]).toEqual([HOSTS.join(), ''])
   })
 })

@@ -65,3 +65,22 @@ it('why a lost host does not come back is kept in a low pane before how it was l
   const text = notice.map((row) => row.map((span) => span.text.trim()).join('')).join(' ')
   expect(text).toContain('no connection: root@10.81.0.4:22 sent no SSH banner within 10 s')
 })
+
+it('what the server says during a login is shown as its words, and bounded', () => {
+  const { console, fleet } = createConsoleHarness()
+  const rowsOf = (says: string, height: number) => {
+    fleet.events.emit({ type: 'session', host: 'm1', state: { kind: 'authenticating', attempt: 1, sinceMs: 0, says } })
+    const rect = { column: 0, row: 0, width: 40, height }
+    const { notice } = paneView({
+      ...{ state: console.state, theme: themes.none, hosts: ['m1'], rect },
+      ...{ screen: undefined, highlights: [] },
+    })
+    return notice.map((row) => row.map(({ text }) => text.trim()).join(''))
+  }
+  expect(rowsOf('A push was sent to your phone, approve it', 8)).toEqual([
+    'The server says: A push was sent to',
+    'your phone, approve it',
+    'authenticating as root …',
+  ])
+  expect(rowsOf('word '.repeat(80).trim(), 5).at(-1)).toBe('authenticating as root …')
+})

@@ -157,6 +157,22 @@ describe('the Jobs tab', () => {
     expect(titles()).toEqual([' jobs ', ' job 7 '])
   })
 
+  it.each([
+    80, 50,
+  ])('shows the filter of a log whole, beside the beginning of a long name, at %i columns', async (columns) => {
+    const job = jobOf(7, runningOn('n2', 0))
+    const name = `sh -c for i in ${'1 2 3 '.repeat(20)}`
+    const { press, titles, logs } = await openTab('5', columns, 24, [{ ...job, spec: { ...job.spec, name } }])
+    await press('\r')
+    expect(titles()[0]).toMatch(/^ job 7 sh -c .*… $/)
+    const lines = Array.from({ length: 100 }, (_, index) => `epoch ${index}\n`)
+    logs.at(-1)?.[2].onStdout(Buffer.from(lines.join('')))
+    logs.at(-1)?.[2].onEnd({ kind: 'exit', code: 0 })
+    await press('/epoch 7\r')
+    expect(titles()[0]).toMatch(/^ job 7 sh -c .*… {2}\/epoch 7 {2}19 of 100 $/)
+    expect(titles()[0]?.length).toBeLessThanOrEqual(columns - 4)
+  })
+
   it('names the commands that start a scheduler and submit a job as its queue needs them', async () => {
     const { text, queue, clock, press, console, hints } = await openTab('5', 120, 40, [])
     expect(text()).toContain('Submit a job with: muster job submit -- COMMAND')
@@ -169,6 +185,11 @@ describe('the Jobs tab', () => {
     expect(text()).toContain('Submit a job with: muster job submit --hosts b.yaml -- COMMAND')
     await press('n')
     expect(console.state.notice?.text).toBe('Submit a job with: muster job submit --hosts b.yaml -- COMMAND')
+    queue.next = statusOf(hostSpecs(3), [], { commandsWork: 'in a shell of the demo' })
+    clock.advance(1000)
+    await press('')
+    await press('n')
+    expect(console.state.notice?.text).toBe('Submit a job in a shell of the demo with: muster job submit -- COMMAND')
   })
 
   it('keeps the row selected when newer jobs appear above it', async () => {

@@ -219,10 +219,13 @@ it('records what it shows, and replays recordings, newest first', async () => {
     expect(text().join('')).toContain('paused')
     expect(pageHints(harness.console.state)).toEqual(
       expect.arrayContaining([
-        ['p', 'pause'],
+        ['p', 'continue'],
         ['Right', 'skip 10 s'],
       ]),
     )
+    harness.type('p')
+    expect(text().join('')).not.toContain('paused')
+    expect(pageHints(harness.console.state)).toContainEqual(['p', 'pause'])
     harness.type('\x1b[C')
     expect(text().join('')).toMatch(/ m1 +0%.*the end/)
     harness.type('o')

@@ -244,8 +244,11 @@ describe('what if', () => {
     expect(queue.changes).toEqual([])
   })
 
-  it('names the jobs that would wait longer, or would have to end for it', async () => {
-    const { harness, queue } = await open()
+  it.each([
+    [80, 24],
+    [120, 40],
+  ])('names the jobs that would wait longer, or would have to end for it, on %i×%i', async (columns, rows) => {
+    const { harness, queue } = await open(columns, rows)
     const [fromMs, toMs] = [harness.clock.now() + 240_000, harness.clock.now() + 1_800_000]
     queue.trial = {
       places: [{ host: 'm2', devices: [0] }],

@@ -104,7 +104,9 @@ it('a filter of hosts takes host sets as everywhere else, also half of one', () 
     { title: 'HOST', text: (host) => host, find: findHost((host: string) => host) },
   ]
   const left = (text: string) => filterRows(['m1', 'm2', 'm10', 'gpu1.lan'], columns, text).join(' ')
-  expect(['m[1-2]', 'm1,gpu1.lan', '!m[1-2]', 'gpu*', 'host:m*', 'm[1-', 'm1', '*.lan'].map(left)).toEqual([
+  expect(
+    ['m[1-2]', 'm1,gpu1.lan', '!m[1-2]', 'gpu*', 'host:m*', 'm[1-', 'm1', '*.lan', 'm?', 'm?,*.lan'].map(left),
+  ).toEqual([
     'm1 m2',
     'm1 gpu1.lan',
     'm10 gpu1.lan',
@@ -113,6 +115,8 @@ it('a filter of hosts takes host sets as everywhere else, also half of one', () 
     '',
     'm1 m10',
     'gpu1.lan',
+    'm1 m2',
+    'm1 m2 gpu1.lan',
   ])
 })
 

@@ -55,6 +55,16 @@ function openTwo(columns = 120, rows = 40) {
 }
 
 describe('a workspace of two hosts.yaml', () => {
+  it('names the key of the next file in the palette, past the dot in hosts.yaml', async () => {
+    const { press, notice, console } = openTwo()
+    await press(`${LEADER}:next file`)
+    const { mode } = console.state
+    const lines = mode.kind === 'dialog' ? mode.dialog.lines.map(({ text }) => text).join('\n') : ''
+    expect(lines).toContain('in Bring-up: show the next hosts.yaml on the tabs')
+    await press('\r')
+    expect(notice()).toBe(']: Show the next hosts.yaml on the tabs Bring-up, Packing and Jobs, if several are open')
+  })
+
   it.each([
     [80, 24],
     [240, 67],

@@ -151,8 +151,10 @@ describe('the panel of a run', () => {
       await setImmediate()
       harness.clock.advance(1000)
     }
+    expect(footer(harness)).not.toContain(' n ')
     await search('line 8')
     expect(panelRows(harness)).toContain(' ▸ line 8 of m1')
+    expect(footer(harness)).toContain(' n next match  N previous match ')
     harness.type('l')
     expect(panelRows(harness).join('\n')).not.toMatch(/line|of m1/)
     harness.type('h')
