@@ -133,6 +133,117 @@ describe('a line that was typed ahead', () => {
   })
 })
 
+describe('a mark of a line editor that a program prints', () => {
+  const STARTS = '\x1b[?2004h'
+  const STOPS = '\x1b[?2004l'
+  const screenOfVi = `\x1b[?1049h${STARTS}\x1b[H~\r\n~\r\nSCREEN OF VI${STOPS}\x1b[?1049l`
+
+  it('hides no output', async () => {
+    const { prompts, run, report } = harness()
+    await prompts()
+    await run('vi -c q x; echo after', () => `${screenOfVi}after vi\r\n`)
+    await run('cat file', (host) => `one\r\n${STARTS}${STOPS}two\r\n${host === 'm2' ? '' : 'three\r\n'}`)
+    const { markdown } = await report()
+    expect(markdown).toContain('after vi\n[a full-screen program ran here]')
+    expect(markdown).toContain('different: m2\n\n**m\\[1,3\\] (2)**\n\n```\none\ntwo\nthree\n```')
+    expect(markdown).toContain('**m2 (1)**\n\n```\none\ntwo\n```')
+  })
+
+  it('hides no output of a command that still runs', async () => {
+    const { prompts, report, type, print } = harness()
+    await prompts()
+    type('cat fifo\r')
+    const outputs = { m1: `${STARTS}one\r\ntwo\r\n`, m2: `${STARTS}one${STOPS}`, m3: 'half a line' }
+    for (const [host, output] of Object.entries(outputs)) await print(host, `cat fifo\r\n${STOPS}\r${output}`)
+    const { markdown } = await report()
+    expect(markdown).toContain('**m1 (1)**\n\n```\none\ntwo\n```')
+    expect(markdown).toContain('**m2 (1)**\n\n```\none\n```')
+    expect(markdown).toContain('**m3 (1)**\n\n```\nhalf a line\n```')
+  })
+
+  it('hides nothing that is printed at the prompt, and no line of a prompt with two lines is output', async () => {
+    const { report, type, print } = harness()
+    const prompt = `${STARTS}~/work\r\n# `
+    for (const host of ['m1', 'm2', 'm3']) await print(host, prompt)
+    type('sleep 1 &\r')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `sleep 1 &\r\n${STOPS}\r[1] 7\r\n${prompt}`)
+    await print('m2', '\r\nbroadcast: disk is full\r\n')
+    const { markdown } = await report()
+    expect(markdown).toContain('**m\\[1,3\\] (2)**\n\n```\n[1] 7\n```')
+    expect(markdown).toMatch(/\*\*m2 \(1\)\*\*\n\n```\n\[1\] 7\n~\/work\n#\n+broadcast: disk is full\n```/)
+  })
+
+  it('does not end a line while the next one is typed ahead', async () => {
+    const { prompts, report, type, print } = harness()
+    const all = ['m1', 'm2', 'm3']
+    await prompts()
+    type('vi -c q x; sleep 1; echo after\r')
+    for (const host of all) await print(host, `vi -c q x; sleep 1; echo after\r\n${STOPS}\r`)
+    type('echo next\r')
+    for (const host of all) {
+      await print(host, `echo next\r\n${screenOfVi}${host === 'm2' ? 'no lock' : 'after'}\r\n`)
+      await print(host, `${STARTS}${host}# echo next\r\n${STOPS}\rnext\r\n${STARTS}${host}# `)
+    }
+    const { markdown } = await report()
+    expect(markdown).toContain(
+      'different: m2\n\n**m\\[1,3\\] (2)**\n\n```\nafter\n[a full-screen program ran here]\n```',
+    )
+    expect(markdown).toContain('**m2 (1)**\n\n```\nno lock\n[a full-screen program ran here]\n```')
+    expect(markdown).toContain('typed on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nnext\n```')
+  })
+})
+
+it('has the output of the line after one that a program read without echo', async () => {
+  const { prompts, run, report, type, print } = harness()
+  const all = ['m1', 'm2', 'm3']
+  await prompts()
+  type('read -s pw\r')
+  for (const host of all) await print(host, 'read -s pw\r\n\x1b[?2004l\r')
+  type('hunter2-read\r')
+  await prompts()
+  await run('echo ok2', () => 'ok2\r\n')
+  const { markdown } = await report()
+  expect(markdown).toContain('` echo ok2 `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nok2\n```')
+  expect(markdown).toContain('typed without echo\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\n[typed ahead: ')
+  expect(markdown).not.toContain('hunter2')
+})
+
+it('has the output of lines that were typed before the first prompt', async () => {
+  const { report, type, print } = harness()
+  const lines = ['echo first', 'echo second', 'echo third']
+  const answer = (host: string, line: string) =>
+    `\x1b[?2004h${host}# ${line}\r\n\x1b[?2004l\r${line.slice('echo '.length)}\r\n`
+  await print('m2', '\x1b[?2004hm2# ')
+  for (const line of lines) {
+    type(`${line}\r`)
+    await print('m2', `${answer('m2', line).slice('\x1b[?2004hm2# '.length)}\x1b[?2004hm2# `)
+  }
+  for (const host of ['m1', 'm3'])
+    await print(host, `${lines.join('\r\n')}\r\nWelcome\r\n${lines.map((line) => answer(host, line)).join('')}`)
+  for (const host of ['m1', 'm3']) await print(host, `\x1b[?2004h${host}# `)
+  const { markdown } = await report()
+  expect(markdown).toContain('typed on m\\[1-3\\], typed ahead: m\\[1,3\\]\n\n**m2 (1)**\n\n```\nfirst\n```')
+  expect(markdown).toContain('` echo second `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nsecond\n```')
+  expect(markdown).toContain('` echo third `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nthird\n```')
+})
+
+it('keeps what is printed while a line is typed that Ctrl-C cancels', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  await run('(sleep 1; echo late) &', () => '[1] 7\r\n')
+  type('ec')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, 'ec')
+  await print('m2', '\r\nlate\r\n')
+  type('\x03')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, '^C\x1b[?2004l\r\r\n')
+  await prompts()
+  await print('m1', '\r\nlate\r\n')
+  const { markdown } = await report()
+  expect(markdown).toContain('1 entry')
+  expect(markdown.match(/^late$/gm)).toHaveLength(2)
+  expect(markdown).toContain('**m3 (1)**\n\n```\n[1] 7\n```')
+})
+
 it.each([
   ['marks its prompts', '\x1b[?2004h', '\x1b[?2004l\r'],
   ['does not mark its prompts', '', ''],
