@@ -26,6 +26,10 @@ export type ReportSection = {
   readonly atMs: number
   /** What was typed; undefined: it was not echoed, a host did not echo it, or hosts show different lines. */
   readonly title: string | undefined
+  /** All lines, where more than one was typed or pasted. */
+  readonly text: readonly string[]
+  /** Enter was not typed. */
+  readonly isUnfinished: boolean
   /** The line was recalled or completed, and no line is that of most hosts. */
   readonly isUnclear: boolean
   /** The hosts that did not echo it. */
@@ -109,7 +113,17 @@ function runSection({ atMs, command, groups }: RunEntry, hide: Hide): ReportSect
     .map(({ hosts, outcome, lines }) => ({ hosts, outcome, lines: lines.map(hide) }))
     .sort((a, b) => b.hosts.length - a.hosts.length)
   const hosts = groups.flatMap((group) => group.hosts)
-  return { kind: 'run', atMs, title: hide(command), isUnclear: false, hiddenBy: [], hosts, groups: shown }
+  return {
+    kind: 'run',
+    atMs,
+    title: hide(command),
+    text: [],
+    isUnfinished: false,
+    isUnclear: false,
+    hiddenBy: [],
+    hosts,
+    groups: shown,
+  }
 }
 
 type Shown = {
@@ -167,12 +181,20 @@ async function typedSection(
     .sort((a, b) => Number(a.isMixed) - Number(b.isMixed) || b.hosts.length - a.hosts.length)
   const hiddenBy = [...parts].flatMap(([host, part]) => (part.typed.lines[0]?.state === 'hidden' ? [host] : []))
   // One host may ask for a password while the others show it at their prompts.
-  const text = hiddenBy.length > 0 ? '' : isEdited ? (common ?? '') : (echoed[0]?.text ?? '')
+  const line = hiddenBy.length > 0 ? '' : isEdited ? (common ?? '') : (echoed[0]?.text ?? '')
   const isUnclear = isEdited && hiddenBy.length === 0 && common === undefined
   const count = Math.max(...[...parts.values()].map((part) => part.typed.lines.length))
-  const title = text === '' ? undefined : hide(count > 1 ? `${text} … (${count} lines)` : text) || undefined
-  return { kind: 'typed', atMs, title, isUnclear, hiddenBy, hosts: [...parts.keys()], groups }
+  const title = line === '' ? undefined : hide(count > 1 ? `${line} … (${count} lines)` : line) || undefined
+  // Hosts of one entry got the same lines.
+  const [first] = [...parts.values()].filter(({ typed: { lines } }) => lines.some(isEchoed))
+  const text = title === undefined || count < 2 ? [] : (first?.typed.lines ?? []).map(shownLine)
+  const isUnfinished = [...parts.values()].every((part) => !part.typed.isEntered)
+  const hosts = [...parts.keys()]
+  return { kind: 'typed', atMs, title, text: text.map(hide), isUnfinished, isUnclear, hiddenBy, hosts, groups }
 }
+
+const shownLine = ({ text, state }: { readonly text: string; readonly state: TypedState }): string =>
+  state === 'echoed' ? text : '[not shown: not echoed]'
 
 const isEchoed = ({ state }: { readonly state: TypedState }): boolean => state === 'echoed'
 
@@ -196,7 +218,8 @@ function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'
   const from = droppedBytes > 0 ? head.length + tail.indexOf('\n') + 1 : start.length
   const end = fromLine(whole.subarray(Math.min(from, whole.length)), HALF_LINES)
   const leftOutBytes = droppedBytes + whole.length - start.length - end.length
-  const [first = '', ...rest] = linesOf(Buffer.concat([Buffer.from(before), start]), part)
+  const [first = '', ...others] = linesOf(Buffer.concat([Buffer.from(before), start]), part)
+  const rest = withoutPasted(others, part)
   const prompt = part.isAhead ? after : before
   const command = first.startsWith(prompt.trimEnd()) ? first.slice(prompt.length).trim() : first.trim()
   const cut = leftOutBytes > 0 ? [`[… ${formatBytes(leftOutBytes)} left out]`] : []
@@ -215,6 +238,13 @@ function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'
     lines: [...lines, ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
     isMixed,
   }
+}
+
+/** Without the echo of the lines of one paste, after the first one. */
+function withoutPasted(lines: readonly string[], { typed }: HostPart): readonly string[] {
+  if (typed.enters > 1) return lines
+  const [, ...pasted] = typed.lines
+  return pasted.every(({ text }, index) => lines[index]?.trim() === text) ? lines.slice(pasted.length) : lines
 }
 
 /** Without the echo of what was typed ahead; mixed if some of it is not a line of its own. */

@@ -244,6 +244,98 @@ it('keeps what is printed while a line is typed that Ctrl-C cancels', async () =
   expect(markdown).toContain('**m3 (1)**\n\n```\n[1] 7\n```')
 })
 
+describe('a line that not all hosts get', () => {
+  const all = ['m1', 'm2', 'm3']
+  const headings = (markdown: string) => markdown.match(/^## .*\n\n.*$/gm)?.map((line) => line.replace(/^## \S+ /, ''))
+  const typeAndEcho = async ({ type, print }: ReturnType<typeof harness>, text: string, hosts: readonly string[]) => {
+    type(text)
+    for (const host of hosts) await print(host, text)
+  }
+  const answer = async ({ print }: ReturnType<typeof harness>, hosts: readonly string[], output: string) => {
+    for (const host of hosts) await print(host, `\r\n\x1b[?2004l\r${output}\r\n\x1b[?2004h${host}# `)
+  }
+
+  it('is one entry of the others when the shell of a host starts again in the middle of it', async () => {
+    const console = harness()
+    await console.prompts()
+    await typeAndEcho(console, 'echo half ', all)
+    console.fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'opening' } })
+    console.fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'open' } })
+    await typeAndEcho(console, 'rest of line', ['m1', 'm3'])
+    console.type('\r')
+    await answer(console, ['m1', 'm3'], 'half rest of line')
+    const { markdown } = await console.report()
+    expect(headings(markdown)).toEqual(['` echo half rest of line `\n\ntyped on m\\[1,3\\]'])
+    expect(markdown).toContain('**m\\[1,3\\] (2)**\n\n```\nhalf rest of line\n```')
+  })
+
+  it('says where Enter was not typed', async () => {
+    const console = harness()
+    await console.prompts()
+    await typeAndEcho(console, 'echo a ', all)
+    console.type('\x1ds')
+    await typeAndEcho(console, 'b', ['m1'])
+    console.type('\r')
+    await answer(console, ['m1'], 'a b')
+    const { markdown } = await console.report()
+    expect(headings(markdown)).toEqual([
+      '` echo a `\n\ntyped on m\\[2-3\\], Enter not typed',
+      '` echo a b `\n\ntyped on m1',
+    ])
+  })
+
+  it('has the text that each host got', async () => {
+    const console = harness()
+    await console.prompts()
+    await typeAndEcho(console, 'echo a ', all)
+    console.type('\x1ds')
+    await typeAndEcho(console, 'b', ['m1'])
+    console.type('\r')
+    await answer(console, ['m1'], 'a b')
+    console.type('\x1ds')
+    await typeAndEcho(console, 'echo c', all)
+    console.type('\r')
+    await answer(console, ['m1'], 'c')
+    await answer(console, ['m2', 'm3'], 'a echo c')
+    const { markdown } = await console.report()
+    expect(headings(markdown)).toEqual([
+      '` echo a b `\n\ntyped on m1',
+      '` echo c `\n\ntyped on m1',
+      '` echo a echo c `\n\ntyped on m\\[2-3\\]',
+    ])
+  })
+})
+
+it('has what a program prints that waits for one key', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  await print('m1', '\r\ncontinue? ')
+  type('y')
+  await print('m1', 'y\r\ndeleted\r\n')
+  for (const host of ['m2', 'm3']) await print(host, 'y')
+  const { markdown } = await report()
+  expect(markdown).toContain('Enter not typed')
+  expect(markdown).toContain('**m1 (1)**\n\n```\ndeleted\n```')
+})
+
+it('has all lines of a paste, none of them as output', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  const echoOfPaste = ['p1', 'p2', 'p3'].map((each) => `\x1b[7mecho ${each}\x1b[27m`).join('\r\n\r')
+  type('\x1b[200~echo p1\necho p2\necho p3\x1b[201~\x13')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, echoOfPaste)
+  type('\r')
+  for (const host of ['m1', 'm2', 'm3'])
+    await print(
+      host,
+      `\x1b[A\x1b[A\b\b\becho p1\r\n\recho p2\r\n\recho p3\r\n\x1b[?2004l\rp1\r\np2\r\np3\r\n\x1b[?2004h${host}# `,
+    )
+  const { markdown, html } = await report()
+  expect(markdown).toContain('(3 lines) `\n\ntyped on m\\[1-3\\]\n\n```\necho p1\necho p2\necho p3\n```')
+  expect(markdown).toContain('**m\\[1-3\\] (3)**\n\n```\np1\np2\np3\n```')
+  expect(html).toContain('<pre>echo p1\necho p2\necho p3</pre>')
+})
+
 it.each([
   ['marks its prompts', '\x1b[?2004h', '\x1b[?2004l\r'],
   ['does not mark its prompts', '', ''],
