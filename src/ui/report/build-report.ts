@@ -138,6 +138,7 @@ async function typedSection(
   promptOf: (host: string) => string | undefined,
   hide: Hide,
 ): Promise<ReportSection | undefined> {
+  const hiddenBy = [...parts].flatMap(([host, part]) => (part.typed.lines[0]?.state === 'hidden' ? [host] : []))
   const known = new Map<string, Omit<Shown, 'host'>>()
   const shown: Shown[] = []
   for (const [host, part] of parts) {
@@ -159,7 +160,7 @@ async function typedSection(
       part.tail.toString('latin1'),
     ]
     const id = JSON.stringify(key)
-    const result = known.get(id) ?? rendered(part, after, hide)
+    const result = known.get(id) ?? rendered(part, after, hide, hiddenBy.length > 0)
     known.set(id, result)
     shown.push({ host, ...result })
   }
@@ -179,7 +180,6 @@ async function typedSection(
       isMixed: members.every((each) => each.isMixed),
     }))
     .sort((a, b) => Number(a.isMixed) - Number(b.isMixed) || b.hosts.length - a.hosts.length)
-  const hiddenBy = [...parts].flatMap(([host, part]) => (part.typed.lines[0]?.state === 'hidden' ? [host] : []))
   // One host may ask for a password while the others show it at their prompts.
   const line = hiddenBy.length > 0 ? '' : isEdited ? (common ?? '') : (echoed[0]?.text ?? '')
   const isUnclear = isEdited && hiddenBy.length === 0 && common === undefined
@@ -209,7 +209,7 @@ const withOwnLine = (each: Shown): Shown =>
   each.command === '' ? each : { ...each, lines: [`[line on this host: ${each.command}]`, ...each.lines] }
 
 /** The line that was typed, as the host shows it, and what it printed then. */
-function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'> {
+function rendered(part: HostPart, after: string, hide: Hide, hasHidden: boolean): Omit<Shown, 'host'> {
   const { head, tail, droppedBytes, before } = part
   const bytes = Buffer.concat([head, tail])
   const whole = bytes.subarray(0, promptAt(bytes, part))
@@ -223,10 +223,10 @@ function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'
   const prompt = part.isAhead ? after : before
   const command = first.startsWith(prompt.trimEnd()) ? first.slice(prompt.length).trim() : first.trim()
   const cut = leftOutBytes > 0 ? [`[… ${formatBytes(leftOutBytes)} left out]`] : []
-  // Without an echo, the answer begins on the line that was typed.
-  const isEchoed = part.typed.lines[0]?.state !== 'hidden'
-  const own = isEchoed || command === '' ? [] : [command]
-  const answer = [...(part.typed.isEntered ? own : []), ...rest, ...cut, ...linesOf(end, part)]
+  // Half of what another host hides could stand there.
+  const shown = hasHidden && part.typed.lines[0]?.state !== 'hidden' ? HIDDEN : command
+  const own = command === '' || isOnlyEcho(command, part) ? [] : [shown]
+  const answer = [...own, ...rest, ...cut, ...linesOf(end, part)]
   const { lines, isMixed } = withoutAhead(withoutPrompt(withoutPrompts(answer, [before, after]), before, after), part)
   const isElsewhere = part.isAhead && part.isPending && bytes.length === 0
   const note = [
@@ -238,6 +238,17 @@ function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'
     lines: [...lines, ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
     isMixed,
   }
+}
+
+/** Without an echo, the answer begins on the line that was typed; other output may stand in it. */
+function isOnlyEcho(command: string, { typed, isAhead }: HostPart): boolean {
+  const [line] = typed.lines
+  if (line === undefined || line.isEdited) return true
+  if (line.state === 'hidden') return false
+  const at = command.indexOf(line.text)
+  const follows = command.slice(at + line.text.length)
+  // Some shells show a prompt on the right as well.
+  return (at === 0 || (at > 0 && isAhead)) && (follows === '' || follows.startsWith('  '))
 }
 
 /** Without the echo of the lines of one paste, after the first one. */

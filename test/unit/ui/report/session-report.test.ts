@@ -336,6 +336,29 @@ it('has all lines of a paste, none of them as output', async () => {
   expect(html).toContain('<pre>echo p1\necho p2\necho p3</pre>')
 })
 
+it('has output that was printed into the line while it was typed, and no line that is only wide', async () => {
+  const { prompts, report, type, print, console } = harness()
+  const all = ['m1', 'm2', 'm3']
+  const line = `echo ${'abcdefgh '.repeat(20)}end`
+  await prompts()
+  // Readline wraps so.
+  const columns = console.views.screen('m1')?.columns ?? 0
+  for (const [index, key] of [...line].entries()) {
+    type(key)
+    for (const host of all) await print(host, (index + 'm1# '.length + 1) % columns === 0 ? `${key} \r` : key)
+  }
+  type('\r')
+  for (const host of all) await print(host, `\r\n\x1b[?2004l\rdone\r\n\x1b[?2004h${host}# `)
+  type('true')
+  for (const host of all) await print(host, host === 'm2' ? 'truebackground job' : 'true')
+  type('\r')
+  for (const host of all) await print(host, `\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+  const { markdown } = await report()
+  expect(markdown).toContain('**m\\[1-3\\] (3)**\n\n```\ndone\n```')
+  expect(markdown).toContain('**m\\[1,3\\] (2)**\n\nno output')
+  expect(markdown).toMatch(/\*\*m2 \(1\)\*\*\n\n```\ntruebackground job\n```/)
+})
+
 it.each([
   ['marks its prompts', '\x1b[?2004h', '\x1b[?2004l\r'],
   ['does not mark its prompts', '', ''],
