@@ -46,8 +46,8 @@ export class HostPart {
   isPending = false
   /** Its output may be that of another line. */
   isDoubtful = false
-  /** Line feeds in the prompt before it. */
-  readonly promptRows: number
+  /** Line feeds in a prompt of this host. */
+  promptRows: number
   /** The host has printed a line feed since Enter. */
   hasBegun = false
   /** The host has printed a line feed since the first key. */
@@ -185,6 +185,18 @@ type OpenLine = {
   readonly chainBefore: Chain | undefined
 }
 
+/** What is known of a host's line editor. */
+type Editor = {
+  /** Of the host's output: it may be half a mark. */
+  end: Uint8Array
+  /** Line feeds since it began; undefined: it does not read a line. */
+  rows: number | undefined
+  /** Where the line that it reads was typed: after so many. */
+  rowsBefore: number | undefined
+  /** In the lowest prompt at which it has read a line. */
+  promptRows: number | undefined
+}
+
 type Typed = { readonly host: string; readonly bytes: Uint8Array }
 
 export class SessionLog {
@@ -194,8 +206,7 @@ export class SessionLog {
   /** By host: hosts may get different keys, and Enter at different times. */
   readonly #open = new Map<string, OpenLine>()
   readonly #current = new Map<string, Chain>()
-  /** The end of a host's output, which may be half a mark, and the line feeds since its line editor began. */
-  readonly #editors = new Map<string, { end: Uint8Array; rows: number | undefined }>()
+  readonly #editors = new Map<string, Editor>()
   /** What is typed where a full-screen program, such as tmux, shows a question for a password. */
   readonly #asked = new Map<string, TypedLines>()
   readonly #secrets: string[] = []
@@ -260,8 +271,6 @@ export class SessionLog {
     for (const { to, isStart } of this.#marksIn(host, bytes)) {
       this.#print(host, bytes.subarray(from, to))
       from = to
-      const editor = this.#editors.get(host)
-      if (editor !== undefined) editor.rows = isStart ? 0 : undefined
       if (isStart) this.#startEditor(host)
       else this.#stopEditor(host)
     }
@@ -286,8 +295,9 @@ export class SessionLog {
   /** For a line that is typed now. Until its prompt comes, output belongs to the lines before it. */
   #nextPart(host: string, pane: PaneFacts): HostPart {
     const chain = this.#current.get(host)
+    const editor = this.#editors.get(host)
     if (chain !== undefined && chain.length < MOST_AHEAD && isAhead(chain, pane)) {
-      const part = new HostPart('', pane.columns, chain[0].promptRows)
+      const part = new HostPart('', pane.columns, editor?.promptRows)
       part.isAhead = true
       chain[0].ahead.push(part.typed)
       const longer = [...chain, part] as const
@@ -295,10 +305,14 @@ export class SessionLog {
       this.#current.set(host, longer)
       return part
     }
-    const part = new HostPart(pane.before, pane.columns, this.#editors.get(host)?.rows)
-    // Typed before there was a prompt, or after lines whose prompts did not come.
-    part.isDoubtful = chain === undefined ? pane.before === '' : chain.length > 1
-    for (const { typed } of chain ?? []) typed.finish()
+    const part = new HostPart(pane.before, pane.columns, editor?.promptRows)
+    if (editor !== undefined && pane.before !== '') editor.rowsBefore = editor.rows
+    // Typed where there was no prompt, or after lines whose prompts did not come.
+    part.isDoubtful = pane.before === '' || (chain !== undefined && chain.length > 1)
+    for (const each of chain ?? []) {
+      each.typed.finish()
+      if (pane.before === '') each.isDoubtful = true
+    }
     const last = chain?.at(-1)
     if (last !== undefined && !last.isPending) last.after ??= pane.before
     this.#current.set(host, [part])
@@ -307,7 +321,7 @@ export class SessionLog {
 
   /** Where each mark of a line editor ends. */
   #marksIn(host: string, bytes: Uint8Array): readonly { readonly to: number; readonly isStart: boolean }[] {
-    const editor = this.#editors.get(host) ?? { end: new Uint8Array(), rows: undefined }
+    const editor = this.#editors.get(host) ?? newEditor()
     this.#editors.set(host, editor)
     const { end } = editor
     const most = EDITOR_STARTS.length - 1
@@ -336,6 +350,11 @@ export class SessionLog {
   }
 
   #startEditor(host: string): void {
+    const editor = this.#editors.get(host)
+    if (editor !== undefined) {
+      editor.rows = 0
+      editor.rowsBefore = undefined
+    }
     const [first, next] = this.#current.get(host) ?? []
     if (first !== undefined && next !== undefined) this.#change(first, () => first.hold())
   }
@@ -346,8 +365,15 @@ export class SessionLog {
    */
   #stopEditor(host: string): void {
     const chain = this.#current.get(host)
+    const editor = this.#editors.get(host)
+    if (editor !== undefined) editor.rows = undefined
     if (chain === undefined) return
     const [first, ...ahead] = chain
+    if (editor?.rowsBefore !== undefined && first.typed.isEntered) {
+      editor.promptRows = Math.min(editor.promptRows ?? editor.rowsBefore, editor.rowsBefore)
+      first.promptRows = editor.promptRows
+      editor.rowsBefore = undefined
+    }
     let held: Uint8Array = first.held
     this.#change(first, () => {
       held = first.takeHeld()
@@ -447,6 +473,13 @@ export class SessionLog {
 
 const isFilled = <T>(items: readonly T[]): items is readonly [T, ...T[]] => items.length > 0
 
+const newEditor = (): Editor => ({
+  end: new Uint8Array(),
+  rows: undefined,
+  rowsBefore: undefined,
+  promptRows: undefined,
+})
+
 const textOf = ({ typed }: HostPart): string =>
   JSON.stringify(typed.lines.map(({ text, isEdited }) => [text, isEdited]))
 
@@ -454,7 +487,9 @@ const textOf = ({ typed }: HostPart): string =>
 function isAhead([first, ...ahead]: Chain, { isEditing, before }: PaneFacts): boolean {
   if (!first.typed.isEntered) return false
   // Text left of the cursor may be a question or a prompt, or its own line, whose echo is on its way.
-  return before === '' || !first.hasBegun || (isEditing && ahead.length > 0)
+  if (!first.hasBegun) return true
+  // Where a line editor reads and there is no text, something was printed after the prompt, or a program has begun to edit.
+  return isEditing ? ahead.length > 0 : before === ''
 }
 
 /** Whether the line of `part`, and no other, stands at the prompt in `output`. */

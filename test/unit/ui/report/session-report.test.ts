@@ -2,7 +2,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { buildReport } from '../../../../src/ui/report/build-report.ts'
 import { HostPart, SessionLog } from '../../../../src/ui/report/session-log.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
 
@@ -357,6 +359,59 @@ it('has output that was printed into the line while it was typed, and no line th
   expect(markdown).toContain('**m\\[1-3\\] (3)**\n\n```\ndone\n```')
   expect(markdown).toContain('**m\\[1,3\\] (2)**\n\nno output')
   expect(markdown).toMatch(/\*\*m2 \(1\)\*\*\n\n```\ntruebackground job\n```/)
+})
+
+it('has what is printed after the prompt, again and again', async () => {
+  const { prompts, run, report, print } = harness()
+  await prompts()
+  for (const line of ['true', ':', 'true']) {
+    await run(line, () => '')
+    await print('m2', `\r\nnote after ${line}\r\n`)
+  }
+  const { markdown } = await report()
+  expect(markdown.match(/^note after (?:true|:)$/gm)).toHaveLength(3)
+})
+
+it('loses no row that a host prints, whatever its marks say', async () => {
+  const events = ['line', 'key', 'interrupt', 'row', 'starts', 'stops', 'prompt', 'echo', 'row'] as const
+  const half = fc.integer({ min: 0, max: 8 })
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(fc.constantFrom(...events), half), { maxLength: 40 }), async (session) => {
+      let before = 'm1# '
+      let isEditing = true
+      const log = new SessionLog(() => ({ columns: 80, before, isEditing, isFullScreen: false }))
+      const type = (text: string) => log.noteTyped([{ hosts: ['m1'], bytes: Buffer.from(text) }], 0)
+      const print = (text: string, at: number) => {
+        log.noteOutput('m1', Buffer.from(text.slice(0, at)))
+        log.noteOutput('m1', Buffer.from(text.slice(at)))
+        const end = text.slice(text.lastIndexOf('\n') + 1).replace(/\x1b\[\?2004[hl]\r?/g, '')
+        before = text.includes('\n') ? end : before + end
+      }
+      type('first\r')
+      print('first\r\n', 0)
+      const rows: string[] = []
+      let line = 'first'
+      for (const [index, [event, at]] of session.entries()) {
+        if (event === 'line') {
+          line = `line ${index}`
+          type(`${line}\r`)
+        } else if (event === 'key') type('k')
+        else if (event === 'interrupt') type('\x03')
+        else if (event === 'row') {
+          rows.push(`row-${index}-`)
+          print(`\r\nrow-${index}-\r\n`, at)
+        } else if (event === 'echo') print(`${line}\r\n`, at)
+        else {
+          isEditing = event !== 'stops'
+          print(event === 'stops' ? '\x1b[?2004l\r' : `\x1b[?2004h${event === 'prompt' ? 'm1# ' : ''}`, at)
+        }
+      }
+      const { sections } = await buildReport(log.entries, log, () => before)
+      const shown = sections.flatMap(({ groups }) => groups.flatMap(({ lines }) => lines)).join('\n')
+      for (const row of rows) expect(shown).toContain(row)
+    }),
+    { numRuns: 200 },
+  )
 })
 
 it.each([
