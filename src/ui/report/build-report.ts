@@ -3,6 +3,7 @@ import { formatBytes } from '../../base/format-bytes.ts'
 import { createScreen } from '../../terminal/headless-screen.ts'
 import {
   EDITOR_STARTS,
+  EDITOR_STOPS,
   type HostPart,
   type RunEntry,
   type SessionEntry,
@@ -25,6 +26,10 @@ export type ReportSection = {
   readonly atMs: number
   /** What was typed; undefined: it was not echoed, a host did not echo it, or hosts show different lines. */
   readonly title: string | undefined
+  /** All lines, where more than one was typed or pasted. */
+  readonly text: readonly string[]
+  /** Enter was not typed. */
+  readonly isUnfinished: boolean
   /** The line was recalled or completed, and no line is that of most hosts. */
   readonly isUnclear: boolean
   /** The hosts that did not echo it. */
@@ -50,6 +55,8 @@ const HALF_LINES = 200
 const MOST_COLUMNS = 2000
 /** What `clear` prints: what comes before it is still part of the session. */
 const CLEARS = /\x1b\[H\x1b\[[0-3]?J(?:\x1b\[3J)?/g
+/** How a shell's prompt ends. */
+const IS_PROMPT = /[$#%>❯➜»λ]$/u
 const MODES = /\x1b\[\?([\d;]*)h/g
 const FULL_SCREEN: ReadonlySet<string> = new Set(['47', '1047', '1049'])
 
@@ -106,7 +113,17 @@ function runSection({ atMs, command, groups }: RunEntry, hide: Hide): ReportSect
     .map(({ hosts, outcome, lines }) => ({ hosts, outcome, lines: lines.map(hide) }))
     .sort((a, b) => b.hosts.length - a.hosts.length)
   const hosts = groups.flatMap((group) => group.hosts)
-  return { kind: 'run', atMs, title: hide(command), isUnclear: false, hiddenBy: [], hosts, groups: shown }
+  return {
+    kind: 'run',
+    atMs,
+    title: hide(command),
+    text: [],
+    isUnfinished: false,
+    isUnclear: false,
+    hiddenBy: [],
+    hosts,
+    groups: shown,
+  }
 }
 
 type Shown = {
@@ -121,6 +138,7 @@ async function typedSection(
   promptOf: (host: string) => string | undefined,
   hide: Hide,
 ): Promise<ReportSection | undefined> {
+  const hiddenBy = [...parts].flatMap(([host, part]) => (part.typed.lines[0]?.state === 'hidden' ? [host] : []))
   const known = new Map<string, Omit<Shown, 'host'>>()
   const shown: Shown[] = []
   for (const [host, part] of parts) {
@@ -134,12 +152,15 @@ async function typedSection(
       after,
       part.droppedBytes,
       part.isMixed,
+      part.isAhead,
+      part.promptRows,
+      part.typed.isEntered,
       part.ahead.map(({ lines }) => lines),
       head.toString('latin1'),
       part.tail.toString('latin1'),
     ]
     const id = JSON.stringify(key)
-    const result = known.get(id) ?? rendered(part, after, hide)
+    const result = known.get(id) ?? rendered(part, after, hide, hiddenBy.length > 0)
     known.set(id, result)
     shown.push({ host, ...result })
   }
@@ -159,14 +180,21 @@ async function typedSection(
       isMixed: members.every((each) => each.isMixed),
     }))
     .sort((a, b) => Number(a.isMixed) - Number(b.isMixed) || b.hosts.length - a.hosts.length)
-  const hiddenBy = [...parts].flatMap(([host, part]) => (part.typed.lines[0]?.state === 'hidden' ? [host] : []))
   // One host may ask for a password while the others show it at their prompts.
-  const text = hiddenBy.length > 0 ? '' : isEdited ? (common ?? '') : (echoed[0]?.text ?? '')
+  const line = hiddenBy.length > 0 ? '' : isEdited ? (common ?? '') : (echoed[0]?.text ?? '')
   const isUnclear = isEdited && hiddenBy.length === 0 && common === undefined
   const count = Math.max(...[...parts.values()].map((part) => part.typed.lines.length))
-  const title = text === '' ? undefined : hide(count > 1 ? `${text} … (${count} lines)` : text) || undefined
-  return { kind: 'typed', atMs, title, isUnclear, hiddenBy, hosts: [...parts.keys()], groups }
+  const title = line === '' ? undefined : hide(count > 1 ? `${line} … (${count} lines)` : line) || undefined
+  // Hosts of one entry got the same lines.
+  const [first] = [...parts.values()].filter(({ typed: { lines } }) => lines.some(isEchoed))
+  const text = title === undefined || count < 2 ? [] : (first?.typed.lines ?? []).map(shownLine)
+  const isUnfinished = [...parts.values()].every((part) => !part.typed.isEntered)
+  const hosts = [...parts.keys()]
+  return { kind: 'typed', atMs, title, text: text.map(hide), isUnfinished, isUnclear, hiddenBy, hosts, groups }
 }
+
+const shownLine = ({ text, state }: { readonly text: string; readonly state: TypedState }): string =>
+  state === 'echoed' ? text : '[not shown: not echoed]'
 
 const isEchoed = ({ state }: { readonly state: TypedState }): boolean => state === 'echoed'
 
@@ -181,29 +209,53 @@ const withOwnLine = (each: Shown): Shown =>
   each.command === '' ? each : { ...each, lines: [`[line on this host: ${each.command}]`, ...each.lines] }
 
 /** The line that was typed, as the host shows it, and what it printed then. */
-function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'> {
+function rendered(part: HostPart, after: string, hide: Hide, hasHidden: boolean): Omit<Shown, 'host'> {
   const { head, tail, droppedBytes, before } = part
-  const whole = Buffer.concat([head, tail])
-  const start = upToLine(droppedBytes > 0 ? wholeLines(head) : untilPrompt(whole), HALF_LINES)
+  const bytes = Buffer.concat([head, tail])
+  const whole = bytes.subarray(0, promptAt(bytes, part))
+  const start = upToLine(droppedBytes > 0 ? wholeLines(head) : whole, HALF_LINES)
   // Where bytes are missing, half a line could be half a password.
-  const follows = droppedBytes > 0 ? tail.subarray(tail.indexOf('\n') + 1) : whole.subarray(start.length)
-  const end = fromLine(untilPrompt(follows), HALF_LINES)
-  const leftOutBytes = droppedBytes + untilPrompt(whole).length - start.length - end.length
-  const [first = '', ...rest] = linesOf(Buffer.concat([Buffer.from(before), start]), part)
+  const from = droppedBytes > 0 ? head.length + tail.indexOf('\n') + 1 : start.length
+  const end = fromLine(whole.subarray(Math.min(from, whole.length)), HALF_LINES)
+  const leftOutBytes = droppedBytes + whole.length - start.length - end.length
+  const [first = '', ...others] = linesOf(Buffer.concat([Buffer.from(before), start]), part)
+  const rest = withoutPasted(others, part)
   const prompt = part.isAhead ? after : before
   const command = first.startsWith(prompt.trimEnd()) ? first.slice(prompt.length).trim() : first.trim()
   const cut = leftOutBytes > 0 ? [`[… ${formatBytes(leftOutBytes)} left out]`] : []
-  // Without an echo, the answer begins on the line that was typed.
-  const isEchoed = part.typed.lines[0]?.state !== 'hidden'
-  const own = isEchoed || command === '' ? [] : [command]
-  const answer = part.typed.isEntered ? [...own, ...rest, ...cut, ...linesOf(end, part)] : []
-  const { lines, isMixed } = withoutAhead(withoutPrompt(withoutPrompts(answer, [before, after]), after), part)
-  const note = entersFullScreen(head.toString('latin1')) ? ['[a full-screen program ran here]'] : []
+  // Half of what another host hides could stand there.
+  const shown = hasHidden && part.typed.lines[0]?.state !== 'hidden' ? HIDDEN : command
+  const own = command === '' || isOnlyEcho(command, part) ? [] : [shown]
+  const answer = [...own, ...rest, ...cut, ...linesOf(end, part)]
+  const { lines, isMixed } = withoutAhead(withoutPrompt(withoutPrompts(answer, [before, after]), before, after), part)
+  const isElsewhere = part.isAhead && part.isPending && bytes.length === 0
+  const note = [
+    ...(isElsewhere ? ['[typed ahead: its output is with that of a line before it]'] : []),
+    ...(entersFullScreen(head.toString('latin1')) ? ['[a full-screen program ran here]'] : []),
+  ]
   return {
     command: hide(command).slice(0, MOST_COLUMNS),
     lines: [...lines, ...note].map((line) => hide(line).slice(0, MOST_COLUMNS)),
     isMixed,
   }
+}
+
+/** Without an echo, the answer begins on the line that was typed; other output may stand in it. */
+function isOnlyEcho(command: string, { typed, isAhead }: HostPart): boolean {
+  const [line] = typed.lines
+  if (line === undefined || line.isEdited) return true
+  if (line.state === 'hidden') return false
+  const at = command.indexOf(line.text)
+  const follows = command.slice(at + line.text.length)
+  // Some shells show a prompt on the right as well.
+  return (at === 0 || (at > 0 && isAhead)) && (follows === '' || follows.startsWith('  '))
+}
+
+/** Without the echo of the lines of one paste, after the first one. */
+function withoutPasted(lines: readonly string[], { typed }: HostPart): readonly string[] {
+  if (typed.enters > 1) return lines
+  const [, ...pasted] = typed.lines
+  return pasted.every(({ text }, index) => lines[index]?.trim() === text) ? lines.slice(pasted.length) : lines
 }
 
 /** Without the echo of what was typed ahead; mixed if some of it is not a line of its own. */
@@ -218,18 +270,20 @@ function withoutAhead(lines: readonly string[], { ahead, isMixed }: HostPart): P
   return { lines: left, isMixed: isMixed || !isApart }
 }
 
-/** Of a prompt in front of a line, its sign alone: it may name the host. Without the line of Ctrl-C at a prompt. */
+/** Of a prompt in front of a line, its sign alone: it may name the host. Without lines that Ctrl-C cancelled. */
 function withoutPrompts(lines: readonly string[], prompts: readonly string[]): readonly string[] {
   return [...new Set(prompts.map((prompt) => prompt.trimEnd()))]
-    .filter((prompt) => prompt !== '')
+    .filter((prompt) => IS_PROMPT.test(prompt))
     .reduce(
       (sum, prompt) =>
         sum
-          .filter((line) => line !== `${prompt} ^C` && (line !== prompt || prompt.length === 1))
+          .filter((line) => !isCancelled(line, prompt) && (line !== prompt || prompt.length === 1))
           .map((line) => (line.startsWith(`${prompt} `) ? line.slice(prompt.length - 1) : line)),
       lines,
     )
 }
+
+const isCancelled = (line: string, prompt: string): boolean => line.startsWith(`${prompt} `) && line.endsWith('^C')
 
 /** Not one pattern: it would try every place of a long list of modes as the one that is searched. */
 const entersFullScreen = (text: string): boolean =>
@@ -259,9 +313,13 @@ function fromLine(bytes: Buffer, count: number): Buffer {
   return bytes.subarray(at + 1)
 }
 
-function untilPrompt(bytes: Buffer): Buffer {
+/** Where the next prompt begins. What has more rows than the prompt before it is output: any program may print the mark. */
+function promptAt(bytes: Buffer, { promptRows }: HostPart): number {
   const at = bytes.lastIndexOf(EDITOR_STARTS)
-  return at < 0 ? bytes : bytes.subarray(0, at)
+  if (at < 0) return bytes.length
+  const rest = bytes.subarray(at)
+  const isPrompt = !rest.includes(EDITOR_STOPS) && rest.filter((byte) => byte === 10).length <= promptRows
+  return isPrompt ? at : bytes.length
 }
 
 /** As the host's terminal showed it. */
@@ -274,10 +332,12 @@ function linesOf(bytes: Buffer, { columns }: HostPart): readonly string[] {
   return screen.allText()
 }
 
-function withoutPrompt(lines: readonly string[], after: string): readonly string[] {
-  const prompt = after.trimEnd()
+/** Without the prompt at the end; other text left of the cursor is a question, or half a line of output. */
+function withoutPrompt(lines: readonly string[], before: string, after: string): readonly string[] {
+  const [old, now] = [before.trimEnd(), after.trimEnd()]
+  const prompt = old !== '' && now.endsWith(old) ? old : now
   const last = lines.at(-1)
-  if (last === undefined || prompt === '' || !last.endsWith(prompt)) return lines
+  if (last === undefined || !IS_PROMPT.test(prompt) || !last.endsWith(prompt)) return lines
   const rest = last.slice(0, last.length - prompt.length)
   return rest.trim() === '' ? lines.slice(0, -1) : [...lines.slice(0, -1), rest]
 }

@@ -62,12 +62,12 @@ function summaryOf(report: SessionReport, { nowMs }: ReportFacts): readonly stri
 const clockOf = (ms: number): string => timeText(ms, ms)
 
 function headOf(section: ReportSection) {
-  const { kind, title, isUnclear, hosts, atMs } = section
+  const { kind, title, isUnclear, isUnfinished, hosts, atMs } = section
   return {
     time: clockOf(atMs),
     title: title ?? (isUnclear ? 'recalled or completed: no line is that of most hosts' : withoutEcho(section)),
     isCode: title !== undefined,
-    about: `${kind === 'run' ? 'run' : 'typed'} on ${foldHostSet(hosts)}`,
+    about: `${kind === 'run' ? 'run' : 'typed'} on ${foldHostSet(hosts)}${isUnfinished ? ', Enter not typed' : ''}`,
   }
 }
 
@@ -82,6 +82,7 @@ export function formatMarkdown(report: SessionReport, facts: ReportFacts): strin
     return [
       `## ${time} ${isCode ? inlineCode(title) : title}`,
       escapeMarkdown(about + differenceOf(section)),
+      ...(section.text.length === 0 ? [] : [codeBlock(section.text)]),
       ...section.groups.flatMap((group) => [
         `**${escapeMarkdown(groupTitle(group))}**`,
         group.lines.length === 0 ? EMPTY : codeBlock(group.lines),
@@ -134,7 +135,7 @@ ${output === '' ? `<p class="about">${EMPTY}</p>` : `<pre>${output}</pre>`}</div
     const shown = isCode ? `<code>${escapeHtml(title)}</code>` : escapeHtml(title)
     return `<section><h2><time>${time}</time>${shown}</h2>
 <p class="about">${escapeHtml(about + differenceOf(section))}</p>
-${groups.join('\n')}</section>`
+${section.text.length === 0 ? '' : `<pre>${section.text.map(escapeHtml).join('\n')}</pre>\n`}${groups.join('\n')}</section>`
   })
   const title = escapeHtml(`Session on ${facts.cluster}`)
   return `<!doctype html>

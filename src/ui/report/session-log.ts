@@ -13,8 +13,13 @@ const MOST_SECRETS = 500
 
 /** Lines that a host has not asked for yet; more are not told apart. */
 const MOST_AHEAD = 20
-/** How a line editor marks that it begins to ask: what follows is the next prompt. */
+/** What may be the prompt and the echo of a line that was typed ahead. */
+const MOST_HELD_BYTES = 4 * 1024
+/** Prompts have no more rows. */
+const MOST_PROMPT_ROWS = 6
+/** How a line editor says that it begins to read a line, and that it has read one. Any program may print them. */
 export const EDITOR_STARTS = '\x1b[?2004h'
+export const EDITOR_STOPS = '\x1b[?2004l'
 
 /** How a host's terminal was at the first key of a line. */
 export type PaneFacts = {
@@ -33,45 +38,44 @@ export class HostPart {
   readonly columns: number
   /** The prompt after it, as far as it is known. */
   after: string | undefined
-  /** The lines that were typed before the host asked for them: their echo is in this output. */
+  /** The lines that were typed before the host asked for them: their echo may be in this output. */
   readonly ahead: TypedLines[] = []
-  /** Typed before the host asked for it: its output begins with the prompt. */
+  /** Typed before the host asked for it: what belongs to it begins with the prompt. */
   isAhead = false
-  /** Its output cannot be told from that of another line. */
-  isMixed = false
-  /** Prompts that its shell has marked since its first key; undefined: the shell marks none. */
-  prompts: number | undefined
+  /** It, or what was typed ahead of it, is not yet known to be a line of its own. */
+  isPending = false
+  /** Its output may be that of another line. */
+  isDoubtful = false
+  /** Line feeds in a prompt of this host. */
+  promptRows: number
+  /** The host has printed a line feed since Enter. */
+  hasBegun = false
+  /** The host has printed a line feed since the first key. */
+  hasRows = false
   #head: Uint8Array[] = []
   #tail: Uint8Array[] = []
+  /** From what may be the prompt of the next line on. */
+  #held: Uint8Array[] | undefined
   #headBytes = 0
   #tailBytes = 0
+  #heldBytes = 0
   #bytes = 0
 
-  constructor(before: string, columns: number, isMarked = false) {
+  constructor(before: string, columns: number, promptRows = 0) {
     this.before = before
     this.columns = columns
-    if (isMarked) this.prompts = 0
+    this.promptRows = promptRows
     this.typed = new TypedLines(before, columns)
   }
 
-  /** The host has asked for the next line. */
-  get hasEnded(): boolean {
-    return this.prompts !== undefined && this.typed.isEntered && this.prompts >= this.typed.enters
-  }
-
-  /** Whether what is typed at `pane` is typed before this line has ended. */
-  isBehind({ isEditing, before }: PaneFacts): boolean {
-    const { prompts, typed } = this
-    if (!typed.isEntered || this.hasEnded) return false
-    if (prompts === undefined) return before === '' || this.#bytes === 0
-    // Text left of the cursor is a question, or a prompt, and the echo of this line is on its way.
-    if (!isEditing) return before === ''
-    return prompts === 0 && (this.isAhead ? !typed.isEchoed : before.startsWith(this.before))
+  /** Its output cannot be told from that of another line. */
+  get isMixed(): boolean {
+    return this.isPending || this.isDoubtful
   }
 
   /** In memory. */
   get size(): number {
-    return PART_BYTES + this.before.length + this.#headBytes + this.#tailBytes
+    return PART_BYTES + this.before.length + this.#headBytes + this.#tailBytes + this.#heldBytes
   }
 
   get droppedBytes(): number {
@@ -83,10 +87,45 @@ export class HostPart {
   }
 
   get tail(): Buffer {
-    return Buffer.concat(this.#tail)
+    return Buffer.concat([...this.#tail, ...(this.#held ?? [])])
   }
 
   push(bytes: Uint8Array): void {
+    if (bytes.includes(LINE_FEED)) {
+      this.hasRows = true
+      if (this.typed.isEntered) this.hasBegun = true
+    }
+    if (this.#held === undefined) return this.#keep(bytes)
+    append(this.#held, bytes)
+    this.#heldBytes += bytes.length
+    if (this.#heldBytes > MOST_HELD_BYTES) this.#keep(this.takeHeld())
+  }
+
+  /** What follows may belong to a line that was typed ahead. */
+  hold(): void {
+    this.#keep(this.takeHeld())
+    this.#held = []
+  }
+
+  get held(): Uint8Array {
+    return Buffer.concat(this.#held ?? [])
+  }
+
+  takeHeld(): Uint8Array {
+    const { held } = this
+    this.#held = undefined
+    this.#heldBytes = 0
+    return held
+  }
+
+  /** The output of a line that was cancelled, and follows this one. */
+  take(part: HostPart): void {
+    this.push(part.head)
+    this.#bytes += part.droppedBytes
+    this.push(part.tail)
+  }
+
+  #keep(bytes: Uint8Array): void {
     this.#bytes += bytes.length
     const forHead = bytes.subarray(0, END_BYTES - this.#headBytes)
     if (forHead.length > 0) {
@@ -103,6 +142,8 @@ export class HostPart {
     }
   }
 }
+
+const LINE_FEED = 10
 
 /** A copy: a small piece must not keep a large buffer alive. */
 function append(pieces: Uint8Array[], bytes: Uint8Array): void {
@@ -134,17 +175,38 @@ export type RunEntry = {
 
 export type SessionEntry = TypedEntry | RunEntry
 
+/** The line that the host works on, and those that were typed ahead. */
+type Chain = readonly [HostPart, ...HostPart[]]
+
+/** A line that is still being typed. */
+type OpenLine = {
+  readonly part: HostPart
+  readonly entry: TypedEntry & { readonly parts: Map<string, HostPart> }
+  readonly chainBefore: Chain | undefined
+}
+
+/** What is known of a host's line editor. */
+type Editor = {
+  /** Of the host's output: it may be half a mark. */
+  end: Uint8Array
+  /** Line feeds since it began; undefined: it does not read a line. */
+  rows: number | undefined
+  /** Where the line that it reads was typed: after so many. */
+  rowsBefore: number | undefined
+  /** In the lowest prompt at which it has read a line. */
+  promptRows: number | undefined
+}
+
+type Typed = { readonly host: string; readonly bytes: Uint8Array }
+
 export class SessionLog {
   readonly #paneOf: (host: string) => PaneFacts | undefined
   #entries: SessionEntry[] = []
   #droppedEntries = 0
-  /** The entry whose line is still being typed, and all hosts that get it. */
-  #open: TypedEntry | undefined
-  #openHosts: ReadonlySet<string> = new Set()
-  /** The line that the host works on, and those that were typed ahead. */
-  readonly #current = new Map<string, readonly [HostPart, ...HostPart[]]>()
-  /** Hosts whose shell marks its prompts, and the end of their output, which may be half a mark. */
-  readonly #marked = new Map<string, Uint8Array>()
+  /** By host: hosts may get different keys, and Enter at different times. */
+  readonly #open = new Map<string, OpenLine>()
+  readonly #current = new Map<string, Chain>()
+  readonly #editors = new Map<string, Editor>()
   /** What is typed where a full-screen program, such as tmux, shows a question for a password. */
   readonly #asked = new Map<string, TypedLines>()
   readonly #secrets: string[] = []
@@ -179,14 +241,12 @@ export class SessionLog {
     nowMs: number,
   ): void {
     const typed = batches.flatMap(({ hosts, bytes }) => hosts.map((host) => ({ host, bytes })))
-    if (this.#open !== undefined && isInterrupt(this.#open, typed)) this.#cancel(this.#open)
-    const open = this.#open
-    if (open !== undefined && typed.every(({ host }) => this.#openHosts.has(host)))
-      return this.#type(open, typed, nowMs)
-    // Enter, Ctrl-C and the like by themselves belong to what is running.
-    if (!typed.some(({ bytes }) => isText(bytes))) return this.#ask(typed, nowMs)
     const parts = new Map<string, HostPart>()
-    for (const { host } of typed) {
+    const entry = { kind: 'typed', atMs: nowMs, parts } as const
+    for (const { host, bytes } of typed) {
+      if (isInterrupt(bytes)) this.#cancel(host)
+      // Enter, Ctrl-C and the like by themselves belong to what is running.
+      if (this.#open.has(host) || !isText(bytes)) continue
       const pane = this.#paneOf(host)
       if (pane === undefined) continue
       if (pane.isFullScreen) {
@@ -194,35 +254,27 @@ export class SessionLog {
           this.#asked.set(host, new TypedLines(pane.before, pane.columns))
         continue
       }
+      const chainBefore = this.#current.get(host)
       const part = this.#nextPart(host, pane)
       this.#bytes += part.size
       parts.set(host, part)
+      this.#open.set(host, { part, entry, chainBefore })
     }
-    if (parts.size === 0) return this.#ask(typed, nowMs)
-    const entry = { kind: 'typed', atMs: nowMs, parts } as const
-    this.#add(entry)
-    this.#open = entry
-    this.#openHosts = new Set(typed.map(({ host }) => host))
-    this.#type(entry, typed, nowMs)
+    if (parts.size > 0) this.#add(entry)
+    for (const { host, bytes } of typed) this.#open.get(host)?.part.typed.type(bytes, nowMs)
+    this.#ask(typed, nowMs)
+    this.#enter(typed, nowMs)
   }
 
   noteOutput(host: string, bytes: Uint8Array): void {
-    let parts = this.#current.get(host)
-    if (parts === undefined) return
-    for (const { typed } of parts) typed.print(bytes)
     let from = 0
-    for (const to of this.#marksIn(host, bytes)) {
-      const [first, ...ahead] = parts
-      this.#push(first, bytes.subarray(from, to))
+    for (const { to, isStart } of this.#marksIn(host, bytes)) {
+      this.#print(host, bytes.subarray(from, to))
       from = to
-      if (!first.typed.isEntered || first.prompts === undefined) continue
-      first.prompts += 1
-      if (!first.hasEnded || !isFilled(ahead)) continue
-      first.typed.finish()
-      parts = ahead
-      this.#current.set(host, parts)
+      if (isStart) this.#startEditor(host)
+      else this.#stopEditor(host)
     }
-    this.#push(parts[0], bytes.subarray(from))
+    this.#print(host, bytes.subarray(from))
     if (this.#bytes > MOST_BYTES) this.#drop()
   }
 
@@ -230,93 +282,164 @@ export class SessionLog {
   noteShell(host: string): void {
     for (const { typed } of this.#current.get(host) ?? []) typed.finish()
     this.#current.delete(host)
-    this.#marked.delete(host)
-    if (this.#open?.parts.has(host)) this.#open = undefined
+    this.#editors.delete(host)
+    const open = this.#open.get(host)
+    this.#open.delete(host)
+    if (open !== undefined && !open.part.hasRows) this.#remove(host, open)
   }
 
   noteRun(entry: Omit<RunEntry, 'kind'>): void {
     this.#add({ kind: 'run', ...entry })
   }
 
-  /** For a line that is typed now. What is typed ahead gets what the host prints from its prompt on, if that is marked. */
+  /** For a line that is typed now. Until its prompt comes, output belongs to the lines before it. */
   #nextPart(host: string, pane: PaneFacts): HostPart {
-    if (pane.isEditing && !this.#marked.has(host)) this.#marked.set(host, new Uint8Array())
-    const isMarked = this.#marked.has(host)
-    const parts = this.#current.get(host)
-    const isAhead = parts?.[0].isBehind(pane) ?? false
-    const part = new HostPart(isAhead ? '' : pane.before, pane.columns, isMarked)
-    if (parts !== undefined && isAhead && isMarked && parts.length < MOST_AHEAD) {
+    const chain = this.#current.get(host)
+    const editor = this.#editors.get(host)
+    if (chain !== undefined && chain.length < MOST_AHEAD && isAhead(chain, pane)) {
+      const part = new HostPart('', pane.columns, editor?.promptRows)
       part.isAhead = true
-      parts[0].ahead.push(part.typed)
-      this.#current.set(host, [...parts, part])
+      chain[0].ahead.push(part.typed)
+      const longer = [...chain, part] as const
+      for (const each of longer) each.isPending = true
+      this.#current.set(host, longer)
       return part
     }
-    const last = parts?.at(-1)
-    // Lines that were typed ahead, and whose prompts did not come.
-    part.isMixed = isAhead || (last?.isAhead === true && !last.hasEnded)
-    for (const each of parts ?? []) {
+    const part = new HostPart(pane.before, pane.columns, editor?.promptRows)
+    if (editor !== undefined && pane.before !== '') editor.rowsBefore = editor.rows
+    // Typed where there was no prompt, or after lines whose prompts did not come.
+    part.isDoubtful = pane.before === '' || (chain !== undefined && chain.length > 1)
+    for (const each of chain ?? []) {
       each.typed.finish()
-      if (part.isMixed) each.isMixed = true
+      if (pane.before === '') each.isDoubtful = true
     }
-    if (last !== undefined && !part.isMixed) last.after ??= pane.before
+    const last = chain?.at(-1)
+    if (last !== undefined && !last.isPending) last.after ??= pane.before
     this.#current.set(host, [part])
     return part
   }
 
-  /** Where each mark of a prompt ends. */
-  #marksIn(host: string, bytes: Uint8Array): readonly number[] {
-    const end = this.#marked.get(host)
-    if (end === undefined) return []
+  /** Where each mark of a line editor ends. */
+  #marksIn(host: string, bytes: Uint8Array): readonly { readonly to: number; readonly isStart: boolean }[] {
+    const editor = this.#editors.get(host) ?? newEditor()
+    this.#editors.set(host, editor)
+    const { end } = editor
     const most = EDITOR_STARTS.length - 1
-    const marks: number[] = []
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
     // Large output is not copied.
     const seam = Buffer.concat([end, bytes.subarray(0, most)])
-    const across = seam.indexOf(EDITOR_STARTS)
-    if (across >= 0) marks.push(across + EDITOR_STARTS.length - end.length)
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-    for (let at = text.indexOf(EDITOR_STARTS); at >= 0; at = text.indexOf(EDITOR_STARTS, at + 1))
-      marks.push(at + EDITOR_STARTS.length)
-    this.#marked.set(host, Uint8Array.from(bytes.length < most ? seam.subarray(-most) : bytes.subarray(-most)))
-    return marks
+    editor.end = Uint8Array.from(bytes.length < most ? seam.subarray(-most) : bytes.subarray(-most))
+    return [...marksOf(seam).map((mark) => ({ ...mark, to: mark.to - end.length })), ...marksOf(text)]
   }
 
-  #push(part: HostPart, bytes: Uint8Array): void {
-    if (part.hasEnded) return
+  #print(host: string, bytes: Uint8Array): void {
+    if (bytes.length === 0) return
+    const editor = this.#editors.get(host)
+    if (editor?.rows !== undefined) {
+      for (let at = bytes.indexOf(LINE_FEED); at >= 0 && editor.rows <= MOST_PROMPT_ROWS; ) {
+        editor.rows += 1
+        at = bytes.indexOf(LINE_FEED, at + 1)
+      }
+      // Output, not a prompt.
+      if (editor.rows > MOST_PROMPT_ROWS) editor.rows = undefined
+    }
+    const chain = this.#current.get(host)
+    if (chain === undefined) return
+    for (const { typed } of chain) typed.print(bytes)
+    this.#change(chain[0], () => chain[0].push(bytes))
+  }
+
+  #startEditor(host: string): void {
+    const editor = this.#editors.get(host)
+    if (editor !== undefined) {
+      editor.rows = 0
+      editor.rowsBefore = undefined
+    }
+    const [first, next] = this.#current.get(host) ?? []
+    if (first !== undefined && next !== undefined) this.#change(first, () => first.hold())
+  }
+
+  /**
+   * A mark alone ends nothing, since any program may print one. The next line begins there if it stands at the prompt; lines
+   * before it that do not were read by a program.
+   */
+  #stopEditor(host: string): void {
+    const chain = this.#current.get(host)
+    const editor = this.#editors.get(host)
+    if (editor !== undefined) editor.rows = undefined
+    if (chain === undefined) return
+    const [first, ...ahead] = chain
+    if (editor?.rowsBefore !== undefined && first.typed.isEntered) {
+      editor.promptRows = Math.min(editor.promptRows ?? editor.rowsBefore, editor.rowsBefore)
+      first.promptRows = editor.promptRows
+      editor.rowsBefore = undefined
+    }
+    let held: Uint8Array = first.held
+    this.#change(first, () => {
+      held = first.takeHeld()
+    })
+    const at = first.typed.enters === 1 ? ahead.findIndex((part) => stands(part, held)) : -1
+    const rest = ahead.slice(Math.max(0, at))
+    const [next] = rest
+    if (at < 0 || !isFilled(rest) || next === undefined) return this.#change(first, () => first.push(held))
+    for (const { typed } of chain.slice(0, at + 1)) typed.finish()
+    if (at === 0) first.isPending = false
+    if (rest.length === 1) next.isPending = false
+    this.#current.set(host, rest)
+    this.#change(next, () => next.push(held))
+  }
+
+  #change(part: HostPart, change: () => void): void {
     const before = part.size
-    part.push(bytes)
+    change()
     this.#bytes += part.size - before
   }
 
-  /** Nothing of it ran. */
-  #cancel(entry: TypedEntry): void {
-    this.#entries = this.#entries.filter((each) => each !== entry)
-    this.#forget(entry)
+  /** Ctrl-C: the line did not run. What the host printed meanwhile follows the line before it. */
+  #cancel(host: string): void {
+    const open = this.#open.get(host)
+    if (open === undefined) return
+    const { part, chainBefore } = open
+    this.#remove(host, open)
+    if (part.isAhead || chainBefore === undefined) return
+    const [first] = chainBefore
+    this.#current.set(host, chainBefore)
+    this.#change(first, () => first.take(part))
   }
 
-  #forget(entry: TypedEntry): void {
-    if (entry === this.#open) this.#open = undefined
-    for (const [host, part] of entry.parts) {
-      this.#bytes -= part.size
-      this.#keepSecrets(part.typed)
-      const others = this.#current.get(host)?.filter((each) => each !== part) ?? []
-      if (isFilled(others)) this.#current.set(host, others)
-      else this.#current.delete(host)
+  #remove(host: string, { part, entry }: OpenLine): void {
+    this.#open.delete(host)
+    this.#forgetPart(host, part)
+    entry.parts.delete(host)
+    if (entry.parts.size === 0) this.#entries = this.#entries.filter((each) => each !== entry)
+  }
+
+  #forgetPart(host: string, part: HostPart): void {
+    this.#bytes -= part.size
+    this.#keepSecrets(part.typed)
+    if (this.#open.get(host)?.part === part) this.#open.delete(host)
+    const others = this.#current.get(host)?.filter((each) => each !== part) ?? []
+    if (!isFilled(others)) return void this.#current.delete(host)
+    if (others.length === 1) others[0].isPending = false
+    this.#current.set(host, others)
+  }
+
+  /** Hosts with the same line are one entry. It ran now, whenever its first key was typed. */
+  #enter(typed: readonly Typed[], nowMs: number): void {
+    const entered: (readonly [host: string, part: HostPart])[] = []
+    for (const { host } of typed) {
+      const open = this.#open.get(host)
+      if (!open?.part.typed.isEntered) continue
+      this.#open.delete(host)
+      open.entry.parts.delete(host)
+      if (open.entry.parts.size === 0) this.#entries = this.#entries.filter((each) => each !== open.entry)
+      entered.push([host, open.part])
     }
+    for (const group of Map.groupBy(entered, ([, part]) => textOf(part)).values())
+      this.#entries.push({ kind: 'typed', atMs: nowMs, parts: new Map(group) })
   }
 
-  #type(entry: TypedEntry, typed: readonly { host: string; bytes: Uint8Array }[], nowMs: number): void {
-    for (const { host, bytes } of typed) entry.parts.get(host)?.typed.type(bytes, nowMs)
-    this.#ask(typed, nowMs)
-    if (![...entry.parts.values()].some((part) => part.typed.isEntered)) return
-    this.#open = undefined
-    // It ran now, whenever its first key was typed.
-    const at = this.#entries.lastIndexOf(entry)
-    if (at < 0) return
-    this.#entries.splice(at, 1)
-    this.#entries.push({ ...entry, atMs: nowMs })
-  }
-
-  #ask(typed: readonly { host: string; bytes: Uint8Array }[], nowMs: number): void {
+  #ask(typed: readonly Typed[], nowMs: number): void {
     if (this.#asked.size === 0) return
     for (const { host, bytes } of typed) {
       const asked = this.#asked.get(host)
@@ -343,23 +466,55 @@ export class SessionLog {
   #drop(): void {
     const dropped = this.#entries.splice(0, Math.max(1, Math.floor(this.#entries.length / 10)))
     this.#droppedEntries += dropped.length
-    for (const entry of dropped) if (entry.kind === 'typed') this.#forget(entry)
+    for (const entry of dropped)
+      if (entry.kind === 'typed') for (const [host, part] of entry.parts) this.#forgetPart(host, part)
   }
 }
 
 const isFilled = <T>(items: readonly T[]): items is readonly [T, ...T[]] => items.length > 0
 
-/** Ctrl-C on each host of a line. */
-const isInterrupt = (
-  { parts }: TypedEntry,
-  typed: readonly { readonly host: string; readonly bytes: Uint8Array }[],
-): boolean => {
-  const hosts = new Set(typed.map(({ host }) => host))
-  return (
-    typed.every(({ bytes }) => bytes.length === 1 && bytes[0] === 3) &&
-    [...parts.keys()].every((host) => hosts.has(host))
-  )
+const newEditor = (): Editor => ({
+  end: new Uint8Array(),
+  rows: undefined,
+  rowsBefore: undefined,
+  promptRows: undefined,
+})
+
+const textOf = ({ typed }: HostPart): string =>
+  JSON.stringify(typed.lines.map(({ text, isEdited }) => [text, isEdited]))
+
+/** Whether what is typed at `pane` is typed before the lines of `chain` have ended. */
+function isAhead([first, ...ahead]: Chain, { isEditing, before }: PaneFacts): boolean {
+  if (!first.typed.isEntered) return false
+  // Text left of the cursor may be a question or a prompt, or its own line, whose echo is on its way.
+  if (!first.hasBegun) return true
+  // Where a line editor reads and there is no text, something was printed after the prompt, or a program has begun to edit.
+  return isEditing ? ahead.length > 0 : before === ''
 }
+
+/** Whether the line of `part`, and no other, stands at the prompt in `output`. */
+function stands({ typed, columns }: HostPart, output: Uint8Array): boolean {
+  const [line, ...others] = typed.lines
+  if (typed.enters !== 1 || line === undefined || line.isEdited || others.length > 0) return false
+  const echo = new TypedLines('', columns)
+  echo.type(Buffer.from(line.text), 0)
+  echo.print(output)
+  return echo.isEchoed
+}
+
+function marksOf(text: Buffer): readonly { readonly to: number; readonly isStart: boolean }[] {
+  const marks: { to: number; isStart: boolean }[] = []
+  for (let at = text.indexOf(EDITOR); at >= 0; at = text.indexOf(EDITOR, at + 1)) {
+    const to = at + EDITOR_STARTS.length
+    const mark = text.toString('latin1', at, to)
+    if (mark === EDITOR_STARTS || mark === EDITOR_STOPS) marks.push({ to, isStart: mark === EDITOR_STARTS })
+  }
+  return marks
+}
+
+const EDITOR = EDITOR_STARTS.slice(0, -1)
+
+const isInterrupt = (bytes: Uint8Array): boolean => bytes.length === 1 && bytes[0] === 3
 
 /** Part of a line; arrows are, too, since they recall lines. */
 const isText = (bytes: Uint8Array): boolean => bytes.some((byte) => byte >= 0x20 && byte !== 0x7f)

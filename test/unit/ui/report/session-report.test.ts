@@ -2,7 +2,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { buildReport } from '../../../../src/ui/report/build-report.ts'
 import { HostPart, SessionLog } from '../../../../src/ui/report/session-log.ts'
 import { createConsoleHarness } from '../console/console-harness.ts'
 
@@ -131,6 +133,285 @@ describe('a line that was typed ahead', () => {
     expect(markdown).toContain('` cat `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nhello\n```')
     expect(markdown).toContain('` echo next `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nnext\n```')
   })
+})
+
+describe('a mark of a line editor that a program prints', () => {
+  const STARTS = '\x1b[?2004h'
+  const STOPS = '\x1b[?2004l'
+  const screenOfVi = `\x1b[?1049h${STARTS}\x1b[H~\r\n~\r\nSCREEN OF VI${STOPS}\x1b[?1049l`
+
+  it('hides no output', async () => {
+    const { prompts, run, report } = harness()
+    await prompts()
+    await run('vi -c q x; echo after', () => `${screenOfVi}after vi\r\n`)
+    await run('cat file', (host) => `one\r\n${STARTS}${STOPS}two\r\n${host === 'm2' ? '' : 'three\r\n'}`)
+    const { markdown } = await report()
+    expect(markdown).toContain('after vi\n[a full-screen program ran here]')
+    expect(markdown).toContain('different: m2\n\n**m\\[1,3\\] (2)**\n\n```\none\ntwo\nthree\n```')
+    expect(markdown).toContain('**m2 (1)**\n\n```\none\ntwo\n```')
+  })
+
+  it('hides no output of a command that still runs', async () => {
+    const { prompts, report, type, print } = harness()
+    await prompts()
+    type('cat fifo\r')
+    const outputs = { m1: `${STARTS}one\r\ntwo\r\n`, m2: `${STARTS}one${STOPS}`, m3: 'half a line' }
+    for (const [host, output] of Object.entries(outputs)) await print(host, `cat fifo\r\n${STOPS}\r${output}`)
+    const { markdown } = await report()
+    expect(markdown).toContain('**m1 (1)**\n\n```\none\ntwo\n```')
+    expect(markdown).toContain('**m2 (1)**\n\n```\none\n```')
+    expect(markdown).toContain('**m3 (1)**\n\n```\nhalf a line\n```')
+  })
+
+  it('hides nothing that is printed at the prompt, and no line of a prompt with two lines is output', async () => {
+    const { report, type, print } = harness()
+    const prompt = `${STARTS}~/work\r\n# `
+    for (const host of ['m1', 'm2', 'm3']) await print(host, prompt)
+    type('sleep 1 &\r')
+    for (const host of ['m1', 'm2', 'm3']) await print(host, `sleep 1 &\r\n${STOPS}\r[1] 7\r\n${prompt}`)
+    await print('m2', '\r\nbroadcast: disk is full\r\n')
+    const { markdown } = await report()
+    expect(markdown).toContain('**m\\[1,3\\] (2)**\n\n```\n[1] 7\n```')
+    expect(markdown).toMatch(/\*\*m2 \(1\)\*\*\n\n```\n\[1\] 7\n~\/work\n#\n+broadcast: disk is full\n```/)
+  })
+
+  it('does not end a line while the next one is typed ahead', async () => {
+    const { prompts, report, type, print } = harness()
+    const all = ['m1', 'm2', 'm3']
+    await prompts()
+    type('vi -c q x; sleep 1; echo after\r')
+    for (const host of all) await print(host, `vi -c q x; sleep 1; echo after\r\n${STOPS}\r`)
+    type('echo next\r')
+    for (const host of all) {
+      await print(host, `echo next\r\n${screenOfVi}${host === 'm2' ? 'no lock' : 'after'}\r\n`)
+      await print(host, `${STARTS}${host}# echo next\r\n${STOPS}\rnext\r\n${STARTS}${host}# `)
+    }
+    const { markdown } = await report()
+    expect(markdown).toContain(
+      'different: m2\n\n**m\\[1,3\\] (2)**\n\n```\nafter\n[a full-screen program ran here]\n```',
+    )
+    expect(markdown).toContain('**m2 (1)**\n\n```\nno lock\n[a full-screen program ran here]\n```')
+    expect(markdown).toContain('typed on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nnext\n```')
+  })
+})
+
+it('has the output of the line after one that a program read without echo', async () => {
+  const { prompts, run, report, type, print } = harness()
+  const all = ['m1', 'm2', 'm3']
+  await prompts()
+  type('read -s pw\r')
+  for (const host of all) await print(host, 'read -s pw\r\n\x1b[?2004l\r')
+  type('hunter2-read\r')
+  await prompts()
+  await run('echo ok2', () => 'ok2\r\n')
+  const { markdown } = await report()
+  expect(markdown).toContain('` echo ok2 `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nok2\n```')
+  expect(markdown).toContain('typed without echo\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\n[typed ahead: ')
+  expect(markdown).not.toContain('hunter2')
+})
+
+it('has the output of lines that were typed before the first prompt', async () => {
+  const { report, type, print } = harness()
+  const lines = ['echo first', 'echo second', 'echo third']
+  const answer = (host: string, line: string) =>
+    `\x1b[?2004h${host}# ${line}\r\n\x1b[?2004l\r${line.slice('echo '.length)}\r\n`
+  await print('m2', '\x1b[?2004hm2# ')
+  for (const line of lines) {
+    type(`${line}\r`)
+    await print('m2', `${answer('m2', line).slice('\x1b[?2004hm2# '.length)}\x1b[?2004hm2# `)
+  }
+  for (const host of ['m1', 'm3'])
+    await print(host, `${lines.join('\r\n')}\r\nWelcome\r\n${lines.map((line) => answer(host, line)).join('')}`)
+  for (const host of ['m1', 'm3']) await print(host, `\x1b[?2004h${host}# `)
+  const { markdown } = await report()
+  expect(markdown).toContain('typed on m\\[1-3\\], typed ahead: m\\[1,3\\]\n\n**m2 (1)**\n\n```\nfirst\n```')
+  expect(markdown).toContain('` echo second `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nsecond\n```')
+  expect(markdown).toContain('` echo third `\n\ntyped on m\\[1-3\\]\n\n**m\\[1-3\\] (3)**\n\n```\nthird\n```')
+})
+
+it('keeps what is printed while a line is typed that Ctrl-C cancels', async () => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  await run('(sleep 1; echo late) &', () => '[1] 7\r\n')
+  type('ec')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, 'ec')
+  await print('m2', '\r\nlate\r\n')
+  type('\x03')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, '^C\x1b[?2004l\r\r\n')
+  await prompts()
+  await print('m1', '\r\nlate\r\n')
+  const { markdown } = await report()
+  expect(markdown).toContain('1 entry')
+  expect(markdown.match(/^late$/gm)).toHaveLength(2)
+  expect(markdown).toContain('**m3 (1)**\n\n```\n[1] 7\n```')
+})
+
+describe('a line that not all hosts get', () => {
+  const all = ['m1', 'm2', 'm3']
+  const headings = (markdown: string) => markdown.match(/^## .*\n\n.*$/gm)?.map((line) => line.replace(/^## \S+ /, ''))
+  const typeAndEcho = async ({ type, print }: ReturnType<typeof harness>, text: string, hosts: readonly string[]) => {
+    type(text)
+    for (const host of hosts) await print(host, text)
+  }
+  const answer = async ({ print }: ReturnType<typeof harness>, hosts: readonly string[], output: string) => {
+    for (const host of hosts) await print(host, `\r\n\x1b[?2004l\r${output}\r\n\x1b[?2004h${host}# `)
+  }
+
+  it('is one entry of the others when the shell of a host starts again in the middle of it', async () => {
+    const console = harness()
+    await console.prompts()
+    await typeAndEcho(console, 'echo half ', all)
+    console.fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'opening' } })
+    console.fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'open' } })
+    await typeAndEcho(console, 'rest of line', ['m1', 'm3'])
+    console.type('\r')
+    await answer(console, ['m1', 'm3'], 'half rest of line')
+    const { markdown } = await console.report()
+    expect(headings(markdown)).toEqual(['` echo half rest of line `\n\ntyped on m\\[1,3\\]'])
+    expect(markdown).toContain('**m\\[1,3\\] (2)**\n\n```\nhalf rest of line\n```')
+  })
+
+  it('says where Enter was not typed', async () => {
+    const console = harness()
+    await console.prompts()
+    await typeAndEcho(console, 'echo a ', all)
+    console.type('\x1ds')
+    await typeAndEcho(console, 'b', ['m1'])
+    console.type('\r')
+    await answer(console, ['m1'], 'a b')
+    const { markdown } = await console.report()
+    expect(headings(markdown)).toEqual([
+      '` echo a `\n\ntyped on m\\[2-3\\], Enter not typed',
+      '` echo a b `\n\ntyped on m1',
+    ])
+  })
+
+  it('has the text that each host got', async () => {
+    const console = harness()
+    await console.prompts()
+    await typeAndEcho(console, 'echo a ', all)
+    console.type('\x1ds')
+    await typeAndEcho(console, 'b', ['m1'])
+    console.type('\r')
+    await answer(console, ['m1'], 'a b')
+    console.type('\x1ds')
+    await typeAndEcho(console, 'echo c', all)
+    console.type('\r')
+    await answer(console, ['m1'], 'c')
+    await answer(console, ['m2', 'm3'], 'a echo c')
+    const { markdown } = await console.report()
+    expect(headings(markdown)).toEqual([
+      '` echo a b `\n\ntyped on m1',
+      '` echo c `\n\ntyped on m1',
+      '` echo a echo c `\n\ntyped on m\\[2-3\\]',
+    ])
+  })
+})
+
+it('has what a program prints that waits for one key', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  await print('m1', '\r\ncontinue? ')
+  type('y')
+  await print('m1', 'y\r\ndeleted\r\n')
+  for (const host of ['m2', 'm3']) await print(host, 'y')
+  const { markdown } = await report()
+  expect(markdown).toContain('Enter not typed')
+  expect(markdown).toContain('**m1 (1)**\n\n```\ndeleted\n```')
+})
+
+it('has all lines of a paste, none of them as output', async () => {
+  const { prompts, report, type, print } = harness()
+  await prompts()
+  const echoOfPaste = ['p1', 'p2', 'p3'].map((each) => `\x1b[7mecho ${each}\x1b[27m`).join('\r\n\r')
+  type('\x1b[200~echo p1\necho p2\necho p3\x1b[201~\x13')
+  for (const host of ['m1', 'm2', 'm3']) await print(host, echoOfPaste)
+  type('\r')
+  for (const host of ['m1', 'm2', 'm3'])
+    await print(
+      host,
+      `\x1b[A\x1b[A\b\b\becho p1\r\n\recho p2\r\n\recho p3\r\n\x1b[?2004l\rp1\r\np2\r\np3\r\n\x1b[?2004h${host}# `,
+    )
+  const { markdown, html } = await report()
+  expect(markdown).toContain('(3 lines) `\n\ntyped on m\\[1-3\\]\n\n```\necho p1\necho p2\necho p3\n```')
+  expect(markdown).toContain('**m\\[1-3\\] (3)**\n\n```\np1\np2\np3\n```')
+  expect(html).toContain('<pre>echo p1\necho p2\necho p3</pre>')
+})
+
+it('has output that was printed into the line while it was typed, and no line that is only wide', async () => {
+  const { prompts, report, type, print, console } = harness()
+  const all = ['m1', 'm2', 'm3']
+  const line = `echo ${'abcdefgh '.repeat(20)}end`
+  await prompts()
+  // Readline wraps so.
+  const columns = console.views.screen('m1')?.columns ?? 0
+  for (const [index, key] of [...line].entries()) {
+    type(key)
+    for (const host of all) await print(host, (index + 'm1# '.length + 1) % columns === 0 ? `${key} \r` : key)
+  }
+  type('\r')
+  for (const host of all) await print(host, `\r\n\x1b[?2004l\rdone\r\n\x1b[?2004h${host}# `)
+  type('true')
+  for (const host of all) await print(host, host === 'm2' ? 'truebackground job' : 'true')
+  type('\r')
+  for (const host of all) await print(host, `\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
+  const { markdown } = await report()
+  expect(markdown).toContain('**m\\[1-3\\] (3)**\n\n```\ndone\n```')
+  expect(markdown).toContain('**m\\[1,3\\] (2)**\n\nno output')
+  expect(markdown).toMatch(/\*\*m2 \(1\)\*\*\n\n```\ntruebackground job\n```/)
+})
+
+it('has what is printed after the prompt, again and again', async () => {
+  const { prompts, run, report, print } = harness()
+  await prompts()
+  for (const line of ['true', ':', 'true']) {
+    await run(line, () => '')
+    await print('m2', `\r\nnote after ${line}\r\n`)
+  }
+  const { markdown } = await report()
+  expect(markdown.match(/^note after (?:true|:)$/gm)).toHaveLength(3)
+})
+
+it('loses no row that a host prints, whatever its marks say', async () => {
+  const events = ['line', 'key', 'interrupt', 'row', 'starts', 'stops', 'prompt', 'echo', 'row'] as const
+  const half = fc.integer({ min: 0, max: 8 })
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(fc.constantFrom(...events), half), { maxLength: 40 }), async (session) => {
+      let before = 'm1# '
+      let isEditing = true
+      const log = new SessionLog(() => ({ columns: 80, before, isEditing, isFullScreen: false }))
+      const type = (text: string) => log.noteTyped([{ hosts: ['m1'], bytes: Buffer.from(text) }], 0)
+      const print = (text: string, at: number) => {
+        log.noteOutput('m1', Buffer.from(text.slice(0, at)))
+        log.noteOutput('m1', Buffer.from(text.slice(at)))
+        const end = text.slice(text.lastIndexOf('\n') + 1).replace(/\x1b\[\?2004[hl]\r?/g, '')
+        before = text.includes('\n') ? end : before + end
+      }
+      type('first\r')
+      print('first\r\n', 0)
+      const rows: string[] = []
+      let line = 'first'
+      for (const [index, [event, at]] of session.entries()) {
+        if (event === 'line') {
+          line = `line ${index}`
+          type(`${line}\r`)
+        } else if (event === 'key') type('k')
+        else if (event === 'interrupt') type('\x03')
+        else if (event === 'row') {
+          rows.push(`row-${index}-`)
+          print(`\r\nrow-${index}-\r\n`, at)
+        } else if (event === 'echo') print(`${line}\r\n`, at)
+        else {
+          isEditing = event !== 'stops'
+          print(event === 'stops' ? '\x1b[?2004l\r' : `\x1b[?2004h${event === 'prompt' ? 'm1# ' : ''}`, at)
+        }
+      }
+      const { sections } = await buildReport(log.entries, log, () => before)
+      const shown = sections.flatMap(({ groups }) => groups.flatMap(({ lines }) => lines)).join('\n')
+      for (const row of rows) expect(shown).toContain(row)
+    }),
+    { numRuns: 200 },
+  )
 })
 
 it.each([
