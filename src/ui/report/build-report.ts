@@ -230,7 +230,7 @@ function rendered(part: HostPart, after: string, hide: Hide, hasHidden: boolean)
   const { lines, isMixed } = withoutAhead(withoutPrompt(withoutPrompts(answer, [before, after]), before, after), part)
   const isElsewhere = part.isAhead && part.isPending && bytes.length === 0
   const note = [
-    ...(isElsewhere ? ['[typed ahead: its output is with that of a line before it]'] : []),
+    ...(isElsewhere ? ['[typed ahead: its output, if any, is with a line before it]'] : []),
     ...(entersFullScreen(head.toString('latin1')) ? ['[a full-screen program ran here]'] : []),
   ]
   return {
