@@ -9,11 +9,11 @@ import { shellQuote } from '../../base/shell-quote.ts'
  * first three messages are what programs of bundles have in common; each other one is the line `KEY FILE UMASK KIND` and a program,
  * and is answered with `ok` or `no`.
  *
- * A plain bundle is begun by a worker: a copy of the helper (`fork` without a new program) that takes a bundle from a pipe, waits for
+ * A worker starts a plain bundle: it is a copy of the helper (`fork` without a new program) that takes a bundle from a pipe, waits for
  * its command and writes how it ended, then takes the next one. So each running bundle has a process of its own that waits for it,
  * whatever becomes of the helper. A worker leads a process group, which is the bundle's. Afterwards it leaves the group for a moment:
  * if others are still in it, the worker ends, as the next bundle would be stopped together with them. It also ends when it has waited
- * for a minute, when it could not write how a bundle ended, and when somebody began to stop the bundle: whoever stops one first makes
+ * for a minute, when it could not write how a bundle ended, and when the bundle is being stopped: what stops a bundle first makes
  * a file `term.TIME`, then looks for `exit`; a worker first makes `exit`, then looks for `term.TIME`. So no bundle gets the signals
  * that were meant for the one before it.
  *

@@ -449,14 +449,15 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   #write(batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[]): WriteReport[] {
+    const areAllLate = batches.every(({ hosts }) => hosts.every((host) => this.#lateShells.has(host)))
     const reports = batches.map(({ hosts, bytes }): WriteReport => {
-      const late = hosts.filter((host) => this.state.hosts.get(host)?.isBehind)
+      const late = hosts.filter((host) => this.#lateShells.has(host))
       if (late.length === 0) return this.ports.fleet.write(hosts, bytes)
       const report = this.ports.fleet.write(
         hosts.filter((host) => !late.includes(host)),
         bytes,
       )
-      const reason = lateReason(late.length === hosts.length)
+      const reason = lateReason(areAllLate)
       const skipped = late.map((host) => ({ host, reason }))
       return { ...report, skipped: [...report.skipped, ...skipped] }
     })

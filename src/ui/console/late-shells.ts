@@ -43,6 +43,10 @@ export class LateShells implements Disposable {
     this.#options = options
   }
 
+  has(host: string): boolean {
+    return this.#late.size > 0 && this.#options.state().hosts.get(host)?.isBehind === true
+  }
+
   /** After the state has it. */
   noteShell(host: string, { kind }: ShellState): void {
     if (kind !== 'open') {
@@ -62,7 +66,7 @@ export class LateShells implements Disposable {
     if (ENDS.has(bytes.at(-1) ?? 0)) this.#isLineOpen = false
     else if (!ADDS_NOTHING.test(text)) this.#isLineOpen = true
     this.#typedMs = this.#options.clock.now()
-    if (this.#others().length === 0) this.check()
+    if (this.#late.size > 0 && this.#others().length === 0) this.check()
   }
 
   /** Other hosts receive: one that is alone now gets keys. */

@@ -41,6 +41,9 @@ function harness() {
   return { ...harness, prompts, run, report, print, type, fleet }
 }
 
+/** Of the entries, without their times. */
+const titlesOf = (markdown: string) => markdown.match(/^## .*$/gm)?.map((line) => line.replace(/^## \S+ /, ''))
+
 it('folds equal output, says which hosts differ, and leaves prompts out', async () => {
   const { prompts, run, report } = harness()
   await prompts()
@@ -439,7 +442,7 @@ it.each([
   await cancel()
   await run('echo three', 'three')
   const { markdown } = await report()
-  expect(markdown.match(/^## .*$/gm)?.map((line) => line.replace(/^## \S+ /, ''))).toEqual([
+  expect(titlesOf(markdown)).toEqual([
     '` echo one `',
     '` echo three `',
   ])
@@ -504,7 +507,7 @@ it('has a recalled line as most hosts show it, and the line of a host that shows
   await recall((host) => (host === 'm1' ? 'rm -rf /' : 'echo one'))
   await recall((host) => `echo ${host}`)
   const { markdown } = await report()
-  expect(markdown.match(/^## .*$/gm)?.map((line) => line.replace(/^## \S+ /, ''))).toEqual([
+  expect(titlesOf(markdown)).toEqual([
     '` echo one `',
     '` echo one `',
     'recalled or completed: no line is that of most hosts',
@@ -522,7 +525,7 @@ it('leaves out an arrow where there is no line to recall', async () => {
   for (const host of ['m1', 'm2', 'm3']) await print(host, `\r\n\x1b[?2004l\r\x1b[?2004h${host}# `)
   await run('echo one', () => 'one\r\n')
   const { markdown } = await report()
-  expect(markdown.match(/^## .*$/gm)?.map((line) => line.replace(/^## \S+ /, ''))).toEqual(['` echo one `'])
+  expect(titlesOf(markdown)).toEqual(['` echo one `'])
 })
 
 it('names the host that echoes nothing, since it hides what was typed into all', async () => {
