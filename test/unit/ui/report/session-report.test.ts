@@ -442,10 +442,7 @@ it.each([
   await cancel()
   await run('echo three', 'three')
   const { markdown } = await report()
-  expect(titlesOf(markdown)).toEqual([
-    '` echo one `',
-    '` echo three `',
-  ])
+  expect(titlesOf(markdown)).toEqual(['` echo one `', '` echo three `'])
   expect(markdown).toContain('**m\\[1-3\\] (3)**\n\n```\none\n```')
   expect(markdown).not.toContain('all different')
 })
