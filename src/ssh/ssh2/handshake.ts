@@ -23,7 +23,7 @@ import {
 import {
   Client,
   ignoreAnnouncedHostKeys,
-  makePacketsCheap,
+  refinePackets,
   serverVersion,
   watchRefusals,
   watchRoundsWithoutPrompts,
@@ -314,7 +314,7 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
     } catch (error) {
       return fail(asConnectError(error, endpoint, phase))
     }
-    makePacketsCheap(client)
+    refinePackets(client)
     ignoreAnnouncedHostKeys(client)
     watchRefusals(client, (methods, isPartial) => {
       refusal = { methods, isPartial }

@@ -1,5 +1,12 @@
 /** The ssh2 package. Only this file reaches into its fields: its version is pinned and bundled, and tests fail with another one. */
-import { createSecretKey, type KeyObject, randomFillSync } from 'node:crypto'
+import {
+  type CipherGCMTypes,
+  createDecipheriv,
+  createSecretKey,
+  type DecipherGCM,
+  type KeyObject,
+  randomFillSync,
+} from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import ssh2, { type ClientChannel, type Client as Ssh2Client } from 'ssh2'
 
@@ -14,7 +21,7 @@ type Protocol = {
   channelOpenFail(remoteChannel: number, reason: number, words: string): unknown
   _onHandshakeComplete(...details: unknown[]): unknown
   _cipher: Cipher
-  _decipher: Cipher
+  _decipher: Decipher
   readonly _handlers: {
     USERAUTH_FAILURE(protocol: unknown, methods: string[], isPartial: boolean): unknown
     USERAUTH_INFO_REQUEST(protocol: unknown, name: string, instructions: string, prompts: readonly unknown[]): unknown
@@ -42,6 +49,15 @@ type Cipher = {
   encrypt: (packet: Buffer) => unknown
   _onWrite: (piece: Buffer) => unknown
 } & { [name in (typeof PACKET_KEYS)[number]]?: Buffer | KeyObject }
+
+type Decipher = Cipher & {
+  inSeqno: number
+  readonly _decipherSSLName?: string
+  readonly _decipherIV: Buffer
+  /** Returns where it stopped, if a packet ended the reading of these bytes. */
+  decrypt: (data: Uint8Array, from: number, to: number) => number | undefined
+  readonly _onPayload: (payload: Buffer) => number | false | undefined
+}
 
 type Unread = { readonly readableLength?: number }
 
@@ -196,14 +212,18 @@ export function signalChannel(client: Ssh2Client, channel: ClientChannel, name: 
   if (outgoing.state === 'open' || outgoing.state === 'eof') protocolOf(client).signal(outgoing.id, name)
 }
 
-/** A cipher takes 2 µs with a key object, 10 µs with a raw key; one write a packet and one question for random bytes in hundreds are enough. Call it before the handshake. */
-export function makePacketsCheap(client: Ssh2Client): void {
+/**
+ * A cipher takes 2 µs with a key object, 10 µs with a raw key; one write a packet and one question for random bytes in hundreds are
+ * enough. Long packets are taken, too. Call it before the handshake.
+ */
+export function refinePackets(client: Ssh2Client): void {
   const protocol = protocolOf(client)
   const original = protocol._onHandshakeComplete
   protocol._onHandshakeComplete = (...details) => {
     for (const cipher of [protocol._cipher, protocol._decipher]) parseKeysOnce(cipher)
     writePacketsWhole(protocol._cipher)
     padFromStore(protocol._cipher)
+    takeLongPackets(protocol._decipher)
     return original(...details)
   }
 }
@@ -252,5 +272,67 @@ function padFromStore(cipher: Cipher): void {
     packet[4] = packetBytes - 1 - payloadBytes
     writePadding(packet, 5 + payloadBytes)
     return packet
+  }
+}
+
+/** Linux keeps up to 640 KB for a terminal whose program does not read (TTYB_DEFAULT_MEM_LIMIT in tty_buffer.c). */
+const MOST_PACKET_BYTES = 1024 * 1024
+const TAG_BYTES = 16
+
+/**
+ * ssh2 ends the connection at a packet of more than 35,000 bytes. OpenSSH sends such a one when a terminal without echo takes a
+ * long paste: noise that hides whether there was an echo (`channel_handle_wfd` in its channels.c). For AES-GCM (RFC 5647), which
+ * servers choose unless they are forbidden to.
+ */
+function takeLongPackets(decipher: Decipher): void {
+  const { _decipherSSLName: algorithm, _decipherKey: key, _decipherIV: iv } = decipher
+  if (algorithm?.endsWith('-gcm') !== true || key === undefined) return
+  const header = Buffer.alloc(4)
+  const tag = Buffer.alloc(TAG_BYTES)
+  let [headerBytes, bodyBytes, tagBytes] = [0, 0, 0]
+  let packetBytes = 0
+  let gcm: DecipherGCM
+  let body: Buffer = header
+  decipher.decrypt = (data, from, to) => {
+    const bytes = Buffer.from(data.buffer, data.byteOffset, to)
+    let at = from
+    while (at < to) {
+      if (headerBytes < header.length) {
+        const taken = bytes.copy(header, headerBytes, at)
+        headerBytes += taken
+        at += taken
+        if (headerBytes < header.length) return undefined
+        packetBytes = header.readUInt32BE()
+        if (packetBytes > MOST_PACKET_BYTES || packetBytes < 16 || packetBytes % 16 !== 0)
+          throw new Error('Bad packet length')
+        gcm = createDecipheriv(algorithm as CipherGCMTypes, key, iv)
+        gcm.setAAD(header)
+        bodyBytes = 0
+        tagBytes = 0
+      }
+      if (bodyBytes < packetBytes) {
+        const part = gcm.update(bytes.subarray(at, at + packetBytes - bodyBytes))
+        if (part.length === packetBytes) body = part
+        else {
+          if (bodyBytes === 0) body = Buffer.allocUnsafe(packetBytes)
+          part.copy(body, bodyBytes)
+        }
+        bodyBytes += part.length
+        at += part.length
+      }
+      const taken = bytes.copy(tag, tagBytes, at, at + TAG_BYTES - tagBytes)
+      tagBytes += taken
+      at += taken
+      if (tagBytes < TAG_BYTES) return undefined
+      gcm.setAuthTag(tag)
+      gcm.final()
+      headerBytes = 0
+      decipher.inSeqno = (decipher.inSeqno + 1) >>> 0
+      // Section 7.1: the last eight bytes count the packets.
+      iv.writeBigUInt64BE(BigInt.asUintN(64, iv.readBigUInt64BE(4) + 1n), 4)
+      const end = decipher._onPayload(body.subarray(1, packetBytes - (body[0] ?? 0)))
+      if (end !== undefined) return end === false ? at : end
+    }
+    return undefined
   }
 }

@@ -28,7 +28,7 @@ const ERASE_LINE = 0x15
 
 /** Opens a shell on each port; the result sends a key to all of them. */
 async function openShare({ build, ports, keyFile, user, prompt, memory }: Share): Promise<(key: number) => void> {
-  const { Client, makePacketsCheap, sendAtOnce, consumeWith } = (await import(
+  const { Client, refinePackets, sendAtOnce, consumeWith } = (await import(
     `${build}/dist/ssh/ssh2/library.js`
   )) as typeof Library
   const see = () => {
@@ -42,7 +42,7 @@ async function openShare({ build, ports, keyFile, user, prompt, memory }: Share)
     const ready = Promise.withResolvers<void>()
     client.on('ready', ready.resolve).on('error', ready.reject)
     client.connect({ host: '127.0.0.1', port, username: user, privateKey, hostVerifier: () => true })
-    makePacketsCheap(client)
+    refinePackets(client)
     await ready.promise
     client.setNoDelay(true)
     const channel = await new Promise<ClientChannel>((resolve, reject) =>

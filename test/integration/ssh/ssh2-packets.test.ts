@@ -13,6 +13,7 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('packets', () => {
   beforeAll(async () => {
     for (const cipher of CIPHERS)
       servers.push(await startOpenSshServer({ config: [`Ciphers ${cipher}`, 'RekeyLimit 1M'] }))
+    servers.push(await startOpenSshServer({}))
   })
   afterAll(async () => {
     for (const server of servers) await server.stop()
@@ -49,4 +50,31 @@ describe.skipIf(!requirement('sshd', 'ssh-keygen'))('packets', () => {
       connection.close()
     })
   }
+
+  it('may be as long as the noise that OpenSSH sends for a paste without echo', async () => {
+    const connection = await createSsh2Transport().connect(servers.at(-1)!.endpoint(), watchedContext())
+    let output = ''
+    let end: unknown
+    const shell = await connection.openShell(
+      { size: { columns: 80, rows: 24 }, term: 'dumb' },
+      {
+        onData: (bytes) => {
+          output += Buffer.from(bytes).toString('latin1')
+        },
+        onDrain: () => {},
+        onEnd: (why) => {
+          end = why
+        },
+      },
+    )
+    shell.write(Buffer.from('stty -echo; echo no""echo; wc -c; echo co""unted\n'))
+    await waitUntil(() => output.includes('noecho'), 'the terminal without echo')
+    const line = `${'x'.repeat(79)}\n`
+    shell.write(Buffer.from(line.repeat(25_000)))
+    shell.write(Buffer.from('\x04'))
+    await waitUntil(() => output.includes('counted') || end !== undefined, 'the count')
+    expect(end).toBeUndefined()
+    expect(output).toContain('2000000')
+    connection.close()
+  })
 })
