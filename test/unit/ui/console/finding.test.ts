@@ -116,6 +116,8 @@ describe('the palette', () => {
     ['copy', 'copy files'],
     ['scp', 'copy files'],
     ['shortcuts', 'help'],
+    ['k8s', 'Packing'],
+    ['study', 'Jobs'],
     ['host set', 'select a host set'],
     // The letters in their order.
     ['rcnal', 'reconnect all · no host is lost'],
