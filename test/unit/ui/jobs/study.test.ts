@@ -6,7 +6,8 @@ import type { Job } from '../../../../src/scheduler/jobs/job.ts'
 import type { Metric } from '../../../../src/scheduler/jobs/metric.ts'
 import { countTrials } from '../../../../src/scheduler/study/front.ts'
 import type { Study, StudySpec, StudyState, Trial, TrialEnd } from '../../../../src/scheduler/study/study.ts'
-import { themes } from '../../../../src/ui/compositor/scene.ts'
+import { styleOf, themes } from '../../../../src/ui/compositor/scene.ts'
+import { studyProgress } from '../../../../src/ui/jobs/study-documents.ts'
 import type { StudyReading } from '../../../../src/ui/jobs/study-view.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import { jobOf, runningOn } from './fake-queue.ts'
@@ -102,6 +103,23 @@ describe('a study in the list of jobs', () => {
     expect(text()).toContain('It looks for the smallest loss.')
     expect(hints()).toMatch(/Enter study.*c stop.*m more/)
     expect(hints()).not.toMatch(/cancel|results/)
+  })
+
+  it('says how many trials failed, also when it is done, and is red then', async () => {
+    const shown = async (kinds: readonly ('done' | 'failed')[], state: StudyState['kind']) => {
+      const ended = kinds.map((kind, number) => trialOf(number, { kind }))
+      const reading = readingOf(studyOf({}, { kind: state, trials: kinds.length }), ended)
+      const { text } = await openQueueTab('5', 120, 40, [], {}, [reading])
+      return { text: text(), bar: studyProgress(reading, 24, themes.dark)[0]?.style }
+    }
+    const bad = await shown(['failed', 'failed', 'failed'], 'done')
+    expect(bad.text).toMatch(/^▸study █{8} 3\/3 3 failed /m)
+    expect(bad.text).toContain('It is done; 3 failed.')
+    expect(bad.bar).toEqual(styleOf(themes.dark.danger))
+    const good = await shown(['done', 'done'], 'done')
+    expect(good.text).toMatch(/^▸study █{8} 2\/2 done /m)
+    expect(good.bar).toEqual(styleOf(themes.dark.ok))
+    expect((await shown(['done', 'failed'], 'stopped')).text).toMatch(/^▸study █{8} 2\/2 stopped /m)
   })
 
   it('retries the jobs of failed trials, but not of those that were stopped early', async () => {
