@@ -144,6 +144,8 @@ type ListColumn = { readonly column: JobColumn; readonly width: number }
 /** The first rows decide how wide columns are. */
 const WIDTH_ROWS = 500
 const LEAST_WIDTH = 12
+/** One long name must not take the room of what all rows ask for. */
+const NAME_ROOM = 24
 const MOST_BEST = 21
 /** From this width of the list on, the column of states is as wide as reasons need, whatever is in it. */
 const STEADY_ROOM = 100
@@ -153,7 +155,7 @@ const widest = new WeakMap<readonly JobLine[], ReadonlyMap<string, number>>()
 
 /**
  * As wide as what is in them, whatever a filter leaves, so that no column moves while one types. What a job asks for is cut
- * before its name.
+ * before a short name.
  */
 function listColumns(all: readonly JobLine[], room: number, nowMs: number): readonly ListColumn[] {
   const leads = all.flatMap(({ lead }) => lead ?? [])
@@ -166,7 +168,9 @@ function listColumns(all: readonly JobLine[], room: number, nowMs: number): read
     column,
     width: column === STATE_COLUMN && room >= STEADY_ROOM ? stateWidth : (known.get(column.title) ?? column.width),
   }))
-  const over = wanted.reduce((sum, { width }) => sum + width, 1) - room
+  const over =
+    wanted.reduce((sum, { column, width }) => sum + (column === shown.at(-1) ? Math.min(NAME_ROOM, width) : width), 1) -
+    room
   return wanted.map(({ column, width }) =>
     column.title === 'ASKS FOR' && over > 0
       ? { column, width: Math.min(width, Math.max(LEAST_WIDTH, width - over)) }

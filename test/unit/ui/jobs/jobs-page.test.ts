@@ -243,7 +243,15 @@ describe('the Jobs tab', () => {
     expect(heads[1]).toBe(heads[0])
   })
 
-  it('cuts what a job asks for before its name', async () => {
+  it('cuts a long name before what the jobs ask for', async () => {
+    const gang = { bundles: 3, strategy: 'STRICT_PACK' as const }
+    const long = jobOf(2, { kind: 'queued' }, { ...gang, name: 'python3 -c import time; from mpi4py import MPI' })
+    const { text } = await openQueueTab('5', 120, 40, [jobOf(1, { kind: 'queued' }, gang), long], {})
+    expect(text()).toMatch(/^ 1 +queued .*3 × \(4 CPU \+ 0\.5 GPU\) STRICT_PACK train-1$/m)
+    expect(text()).toMatch(/^▸2 +queued .*3 × \(4 CPU \+ 0\.5 GPU\) STRICT_PACK python3 -c /m)
+  })
+
+  it('cuts what a job asks for before a short name', async () => {
     const name = 'too large for any host'
     const gang = { name, bundles: 3, strategy: 'STRICT_PACK' as const }
     const jobs = [jobOf(1, { kind: 'queued' }, gang), jobOf(2, { kind: 'failed', endedMs: 0, reason: 'x'.repeat(40) })]
