@@ -186,6 +186,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const { lines, isComplete } = studies.lines(MOST_GROUPS)
       if (!isComplete || !ran.isComplete) seen = ''
       return {
+        storeId: store.id,
         hosts: packHosts(hostsOf(queue), active),
         down,
         active,

@@ -203,6 +203,7 @@ export function hasMetrics(job: Job | undefined): boolean {
 
 /** The queue at one moment. */
 export type QueueStatus = {
+  readonly storeId: string
   readonly hosts: readonly PackedHost[]
   /** Why a host does not answer the scheduler, by its name. */
   readonly down: Readonly<Record<string, string>>
