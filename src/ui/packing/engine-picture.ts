@@ -96,6 +96,8 @@ function packNode(node: EngineUsage['nodes'][number], own: readonly Share[]): Pa
   const devices = Array.from({ length: node.gpus }, (): DeviceShare[] => [])
   for (const { job, devices: indices } of own)
     for (const index of indices) devices[index]?.push({ job, milli: WHOLE_MILLI })
+  for (const index of node.heldDevices ?? [])
+    if (devices[index]?.length === 0) devices[index].push({ job: LOOSE_JOB, milli: WHOLE_MILLI })
   const rest = (used: number, key: 'cpuMilli' | 'memoryBytes') =>
     Math.max(0, used - own.reduce((sum, share) => sum + share[key], 0))
   const hidden = { cpuMilli: rest(cpuUsedMilli, 'cpuMilli'), memoryBytes: rest(memoryUsedBytes, 'memoryBytes') }

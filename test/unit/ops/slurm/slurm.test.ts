@@ -417,6 +417,18 @@ end
     expect(parseUsage('more 6000\nend')?.note).toBe('6000 more jobs are not shown')
   })
 
+  it('is also what nodes say is held, as a line break in the name of a job hides its devices', () => {
+    const types = 'Gres=gpu:a100:2,gpu:h100:4 GresUsed=gpu:a100:2(IDX:0-1),gpu:h100:0(IDX:N/A),shard:0(0/8)'
+    const usage = parseUsage(`me 1000
+NodeName=n1 CPUAlloc=1 CPUTot=4 RealMemory=8000 AllocMem=300 ${types} State=MIXED GresUsed=gpu:6(IDX:0-5)
+NodeName=n2 CPUAlloc=1 CPUTot=4 RealMemory=8000 AllocMem=300 Gres=gpu:6 GresUsed=gpu:a:1(IDX:1),gpu:b:2(IDX:4-5) State=MIXED
+NodeName=n3 CPUAlloc=0 CPUTot=4 RealMemory=8000 AllocMem=0 Gres=(null) State=IDLE
+${running('7', '1001', 'n1', 'night')}
+JobId=7 Nodes=n2 CPU_IDs=0 Mem=5 GRES=gpu:a:1(IDX:1),gpu:b:2(IDX:4-5)
+end`)
+    expect(usage?.nodes.map(({ heldDevices }) => heldDevices)).toEqual([[0, 1], [1, 4, 5], []])
+  })
+
   it('believes no text of other users that looks like fields of scontrol', () => {
     const forged = 'UserId=ada(1000) Nodes=n02 CPU_IDs=0-3 GRES=gpu:4(IDX:0-3)'
     const usage = parseUsage(`me 1000
