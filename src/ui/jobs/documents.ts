@@ -97,7 +97,7 @@ export type ListInput = {
 export function listDocument({ status, lines, chosen, filter, view, columns, theme, nowMs }: ListInput): RowDocument {
   const muted = mutedStyle(theme)
   const shown = listColumns(status.groups, columns, nowMs)
-  const counts = [...status.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
+  const counts = countsText(status)
   const summary: Row = [
     // First, as the end of the row is cut where there is no room.
     { text: filter === 'all' ? '' : ` only ${filter} ·`, style: boldStyle(theme.accent) },
@@ -137,6 +137,19 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
       return [{ text: isChosen ? '▸' : ' ', style: plain }, ...cells]
     },
   }
+}
+
+/** The jobs of pruned trials were stopped by their study, and nobody cancelled them. */
+function countsText({ counts, groups }: QueueStatus): string {
+  const pruned = groups.reduce(
+    (sum, line) => sum + Math.min(line.study?.counts.pruned ?? 0, countOf(line, ['cancelled'])),
+    0,
+  )
+  const texts = [...counts, ['pruned', pruned] as const].flatMap(([kind, count]) => {
+    const own = kind === 'cancelled' ? count - pruned : count
+    return own > 0 ? [`${own} ${kind}`] : []
+  })
+  return texts.join(', ') || 'no jobs yet'
 }
 
 type ListColumn = { readonly column: JobColumn; readonly width: number }

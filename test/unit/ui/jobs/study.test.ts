@@ -132,6 +132,13 @@ describe('a study in the list of jobs', () => {
     expect(queue.changes).toEqual([['retry', [5]]])
   })
 
+  it('does not count the jobs of pruned trials as cancelled', async () => {
+    const stopped = (id: number) => jobOf(id, { kind: 'cancelled', endedMs: 0 })
+    const jobs = [...JOBS.map((job, number) => (number === 5 ? stopped(6) : job)), stopped(8), stopped(9)]
+    const { text } = await openQueueTab('5', 120, 40, jobs, { 1: JOBS.length }, [WF])
+    expect(text()).toMatch(/^ 5 done, 2 cancelled, 1 running, 1 pruned /m)
+  })
+
   it('is found by the word study', async () => {
     const { press, text } = await openQueueTab('5', 80, 24, JOBS, { 1: JOBS.length }, [WF])
     await press('/study\r')
