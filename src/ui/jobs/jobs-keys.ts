@@ -2,7 +2,7 @@ import type { ClusterAction } from '../../scheduler/jobs/engine.ts'
 import type { Study } from '../../scheduler/study/study.ts'
 import { keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import { chosenClusterDetails, chosenLine } from './jobs-tables.ts'
+import { chosenClusterDetails, chosenLine, lineOfClusterJob } from './jobs-tables.ts'
 import { CHANGED_KINDS, countOf, hasMetrics, hasRanks, type JobAction, type JobLine } from './queue-view.ts'
 
 type Test = (state: ConsoleState) => boolean
@@ -13,6 +13,7 @@ const canSwitch: Test = (state) => (inList(state) || inCluster(state)) && state.
 const inTable: Test = ({ queue }) => queue.isTableOpen && queue.ranks === undefined
 /** The jobs of an engine's cluster are listed, which cannot be changed here. */
 export const inCluster: Test = ({ queue }) => queue.listed !== 'queue'
+const isOfQueue: Test = (state) => inCluster(state) && lineOfClusterJob(state) !== undefined
 const inLog: Test = (state) => state.queue.isLogOpen && !inRanks(state) && !inCluster(state)
 const inList: Test = (state) =>
   !inRanks(state) && !inStudy(state) && !inTable(state) && !inCluster(state) && !inLog(state)
@@ -74,6 +75,13 @@ const hasMoreMetrics: Test = (state) => inStudy(state) && onStudy(({ spec }) => 
 /** A narrow footer shows the keys of the selected row first. */
 export const jobsKeys = keyTable<ConsoleState>()(
   ['to-queue', 'Esc q', 'own queue', 'Jobs of a cluster: go back to your own queue.', inCluster],
+  [
+    'in-queue',
+    'Enter',
+    'in own queue',
+    'Jobs of a cluster: go to the selected job in your own queue, if it is from there.',
+    isOfQueue,
+  ],
   ['to-list', 'Esc q', 'list', 'In a table: go back to the list.', inTable],
   ['table', 'Enter', 'results', 'Array or grid: show its jobs with metrics and parameters, best first.', opensResults],
   [

@@ -38,6 +38,7 @@ import {
   chosenLine,
   JOB_LOG,
   LIST,
+  lineOfClusterJob,
   RESULTS,
   shownClusterJobs,
   shownLines,
@@ -229,11 +230,13 @@ export class JobsPage implements Page {
     const jobs = shownClusterJobs(this.#context.state)
     const at = this.#clusterRow(jobs)
     const { status, letters } = this.#view
-    const list = clusterDocument(picture, jobs, view, at, { active: status?.active ?? [], letters }, theme, nowMs)
+    const known = { active: status?.active ?? [], letters }
+    const list = clusterDocument(picture, jobs, view, at, known, upper.width - 2, theme, nowMs)
     const document = { ...list, head: [...this.#sourcesRow(theme), ...list.head] }
     const table = { view, noun: 'job', all: picture.jobs.length }
     const job = jobs[at]
-    const details = clusterJobDocument(job, chosenClusterDetails(this.#context.state), side.width - 2, theme, nowMs)
+    const read = chosenClusterDetails(this.#context.state)
+    const details = clusterJobDocument(job, read, picture.title, side.width - 2, theme, nowMs)
     return [
       rowsPane({
         ...own,
@@ -386,6 +389,13 @@ export class JobsPage implements Page {
     Record<Exclude<JobsCommand, keyof StudyPage['actions'] | keyof RanksPage['actions']>, () => void>
   > = {
     'to-queue': () => this.#list('queue'),
+    'in-queue': () => {
+      const { line, job } = lineOfClusterJob(this.#context.state) ?? {}
+      if (line === undefined) return
+      this.#context.change((state) => forgetTable(state, LIST))
+      this.#list('queue')
+      this.#choose({ spec: line.spec, member: job, filter: 'all', isTableOpen: false, isLogOpen: false })
+    },
     cluster: () => {
       const { clusters, listed } = this.#view
       if (clusters.length === 0)

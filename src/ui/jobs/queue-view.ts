@@ -181,6 +181,10 @@ export function linesInState({ status, filter }: QueueView): readonly JobLine[] 
   return lines.filter((line) => filter === studyFilter(line) || KINDS[filter].some((kind) => line.counts.has(kind)))
 }
 
+/** The row that has this job; undefined: none of the rows that are kept. */
+export const lineOfJob = (status: QueueStatus | undefined, job: number): JobLine | undefined =>
+  status?.groups.find(({ first, count }) => job >= first && job < first + count)
+
 /** A study runs also while none of its jobs does. */
 function studyFilter({ study }: JobLine): Filter | undefined {
   return study && (study.study.state.kind === 'running' || study.counts.open > 0 ? 'running' : 'ended')

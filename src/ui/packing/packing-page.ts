@@ -9,7 +9,7 @@ import { type PaneView, type Rect, type Theme, themes } from '../compositor/scen
 import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { completeOneOf } from '../dialogs/prompt-line.ts'
 import type { ClusterWatch } from '../jobs/cluster-watch.ts'
-import type { JobsPort, PackingList, QueueStatus, RealUse } from '../jobs/queue-view.ts'
+import { type JobsPort, lineOfJob, type PackingList, type QueueStatus, type RealUse } from '../jobs/queue-view.ts'
 import type { QueueWatch } from '../jobs/queue-watch.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
 import type { WatchedResources } from '../network/watched-hosts.ts'
@@ -292,7 +292,7 @@ export class PackingPage implements Page {
     const onBlock =
       typeof spot?.part === 'number' ? tile?.host.devices[spot.part]?.map(({ job }) => job) : tile?.host.jobs
     const [found] = (chosen === undefined ? (onBlock ?? []) : [chosen.job]).flatMap((id) => {
-      const line = status?.groups.find(({ first, count }) => id >= first && id < first + count)
+      const line = lineOfJob(status, id)
       return line === undefined ? [] : [{ id, line }]
     })
     if (found === undefined) return this.#context.notice('no job of the queue is selected', 'warning')
