@@ -23,6 +23,7 @@ import { findHost, hasWord, sortMark, type TableColumn, type TableView } from '.
 import {
   countOf,
   type Filter,
+  isEngineGang,
   type JobDetails,
   type JobLine,
   KINDS,
@@ -279,7 +280,7 @@ export function jobDocument(
   columns: number,
   theme: Theme,
   nowMs: number,
-  isWrapped = false,
+  { rank = 0, isWrapped = false }: { readonly rank?: number | undefined; readonly isWrapped?: boolean } = {},
 ): RowDocument {
   const { job, why, expectedMs, nodes } = details
   const { state, spec } = job
@@ -306,6 +307,8 @@ export function jobDocument(
   }
   if (expectedMs !== undefined) rows.push(...say(`expected to start ${whenText(expectedMs, nowMs)}`))
   for (const line of why) rows.push(...say(line, styleOf(theme.warning)))
+  if (details.log !== undefined && isEngineGang(job))
+    rows.push(...say(`output of rank ${rank} of ${spec.bundles}`, muted))
   if (log?.trouble !== undefined) rows.push(...say(`log: ${log.trouble}`, styleOf(theme.danger)))
   if (log !== undefined && log.lines.length > 0) {
     rows.push([{ text: ` ${'─'.repeat(Math.max(0, columns - 2))}`, style: muted }])

@@ -3,7 +3,15 @@ import type { Study } from '../../scheduler/study/study.ts'
 import { keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
 import { chosenClusterDetails, chosenLine, lineOfClusterJob } from './jobs-tables.ts'
-import { CHANGED_KINDS, countOf, hasMetrics, hasRanks, type JobAction, type JobLine } from './queue-view.ts'
+import {
+  CHANGED_KINDS,
+  countOf,
+  hasMetrics,
+  hasRanks,
+  isEngineGang,
+  type JobAction,
+  type JobLine,
+} from './queue-view.ts'
 
 type Test = (state: ConsoleState) => boolean
 
@@ -15,6 +23,10 @@ const inTable: Test = ({ queue }) => queue.isTableOpen && queue.ranks === undefi
 export const inCluster: Test = ({ queue }) => queue.listed !== 'queue'
 const isOfQueue: Test = (state) => inCluster(state) && lineOfClusterJob(state) !== undefined
 const inLog: Test = (state) => state.queue.isLogOpen && !inRanks(state) && !inCluster(state)
+const inGangLog: Test = (state) => {
+  const { job } = state.queue.details ?? {}
+  return inLog(state) && job !== undefined && isEngineGang(job)
+}
 const inList: Test = (state) =>
   !inRanks(state) && !inStudy(state) && !inTable(state) && !inCluster(state) && !inLog(state)
 const hasJobs: Test = (state) =>
@@ -94,6 +106,14 @@ export const jobsKeys = keyTable<ConsoleState>()(
   ['from-table', 'Enter', 'this job', 'In a table: go back to the list, with the selected job and its log.', inTable],
   ['log', 'Enter', 'log', 'Job that is no array and no gang: show its log alone, and follow it.', opensLog],
   ['from-log', 'Esc q Enter', 'list', 'Log of a job: go back to the list.', inLog],
+  [
+    'log-rank',
+    'Right l',
+    'next rank',
+    'Log of a gang in Ray, Slurm or Kubernetes: show the output of the next rank.',
+    inGangLog,
+  ],
+  ['log-rank-before', 'Left', '', 'Log of such a gang: show the output of the previous rank.', inGangLog],
   ['ranks', 'Enter', 'ranks', 'Gang: show its ranks on their hosts, with their steps and logs.', opensRanks],
   ['ranks-of-member', 'e', 'ranks', 'Selected job of an array, if it is a gang: show its ranks.', opensRanksOfMember],
   ['from-ranks', 'Esc q', 'back', 'Ranks: back to the log of all ranks, then to the list.', inRanks],
