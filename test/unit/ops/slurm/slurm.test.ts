@@ -1,7 +1,8 @@
 /** Slurm's answers, the scripts of jobs, and what login hosts must not be able to do. */
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { parseRound, parseTrial, roundProgram } from '../../../../src/ops/slurm/job-engine.ts'
+import type { OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
+import { openSlurm, parseRound, parseTrial, roundProgram } from '../../../../src/ops/slurm/job-engine.ts'
 import {
   parseJob,
   reasonWords,
@@ -375,6 +376,29 @@ describe('a dry run', () => {
     expect(parseTrial('code 1\nallocation failure: Unable to contact slurm controller\n')).toHaveProperty('trouble')
     expect(parseTrial('trouble c1 has no sbatch\n')).toEqual({ trouble: 'c1 has no sbatch' })
     expect(parseTrial('')).toHaveProperty('trouble')
+  })
+})
+
+describe('a login host that cannot be used', () => {
+  it('is named', async () => {
+    const outcome = { kind: 'unreachable', reason: 'it is not open in the console' } as const
+    const nothing = new Uint8Array()
+    const hosts = {
+      exec: async () => ({ outcome, stdout: nothing, stderr: nothing, durationMs: 0 }),
+    } as unknown as OpsHosts
+    const slurm = openSlurm({ login: 'c1', coreMemoryBytes: 0, options: [] })
+    const { signal } = new AbortController()
+    const words = 'c1: unreachable: it is not open in the console'
+    expect(await slurm.usage(hosts, signal)).toBe(words)
+    expect(await slurm.round([{ kind: 'check', key: 'abc-1-1-0' }], hosts, signal)).toMatchObject({ trouble: words })
+  })
+
+  it('is told to be set up where the cluster is Muster’s, and else to say where its programs are', () => {
+    const cluster = { controller: 'c1', nodes: ['n1'], nodeIps: {} }
+    const program = (own: object) =>
+      roundProgram({ ...SLURM, login: 'c1', ...own }, [{ kind: 'check', key: 'abc-1-1-0' }])
+    expect(program({ cluster })).toContain('trouble "Slurm is not set up on c1. Run: muster up slurm"')
+    expect(program({})).toContain('trouble "c1 has no $program in its PATH. Set bin in slurm of hosts.yaml"')
   })
 })
 
