@@ -146,9 +146,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
     expect(jsonOf(await muster(LOCAL, 'k8s', 'why', 'big', '--json'))).toMatchObject([{ type: 'why', kind: 'Pod' }])
     expect(jsonOf(await muster(LOCAL, 'k8s', 'pods', '--json'))).toMatchObject([{ type: 'pod', name: 'big', gpus: 5 }])
     const { stdout } = await muster(LOCAL, 'k8s', 'pods')
-    expect(stdout).toMatch(
-      /^NAMESPACE\tPOD\tSTATE\tNODE\tGPUS\tRESTARTS\tAGE\t\n\tbig\tPending\t\t5\t.*too few GPUs/,
-    )
+    expect(stdout).toMatch(/^NAMESPACE\tPOD\tSTATE\tNODE\tGPUS\tRESTARTS\tAGE\t\n\tbig\tPending\t\t5\t.*too few GPUs/)
     expect(jsonOf(await muster(LOCAL, 'k8s', 'events', '--json'))).toContainEqual(
       expect.objectContaining({ type: 'event', name: 'big', reason: 'FailedScheduling', isWarning: true }),
     )
