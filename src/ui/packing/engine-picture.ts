@@ -10,6 +10,8 @@ export type EnginePicture = {
   readonly title: string
   /** What could not be read, in a sentence. */
   readonly note?: string
+  /** Nothing has been read since; the note says why. */
+  readonly isOld?: true
   readonly hosts: readonly PackedHost[]
   /** Why nodes take no jobs, by name. */
   readonly down: Readonly<Record<string, string>>

@@ -4,7 +4,7 @@ import { messageOf } from '../../base/errors.ts'
 import type { GpuSample } from '../../ops/net/watch/sample.ts'
 import type { ClusterUsage, PlacementGroup } from '../../ops/ray/usage.ts'
 import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
-import { lettersOf, type PackedHost } from '../../scheduler/jobs/packing.ts'
+import { lettersOf } from '../../scheduler/jobs/packing.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { completeOneOf } from '../dialogs/prompt-line.ts'
@@ -19,6 +19,7 @@ import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type BlockDirection, type BlockSpot, firstSpot, lastSpot, nextSpot, spotOfJob } from './arrange.ts'
 import type { Letters } from './blocks.ts'
+import type { EnginePicture } from './engine-picture.ts'
 import { HoldHistory, UseHistory } from './history.ts'
 import { type PackingInput, queueInput, type ShownCluster, sourcesOf } from './packing-input.ts'
 import { drawPacking, type PackingScene, type WaitingRows } from './packing-panes.ts'
@@ -415,9 +416,9 @@ export class PackingPage implements Page {
     return { ...input, ...mouse, letters, used, machines, history: this.#use, ...(shown && { shown }) }
   }
 
-  #remember(key: string, picture: { readonly hosts: readonly PackedHost[] } | string, nowMs: number) {
+  #remember(key: string, picture: Pick<EnginePicture, 'hosts' | 'isOld'> | string, nowMs: number) {
     const seen = getOrMake(this.#seen, key, () => new HoldHistory())
-    if (typeof picture !== 'string') seen.see(picture.hosts, nowMs)
+    if (typeof picture !== 'string' && picture.isOld !== true) seen.see(picture.hosts, nowMs)
     return seen
   }
 

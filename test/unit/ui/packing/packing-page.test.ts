@@ -545,6 +545,28 @@ describe('the current placement', () => {
     expect(other.watching).toBe(0)
   })
 
+  it('keeps the last picture of a cluster that stops answering, with its time, also while another tab is shown', async () => {
+    const slurm = new FakeCluster('@slurm')
+    const { harness } = await open(120, 40, [slurm])
+    slurm.tell?.(enginePicture(USAGE, 'Slurm', () => undefined))
+    expect(screen(harness)).toMatch(/── Slurm +GPUs 1\/4 /)
+    harness.type(`${LEADER}1`)
+    harness.clock.advance(1000)
+    await settle()
+    expect(slurm.watching).toBe(0)
+    harness.type(`${LEADER}4`)
+    await settle()
+    expect(screen(harness)).toMatch(/── Slurm +GPUs 1\/4 .* not up to date/)
+    harness.type('yyy')
+    expect(screen(harness)).toMatch(/not up to date, read at \d\d:\d\d: reading it again …/)
+    slurm.tell?.('no API server answers')
+    expect(screen(harness)).toMatch(/not up to date, read at \d\d:\d\d: no API server answers/)
+    expect(screen(harness)).toContain('GPUs 1/4')
+    slurm.tell?.(enginePicture({ ...USAGE, jobs: [] }, 'Slurm', () => undefined))
+    expect(screen(harness)).toContain('GPUs 0/4')
+    expect(screen(harness)).not.toContain('not up to date')
+  })
+
   it('says that an engine has no nodes, what it may not read, and only what is held of nodes of unknown size', async () => {
     const slurm = new FakeCluster('@slurm')
     const { harness } = await open(80, 24, [slurm])
