@@ -186,6 +186,7 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
       const { lines, isComplete } = studies.lines(MOST_GROUPS)
       if (!isComplete || !ran.isComplete) seen = ''
       return {
+        storeId: store.id,
         hosts: packHosts(hostsOf(queue), active),
         down,
         active,
@@ -223,9 +224,9 @@ export async function consoleQueueOf(queue: OpenQueue, context: CliContext): Pro
     },
     members: (spec, kinds) => store.idsOf(spec, kinds),
     clusters: (hosts) => [...engines.values()].flatMap((engine) => clusterOf(engine, store.id, hosts)),
-    async readLog({ job: id, attempt }, hosts, signal) {
+    async readLog({ job: id, attempt, rank = 0 }, hosts, signal) {
       const job = store.get(id)
-      const read = job?.attempt === attempt ? engineLog(engines, store.id, job, 0) : undefined
+      const read = job?.attempt === attempt ? engineLog(engines, store.id, job, rank) : undefined
       const piece = { fromByte: -TAIL_BYTES, mostBytes: TAIL_BYTES }
       return (await read?.(piece, hosts, signal)) ?? 'hosts.yaml no longer declares its engine'
     },

@@ -51,7 +51,10 @@ While the job runs, its hosts are asked. Steps are read from output such as step
 /** @throws MusterError 'usage' when it has none */
 export function checkHasRanks({ id, spec, state }: Job): void {
   if (spec.engine !== undefined)
-    throw new MusterError('usage', `job ${id} runs in ${placeTitle(enginePlace(spec.engine))}: its ranks are not known`)
+    throw new MusterError(
+      'usage',
+      `${placeTitle(enginePlace(spec.engine))} runs job ${id}, so only what each rank printed can be read. Run: muster job logs ${id}${spec.bundles > 1 ? ' --rank N' : ''}`,
+    )
   if (!('places' in state) || state.places === undefined)
     throw new MusterError('usage', `job ${id} is ${state.kind}: it has no ranks yet`)
 }

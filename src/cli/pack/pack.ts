@@ -8,6 +8,7 @@ import { section as raySection } from '../../ops/ray/section.ts'
 import type { PlacementGroup } from '../../ops/ray/usage.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import type { Job } from '../../scheduler/jobs/job.ts'
+import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
 import { lettersOf, packHosts, packingFigures } from '../../scheduler/jobs/packing.ts'
 import type { CliContext, GlobalOptions, VerbCode } from '../command-line/verb.ts'
 import { ENGINES } from '../job/engines.ts'
@@ -58,11 +59,7 @@ Kubernetes cluster it shows the same, but Kubernetes does not report which GPU a
 }
 
 /** Groups of the queue's jobs are named after them. */
-function jobOf({ name }: PlacementGroup, { store }: OpenQueue): number | undefined {
-  const words = name.startsWith(`${store.id}-`) ? name.slice(store.id.length + 1) : ''
-  const [, id] = /^(\d+)-\d+-0$/.exec(words) ?? []
-  return id === undefined ? undefined : Number(id)
-}
+const jobOf = ({ name }: PlacementGroup, { store }: OpenQueue): number | undefined => parseBundleKey(store.id, name)?.id
 
 function showQueue(queue: OpenQueue, { json }: PackOptions, context: CliContext): void {
   const { stdout } = context

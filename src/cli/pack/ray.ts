@@ -64,9 +64,9 @@ export function showRay(
   return EXIT.ok
 }
 
-function numbersOf({ groups }: ClusterUsage): (id: string) => number {
+function numbersOf({ groups }: ClusterUsage): (group: PlacementGroup) => number {
   const numbers = new Map(groups.map(({ id }, index) => [id, index + 1]))
-  return (id) => numbers.get(id) ?? 0
+  return ({ id }) => numbers.get(id) ?? 0
 }
 
 export function formatRay(
@@ -85,7 +85,7 @@ export function formatRay(
     ...usage.groups.map((group) => {
       const job = jobOf(group)
       const whose = job === undefined ? '' : `job ${job}: `
-      return `${signOf(numberOf(group.id))} ${whose}${formatGroup(group, alive, ({ ip }) => names.get(ip) ?? ip)}`
+      return `${signOf(numberOf(group))} ${whose}${formatGroup(group, alive, ({ ip }) => names.get(ip) ?? ip)}`
     }),
     ...(hasLoose ? [`${signOf(LOOSE_JOB)} tasks and actors in no placement group`] : []),
     ...[...actors].map(([state, count]) => `actors ${state.toLowerCase()}: ${count}`),

@@ -42,16 +42,23 @@ export function schedulerWords(text: string): string {
     return `its gang does not fit as a whole (${plainWords(message.replace(/\.\s.*$/s, ''))})`
   if (total === '0' || /^no nodes available/.test(message)) return 'the cluster has no nodes'
   // A taint may contain commas.
-  const parts = said.split(/, (?=\d+ )/).map((part) => {
+  const reasons = said.split(/, (?=\d+ )/)
+  // From Kubernetes 1.32 on it says so of nodes that have too little in all.
+  const isTooLarge =
+    reasons.every((part) => /^\d{1,6} Insufficient /.test(part)) &&
+    message.includes(` available: ${total} Preemption is not helpful for scheduling`)
+  const parts = reasons.map((part) => {
     const [, count = '', reason = ''] = /^(\d{1,6}) (.*)$/s.exec(part) ?? []
     const [pattern, meaning = ''] = NODE_REASONS.find(([known]) => known.test(reason)) ?? []
-    const why = pattern === undefined ? reason : reason.replace(pattern, meaning)
+    const missing = pattern === undefined ? reason : reason.replace(pattern, meaning)
+    const why = isTooLarge ? missing.replace(/ free /, ' ') : missing
     if (count === '') return part
     const [number, words] = count === '1' ? ['1', singular(why)] : [count, why]
     return count === total && total !== '1' ? `all ${words}` : `${number} ${words}`
   })
   if (total === '' || said === '') return `Kubernetes cannot place it: ${plainWords(message) || 'no reason given'}`
-  return plainWords(`no node has room for it: of ${total} ${total === '1' ? 'node' : 'nodes'}, ${parts.join(', ')}`)
+  const start = isTooLarge ? 'no node could hold it even when idle' : 'no node has room for it'
+  return plainWords(`${start}: of ${total} ${total === '1' ? 'node' : 'nodes'}, ${parts.join(', ')}`)
 }
 
 const singular = (words: string): string => words.replace(/^(?:have|are|do)\b/, (verb) => SINGULARS[verb] ?? verb)

@@ -9,7 +9,7 @@ import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type LogPiece, outputOn } from '../kernel/host-output.ts'
-import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
+import { type OpsHosts, reasonOfResult, type ScriptResult } from '../kernel/host-port.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'
 import {
   BARRED,
@@ -79,6 +79,9 @@ async function exec(slurm: SlurmSpec, program: string, hosts: OpsHosts, signal: 
   return { result, text: Buffer.from(result.stdout).toString('latin1') }
 }
 
+const failureOn = ({ login }: SlurmSpec, result: ScriptResult): string =>
+  printable(`${login}: ${reasonOfResult(result, formatOutcome)}`)
+
 /** Of one program: its answer stays below what is read of a host. */
 const MOST_ORDERS = 1000
 
@@ -93,7 +96,7 @@ async function round(slurm: SlurmSpec, orders: readonly SlurmOrder[], hosts: Ops
     const part = orders.slice(from, from + MOST_ORDERS)
     const { result, text } = await exec(slurm, roundProgram(slurm, part), hosts, signal, ROUND_MS)
     if (!isSuccess(result.outcome)) {
-      trouble = printable(reasonOfResult(result, formatOutcome))
+      trouble = failureOn(slurm, result)
       break
     }
     const found = parseRound(part, text)
@@ -168,8 +171,13 @@ type Found = { -readonly [K in keyof SlurmSight]: SlurmSight[K] } & { readonly j
 /** Variables of the login that may stand for options which neither Muster nor hosts.yaml sets. */
 const KEPT = ['account', 'partition', 'qos', 'reservation', 'constraint']
 
+const missingWords = (login: string, bin: string | undefined, cluster: SlurmSpec['cluster']): string => {
+  if (cluster !== undefined) return `Slurm is not set up on ${login}. Run: muster up slurm`
+  return `${login} has no $program${bin === undefined ? ' in its PATH. Set bin in slurm of hosts.yaml' : ` in ${bin}`}`
+}
+
 /** `trouble` prints why nothing can be done, and ends the round. Variables of the login must not change the form of answers. */
-const openProgram = ({ bin, directory, login, ...slurm }: SlurmSpec): string => `mask=$(umask)
+const openProgram = ({ bin, directory, login, cluster, ...slurm }: SlurmSpec): string => `mask=$(umask)
 umask 077
 trouble() { printf 'trouble %s\\n' "$(printf %s "$1" | tr '\\n' ' ' | cut -c 1-400)"; exit 0; }
 ${bin === undefined ? '' : `PATH=${bin}:$PATH\n`}unset $(env | sed -nE '/^SBATCH_(${KEPT.filter(
@@ -179,7 +187,7 @@ ${bin === undefined ? '' : `PATH=${bin}:$PATH\n`}unset $(env | sed -nE '/^SBATCH
   .toUpperCase()})=/d; s/^((SQUEUE|SCANCEL|SBATCH)_[A-Z_]*)=.*/\\1/p')
 command -v flock > /dev/null || trouble "${login} has no flock. Install util-linux there"
 for program in sbatch squeue scancel; do
-  command -v $program > /dev/null || trouble "${login} has no $program${bin === undefined ? ' in its PATH. Set bin in slurm of hosts.yaml' : ` in ${bin}`}"
+  command -v $program > /dev/null || trouble "${missingWords(login, bin, cluster)}"
 done
 place=${directory ?? JOBS_DIRECTORY}
 said=$(mkdir -p "$place" 2>&1 && cd "$place" 2>&1) && cd "$place" || trouble "cannot use $place on ${login}\${said:+: $said}"
@@ -262,7 +270,7 @@ f=${file}
 /** A string: why nothing is known. Never rejects. */
 async function readUsage(slurm: SlurmSpec, hosts: OpsHosts, signal: AbortSignal): Promise<SlurmUsage | string> {
   const { result, text } = await exec(slurm, openProgram(slurm) + USAGE_PROGRAM, hosts, signal, USAGE_MS)
-  if (!isSuccess(result.outcome)) return printable(reasonOfResult(result, formatOutcome))
+  if (!isSuccess(result.outcome)) return failureOn(slurm, result)
   const trouble = /^trouble (.*)$/m.exec(text)?.[1]
   if (trouble !== undefined) return troubleWords(trouble)
   return parseUsage(text) ?? "could not parse the login host's answer"
@@ -277,7 +285,7 @@ echo "code $code"
 printf '%s\\n' "$said"
 `
   const { result, text } = await exec(slurm, program, hosts, signal, TRIAL_MS)
-  if (!isSuccess(result.outcome)) return { script, trouble: printable(reasonOfResult(result, formatOutcome)) }
+  if (!isSuccess(result.outcome)) return { script, trouble: failureOn(slurm, result) }
   return { script, ...parseTrial(text) }
 }
 

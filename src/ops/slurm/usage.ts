@@ -11,6 +11,8 @@ export type SlurmNode = {
   readonly memoryBytes: number
   readonly memoryUsedBytes: number
   readonly gpus: number
+  /** Those that the node itself says are held. */
+  readonly heldDevices: readonly number[]
   /** Why it takes no jobs, or not all that would fit; empty: it does. */
   readonly trouble: string
 }
@@ -41,7 +43,7 @@ export type SlurmUsage = {
   readonly jobs: readonly SlurmPlacement[]
 }
 
-const NODE_KEYS = 'NodeName|CPUAlloc|CPUTot|RealMemory|AllocMem|Gres|State'
+const NODE_KEYS = 'NodeName|CPUAlloc|CPUTot|RealMemory|AllocMem|Gres|GresUsed|State'
 /** The width of each column of squeue. A name may contain anything, also line breaks, so it is the last. */
 const COLUMNS = { JobID: 20, State: 24, UserID: 12, UserName: 32, StartTime: 24, Reason: 64, NodeList: 1024, Name: 80 }
 const WIDTHS = Object.values(COLUMNS)
@@ -148,6 +150,7 @@ function nodeOf(line: string): readonly SlurmNode[] {
         MOST_GPUS,
         gpus.reduce((sum, [, count]) => sum + Number(count), 0),
       ),
+      heldDevices: devicesOf(fields.get('GresUsed')),
       trouble: /^(IDLE|MIXED|ALLOCATED)(\+(PLANNED|CLOUD))*$/.test(state) ? '' : printable(state.toLowerCase()),
     },
   ]
@@ -173,7 +176,7 @@ function heldOf(lines: readonly string[], names: NodeNames): ReadonlyMap<string,
       const amounts = {
         cpuMilli: rangesOf(group.get('CPU_IDs')).reduce((sum, [from, to]) => sum + to - from + 1, 0) * 1000,
         memoryBytes: countOf(group.get('Mem')) * MIB,
-        devices: devicesOf(/(?:^|,)gpu[^(]*\(IDX:([\d,-]+)\)/.exec(group.get('GRES') ?? '')?.[1]),
+        devices: devicesOf(group.get('GRES')),
       }
       for (const node of names.of(group.get('Nodes') ?? '')) own.set(node, own.has(node) ? UNKNOWN : amounts)
     }
@@ -232,7 +235,13 @@ function rangesOf(text = ''): readonly (readonly [from: number, to: number])[] {
   })
 }
 
-const devicesOf = (text: string | undefined): readonly number[] =>
-  rangesOf(text).flatMap(([from, to]) =>
-    Array.from({ length: Math.max(0, Math.min(to + 1, MOST_GPUS) - from) }, (_, index) => from + index),
-  )
+/** `gpu:a100:2(IDX:0-1),gpu:h100:1(IDX:2)` */
+const devicesOf = (text = ''): readonly number[] => [
+  ...new Set(
+    [...text.matchAll(/(?:^|,)gpu[^(),]*\(IDX:([\d,-]+)\)/g)]
+      .flatMap(([, ranges]) => rangesOf(ranges))
+      .flatMap(([from, to]) =>
+        Array.from({ length: Math.max(0, Math.min(to + 1, MOST_GPUS) - from) }, (_, index) => from + index),
+      ),
+  ),
+]

@@ -19,11 +19,20 @@ import { bundleKey } from './orders.ts'
 const TAKES_MS = 120_000
 
 /** Undefined: it does not say what it needs. */
-export function askedOf({ request, needs }: JobSpec): Asked | undefined {
-  const { cpuMilli, gpuCount, gpuMilli, memoryBytes } = request
-  const own: Amounts = { CPU: cpuMilli / 1000, GPU: (gpuCount * gpuMilli) / 1000, memory: memoryBytes }
-  return needs && { own: amounts(own), needs }
+export const askedOf = ({ request, needs }: JobSpec): Asked | undefined =>
+  needs && { own: amounts(bundleOf(request)), needs }
+
+/** What it takes of its engine's room: what it says, or else its bundles. */
+export function takenBy(spec: JobSpec): Asked {
+  const { request, bundles: count, strategy } = spec
+  return askedOf(spec) ?? { own: {}, needs: { bundles: [{ count, amounts: amounts(bundleOf(request)) }], strategy } }
 }
+
+const bundleOf = ({ cpuMilli, gpuCount, gpuMilli, memoryBytes }: JobSpec['request']): Amounts => ({
+  CPU: cpuMilli / 1000,
+  GPU: (gpuCount * gpuMilli) / 1000,
+  memory: memoryBytes,
+})
 
 /** What is free, without what jobs that were handed over will still take. `names`: what may be asked for. */
 export function freeRoom(
@@ -34,17 +43,19 @@ export function freeRoom(
   names: readonly string[],
 ): Cluster {
   const pending = jobs.flatMap((job): readonly Asked[] => {
-    const asked = askedOf(job.spec)
-    if (asked === undefined || !isActive(job.state) || job.state.kind === 'ending') return []
+    const asked = takenBy(job.spec)
+    if (!isActive(job.state) || job.state.kind === 'ending') return []
     const count = asked.needs.bundles.reduce((sum, bundle) => sum + bundle.count, 0)
     const key = bundleKey(storeId, job, 0)
     if (Object.hasOwn(taken, key) && (taken[key] as number) >= count) return []
     if (job.state.kind === 'starting') return [asked]
-    // Its own process is no longer free room.
+    // Its own process is no longer free room, nor are the bundles of a job without needs.
+    if (job.spec.needs === undefined) return []
     return nowMs - job.state.startedMs > TAKES_MS ? [] : [{ ...asked, own: {} }]
   })
   const cluster = clusterOfNodes(nodes, 'free', [...new Set([...names, ...pending.flatMap(namesIn)])])
-  for (const asked of pending) keepRoom(cluster, asked)
+  // What can never be placed takes nothing.
+  for (const asked of pending) if (fitsIdle(nodes, asked)) keepRoom(cluster, asked)
   return cluster
 }
 

@@ -72,6 +72,8 @@ export type EngineUsage = {
     readonly memoryBytes: number
     readonly memoryUsedBytes: number
     readonly gpus: number
+    /** GPUs that the node itself says are held, as an engine may not tell the devices of each job. */
+    readonly heldDevices?: readonly number[]
     /** Why it takes no jobs; empty: it does. */
     readonly trouble: string
     /** What it has in all is not known, only what is held. */

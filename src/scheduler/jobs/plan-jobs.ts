@@ -9,9 +9,9 @@ import type { Gang, HostCapacity } from '../model/resources.ts'
 import { planLines } from '../plan/plan-queue.ts'
 import { type ActiveJob, predictS, type RunTimes, type WaitingJob } from '../plan/predict.ts'
 import { firstInTurn, type QueueLine, type Usage } from '../plan/turn.ts'
-import { fitsIdle, namesIn, takeNeeds } from '../plans/needs.ts'
+import { fitsIdle, keepRoom, namesIn, takeNeeds } from '../plans/needs.ts'
 import { type EngineRoom, enginePlace, type JobEngine } from './engine.ts'
-import { askedOf, freeRoom } from './engine-room.ts'
+import { freeRoom, takenBy } from './engine-room.ts'
 import { type BundlePlace, isActive, type Job, type JobEvent, type JobSpec, requestsOf, waitsFrom } from './job.ts'
 import type { JobStore } from './store.ts'
 
@@ -207,10 +207,16 @@ export class PlanPass {
         String(line.at(0)?.spec.needs !== undefined),
       )
       if (needing.length > 0) wantsRoom.add(name)
-      const inTurn = firstInTurn(needing.map(waitingLine), count + MOST_IMPOSSIBLE, turn)
-      const fitting = room === undefined || count <= 0 ? [] : this.#fitting(inTurn, room, there, nowMs)
-      const ready = [...others.map(waitingLine), ...fitting.map((job) => ({ at: (index: number) => [job][index] }))]
-      return firstInTurn(ready, count, turn).map(({ order }) => ({
+      if (count <= 0) return []
+      const plain = firstInTurn(others.map(waitingLine), count, turn)
+      const fitting =
+        needing.length === 0 || room === undefined
+          ? []
+          : firstInTurn(needing.map(waitingLine), count + MOST_IMPOSSIBLE, turn)
+      const alone = [...plain, ...fitting].map((job) => ({ at: (index: number) => [job][index] }))
+      const inTurn = firstInTurn(alone, alone.length, turn)
+      const ready = fitting.length === 0 || room === undefined ? inTurn : this.#fitting(inTurn, room, there, nowMs)
+      return ready.slice(0, count).map(({ order }) => ({
         id: order,
         event: { kind: 'placed' as const, places: [{ host: enginePlace(name), devices: [] }] },
       }))
@@ -225,20 +231,26 @@ export class PlanPass {
     return { events: ordered, expectedS, wantsRoom }
   }
 
-  /** In turn, up to the first that has to wait: smaller ones must not overtake it for ever. Impossible ones are in nobody's way. */
+  /**
+   * In turn; of jobs with needs, up to the first that has to wait: smaller ones must not overtake it for ever. Impossible ones
+   * are in nobody's way. Jobs without needs never wait, and take their room from those behind them.
+   */
   #fitting(inTurn: readonly WaitingJob[], room: EngineRoom, there: readonly Job[], nowMs: number): WaitingJob[] {
     const store = this.#store
     const waiting = inTurn.flatMap((job) => {
       const spec = store.get(job.order)?.spec
-      const asked = spec && askedOf(spec)
-      return asked === undefined ? [] : [{ job, asked }]
+      return spec === undefined ? [] : [{ job, asked: takenBy(spec), isPlain: spec.needs === undefined }]
     })
     const names = waiting.flatMap(({ asked }) => namesIn(asked))
     const cluster = freeRoom(room, there, store.id, nowMs, names)
     const fitting: WaitingJob[] = []
-    for (const { job, asked } of waiting)
-      if (takeNeeds(cluster, asked)) fitting.push(job)
-      else if (fitsIdle(room.nodes, asked)) break
+    let isFull = false
+    for (const { job, asked, isPlain } of waiting) {
+      const isPossible = fitsIdle(room.nodes, asked)
+      if (isPlain && isPossible) keepRoom(cluster, asked)
+      if (isPlain || (!isFull && takeNeeds(cluster, asked))) fitting.push(job)
+      else isFull ||= isPossible
+    }
     return fitting
   }
 

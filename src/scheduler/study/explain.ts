@@ -140,7 +140,8 @@ function explainPruning(rule: PruneSpec, metric: Metric | undefined, pruned: num
 function explainState({ spec, state }: Pick<Study, 'spec' | 'state'>, counts: TrialCounts): string {
   const reason = state.reason === undefined ? '' : `: ${state.reason}`
   if (state.kind === 'stopped') return `It was ${state.reason ?? 'stopped'}.`
-  if (state.kind === 'done') return `It is done${reason}.`
+  const failed = counts.failed === 0 ? '' : `; ${counts.failed} failed`
+  if (state.kind === 'done') return `It is done${reason}${failed}.`
   if (spec.pbt !== undefined && state.trouble !== undefined) return `${state.trouble}.`
   if (state.trouble !== undefined) return `It has no next point yet: ${state.trouble}`.replace(/\.?$/, '.')
   const open = counts.open === 1 ? '1 trial is open' : `${counts.open} trials are open`

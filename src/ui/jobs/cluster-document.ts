@@ -2,7 +2,7 @@
 
 import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
-import { clip, padEnd } from '../../base/text-width.ts'
+import { clip, padEnd, textWidth } from '../../base/text-width.ts'
 import { timeText, whenText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ClusterJobDetails } from '../../scheduler/jobs/engine.ts'
@@ -14,7 +14,9 @@ import { LOOSE_JOB } from '../packing/ray-picture.ts'
 import { documentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
 import { findHost, hasWord, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 
-const NAME_COLUMNS = 26
+const LEAST_NAME = 26
+/** Of the row, for names. */
+const NAME_PART = 0.4
 const STATE_COLUMNS = 10
 
 /** What the list is filtered and sorted by. `active`: jobs of the queue, which have names there. */
@@ -38,10 +40,14 @@ export function clusterDocument(
   view: TableView,
   at: number,
   { active, letters }: { readonly active: readonly Job[]; readonly letters: Letters | undefined },
+  columns: number,
   theme: Theme,
   nowMs: number,
 ): RowDocument {
   const { note } = picture
+  const nameOf = (job: ClusterJob) => printable(nameWithTitle(job, active))
+  const longest = picture.jobs.reduce((most, job) => Math.max(most, textWidth(nameOf(job)) + 1), 0)
+  const nameWidth = Math.max(LEAST_NAME, Math.min(longest, Math.floor(columns * NAME_PART)))
   const title = (text: string) => `${text}${sortMark(view, { title: text })}`
   const waiting = picture.jobs.filter(isWaiting).length
   const others = picture.jobs.filter(({ job }) => job === LOOSE_JOB).length
@@ -55,7 +61,7 @@ export function clusterDocument(
       ...(note === undefined ? [] : [[{ text: ` ${printable(note)}`, style: boldStyle(theme.warning) }]]),
       [
         {
-          text: `   ${padEnd(title('JOB'), NAME_COLUMNS)}${padEnd(title('STATE'), STATE_COLUMNS)}${title(WHERE)}`,
+          text: `   ${padEnd(title('JOB'), nameWidth)}${padEnd(title('STATE'), STATE_COLUMNS)}${title(WHERE)}`,
           style: mutedStyle(theme),
         },
       ],
@@ -70,7 +76,7 @@ export function clusterDocument(
         { text: isChosen ? '▸' : ' ', style: plain },
         jobSpan(job.job, signOf(job.job, letters), theme),
         {
-          text: ` ${padEnd(clip(printable(nameWithTitle(job, active)), NAME_COLUMNS - 1), NAME_COLUMNS)}`,
+          text: ` ${padEnd(clip(nameOf(job), nameWidth - 1), nameWidth)}`,
           style: plain,
         },
         { text: padEnd(stateOf(job), STATE_COLUMNS), style: plain },
@@ -101,10 +107,11 @@ const foldedNodes = ({ places }: ClusterJob): string => foldHostSet([...new Set(
 
 const MOST_PLACES = 64
 
-/** Undefined: none is selected. */
+/** `job` undefined: none is selected; `engine`: its title. */
 export function clusterJobDocument(
   job: ClusterJob | undefined,
   details: ClusterJobDetails | string | undefined,
+  engine: string,
   columns: number,
   theme: Theme,
   nowMs: number,
@@ -116,7 +123,7 @@ export function clusterJobDocument(
   const known = typeof details === 'object' ? details : undefined
   const why = known?.because ?? (job.why === undefined ? [] : [job.why])
   return documentOf([
-    ...say(`${stateOf(job)}  ${job.id}`, boldStyle(theme.text)),
+    ...say(`${stateOf(job)}  ${job.id} in ${engine}`, boldStyle(theme.text)),
     ...(job.title === '' ? [] : say(job.title, mutedStyle(theme))),
     ...(expectedMs === undefined || !isWaiting(job) ? [] : say(`expected to start ${whenText(expectedMs, nowMs)}`)),
     ...why.flatMap((sentence) => say(sentence, styleOf(isWaiting(job) ? theme.warning : theme.text))),

@@ -1,4 +1,5 @@
 /** The clusters of engines, read while the tab that is shown has their pictures, and more about the selected job of one. */
+import { timeText } from '../../base/time-text.ts'
 import type { EnginePicture } from '../packing/engine-picture.ts'
 import type { PageContext } from '../state/console-state.ts'
 import { chosenClusterJob } from './jobs-tables.ts'
@@ -16,6 +17,8 @@ export class ClusterWatch implements Disposable {
   #sources: readonly ClusterSource[] | undefined
   #isFinding = false
   readonly #running = new Map<EnginePlace, Disposable & { readonly source: ClusterSource }>()
+  /** What was read last, also while nothing of it is shown. */
+  readonly #last = new Map<EnginePlace, { readonly picture: EnginePicture; readonly readMs: number }>()
   #details: (Disposable & { readonly key: string }) | undefined
 
   constructor(context: PageContext, watch: QueueWatch, jobs: JobsPort) {
@@ -43,7 +46,7 @@ export class ClusterWatch implements Disposable {
     this.#isFinding = false
   }
 
-  /** Shows something else: what was read of another cluster goes. */
+  /** Shows something else: another cluster is no longer read. */
   show(patch: Partial<QueueView>): void {
     this.#watch.set(patch)
     this.#follow()
@@ -69,15 +72,10 @@ export class ClusterWatch implements Disposable {
   #start(source: ClusterSource): void {
     const { place } = source
     let isOver = false
-    const told = (picture: EnginePicture | string | undefined) => {
-      const pictures = new Map(this.#context.state.queue.pictures)
-      if (picture === undefined) pictures.delete(place)
-      else pictures.set(place, picture)
-      this.#watch.set({ pictures })
-    }
+    if (this.#last.has(place)) this.#tell(place, 'reading it again …')
     const reading = source.watch((picture) => {
       if (isOver) return
-      told(picture)
+      this.#tell(place, picture)
       this.#followJob()
     })
     this.#running.set(place, {
@@ -85,9 +83,19 @@ export class ClusterWatch implements Disposable {
       [Symbol.dispose]() {
         isOver = true
         reading[Symbol.dispose]()
-        told(undefined)
       },
     })
+  }
+
+  /** Without a picture, the last one stays, with its time and the reason. */
+  #tell(place: EnginePlace, told: EnginePicture | string): void {
+    const nowMs = this.#context.clock.now()
+    if (typeof told !== 'string') this.#last.set(place, { picture: told, readMs: nowMs })
+    const last = this.#last.get(place)
+    const note = `not up to date, read at ${timeText(last?.readMs ?? nowMs, nowMs)}: ${told}`
+    const picture =
+      typeof told !== 'string' || last === undefined ? told : { ...last.picture, note, isOld: true as const }
+    this.#watch.set({ pictures: new Map(this.#context.state.queue.pictures).set(place, picture) })
   }
 
   /** What is known of the selected job may have changed. */

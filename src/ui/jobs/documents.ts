@@ -23,6 +23,7 @@ import { findHost, hasWord, sortMark, type TableColumn, type TableView } from '.
 import {
   countOf,
   type Filter,
+  isEngineGang,
   type JobDetails,
   type JobLine,
   KINDS,
@@ -97,7 +98,7 @@ export type ListInput = {
 export function listDocument({ status, lines, chosen, filter, view, columns, theme, nowMs }: ListInput): RowDocument {
   const muted = mutedStyle(theme)
   const shown = listColumns(status.groups, columns, nowMs)
-  const counts = [...status.counts].map(([kind, count]) => `${count} ${kind}`).join(', ') || 'no jobs yet'
+  const counts = countsText(status)
   const summary: Row = [
     // First, as the end of the row is cut where there is no room.
     { text: filter === 'all' ? '' : ` only ${filter} ·`, style: boldStyle(theme.accent) },
@@ -139,11 +140,26 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
   }
 }
 
+/** The jobs of pruned trials were stopped by their study, and nobody cancelled them. */
+function countsText({ counts, groups }: QueueStatus): string {
+  const pruned = groups.reduce(
+    (sum, line) => sum + Math.min(line.study?.counts.pruned ?? 0, countOf(line, ['cancelled'])),
+    0,
+  )
+  const texts = [...counts, ['pruned', pruned] as const].flatMap(([kind, count]) => {
+    const own = kind === 'cancelled' ? count - pruned : count
+    return own > 0 ? [`${own} ${kind}`] : []
+  })
+  return texts.join(', ') || 'no jobs yet'
+}
+
 type ListColumn = { readonly column: JobColumn; readonly width: number }
 
 /** The first rows decide how wide columns are. */
 const WIDTH_ROWS = 500
 const LEAST_WIDTH = 12
+/** One long name must not take the room of what all rows ask for. */
+const NAME_ROOM = 24
 const MOST_BEST = 21
 /** From this width of the list on, the column of states is as wide as reasons need, whatever is in it. */
 const STEADY_ROOM = 100
@@ -153,7 +169,7 @@ const widest = new WeakMap<readonly JobLine[], ReadonlyMap<string, number>>()
 
 /**
  * As wide as what is in them, whatever a filter leaves, so that no column moves while one types. What a job asks for is cut
- * before its name.
+ * before a short name.
  */
 function listColumns(all: readonly JobLine[], room: number, nowMs: number): readonly ListColumn[] {
   const leads = all.flatMap(({ lead }) => lead ?? [])
@@ -166,7 +182,9 @@ function listColumns(all: readonly JobLine[], room: number, nowMs: number): read
     column,
     width: column === STATE_COLUMN && room >= STEADY_ROOM ? stateWidth : (known.get(column.title) ?? column.width),
   }))
-  const over = wanted.reduce((sum, { width }) => sum + width, 1) - room
+  const over =
+    wanted.reduce((sum, { column, width }) => sum + (column === shown.at(-1) ? Math.min(NAME_ROOM, width) : width), 1) -
+    room
   return wanted.map(({ column, width }) =>
     column.title === 'ASKS FOR' && over > 0
       ? { column, width: Math.min(width, Math.max(LEAST_WIDTH, width - over)) }
@@ -262,7 +280,7 @@ export function jobDocument(
   columns: number,
   theme: Theme,
   nowMs: number,
-  isWrapped = false,
+  { rank = 0, isWrapped = false }: { readonly rank?: number | undefined; readonly isWrapped?: boolean } = {},
 ): RowDocument {
   const { job, why, expectedMs, nodes } = details
   const { state, spec } = job
@@ -289,6 +307,8 @@ export function jobDocument(
   }
   if (expectedMs !== undefined) rows.push(...say(`expected to start ${whenText(expectedMs, nowMs)}`))
   for (const line of why) rows.push(...say(line, styleOf(theme.warning)))
+  if (details.log !== undefined && isEngineGang(job))
+    rows.push(...say(`output of rank ${rank} of ${spec.bundles}`, muted))
   if (log?.trouble !== undefined) rows.push(...say(`log: ${log.trouble}`, styleOf(theme.danger)))
   if (log !== undefined && log.lines.length > 0) {
     rows.push([{ text: ` ${'─'.repeat(Math.max(0, columns - 2))}`, style: muted }])

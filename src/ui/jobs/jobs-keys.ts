@@ -2,8 +2,16 @@ import type { ClusterAction } from '../../scheduler/jobs/engine.ts'
 import type { Study } from '../../scheduler/study/study.ts'
 import { keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import { chosenClusterDetails, chosenLine } from './jobs-tables.ts'
-import { CHANGED_KINDS, countOf, hasMetrics, hasRanks, type JobAction, type JobLine } from './queue-view.ts'
+import { chosenClusterDetails, chosenLine, lineOfClusterJob } from './jobs-tables.ts'
+import {
+  CHANGED_KINDS,
+  countOf,
+  hasMetrics,
+  hasRanks,
+  isEngineGang,
+  type JobAction,
+  type JobLine,
+} from './queue-view.ts'
 
 type Test = (state: ConsoleState) => boolean
 
@@ -13,7 +21,12 @@ const canSwitch: Test = (state) => (inList(state) || inCluster(state)) && state.
 const inTable: Test = ({ queue }) => queue.isTableOpen && queue.ranks === undefined
 /** The jobs of an engine's cluster are listed, which cannot be changed here. */
 export const inCluster: Test = ({ queue }) => queue.listed !== 'queue'
+const isOfQueue: Test = (state) => inCluster(state) && lineOfClusterJob(state) !== undefined
 const inLog: Test = (state) => state.queue.isLogOpen && !inRanks(state) && !inCluster(state)
+const inGangLog: Test = (state) => {
+  const { job } = state.queue.details ?? {}
+  return inLog(state) && job !== undefined && isEngineGang(job)
+}
 const inList: Test = (state) =>
   !inRanks(state) && !inStudy(state) && !inTable(state) && !inCluster(state) && !inLog(state)
 const hasJobs: Test = (state) =>
@@ -74,6 +87,13 @@ const hasMoreMetrics: Test = (state) => inStudy(state) && onStudy(({ spec }) => 
 /** A narrow footer shows the keys of the selected row first. */
 export const jobsKeys = keyTable<ConsoleState>()(
   ['to-queue', 'Esc q', 'own queue', 'Jobs of a cluster: go back to your own queue.', inCluster],
+  [
+    'in-queue',
+    'Enter',
+    'in own queue',
+    'Jobs of a cluster: go to the selected job in your own queue, if it is from there.',
+    isOfQueue,
+  ],
   ['to-list', 'Esc q', 'list', 'In a table: go back to the list.', inTable],
   ['table', 'Enter', 'results', 'Array or grid: show its jobs with metrics and parameters, best first.', opensResults],
   [
@@ -86,6 +106,14 @@ export const jobsKeys = keyTable<ConsoleState>()(
   ['from-table', 'Enter', 'this job', 'In a table: go back to the list, with the selected job and its log.', inTable],
   ['log', 'Enter', 'log', 'Job that is no array and no gang: show its log alone, and follow it.', opensLog],
   ['from-log', 'Esc q Enter', 'list', 'Log of a job: go back to the list.', inLog],
+  [
+    'log-rank',
+    'Right l',
+    'next rank',
+    'Log of a gang in Ray, Slurm or Kubernetes: show the output of the next rank.',
+    inGangLog,
+  ],
+  ['log-rank-before', 'Left', '', 'Log of such a gang: show the output of the previous rank.', inGangLog],
   ['ranks', 'Enter', 'ranks', 'Gang: show its ranks on their hosts, with their steps and logs.', opensRanks],
   ['ranks-of-member', 'e', 'ranks', 'Selected job of an array, if it is a gang: show its ranks.', opensRanksOfMember],
   ['from-ranks', 'Esc q', 'back', 'Ranks: back to the log of all ranks, then to the list.', inRanks],

@@ -38,6 +38,7 @@ import {
   chosenLine,
   JOB_LOG,
   LIST,
+  lineOfClusterJob,
   RESULTS,
   shownClusterJobs,
   shownLines,
@@ -51,7 +52,9 @@ import {
   commandLineOf,
   FILTERS,
   hasMetrics,
+  isEngineGang,
   type JobAction,
+  type JobDetails,
   type JobLine,
   type JobsPort,
   KINDS,
@@ -229,11 +232,13 @@ export class JobsPage implements Page {
     const jobs = shownClusterJobs(this.#context.state)
     const at = this.#clusterRow(jobs)
     const { status, letters } = this.#view
-    const list = clusterDocument(picture, jobs, view, at, { active: status?.active ?? [], letters }, theme, nowMs)
+    const known = { active: status?.active ?? [], letters }
+    const list = clusterDocument(picture, jobs, view, at, known, upper.width - 2, theme, nowMs)
     const document = { ...list, head: [...this.#sourcesRow(theme), ...list.head] }
     const table = { view, noun: 'job', all: picture.jobs.length }
     const job = jobs[at]
-    const details = clusterJobDocument(job, chosenClusterDetails(this.#context.state), side.width - 2, theme, nowMs)
+    const read = chosenClusterDetails(this.#context.state)
+    const details = clusterJobDocument(job, read, picture.title, side.width - 2, theme, nowMs)
     return [
       rowsPane({
         ...own,
@@ -323,10 +328,13 @@ export class JobsPage implements Page {
 
   #logDocument(columns: number, theme: Theme): RowDocument {
     const { state, clock } = this.#context
-    const { details, log } = this.#view
+    const { details, log, logRank: rank } = this.#view
     if (tableView(state, JOB_LOG).filter.text !== '') return documentOf(logRows(shownLog(state), columns, theme))
     if (details === undefined) return this.#side(columns, theme)
-    return jobDocument(details, log && { ...log, lines: shownLog(state) }, columns, theme, clock.now(), true)
+    return jobDocument(details, log && { ...log, lines: shownLog(state) }, columns, theme, clock.now(), {
+      rank,
+      isWrapped: true,
+    })
   }
 
   handleKey(label: string): boolean {
@@ -386,6 +394,13 @@ export class JobsPage implements Page {
     Record<Exclude<JobsCommand, keyof StudyPage['actions'] | keyof RanksPage['actions']>, () => void>
   > = {
     'to-queue': () => this.#list('queue'),
+    'in-queue': () => {
+      const { line, job } = lineOfClusterJob(this.#context.state) ?? {}
+      if (line === undefined) return
+      this.#context.change((state) => forgetTable(state, LIST))
+      this.#list('queue')
+      this.#choose({ spec: line.spec, member: job, filter: 'all', isTableOpen: false, isLogOpen: false })
+    },
     cluster: () => {
       const { clusters, listed } = this.#view
       if (clusters.length === 0)
@@ -400,6 +415,8 @@ export class JobsPage implements Page {
       this.#context.change((state) => forgetTable(state, JOB_LOG))
       this.#choose({ spec: this.#chosen?.spec, isLogOpen: true })
     },
+    'log-rank': () => this.#stepRank(1),
+    'log-rank-before': () => this.#stepRank(-1),
     'from-log': () => this.#choose({ isLogOpen: false }),
     'from-table': () => this.#choose({ isTableOpen: false, member: this.#view.member ?? this.#sweepRows[0]?.id }),
     filter: () => this.#choose({ filter: FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all' }),
@@ -428,7 +445,7 @@ export class JobsPage implements Page {
   }
 
   #choose(view: Partial<QueueView>): void {
-    this.#watch.set({ member: undefined, logOffset: undefined, ...view })
+    this.#watch.set({ member: undefined, logOffset: undefined, logRank: undefined, ...view })
     this.#read()
   }
 
@@ -477,6 +494,12 @@ export class JobsPage implements Page {
     this.#choose({ spec: line.spec, member })
   }
 
+  #stepRank(by: number): void {
+    const { details, member, logRank = 0 } = this.#view
+    const last = (details?.job.spec.bundles ?? 1) - 1
+    this.#choose({ member, logRank: Math.max(0, Math.min(last, logRank + by)) })
+  }
+
   #scrollLog(by: ScrollStep): void {
     if (inCluster(this.#context.state)) return
     if (this.#view.ranks !== undefined) return this.#ranks.scroll(by)
@@ -492,8 +515,9 @@ export class JobsPage implements Page {
   }
 
   #side(columns: number, theme: Theme): RowDocument {
-    const { details, log } = this.#view
-    if (details !== undefined) return jobDocument(details, log, columns, theme, this.#context.clock.now())
+    const { details, log, logRank } = this.#view
+    if (details !== undefined)
+      return jobDocument(details, log, columns, theme, this.#context.clock.now(), { rank: logRank })
     const style = mutedStyle(theme)
     const { studied, study, status } = this.#view
     if (study !== undefined)
@@ -541,7 +565,12 @@ export class JobsPage implements Page {
     if (reading !== this.#readings || this.#isDisposed) return
     this.#watch.set({ details, studied, sweep: line && sweep && { spec: line.spec, sweep } })
     this.#ranks.follow(ranks && details)
-    this.#tail.read(ranks === undefined ? details?.log : undefined)
+    this.#tail.read(ranks === undefined && details !== undefined ? this.#logOf(details) : undefined)
+  }
+
+  #logOf({ job, log }: JobDetails): JobDetails['log'] {
+    const { logRank: rank } = this.#view
+    return log === undefined || 'host' in log || rank === undefined || !isEngineGang(job) ? log : { ...log, rank }
   }
 
   /** Runs what asks the queue; an error becomes a notice. */

@@ -7,7 +7,7 @@ import { shownRows, type TableColumn, type TableFrame } from '../rows/table-view
 import { type ConsoleState, tableView } from '../state/console-state.ts'
 import { clusterColumns } from './cluster-document.ts'
 import { lineColumns } from './documents.ts'
-import { clusterJobKey, type JobLine, linesInState, pictureAt } from './queue-view.ts'
+import { clusterJobKey, type JobLine, lineOfJob, linesInState, pictureAt } from './queue-view.ts'
 import { anyRankColumns } from './ranks-document.ts'
 import { resultColumns, shownResults, sortedTitle } from './results-table.ts'
 import { type ShownTrial, trialTable } from './study-documents.ts'
@@ -95,6 +95,13 @@ export function shownClusterJobs(state: ConsoleState): readonly ClusterJob[] {
 export function chosenClusterJob(state: ConsoleState): ClusterJob | undefined {
   const jobs = shownClusterJobs(state)
   return jobs.find((job) => clusterJobKey(job) === state.queue.clusterJob) ?? jobs[0]
+}
+
+/** The row of the own queue that has the selected job; undefined: it is of somebody else. */
+export function lineOfClusterJob(state: ConsoleState): { readonly line: JobLine; readonly job: number } | undefined {
+  const { job } = chosenClusterJob(state) ?? {}
+  const line = job === undefined ? undefined : lineOfJob(state.queue.status, job)
+  return job === undefined || line === undefined ? undefined : { line, job }
 }
 
 /** More about the selected job, where it was read. */

@@ -53,6 +53,8 @@ export type QueueView = {
   readonly details?: JobDetails | undefined
   readonly log?: LogView | undefined
   readonly logOffset?: number | undefined
+  /** The rank whose output is shown, of a gang that an engine runs; undefined: the first one. */
+  readonly logRank?: number | undefined
   /** The jobs of the selected array or grid are shown as a table. */
   readonly isTableOpen: boolean
   /** The selected job and its log are shown instead of the list. */
@@ -181,6 +183,10 @@ export function linesInState({ status, filter }: QueueView): readonly JobLine[] 
   return lines.filter((line) => filter === studyFilter(line) || KINDS[filter].some((kind) => line.counts.has(kind)))
 }
 
+/** The row that has this job; undefined: none of the rows that are kept. */
+export const lineOfJob = (status: QueueStatus | undefined, job: number): JobLine | undefined =>
+  status?.groups.find(({ first, count }) => job >= first && job < first + count)
+
 /** A study runs also while none of its jobs does. */
 function studyFilter({ study }: JobLine): Filter | undefined {
   return study && (study.study.state.kind === 'running' || study.counts.open > 0 ? 'running' : 'ended')
@@ -194,6 +200,9 @@ export function hasRanks(job: Job | undefined): job is Job {
   return spec.engine === undefined && places.length > 0 && (spec.launch !== undefined || places.length > 1)
 }
 
+/** An engine runs it, and tells only what each of its ranks printed. */
+export const isEngineGang = ({ spec }: Job): boolean => spec.engine !== undefined && spec.bundles > 1
+
 export const countOf = ({ counts }: Pick<JobLine, 'counts'>, kinds: readonly string[]): number =>
   kinds.reduce((sum, kind) => sum + (counts.get(kind) ?? 0), 0)
 
@@ -203,6 +212,7 @@ export function hasMetrics(job: Job | undefined): boolean {
 
 /** The queue at one moment. */
 export type QueueStatus = {
+  readonly storeId: string
   readonly hosts: readonly PackedHost[]
   /** Why a host does not answer the scheduler, by its name. */
   readonly down: Readonly<Record<string, string>>
@@ -237,8 +247,8 @@ export type JobDetails = {
 /** `program`: POSIX sh without an apostrophe that prints its end. */
 export type HostLog = { readonly host: string; readonly program: string }
 
-/** Of a job that an engine runs. */
-export type EngineLog = { readonly job: number; readonly attempt: number }
+/** Of a job that an engine runs; `rank`: the first one unless given. */
+export type EngineLog = { readonly job: number; readonly attempt: number; readonly rank?: number }
 
 export type JobAction = 'hold' | 'release' | 'cancel' | 'retry'
 

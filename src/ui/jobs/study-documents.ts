@@ -23,7 +23,7 @@ import type { StudyLine, StudyReading, StudyView } from './study-view.ts'
 
 const BAR_CELLS = 8
 
-/** `█████▒·· 12/50 1 failed`, in so many columns. */
+/** `█████▒·· 12/50 1 failed`, in so many columns; red as for an array, where trials failed. */
 export function studyProgress(
   { study, counts }: StudyLine | StudyReading,
   columns: number,
@@ -37,20 +37,18 @@ export function studyProgress(
     BAR_CELLS - full,
     counts.open > 0 ? Math.max(1, Math.floor((counts.open / whole) * BAR_CELLS)) : 0,
   )
-  const isRunning = study.state.kind === 'running'
+  const { kind } = study.state
   const progress = progressText(study, ended)
-  const texts = [
-    ...(isRunning ? [] : [`${progress} ${study.state.kind}`, study.state.kind]),
-    ...(isRunning && counts.failed > 0 ? [`${progress} ${counts.failed} failed`] : []),
-    progress,
-  ]
+  const word = counts.failed > 0 && kind !== 'stopped' ? `${counts.failed} failed` : kind === 'running' ? '' : kind
+  const texts = word === '' ? [progress] : [`${progress} ${word}`, word, progress]
   const room = columns - BAR_CELLS - 2
   const text = texts.find((each) => textWidth(each) <= room) ?? clip(progress, room)
+  const failed = counts.failed > 0 ? theme.danger : undefined
   return [
-    { text: '█'.repeat(full), style: styleOf(theme.ok) },
+    { text: '█'.repeat(full), style: styleOf(failed ?? theme.ok) },
     { text: '▒'.repeat(busy), style: styleOf(theme.accent) },
     { text: '·'.repeat(BAR_CELLS - full - busy), style: mutedStyle(theme) },
-    { text: ` ${padEnd(text, room + 1)}`, style: boldStyle(isRunning ? theme.text : theme.muted) },
+    { text: ` ${padEnd(text, room + 1)}`, style: boldStyle(failed ?? (kind === 'running' ? theme.text : theme.muted)) },
   ]
 }
 

@@ -10,6 +10,8 @@ export type EnginePicture = {
   readonly title: string
   /** What could not be read, in a sentence. */
   readonly note?: string
+  /** Nothing has been read since; the note says why. */
+  readonly isOld?: true
   readonly hosts: readonly PackedHost[]
   /** Why nodes take no jobs, by name. */
   readonly down: Readonly<Record<string, string>>
@@ -96,6 +98,8 @@ function packNode(node: EngineUsage['nodes'][number], own: readonly Share[]): Pa
   const devices = Array.from({ length: node.gpus }, (): DeviceShare[] => [])
   for (const { job, devices: indices } of own)
     for (const index of indices) devices[index]?.push({ job, milli: WHOLE_MILLI })
+  for (const index of node.heldDevices ?? [])
+    if (devices[index]?.length === 0) devices[index].push({ job: LOOSE_JOB, milli: WHOLE_MILLI })
   const rest = (used: number, key: 'cpuMilli' | 'memoryBytes') =>
     Math.max(0, used - own.reduce((sum, share) => sum + share[key], 0))
   const hidden = { cpuMilli: rest(cpuUsedMilli, 'cpuMilli'), memoryBytes: rest(memoryUsedBytes, 'memoryBytes') }

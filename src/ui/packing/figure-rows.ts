@@ -50,7 +50,10 @@ export function figureRows(status: QueueStatus, columns: number, theme: Theme): 
 export const cpuWords = ({ cpuUsedMilli, cpuMilli }: { readonly cpuUsedMilli: number; readonly cpuMilli: number }) =>
   `${short(cpuUsedMilli / 1000)}/${short(cpuMilli / 1000)}`
 
-export function clusterFigureRows({ hosts, down, own, others, note }: EnginePicture, theme: Theme): readonly Row[] {
+export function clusterFigureRows(
+  { hosts, down, own, others, note, isOld }: EnginePicture,
+  theme: Theme,
+): readonly Row[] {
   const figures = packingFigures(hosts, down)
   const isBlind = hosts.some(({ unknown }) => unknown !== undefined)
   const [heldGpus, cores] = isBlind
@@ -65,6 +68,8 @@ export function clusterFigureRows({ hosts, down, own, others, note }: EnginePict
       },
       { text: `  of ${counted(hosts.length, 'node')}`, style: styleOf(theme.text) },
       { text: downCount > 0 ? `  ${downCount} down or drained` : '', style: warn(theme) },
+      // The note has no room beside other clusters.
+      { text: isOld === true ? '  not up to date' : '', style: warn(theme) },
     ],
     [
       { text: ` ${own.length} of the queue`, style: boldStyle(theme.text) },

@@ -46,7 +46,8 @@ export function headRows(groups: readonly Group[], input: PackingInput, { width 
     const text = fragmentationText(cluster)
     return text === '' ? [] : [groups.length === 1 ? text : `${title}: ${text}`]
   })
-  const most = isHigh ? 2 : 1
+  // Of several clusters each has one row.
+  const most = isHigh && groups.length === 1 ? 2 : 1
   const reason = padRows(
     texts.flatMap((text) => fewRows(text, columns, most, mutedStyle(theme))),
     most * Math.min(2, groups.length),

@@ -252,7 +252,7 @@ export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, th
   if (typeof picture === 'string') return { ...nothing, trouble: picture }
   if (shown.kind === 'ray') {
     const ray = picture as RayPicture
-    return { ...nothing, cluster: clusterOfRay(ray), figures: rayFigureRows(ray, theme) }
+    return { ...nothing, cluster: clusterOfRay(ray, status?.active ?? []), figures: rayFigureRows(ray, theme) }
   }
   const engine = picture as EnginePicture
   if (engine.hosts.length === 0 && engine.jobs.length === 0)

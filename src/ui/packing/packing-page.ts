@@ -2,13 +2,14 @@
 import { getOrMake, nearest } from '../../base/collections.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { GpuSample } from '../../ops/net/watch/sample.ts'
-import type { ClusterUsage } from '../../ops/ray/usage.ts'
-import type { PackedHost } from '../../scheduler/jobs/packing.ts'
+import type { ClusterUsage, PlacementGroup } from '../../ops/ray/usage.ts'
+import { parseBundleKey } from '../../scheduler/jobs/orders.ts'
+import { lettersOf } from '../../scheduler/jobs/packing.ts'
 import { type PaneView, type Rect, type Theme, themes } from '../compositor/scene.ts'
 import { type PromptCheck, promptDialog } from '../dialogs/prompt-dialog.ts'
 import { completeOneOf } from '../dialogs/prompt-line.ts'
 import type { ClusterWatch } from '../jobs/cluster-watch.ts'
-import type { JobsPort, PackingList, RealUse } from '../jobs/queue-view.ts'
+import { type JobsPort, lineOfJob, type PackingList, type QueueStatus, type RealUse } from '../jobs/queue-view.ts'
 import type { QueueWatch } from '../jobs/queue-watch.ts'
 import { commandOf, keyTable } from '../keys/key-table.ts'
 import type { WatchedResources } from '../network/watched-hosts.ts'
@@ -17,8 +18,10 @@ import type { RayWatch } from '../ray/ray-watch.ts'
 import type { ConsoleState, Page, PageContext } from '../state/console-state.ts'
 import { areaOf } from '../work-views/panel.ts'
 import { type BlockDirection, type BlockSpot, firstSpot, lastSpot, nextSpot, spotOfJob } from './arrange.ts'
+import type { Letters } from './blocks.ts'
+import type { EnginePicture } from './engine-picture.ts'
 import { HoldHistory, UseHistory } from './history.ts'
-import { type PackingInput, queueInput, type ShownCluster, shownPlaces, sourcesOf } from './packing-input.ts'
+import { type PackingInput, queueInput, type ShownCluster, sourcesOf } from './packing-input.ts'
 import { drawPacking, type PackingScene, type WaitingRows } from './packing-panes.ts'
 import { rayPicture } from './ray-picture.ts'
 import {
@@ -102,6 +105,8 @@ export class PackingPage implements Page {
   readonly #watch: QueueWatch
   readonly #sources: PackingSources
   readonly #numbers = new Map<string, number>()
+  /** Of jobs of the queue and of other people's placement groups. */
+  #letters: Letters = new Map()
   readonly #use = new UseHistory()
   /** By cluster. */
   readonly #seen = new Map<string, HoldHistory>()
@@ -279,19 +284,20 @@ export class PackingPage implements Page {
     this.#watch.set({ waitingJob: { group, job }, listOffsets: { ...listOffsets, waiting } })
   }
 
-  /** The selected job, or the first one of the selected block. */
+  /** The selected job, or the first one of the queue on the selected block. */
   #showJob(): void {
-    const { spot, jobs, jobAt, waiting, waitingAt } = this.#scene
+    const { arrangement, spot, jobs, jobAt, waiting, waitingAt } = this.#scene
     const { status } = this.#context.state.queue
     const chosen = jobAt === undefined ? (waitingAt === undefined ? undefined : waiting[waitingAt]) : jobs[jobAt]
-    const group = (chosen ?? spot)?.group
-    const place = group === undefined ? undefined : shownPlaces(this.#context.state)[group]
-    const host = status?.hosts.find(({ name }) => name === spot?.host)
-    const ofBlock = typeof spot?.part === 'number' ? host?.devices[spot.part]?.[0]?.job : host?.jobs[0]
-    const id = place === 'queue' ? (chosen?.job ?? ofBlock) : undefined
-    const line = status?.groups.find(({ first, count }) => id !== undefined && id >= first && id < first + count)
-    if (id === undefined || line === undefined)
-      return this.#context.notice('no job of the queue is selected', 'warning')
+    const tile = arrangement?.tiles.find(({ group, host }) => group === spot?.group && host.name === spot.host)
+    const onBlock =
+      typeof spot?.part === 'number' ? tile?.host.devices[spot.part]?.map(({ job }) => job) : tile?.host.jobs
+    const [found] = (chosen === undefined ? (onBlock ?? []) : [chosen.job]).flatMap((id) => {
+      const line = lineOfJob(status, id)
+      return line === undefined ? [] : [{ id, line }]
+    })
+    if (found === undefined) return this.#context.notice('no job of the queue is selected', 'warning')
+    const { id, line } = found
     this.#watch.set({ spec: line.spec, member: id, filter: 'all', listed: 'queue' })
     this.#context.showTab('jobs')
   }
@@ -382,11 +388,16 @@ export class PackingPage implements Page {
     // Samples are more recent than what Ray reports.
     const used = withAddresses(new Map([...fromRay, ...state.queue.used]), state)
     const machines = new Map([...state.hosts.values()].map(({ host, address }) => [address, host]))
+    const ofQueue = groupsOfQueue(state.queue.status)
+    let { letters } = input
     const shown = input.shown?.map((one): ShownCluster => {
       if (one.kind === 'queue') return one
       if (one.kind === 'engine') return { ...one, history: this.#remember(one.place, one.picture, nowMs) }
       if (usage === undefined || cluster === undefined) return one
-      const picture = rayPicture(usage, cluster.nodes, (group) => this.#numberOf(group))
+      const picture = rayPicture(usage, cluster.nodes, (group) => ofQueue(group) ?? this.#numberOf(group.id))
+      const jobs: Letters = input.letters ?? new Map()
+      letters = lettersOf([...jobs.keys(), ...picture.groups.keys()], new Map([...this.#letters, ...jobs]))
+      this.#letters = letters
       return { ...one, picture, history: this.#remember('ray', picture, nowMs) }
     })
     const select = (spot: BlockSpot) => {
@@ -402,21 +413,18 @@ export class PackingPage implements Page {
       slide,
       scrollList: (list: PackingList, rows: number) => this.#scrollList(rows, list),
     }
-    return { ...input, ...mouse, used, machines, history: this.#use, ...(shown && { shown }) }
+    return { ...input, ...mouse, letters, used, machines, history: this.#use, ...(shown && { shown }) }
   }
 
-  #remember(key: string, picture: { readonly hosts: readonly PackedHost[] } | string, nowMs: number) {
+  #remember(key: string, picture: Pick<EnginePicture, 'hosts' | 'isOld'> | string, nowMs: number) {
     const seen = getOrMake(this.#seen, key, () => new HoldHistory())
-    if (typeof picture !== 'string') seen.see(picture.hosts, nowMs)
+    if (typeof picture !== 'string' && picture.isOld !== true) seen.see(picture.hosts, nowMs)
     return seen
   }
 
-  /** Groups keep their letters. */
+  /** Other people's groups keep their letters. */
   #numberOf(group: string): number {
-    const known = this.#numbers.get(group)
-    if (known !== undefined) return known
-    this.#numbers.set(group, this.#numbers.size + 1)
-    return this.#numbers.size
+    return getOrMake(this.#numbers, group, () => FIRST_GROUP + this.#numbers.size)
   }
 
   #sampledUse(): ReadonlyMap<string, RealUse> {
@@ -441,6 +449,19 @@ const REDRAW_MS = 10_000
 const LIST_PAGE = 5
 const LISTS: readonly PackingList[] = ['waiting', 'jobs']
 const ALL_ROWS = Number.MAX_SAFE_INTEGER
+
+/** So that the number of no other group of Ray is that of a job of the queue. */
+const FIRST_GROUP = 1_000_000_000
+
+/** Which job of the queue a placement group is named after: running ones that Ray has. */
+function groupsOfQueue(status: QueueStatus | undefined): (group: PlacementGroup) => number | undefined {
+  if (status === undefined) return () => undefined
+  const own = new Set(status.active.filter(({ spec }) => spec.engine === 'ray').map(({ id }) => id))
+  return ({ name }) => {
+    const id = parseBundleKey(status.storeId, name)?.id
+    return id !== undefined && own.has(id) ? id : undefined
+  }
+}
 
 function meanBusy(gpus: readonly GpuSample[]): number | undefined {
   const busy = gpus.flatMap(({ busy }) => busy ?? [])

@@ -95,7 +95,8 @@ export function drawPacking(input: PackingInput): PackingScene {
   const hosts = groups.map(({ cluster }) => shownHosts(cluster, tables?.hosts))
   const room = parts.picture.height - 2 - head.length
   // Its rows are there also without jobs, since hosts must not change their places when jobs come and go.
-  const legendRoom = isWide ? 0 : Math.max(1, Math.min(3, Math.floor(rect.height / 8)))
+  const mostLegend = groups.length > 1 ? 2 : 3
+  const legendRoom = isWide ? 0 : Math.max(1, Math.min(mostLegend, Math.floor(rect.height / 8)))
   const rows = Math.max(1, room - legendRoom)
   const usualHead = input.whatIf === undefined ? head : headRows(groups, { ...input, whatIf: undefined }, parts.picture)
   const arrangement = arrange(hosts, columns, rows, rows + head.length - usualHead.length)

@@ -34,6 +34,8 @@ export type PackedCluster = {
   readonly hosts: readonly PackedHost[]
   readonly down: Readonly<Record<string, string>>
   readonly cards: ReadonlyMap<number, JobCard>
+  /** What holds a block that none of its known jobs explains. */
+  readonly looseText: string
   /** Other people's jobs: what they are on a node, or on one of its devices. */
   othersOn(node: string, device: number | undefined): readonly ClusterJob[]
   readonly waiting: readonly WaitingCard[]
@@ -43,6 +45,7 @@ export type PackedCluster = {
 /** A cluster of which nothing is known. */
 export const NO_CLUSTER: PackedCluster = {
   ...{ key: '', hosts: [], down: {}, cards: new Map(), waiting: [], waitingCount: 0 },
+  looseText: 'not a job that you can see',
   othersOn: () => [],
 }
 
@@ -74,6 +77,7 @@ export function clusterOfEngine(key: string, picture: EnginePicture, active: rea
   })
   const waiting = jobs.filter(isWaiting)
   return {
+    ...NO_CLUSTER,
     key,
     hosts,
     down,
@@ -89,7 +93,8 @@ export function clusterOfEngine(key: string, picture: EnginePicture, active: rea
   }
 }
 
-export function clusterOfRay(picture: RayPicture): PackedCluster {
+export function clusterOfRay(picture: RayPicture, active: readonly Job[]): PackedCluster {
+  const ofQueue = new Map(active.map((job) => [job.id, cardOf(job)]))
   const cards = [...picture.groups].map(([job, name]): [number, JobCard] => {
     const holds = () => {
       const there = picture.hosts.filter(({ jobs }) => jobs.includes(job))
@@ -97,14 +102,19 @@ export function clusterOfRay(picture: RayPicture): PackedCluster {
       const names = there.map(({ name }) => name)
       return holdsText(own.reduce((sum, { milli }) => sum + milli, 0) / 1000, names)
     }
-    return [job, { job, name, title: name, user: '', holds }]
+    return [job, { ...(ofQueue.get(job) ?? { job, name, title: name, user: '' }), holds }]
   })
+  const cardOfGroup = new Map(cards)
   return {
     ...NO_CLUSTER,
     key: 'ray',
     hosts: picture.hosts,
-    cards: new Map(cards),
-    waiting: picture.waiting.map(({ group: job = LOOSE_JOB, ...rest }) => ({ ...rest, job, expectedMs: undefined })),
+    looseText: 'tasks and actors in no placement group',
+    cards: cardOfGroup,
+    waiting: picture.waiting.map(({ group: job = LOOSE_JOB, name, why }) => ({
+      ...{ job, why, expectedMs: undefined },
+      name: cardOfGroup.get(job)?.name ?? name,
+    })),
     waitingCount: picture.waiting.length,
   }
 }

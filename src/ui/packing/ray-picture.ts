@@ -15,7 +15,7 @@ export type RayPicture = {
   readonly dead: readonly string[]
   readonly waiting: readonly { readonly group: number | undefined; readonly name: string; readonly why: string }[]
   readonly groupCount: number
-  /** Names of groups, by number. */
+  /** Their names, by number. */
   readonly groups: ReadonlyMap<number, string>
   /** By state. */
   readonly actors: ReadonlyMap<string, number>
@@ -24,11 +24,14 @@ export type RayPicture = {
 /** The job number of tasks and actors outside placement groups. */
 export const LOOSE_JOB = -1
 
-/** `names`: hosts by the addresses of nodes; `numberOf`: a lasting number for a group. */
+/**
+ * `names`: hosts by the addresses of nodes; `numberOf`: the job of the queue that has the group, else a lasting number of
+ * its own.
+ */
 export function rayPicture(
   { nodes, groups, actors, demands }: ClusterUsage,
   names: ReadonlyMap<string, string>,
-  numberOf: (group: string) => number,
+  numberOf: (group: PlacementGroup) => number,
 ): RayPicture {
   const nameOf = ({ ip }: NodeUsage) => names.get(ip) ?? ip
   const alive = nodes.filter(({ isAlive }) => isAlive)
@@ -38,11 +41,11 @@ export function rayPicture(
     hosts: alive.map((node) => packNode(node, nameOf(node), groups, numberOf)),
     dead: nodes.filter(({ isAlive, ip }) => !isAlive && !there.has(ip)).map(nameOf),
     groupCount: groups.length,
-    groups: new Map(groups.map((group) => [numberOf(group.id), nameOfGroup(group)])),
+    groups: new Map(groups.map((group) => [numberOf(group), nameOfGroup(group)])),
     actors,
     waiting: [
       ...pending.map((group) => ({
-        group: numberOf(group.id),
+        group: numberOf(group),
         name: nameOfGroup(group),
         why: whyPending(group, alive),
       })),
@@ -59,7 +62,7 @@ function packNode(
   node: NodeUsage,
   name: string,
   groups: readonly PlacementGroup[],
-  numberOf: (group: string) => number,
+  numberOf: (group: PlacementGroup) => number,
 ): PackedHost {
   const amount = (resource: string) => node.logical.get(resource) ?? { used: 0, total: 0 }
   const [cpu, memory, gpu] = [amount('CPU'), amount('memory'), amount('GPU')]
@@ -67,7 +70,7 @@ function packNode(
     const bundles = group.bundles.filter(({ nodeId }) => nodeId === node.id)
     const sum = (resource: string) => bundles.reduce((total, { resources }) => total + (resources[resource] ?? 0), 0)
     if (bundles.length === 0) return []
-    return [{ job: numberOf(group.id), cpu: sum('CPU'), gpu: sum('GPU'), memory: sum('memory') }]
+    return [{ job: numberOf(group), cpu: sum('CPU'), gpu: sum('GPU'), memory: sum('memory') }]
   })
   // Ray counts what groups reserve as used.
   const rest = (used: number, key: 'cpu' | 'gpu' | 'memory') =>

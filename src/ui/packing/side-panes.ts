@@ -290,7 +290,7 @@ function holderRows(
     const others = cluster.othersOn(host.name, typeof part === 'number' ? part : undefined)
     const texts =
       others.length === 0
-        ? [`not a job that you can see${own === '' ? '' : `: ${own}`}`]
+        ? [`${cluster.looseText}${own === '' ? '' : `: ${own}`}`]
         : others.map((other) => nameWithTitle(other, []))
     return texts.flatMap((text) => factRows(job, job, printable(text), [], columns, input))
   }

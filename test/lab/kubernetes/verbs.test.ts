@@ -136,19 +136,17 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('muster k8s', { timeout: 120_
       said = (await muster(LOCAL, 'k8s', 'why', 'big')).stdout
       return said.includes('GPUs')
     }, 'the reason')
-    expect(said).toContain('no node has room for it: of 3 nodes, all have too few free GPUs (nvidia.com/gpu)')
+    expect(said).toContain('no node could hold it even when idle: of 3 nodes, all have too few GPUs (nvidia.com/gpu)')
     expect(said).toContain('the scheduler says: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu')
     expect(await muster(LOCAL, 'k8s', 'logs', 'big')).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: expect.stringContaining('big has printed nothing: no node has room for it'),
+      stderr: expect.stringContaining('big has printed nothing: no node could hold it even when idle'),
     })
     expect(jsonOf(await muster(LOCAL, 'k8s', 'why', 'big', '--json'))).toMatchObject([{ type: 'why', kind: 'Pod' }])
     expect(jsonOf(await muster(LOCAL, 'k8s', 'pods', '--json'))).toMatchObject([{ type: 'pod', name: 'big', gpus: 5 }])
     const { stdout } = await muster(LOCAL, 'k8s', 'pods')
-    expect(stdout).toMatch(
-      /^NAMESPACE\tPOD\tSTATE\tNODE\tGPUS\tRESTARTS\tAGE\t\n\tbig\tPending\t\t5\t.*too few free GPUs/,
-    )
+    expect(stdout).toMatch(/^NAMESPACE\tPOD\tSTATE\tNODE\tGPUS\tRESTARTS\tAGE\t\n\tbig\tPending\t\t5\t.*too few GPUs/)
     expect(jsonOf(await muster(LOCAL, 'k8s', 'events', '--json'))).toContainEqual(
       expect.objectContaining({ type: 'event', name: 'big', reason: 'FailedScheduling', isWarning: true }),
     )

@@ -156,6 +156,20 @@ describe('why a pod waits', () => {
     expect(schedulerWords('\u001b]0;x\u0007 something new')).not.toContain('\u001b')
   })
 
+  it('is that no node is large enough, where the scheduler says that preemption would not help', () => {
+    const message = (said: string, preemption: string) =>
+      `0/6 nodes are available: ${said}. no new claims to deallocate, preemption: 0/6 nodes are available: ${preemption} for scheduling.`
+    const gpus = '6 Insufficient nvidia.com/gpu'
+    expect(schedulerWords(message(`2 Insufficient cpu, ${gpus}`, '6 Preemption is not helpful'))).toBe(
+      'no node could hold it even when idle: of 6 nodes, 2 have too few cores, all have too few GPUs (nvidia.com/gpu)',
+    )
+    const others = [
+      message(gpus, '2 No preemption victims found for incoming pod, 4 Preemption is not helpful'),
+      message('1 node(s) were unschedulable, 5 Insufficient nvidia.com/gpu', '6 Preemption is not helpful'),
+    ]
+    for (const other of others) expect(schedulerWords(other)).toMatch(/^no node has room for it: .* too few free GPUs/)
+  })
+
   it('is said in a line, however long and odd the text of the API server is', () => {
     const reason = `Insufficient ${'gpu'.repeat(500_000)}\nx`
     expect(schedulerWords(`0/2 nodes are available: 1 ${reason}, 1 ${reason}. `).length).toBeLessThan(500)

@@ -1,7 +1,8 @@
 /** Slurm's answers, the scripts of jobs, and what login hosts must not be able to do. */
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { parseRound, parseTrial, roundProgram } from '../../../../src/ops/slurm/job-engine.ts'
+import type { OpsHosts } from '../../../../src/ops/kernel/host-port.ts'
+import { openSlurm, parseRound, parseTrial, roundProgram } from '../../../../src/ops/slurm/job-engine.ts'
 import {
   parseJob,
   reasonWords,
@@ -378,6 +379,29 @@ describe('a dry run', () => {
   })
 })
 
+describe('a login host that cannot be used', () => {
+  it('is named', async () => {
+    const outcome = { kind: 'unreachable', reason: 'it is not open in the console' } as const
+    const nothing = new Uint8Array()
+    const hosts = {
+      exec: async () => ({ outcome, stdout: nothing, stderr: nothing, durationMs: 0 }),
+    } as unknown as OpsHosts
+    const slurm = openSlurm({ login: 'c1', coreMemoryBytes: 0, options: [] })
+    const { signal } = new AbortController()
+    const words = 'c1: unreachable: it is not open in the console'
+    expect(await slurm.usage(hosts, signal)).toBe(words)
+    expect(await slurm.round([{ kind: 'check', key: 'abc-1-1-0' }], hosts, signal)).toMatchObject({ trouble: words })
+  })
+
+  it('is told to be set up where the cluster is Muster’s, and else to say where its programs are', () => {
+    const cluster = { controller: 'c1', nodes: ['n1'], nodeIps: {} }
+    const program = (own: object) =>
+      roundProgram({ ...SLURM, login: 'c1', ...own }, [{ kind: 'check', key: 'abc-1-1-0' }])
+    expect(program({ cluster })).toContain('trouble "Slurm is not set up on c1. Run: muster up slurm"')
+    expect(program({})).toContain('trouble "c1 has no $program in its PATH. Set bin in slurm of hosts.yaml"')
+  })
+})
+
 describe('the use of a cluster', () => {
   const nodes = `NodeName=n1 CPUAlloc=4 CPUTot=4 RealMemory=8000 AllocMem=300 Gres=gpu:a100:2(S:0) State=MIXED+PLANNED
 NodeName=n02 CPUAlloc=1 CPUTot=4 RealMemory=8000 AllocMem=100 Gres=gpu:4,shard:8 State=DOWN*`
@@ -415,6 +439,18 @@ end
     ])
     expect(usage).not.toHaveProperty('note')
     expect(parseUsage('more 6000\nend')?.note).toBe('6000 more jobs are not shown')
+  })
+
+  it('is also what nodes say is held, as a line break in the name of a job hides its devices', () => {
+    const types = 'Gres=gpu:a100:2,gpu:h100:4 GresUsed=gpu:a100:2(IDX:0-1),gpu:h100:0(IDX:N/A),shard:0(0/8)'
+    const usage = parseUsage(`me 1000
+NodeName=n1 CPUAlloc=1 CPUTot=4 RealMemory=8000 AllocMem=300 ${types} State=MIXED GresUsed=gpu:6(IDX:0-5)
+NodeName=n2 CPUAlloc=1 CPUTot=4 RealMemory=8000 AllocMem=300 Gres=gpu:6 GresUsed=gpu:a:1(IDX:1),gpu:b:2(IDX:4-5) State=MIXED
+NodeName=n3 CPUAlloc=0 CPUTot=4 RealMemory=8000 AllocMem=0 Gres=(null) State=IDLE
+${running('7', '1001', 'n1', 'night')}
+JobId=7 Nodes=n2 CPU_IDs=0 Mem=5 GRES=gpu:a:1(IDX:1),gpu:b:2(IDX:4-5)
+end`)
+    expect(usage?.nodes.map(({ heldDevices }) => heldDevices)).toEqual([[0, 1], [1, 4, 5], []])
   })
 
   it('believes no text of other users that looks like fields of scontrol', () => {

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { EngineRoom } from '../../../../src/scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../../../src/scheduler/jobs/engine-room.ts'
+import type { JobSpec } from '../../../../src/scheduler/jobs/job.ts'
 import { bundleKey } from '../../../../src/scheduler/jobs/orders.ts'
 import { PlanPass } from '../../../../src/scheduler/jobs/plan-jobs.ts'
 import { JobStore } from '../../../../src/scheduler/jobs/store.ts'
@@ -17,8 +18,10 @@ beforeEach(() => {
 })
 afterEach(() => store[Symbol.dispose]())
 
-const submit = (needs?: string, priority = 0): number => {
-  const spec = worldSpec({ engine: 'ray', ...(needs === undefined ? {} : { needs: parseNeeds(needs) }) })
+const submit = (needs?: string, priority = 0): number =>
+  submitSpec(needs === undefined ? {} : { needs: parseNeeds(needs) }, priority)
+const submitSpec = (own: Partial<JobSpec>, priority = 0): number => {
+  const spec = worldSpec({ engine: 'ray', ...own })
   const submission = { spec, user: 'ann', priority, isHeld: false, after: [], variants: [{}] }
   return store.submit(submission, nowMs)[0] as number
 }
@@ -75,6 +78,39 @@ describe('jobs with needs', () => {
     const [low, high] = [submit('8x{gpu:1}'), submit('8x{gpu:1}', 5)]
     expect(pass(roomOf(8))).toEqual([high])
     expect(low).toBeLessThan(high)
+  })
+
+  it.each([
+    ['a gang', { bundles: 2, strategy: 'STRICT_SPREAD' as const }],
+    ['a job on one node', {}],
+  ])('wait for the room that %s takes which went before them and is not placed yet', (_, shape) => {
+    const request = { cpuMilli: 1000, memoryBytes: 0, gpuCount: 3, gpuMilli: 1000 }
+    const other = submitSpec({ request, ...shape })
+    const needing = submit('6x{gpu:1}')
+    const host = (name: string, gpu: number) => ({
+      host: name,
+      total: { CPU: 64, GPU: 4 },
+      free: { CPU: 64, GPU: gpu },
+    })
+    const room = (taken: Record<string, number> = {}) => ({ nodes: [host('m1', 4), host('m2', 4)], taken })
+    expect(pass(room())).toEqual([other])
+    expect(pass(room())).toEqual([])
+    // It is placed: what is free says so from now on.
+    begin(other)
+    expect(pass(room())).toEqual([needing])
+  })
+
+  it('do not wait for the room of a job that can never be placed', () => {
+    const other = submitSpec({ request: { cpuMilli: 1000, memoryBytes: 0, gpuCount: 4, gpuMilli: 1000 }, bundles: 3 })
+    const needing = submit('8x{gpu:1}')
+    expect(pass(roomOf(8))).toEqual([other, needing])
+  })
+
+  it('let jobs without needs pass while they wait', () => {
+    const needing = submit('8x{gpu:1}')
+    const plain = submit()
+    expect(pass(roomOf(4))).toEqual([plain])
+    expect(pass(roomOf(8))).toEqual([needing])
   })
 
   it('that can never be placed let others pass', () => {

@@ -74,6 +74,36 @@ it('draws other people’s jobs in grey', async () => {
   expect(new Set(row?.map(({ style }) => style.foreground))).toEqual(new Set([styleOf(themes.dark.muted).foreground]))
 })
 
+it.each([
+  [80, 24],
+  [240, 67],
+])('shows long names as far as there is room, on %i×%i', async (columns, rows) => {
+  const { text, press, tell } = await openCluster(columns, rows)
+  await press('y')
+  const long = { id: 'foreign-notebook', name: 'foreign-notebook', user: 'team-with-name', isOwn: false, shares: [] }
+  tell(enginePicture({ nodes: [], jobs: [{ ...long, waits: 'no room' }] }, 'K8s', () => undefined))
+  expect(text()).toMatch(
+    columns > 80
+      ? /foreign-notebook of team-with-name +waiting +no room/
+      : /foreign-notebook of team-.*… +waiting +no room/,
+  )
+})
+
+it('names the cluster beside the number of a job, and goes to a job of the queue with Enter', async () => {
+  const { console, text, hints, press, tell } = await openCluster(120, 40)
+  await press('/nowhere\r')
+  await press('y')
+  tell(enginePicture(USAGE, 'Slurm', () => 1))
+  expect(text()).toContain('waiting  9 in Slurm')
+  expect(hints()).toContain('Enter in own queue')
+  await press('j')
+  expect(text()).toContain('running  7 in Slurm')
+  expect(hints()).not.toContain('Enter')
+  await press('k\r')
+  expect([console.state.queue.listed, console.state.queue.spec]).toEqual(['queue', 1])
+  expect(text()).toMatch(/^▸1 +queued/m)
+})
+
 it('changes no job of the queue while a cluster is listed', async () => {
   const { press, tell, queue, text } = await openCluster(80, 24)
   await press('y')

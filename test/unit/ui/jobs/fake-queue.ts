@@ -75,7 +75,8 @@ export function statusOf(
   const waiting = jobs.flatMap((job) =>
     job.state.kind === 'queued' ? [{ job, why: 'n1: too few cores are free', expectedMs: undefined }] : [],
   )
-  return { hosts: packHosts(hosts, active), down: {}, active, waiting, groups, counts, driver: 'ann@here', ...other }
+  const known = { hosts: packHosts(hosts, active), down: {}, active, waiting, groups, counts }
+  return { storeId: STORE, ...known, driver: 'ann@here', ...other }
 }
 
 export class FakeQueue implements JobsPort {

@@ -89,6 +89,24 @@ describe('the Jobs tab', () => {
     }
   })
 
+  it('shows the output of each rank of a gang that an engine runs', async () => {
+    const gang = { engine: 'slurm', bundles: 3, strategy: 'SPREAD' as const }
+    const { queue, press, text, hints } = await openTab('5', 120, 40, [jobOf(1, runningOn('@slurm'), gang)])
+    queue.engineLog = Buffer.from('hi\n')
+    expect(text()).toContain('output of rank 0 of 3')
+    expect(hints()).not.toContain('next rank')
+    await press('\r')
+    expect(hints()).toContain('Right next rank')
+    await press('\x1b[C')
+    await press('lll')
+    expect(text()).toContain('output of rank 2 of 3')
+    await press('\x1b[D')
+    expect(text()).toContain('output of rank 1 of 3')
+    expect(queue.logsRead.at(-1)).toEqual({ job: 1, attempt: 1, rank: 1 })
+    await press('\x1b')
+    expect(text()).toContain('output of rank 0 of 3')
+  })
+
   it('shows only rows with a word, then all again', async () => {
     const { press, text, titles } = await openTab('5')
     await press('/SWEEP\r')
@@ -243,7 +261,15 @@ describe('the Jobs tab', () => {
     expect(heads[1]).toBe(heads[0])
   })
 
-  it('cuts what a job asks for before its name', async () => {
+  it('cuts a long name before what the jobs ask for', async () => {
+    const gang = { bundles: 3, strategy: 'STRICT_PACK' as const }
+    const long = jobOf(2, { kind: 'queued' }, { ...gang, name: 'python3 -c import time; from mpi4py import MPI' })
+    const { text } = await openQueueTab('5', 120, 40, [jobOf(1, { kind: 'queued' }, gang), long], {})
+    expect(text()).toMatch(/^ 1 +queued .*3 × \(4 CPU \+ 0\.5 GPU\) STRICT_PACK train-1$/m)
+    expect(text()).toMatch(/^▸2 +queued .*3 × \(4 CPU \+ 0\.5 GPU\) STRICT_PACK python3 -c /m)
+  })
+
+  it('cuts what a job asks for before a short name', async () => {
     const name = 'too large for any host'
     const gang = { name, bundles: 3, strategy: 'STRICT_PACK' as const }
     const jobs = [jobOf(1, { kind: 'queued' }, gang), jobOf(2, { kind: 'failed', endedMs: 0, reason: 'x'.repeat(40) })]

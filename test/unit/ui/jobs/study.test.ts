@@ -6,7 +6,8 @@ import type { Job } from '../../../../src/scheduler/jobs/job.ts'
 import type { Metric } from '../../../../src/scheduler/jobs/metric.ts'
 import { countTrials } from '../../../../src/scheduler/study/front.ts'
 import type { Study, StudySpec, StudyState, Trial, TrialEnd } from '../../../../src/scheduler/study/study.ts'
-import { themes } from '../../../../src/ui/compositor/scene.ts'
+import { styleOf, themes } from '../../../../src/ui/compositor/scene.ts'
+import { studyProgress } from '../../../../src/ui/jobs/study-documents.ts'
 import type { StudyReading } from '../../../../src/ui/jobs/study-view.ts'
 import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import { jobOf, runningOn } from './fake-queue.ts'
@@ -104,6 +105,23 @@ describe('a study in the list of jobs', () => {
     expect(hints()).not.toMatch(/cancel|results/)
   })
 
+  it('says how many trials failed, also when it is done, and is red then', async () => {
+    const shown = async (kinds: readonly ('done' | 'failed')[], state: StudyState['kind']) => {
+      const ended = kinds.map((kind, number) => trialOf(number, { kind }))
+      const reading = readingOf(studyOf({}, { kind: state, trials: kinds.length }), ended)
+      const { text } = await openQueueTab('5', 120, 40, [], {}, [reading])
+      return { text: text(), bar: studyProgress(reading, 24, themes.dark)[0]?.style }
+    }
+    const bad = await shown(['failed', 'failed', 'failed'], 'done')
+    expect(bad.text).toMatch(/^▸study █{8} 3\/3 3 failed /m)
+    expect(bad.text).toContain('It is done; 3 failed.')
+    expect(bad.bar).toEqual(styleOf(themes.dark.danger))
+    const good = await shown(['done', 'done'], 'done')
+    expect(good.text).toMatch(/^▸study █{8} 2\/2 done /m)
+    expect(good.bar).toEqual(styleOf(themes.dark.ok))
+    expect((await shown(['done', 'failed'], 'stopped')).text).toMatch(/^▸study █{8} 2\/2 stopped /m)
+  })
+
   it('retries the jobs of failed trials, but not of those that were stopped early', async () => {
     const stopped = (number: number) => jobOf(number + 1, { kind: 'cancelled', endedMs: 0 })
     const jobs = JOBS.map((job, number) => (number === 4 || number === 5 ? stopped(number) : job))
@@ -112,6 +130,13 @@ describe('a study in the list of jobs', () => {
     await press('t')
     await press('y')
     expect(queue.changes).toEqual([['retry', [5]]])
+  })
+
+  it('does not count the jobs of pruned trials as cancelled', async () => {
+    const stopped = (id: number) => jobOf(id, { kind: 'cancelled', endedMs: 0 })
+    const jobs = [...JOBS.map((job, number) => (number === 5 ? stopped(6) : job)), stopped(8), stopped(9)]
+    const { text } = await openQueueTab('5', 120, 40, jobs, { 1: JOBS.length }, [WF])
+    expect(text()).toMatch(/^ 5 done, 2 cancelled, 1 running, 1 pruned /m)
   })
 
   it('is found by the word study', async () => {

@@ -66,6 +66,13 @@ describe('the picture of an engine', () => {
     expect([own, jobs]).toMatchObject([[17], [{ why: 'full', places: [{ node: 'n1', devices: [0] }] }]])
   })
 
+  it('draws devices as held by others that the node says are held, and that no visible job explains', () => {
+    const nodes = [node('n1', { gpus: 3, heldDevices: [0, 1, 9] })]
+    const mine = { id: '7', name: 'abc-17-1-0', user: 'ada', isOwn: true, shares: [share('n1', 1000, [1])] }
+    const { hosts } = enginePicture({ nodes, jobs: [mine] }, 'Slurm', jobOf)
+    expect(hosts[0]?.devices).toEqual([[{ job: LOOSE_JOB, milli: 1000 }], [{ job: 17, milli: 1000 }], []])
+  })
+
   it('has nodes of any name that take jobs', () => {
     const nodes = ['constructor', 'toString', '__proto__', 'n1'].map((name) => node(name))
     const { hosts, down } = enginePicture(

@@ -11,7 +11,7 @@ import { areaOf } from '../../../../src/ui/work-views/panel.ts'
 import type { WorkPort } from '../../../../src/ui/work-views/work-port.ts'
 import { mouseBytes } from '../../../support/key-names.ts'
 import { type ConsoleHarness, createConsoleHarness } from '../console/console-harness.ts'
-import { FakeQueue, hostSpecs, jobOf, runningOn, statusOf } from '../jobs/fake-queue.ts'
+import { FakeQueue, hostSpecs, jobOf, runningOn, STORE, statusOf } from '../jobs/fake-queue.ts'
 import { fakeRay, nodeUsage, usageOf } from '../ray/fake-ray.ts'
 
 const LEADER = '\x1d'
@@ -545,6 +545,28 @@ describe('the current placement', () => {
     expect(other.watching).toBe(0)
   })
 
+  it('keeps the last picture of a cluster that stops answering, with its time, also while another tab is shown', async () => {
+    const slurm = new FakeCluster('@slurm')
+    const { harness } = await open(120, 40, [slurm])
+    slurm.tell?.(enginePicture(USAGE, 'Slurm', () => undefined))
+    expect(screen(harness)).toMatch(/── Slurm +GPUs 1\/4 /)
+    harness.type(`${LEADER}1`)
+    harness.clock.advance(1000)
+    await settle()
+    expect(slurm.watching).toBe(0)
+    harness.type(`${LEADER}4`)
+    await settle()
+    expect(screen(harness)).toMatch(/── Slurm +GPUs 1\/4 .* not up to date/)
+    harness.type('yyy')
+    expect(screen(harness)).toMatch(/not up to date, read at \d\d:\d\d: reading it again …/)
+    slurm.tell?.('no API server answers')
+    expect(screen(harness)).toMatch(/not up to date, read at \d\d:\d\d: no API server answers/)
+    expect(screen(harness)).toContain('GPUs 1/4')
+    slurm.tell?.(enginePicture({ ...USAGE, jobs: [] }, 'Slurm', () => undefined))
+    expect(screen(harness)).toContain('GPUs 0/4')
+    expect(screen(harness)).not.toContain('not up to date')
+  })
+
   it('says that an engine has no nodes, what it may not read, and only what is held of nodes of unknown size', async () => {
     const slurm = new FakeCluster('@slurm')
     const { harness } = await open(80, 24, [slurm])
@@ -584,10 +606,54 @@ describe('the current placement', () => {
     expect(screen(harness)).toMatch(/── Ray +cores 3\/8/)
     harness.type('yy')
     expect(screen(harness)).toContain('packing of Ray')
-    expect(screen(harness)).toMatch(/^cpu A train A+\*+· .* 3\/4$/m)
+    expect(screen(harness)).toMatch(/^cpu [B-Z] train [B-Z]+\*+· .* 3\/4$/m)
     harness.type(`${LEADER}1${LEADER}:ray watch\r`)
     expect(harness.console.state.tab).toBe('packing')
     ray.watches[0]?.options.onUsage(undefined, 'refused')
     expect(screen(harness)).toContain('the head of Ray does not answer: refused')
+  })
+
+  it('shows placement groups of jobs of the queue as these jobs, and opens them', async () => {
+    const { harness, ray, queue } = await open()
+    const gang = jobOf(7, runningOn('@ray'), { engine: 'ray', name: 'rgang' })
+    queue.next = statusOf(hostSpecs(3, 2), [gang, jobOf(8, runningOn('@slurm'), { engine: 'slurm', name: 'sgang' })])
+    harness.clock.advance(1000)
+    await settle()
+    const group = (name: string, ip: string) => {
+      const bundles = [{ index: 0, resources: { CPU: 2 }, nodeId: `id-${ip}` }]
+      return { id: name, name, state: 'CREATED', scheduling: '', bundles }
+    }
+    // Anybody may name a group after a job that Ray does not have.
+    const groups = [
+      group(`${STORE}-8-1-0`, '10.9.0.2'),
+      group(`${STORE}-7-1-0`, '10.9.0.1'),
+      group('cc11dd22-7-1-0', '10.9.0.3'),
+    ]
+    const logical = new Map([['CPU', { used: 3, total: 4 }]])
+    const nodes = ['10.9.0.1', '10.9.0.2', '10.9.0.3'].map((ip) => nodeUsage(ip, { logical }))
+    ray.watches[0]?.options.onUsage(usageOf({ nodes, groups }), '')
+    harness.type('yy')
+    expect(screen(harness)).toMatch(/^cpu G rgang G+\*+· /m)
+    expect(screen(harness)).toMatch(/ G 7 rgang · ann · 2 cores/)
+    expect(screen(harness)).toContain('* tasks and actors in no placement group: 1 core')
+    const [, other = '', own = ''] = /(\w) aa00bb11-8-1-0 .*?(\w) cc11dd22-7-1-0 /.exec(screen(harness)) ?? []
+    expect(new Set([other, own, 'G', ''])).toHaveLength(4)
+    harness.type('\r')
+    expect([harness.console.state.tab, harness.console.state.queue.spec]).toEqual(['jobs', 7])
+  })
+
+  it('opens the job of a block of an engine, and says which block has none', async () => {
+    const slurm = new FakeCluster('@slurm')
+    const { harness, queue } = await open(120, 40, [slurm])
+    queue.next = statusOf(hostSpecs(3, 2), [jobOf(1, runningOn('@slurm'), { engine: 'slurm' })])
+    harness.clock.advance(1000)
+    await settle()
+    harness.type('yyy')
+    slurm.tell?.(enginePicture(USAGE, 'Slurm', (name) => (name === 'one' ? 1 : undefined)))
+    harness.type('\r')
+    expect(harness.console.state.tab).toBe('packing')
+    expect(harness.console.state.notice?.text).toBe('no job of the queue is selected')
+    harness.type('\x1b[C\r')
+    expect([harness.console.state.tab, harness.console.state.queue.spec]).toEqual(['jobs', 1])
   })
 })

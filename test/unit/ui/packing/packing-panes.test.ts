@@ -157,6 +157,18 @@ describe('the picture of the Packing tab', () => {
     expect(textOf(panes)).toContain('* 8 of bob: x')
   })
 
+  it('keeps few empty rows above several clusters, so that blocks have theirs', () => {
+    const node = { cpuMilli: 4000, cpuUsedMilli: 0, memoryBytes: 8e9, memoryUsedBytes: 0, gpus: 4, trouble: '' }
+    const nodes = ['m7', 'm8', 'm9', 'm10'].map((name) => ({ name, ...node }))
+    const shown: PackingInput['shown'] = [
+      { kind: 'queue' },
+      { kind: 'engine', place: '@slurm', picture: enginePicture({ nodes, jobs: [] }, 'Slurm', () => undefined) },
+    ]
+    const lines = picture(packingPanes(inputOf(statusOf(hostSpecs(5), []), 120, 40, { shown })))
+    expect(lines.filter((line) => line.trim() === '').length).toBeLessThanOrEqual(4)
+    expect(lines.join('\n')).toMatch(/GPU 0/)
+  })
+
   it('says of each cluster why there is nothing to draw, also if that is so of all', () => {
     const shown: PackingInput['shown'] = [
       { kind: 'queue' },

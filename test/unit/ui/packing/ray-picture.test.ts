@@ -13,7 +13,7 @@ const group = (id: string, own: Partial<PlacementGroup> = {}): PlacementGroup =>
   bundles: [],
   ...own,
 })
-const numberOf = (id: string): number => ['', 'a', 'b'].indexOf(id)
+const numberOf = ({ id }: PlacementGroup): number => ['', 'a', 'b'].indexOf(id)
 const node = (ip: string, cpu: number, gpu: number) =>
   nodeUsage(ip, {
     logical: new Map([
