@@ -163,11 +163,13 @@ function receiverText(state: ConsoleState, page: PageInfo) {
   if (receivers.length === 0) return { start: ' TYPING INTO NO HOST ', names: '', end: '' }
   const live = liveReceivers(state)
   if (live.length === 0)
-    return {
-      start: ' TYPING INTO NO HOST: ',
-      names: foldHostSet(receivers),
-      end: lateReceivers(state).length > 0 ? ' opened just now ' : ` ${receivers.length === 1 ? 'is' : 'are'} not up `,
-    }
+    return lateReceivers(state).length > 0
+      ? { start: ' TYPING INTO NO HOST until Enter ', names: '', end: '' }
+      : {
+          start: ' TYPING INTO NO HOST: ',
+          names: foldHostSet(receivers),
+          end: ` ${receivers.length === 1 ? 'is' : 'are'} not up `,
+        }
   const unseen = live.filter((host) => !page.shown.has(host)).length
   const count = live.length === receivers.length ? `${live.length}` : `${live.length} of ${receivers.length}`
   const all = live.length === state.hosts.size && state.hosts.size > 1 ? 'ALL ' : ''
