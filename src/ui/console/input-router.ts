@@ -144,6 +144,8 @@ export class InputRouter {
   #gridTimer: Disposable | undefined
   /** While the text may continue that was meant for a tab, or for a command that did nothing; `why` it is not sent. */
   #word: { readonly timer: Disposable; readonly why: string } | undefined
+  /** The leader was pressed in a dialog: the next key is a command, and no text. */
+  #isCommandInDialog = false
 
   constructor(app: ConsoleApp) {
     this.#app = app
@@ -227,11 +229,18 @@ export class InputRouter {
     const app = this.#app
     const { mode } = app.state
     const { dialogs } = app
+    const isLeader = label === app.state.leaderLabel
+    if (this.#isCommandInDialog) {
+      this.#isCommandInDialog = false
+      if (!isLeader) return this.#refuseInDialog(label)
+    } else if (dialogs.current && isLeader) {
+      this.#isCommandInDialog = true
+      return
+    }
     if (dialogs.current) return dialogs.current.key(label, event)
-    if (mode.kind === 'scroll')
-      return label === app.state.leaderLabel ? this.#enterLeader() : app.scroll.handleKey(mode.host, label)
+    if (mode.kind === 'scroll') return isLeader ? this.#enterLeader() : app.scroll.handleKey(mode.host, label)
     if (mode.kind === 'leader') return this.#handleCommand(event, label, mode.isTyping)
-    if (label === app.state.leaderLabel) {
+    if (isLeader) {
       this.#flushTyped()
       return this.#enterLeader()
     }
@@ -246,6 +255,13 @@ export class InputRouter {
     const why = this.#heldBecause(event)
     if (why !== undefined) return app.notice(`not sent: ${why}`, 'warning', 'key')
     this.#type(event)
+  }
+
+  /** Esc takes the leader back. */
+  #refuseInDialog(label: string): void {
+    const { leaderLabel } = this.#app.state
+    if (label !== 'Esc')
+      this.#app.notice(`${leaderLabel} ${label}: not while a dialog is open; Esc closes it`, 'warning', 'key')
   }
 
   /** A click on a key that is shown, perhaps after the leader. A key that would be typed into hosts does nothing. */

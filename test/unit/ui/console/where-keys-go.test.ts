@@ -24,6 +24,30 @@ const header = ({ console }: ConsoleHarness): string => {
 }
 const received = ({ got }: ConsoleHarness): string => HOSTS.map(got).join('|')
 
+describe('a prompt', () => {
+  it('takes no letter of a command: the leader says to close it first, and twice it is a key of the prompt', () => {
+    const harness = open()
+    const typed = () => {
+      const { mode } = harness.console.state
+      return mode.kind === 'dialog' ? mode.dialog.input?.text : undefined
+    }
+    harness.type(`${LEADER}!abc${LEADER}`)
+    harness.type('D')
+    expect(harness.console.state.notice?.text).toBe('Ctrl-] D: not while a dialog is open; Esc closes it')
+    harness.type('d')
+    expect(typed()).toBe('abcd')
+    expect(harness.console.state.notice).toBeUndefined()
+    harness.type(LEADER + ESC)
+    harness.type(`${LEADER}${LEADER}e`)
+    expect(typed()).toBe('abcde')
+    harness.type(LEADER)
+    harness.console.dialogs.current?.cancel?.()
+    harness.type('D')
+    harness.type('x')
+    expect(received(harness)).toBe('x|x|x')
+  })
+})
+
 describe('a tab', () => {
   it.each(PAGE_TABS)('$title: Esc and q do nothing at its root but name the way to the shells', ({ id, key }) => {
     const harness = open()
