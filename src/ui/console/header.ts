@@ -317,8 +317,8 @@ export function footerBars(state: ConsoleState, theme: Theme): Bars {
         [leaderLabel, 'command'],
         ...commandHint(state, 'help', 'help'),
         ...narrowHint(state),
-        ...commandHint(state, 'quit', 'quit'),
         ...(panel ? commandHint(state, 'panel', panelName(panel)) : []),
+        ...commandHint(state, 'quit', 'quit'),
       ]
       return { left: fitting(hints, theme, room - textWidth(focus)), right: [{ text: focus, colour: theme.muted }] }
     }

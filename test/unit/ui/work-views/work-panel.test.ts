@@ -118,6 +118,13 @@ describe('the panel of a run', () => {
     expect(harness.got('m2')).toBe('hello')
   })
 
+  it('is named in the footer of the shells, with its key, also at 80×24', () => {
+    const { harness } = open(80, 24)
+    harness.type(`${LEADER}!sleep 20\r`)
+    harness.type('\t')
+    expect(footer(harness)).toContain(' Ctrl-] o run view ')
+  })
+
   it('keeps the keys over a leader command and a dialog, and after the log', () => {
     const { harness } = open()
     harness.type(`${LEADER}!uptime\r`)
