@@ -37,7 +37,7 @@ import { handleFilterKey, handleTableKey, pasteIntoFilter } from './table-keys.t
 
 type Effect = (app: ConsoleApp) => void
 
-/** After these actions arrows and Space keep choosing panes. */
+/** After these actions arrows and Space keep choosing panes, if they follow soon. */
 export const CHOOSING: ReadonlySet<ActionId> = new Set([
   'receive-toggle',
   'focus-left',
@@ -49,6 +49,9 @@ export const CHOOSING: ReadonlySet<ActionId> = new Set([
   'page-next',
   'page-previous',
 ])
+
+/** Without such a key for so long, they are typed again: the user has read something meanwhile. */
+const CHOOSING_MS = 2000
 
 /** A key that follows another one sooner than this belongs to the same word. */
 const WORD_MS = 500
@@ -142,6 +145,7 @@ export class InputRouter {
   /** Pass-through keys of one read of the terminal, sent together. */
   #typed: Uint8Array[] = []
   #gridTimer: Disposable | undefined
+  #choosingTimer: Disposable | undefined
   /** While the text may continue that was meant for a tab, or for a command that did nothing; `why` it is not sent. */
   #word: { readonly timer: Disposable; readonly why: string } | undefined
   /** The leader was pressed in a dialog: the next key is a command, and no text. */
@@ -181,8 +185,17 @@ export class InputRouter {
   run(id: ActionId): void {
     if (!this.#app.canRun(id)) return
     actions[id](this.#app)
-    if (CHOOSING.has(id) && this.#app.state.mode.kind === 'typing')
-      this.#app.change(() => ({ mode: { kind: 'select' } }))
+    const { kind } = this.#app.state.mode
+    if (CHOOSING.has(id) && (kind === 'typing' || kind === 'select')) this.#startChoosing()
+  }
+
+  #startChoosing(): void {
+    const app = this.#app
+    app.change(() => ({ mode: { kind: 'select' } }))
+    this.#choosingTimer?.[Symbol.dispose]()
+    this.#choosingTimer = app.clock.after(CHOOSING_MS, () =>
+      app.change(({ mode }) => (mode.kind === 'select' ? { mode: { kind: 'typing' } } : {})),
+    )
   }
 
   #handleKey(event: KeyEvent): void {

@@ -24,6 +24,28 @@ const header = ({ console }: ConsoleHarness): string => {
 }
 const received = ({ got }: ConsoleHarness): string => HOSTS.map(got).join('|')
 
+describe('arrows and Space after a move', () => {
+  const chosen = ({ console }: ConsoleHarness) => [console.state.focus, [...console.state.receivers].sort().join()]
+
+  it('choose panes while they follow each other, and then go to the receivers again', () => {
+    const harness = open()
+    harness.type(`${LEADER}\x1b[C`)
+    harness.clock.advance(1900)
+    harness.type('\x1b[C')
+    harness.clock.advance(1900)
+    harness.type(' ')
+    expect(chosen(harness)).toEqual(['m2', 'm1,m3'])
+    harness.type(' ')
+    harness.clock.advance(2000)
+    harness.type(' ')
+    harness.type('\x1b[A')
+    harness.type('\r')
+    expect(chosen(harness)).toEqual(['m2', 'm1,m2,m3'])
+    const bytes = ' \x1b[A\r'
+    expect(received(harness)).toBe([bytes, bytes, bytes].join('|'))
+  })
+})
+
 describe('a prompt', () => {
   it('takes no letter of a command: the leader says to close it first, and twice it is a key of the prompt', () => {
     const harness = open()
