@@ -2,9 +2,10 @@
  * Routes keys: to the open dialog, to scroll mode, to the table of actions, or to the receivers. Nothing here waits for
  * React or for a host.
  */
+import { counted } from '../../base/counted.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { InputEvent, KeyEvent } from '../keys/decode-input.ts'
-import { encodeKey } from '../keys/encode-for-pane.ts'
+import { encodeKey, pastedText } from '../keys/encode-for-pane.ts'
 import { KEY_GRID_MS } from '../keys/key-grid.ts'
 import { isKeyLabel, keyLabel } from '../keys/key-table.ts'
 import { type ActionId, actionOf, commandLabel } from '../keys/registry.ts'
@@ -401,9 +402,19 @@ export class InputRouter {
     }
   }
 
-  #handlePaste(text: string): void {
+  #handlePaste(given: string): void {
     const app = this.#app
+    const { text, leftOut } = pastedText(given)
     app.dialogs.noteKey()
+    const { notice } = app.state
+    this.#takePaste(text)
+    // Not where it says that nothing was pasted.
+    if (leftOut > 0 && (app.state.notice ?? notice) === notice)
+      app.notice(`left ${counted(leftOut, 'control character')} out of the paste`, 'warning')
+  }
+
+  #takePaste(text: string): void {
+    const app = this.#app
     if (app.dialogs.current) return app.dialogs.current.paste?.(text)
     const { mode, tab, panel } = app.state
     if (mode.kind === 'filter') return pasteIntoFilter(app, mode.table, text)

@@ -326,6 +326,20 @@ describe('pastes', () => {
 
   const paste = (text: string): string => `\x1b[200~${text}\x1b[201~`
 
+  test('say how many control characters they leave out, in one line and in the review', () => {
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    harness.type(paste('A\x03B\x07'))
+    expect(harness.got('m1')).toBe('AB')
+    expect(harness.console.state.notice?.text).toBe('left 2 control characters out of the paste')
+    harness.type(paste('one\x0ctwo\nthree'))
+    const { mode, notice } = harness.console.state
+    expect(mode.kind === 'dialog' && mode.dialog.lines.map(({ text }) => text)).toEqual(['1 │ onetwo', '2 │ three▏'])
+    expect(notice?.text).toBe('left 1 control character out of the paste')
+    harness.type('\x1b\x1d6')
+    harness.type(paste('\x03'))
+    expect(harness.console.state.notice?.text).toBe('pasting works only in the shells: press 1')
+  })
+
   test('send one line at once, bracketed if the host requested it', async () => {
     const harness = createConsoleHarness()
     await harness.print('m2', '\x1b[?2004h')
