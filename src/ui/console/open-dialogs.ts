@@ -353,16 +353,15 @@ const HELP_WIDTH = 44
 
 export function openHelp(app: ConsoleApp): void {
   const { state } = app
-  const width = Math.min(110, state.columns - 2)
   const sections = helpSections(state)
-  const wrap = (lines: readonly DialogLine[]) => wrapHelp(lines, width - 6)
   app.openDialog(
     textDialog({
       id: 'help',
       title: 'Keys',
-      width,
-      lines: wrap(helpLines(sections, state.leaderLabel)),
-      find: (text) => wrap(findHelp(sections, text)),
+      width: 110,
+      lines: (columns, text) =>
+        wrapHelp(text === '' ? helpLines(sections, state.leaderLabel) : findHelp(sections, text), columns),
+      isSearchable: true,
     }),
   )
 }
@@ -381,7 +380,6 @@ function settingText(name: string, value: unknown): string {
 }
 
 export function openSettings(app: ConsoleApp): void {
-  const width = Math.min(90, app.state.columns - 2)
   const { warnings: _, ...preferences } = app.options.preferences
   const settings = Object.entries(preferences).map(([name, value]) => ({
     text: `${padEnd(name, 14)} ${settingText(name, value)}`,
@@ -390,15 +388,16 @@ export function openSettings(app: ConsoleApp): void {
     textDialog({
       id: 'settings',
       title: 'Settings',
-      width,
-      lines: wrapHelp(
-        [
-          { text: `To change them, edit ${preferencesFile(app.ports.environment)}`, tone: 'muted' },
-          { text: '' },
-          ...settings,
-        ],
-        width - 6,
-      ),
+      width: 90,
+      lines: (columns) =>
+        wrapHelp(
+          [
+            { text: `To change them, edit ${preferencesFile(app.ports.environment)}`, tone: 'muted' },
+            { text: '' },
+            ...settings,
+          ],
+          columns,
+        ),
     }),
   )
 }

@@ -456,6 +456,20 @@ describe('own keys', () => {
 })
 
 describe('dialogs', () => {
+  test('with text take the width of a terminal that grows or shrinks', () => {
+    const harness = createConsoleHarness({ size: { columns: 60, rows: 24 } })
+    const widest = () => {
+      const { mode } = harness.console.state
+      return mode.kind === 'dialog' ? Math.max(...mode.dialog.lines.map(({ text }) => text.length)) : 0
+    }
+    harness.type(`${LEADER}?`)
+    expect(widest()).toBeLessThanOrEqual(52)
+    harness.console.resize(120, 24)
+    expect(widest()).toBeGreaterThan(80)
+    harness.console.resize(60, 24)
+    expect(widest()).toBeLessThanOrEqual(52)
+  })
+
   test('send no keys to a host', () => {
     const harness = createConsoleHarness()
     harness.type(`${LEADER}?`)
