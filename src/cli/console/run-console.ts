@@ -106,14 +106,16 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
   const { environment, signal } = context
   // Which hosts need the system's ssh is not known yet, so none counts as one.
   requireRoomFor(request.hosts.map(({ transport = 'ssh2' }) => ({ transport })))
-  const settings = new LivePreferences(() => ({ ...loadPreferences(environment), ...request.preferences }))
+  const { keep } = request.options
+  const given = { ...request.preferences, ...defined({ keep }) }
+  const settings = new LivePreferences(() => ({ ...loadPreferences(environment), ...given }))
   const { held } = context
   let warn: (message: string) => void = () => {}
   const holding = held?.hold({
     cluster: request.cluster,
     opened: request.opened ?? '',
     get isKept() {
-      return request.options.keep ?? settings.now.keep
+      return settings.now.keep
     },
     get keepMs() {
       return settings.now.keep_for * 3_600_000
