@@ -91,7 +91,7 @@ export function openAddHost(app: ConsoleApp): void {
       ...(closed === '' ? { initial: app.offered } : { fallback: closed }),
       emptyHelp: closed === '' ? [] : [{ text: `Enter alone opens ${closed} again.` }],
       help: [
-        ...(closed === '' || app.offered === '' ? [] : [{ text: `New in hosts.yaml: ${app.offered}` }]),
+        ...(closed === '' || app.offered === '' ? [] : [{ text: `Newly declared: ${app.offered}` }]),
         { text: 'm9   gpu[05-08]   root@10.0.0.7:2222', tone: 'muted' },
         { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },
       ],
