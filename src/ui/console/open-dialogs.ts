@@ -144,7 +144,13 @@ export function openCloseHost(app: ConsoleApp): void {
 export function openSaveSet(app: ConsoleApp): void {
   const { saveGroup } = app.ports
   const hosts = receiverList(app.state)
-  if (!saveGroup) return app.notice('no hosts.yaml to write to: start with --hosts FILE', 'warning', 'key')
+  if (!saveGroup) {
+    const isOnSeveral = app.state.files.titles.length > 0
+    const why = isOnSeveral
+      ? 'several files are open: a group is saved in a console on one of them'
+      : 'no hosts.yaml to write to: start with --hosts FILE'
+    return app.notice(why, 'warning', 'key')
+  }
   /** Those of a group of this name, if they are others. */
   const replacedBy = (name: string): string | undefined => {
     const before = app.state.groups.get(name)
