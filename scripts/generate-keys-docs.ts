@@ -31,7 +31,7 @@ export function renderKeysDocs(): string {
     '',
     '## Selecting panes',
     '',
-    'After a move or a toggle, arrows keep moving and Space keeps toggling, without the leader. Esc and Enter end the selection. Any other key ends it too, and goes to the receivers.',
+    'After a move or a toggle, arrows keep moving and Space keeps toggling, without the leader, until none of these keys was typed for 2 s. Esc and Enter end the selection at once. Any other key ends it too, and goes to the receivers.',
     '',
     '## Prompts and lists',
     '',

@@ -444,8 +444,10 @@ class Evaluator {
       const matching = /[*?]/.test(group) ? known.filter((name) => matchesGlob(group, name)) : [group]
       const members = matching.map((name) => this.#context.group?.(name))
       if (group === '') this.#fail('a group name is missing after @', at)
-      if (members.length === 0 || members.includes(undefined))
+      if (members.length === 0 || members.includes(undefined)) {
+        this.#refuseAmbiguous(group, known, at, '@')
         this.#fail(`there is no group @${printable(group)}${didYouMean(group, known, '@')}`, at)
+      }
       for (const list of members) for (const name of list ?? []) names.add(name)
     }
     return names
@@ -459,8 +461,15 @@ class Evaluator {
     return names
   }
 
+  /** Of several files, which have the same name in common. */
+  #refuseAmbiguous(name: string, known: readonly string[], at: number, sign = ''): void {
+    const qualified = known.filter((each) => each.endsWith(`/${name}`)).map((each) => `${sign}${printable(each)}`)
+    if (qualified.length > 0) this.#fail(`${sign}${printable(name)} is ambiguous: ${qualified.join(' or ')}`, at)
+  }
+
   #check(name: string, at: number): void {
     if (this.#context.isHost?.(name) ?? true) return
+    this.#refuseAmbiguous(name, this.#context.names ?? [], at)
     const reason = this.#context.whyNoHost?.(name)
     if (reason !== undefined) this.#fail(reason, at)
     const isGroup = this.#context.group?.(name) !== undefined

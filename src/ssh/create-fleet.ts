@@ -1,4 +1,5 @@
 /** The fleet: feeds each session's transitions, does what the new state asks for, and fans typed bytes out. */
+import { untilAborted } from '../base/abort.ts'
 import type { Clock } from '../base/clock.ts'
 import { getOrMake } from '../base/collections.ts'
 import { Emitter } from '../base/emitter.ts'
@@ -371,6 +372,25 @@ export function createFleetTransport(fleet: Pick<Fleet, 'connection' | 'session'
         listenTcp: (address, port, onStream) => connection.listenTcp(address, port, onStream),
         close: () => undefined,
       }
+    },
+  }
+}
+
+/** The same, and tries to connect a host that is not connected, without waiting until its next attempt is due. */
+export function createConnectingTransport(fleet: Pick<Fleet, 'connection' | 'session' | 'on' | 'connect'>): Transport {
+  const lender = createFleetTransport(fleet)
+  return {
+    async connect(endpoint, context) {
+      const { host } = endpoint
+      fleet.connect([host])
+      if (isAttempting(fleet.session(host))) {
+        const tried = Promise.withResolvers<void>()
+        using _session = fleet.on((event) => {
+          if (event.type === 'session' && event.host === host && !isAttempting(event.state)) tried.resolve()
+        })
+        await untilAborted(tried.promise, context.signal)
+      }
+      return await lender.connect(endpoint, context)
     },
   }
 }

@@ -1,4 +1,5 @@
 /** Assembles the console on a terminal: input, hosts, pages, chrome, compositor; and disposes of all of it. */
+import { basename } from 'node:path'
 import { isUtf8Locale } from '../base/ascii.ts'
 import { type Clock, sleep, systemClock } from '../base/clock.ts'
 import { defined } from '../base/defined.ts'
@@ -324,7 +325,7 @@ export async function openConsole(options: OpenConsoleOptions): Promise<void> {
         const before = hostsFiles?.names()
         await hostsFiles?.reload()
         const now = hostsFiles?.names()
-        return before && now && takeDeclared(app, before, now)
+        return before && now && takeDeclared(app, basename(path), before, now)
       },
     })),
   ]

@@ -4,7 +4,7 @@ import type { Fleet } from '../../ssh/create-fleet.ts'
 import type { WorkspaceFile } from './declared-hosts.ts'
 
 /** What works over a console's connections needs no more of them. */
-export type Connections = Pick<Fleet, 'endpoint' | 'connection' | 'session' | 'on'>
+export type Connections = Pick<Fleet, 'endpoint' | 'connection' | 'session' | 'connect' | 'on'>
 
 /** A host that was opened from another file is not reached: when files change, its name may pass to a host of this one. */
 export function fleetOfFile(fleet: Connections, file: Pick<WorkspaceFile, 'title' | 'names'>): Connections {
@@ -26,6 +26,7 @@ export function fleetOfFile(fleet: Connections, file: Pick<WorkspaceFile, 'title
       const name = inConsole(host)
       return name === undefined ? { kind: 'closed' } : fleet.session(name)
     },
+    connect: (hosts) => fleet.connect(hosts.flatMap((host) => inConsole(host) ?? [])),
     on: (listener) =>
       fleet.on((event) => {
         const host = inverseOf(file.names).get(event.host)

@@ -19,8 +19,9 @@ import type { JobEvent } from '../../scheduler/jobs/job.ts'
 import { bytePathOf } from '../../ssh/copy/byte-path.ts'
 import { copyToHosts } from '../../ssh/copy/copy-to-hosts.ts'
 import { scanSources, systemReason } from '../../ssh/copy/source.ts'
-import { createFleetTransport } from '../../ssh/create-fleet.ts'
+import { createConnectingTransport, createFleetTransport } from '../../ssh/create-fleet.ts'
 import { createHostExec } from '../../ssh/exec/host-exec.ts'
+import type { Transport } from '../../ssh/transport.ts'
 import type { ColourDepth } from '../../ui/compositor/colours.ts'
 import { guessTheme } from '../../ui/compositor/scene.ts'
 import { PromptHistory } from '../../ui/dialogs/prompt-history.ts'
@@ -105,14 +106,16 @@ export async function runConsole(context: CliContext, request: ConsoleRequest): 
   const { environment, signal } = context
   // Which hosts need the system's ssh is not known yet, so none counts as one.
   requireRoomFor(request.hosts.map(({ transport = 'ssh2' }) => ({ transport })))
-  const settings = new LivePreferences(() => ({ ...loadPreferences(environment), ...request.preferences }))
+  const { keep } = request.options
+  const given = { ...request.preferences, ...defined({ keep }) }
+  const settings = new LivePreferences(() => ({ ...loadPreferences(environment), ...given }))
   const { held } = context
   let warn: (message: string) => void = () => {}
   const holding = held?.hold({
     cluster: request.cluster,
     opened: request.opened ?? '',
     get isKept() {
-      return request.options.keep ?? settings.now.keep
+      return settings.now.keep
     },
     get keepMs() {
       return settings.now.keep_for * 3_600_000
@@ -277,16 +280,24 @@ const eventOf = (action: JobAction): JobEvent =>
 const NOT_HERE = { kind: 'unreachable', reason: 'it was closed in the console' } as const
 
 function createConsoleWork({ fleet, wires, fanOut, context }: ConsoleConnections): WorkPort {
-  const transport = createFleetTransport(fleet)
-  const overFleet = { ...wires, transports: { ssh2: transport, openssh: transport, local: transport } }
-  const exec = createHostExec({ ...overFleet, clock: systemClock, token: randomBytes(8).toString('hex') })
+  const over = (transport: Transport) => ({
+    ...wires,
+    transports: { ssh2: transport, openssh: transport, local: transport },
+    clock: systemClock,
+  })
+  const overOpen = over(createFleetTransport(fleet))
+  const overNew = over(createConnectingTransport(fleet))
+  const token = randomBytes(8).toString('hex')
+  const exec = createHostExec({ ...overOpen, token })
+  const execAgain = createHostExec({ ...overNew, token })
   const here = (path: string): string => localPath(path, context)
   return {
     fanOut,
     spillDirectory: tmpdir(),
-    startCommand(host, command, handlers) {
+    startCommand(host, command, handlers, isRetry = false) {
       const endpoint = fleet.endpoint(host)
-      if (endpoint !== undefined) return exec.start(endpoint, { command: expandCommand(command, endpoint) }, handlers)
+      if (endpoint !== undefined)
+        return (isRetry ? execAgain : exec).start(endpoint, { command: expandCommand(command, endpoint) }, handlers)
       queueMicrotask(() => handlers.onEnd(NOT_HERE))
       return { stop() {}, abandon() {}, pause() {}, resume() {} }
     },
@@ -299,14 +310,14 @@ function createConsoleWork({ fleet, wires, fanOut, context }: ConsoleConnections
         }
       }
     },
-    async copy({ hosts, sources, destination, signal, onEvent, onProblems }) {
+    async copy({ hosts, sources, destination, isRetry, signal, onEvent, onProblems }) {
       const tree = await scanSources(sources.map((source) => bytePathOf(here(source))))
       onProblems(tree.problems.map(({ path, reason }) => `${path}: ${reason}`))
       if (tree.entries.length === 0) throw new MusterError('usage', 'there is nothing to copy')
       await copyToHosts(
         hosts.flatMap((host) => fleet.endpoint(host) ?? []),
         { tree, isDryRun: false, destinationOf: (endpoint) => expandWord(destination, endpoint) },
-        { ...overFleet, clock: systemClock, fanOut, signal, onEvent },
+        { ...(isRetry ? overNew : overOpen), fanOut, signal, onEvent },
       )
       for (const host of hosts) {
         if (fleet.endpoint(host) !== undefined) continue

@@ -30,6 +30,7 @@ import {
   allReceive,
   type ConsoleState,
   type HostState,
+  isHeld,
   isLive,
   type LogEntry,
   type Mode,
@@ -201,6 +202,7 @@ export class ConsoleApp implements PageContext, Disposable {
       diverged: [],
       hasWaitingQuestion: false,
       isTextHeld: false,
+      isLineLost: false,
       mode: TYPING,
       panel: undefined,
       network: FIRST_NETWORK,
@@ -248,14 +250,13 @@ export class ConsoleApp implements PageContext, Disposable {
         onChecked: () => this.#lateShells.check(),
       }),
     )
-    this.#lateShells = this.#owned.own(
-      new LateShells({
-        clock: ports.clock,
-        state: () => this.state,
-        isInStep: (host, others, sinceMs) => this.#divergence.isInStep(host, others, sinceMs),
-        setBehind: (host, isBehind) => this.#updateHost(host, (known) => ({ ...known, isBehind })),
-      }),
-    )
+    this.#lateShells = new LateShells({
+      clock: ports.clock,
+      state: () => this.state,
+      isInStep: (host, others, sinceMs) => this.#divergence.isInStep(host, others, sinceMs),
+      isFullScreen: (host) => this.views.screen(host)?.modes.isAlternateScreen ?? false,
+      update: (patch) => this.store.update(patch),
+    })
     this.recording = this.#owned.own(new Recording(this, this.views, ports.environment))
     this.#owned.own(this.selection)
     this.scroll = new ScrollMode(this, this.views, this.selection, (host) => {
@@ -367,10 +368,7 @@ export class ConsoleApp implements PageContext, Disposable {
       if (state.notice?.about === 'receivers' && state.notice === before.notice)
         this.store.update({ notice: undefined })
     }
-    if (state.receivers !== before.receivers) {
-      this.#lateShells.noteReceivers()
-      if (this.page) this.#noticeReceivers()
-    }
+    if (state.receivers !== before.receivers && this.page) this.#noticeReceivers()
     this.#applySizes()
     this.#noteSeen()
     this.#runClock()
@@ -449,16 +447,16 @@ export class ConsoleApp implements PageContext, Disposable {
   }
 
   #write(batches: readonly { readonly hosts: readonly string[]; readonly bytes: Uint8Array }[]): WriteReport[] {
-    const areAllLate = batches.every(({ hosts }) => hosts.every((host) => this.#lateShells.has(host)))
+    const { state } = this
+    const isLate = (host: string): boolean => isHeld(state, state.hosts.get(host) ?? { isLate: false })
     const reports = batches.map(({ hosts, bytes }): WriteReport => {
-      const late = hosts.filter((host) => this.#lateShells.has(host))
+      const late = hosts.filter(isLate)
       if (late.length === 0) return this.ports.fleet.write(hosts, bytes)
       const report = this.ports.fleet.write(
         hosts.filter((host) => !late.includes(host)),
         bytes,
       )
-      const reason = lateReason(areAllLate)
-      const skipped = late.map((host) => ({ host, reason }))
+      const skipped = late.map((host) => ({ host, reason: lateReason(state) }))
       return { ...report, skipped: [...report.skipped, ...skipped] }
     })
     const sent = batches.map(({ bytes }, index) => ({ hosts: reports[index]?.sent ?? [], bytes }))

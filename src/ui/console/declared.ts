@@ -16,8 +16,13 @@ export type DeclaredNames = {
   readonly sections: readonly unknown[]
 }
 
-/** The news for the user; undefined: there are none. */
-export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: DeclaredNames): string | undefined {
+/** The news for the user about the file of this name, which has changed; undefined: there are none. */
+export function takeDeclared(
+  app: ConsoleApp,
+  file: string,
+  before: DeclaredNames,
+  now: DeclaredNames,
+): string | undefined {
   const { hosts: open, groups } = app.state
   const [add, close] = (['add-host', 'close-host'] as const).map((id) => commandLabel(app.state, id))
   const added = now.hosts.filter((host) => !before.hosts.includes(host) && !open.has(host))
@@ -49,5 +54,5 @@ export function takeDeclared(app: ConsoleApp, before: DeclaredNames, now: Declar
       : [`the name of the cluster changed to ${printable(now.cluster ?? '')}: a new console uses it`]),
     ...(isDeepStrictEqual(now.sections, before.sections) ? [] : ['areas changed: r on the tab Bring-up checks them']),
   ]
-  return news.length === 0 ? undefined : `hosts.yaml: ${news.join('; ')}`
+  return news.length === 0 ? undefined : `${file}: ${news.join('; ')}`
 }

@@ -229,7 +229,7 @@ export class Divergence implements Disposable {
     this.#busySinceMs = undefined
     // What gets no keys is named as such.
     const diverged = divergedHosts(
-      receivers.filter(({ host }) => !host.isBehind),
+      receivers.filter(({ host }) => !host.isLate),
       areQuiet,
     )
     if (diverged.join('\n') !== current.diverged.join('\n')) onDiverged(diverged)

@@ -32,7 +32,7 @@ export function hostStateOf(place: HostPlace): HostState {
     bellAtMs: undefined,
     isDifferent: false,
     isRecording: false,
-    isBehind: false,
+    isLate: false,
   }
 }
 
@@ -42,7 +42,7 @@ export function reduceHost(host: HostState, event: FleetEvent): HostState {
     case 'session':
       return { ...host, session: event.state, lossReason: lossReason(host, event.state) }
     case 'shell':
-      return { ...host, shell: event.state, queuedBytes: 0, isBehind: false }
+      return { ...host, shell: event.state, queuedBytes: 0, isLate: false }
     case 'lagging':
       return host.queuedBytes === event.queuedBytes ? host : { ...host, queuedBytes: event.queuedBytes }
     default:

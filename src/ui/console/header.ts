@@ -163,11 +163,13 @@ function receiverText(state: ConsoleState, page: PageInfo) {
   if (receivers.length === 0) return { start: ' TYPING INTO NO HOST ', names: '', end: '' }
   const live = liveReceivers(state)
   if (live.length === 0)
-    return {
-      start: ' TYPING INTO NO HOST: ',
-      names: foldHostSet(receivers),
-      end: lateReceivers(state).length > 0 ? ' opened just now ' : ` ${receivers.length === 1 ? 'is' : 'are'} not up `,
-    }
+    return lateReceivers(state).length > 0
+      ? { start: ' TYPING INTO NO HOST until Enter ', names: '', end: '' }
+      : {
+          start: ' TYPING INTO NO HOST: ',
+          names: foldHostSet(receivers),
+          end: ` ${receivers.length === 1 ? 'is' : 'are'} not up `,
+        }
   const unseen = live.filter((host) => !page.shown.has(host)).length
   const count = live.length === receivers.length ? `${live.length}` : `${live.length} of ${receivers.length}`
   const all = live.length === state.hosts.size && state.hosts.size > 1 ? 'ALL ' : ''
@@ -315,8 +317,8 @@ export function footerBars(state: ConsoleState, theme: Theme): Bars {
         [leaderLabel, 'command'],
         ...commandHint(state, 'help', 'help'),
         ...narrowHint(state),
-        ...commandHint(state, 'quit', 'quit'),
         ...(panel ? commandHint(state, 'panel', panelName(panel)) : []),
+        ...commandHint(state, 'quit', 'quit'),
       ]
       return { left: fitting(hints, theme, room - textWidth(focus)), right: [{ text: focus, colour: theme.muted }] }
     }

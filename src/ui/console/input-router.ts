@@ -2,9 +2,10 @@
  * Routes keys: to the open dialog, to scroll mode, to the table of actions, or to the receivers. Nothing here waits for
  * React or for a host.
  */
+import { counted } from '../../base/counted.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { InputEvent, KeyEvent } from '../keys/decode-input.ts'
-import { encodeKey } from '../keys/encode-for-pane.ts'
+import { encodeKey, pastedText } from '../keys/encode-for-pane.ts'
 import { KEY_GRID_MS } from '../keys/key-grid.ts'
 import { isKeyLabel, keyLabel } from '../keys/key-table.ts'
 import { type ActionId, actionOf, commandLabel } from '../keys/registry.ts'
@@ -37,7 +38,7 @@ import { handleFilterKey, handleTableKey, pasteIntoFilter } from './table-keys.t
 
 type Effect = (app: ConsoleApp) => void
 
-/** After these actions arrows and Space keep choosing panes. */
+/** After these actions arrows and Space keep choosing panes, if they follow soon. */
 export const CHOOSING: ReadonlySet<ActionId> = new Set([
   'receive-toggle',
   'focus-left',
@@ -49,6 +50,9 @@ export const CHOOSING: ReadonlySet<ActionId> = new Set([
   'page-next',
   'page-previous',
 ])
+
+/** Without such a key for so long, they are typed again: the user has read something meanwhile. */
+const CHOOSING_MS = 2000
 
 /** A key that follows another one sooner than this belongs to the same word. */
 const WORD_MS = 500
@@ -142,8 +146,11 @@ export class InputRouter {
   /** Pass-through keys of one read of the terminal, sent together. */
   #typed: Uint8Array[] = []
   #gridTimer: Disposable | undefined
+  #choosingTimer: Disposable | undefined
   /** While the text may continue that was meant for a tab, or for a command that did nothing; `why` it is not sent. */
   #word: { readonly timer: Disposable; readonly why: string } | undefined
+  /** The leader was pressed in a dialog: the next key is a command, and no text. */
+  #isCommandInDialog = false
 
   constructor(app: ConsoleApp) {
     this.#app = app
@@ -179,8 +186,17 @@ export class InputRouter {
   run(id: ActionId): void {
     if (!this.#app.canRun(id)) return
     actions[id](this.#app)
-    if (CHOOSING.has(id) && this.#app.state.mode.kind === 'typing')
-      this.#app.change(() => ({ mode: { kind: 'select' } }))
+    const { kind } = this.#app.state.mode
+    if (CHOOSING.has(id) && (kind === 'typing' || kind === 'select')) this.#startChoosing()
+  }
+
+  #startChoosing(): void {
+    const app = this.#app
+    app.change(() => ({ mode: { kind: 'select' } }))
+    this.#choosingTimer?.[Symbol.dispose]()
+    this.#choosingTimer = app.clock.after(CHOOSING_MS, () =>
+      app.change(({ mode }) => (mode.kind === 'select' ? { mode: { kind: 'typing' } } : {})),
+    )
   }
 
   #handleKey(event: KeyEvent): void {
@@ -227,11 +243,18 @@ export class InputRouter {
     const app = this.#app
     const { mode } = app.state
     const { dialogs } = app
+    const isLeader = label === app.state.leaderLabel
+    if (this.#isCommandInDialog) {
+      this.#isCommandInDialog = false
+      if (!isLeader) return this.#refuseInDialog(label)
+    } else if (dialogs.current && isLeader) {
+      this.#isCommandInDialog = true
+      return
+    }
     if (dialogs.current) return dialogs.current.key(label, event)
-    if (mode.kind === 'scroll')
-      return label === app.state.leaderLabel ? this.#enterLeader() : app.scroll.handleKey(mode.host, label)
+    if (mode.kind === 'scroll') return isLeader ? this.#enterLeader() : app.scroll.handleKey(mode.host, label)
     if (mode.kind === 'leader') return this.#handleCommand(event, label, mode.isTyping)
-    if (label === app.state.leaderLabel) {
+    if (isLeader) {
       this.#flushTyped()
       return this.#enterLeader()
     }
@@ -246,6 +269,13 @@ export class InputRouter {
     const why = this.#heldBecause(event)
     if (why !== undefined) return app.notice(`not sent: ${why}`, 'warning', 'key')
     this.#type(event)
+  }
+
+  /** Esc takes the leader back. */
+  #refuseInDialog(label: string): void {
+    const { leaderLabel } = this.#app.state
+    if (label !== 'Esc')
+      this.#app.notice(`${leaderLabel} ${label}: not while a dialog is open; Esc closes it`, 'warning', 'key')
   }
 
   /** A click on a key that is shown, perhaps after the leader. A key that would be typed into hosts does nothing. */
@@ -372,9 +402,19 @@ export class InputRouter {
     }
   }
 
-  #handlePaste(text: string): void {
+  #handlePaste(given: string): void {
     const app = this.#app
+    const { text, leftOut } = pastedText(given)
     app.dialogs.noteKey()
+    const { notice } = app.state
+    this.#takePaste(text)
+    // Not where it says that nothing was pasted.
+    if (leftOut > 0 && (app.state.notice ?? notice) === notice)
+      app.notice(`left ${counted(leftOut, 'control character')} out of the paste`, 'warning')
+  }
+
+  #takePaste(text: string): void {
+    const app = this.#app
     if (app.dialogs.current) return app.dialogs.current.paste?.(text)
     const { mode, tab, panel } = app.state
     if (mode.kind === 'filter') return pasteIntoFilter(app, mode.table, text)

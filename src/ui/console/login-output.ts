@@ -124,23 +124,22 @@ export class LoginOutput implements Disposable {
   /** Shows what all hosts printed, equal texts once. */
   open(): void {
     const { context } = this.#options
-    const { columns } = context.state
     const printed = [...context.state.hosts.keys()].flatMap((host) => {
       const text = this.#texts.get(host)?.join('\n') ?? ''
       return text === '' ? [] : [{ host, text }]
     })
     if (printed.length === 0) return context.notice('no host printed anything before its first prompt', 'info', 'key')
-    const width = Math.min(110, columns - 2)
-    const wrapped = (line: string): DialogLine[] => wrapText(line, width - 8).map((text) => ({ text: `  ${text}` }))
     const groups = [...Map.groupBy(printed, ({ text }) => text)].sort(([, a], [, b]) => b.length - a.length)
-    const lines = groups.flatMap(([text, members]): DialogLine[] => {
+    const linesOf = (columns: number, text: string, members: typeof printed): DialogLine[] => {
+      const wrapped = (line: string) => wrapText(line, columns - 2).map((part) => ({ text: `  ${part}` }))
       const texts = text.split('\n')
       const hosts = members.map(({ host }) => host)
       const count = counted(texts.length, 'line')
       const title = `${foldHostSet(hosts)}: ${hosts.some((host) => this.#cut.has(host)) ? `the last ${count}` : count}`
       return [{ text: title, tone: 'accent' }, ...texts.flatMap(wrapped), { text: '' }]
-    })
-    context.openDialog(textDialog({ id: 'login-output', title: 'Printed at login', width, lines }))
+    }
+    const lines = (columns: number) => groups.flatMap(([text, members]) => linesOf(columns, text, members))
+    context.openDialog(textDialog({ id: 'login-output', title: 'Printed at login', width: 110, lines }))
   }
 
   #mark(host: string, loginLines: number): void {

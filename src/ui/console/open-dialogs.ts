@@ -91,7 +91,7 @@ export function openAddHost(app: ConsoleApp): void {
       ...(closed === '' ? { initial: app.offered } : { fallback: closed }),
       emptyHelp: closed === '' ? [] : [{ text: `Enter alone opens ${closed} again.` }],
       help: [
-        ...(closed === '' || app.offered === '' ? [] : [{ text: `New in hosts.yaml: ${app.offered}` }]),
+        ...(closed === '' || app.offered === '' ? [] : [{ text: `Newly declared: ${app.offered}` }]),
         { text: 'm9   gpu[05-08]   root@10.0.0.7:2222', tone: 'muted' },
         { text: 'Names from hosts.yaml, aliases from ~/.ssh/config, or user@host:port.', tone: 'muted' },
       ],
@@ -144,7 +144,13 @@ export function openCloseHost(app: ConsoleApp): void {
 export function openSaveSet(app: ConsoleApp): void {
   const { saveGroup } = app.ports
   const hosts = receiverList(app.state)
-  if (!saveGroup) return app.notice('no hosts.yaml to write to: start with --hosts FILE', 'warning', 'key')
+  if (!saveGroup) {
+    const isOnSeveral = app.state.files.titles.length > 0
+    const why = isOnSeveral
+      ? 'several files are open: a group is saved in a console on one of them'
+      : 'no hosts.yaml to write to: start with --hosts FILE'
+    return app.notice(why, 'warning', 'key')
+  }
   /** Those of a group of this name, if they are others. */
   const replacedBy = (name: string): string | undefined => {
     const before = app.state.groups.get(name)
@@ -353,16 +359,15 @@ const HELP_WIDTH = 44
 
 export function openHelp(app: ConsoleApp): void {
   const { state } = app
-  const width = Math.min(110, state.columns - 2)
   const sections = helpSections(state)
-  const wrap = (lines: readonly DialogLine[]) => wrapHelp(lines, width - 6)
   app.openDialog(
     textDialog({
       id: 'help',
       title: 'Keys',
-      width,
-      lines: wrap(helpLines(sections, state.leaderLabel)),
-      find: (text) => wrap(findHelp(sections, text)),
+      width: 110,
+      lines: (columns, text) =>
+        wrapHelp(text === '' ? helpLines(sections, state.leaderLabel) : findHelp(sections, text), columns),
+      isSearchable: true,
     }),
   )
 }
@@ -381,7 +386,6 @@ function settingText(name: string, value: unknown): string {
 }
 
 export function openSettings(app: ConsoleApp): void {
-  const width = Math.min(90, app.state.columns - 2)
   const { warnings: _, ...preferences } = app.options.preferences
   const settings = Object.entries(preferences).map(([name, value]) => ({
     text: `${padEnd(name, 14)} ${settingText(name, value)}`,
@@ -390,15 +394,16 @@ export function openSettings(app: ConsoleApp): void {
     textDialog({
       id: 'settings',
       title: 'Settings',
-      width,
-      lines: wrapHelp(
-        [
-          { text: `To change them, edit ${preferencesFile(app.ports.environment)}`, tone: 'muted' },
-          { text: '' },
-          ...settings,
-        ],
-        width - 6,
-      ),
+      width: 90,
+      lines: (columns) =>
+        wrapHelp(
+          [
+            { text: `To change them, edit ${preferencesFile(app.ports.environment)}`, tone: 'muted' },
+            { text: '' },
+            ...settings,
+          ],
+          columns,
+        ),
     }),
   )
 }

@@ -5,8 +5,8 @@ import { closeOnce, type DialogFactory, type DialogLine, isCancelKey } from '../
 import { type Busy, isLive } from '../state/console-state.ts'
 import type { ConsoleApp, ConsolePorts } from './console-app.ts'
 
-/** Hosts that have not answered after this time count as idle if their screens show a prompt. */
-const ANSWER_MS = 300
+/** Hosts that have not answered after this time count as idle if their screens show a prompt. Until then the user can quit with a key. */
+const ANSWER_MS = 3000
 const WIDTH = 76
 const NAMES_WIDTH = 24
 

@@ -14,20 +14,25 @@ import {
 export type TextOptions = {
   readonly id: string
   readonly title: string
-  readonly lines: readonly DialogLine[]
+  /** Of the dialog, where the terminal has room for it. */
   readonly width: number
-  /** The lines that match a text, which is typed after `/`. */
-  find?(text: string): readonly DialogLine[]
+  /** At most so wide. `text` is typed after `/`: only what matches it; empty: all. */
+  lines(columns: number, text: string): readonly DialogLine[]
+  readonly isSearchable?: boolean
 }
 
+/** Of the dialog: its frame, margins and blanks. */
+const AROUND_COLUMNS = 6
 /** Rows without text: margins, frame, title, keys and two blank lines; an input takes two more. */
 const AROUND_ROWS = 8
 const WITH_INPUT_ROWS = AROUND_ROWS + 2
 
 export const textDialog =
-  ({ id, title, lines: all, width, find }: TextOptions): DialogFactory =>
+  ({ id, title, lines: linesOf, width: most, isSearchable = false }: TextOptions): DialogFactory =>
   ({ onClose, onChange }) => {
-    let lines = all
+    let lines: readonly DialogLine[] = []
+    /** What `lines` are made for. */
+    let made: { readonly width: number; readonly text: string } | undefined
     let needle: Line = emptyLine
     let isSearching = false
     let offset = 0
@@ -36,7 +41,6 @@ export const textDialog =
     const search = (next: Line): void => {
       needle = next
       offset = 0
-      lines = next.text.trim() === '' ? all : (find?.(next.text) ?? all)
       onChange()
     }
     const clamp = (to: number): number => Math.max(0, Math.min(to, lines.length - height))
@@ -50,7 +54,13 @@ export const textDialog =
       return label === 'End' ? lines.length : undefined
     }
     return {
-      view({ rows }) {
+      view({ rows, columns }) {
+        const width = Math.min(most, columns - 2)
+        const text = needle.text.trim()
+        if (made?.width !== width || made.text !== text) {
+          lines = linesOf(Math.max(1, width - AROUND_COLUMNS), text)
+          made = { width, text }
+        }
         height = Math.max(3, rows - (isSearching || needle.text !== '' ? WITH_INPUT_ROWS : AROUND_ROWS))
         offset = clamp(offset)
         const last = Math.min(offset + height, lines.length)
@@ -62,16 +72,14 @@ export const textDialog =
             ? { input: { label: 'Find:', ...needle, cursor: isSearching ? needle.cursor : needle.text.length } }
             : {}),
           lines:
-            lines.length === 0
-              ? [{ text: `no key matches “${needle.text.trim()}”`, tone: 'warning' }]
-              : lines.slice(offset, last),
+            lines.length === 0 ? [{ text: `no key matches “${text}”`, tone: 'warning' }] : lines.slice(offset, last),
           keys: [
             ...(isLong ? [['↑↓ PgUp PgDn', 'scroll'] as const] : []),
-            ...(isSearching ? [['Enter', 'keep'] as const] : find === undefined ? [] : [['/', 'find'] as const]),
+            ...(isSearching ? [['Enter', 'keep'] as const] : isSearchable ? [['/', 'find'] as const] : []),
             ['Esc', needle.text === '' && !isSearching ? 'close' : 'show all'],
           ],
           width,
-          isSteady: find !== undefined,
+          isSteady: isSearchable,
         }
       },
       wheel(by) {
@@ -90,7 +98,7 @@ export const textDialog =
           if (next) return search(next)
         } else {
           if (isCancelKey(label) || ['q', '?', 'Enter'].includes(label)) return void close()
-          if (label === '/' && find !== undefined) {
+          if (label === '/' && isSearchable) {
             isSearching = true
             return onChange()
           }

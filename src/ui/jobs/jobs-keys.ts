@@ -49,7 +49,9 @@ const changes = (action: JobAction): Test => {
       ? countOf(line, CHANGED_KINDS[action]) > 0
       : action === 'retry' && line.study.counts.failed > 0,
   )
-  return (state) => !inStudy(state) && !inCluster(state) && canChange(state)
+  const canChangeMember: Test = ({ queue: { details } }) =>
+    details !== undefined && CHANGED_KINDS[action].includes(details.job.state.kind)
+  return (state) => !inStudy(state) && !inCluster(state) && (inTable(state) ? canChangeMember : canChange)(state)
 }
 /** About the selected job of a cluster: what the engine allows. */
 const allows =

@@ -284,12 +284,12 @@ export class JobsPage implements Page {
   }
 
   #tablePane(rect: Rect, theme: Theme): PaneView {
-    const [line, sweep, { isTableOpen, member }] = [this.#chosen, this.#sweep, this.#view]
+    const [line, sweep, { isTableOpen }] = [this.#chosen, this.#sweep, this.#view]
     const own = { id: RESULTS, hasKeys: true, rect, theme }
     if (!isTableOpen || line === undefined || sweep === undefined)
       return rowsPane({ ...own, title: 'results', document: documentOf([]) })
     const rows = this.#sweepRows
-    const chosen = member ?? rows[0]?.id
+    const chosen = this.#chosenMember
     const head = [sweepSummary(sweep, line, theme)]
     const view = tableView(this.#context.state, RESULTS)
     const document = tableDocument({ table: sweep, rows, view, head, chosen, columns: rect.width - 2, theme })
@@ -418,7 +418,7 @@ export class JobsPage implements Page {
     'log-rank': () => this.#stepRank(1),
     'log-rank-before': () => this.#stepRank(-1),
     'from-log': () => this.#choose({ isLogOpen: false }),
-    'from-table': () => this.#choose({ isTableOpen: false, member: this.#view.member ?? this.#sweepRows[0]?.id }),
+    'from-table': () => this.#choose({ isTableOpen: false, member: this.#chosenMember }),
     filter: () => this.#choose({ filter: FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all' }),
     member: () => this.#step(1),
     'member-before': () => this.#step(-1),
@@ -463,6 +463,11 @@ export class JobsPage implements Page {
 
   get #sweepRows(): readonly SweepRow[] {
     return shownMembers(this.#context.state)
+  }
+
+  /** In an open table. */
+  get #chosenMember(): number | undefined {
+    return this.#view.member ?? this.#sweepRows[0]?.id
   }
 
   #move(by: number): void {
@@ -622,10 +627,11 @@ export class JobsPage implements Page {
   async #openChange(action: JobAction): Promise<void> {
     const line = this.#chosen
     if (line === undefined) return
-    const { ranks } = this.#view
+    const { ranks, isTableOpen } = this.#view
+    const only = ranks?.job ?? (isTableOpen ? this.#chosenMember : undefined)
     const members = await this.#jobs.members(line.spec, CHANGED_KINDS[action])
     const retried = action === 'retry' && line.study ? await this.#failedOf(line.study.study.id) : undefined
-    const ids = members.filter((id) => (ranks === undefined || id === ranks.job) && retried?.has(id) !== false)
+    const ids = members.filter((id) => (only === undefined || id === only) && retried?.has(id) !== false)
     if (this.#isDisposed) return
     if (ids.length === 0) return this.#context.notice(`no job to ${action} in this row`, 'warning')
     const of = line.study === undefined ? numbersOf(line) : `study ${line.study.study.name}`

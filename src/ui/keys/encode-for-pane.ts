@@ -47,11 +47,17 @@ function keySequence({ key, isExtended }: KeyEvent, isApplicationCursor: boolean
   return alt + (code >= 0x40 && code < 0x60 ? String.fromCharCode(code - 0x40) : character)
 }
 
-/** C0 but tab and carriage return, DEL and C1: a paste types text, it cannot act. */
-const ACTING = /[\u0000-\u0008\u000a-\u000c\u000e-\u001f\u007f-\u009f]/g
+/** C0 but tab and line ends, DEL and C1: a paste types text, it cannot act. */
+const ACTING = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g
+
+/** Text that is only typed, and how many characters were left out of it. */
+export function pastedText(text: string): { readonly text: string; readonly leftOut: number } {
+  const clean = text.replace(ACTING, '')
+  return { text: clean, leftOut: text.length - clean.length }
+}
 
 export function encodePaste(text: string, modes: Pick<ScreenModes, 'isBracketedPaste'>): Uint8Array {
-  const clean = text.replace(/\r\n?|\n/g, '\r').replace(ACTING, '')
+  const clean = pastedText(text).text.replace(/\r\n?|\n/g, '\r')
   return Buffer.from(modes.isBracketedPaste ? `\x1b[200~${clean}\x1b[201~` : clean)
 }
 

@@ -68,7 +68,7 @@ export const actionSpecs = [
       'receive-toggle',
       'Space',
       'toggle this host',
-      'Add the focused host to the receivers, or remove it. Then arrows and Space keep choosing until another key is typed.',
+      'Add the focused host to the receivers, or remove it. Then arrows and Space keep choosing, until another key or for 2 s.',
       needsPane,
     ],
     ['receive-all', 'a', 'select all hosts', 'Send what you type to every host, also on other pages.'],

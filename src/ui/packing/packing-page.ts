@@ -47,6 +47,10 @@ const canMark: Test = (state) => isInPicture(state) && !isTrying(state)
 
 export const packingKeys = keyTable<ConsoleState>()(
   ['to-picture', 'Esc q', 'hosts', 'Lists of jobs: go back to the hosts.', isInList],
+  ['right', 'Right', 'next option', 'What-if: select the next option of the marked slider, or add a bundle.', isTrying],
+  ['left', 'Left', '', 'What-if: select the previous option, or remove a bundle.', isTrying],
+  ['slider', 'Tab', 'next slider', 'What-if: mark the next slider: policy, bundles, strategy.', isTrying],
+  ['end-what-if', 'w Esc q', 'clear what-if', 'Clear the what-if.', isTrying],
   ['next', 'Right l', 'select', 'Select the block to the right.', canMark],
   ['previous', 'Left h', '', 'Select the block to the left.', canMark],
   ['below', 'Down j', '', 'Select the block or job below.'],
@@ -71,10 +75,6 @@ export const packingKeys = keyTable<ConsoleState>()(
     'Show where a gang would be placed, without submitting it. Enter alone repeats the last request.',
     canTry,
   ],
-  ['end-what-if', 'w Esc q', 'clear what-if', 'Clear the what-if.', isTrying],
-  ['right', 'Right', 'next option', 'What-if: select the next option of the marked slider, or add a bundle.', isTrying],
-  ['left', 'Left', '', 'What-if: select the previous option, or remove a bundle.', isTrying],
-  ['slider', 'Tab', 'next slider', 'What-if: mark the next slider: policy, bundles, strategy.', isTrying],
   ['strategy', 's', '', 'What-if: use the next strategy.'],
   ['policy', 'p', '', "What-if: use the next policy: the queue's, Ray's, or one of `muster simulate` for each bundle."],
   ['more', '+', '', 'What-if: add a bundle.'],

@@ -10,7 +10,7 @@ import {
   type SessionLog,
   type TypedEntry,
 } from './session-log.ts'
-import type { TypedState } from './typed-line.ts'
+import { asksSecret, type TypedState } from './typed-line.ts'
 
 export type ReportGroup = {
   readonly hosts: readonly string[]
@@ -50,6 +50,9 @@ export type SessionReport = {
 /** Shorter secrets would hide half of the report: they are hidden as whole words, and only where they were typed. */
 const SHORTEST_SECRET = 4
 const HIDDEN = '[not shown: typed without echo]'
+const HIDDEN_OUTPUT = '[output not shown: the line may be a password that another host did not echo]'
+/** What ends a word for a shell: it may print each part of a password that landed at its prompt. */
+const SHELL_BREAKS = /[\s;&|!()<>{}[\]$"'`\\*?~#=,:]+/
 /** From the beginning and from the end of an answer. */
 const HALF_LINES = 200
 const MOST_COLUMNS = 2000
@@ -67,17 +70,18 @@ export async function buildReport(
   promptOf: (host: string) => string | undefined,
 ): Promise<SessionReport> {
   const secrets = log.secrets()
-  const hide = hiding(secrets)
+  const withoutEcho = hostsWithoutEcho(entries)
+  const hide = hiding(secrets, partsOfSecrets(entries, secrets, withoutEcho))
   const sections: ReportSection[] = []
   for (const entry of entries) {
     const section =
       entry.kind === 'run'
         ? runSection(entry, hide)
-        : await typedSection(entry, promptOf, hidingShort(entry, secrets, hide))
+        : await typedSection(entry, promptOf, secrets, hidingShort(entry, secrets, hide))
     if (section !== undefined) sections.push(section)
   }
   const hosts = [...new Set(sections.flatMap((section) => section.hosts))]
-  return { sections, droppedSections: log.droppedEntries, withoutEcho: hostsWithoutEcho(entries), hosts }
+  return { sections, droppedSections: log.droppedEntries, withoutEcho, hosts }
 }
 
 function hostsWithoutEcho(entries: readonly SessionEntry[]): readonly string[] {
@@ -90,22 +94,55 @@ function hostsWithoutEcho(entries: readonly SessionEntry[]): readonly string[] {
 
 type Hide = (text: string) => string
 
-/** Text that a host did not echo is hidden everywhere: another host may have shown it. */
-function hiding(secrets: ReadonlySet<string>): Hide {
+/** Text that a host did not echo is hidden everywhere: another host may have shown it. `words`: only where they are whole words. */
+function hiding(secrets: ReadonlySet<string>, words: readonly string[]): Hide {
   const longestFirst = [...secrets].filter((text) => text.length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length)
-  return (text) => longestFirst.reduce((sum, secret) => sum.replaceAll(secret, HIDDEN), text)
+  const hideWords = hidingWords(words)
+  return (text) => hideWords(longestFirst.reduce((sum, secret) => sum.replaceAll(secret, HIDDEN), text))
+}
+
+function hidingWords(words: readonly string[]): Hide {
+  if (words.length === 0) return (text) => text
+  const escaped = words.map((word) =>
+    word.replace(/[^\p{L}\p{N}]/gu, (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`),
+  )
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${escaped.join('|')})(?![\\p{L}\\p{N}])`, 'gu')
+  return (text) => text.replace(pattern, HIDDEN)
+}
+
+const hidersOf = ({ parts }: TypedEntry): (readonly [string, HostPart])[] =>
+  [...parts].filter(([, { typed }]) => typed.lines[0]?.state === 'hidden')
+
+/** A line of it was not echoed by a host, here or in a full-screen program: on the other hosts it may be a password at a prompt. */
+const isSecret = (entry: TypedEntry, secrets: ReadonlySet<string>): boolean =>
+  hidersOf(entry).length > 0 ||
+  [...entry.parts.values()].some(({ typed }) =>
+    typed.lines.some(({ text }) => text.length >= SHORTEST_SECRET && secrets.has(text)),
+  )
+
+/** Parts of passwords that a host took for a line. Where a host never echoes anything, these would be the words of all commands. */
+function partsOfSecrets(
+  entries: readonly SessionEntry[],
+  secrets: ReadonlySet<string>,
+  withoutEcho: readonly string[],
+): readonly string[] {
+  const lines = entries.flatMap((entry) => {
+    if (entry.kind !== 'typed' || !isSecret(entry, secrets)) return []
+    const hiders = hidersOf(entry)
+    const isPassword = hiders.some(([host, { before }]) => asksSecret(before) || !withoutEcho.includes(host))
+    return hiders.length > 0 && !isPassword ? [] : [...entry.parts.values()].flatMap(({ typed }) => typed.lines)
+  })
+  const echoed = new Set(lines.filter(isEchoed).map(({ text }) => text))
+  const parts = [...echoed].flatMap((text) => text.split(SHELL_BREAKS))
+  return [...new Set(parts)].filter((part) => part.length >= SHORTEST_SECRET)
 }
 
 /** Also hides the short secrets that were typed in this entry, on any host. */
 function hidingShort({ parts }: TypedEntry, secrets: ReadonlySet<string>, hide: Hide): Hide {
   const typed = [...parts.values()].flatMap((part) => part.typed.lines.map(({ text }) => text))
   const short = [...new Set(typed)].filter((text) => text.length < SHORTEST_SECRET && secrets.has(text))
-  if (short.length === 0) return hide
-  const words = short.map((text) =>
-    text.replace(/[^\p{L}\p{N}]/gu, (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`),
-  )
-  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.join('|')})(?![\\p{L}\\p{N}])`, 'gu')
-  return (text) => hide(text.replace(pattern, HIDDEN))
+  const hideWords = hidingWords(short)
+  return (text) => hide(hideWords(text))
 }
 
 function runSection({ atMs, command, groups }: RunEntry, hide: Hide): ReportSection {
@@ -134,11 +171,14 @@ type Shown = {
 }
 
 async function typedSection(
-  { atMs, parts }: TypedEntry,
+  entry: TypedEntry,
   promptOf: (host: string) => string | undefined,
+  secrets: ReadonlySet<string>,
   hide: Hide,
 ): Promise<ReportSection | undefined> {
-  const hiddenBy = [...parts].flatMap(([host, part]) => (part.typed.lines[0]?.state === 'hidden' ? [host] : []))
+  const { atMs, parts } = entry
+  const hiddenBy = hidersOf(entry).map(([host]) => host)
+  const hidesOutput = isSecret(entry, secrets)
   const known = new Map<string, Omit<Shown, 'host'>>()
   const shown: Shown[] = []
   for (const [host, part] of parts) {
@@ -146,6 +186,10 @@ async function typedSection(
     await new Promise((resolve) => setImmediate(resolve))
     const after = part.after ?? promptOf(host) ?? ''
     const head = part.head
+    if (hidesOutput && !hiddenBy.includes(host) && head.length > 0) {
+      shown.push({ host, command: '', lines: [HIDDEN_OUTPUT], isMixed: false })
+      continue
+    }
     const key = [
       part.columns,
       part.before,
@@ -160,7 +204,7 @@ async function typedSection(
       part.tail.toString('latin1'),
     ]
     const id = JSON.stringify(key)
-    const result = known.get(id) ?? rendered(part, after, hide, hiddenBy.length > 0)
+    const result = known.get(id) ?? rendered(part, after, hide)
     known.set(id, result)
     shown.push({ host, ...result })
   }
@@ -209,7 +253,7 @@ const withOwnLine = (each: Shown): Shown =>
   each.command === '' ? each : { ...each, lines: [`[line on this host: ${each.command}]`, ...each.lines] }
 
 /** The line that was typed, as the host shows it, and what it printed then. */
-function rendered(part: HostPart, after: string, hide: Hide, hasHidden: boolean): Omit<Shown, 'host'> {
+function rendered(part: HostPart, after: string, hide: Hide): Omit<Shown, 'host'> {
   const { head, tail, droppedBytes, before } = part
   const bytes = Buffer.concat([head, tail])
   const whole = bytes.subarray(0, promptAt(bytes, part))
@@ -223,9 +267,7 @@ function rendered(part: HostPart, after: string, hide: Hide, hasHidden: boolean)
   const prompt = part.isAhead ? after : before
   const command = first.startsWith(prompt.trimEnd()) ? first.slice(prompt.length).trim() : first.trim()
   const cut = leftOutBytes > 0 ? [`[… ${formatBytes(leftOutBytes)} left out]`] : []
-  // Half of what another host hides could stand there.
-  const shown = hasHidden && part.typed.lines[0]?.state !== 'hidden' ? HIDDEN : command
-  const own = command === '' || isOnlyEcho(command, part) ? [] : [shown]
+  const own = command === '' || isOnlyEcho(command, part) ? [] : [command]
   const answer = [...own, ...rest, ...cut, ...linesOf(end, part)]
   const { lines, isMixed } = withoutAhead(withoutPrompt(withoutPrompts(answer, [before, after]), before, after), part)
   const isElsewhere = part.isAhead && part.isPending && bytes.length === 0

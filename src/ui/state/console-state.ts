@@ -70,8 +70,8 @@ export type HostState = {
   /** Its screen differs from the majority's; only set while differences or folding are shown. */
   readonly isDifferent: boolean
   readonly isRecording: boolean
-  /** Its shell has not seen the keys that the others got, and gets none for now (`late-shells.ts`). */
-  readonly isBehind: boolean
+  /** Its shell has not seen the keys that the others got, and gets none beside them (`late-shells.ts`). */
+  readonly isLate: boolean
 }
 
 export type Mode =
@@ -153,6 +153,8 @@ export type ConsoleState = FileTabsState & {
   readonly hasWaitingQuestion: boolean
   /** A tab was just left, or a command did nothing: text may be meant for these, and is not sent. */
   readonly isTextHeld: boolean
+  /** No shell has the beginning of the line that is typed: the rest of it goes to no late shell. */
+  readonly isLineLost: boolean
   /** Receivers that differ from most: another program, another prompt, no shell. */
   readonly diverged: readonly string[]
   readonly mode: Mode
@@ -182,8 +184,16 @@ export function isLive(host: HostState): boolean {
   return host.session.kind === 'ready' && host.shell.kind === 'open'
 }
 
-/** A receiver of this kind gets what is typed. */
-export const canReceive = (host: HostState): boolean => isLive(host) && !host.isBehind
+/** Another receiver gets what is typed. */
+export const getsKeysBeside = ({ hosts, receivers }: ConsoleState, host?: string): boolean =>
+  [...receivers].some((name) => {
+    const known = hosts.get(name)
+    return name !== host && known !== undefined && isLive(known) && !known.isLate
+  })
+
+/** Its new shell gets no keys for now. */
+export const isHeld = (state: ConsoleState, { isLate }: Pick<HostState, 'isLate'>): boolean =>
+  isLate && (state.isLineLost || getsKeysBeside(state))
 
 /** A host that is being connected again stays in trouble until it is up. */
 export function isTrouble({ session, shell }: HostState): boolean {
@@ -200,14 +210,14 @@ export function receiverList(state: ConsoleState): string[] {
 export const liveReceivers = (state: ConsoleState): string[] =>
   receiverList(state).filter((host) => {
     const known = state.hosts.get(host)
-    return known !== undefined && canReceive(known)
+    return known !== undefined && isLive(known) && !isHeld(state, known)
   })
 
 /** The receivers whose new shell gets no keys yet. */
 export const lateReceivers = (state: ConsoleState): string[] =>
   receiverList(state).filter((host) => {
     const known = state.hosts.get(host)
-    return known !== undefined && isLive(known) && known.isBehind
+    return known !== undefined && isLive(known) && isHeld(state, known)
   })
 
 /** How the user filters and sorts this table. */

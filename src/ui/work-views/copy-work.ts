@@ -26,7 +26,7 @@ export class CopyWork implements Disposable {
   constructor(options: CopyWorkOptions) {
     this.#options = options
     this.view = startCopy(options.sources, options.destination, options.hosts)
-    void this.#start(options.hosts)
+    void this.#start(options.hosts, false)
   }
 
   get isBusy(): boolean {
@@ -51,7 +51,7 @@ export class CopyWork implements Disposable {
 
   restart(hosts: readonly string[]): void {
     this.view = restartCopy(this.view, hosts)
-    void this.#start(hosts)
+    void this.#start(hosts, true)
   }
 
   [Symbol.dispose](): void {
@@ -60,7 +60,7 @@ export class CopyWork implements Disposable {
   }
 
   /** Never rejects: an error becomes the result of each host. */
-  async #start(hosts: readonly string[]): Promise<void> {
+  async #start(hosts: readonly string[], isRetry: boolean): Promise<void> {
     const { port, sources, destination } = this.#options
     const onDirty = (): void => {
       if (!this.#isDisposed) this.#options.onDirty()
@@ -74,6 +74,7 @@ export class CopyWork implements Disposable {
         hosts,
         sources,
         destination,
+        isRetry,
         signal,
         onEvent: (event) => {
           this.view = reduceCopy(this.view, event)

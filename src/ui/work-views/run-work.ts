@@ -58,7 +58,7 @@ export class RunWork implements Disposable {
     this.#options = options
     this.#output = new KeptOutput(options.port.spillDirectory, options.onTrouble)
     this.view = startRun(options.command, options.hosts, options.by)
-    this.#start(options.hosts)
+    this.#start(options.hosts, false)
   }
 
   get isBusy(): boolean {
@@ -105,7 +105,7 @@ export class RunWork implements Disposable {
     }
     this.#differences.clear()
     this.view = restartRun(this.view, hosts)
-    this.#start(hosts)
+    this.#start(hosts, true)
   }
 
   /** The next match, from the last one or the selected group on, wrapping around; undefined: none, or a newer search. */
@@ -135,12 +135,12 @@ export class RunWork implements Disposable {
     this.#output[Symbol.dispose]()
   }
 
-  #start(hosts: readonly string[]): void {
+  #start(hosts: readonly string[], isRetry: boolean): void {
     const { clock, port, onDirty } = this.#options
     const { command } = this.view
     this.#run = new HostRun(
       hosts,
-      { start: (host, handlers) => port.startCommand(host, command, handlers) },
+      { start: (host, handlers) => port.startCommand(host, command, handlers, isRetry) },
       { fanOut: port.fanOut, clock, onEvent: (event) => this.#handle(event) },
     )
     onDirty()

@@ -47,6 +47,8 @@ export class WorkPanel implements Disposable {
   readonly #context: PageContext
   readonly #ports: WorkPorts
   #work: RunWork | CopyWork | undefined
+  /** The hosts on which it was started last. */
+  #started: readonly string[] = []
   readonly #showing: ThrottledAction
   #ticking: Disposable | undefined
   #wasBusy = false
@@ -118,6 +120,7 @@ export class WorkPanel implements Disposable {
     this.#work?.[Symbol.dispose]()
     const work = this.#create(request, hosts)
     this.#work = work
+    this.#started = hosts
     this.#context.log(foldHostSet(hosts), logText(request))
     this.#context.change(() => ({ tab: 'shells', panel: openPanel(work.view) }))
     this.#showing.now()
@@ -311,6 +314,7 @@ export class WorkPanel implements Disposable {
     if (this.isBusy) return this.#context.notice('still running: c stops it', 'warning')
     if (hosts.length === 0) return this.#context.notice('no host failed: R repeats on all', 'warning')
     work.restart(hosts)
+    this.#started = hosts
     this.#context.log(foldHostSet(hosts), `again: ${this.title()}`)
     this.#change((panel) => ({ ...panel, offset: 0 }))
     this.#showing.now()
@@ -408,11 +412,14 @@ export class WorkPanel implements Disposable {
     })
   }
 
-  /** For the session report. */
+  /** For the session report. After a restart, without the hosts that were left out. */
   #reportOf({ view }: RunWork | CopyWork): RunReport {
     const atMs = this.#context.clock.now()
+    const started = new Set(this.#started)
     if (view.kind === 'copy') {
-      const results = [...view.hosts].map(([host, { result }]) => ({ host, outcome: result?.outcome ?? NOT_FINISHED }))
+      const results = [...view.hosts].flatMap(([host, { result }]) =>
+        started.has(host) ? { host, outcome: result?.outcome ?? NOT_FINISHED } : [],
+      )
       const groups = [...Map.groupBy(results, ({ outcome }) => outcome)].map(([outcome, members]) => ({
         hosts: members.map(({ host }) => host),
         outcome,
@@ -421,7 +428,9 @@ export class WorkPanel implements Disposable {
       return { atMs, command: `copy ${view.sources.join(' ')} to ${view.destination}`, groups }
     }
     const work = this.#work
-    const groups = view.groups.map(({ hosts, state }) => {
+    const groups = view.groups.flatMap(({ hosts: all, state }) => {
+      const hosts = all.filter((host) => started.has(host))
+      if (hosts.length === 0) return []
       const text = work instanceof RunWork ? work.text(hosts[0] ?? '') : undefined
       const total = text?.lineCount ?? 0
       const count = Math.min(total, REPORTED_LINES)

@@ -9,6 +9,8 @@ export type CopyOrder = {
   readonly sources: readonly string[]
   /** As typed: `%h %n %u` stand for each host's own. */
   readonly destination: string
+  /** Connects hosts that are not connected, without waiting until their next attempt is due. */
+  readonly isRetry: boolean
   readonly signal: AbortSignal
   onEvent(event: CopyEvent): void
   /** Sources that cannot be copied, one sentence each; called before anything is sent. */
@@ -16,8 +18,8 @@ export type CopyOrder = {
 }
 
 export interface WorkPort {
-  /** Over the host's open connection. Never throws, and calls back only after it returned. */
-  startCommand(host: string, command: string, handlers: CommandHandlers): RunningCommand
+  /** Over the host's open connection. Never throws, and calls back only after it returned. `isRetry`: as for a copy. */
+  startCommand(host: string, command: string, handlers: CommandHandlers, isRetry?: boolean): RunningCommand
   /** @throws when one of them is missing or cannot be read: a mistyped name is found while it can still be corrected. */
   checkSources?(sources: readonly string[]): Promise<void>
   /** @throws before any event when there is nothing to copy. */

@@ -99,6 +99,20 @@ describe.skipIf(!canRun)('six shells on real hosts', () => {
     await expectAnswers(lab.names, 'after')
   })
 
+  it('run no rest of a line whose beginning all of them lost', async () => {
+    await console.type('echo this does not ')
+    for (const host of lab.hosts) await host.killSshd()
+    await console.expectHeader(/0\/6 up/)
+    for (const host of lab.hosts) await host.startSshd()
+    await console.leader('R')
+    await console.expectAllOpen()
+    await console.expectHeader(/INTO NO HOST .*no keys yet: m\[1-6\]/)
+    await console.type('touch ran\r')
+    await console.expectHeader(/TYPING INTO ALL 6/)
+    await console.type('test -e ran || echo not-on-$(hostname)\r')
+    await console.expectOnAll(lab.names, (host) => new RegExp(`^not-on-${host}$`, 'm'))
+  })
+
   it('open a new shell in the same pane after exit', async () => {
     await console.receivers('m4')
     await console.type('exit 3\r')

@@ -118,6 +118,22 @@ describe('with an inventory', () => {
     expect(error.message).toContain('at character 4: there is no host gpu10; did you mean gpu01?')
   })
 
+  test('names the hosts and groups that have a name in common in several files, instead of near ones', () => {
+    const groups = new Map([
+      ['a', ['a/h1', 'h2']],
+      ['a/w', ['a/h1']],
+      ['b/w', ['b/h1']],
+    ])
+    const several = {
+      names: ['a/h1', 'b/h1', 'h2'],
+      groupNames: [...groups.keys()],
+      group: (name: string) => groups.get(name),
+      isHost: (name: string) => ['a/h1', 'b/h1', 'h2'].includes(name),
+    }
+    expect(errorOf('h1', several).reason).toBe('h1 is ambiguous: a/h1 or b/h1')
+    expect(errorOf('@w', several).reason).toBe('@w is ambiguous: @a/w or @b/w')
+  })
+
   test('names an unknown group with the nearest one', () => {
     expect(errorOf('@wokers', context).reason).toBe('there is no group @wokers; did you mean @workers?')
   })

@@ -2,7 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { MusterError } from '../../../src/base/errors.ts'
 import { Secret } from '../../../src/base/secret.ts'
-import { createFleet, createFleetTransport, type FleetEvent, type FleetOptions } from '../../../src/ssh/create-fleet.ts'
+import {
+  createConnectingTransport,
+  createFleet,
+  createFleetTransport,
+  type FleetEvent,
+  type FleetOptions,
+} from '../../../src/ssh/create-fleet.ts'
 import { WRITE_QUEUE_LIMIT_BYTES } from '../../../src/ssh/host-shell.ts'
 import type { CredentialAsker } from '../../../src/ssh/questions.ts'
 import type {
@@ -497,5 +503,26 @@ describe('connections of a fleet that are lent', () => {
     ])
     fleet.close(['m2'])
     expect(ends.at(-1)).toEqual(['runs elsewhere', { kind: 'lost', reason: 'the connection was closed' }])
+  })
+
+  it('are made for a retry, without waiting until the next attempt is due', async () => {
+    const { fleet, transport } = fleetOf(['m1'])
+    const refuse = (attempt: (typeof transport.attempts)[number]) => attempt.fail(UNREACHABLE)
+    transport.onAttempt = refuse
+    fleet.connect(['m1'])
+    await settle()
+    const retry = async () =>
+      await createConnectingTransport(fleet)
+        .connect(endpointOf('m1'), { signal: new AbortController().signal } as ConnectContext)
+        .then(
+          () => 'connected',
+          (error: unknown) => String(error),
+        )
+    expect(await retry()).toContain('no connection: connection refused')
+    expect(transport.attempts).toHaveLength(2)
+    transport.onAttempt = undefined
+    expect(await retry()).toBe('connected')
+    expect(await retry()).toBe('connected')
+    expect(transport.attempts).toHaveLength(3)
   })
 })

@@ -71,7 +71,7 @@ export const PROCESS_SCRIPT = [
     'while :; do read -r u x </proc/uptime',
     'echo "up $u" || exit',
     `{ grep -s "^[rw][a-z]*_bytes:" /proc/[0-9]*/io /dev/null; cat /proc/[0-9]*/stat 2>/dev/null; } | awk -v t=p -v x=cut -v z=- -v s="[/: ]+" "${COUNT}"`,
-    `o=$( { ps -A -o pid= -o user:32= -o args= 2>/dev/null || ps -A -o pid= -o user= -o args= 2>/dev/null; } | awk -v t=c -v c="cat >&3" -v o="$o" "${NAMES}")`,
+    `o=$( { LC_ALL=C.UTF-8 ps -A -o pid= -o user:32= -o args= 2>/dev/null || LC_ALL=C.UTF-8 ps -A -o pid= -o user= -o args= 2>/dev/null; } | awk -v t=c -v c="cat >&3" -v o="$o" "${NAMES}")`,
     'echo "=" || exit',
     `if command -v nvidia-smi >/dev/null 2>&1; then ${nvidia('gpu', 'pmon -c 1 -s um')}; ${nvidia('app', '--query-compute-apps=pid,used_memory --format=csv,noheader,nounits')}; echo gpus; fi`,
     `n=$((n+1)); if [ $n = ${READ_AGAIN} ]; then n=0; o=; fi`,

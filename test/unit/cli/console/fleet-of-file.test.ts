@@ -17,6 +17,7 @@ const FLEET: Connections = {
     SCOPES.has(host) ? ({ host, address: `of ${host}`, passwordScope: SCOPES.get(host) } as Endpoint) : undefined,
   connection: (host) => void asked.push(host),
   session: (host) => ({ kind: 'ready', sinceMs: asked.push(host), attempt: 1 }),
+  connect: (hosts) => void asked.push(...hosts),
   on: (listener) => events.on(listener),
 }
 
@@ -33,7 +34,8 @@ it('reaches the hosts of a file by the names that the file gives them', () => {
   expect(B.endpoint('m1')).toMatchObject({ host: 'm1', address: 'of b/m1' })
   B.connection('m1')
   expect(B.session('m1').kind).toBe('ready')
-  expect(asked.splice(0)).toEqual(['b/m1', 'b/m1'])
+  B.connect(['m1', 'm2'])
+  expect(asked.splice(0)).toEqual(['b/m1', 'b/m1', 'b/m1'])
   expect(B.endpoint('m3')).toBeUndefined()
 })
 

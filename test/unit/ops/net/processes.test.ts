@@ -77,30 +77,46 @@ describe('a report', () => {
   })
 })
 
+/** What the script prints until this text is in it. */
+async function printed(until: string, environment: NodeJS.ProcessEnv): Promise<string> {
+  const script = spawn('/bin/sh', ['-c', PROCESS_SCRIPT], {
+    env: environment,
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  })
+  const chunks: Buffer[] = []
+  let isEnded = false
+  script.stdout.on('data', (bytes: Buffer) => {
+    chunks.push(bytes)
+    if (isEnded || !Buffer.concat(chunks).includes(until)) return
+    isEnded = true
+    process.kill(-(script.pid as number), 'SIGKILL')
+  })
+  await once(script, 'close')
+  return Buffer.concat(chunks).toString()
+}
+
 it.skipIf(!requirement('/proc'))('lets no process that uses a GPU forge lines by its name', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'muster-gpu-'))
   try {
     const program = join(directory, 'nvidia-smi')
     writeFileSync(program, `#!/bin/sh\ncat <<'END'\n    0  7  C  93  40  evil\\nself 1\nEND\n`)
     chmodSync(program, 0o700)
-    const script = spawn('/bin/sh', ['-c', PROCESS_SCRIPT], {
-      env: { ...process.env, PATH: `${directory}:${process.env.PATH}` },
-      stdio: ['ignore', 'pipe', 'ignore'],
-      detached: true,
-    })
-    let text = ''
-    let isEnded = false
-    script.stdout.on('data', (bytes: Buffer) => {
-      text += bytes.toString()
-      if (isEnded || !text.includes('\ngpus\n')) return
-      isEnded = true
-      process.kill(-(script.pid as number), 'SIGKILL')
-    })
-    await once(script, 'close')
+    const text = await printed('\ngpus\n', { ...process.env, PATH: `${directory}:${process.env.PATH}` })
     expect(text.split('\n').filter((each) => each.startsWith('self '))).toHaveLength(1)
     expect(text).toContain('gpu     0  7  C  93  40  evil\\nself 1\n')
   } finally {
     rmSync(directory, { recursive: true })
+  }
+})
+
+it.skipIf(!requirement('/proc'))('reads command lines in any script where the login has no UTF-8 locale', async () => {
+  const named = spawn('sleep', ['600'], { argv0: '训练-ü', stdio: 'ignore' })
+  try {
+    await once(named, 'spawn')
+    expect(await printed('\n=\n', { PATH: process.env.PATH })).toContain('训练-ü 600')
+  } finally {
+    named.kill('SIGKILL')
   }
 })
 

@@ -103,13 +103,13 @@ describe('hosts.yaml read again', () => {
         ['m2', { address }],
       ]),
     })
-    expect(takeDeclared(console, named('10.0.0.2'), named('10.0.0.2'))).toBeUndefined()
-    expect(takeDeclared(console, named('10.0.0.2'), named('10.0.0.3'))).toBe(
-      'hosts.yaml: m2 changed: connect again with Ctrl-] x, then Ctrl-] + and the name',
+    expect(takeDeclared(console, 'a.yaml', named('10.0.0.2'), named('10.0.0.2'))).toBeUndefined()
+    expect(takeDeclared(console, 'a.yaml', named('10.0.0.2'), named('10.0.0.3'))).toBe(
+      'a.yaml: m2 changed: connect again with Ctrl-] x, then Ctrl-] + and the name',
     )
     // Its connection was made with this.
-    expect(takeDeclared(console, named('10.0.0.3'), named('10.0.0.2'))).toBeUndefined()
-    expect(takeDeclared(console, named('10.0.0.2'), named('10.0.0.3'))).toContain('m2 changed')
+    expect(takeDeclared(console, 'a.yaml', named('10.0.0.3'), named('10.0.0.2'))).toBeUndefined()
+    expect(takeDeclared(console, 'a.yaml', named('10.0.0.2'), named('10.0.0.3'))).toContain('m2 changed')
     console.removeHosts(['m2'])
     expect(console.declaredBefore.size).toBe(0)
   })
@@ -119,21 +119,22 @@ describe('hosts.yaml read again', () => {
     const groups = new Map([['fast', ['m1']]])
     const news = takeDeclared(
       console,
+      'a.yaml',
       { hosts: ['m1', 'm2', 'm7'], groups: new Map(), sections: [] },
       { hosts: ['m1', 'm7', 'm8', 'm9'], groups, sections: [] },
     )
-    expect(news).toBe('hosts.yaml: m[8-9] are new: Ctrl-] + connects; m2 was removed, and stays open; groups changed')
+    expect(news).toBe('a.yaml: m[8-9] are new: Ctrl-] + connects; m2 was removed, and stays open; groups changed')
     expect([...console.state.hosts.keys()]).toEqual(['m1', 'm2'])
     expect(console.state.groups).toEqual(groups)
     type('\x1d+')
     expect(console.state.mode).toMatchObject({ kind: 'dialog', dialog: { id: 'add-host', input: { text: 'm[8-9]' } } })
     const same = { hosts: ['m1'], groups, sections: [new Map([['trust', { hosts: ['m1'] }]])] }
-    expect(takeDeclared(console, same, structuredClone(same))).toBeUndefined()
-    expect(takeDeclared(console, { ...same, sections: [new Map()] }, same)).toBe(
-      'hosts.yaml: areas changed: r on the tab Bring-up checks them',
+    expect(takeDeclared(console, 'a.yaml', same, structuredClone(same))).toBeUndefined()
+    expect(takeDeclared(console, 'a.yaml', { ...same, sections: [new Map()] }, same)).toBe(
+      'a.yaml: areas changed: r on the tab Bring-up checks them',
     )
-    expect(takeDeclared(console, { ...same, cluster: 'a' }, { ...same, cluster: 'b' })).toBe(
-      'hosts.yaml: the name of the cluster changed to b: a new console uses it',
+    expect(takeDeclared(console, 'a.yaml', { ...same, cluster: 'a' }, { ...same, cluster: 'b' })).toBe(
+      'a.yaml: the name of the cluster changed to b: a new console uses it',
     )
   })
 })

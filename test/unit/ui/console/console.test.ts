@@ -326,6 +326,20 @@ describe('pastes', () => {
 
   const paste = (text: string): string => `\x1b[200~${text}\x1b[201~`
 
+  test('say how many control characters they leave out, in one line and in the review', () => {
+    const harness = createConsoleHarness({ hosts: ['m1', 'm2'] })
+    harness.type(paste('A\x03B\x07'))
+    expect(harness.got('m1')).toBe('AB')
+    expect(harness.console.state.notice?.text).toBe('left 2 control characters out of the paste')
+    harness.type(paste('one\x0ctwo\nthree'))
+    const { mode, notice } = harness.console.state
+    expect(mode.kind === 'dialog' && mode.dialog.lines.map(({ text }) => text)).toEqual(['1 │ onetwo', '2 │ three▏'])
+    expect(notice?.text).toBe('left 1 control character out of the paste')
+    harness.type('\x1b\x1d6')
+    harness.type(paste('\x03'))
+    expect(harness.console.state.notice?.text).toBe('pasting works only in the shells: press 1')
+  })
+
   test('send one line at once, bracketed if the host requested it', async () => {
     const harness = createConsoleHarness()
     await harness.print('m2', '\x1b[?2004h')
@@ -442,6 +456,20 @@ describe('own keys', () => {
 })
 
 describe('dialogs', () => {
+  test('with text take the width of a terminal that grows or shrinks', () => {
+    const harness = createConsoleHarness({ size: { columns: 60, rows: 24 } })
+    const widest = () => {
+      const { mode } = harness.console.state
+      return mode.kind === 'dialog' ? Math.max(...mode.dialog.lines.map(({ text }) => text.length)) : 0
+    }
+    harness.type(`${LEADER}?`)
+    expect(widest()).toBeLessThanOrEqual(52)
+    harness.console.resize(120, 24)
+    expect(widest()).toBeGreaterThan(80)
+    harness.console.resize(60, 24)
+    expect(widest()).toBeLessThanOrEqual(52)
+  })
+
   test('send no keys to a host', () => {
     const harness = createConsoleHarness()
     harness.type(`${LEADER}?`)

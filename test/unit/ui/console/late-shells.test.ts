@@ -1,5 +1,5 @@
 /** A host whose shell opens after others were typed into gets no part of a line as a command. */
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { themes } from '../../../../src/ui/compositor/scene.ts'
 import { footerBars, headerBars } from '../../../../src/ui/console/header.ts'
 import { createConsoleHarness } from './console-harness.ts'
@@ -17,6 +17,18 @@ async function atPrompts(hosts: readonly string[] = ['m1', 'm2', 'm3', 'm4']) {
     rest()
   }
   await printAll(hosts, prompt)
+  /** The connections of m2, or of these, are lost. */
+  const lose = (names: readonly string[] = ['m2']) => {
+    for (const host of names) {
+      fleet.away.set(host, 'it is not connected')
+      fleet.events.emit({ type: 'shell', host, state: { kind: 'ended', end: { kind: 'lost', reason: 'reset' } } })
+      fleet.events.emit({
+        type: 'session',
+        host,
+        state: { kind: 'lost', reason: 'reset', sinceMs: clock.now() } as never,
+      })
+    }
+  }
   const text = (bars: typeof headerBars | typeof footerBars) => {
     const { left } =
       bars === footerBars
@@ -37,18 +49,16 @@ async function atPrompts(hosts: readonly string[] = ['m1', 'm2', 'm3', 'm4']) {
       fleet.received.delete('m2')
       return bytes
     },
-    /** The connection is lost and comes back with a new shell. */
-    async comeBack() {
-      const { events } = fleet
-      events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'lost', reason: 'reset' } } })
-      events.emit({
-        type: 'session',
-        host: 'm2',
-        state: { kind: 'lost', reason: 'reset', sinceMs: clock.now() } as never,
-      })
-      fleet.up('m2')
-      await print('m2', `\r\n${prompt('m2')}`)
-      fleet.received.delete('m2')
+    lose,
+    /** They have new shells. */
+    async comeBack(names: readonly string[] = ['m2']) {
+      lose(names.filter((host) => console.state.hosts.get(host)?.session.kind === 'ready'))
+      for (const host of names) {
+        fleet.away.delete(host)
+        fleet.up(host)
+        await print(host, `\r\n${prompt(host)}`)
+        fleet.received.delete(host)
+      }
     },
   }
 }
@@ -115,16 +125,116 @@ it('gets keys when it is selected alone, and others that nobody typed into wait 
   expect([...fleet.received.keys()]).toHaveLength(1)
 })
 
-it('is the only host: it gets no rest of a line, and everything after a pause', async () => {
-  const { type, comeBack, toM2, clock, console } = await atPrompts(['m2'])
-  type('echo never ')
-  await comeBack()
-  type('rm x')
-  expect(toM2()).toBe('')
-  expect(console.state.notice?.text).toBe('not sent to m2: its shell is new and has not seen the beginning of the line')
-  clock.advance(1100)
-  type('ls\r')
-  expect(toM2()).toBe('ls\r')
+describe('when all receivers have lost the beginning of a line', () => {
+  const names = ['m1', 'm2', 'm3', 'm4']
+
+  it('none gets the rest of it, however long the user waits, and the next line goes to all', async () => {
+    const { type, comeBack, lose, fleet, clock, header, footer, console } = await atPrompts()
+    type('echo do not ')
+    lose(names)
+    await comeBack(names)
+    clock.advance(60_000)
+    expect(header()).toContain(' TYPING INTO NO HOST until Enter  new shell, no keys yet: m[1-4] ')
+    expect(footer()).toContain('Ctrl-] a also m[1-4]')
+    type('host')
+    type('name\r')
+    expect([...fleet.received]).toEqual([])
+    expect(console.state.notice?.text).toBe('not sent to m[1-4]: the rest of a line whose beginning was lost')
+    expect(header()).toContain(' TYPING INTO ALL 4: m[1-4] ')
+    type('ls\r')
+    expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
+  })
+
+  it.each([
+    ['Ctrl-C', '\x03'],
+    ['Ctrl-U', '\x15'],
+  ])('%s ends it, too', async (_name, key) => {
+    const { type, comeBack, toM2 } = await atPrompts(['m2'])
+    type('echo do not ')
+    await comeBack()
+    type(`rm x${key}`)
+    expect(toM2()).toBe('')
+    type('ls\r')
+    expect(toM2()).toBe('ls\r')
+  })
+
+  it('Ctrl-D, which may only delete a character of it, does not end it', async () => {
+    const { type, comeBack, toM2 } = await atPrompts(['m2'])
+    type('echo do not ')
+    await comeBack()
+    type('\x04')
+    type('hostname\r')
+    expect(toM2()).toBe('')
+  })
+
+  it('`a` lets them in at once', async () => {
+    const { type, comeBack, fleet, header } = await atPrompts()
+    type('echo do not ')
+    await comeBack(names)
+    type(`${LEADER}a`)
+    expect(header()).toContain(' TYPING INTO ALL 4: ')
+    type('x')
+    expect([...fleet.received.values()]).toEqual(['x', 'x', 'x', 'x'])
+  })
+
+  it('also those wait that come back before the last one is lost', async () => {
+    const { type, comeBack, lose, fleet } = await atPrompts()
+    type('echo do not ')
+    await comeBack(['m1', 'm2'])
+    lose(['m3', 'm4'])
+    type('host')
+    await comeBack(['m3'])
+    type('name\r')
+    expect([...fleet.received.keys()]).toEqual(['m4'])
+  })
+
+  it('keys that were typed while no host was connected are part of it', async () => {
+    const { type, comeBack, lose, fleet } = await atPrompts(['m2'])
+    lose()
+    type('echo do not ')
+    await comeBack()
+    type('hostname\r')
+    expect(fleet.received.get('m2')).toBeUndefined()
+    type('ls\r')
+    expect(fleet.received.get('m2')).toBe('ls\r')
+  })
+
+  it('a line that was ended before is no reason to wait', async () => {
+    const { type, comeBack, fleet, header } = await atPrompts()
+    type('ls\r')
+    await comeBack(names)
+    expect(header()).toContain(' TYPING INTO ALL 4: ')
+    type('ls\r')
+    expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
+  })
+
+  it('text for a full-screen program that was lost is such a line', async () => {
+    const { type, comeBack, fleet, printAll, header } = await atPrompts()
+    type('vim x\r')
+    await printAll(names, () => '\x1b[?1049h\x1b[2Jsome text')
+    await comeBack(names)
+    type('hostname\r')
+    expect([...fleet.received]).toEqual([])
+    expect(header()).toContain(' TYPING INTO ALL 4: ')
+  })
+
+  it('a host that was selected alone waits for the end of it, and then gets keys alone', async () => {
+    const { type, comeBack, toM2, header, console, fleet } = await atPrompts()
+    type('ls\r')
+    console.change(() => ({ focus: 'm2' }))
+    type(`${LEADER}s`)
+    fleet.received.clear()
+    type('echo do not ')
+    await comeBack()
+    expect(header()).toContain('no keys yet: m2')
+    type('hostname\r')
+    expect(toM2()).toBe('')
+    expect(header()).toContain(' TYPING INTO m2 alone ')
+    type('ls\r')
+    expect(toM2()).toBe('ls\r')
+    type(`${LEADER}s`)
+    expect(header()).toContain(' TYPING INTO 3 of 4: m[1,3-4] ')
+  })
 })
 
 it('stays out after it was selected alone, or receivers were inverted twice, in the middle of a line', async () => {

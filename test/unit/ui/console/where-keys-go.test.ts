@@ -24,6 +24,52 @@ const header = ({ console }: ConsoleHarness): string => {
 }
 const received = ({ got }: ConsoleHarness): string => HOSTS.map(got).join('|')
 
+describe('arrows and Space after a move', () => {
+  const chosen = ({ console }: ConsoleHarness) => [console.state.focus, [...console.state.receivers].sort().join()]
+
+  it('choose panes while they follow each other, and then go to the receivers again', () => {
+    const harness = open()
+    harness.type(`${LEADER}\x1b[C`)
+    harness.clock.advance(1900)
+    harness.type('\x1b[C')
+    harness.clock.advance(1900)
+    harness.type(' ')
+    expect(chosen(harness)).toEqual(['m2', 'm1,m3'])
+    harness.type(' ')
+    harness.clock.advance(2000)
+    harness.type(' ')
+    harness.type('\x1b[A')
+    harness.type('\r')
+    expect(chosen(harness)).toEqual(['m2', 'm1,m2,m3'])
+    const bytes = ' \x1b[A\r'
+    expect(received(harness)).toBe([bytes, bytes, bytes].join('|'))
+  })
+})
+
+describe('a prompt', () => {
+  it('takes no letter of a command: the leader says to close it first, and twice it is a key of the prompt', () => {
+    const harness = open()
+    const typed = () => {
+      const { mode } = harness.console.state
+      return mode.kind === 'dialog' ? mode.dialog.input?.text : undefined
+    }
+    harness.type(`${LEADER}!abc${LEADER}`)
+    harness.type('D')
+    expect(harness.console.state.notice?.text).toBe('Ctrl-] D: not while a dialog is open; Esc closes it')
+    harness.type('d')
+    expect(typed()).toBe('abcd')
+    expect(harness.console.state.notice).toBeUndefined()
+    harness.type(LEADER + ESC)
+    harness.type(`${LEADER}${LEADER}e`)
+    expect(typed()).toBe('abcde')
+    harness.type(LEADER)
+    harness.console.dialogs.current?.cancel?.()
+    harness.type('D')
+    harness.type('x')
+    expect(received(harness)).toBe('x|x|x')
+  })
+})
+
 describe('a tab', () => {
   it.each(PAGE_TABS)('$title: Esc and q do nothing at its root but name the way to the shells', ({ id, key }) => {
     const harness = open()

@@ -385,6 +385,24 @@ describe('the Jobs tab', () => {
     expect([console.state.tab, console.state.queue.isTableOpen]).toEqual(['jobs', false])
   })
 
+  it('changes only the selected job in the table of an array', async () => {
+    const { press, hints, queue, console } = await openTab('5')
+    const kinds = ['done', 'done', 'running', 'queued'] as const
+    const rows = kinds.map((kind, index) => ({ id: index + 1, kind, attempt: 1, parameters: {}, values: {} }))
+    queue.sweeps.set(1, { metrics: [], parameters: [], rows, count: 4 })
+    await press('jj\r')
+    await press('c')
+    expect(console.state.notice?.text).toBe('no job to cancel in this row')
+    await press('jj')
+    expect(hints()).toContain('c cancel')
+    await press('c')
+    expect(console.state.mode).toMatchObject({ dialog: { title: 'Cancel job 3?' } })
+    await press('y')
+    expect(queue.changes).toEqual([['cancel', [3]]])
+    await press('qc')
+    expect(console.state.mode).toMatchObject({ dialog: { title: 'Cancel 2 jobs of 1-4?' } })
+  })
+
   it('shows only keys that apply to the selected row in the footer', async () => {
     const { press, hints, queue, console, titles } = await openTab('5', 100)
     expect(hints()).toMatch(/1 shells +\? help +\/ filter +Enter log +c cancel +h hold +f states/)

@@ -288,6 +288,15 @@ describe('what if', () => {
     expect(screen(harness)).toMatch(/▸strategy ───● STRICT_SPREAD .*bundles 3/)
   })
 
+  it('names the keys of the sliders in the footer, also at 80×24', async () => {
+    const { harness, queue } = await open(80, 24)
+    queue.trial = { places: [{ host: 'm2', devices: [0] }], why: [] }
+    harness.type('w--gpu 1\r')
+    await settle()
+    const { left } = footerBars(harness.console.state, themes.none)
+    expect(left.map(({ text }) => text).join('')).toMatch(/ Right next option .*Tab next slider/)
+  })
+
   it('moves sliders to where they are clicked', async () => {
     const { harness, queue } = await open(80, 24)
     queue.trial = { places: [{ host: 'm2', devices: [0] }], why: [] }
@@ -363,7 +372,7 @@ describe('what if', () => {
     expect(hints(harness)).toMatch(/Right select .*w what-if +y next cluster *$/)
     harness.type('w\r')
     await settle()
-    expect(hints(harness)).toMatch(/w clear what-if .*Right next option .*Tab next slider/)
+    expect(hints(harness)).toMatch(/Right next option .*w clear what-if/)
     expect(hints(harness)).not.toMatch(/Right select/)
     harness.type('w')
     expect(hints(harness)).toMatch(/Right select .*Tab job lists/)

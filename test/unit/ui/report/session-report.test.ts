@@ -487,8 +487,30 @@ it('never has what was typed without echo, even where another host shows it', as
   const { markdown, html } = await report()
   expect(markdown + html).not.toContain('hunter2')
   expect(markdown).toContain('typed without echo')
-  expect(markdown).toContain('bash: [not shown: typed without echo]: command not found')
+  expect(markdown).toContain('**m3 (1)**\n\n```\n[output not shown: ')
+  expect(markdown).toContain('2  [not shown: typed without echo]')
   expect(markdown).toContain('` whoami `')
+})
+
+it.each([
+  ['Zx9!topSecret', 'bash: !topSecret: event not found'],
+  ['Hunter2;Spring24x', 'bash: Hunter2: command not found\r\nbash: Spring24x: command not found'],
+  ['Corr3ct&H0rseX', '[1] 4711\r\nbash: H0rseX: command not found'],
+  ['Abc1(defGhi', "bash: syntax error near unexpected token `defGhi'"],
+])('has no part of a password that a shell took for a line: %s', async (password, answer) => {
+  const { prompts, run, report, type, print } = harness()
+  await prompts()
+  type('sudo true\r')
+  for (const host of ['m1', 'm2']) await print(host, 'sudo true\r\n[sudo] password for me: ')
+  await print('m3', 'sudo true\r\n\x1b[?2004hm3# ')
+  type(`${password}\r`)
+  for (const host of ['m1', 'm2']) await print(host, `\r\n\x1b[?2004h${host}# `)
+  await print('m3', `${password}\r\n\x1b[?2004l\r${answer}\r\n\x1b[?2004hm3# `)
+  // The shell names its job, and its history has the line.
+  await run('true', () => `[1]+  Exit 127                ${password.split(/[!;&(]/)[1]}\r\n${answer}\r\n`)
+  const { markdown, html } = await report()
+  expect(markdown + html).not.toMatch(/topSecret|Hunter2|Spring24|Corr3ct|H0rse|Abc1|defGhi/)
+  expect(markdown).toContain('Exit 127')
 })
 
 it('has a recalled line as most hosts show it, and the line of a host that shows another one', async () => {
@@ -549,7 +571,7 @@ it('hides a short password where another host showed it, and not where it is par
     await print(host, `1.3\r\nbash: 1.3: command not found, 1.35, 103\r\n\x1b[?2004h${host}# `)
   const { markdown, html } = await report()
   expect(markdown + html).not.toMatch(/1\.3(?!5)/)
-  expect(markdown).toContain('bash: [not shown: typed without echo]: command not found, 1.35, 103')
+  expect(markdown).toContain('**m\\[2-3\\] (2)**\n\n```\n[output not shown: ')
   expect(markdown).toContain('1\n12\n123')
 })
 
@@ -569,9 +591,9 @@ it('takes a password that is typed into tmux on one host and lands on the prompt
   await prompts()
   await print('m1', '\x1b[?1049h\x1b[H[sudo] password for me: ')
   type('hunter2-tmux\r')
-  for (const host of ['m2', 'm3']) await print(host, `hunter2-tmux\r\nno such command\r\n\x1b[?2004h${host}# `)
+  for (const host of ['m2', 'm3']) await print(host, `hunter2-tmux\r\nhunter2: no such command\r\n\x1b[?2004h${host}# `)
   const { markdown, html } = await report()
-  expect(markdown).toContain('no such command')
+  expect(markdown).toContain('[output not shown: ')
   expect(markdown + html).not.toContain('hunter2')
 })
 

@@ -183,6 +183,12 @@ describe('a workspace of two hosts.yaml', () => {
   })
 })
 
+it('saves no group, and says that several files are open', () => {
+  const { type, console } = openTwo()
+  type(`${LEADER}w`)
+  expect(console.state.notice?.text).toBe('several files are open: a group is saved in a console on one of them')
+})
+
 it('watches all hosts of the console, and shows a file its own', () => {
   const changes = new Emitter<{ host: string; sample: Sample } | undefined>()
   const followed: (readonly string[])[] = []

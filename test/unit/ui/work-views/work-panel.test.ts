@@ -11,14 +11,17 @@ import { type ConsoleHarness, createConsoleHarness } from '../console/console-ha
 const LEADER = '\x1d'
 
 type FakeWork = WorkPort & {
-  readonly commands: Map<string, { command: string; handlers: CommandHandlers; ends: string[] }>
-  readonly orders: CopyOrder[]
+  readonly commands: Map<
+    string,
+    { command: string; handlers: CommandHandlers; ends: string[]; isRetry?: boolean | undefined }
+  >
+  readonly orders: (CopyOrder & { end(): void })[]
   readonly saved: { directory: string; hosts: string[] }[]
 }
 
 function fakeWork(): FakeWork {
   const commands: FakeWork['commands'] = new Map()
-  const orders: CopyOrder[] = []
+  const orders: FakeWork['orders'] = []
   const saved: FakeWork['saved'] = []
   return {
     commands,
@@ -26,9 +29,9 @@ function fakeWork(): FakeWork {
     saved,
     fanOut: 64,
     spillDirectory: tmpdir(),
-    startCommand(host, command, handlers) {
+    startCommand(host, command, handlers, isRetry) {
       const ends: string[] = []
-      commands.set(host, { command, handlers, ends })
+      commands.set(host, { command, handlers, ends, isRetry })
       return {
         stop: () => {
           ends.push('stop')
@@ -40,8 +43,10 @@ function fakeWork(): FakeWork {
       }
     },
     copy: async (order) => {
-      orders.push(order)
-      await new Promise<void>((resolve) => order.signal.addEventListener('abort', () => resolve()))
+      const ended = Promise.withResolvers<void>()
+      orders.push({ ...order, end: ended.resolve })
+      order.signal.addEventListener('abort', () => ended.resolve())
+      await ended.promise
     },
     saveOutput: async (directory, outputs) => {
       saved.push({ directory, hosts: [...outputs.keys()] })
@@ -90,6 +95,12 @@ const end = (work: FakeWork, host: string, output: string, code = 0): void => {
   handlers?.onEnd({ kind: 'exit', code })
 }
 
+/** Hosts and outcomes of the entries for the session report. */
+const reported = ({ console }: ConsoleHarness) =>
+  console.sessionLog.entries.map((entry) =>
+    entry.kind === 'run' ? entry.groups.map(({ hosts, outcome }) => `${hosts.join(' ')}: ${outcome}`).join(', ') : '',
+  )
+
 describe('the panel of a run', () => {
   it('starts on the receivers and takes the keys; no host receives any', () => {
     const { harness, work } = open()
@@ -105,6 +116,13 @@ describe('the panel of a run', () => {
     harness.type('\thello')
     expect(header(harness)).toContain(' TYPING INTO 3: m[2-4] ')
     expect(harness.got('m2')).toBe('hello')
+  })
+
+  it('is named in the footer of the shells, with its key, also at 80×24', () => {
+    const { harness } = open(80, 24)
+    harness.type(`${LEADER}!sleep 20\r`)
+    harness.type('\t')
+    expect(footer(harness)).toContain(' Ctrl-] o run view ')
   })
 
   it('keeps the keys over a leader command and a dialog, and after the log', () => {
@@ -208,11 +226,14 @@ describe('the panel of a run', () => {
     const { harness, work } = open()
     harness.type(`${LEADER}!id\r`)
     for (const host of ['m1', 'm2', 'm3', 'm4']) end(work, host, `${host}\n`, host === 'm3' ? 1 : 0)
+    harness.clock.advance(1000)
+    expect(work.commands.get('m3')?.isRetry).toBe(false)
     work.commands.clear()
     harness.type('r')
-    expect([...work.commands.keys()]).toEqual(['m3'])
+    expect([...work.commands].map(([host, { isRetry }]) => [host, isRetry])).toEqual([['m3', true]])
     end(work, 'm3', 'now\n')
     harness.clock.advance(1000)
+    expect(reported(harness)).toEqual(['m3: exit 1, m1: exit 0, m2: exit 0, m4: exit 0', 'm3: exit 0'])
     expect(panelRows(harness)).toContain('   now')
     expect(panelRows(harness)).not.toContain('   m3')
     harness.type('r')
@@ -387,6 +408,26 @@ describe('the panel of a copy', () => {
       rows.findIndex((row) => row.startsWith(' … m1')),
     )
     expect(rows).toContain('     /srv/a: No space left')
+  })
+
+  it('retries only on failed hosts, and reports no other ones again', async () => {
+    const { harness, work } = open()
+    harness.type(`${LEADER}con m[1-2]: a /srv/\r`)
+    const none = { copied: 1, identical: 0, failed: 0, sentBytes: 500, durationMs: 10 }
+    const finish = (host: string, outcome: 'ok' | 'failed') =>
+      work.orders.at(-1)?.onEvent({ type: 'result', host, result: { outcome, ...none } })
+    finish('m1', 'ok')
+    finish('m2', 'failed')
+    work.orders[0]?.end()
+    await setImmediate()
+    harness.clock.advance(200)
+    harness.type('r')
+    expect(work.orders[1]).toMatchObject({ hosts: ['m2'], isRetry: true })
+    finish('m2', 'ok')
+    work.orders[1]?.end()
+    await setImmediate()
+    harness.clock.advance(200)
+    expect(reported(harness)).toEqual(['m1: ok, m2: failed', 'm2: ok'])
   })
 
   it('is cancelled by its signal', () => {
