@@ -33,7 +33,7 @@ export async function copyToHosts(
   wires: CopyWires,
 ): Promise<number> {
   const { tree, isDryRun, via = 'auto', hasHelpers = true } = request
-  const { clock } = wires
+  const { clock, signal } = wires
   const hosts = endpoints.map(({ host }) => host)
   const clashes = clashesIn(tree)
   const reader = new SourceReader()
@@ -46,7 +46,9 @@ export async function copyToHosts(
     endpoints.length >= FEWEST[via] &&
     files.some(({ sizeBytes }) => sizeBytes >= CHAIN_BYTES)
   const needsHelper = hasHelpers && (isChain || smallFiles.batches.length > 0)
-  using chain = isChain ? new Chain({ via, clock, hosts, onPath: (event) => request.onPath?.(event) }) : undefined
+  // After an abort, no host takes another path.
+  const onPath = (event: PathEvent) => signal.aborted || request.onPath?.(event)
+  using chain = isChain ? new Chain({ via, clock, hosts, onPath }) : undefined
   const shared =
     endpoints.length < 2 || isDryRun
       ? undefined
@@ -70,13 +72,13 @@ export async function copyToHosts(
     report.onBegin(files.length, totalBytes)
     const destination = bytePathOf(request.destinationOf(endpoint))
     const startLimitMs = connectLimits(endpoint).shellStartMs
-    const helper = needsHelper ? RemoteHelper.start(connection, { clock, startLimitMs }) : undefined
+    const helper = needsHelper ? RemoteHelper.start(connection, { clock, startLimitMs, signal }) : undefined
     const joining = helper?.then((started) => {
       if (started !== undefined) chain?.add(host, address, started)
       return started
     })
     const close = async () => (await helper)?.close()
-    const aborting = onAbort(wires.signal, () => void close())
+    const aborting = onAbort(signal, () => void close())
     const end = () => {
       aborting[Symbol.dispose]()
       return close()

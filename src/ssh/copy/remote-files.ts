@@ -1,5 +1,6 @@
 /** One host's files: orders to the remote script and their answers, in order, over one channel; they wait while it is full. */
 import { randomBytes } from 'node:crypto'
+import { onAbort } from '../../base/abort.ts'
 import type { Clock } from '../../base/clock.ts'
 import { messageOf } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
@@ -38,7 +39,7 @@ const WINDOW_BYTES = 2 * 1024 * 1024
 export type RemoteFilesOptions = {
   readonly clock: Clock
   readonly startLimitMs: number
-  /** Gives up a shell that has not started; afterwards, use `close`. */
+  /** Gives up a shell that has not started or not answered yet; afterwards, use `close`. */
   readonly signal: AbortSignal
 }
 
@@ -68,6 +69,8 @@ export class RemoteFiles {
     const { clock, startLimitMs: limitMs, signal } = options
     const token = `muster-${randomBytes(8).toString('hex')}`
     const files = new RemoteFiles(token)
+    // A connection that is closed here tells its channels nothing.
+    using _abort = onAbort(signal, () => files.close())
     files.#process = await startMarked(
       connection,
       { mark: token, command: bootCommand(token), options: { windowBytes: WINDOW_BYTES }, clock, limitMs, signal },

@@ -24,7 +24,12 @@ export type HelperMessage = {
   readonly error?: string
 }
 
-export type HelperOptions = { readonly clock: Clock; readonly startLimitMs: number }
+export type HelperOptions = {
+  readonly clock: Clock
+  readonly startLimitMs: number
+  /** Gives up a helper that has not started; afterwards, use `close`. */
+  readonly signal: AbortSignal
+}
 
 const LINE_BYTES = 4 * 1024 * 1024
 const PING_MS = 15_000
@@ -48,7 +53,7 @@ export class RemoteHelper {
   /** Undefined: the host has no helper. Never rejects. */
   static async start(
     connection: Connection,
-    { clock, startLimitMs }: HelperOptions,
+    { clock, startLimitMs, signal }: HelperOptions,
   ): Promise<RemoteHelper | undefined> {
     const helper = new RemoteHelper(clock)
     const token = `muster-${randomBytes(8).toString('hex')}`
@@ -64,6 +69,7 @@ export class RemoteHelper {
           options: { waitsForRoom: false },
           clock,
           limitMs: startLimitMs,
+          signal,
         },
         {
           onBytes: (bytes) => helper.#take(bytes),

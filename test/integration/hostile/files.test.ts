@@ -168,7 +168,11 @@ describe('a hostile host in a chain', () => {
         },
       })
       const connection = await transport.connect(endpointOf('m2'), watchedContext())
-      const helper = await RemoteHelper.start(connection, { clock, startLimitMs: 1000 })
+      const helper = await RemoteHelper.start(connection, {
+        clock,
+        startLimitMs: 1000,
+        signal: new AbortController().signal,
+      })
       if (helper === undefined || channel === undefined) throw new Error('there is no helper')
       const told: PathEvent[] = []
       const orders: { op: string; to?: unknown; from?: unknown }[] = []

@@ -62,6 +62,21 @@ it('keeps no endless answer', async () => {
   await expect(files.call('I', './x')).rejects.toThrow('the answer of the host is too long')
 })
 
+it('gives up a shell that has begun and does not answer, when it is aborted', async () => {
+  const abort = new AbortController()
+  const begun = Promise.withResolvers<void>()
+  const transport = createHostileTransport({
+    onExec: (channel) => channel.say(Buffer.from(`${/muster-[0-9a-f]+/.exec(channel.command)?.[0]}\n`)),
+    onBytes: () => begun.resolve(),
+  })
+  const connection = await transport.connect(endpointOf('m2'), watchedContext())
+  const { signal } = abort
+  const starting = RemoteFiles.start(connection, { clock: new ManualClock(), startLimitMs: 1000, signal })
+  await begun.promise
+  abort.abort()
+  await expect(starting).rejects.toThrow(RemoteLost)
+})
+
 it('names the signal that ended its shell, without acting on a terminal', async () => {
   const transport = createHostileTransport({
     onExec: (channel) => channel.end({ kind: 'signal', signal: 'K\x1b[2JILL' }),

@@ -19,7 +19,8 @@ async function heard(line: string): Promise<readonly (HelperMessage | undefined)
     },
   })
   const connection = await transport.connect(endpointOf('m2'), watchedContext())
-  const helper = await RemoteHelper.start(connection, { clock: new ManualClock(), startLimitMs: 1000 })
+  const { signal } = new AbortController()
+  const helper = await RemoteHelper.start(connection, { clock: new ManualClock(), startLimitMs: 1000, signal })
   const messages: (HelperMessage | undefined)[] = []
   helper?.onMessage((message) => messages.push(message))
   channel?.say(Buffer.from(`${line}\n`))
@@ -27,6 +28,15 @@ async function heard(line: string): Promise<readonly (HelperMessage | undefined)
   helper?.close()
   return messages
 }
+
+it('is given up when the copy is aborted before it has begun', async () => {
+  const abort = new AbortController()
+  const connection = await createHostileTransport({ onExec() {} }).connect(endpointOf('m2'), watchedContext())
+  const clock = new ManualClock()
+  const starting = RemoteHelper.start(connection, { clock, startLimitMs: 1000, signal: abort.signal })
+  abort.abort()
+  expect(await starting).toBeUndefined()
+})
 
 it.each([
   '{"link": 1, "at": ["10.0.0.2", 5301]}',
