@@ -1,5 +1,5 @@
 /** Where consoles listen: a socket for each, in the directory of the process that keeps connections. */
-import { readdirSync } from 'node:fs'
+import { lstatSync, readdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Clock, systemClock } from '../../base/clock.ts'
@@ -70,12 +70,13 @@ export async function lookForSessions(
 ): Promise<Sessions> {
   const directory = keeperDirectory(environment)
   const start = which === 'all' ? PREFIX : MARK
-  const names = await readdir(directory).catch(() => [])
+  const isThere = lstatSync(directory, { throwIfNoEntry: false }) !== undefined
+  if (isThere) await preparePrivateDirectory(directory)
+  const names = isThere ? await readdir(directory) : []
   const addresses = names
     .flatMap((name) => (name.startsWith(start) ? [join(directory, PREFIX + name.slice(start.length))] : []))
     .sort()
   if (addresses.length === 0) return { found: [], silent: [] }
-  await preparePrivateDirectory(directory)
   const token = await readToken(directory)
   const answers = await Promise.all(addresses.map((address) => describe(address, token, clock)))
   return {

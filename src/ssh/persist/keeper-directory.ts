@@ -122,6 +122,6 @@ function userId(): number {
 
 function refused(path: string, why: string): MusterError {
   return new MusterError('configuration', `${printable(path)} ${why}`, {
-    hint: 'Connections are kept only in a directory that no other user can enter: remove it, or fix its owner and mode (0700).',
+    hint: 'Muster keeps connections and consoles only in a directory that no other user can enter: remove it, fix its owner and mode (0700), or set XDG_RUNTIME_DIR to a directory of your own.',
   })
 }

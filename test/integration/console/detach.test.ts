@@ -439,7 +439,9 @@ describe('a console without its terminal', () => {
     await first.leader('6')
     await first.expectScreen(/this console cannot be detached: .*muster is not a directory/)
     expect(readdirSync(join(directory, 'elsewhere'))).toEqual([])
+    await expect(sessions()).rejects.toThrow('muster is not a directory')
     expect(await first.quit()).toEqual({ code: 0 })
+    rmSync(join(directory, 'muster'))
   })
 
   it('attaches to no other program at its socket', async () => {

@@ -31,7 +31,7 @@ import { systemClock } from '../../../src/base/clock.ts'
 import type { Endpoint } from '../../../src/inventory/host.ts'
 import { bytePathOf, partialOf } from '../../../src/ssh/copy/byte-path.ts'
 import { copyToHosts } from '../../../src/ssh/copy/copy-to-hosts.ts'
-import type { CopyEvent, HostResult } from '../../../src/ssh/copy/events.ts'
+import type { CopyEvent, CopyVia, HostResult, PathEvent } from '../../../src/ssh/copy/events.ts'
 import { fetchFromHosts } from '../../../src/ssh/copy/fetch-from-hosts.ts'
 import type { CopyWires } from '../../../src/ssh/copy/on-each-host.ts'
 import { scanSources } from '../../../src/ssh/copy/source.ts'
@@ -58,7 +58,9 @@ type CopyOptions = {
   readonly signal?: AbortSignal
   /** In place of the local one. */
   readonly transport?: Transport
+  readonly via?: CopyVia
   readonly onEvent?: (event: CopyEvent) => void
+  readonly onPath?: (event: PathEvent) => void
 }
 
 describe('copying to hosts', () => {
@@ -110,6 +112,8 @@ describe('copying to hosts', () => {
         destinationOf: ({ host }) => destination(host),
         isDryRun: options.isDryRun ?? false,
         hasHelpers: options.hasHelpers ?? true,
+        via: options.via ?? 'auto',
+        onPath: (event) => options.onPath?.(event),
       },
       wires(events, results, options),
     )
@@ -719,6 +723,21 @@ describe('copying to hosts', () => {
     await copy([local], [join(source, 'x')], () => `${target}/`)
     for (const made of [join(directory, 'new'), target])
       expect(statSync(made).mode & 0o777).toBe(0o777 & ~process.umask())
+  })
+
+  it('blames no host of a chain that is cancelled', async () => {
+    writeFileSync(join(source, 'big'), randomBytes(48_000_000))
+    const cancel = new AbortController()
+    const paths: string[] = []
+    await copy(embeddedEndpoints(embedded), [join(source, 'big')], (host) => join(directory, host), {
+      via: 'chain',
+      signal: cancel.signal,
+      onPath: ({ via }) => {
+        paths.push(via)
+        cancel.abort()
+      },
+    })
+    expect(paths).toEqual(['chain'])
   })
 
   it('never shows half a file under its final name, whenever it is interrupted', async () => {

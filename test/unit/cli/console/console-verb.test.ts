@@ -153,6 +153,7 @@ describe('a cluster of clusterssh', () => {
     mkdirSync(join(directory, '.clusterssh'))
     writeFileSync(join(directory, '.clusterssh', 'clusters'), 'web m1 m2\nrack m{1..3}\n')
     writeFileSync(join(directory, '.clusterssh', 'tags'), 'm7 odd\n')
+    writeFileSync(join(directory, '.clusterssh', 'config'), 'clusters = old\nold = m1\n')
   })
 
   it('is what muster alone speaks of where there is no hosts.yaml', async () => {
@@ -165,6 +166,7 @@ describe('a cluster of clusterssh', () => {
     ['web', 'clusters'],
     ['rack', 'clusters'],
     ['odd', 'tags'],
+    ['old', 'config'],
   ])('%s is not opened as a host: the error names its file and how to import it', async (word, file) => {
     const [exitCode, messages] = await run(word)
     expect([exitCode, messages]).toEqual([

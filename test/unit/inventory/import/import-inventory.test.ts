@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { defined } from '../../../../src/base/defined.ts'
@@ -87,6 +90,34 @@ describe('clusterssh', () => {
     expect(readInventory(text, 'hosts.yaml').groups.get('extra')).toEqual(['e1', 'e2'])
   })
 
+  test('reads the clusters of its configurations, and lists the settings that decide how hosts are reached', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'muster-clusterssh-'))
+    mkdirSync(join(home, '.clusterssh'))
+    const config = join(home, '.clusterssh/config')
+    writeFileSync(
+      config,
+      `ssh=/usr/bin/ssh\nrows=-1\nuser=\nssh_args=-A -J gate # by the gate\nclusters = old none new\nold = m{1..2} \\\n  bob@m3\nnew=m9\n`,
+    )
+    writeFileSync(
+      join(home, '.csshrc'),
+      'user = admin\nssh_args = -v\nclusters = ancient new\nancient = m8\nnew = m8\n',
+    )
+    const source = { kind: 'clusterssh', cwd: '/', home, etc: '/nonexistent', env: {} }
+    const { text, notes } = await importInventory(source)
+    const named = await importInventory({ ...source, file: config })
+    const other = await importInventory({ ...source, file: 'x', text: 'web m1\n' })
+    rmSync(home, { recursive: true })
+    expect(Object.fromEntries(readInventory(text, 'hosts.yaml').groups)).toEqual({
+      ancient: ['m8'],
+      old: ['m1', 'm2', 'm3'],
+      new: ['m9'],
+    })
+    const leftOut = `${config}:4: ssh_args = -A -J gate is left out: write it to ~/.ssh/config`
+    expect(notes.map(formatNote)).toEqual([leftOut, `${home}/.csshrc:5: cluster new is defined again later`])
+    expect([...readInventory(named.text, 'hosts.yaml').groups.keys()]).toEqual(['old', 'new'])
+    expect(other.notes.map(formatNote)).toEqual([leftOut])
+  })
+
   test.each([
     ['a', ['a']],
     ['h{1..3}', ['h1', 'h2', 'h3']],
@@ -98,6 +129,7 @@ describe('clusterssh', () => {
     ['h{c..a..2}', ['ha', 'hc']],
     ['h{1..9..4}', ['h1', 'h5', 'h9']],
     ['h{a..3}', ['h{a..3}']],
+    ['b{4..6,9,12..14}', ['b12', 'b13', 'b14', 'b4', 'b5', 'b6', 'b9']],
   ])('braces of %s', (word, names) => {
     expect(expandBraces(word).toSorted()).toEqual(names)
   })
@@ -105,6 +137,7 @@ describe('clusterssh', () => {
   test('skips braces that expand to too many names', async () => {
     expect(() => expandBraces('h{1..99999999}')).toThrow('more than 100000')
     expect(() => expandBraces('{1..999}{1..999}')).toThrow('more than 100000')
+    expect(() => expandBraces('h{1..60000,1..60000}')).toThrow('more than 100000')
   })
 })
 
