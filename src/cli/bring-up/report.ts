@@ -23,7 +23,7 @@ export function tally<Kind extends string>(kinds: readonly Kind[], found: readon
 export const tallyWords = (counts: Readonly<Record<string, number>>): string[] =>
   Object.entries(counts).flatMap(([kind, count]) => (count > 0 ? [`${count} ${kind}`] : []))
 
-const COLOURS = { '+': 'green', '-': 'red', '~': 'yellow', '!': 'red', head: 'bold' } as const
+const COLOURS = { '+': 'green', '-': 'red', '~': 'yellow', '!': 'red', head: 'bold', quiet: 'dim' } as const
 
 const END_WORDS = {
   done: 'done',
@@ -37,14 +37,17 @@ export class BringUpReport {
   readonly #context: CliContext
   readonly #isJson: boolean
   readonly #isVerbose: boolean
+  /** The plan says why the rest needs nothing. */
+  readonly #isWhole: boolean
   readonly #paint: PaintChange
 
   constructor(options: GlobalOptions, context: CliContext) {
-    const { json = false, verbose = false } = options
+    const { json = false, verbose = false, dryRun = false } = options
     const paint = painterOf(options, context)
     this.#context = context
     this.#isJson = json
     this.#isVerbose = verbose
+    this.#isWhole = verbose || dryRun
     this.#paint = (kind, text) => (paint === undefined || kind === 'plain' ? text : paint(COLOURS[kind], text))
   }
 
@@ -52,7 +55,7 @@ export class BringUpReport {
     if (this.#isJson) {
       this.sharedHomes(plan.sharedHomes)
       for (const operation of plan.operations) this.#event(planEvent(operation))
-    } else this.#context.stdout.write(formatPlan(plan, foldHostSet, this.#paint))
+    } else this.#context.stdout.write(formatPlan(plan, foldHostSet, this.#paint, this.#isWhole))
   }
 
   sharedHomes(homes: readonly SharedHome[] = []): void {

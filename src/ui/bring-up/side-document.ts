@@ -155,11 +155,10 @@ function planDocument({ plan, phase, order, isAgain, said }: ChangeView, context
   }
   if (phase === 'ask') head.say('y applies it, Esc discards it', boldStyle(theme.warning))
   for (const text of said) head.say(text, boldStyle(theme.danger))
-  // Operations with nothing to do are muted.
   for (const { kind, text } of planLines(plan, foldHostSet)) {
     if (kind === 'head') body.blank()
     const indent = 1 + (/^ */.exec(text)?.[0].length ?? 0)
-    body.say(text.trimStart(), styleOfLine(kind, text, theme), indent)
+    body.say(text.trimStart(), styleOfLine(kind, theme), indent)
   }
   return body.document(head.rows)
 }
@@ -167,11 +166,11 @@ function planDocument({ plan, phase, order, isAgain, said }: ChangeView, context
 const titleOf = ({ direction, areas, hosts }: ChangeView['order']): string =>
   `${direction === 'up' ? 'Bring up' : 'Take down'} ${areas.join(', ')} on ${foldHostSet(hosts)}`
 
-function styleOfLine(kind: LineKind, text: string, theme: Theme): Style {
+function styleOfLine(kind: LineKind, theme: Theme): Style {
   if (kind === 'head') return boldStyle(theme.text)
   if (kind === '!') return boldStyle(theme.danger)
-  if (kind === 'plain') return /^ {2}nothing to do|^ {4}/.test(text) ? mutedStyle(theme) : styleOf(theme.text)
-  return styleOf({ '+': theme.ok, '-': theme.danger, '~': theme.warning }[kind])
+  if (kind === 'quiet') return mutedStyle(theme)
+  return styleOf({ '+': theme.ok, '-': theme.danger, '~': theme.warning, plain: theme.text }[kind])
 }
 
 const TONES = ['bad', 'running', 'waiting', 'ok'] as const

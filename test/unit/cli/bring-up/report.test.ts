@@ -73,14 +73,14 @@ describe('the report of a bring-up', () => {
   it('is lines for people, equal hosts together', () => {
     expect(say(false)).toEqual([
       'm[7-9] share /home/ada\\x07',
-      'area · key · m7',
-      '  nothing to do: it is so',
       'area · key · m8',
       '  make',
       '    + key',
       '    if it fails: take it back',
       'area · key · m9',
       '  ! cannot log in\\x1b[31m [denied]',
+      'area · key · m7',
+      '  nothing to do: it is so',
       'm8: make …',
       'm8: bell \\x07',
       'm8: make: done (1.2 s)',

@@ -154,8 +154,10 @@ describe('the text of a plan', () => {
     worldsOf(),
   )
 
+  const joined = (hosts: readonly string[]) => hosts.join('+')
+
   it('folds equal hosts, shows differences and explains a no-op', () => {
-    expect(formatPlan(plan, (hosts) => hosts.join('+'))).toBe(`area · it · m8+m9
+    expect(formatPlan(plan, joined, undefined, true)).toBe(`area · it · m8+m9
   make it
     + new
     - old \\x1b[31m
@@ -163,6 +165,24 @@ describe('the text of a plan', () => {
 area · it · m10
   nothing to do: it is so
 `)
+  })
+
+  it('begins with what changes, and folds what needs nothing into a line for each area and its hosts', () => {
+    const idle = ['key', 'hosts'].flatMap((name) => HOSTS.map((host) => operationOf(name, host, [])))
+    const mixed = [...idle, ...plan.operations.toReversed()]
+    const lines = (direction: 'up' | 'down', operations = mixed, isWhole = false) =>
+      formatPlan({ direction, operations }, joined, undefined, isWhole).split('\n')
+    expect(lines('up')).toEqual([
+      'area · it · m9+m8',
+      ...['  make it', '    + new', '    - old \\x1b[31m', '    if it fails: take it back'],
+      'nothing to do',
+      '  area · key, hosts · m8+m9+m10',
+      '  area · it · m10',
+      '',
+    ])
+    const reasons = ['area · key · m8+m9+m10', '  nothing to do: it is so', 'area · hosts · m8+m9+m10']
+    for (const whole of [lines('up', mixed, true), lines('down')]) expect(whole.slice(5, 8)).toEqual(reasons)
+    expect(lines('up', idle).slice(0, 3)).toEqual(reasons)
   })
 
   it('lists unreachable hosts at the end, each with its reason', () => {
