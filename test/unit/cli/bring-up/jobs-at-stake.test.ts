@@ -35,7 +35,7 @@ describe('jobs of the queue that down affects', () => {
     ])
     expect(told(operation('ray/worker@m8'), operation('ray/head@m10', 'nothing'))).toEqual([
       'job 1 (job-1) runs on Ray, and may run on m8',
-      'job 2 (job-2) runs on Ray, and may run on m8',
+      'job 2 (job-2) waits in Ray, and may start on m8',
     ])
   })
 
@@ -57,10 +57,14 @@ describe('jobs of the queue that down affects', () => {
     expect(told(operation('ray/head@m10', 'nothing'), operation('trust/keys@m8'))).toEqual([])
   })
 
-  it('are named up to twenty', () => {
-    const active = Array.from({ length: 25 }, (_, index) => job(index + 1, 'running', ['m8']))
-    const lines = sentencesAbout({ direction: 'down', operations: [operation('env/venv@m8')] }, AREAS, active)
+  it('share a sentence where they lose the same, and are named up to twenty', () => {
+    const same = Array.from({ length: 25 }, (_, index) => job(index + 1 + Number(index === 24), 'running', ['m8']))
+    const hosts = Array.from({ length: 25 }, (_, index) => `w${index}`)
+    const active = [...same, ...hosts.map((host, index) => job(index + 50, 'running', [host]))]
+    const operations = ['m8', ...hosts].map((host) => operation(`env/venv@${host}`))
+    const lines = sentencesAbout({ direction: 'down', operations }, AREAS, active)
+    expect(lines[0]).toBe('jobs 1-24,26 run on m8, and may use what is removed there (env)')
     expect(lines).toHaveLength(21)
-    expect(lines.at(-1)).toBe('5 more jobs run there: muster job list')
+    expect(lines.at(-1)).toBe('more jobs run there: muster job list')
   })
 })
