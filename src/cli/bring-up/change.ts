@@ -5,7 +5,7 @@ import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ApplyResult } from '../../ops/kernel/apply.ts'
 import type { Area, ChangeDirection } from '../../ops/kernel/area.ts'
-import type { AreaFinding } from '../../ops/kernel/bring-up.ts'
+import { type AreaFinding, verifyAreas } from '../../ops/kernel/bring-up.ts'
 import { type Checked, changeHosts, hostsWithSteps } from '../../ops/kernel/change.ts'
 import { countPlan, stepsText } from '../../ops/kernel/format-plan.ts'
 import { openJournal } from '../../ops/kernel/journal.ts'
@@ -84,8 +84,16 @@ async function changePrepared(
   const finish = (checked: Checked, result?: ApplyResult, findings: readonly AreaFinding[] = []) =>
     finishChange(checked, result, findings, isDryRun, report, signal)
   switch (end.kind) {
-    case 'unchanged':
-      return finish(end)
+    case 'unchanged': {
+      // What needs no change may still not work.
+      if (isDryRun || direction === 'down') return finish(end)
+      const findings = await verifyAreas(prepared.areas, end.factsByArea, end.plan, { ...prepared, signal }, 'status')
+      return finish(
+        end,
+        undefined,
+        findings.filter(({ host }) => prepared.isSelected(host)),
+      )
+    }
     case 'declined':
       return EXIT.interrupted
     case 'locked':
@@ -137,7 +145,7 @@ function finishChange(
   const words = [
     ...(isDryRun ? [`${stepsText(counts)} would be done`] : []),
     ...(result === undefined && !isDryRun
-      ? [counts.blocked > away ? 'nothing to apply' : 'no change: nothing to do']
+      ? [counts.blocked > away ? 'nothing to apply' : blockers > 0 ? 'no change' : 'no change: nothing to do']
       : []),
     ...(result === undefined ? [] : [`${done} done`]),
     ...(failed > 0 ? [`${failed} failed or not started`] : []),

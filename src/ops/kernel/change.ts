@@ -68,7 +68,7 @@ export async function changeHosts(options: ChangeOptions, handlers: ChangeHandle
   )
   if (signal.aborted) return { kind: 'cancelled' }
   handlers.onPlan(shown.plan, false)
-  // Nothing to do: skip verification, which is slow (a login between every pair of hosts) and which status does.
+  // Nothing to do: whether it works is not verified, as that is slow (a login between every pair of hosts).
   if (isDryRun || !hasSteps(shown.plan)) return { kind: 'unchanged', ...shown }
   if (!(await handlers.confirm(shown.plan))) return { kind: 'declined' }
   handlers.onPhase?.('lock')

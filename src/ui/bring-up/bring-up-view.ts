@@ -145,16 +145,33 @@ export function toneOf(steps: readonly StepView[]): 'waiting' | 'running' | 'ok'
   return steps.every(({ state }) => state.kind === 'waiting') ? 'waiting' : 'running'
 }
 
-/** `3 of 3 steps done`, `1 of 3 steps done, 2 failed or not started`, `3 of 3 steps done; blocked on m8`. */
-export function stepsEnd({ steps, plan }: ChangeView): { readonly text: string; readonly isWhole: boolean } {
+/** What is as declared and does not work, of the hosts and areas of a change. */
+export function notWorking({ statuses }: Pick<BringUpView, 'statuses'>, { order }: ChangeView): HostStatus[] {
+  if (order.direction === 'down') return []
+  const all = order.areas.flatMap((area) => order.hosts.flatMap((host) => statuses.get(cellKey(area, host)) ?? []))
+  return all.filter(({ status, findings }) => status === 'failed' && findings.length > 0)
+}
+
+/**
+ * `3 of 3 steps done`, `1 of 3 steps done, 2 failed or not started`, `3 of 3 steps done; blocked on m8; not working: m9`,
+ * `nothing to do`. `failed`: hosts that do not work.
+ */
+export function changeEnd(
+  { steps, plan }: ChangeView,
+  failed: readonly string[] = [],
+): { readonly text: string; readonly isWhole: boolean } {
   const states = [...steps.values()]
   const bad = states.filter(({ state }) => ['failed', 'skipped', 'cancelled'].includes(state.kind)).length
   const done = `${states.filter(isOk).length} of ${counted(states.length, 'step')} done`
   const all = bad > 0 ? `${done}, ${bad} failed or not started` : done
   const operations = plan?.operations ?? []
   const blocked = new Set(operations.flatMap(({ host, verdict }) => (verdict.kind === 'blocked' ? [host] : [])))
-  if (blocked.size === 0) return { text: all, isWhole: bad === 0 }
-  return { text: `${all}; blocked on ${foldHostSet([...blocked])}`, isWhole: false }
+  const rest = [
+    ...(blocked.size === 0 ? [] : [`blocked on ${foldHostSet([...blocked])}`]),
+    ...(failed.length === 0 ? [] : [`not working: ${foldHostSet([...new Set(failed)])}`]),
+  ]
+  const begin = states.length > 0 ? all : rest.length === 0 ? 'nothing to do' : 'no change'
+  return { text: [begin, ...rest].join('; '), isWhole: bad + rest.length === 0 }
 }
 
 export const isChanging = (change: ChangeView | undefined): boolean => change !== undefined && change.phase !== 'ended'

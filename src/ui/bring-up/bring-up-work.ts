@@ -14,12 +14,13 @@ import {
   beginChange,
   type ChangeView,
   cellKey,
+  changeEnd,
   isChanging,
   lastBegun,
+  notWorking,
   oldestFactMs,
   rowsOf,
   statusesByCell,
-  stepsEnd,
   takePlan,
   takeStep,
   withFailures,
@@ -210,13 +211,21 @@ export class BringUpWork implements Disposable {
     if (this.#isClosed) return
     // A discarded plan is no change; what was done before is shown again.
     if (end === 'declined') this.set({ change: past, past: undefined, side: 'details' })
-    const steps = this.#view.change && stepsEnd(this.#view.change)
-    const isWhole = end === 'done' && steps?.isWhole !== false
-    const said = `${words}: ${end === 'done' && steps?.isWhole === false ? steps.text : END_TEXT[end]}`
+    const { text, isWhole } = this.#endOf(end)
+    const said = `${words}: ${text}`
     this.#context.log(foldHostSet(order.hosts), said, isWhole ? 'info' : 'warning')
     if (this.#context.state.tab !== 'bring-up') this.#context.notice(said, isWhole ? 'info' : 'warning')
     if (isKnown) this.readJournal()
     else void this.check()
+  }
+
+  #endOf(end: NonNullable<ChangeView['end']>): { readonly text: string; readonly isWhole: boolean } {
+    const { change } = this.#view
+    if (change === undefined || (end !== 'done' && end !== 'unchanged'))
+      return { text: END_TEXT[end], isWhole: end === 'done' }
+    const failed = notWorking(this.#view, change).map(({ host }) => host)
+    const known = changeEnd(change, failed)
+    return end === 'done' && known.isWhole ? { text: END_TEXT.done, isWhole: true } : known
   }
 
   #confirm(): Promise<boolean> {

@@ -78,8 +78,8 @@ async function measure(lab: Lab, main: string, options: BringUpBenchOptions): Pr
   const namespaces = `${hosts} hosts, trust and a conda prefix of 200 packages`
   add(`${namespaces}: up on untouched hosts, s`, await once([0], 'up', 'trust', 'env', '--yes'))
   add(
-    `${namespaces}: up again, nothing to do, s`,
-    await several([0], 'up', 'trust', 'env'),
+    `${namespaces}: a plan with nothing to do, s`,
+    await several([0], 'up', 'trust', 'env', '--dry-run'),
     3,
     await logins(...lab.names),
   )
@@ -87,11 +87,11 @@ async function measure(lab: Lab, main: string, options: BringUpBenchOptions): Pr
   const guestNames = lab.kernelHosts.map(({ name }) => name)
   const guests = '3 User-Mode Linux guests, NFS'
   add(`${guests}: up on untouched hosts, s`, await once([0], 'up', 'nfs', '--yes'))
-  add(`${guests}: up again, nothing to do, s`, await several([0], 'up', 'nfs'), 3, await logins(...guestNames))
+  add(`${guests}: a plan with nothing to do, s`, await several([0], 'up', 'nfs', '--dry-run'), 3, await logins(...guestNames))
   add(`${guests}: status, s`, await several([0], 'status', 'nfs'))
   add(
-    `all ${hosts + 3} hosts: up again, nothing to do, s`,
-    await several([0], 'up', 'trust', 'env', 'nfs'),
+    `all ${hosts + 3} hosts: a plan with nothing to do, s`,
+    await several([0], 'up', 'trust', 'env', 'nfs', '--dry-run'),
     3,
     await logins(...lab.names, ...guestNames),
   )

@@ -254,7 +254,10 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
     expect(text).toMatch(/failed +slurm · n2: n2 is drained and takes no new jobs/)
     expect(text).toContain('new fan')
     expect(text).toContain('sudo scontrol update nodename=n2 state=resume')
-    expect((await muster('up', 'slurm', '--yes')).stdout).toContain('nothing to do')
+    const { code, stdout } = await muster('up', 'slurm', '--yes')
+    expect(stdout).toMatch(/^blocker {2}slurm · n2: n2 is drained and takes no new jobs/m)
+    expect([code, stdout]).toEqual([5, expect.stringContaining('3 hosts: no change, 1 not working')])
+    expect((await muster('up', 'slurm', '--yes', '--on', 'n1')).code).toBe(0)
     await bare.exec('c1', 'scontrol update nodename=n2 state=resume')
   })
 

@@ -373,6 +373,55 @@ describe('the Bring-up tab', () => {
     expect(console.state.log.at(-1)).toMatchObject({ text: `bring up trust: ${said}`, tone: 'warning' })
   })
 
+  it('names what is as declared and does not work, in the plan and at the end', async () => {
+    const { type, port, text, console } = await openTab(120, 40)
+    const fix = { where: 'here', command: 'resume it' } as const
+    const cause = 'it takes no new jobs'
+    const finding = { host: 'm3', area: 'trust', gravity: 'blocker', id: 'drained', cause, fix } as const
+    const failed = { ...statusOf('m3', 'failed', 0), findings: [finding] }
+    const good = ['m1', 'm2'].map((host) => statusOf(host, 'good', 0))
+    const problem = /✗ trust · m3: it takes no new jobs \(here: resume it\)/
+    const idle = { kind: 'nothing', because: 'it is so' } as const
+    port.statuses = [...good, failed]
+    type('r')
+    await setImmediate()
+    type('u')
+    port.last.handlers.onPlan({ direction: 'up', operations: [{ ...operationOf('m3'), verdict: idle }] }, false)
+    port.last.ended.resolve({ kind: 'unchanged' })
+    await setImmediate()
+    expect(text()).toMatch(/Nothing to change\.\s+m3: not working, marked ✗/)
+    expect(text()).toMatch(problem)
+    expect(console.state.log.at(-1)).toMatchObject({
+      text: 'bring up trust: no change; not working: m3',
+      tone: 'warning',
+    })
+    type('u')
+    port.last.handlers.onPlan(planOf('m1'), false)
+    const agreed = port.last.handlers.confirm(planOf('m1'))
+    expect(text()).toMatch(problem)
+    type('y')
+    expect(await agreed).toBe(true)
+    port.last.handlers.onPhase?.('apply')
+    for (const word of ['make', 'spread'])
+      port.tell({ type: 'end', host: 'm1', step: stepOf('m1', word), end: { kind: 'done' }, durationMs: 5 })
+    port.last.ended.resolve({ kind: 'done', statuses: [...good, failed] })
+    await setImmediate()
+    expect(text()).toContain('2 of 2 steps done; not working: m3')
+    expect(text()).toMatch(problem)
+  })
+
+  it.each(SIZES)('keeps the plan in view below many messages, on %i×%i', async (columns, rows) => {
+    const { type, port, text } = await openTab(columns, rows)
+    type('d')
+    port.last.handlers.onPlan({ ...planOf('m1'), direction: 'down' }, false)
+    for (let id = 1; id <= 60; id += 1) port.last.handlers.onSay(`job ${id} runs on m1`, false)
+    void port.last.handlers.confirm(planOf('m1'))
+    expect(text()).toContain('job 1 runs on m1')
+    type('G')
+    expect(text()).toContain('+ ~/.ssh/id_muster')
+    expect(text()).toContain('y applies it, Esc discards it')
+  })
+
   it('says in the plan which steps cannot start, since they wait for what is blocked', async () => {
     const { type, port, text } = await openTab(120, 40)
     type('u')
