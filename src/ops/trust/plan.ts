@@ -72,7 +72,7 @@ export function planTrust(
     const all = direction === 'up' ? planUp(host, own, wanted, known, keepers) : planDown(host, own)
     const shared = keepers.get(host)
     if (shared === undefined) return all
-    const verdict = nothing(sharedHomeSentence(shared))
+    const verdict: Verdict = { kind: 'nothing', because: sharedHomeSentence(shared), keeper: shared.keeper }
     return all.map((each) =>
       each.id === operationId(AREA, 'host-keys', host) ? each : { ...each, after: [], verdict },
     )

@@ -2,11 +2,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Area } from '../../../../src/ops/kernel/area.ts'
-import { statusesOf } from '../../../../src/ops/kernel/bring-up.ts'
+import { statusesOf, verifyAreas } from '../../../../src/ops/kernel/bring-up.ts'
 import { countPlan, formatPlan, planEvent, stepsText } from '../../../../src/ops/kernel/format-plan.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { hasSteps, makePlan } from '../../../../src/ops/kernel/plan.ts'
-import { operationOf } from './stand-in-hosts.ts'
+import { operationOf, StandInHosts } from './stand-in-hosts.ts'
 
 const HOSTS = ['m8', 'm9', 'm10']
 
@@ -235,5 +235,33 @@ describe('a status', () => {
       statusesOf([area], factsByArea, plan, findings).map(({ host, status }) => `${host} ${status}`)
     expect(of([])).toEqual(['m8 good', 'm9 differs', 'm10 away'])
     expect(of([broken])).toEqual(['m8 failed', 'm9 differs', 'm10 away'])
+  })
+
+  it('is that of the host that takes care of a shared home, and nothing is verified before that has been done', async () => {
+    const kept = { kind: 'nothing', because: 'it shares /home with m8', keeper: 'm8' } as const
+    const operations = (steps: readonly string[]) => [
+      operationOf('key', 'm8', steps),
+      { ...operationOf('key', 'm9', []), verdict: kept },
+    ]
+    const verified: string[] = []
+    const told = async (steps: readonly string[]) => {
+      const verify: Area['verify'] = async ({ facts }) => {
+        verified.push([...facts.keys()].join('+'))
+        return []
+      }
+      const area = { ...areaOf(operations(steps)), verify }
+      const factsByArea = worldsOf({ m10: 'no route' })
+      const plan = makePlan('up', [area], factsByArea)
+      const hosts = new StandInHosts(() => ({}))
+      const findings = await verifyAreas([area], factsByArea, plan, { hosts, signal: AbortSignal.abort() }, 'status')
+      const statuses = statusesOf([area], factsByArea, plan, findings)
+      return statuses.map(({ host, status, because }) => `${host} ${status}: ${because.join()}`).slice(0, 2)
+    }
+    expect(await told(['make'])).toEqual([
+      'm8 missing: key: missing',
+      'm9 missing: key: missing; it shares /home with m8',
+    ])
+    expect(await told([])).toEqual(['m8 good: it is so', 'm9 good: it is so'])
+    expect(verified).toEqual(['m8+m9'])
   })
 })
