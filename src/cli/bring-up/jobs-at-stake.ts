@@ -7,7 +7,7 @@ import type { Area } from '../../ops/kernel/area.ts'
 import { operationId } from '../../ops/kernel/operation.ts'
 import type { Plan } from '../../ops/kernel/plan.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
-import { isActive, type Job } from '../../scheduler/jobs/job.ts'
+import { isActive, isPlaced, type Job } from '../../scheduler/jobs/job.ts'
 import { JobStore } from '../../scheduler/jobs/store.ts'
 import type { CliContext } from '../command-line/verb.ts'
 import { queuePath } from '../job/open-queue.ts'
@@ -55,7 +55,7 @@ export function sentencesAbout(
       const nodes = changed.flatMap(({ area, host }) => (area === engine ? [host] : []))
       if (nodes.length === 0) return undefined
       const hasHead = changed.some(({ id, host }) => HEADS.some((name) => id === operationId(engine, name, host)))
-      const isWaiting = state.kind === 'starting'
+      const isWaiting = isPlaced(state)
       if (!hasHead)
         return isWaiting
           ? [`waits in ${title}`, `wait in ${title}`, `, and may start on ${foldHostSet(nodes)}`]

@@ -11,7 +11,7 @@ const operation = (id: string, kind: 'steps' | 'nothing' = 'steps'): Operation =
       : ({ kind, because: 'nothing of it is there' } as const)
   return { id, area, host: rest.split('@')[1] ?? '', title: rest, after: [], verdict }
 }
-const job = (id: number, kind: 'starting' | 'running', hosts: readonly string[], engine?: 'ray' | 'slurm'): Job =>
+const job = (id: number, kind: 'pending' | 'running', hosts: readonly string[], engine?: 'ray' | 'slurm'): Job =>
   ({
     id,
     spec: { name: `job-${id}`, ...(engine === undefined ? {} : { engine }) },
@@ -19,7 +19,7 @@ const job = (id: number, kind: 'starting' | 'running', hosts: readonly string[],
   }) as unknown as Job
 const ACTIVE = [
   job(1, 'running', ['@ray'], 'ray'),
-  job(2, 'starting', ['@ray'], 'ray'),
+  job(2, 'pending', ['@ray'], 'ray'),
   job(3, 'running', ['m8', 'm8', 'm9']),
   job(4, 'running', ['m10']),
 ]
