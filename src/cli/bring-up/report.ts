@@ -1,5 +1,6 @@
 /** What up, down and status say: lines for people, or one JSON object a line. */
 
+import { drawnLine } from '../../base/drawn-line.ts'
 import { printable } from '../../base/printable.ts'
 import { formatDuration } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -71,7 +72,7 @@ export class BringUpReport {
     if (event.type === 'output') {
       const { stream, text } = event
       if (this.#isJson) this.#event({ type: 'output', ...base, stream, text })
-      else if (this.#isVerbose) this.lines(text.replace(/\n$/, '').split('\n'), `${operation.host}: `)
+      else if (this.#isVerbose) this.lines(text.replace(/\n$/, '').split('\n').map(drawnLine), `${operation.host}: `)
       return
     }
     if (this.#isJson) {

@@ -1,5 +1,6 @@
 /** The state of the Bring-up tab: status of the hosts, selection, and the running change. Pure. */
 import { counted } from '../../base/counted.ts'
+import { drawnLine } from '../../base/drawn-line.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ApplyEvent, StepEnd } from '../../ops/kernel/apply.ts'
@@ -19,8 +20,10 @@ export type StepView = {
   readonly operation: Operation
   readonly step: Step
   readonly state: StepState
-  /** The last lines of output, printable. */
+  /** The last lines of output, printable; the last one may continue. */
   readonly output: readonly string[]
+  /** The beginning of that one, as it came. */
+  readonly rest: string
 }
 
 export type ChangeView = {
@@ -226,7 +229,7 @@ export function takePlan(change: ChangeView, plan: Plan, isAgain: boolean): Chan
   const steps = plan.operations.flatMap((operation) =>
     operation.verdict.kind === 'steps'
       ? operation.verdict.steps.map((step) => {
-          const view: StepView = { operation, step, state: { kind: 'waiting' }, output: [] }
+          const view: StepView = { operation, step, state: { kind: 'waiting' }, output: [], rest: '' }
           return [step.id, view] as const
         })
       : [],
@@ -251,10 +254,12 @@ function nextStep(known: StepView, event: ApplyEvent, nowMs: number): StepView {
     case 'end':
       return { ...known, state: { ...event.end, durationMs: event.durationMs } }
     case 'output': {
-      const [first = '', ...others] = event.text.split('\n')
-      const last = known.output.at(-1) ?? ''
-      const lines = [...known.output.slice(0, -1), last + printable(first), ...others.map((line) => printable(line))]
-      return { ...known, output: lines.slice(-OUTPUT_LINES).map((line) => line.slice(0, LINE_CHARACTERS)) }
+      const pieces = (known.rest + event.text).split('\n')
+      const lines = pieces.map((line) => printable(drawnLine(line)).slice(0, LINE_CHARACTERS))
+      const last = pieces.at(-1) ?? ''
+      // What may be drawn over stays short, however often it is.
+      const rest = last.slice(last.trimEnd().lastIndexOf('\r') + 1).slice(0, LINE_CHARACTERS)
+      return { ...known, output: [...known.output.slice(0, -1), ...lines].slice(-OUTPUT_LINES), rest }
     }
   }
 }

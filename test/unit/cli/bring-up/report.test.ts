@@ -38,7 +38,7 @@ function say(isJson: boolean, isVerbose = true): string[] {
   if (step === undefined) throw new Error('there is no step')
   report.plan({ direction: 'up', operations: [operationOf('key', 'm7', []), steps, blocked], sharedHomes: HOMES })
   report.apply({ type: 'begin', operation: steps, step })
-  report.apply({ type: 'output', operation: steps, step, stream: 'stderr', text: 'bell \u0007\n' })
+  report.apply({ type: 'output', operation: steps, step, stream: 'stderr', text: '5%\r10%\rbell \u0007\r\n' })
   for (const end of [
     { kind: 'done' },
     { kind: 'unneeded' },

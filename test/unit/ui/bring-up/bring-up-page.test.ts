@@ -300,6 +300,15 @@ describe('the Bring-up tab', () => {
     clock.advance(100)
     expect(text()).toContain('half a line\\x1b[2J')
     expect(text()).toMatch(/m1 +… changing 0\/2/)
+    for (const piece of [
+      '(Reading ... \r(Reading ... 5%\r(Rea',
+      'ding ... 10%',
+      '\r(Reading ... 12 files)\r\nUnpacking\r\n',
+    ])
+      port.tell({ type: 'output', host: 'm1', step, stream: 'stdout', text: piece })
+    clock.advance(100)
+    expect(text()).toMatch(/^ +\(Reading \.\.\. 12 files\)\n +Unpacking$/m)
+    expect(text()).not.toMatch(/\\x0d|5%|10%/)
     port.tell({ type: 'begin', host: 'm2', step: second })
     const end = { kind: 'failed', outcome: { kind: 'exit', code: 1 }, reason: 'disk full' } as const
     port.tell({ type: 'end', host: 'm2', step: second, end, durationMs: 5 })
