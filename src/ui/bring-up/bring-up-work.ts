@@ -63,7 +63,8 @@ export class BringUpWork implements Disposable {
 
   get busy(): readonly Busy[] {
     const { change } = this.#view
-    if (change === undefined || !isChanging(change)) return []
+    // A plan that is made or shown has started nothing.
+    if (change === undefined || !isChanging(change) || this.isDeciding) return []
     return [{ title: change.order.direction === 'up' ? 'bring-up' : 'take-down', hosts: change.order.hosts }]
   }
 

@@ -457,6 +457,15 @@ describe('the Bring-up tab', () => {
     expect(header()).toContain('BRING-UP')
   })
 
+  it('quits without a question while a plan is only shown', async () => {
+    const { type, port, quits } = await openTab()
+    type('u')
+    port.last.handlers.onPlan(planOf('m1'), false)
+    void port.last.handlers.confirm(planOf('m1'))
+    type(`${LEADER}q`)
+    expect(quits()).toBe(1)
+  })
+
   it('asks before the console closes during a change', async () => {
     const { type, quits, console } = await begun()
     type(`${LEADER}q`)
