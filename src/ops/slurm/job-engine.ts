@@ -9,7 +9,7 @@ import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { Inventory } from '../../inventory/inventory.ts'
 import type { Declared } from '../kernel/area.ts'
 import { type LogPiece, outputOn } from '../kernel/host-output.ts'
-import { type OpsHosts, reasonOfResult } from '../kernel/host-port.ts'
+import { type OpsHosts, reasonOfResult, type ScriptResult } from '../kernel/host-port.ts'
 import { formatOutcome, isSuccess } from '../run/outcome.ts'
 import {
   BARRED,
@@ -79,6 +79,12 @@ async function exec(slurm: SlurmSpec, program: string, hosts: OpsHosts, signal: 
   return { result, text: Buffer.from(result.stdout).toString('latin1') }
 }
 
+function failureOf({ login }: SlurmSpec, result: ScriptResult): string {
+  const { outcome } = result
+  if (outcome.kind === 'unreachable') return `unreachable: ${login}: ${printable(outcome.reason)}`
+  return printable(reasonOfResult(result, formatOutcome))
+}
+
 /** Of one program: its answer stays below what is read of a host. */
 const MOST_ORDERS = 1000
 
@@ -93,7 +99,7 @@ async function round(slurm: SlurmSpec, orders: readonly SlurmOrder[], hosts: Ops
     const part = orders.slice(from, from + MOST_ORDERS)
     const { result, text } = await exec(slurm, roundProgram(slurm, part), hosts, signal, ROUND_MS)
     if (!isSuccess(result.outcome)) {
-      trouble = printable(reasonOfResult(result, formatOutcome))
+      trouble = failureOf(slurm, result)
       break
     }
     const found = parseRound(part, text)
@@ -168,6 +174,10 @@ type Found = { -readonly [K in keyof SlurmSight]: SlurmSight[K] } & { readonly j
 /** Variables of the login that may stand for options which neither Muster nor hosts.yaml sets. */
 const KEPT = ['account', 'partition', 'qos', 'reservation', 'constraint']
 
+/** A cluster of Muster's own may have been taken down. */
+const noPrograms = ({ cluster }: Pick<SlurmSpec, 'cluster'>): string =>
+  ` in its PATH. ${cluster === undefined ? 'Set bin in slurm of hosts.yaml' : 'Run: muster up slurm'}`
+
 /** `trouble` prints why nothing can be done, and ends the round. Variables of the login must not change the form of answers. */
 const openProgram = ({ bin, directory, login, ...slurm }: SlurmSpec): string => `mask=$(umask)
 umask 077
@@ -179,7 +189,7 @@ ${bin === undefined ? '' : `PATH=${bin}:$PATH\n`}unset $(env | sed -nE '/^SBATCH
   .toUpperCase()})=/d; s/^((SQUEUE|SCANCEL|SBATCH)_[A-Z_]*)=.*/\\1/p')
 command -v flock > /dev/null || trouble "${login} has no flock. Install util-linux there"
 for program in sbatch squeue scancel; do
-  command -v $program > /dev/null || trouble "${login} has no $program${bin === undefined ? ' in its PATH. Set bin in slurm of hosts.yaml' : ` in ${bin}`}"
+  command -v $program > /dev/null || trouble "${login} has no $program${bin === undefined ? noPrograms(slurm) : ` in ${bin}`}"
 done
 place=${directory ?? JOBS_DIRECTORY}
 said=$(mkdir -p "$place" 2>&1 && cd "$place" 2>&1) && cd "$place" || trouble "cannot use $place on ${login}\${said:+: $said}"
@@ -262,7 +272,7 @@ f=${file}
 /** A string: why nothing is known. Never rejects. */
 async function readUsage(slurm: SlurmSpec, hosts: OpsHosts, signal: AbortSignal): Promise<SlurmUsage | string> {
   const { result, text } = await exec(slurm, openProgram(slurm) + USAGE_PROGRAM, hosts, signal, USAGE_MS)
-  if (!isSuccess(result.outcome)) return printable(reasonOfResult(result, formatOutcome))
+  if (!isSuccess(result.outcome)) return failureOf(slurm, result)
   const trouble = /^trouble (.*)$/m.exec(text)?.[1]
   if (trouble !== undefined) return troubleWords(trouble)
   return parseUsage(text) ?? "could not parse the login host's answer"
@@ -277,7 +287,7 @@ echo "code $code"
 printf '%s\\n' "$said"
 `
   const { result, text } = await exec(slurm, program, hosts, signal, TRIAL_MS)
-  if (!isSuccess(result.outcome)) return { script, trouble: printable(reasonOfResult(result, formatOutcome)) }
+  if (!isSuccess(result.outcome)) return { script, trouble: failureOf(slurm, result) }
   return { script, ...parseTrial(text) }
 }
 

@@ -1,7 +1,7 @@
 /** Slurm's answers, the scripts of jobs, and what login hosts must not be able to do. */
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { parseRound, parseTrial, roundProgram } from '../../../../src/ops/slurm/job-engine.ts'
+import { openSlurm, parseRound, parseTrial, roundProgram } from '../../../../src/ops/slurm/job-engine.ts'
 import {
   parseJob,
   reasonWords,
@@ -212,6 +212,19 @@ describe('the answer of a round', () => {
       'munge keys or clocks differ',
     )
     expect(trouble('c1 has no sbatch')).toBe('c1 has no sbatch')
+  })
+
+  it('says how programs that are missing come there, and which host is not reached', async () => {
+    const programOf = (spec: SlurmSpec) => roundProgram(spec, [{ kind: 'check', key: KEY }])
+    expect(programOf(SLURM)).toContain('in its PATH. Set bin in slurm of hosts.yaml')
+    const own = { ...SLURM, cluster: {} } as unknown as SlurmSpec
+    expect(programOf(own)).toContain('in its PATH. Run: muster up slurm')
+    const outcome = { kind: 'unreachable', reason: 'it is not open in the console' } as const
+    const empty = new Uint8Array()
+    const hosts = { exec: async () => ({ outcome, stdout: empty, stderr: empty, durationMs: 0 }) }
+    expect(await openSlurm(SLURM).usage(hosts, new AbortController().signal)).toBe(
+      'unreachable: c1: it is not open in the console',
+    )
   })
 
   it('survives anything', () => {
