@@ -237,6 +237,16 @@ export function takePlan(change: ChangeView, plan: Plan, isAgain: boolean): Chan
   return { ...change, plan, isAgain, steps: new Map(steps) }
 }
 
+/** Steps that an error left behind run no longer. */
+export function endChange(change: ChangeView, end: NonNullable<ChangeView['end']>, nowMs: number): ChangeView {
+  const steps = [...change.steps].map(([id, step]): [string, StepView] =>
+    step.state.kind === 'running'
+      ? [id, { ...step, state: { kind: 'cancelled', durationMs: nowMs - step.state.sinceMs } }]
+      : [id, step],
+  )
+  return { ...change, phase: 'ended', end, isStopping: false, steps: new Map(steps) }
+}
+
 const OUTPUT_LINES = 200
 const LINE_CHARACTERS = 500
 

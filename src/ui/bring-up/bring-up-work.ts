@@ -15,6 +15,7 @@ import {
   type ChangeView,
   cellKey,
   changeEnd,
+  endChange,
   isChanging,
   lastBegun,
   notWorking,
@@ -208,7 +209,7 @@ export class BringUpWork implements Disposable {
       this.#changeChange((change) => ({ ...change, said: [...change.said, printable(sentenceOf(error))] }))
     }
     this.#changing = undefined
-    this.#changeChange((change) => ({ ...change, phase: 'ended', end, isStopping: false }))
+    this.#changeChange((change) => endChange(change, end, clock.now()))
     if (this.#isClosed) return
     // A discarded plan is no change; what was done before is shown again.
     if (end === 'declined') this.set({ change: past, past: undefined, side: 'details' })
@@ -222,6 +223,7 @@ export class BringUpWork implements Disposable {
 
   #endOf(end: NonNullable<ChangeView['end']>): { readonly text: string; readonly isWhole: boolean } {
     const { change } = this.#view
+    if (end === 'error') return { text: [END_TEXT.error, ...(change?.said.slice(-1) ?? [])].join(': '), isWhole: false }
     if (change === undefined || (end !== 'done' && end !== 'unchanged'))
       return { text: END_TEXT[end], isWhole: end === 'done' }
     const failed = notWorking(this.#view, change).map(({ host }) => host)

@@ -457,6 +457,17 @@ describe('the Bring-up tab', () => {
     expect(header()).toContain('BRING-UP')
   })
 
+  it('says why an error stopped a change, and shows no step as running then', async () => {
+    const { port, text, clock, console } = await begun()
+    port.tell({ type: 'begin', host: 'm1', step: stepOf('m1') })
+    clock.advance(2_000)
+    port.last.ended.reject(new Error('no space in the journal'))
+    await setImmediate()
+    expect(text()).toMatch(/stopped: 0 of 4 steps done, 1 failed or not started\s+no space in the journal/)
+    expect(text()).toContain('✗ make a key: cancelled')
+    expect(console.state.log.at(-1)?.text).toBe('bring up trust: stopped: no space in the journal')
+  })
+
   it('quits without a question while a plan is only shown', async () => {
     const { type, port, quits } = await openTab()
     type('u')
