@@ -291,7 +291,7 @@ export const SYNONYMS: Readonly<Partial<Record<ActionId, string>>> = {
   'tab-bring-up': 'provision install setup apply plan drift',
   'tab-network': 'monitor top htop cpu gpu memory bandwidth iperf',
   'tab-packing': 'placement gpu scheduler what-if',
-  'tab-jobs': 'queue squeue kubectl',
+  'tab-jobs': 'queue squeue kubectl k8s study trial stack',
   'tab-log': 'messages events errors',
   palette: 'find search command',
   help: 'keys shortcuts bindings cheatsheet manual',
