@@ -48,15 +48,16 @@ export function sentencesAbout(
     changed.filter(({ area }) => used.has(area)),
     ({ host }) => host,
   )
+  const hasHead = (engine: string) =>
+    changed.some(({ id, host }) => HEADS.some((name) => id === operationId(engine, name, host)))
   const lossOf = ({ spec: { engine }, state }: Job): Loss | undefined => {
     if (!isActive(state)) return undefined
     if (engine !== undefined) {
       const title = placeTitle(enginePlace(engine))
       const nodes = changed.flatMap(({ area, host }) => (area === engine ? [host] : []))
       if (nodes.length === 0) return undefined
-      const hasHead = changed.some(({ id, host }) => HEADS.some((name) => id === operationId(engine, name, host)))
       const isWaiting = isPlaced(state)
-      if (!hasHead)
+      if (!hasHead(engine))
         return isWaiting
           ? [`waits in ${title}`, `wait in ${title}`, `, and may start on ${foldHostSet(nodes)}`]
           : [`runs on ${title}`, `run on ${title}`, `, and may run on ${foldHostSet(nodes)}`]
@@ -79,9 +80,16 @@ export function sentencesAbout(
     if (first === undefined) return []
     const [one, many, rest] = first.loss
     if (same.length === 1) return [`job ${first.id} (${first.name}) ${one}${rest}`]
-    const ids = foldHostSet(same.map(({ id }) => String(id))).replaceAll(/[[\]]/g, '')
-    return [`jobs ${ids} ${many}${rest}`]
+    return [`jobs ${idsText(same)} ${many}${rest}`]
   })
+  // The queue hears no more of them: it waits for an engine that does not answer.
+  const orphans = active.filter(({ spec: { engine } }) => engine !== undefined && hasHead(engine))
+  if (orphans.length > 0)
+    sentences.push(`to take them out of the queue afterwards: muster job cancel --forget ${idsText(orphans)}`)
   const rest = sentences.length - MOST_NAMED
   return rest > 0 ? [...sentences.slice(0, MOST_NAMED), 'more jobs run there: muster job list'] : sentences
 }
+
+/** `1-3,7` */
+const idsText = (jobs: readonly Pick<Job, 'id'>[]): string =>
+  foldHostSet(jobs.map(({ id }) => String(id))).replaceAll(/[[\]]/g, '')

@@ -32,6 +32,7 @@ describe('jobs of the queue that down affects', () => {
     expect(told(operation('ray/worker@m8'), operation('ray/head@m10'))).toEqual([
       'job 1 (job-1) runs on Ray, and ends with it',
       'job 2 (job-2) waits in Ray, which ends',
+      'to take them out of the queue afterwards: muster job cancel --forget 1-2',
     ])
     expect(told(operation('ray/worker@m8'), operation('ray/head@m10', 'nothing'))).toEqual([
       'job 1 (job-1) runs on Ray, and may run on m8',
@@ -43,7 +44,10 @@ describe('jobs of the queue that down affects', () => {
     const active = [job(5, 'running', ['@slurm'], 'slurm')]
     const of = (...ids: readonly string[]) =>
       sentencesAbout({ direction: 'down', operations: ids.map((id) => operation(id)) }, AREAS, active)
-    expect(of('slurm/node@m8', 'slurm/controller@m10')).toEqual(['job 5 (job-5) runs on Slurm, and ends with it'])
+    expect(of('slurm/node@m8', 'slurm/controller@m10')).toEqual([
+      'job 5 (job-5) runs on Slurm, and ends with it',
+      'to take them out of the queue afterwards: muster job cancel --forget 5',
+    ])
     expect(of('slurm/node@m8')).toEqual(['job 5 (job-5) runs on Slurm, and may run on m8'])
   })
 
