@@ -87,7 +87,12 @@ async function measure(lab: Lab, main: string, options: BringUpBenchOptions): Pr
   const guestNames = lab.kernelHosts.map(({ name }) => name)
   const guests = '3 User-Mode Linux guests, NFS'
   add(`${guests}: up on untouched hosts, s`, await once([0], 'up', 'nfs', '--yes'))
-  add(`${guests}: a plan with nothing to do, s`, await several([0], 'up', 'nfs', '--dry-run'), 3, await logins(...guestNames))
+  add(
+    `${guests}: a plan with nothing to do, s`,
+    await several([0], 'up', 'nfs', '--dry-run'),
+    3,
+    await logins(...guestNames),
+  )
   add(`${guests}: status, s`, await several([0], 'status', 'nfs'))
   add(
     `all ${hosts + 3} hosts: a plan with nothing to do, s`,
