@@ -63,7 +63,12 @@ const STRICTNESS = new Map<string | undefined, Endpoint['strictHostKeyChecking']
 )
 const DEFAULT_IDENTITY = /^~\/\.ssh\/id_(?:rsa|ecdsa|ecdsa_sk|ed25519|ed25519_sk|xmss|dsa)$/
 
-function createLocalEndpoint(host: Host, surroundings: Surroundings): Endpoint {
+/** This machine, under a name that hosts.yaml need not declare. */
+export function localEndpoint(name: string, settings: Pick<EndpointSettings, 'connectTimeoutMs'> = {}): Endpoint {
+  return createLocalEndpoint({ name, number: 0 }, { ...settings, localUser: currentUser() })
+}
+
+function createLocalEndpoint(host: Host, surroundings: Pick<Surroundings, 'localUser' | 'connectTimeoutMs'>): Endpoint {
   return {
     host: host.name,
     number: host.number,

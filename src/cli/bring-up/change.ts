@@ -6,7 +6,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ApplyResult } from '../../ops/kernel/apply.ts'
 import type { Area, ChangeDirection } from '../../ops/kernel/area.ts'
 import type { AreaFinding } from '../../ops/kernel/bring-up.ts'
-import { type Checked, changeHosts, hostsWithSteps } from '../../ops/kernel/change.ts'
+import { type ChangeOptions, type Checked, changeHosts, hostsWithSteps } from '../../ops/kernel/change.ts'
 import { countPlan, stepsText } from '../../ops/kernel/format-plan.ts'
 import { openJournal } from '../../ops/kernel/journal.ts'
 import { hasSteps, type Plan } from '../../ops/kernel/plan.ts'
@@ -82,7 +82,7 @@ async function changePrepared(
     },
   )
   const finish = (checked: Checked, result?: ApplyResult, findings: readonly AreaFinding[] = []) =>
-    finishChange(checked, result, findings, isDryRun, report, signal)
+    finishChange(checked, result, findings, { direction, isDryRun, report, signal })
   switch (end.kind) {
     case 'unchanged':
       return finish(end)
@@ -121,9 +121,12 @@ function finishChange(
   { plan, factsByArea }: Checked,
   result: ApplyResult | undefined,
   findings: readonly AreaFinding[],
-  isDryRun: boolean,
-  report: BringUpReport,
-  signal: AbortSignal,
+  {
+    direction,
+    isDryRun,
+    report,
+    signal,
+  }: Pick<ChangeOptions, 'direction' | 'isDryRun' | 'signal'> & { report: BringUpReport },
 ): number {
   report.findings(findings)
   const counts = countPlan(plan)
@@ -137,7 +140,11 @@ function finishChange(
   const words = [
     ...(isDryRun ? [`${stepsText(counts)} would be done`] : []),
     ...(result === undefined && !isDryRun
-      ? [counts.blocked > away ? 'nothing to apply' : 'no change: nothing to do']
+      ? [
+          counts.blocked > away
+            ? 'nothing to apply'
+            : `no change: nothing to do${direction === 'up' ? ' (muster status tests whether it works)' : ''}`,
+        ]
       : []),
     ...(result === undefined ? [] : [`${done} done`]),
     ...(failed > 0 ? [`${failed} failed or not started`] : []),

@@ -8,7 +8,7 @@ import type { Endpoint } from '../../inventory/host.ts'
 import { type Inventory, resolveTarget } from '../../inventory/inventory.ts'
 import { loadInventory } from '../../inventory/load-inventory.ts'
 import { nearestWord } from '../../inventory/nearest-word.ts'
-import { resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
+import { localEndpoint, resolveEndpoints } from '../../inventory/resolve-endpoints.ts'
 import { type Area, type Declared, prepareAreas } from '../../ops/kernel/area.ts'
 import type { AreaEntry } from '../../ops/kernel/area-entry.ts'
 import { type OpsHosts, THIS_MACHINE } from '../../ops/kernel/host-port.ts'
@@ -64,8 +64,7 @@ export async function prepareBringUp(
   }
 
   const isHere = areas.some((area) => area.hosts.includes(THIS_MACHINE)) && !selected.has(THIS_MACHINE)
-  const here = isHere ? [{ name: THIS_MACHINE, number: 0, transport: 'local' as const }] : []
-  const own = await resolveEndpoints(inventory, here, endpointOptions(options, context))
+  const own = isHere ? [localEndpoint(THIS_MACHINE, endpointOptions(options, context))] : []
   const dialog = new TtyDialog()
   const opened = openOpsHosts([...endpoints, ...own], options, context, dialog, namesOf(areas, endpoints))
   return {

@@ -1,5 +1,6 @@
 /** What up, down and status say: lines for people, or one JSON object a line. */
 
+import { drawnLine } from '../../base/drawn-line.ts'
 import { printable } from '../../base/printable.ts'
 import { formatDuration } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
@@ -23,7 +24,7 @@ export function tally<Kind extends string>(kinds: readonly Kind[], found: readon
 export const tallyWords = (counts: Readonly<Record<string, number>>): string[] =>
   Object.entries(counts).flatMap(([kind, count]) => (count > 0 ? [`${count} ${kind}`] : []))
 
-const COLOURS = { '+': 'green', '-': 'red', '~': 'yellow', '!': 'red', head: 'bold' } as const
+const COLOURS = { '+': 'green', '-': 'red', '~': 'yellow', '!': 'red', head: 'bold', quiet: 'dim' } as const
 
 const END_WORDS = {
   done: 'done',
@@ -37,14 +38,17 @@ export class BringUpReport {
   readonly #context: CliContext
   readonly #isJson: boolean
   readonly #isVerbose: boolean
+  /** The plan says why the rest needs nothing. */
+  readonly #isWhole: boolean
   readonly #paint: PaintChange
 
   constructor(options: GlobalOptions, context: CliContext) {
-    const { json = false, verbose = false } = options
+    const { json = false, verbose = false, dryRun = false } = options
     const paint = painterOf(options, context)
     this.#context = context
     this.#isJson = json
     this.#isVerbose = verbose
+    this.#isWhole = verbose || dryRun
     this.#paint = (kind, text) => (paint === undefined || kind === 'plain' ? text : paint(COLOURS[kind], text))
   }
 
@@ -52,7 +56,7 @@ export class BringUpReport {
     if (this.#isJson) {
       this.sharedHomes(plan.sharedHomes)
       for (const operation of plan.operations) this.#event(planEvent(operation))
-    } else this.#context.stdout.write(formatPlan(plan, foldHostSet, this.#paint))
+    } else this.#context.stdout.write(formatPlan(plan, foldHostSet, this.#paint, this.#isWhole))
   }
 
   sharedHomes(homes: readonly SharedHome[] = []): void {
@@ -68,7 +72,7 @@ export class BringUpReport {
     if (event.type === 'output') {
       const { stream, text } = event
       if (this.#isJson) this.#event({ type: 'output', ...base, stream, text })
-      else if (this.#isVerbose) this.lines(text.replace(/\n$/, '').split('\n'), `${operation.host}: `)
+      else if (this.#isVerbose) this.lines(text.replace(/\n$/, '').split('\n').map(drawnLine), `${operation.host}: `)
       return
     }
     if (this.#isJson) {

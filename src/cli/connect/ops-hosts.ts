@@ -10,14 +10,22 @@ import { formatBytes } from '../../base/format-bytes.ts'
 import { printable } from '../../base/printable.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { Endpoint } from '../../inventory/host.ts'
-import type { DeliverOptions, FileDelivery, OpsHosts, ScriptOptions, ScriptResult } from '../../ops/kernel/host-port.ts'
+import { localEndpoint } from '../../inventory/resolve-endpoints.ts'
+import {
+  type DeliverOptions,
+  type FileDelivery,
+  type OpsHosts,
+  type ScriptOptions,
+  type ScriptResult,
+  THIS_MACHINE,
+} from '../../ops/kernel/host-port.ts'
 import { outcomeOf } from '../../ops/run/outcome.ts'
 import { createFleetTransport, type Fleet } from '../../ssh/create-fleet.ts'
 import { createHostExec, type ExecEnd, fileOf, type HostExecutor } from '../../ssh/exec/host-exec.ts'
 import { ScriptShell, type ScriptShellHandlers } from '../../ssh/exec/script-shell.ts'
 import type { CredentialDialog, HostKeyReviewer } from '../../ssh/questions.ts'
 import { shareConnections } from '../../ssh/share-connections.ts'
-import { connectTo } from '../../ssh/transport.ts'
+import { connectTo, type Transport } from '../../ssh/transport.ts'
 import type { CliContext, GlobalOptions } from '../command-line/verb.ts'
 import type { CarrierWires, FileCarrier } from './carry-files.ts'
 import { createVerbWires, fanOutFor, requireRoomFor } from './transports.ts'
@@ -50,14 +58,23 @@ export function createOpsHosts(endpoints: readonly Endpoint[], options: OpsHosts
   return new SshOpsHosts(endpointOf, { ...options, transports: shared.transports }, shared)
 }
 
-/** Over the connections that a console has: it opens none, and a host that has none now is not reached. */
+/**
+ * Over the connections that a console has: it opens none, and a host that has none now is not reached. What areas do on this machine
+ * itself needs none.
+ */
 export function createFleetOpsHosts(
   fleet: Pick<Fleet, 'endpoint' | 'connection' | 'session' | 'on'>,
-  options: Omit<OpsHostsOptions, 'transports' | 'fanOut' | 'signal'>,
+  options: Omit<OpsHostsOptions, 'fanOut' | 'signal'>,
 ): OpsHosts {
   const transport = createFleetTransport(fleet)
-  const transports = { ssh2: transport, openssh: transport, local: transport }
-  return new SshOpsHosts((host) => fleet.endpoint(host), { ...options, transports, fanOut: FILES_AT_ONCE })
+  const here = localEndpoint(THIS_MACHINE)
+  const endpointOf = (host: string) => fleet.endpoint(host) ?? (host === THIS_MACHINE ? here : undefined)
+  const local: Transport = {
+    connect: (endpoint, context) =>
+      ((endpoint === here ? options.transports.local : undefined) ?? transport).connect(endpoint, context),
+  }
+  const transports = { ssh2: transport, openssh: transport, local }
+  return new SshOpsHosts(endpointOf, { ...options, transports, fanOut: FILES_AT_ONCE })
 }
 
 const FLOODED = {

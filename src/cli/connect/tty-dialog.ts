@@ -6,6 +6,7 @@
 import { openSync } from 'node:fs'
 import tty from 'node:tty'
 import { onAbort } from '../../base/abort.ts'
+import { defined } from '../../base/defined.ts'
 import { MusterError } from '../../base/errors.ts'
 import { printable } from '../../base/printable.ts'
 import { Secret } from '../../base/secret.ts'
@@ -197,6 +198,7 @@ export class SudoPassword {
   /** The same hosts, while this notices whether one refuses the password. */
   watch(hosts: OpsHosts): OpsHosts {
     return {
+      ...defined({ deliver: hosts.deliver?.bind(hosts), connectSocket: hosts.connectSocket?.bind(hosts) }),
       exec: async (host, script, options) => {
         const result = await hosts.exec(host, script, options)
         if (options.asRoot === true && result.outcome.kind === 'refused') this.#isVoid = true

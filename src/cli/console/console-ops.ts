@@ -9,6 +9,7 @@ import type { Inventory } from '../../inventory/inventory.ts'
 import { type Area, prepareAreas } from '../../ops/kernel/area.ts'
 import { gatherAreaFacts, type HostStatus, statusesOf, verifyAreas } from '../../ops/kernel/bring-up.ts'
 import { type ChangeEnd, type ChangeHandlers, type ChangeOptions, changeHosts } from '../../ops/kernel/change.ts'
+import { THIS_MACHINE } from '../../ops/kernel/host-port.ts'
 import { openJournal, readJournal } from '../../ops/kernel/journal.ts'
 import { makePlan } from '../../ops/kernel/plan.ts'
 import { askForJobs, type RayJobOrder } from '../../ops/ray/jobs.ts'
@@ -104,7 +105,9 @@ export function createConsoleBringUp(options: ConsoleConnections): BringUpPort {
     return areas
   }
   const presentOf = (areas: readonly Area[]): ReadonlySet<string> =>
-    new Set(areas.flatMap((area) => area.hosts).filter((host) => fleet.endpoint(host) !== undefined))
+    new Set(
+      areas.flatMap((area) => area.hosts).filter((host) => host === THIS_MACHINE || fleet.endpoint(host) !== undefined),
+    )
   return {
     async areas() {
       const areas = await prepare()

@@ -1,5 +1,5 @@
 /** When and where the jobs of arrays ran, read again only where something has changed. */
-import type { Job } from '../../scheduler/jobs/job.ts'
+import { hasBegun, isActive, type Job } from '../../scheduler/jobs/job.ts'
 import type { JobExtent, JobGroup, JobStore } from '../../scheduler/jobs/store.ts'
 
 /** Keys are waiting: the rest is read the next time. */
@@ -39,7 +39,7 @@ export class GroupExtents {
 }
 
 function withActive({ startedMs, endedMs, hosts }: JobExtent, active: readonly Job[]): JobExtent {
-  const starts = active.flatMap(({ state }) => ('startedMs' in state ? (state.startedMs ?? []) : []))
+  const starts = active.flatMap(({ state }) => (isActive(state) && hasBegun(state) ? [state.startedMs] : []))
   const places = active.flatMap(({ state }) => ('places' in state ? (state.places ?? []) : []))
   const earliest = Math.min(...starts, startedMs ?? Number.POSITIVE_INFINITY)
   return {

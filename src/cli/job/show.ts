@@ -35,7 +35,7 @@ import { engineNodes, whyWaiting } from './why-waiting.ts'
 
 type ListOptions = GlobalOptions & { readonly state?: string; readonly limit: number }
 
-const STATES: readonly string[] = ['held', 'queued', 'starting', 'running', 'ending', ...FINAL_KINDS]
+const STATES: readonly string[] = ['held', 'queued', 'starting', 'pending', 'running', 'ending', ...FINAL_KINDS]
 
 export const list: VerbCode = {
   define: (command) =>

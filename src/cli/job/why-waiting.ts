@@ -3,7 +3,7 @@ import { timeText } from '../../base/time-text.ts'
 import { whyNotGang } from '../../scheduler/gangs/why-not.ts'
 import { enginePlace, placeTitle } from '../../scheduler/jobs/engine.ts'
 import { askedOf, freeRoom, judgeRoom } from '../../scheduler/jobs/engine-room.ts'
-import { isActive, isFinal, type Job, missedWords } from '../../scheduler/jobs/job.ts'
+import { isActive, isFinal, isPlaced, type Job, missedWords } from '../../scheduler/jobs/job.ts'
 import { gangOf } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import { type Asked, namesIn, needsText } from '../../scheduler/plans/needs.ts'
@@ -71,7 +71,7 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluste
     job.state.bundles.every(({ kind }) => kind === 'sent')
   )
     return { why: [`waiting for its hosts, or for the check of ${storage} on them`] }
-  if (job.state.kind === 'starting' && engine !== undefined) {
+  if (isPlaced(job.state) && engine !== undefined) {
     const { why, startS } = queue.store.report()?.waits?.[job.id] ?? {}
     const unknown = `waiting for resources in ${title}${storage === undefined ? '' : `, or for the check of ${storage} on its hosts`}`
     return { ...engineWords(why ?? unknown), ...expectedOf(startS) }

@@ -6,6 +6,7 @@ import type { Finding } from '../../ops/kernel/finding.ts'
 import { reasonOfResult } from '../../ops/kernel/host-port.ts'
 import { formatOutcome } from '../../ops/run/outcome.ts'
 import { MARK } from '../../scheduler/jobs/host-program.ts'
+import { isActive, type Job } from '../../scheduler/jobs/job.ts'
 import { asQuestion, launchedGang, type PlacedJob, preflightOf } from '../../scheduler/jobs/orders.ts'
 import { ANSWERED, portsOf } from '../../scheduler/launch/asking.ts'
 import type { LaunchedGang, Launcher } from '../../scheduler/launch/launcher.ts'
@@ -52,7 +53,7 @@ Exit codes: 0 no blocker, 1 a blocker or no room now, 4 a host could not be reac
     using hosts = await connectHosts(queue.inventory, options, context)
     const launcher = findLauncher(kind, queue.inventory)
     const interview = new Interview({ id: 0, attempt: 1, spec, places }, addressesOf(queue), launcher, hosts, context)
-    await interview.run(queue.store.id)
+    await interview.run(queue.store.id, queue.store.active())
     const findings = interview.findings()
     const order = interview.names
     if (options.json) {
@@ -141,15 +142,19 @@ class Interview {
     return [...new Set(this.#job.places.map(({ host }) => host))]
   }
 
-  async run(storeId: string): Promise<void> {
+  /** `active`: jobs of the queue; what runs of them is not left over. */
+  async run(storeId: string, active: readonly Job[]): Promise<void> {
     this.#pump()
     await this.#over.promise
     const { options } = this.#gang().spec
     const { module, python } = this.#launcher.imports?.(options) ?? {}
-    const program = slowFacts(module, python, `${MARK}=${storeId}-`)
     await Promise.all(
       this.names.map(async (host) => {
         if (this.#troubles.has(host)) return
+        const running = active.flatMap(({ id, attempt, state }) =>
+          isActive(state) && state.places.some((place) => place.host === host) ? [`${id}-${attempt}`] : [],
+        )
+        const program = slowFacts(module, python, `${MARK}=${storeId}-`, running)
         const bundle = this.#job.places.findIndex((place) => place.host === host)
         await this.#exec(bundle, program)
         await this.#readClock(host)

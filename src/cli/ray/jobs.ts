@@ -164,7 +164,7 @@ export class JobReport {
   readonly #isJson: boolean
   readonly #context: ReportContext
   readonly #jobs: RayJob[] = []
-  #isStopped: boolean | undefined
+  #stop: Extract<RayJobEvent, { type: 'stopped' }> | undefined
   id: string | undefined
 
   constructor(order: RayJobOrder, isJson: boolean, context: ReportContext) {
@@ -177,7 +177,7 @@ export class JobReport {
     const { stdout } = this.#context
     if (event.type === 'submitted') this.id = printable(event.id)
     if (event.type === 'job') this.#jobs.push(event.job)
-    if (event.type === 'stopped') this.#isStopped = event.isStopped
+    if (event.type === 'stopped') this.#stop = event
     if (this.#isJson) return writeEvent(event.type === 'job' ? { type: 'job', ...event.job } : event, this.#context)
     if (event.type === 'submitted') notice(this.#context, `muster: job ${this.id}\n`)
     if (event.type === 'log') stdout.write(printableLines(event.text))
@@ -193,8 +193,7 @@ export class JobReport {
       return EXIT.ok
     }
     if (order.do === 'stop') {
-      if (!this.#isJson)
-        stdout.write(this.#isStopped ? `${order.id}: stopped\n` : `${order.id}: it had already ended\n`)
+      if (!this.#isJson) stdout.write(`${order.id}: ${stopWords(this.#stop)}\n`)
       return EXIT.ok
     }
     if (job === undefined || !order.follow) return EXIT.ok
@@ -203,6 +202,11 @@ export class JobReport {
       stderr.write(`muster: job ${printable(job.id)}: ${printable(job.message || job.status)}\n`)
     return job.status === 'SUCCEEDED' ? EXIT.ok : job.exitCode || EXIT.failed
   }
+}
+
+function stopWords(stop: Extract<RayJobEvent, { type: 'stopped' }> | undefined): string {
+  if (stop?.isStopped !== true) return 'it had already ended'
+  return stop.isPending === true ? 'still pending: Ray ends it once it has placed it' : 'stopped'
 }
 
 function formatJobs(jobs: readonly RayJob[], nowMs: number, out: TableOutput): string {

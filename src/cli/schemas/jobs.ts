@@ -32,6 +32,7 @@ const jobState = is(
   'held',
   'queued',
   'starting',
+  'pending',
   'running',
   'ending',
   'done',

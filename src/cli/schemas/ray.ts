@@ -16,7 +16,11 @@ export const rayJobs = output(
   '`muster ray submit --json`, `jobs`, `logs` and `stop`',
   line('submitted', 'Ray has accepted the job.', { id: text, time }),
   line('log', 'Output of the job.', { text, time }),
-  line('stopped', 'With `stop`.', { isStopped: about('false: it had already ended.', flag), time }),
+  line('stopped', 'With `stop`.', {
+    isStopped: about('false: it had already ended.', flag),
+    'isPending?': about('true: Ray ends it only once it has placed it.', flag),
+    time,
+  }),
   job,
 )
 

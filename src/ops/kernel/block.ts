@@ -22,7 +22,7 @@ export function withBlock(
   place: 'top' | 'bottom',
 ): string {
   const { before, after, words } = findBlock(text ?? '', name) ?? placeOf(text, place)
-  const block = [`${OPEN}${name}${words}: changes here are lost >>>`, ...lines, `${CLOSE}${name} <<<`, '']
+  const block = [openingOf(name, words), ...lines, closingOf(name), '']
   return `${before}${block.join('\n')}${after}`
 }
 
@@ -33,6 +33,31 @@ export function withoutBlock(text: string, name: string): string | undefined {
   const rest = `${found.words === CUT_LINE ? found.before.replace(/\n$/, '') : found.before}${found.after}`
   return found.words === NEW_FILE && rest === '' ? undefined : rest
 }
+
+/**
+ * Undefined: each block of this name has both of its comment lines. Otherwise one was removed (`lost`), and nobody can say which of
+ * the lines above or below the other one (`there`) are ours.
+ */
+export function brokenBlock(
+  text: string,
+  name: string,
+): { readonly lost: string; readonly there: string; readonly isFirstLost: boolean } | undefined {
+  const [first, last] = [openingOf(name, ''), closingOf(name)]
+  let isOpen = false
+  for (const line of text.split('\n')) {
+    if (line === last && !isOpen) return { lost: first, there: last, isFirstLost: true }
+    if (isOpening(line, name) && isOpen) break
+    if (line === last || isOpening(line, name)) isOpen = !isOpen
+  }
+  return isOpen ? { lost: last, there: first, isFirstLost: false } : undefined
+}
+
+const openingOf = (name: string, words: string): string => `${OPEN}${name}${words}: changes here are lost >>>`
+
+const closingOf = (name: string): string => `${CLOSE}${name} <<<`
+
+const isOpening = (line: string, name: string): boolean =>
+  line.startsWith(`${OPEN}${name}:`) || line.startsWith(`${OPEN}${name} (`)
 
 function placeOf(text: string | undefined, place: 'top' | 'bottom') {
   if (text === undefined) return { before: '', after: '', words: NEW_FILE }
@@ -50,9 +75,9 @@ type Block = {
 
 function findBlock(text: string, name: string): Block | undefined {
   const lines = text.split('\n')
-  const first = lines.findIndex((line) => line.startsWith(`${OPEN}${name}:`) || line.startsWith(`${OPEN}${name} (`))
+  const first = lines.findIndex((line) => isOpening(line, name))
   if (first < 0) return undefined
-  const last = lines.indexOf(`${CLOSE}${name} <<<`, first)
+  const last = lines.indexOf(closingOf(name), first)
   // If the last line was removed, only the first is certainly ours.
   const end = last < 0 ? first : last
   return {

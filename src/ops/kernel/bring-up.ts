@@ -4,6 +4,7 @@ import type { Area, AreaFacts, HostExec } from './area.ts'
 import { type AnyFacts, type Away, type FactSet, type Gathered, gatherFacts, type HostFacts } from './fact.ts'
 import type { Finding } from './finding.ts'
 import type { OpsHosts, ScriptOptions } from './host-port.ts'
+import type { Operation, Verdict } from './operation.ts'
 import type { Plan } from './plan.ts'
 import { findSharedHomes, type Home, homeFact, type ProofOptions } from './shared-home.ts'
 
@@ -111,8 +112,8 @@ export async function verifyAreas(
     areas.map(async (area) => {
       const areaFacts = factsByArea.get(area.name)
       const open = new Set(
-        plan.operations.flatMap(({ area: name, host, verdict }) =>
-          name === area.name && verdict.kind !== 'nothing' ? [host] : [],
+        plan.operations.flatMap((operation) =>
+          operation.area === area.name && decisive(operation, plan).kind !== 'nothing' ? [operation.host] : [],
         ),
       )
       const facts = new Map([...(areaFacts?.facts ?? [])].filter(([host]) => !open.has(host)))
@@ -124,6 +125,13 @@ export async function verifyAreas(
     }),
   )
   return found.flat()
+}
+
+/** Where another host takes care of it, the verdict of that one: only if it has nothing to do, there is something to verify. */
+function decisive({ id, verdict }: Operation, { operations }: Plan): Verdict {
+  if (verdict.kind !== 'nothing' || verdict.keeper === undefined) return verdict
+  const deciding = `${id.slice(0, id.lastIndexOf('@'))}@${verdict.keeper}`
+  return operations.find((each) => each.id === deciding)?.verdict ?? verdict
 }
 
 /** The status of each host in each area, from a plan for `up` and the findings of verification. Pure. */
@@ -176,9 +184,11 @@ function statusOf(
   const away = areaFacts?.away.get(host)
   if (away !== undefined) return { area, host, status: 'away', because: [away], findings: [] }
   const atMs = areaFacts?.facts.get(host)?.atMs
-  const own = plan.operations.filter((operation) => operation.area === area && operation.host === host)
+  const own = plan.operations
+    .filter((operation) => operation.area === area && operation.host === host)
+    .map((operation) => ({ ...operation, verdict: decisive(operation, plan), shown: operation.verdict }))
   const blocking = own.flatMap(({ verdict }) =>
-    verdict.kind === 'blocked' ? verdict.findings.map((finding) => ({ ...finding, area })) : [],
+    verdict.kind === 'blocked' ? verdict.findings.map((finding) => ({ ...finding, area, host })) : [],
   )
   const seen = findings.filter((finding) => finding.area === area && finding.host === host)
   const of = (status: StatusWord, because: readonly string[]): HostStatus => {
@@ -186,10 +196,14 @@ function statusOf(
   }
   const causes = (all: readonly Finding[]) => all.map(({ cause }) => cause)
   if (blocking.length > 0) return of('blocked', causes(blocking))
-  const open = own.flatMap(({ verdict, title }) => (verdict.kind === 'steps' ? [{ title, ...verdict }] : []))
+  const open = own.flatMap(({ verdict, title, shown }) =>
+    verdict.kind === 'steps'
+      ? [{ title, ...verdict, where: shown.kind === 'nothing' ? `; ${shown.because}` : '' }]
+      : [],
+  )
   if (open.length > 0) {
     const isMissing = open.every(({ state }) => state === 'missing')
-    const reasons = open.map(({ title, state, because }) => `${title}: ${because ?? state}`)
+    const reasons = open.map(({ title, state, because, where }) => `${title}: ${because ?? state}${where}`)
     return of(isMissing ? 'missing' : 'differs', reasons)
   }
   const broken = seen.filter(({ gravity }) => gravity === 'blocker')

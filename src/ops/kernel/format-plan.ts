@@ -7,8 +7,8 @@ import type { Operation } from './operation.ts'
 import { type Plan, stuckOperations } from './plan.ts'
 import type { SharedHome } from './shared-home.ts'
 
-/** The kind of a line: adds, removes, changes, blocks; `head` is the title of an operation. */
-export type LineKind = '+' | '-' | '~' | '!' | 'head' | 'plain'
+/** The kind of a line: adds, removes, changes, blocks; `head` is the title of an operation, `quiet` is less important than the rest. */
+export type LineKind = '+' | '-' | '~' | '!' | 'head' | 'plain' | 'quiet'
 
 /** Printable. */
 export type PlanLine = { readonly kind: LineKind; readonly text: string }
@@ -16,16 +16,20 @@ export type PlanLine = { readonly kind: LineKind; readonly text: string }
 export type PaintChange = (kind: LineKind, text: string) => string
 
 /**
- * Hosts with the same text are grouped; unreachable ones are at the end, each with its reason. An operation with
- * nothing to do is one line with the reason. `fold` formats a set of hosts: `m[8-10]`.
+ * What changes or is blocked is first, then unreachable hosts, each with its reason, and last what needs nothing. Hosts with the same
+ * text are grouped. Beside changes of `up`, operations with nothing to do are folded into a line for each area; `isWhole`: each has
+ * its reason all the same. For `down`, the reason says why something stays. `fold` formats a set of hosts: `m[8-10]`.
  */
-export function planLines(plan: Plan, fold: (hosts: readonly string[]) => string): PlanLine[] {
-  const reached = plan.operations.filter((operation) => !isAway(operation))
-  const groups = Map.groupBy(reached, (operation) =>
-    JSON.stringify([operation.area, operation.title, linesOf(operation)]),
-  )
-  const away = Map.groupBy(plan.operations.filter(isAway), ({ area, title }) => JSON.stringify([area, title]))
-  const lines = [...groups.values(), ...away.values()].flatMap((operations) => {
+export function planLines(plan: Plan, fold: (hosts: readonly string[]) => string, isWhole = false): PlanLine[] {
+  const away = plan.operations.filter(isAway)
+  const idle = plan.operations.filter(({ verdict }) => verdict.kind === 'nothing')
+  const active = plan.operations.filter((operation) => operation.verdict.kind !== 'nothing' && !isAway(operation))
+  const isFolded = plan.direction === 'up' && !isWhole && active.length > 0
+  const groups = [
+    ...Map.groupBy([...active, ...(isFolded ? [] : idle)], wordsOf).values(),
+    ...Map.groupBy(away, ({ area, title }) => JSON.stringify([area, title])).values(),
+  ]
+  const lines = groups.flatMap((operations) => {
     const [first] = operations
     if (first === undefined) return []
     const head = `${first.area} · ${first.title} · ${fold(operations.map(({ host }) => host))}`
@@ -34,7 +38,25 @@ export function planLines(plan: Plan, fold: (hosts: readonly string[]) => string
     return [{ kind: 'head', text: printable(head) } as const, ...own]
   })
   const shared = (plan.sharedHomes ?? []).map((home): PlanLine => ({ kind: 'plain', text: sharedHomeLine(home, fold) }))
-  return [...shared, ...lines]
+  return [...shared, ...lines, ...(isFolded ? foldedLines(idle, fold) : [])]
+}
+
+const wordsOf = (operation: Operation): string => JSON.stringify([operation.area, operation.title, linesOf(operation)])
+
+/** `trust · SSH key, SSH configuration · m[1-3]`: the operations of an area that need nothing on the same hosts. */
+function foldedLines(idle: readonly Operation[], fold: (hosts: readonly string[]) => string): PlanLine[] {
+  if (idle.length === 0) return []
+  const hostsOf = Map.groupBy(idle, ({ area, title }) => JSON.stringify([area, title]))
+  const groups = Map.groupBy(hostsOf.values(), (operations) =>
+    JSON.stringify([operations[0]?.area, operations.map(({ host }) => host)]),
+  )
+  const lines = [...groups.values()].map((same): PlanLine => {
+    const [first = []] = same
+    const titles = same.flatMap(([one]) => one?.title ?? [])
+    const text = `  ${first[0]?.area} · ${titles.join(', ')} · ${fold(first.map(({ host }) => host))}`
+    return { kind: 'quiet', text: printable(text) }
+  })
+  return [{ kind: 'head', text: 'nothing to do' }, ...lines]
 }
 
 /** `m[1-3] share /home/ada`. Printable. */
@@ -57,24 +79,26 @@ export function formatPlan(
   plan: Plan,
   fold: (hosts: readonly string[]) => string,
   paint: PaintChange = (_, text) => text,
+  isWhole = false,
 ): string {
-  return planLines(plan, fold)
+  return planLines(plan, fold, isWhole)
     .map(({ kind, text }) => `${paint(kind, text)}\n`)
     .join('')
 }
 
 function linesOf({ verdict }: Operation): PlanLine[] {
   const plain = (text: string): PlanLine => ({ kind: 'plain', text: printable(text) })
+  const quiet = (text: string): PlanLine => ({ kind: 'quiet', text: printable(text) })
   switch (verdict.kind) {
     case 'nothing':
-      return [plain(`  nothing to do: ${verdict.because}`)]
+      return [quiet(`  nothing to do: ${verdict.because}`)]
     case 'blocked':
       return verdict.findings.map((finding) => ({ kind: '!', text: `  ! ${formatFinding(finding)}` }))
     case 'steps':
       return verdict.steps.flatMap(({ title, changes, undo }) => [
         plain(`  ${title}`),
         ...changes.map((line) => ({ kind: kindOf(line), text: printable(`    ${line}`) })),
-        ...(undo === undefined ? [] : [plain(`    if it fails: ${undo.title}`)]),
+        ...(undo === undefined ? [] : [quiet(`    if it fails: ${undo.title}`)]),
       ])
   }
 }

@@ -50,7 +50,8 @@ export type RayJobEvent =
   | { readonly type: 'submitted'; readonly id: string }
   | { readonly type: 'log'; readonly text: string }
   | { readonly type: 'job'; readonly job: RayJob }
-  | { readonly type: 'stopped'; readonly isStopped: boolean }
+  /** `isPending`: Ray stops it once it has placed it. */
+  | { readonly type: 'stopped'; readonly isStopped: boolean; readonly isPending?: boolean }
 
 export type RayJobOptions = {
   readonly hosts: OpsHosts
@@ -139,7 +140,11 @@ export function parseJobEvent(
       // Ray's own messages have colours wherever they are printed.
       return { type: 'log', text: textOf(event.text).replace(/\u001b\[[\d;]*m/g, '') }
     case 'stopped':
-      return { type: 'stopped', isStopped: event.isStopped === true }
+      return {
+        type: 'stopped',
+        isStopped: event.isStopped === true,
+        ...(event.status === 'PENDING' ? { isPending: true } : {}),
+      }
     case 'error':
       return { type: 'error', reason: lastLine(textOf(event.reason)) || 'Ray does not say why' }
     case 'job':
@@ -226,7 +231,9 @@ try:
     if order["do"] == "list":
         for job in client.list_jobs(): tell(type="job", **details(job))
     elif order["do"] == "stop":
-        tell(type="stopped", isStopped=bool(client.stop_job(name)))
+        stopped = bool(client.stop_job(name))
+        status = client.get_job_status(name)
+        tell(type="stopped", isStopped=stopped, status=str(getattr(status, "value", status)))
     else:
         if order["do"] == "submit":
             name = submit()

@@ -92,7 +92,9 @@ function planUp(
   const incomplete = declared.flatMap(([host, findings]) => (findings.length > 0 ? [host] : []))
   const wrong = new Map(here.map((own) => [own.host, findingsBeforeStart(wanted, own, facts)] as const))
   const controller = wanted.spec.cluster?.controller ?? ''
-  const isControllerOut = (wrong.get(controller)?.length ?? 0) > 0 || away.has(controller)
+  const whyAway = away.get(controller)
+  const isControllerOut = (wrong.get(controller)?.length ?? 0) > 0 || whyAway !== undefined
+  const howOut = whyAway === undefined ? 'cannot be set up now' : `is not reached: ${whyAway}`
   const hostsUp: SlurmHost[] = []
   const refused = here.flatMap((own): Operation[] => {
     const { host } = own
@@ -101,7 +103,7 @@ function planUp(
     if (findings.length === 0 && incomplete.length > 0)
       findings.push(...needs(`slurm.conf cannot be made: hosts.yaml lacks something for ${foldHostSet(incomplete)}`))
     if (findings.length === 0 && isControllerOut && host !== controller)
-      findings.push(...needs(`${controller}, the controller, cannot be set up now`))
+      findings.push(...needs(`${controller}, the controller, ${howOut}`))
     if (findings.length > 0) return [operationOf(AREA, host, 'host', 'the host', { kind: 'blocked', findings })]
     hostsUp.push(own)
     return []

@@ -4,7 +4,7 @@ import { createHash, createHmac } from 'node:crypto'
 import { printable } from '../../base/printable.ts'
 import { sectionOf } from '../../inventory/hosts-yaml-schema.ts'
 import type { AreaFacts, ChangeDirection, Declared } from '../kernel/area.ts'
-import { blockOf, withBlock, withoutBlock } from '../kernel/block.ts'
+import { blockOf, brokenBlock, withBlock, withoutBlock } from '../kernel/block.ts'
 import { type Known, type KnownFacts, knownValue } from '../kernel/fact.ts'
 import { bytesOf, type FileState, removeFile, writeFile } from '../kernel/files.ts'
 import {
@@ -72,7 +72,7 @@ export function planTrust(
     const all = direction === 'up' ? planUp(host, own, wanted, known, keepers) : planDown(host, own)
     const shared = keepers.get(host)
     if (shared === undefined) return all
-    const verdict = nothing(sharedHomeSentence(shared))
+    const verdict: Verdict = { kind: 'nothing', because: sharedHomeSentence(shared), keeper: shared.keeper }
     return all.map((each) =>
       each.id === operationId(AREA, 'host-keys', host) ? each : { ...each, after: [], verdict },
     )
@@ -176,7 +176,8 @@ function changeBlock(
   place: 'top' | 'bottom',
 ): Verdict {
   const path = FILES[name]
-  if (state.kind === 'other') return notAFile(host, path, state.because)
+  const obstacle = obstacleIn(host, path, state)
+  if (obstacle !== undefined) return obstacle
   const text = state.kind === 'file' ? state.text : undefined
   const old = text === undefined ? [] : (blockOf(text, BLOCK) ?? [])
   const future = lines.map((line) => (typeof line === 'string' ? line : `${PLACEHOLDER}${line.step} ${line.comment}`))
@@ -214,8 +215,17 @@ function shortened(line: string): string {
   return printable(line).replace(/ ([A-Za-z0-9+/]{12})[A-Za-z0-9+/]{24,}([A-Za-z0-9+/=]{8})(?= |$)/g, ' $1…$2')
 }
 
-function notAFile(host: string, path: string, because: string): Verdict {
-  return blocked(host, 'not-a-file', `${path} cannot be changed: ${because}`)
+/** Why its block cannot be changed. */
+function obstacleIn(host: string, path: string, state: FileState): Verdict | undefined {
+  if (state.kind === 'none') return undefined
+  if (state.kind === 'other') return blocked(host, 'not-a-file', `${path} cannot be changed: ${state.because}`)
+  const broken = brokenBlock(state.text, BLOCK)
+  if (broken === undefined) return undefined
+  const { lost, there, isFirstLost } = broken
+  const cause = `the ${isFirstLost ? 'first' : 'last'} line of Muster's block in ${path} is missing`
+  const [back, other] = isFirstLost ? ['above', 'below'] : ['below', 'above']
+  const hint = `Put "${lost}" back ${back} Muster's lines, or remove them and "${there}" ${other} them.`
+  return blocked(host, 'broken-block', cause, hint)
 }
 
 /** Does not need keys of the host's SSH server. */
@@ -232,9 +242,10 @@ export function planDown(host: string, own: Omit<Facts, 'hostKeys'>): Operation[
 
 function removeBlock(host: string, name: FileName, state: FileState): Verdict {
   const path = FILES[name]
-  if (state.kind === 'other') return notAFile(host, path, state.because)
+  const obstacle = obstacleIn(host, path, state)
+  if (obstacle !== undefined) return obstacle
   const old = state.kind === 'file' ? blockOf(state.text, BLOCK) : undefined
-  if (state.kind === 'none' || old === undefined) return nothing(`${path} has no lines from Muster`)
+  if (state.kind !== 'file' || old === undefined) return nothing(`${path} has no lines from Muster`)
   const rest = withoutBlock(state.text, BLOCK)
   const change = { path, was: state }
   const run =

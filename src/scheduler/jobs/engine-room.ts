@@ -12,7 +12,7 @@ import {
   whyNoRoom,
 } from '../plans/needs.ts'
 import type { EngineRoom } from './engine.ts'
-import { isActive, type Job, type JobSpec } from './job.ts'
+import { isActive, isPlaced, type Job, type JobSpec } from './job.ts'
 import { bundleKey } from './orders.ts'
 
 /** A job that has not taken its placement groups this long after its start needs none, or has something else. */
@@ -48,7 +48,7 @@ export function freeRoom(
     const count = asked.needs.bundles.reduce((sum, bundle) => sum + bundle.count, 0)
     const key = bundleKey(storeId, job, 0)
     if (Object.hasOwn(taken, key) && (taken[key] as number) >= count) return []
-    if (job.state.kind === 'starting') return [asked]
+    if (isPlaced(job.state)) return [asked]
     // Its own process is no longer free room, nor are the bundles of a job without needs.
     if (job.spec.needs === undefined) return []
     return nowMs - job.state.startedMs > TAKES_MS ? [] : [{ ...asked, own: {} }]

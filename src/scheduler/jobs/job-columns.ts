@@ -3,7 +3,7 @@ import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ResourceRequest } from '../model/resources.ts'
 import { needsText } from '../plans/needs.ts'
 import { placeTitle } from './engine.ts'
-import { FINAL_KINDS, isFinal, type Job, type JobSpec, type JobState } from './job.ts'
+import { FINAL_KINDS, hasBegun, isFinal, type Job, type JobSpec, type JobState } from './job.ts'
 import type { JobExtent, JobGroup } from './store.ts'
 
 export type JobColumn = {
@@ -108,9 +108,9 @@ function durationText(ms: number | undefined): string {
   return Number(hours) < 48 ? `${hours} h` : `${Math.round(ms / (24 * HOUR_MS))} days`
 }
 
-/** Undefined: it has not started. */
+/** Undefined: nothing of it has begun. */
 export function ranMs(state: JobState, nowMs: number): number | undefined {
-  if (!('startedMs' in state) || state.startedMs === undefined) return undefined
+  if (!('startedMs' in state) || state.startedMs === undefined || !hasBegun(state)) return undefined
   return Math.max(0, (isFinal(state) ? state.endedMs : nowMs) - state.startedMs)
 }
 

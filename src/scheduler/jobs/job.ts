@@ -1,7 +1,7 @@
 /**
  * The life of a job as one pure function of state and event. What has to be done on hosts follows from the state alone (orders.ts).
  *
- *   held ⇄ queued → starting → running → (ending) → done | failed | timed-out | lost | cancelled
+ *   held ⇄ queued → starting or pending → running → (ending) → done | failed | timed-out | lost | cancelled
  *            ↑______________________________|  retried, requeued or preempted
  */
 import { defined } from '../../base/defined.ts'
@@ -135,7 +135,8 @@ type Waited = {
 export type JobState =
   | ({ readonly kind: 'held' } & Waited)
   | ({ readonly kind: 'queued'; readonly notBeforeMs?: number; readonly last?: string } & Waited)
-  | ({ readonly kind: 'starting' | 'running' } & Active)
+  /** `pending`: it was handed to its engine, which has not started it. */
+  | ({ readonly kind: 'starting' | 'pending' | 'running' } & Active)
   /** `cause`: the bundle end that caused it, if one did. `failed`: the bundle that caused it, which has not ended yet. */
   | ({
       readonly kind: 'ending'
@@ -148,7 +149,7 @@ export type JobState =
 
 export type FinalKind = 'done' | 'failed' | 'timed-out' | 'lost' | 'cancelled'
 
-export type ActiveState = Extract<JobState, { kind: 'starting' | 'running' | 'ending' }>
+export type ActiveState = Extract<JobState, { kind: 'starting' | 'pending' | 'running' | 'ending' }>
 
 export type JobEvent =
   | {
@@ -197,8 +198,22 @@ export function isFinal(state: JobState): state is Extract<JobState, { kind: Fin
 }
 
 export function isActive(state: JobState): state is ActiveState {
-  return state.kind === 'starting' || state.kind === 'running' || state.kind === 'ending'
+  return isPlaced(state) || state.kind === 'running' || state.kind === 'ending'
 }
+
+/** It has a place, and has not begun there as a whole. */
+export function isPlaced({ kind }: JobState): boolean {
+  return kind === 'starting' || kind === 'pending'
+}
+
+/** Whether anything of it has begun, as far as its places have told. */
+export function hasBegun({ bundles = [] }: Partial<Active>): boolean {
+  return bundles.some(
+    (one) => one.kind !== 'sent' && (one.beganMs !== undefined || one.kind === 'begun' || one.end.kind === 'exit'),
+  )
+}
+
+const placedKind = ({ engine }: JobSpec) => (engine === undefined ? 'starting' : 'pending')
 
 /** Unchanged where the event has no meaning. */
 export function transition(job: Job, event: JobEvent, nowMs: number): Job {
@@ -210,7 +225,7 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       const bundles = event.places.map((): BundleState => ({ kind: 'sent' }))
       const { places, ring, endpoints } = event
       return to({
-        kind: 'starting',
+        kind: placedKind(job.spec),
         places,
         ...defined({ ring, endpoints }),
         bundles,
@@ -322,7 +337,7 @@ function seen(job: Job, state: ActiveState, rank: number, bundle: SeenBundle, no
   const { leaders } = job.spec
   if (leaders?.every((leader) => bundles[leader]?.kind === 'ended'))
     return { ...job, state: { ...state, kind: 'ending', stop: 'finished', sinceMs: nowMs, bundles } }
-  const kind = bundles.some((one) => one.kind === 'sent') ? 'starting' : 'running'
+  const kind = bundles.some((one) => one.kind === 'sent') ? placedKind(job.spec) : 'running'
   return { ...job, state: { ...state, kind, bundles } }
 }
 
@@ -354,6 +369,9 @@ function withTimes(before: BundleState, bundle: BundleState, sentMs: number, now
   const toldMs = (before.kind === 'begun' ? before.beganMs : undefined) ?? bundle.beganMs
   if (bundle.kind === 'begun') return { ...bundle, beganMs: within(toldMs ?? nowMs, sentMs) }
   if (['barred', 'unable', 'refused'].includes(bundle.end.kind)) return { kind: 'ended', end: bundle.end }
+  // Nothing has told that it began.
+  if (bundle.end.kind === 'gone' && before.kind === 'sent' && toldMs === undefined)
+    return { kind: 'ended', end: bundle.end }
   const beganMs = within(toldMs ?? sentMs, sentMs)
   return { ...bundle, beganMs, ranMs: within(beganMs + (bundle.ranMs ?? nowMs - beganMs), beganMs) - beganMs }
 }

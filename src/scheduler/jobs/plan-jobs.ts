@@ -12,7 +12,16 @@ import { firstInTurn, type QueueLine, type Usage } from '../plan/turn.ts'
 import { fitsIdle, keepRoom, namesIn, takeNeeds } from '../plans/needs.ts'
 import { type EngineRoom, enginePlace, type JobEngine } from './engine.ts'
 import { freeRoom, takenBy } from './engine-room.ts'
-import { type BundlePlace, isActive, type Job, type JobEvent, type JobSpec, requestsOf, waitsFrom } from './job.ts'
+import {
+  type BundlePlace,
+  isActive,
+  isPlaced,
+  type Job,
+  type JobEvent,
+  type JobSpec,
+  requestsOf,
+  waitsFrom,
+} from './job.ts'
 import type { JobStore } from './store.ts'
 
 /** Jobs of one user and priority that are placed alike, the longest waiting first. */
@@ -202,7 +211,7 @@ export class PlanPass {
     const wantsRoom = new Set<string>()
     const handed = engines.flatMap(({ name, mostWaiting, room }) => {
       const there = active.filter(({ spec }) => spec.engine === name)
-      const count = mostWaiting - there.filter(({ state }) => state.kind === 'starting').length
+      const count = mostWaiting - there.filter(({ state }) => isPlaced(state)).length
       const { true: needing = [], false: others = [] } = Object.groupBy(byEngine.get(name) ?? [], (line) =>
         String(line.at(0)?.spec.needs !== undefined),
       )

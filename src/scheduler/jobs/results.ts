@@ -126,7 +126,7 @@ export class Accounting extends StorePart {
       had.set(user, (had.get(user) ?? 0) + ((size * ranMs) / 1000) * 0.5 ** (agoMs / HALF_LIFE_MS))
     }
     for (const { user, spec, state } of active)
-      if (isActive(state)) add(user, spec, Math.max(0, nowMs - state.startedMs), 0)
+      if (isActive(state) && state.kind !== 'pending') add(user, spec, Math.max(0, nowMs - state.startedMs), 0)
     const rows = this.file.all(
       'SELECT user, ran_ms, ended_ms, spec FROM jobs WHERE ran_ms IS NOT NULL ORDER BY ended_ms DESC LIMIT ?',
       USAGE_JOBS,

@@ -4,7 +4,7 @@
  * remembers may be lost: a job that the engine already has is never held back, and a proof can be repeated.
  */
 import type { EngineOrder, EngineReport, EngineRoom, JobEngine, ProveStorage, StorageProblem } from './engine.ts'
-import { type BundleEnd, isActive, type Job, type SeenBundle } from './job.ts'
+import { type BundleEnd, isActive, isPlaced, type Job, type SeenBundle } from './job.ts'
 import { bundleKey } from './orders.ts'
 
 /** Jobs that start within this time share a proof. */
@@ -86,7 +86,7 @@ export class HostStorageGate {
       if (spec.storage === undefined || spec.engine !== undefined || !isActive(state)) continue
       const key = bundleKey(this.#storeId, job, 0)
       const hosts = [...new Set(state.places.map(({ host }) => host))]
-      const isBegun = state.kind !== 'starting' || state.bundles.some(({ kind }) => kind !== 'sent')
+      const isBegun = !isPlaced(state) || state.bundles.some(({ kind }) => kind !== 'sent')
       const problems = isBegun || this.#open.has(key) ? [] : this.#proofs.problems(key, spec.storage, hosts)
       if (problems?.length === 0) open.add(key)
       else waiting.add(job)

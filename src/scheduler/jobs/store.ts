@@ -8,6 +8,7 @@ import type { EngineRoom, EngineWait } from './engine.ts'
 import {
   FINAL_KINDS,
   type FinalKind,
+  hasBegun,
   isActive,
   isFinal,
   type Job,
@@ -251,7 +252,7 @@ export class JobStore implements Disposable {
 
   active(): readonly Job[] {
     return this.#active.read(this.file.version(), (known) =>
-      this.#rows.readAgain(known, `WHERE kind IN ('starting', 'running', 'ending') ORDER BY jobs.id`),
+      this.#rows.readAgain(known, `WHERE kind IN ('starting', 'pending', 'running', 'ending') ORDER BY jobs.id`),
     )
   }
 
@@ -292,7 +293,8 @@ export class JobStore implements Disposable {
         const { attempt, failures, state } = next
         if (state === job.state) return false
         const endedMs = isFinal(state) ? state.endedMs : null
-        const ranMs = isFinal(state) && state.startedMs !== undefined ? state.endedMs - state.startedMs : null
+        const isOver = isFinal(state) && (job.spec.engine === undefined || hasBegun(state))
+        const ranMs = isOver && state.startedMs !== undefined ? state.endedMs - state.startedMs : null
         this.file.run(UPDATE_JOB, attempt, failures, state.kind, JSON.stringify(state), endedMs, ranMs, id)
         this.#active.note(next)
         onChange?.(next)
@@ -450,7 +452,7 @@ const MOST_STORAGES = 50
 const isOneOf = (kinds: readonly string[]): string =>
   kinds.length === 0 ? 'true' : `kind IN (${kinds.map(() => '?').join()})`
 const SAFE_NAME = /^[0-9a-z./-]+$/
-const UNFINISHED = "'held', 'queued', 'starting', 'running', 'ending'"
+const UNFINISHED = "'held', 'queued', 'starting', 'pending', 'running', 'ending'"
 const FORGETTABLE = `FROM jobs WHERE ended_ms IS NOT NULL AND ended_ms < ?
   AND NOT EXISTS (SELECT 1 FROM trial WHERE trial.job = jobs.id AND trial.kind = 'open') AND id NOT IN
   (SELECT each.value FROM jobs AS waiting JOIN json_each(waiting.after) AS each

@@ -1,4 +1,5 @@
 /** Output of many ranks as one text: what all say is one line with its ranks, what only some say stands out. Pure. */
+import { drawnLine } from '../../base/drawn-line.ts'
 
 /** The output of a rank, or a part of it: stdout and stderr of rank 0 are two streams. */
 export type RankStream = { readonly rank: number; readonly lines: readonly string[] }
@@ -89,10 +90,5 @@ export function lastLines(text: string, most: number): { readonly lines: readonl
   for (let count = 0; count < most && start >= 0; count += 1)
     start = start === 0 ? -1 : text.lastIndexOf('\n', start - 1)
   const lines = text === '' || most === 0 ? [] : text.slice(start + 1, end).split('\n')
-  const seen = lines.map((line) => {
-    if (!line.includes('\r')) return line
-    const drawn = line.trimEnd()
-    return drawn.slice(drawn.lastIndexOf('\r') + 1)
-  })
-  return { lines: seen, isCut: start >= 0 }
+  return { lines: lines.map(drawnLine), isCut: start >= 0 }
 }

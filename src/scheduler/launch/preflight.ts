@@ -51,8 +51,17 @@ done
 echo "busy" $p
 fi`
 
-/** `module`: what ranks import; `python`: lines for sh that set MUSTER_PYTHON. `mark`: of processes of this queue. */
-export function slowFacts(module: string | undefined, python: string | undefined, mark: string): string {
+/**
+ * `module`: what ranks import; `python`: lines for sh that set MUSTER_PYTHON. `mark`: of processes of this queue; `running`: jobs that
+ * run there, as `JOB-ATTEMPT`. Tells `left`: `PID JOB-ATTEMPT-RANK,` for each process of another one.
+ */
+export function slowFacts(
+  module: string | undefined,
+  python: string | undefined,
+  mark: string,
+  running: readonly string[] = [],
+): string {
+  const find = [...running.map((attempt) => `/^${mark}${attempt}-/d`), `s/^${mark}/$p /p`].join('\n')
   return [
     python ?? 'MUSTER_PYTHON=python3',
     'name=$(uname -n); set -- $(getent hosts "$name" 2>/dev/null); echo "own $1"',
@@ -68,7 +77,7 @@ export function slowFacts(module: string | undefined, python: string | undefined
             : []),
         ]),
     // proc(5): the environment of other users' processes cannot be read.
-    `echo "left" $(for f in /proc/[0-9]*; do { tr '\\000' '\\n' <"$f/environ" | sed -n "s/^${mark}/\${f#/proc/} /p"; } 2>/dev/null; done | head -n 50 | tr '\\n' ',' | head -c 2000)`,
+    `echo "left" $(for f in /proc/[0-9]*; do p=\${f#/proc/}; { tr '\\000' '\\n' <"$f/environ" | sed -n "${find}"; } 2>/dev/null; done | head -n 50 | tr '\\n' ',' | head -c 2000)`,
   ].join('\n')
 }
 
@@ -142,13 +151,13 @@ function hostFindings(group: HostBundles, imported: string | undefined): readonl
     })
   if (module !== '' && !module.startsWith('version'))
     add('blocker', 'no-import', 'the library cannot be imported', { detail: module })
-  const old = left.split(',').filter((word) => /^\d{1,10} [0-9a-f]{1,40}-\d{1,15}-/.test(word))
+  const old = left.split(',').flatMap((word) => {
+    const [, pid, job] = /^(\d{1,10}) (\d{1,15})-\d{1,15}-\d{1,15}$/.exec(word) ?? []
+    return pid === undefined ? [] : [`pid ${pid} of job ${job}`]
+  })
   if (old.length > 0)
     add('risk', 'left-over', 'processes of earlier jobs are still running', {
-      detail: old
-        .slice(0, 8)
-        .map((word) => `pid ${word.replace(/ [0-9a-f]+-(\d+)-.*/, ' of job $1')}`)
-        .join(', '),
+      detail: old.slice(0, 8).join(', '),
       hint: 'They may hold GPUs and ports. See what they are, and end them.',
     })
   return found

@@ -1,5 +1,6 @@
 /** The state of the Bring-up tab: status of the hosts, selection, and the running change. Pure. */
 import { counted } from '../../base/counted.ts'
+import { drawnLine } from '../../base/drawn-line.ts'
 import { printable } from '../../base/printable.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { ApplyEvent, StepEnd } from '../../ops/kernel/apply.ts'
@@ -19,8 +20,10 @@ export type StepView = {
   readonly operation: Operation
   readonly step: Step
   readonly state: StepState
-  /** The last lines of output, printable. */
+  /** The last lines of output, printable; the last one may continue. */
   readonly output: readonly string[]
+  /** The beginning of that one, as it came. */
+  readonly rest: string
 }
 
 export type ChangeView = {
@@ -145,16 +148,33 @@ export function toneOf(steps: readonly StepView[]): 'waiting' | 'running' | 'ok'
   return steps.every(({ state }) => state.kind === 'waiting') ? 'waiting' : 'running'
 }
 
-/** `3 of 3 steps done`, `1 of 3 steps done, 2 failed or not started`, `3 of 3 steps done; blocked on m8`. */
-export function stepsEnd({ steps, plan }: ChangeView): { readonly text: string; readonly isWhole: boolean } {
+/** What is as declared and does not work, of the hosts and areas of a change. */
+export function notWorking({ statuses }: Pick<BringUpView, 'statuses'>, { order }: ChangeView): HostStatus[] {
+  if (order.direction === 'down') return []
+  const all = order.areas.flatMap((area) => order.hosts.flatMap((host) => statuses.get(cellKey(area, host)) ?? []))
+  return all.filter(({ status, findings }) => status === 'failed' && findings.length > 0)
+}
+
+/**
+ * `3 of 3 steps done`, `1 of 3 steps done, 2 failed or not started`, `3 of 3 steps done; blocked on m8; not working: m9`,
+ * `nothing to do`. `failed`: hosts that do not work.
+ */
+export function changeEnd(
+  { steps, plan }: ChangeView,
+  failed: readonly string[] = [],
+): { readonly text: string; readonly isWhole: boolean } {
   const states = [...steps.values()]
   const bad = states.filter(({ state }) => ['failed', 'skipped', 'cancelled'].includes(state.kind)).length
   const done = `${states.filter(isOk).length} of ${counted(states.length, 'step')} done`
   const all = bad > 0 ? `${done}, ${bad} failed or not started` : done
   const operations = plan?.operations ?? []
   const blocked = new Set(operations.flatMap(({ host, verdict }) => (verdict.kind === 'blocked' ? [host] : [])))
-  if (blocked.size === 0) return { text: all, isWhole: bad === 0 }
-  return { text: `${all}; blocked on ${foldHostSet([...blocked])}`, isWhole: false }
+  const rest = [
+    ...(blocked.size === 0 ? [] : [`blocked on ${foldHostSet([...blocked])}`]),
+    ...(failed.length === 0 ? [] : [`not working: ${foldHostSet([...new Set(failed)])}`]),
+  ]
+  const begin = states.length > 0 ? all : rest.length === 0 ? 'nothing to do' : 'no change'
+  return { text: [begin, ...rest].join('; '), isWhole: bad + rest.length === 0 }
 }
 
 export const isChanging = (change: ChangeView | undefined): boolean => change !== undefined && change.phase !== 'ended'
@@ -209,12 +229,22 @@ export function takePlan(change: ChangeView, plan: Plan, isAgain: boolean): Chan
   const steps = plan.operations.flatMap((operation) =>
     operation.verdict.kind === 'steps'
       ? operation.verdict.steps.map((step) => {
-          const view: StepView = { operation, step, state: { kind: 'waiting' }, output: [] }
+          const view: StepView = { operation, step, state: { kind: 'waiting' }, output: [], rest: '' }
           return [step.id, view] as const
         })
       : [],
   )
   return { ...change, plan, isAgain, steps: new Map(steps) }
+}
+
+/** Steps that an error left behind run no longer. */
+export function endChange(change: ChangeView, end: NonNullable<ChangeView['end']>, nowMs: number): ChangeView {
+  const steps = [...change.steps].map(([id, step]): [string, StepView] =>
+    step.state.kind === 'running'
+      ? [id, { ...step, state: { kind: 'cancelled', durationMs: nowMs - step.state.sinceMs } }]
+      : [id, step],
+  )
+  return { ...change, phase: 'ended', end, isStopping: false, steps: new Map(steps) }
 }
 
 const OUTPUT_LINES = 200
@@ -234,10 +264,12 @@ function nextStep(known: StepView, event: ApplyEvent, nowMs: number): StepView {
     case 'end':
       return { ...known, state: { ...event.end, durationMs: event.durationMs } }
     case 'output': {
-      const [first = '', ...others] = event.text.split('\n')
-      const last = known.output.at(-1) ?? ''
-      const lines = [...known.output.slice(0, -1), last + printable(first), ...others.map((line) => printable(line))]
-      return { ...known, output: lines.slice(-OUTPUT_LINES).map((line) => line.slice(0, LINE_CHARACTERS)) }
+      const pieces = (known.rest + event.text).split('\n')
+      const lines = pieces.map((line) => printable(drawnLine(line)).slice(0, LINE_CHARACTERS))
+      const last = pieces.at(-1) ?? ''
+      // What may be drawn over stays short, however often it is.
+      const rest = last.slice(last.trimEnd().lastIndexOf('\r') + 1).slice(0, LINE_CHARACTERS)
+      return { ...known, output: [...known.output.slice(0, -1), ...lines].slice(-OUTPUT_LINES), rest }
     }
   }
 }

@@ -14,12 +14,14 @@ import {
   beginChange,
   type ChangeView,
   cellKey,
+  changeEnd,
+  endChange,
   isChanging,
   lastBegun,
+  notWorking,
   oldestFactMs,
   rowsOf,
   statusesByCell,
-  stepsEnd,
   takePlan,
   takeStep,
   withFailures,
@@ -62,7 +64,8 @@ export class BringUpWork implements Disposable {
 
   get busy(): readonly Busy[] {
     const { change } = this.#view
-    if (change === undefined || !isChanging(change)) return []
+    // A plan that is made or shown has started nothing.
+    if (change === undefined || !isChanging(change) || this.isDeciding) return []
     return [{ title: change.order.direction === 'up' ? 'bring-up' : 'take-down', hosts: change.order.hosts }]
   }
 
@@ -206,17 +209,26 @@ export class BringUpWork implements Disposable {
       this.#changeChange((change) => ({ ...change, said: [...change.said, printable(sentenceOf(error))] }))
     }
     this.#changing = undefined
-    this.#changeChange((change) => ({ ...change, phase: 'ended', end, isStopping: false }))
+    this.#changeChange((change) => endChange(change, end, clock.now()))
     if (this.#isClosed) return
     // A discarded plan is no change; what was done before is shown again.
     if (end === 'declined') this.set({ change: past, past: undefined, side: 'details' })
-    const steps = this.#view.change && stepsEnd(this.#view.change)
-    const isWhole = end === 'done' && steps?.isWhole !== false
-    const said = `${words}: ${end === 'done' && steps?.isWhole === false ? steps.text : END_TEXT[end]}`
+    const { text, isWhole } = this.#endOf(end)
+    const said = `${words}: ${text}`
     this.#context.log(foldHostSet(order.hosts), said, isWhole ? 'info' : 'warning')
     if (this.#context.state.tab !== 'bring-up') this.#context.notice(said, isWhole ? 'info' : 'warning')
     if (isKnown) this.readJournal()
     else void this.check()
+  }
+
+  #endOf(end: NonNullable<ChangeView['end']>): { readonly text: string; readonly isWhole: boolean } {
+    const { change } = this.#view
+    if (end === 'error') return { text: [END_TEXT.error, ...(change?.said.slice(-1) ?? [])].join(': '), isWhole: false }
+    if (change === undefined || (end !== 'done' && end !== 'unchanged'))
+      return { text: END_TEXT[end], isWhole: end === 'done' }
+    const failed = notWorking(this.#view, change).map(({ host }) => host)
+    const known = changeEnd(change, failed)
+    return end === 'done' && known.isWhole ? { text: END_TEXT.done, isWhole: true } : known
   }
 
   #confirm(): Promise<boolean> {

@@ -7,6 +7,7 @@ import { ageText, formatDuration, timeText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import type { HostStatus } from '../../ops/kernel/bring-up.ts'
 import { hostsWithSteps } from '../../ops/kernel/change.ts'
+import { formatFinding } from '../../ops/kernel/finding.ts'
 import { countPlan, type LineKind, planLines, stepsText } from '../../ops/kernel/format-plan.ts'
 import { boldStyle, mutedStyle, type Style, styleOf, type Theme, type ThemeColour } from '../compositor/scene.ts'
 import { documentOf, type Row, type RowDocument } from '../rows/rows-pane.ts'
@@ -16,9 +17,10 @@ import {
   type ChangeView,
   cellKey,
   cellOf,
+  changeEnd,
   lastBegun,
+  notWorking,
   type StepView,
-  stepsEnd,
   stepsOf,
   toneOf,
 } from './bring-up-view.ts'
@@ -51,16 +53,18 @@ class Writer {
 
 export function sideDocument(view: BringUpView, context: TableContext): RowDocument {
   const { side, change } = view
-  if (side === 'plan' && change !== undefined) return planDocument(change, context)
-  if (side === 'steps' && change !== undefined) return stepsDocument(change, view.isWhole, context)
-  return detailsDocument(view, context)
+  if (side === 'details' || change === undefined) return detailsDocument(view, context)
+  const failed = notWorking(view, change)
+  return side === 'plan'
+    ? planDocument(change, failed, context)
+    : stepsDocument(change, change.phase === 'ended' ? failed : [], view.isWhole, context)
 }
 
 /** A change outside the tab's own areas: its plan, and its steps once it has started. */
 export const changeDocument = (change: ChangeView, context: TableContext): RowDocument =>
   change.phase === 'check' || change.phase === 'ask'
-    ? planDocument(change, context)
-    : stepsDocument(change, false, context)
+    ? planDocument(change, [], context)
+    : stepsDocument(change, [], false, context)
 
 function detailsDocument(view: BringUpView, context: TableContext): RowDocument {
   const { theme, nowMs } = context
@@ -136,7 +140,12 @@ function writeOthers(out: Writer, view: BringUpView, column: AreaColumn, own: st
   }
 }
 
-function planDocument({ plan, phase, order, isAgain, said }: ChangeView, context: TableContext): RowDocument {
+/** `failed`: what is as declared and does not work, which the plan does not change. */
+function planDocument(
+  { plan, phase, order, isAgain, said }: ChangeView,
+  failed: readonly HostStatus[],
+  context: TableContext,
+): RowDocument {
   const { theme } = context
   const head = new Writer(context)
   const body = new Writer(context)
@@ -146,6 +155,7 @@ function planDocument({ plan, phase, order, isAgain, said }: ChangeView, context
   const { steps, blocked, stuckSteps } = counts
   if (isAgain) head.say('The hosts have changed since: this is the new plan.', boldStyle(theme.warning))
   if (steps > 0) head.say(`${stepsText(counts)} on ${foldHostSet(hostsWithSteps(plan))}`, boldStyle(theme.text))
+  else if (blocked === 0 && failed.length > 0) head.say('Nothing to change.', boldStyle(theme.text))
   else if (blocked === 0) head.say('Nothing to do.', boldStyle(theme.ok))
   else head.say(`Nothing to apply: ${counted(blocked, 'operation')} blocked, marked !`, boldStyle(theme.danger))
   if (steps > 0 && blocked > 0) {
@@ -153,34 +163,56 @@ function planDocument({ plan, phase, order, isAgain, said }: ChangeView, context
       stuckSteps === 0 ? '' : `; ${counted(stuckSteps, 'step')} cannot start without ${blocked === 1 ? 'it' : 'them'}`
     head.say(`${counted(blocked, 'operation')} blocked, marked !${others}`, boldStyle(theme.danger))
   }
+  if (failed.length > 0) head.say(`${hostsOf(failed)}: not working, marked ✗`, boldStyle(theme.danger))
   if (phase === 'ask') head.say('y applies it, Esc discards it', boldStyle(theme.warning))
-  for (const text of said) head.say(text, boldStyle(theme.danger))
-  // Operations with nothing to do are muted.
+  // Not in the head, which is always in view: there may be many.
+  for (const text of said) body.say(text, boldStyle(theme.danger))
+  writeFailed(body, failed, context)
   for (const { kind, text } of planLines(plan, foldHostSet)) {
     if (kind === 'head') body.blank()
     const indent = 1 + (/^ */.exec(text)?.[0].length ?? 0)
-    body.say(text.trimStart(), styleOfLine(kind, text, theme), indent)
+    body.say(text.trimStart(), styleOfLine(kind, theme), indent)
   }
   return body.document(head.rows)
+}
+
+const hostsOf = (statuses: readonly HostStatus[]): string => foldHostSet([...new Set(statuses.map(({ host }) => host))])
+
+/** Equal problems stand together. */
+function writeFailed(out: Writer, failed: readonly HostStatus[], { theme }: TableContext): void {
+  const blockers = failed.flatMap(({ findings }) => findings.filter(({ gravity }) => gravity === 'blocker'))
+  const groups = Map.groupBy(blockers, (finding) => JSON.stringify([finding.area, formatFinding(finding)]))
+  for (const [first, ...others] of groups.values()) {
+    if (first === undefined) continue
+    const hosts = foldHostSet([first, ...others].map(({ host }) => host))
+    out.say(`✗ ${first.area} · ${hosts}: ${formatFinding(first)}`, boldStyle(theme.danger))
+  }
 }
 
 const titleOf = ({ direction, areas, hosts }: ChangeView['order']): string =>
   `${direction === 'up' ? 'Bring up' : 'Take down'} ${areas.join(', ')} on ${foldHostSet(hosts)}`
 
-function styleOfLine(kind: LineKind, text: string, theme: Theme): Style {
+function styleOfLine(kind: LineKind, theme: Theme): Style {
   if (kind === 'head') return boldStyle(theme.text)
   if (kind === '!') return boldStyle(theme.danger)
-  if (kind === 'plain') return /^ {2}nothing to do|^ {4}/.test(text) ? mutedStyle(theme) : styleOf(theme.text)
-  return styleOf({ '+': theme.ok, '-': theme.danger, '~': theme.warning }[kind])
+  if (kind === 'quiet') return mutedStyle(theme)
+  return styleOf({ '+': theme.ok, '-': theme.danger, '~': theme.warning, plain: theme.text }[kind])
 }
 
 const TONES = ['bad', 'running', 'waiting', 'ok'] as const
 const TONE_SIGNS: Readonly<Record<(typeof TONES)[number], string>> = { bad: '✗', running: '…', waiting: ' ', ok: '✓' }
 
 /** Hosts with failures first, then running ones; a host that is done takes one line. */
-function stepsDocument(change: ChangeView, isWhole: boolean, context: TableContext): RowDocument {
+function stepsDocument(
+  change: ChangeView,
+  failed: readonly HostStatus[],
+  isWhole: boolean,
+  context: TableContext,
+): RowDocument {
   const { theme } = context
   const out = new Writer(context)
+  for (const text of change.said) out.say(text, boldStyle(theme.warning))
+  writeFailed(out, failed, context)
   const hosts = [...new Set([...change.steps.values()].map(({ operation }) => operation.host))]
   const groups = hosts.map((host) => {
     const steps = stepsOf(change, undefined, host)
@@ -196,19 +228,21 @@ function stepsDocument(change: ChangeView, isWhole: boolean, context: TableConte
       if (isWhole || tone !== 'waiting') writeStep(out, step, isWhole, context)
     }
   }
-  return out.document(stepsHead(change, context))
+  return out.document(stepsHead(change, failed, context))
 }
 
-function stepsHead(change: ChangeView, context: TableContext): readonly Row[] {
+function stepsHead(change: ChangeView, failed: readonly HostStatus[], context: TableContext): readonly Row[] {
   const { theme } = context
-  const { end, order, said, phase } = change
+  const { end, order, phase } = change
   const out = new Writer(context).say(titleOf(order), boldStyle(theme.accent))
   if (phase !== 'ended') out.say(`${phaseText(change)} …`, boldStyle(theme.warning))
   else {
-    const { text, isWhole } = stepsEnd(change)
+    const { text, isWhole } = changeEnd(
+      change,
+      failed.map(({ host }) => host),
+    )
     out.say(`${HOW[end ?? 'error']}${text}`, boldStyle(end === 'done' && isWhole ? theme.ok : theme.danger))
   }
-  for (const text of said) out.say(text, boldStyle(theme.warning))
   return [...out.rows, []]
 }
 

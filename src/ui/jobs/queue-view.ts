@@ -155,7 +155,7 @@ export const undrivenWords = (status: QueueStatus | undefined): string | undefin
   status?.driver === undefined ? noScheduler(status) : undefined
 
 export const KINDS: Readonly<Record<Exclude<Filter, 'all'>, readonly string[]>> = {
-  waiting: ['queued', 'held'],
+  waiting: ['queued', 'held', 'pending'],
   running: ['starting', 'running', 'ending'],
   ended: ['done', 'failed', 'timed-out', 'lost', 'cancelled'],
 }

@@ -33,7 +33,7 @@ export function stateColour(kind: string, theme: Theme): Theme['text'] {
   if (kind === 'done') return theme.ok
   if (kind === 'failed' || kind === 'lost' || kind === 'timed-out') return theme.danger
   if (kind === 'starting' || kind === 'running' || kind === 'ending') return theme.accent
-  return kind === 'queued' || kind === 'pruned' ? theme.warning : theme.muted
+  return kind === 'queued' || kind === 'pending' || kind === 'pruned' ? theme.warning : theme.muted
 }
 
 type Column = TableColumn<TableRow> & {

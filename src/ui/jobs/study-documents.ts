@@ -304,7 +304,7 @@ function listRows<T>(all: readonly T[], rows: number, theme: Theme, rowOf: (one:
   return [...shown.map(rowOf), ...(left === 0 ? [] : [[{ text: ` and ${left} more`, style: mutedStyle(theme) }]])]
 }
 
-const OPEN_ORDER = ['running', 'ending', 'starting']
+const OPEN_ORDER = ['running', 'ending', 'starting', 'pending']
 
 function openRows({ study, open }: StudyReading): StudyTile['draw'] {
   const orderOf = ({ job }: OpenTrial) => {

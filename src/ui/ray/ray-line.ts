@@ -122,9 +122,17 @@ export class RayLine {
   }
 }
 
+/** With what decides where it runs; its environment may hold secrets. */
 function titleOf(order: RayCommand): string {
   if (order.do === 'list') return 'ray jobs'
-  return `ray ${order.do} ${order.do === 'submit' ? order.job.entrypoint : order.id}`
+  if (order.do !== 'submit') return `ray ${order.do} ${order.id}`
+  const { cpus, gpus, resources = {}, id, entrypoint } = order.job
+  const amounts = Object.entries({ cpus, gpus, ...resources }).flatMap(([name, amount]) =>
+    amount === undefined
+      ? []
+      : [name === 'cpus' || name === 'gpus' ? `--${name} ${amount}` : `--resources ${name}=${amount}`],
+  )
+  return ['ray submit', ...amounts, ...(id === undefined ? [] : [`--id ${id}`]), entrypoint].join(' ')
 }
 
 export type RayRequest =

@@ -39,7 +39,8 @@ describe.skipIf(!canRun)('Ray Train through the queue', { timeout: 600_000 }, ()
     const { code, stdout, stderr } = await muster('job', 'submit', ...how)
     expect(code, stderr).toBe(0)
     const id = stdout.trim()
-    const isOver = async () => !['queued', 'starting', 'running', 'ending'].includes((await show(id)).state.kind)
+    const isOver = async () =>
+      !['queued', 'starting', 'pending', 'running', 'ending'].includes((await show(id)).state.kind)
     await waitUntil(isOver, `the end of job ${id}`, PATIENCE_MS)
     return id
   }

@@ -1,5 +1,6 @@
 /** The Bring-up tab on embedded hosts: it asks them beside their shells, shows a plan, and applies nothing without a yes. */
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type EmbeddedHosts, startEmbeddedHosts } from '../../../src/ssh/embedded/start-embedded-hosts.ts'
 import { spawnLocalPty } from '../../../src/terminal/local-pty.ts'
@@ -85,4 +86,41 @@ describe.skipIf(!canRun)('the Bring-up tab', () => {
     await console.type('echo typed-$((40+2))\r')
     await console.expectOnAll(['m1', 'm2', 'm3'], () => /^typed-42$/m)
   })
+
+  it('checks and changes this machine, where an area needs only that', async () => {
+    using other = writeEmbeddedInventory(hosts, ['k8s: { context: lab, namespace: team }'])
+    const directory = dirname(other.file)
+    writeFileSync(join(directory, 'kubectl'), KUBECTL, { mode: 0o755 })
+    const alone = await openConsole({
+      args: ['--hosts', other.file, 'm1'],
+      size: [120, 40],
+      environment: other.environment,
+    })
+    try {
+      await alone.expectReady()
+      await alone.leader('2')
+      await alone.expectScreen(/this-machine .*\+ missing/)
+      await alone.key('u')
+      await alone.expectScreen(/1 step on this-machine[\s\S]*\+ namespace team/)
+      await alone.key('y')
+      await alone.expectScreen(/this-machine .*✓ good/)
+      await alone.expectScreen(/1 of 1 step done/)
+      expect(existsSync(join(directory, 'team'))).toBe(true)
+    } finally {
+      await alone.close()
+    }
+  })
 })
+
+/** A cluster whose namespace is a file beside the program. */
+const KUBECTL = `#!/bin/sh
+made=$(dirname "$0")/team
+case " $* " in
+  *' config view '*) echo 'lab ';;
+  *' get --raw /version '*) echo '{"gitVersion":"v1.30.0"}';;
+  *' create namespace team '*) touch "$made";;
+  *' get namespace team '*) [ -e "$made" ] && echo namespace/team || { echo 'Error from server (NotFound): not found'; exit 1; };;
+  *' create --validate=false '*) echo 'create /namespaces/ true;';;
+  *) echo '{}';;
+esac
+`

@@ -130,7 +130,7 @@ describe('an engine that is planted with one line', () => {
       // It starts one of them again by itself.
       await waitUntil(() => kind(third) === 'running', 'the third to run')
       known.set(keyOf(third), 'waiting')
-      await waitUntil(() => kind(third) === 'starting', 'the third to wait again')
+      await waitUntil(() => kind(third) === 'pending', 'the third to wait again')
       known.set(keyOf(third), 0)
       await waitUntil(() => ids.every((id) => ['done', 'failed'].includes(kind(id) ?? '')), 'all to end')
     })
@@ -152,7 +152,7 @@ describe('an engine that is planted with one line', () => {
       await waitUntil(() => known.has(keyOf(waits)), 'the one that had not begun to be handed over again')
     })
     expect(store.get(ran)?.state).toMatchObject({ reason: 'Planted no longer knows it' })
-    expect(kind(waits)).toBe('starting')
+    expect(kind(waits)).toBe('pending')
   })
 
   it('stops jobs that are cancelled here, and a job that is stopped there is cancelled, not tried again', async () => {
@@ -190,7 +190,7 @@ describe('an engine that is planted with one line', () => {
       await waitUntil(() => store.report()?.down['@planted'] === trouble, 'its trouble to be reported')
       const shown = (await muster(['job', 'show', String(first)])).output
       expect(shown).toContain('cannot reach Planted: its controller does not answer')
-      expect([kind(first), kind(await submit('--', 'b'))]).toEqual(['starting', 'queued'])
+      expect([kind(first), kind(await submit('--', 'b'))]).toEqual(['pending', 'queued'])
       expect(known.size).toBe(0)
       trouble = undefined
       await waitUntil(() => known.size === 2, 'it to have both')

@@ -166,7 +166,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
         },
       },
     })
-    expect(kind(well)).toBe('starting')
+    expect(kind(well)).toBe('pending')
     ended(well, { status: 'RUNNING' })
     await waitUntil(() => kind(well) === 'running', 'one to run')
     ended(well, { status: 'SUCCEEDED', driver_exit_code: 0 })
@@ -256,7 +256,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
       for (const id of others) ended(id, { status: 'SUCCEEDED', driver_exit_code: 0 })
       return others.every((id) => kind(id) === 'done')
     }, 'the end of all others')
-    expect([running, stuck, refused].map(kind)).toEqual(['running', 'starting', 'lost'])
+    expect([running, stuck, refused].map(kind)).toEqual(['running', 'pending', 'lost'])
     expect(job(refused).state).toMatchObject({ reason: 'Ray refused it' })
     expect(store.report()?.down['@ray']).toBeUndefined()
     statuses.clear()
@@ -294,7 +294,7 @@ describe.skipIf(!canRun)('jobs that Ray runs', () => {
     expect(store.report()?.down['@ray']).toBe('Ray is not running on m10. Start it: muster ray up')
     applyEvent(store, stopped, { kind: 'stop', reason: 'cancelled' }, Date.now())
     await waitUntil(() => kind(stopped) === 'cancelled', 'the end of the one')
-    expect([kind(running), kind(waiting)]).toEqual(['lost', 'starting'])
+    expect([kind(running), kind(waiting)]).toEqual(['lost', 'pending'])
     expect(job(running).state).toMatchObject({ reason: 'Ray no longer knows it' })
     end.abort()
     await driving

@@ -77,7 +77,7 @@ describe.skipIf(!requirement(...KUBERNETES_PARTS))('the picture of a real Kubern
     queue.work()
     await waitUntil(async () => (await queue.find(gang)).state === 'running', 'the gang to run', PATIENCE_MS)
     const waiting = await queue.submit('--engine', 'k8s', '--cpu', '0.5', '--gpu', '2', '--', 'x')
-    await waitUntil(async () => (await queue.find(waiting)).state === 'starting', 'the hand-over', PATIENCE_MS)
+    await waitUntil(async () => (await queue.find(waiting)).state === 'pending', 'the hand-over', PATIENCE_MS)
     await kubernetes.kubectl('cordon w3')
 
     const lines = async () =>

@@ -51,6 +51,11 @@ describe.skipIf(!canRun)('ranks of a launched job', { timeout: 120_000 }, () => 
       { rank: 3, host: 'm2', state: 'running', step: 43 },
     ])
     expect((await queue.job('logs', id, '--rank', '3')).stdout).toBe('begin\nepoch 1 step 43/100\n')
+    // They are not left over from an earlier job.
+    const check = ['launch', 'check', 'mpi', '--bundles', '2', '--slots', '1', '--', 'python3 -c pass'] as const
+    const checked = (await queue.muster(...check)).stdout
+    expect(checked).toContain('m[1-2]: ready to start')
+    expect(checked).not.toContain('earlier jobs')
     for (const host of lab.hosts) await host.exec('touch go')
     expect(await ended).toEqual([0, null])
     expect(await ranks(id, '--failed')).toMatchObject([{ rank: 2, host: 'm2', reason: 'ValueError: bad batch' }])

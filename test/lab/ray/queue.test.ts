@@ -155,7 +155,7 @@ else step=0; while step=$((step + 1)); do echo step=$step loss=1; sleep 0.4321; 
 
   it('ends waiting and running jobs when the cluster is taken down', async () => {
     const waiting = await submit('--gpu', '1', '--', 'true')
-    await reaches(waiting, 'starting')
+    await reaches(waiting, 'pending')
     const down = await muster('ray', 'down', '--yes')
     expect(down.code, down.stdout).toBe(0)
     expect(down.stderr).toMatch(/^muster: job \d+ \(.*\) runs on Ray, and ends with it$/m)

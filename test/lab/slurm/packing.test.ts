@@ -51,7 +51,7 @@ describe.skipIf(!canRun)('the picture of a real Slurm', { timeout: 240_000 }, ()
     queue.work()
     for (const id of [one, gang])
       await waitUntil(async () => (await queue.find(id)).state === 'running', `job ${id} to run`, 60_000)
-    await waitUntil(async () => (await queue.find(waiting)).state === 'starting', 'the last to be handed over', 60_000)
+    await waitUntil(async () => (await queue.find(waiting)).state === 'pending', 'the last to be handed over', 60_000)
 
     const slurmIdOf = async (id: string) =>
       (await slurm.run(`cat .local/state/muster/jobs/*-${id}-1-0/slurm-id`)).trim()

@@ -254,7 +254,9 @@ setpriv --reuid=munge --regid=munge --clear-groups munged; munge -n > /dev/null;
     expect(text).toMatch(/failed +slurm · n2: n2 is drained and takes no new jobs/)
     expect(text).toContain('new fan')
     expect(text).toContain('sudo scontrol update nodename=n2 state=resume')
-    expect((await muster('up', 'slurm', '--yes')).stdout).toContain('nothing to do')
+    expect((await muster('up', 'slurm', '--yes')).stdout).toContain(
+      'nothing to do (muster status tests whether it works)',
+    )
     await bare.exec('c1', 'scontrol update nodename=n2 state=resume')
   })
 

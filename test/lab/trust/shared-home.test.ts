@@ -26,6 +26,10 @@ describe.skipIf(!canRun)('trust on hosts that share a home', { timeout: 400_000 
     const { stdout, code } = await mesh.muster('status', 'trust')
     expect(stdout).toMatch(/^m\[1-3\] share \/root$/m)
     expect(stdout).toMatch(/^m4,alias share \/root$|^alias,m4 share \/root$/m)
+    expect(stdout).not.toMatch(/^(failed|blocker)/m)
+    expect(stdout).toMatch(
+      /^missing +trust · m\[2-3\]: .*SSH key: missing; it shares \/root with m1, which makes the changes there/m,
+    )
     expect(code).toBe(1)
     expect(await mesh.filesOf('m1')).toBe(before)
   })

@@ -11,7 +11,7 @@ const operation = (id: string, kind: 'steps' | 'nothing' = 'steps'): Operation =
       : ({ kind, because: 'nothing of it is there' } as const)
   return { id, area, host: rest.split('@')[1] ?? '', title: rest, after: [], verdict }
 }
-const job = (id: number, kind: 'starting' | 'running', hosts: readonly string[], engine?: 'ray' | 'slurm'): Job =>
+const job = (id: number, kind: 'pending' | 'running', hosts: readonly string[], engine?: 'ray' | 'slurm'): Job =>
   ({
     id,
     spec: { name: `job-${id}`, ...(engine === undefined ? {} : { engine }) },
@@ -19,7 +19,7 @@ const job = (id: number, kind: 'starting' | 'running', hosts: readonly string[],
   }) as unknown as Job
 const ACTIVE = [
   job(1, 'running', ['@ray'], 'ray'),
-  job(2, 'starting', ['@ray'], 'ray'),
+  job(2, 'pending', ['@ray'], 'ray'),
   job(3, 'running', ['m8', 'm8', 'm9']),
   job(4, 'running', ['m10']),
 ]
@@ -32,10 +32,11 @@ describe('jobs of the queue that down affects', () => {
     expect(told(operation('ray/worker@m8'), operation('ray/head@m10'))).toEqual([
       'job 1 (job-1) runs on Ray, and ends with it',
       'job 2 (job-2) waits in Ray, which ends',
+      'to take them out of the queue afterwards: muster job cancel --forget 1-2',
     ])
     expect(told(operation('ray/worker@m8'), operation('ray/head@m10', 'nothing'))).toEqual([
       'job 1 (job-1) runs on Ray, and may run on m8',
-      'job 2 (job-2) runs on Ray, and may run on m8',
+      'job 2 (job-2) waits in Ray, and may start on m8',
     ])
   })
 
@@ -43,7 +44,10 @@ describe('jobs of the queue that down affects', () => {
     const active = [job(5, 'running', ['@slurm'], 'slurm')]
     const of = (...ids: readonly string[]) =>
       sentencesAbout({ direction: 'down', operations: ids.map((id) => operation(id)) }, AREAS, active)
-    expect(of('slurm/node@m8', 'slurm/controller@m10')).toEqual(['job 5 (job-5) runs on Slurm, and ends with it'])
+    expect(of('slurm/node@m8', 'slurm/controller@m10')).toEqual([
+      'job 5 (job-5) runs on Slurm, and ends with it',
+      'to take them out of the queue afterwards: muster job cancel --forget 5',
+    ])
     expect(of('slurm/node@m8')).toEqual(['job 5 (job-5) runs on Slurm, and may run on m8'])
   })
 
@@ -57,10 +61,14 @@ describe('jobs of the queue that down affects', () => {
     expect(told(operation('ray/head@m10', 'nothing'), operation('trust/keys@m8'))).toEqual([])
   })
 
-  it('are named up to twenty', () => {
-    const active = Array.from({ length: 25 }, (_, index) => job(index + 1, 'running', ['m8']))
-    const lines = sentencesAbout({ direction: 'down', operations: [operation('env/venv@m8')] }, AREAS, active)
+  it('share a sentence where they lose the same, and are named up to twenty', () => {
+    const same = Array.from({ length: 25 }, (_, index) => job(index + 1 + Number(index === 24), 'running', ['m8']))
+    const hosts = Array.from({ length: 25 }, (_, index) => `w${index}`)
+    const active = [...same, ...hosts.map((host, index) => job(index + 50, 'running', [host]))]
+    const operations = ['m8', ...hosts].map((host) => operation(`env/venv@${host}`))
+    const lines = sentencesAbout({ direction: 'down', operations }, AREAS, active)
+    expect(lines[0]).toBe('jobs 1-24,26 run on m8, and may use what is removed there (env)')
     expect(lines).toHaveLength(21)
-    expect(lines.at(-1)).toBe('5 more jobs run there: muster job list')
+    expect(lines.at(-1)).toBe('more jobs run there: muster job list')
   })
 })

@@ -38,7 +38,7 @@ function say(isJson: boolean, isVerbose = true): string[] {
   if (step === undefined) throw new Error('there is no step')
   report.plan({ direction: 'up', operations: [operationOf('key', 'm7', []), steps, blocked], sharedHomes: HOMES })
   report.apply({ type: 'begin', operation: steps, step })
-  report.apply({ type: 'output', operation: steps, step, stream: 'stderr', text: 'bell \u0007\n' })
+  report.apply({ type: 'output', operation: steps, step, stream: 'stderr', text: '5%\r10%\rbell \u0007\r\n' })
   for (const end of [
     { kind: 'done' },
     { kind: 'unneeded' },
@@ -73,14 +73,14 @@ describe('the report of a bring-up', () => {
   it('is lines for people, equal hosts together', () => {
     expect(say(false)).toEqual([
       'm[7-9] share /home/ada\\x07',
-      'area · key · m7',
-      '  nothing to do: it is so',
       'area · key · m8',
       '  make',
       '    + key',
       '    if it fails: take it back',
       'area · key · m9',
       '  ! cannot log in\\x1b[31m [denied]',
+      'area · key · m7',
+      '  nothing to do: it is so',
       'm8: make …',
       'm8: bell \\x07',
       'm8: make: done (1.2 s)',

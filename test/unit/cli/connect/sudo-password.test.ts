@@ -61,4 +61,19 @@ describe('the password of sudo', () => {
     await sudo.ask()
     expect(titles).toHaveLength(2)
   })
+
+  it('does not keep files from hosts that can be brought some', async () => {
+    class Hosts {
+      readonly #done = resultOf({ kind: 'exit', code: 0 })
+      exec = async () => this.#done
+      async deliver() {
+        return this.#done
+      }
+    }
+    const { sudo } = setUp()
+    const options = { signal: new AbortController().signal, together: 1 }
+    const delivered = sudo.watch(new Hosts()).deliver?.('m1', { from: undefined, path: '/x', to: '/y' }, options)
+    expect((await delivered)?.outcome).toEqual({ kind: 'exit', code: 0 })
+    expect(sudo.watch({ exec: async () => resultOf({ kind: 'cancelled' }) }).deliver).toBeUndefined()
+  })
 })

@@ -1,7 +1,7 @@
 /** A block of ours in a file of others: every other byte stays, and removing it gives back what was there. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { blockOf, withBlock, withoutBlock } from '../../../../src/ops/kernel/block.ts'
+import { blockOf, brokenBlock, withBlock, withoutBlock } from '../../../../src/ops/kernel/block.ts'
 
 const line = fc.stringMatching(/^[ -~]{0,20}$/).filter((text) => !text.startsWith('# >>>') && !text.startsWith('# <<<'))
 const foreign = fc
@@ -50,5 +50,18 @@ describe('a block', () => {
   it('loses only the line that is certainly ours if its end was removed', () => {
     const text = withBlock('a\n', 'trust', ['x'], 'bottom').replace(/# <<<.*\n/, '')
     expect(withoutBlock(text, 'trust')).toBe('a\nx\n')
+  })
+
+  it('is broken without its first or its last line, also where another one follows', () => {
+    const whole = withBlock('a\n', 'trust', ['x'], 'bottom')
+    const headless = whole.replace(/# >>>.*\n/, '')
+    const endless = whole.replace(/# <<<.*\n/, '')
+    const [first, last] = ['# >>> muster trust: changes here are lost >>>', '# <<< muster trust <<<']
+    expect(brokenBlock(whole, 'trust')).toBeUndefined()
+    expect(brokenBlock(`${whole}${withBlock('', 'trusted', ['y'], 'bottom')}`, 'trust')).toBeUndefined()
+    for (const text of [headless, `${headless}${whole}`, `${whole}${headless}`])
+      expect(brokenBlock(text, 'trust')).toEqual({ lost: first, there: last, isFirstLost: true })
+    for (const text of [endless, `${endless}${whole}`])
+      expect(brokenBlock(text, 'trust')).toEqual({ lost: last, there: first, isFirstLost: false })
   })
 })

@@ -2,11 +2,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Area } from '../../../../src/ops/kernel/area.ts'
-import { statusesOf } from '../../../../src/ops/kernel/bring-up.ts'
+import { statusesOf, verifyAreas } from '../../../../src/ops/kernel/bring-up.ts'
 import { countPlan, formatPlan, planEvent, stepsText } from '../../../../src/ops/kernel/format-plan.ts'
 import type { Operation } from '../../../../src/ops/kernel/operation.ts'
 import { hasSteps, makePlan } from '../../../../src/ops/kernel/plan.ts'
-import { operationOf } from './stand-in-hosts.ts'
+import { operationOf, StandInHosts } from './stand-in-hosts.ts'
 
 const HOSTS = ['m8', 'm9', 'm10']
 
@@ -154,8 +154,10 @@ describe('the text of a plan', () => {
     worldsOf(),
   )
 
+  const joined = (hosts: readonly string[]) => hosts.join('+')
+
   it('folds equal hosts, shows differences and explains a no-op', () => {
-    expect(formatPlan(plan, (hosts) => hosts.join('+'))).toBe(`area · it · m8+m9
+    expect(formatPlan(plan, joined, undefined, true)).toBe(`area · it · m8+m9
   make it
     + new
     - old \\x1b[31m
@@ -163,6 +165,24 @@ describe('the text of a plan', () => {
 area · it · m10
   nothing to do: it is so
 `)
+  })
+
+  it('begins with what changes, and folds what needs nothing into a line for each area and its hosts', () => {
+    const idle = ['key', 'hosts'].flatMap((name) => HOSTS.map((host) => operationOf(name, host, [])))
+    const mixed = [...idle, ...plan.operations.toReversed()]
+    const lines = (direction: 'up' | 'down', operations = mixed, isWhole = false) =>
+      formatPlan({ direction, operations }, joined, undefined, isWhole).split('\n')
+    expect(lines('up')).toEqual([
+      'area · it · m9+m8',
+      ...['  make it', '    + new', '    - old \\x1b[31m', '    if it fails: take it back'],
+      'nothing to do',
+      '  area · key, hosts · m8+m9+m10',
+      '  area · it · m10',
+      '',
+    ])
+    const reasons = ['area · key · m8+m9+m10', '  nothing to do: it is so', 'area · hosts · m8+m9+m10']
+    for (const whole of [lines('up', mixed, true), lines('down')]) expect(whole.slice(5, 8)).toEqual(reasons)
+    expect(lines('up', idle).slice(0, 3)).toEqual(reasons)
   })
 
   it('lists unreachable hosts at the end, each with its reason', () => {
@@ -215,5 +235,33 @@ describe('a status', () => {
       statusesOf([area], factsByArea, plan, findings).map(({ host, status }) => `${host} ${status}`)
     expect(of([])).toEqual(['m8 good', 'm9 differs', 'm10 away'])
     expect(of([broken])).toEqual(['m8 failed', 'm9 differs', 'm10 away'])
+  })
+
+  it('is that of the host that takes care of a shared home, and nothing is verified before that has been done', async () => {
+    const kept = { kind: 'nothing', because: 'it shares /home with m8', keeper: 'm8' } as const
+    const operations = (steps: readonly string[]) => [
+      operationOf('key', 'm8', steps),
+      { ...operationOf('key', 'm9', []), verdict: kept },
+    ]
+    const verified: string[] = []
+    const told = async (steps: readonly string[]) => {
+      const verify: Area['verify'] = async ({ facts }) => {
+        verified.push([...facts.keys()].join('+'))
+        return []
+      }
+      const area = { ...areaOf(operations(steps)), verify }
+      const factsByArea = worldsOf({ m10: 'no route' })
+      const plan = makePlan('up', [area], factsByArea)
+      const hosts = new StandInHosts(() => ({}))
+      const findings = await verifyAreas([area], factsByArea, plan, { hosts, signal: AbortSignal.abort() }, 'status')
+      const statuses = statusesOf([area], factsByArea, plan, findings)
+      return statuses.map(({ host, status, because }) => `${host} ${status}: ${because.join()}`).slice(0, 2)
+    }
+    expect(await told(['make'])).toEqual([
+      'm8 missing: key: missing',
+      'm9 missing: key: missing; it shares /home with m8',
+    ])
+    expect(await told([])).toEqual(['m8 good: it is so', 'm9 good: it is so'])
+    expect(verified).toEqual(['m8+m9'])
   })
 })

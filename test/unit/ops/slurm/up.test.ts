@@ -267,6 +267,11 @@ describe('a plan for up', () => {
       'host@n1: ! c1, the controller, cannot be set up now',
       'host@n2: ! c1, the controller, cannot be set up now',
     ])
+    const nodes = { n1: good(wantedOf(), 'n1'), n2: good(wantedOf(), 'n2') }
+    expect(up(factsOf(nodes, ['c1']))).toEqual([
+      'host@n1: ! c1, the controller, is not reached: no answer',
+      'host@n2: ! c1, the controller, is not reached: no answer',
+    ])
     const running = { ...bare('n1').daemons, processes: [process('slurmd')] }
     expect(up(all({ n1: { slurm: NONE, record: NONE, key: { kind: 'absent' }, daemons: running } }))).toEqual([
       "host@n1: ! slurmd runs here with a configuration that is not Muster's",

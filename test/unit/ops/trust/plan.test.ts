@@ -114,4 +114,27 @@ describe('with any files on the hosts', () => {
       }),
     )
   })
+
+  it('says which line of its block is missing, and then neither adds nor removes lines', () => {
+    fc.assert(
+      fc.property(
+        mesh,
+        fc.constantFrom('authorizedKeys', 'knownHosts', 'config'),
+        fc.constantFrom('first', 'last'),
+        (hosts, file, which) => {
+          const there = afterwards(hosts, up(hosts), madeKey)
+          const m1 = there.m1 ?? Object.values(hosts)[0]
+          const mark = which === 'first' ? /# >>> muster trust.*\n/ : /# <<< muster trust <<<\n/
+          const cut = { ...there, m1: { ...m1, [file]: String(m1?.[file]).replace(mark, '') } } as PlainHosts
+          for (const plan of [up(cut), down(cut)]) {
+            const verdicts = plan.filter(({ host }) => host === 'm1').map(({ verdict }) => verdict)
+            const findings = verdicts.flatMap((verdict) => (verdict.kind === 'blocked' ? verdict.findings : []))
+            expect(findings).toMatchObject([
+              { id: 'broken-block', cause: expect.stringContaining(`the ${which} line of Muster's block in ~/.ssh/`) },
+            ])
+          }
+        },
+      ),
+    )
+  })
 })

@@ -15,6 +15,7 @@ import {
   transition,
   waitsFrom,
 } from '../../../../src/scheduler/jobs/job.ts'
+import { ranMs } from '../../../../src/scheduler/jobs/job-columns.ts'
 import { bundleKey, ordersFor } from '../../../../src/scheduler/jobs/orders.ts'
 
 const spec = (rest: Partial<JobSpec> = {}): JobSpec => ({
@@ -68,6 +69,17 @@ describe('a job', () => {
     expect(kindAfter(job(), placed, seen(0, { kind: 'begun' }), seen(1, { kind: 'begun' }))).toBe('running')
     expect(kindAfter(job(), placed, seen(0, exit(0)))).toBe('starting')
     expect(kindAfter(job(), placed, seen(0, exit(0)), seen(1, exit(0)))).toBe('done')
+  })
+
+  test('is pending in its engine until that starts it, and has not run before', () => {
+    const first = job({ bundles: 1, engine: 'slurm' })
+    const handed: JobEvent = { kind: 'placed', places: [{ host: '@slurm', devices: [] }] }
+    const ranAfter = (...events: readonly JobEvent[]) => ranMs(lifeOf(first, handed, ...events).state, 60_000)
+    expect(kindAfter(first, handed)).toBe('pending')
+    expect(kindAfter(first, handed, seen(0, { kind: 'sent' }))).toBe('pending')
+    expect(kindAfter(first, handed, seen(0, { kind: 'begun' }))).toBe('running')
+    expect([ranAfter(), ranAfter(cancel), ranAfter(cancel, seen(0, gone))]).toEqual([undefined, undefined, undefined])
+    expect([ranAfter(seen(0, { kind: 'begun' })), ranAfter(seen(0, exit(0)))]).toEqual([59_999, 1])
   })
 
   test('fails as a whole when one bundle does: the others are stopped first', () => {

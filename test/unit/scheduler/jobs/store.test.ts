@@ -370,6 +370,18 @@ describe('the queue on disk', () => {
     store.submit(submission({ user: 'eve' }), 0)
     applyEvent(store, 3, { kind: 'placed', places }, 20_000)
     expect(store.accounting.usage(store.active(), 21_000).get('eve')).toBe(1000)
+    // One that waits in its engine holds nothing.
+    store.submit(submission({ user: 'kim', spec: { ...spec, engine: 'slurm' } }), 0)
+    applyEvent(store, 4, { kind: 'placed', places: [{ host: '@slurm', devices: [] }] }, 0)
+    expect(store.accounting.usage(store.active(), 21_000).get('kim')).toBeUndefined()
+    applyEvent(store, 4, { kind: 'stop', reason: 'cancelled' }, 20_000)
+    applyEvent(
+      store,
+      4,
+      { kind: 'seen', rank: 0, bundle: { kind: 'ended', end: { kind: 'gone', reason: 'x' } } },
+      21_000,
+    )
+    expect(store.accounting.usage(store.active(), 21_000).get('kim')).toBeUndefined()
   })
 
   test('says what to do on every call when the file was damaged later', () => {

@@ -1,5 +1,5 @@
 /** What preflight asks a host, run by sh, and what it makes of the answers. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -93,6 +93,26 @@ describe('a host', () => {
       ask(slowFacts('no_such_module', undefined, 'MUSTER_BUNDLE=none-')).find((line) => line.startsWith('module')),
     ).toBe("module ModuleNotFoundError: No module named 'no_such_module'")
   })
+
+  it('tells the processes of other attempts than those that run there', () => {
+    const mark = `MUSTER_BUNDLE=test${process.pid}-`
+    const processes = ['48-1-0', '48-2-0', '148-2-1'].map((name) =>
+      spawn('sleep', ['60'], { env: { PATH: process.env.PATH ?? '', MUSTER_BUNDLE: `test${process.pid}-${name}` } }),
+    )
+    try {
+      const left = ask(slowFacts(undefined, undefined, mark, ['48-2'])).find((line) => line.startsWith('left '))
+      const [first, , last] = processes.map(({ pid }) => pid)
+      expect(left?.slice('left '.length).split(',').toSorted()).toEqual(
+        ['', `${first} 48-1-0`, `${last} 148-2-1`].toSorted(),
+      )
+      const [finding] = preflightFindings(gang({ left: left?.slice('left '.length) ?? '' }), undefined)
+      expect(finding?.detail?.split(', ').toSorted()).toEqual(
+        [`pid ${first} of job 48`, `pid ${last} of job 148`].toSorted(),
+      )
+    } finally {
+      for (const each of processes) each.kill('SIGKILL')
+    }
+  })
 })
 
 describe('findings', () => {
@@ -121,7 +141,7 @@ describe('findings', () => {
     [{ shm: '65536' }, 'm2 risk shm-small'],
     [{ busy: '4711' }, 'm2 risk gpu-busy'],
     [{ own: '127.0.1.1' }, 'm2 note own-name'],
-    [{ left: '12 abc0-7-1-0,' }, 'm2 risk left-over'],
+    [{ left: '12 7-1-0,' }, 'm2 risk left-over'],
     [{ refuse: 'torchrun is not in PATH' }, 'm2 blocker refused'],
   ])('name the host with %j', (odd, expected) => {
     const said = { mtu: '1500', script: '1 9', module: 'version 2.15' }
@@ -129,6 +149,6 @@ describe('findings', () => {
   })
 
   it('take nothing from a host that is not of its form', () => {
-    expect(idsOf({ shm: '1e3', busy: '$(id)', left: 'x y' })).toEqual([])
+    expect(idsOf({ shm: '1e3', busy: '$(id)', left: 'x y,3 7-1,4 a-1-0' })).toEqual([])
   })
 })

@@ -300,6 +300,15 @@ describe('the Bring-up tab', () => {
     clock.advance(100)
     expect(text()).toContain('half a line\\x1b[2J')
     expect(text()).toMatch(/m1 +… changing 0\/2/)
+    for (const piece of [
+      '(Reading ... \r(Reading ... 5%\r(Rea',
+      'ding ... 10%',
+      '\r(Reading ... 12 files)\r\nUnpacking\r\n',
+    ])
+      port.tell({ type: 'output', host: 'm1', step, stream: 'stdout', text: piece })
+    clock.advance(100)
+    expect(text()).toMatch(/^ +\(Reading \.\.\. 12 files\)\n +Unpacking$/m)
+    expect(text()).not.toMatch(/\\x0d|5%|10%/)
     port.tell({ type: 'begin', host: 'm2', step: second })
     const end = { kind: 'failed', outcome: { kind: 'exit', code: 1 }, reason: 'disk full' } as const
     port.tell({ type: 'end', host: 'm2', step: second, end, durationMs: 5 })
@@ -373,6 +382,55 @@ describe('the Bring-up tab', () => {
     expect(console.state.log.at(-1)).toMatchObject({ text: `bring up trust: ${said}`, tone: 'warning' })
   })
 
+  it('names what is as declared and does not work, in the plan and at the end', async () => {
+    const { type, port, text, console } = await openTab(120, 40)
+    const fix = { where: 'here', command: 'resume it' } as const
+    const cause = 'it takes no new jobs'
+    const finding = { host: 'm3', area: 'trust', gravity: 'blocker', id: 'drained', cause, fix } as const
+    const failed = { ...statusOf('m3', 'failed', 0), findings: [finding] }
+    const good = ['m1', 'm2'].map((host) => statusOf(host, 'good', 0))
+    const problem = /✗ trust · m3: it takes no new jobs \(here: resume it\)/
+    const idle = { kind: 'nothing', because: 'it is so' } as const
+    port.statuses = [...good, failed]
+    type('r')
+    await setImmediate()
+    type('u')
+    port.last.handlers.onPlan({ direction: 'up', operations: [{ ...operationOf('m3'), verdict: idle }] }, false)
+    port.last.ended.resolve({ kind: 'unchanged' })
+    await setImmediate()
+    expect(text()).toMatch(/Nothing to change\.\s+m3: not working, marked ✗/)
+    expect(text()).toMatch(problem)
+    expect(console.state.log.at(-1)).toMatchObject({
+      text: 'bring up trust: no change; not working: m3',
+      tone: 'warning',
+    })
+    type('u')
+    port.last.handlers.onPlan(planOf('m1'), false)
+    const agreed = port.last.handlers.confirm(planOf('m1'))
+    expect(text()).toMatch(problem)
+    type('y')
+    expect(await agreed).toBe(true)
+    port.last.handlers.onPhase?.('apply')
+    for (const word of ['make', 'spread'])
+      port.tell({ type: 'end', host: 'm1', step: stepOf('m1', word), end: { kind: 'done' }, durationMs: 5 })
+    port.last.ended.resolve({ kind: 'done', statuses: [...good, failed] })
+    await setImmediate()
+    expect(text()).toContain('2 of 2 steps done; not working: m3')
+    expect(text()).toMatch(problem)
+  })
+
+  it.each(SIZES)('keeps the plan in view below many messages, on %i×%i', async (columns, rows) => {
+    const { type, port, text } = await openTab(columns, rows)
+    type('d')
+    port.last.handlers.onPlan({ ...planOf('m1'), direction: 'down' }, false)
+    for (let id = 1; id <= 60; id += 1) port.last.handlers.onSay(`job ${id} runs on m1`, false)
+    void port.last.handlers.confirm(planOf('m1'))
+    expect(text()).toContain('job 1 runs on m1')
+    type('G')
+    expect(text()).toContain('+ ~/.ssh/id_muster')
+    expect(text()).toContain('y applies it, Esc discards it')
+  })
+
   it('says in the plan which steps cannot start, since they wait for what is blocked', async () => {
     const { type, port, text } = await openTab(120, 40)
     type('u')
@@ -397,6 +455,26 @@ describe('the Bring-up tab', () => {
     expect(port.checks).toBe(2)
     expect(text()).toContain('cancelled: 0 of 4 steps done')
     expect(header()).toContain('BRING-UP')
+  })
+
+  it('says why an error stopped a change, and shows no step as running then', async () => {
+    const { port, text, clock, console } = await begun()
+    port.tell({ type: 'begin', host: 'm1', step: stepOf('m1') })
+    clock.advance(2_000)
+    port.last.ended.reject(new Error('no space in the journal'))
+    await setImmediate()
+    expect(text()).toMatch(/stopped: 0 of 4 steps done, 1 failed or not started\s+no space in the journal/)
+    expect(text()).toContain('✗ make a key: cancelled')
+    expect(console.state.log.at(-1)?.text).toBe('bring up trust: stopped: no space in the journal')
+  })
+
+  it('quits without a question while a plan is only shown', async () => {
+    const { type, port, quits } = await openTab()
+    type('u')
+    port.last.handlers.onPlan(planOf('m1'), false)
+    void port.last.handlers.confirm(planOf('m1'))
+    type(`${LEADER}q`)
+    expect(quits()).toBe(1)
   })
 
   it('asks before the console closes during a change', async () => {

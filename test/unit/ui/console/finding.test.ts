@@ -119,6 +119,10 @@ describe('the palette', () => {
     ['k8s', 'Packing'],
     ['study', 'Jobs'],
     ['host set', 'select a host set'],
+    ['k8s', 'Jobs'],
+    ['study', 'Jobs'],
+    ['trial', 'Jobs'],
+    ['stack', 'Jobs'],
     // The letters in their order.
     ['rcnal', 'reconnect all · no host is lost'],
   ])('finds by “%s”: %s', (typed, title) => {

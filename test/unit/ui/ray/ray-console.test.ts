@@ -129,7 +129,7 @@ describe('ray … in the palette', () => {
     handlers?.onBegin()
     handlers?.onStdout(Buffer.from('epoch 1\nepoch 2\n'))
     harness.clock.advance(200)
-    expect(panel(harness)).toContain(':ray submit python train.py --lr 0.1')
+    expect(panel(harness)).toContain(':ray submit --cpus 2 python train.py --lr 0.1')
     expect(panel(harness)).toContain('epoch 2')
     harness.type('x')
     expect(harness.console.state.panel).toBeUndefined()
