@@ -149,7 +149,7 @@ describe('closing a host', () => {
     harness.type(`${LEADER}+`)
     expect([view(harness)?.input?.text, text(harness)]).toEqual([
       '',
-      expect.stringMatching(/Enter alone opens m1 again\..*New in hosts\.yaml: m8/s),
+      expect.stringMatching(/Enter alone opens m1 again\..*Newly declared: m8/s),
     ])
     harness.type('\r')
     expect([...harness.console.state.hosts.keys()]).toEqual(HOSTS)
