@@ -47,6 +47,7 @@ type Member = {
   readonly endpoint: Endpoint
   readonly shell: HostShell
   state: SessionState
+  banner: string
   connection?: Connection | undefined
   attempt?: { readonly abort: AbortController; readonly lease: Lease } | undefined
   timer?: Disposable | undefined
@@ -119,7 +120,7 @@ class SessionFleet implements Disposable {
         member.wantsShell = false
       this.#emit(event)
     })
-    const member: Member = { endpoint, shell, state: { kind: 'idle' }, wasReady: false, wantsShell: true }
+    const member: Member = { endpoint, shell, state: { kind: 'idle' }, banner: '', wasReady: false, wantsShell: true }
     this.#members.set(host, member)
     this.#hosts = undefined
     this.#emit({ type: 'added', host })
@@ -238,6 +239,7 @@ class SessionFleet implements Disposable {
     const { endpoint } = member
     let connection: Connection | undefined
     let lostEarly: string | undefined
+    let banner = ''
     try {
       const askers = lendWhileAsking(this.#options, attempt.lease, this.#clock)
       connection = await connectTo(endpoint, { ...this.#options, ...askers }, attempt.abort.signal, {
@@ -247,6 +249,9 @@ class SessionFleet implements Disposable {
         onWords: (text) => {
           if (isCurrent()) this.#dispatch(member, { type: 'server-says', text })
         },
+        onBanner: (text) => {
+          banner = text
+        },
         onLost: (reason) => {
           if (connection === undefined) lostEarly = reason
           else if (member.connection === connection) this.#lose(member, reason)
@@ -254,17 +259,25 @@ class SessionFleet implements Disposable {
       })
     } catch (error) {
       attempt.lease.release()
+      this.#noteBanner(member, attempt, banner)
       if (isCurrent()) this.#failAttempt(member, failureOf(error, 'configuration', phaseOf(member.state)))
       return
     }
     attempt.lease.release()
     if (!isCurrent()) return connection.close()
+    this.#noteBanner(member, attempt, banner)
     member.attempt = undefined
     member.connection = connection
     member.wasReady = true
     this.#dispatch(member, { type: 'connected', nowMs: this.#clock.now() })
     if (lostEarly === undefined) this.#openShell(member)
     else this.#lose(member, lostEarly)
+  }
+
+  #noteBanner(member: Member, attempt: Member['attempt'], text: string): void {
+    if (member.attempt !== attempt || text === member.banner) return
+    member.banner = text
+    this.#emit({ type: 'banner', host: member.endpoint.host, text })
   }
 
   #failAttempt(member: Member, failure: ConnectFailure): void {

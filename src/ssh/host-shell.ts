@@ -16,6 +16,8 @@ export type FleetEvent =
   | { readonly type: 'removed'; readonly host: string }
   | { readonly type: 'session'; readonly host: string; readonly state: SessionState }
   | { readonly type: 'shell'; readonly host: string; readonly state: ShellState }
+  /** What its server printed at the last login, as it came and bounded; empty: nothing any more. */
+  | { readonly type: 'banner'; readonly host: string; readonly text: string }
   /** Bytes of the host's shell. Every listener sees them in order; the buffer is not reused. */
   | { readonly type: 'data'; readonly host: string; readonly bytes: Uint8Array }
   /** Bytes typed to a host wait because its channel is full (0: it has caught up). */

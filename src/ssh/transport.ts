@@ -124,6 +124,8 @@ export type ConnectContext = Askers & {
   onPhase(phase: ConnectPhase): void
   /** What the server, or a jump host, says during the login without asking anything: `A push was sent to your phone`. Printable. */
   onWords?(text: string): void
+  /** What the server prints before it lets anyone in (sshd's Banner), as it came and bounded; again when there is more. */
+  onBanner?(text: string): void
   /** Once, after `connect` resolved, when the connection is gone for any reason but our own `close`. */
   onLost(reason: string): void
 }
@@ -143,7 +145,7 @@ export async function connectTo(
     onPhase = () => {},
     onLost = () => {},
     ...handlers
-  }: Partial<Pick<ConnectContext, 'onPhase' | 'onLost' | 'onWords'>> = {},
+  }: Partial<Pick<ConnectContext, 'onPhase' | 'onLost' | 'onWords' | 'onBanner'>> = {},
 ): Promise<Connection> {
   const transport = transports[endpoint.transport]
   if (transport !== undefined)

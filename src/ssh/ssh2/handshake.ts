@@ -29,6 +29,9 @@ import {
   watchRoundsWithoutPrompts,
 } from './library.ts'
 
+/** Of what a server prints before the login, in characters. */
+const BANNER_LIMIT = 16 * 1024
+
 /** What is known about the attempt. */
 type Attempt = {
   readonly endpoint: Endpoint
@@ -270,6 +273,12 @@ function run<T>(options: HandshakeOptions<T>, preferred: readonly string[]): Pro
     })
     client.on('close', () => void ended())
     client.on('end', () => void ended())
+    let banner = ''
+    client.on('banner', (text: string) => {
+      if (isSettled || text === '' || banner.length >= BANNER_LIMIT) return
+      banner = (banner + text).slice(0, BANNER_LIMIT)
+      context.onBanner?.(banner)
+    })
     client.on('change password', () => {
       sequence.notePasswordExpired()
       void giveUpAuthentication()

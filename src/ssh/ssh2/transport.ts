@@ -234,6 +234,8 @@ class JumpPool {
       ...context,
       signal: abort.signal,
       onPhase: () => {},
+      // Of the jump host, not of the hosts behind it.
+      onBanner: () => {},
       onLost: () => {},
     })
     const entry: Entry = { connecting, abort, users: 0 }

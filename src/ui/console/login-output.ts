@@ -53,6 +53,7 @@ export class LoginOutput implements Disposable {
   /** Hosts whose shell has shown no prompt yet, and the wait for quiet. */
   readonly #waiting = new Map<string, Disposable | undefined>()
   readonly #texts = new Map<string, readonly string[]>()
+  readonly #banners = new Map<string, readonly string[]>()
   /** Hosts that printed more than is kept. */
   readonly #cut = new Set<string>()
   /** What is not in the log yet, with the hosts of each text. */
@@ -72,6 +73,12 @@ export class LoginOutput implements Disposable {
     if (state.kind === 'open') return
     this.#stop(host)
     if (state.kind === 'opening') this.#waiting.set(host, undefined)
+  }
+
+  /** What the server printed before the login, which is in no pane. */
+  noteBanner(host: string, text: string): void {
+    const lines = text.split(/\r\n|[\r\n]/, MOST_LINES).map((line) => line.replaceAll('\t', '  '))
+    this.#banners.set(host, trimBlank(lines.map((line) => printable(line.slice(0, MOST_COLUMNS)))))
   }
 
   /** After the first key nothing moves any more. */
@@ -125,7 +132,7 @@ export class LoginOutput implements Disposable {
   open(): void {
     const { context } = this.#options
     const printed = [...context.state.hosts.keys()].flatMap((host) => {
-      const text = this.#texts.get(host)?.join('\n') ?? ''
+      const text = [...(this.#banners.get(host) ?? []), ...(this.#texts.get(host) ?? [])].join('\n')
       return text === '' ? [] : [{ host, text }]
     })
     if (printed.length === 0) return context.notice('no host printed anything before its first prompt', 'info', 'key')

@@ -153,6 +153,18 @@ describe('a login', () => {
     expect(words[0]?.length).toBeLessThan(250)
   })
 
+  it('reports what a server prints before the login, bounded', async () => {
+    const server = await startInProcessServer(withPassword('pw'), undefined, {
+      banner: `AUTHORIZED\r\n${'x'.repeat(20_000)}`,
+    })
+    const banners: string[] = []
+    const { credentials } = personWith('pw')
+    const context = { ...watchedContext({ credentials }), onBanner: (text: string) => void banners.push(text) }
+    const connection = await transport.connect(server.endpoint(), context)
+    connection.close()
+    expect(banners.map((text) => [text.slice(0, 12), text.length])).toEqual([['AUTHORIZED\r\n', 16_384]])
+  })
+
   it('sends nothing for a question that the user dismisses, so that no server can accept an empty answer', async () => {
     let answered = 0
     const server = await startInProcessServer((attempt) => {

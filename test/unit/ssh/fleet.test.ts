@@ -61,6 +61,21 @@ async function connectedFleet(names: readonly string[], options: Partial<FleetOp
 }
 
 describe('a fleet that connects', () => {
+  it('tells what a server printed before the login, also if that failed, and when it prints nothing any more', async () => {
+    const { fleet, transport, events } = fleetOf(['m1'])
+    const banners = () => events.flatMap((event) => (event.type === 'banner' ? [event.text] : []))
+    transport.answersAtOnce = false
+    for (const [at, text] of ['closed', 'closed', ''].entries()) {
+      fleet.reconnect(['m1'])
+      await settle()
+      const attempt = transport.attempts[at]
+      if (text !== '') attempt?.context.onBanner?.(text)
+      attempt?.fail({ kind: 'authentication', phase: 'authentication', reason: 'no' })
+      await settle()
+    }
+    expect(banners()).toEqual(['closed', ''])
+  })
+
   it('opens a shell on each host as soon as its session is ready', async () => {
     const { fleet, transport } = await connectedFleet(['m1', 'm2'])
     expect(fleet.hosts).toEqual(['m1', 'm2'])

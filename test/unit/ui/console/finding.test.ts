@@ -116,8 +116,6 @@ describe('the palette', () => {
     ['copy', 'copy files'],
     ['scp', 'copy files'],
     ['shortcuts', 'help'],
-    ['k8s', 'Packing'],
-    ['study', 'Jobs'],
     ['host set', 'select a host set'],
     ['k8s', 'Jobs'],
     ['study', 'Jobs'],

@@ -48,6 +48,25 @@ it('shows what all hosts printed with one key, equal texts once', async () => {
   expect(lines.slice(0, 3)).toEqual(['m[1-2]: 24 lines', '  welcome 1', '  welcome 2'])
 })
 
+it('shows what a server printed before the login above its greeting, also of a host that printed nothing else', async () => {
+  const { print, type, console, fleet } = harness({ size: { columns: 100, rows: 60 } })
+  for (const host of ['m1', 'm2'])
+    fleet.events.emit({ type: 'banner', host, text: '\r\nAUTHORIZED\tUSE\r\n\x1b[2Jmaintenance\n' })
+  await print('m1', `hello\r\n${PROMPT}`)
+  await print('m2', PROMPT)
+  const shown = () => {
+    type('\x1dL')
+    const { mode } = console.state
+    const lines = mode.kind === 'dialog' ? mode.dialog.lines.map(({ text }) => text) : []
+    type('\x1b')
+    return lines.filter((line) => line !== '')
+  }
+  const banner = ['  AUTHORIZED  USE', '  \\x1b[2Jmaintenance']
+  expect(shown()).toEqual(['m1: 3 lines', ...banner, '  hello', 'm2: 2 lines', ...banner])
+  fleet.events.emit({ type: 'banner', host: 'm2', text: '' })
+  expect(shown()).toEqual(['m1: 3 lines', ...banner, '  hello'])
+})
+
 it('says that a greeting has more lines than it keeps', async () => {
   const { print, type, console, clock, log } = harness({ size: { columns: 100, rows: 60 } })
   await print('m1', Array.from({ length: 300 }, (_, at) => `line ${at}\r\n`).join('') + PROMPT)
