@@ -202,7 +202,7 @@ export class ConsoleApp implements PageContext, Disposable {
       diverged: [],
       hasWaitingQuestion: false,
       isTextHeld: false,
-      isLineLost: false,
+      lostInput: undefined,
       mode: TYPING,
       panel: undefined,
       network: FIRST_NETWORK,

@@ -164,7 +164,11 @@ function receiverText(state: ConsoleState, page: PageInfo) {
   const live = liveReceivers(state)
   if (live.length === 0)
     return lateReceivers(state).length > 0
-      ? { start: ' TYPING INTO NO HOST until Enter ', names: '', end: '' }
+      ? {
+          start: ` TYPING INTO NO HOST until ${state.lostInput === 'program' ? 'Ctrl-C' : 'Enter'} `,
+          names: '',
+          end: '',
+        }
       : {
           start: ' TYPING INTO NO HOST: ',
           names: foldHostSet(receivers),

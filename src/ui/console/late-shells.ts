@@ -2,7 +2,8 @@
  * A shell that opens after others were typed into (a connection that came back, a slow login, an added host) has not seen those
  * keys: the rest of a line, or a line for a program that runs on the others, would be a command of its own there. Such a host gets
  * no keys beside others until no line is half typed and its shell waits for one as theirs do, or until the user selects all hosts.
- * Where no receiver is left that has the beginning of the line, the rest of it goes nowhere.
+ * Where no receiver is left that has the beginning of the line, the rest of it goes nowhere; text for a full-screen program, which has
+ * many lines, goes nowhere until Ctrl-C.
  */
 import type { Clock } from '../../base/clock.ts'
 import type { ShellState } from '../../ssh/create-fleet.ts'
@@ -10,13 +11,16 @@ import { type ConsoleState, getsKeysBeside, isLive } from '../state/console-stat
 import { comparedHosts } from './divergence.ts'
 
 /** Why a late shell does not get keys. */
-export const lateReason = ({ isLineLost }: Pick<ConsoleState, 'isLineLost'>): string =>
-  isLineLost
-    ? 'the rest of a line whose beginning was lost'
-    : 'its shell is new and gets no keys until it waits at the same prompt as the others'
+export const lateReason = ({ lostInput }: Pick<ConsoleState, 'lostInput'>): string =>
+  lostInput === 'program'
+    ? 'text for a program that was lost; Ctrl-C begins a new line'
+    : lostInput === 'line'
+      ? 'the rest of a line whose beginning was lost'
+      : 'its shell is new and gets no keys until it waits at the same prompt as the others'
 
 /** Enter, and the keys that give a line up: Ctrl-C, Ctrl-U. */
 const ENDS: ReadonlySet<number> = new Set([0x0d, 0x0a, 0x03, 0x15])
+const CTRL_C = 0x03
 /** Keys that neither put text into a line nor end one everywhere: they delete (Backspace, Ctrl-D, Ctrl-K, Ctrl-W), move, redraw (Ctrl-L), stop (Ctrl-Z, Ctrl-\). */
 const ADDS_NOTHING = /^(?:[\x7f\b\x04\x0b\x17\x01\x05\x0c\x1a\x1c]|\x1b[[O][CDHF])+$/
 
@@ -46,9 +50,10 @@ export class LateShells {
     const state = this.#options.state()
     if (kind !== 'open') this.#typed.delete(host)
     const isLast = state.receivers.has(host) && !getsKeysBeside(state, host)
-    // What is typed next is meant for the program.
-    if (isLast && kind === 'ended' && this.#options.isFullScreen(host)) this.#isLineOpen = true
-    if (isLast && this.#isLineOpen) this.#options.update({ isLineLost: true })
+    const isProgram = kind === 'ended' && this.#options.isFullScreen(host)
+    if (isLast && isProgram) this.#isLineOpen = true
+    if (isLast && this.#isLineOpen && state.lostInput !== 'program')
+      this.#options.update({ lostInput: isProgram ? 'program' : 'line' })
     if (kind !== 'open' || this.#typed.has(host) || !this.#mustWait(host)) return
     this.#setLate((name) => name === host, true)
     this.check()
@@ -58,13 +63,14 @@ export class LateShells {
   noteTyped(hosts: readonly string[], bytes: Uint8Array): void {
     for (const host of hosts) this.#typed.add(host)
     this.#typedMs = this.#options.clock.now()
-    if (ENDS.has(bytes.at(-1) ?? 0)) this.#endLine()
+    const last = bytes.at(-1) ?? 0
+    if (this.#options.state().lostInput === 'program' ? last === CTRL_C : ENDS.has(last)) this.#endLine()
     else if (!ADDS_NOTHING.test(Buffer.from(bytes).toString('latin1'))) this.#isLineOpen = true
   }
 
   /** The user has selected all: they get keys at once. */
   letIn(): void {
-    this.#options.update({ isLineLost: false })
+    this.#options.update({ lostInput: undefined })
     this.#setLate(() => true, false)
   }
 
@@ -81,7 +87,7 @@ export class LateShells {
 
   #endLine(): void {
     this.#isLineOpen = false
-    if (this.#options.state().isLineLost) this.#options.update({ isLineLost: false })
+    if (this.#options.state().lostInput !== undefined) this.#options.update({ lostInput: undefined })
     this.check()
   }
 
@@ -96,7 +102,7 @@ export class LateShells {
 
   #mustWait(host: string): boolean {
     const state = this.#options.state()
-    if (state.isLineLost) return state.receivers.has(host)
+    if (state.lostInput !== undefined) return state.receivers.has(host)
     return comparedHosts(state).includes(host) && this.#others().some((each) => each !== host && this.#typed.has(each))
   }
 

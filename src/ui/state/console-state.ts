@@ -153,8 +153,8 @@ export type ConsoleState = FileTabsState & {
   readonly hasWaitingQuestion: boolean
   /** A tab was just left, or a command did nothing: text may be meant for these, and is not sent. */
   readonly isTextHeld: boolean
-  /** No shell has the beginning of the line that is typed: the rest of it goes to no late shell. */
-  readonly isLineLost: boolean
+  /** No shell has the beginning of the line that is typed, or the full-screen program that it is for: the rest goes to no late shell. */
+  readonly lostInput: 'line' | 'program' | undefined
   /** Receivers that differ from most: another program, another prompt, no shell. */
   readonly diverged: readonly string[]
   readonly mode: Mode
@@ -193,7 +193,7 @@ export const getsKeysBeside = ({ hosts, receivers }: ConsoleState, host?: string
 
 /** Its new shell gets no keys for now. */
 export const isHeld = (state: ConsoleState, { isLate }: Pick<HostState, 'isLate'>): boolean =>
-  isLate && (state.isLineLost || getsKeysBeside(state))
+  isLate && (state.lostInput !== undefined || getsKeysBeside(state))
 
 /** A host that is being connected again stays in trouble until it is up. */
 export function isTrouble({ session, shell }: HostState): boolean {

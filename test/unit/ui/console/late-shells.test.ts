@@ -208,12 +208,15 @@ describe('when all receivers have lost the beginning of a line', () => {
     expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
   })
 
-  it('text for a full-screen program that was lost is such a line', async () => {
+  it('text for a full-screen program that was lost goes nowhere until Ctrl-C, however many lines it has', async () => {
     const { type, comeBack, fleet, printAll, header } = await atPrompts()
     type('vim x\r')
     await printAll(names, () => '\x1b[?1049h\x1b[2Jsome text')
     await comeBack(names)
-    type('hostname\r')
+    type('first line\recho second\r')
+    expect([...fleet.received]).toEqual([])
+    expect(header()).toContain(' TYPING INTO NO HOST until Ctrl-C ')
+    type('\x03')
     expect([...fleet.received]).toEqual([])
     expect(header()).toContain(' TYPING INTO ALL 4: ')
   })
