@@ -254,7 +254,7 @@ export class ConsoleApp implements PageContext, Disposable {
       clock: ports.clock,
       state: () => this.state,
       isInStep: (host, others, sinceMs) => this.#divergence.isInStep(host, others, sinceMs),
-      isFullScreen: (host) => this.views.screen(host)?.modes.isAlternateScreen ?? false,
+      isAtPrompt: (host) => this.#divergence.isAtPrompt(host),
       update: (patch) => this.store.update(patch),
     })
     this.recording = this.#owned.own(new Recording(this, this.views, ports.environment))

@@ -203,6 +203,18 @@ export class Divergence implements Disposable {
     return alike.length * 2 >= others.length
   }
 
+  /** Its shell waits for a line, of which something may be typed: the line begins with a prompt like its first one. */
+  isAtPrompt(host: string): boolean {
+    const screen = this.#options.screen(host)
+    if (screen === undefined || screen.modes.isAlternateScreen) return false
+    const home = this.#homes.get(host)
+    const line = screen.lineToCursor()
+    const { prompt } = splitPrompt(line, home)
+    // A prompt in another directory ends like the first one; those of root, of Python and of an unfinished command do not.
+    if (home !== undefined) return prompt !== undefined && prompt.at(-1) === home.at(-1)
+    return line.trim() !== '' && !QUESTION.test(line)
+  }
+
   #guarded(name: string): GuardedHost | undefined {
     const { clock, state, screen } = this.#options
     const host = state().hosts.get(name)

@@ -2,8 +2,8 @@
  * A shell that opens after others were typed into (a connection that came back, a slow login, an added host) has not seen those
  * keys: the rest of a line, or a line for a program that runs on the others, would be a command of its own there. Such a host gets
  * no keys beside others until no line is half typed and its shell waits for one as theirs do, or until the user selects all hosts.
- * Where no receiver is left that has the beginning of the line, the rest of it goes nowhere; text for a full-screen program, which has
- * many lines, goes nowhere until Ctrl-C.
+ * Where no receiver is left that has the beginning of the line, the rest of it goes nowhere; what is for a program, which may be many
+ * lines or a password, goes nowhere until Ctrl-C.
  */
 import type { Clock } from '../../base/clock.ts'
 import type { ShellState } from '../../ssh/create-fleet.ts'
@@ -29,7 +29,8 @@ type LateShellsOptions = {
   readonly state: () => ConsoleState
   /** Its shell and at least half of these wait at the same prompt; they have answered since then, and nothing is typed after it. */
   isInStep(host: string, others: readonly string[], sinceMs: number): boolean
-  isFullScreen(host: string): boolean
+  /** Its shell waits at a prompt, whatever is typed after it; no program runs in it. */
+  isAtPrompt(host: string): boolean
   update(patch: Partial<ConsoleState>): void
 }
 
@@ -46,14 +47,11 @@ export class LateShells {
   }
 
   /** After the state has it. */
-  noteShell(host: string, { kind }: ShellState): void {
+  noteShell(host: string, shell: ShellState): void {
     const state = this.#options.state()
+    const { kind } = shell
+    if (state.receivers.has(host) && !getsKeysBeside(state, host)) this.#noteLast(host, shell)
     if (kind !== 'open') this.#typed.delete(host)
-    const isLast = state.receivers.has(host) && !getsKeysBeside(state, host)
-    const isProgram = kind === 'ended' && this.#options.isFullScreen(host)
-    if (isLast && isProgram) this.#isLineOpen = true
-    if (isLast && this.#isLineOpen && state.lostInput !== 'program')
-      this.#options.update({ lostInput: isProgram ? 'program' : 'line' })
     if (kind !== 'open' || this.#typed.has(host) || !this.#mustWait(host)) return
     this.#setLate((name) => name === host, true)
     this.check()
@@ -63,8 +61,8 @@ export class LateShells {
   noteTyped(hosts: readonly string[], bytes: Uint8Array): void {
     for (const host of hosts) this.#typed.add(host)
     this.#typedMs = this.#options.clock.now()
-    const last = bytes.at(-1) ?? 0
-    if (this.#options.state().lostInput === 'program' ? last === CTRL_C : ENDS.has(last)) this.#endLine()
+    const isProgram = this.#options.state().lostInput === 'program'
+    if (isProgram ? bytes.includes(CTRL_C) : ENDS.has(bytes.at(-1) ?? 0)) this.#endLine()
     else if (!ADDS_NOTHING.test(Buffer.from(bytes).toString('latin1'))) this.#isLineOpen = true
   }
 
@@ -83,6 +81,16 @@ export class LateShells {
       others.length === 0 || this.#options.isInStep(host, others, this.#typedMs)
     const ready = new Set(late.flatMap(({ host }) => (isReady(host) ? host : [])))
     if (ready.size > 0) this.#setLate((host) => ready.has(host), false)
+  }
+
+  /** No other host gets keys. */
+  #noteLast(host: string, shell: ShellState): void {
+    const { state, update, isAtPrompt } = this.#options
+    const isLost = shell.kind === 'ended' && shell.end.kind === 'lost' && this.#typed.has(host)
+    if (isLost && !isAtPrompt(host)) {
+      this.#isLineOpen = true
+      update({ lostInput: 'program' })
+    } else if (this.#isLineOpen && state().lostInput === undefined) update({ lostInput: 'line' })
   }
 
   #endLine(): void {

@@ -221,6 +221,40 @@ describe('when all receivers have lost the beginning of a line', () => {
     expect(header()).toContain(' TYPING INTO ALL 4: ')
   })
 
+  it.each([
+    ['a password', 'sudo -v\r', '\r\n[sudo] password for root: '],
+    ['lines of a file', 'cat > x\r', '\r\n'],
+    ['Python', 'python3\r', '\r\n>>> '],
+    ['a command that runs', 'sleep 100\r', '\r\n'],
+  ])('what is typed for %s goes nowhere until Ctrl-C', async (_name, command, shown) => {
+    const { type, comeBack, fleet, printAll, header, console } = await atPrompts()
+    type(command)
+    await printAll(names, () => shown)
+    await comeBack(names)
+    type('secret\r')
+    expect(console.state.notice?.text).toMatch(/^not sent to m\[1-4\]: text for a program that was lost; Ctrl-C/)
+    type('ls\r')
+    expect([...fleet.received]).toEqual([])
+    type('x\x03')
+    type('ls\r')
+    expect([...fleet.received.values()]).toEqual(['ls\r', 'ls\r', 'ls\r', 'ls\r'])
+    expect(header()).toContain(' TYPING INTO ALL 4: ')
+  })
+
+  it('a prompt in another directory is one, and a shell that ended by itself holds nothing back', async () => {
+    const { type, comeBack, fleet, print, printAll } = await atPrompts(['m2'])
+    type('cd /tmp\r')
+    await printAll(['m2'], (host) => `cd /tmp\r\n${prompt(host, '/tmp')}`)
+    await comeBack()
+    type('ls\r')
+    expect(fleet.received.get('m2')).toBe('ls\r')
+    await print('m2', 'exec true\r\n')
+    fleet.events.emit({ type: 'shell', host: 'm2', state: { kind: 'ended', end: { kind: 'exit', code: 0 } } })
+    await comeBack()
+    type('ls\r')
+    expect(fleet.received.get('m2')).toBe('ls\r')
+  })
+
   it('a host that was selected alone waits for the end of it, and then gets keys alone', async () => {
     const { type, comeBack, toM2, header, console, fleet } = await atPrompts()
     type('ls\r')
