@@ -253,7 +253,7 @@ export class ConsoleApp implements PageContext, Disposable {
     this.#lateShells = new LateShells({
       clock: ports.clock,
       state: () => this.state,
-      isInStep: (host, others, sinceMs) => this.#divergence.isInStep(host, others, sinceMs),
+      isInStep: (host, others, lastKeyMs) => this.#divergence.isInStep(host, others, lastKeyMs),
       isAtPrompt: (host) => this.#divergence.isAtPrompt(host),
       update: (patch) => this.store.update(patch),
     })

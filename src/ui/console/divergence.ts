@@ -188,8 +188,8 @@ export class Divergence implements Disposable {
     this.#changedMs.delete(host)
   }
 
-  /** The host's shell waits for a line, and so do at least half of the others, at the same prompt, which have printed since then. */
-  isInStep(host: string, others: readonly string[], sinceMs: number): boolean {
+  /** The host's shell waits for a line, and so do at least half of the others, at the same prompt, which have printed since their last key. */
+  isInStep(host: string, others: readonly string[], lastKeyMs: (host: string) => number): boolean {
     const shapeOfHost = (name: string): Shape | undefined => {
       const guarded = this.#guarded(name)
       return guarded?.isQuiet ? waitingShape(guarded) : undefined
@@ -197,7 +197,7 @@ export class Divergence implements Disposable {
     const own = shapeOfHost(host)
     if (own === undefined) return false
     const alike = others.filter((name) => {
-      const shape = (this.#changedMs.get(name) ?? 0) >= sinceMs ? shapeOfHost(name) : undefined
+      const shape = (this.#changedMs.get(name) ?? 0) >= lastKeyMs(name) ? shapeOfHost(name) : undefined
       return shape !== undefined && isAlike(own, shape)
     })
     return alike.length * 2 >= others.length

@@ -27,8 +27,8 @@ const ADDS_NOTHING = /^(?:[\x7f\b\x04\x0b\x17\x01\x05\x0c\x1a\x1c]|\x1b[[O][CDHF
 type LateShellsOptions = {
   readonly clock: Clock
   readonly state: () => ConsoleState
-  /** Its shell and at least half of these wait at the same prompt; they have answered since then, and nothing is typed after it. */
-  isInStep(host: string, others: readonly string[], sinceMs: number): boolean
+  /** Its shell and at least half of these wait at the same prompt; they have answered since their last key, and nothing is typed after it. */
+  isInStep(host: string, others: readonly string[], lastKeyMs: (host: string) => number): boolean
   /** Its shell waits at a prompt, whatever is typed after it; no program runs in it. */
   isAtPrompt(host: string): boolean
   update(patch: Partial<ConsoleState>): void
@@ -36,11 +36,10 @@ type LateShellsOptions = {
 
 export class LateShells {
   readonly #options: LateShellsOptions
-  /** Hosts whose shell got keys since it opened. */
-  readonly #typed = new Set<string>()
+  /** Hosts whose shell got keys since it opened, and when it got the last one. */
+  readonly #typedMs = new Map<string, number>()
   /** Something was typed after the last key that ends a line. */
   #isLineOpen = false
-  #typedMs = 0
 
   constructor(options: LateShellsOptions) {
     this.#options = options
@@ -51,16 +50,16 @@ export class LateShells {
     const state = this.#options.state()
     const { kind } = shell
     if (state.receivers.has(host) && !getsKeysBeside(state, host)) this.#noteLast(host, shell)
-    if (kind !== 'open') this.#typed.delete(host)
-    if (kind !== 'open' || this.#typed.has(host) || !this.#mustWait(host)) return
+    if (kind !== 'open') this.#typedMs.delete(host)
+    if (kind !== 'open' || this.#typedMs.has(host) || !this.#mustWait(host)) return
     this.#setLate((name) => name === host, true)
     this.check()
   }
 
   /** `hosts`: those that got the bytes. */
   noteTyped(hosts: readonly string[], bytes: Uint8Array): void {
-    for (const host of hosts) this.#typed.add(host)
-    this.#typedMs = this.#options.clock.now()
+    const nowMs = this.#options.clock.now()
+    for (const host of hosts) this.#typedMs.set(host, nowMs)
     const isProgram = this.#options.state().lostInput === 'program'
     if (isProgram ? bytes.includes(CTRL_C) : ENDS.has(bytes.at(-1) ?? 0)) this.#endLine()
     else if (!ADDS_NOTHING.test(Buffer.from(bytes).toString('latin1'))) this.#isLineOpen = true
@@ -78,7 +77,7 @@ export class LateShells {
     if (this.#isLineOpen || late.length === 0) return
     const others = this.#others()
     const isReady = (host: string): boolean =>
-      others.length === 0 || this.#options.isInStep(host, others, this.#typedMs)
+      others.length === 0 || this.#options.isInStep(host, others, (name) => this.#typedMs.get(name) ?? 0)
     const ready = new Set(late.flatMap(({ host }) => (isReady(host) ? host : [])))
     if (ready.size > 0) this.#setLate((host) => ready.has(host), false)
   }
@@ -86,7 +85,7 @@ export class LateShells {
   /** No other host gets keys. */
   #noteLast(host: string, shell: ShellState): void {
     const { state, update, isAtPrompt } = this.#options
-    const isLost = shell.kind === 'ended' && shell.end.kind === 'lost' && this.#typed.has(host)
+    const isLost = shell.kind === 'ended' && shell.end.kind === 'lost' && this.#typedMs.has(host)
     if (isLost && !isAtPrompt(host)) {
       this.#isLineOpen = true
       update({ lostInput: 'program' })
@@ -111,7 +110,9 @@ export class LateShells {
   #mustWait(host: string): boolean {
     const state = this.#options.state()
     if (state.lostInput !== undefined) return state.receivers.has(host)
-    return comparedHosts(state).includes(host) && this.#others().some((each) => each !== host && this.#typed.has(each))
+    return (
+      comparedHosts(state).includes(host) && this.#others().some((each) => each !== host && this.#typedMs.has(each))
+    )
   }
 
   /** The receivers that are not late, also while one is selected alone. */

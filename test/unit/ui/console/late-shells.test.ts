@@ -221,6 +221,23 @@ describe('when all receivers have lost the beginning of a line', () => {
     expect(header()).toContain(' TYPING INTO ALL 4: ')
   })
 
+  it('and a receiver again when it waits where the others do, who got nothing meanwhile', async () => {
+    const { type, comeBack, header, console, printAll, rest, print } = await atPrompts()
+    type('ls\r')
+    await printAll(names, (host) => `ls\r\n${prompt(host)}`)
+    console.change(() => ({ focus: 'm2' }))
+    type(`${LEADER}s`)
+    type('echo do not ')
+    await comeBack()
+    type('hostname\r')
+    type('ls\r')
+    await print('m2', `ls\r\n${prompt('m2')}`)
+    rest()
+    type(`${LEADER}s`)
+    rest()
+    expect(header()).toContain(' TYPING INTO ALL 4: ')
+  })
+
   it.each([
     ['a password', 'sudo -v\r', '\r\n[sudo] password for root: '],
     ['lines of a file', 'cat > x\r', '\r\n'],
