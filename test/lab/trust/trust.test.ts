@@ -147,10 +147,7 @@ describe.skipIf(!canRun)('trust on nine hosts', { timeout: 400_000 }, () => {
     expect(down.stdout).toMatch(/^9 hosts: 36 done$/m)
     for (const name of lab.names) expect(await filesOf(name)).toBe(before.get(name))
     const again = await muster('down', 'trust')
-    expect([again.code, again.stdout]).toEqual([
-      0,
-      expect.stringMatching(/^9 hosts: no change: nothing to do \(muster status tests whether it works\)$/m),
-    ])
+    expect([again.code, again.stdout]).toEqual([0, expect.stringMatching(/^9 hosts: no change: nothing to do$/m)])
   })
 
   it('has written each step to the journal, without scripts and output', async () => {
