@@ -155,8 +155,8 @@ describe('random input', () => {
         }
       }
       console[Symbol.dispose]()
-      // Ends the wait after the leader key.
-      clock.advance(1000)
+      // Ends the waits after keys, of which arrows that choose panes have the longest.
+      clock.advance(2000)
       if (clock.timerCount > 0) throw new Error(`${clock.timerCount} timers are left`)
     }, 0.02)
   })

@@ -253,6 +253,14 @@ echo "$$ $boot \${20} 1" >key/run.$boot.1; check key
         if (!/^\d+$/.test(pid) || !existsSync(`/proc/${pid}/cmdline`)) return false
         return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`\0${jobs()}\0`)
       })
+    const theHelper = async (): Promise<number> => {
+      let pids: readonly string[] = []
+      await waitUntil(() => {
+        pids = helpers()
+        return pids.length === 1
+      }, 'the helper')
+      return Number(pids[0])
+    }
     const ended = async () => await waitUntil(() => has('exit'), 'its end')
     const output = () => readFileSync(join(jobs(), KEY, 'out'), 'utf8')
     const firstOf = (number: number) => readFileSync(join(jobs(), `abc-${number}-1-0`, 'id'), 'utf8').split(' ')[0]
@@ -284,11 +292,10 @@ echo "$$ $boot \${20} 1" >key/run.$boot.1; check key
 
     it('a helper that dies while the shell waits for it holds up nothing', async () => {
       await line.round(only())
-      await waitUntil(() => helpers().length === 1, 'the helper')
-      const [pid] = helpers().map(Number)
-      process.kill(pid as number, 'SIGSTOP')
+      const pid = await theHelper()
+      process.kill(pid, 'SIGSTOP')
       const round = line.round(only(start('echo begun')))
-      process.kill(pid as number, 'SIGKILL')
+      process.kill(pid, 'SIGKILL')
       expect(await round).toMatchObject({ kind: 'answer' })
       await ended()
       expect(output()).toBe('begun\n')
@@ -296,13 +303,12 @@ echo "$$ $boot \${20} 1" >key/run.$boot.1; check key
 
     it('a helper that dies in the middle of a round holds up no bundle of it', async () => {
       await line.round(only())
-      await waitUntil(() => helpers().length === 1, 'the helper')
-      const [pid] = helpers().map(Number)
-      process.kill(pid as number, 'SIGSTOP')
+      const pid = await theHelper()
+      process.kill(pid, 'SIGSTOP')
       // More than it may have before it, so the last ones come when the shell knows that it is dead.
       const numbers = Array.from({ length: 30 }, (_, index) => index)
       const round = line.round(only(...numbers.map((number) => keyed(number, `: ${'x'.repeat(1000)}; exit 6`))))
-      process.kill(pid as number, 'SIGKILL')
+      process.kill(pid, 'SIGKILL')
       expect(await round).toMatchObject({ text: expect.not.stringMatching(/trouble|unable/) })
       for (const number of numbers) await told(`abc-${number}-1-0 exit 6`)
     })
@@ -398,8 +404,7 @@ echo "$$ $boot \${20} 1" >key/run.$boot.1; check key
 
     it('begins a bundle though every process that waited for the next one was killed', async () => {
       await line.round(only())
-      await waitUntil(() => helpers().length === 1, 'the helper')
-      const [helper] = helpers()
+      const helper = String(await theHelper())
       await line.round(only(keyed(1, 'true'), keyed(2, 'true')))
       for (const number of [1, 2]) await told(`abc-${number}-1-0 exit 0`)
       for (const pid of helpers()) if (pid !== helper) process.kill(Number(pid), 'SIGKILL')
