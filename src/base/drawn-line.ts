@@ -1,4 +1,4 @@
-/** What is seen last of a line that was drawn again and again (a progress bar): a carriage return begins it anew. */
+/** The last text of a line that a program draws over and over, such as a progress bar: what follows the last carriage return. */
 export function drawnLine(line: string): string {
   if (!line.includes('\r')) return line
   const drawn = line.trimEnd()

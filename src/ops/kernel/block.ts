@@ -35,8 +35,8 @@ export function withoutBlock(text: string, name: string): string | undefined {
 }
 
 /**
- * Undefined: each block of this name has both of its comment lines. Otherwise one was removed (`lost`), and nobody can say which of
- * the lines above or below the other one (`there`) are ours.
+ * Undefined: every block of this name has both of its comment lines. Otherwise one is missing (`lost`), so it is not known which
+ * lines above or below the other one (`there`) are ours.
  */
 export function brokenBlock(
   text: string,

@@ -242,7 +242,7 @@ export class PlanPass {
 
   /**
    * In turn; of jobs with needs, up to the first that has to wait: smaller ones must not overtake it for ever. Impossible ones
-   * are in nobody's way. Jobs without needs never wait, and take their room from those behind them.
+   * hold up no other. Jobs without needs never wait; the room that they take is not free for the jobs behind them.
    */
   #fitting(inTurn: readonly WaitingJob[], room: EngineRoom, there: readonly Job[], nowMs: number): WaitingJob[] {
     const store = this.#store

@@ -140,7 +140,7 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
   }
 }
 
-/** The jobs of pruned trials were stopped by their study, and nobody cancelled them. */
+/** Jobs of pruned trials do not count as cancelled: their study stopped them. */
 function countsText({ counts, groups }: QueueStatus): string {
   const pruned = groups.reduce(
     (sum, line) => sum + Math.min(line.study?.counts.pruned ?? 0, countOf(line, ['cancelled'])),

@@ -1,11 +1,11 @@
 /** The man pages: one for each verb, with all of its help, and nothing that roff would act on. */
 import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import packageJson from '../../../package.json' with { type: 'json' }
-import { renderManPages } from '../../../scripts/generate-man.ts'
-import { CONSOLE } from '../../../src/cli/console/entry.ts'
-import { VERBS } from '../../../src/cli/verbs.ts'
-import { requirement } from '../../support/requirements.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+import { renderManPages } from '../../scripts/generate-man.ts'
+import { CONSOLE } from '../../src/cli/console/entry.ts'
+import { VERBS } from '../../src/cli/verbs.ts'
+import { requirement } from '../support/requirements.ts'
 
 const pages = await renderManPages('1.2.3')
 const hasGroff = requirement('groff')

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildRemoteCommand, END, GO } from '../../../../src/ssh/exec/remote-command.ts'
-import { findProgram } from '../../../support/requirements.ts'
+import { buildRemoteCommand, END, GO } from '../../../src/ssh/exec/remote-command.ts'
+import { findProgram } from '../../support/requirements.ts'
 
 const plain = { command: 'true', environment: {}, ready: 'ready1', beatLimitS: 45 }
 const WORD = 'word1'

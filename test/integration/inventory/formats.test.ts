@@ -2,11 +2,11 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { defined } from '../../../../src/base/defined.ts'
-import { formatNote, importInventory } from '../../../../src/inventory/import/import-inventory.ts'
-import { jumpOfArguments, jumpOfCommand } from '../../../../src/inventory/import/proxy-command.ts'
-import { splitShellWords } from '../../../../src/inventory/import/shell-words.ts'
-import { findProgram } from '../../../../src/inventory/ssh-config/openssh-source.ts'
+import { defined } from '../../../src/base/defined.ts'
+import { formatNote, importInventory } from '../../../src/inventory/import/import-inventory.ts'
+import { jumpOfArguments, jumpOfCommand } from '../../../src/inventory/import/proxy-command.ts'
+import { splitShellWords } from '../../../src/inventory/import/shell-words.ts'
+import { findProgram } from '../../../src/inventory/ssh-config/openssh-source.ts'
 
 let directory = ''
 beforeEach(() => {

@@ -10,7 +10,7 @@ import type { WatchHandlers } from '../../../../src/ops/net/watch/repeated-scrip
 import { type Sample, SampleReader, WATCH_SCRIPT } from '../../../../src/ops/net/watch/sample.ts'
 import { HISTORY_MS, HostWatch, keepSample } from '../../../../src/ops/net/watch/watch-hosts.ts'
 import { requirement } from '../../../support/requirements.ts'
-import { ManualClock } from '../../ssh/manual-clock.ts'
+import { ManualClock } from '../../../unit/ssh/manual-clock.ts'
 
 const captured = readFileSync(join(import.meta.dirname, '../../../fixtures/net/watch-debian.txt'), 'utf8')
 
