@@ -2,6 +2,7 @@
 
 import { lowerBound } from '../../base/collections.ts'
 import { counted } from '../../base/counted.ts'
+import { foldHostSet } from '../../inventory/host-set.ts'
 import type { Cluster } from '../model/cluster.ts'
 import { countDevices, fits } from '../model/fits.ts'
 import { type Gang, holds, type Strategy, WHOLE_MILLI } from '../model/resources.ts'
@@ -10,42 +11,49 @@ import { findGang } from './place-gang.ts'
 
 /**
  * Undefined: it fits. `isImpossible`: not even if all hosts were idle. `lines`: what is in the way, and which single changes would
- * help. The cluster stays as it is.
+ * help; of what is impossible, what would be in the way on idle hosts. The cluster stays as it is.
  */
 export function whyNotGang(cluster: Cluster, gang: Gang) {
-  const goesIn = (other: Gang, where = cluster) => findGang(where.copy(), other) !== undefined
-  if (goesIn(gang)) return undefined
+  if (goesIn(cluster, gang)) return undefined
+  const idle = cluster.copy()
+  for (const placement of cluster.placements()) idle.release(placement)
+  for (let host = 0; host < idle.hostCount; host++) idle.close(host, false)
+  if (goesIn(idle, gang)) return { isImpossible: false, lines: inTheWay(cluster, gang) }
+  return { isImpossible: true, lines: ['Too large for these hosts, even when they are idle.', ...inTheWay(idle, gang)] }
+}
+
+const goesIn = (cluster: Cluster, gang: Gang): boolean => findGang(cluster.copy(), gang) !== undefined
+
+function inTheWay(cluster: Cluster, gang: Gang): readonly string[] {
   const { bundles, strategy, maxBundlesPerHost, ...rest } = gang
   const seen = new Set<number>()
   const lines = bundles.flatMap((bundle, index) => {
     const shape = cluster.shapeOf(bundle)
     if (seen.has(shape.id)) return []
     seen.add(shape.id)
-    if (goesIn({ name: '', strategy: 'PACK', bundles: [bundle] })) return []
+    if (goesIn(cluster, { name: '', strategy: 'PACK', bundles: [bundle] })) return []
     const byReason = Map.groupBy(cluster.hosts.keys(), (host) => reasonsOf(cluster, shape, host).join('; '))
     return [
       ...(bundles.length > 1 ? [`Bundle ${index + 1} fits on no host:`] : []),
-      ...[...byReason].map(([text, hosts]) => `${hosts.map((host) => cluster.hosts[host]?.name).join(',')}: ${text}`),
+      ...[...byReason].map(
+        ([text, hosts]) => `${foldHostSet(hosts.map((host) => cluster.hosts[host]?.name ?? ''))}: ${text}`,
+      ),
     ]
   })
-  if (lines.length === 0) {
-    const count = lowerBound(bundles.length - 1, (most) => goesIn({ ...gang, bundles: bundles.slice(0, most + 1) }))
-    const softer: Strategy = strategy === 'STRICT_SPREAD' ? 'SPREAD' : 'PACK'
-    lines.push(`Only ${count} of ${bundles.length} bundles ${count === 1 ? 'fits' : 'fit'} (${strategy}).`)
-    if (strategy.startsWith('STRICT') && goesIn({ ...gang, strategy: softer }))
-      lines.push(`It would fit with ${softer}.`)
-    if (maxBundlesPerHost !== undefined && goesIn({ ...rest, bundles, strategy }))
-      lines.push('It would fit without a limit of bundles per host.')
-    if (count > 0) lines.push(`It would fit with ${counted(count, 'bundle')}.`)
-  }
-  const empty = cluster.copy()
-  for (const placement of cluster.placements()) empty.release(placement)
-  for (let host = 0; host < empty.hostCount; host++) empty.close(host, false)
-  const isImpossible = !goesIn(gang, empty)
-  return {
-    isImpossible,
-    lines: isImpossible ? ['Too large for these hosts, even when they are idle.', ...lines] : lines,
-  }
+  if (lines.length > 0) return lines
+  const first = (count: number): Gang => ({ ...gang, bundles: bundles.slice(0, count) })
+  const count = lowerBound(bundles.length - 1, (most) => goesIn(cluster, first(most + 1)))
+  const softer: Strategy = strategy === 'STRICT_SPREAD' ? 'SPREAD' : 'PACK'
+  return [
+    `Only ${count} of ${bundles.length} bundles ${count === 1 ? 'fits' : 'fit'} (${strategy}).`,
+    ...(strategy.startsWith('STRICT') && goesIn(cluster, { ...gang, strategy: softer })
+      ? [`It would fit with ${softer}.`]
+      : []),
+    ...(maxBundlesPerHost !== undefined && goesIn(cluster, { ...rest, bundles, strategy })
+      ? ['It would fit without a limit of bundles per host.']
+      : []),
+    ...(count > 0 ? [`It would fit with ${counted(count, 'bundle')}.`] : []),
+  ]
 }
 
 /** Empty when the host holds the shape. */
@@ -63,10 +71,10 @@ export function reasonsOf(cluster: Cluster, shape: Shape, host: number): readonl
   if (missed.length > 0) reasons.push(`does not match on ${[...new Set(missed.map(({ label }) => label))].join(', ')}`)
   const cpuLeft = cluster.cpuLeftMilli[host] as number
   if (cpuLeft < cpuMilli)
-    reasons.push(`needs ${counted(cpuMilli / 1000, 'core')}, ${cpuLeft / 1000} of ${spec.cpuMilli / 1000} free`)
+    reasons.push(`needs ${counted(cpuMilli / 1000, 'core')}, ${leftText(cpuLeft / 1000, spec.cpuMilli / 1000)}`)
   const memoryLeft = cluster.memoryLeftBytes[host] as number
   if (memoryLeft < memoryBytes)
-    reasons.push(`needs ${gib(memoryBytes)} GiB of memory, ${gib(memoryLeft)} of ${gib(spec.memoryBytes)} free`)
+    reasons.push(`needs ${gib(memoryBytes)} GiB of memory, ${leftText(gib(memoryLeft), gib(spec.memoryBytes))}`)
   for (const { name, amount } of shape.custom) {
     const custom = cluster.custom.get(name)
     if (!custom?.fits(host, amount)) reasons.push(`needs ${amount} ${name}, ${custom?.leftOn(host) ?? 0} free`)
@@ -88,8 +96,11 @@ function gpuReason(cluster: Cluster, shape: Shape, host: number): string | undef
   const own = [...new Set(cluster.hosts[host]?.gpus ?? [])]
   if (total === 0) return own.length > 0 ? `has other GPUs: ${own.join(', ')}` : 'has no GPU'
   if (gpuMilli === WHOLE_MILLI)
-    return `needs ${gpuCount} idle GPU${gpuCount === 1 ? '' : 's'}, ${able} of ${total} idle`
+    return able === total
+      ? `needs ${counted(gpuCount, 'GPU')}, has ${total}`
+      : `needs ${counted(gpuCount, 'idle GPU')}, ${able} of ${total} idle`
   return `needs ${gpuMilli / 1000} of one GPU; none has that free (all ${total} together: ${freeMilli / 1000})`
 }
 
+const leftText = <A>(left: A, all: A): string => (left === all ? `has ${all}` : `${left} of ${all} free`)
 const gib = (bytes: number): string => (bytes / 2 ** 30).toFixed(1)

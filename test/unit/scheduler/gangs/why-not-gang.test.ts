@@ -52,9 +52,25 @@ describe('why a gang does not fit', () => {
     const none = whyNotGang(cluster, large)
     expect(none?.lines).toEqual([
       'Bundle 1 fits on no host:',
-      'h0,h1: needs 0.5 of one GPU; none has that free (all 2 together: 0.8)',
+      'h[0-1]: needs 0.5 of one GPU; none has that free (all 2 together: 0.8)',
       'Bundle 2 fits on no host:',
-      'h0,h1: needs 1 idle GPU, 0 of 2 idle',
+      'h[0-1]: needs 1 idle GPU, 0 of 2 idle',
+    ])
+  })
+
+  test('says of what is too large for idle hosts only what holds while they are idle', () => {
+    const cluster = createCluster(2, 2)
+    for (const share of [600, 600, 600]) findGang(cluster, gang('PACK', [share]))
+    expect(whyNotGang(cluster, gang('STRICT_SPREAD', [1000, 1000, 1000]))?.lines).toEqual([
+      'Too large for these hosts, even when they are idle.',
+      'Only 2 of 3 bundles fit (STRICT_SPREAD).',
+      'It would fit with SPREAD.',
+      'It would fit with 2 bundles.',
+    ])
+    const bundles = [{ cpuMilli: 4000, memoryBytes: 1, gpuCount: 4, gpuMilli: 1000 }]
+    expect(whyNotGang(cluster, { name: '', strategy: 'PACK', bundles })?.lines).toEqual([
+      'Too large for these hosts, even when they are idle.',
+      'h[0-1]: needs 4 GPUs, has 2',
     ])
   })
 
