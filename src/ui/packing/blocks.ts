@@ -89,6 +89,8 @@ export type BlockStyle = {
   readonly isChosen: boolean
   /** In the first row of a block that is free. */
   readonly freeText?: string
+  /** Its host takes no jobs, so that nothing of it is free. */
+  readonly isDown?: boolean
 }
 
 /** The fewest columns for a letter with a name. */
@@ -109,7 +111,7 @@ export function blockRows(
       widths.map(({ job, width: columns }, index) => {
         if (job === undefined)
           return {
-            text: freeText(columns, row, height, widths.length === 1 ? block.freeText : ''),
+            text: freeText(columns, row, height, block, widths.length === 1),
             style: freeStyle(block),
           }
         return { text: texts[index]?.[row] ?? '', style: heldStyle(job, block) }
@@ -117,11 +119,13 @@ export function blockRows(
   )
 }
 
-/** Dots; only some of them where there are many. */
-function freeText(columns: number, row: number, height: number, label = ''): string {
-  if (height === 1) return '·'.repeat(columns)
-  const dots = (row % 2 === 0 ? '·   ' : '  · ').repeat(Math.ceil(columns / 4)).slice(0, columns)
-  return row > 0 || label === '' || label.length + 2 > columns ? dots : `${label} ${dots.slice(label.length + 1)}`
+/** Dots, or crosses on a host that takes no jobs; only some of them where there are many. */
+function freeText(columns: number, row: number, height: number, block: BlockStyle, isAlone: boolean): string {
+  const sign = block.isDown === true ? '×' : '·'
+  if (height === 1) return sign.repeat(columns)
+  const signs = (row % 2 === 0 ? `${sign}   ` : `  ${sign} `).repeat(Math.ceil(columns / 4)).slice(0, columns)
+  const label = isAlone && row === 0 ? (block.freeText ?? '') : ''
+  return label === '' || label.length + 2 > columns ? signs : `${label} ${signs.slice(label.length + 1)}`
 }
 
 function freeStyle({ theme, isChosen }: BlockStyle): Style {

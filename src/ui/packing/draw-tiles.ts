@@ -120,7 +120,8 @@ function drawTile(canvas: Canvas, tile: Tile, context: TileContext): void {
   const top = rect.row - offset
   if (rect.height === 1) {
     const name = clipName(host.name, arrangement.nameColumns)
-    canvas.put(top, rect.column, [{ text: name, style: trouble === undefined ? nameStyle : boldStyle(theme.danger) }])
+    const [text, style] = trouble === undefined ? [name, nameStyle] : [`${name}!`, boldStyle(theme.danger)]
+    canvas.put(top, rect.column, [{ text, style }])
   } else canvas.put(top, rect.column, titleRow(tile, nameStyle, context))
   for (const block of blocks) {
     const isChosen = isOwn && spot.part === block.part
@@ -164,6 +165,7 @@ function drawBlockAt({ part, rect }: Block, tile: Tile, isChosen: boolean, conte
   const style = {
     theme,
     isChosen,
+    isDown: cluster.down[host.name] !== undefined,
     letters: input.letters,
     groupOf: (job: number) => colourGroup(cluster.cards.get(job) ?? { job, user: '' }, isByUser),
   }

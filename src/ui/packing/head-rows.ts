@@ -1,11 +1,11 @@
 /** Above the picture of the Packing tab: figures, what fragments free GPUs, and the what-if. Pure. */
 import { counted } from '../../base/counted.ts'
 import { printable } from '../../base/printable.ts'
-import { clip, textWidth } from '../../base/text-width.ts'
+import { clip } from '../../base/text-width.ts'
 import { whenText } from '../../base/time-text.ts'
 import { foldHostSet } from '../../inventory/host-set.ts'
 import { fragmentation } from '../../scheduler/jobs/packing.ts'
-import { boldStyle, mutedStyle, type Rect, type Span, styleOf, type Theme } from '../compositor/scene.ts'
+import { boldStyle, mutedStyle, type Span, styleOf, type Theme } from '../compositor/scene.ts'
 import { type Row, wrapRows } from '../rows/rows-pane.ts'
 import { gpus, warn } from './figure-rows.ts'
 import { type Group, type PackingInput, sourcesRow } from './packing-input.ts'
@@ -17,42 +17,69 @@ export const MOST_LEGEND_NAME = 20
 /** From this height of the tab on, there are more rows for what changes. */
 const HIGH_ROWS = 36
 
-/** So many rows, whatever there is to say. */
-export const padRows = (rows: readonly Row[], count: number): readonly Row[] =>
-  Array.from({ length: count }, (_, at) => rows[at] ?? [])
+/** What can be shown, the figures of what is, and the sliders of a what-if: as many rows for each state of the jobs. */
+export function headRows(groups: readonly Group[], input: PackingInput): readonly Row[] {
+  const { theme, whatIf, sources } = input
+  // Of several clusters each has its own figures in its heading.
+  const figures = groups.length === 1 ? (groups[0]?.figures ?? []) : []
+  if (whatIf === undefined) return [...sourcesRow(sources, theme), ...figures]
+  return [...sourcesRow(sources, theme), ...figures.slice(0, 1), slidersRow(whatIf.gang, input)]
+}
+
+export type NoteRoom = { readonly note: number; readonly legend: number }
 
 /**
- * What can be shown, the figures of what is, the what-if, and what fragments the free GPUs. As many rows for each state of
- * the jobs, so that the hosts below keep their places.
+ * How many rows below these figures the answer of a what-if has, or what fragments the free GPUs, and how many the letters of
+ * jobs. So many, whatever there is to say, so that hosts keep their places when jobs come and go.
  */
-export function headRows(groups: readonly Group[], input: PackingInput, { width }: Rect): readonly Row[] {
-  const isHigh = input.rect.height >= HIGH_ROWS
-  const { theme, whatIf, sources } = input
-  const columns = width - 2
-  const own = groups.length === 1 ? (groups[0]?.figures ?? []) : []
-  if (whatIf) {
-    const { gang, trial } = whatIf
-    const most = isHigh ? 5 : 3
-    const effect = trial === undefined ? '' : effectText(trial, input.nowMs)
-    const answer = whatIfRows(gang, trial, columns, effect === '' ? most : most - 1, theme)
-    return [
-      ...sourcesRow(sources, theme),
-      ...(groups.find(({ cluster }) => cluster.key === 'queue')?.figures.slice(0, 1) ?? []),
-      slidersRow(gang, input),
-      ...padRows([...answer, ...fewRows(effect, columns, most - answer.length, warn(theme))], most),
-    ]
-  }
+export function noteRoom(groups: readonly Group[], { rect, whatIf }: PackingInput, hasLegend: boolean): NoteRoom {
+  const isHigh = rect.height >= HIGH_ROWS
+  const reason = isHigh ? 2 : 1
+  const alone = Math.max(1, Math.min(3, Math.floor(rect.height / 8)))
+  const legend = groups.length === 1 ? alone : reason
+  return { note: whatIf === undefined ? reason : isHigh ? 5 : 3, legend: hasLegend ? legend : 0 }
+}
+
+/** `legend`: letters of jobs in at most so many rows; they have what the rest leaves. */
+export function noteRows(
+  groups: readonly Group[],
+  { theme, whatIf, nowMs }: PackingInput,
+  columns: number,
+  room: NoteRoom,
+  legend: (most: number) => readonly Row[],
+): readonly Row[] {
+  const own =
+    whatIf === undefined
+      ? fragmentationRows(groups, columns, room.note, theme)
+      : answerRows(whatIf, columns, room, theme, nowMs)
+  const count = room.note + room.legend
+  const left = room.legend === 0 ? 0 : count - own.length
+  const rows = [...own, ...(left > 0 ? legend(left) : [])]
+  return Array.from({ length: count }, (_, at) => rows[at] ?? [])
+}
+
+function answerRows(
+  { gang, trial }: NonNullable<PackingInput['whatIf']>,
+  columns: number,
+  { note, legend }: NoteRoom,
+  theme: Theme,
+  nowMs: number,
+): readonly Row[] {
+  // What does not fit adds no letter, and may have many reasons.
+  const most = trial !== undefined && trial.places === undefined ? note + legend : note
+  const effect = trial === undefined ? '' : effectText(trial, nowMs)
+  const answer = whatIfRows(gang, trial, columns, effect === '' ? most : most - 1, theme)
+  return effect === '' ? answer : [...answer, ...fewRows(effect, columns, most - answer.length, warn(theme))]
+}
+
+function fragmentationRows(groups: readonly Group[], columns: number, most: number, theme: Theme): readonly Row[] {
   const texts = groups.flatMap(({ cluster, title }) => {
     const text = fragmentationText(cluster)
     return text === '' ? [] : [groups.length === 1 ? text : `${title}: ${text}`]
   })
-  // Of several clusters each has one row.
-  const most = isHigh && groups.length === 1 ? 2 : 1
-  const reason = padRows(
-    texts.flatMap((text) => fewRows(text, columns, most, mutedStyle(theme))),
-    most * Math.min(2, groups.length),
-  )
-  return [...sourcesRow(sources, theme), ...own, ...reason]
+  const style = mutedStyle(theme)
+  if (texts.length === 1 || texts.length > most) return fewRows(texts.join('; '), columns, most, style)
+  return texts.flatMap((text) => fewRows(text, columns, 1, style))
 }
 
 /** Wrapped into so many rows; the last one is cut. */
@@ -100,9 +127,9 @@ function whatIfRows(
   most: number,
   theme: Theme,
 ): readonly Row[] {
-  const words = ` ${whatIfWords(gang)}: `
-  const request: Span = { text: words, style: boldStyle(theme.accent) }
-  if (trial === undefined) return [[request]]
+  const request = ` ${whatIfWords(gang)}: `
+  const requestStyle = boldStyle(theme.accent)
+  if (trial === undefined) return [[{ text: request, style: requestStyle }]]
   const hosts = foldHostSet([...new Set(trial.places?.map(({ host }) => host))])
   const [text, style] =
     trial.places === undefined
@@ -111,9 +138,16 @@ function whatIfRows(
           `+ on ${hosts}${trial.unknown === undefined ? '' : `, if it has room there: ${trial.unknown}`}`,
           boldStyle(trial.unknown === undefined ? theme.ok : theme.warning),
         ]
-  const room = columns - textWidth(words)
-  if (textWidth(text) <= room) return [[request, { text: printable(text), style }]]
-  return [[request], ...fewRows(printable(text), columns, most - 1, style)]
+  const [[first] = [], ...rest] = fewRows(`${request.trim()} ${printable(text)}`, columns, most, style)
+  if (first === undefined) return []
+  const [own, answer] = [first.text.slice(0, request.length), first.text.slice(request.length)]
+  return [
+    [
+      { text: own, style: requestStyle },
+      { text: answer, style },
+    ],
+    ...rest,
+  ]
 }
 
 /** Lines as one text: what is neither a sentence nor a title is divided from the next one. */
@@ -131,30 +165,34 @@ function effectText({ later = [], victims = [], places }: TryOut, nowMs: number)
   return `If it ran for an hour, these would start later: ${later.map((one) => `${nameOf(one)} (${when(one.fromMs)} → ${when(one.toMs)})`).join(', ')}`
 }
 
-/** `strategy ●─── PACK  ▸policy ─●──────── ray   bundles 4 - +`; Left and Right move the marked one, and clicks any. */
+/**
+ * `strategy ●─── PACK         ▸policy ─●──────── ray             bundles - + 4`; Left and Right move the marked one, and clicks
+ * any. As wide for each choice, and at most 78 columns.
+ */
 function slidersRow(whatIf: WhatIf, { theme, slide }: PackingInput): Row {
   return SLIDERS.flatMap((slider): Span[] => {
     const isMarked = slider === whatIf.slider
     const style = isMarked ? boldStyle(theme.accent) : styleOf(theme.text)
     const set = (change: Partial<WhatIf>) => () => slide?.({ ...whatIf, slider, ...change })
-    const knobs = <T>(options: readonly T[], now: T, changeOf: (option: T) => Partial<WhatIf>): Span[] =>
-      options.map((option) => ({ text: option === now ? '●' : '─', style, press: set(changeOf(option)) }))
+    const choice = <T extends string>(
+      options: readonly T[],
+      now: T,
+      press: string,
+      changeOf: (option: T) => Partial<WhatIf>,
+    ): Span[] => [
+      ...options.map((option) => ({ text: option === now ? '●' : '─', style, press: set(changeOf(option)) })),
+      { text: ` ${now.padEnd(Math.max(...options.map(({ length }) => length)))}`, style, press },
+    ]
     const parts: Readonly<Record<Slider, () => Span[]>> = {
-      strategy: () => [
-        ...knobs(STRATEGIES, whatIf.strategy, (strategy) => ({ strategy })),
-        { text: ` ${whatIf.strategy.padEnd(13)}`, style, press: 's' },
-      ],
-      policy: () => [
-        ...knobs(WHAT_IF_POLICIES, whatIf.by, (by) => ({ by })),
-        { text: ` ${whatIf.by.padEnd(14)}`, style, press: 'p' },
-      ],
+      strategy: () => choice(STRATEGIES, whatIf.strategy, 's', (strategy) => ({ strategy })),
+      policy: () => choice(WHAT_IF_POLICIES, whatIf.by, 'p', (by) => ({ by })),
       bundles: () => [
-        { text: String(whatIf.bundles), style },
-        { text: ' -', style, press: '-' },
+        { text: '-', style, press: '-' },
         { text: ' +', style, press: '+' },
+        { text: ` ${whatIf.bundles}`, style },
       ],
     }
-    const title = ` ${isMarked ? '▸' : ' '}${slider} `
+    const title = `${isMarked ? '▸' : ' '}${slider} `
     return [{ text: title, style: isMarked ? style : mutedStyle(theme), press: set({}) }, ...parts[slider]()]
   })
 }

@@ -16,7 +16,7 @@ import {
 import { type FilteredTable, shownRows, type TableView } from '../rows/table-view.ts'
 import { arrange, type BlockSpot, firstSpot, spotIn, spotOfJob, type TileLayout } from './arrange.ts'
 import { pastBadge, pictureRows } from './draw-tiles.ts'
-import { headRows, padRows } from './head-rows.ts'
+import { headRows, noteRoom, noteRows } from './head-rows.ts'
 import {
   type Group,
   groupOf,
@@ -89,19 +89,19 @@ export function drawPacking(input: PackingInput): PackingScene {
   const isWide = rect.width >= SIDE_COLUMNS && rect.height >= SIDE_ROWS
   const { list } = input
   const parts = isWide ? besides(rect, allWaiting.length > 0) : below(rect, allWaiting.length > 0, list === 'jobs')
-  const head = headRows(groups, input, parts.picture)
-  const inside = { ...parts.picture, column: parts.picture.column + 1, row: parts.picture.row + 1 }
   const columns = parts.picture.width - 2
+  const head = headRows(groups, input)
+  const room = noteRoom(groups, input, !isWide)
+  const headCount = head.length + room.note + room.legend
+  const inside = { ...parts.picture, column: parts.picture.column + 1, row: parts.picture.row + 1 }
   const hosts = groups.map(({ cluster }) => shownHosts(cluster, tables?.hosts))
-  const room = parts.picture.height - 2 - head.length
-  // Its rows are there also without jobs, since hosts must not change their places when jobs come and go.
-  const mostLegend = groups.length > 1 ? 2 : 3
-  const legendRoom = isWide ? 0 : Math.max(1, Math.min(mostLegend, Math.floor(rect.height / 8)))
-  const rows = Math.max(1, room - legendRoom)
-  const usualHead = input.whatIf === undefined ? head : headRows(groups, { ...input, whatIf: undefined }, parts.picture)
-  const arrangement = arrange(hosts, columns, rows, rows + head.length - usualHead.length)
+  const rows = Math.max(1, parts.picture.height - 2 - headCount)
+  const usual = input.whatIf === undefined ? input : { ...input, whatIf: undefined }
+  const usualRoom = noteRoom(groups, usual, !isWide)
+  const usualCount = headRows(groups, usual).length + usualRoom.note + usualRoom.legend
+  const arrangement = arrange(hosts, columns, rows, rows + headCount - usualCount)
   const cards = cardsOf(groups, arrangement, input)
-  const legend = padRows(isWide ? [] : legendRows(cards, legendRoom, columns, input), legendRoom)
+  const letters = (most: number) => legendRows(cards, most, columns, input)
   const lastOffset = Math.max(0, arrangement.rows - rows)
   const offset = Math.max(0, Math.min(input.offset, lastOffset))
   const spot = input.spot !== undefined && hasSpot(arrangement, input.spot) ? input.spot : firstSpot(arrangement)
@@ -152,12 +152,12 @@ export function drawPacking(input: PackingInput): PackingScene {
         badges: [...scrollBadge(offset, rows, arrangement.rows, theme), ...pastBadge(pasts, columns, theme)],
         document: documentOf([
           ...head,
-          ...legend,
+          ...noteRows(groups, input, columns, room, letters),
           ...(arrangement.tiles.length === 0 ? lines.slice(0, arrangement.rows) : lines),
         ]),
         list: {
           select(row, column) {
-            const at = spotIn(arrangement, column, row - head.length - legend.length + offset)
+            const at = spotIn(arrangement, column, row - headCount + offset)
             if (at !== undefined) input.select?.(at)
           },
         },
@@ -198,7 +198,7 @@ export function drawPacking(input: PackingInput): PackingScene {
       ),
     ],
     arrangement,
-    area: { ...inside, row: inside.row + head.length + legend.length, width: columns, height: rows },
+    area: { ...inside, row: inside.row + headCount, width: columns, height: rows },
     offset,
     lastOffset,
     spot,

@@ -167,6 +167,29 @@ describe('the picture of the Packing tab', () => {
     const lines = picture(packingPanes(inputOf(statusOf(hostSpecs(5), []), 120, 40, { shown })))
     expect(lines.filter((line) => line.trim() === '').length).toBeLessThanOrEqual(4)
     expect(lines.join('\n')).toMatch(/GPU 0/)
+    const small = picture(packingPanes(inputOf(statusOf(hostSpecs(5), []), 80, 24, { shown })))
+    expect(small.findIndex((line) => line.startsWith('── own hosts'))).toBeLessThanOrEqual(2)
+  })
+
+  it.each([
+    [80, 24],
+    [120, 40],
+    [240, 67],
+  ])('marks nodes that take no jobs, which are never drawn as free, on %i×%i', (columns, rows) => {
+    const node = { cpuMilli: 4000, cpuUsedMilli: 0, memoryBytes: 8e9, memoryUsedBytes: 0, gpus: 4, trouble: '' }
+    const nodes = Array.from({ length: 8 }, (_, at) => ({
+      ...node,
+      name: `c${at}`,
+      trouble: at === 1 ? 'drained' : '',
+    }))
+    const shown: PackingInput['shown'] = [
+      { kind: 'queue' },
+      { kind: 'engine', place: '@slurm', picture: enginePicture({ nodes, jobs: [] }, 'Slurm', () => undefined) },
+    ]
+    const text = picture(packingPanes(inputOf(statusOf(hostSpecs(8), []), columns, rows, { shown }))).join('\n')
+    expect(text).toMatch(/c1(! +×{4}| drained ─)/)
+    expect(text).not.toMatch(/c0(! | drained)/)
+    expect(text).toContain('×')
   })
 
   it('says of each cluster why there is nothing to draw, also if that is so of all', () => {
@@ -218,7 +241,7 @@ describe('the picture of the Packing tab', () => {
     [80, 24],
     [120, 40],
   ])('says what would have to end for a what-if, and marks what is cut, on %i×%i', (columns, rows) => {
-    const why = [`Bundle 0 fits on no host: ${'no core is free; '.repeat(40)}`]
+    const why = [`Bundle 0 fits on no host: ${'no core is free; '.repeat(80)}`]
     const gang = { bundles: 2, strategy: 'PACK', request: jobs[0]?.spec.request, by: 'ray', slider: 'bundles' }
     const victims = Array.from({ length: 20 }, (_, at) => ({ job: 100 + at, name: 'notebook' }))
     const whatIf = { gang: gang as never, trial: { places: undefined, why, victims } }
@@ -228,6 +251,18 @@ describe('the picture of the Packing tab', () => {
     const at = shown.findIndex((line) => line.startsWith('It would fit if these jobs ended: 100 notebook, 101'))
     expect(shown[at - 1]).toMatch(/…$/)
     expect(shown.slice(at, at + 2).filter((line) => line.endsWith('…'))).toHaveLength(1)
+  })
+
+  it('says in all rows above the hosts why a what-if fits nowhere, on 80×24', () => {
+    const reasons = Array.from(
+      { length: 4 },
+      (_, at) => `m${at}: needs 20 cores, 2 of 16 free; needs 300.0 GiB of memory, 56.0 of 128.0`,
+    )
+    const gang = { bundles: 2, strategy: 'PACK', request: jobs[0]?.spec.request, by: 'ray', slider: 'bundles' }
+    const trial = { places: undefined, why: ['Bundle 1 fits on no host:', ...reasons] }
+    const whatIf = { gang: gang as never, trial }
+    const text = picture(packingPanes(inputOf(statusOf(hostSpecs(6), jobs), 80, 24, { whatIf }))).join(' ')
+    expect(text.replace(/\s+/g, ' ')).toContain(`Bundle 1 fits on no host: ${reasons.join('; ')}`)
   })
 
   it('explains in a line why free GPUs cannot be used', () => {
