@@ -1,6 +1,6 @@
 import { keyTable } from '../keys/key-table.ts'
 import type { ConsoleState } from '../state/console-state.ts'
-import { hasRows, isChanging, retryable } from './bring-up-view.ts'
+import { hasRows, isChanging, isOnlyArea, retryable } from './bring-up-view.ts'
 
 type Test = (state: ConsoleState) => boolean
 
@@ -55,7 +55,20 @@ export const bringUpKeys = keyTable<ConsoleState>()(
     'In the view of steps: show the short form again.',
     (state) => onSteps(state) && state.bringUp.isWhole,
   ],
-  ['only', 't', 'this area', 'Plan changes for the area of the cell only, or for all areas again.', onRows],
+  [
+    'only',
+    't',
+    'this area',
+    'Plan changes for the area of the cell only; there again, for all areas.',
+    (state) => onRows(state) && !isOnlyArea(state.bringUp),
+  ],
+  [
+    'only',
+    't',
+    'all areas',
+    'Plan changes for all areas again.',
+    (state) => onRows(state) && isOnlyArea(state.bringUp),
+  ],
   ['mark-all', 'a', '', 'Mark all hosts that are shown, or none if some are marked.'],
   ['change', 'o', 'last change', 'Show the plan or the steps of the running or last change.', hasChange],
   ['left', 'Left h', '', 'Select the area to the left.'],

@@ -17,7 +17,7 @@ import { isBareAction, type Page, type PageContext, tableView, tabOfKey } from '
 import { areaOf } from '../work-views/panel.ts'
 import { type BringUpCommand, bringUpKeys } from './bring-up-keys.ts'
 import { allHosts, HOSTS, shownHosts } from './bring-up-table.ts'
-import { type BringUpPort, type BringUpView, hasRows, isChanging, retryable } from './bring-up-view.ts'
+import { type BringUpPort, type BringUpView, hasRows, isChanging, isOnlyArea, retryable } from './bring-up-view.ts'
 import { BringUpWork } from './bring-up-work.ts'
 import { sideDocument } from './side-document.ts'
 import { tableDocument } from './table-document.ts'
@@ -154,7 +154,7 @@ export class BringUpPage implements Page {
     retry: () => this.#retry(),
     mark: () => (this.#view.hasSideKeys ? this.#scrollSide(this.#pageRows()) : this.#mark()),
     'mark-all': () => this.#work.set({ marked: new Set(this.#view.marked.size > 0 ? [] : this.#shown) }),
-    only: () => this.#work.set({ onlyArea: this.#view.onlyArea === undefined ? this.#view.cursor.area : undefined }),
+    only: () => this.#work.set({ onlyArea: isOnlyArea(this.#view) ? undefined : this.#view.cursor.area }),
     open: () => {
       if (hasRows(this.#view)) this.#work.showSide('details')
     },

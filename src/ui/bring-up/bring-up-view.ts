@@ -39,6 +39,7 @@ export type ChangeView = {
   /** Messages about locks and failures of the whole change; printable. */
   readonly said: readonly string[]
   readonly end?: ChangeResult['kind'] | 'error' | undefined
+  readonly endedMs?: number | undefined
   readonly isStopping: boolean
 }
 
@@ -91,6 +92,10 @@ export const lastBegun = ({ change, past }: Pick<BringUpView, 'change' | 'past'>
 /** Undefined or no areas: a text is shown instead of the table, and there are no details. */
 export const hasRows = ({ columns }: BringUpView): boolean =>
   columns?.some((column) => column.hosts !== undefined) === true
+
+/** Changes are for the area that the cursor is on, and no other. */
+export const isOnlyArea = ({ onlyArea, cursor }: BringUpView): boolean =>
+  onlyArea !== undefined && onlyArea === cursor.area
 
 export const cellKey = (area: string, host: string): string => `${area} ${host}`
 
@@ -179,13 +184,21 @@ export function changeEnd(
 
 export const isChanging = (change: ChangeView | undefined): boolean => change !== undefined && change.phase !== 'ended'
 
+/** What failed there is done: a later check found the cell as declared. */
+export function isOvercome(change: ChangeView, status: HostStatus | undefined): boolean {
+  const { atMs } = status ?? {}
+  return status?.status === 'good' && atMs !== undefined && change.endedMs !== undefined && atMs > change.endedMs
+}
+
 const isApplying = (change: ChangeView | undefined): boolean => change?.phase === 'apply' || change?.phase === 'verify'
 
 /** Hosts where an ended change failed. */
 export function retryable({ change, statuses }: BringUpView): string[] {
   if (change === undefined || isChanging(change) || change.end === 'declined') return []
-  const failed = new Set([...change.steps.values()].flatMap((step) => (isOk(step) ? [] : [step.operation.host])))
   const { direction, areas, hosts } = change.order
+  const statusOf = ({ operation: { area, host } }: StepView) => statuses.get(cellKey(area, host))
+  const isDone = (step: StepView) => isOk(step) || (direction === 'up' && isOvercome(change, statusOf(step)))
+  const failed = new Set([...change.steps.values()].flatMap((step) => (isDone(step) ? [] : [step.operation.host])))
   const isBad = (host: string) =>
     direction === 'up' &&
     areas.some((area) => !['good', 'unasked'].includes(statuses.get(cellKey(area, host))?.status ?? 'good'))
@@ -244,7 +257,7 @@ export function endChange(change: ChangeView, end: NonNullable<ChangeView['end']
       ? [id, { ...step, state: { kind: 'cancelled', durationMs: nowMs - step.state.sinceMs } }]
       : [id, step],
   )
-  return { ...change, phase: 'ended', end, isStopping: false, steps: new Map(steps) }
+  return { ...change, phase: 'ended', end, endedMs: nowMs, isStopping: false, steps: new Map(steps) }
 }
 
 const OUTPUT_LINES = 200

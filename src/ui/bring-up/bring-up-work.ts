@@ -96,11 +96,18 @@ export class BringUpWork implements Disposable {
 
   decide(isYes: boolean): void {
     const answer = this.#answer
-    if (answer === undefined) return this.#context.notice('no plan to apply: u makes one', 'warning')
+    if (answer === undefined) return this.#refuse()
     this.#answer = undefined
     if (isYes) this.#changeChange((change) => ({ ...change, phase: 'lock' }))
     else this.showTable()
     answer(isYes)
+  }
+
+  /** No plan waits for an answer. */
+  #refuse(): void {
+    if (this.isDeciding) this.#context.notice(NOT_READY, 'warning', 'key')
+    else if (isChanging(this.#view.change)) this.#context.notice('the plan is being applied already', 'info', 'key')
+    else this.#context.notice('no plan to apply: u makes one', 'warning')
   }
 
   cancel(): void {
@@ -234,6 +241,7 @@ export class BringUpWork implements Disposable {
   #confirm(): Promise<boolean> {
     this.#changeChange((change) => ({ ...change, phase: 'ask' }))
     this.showSide('plan')
+    if (this.#context.state.notice?.text === NOT_READY) this.#context.change(() => ({ notice: undefined }))
     if (this.#context.state.tab !== 'bring-up') this.#context.notice('plan ready on the tab Bring-up')
     return new Promise((resolve) => {
       this.#answer = resolve
@@ -297,6 +305,8 @@ export class BringUpWork implements Disposable {
     })
   }
 }
+
+const NOT_READY = 'the plan is not ready yet'
 
 const END_TEXT = {
   unchanged: 'nothing to do',

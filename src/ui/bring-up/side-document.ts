@@ -18,6 +18,7 @@ import {
   cellKey,
   cellOf,
   changeEnd,
+  isOvercome,
   lastBegun,
   notWorking,
   type StepView,
@@ -98,8 +99,10 @@ function detailsDocument(view: BringUpView, context: TableContext): RowDocument 
       out.say(`fix ${where}: ${printable(fix.command)}`, styleOf(theme.ok), 3)
     }
   }
-  const steps = stepsOf(lastBegun(view), column.name, host)
-  if (steps.length > 0) {
+  const last = lastBegun(view)
+  const steps = stepsOf(last, column.name, host)
+  const isOld = last?.order.direction === 'up' && toneOf(steps) === 'bad' && isOvercome(last, status)
+  if (steps.length > 0 && !isOld) {
     out.blank().say('last change', mutedStyle(theme))
     for (const step of steps) writeStep(out, step, true, context)
   }

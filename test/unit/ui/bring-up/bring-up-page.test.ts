@@ -291,6 +291,54 @@ describe('the Bring-up tab', () => {
     expect(port.last.order).toMatchObject({ areas: ['trust'], hosts: ['m2'] })
   })
 
+  it('moves the limit to another area, and takes it away only there', async () => {
+    const tab = await openTab(120, 40)
+    tab.port.columns = ['trust', 'nfs'].map((name) => ({ name, hosts: ['m1', 'm2'] }))
+    tab.type('r')
+    await setImmediate()
+    tab.type('t')
+    expect(tab.footer()).toContain('t all areas')
+    tab.type('l')
+    expect(tab.footer()).toContain('t this area')
+    tab.type('td')
+    expect(tab.port.last.order.areas).toEqual(['nfs'])
+    tab.port.last.ended.resolve({ kind: 'declined' })
+    await setImmediate()
+    tab.type('\x1b')
+    tab.type('td')
+    expect(tab.port.last.order.areas).toEqual(['trust', 'nfs'])
+  })
+
+  it('says that a plan is not ready yet, until it is, and that one is being applied', async () => {
+    const { type, port, console } = await openTab()
+    type('uy')
+    expect(console.state.notice?.text).toBe('the plan is not ready yet')
+    port.last.handlers.onPlan(planOf('m1'), false)
+    const agreed = port.last.handlers.confirm(planOf('m1'))
+    expect(console.state.notice).toBeUndefined()
+    type('yy')
+    expect([await agreed, console.state.notice?.text]).toEqual([true, 'the plan is being applied already'])
+  })
+
+  it('forgets what failed where a later check finds all as declared', async () => {
+    const { type, port, text, footer, clock } = await begun()
+    const failed = { kind: 'failed', outcome: { kind: 'exit', code: 1 }, reason: 'disk full' } as const
+    for (const host of ['m1', 'm2']) port.tell({ type: 'end', host, step: stepOf(host), end: failed, durationMs: 5 })
+    port.last.ended.resolve({ kind: 'done', statuses: ['m1', 'm2'].map((host) => statusOf(host, 'missing', 0)) })
+    await setImmediate()
+    expect(footer()).toContain('r retry failed')
+    type('\x1b')
+    expect(text()).toMatch(/last change[\s\S]*disk full/)
+    clock.advance(1000)
+    port.statuses = ['m1', 'm2', 'm3'].map((host) => statusOf(host, 'good', clock.now()))
+    type('r')
+    await setImmediate()
+    expect(text()).not.toContain('last change')
+    type('o')
+    expect(text()).toContain('disk full')
+    expect(footer()).not.toContain('retry failed')
+  })
+
   it('shows running steps with their output and failures, in printable characters', async () => {
     const { port, text, clock } = await begun()
     const [step, second] = [stepOf('m1'), stepOf('m2')]
