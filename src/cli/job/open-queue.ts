@@ -111,6 +111,13 @@ export function driverHost({ name, address, resources = {}, labels = {} }: Host)
 export const addressesOf = ({ inventory }: OpenQueue): ReadonlyMap<string, string> =>
   new Map(inventory.hosts.map(driverHost).map(({ name, address }) => [name, address]))
 
+/** Why hosts do not answer the scheduler: `m5: cannot connect …`. */
+export function downWords(queue: OpenQueue): readonly string[] {
+  const names = new Set(hostsOf(queue).map(({ name }) => name))
+  const down = Object.entries(queue.store.report()?.down ?? {})
+  return down.flatMap(([host, reason]) => (names.has(host) ? [`${host}: ${reason}`] : []))
+}
+
 /** What is free besides these jobs. */
 export const freeBeside = (queue: OpenQueue, active: readonly Job[]): Cluster =>
   occupy(withEnough(hostsOf(queue)), active).cluster

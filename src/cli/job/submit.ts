@@ -43,6 +43,7 @@ import { ENGINES, openEngines } from './engines.ts'
 import { inEnvironment, type JobEnvironment, parseJobEnvironment, setUpOf } from './environment.ts'
 import {
   addressesOf,
+  downWords,
   freeBeside,
   linkSpeedsOf,
   noticeUndriven,
@@ -494,7 +495,11 @@ export function placeNow(spec: JobSpec, queue: OpenQueue, context: CliContext) {
   }))
   const { places, ring } =
     found === undefined ? { places: found } : onRing(spec, found, linkSpeedsOf(queue.inventory, context))
-  return { places, ring, why: places === undefined ? (whyNotGang(cluster, gang)?.lines ?? []) : [] }
+  return {
+    places,
+    ring,
+    why: places === undefined ? [...downWords(queue), ...(whyNotGang(cluster, gang)?.lines ?? [])] : [],
+  }
 }
 
 export function tryOut(spec: JobSpec, queue: OpenQueue, { json }: GlobalOptions, context: CliContext): number {

@@ -7,7 +7,7 @@ import { isActive, isFinal, isPlaced, type Job, missedWords } from '../../schedu
 import { gangOf } from '../../scheduler/jobs/plan-jobs.ts'
 import type { Cluster } from '../../scheduler/model/cluster.ts'
 import { type Asked, namesIn, needsText } from '../../scheduler/plans/needs.ts'
-import { freeBeside, hostsOf, type OpenQueue, undrivenWords } from './open-queue.ts'
+import { downWords, freeBeside, type OpenQueue, undrivenWords } from './open-queue.ts'
 
 export type WhyWaiting = { readonly why: readonly string[]; readonly expected?: string }
 
@@ -93,17 +93,12 @@ function whyNotNow(job: Job, queue: OpenQueue, nowMs: number, free: () => Cluste
   if (engine !== undefined)
     return engineWords(`goes to ${title} at the next scheduling pass, or when fewer jobs wait there`)
   const report = queue.store.report()
-  const hosts = hostsOf(queue)
-  const names = new Set(hosts.map(({ name }) => name))
-  const down = Object.entries(report?.down ?? {}).flatMap(([host, reason]) =>
-    names.has(host) ? [`${host}: ${reason}`] : [],
-  )
   const why = whyNotGang(free(), gangOf(job.spec))
   const startS = report?.expectedS[job.id]
   return {
     why: [
       ...(notBeforeMs > (report?.atMs ?? 0) ? [`next attempt at ${timeText(notBeforeMs, nowMs)}`] : []),
-      ...down,
+      ...downWords(queue),
       ...(why === undefined ? [THERE_IS_ROOM] : [...why.lines, ...preemptWords(job, queue)]),
     ],
     ...expectedOf(startS),

@@ -62,13 +62,14 @@ export function reasonsOf(cluster: Cluster, shape: Shape, host: number): readonl
   if (spec === undefined || fits(cluster, shape, host)) return []
   const { request, cpuMilli, memoryBytes } = shape
   const reasons: string[] = []
-  if (cluster.isClosed[host] === 1) reasons.push('is drained')
+  if (cluster.isClosed[host] === 1) reasons.push('takes no new jobs now')
   if (!tolerates(request, spec)) {
     const taints = spec.taints?.filter((taint) => !request.tolerates?.includes(taint))
     reasons.push(`has taints: ${taints?.join(', ')}`)
   }
-  const missed = (request.selectors ?? []).filter((selector) => !holds(selector, spec))
-  if (missed.length > 0) reasons.push(`does not match on ${[...new Set(missed.map(({ label }) => label))].join(', ')}`)
+  const missed = new Set((request.selectors ?? []).flatMap((one) => (holds(one, spec) ? [] : [one.label])))
+  if (missed.delete('host')) reasons.push('is left out by --on')
+  if (missed.size > 0) reasons.push(`does not match on ${[...missed].join(', ')}`)
   const cpuLeft = cluster.cpuLeftMilli[host] as number
   if (cpuLeft < cpuMilli)
     reasons.push(`needs ${counted(cpuMilli / 1000, 'core')}, ${leftText(cpuLeft / 1000, spec.cpuMilli / 1000)}`)

@@ -291,6 +291,18 @@ test('no byte of a job or of a host acts on the terminal with --json', async () 
   expect(JSON.parse(lines[1] ?? '')).toMatchObject({ name: 'a\\x9b2J', spec: { command: 'echo one\necho \\x7f' } })
 })
 
+test('submit --dry-run says which host does not answer, and why', async () => {
+  await job(['submit', '--', 'true'])
+  using store = openStore()
+  const lease = store.lease.take('test', 1000, 10_000)
+  if (lease === undefined) throw new Error('another scheduler runs')
+  const here = { name: 'here', cpuMilli: 4000, memoryBytes: 0, isDrained: true }
+  store.writeReport({ atMs: 1000, hosts: [here], down: { here: 'no route' }, expectedS: {} }, lease)
+  expect((await job(['submit', '--dry-run', '--on', 'here', '--', 'true'])).output).toBe(
+    'It does not fit right now.\nhere: no route\nhere: takes no new jobs now\nthere: is left out by --on\n',
+  )
+})
+
 test('muster pack tells what is declared, and of what nobody knows yet that it is not known', async () => {
   const resources = (text: string) => `{ transport: local, resources: { ${text} } }`
   writeFileSync(

@@ -93,7 +93,7 @@ describe('why a request does not fit', () => {
       ],
       ['has taints: lab', 'needs 2000 fpga, 0 free', 'needs 2 GPUs, has 1'],
       [
-        'is drained',
+        'takes no new jobs now',
         'needs 3 cores, has 2',
         'needs 7.0 GiB of memory, has 4.0',
         'needs 2000 fpga, 1000 free',
@@ -103,8 +103,22 @@ describe('why a request does not fit', () => {
     const selectors = [{ label: 'zone', is: 'in', values: ['c'] }] as const
     expect(reasons({ ...share, gpuModels: ['T4'], tolerates: ['lab'], selectors }).slice(1)).toEqual([
       ['does not match on zone', 'has other GPUs: A10'],
-      ['is drained', 'does not match on zone', 'has no GPU'],
+      ['takes no new jobs now', 'does not match on zone', 'has no GPU'],
     ])
+  })
+
+  it('says that --on leaves a host out', () => {
+    const cluster = new Cluster(hosts)
+    const selectors = [{ label: 'host', is: 'in', values: ['m2'] }] as const
+    const shape = cluster.shapeOf({
+      cpuMilli: 0,
+      memoryBytes: 0,
+      gpuCount: 0,
+      gpuMilli: 0,
+      selectors,
+      tolerates: ['lab'],
+    })
+    expect([0, 1].map((host) => reasonsOf(cluster, shape, host))).toEqual([['is left out by --on'], []])
   })
 
   it('is empty where it fits', () => {
