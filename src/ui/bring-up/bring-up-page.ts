@@ -182,7 +182,6 @@ export class BringUpPage implements Page {
   /** A command typed here by mistake must not reach the `y` in it. */
   #refuse(label: string): void {
     this.#work.cancel()
-    this.#work.showTable()
     this.#context.notice(`plan discarded: ${label} does not apply it`, 'warning')
   }
 

@@ -113,6 +113,7 @@ export class BringUpWork implements Disposable {
   cancel(): void {
     const working = this.#changing ?? this.#checking
     if (working === undefined) return this.#context.notice('nothing is running', 'warning')
+    if (this.isDeciding) this.showTable()
     working.abort()
     this.#answer?.(false)
     this.#answer = undefined

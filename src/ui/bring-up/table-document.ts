@@ -35,7 +35,8 @@ export type TableContext = RowContext & { readonly nowMs: number }
 const MARK_WIDTH = 3
 const AGE_WIDTH = 9
 const HOST_WIDTH = { least: 6, most: 24 }
-const AREA_WIDTH = { least: 6, most: 20 }
+/** `word`: for `+ missing` with a gap. */
+const AREA_WIDTH = { undeclared: 4, least: 6, word: 10, most: 20 }
 
 /** `order`: how the user sorts it. */
 export function tableDocument(
@@ -90,14 +91,19 @@ export function tableDocument(
   }
 }
 
-/** An area without declared hosts is as narrow as its name. */
+/** An area without declared hosts is as narrow as its name, or narrower where the others need the room. */
 function areaWidths(areas: readonly AreaColumn[], { onlyArea }: BringUpView, room: number) {
   const narrow = (column: AreaColumn) => column.hosts === undefined && column.name !== onlyArea
-  const nameWidth = ({ name }: AreaColumn) => textWidth(name) + 2
-  const left = areas.filter(narrow).reduce((rest, column) => rest - nameWidth(column), room)
-  const share = Math.floor(left / Math.max(1, areas.filter((column) => !narrow(column)).length))
-  const width = Math.max(AREA_WIDTH.least, Math.min(AREA_WIDTH.most, share))
-  return (column: AreaColumn): number => (narrow(column) ? Math.min(nameWidth(column), width) : width)
+  const [undeclared, declared] = [areas.filter(narrow), areas.filter((column) => !narrow(column))]
+  const shareWith = (widthOf: (column: AreaColumn) => number) => {
+    const left = undeclared.reduce((rest, column) => rest - widthOf(column), room)
+    return Math.floor(left / Math.max(1, declared.length))
+  }
+  const whole = ({ name }: AreaColumn) => textWidth(name) + 2
+  const short = (column: AreaColumn) => Math.min(AREA_WIDTH.undeclared, whole(column))
+  const narrowWidth = shareWith(whole) < AREA_WIDTH.word ? short : whole
+  const width = Math.max(AREA_WIDTH.least, Math.min(AREA_WIDTH.most, shareWith(narrowWidth)))
+  return (column: AreaColumn): number => (narrow(column) ? Math.min(narrowWidth(column), width) : width)
 }
 
 /** In place of the table where there is nothing to show. */

@@ -18,7 +18,7 @@ import {
 import { metricNumber, rankBy } from '../../scheduler/jobs/metric.ts'
 import type { Sweep } from '../../scheduler/jobs/results.ts'
 import { boldStyle, mutedStyle, type Span, type Style, styleOf, type Theme, themes } from '../compositor/scene.ts'
-import { documentOf, type Row, type RowDocument, rowStyle, wrapRows } from '../rows/rows-pane.ts'
+import { documentOf, type Row, type RowDocument, rowStyle, rowWidth, wrapRows } from '../rows/rows-pane.ts'
 import { findHost, hasWord, sortMark, type TableColumn, type TableView } from '../rows/table-view.ts'
 import {
   countOf,
@@ -98,15 +98,16 @@ export type ListInput = {
 export function listDocument({ status, lines, chosen, filter, view, columns, theme, nowMs }: ListInput): RowDocument {
   const muted = mutedStyle(theme)
   const shown = listColumns(status.groups, columns, nowMs)
-  const counts = countsText(status)
-  const summary: Row = [
-    // First, as the end of the row is cut where there is no room.
+  const summaryWith = (alert: string): Row => [
     { text: filter === 'all' ? '' : ` only ${filter} ·`, style: boldStyle(theme.accent) },
-    { text: ` ${counts}`, style: boldStyle(theme.text) },
-    status.driver === undefined
-      ? { text: `  ${noScheduler(status)}`, style: styleOf(theme.warning) }
-      : { text: `  scheduler: ${printable(status.driver)}`, style: muted },
+    { text: alert === '' ? '' : ` ${alert} ·`, style: styleOf(theme.warning) },
+    { text: ` ${countsText(status)}`, style: boldStyle(theme.text) },
+    { text: alert === '' ? `  scheduler: ${printable(status.driver ?? '')}` : '', style: muted },
   ]
+  // The end of the row is cut where there is no room: what needs an action comes first, and what is over last.
+  const alerts = status.driver === undefined ? [noScheduler(status), 'no scheduler running'] : ['']
+  const summaries = alerts.map(summaryWith)
+  const summary = summaries.find((row) => rowWidth(row) <= columns) ?? summaries.at(-1) ?? []
   return {
     head: [
       summary,
@@ -140,13 +141,15 @@ export function listDocument({ status, lines, chosen, filter, view, columns, the
   }
 }
 
-/** Jobs of pruned trials do not count as cancelled: their study stopped them. */
+/** What runs and waits first. Jobs of pruned trials do not count as cancelled: their study stopped them. */
 function countsText({ counts, groups }: QueueStatus): string {
   const pruned = groups.reduce(
     (sum, line) => sum + Math.min(line.study?.counts.pruned ?? 0, countOf(line, ['cancelled'])),
     0,
   )
-  const texts = [...counts, ['pruned', pruned] as const].flatMap(([kind, count]) => {
+  const now = [...KINDS.running, ...KINDS.waiting]
+  const order = [...new Set([...now, ...counts.keys()])].map((kind) => [kind, counts.get(kind) ?? 0] as const)
+  const texts = [...order, ['pruned', pruned] as const].flatMap(([kind, count]) => {
     const own = kind === 'cancelled' ? count - pruned : count
     return own > 0 ? [`${own} ${kind}`] : []
   })
@@ -163,7 +166,9 @@ const NAME_ROOM = 24
 const MOST_BEST = 21
 /** From this width of the list on, the column of states is as wide as reasons need, whatever is in it. */
 const STEADY_ROOM = 100
-const MOST_STATE = 44
+/** What the other columns usually need; a wider list has more room for reasons. */
+const OTHER_ROOM = 92
+const MOST_STATE = 60
 const RAN_WIDTH = JOB_COLUMNS.find(({ title }) => title === 'RAN')?.width ?? 0
 const widest = new WeakMap<readonly JobLine[], ReadonlyMap<string, number>>()
 
@@ -177,7 +182,7 @@ function listColumns(all: readonly JobLine[], room: number, nowMs: number): read
   const known = widest.get(all) ?? new Map(JOB_COLUMNS.map((column) => [column.title, widestCell(all, column, nowMs)]))
   widest.set(all, known)
   // The reason of a failure comes late, and must not move the other columns then.
-  const stateWidth = Math.min(MOST_STATE, Math.max(STATE_COLUMN.width, Math.floor(room / 4)))
+  const stateWidth = Math.min(MOST_STATE, Math.max(STATE_COLUMN.width, Math.floor(room / 4), room - OTHER_ROOM))
   const wanted = shown.map((column) => ({
     column,
     width: column === STATE_COLUMN && room >= STEADY_ROOM ? stateWidth : (known.get(column.title) ?? column.width),
@@ -245,7 +250,7 @@ function stateSpan(state: JobState, width: number, theme: Theme): Span {
   }
 }
 
-/** `█████▒·· 61/90 2 failed`, without the count where the bar alone has to show it. */
+/** `█████▒·· 61/90 2 failed`; where there is no room for both, what failed, was cancelled or is held counts more than the progress. */
 export function progressSpans(line: JobLine, theme: Theme, columns = STATE_COLUMN.width): readonly Span[] {
   const room = columns - BAR_CELLS - 2
   const ended = countOf(line, KINDS.ended)
@@ -256,12 +261,13 @@ export function progressSpans(line: JobLine, theme: Theme, columns = STATE_COLUM
   const cancelled = countOf(line, ['cancelled'])
   const failed = ended - countOf(line, ['done']) - cancelled
   const progress = `${ended}/${line.count}`
-  const texts = [
-    ...(failed > 0 ? [`${progress} ${failed} failed`, `${failed} failed`] : []),
-    ...(failed === 0 && cancelled > 0 ? [`${progress} ${cancelled} cancelled`] : []),
-    ...(cancelled === line.count ? [`${cancelled} cancelled`] : []),
-    progress,
-  ]
+  const counts = [
+    [failed, 'failed'],
+    [cancelled, 'cancelled'],
+    [countOf(line, ['held']), 'held'],
+  ] as const
+  const note = counts.flatMap(([count, word]) => (count > 0 ? [`${count} ${word}`] : []))[0]
+  const texts = note === undefined ? [progress] : [`${progress} ${note}`, note, progress]
   const text = texts.find((each) => textWidth(each) <= room) ?? clip(progress, room)
   const colour = failed > 0 ? theme.danger : cancelled > 0 ? theme.muted : undefined
   return [

@@ -198,7 +198,13 @@ export const jobsKeys = keyTable<ConsoleState>()(
     'Jobs of a cluster: resume the selected Kubernetes Job, if your credentials allow it; asks first.',
     allows('resume'),
   ],
-  ['filter', 'f', 'states', 'Show all jobs, or only waiting, running or ended ones.', hasJobs],
+  [
+    'filter',
+    'f',
+    'states',
+    'Show all jobs, or only waiting, running or ended ones.',
+    (state) => hasJobs(state) && !inTable(state),
+  ],
   ['submit', 'n', 'submit', 'Show the command that submits a job.', inList],
   [
     'cluster',

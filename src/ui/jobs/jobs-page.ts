@@ -419,7 +419,10 @@ export class JobsPage implements Page {
     'log-rank-before': () => this.#stepRank(-1),
     'from-log': () => this.#choose({ isLogOpen: false }),
     'from-table': () => this.#choose({ isTableOpen: false, member: this.#chosenMember }),
-    filter: () => this.#choose({ filter: FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all' }),
+    filter: () => {
+      if (this.#view.isTableOpen) return this.#context.notice('/ filters these jobs: try /failed')
+      this.#choose({ filter: FILTERS[(FILTERS.indexOf(this.#view.filter) + 1) % FILTERS.length] ?? 'all' })
+    },
     member: () => this.#step(1),
     'member-before': () => this.#step(-1),
     cancel: () => this.#ask('cancel'),

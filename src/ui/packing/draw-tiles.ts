@@ -90,13 +90,14 @@ class Canvas {
 
 export const PLAIN = styleOf(undefined)
 
-function headingRow({ title, figures, trouble }: Group, columns: number, theme: Theme): Row {
+function headingRow({ title, figures, trouble, alert }: Group, columns: number, theme: Theme): Row {
   const name: Span = { text: `── ${title} `, style: boldStyle(theme.accent) }
   const rest: Row =
     trouble === undefined ? (figures[0] ?? []) : [{ text: ` ${printable(trouble)} `, style: mutedStyle(theme) }]
   const short = [name, ...rest]
   const long = [...short, ...(figures[1] ?? [])]
-  const row = rowWidth(long) <= columns ? long : short
+  const warning: Row = alert === undefined ? [] : [{ text: `  ${alert}`, style: warn(theme) }]
+  const row = [long, [...short, ...warning]].find((one) => rowWidth(one) <= columns) ?? short
   const left = columns - rowWidth(row) - 1
   return left > 0 ? [...row, { text: ` ${'─'.repeat(left)}`, style: styleOf(theme.frame) }] : row
 }

@@ -220,6 +220,8 @@ export type Group = {
   readonly trouble?: string
   readonly cluster: PackedCluster
   readonly figures: readonly Row[]
+  /** What must be said where the second row of figures has no room. */
+  readonly alert?: string
   readonly sinceMs?: number | undefined
   readonly holds: ReadonlyMap<string, readonly DeviceHold[]>
 }
@@ -238,6 +240,7 @@ export function groupOf(shown: ShownCluster, { status, trouble, whatIf, rect, th
       title: 'own hosts',
       cluster: clusterOfQueue(status, hosts),
       figures: figureRows(status, columns, theme),
+      ...(status.driver === undefined ? { alert: 'no scheduler running' } : {}),
       holds: Map.groupBy(holds, ({ host }) => host),
     }
   }

@@ -113,6 +113,18 @@ describe('the Bring-up tab', () => {
     expect(text()).toMatch(/m1 +✓ good +\? unknown +- +\? unknown +0 s ago/)
   })
 
+  it('has whole words on 80×24 beside areas that nothing declares', async () => {
+    const tab = await openTab()
+    const declared = ['trust', 'nfs', 'env', 'ray', 'slurm'].map((name) => ({ name, hosts: ['m1', 'm2'] }))
+    tab.port.columns = [...declared, { name: 'packages', hosts: undefined }, { name: 'k8s', hosts: undefined }]
+    tab.port.statuses = declared.map(({ name }) => ({ ...statusOf('m1', 'missing', 0), area: name }))
+    tab.type('r')
+    await setImmediate()
+    expect(tab.text()).toMatch(/m1 +(\+ missing ){5}/)
+    tab.type('lllt')
+    expect(tab.text()).toMatch(/ ray only /)
+  })
+
   it('shows the end of host names that are too long', async () => {
     const { type, port, text } = await openTab()
     const hosts = ['a-very-long-name-of-a-machine-1', 'a-very-long-name-of-a-machine-2']
@@ -269,6 +281,17 @@ describe('the Bring-up tab', () => {
     expect(console.state.bringUp.change?.phase).toBe('ask')
     type('/\r')
     expect(console.state.mode.kind).toBe('typing')
+  })
+
+  it('goes back to the table when c discards the plan', async () => {
+    const { type, port, console } = await openTab()
+    type('u')
+    port.last.handlers.onPlan(planOf('m1'), false)
+    void port.last.handlers.confirm(planOf('m1'))
+    type('c')
+    port.last.ended.resolve({ kind: 'declined' })
+    await setImmediate()
+    expect(console.state.bringUp).toMatchObject({ hasSideKeys: false, side: 'details' })
   })
 
   it('wraps long lines of the plan, indented', async () => {

@@ -261,6 +261,47 @@ describe('the Jobs tab', () => {
     expect(heads[1]).toBe(heads[0])
   })
 
+  it('has room for the whole reason in a wide list', async () => {
+    const reason = 'rank 1 on m5 failed first: exit code 7'
+    const failed = jobOf(1, { kind: 'failed', endedMs: 0, reason })
+    expect((await openQueueTab('5', 240, 67, [failed], {})).text()).toContain(`failed ${reason} `)
+  })
+
+  it.each([
+    ['cancelled', 80],
+    ['cancelled', 120],
+    ['failed', 80],
+    ['held', 80],
+  ] as const)('says how many jobs of a large array are %s where the progress has no room, on %i columns', async (kind, columns) => {
+    const state = (kind === 'held' ? { kind } : { kind, endedMs: 0 }) as JobState
+    const jobs = Array.from({ length: 200 }, (_, at) =>
+      jobOf(at + 1, at < 172 ? state : ({ kind: 'done', endedMs: 0 } as JobState)),
+    )
+    const { text } = await openQueueTab('5', columns, 24, jobs, { 1: 200 })
+    expect(text()).toMatch(new RegExp(`^▸1-200 +[█·]{8} .*172 ${kind}`, 'm'))
+  })
+
+  it('says first that no scheduler runs, then what runs and waits', async () => {
+    const states = ['lost', 'failed', 'done', 'cancelled', 'queued', 'held'] as const
+    const jobs = states.flatMap((kind, at) =>
+      [1, 2].map((own) => jobOf(at * 2 + own, { kind, endedMs: 0 } as JobState)),
+    )
+    const { text, queue, clock, press } = await openTab('5', 80, 24, jobs)
+    queue.next = statusOf(hostSpecs(3), jobs, { driver: undefined })
+    clock.advance(1000)
+    await press('')
+    expect(text()).toMatch(/^ no scheduler running · 2 queued, 2 held, /)
+  })
+
+  it('has no filter by states in the table of an array, and names the one that works there', async () => {
+    const jobs = [1, 2, 3].map((id) => jobOf(id, { kind: id < 3 ? 'done' : 'failed', endedMs: 0 } as JobState))
+    const { press, console } = await openQueueTab('5', 120, 40, jobs, { 1: 3 })
+    await press('\r')
+    await press('f')
+    expect(console.state.queue).toMatchObject({ isTableOpen: true, filter: 'all' })
+    expect(console.state.notice?.text).toBe('/ filters these jobs: try /failed')
+  })
+
   it('cuts a long name before what the jobs ask for', async () => {
     const gang = { bundles: 3, strategy: 'STRICT_PACK' as const }
     const long = jobOf(2, { kind: 'queued' }, { ...gang, name: 'python3 -c import time; from mpi4py import MPI' })

@@ -136,7 +136,7 @@ describe('a study in the list of jobs', () => {
     const stopped = (id: number) => jobOf(id, { kind: 'cancelled', endedMs: 0 })
     const jobs = [...JOBS.map((job, number) => (number === 5 ? stopped(6) : job)), stopped(8), stopped(9)]
     const { text } = await openQueueTab('5', 120, 40, jobs, { 1: JOBS.length }, [WF])
-    expect(text()).toMatch(/^ 5 done, 2 cancelled, 1 running, 1 pruned /m)
+    expect(text()).toMatch(/^ 1 running, 5 done, 2 cancelled, 1 pruned /m)
   })
 
   it('is found by the word study', async () => {

@@ -192,6 +192,13 @@ describe('the picture of the Packing tab', () => {
     expect(text).toContain('×')
   })
 
+  it('says above the own hosts that no scheduler runs, beside another cluster on 80×24', () => {
+    const shown: PackingInput['shown'] = [{ kind: 'queue' }, { kind: 'ray', picture: 'no answer' }]
+    const own = { driver: undefined, command: (verb: string) => `muster ${verb} --hosts /a/long/path/to/hosts.yaml` }
+    const lines = picture(packingPanes(inputOf(statusOf(hostSpecs(3), [], own), 80, 24, { shown })))
+    expect(lines.find((line) => line.startsWith('── own hosts'))).toContain('  no scheduler running ─')
+  })
+
   it('says of each cluster why there is nothing to draw, also if that is so of all', () => {
     const shown: PackingInput['shown'] = [
       { kind: 'queue' },
