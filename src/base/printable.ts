@@ -15,3 +15,11 @@ export function printable(text: string): string {
 export function printableLines(text: string): string {
   return text.replace(/[^\n\t]+/g, printable)
 }
+
+/** A value as JSON that acts on no terminal: the same value, with what is unsafe in its strings as `\uXXXX`. */
+export function printableJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    UNSAFE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}

@@ -83,6 +83,7 @@ class HeadlessScreen implements Disposable {
   #isDisposed = false
   /** Where the output of the current shell begins, and where its line editor first asked for input. */
   #shellStart: Marker | undefined
+  #startsBelowOutput = false
   /** The first row of the screen then. */
   #shellTop: Marker | undefined
   #editorStart: Marker | undefined
@@ -110,6 +111,7 @@ class HeadlessScreen implements Disposable {
         this.#editorStart = this.#markLine()
       return false // the emulator's own handler does the rest
     })
+    this.#internals.onErase((mode) => this.#noteErased(mode))
   }
 
   get columns(): number {
@@ -376,6 +378,7 @@ class HeadlessScreen implements Disposable {
     if (note !== undefined && lastRow >= 0) this.#internals.parse(Buffer.from(`\x1b[2m${note}\x1b[0m\r\n`))
     this.forgetLogin()
     this.#shellStart = this.#markLine()
+    this.#startsBelowOutput = (this.#shellStart?.line ?? 0) > 0
     this.#shellTop = this.#terminal.registerMarker(-this.#buffers.active.cursorY)
     this.#noteChange()
   }
@@ -492,6 +495,15 @@ class HeadlessScreen implements Disposable {
     const cursorLine = this.#startOfLine(baseY + cursorY, baseY)
     const editor = this.#editorStart
     return editor && !editor.isDisposed ? Math.min(editor.line, cursorLine) : cursorLine
+  }
+
+  /** Erased rows have lost their markers. A shell that clears the screen still begins below what earlier shells have printed. */
+  #noteErased(mode: number): void {
+    const start = this.#shellStart
+    const buffer = this.#buffers.active
+    if (buffer.type === 'alternate' || start === undefined || !start.isDisposed || !this.#startsBelowOutput) return
+    this.#shellStart = this.#terminal.registerMarker(mode === 0 ? 0 : -buffer.cursorY)
+    if (this.#shellTop?.isDisposed) this.#shellTop = this.#terminal.registerMarker(-buffer.cursorY)
   }
 
   #startOfLine(line: number, first = 0): number {

@@ -1,13 +1,16 @@
 /** The one file that touches private parts of the emulator (its version is pinned and bundled): rows as numbers, parsing at once. */
 import type { Terminal } from '@xterm/headless'
+import { defined } from '../base/defined.ts'
 import type { SourceRow } from './cell-row.ts'
 
 type RawLine = { _data: Uint32Array; _combined: { [column: number]: string | undefined }; length: number }
 type CsiIdentifier = { prefix?: string; intermediates?: string; final: string }
+type CsiParams = { length: number; params: Int32Array }
 
 type Core = {
   _inputHandler: {
     parse(data: Uint8Array): unknown
+    eraseInDisplay(params: CsiParams, respectsProtection: boolean): boolean
     _parser: { currentState: number; reset(): void }
     onRequestRefreshRows(callback: (rows: { start: number; end: number } | undefined) => void): unknown
     onRequestReset(callback: () => void): unknown
@@ -26,10 +29,7 @@ type Core = {
     decPrivateModes: { cursorStyle?: 'block' | 'underline' | 'bar' | undefined }
   }
   coreMouseService: { activeEncoding: string }
-  registerCsiHandler(
-    identifier: CsiIdentifier,
-    callback: (params: { length: number; params: Int32Array }) => boolean,
-  ): unknown
+  registerCsiHandler(identifier: CsiIdentifier, callback: (params: CsiParams) => boolean): unknown
 }
 
 /** States of the parser (its own numbering): SOS/PM/APC, OSC, and the five of DCS. */
@@ -107,6 +107,15 @@ export function openInternals(terminal: Terminal) {
       firstChanged = Number.POSITIVE_INFINITY
       lastChanged = -1
       return rows
+    },
+    /** Calls back after a program has erased a part of the screen, which disposes of the markers on its rows; `mode` is ED's. */
+    onErase(callback: (mode: number) => void) {
+      for (const prefix of [undefined, '?'])
+        core.registerCsiHandler({ final: 'J', ...defined({ prefix }) }, (params) => {
+          const isHandled = input.eraseInDisplay(params, prefix !== undefined)
+          callback(params.params[0] ?? 0)
+          return isHandled
+        })
     },
     /** Lines are gone as if they had never been printed: the screen moves up, and ends where it ended. At most as many as are above it. */
     removeLines(first: number, count: number) {

@@ -70,7 +70,11 @@ Examples:
         context.stdout,
       ),
     )
-    const counts = [...queue.store.counts()].map(([kind, count]) => `${count} ${kind}`)
+    const pruned = queue.store.studies.prunedJobs()
+    const ofWhich = pruned === 0 ? '' : ` (${pruned} pruned)`
+    const counts = [...queue.store.counts()].map(
+      ([kind, count]) => `${count} ${kind}${kind === 'cancelled' ? ofWhich : ''}`,
+    )
     const driver = queue.store.lease.owner(context.now())
     const service = driver === undefined ? await serviceState(queue.inventory, context) : undefined
     const more = service === undefined ? '' : `, and its service ${service.name} is ${service.state}`

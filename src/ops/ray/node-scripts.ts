@@ -186,7 +186,8 @@ members() {
 # The same with all that they started.
 family() {
   for f in /proc/[0-9]*/stat; do
-    read -r words 2> /dev/null < "$f" || continue
+    words=; while read -r line; do words="$words$line "; done 2> /dev/null < "$f"
+    [ -n "$words" ] || continue
     pid=\${words%% *}; set -- \${words##*) }
     [ "$1" = Z ] || echo "$pid $2 \${20}"
   done | awk -v roots="$(echo $roots)" '

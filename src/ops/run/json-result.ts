@@ -1,4 +1,5 @@
 /** The result of a host for `muster run --json` (docs/schema/run.schema.json), in pieces, so that it may be larger than a string. */
+import { printableJson } from '../../base/printable.ts'
 import type { HostOutput, StreamStore } from './output-store.ts'
 
 /** `head`: the fields before the output, `fields`: those that are wanted, in their order (undefined: all); null where there is none. */
@@ -13,7 +14,7 @@ export function* formatResult(
     return [stream.isText() ? name : `${name}Base64`, stream] as const
   })
   const pieces = new Map<string, () => Iterable<string>>([
-    ...Object.entries(head).map(([name, value]) => [name, () => [JSON.stringify(value)]] as const),
+    ...Object.entries(head).map(([name, value]) => [name, () => [printableJson(value)]] as const),
     ...streams.map(([name, stream]) => [name, () => formatStream(stream)] as const),
     ['durationMs', () => [String(Math.round(durationMs))]],
   ])
@@ -31,7 +32,7 @@ function* formatStream(stream: StreamStore): Generator<string> {
   if (stream.isText()) {
     yield '"'
     const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-    for (const bytes of stream.read()) yield JSON.stringify(decoder.decode(bytes, { stream: true })).slice(1, -1)
+    for (const bytes of stream.read()) yield printableJson(decoder.decode(bytes, { stream: true })).slice(1, -1)
     yield '"'
     return
   }

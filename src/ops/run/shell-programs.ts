@@ -4,12 +4,12 @@
  */
 import { printable } from '../../base/printable.ts'
 
-/** Needs ps and awk; exits with 3 if it cannot find out. */
+/** Needs ps and awk; exits with 3 if it cannot find out. Terminals of containers have the same names, in other sessions. */
 export const SHELL_PROGRAMS_SCRIPT = String.raw`
-t=$(LC_ALL=C.UTF-8 ps -A -o pid= -o ppid= -o pgid= -o tpgid= -o tty= -o args= 2>/dev/null) || exit 3
+t=$(LC_ALL=C.UTF-8 ps -A -o pid= -o ppid= -o pgid= -o tpgid= -o tty= -o sess= -o args= 2>/dev/null) || exit 3
 t=$(printf '%s\n' "$t" | awk -v me=$$ '
-{ id = $1; parent[id] = $2; group[id] = $3; front[id] = $4; tty[id] = $5
-  $1 = $2 = $3 = $4 = $5 = ""; sub(/^ +/, ""); words[id] = substr($0, 1, 200) }
+{ id = $1; parent[id] = $2; group[id] = $3; front[id] = $4; tty[id] = $5 "/" $6
+  $1 = $2 = $3 = $4 = $5 = $6 = ""; sub(/^ +/, ""); words[id] = substr($0, 1, 200) }
 END {
   # The terminal that the console itself runs on, for shells of this machine.
   for (at = me; at > 1 && (at in parent) && steps++ < 40; at = parent[at]) { own[at] = 1; mine[tty[at]] = 1 }

@@ -143,6 +143,8 @@ export type JobState =
       readonly stop: StopReason | undefined
       readonly sinceMs: number
       readonly cause?: BundleEnd
+      /** Why it was cancelled. */
+      readonly because?: string
       readonly failed?: number
     } & Active)
   | ({ readonly kind: FinalKind; readonly endedMs: number; readonly reason?: string } & Partial<Active>)
@@ -165,7 +167,7 @@ export type JobEvent =
   | { readonly kind: 'ready'; readonly endpoint: string }
   /** Its launcher cannot start it, or it looks stuck. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** `because`: the reason of a job that never began. */
+  /** `because`: why a job is cancelled. */
   | { readonly kind: 'stop'; readonly reason: StopReason; readonly because?: string }
   /** `requeue`: stops a running job and queues it again. */
   | { readonly kind: 'hold' | 'release' | 'retry' | 'requeue' }
@@ -250,7 +252,7 @@ export function transition(job: Job, event: JobEvent, nowMs: number): Job {
       if (isFinal(state) || (stop !== 'cancelled' && (!isActive(state) || state.kind === 'ending'))) return job
       if (!isActive(state)) return to({ kind: 'cancelled', endedMs: nowMs, ...defined({ reason: because }) })
       if (state.kind === 'ending' && state.stop === 'cancelled') return job
-      return to({ ...state, kind: 'ending', stop, sinceMs: nowMs })
+      return to({ ...state, kind: 'ending', stop, sinceMs: nowMs, ...defined({ because }) })
     }
     case 'forget':
       return forgotten(job, event.hosts, nowMs)
@@ -407,7 +409,8 @@ function ended(job: Job, state: ActiveState, ends: readonly BundleEnd[], nowMs: 
   if (stop === 'finished' || ends.every(isWell)) return over('done')
   if (stop === 'cancelled') {
     const isGivenUp = ends.some((end) => end.kind === 'gone' && end.reason === GIVEN_UP.reason)
-    return over('cancelled', isGivenUp ? 'abandoned on hosts that did not answer' : undefined)
+    const because = state.kind === 'ending' ? state.because : undefined
+    return over('cancelled', isGivenUp ? 'abandoned on hosts that did not answer' : because)
   }
   if (stop === 'preempted') return again({ last: 'stopped for a job of higher priority' })
   if (stop === 'requeued') return again({ last: 'requeued' })

@@ -170,9 +170,7 @@ export class StudyPass implements Disposable {
     if (stepMetricOf(study.spec) === undefined) return []
     return open.flatMap(({ trial, job, values }): StudyEvent[] => {
       const reason = this.#judgeStep(study, trial, values, job !== undefined && isActive(job.state))
-      return job === undefined || reason === undefined
-        ? []
-        : [{ id: job.id, event: { kind: 'stop', reason: 'cancelled' } }]
+      return job === undefined || reason === undefined ? [] : [{ id: job.id, event: prunedFor(reason) }]
     })
   }
 
@@ -267,7 +265,7 @@ export class StudyPass implements Disposable {
     for (const { job, spec } of step.binds) store.bindTrial(study, job, spec)
     for (const { trial, job, reason } of step.stops) {
       if (trial.stopping === undefined) store.studies.noteStopping(study.id, trial, reason)
-      stops.push({ id: job, event: { kind: 'stop', reason: 'cancelled' } })
+      stops.push({ id: job, event: prunedFor(reason) })
     }
     const isOver = open.length + step.adds.length + step.state.replacements.length === 0
     if (state.kind === 'running' && isOver && state.population !== undefined)
@@ -393,6 +391,8 @@ function allTried({ spec }: Pick<Study, 'spec'>): string {
   if (Number.isFinite(size)) return `all ${size} points tried`
   return `found no untried point; numbers are rounded to ${space.significantDigits} significant digits`
 }
+
+const prunedFor = (reason: string): JobEvent => ({ kind: 'stop', reason: 'cancelled', because: `pruned: ${reason}` })
 
 function ended({ trouble: _, ...state }: StudyState, reason: string, nowMs: number): StudyState {
   return { ...state, kind: 'done', reason, endedMs: nowMs }

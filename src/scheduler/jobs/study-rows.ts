@@ -157,6 +157,15 @@ export class StudyRows extends StorePart {
     return new Map(rows.map(({ kind, count }) => [String(kind), Number(count)]))
   }
 
+  /** How many cancelled jobs of the queue were those of pruned trials. */
+  prunedJobs(): number {
+    const row = this.file.one(
+      `SELECT count(*) AS count FROM trial JOIN jobs ON jobs.id = trial.job
+        WHERE trial.study IN (SELECT id FROM study) AND trial.kind = 'pruned' AND jobs.kind = 'cancelled'`,
+    )
+    return Number(row?.count ?? 0)
+  }
+
   /** How many at the end, by number, have failed without a gap. `from`: earlier ones do not count. */
   failuresInARow(study: number, from = 0): number {
     const last = this.file.one(

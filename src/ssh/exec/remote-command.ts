@@ -75,8 +75,8 @@ const WATCHER = (spec: RemoteCommandSpec): string =>
     `else while ${isWatched(spec)} && read -r k; do :; done; fi`,
     // The command has ended by itself: what it left running on purpose stays, as with ssh.
     `if kill -0 $m; then ${waitForOthers(spec)}i=0; while [ $i -lt 25 ]; do r= o=`,
-    // proc_pid_stat(5), after the name in parentheses: state, parent, group, session.
-    'for f in /proc/[0-9]*/stat; do read -r s <$f || continue; p=${s%% *}; set -- ${s##*) }; case " $1 $3 $4 " in " Z "*) ;; *" $m "*) [ $p = $w ] || r="$r $p"; [ $3 = $m ] || o="$o $p";; esac; done',
+    // proc_pid_stat(5), after the name in parentheses, which may hold line breaks: state, parent, group, session.
+    'for f in /proc/[0-9]*/stat; do s=; while read -r l; do s="$s$l "; done <$f; p=${s%% *}; set -- ${s##*) }; case " $1 $3 $4 " in " Z "*) ;; *" $m "*) [ $p = $w ] || r="$r $p"; [ $3 = $m ] || o="$o $p";; esac; done',
     '[ -n "$w" ] || { kill -0 $m && r=$m; }',
     '[ -n "$r" ] || break',
     // One TERM for each: some programs take the second one as an order to leave at once.

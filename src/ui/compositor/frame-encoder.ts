@@ -45,6 +45,8 @@ const GAP = 4
 const ERASED = 8
 /** A terminal that draws a cell too wide (the parts of a cluster side by side) draws over up to this many cells after it. */
 const SPILL = 8
+/** Terminals would join the next cell to this one, which may be the frame or another host's. */
+const JOINS_NEXT = /\u200d+$/
 const SOFT_HYPHEN = 0xad
 const HYPHEN = 0x2d
 const BLANKS = { 1: ' ', 2: '  ' } as const
@@ -212,7 +214,8 @@ export class FrameEncoder {
   }
 
   /** Writes a character or cluster whose width terminals may disagree about. */
-  #disputable(text: string, width: 1 | 2): void {
+  #disputable(whole: string, width: 1 | 2): void {
+    const text = whole.replace(JOINS_NEXT, '')
     const column = this.#column
     const row = this.#row
     const isDisputed = width === 2 || !AGREED.test(text) || hasDisputedWidth(text.codePointAt(0) ?? 0)

@@ -186,7 +186,7 @@ export const actionSpecs = [
       'report',
       'e',
       'session report',
-      'Write a session report as Markdown and HTML: what was typed or run, on which hosts, their output, and which differed; passwords typed without echo are left out.',
+      'Write a session report as Markdown and HTML, and copy the Markdown to the clipboard: what was typed or run, on which hosts, their output, and which differed; passwords typed without echo are left out.',
       () => undefined,
     ],
   ]),

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import fc from 'fast-check'
@@ -276,6 +276,16 @@ describe.skipIf(process.platform !== 'linux')('a command on a host', () => {
     })
     await run.begun
     await waitUntil(() => commandLines().some((line) => line.startsWith(`sleep ${number}`)), 'the command')
+    run.running.stop()
+    expect(await run.ended).toMatchObject({ kind: 'signal' })
+  })
+
+  it.each(places)('is stopped with a child in another group whose name holds line breaks (%s)', async (place) => {
+    const program = join(directory, `two\nlines ${place}`)
+    symlinkSync('/bin/sleep', program)
+    const run = startExec(at(place), { command: `set -m; '${program}' ${number} & echo up; wait` })
+    await waitUntil(() => run.stdout().toString() === 'up\n', 'the command')
+    await waitUntil(() => commandLines().some((line) => line.startsWith(program)), 'its child')
     run.running.stop()
     expect(await run.ended).toMatchObject({ kind: 'signal' })
   })

@@ -42,8 +42,10 @@ const EVERY_S = 2
 
 /** Of each process that has used anything: what proc(5) counts of it, and its name. `$ 1` because sh would expand the other form. */
 const COUNT = [
-  '/^[0-9]/ { if (match($ 0, /.*[)] /) == 0) next',
-  'c = substr($ 0, 1, RLENGTH - 2); split(substr($ 0, RLENGTH + 1), f)',
+  // The name may hold line breaks; it is too short to hold as many numbers as follow it.
+  'h || /^[0-9]/ { if (h) $ 0 = h OFS $ 0; h = none',
+  'if (match($ 0, /.*[)] /) == 0 || split(substr($ 0, RLENGTH + 1), f) < 22) { h = $ 0; next }',
+  'c = substr($ 0, 1, RLENGTH - 2)',
   'if (f[12] + f[13] + f[22] == 0) next',
   `if (++n > ${MOST_PROCESSES}) { print x; exit }`,
   'match(c, /[(]/); k = $ 1',

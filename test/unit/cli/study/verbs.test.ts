@@ -77,6 +77,10 @@ ${NO_SCHEDULER}`)
     })
   })
 
+  test('has pruned trials, which the list of jobs counts among the cancelled ones', async () => {
+    expect((await muster('job', 'list')).output).toContain('\n4 cancelled (1 pruned), 1 queued; ')
+  })
+
   test('is shown as a person reads it, with a line to run the best point by hand', async () => {
     const { output } = await study('show', 'wf')
     const lines = output.split('\n')

@@ -1,7 +1,7 @@
 /** The processes of a host: what its script prints, as rows and rates, also when programs and hosts lie. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -156,3 +156,24 @@ describe('a hostile host', () => {
     expect(reader.isUnsupported).toBe(true)
   })
 })
+
+it.skipIf(!requirement('/proc'))(
+  'finds processes whose names hold line breaks or what looks like numbers',
+  async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'muster-names-'))
+    const named = ['two\nlines', 'x) S 1\n9 (y) S', '\n7 (x) S 1 1 1'].map((name) => {
+      symlinkSync('/bin/sh', join(directory, name))
+      return { name, sh: spawn(join(directory, name), ['-c', 'read -r x'], { stdio: ['pipe', 'ignore', 'ignore'] }) }
+    })
+    try {
+      const lines = (await printed('\n=\n', process.env)).split('\n')
+      for (const { name, sh } of named)
+        expect(lines.find((each) => each.startsWith(`p ${sh.pid} `))?.endsWith(` ${name.replaceAll('\n', ' ')}`)).toBe(
+          true,
+        )
+    } finally {
+      for (const { sh } of named) sh.kill('SIGKILL')
+      rmSync(directory, { recursive: true })
+    }
+  },
+)

@@ -56,6 +56,15 @@ describe('a result as JSON', () => {
     )
   })
 
+  it('has no character that acts on a terminal, and the same text', () => {
+    using store = new OutputStore(tmpdir())
+    const text = 'a\u009d52;c;RVZJTA==\u009cb\u202ec\x7f\x1b[2J\u2028 \u00e9\n'
+    store.of('m1').stdout.push(Buffer.from(text))
+    const line = [...formatResult({ host: 'm1', message: text }, store.of('m1'), 1)].join('')
+    expect(line).not.toMatch(/[\x7f-\x9f\u202e\u2028]/)
+    expect(JSON.parse(line)).toMatchObject({ stdout: text, message: text })
+  })
+
   it('has the fields of the contract in their order', () => {
     using store = new OutputStore(tmpdir())
     const line = [...formatResult({ type: 'result', host: 'm8', outcome: 'exit', code: 0 }, store.of('m8'), 12.4)].join(

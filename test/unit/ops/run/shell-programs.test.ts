@@ -1,5 +1,9 @@
-import { describe, expect, it } from 'vitest'
-import { parseShellPrograms } from '../../../../src/ops/run/shell-programs.ts'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { parseShellPrograms, SHELL_PROGRAMS_SCRIPT } from '../../../../src/ops/run/shell-programs.ts'
 
 const shell = (id: number, front = id, words = '-bash') => `shell ${id} ${id} ${front} pts/${id} ${words}`
 const program = (
@@ -29,6 +33,18 @@ describe('what runs in a shell', () => {
     ['other shells of the machine', [shell(10), shell(11, 20), program(20, 11, 'make'), '/proc/10/environ'], []],
   ])('is %s', (_, lines, expected) => {
     expect(parseShellPrograms(lines.join('\n'))).toEqual(expected)
+  })
+
+  it('is not what runs on a terminal of the same name in a container', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'muster-ps-'))
+    onTestFinished(() => rmSync(directory, { recursive: true }))
+    const rows = ['50 1 50 -1 ? 50 sshd: root', '$ME 50 $ME -1 ? $ME sh', '60 50 60 61 pts/2 60 -bash']
+    const others = ['61 60 61 61 pts/2 60 make all', '70 1 70 70 pts/2 70 bash in a container']
+    const ps = `#!/bin/sh\ncat <<END\n${[...rows, ...others].join('\n')}\nEND\n`
+    writeFileSync(join(directory, 'ps'), ps, { mode: 0o755 })
+    const env = { ...process.env, PATH: `${directory}:${process.env.PATH}` }
+    const { stdout } = spawnSync('sh', ['-c', `export ME=$$\n${SHELL_PROGRAMS_SCRIPT}`], { env, encoding: 'utf8' })
+    expect(parseShellPrograms(stdout)).toEqual(['make all'])
   })
 
   it('is unknown without a shell', () => {

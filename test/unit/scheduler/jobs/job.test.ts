@@ -188,6 +188,13 @@ describe('a job', () => {
     expect(kindAfter(job({ retries: 3 }), placed, cancel, seen(0, barred), seen(1, barred))).toBe('cancelled')
   })
 
+  test('keeps why it was cancelled, whether it ran or not', () => {
+    const prune: JobEvent = { ...cancel, because: 'pruned: worse than the median' }
+    const reason = 'pruned: worse than the median'
+    for (const events of [[prune], [placed, prune, seen(0, barred), seen(1, exit(143))]])
+      expect(lifeOf(job(), ...events).state).toMatchObject({ kind: 'cancelled', reason })
+  })
+
   test('says why a bundle was killed after a stop', () => {
     const silent: BundleState = { kind: 'ended', end: { kind: 'gone', reason: ENDED_SILENTLY } }
     const endsAfter = (...events: readonly JobEvent[]) => {

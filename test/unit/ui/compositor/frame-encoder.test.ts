@@ -101,6 +101,13 @@ test('writes an emoji that a terminal may not know over blanks', () => {
   expect(encode(line('xxxxxxxxxxxx'), line('🫨xxxxxxxxxx'))).toBe('\x1b[1;1H\x1b[0m  \x1b[1G🫨\x1b[1;3Hxxxxxxxx')
 })
 
+test.each(['👨\u200d', `⚕${'\u200d👨'.repeat(20)}`])('writes no joiner at the end of a cell, as of %j', (text) => {
+  const to = line('')
+  to.words[0] = clusters.cellWord(text, 2)
+  to.words[WORDS_PER_CELL] = WIDE_TAIL
+  expect(encode(line(''), to)).not.toMatch(/\u200d(?!👨)/u)
+})
+
 test('writes what follows an accented letter at its own position, but not again', () => {
   expect(encode(line('xxxxxxxxxxxx'), line('e\u0301xxxxxxxxxxx'))).toBe('\x1b[1;1H\x1b[0me\u0301')
 })

@@ -152,6 +152,27 @@ it.each([3, 60])('takes the greeting of a new shell out of the pane, after %i li
   expect(console.state.mode).toMatchObject({ kind: 'dialog', dialog: { id: 'login-output' } })
 })
 
+it.each([
+  ['the whole screen', '\x1b[H\x1b[2J'],
+  ['what is below the cursor', '\x1b[H\x1b[J'],
+])('counts and takes out the greeting of each new shell alone when it clears %s', async (_, clear) => {
+  const { print, login, shown, console } = harness({ size: { columns: 100, rows: 20 } })
+  const lines = () =>
+    console.views
+      .screen('m1')
+      ?.allText()
+      .filter((line) => line.startsWith('welcome')).length
+  await print('m1', clear + MOTD + PROMPT)
+  for (let shell = 0; shell < 3; shell++) {
+    login('m1')
+    await print('m1', clear + MOTD)
+    await print('m1', PROMPT)
+    expect(console.state.hosts.get('m1')?.loginLines).toBe(24)
+    expect(lines()).toBe(24)
+    expect(shown().at(-1)).toBe('root@m1:~#')
+  }
+})
+
 it('takes out nothing that is longer than what is kept of a greeting', async () => {
   const { print, login, shown } = harness()
   await print('m1', `${PROMPT}make\r\n`)
